@@ -1,7 +1,7 @@
 //! Puts the playground's core, a WebAssembly module, into the program.
 //!
-//! `AIRTCP_PLAYGROUND_CORE` names the module, or is empty for a program without it. If the variable is not set, an optimised
-//! build makes the module itself, provided that the WebAssembly target is installed.
+//! `AIRTCP_PLAYGROUND_CORE` names the module, or is empty for a program without it. If the variable is not set, an
+//! optimised build makes the module itself, provided that the WebAssembly target is installed.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -27,8 +27,8 @@ fn main() {
     fs::write(out.join("playground.wasm"), core.unwrap_or_default()).expect("OUT_DIR is writable");
 }
 
-/// Builds the module below `out`. `None` if this is an unoptimised build, or if source or target are missing: the program
-/// then says what `airtcp playground` needs.
+/// Builds the module below `out`. Returns `None` in an unoptimised build, or if source or target are missing.
+/// `airtcp playground` then reports how to build with the module.
 fn built(out: &Path) -> Option<PathBuf> {
     let set = |name: &str| env::var_os(name).unwrap_or_else(|| panic!("cargo sets {name}"));
     let playground = Path::new(&set("CARGO_MANIFEST_DIR")).join("../playground/Cargo.toml");
@@ -56,7 +56,7 @@ fn built(out: &Path) -> Option<PathBuf> {
         .arg(&playground)
         .arg("--target-dir")
         .arg(&directory)
-        // What cargo and clippy set for crates of the host.
+        // cargo and clippy set these for the host's target.
         .env_remove("CARGO_ENCODED_RUSTFLAGS")
         .env_remove("RUSTC_WORKSPACE_WRAPPER")
         .stdout(Stdio::null())

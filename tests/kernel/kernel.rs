@@ -179,7 +179,8 @@ fn ecn_echo_reduces_window_once_per_round_trip() {
     let echoes = times("src host 10.84.0.2 and tcp[13] & 0x42 = 0x40");
     let slowed = times("dst host 10.84.0.2 and tcp[13] & 0x82 = 0x80");
     let found = &end["timeouts"];
-    // CWR goes on the next new data segment. An echo that arrives after the last one reduces the window, but no CWR follows.
+    // The next segment with new data carries CWR. An echo after the last such segment reduces the window without a
+    // CWR.
     let last_data = times("dst host 10.84.0.2 and greater 100").into_iter().fold(0.0, f64::max);
     let without_cwr = u64::from(echoes.iter().any(|echo| *echo > last_data));
     let reductions = found["window_reductions"].as_u64().unwrap();

@@ -182,8 +182,8 @@ pub fn read(files: &Files, keep: Keep) -> Result<(PathFindings, Fates), PathErro
     survey.finish(sources)
 }
 
-/// Returns the index of the capture whose next packet is the earliest. Among simultaneous packets, those that
-/// enter come first, and then those of the capture from which fewer packets have been read.
+/// Returns the index of the capture whose next packet is the earliest. If packets are simultaneous, a packet that
+/// enters the path comes first, and then the capture from which fewer packets have been read.
 fn earliest(sources: &mut [Reader], sides: &BTreeMap<IpAddr, Way>) -> Option<usize> {
     let captures = sources.len();
     let next = sources.iter_mut().enumerate().filter_map(|(at, reader)| {

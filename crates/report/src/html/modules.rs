@@ -39,7 +39,7 @@ pub struct Module {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BundleError {
     /// The entry module, or a module that another one imports from, does not exist.
-    #[error("there is no module {name}, which {} needs", .from.unwrap_or("the page"))]
+    #[error("missing module {name}, which {} imports", .from.unwrap_or("the page"))]
     NoModule {
         /// The missing module.
         name: String,

@@ -39,9 +39,9 @@ fn bundle_wraps_modules_as_functions_in_import_order() {
 fn missing_module_is_rejected() {
     assert_eq!(
         bundle("main.js", &[]).unwrap_err().to_string(),
-        "there is no module main.js, which the page needs"
+        "missing module main.js, which the page imports"
     );
-    assert_eq!(bundle_error("import { a } from './a.js';"), "there is no module a.js, which main.js needs");
+    assert_eq!(bundle_error("import { a } from './a.js';"), "missing module a.js, which main.js imports");
 }
 
 #[test]
