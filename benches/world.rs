@@ -133,7 +133,7 @@ fn compare(rounds: u64) {
     );
     println!(
         "{:>8} {:>28} {:>28} {:>24}",
-        "flows", "ns of CPU per data packet", "of that with 10", "octets of memory per flow"
+        "flows", "ns of CPU per data packet", "of that with 10", "bytes of memory per flow"
     );
     let mut costs: [Vec<f64>; FLOWS.len()] = Default::default();
     let mut memory = [0.0; FLOWS.len()];

@@ -67,7 +67,7 @@ fn main() {
                 number(2, 3),
                 commands(Path::new(whole.path()), Beside::Tcptrace),
             );
-            println!("\nthe first 128 octets of each packet");
+            println!("\nthe first 128 bytes of each packet");
             compare(
                 Path::new(headers.path()),
                 number(2, 3),

@@ -38,11 +38,11 @@ fn stream(to: SocketAddrV4, request: Request) -> anyhow::Result<()> {
     let mut stream = TcpStream::connect(to).context("cannot connect")?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
-    stream.write_all(&request.octets()).context("cannot send")?;
+    stream.write_all(&request.to_bytes()).context("cannot send")?;
     buffers.send(&stream, request.up).context("cannot send")?;
     buffers.receive(&stream, request.down).context("a stream failed")?;
     let more = stream.read(&mut [0]).context("a stream did not end well")?;
-    ensure!(more == 0, "a stream brought more than the {} octets that were sent", request.down);
+    ensure!(more == 0, "a stream brought more than the {} bytes that were sent", request.down);
     Ok(())
 }
 
@@ -120,7 +120,7 @@ impl Short {
                 return Err(error).context("cannot connect");
             }
             // The send buffer is empty and has space for the request.
-            self.stream.write_all(&Request { up: 0, down: ANSWER }.octets())?;
+            self.stream.write_all(&Request { up: 0, down: ANSWER }.to_bytes())?;
             epoll.modify(&self.stream, &mut EpollEvent::new(EpollFlags::EPOLLIN, place as u64))?;
             self.state = State::Asked(0);
             return Ok(false);
@@ -129,17 +129,17 @@ impl Short {
         loop {
             match self.stream.read(&mut buffer) {
                 Ok(0) => {
-                    ensure!(received == ANSWER, "it ended after {received} of {ANSWER} octets");
+                    ensure!(received == ANSWER, "it ended after {received} of {ANSWER} bytes");
                     return Ok(true);
                 }
                 Ok(size) => {
-                    ensure!(is_right(&buffer[..size], received), "it brought octets that were not sent");
+                    ensure!(is_right(&buffer[..size], received), "it brought bytes that were not sent");
                     received += size as u64;
                     self.state = State::Asked(received);
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(error).context(format!("it had {received} of {ANSWER} octets")),
+                Err(error) => return Err(error).context(format!("it had {received} of {ANSWER} bytes")),
             }
         }
     }

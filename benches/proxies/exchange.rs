@@ -33,26 +33,26 @@ pub(crate) struct Request {
 impl Request {
     pub(crate) const LEN: usize = 16;
 
-    pub(crate) fn octets(self) -> [u8; Self::LEN] {
+    pub(crate) fn to_bytes(self) -> [u8; Self::LEN] {
         (u128::from(self.up) << 64 | u128::from(self.down)).to_be_bytes()
     }
 
-    fn read(octets: [u8; Self::LEN]) -> Self {
-        let both = u128::from_be_bytes(octets);
+    fn read(bytes: [u8; Self::LEN]) -> Self {
+        let both = u128::from_be_bytes(bytes);
         Self { up: (both >> 64) as u64, down: both as u64 }
     }
 }
 
 /// Returns the value of the byte at this position, in either direction.
-fn octet(at: u64) -> u8 {
+fn byte_at(at: u64) -> u8 {
     (at % PERIOD as u64) as u8
 }
 
-/// Returns whether `octets` can be the data at position `at`. Compares only the first and the last
+/// Returns whether `bytes` can be the data at position `at`. Compares only the first and the last
 /// byte, because comparing every byte would affect the measurement.
-pub(crate) fn is_right(octets: &[u8], at: u64) -> bool {
-    let ends = [0, octets.len().saturating_sub(1)];
-    ends.iter().all(|end| octets.get(*end).is_none_or(|found| *found == octet(at + *end as u64)))
+pub(crate) fn is_right(bytes: &[u8], at: u64) -> bool {
+    let ends = [0, bytes.len().saturating_sub(1)];
+    ends.iter().all(|end| bytes.get(*end).is_none_or(|found| *found == byte_at(at + *end as u64)))
 }
 
 /// The send and receive buffers of one thread.
@@ -63,7 +63,7 @@ pub(crate) struct Buffers {
 
 impl Buffers {
     pub(crate) fn new() -> Self {
-        Self { out: (0..(CHUNK + PERIOD) as u64).map(octet).collect(), into: vec![0; CHUNK] }
+        Self { out: (0..(CHUNK + PERIOD) as u64).map(byte_at).collect(), into: vec![0; CHUNK] }
     }
 
     pub(crate) fn send(&self, mut stream: &TcpStream, len: u64) -> io::Result<()> {
@@ -82,11 +82,11 @@ impl Buffers {
         while at < len {
             let room = (len - at).min(CHUNK as u64) as usize;
             match stream.read(&mut self.into[..room]) {
-                Ok(0) => return Err(wrong(format!("ended after {at} of {len} octets"))),
+                Ok(0) => return Err(wrong(format!("ended after {at} of {len} bytes"))),
                 Ok(size) if is_right(&self.into[..size], at) => at += size as u64,
-                Ok(_) => return Err(wrong(format!("brought octets that were not sent, near number {at}"))),
+                Ok(_) => return Err(wrong(format!("brought bytes that were not sent, near number {at}"))),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(wrong(format!("ended after {at} of {len} octets: {error}"))),
+                Err(error) => return Err(wrong(format!("ended after {at} of {len} bytes: {error}"))),
             }
         }
         Ok(())
@@ -154,7 +154,7 @@ mod tests {
         assert!(!is_right(&buffers.out[7..700], 8));
         assert!(is_right(&[], 5));
         let request = Request { up: 1 << 40, down: 9 };
-        let read = Request::read(request.octets());
+        let read = Request::read(request.to_bytes());
         assert_eq!((read.up, read.down), (request.up, request.down));
     }
 }

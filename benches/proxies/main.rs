@@ -25,7 +25,7 @@ use crate::stand::{Missing, Program, Stand};
 /// Compare `airtcp serve` with nginx and HAProxy in front of the same server.
 ///
 /// Needs root (network namespaces), nginx with its module `stream`, and HAProxy. Clients and server are threads of this
-/// program; every octet is counted, and what is missing is an error.
+/// program; every byte is counted, and what is missing is an error.
 #[derive(Parser)]
 #[command(
     version,
@@ -69,7 +69,7 @@ struct Cli {
 fn size(text: &str) -> Result<u64, String> {
     match units::bytes(text)? {
         size if size >= MANY => Ok(size),
-        _ => Err(format!("at least an octet for each of {MANY} streams is needed")),
+        _ => Err(format!("at least one byte for each of {MANY} streams is needed")),
     }
 }
 
@@ -111,7 +111,7 @@ impl Measure {
     fn sample(self, cli: &Cli, stand: &Stand, program: Program) -> anyhow::Result<f64> {
         let per_second = |amount: u64, time: Duration| amount as f64 / time.as_secs_f64();
         let streams = |request, count| stand.measure(program, |to| client::streams(to, request, count));
-        let down = |octets| Request { up: 0, down: octets };
+        let down = |bytes| Request { up: 0, down: bytes };
         Ok(match self {
             Self::Download => 8.0 * per_second(cli.bytes, streams(down(cli.bytes), 1)?),
             Self::Downloads => {

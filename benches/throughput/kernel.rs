@@ -72,8 +72,8 @@ fn stream(rate: Option<u64>) -> anyhow::Result<TcpStream> {
 
 /// Sets SO_MAX_PACING_RATE, which limits the pacing rate of the kernel's TCP.
 #[expect(unsafe_code, reason = "nix does not know this option")]
-fn limit_rate(socket: &impl AsFd, octets_per_s: u64) -> io::Result<()> {
-    let value = octets_per_s.to_ne_bytes();
+fn limit_rate(socket: &impl AsFd, bytes_per_s: u64) -> io::Result<()> {
+    let value = bytes_per_s.to_ne_bytes();
     let (fd, len) = (socket.as_fd().as_raw_fd(), value.len() as nix::libc::socklen_t);
     // SAFETY: the kernel reads `len` bytes at the pointer, and `value` has this length.
     let status = unsafe {

@@ -28,8 +28,8 @@ pub(crate) fn run(clock: Clock, plan: Timing, offload: Offload) -> anyhow::Resul
     let mut connection = Connection::open(&mut lab, offload)?;
     let mut meter = Meter::start(clock, plan);
     while meter.tick(|| connection.count(&receiver)) {
-        let octets = (connection.snd_una + connection.snd_wnd).saturating_sub(connection.snd_nxt);
-        let room = octets / (connection.data.count() * MSS as u64);
+        let bytes = (connection.snd_una + connection.snd_wnd).saturating_sub(connection.snd_nxt);
+        let room = bytes / (connection.data.count() * MSS as u64);
         for _ in 0..room.min(connection.data.batch()) {
             connection.send_next(&lab)?;
         }
