@@ -382,9 +382,10 @@ pub struct Profile {
     pub challenge_syn: Challenge,
     /// Handling of a SYN that also has a FIN.
     pub syn_fin: SynFin,
-    /// Maximum number of challenge ACKs per second (RFC 5961 §7).
+    /// Maximum number of challenge ACKs per second on one connection (RFC 5961 §7).
     pub challenge_acks_per_second: u32,
-    /// Minimum time between two challenge ACKs (Linux, tcp_invalid_ratelimit).
+    /// Minimum time between two challenge ACKs on one connection, and between two ACKs of data that is
+    /// probably forged (Linux, tcp_invalid_ratelimit).
     pub challenge_interval: Duration,
     /// Ticks of the peer's clock by which a timestamp may be older than TS.Recent (Linux, TCP_PAWS_WINDOW;
     /// zero in RFC 7323 §5.3).
@@ -485,7 +486,6 @@ impl Profile {
             text_on_syn: TextOnSyn::Dropped,
             echo_copies: false,
             ecn_passive: true,
-            challenge_interval: Duration::from_millis(500),
             paws_slack: 1,
             accepts_unacknowledged: true,
             timer: Timer::LINUX24,
@@ -635,7 +635,7 @@ impl Default for Profile {
             challenge_syn: Challenge::Rfc5961,
             syn_fin: SynFin::Taken,
             challenge_acks_per_second: 100,
-            challenge_interval: Duration::ZERO,
+            challenge_interval: Duration::from_millis(500),
             paws_slack: 0,
             accepts_unacknowledged: false,
             nagle: Nagle::Classic,

@@ -1,5 +1,5 @@
 //! Admission of connections, and answers to unknown peers: SYNs at listeners, segments without a connection,
-//! and RSTs. All of these are bounded, whatever peers send (RFC 4987, RFC 5961 §7).
+//! and RSTs. All of these are bounded, whatever peers send (RFC 4987).
 
 use std::net::SocketAddr;
 
@@ -9,8 +9,9 @@ use airwire::seq::Seq;
 use airwire::time::{Duration, Instant};
 
 use super::cookies::{self, Cookie};
+use super::resets::Resets;
 use super::standing::{Standing, Standings, Who};
-use super::{Host, ListenId, keyed_hash};
+use super::{Host, ListenId};
 use crate::events::Refusal;
 use crate::profile::SynFin;
 use crate::tcp::{Connection, State};
@@ -27,19 +28,14 @@ pub struct Limits {
     /// Maximum number of connections that the application has closed and the peer has not. Beyond it, the
     /// oldest one is reset.
     pub orphans: usize,
-    /// Maximum number of RSTs per second in answer to segments that have no connection, or that are invalid
-    /// for their connection. The limit varies randomly between half and all of this value from second to
-    /// second, so that no peer can count the answers that others received.
+    /// Maximum number of RSTs per second to one source, in answer to segments that have no connection, or
+    /// that are invalid for their connection.
     pub resets: u32,
-    /// Maximum number of ACKs per second in answer to segments that may be forged: challenge ACKs (RFC 5961
-    /// §7), and answers to data far outside the window. The limit varies in the same way. Each connection has
-    /// its own limit in addition.
-    pub answers: u32,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { per_source: None, time_wait: 16_384, orphans: 4096, resets: 1000, answers: 1000 }
+        Self { per_source: None, time_wait: 16_384, orphans: 4096, resets: 100 }
     }
 }
 
@@ -62,8 +58,6 @@ pub struct GateCounters {
     pub from_self: u64,
     /// RSTs suppressed by the limit per second.
     pub resets_withheld: u64,
-    /// ACKs suppressed by the limit per second.
-    pub answers_withheld: u64,
     /// Connections in TIME-WAIT that ended early.
     pub time_wait_evicted: u64,
     /// Closed connections that were reset because there were too many.
@@ -77,38 +71,12 @@ const GIVES_WAY_AFTER: Duration = Duration::from_secs(3);
 /// Maximum number of queued replies that belong to no connection. Further ones are dropped.
 const MAX_REPLIES: usize = 256;
 
-/// A limit on answers per second.
-#[derive(Debug, Default)]
-pub(super) struct Allowance {
-    second: u64,
-    left: u32,
-}
-
-impl Allowance {
-    /// Takes one answer from the allowance, if any is left. With a constant allowance, a peer that counts its
-    /// own answers could infer how many others received (CVE-2016-5696). The allowance therefore varies
-    /// unpredictably from second to second.
-    fn take(&mut self, now: Instant, most: u32, seed: u64) -> bool {
-        // Second 0 must differ from the initial value.
-        let second = 1 + now.as_nanos() / 1_000_000_000;
-        if self.second != second {
-            let least = most.div_ceil(2);
-            let more = keyed_hash(seed, &("allowance", most, second)) % u64::from(most - least + 1);
-            *self = Self { second, left: least + more as u32 };
-        }
-        let granted = self.left > 0;
-        self.left -= u32::from(granted);
-        granted
-    }
-}
-
 /// The admission state of a host.
 #[derive(Debug, Default)]
 pub(super) struct Gate {
     pub(super) limits: Limits,
     pub(super) standings: Standings,
-    resets: Allowance,
-    answers: Allowance,
+    resets: Resets,
 }
 
 impl Host {
@@ -279,17 +247,6 @@ impl Host {
         false
     }
 
-    /// Decides whether a connection may send an ACK that a forged segment may have provoked.
-    pub(super) fn decide_about_answer(&mut self, now: Instant, index: u32) {
-        let Some(connection) = self.slots.at_mut(index).filter(|connection| connection.asks_to_answer())
-        else {
-            return;
-        };
-        let granted = self.gate.answers.take(now, self.gate.limits.answers, self.seed);
-        connection.answer(granted);
-        self.counters.gate.answers_withheld += u64::from(!granted);
-    }
-
     /// Updates the standing of a connection that has nothing more to send, and enforces the limits.
     pub(super) fn note_standing(&mut self, now: Instant, index: u32, state: State) {
         let new = match state {
@@ -338,7 +295,7 @@ impl Host {
         segment: &Segment<'_>,
         timestamps: Option<Timestamps>,
     ) {
-        if !self.gate.resets.take(now, self.gate.limits.resets, self.seed) {
+        if !self.gate.resets.take(now, segment.src.ip(), self.gate.limits.resets, self.seed) {
             self.counters.gate.resets_withheld += 1;
             return;
         }

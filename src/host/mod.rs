@@ -13,6 +13,7 @@ mod icmp;
 mod keyed_hash;
 mod leaving;
 mod opening;
+mod resets;
 mod slots;
 mod standing;
 mod telling;
@@ -228,7 +229,6 @@ impl Host {
     }
 
     fn after_segment(&mut self, now: Instant, index: u32, reaction: Reaction, segment: &Segment<'_>) {
-        self.decide_about_answer(now, index);
         match reaction {
             Reaction::Done => {}
             Reaction::Reset(timestamps) => self.reply_reset(now, segment, timestamps),

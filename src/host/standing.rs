@@ -142,7 +142,7 @@ impl Standings {
 
 /// Returns the source of a peer. An IPv6 host controls its whole /64 (RFC 4291 §2.5.4, RFC 6177), so a /64 is
 /// one source.
-fn source_of(peer: IpAddr) -> IpAddr {
+pub(super) fn source_of(peer: IpAddr) -> IpAddr {
     match peer {
         IpAddr::V4(_) => peer,
         IpAddr::V6(addr) => Ipv6Addr::from_bits(addr.to_bits() & !u128::from(u64::MAX)).into(),

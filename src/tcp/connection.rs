@@ -9,6 +9,7 @@ use airwire::time::{Duration, Instant};
 
 use super::buffer::RecvBuffer;
 use super::icmp::Unreachable;
+use super::input::FIRST_DATA_CREDIT;
 use super::receive::linux_steps::receiver_of;
 use super::send_buffer::SendBuffer;
 use super::socket::{Ended, Linger, Push, SocketOptions, State};
@@ -140,6 +141,7 @@ impl Connection {
                 copy_tsval: None,
                 last_ack_sent: 0,
                 ack: AckDue::No,
+                data_credit: FIRST_DATA_CREDIT,
                 linux,
                 mss_seen: 0,
                 recent: None,

@@ -7,7 +7,7 @@ use airwire::time::{Duration, Instant};
 use super::connection::{Connection, Opening};
 use super::pacer::Pacer;
 use super::socket::{Ended, State};
-use super::variables::{AckDue, Asked, Challenges, Queued, Spacing};
+use super::variables::{AckDue, Queued, Spacing};
 use crate::events::{Offer, Refusal, What};
 use crate::profile::{Challenge, TextOnSyn};
 use crate::recovery::Handshake;
@@ -23,6 +23,12 @@ pub(crate) enum Reaction {
     /// A passive open has completed.
     Established,
 }
+
+/// Number of unacceptable data segments near RCV.NXT that a new connection acknowledges at once. Linux has no
+/// such limit, so the profile `linux` must not reach it within a few segments.
+pub(super) const FIRST_DATA_CREDIT: u16 = 16;
+/// Maximum of the same number: the segments of a large window, all of which the peer may retransmit.
+const MAX_DATA_CREDIT: u16 = 8192;
 
 /// RFC 7323 §5.5: an older TS.Recent is invalid.
 const PAWS_VALID: Duration = Duration::from_secs(24 * 24 * 3600);
@@ -110,6 +116,7 @@ impl Connection {
         }
         // Only a segment that passed every check proves that the peer is alive and may refresh TS.Recent.
         self.heard_from_peer(now);
+        self.rcv.data_credit = (self.rcv.data_credit + 1).min(MAX_DATA_CREDIT);
         self.refresh_ts_recent(now, segment);
         let Some(offset) = segment.seq.offset(self.rcv.irs, self.rcv_nxt()) else { return Reaction::Done };
         // The ECN mark of a duplicate segment, or of one after the FIN, is ignored.
@@ -141,7 +148,9 @@ impl Connection {
         if self.state == State::SynReceived {
             if segment.seq == self.rcv.irs && !segment.flags.contains(Flags::ACK) {
                 // The SYN,ACK was lost: the peer retransmitted its SYN.
-                self.pending.syn = true;
+                if self.may_challenge(now) {
+                    self.pending.syn = true;
+                }
                 return Stop(Reaction::Done);
             }
             if segment.seq == self.rcv.irs && self.acks_our_syn(segment) {
@@ -169,8 +178,9 @@ impl Connection {
                 Some(ts) if self.is_old_timestamp(now, ts.val) => {
                     self.statistics.unacceptable += 1;
                     self.refuse(segment, Refusal::OldTimestamp);
-                    self.note_duplicate(segment);
-                    self.ack_unacceptable(now, segment);
+                    if self.ack_unacceptable(now, segment) {
+                        self.note_duplicate(segment);
+                    }
                     return Stop(Reaction::Done);
                 }
                 // §3.2: after negotiation, a segment without the option is not from the peer.
@@ -193,13 +203,15 @@ impl Connection {
         }
         let copy = self.repeats_received(segment);
         self.refuse(segment, if copy { Refusal::Copy } else { Refusal::OutOfWindow });
-        self.note_duplicate(segment);
-        // Echoing the original's timestamp would make the sender take the whole timeout for a round trip, and
-        // time out later each time (RFC 7323 §4.3 changed RFC 1323 for this case). TS.Recent is not updated:
-        // a forged duplicate with a future timestamp would make all later segments look old.
-        let echoed = copy && self.profile.echo_copies;
-        self.rcv.copy_tsval = segment.options.timestamps.map(|ts| ts.val).filter(|_| echoed);
-        self.ack_unacceptable(now, segment);
+        // A segment that gets no ACK does not change the next one, because it may be forged.
+        if self.ack_unacceptable(now, segment) {
+            self.note_duplicate(segment);
+            // Echoing the original's timestamp would make the sender take the whole timeout for a round trip,
+            // and time out later each time (RFC 7323 §4.3 changed RFC 1323 for this case). TS.Recent is not
+            // updated: a forged duplicate with a future timestamp would make all later segments look old.
+            let echoed = copy && self.profile.echo_copies;
+            self.rcv.copy_tsval = segment.options.timestamps.map(|ts| ts.val).filter(|_| echoed);
+        }
         // §3.10.7.4: valid ACKs are accepted even with a closed window.
         let at_edge = segment.seq.offset(self.rcv.irs, self.rcv_nxt()).is_some_and(|o| o == self.rcv_nxt());
         if at_edge
@@ -557,28 +569,32 @@ impl Connection {
         }
     }
 
-    /// Answers an unacceptable segment with an ACK. A segment without data may itself be such an answer, so a
-    /// rate limit keeps two stacks from answering each other forever (RFC 5961 §7). A segment that the peer
-    /// is unlikely to have sent is answered only within the host's limit.
-    fn ack_unacceptable(&mut self, now: Instant, segment: &Segment<'_>) {
-        let near = self.is_near(segment);
+    /// Answers an unacceptable segment with an ACK, if the limits permit it. Returns true if they do.
+    fn ack_unacceptable(&mut self, now: Instant, segment: &Segment<'_>) -> bool {
         if segment.seq_len() == 0 {
-            if !near {
-                self.challenge_ack(now);
-            } else if self.may_challenge(now) {
-                self.statistics.challenge_acks += 1;
-                self.rcv.ack = AckDue::Now;
-            }
-            return;
-        }
-        if near {
-            self.rcv.ack = AckDue::Now;
-        } else if self.pending.asked == Asked::Nothing {
-            self.pending.asked = Asked::Stray;
+            return self.challenge_ack(now);
         }
         if self.state == State::TimeWait {
             self.enter_time_wait(now);
         }
+        let may_ack = self.may_ack_data(now, segment);
+        if may_ack {
+            self.rcv.ack = AckDue::Now;
+        }
+        may_ack
+    }
+
+    /// Returns true if unacceptable data may be acknowledged now. A peer that retransmits needs these ACKs:
+    /// an earlier one was lost, or a D-SACK block shows that the retransmission was spurious. Data far from
+    /// RCV.NXT is probably forged, and three duplicate ACKs would make the peer retransmit. Linux answers it
+    /// each time (tcp_oow_rate_limited()).
+    fn may_ack_data(&mut self, now: Instant, segment: &Segment<'_>) -> bool {
+        if self.rcv.data_credit > 0 && self.is_near(segment) {
+            self.rcv.data_credit -= 1;
+            return true;
+        }
+        let challenges = self.challenges.get_or_insert_default();
+        interval_is_over(&mut challenges.last_for_data, now, self.profile.challenge_interval)
     }
 
     /// Returns true if the segment starts within one window of RCV.NXT, as retransmissions and window probes
@@ -590,23 +606,24 @@ impl Connection {
         segment.seq.offset(self.rcv.irs, next).is_some_and(|start| start.abs_diff(next) <= reach)
     }
 
-    /// Requests a challenge ACK. The host learns of it through [`Connection::asks_to_answer`] and decides
-    /// whether it is sent.
-    pub(super) fn challenge_ack(&mut self, now: Instant) {
-        if self.may_challenge(now) {
-            self.pending.asked = Asked::Challenge;
+    /// Sends a challenge ACK, if the limits permit it. Returns true if they do. They also keep two stacks
+    /// from answering each other's ACKs forever.
+    pub(super) fn challenge_ack(&mut self, now: Instant) -> bool {
+        let may_challenge = self.may_challenge(now);
+        if may_challenge {
+            self.statistics.challenge_acks += 1;
+            self.rcv.ack = AckDue::Now;
         }
+        may_challenge
     }
 
-    /// Returns true if the profile's limit on challenge ACKs allows another one now (RFC 5961 §7).
+    /// Returns true if the profile's limits on challenge ACKs permit another one now (RFC 5961 §7).
     fn may_challenge(&mut self, now: Instant) -> bool {
         let second = now.as_nanos() / 1_000_000_000;
-        if self.challenges.as_ref().is_some_and(|it| now - it.last < self.profile.challenge_interval) {
+        let challenges = self.challenges.get_or_insert_default();
+        if !interval_is_over(&mut challenges.last, now, self.profile.challenge_interval) {
             return false;
         }
-        let none = || Box::new(Challenges { last: now, second, sent: 0 });
-        let challenges = self.challenges.get_or_insert_with(none);
-        challenges.last = now;
         if challenges.second != second {
             (challenges.second, challenges.sent) = (second, 0);
         }
@@ -614,18 +631,13 @@ impl Connection {
         challenges.sent += u32::from(allowed);
         allowed
     }
+}
 
-    /// Returns true if an ACK is due that a forged segment may have provoked.
-    pub(crate) fn asks_to_answer(&self) -> bool {
-        self.pending.asked != Asked::Nothing
+/// Returns true if at least `interval` has passed since `last`, and begins the next interval.
+fn interval_is_over(last: &mut Option<Instant>, now: Instant, interval: Duration) -> bool {
+    let is_over = last.is_none_or(|last| now - last >= interval);
+    if is_over {
+        *last = Some(now);
     }
-
-    /// Applies the host's decision about that ACK.
-    pub(crate) fn answer(&mut self, granted: bool) {
-        let asked = std::mem::take(&mut self.pending.asked);
-        if granted {
-            self.statistics.challenge_acks += u64::from(asked == Asked::Challenge);
-            self.rcv.ack = AckDue::Now;
-        }
-    }
+    is_over
 }

@@ -83,6 +83,9 @@ pub(super) struct ReceiveVariables {
     /// Last.ACK.sent.
     pub(super) last_ack_sent: u64,
     pub(super) ack: AckDue,
+    /// Number of unacceptable data segments near RCV.NXT that are acknowledged at once. Each accepted segment
+    /// adds one, because the network may duplicate it and the peer may retransmit it.
+    pub(super) data_credit: u16,
     /// State of Linux's receiver. Boxed because only its profile has it.
     pub(super) linux: Option<Box<LinuxReceiver>>,
     /// Largest segment seen, an estimate of the peer's SMSS.
@@ -137,28 +140,20 @@ pub(super) struct Pending {
     pub(super) window_probe: bool,
     /// The ACK of the peer's SYN, which is sent before any data.
     pub(super) handshake_ack: bool,
-    pub(super) asked: Asked,
 }
 
-/// An ACK that a forged segment may have provoked. It is sent only if the host's limit for all its
-/// connections permits it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) enum Asked {
-    #[default]
-    Nothing,
-    /// An ACK for data that the peer is unlikely to have sent.
-    Stray,
-    /// A challenge ACK (RFC 5961).
-    Challenge,
-}
-
-/// The challenge ACKs sent (RFC 5961 §7).
-#[derive(Clone, Copy, Debug)]
+/// Replies that forged segments may have provoked (RFC 5961 §7). They are counted per connection. If
+/// connections shared a count, an attacker could read it from the replies on a connection of its own
+/// (CVE-2016-5696).
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Challenges {
-    pub(super) last: Instant,
+    /// Time of the last challenge ACK, or of the last answer to a repeated SYN.
+    pub(super) last: Option<Instant>,
     /// The second in which `sent` counts.
     pub(super) second: u64,
     pub(super) sent: u32,
+    /// Time of the last ACK of unacceptable data that [`ReceiveVariables::data_credit`] did not cover.
+    pub(super) last_for_data: Option<Instant>,
 }
 
 /// The deadlines of a connection, except for the deadlines of recovery. The earliest one is the connection's

@@ -1,6 +1,7 @@
 //! Hostile input. The host never panics, no byte is lost or changed, and no packet causes more than one
 //! answer.
 
+mod blind;
 mod bugs;
 pub(crate) mod hand;
 mod memory;

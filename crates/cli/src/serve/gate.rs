@@ -16,7 +16,6 @@ pub(super) struct Gate {
     syns_dropped: u64,
     resets_sent: u64,
     resets_withheld: u64,
-    answers_withheld: u64,
     /// Packets from the host's own addresses, and packets with addresses that no host can have.
     impossible_addresses: u64,
     time_wait_evicted: u64,
@@ -34,7 +33,6 @@ impl Gate {
             over_source,
             from_self,
             resets_withheld,
-            answers_withheld,
             time_wait_evicted,
             orphans_evicted,
         } = counters.gate;
@@ -47,7 +45,6 @@ impl Gate {
             syns_dropped: counters.syns_dropped,
             resets_sent: counters.resets_sent,
             resets_withheld,
-            answers_withheld,
             impossible_addresses: from_self
                 + counters.bad.get(&BadPacket::Address).copied().unwrap_or_default(),
             time_wait_evicted,
@@ -63,7 +60,7 @@ impl Gate {
             (self.half_open_evicted, "half-open connections dropped"),
             (self.over_source, "refused by --max-per-source"),
             (self.syns_dropped, "SYNs dropped"),
-            (self.resets_withheld + self.answers_withheld, "answers suppressed"),
+            (self.resets_withheld, "resets suppressed"),
             (self.impossible_addresses, "packets with impossible addresses"),
             (self.time_wait_evicted + self.orphans_evicted, "closed connections ended early"),
         ];

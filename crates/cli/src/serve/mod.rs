@@ -97,10 +97,10 @@ nearly exhausted, a new connection is accepted only after a connection that
 holds data and has been idle for --give-way was reset.
 
 SYNs beyond the backlog are answered with cookies (RFC 4987), and no state is
-kept for them. Resets, and ACKs to possibly forged segments, are limited to
-1000 per second each. At most 4096 closed connections wait for the peer, and
-16384 are in TIME-WAIT. `gate` in the events `interval` and `end` counts all
-of this.
+kept for them. A source gets at most 100 resets per second. A connection sends
+at most one challenge ACK per 500 ms. At most 4096 closed connections wait for
+the peer, and 16384 are in TIME-WAIT. `gate` in the events `interval` and
+`end` counts what the limits did.
 
 The first SIGINT or SIGTERM ends listening, the second one resets the open
 connections.
