@@ -125,7 +125,8 @@ pub struct Host {
     /// Segments that the first connection in `ready` has sent in its current turn.
     in_turn: usize,
     gate: Gate,
-    ports_given: u64,
+    /// Number of ports chosen, modulo 2^16, for each of many groups of destinations.
+    ports_given: Box<[u16; opening::PORT_COUNTERS]>,
     traced: bool,
     /// Connections that have changed since `poll_changed` last returned them. `None` unless `note_changes`
     /// was called.
@@ -157,7 +158,7 @@ impl Host {
             next_piece: Piece::default(),
             in_turn: 0,
             gate: Gate::default(),
-            ports_given: 0,
+            ports_given: Box::new([0; opening::PORT_COUNTERS]),
             traced: false,
             changed: None,
             events: None,

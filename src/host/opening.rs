@@ -17,6 +17,9 @@ use crate::tcp::{Connection, SocketOptions, State};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct ListenId(pub(super) u32);
 
+/// Number of counters for ephemeral ports. Destinations that share one are rare.
+pub(super) const PORT_COUNTERS: usize = 1024;
+
 #[derive(Debug)]
 pub(super) struct Listener {
     addr: SocketAddr,
@@ -211,22 +214,26 @@ impl Host {
             recovery,
             options,
             iss: Seq(clock.wrapping_add(self.hash(&("isn", local, remote)) as u32)),
-            // RFC 7323 §5.4: the timestamps of a reused port must not go backwards.
-            ts_offset: self.hash(&("timestamp", local.ip(), remote.ip())) as u32,
+            // RFC 7323 §5.4, §7.1: the timestamps of a reused pair of ports must not go backwards. Other
+            // connections do not show them, not even from the same address.
+            ts_offset: self.hash(&("timestamp", local, remote)) as u32,
             mtu: self.mtu,
             budget: Arc::clone(&self.budget),
             listened_to: self.events.is_some(),
         }
     }
 
-    /// Returns a port of the dynamic range, in an order that peers cannot guess (RFC 6056).
+    /// Returns a port of the dynamic range, in an order that peers cannot guess (RFC 6056 §3.3.4). With one
+    /// counter for all destinations, each of them could count the connections to the others.
     fn ephemeral(&mut self, ip: IpAddr, remote: SocketAddr) -> Option<SocketAddr> {
         const FIRST: u64 = 49_152;
         const COUNT: u64 = 65_536 - FIRST;
         let start = self.hash(&("port", ip, remote)) % COUNT;
+        let counter = self.hash(&("port counter", ip, remote)) as usize % PORT_COUNTERS;
         for _ in 0..COUNT {
-            let port = FIRST + (start + self.ports_given) % COUNT;
-            self.ports_given += 1;
+            let given = self.ports_given[counter];
+            self.ports_given[counter] = given.wrapping_add(1);
+            let port = FIRST + (start + u64::from(given)) % COUNT;
             let local = SocketAddr::new(ip, port as u16);
             if self.index_of(&(local, remote)).is_none() {
                 return Some(local);

@@ -134,6 +134,14 @@ fn attacker_sees_no_effect_of_other_connections() {
     }
 }
 
+#[test]
+fn timestamps_do_not_reveal_those_of_other_connections() {
+    let mut server = Server::new(profile("default"), 64, Limits::default());
+    let mut timestamp = |n| server.syn(client(n), &full()).answer.options.timestamps.unwrap().val;
+    let (first, second) = (timestamp(0), timestamp(1));
+    assert!(first.abs_diff(second) > 1_000_000, "{first} and {second} in the same millisecond");
+}
+
 // ----- limits of each connection -----
 
 #[test]

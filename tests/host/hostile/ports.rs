@@ -1,5 +1,7 @@
 //! Many connections at one host: SYN floods, reused ports, and listeners that come and go.
 
+use std::net::SocketAddr;
+
 use airtcp::host::{Host, IoError};
 use airtcp::profile::Profile;
 use airtcp::tcp::{SocketOptions, State};
@@ -155,6 +157,25 @@ fn ephemeral_ports_are_reusable_after_exhaustion() {
     pair.drain();
     assert_eq!(pair.left.connections(), 0);
     pair.left.connect(pair.now, None, (RIGHT, 80).into(), options).unwrap();
+}
+
+/// RFC 6056 §3.3.4: no destination can count the host's connections to others by the ports that it sees.
+#[test]
+fn ports_do_not_reveal_connections_to_other_destinations() {
+    let ports = |others: u8| {
+        let mut host = host("newreno", profile("default"));
+        let options = SocketOptions::of(&profile("default"));
+        let mut connect = |to: SocketAddr| {
+            let id = host.connect(START, None, to, options.clone()).unwrap();
+            host.connection(id).unwrap().local().port()
+        };
+        let first = connect((RIGHT, 80).into());
+        for other in 0..others {
+            connect(([203, 0, 113, other], 80).into());
+        }
+        [first, connect((RIGHT, 80).into())]
+    };
+    assert_eq!(ports(0), ports(50));
 }
 
 #[test]
