@@ -382,6 +382,12 @@ pub struct Profile {
     pub challenge_syn: Challenge,
     /// Handling of a SYN that also has a FIN.
     pub syn_fin: SynFin,
+    /// Receiver: SACK and D-SACK blocks count the peer's FIN as one byte. FreeBSD reports data only.
+    pub sack_counts_fin: bool,
+    /// In CLOSING and LAST-ACK, each ACK repeats our FIN, and the ACK of a repeated FIN is processed (FreeBSD,
+    /// tcp_output() and tcp_do_segment()). FreeBSD does the same in FIN-WAIT-1 and with repeated data. There,
+    /// two such ends that miss data could answer each other's FINs forever, and forged ACKs would be easier.
+    pub acks_repeat_fin: bool,
     /// Maximum number of challenge ACKs per second on one connection (RFC 5961 §7).
     pub challenge_acks_per_second: u32,
     /// Minimum time between two challenge ACKs on one connection, and between two ACKs of data that is
@@ -532,6 +538,8 @@ impl Profile {
             window_scale: Some(6),
             text_on_syn: TextOnSyn::Dropped,
             echo_copies: false,
+            sack_counts_fin: false,
+            acks_repeat_fin: true,
             sack: SackOffer::Always,
             recv_buffer: 65_535,
             ack: AckPolicy::DELAYED,
@@ -634,6 +642,8 @@ impl Default for Profile {
             challenge_rst: Challenge::Rfc5961,
             challenge_syn: Challenge::Rfc5961,
             syn_fin: SynFin::Taken,
+            sack_counts_fin: true,
+            acks_repeat_fin: false,
             challenge_acks_per_second: 100,
             challenge_interval: Duration::from_millis(500),
             paws_slack: 0,

@@ -214,7 +214,9 @@ impl Connection {
         }
         // §3.10.7.4: valid ACKs are accepted even with a closed window.
         let at_edge = segment.seq.offset(self.rcv.irs, self.rcv_nxt()).is_some_and(|o| o == self.rcv_nxt());
-        if at_edge
+        let ends_at_next = segment.seq.at(segment.seq_len()) == self.rcv.irs.at(self.rcv_nxt());
+        let repeats_fin = copy && ends_at_next && segment.flags.contains(Flags::FIN);
+        if (at_edge || (repeats_fin && self.profile.acks_repeat_fin))
             && segment.flags.contains(Flags::ACK)
             && self.state.is_synchronized()
             && self.take_ack(now, segment)

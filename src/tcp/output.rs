@@ -87,7 +87,7 @@ impl Connection {
         // for them.
         let alone = std::mem::take(&mut self.pending.handshake_ack);
         if self.rcv.ack == AckDue::Now && (alone || self.has_blocks_to_report()) {
-            self.emit_ack(now, out, self.flight.max());
+            self.emit_due_ack(now, out);
             return true;
         }
         if let Some(choice) = self.choose(now) {
@@ -105,7 +105,7 @@ impl Connection {
             return true;
         }
         if self.rcv.ack == AckDue::Now {
-            self.emit_ack(now, out, self.flight.max());
+            self.emit_due_ack(now, out);
             return true;
         }
         false
@@ -389,6 +389,18 @@ impl Connection {
             }
         }
         true
+    }
+
+    /// Sends the ACK that is due. In some profiles it repeats a FIN that is not acknowledged.
+    fn emit_due_ack(&mut self, now: Instant, out: &mut Out<'_>) {
+        let next = self.flight.max();
+        let repeats = self.profile.acks_repeat_fin && matches!(self.state, State::Closing | State::LastAck);
+        match self.snd.fin.filter(|fin| repeats && *fin < next) {
+            Some(fin) => {
+                self.emit(now, out, fin, Flags::ACK.with(Flags::FIN), Ecn::NotEct, (fin, fin));
+            }
+            None => self.emit_ack(now, out, next),
+        }
     }
 
     fn emit_ack(&mut self, now: Instant, out: &mut Out<'_>, at: u64) {

@@ -176,8 +176,12 @@ impl Connection {
         self.statistics.duplicate_segments_in += 1;
         // An ACK was lost, or the sender retransmits from an earlier offset.
         self.enter_quick_ack(u32::MAX);
-        if self.profile.dsack {
-            self.rcv.dsack = Some(Box::new((start, (start + segment.seq_len()).min(next))));
+        let end = match self.profile.sack_counts_fin {
+            true => (start + segment.seq_len()).min(next),
+            false => (start + segment.payload.len() as u64).min(self.rcv.buffer.next()),
+        };
+        if self.profile.dsack && end > start {
+            self.rcv.dsack = Some(Box::new((start, end)));
         }
     }
 
@@ -191,10 +195,11 @@ impl Connection {
         Some((held.start, held.end))
     }
 
-    /// Returns the out-of-order block that contains `offset`. The peer's FIN counts as one byte.
+    /// Returns the out-of-order block that contains `offset`. The peer's FIN counts as one byte, if the
+    /// profile says so.
     fn held_around(&self, offset: u64) -> Option<(u64, u64)> {
         let ranges = self.rcv.buffer.out_of_order();
-        let fin = self.early_fin();
+        let fin = self.early_fin().filter(|_| self.profile.sack_counts_fin);
         match ranges.containing(offset) {
             Some(range) if fin == Some(range.end) => Some((range.start, range.end + 1)),
             Some(range) => Some((range.start, range.end)),
@@ -236,7 +241,11 @@ impl Connection {
 
     /// Returns true if the next ACK reports a hole or a duplicate.
     pub(super) fn has_blocks_to_report(&self) -> bool {
-        self.sack_enabled && (self.rcv.dsack.is_some() || self.has_holes())
+        let held = match self.profile.sack_counts_fin {
+            true => self.has_holes(),
+            false => !self.rcv.buffer.out_of_order().is_empty(),
+        };
+        self.sack_enabled && (self.rcv.dsack.is_some() || held)
     }
 
     /// Returns the SACK option of the next ACK: a D-SACK block if one is due, then the most recent blocks.
