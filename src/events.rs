@@ -266,6 +266,8 @@ pub enum Refusal {
     NoMemory,
     /// A SYN with a FIN, which the profile drops.
     SynFin,
+    /// It arrived in TIME-WAIT.
+    TimeWait,
 }
 
 impl Refusal {
@@ -315,6 +317,7 @@ impl Refusal {
             Self::BacklogFull => ("backlog-full", "the listener's backlog is full"),
             Self::SourceFull => ("source-full", "too many connections from this source"),
             Self::SynFin => ("syn-fin", "SYN with FIN, which this profile drops"),
+            Self::TimeWait => ("time-wait", "late segment in TIME-WAIT (RFC 9293 §3.10.7.4)"),
         }
     }
 }

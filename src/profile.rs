@@ -222,6 +222,19 @@ pub enum SynFin {
     Drop,
 }
 
+/// The rules for segments that arrive in TIME-WAIT.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TimeWaitRules {
+    /// RFC 9293 §3.10.7.4 and RFC 5961. A SYN with a later timestamp or sequence number opens a new
+    /// connection (RFC 6191).
+    Rfc9293,
+    /// Linux 6.18, tcp_timewait_state_process(): the ACK field is ignored, and an ACK answers every segment
+    /// but an empty one in order. FIN-WAIT-2 after a close has similar rules.
+    Linux,
+    /// FreeBSD 14, tcp_twcheck(): RSTs, timestamps and SYNs with an old sequence number are ignored.
+    FreeBsd,
+}
+
 /// The retransmission timer.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Timer {
@@ -382,6 +395,8 @@ pub struct Profile {
     pub challenge_syn: Challenge,
     /// Handling of a SYN that also has a FIN.
     pub syn_fin: SynFin,
+    /// Rules for segments in TIME-WAIT.
+    pub time_wait_rules: TimeWaitRules,
     /// Receiver: SACK and D-SACK blocks count the peer's FIN as one byte. FreeBSD reports data only.
     pub sack_counts_fin: bool,
     /// In CLOSING and LAST-ACK, each ACK repeats our FIN, and the ACK of a repeated FIN is processed (FreeBSD,
@@ -480,6 +495,7 @@ impl Profile {
             window_update: WindowUpdate::Tuned(ReceiveMemory::LINUX),
             window_scale: Some(0),
             syn_fin: SynFin::NoConnection,
+            time_wait_rules: TimeWaitRules::Linux,
             nagle: Nagle::Minshall,
             half_window: true,
             fills_window: true,
@@ -538,6 +554,7 @@ impl Profile {
             window_scale: Some(6),
             text_on_syn: TextOnSyn::Dropped,
             echo_copies: false,
+            time_wait_rules: TimeWaitRules::FreeBsd,
             sack_counts_fin: false,
             acks_repeat_fin: true,
             sack: SackOffer::Always,
@@ -642,6 +659,7 @@ impl Default for Profile {
             challenge_rst: Challenge::Rfc5961,
             challenge_syn: Challenge::Rfc5961,
             syn_fin: SynFin::Taken,
+            time_wait_rules: TimeWaitRules::Rfc9293,
             sack_counts_fin: true,
             acks_repeat_fin: false,
             challenge_acks_per_second: 100,

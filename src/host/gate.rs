@@ -85,8 +85,9 @@ impl Host {
         self.gate.limits = limits;
     }
 
-    /// Processes a segment without a connection (RFC 9293 §3.10.7.1 and .2).
-    pub(super) fn take_stray(&mut self, now: Instant, segment: &Segment<'_>) {
+    /// Processes a segment without a connection (RFC 9293 §3.10.7.1 and .2). `unused` is the first sequence
+    /// number that the connection before it has not used, if its TIME-WAIT has just ended for this segment.
+    pub(super) fn take_stray(&mut self, now: Instant, segment: &Segment<'_>, unused: Option<Seq>) {
         if segment.flags.contains(Flags::RST) {
             return;
         }
@@ -107,11 +108,11 @@ impl Host {
             self.drop_syn(now, segment, Refusal::SynFin);
             return;
         }
-        self.take_syn(now, id, segment);
+        self.take_syn(now, id, segment, unused);
     }
 
     /// Processes a SYN at a listener: stores it if there is room, else answers it with a cookie.
-    fn take_syn(&mut self, now: Instant, id: ListenId, segment: &Segment<'_>) {
+    fn take_syn(&mut self, now: Instant, id: ListenId, segment: &Segment<'_>, unused: Option<Seq>) {
         if self.budget.is_full() {
             self.budget.note_refused_connection();
             self.drop_syn(now, segment, Refusal::NoMemory);
@@ -139,7 +140,13 @@ impl Host {
         let Some(listener) = self.listeners.get_mut(&id) else { return };
         listener.opening += 1;
         let options = listener.options.clone();
-        let opening = self.opening(now, segment.dst, segment.src, options);
+        let mut opening = self.opening(now, segment.dst, segment.src, options);
+        if let Some(unused) = unused
+            && opening.iss.offset(unused, 0).is_none()
+        {
+            // RFC 9293 §3.6.1, MAY-2 (1). The distance is Linux's.
+            opening.iss = unused.at(65_537);
+        }
         let index = self.insert(Connection::accept(now, opening, segment), Some(id));
         self.set_standing(now, index, Standing::HalfOpen);
         self.gather(now, index);

@@ -216,17 +216,16 @@ impl Host {
                 self.tell_refused(now, segment, Refusal::SynFin);
                 return;
             }
-            let Some(connection) = self.slots.at_mut(index) else { return };
-            if !connection.yields_to(segment) {
-                let reaction = connection.handle_segment(now, segment);
-                self.after_segment(now, index, reaction, segment);
+            if let Some(next) = self.retire_for(now, index, segment) {
+                self.take_stray(now, segment, Some(next));
                 return;
             }
-            connection.retire();
-            self.gather(now, index);
-            self.mark_ready(index);
+            let Some(connection) = self.slots.at_mut(index) else { return };
+            let reaction = connection.handle_segment(now, segment);
+            self.after_segment(now, index, reaction, segment);
+            return;
         }
-        self.take_stray(now, segment);
+        self.take_stray(now, segment, None);
     }
 
     fn after_segment(&mut self, now: Instant, index: u32, reaction: Reaction, segment: &Segment<'_>) {

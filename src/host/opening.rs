@@ -4,12 +4,12 @@ use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
-use airwire::segment;
+use airwire::segment::{self, Segment};
 use airwire::seq::Seq;
 use airwire::time::Instant;
 
 use super::{ConnId, Host};
-use crate::profile::HalfOpen;
+use crate::profile::{HalfOpen, TimeWaitRules};
 use crate::tcp::connection::Opening;
 use crate::tcp::{Connection, SocketOptions, State};
 
@@ -178,6 +178,22 @@ impl Host {
         listener.opening -= 1;
         self.slots.accepted(index);
         Some(self.slots.id(index))
+    }
+
+    /// Ends a connection in TIME-WAIT if `segment` is a SYN that opens a new one in its place. Returns the
+    /// first sequence number that the old one has not used. Without a listener, TIME-WAIT answers the SYN,
+    /// except in FreeBSD.
+    pub(super) fn retire_for(&mut self, now: Instant, index: u32, segment: &Segment<'_>) -> Option<Seq> {
+        let connection = self.slots.at_mut(index).filter(|connection| connection.yields_to(now, segment))?;
+        let unused = connection.snd_nxt();
+        let ignores_listener = self.profile.time_wait_rules == TimeWaitRules::FreeBsd;
+        if !ignores_listener && self.listener_for(segment.dst).is_none() {
+            return None;
+        }
+        self.slots.at_mut(index)?.retire();
+        self.gather(now, index);
+        self.mark_ready(index);
+        Some(unused)
     }
 
     pub(super) fn listener_for(&self, addr: SocketAddr) -> Option<ListenId> {

@@ -31,7 +31,7 @@ pub(super) const FIRST_DATA_CREDIT: u16 = 16;
 const MAX_DATA_CREDIT: u16 = 8192;
 
 /// RFC 7323 §5.5: an older TS.Recent is invalid.
-const PAWS_VALID: Duration = Duration::from_secs(24 * 24 * 3600);
+pub(super) const PAWS_VALID: Duration = Duration::from_secs(24 * 24 * 3600);
 
 enum Verdict {
     GoOn,
@@ -57,6 +57,11 @@ impl Connection {
             State::Closed if segment.flags.contains(Flags::RST) => return Reaction::Done,
             State::Closed => return Reaction::Reset(None),
             State::SynSent => return self.in_syn_sent(now, segment),
+            State::FinWait2 | State::TimeWait => {
+                if let Some(reaction) = self.in_late_states(now, segment) {
+                    return reaction;
+                }
+            }
             _ => {}
         }
         let was_syn_received = self.state == State::SynReceived;
@@ -330,13 +335,11 @@ impl Connection {
 
     /// Seventh step: the segment text.
     fn check_data(&mut self, now: Instant, segment: &Segment<'_>, offset: u64) -> Reaction {
-        if segment.seq_len() == 0 {
+        if self.state == State::TimeWait {
+            self.take_in_time_wait(now, segment, offset);
             return Reaction::Done;
         }
-        if self.state == State::TimeWait {
-            // A retransmitted FIN: acknowledge it and restart TIME-WAIT.
-            self.rcv.ack = AckDue::Now;
-            self.enter_time_wait(now);
+        if segment.seq_len() == 0 {
             return Reaction::Done;
         }
         if !self.state.may_receive_data() {
@@ -384,29 +387,6 @@ impl Connection {
             }
             _ => {}
         }
-    }
-
-    fn enter_time_wait(&mut self, now: Instant) {
-        self.enter(State::TimeWait);
-        let delayed = self.rcv.ack;
-        self.timers = Default::default();
-        self.rcv.ack = if delayed == AckDue::No { AckDue::No } else { AckDue::Now };
-        self.timers.linger = Some(now + self.profile.time_wait);
-    }
-
-    /// Returns true if a SYN may replace this TIME-WAIT connection, because its timestamp or sequence number
-    /// shows that it is new (RFC 6191, RFC 9293 §3.6.1).
-    pub(crate) fn yields_to(&self, segment: &Segment<'_>) -> bool {
-        let syn_only =
-            segment.flags.contains(Flags::SYN) && !segment.flags.intersects(Flags::ACK.with(Flags::RST));
-        let newer_ts = self.ts_enabled
-            && segment
-                .options
-                .timestamps
-                .is_some_and(|ts| ts.val.wrapping_sub(self.rcv.ts_recent) as i32 > 0);
-        let newer_seq =
-            segment.seq.offset(self.rcv.irs, self.rcv_nxt()).is_some_and(|offset| offset > self.rcv_nxt());
-        self.state == State::TimeWait && syn_only && (newer_ts || newer_seq)
     }
 
     fn learn_from_syn(&mut self, now: Instant, segment: &Segment<'_>) {
@@ -601,7 +581,7 @@ impl Connection {
 
     /// Returns true if the segment starts within one window of RCV.NXT, as retransmissions and window probes
     /// do. A blind attacker hits this range with probability 1/256.
-    fn is_near(&self, segment: &Segment<'_>) -> bool {
+    pub(super) fn is_near(&self, segment: &Segment<'_>) -> bool {
         const REACH: u64 = 8 << 20;
         let next = self.rcv_nxt();
         let reach = REACH.max(self.options.recv_buffer as u64);

@@ -5,6 +5,7 @@
 //! | `connection` | the connection and the application's commands |
 //! | `socket`, `variables`, `statistics`, `send_buffer`, `buffer`, `reassembly` | its plain data |
 //! | `input` | processing of segments: RFC 9293 §3.10.7, step by step |
+//! | `time_wait` | TIME-WAIT, and the rules of the profiles for it |
 //! | `stateless` | handshakes for which no state is kept |
 //! | `ack` | processing of acknowledgments |
 //! | `receive`, `alarm` | the receiving side |
@@ -35,6 +36,7 @@ mod send_buffer;
 mod socket;
 mod stateless;
 mod statistics;
+mod time_wait;
 mod timers;
 mod told;
 mod variables;

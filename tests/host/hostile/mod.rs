@@ -9,4 +9,5 @@ mod paths;
 mod ports;
 mod siege;
 mod strangers;
+mod time_wait;
 pub(crate) mod world;

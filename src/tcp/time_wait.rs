@@ -1,0 +1,212 @@
+//! TIME-WAIT: reactions to late segments, and SYNs that open a new connection.
+//!
+//! The default follows RFC 9293, whose steps are in `input`. The kernels of Linux and FreeBSD keep only a few
+//! values of such a connection, and check less. After a close, Linux does the same in FIN-WAIT-2.
+
+use airwire::segment::{Flags, Segment};
+use airwire::seq::Seq;
+use airwire::time::{Duration, Instant};
+
+use super::connection::Connection;
+use super::input::{PAWS_VALID, Reaction};
+use super::socket::{Ended, State};
+use super::variables::{AckDue, Timers};
+use crate::events::Refusal;
+use crate::profile::TimeWaitRules;
+
+/// Time for which Linux refuses a RST with an old timestamp (TCP_PAWS_MSL).
+const PAWS_RESET: Duration = Duration::from_secs(60);
+
+impl Connection {
+    /// Enters TIME-WAIT, or restarts it.
+    pub(super) fn enter_time_wait(&mut self, now: Instant) {
+        if self.state != State::TimeWait {
+            // Linux limits the ACKs of TIME-WAIT separately (tw_last_oow_ack_time).
+            self.challenges = None;
+        }
+        self.enter(State::TimeWait);
+        let delayed = self.rcv.ack;
+        self.timers = Timers::default();
+        self.rcv.ack = if delayed == AckDue::No { AckDue::No } else { AckDue::Now };
+        self.timers.linger = Some(now + self.profile.time_wait);
+    }
+
+    /// Returns SND.NXT, the first sequence number that this connection has not used.
+    pub(crate) fn snd_nxt(&self) -> Seq {
+        self.snd.iss.at(self.flight.max())
+    }
+
+    /// Returns true if a SYN may replace this TIME-WAIT connection, because its timestamp or sequence number
+    /// shows that it is new (RFC 6191, RFC 9293 §3.6.1).
+    #[inline]
+    pub(crate) fn yields_to(&self, now: Instant, segment: &Segment<'_>) -> bool {
+        self.state == State::TimeWait && self.is_new_syn(now, segment)
+    }
+
+    fn is_new_syn(&self, now: Instant, segment: &Segment<'_>) -> bool {
+        let next = self.rcv_nxt();
+        let newer_seq = segment.seq.offset(self.rcv.irs, next).is_some_and(|offset| offset > next);
+        let stamp = segment.options.timestamps.filter(|_| self.ts_enabled);
+        let newer_ts = stamp.is_some_and(|ts| ts.val.wrapping_sub(self.rcv.ts_recent) as i32 > 0);
+        let new = match self.profile.time_wait_rules {
+            TimeWaitRules::FreeBsd => newer_seq,
+            // An old timestamp belongs to an old SYN, whatever its sequence number is.
+            TimeWaitRules::Rfc9293 | TimeWaitRules::Linux => {
+                (newer_seq || newer_ts) && !self.is_refused_by_paws(now, segment)
+            }
+        };
+        new && segment.flags.contains(Flags::SYN) && !segment.flags.intersects(Flags::ACK.with(Flags::RST))
+    }
+
+    /// Processes a segment by the profile's own rules. Returns `None` if it has none for this state.
+    pub(super) fn in_late_states(&mut self, now: Instant, segment: &Segment<'_>) -> Option<Reaction> {
+        let reaction = match (self.profile.time_wait_rules, self.state) {
+            (TimeWaitRules::Linux, State::TimeWait) => self.in_time_wait_of_linux(now, segment),
+            (TimeWaitRules::Linux, State::FinWait2) if self.is_socket_released(now) => {
+                self.in_fin_wait_2_of_linux(now, segment)
+            }
+            (TimeWaitRules::FreeBsd, State::TimeWait) => self.in_time_wait_of_freebsd(now, segment),
+            _ => return None,
+        };
+        // The ACKs of these rules have neither ECE nor D-SACK.
+        self.rcv.echo_ce = false;
+        Some(reaction)
+    }
+
+    /// The fifth and the later steps of RFC 9293 §3.10.7.4 in TIME-WAIT: acknowledge the segment, and restart
+    /// the timer. An empty segment in order repeats nothing. If it were acknowledged, two ends in TIME-WAIT
+    /// would acknowledge each other's ACKs forever.
+    pub(super) fn take_in_time_wait(&mut self, now: Instant, segment: &Segment<'_>, offset: u64) {
+        // By other rules, the ACK of our FIN in CLOSING is all that counts of a segment.
+        let follows_rfc = self.profile.time_wait_rules == TimeWaitRules::Rfc9293;
+        if follows_rfc && (segment.seq_len() > 0 || offset != self.rcv_nxt()) {
+            self.enter_time_wait(now);
+            self.answer_late(now, segment);
+        }
+    }
+
+    /// tcp_timewait_state_process() of Linux 6.18, with tcp_rfc1337 = 0. The ACK field does not matter.
+    fn in_time_wait_of_linux(&mut self, now: Instant, segment: &Segment<'_>) -> Reaction {
+        let reset = segment.flags.contains(Flags::RST);
+        let old = self.is_refused_by_paws(now, segment);
+        let in_order = segment.seq == self.rcv.irs.at(self.rcv_nxt());
+        if in_order && !old && (reset || segment.seq_len() == 0) {
+            if reset {
+                self.end(None);
+            } else {
+                self.take_late_timestamp(now, segment);
+                self.enter_time_wait(now);
+            }
+            return Reaction::Done;
+        }
+        self.refuse(segment, if old { Refusal::OldTimestamp } else { Refusal::TimeWait });
+        if !reset {
+            // A SYN without ACK may be a new one with a low sequence number, which must not prolong the wait.
+            if old || segment.flags.contains(Flags::ACK) {
+                self.enter_time_wait(now);
+            }
+            self.answer_late(now, segment);
+        }
+        Reaction::Done
+    }
+
+    /// Returns true if Linux has released the socket in FIN-WAIT-2: after a close, one minute before the end.
+    fn is_socket_released(&self, now: Instant) -> bool {
+        self.orphaned && self.timers.linger.is_some_and(|at| at - now <= self.profile.time_wait)
+    }
+
+    /// The same function of Linux in FIN-WAIT-2: it takes nothing but a FIN in order.
+    fn in_fin_wait_2_of_linux(&mut self, now: Instant, segment: &Segment<'_>) -> Reaction {
+        // Out-of-order data was released together with the socket.
+        self.rcv.buffer.drop_out_of_order();
+        self.rcv.fin = None;
+        let (flags, len, next) = (segment.flags, segment.seq_len(), self.rcv_nxt());
+        let edge = self.rcv.adv.max(next);
+        let old = self.is_refused_by_paws(now, segment);
+        let in_window = |start: &u64| {
+            *start == next || (*start + len > next && *start < edge) || (*start == edge && len == 0)
+        };
+        let start = segment.seq.offset(self.rcv.irs, next).filter(in_window);
+        let Some(start) = start.filter(|_| !old) else {
+            self.statistics.unacceptable += 1;
+            self.refuse(segment, if old { Refusal::OldTimestamp } else { Refusal::OutOfWindow });
+            self.answer_late(now, segment);
+            return Reaction::Done;
+        };
+        if flags.contains(Flags::RST) {
+            self.end(None);
+            return Reaction::Done;
+        }
+        let end = start + len;
+        let opens = flags.contains(Flags::SYN) && start >= next;
+        if !opens && (!flags.contains(Flags::ACK) || len == 0 || end <= next) {
+            return Reaction::Done;
+        }
+        if opens || !flags.contains(Flags::FIN) || end != next + 1 {
+            self.refuse(segment, Refusal::NobodyReads);
+            self.end(Some(Ended::Aborted));
+            return Reaction::Reset(None);
+        }
+        self.rcv.fin = Some(next);
+        self.take_late_timestamp(now, segment);
+        self.enter_time_wait(now);
+        self.rcv.ack = AckDue::Now;
+        Reaction::Done
+    }
+
+    /// tcp_twcheck() of FreeBSD 14. A RST is ignored (RFC 1337), and timestamps are not compared.
+    fn in_time_wait_of_freebsd(&mut self, now: Instant, segment: &Segment<'_>) -> Reaction {
+        let flags = segment.flags;
+        let stamped = segment.options.timestamps.is_some() || !self.ts_enabled || self.rcv.ts_recent == 0;
+        let next = self.rcv_nxt();
+        let start = segment.seq.offset(self.rcv.irs, next);
+        let duplicate_ack = flags == Flags::ACK
+            && segment.payload.is_empty()
+            && start == Some(next)
+            && segment.ack == self.snd_nxt();
+        if flags.contains(Flags::RST) {
+            self.refuse(segment, Refusal::TimeWait);
+        } else if !flags.contains(Flags::ACK) {
+            self.refuse(segment, Refusal::NoAck);
+        } else if !stamped && !self.profile.tolerate_missing_timestamps {
+            self.refuse(segment, Refusal::MissingTimestamp);
+        } else if !duplicate_ack {
+            self.refuse(segment, Refusal::TimeWait);
+            let ends_at_fin = start.is_some_and(|start| start + segment.seq_len() == next);
+            if flags.contains(Flags::FIN) && ends_at_fin {
+                self.enter_time_wait(now);
+            }
+            self.answer_late(now, segment);
+        }
+        Reaction::Done
+    }
+
+    /// Answers a late segment with an ACK. Without data it may itself be such an answer, and far outside the
+    /// window it is probably forged. The limit on challenge ACKs applies to both.
+    fn answer_late(&mut self, now: Instant, segment: &Segment<'_>) {
+        let has_text = segment.seq_len() > 0 && !segment.flags.contains(Flags::SYN);
+        if has_text && self.is_near(segment) {
+            self.rcv.ack = AckDue::Now;
+        } else {
+            self.challenge_ack(now);
+        }
+    }
+
+    /// PAWS as Linux applies it to late segments (tcp_paws_reject()): without slack, and to a RST too.
+    fn is_refused_by_paws(&self, now: Instant, segment: &Segment<'_>) -> bool {
+        let known = self.ts_enabled && self.rcv.ts_recent != 0;
+        let reset = segment.flags.contains(Flags::RST);
+        let valid = if reset { PAWS_RESET } else { PAWS_VALID };
+        segment.options.timestamps.is_some_and(|ts| {
+            let behind = self.rcv.ts_recent.wrapping_sub(ts.val) as i32;
+            known && behind > 0 && now - self.rcv.ts_recent_at < valid
+        })
+    }
+
+    fn take_late_timestamp(&mut self, now: Instant, segment: &Segment<'_>) {
+        if let Some(ts) = segment.options.timestamps.filter(|_| self.ts_enabled) {
+            self.rcv.ts_recent = ts.val;
+            self.rcv.ts_recent_at = now;
+        }
+    }
+}
