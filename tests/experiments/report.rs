@@ -91,11 +91,13 @@ fn report() -> Report {
         bytes: Some(2000),
         asked: Asked::default(),
         rounds: 1,
+        margin: 0.05,
         against: "newreno".to_owned(),
         summary: vec![Row {
             sender: "newreno".to_owned(),
             profile: Some("linux".to_owned()),
             succeeded: 1,
+            counted: 1,
             kbit_per_s: mean(12.3),
             median_kbit_per_s: Some(12.3),
             timeout: Some(1.0),

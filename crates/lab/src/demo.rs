@@ -24,7 +24,7 @@ use std::time::Duration;
 use airlink::scenario::Scenario;
 use airtcp::profile::ProfileName;
 use airtcp_numbers::statistics::Mean;
-use airtcp_numbers::verdict::Comparison;
+use airtcp_numbers::verdict::{Comparison, MARGIN};
 use serde::{Deserialize, Serialize};
 
 use super::LabError;
@@ -196,6 +196,7 @@ fn real(tools: &Tools, demo: &Demo, scene: &Scene, transferred: impl Fn()) -> Re
         against: 0,
         receiver: Receiver::find("linux", Path::new(""))?,
         rounds: 1,
+        margin: MARGIN,
         until_decided: false,
         workload: Workload::plain(scene.bytes),
         seed,

@@ -43,6 +43,8 @@ pub struct Experiment {
     pub receiver: Receiver,
     /// Number of transfers per sender.
     pub rounds: u32,
+    /// Differences from the reference up to this fraction of its mean count as no difference.
+    pub margin: f64,
     /// Stops earlier if the comparison is decided for every sender.
     pub until_decided: bool,
     /// The properties of every transfer.
@@ -74,8 +76,41 @@ pub struct Progress<'a> {
     pub all: usize,
     /// The result of this transfer.
     pub outcome: &'a Outcome,
-    /// Estimated remaining time, from the mean speed so far.
+    /// Estimated remaining time, from the mean time of a transfer so far, repetitions included.
     pub left: Duration,
+    /// Advice to use `--jobs 1`, given once: transfers in parallel disturb each other.
+    pub is_crowded: bool,
+}
+
+/// Number of repeated or invalid transfers after which transfers in parallel are too many for the machine,
+/// if they are also at least a quarter of all transfers.
+const CROWDED: usize = 3;
+
+/// The time that transfers took, and how many of them were disturbed.
+#[derive(Debug, Default)]
+struct Pace {
+    transfers: u32,
+    spent: Duration,
+    disturbed: usize,
+}
+
+impl Pace {
+    fn count(&mut self, outcome: &Outcome, spent: Duration) {
+        self.transfers += 1;
+        self.spent += spent;
+        self.disturbed += outcome.repeated.len() + usize::from(outcome.invalid.is_some());
+    }
+
+    /// The remaining time for this number of transfers, of which `jobs` run at the same time.
+    fn left(&self, transfers: usize, jobs: usize) -> Duration {
+        let turns = transfers.div_ceil(jobs.max(1));
+        self.spent.checked_div(self.transfers).unwrap_or_default() * turns as u32
+    }
+
+    /// Returns whether the machine disturbs so many transfers that fewer in parallel finish sooner.
+    fn is_crowded(&self, jobs: usize) -> bool {
+        jobs > 1 && self.disturbed >= CROWDED && 4 * self.disturbed >= self.transfers as usize
+    }
 }
 
 /// Runs all transfers, calls `observe` after each one, and updates `lab.json` after each round.
@@ -100,8 +135,7 @@ pub fn run(
     let plans = (first..experiment.rounds)
         .flat_map(|round| experiment.senders.iter().map(move |sender| (round, sender)));
     let plans: Vec<_> = plans.collect();
-    let start = Instant::now();
-    let mut done = 0;
+    let (mut pace, mut done, mut was_crowded) = (Pace::default(), 0, false);
     in_parallel(
         experiment.jobs,
         plans.len(),
@@ -119,14 +153,18 @@ pub fn run(
                 directory: &directory,
                 keep: experiment.keep,
             };
-            transfer::run_until_valid(tools, &plan)
+            let start = Instant::now();
+            transfer::run_until_valid(tools, &plan).map(|outcome| (outcome, start.elapsed()))
         },
-        |index, outcome: Outcome| {
+        |index, (outcome, spent): (Outcome, Duration)| {
             done += 1;
+            pace.count(&outcome, spent);
             let all = plans.len();
-            let left = start.elapsed().mul_f64((all - done) as f64 / done as f64);
+            let left = pace.left(all - done, experiment.jobs);
+            let is_crowded = !was_crowded && pace.is_crowded(experiment.jobs);
+            was_crowded |= is_crowded;
             let report = rounds.take(index, outcome.clone())?;
-            observe(&Progress { done, all, outcome: &outcome, left });
+            observe(&Progress { done, all, outcome: &outcome, left, is_crowded });
             let decided = experiment.until_decided && report.is_some_and(Report::is_decided);
             Ok(if decided { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         },
@@ -185,11 +223,12 @@ impl<'a> Rounds<'a> {
             bytes: experiment.workload.octets(),
             asked: experiment.workload.asked(),
             rounds: (transfers.len() / experiment.senders.len().max(1)) as u32,
+            margin: experiment.margin,
             against: experiment
                 .senders
                 .get(experiment.against)
                 .map_or_else(String::new, |it| it.name.clone()),
-            summary: summary::rows(&experiment.senders, experiment.against, &transfers),
+            summary: summary::rows(&experiment.senders, experiment.against, experiment.margin, &transfers),
             kernel_differences: likeness::line(&experiment.senders, likeness::paces_by_queue()),
             transfers,
             in_virtual_time,
@@ -218,8 +257,8 @@ impl<'a> Rounds<'a> {
             return Ok(None);
         }
         (self.report.command, self.report.versions) = self.now.clone();
-        let Experiment { senders, against, .. } = self.experiment;
-        self.report.summary = summary::rows(senders, *against, &self.report.transfers);
+        let Experiment { senders, against, margin, .. } = self.experiment;
+        self.report.summary = summary::rows(senders, *against, *margin, &self.report.transfers);
         self.save()?;
         Ok(Some(&self.report))
     }
@@ -347,5 +386,40 @@ pub(super) fn in_parallel<T: Send>(
     match error.into_inner().unwrap_or_else(PoisonError::into_inner) {
         Some(error) => Err(error),
         None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outcome(repeated: usize) -> Outcome {
+        Outcome { repeated: vec!["late".to_owned(); repeated], ..Outcome::default() }
+    }
+
+    #[test]
+    fn remaining_time_counts_repetitions_and_jobs() {
+        let mut pace = Pace::default();
+        assert_eq!(pace.left(10, 2), Duration::ZERO);
+        pace.count(&outcome(0), Duration::from_secs(10));
+        pace.count(&outcome(3), Duration::from_secs(40));
+        assert_eq!(pace.left(5, 1), Duration::from_secs(125));
+        assert_eq!(pace.left(5, 2), Duration::from_secs(75), "the last turn has one transfer");
+    }
+
+    #[test]
+    fn parallel_transfers_are_crowded_after_some_disturbances() {
+        let mut pace = Pace::default();
+        for _ in 0..2 {
+            pace.count(&outcome(1), Duration::ZERO);
+        }
+        assert!(!pace.is_crowded(2), "two disturbances happen on any machine");
+        pace.count(&outcome(1), Duration::ZERO);
+        assert!(pace.is_crowded(2));
+        assert!(!pace.is_crowded(1), "one transfer at a time cannot be fewer");
+        for _ in 0..10 {
+            pace.count(&outcome(0), Duration::ZERO);
+        }
+        assert!(!pace.is_crowded(2), "3 of 13 transfers");
     }
 }

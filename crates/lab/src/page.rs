@@ -85,7 +85,7 @@ fn experiment(page: &mut Page, directory: &Path) -> Result<(), RunDirError> {
     let report = Report::read(directory)?;
     let senders = report.summary.len().max(1);
     let mut table = run_table("All transfers. Click one to display it, or tick several to compare them.");
-    let mut runs_of = vec![Vec::new(); senders];
+    let (mut runs_of, mut runs_of_transfers) = (vec![Vec::new(); senders], Vec::new());
     for (at, outcome) in report.transfers.iter().enumerate() {
         let round = at / senders;
         let transfer = directory.join(directory_name(round as u32, &outcome.sender));
@@ -97,7 +97,11 @@ fn experiment(page: &mut Page, directory: &Path) -> Result<(), RunDirError> {
             runs_of[at % senders].push(page.runs.len());
             page.runs.push(run);
         }
+        runs_of_transfers.push(shows.runs.first().copied());
         table.rows.push((shows, outcome_row(round + 1, outcome)));
+    }
+    if page.opening.is_empty() {
+        page.opening = opening(&report.transfers, senders, &runs_of_transfers);
     }
     let Report { command, versions, scenario, rounds, .. } = &report;
     let toml = airfiles::read_kept(directory.join("scenario.toml")).ok();
@@ -146,6 +150,16 @@ fn experiment(page: &mut Page, directory: &Path) -> Result<(), RunDirError> {
         runs: table,
     });
     Ok(())
+}
+
+/// The runs to display first: the first two senders in the first round in which both count, otherwise every
+/// run that counts, in order. `runs` has the run of each transfer.
+fn opening(transfers: &[Outcome], senders: usize, runs: &[Option<usize>]) -> Vec<usize> {
+    let counting = transfers.iter().zip(runs).map(|(outcome, run)| run.filter(|_| outcome.counts()));
+    let counting: Vec<_> = counting.collect();
+    let both =
+        counting.chunks(senders).find_map(|round| round.iter().copied().take(2).collect::<Option<Vec<_>>>());
+    both.unwrap_or_else(|| counting.into_iter().flatten().collect())
 }
 
 fn chart(report: &Report, runs_of: &[Vec<usize>]) -> Chart {
@@ -287,4 +301,24 @@ fn transfers(page: &mut Page, directories: &[&Path]) -> Result<(), RunDirError> 
 fn description(scenario: &str) -> Option<String> {
     let table: toml::Table = scenario.parse().ok()?;
     Some(table.get("description")?.as_str()?.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two rounds of two senders. Only the transfers that `counts` marks are valid.
+    fn opening_with(counts: [bool; 4]) -> Vec<usize> {
+        let outcome =
+            |counts: bool| Outcome { invalid: (!counts).then(|| "late".to_owned()), ..Outcome::default() };
+        opening(&counts.map(outcome), 2, &[Some(0), Some(1), Some(2), Some(3)])
+    }
+
+    #[test]
+    fn page_opens_with_round_in_which_both_senders_count() {
+        assert_eq!(opening_with([true, true, true, true]), [0, 1]);
+        assert_eq!(opening_with([true, false, true, true]), [2, 3]);
+        assert_eq!(opening_with([true, false, false, true]), [0, 3]);
+        assert_eq!(opening_with([false; 4]), [0; 0]);
+    }
 }

@@ -3,8 +3,8 @@
 mod columns;
 
 use airtcp::sender::shared;
-use airtcp_numbers::statistics::{Mean, median};
-use airtcp_numbers::verdict::Comparison;
+use airtcp_numbers::statistics::{Mean, Median};
+use airtcp_numbers::verdict::{self, Comparison};
 pub(crate) use columns::{columns, csv, table};
 use serde::{Deserialize, Serialize};
 
@@ -12,8 +12,8 @@ use super::sender::{Repair, Sender};
 use super::transfer::Outcome;
 use super::workload::Asked;
 
-/// The summary of a sender's transfers. Means cover the exact and valid transfers, and are `None` if there
-/// are none.
+/// The summary of a sender's transfers. All figures cover the same rounds: those in which the transfers of
+/// the sender and of the reference are exact and valid. They are `None` if there are none.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Row {
     /// The recipe, with its profile if the profiles in the experiment differ, or `linux:` and a congestion
@@ -25,13 +25,23 @@ pub struct Row {
     /// Number of transfers that delivered exactly the sent bytes.
     pub succeeded: usize,
     pub failed: usize,
+    /// Number of rounds that the figures cover. Zero if the file is older than this field.
+    #[serde(default)]
+    pub counted: usize,
     /// Goodput from the first SYN to the last ACK, or within the time limit of the connections.
     pub kbit_per_s: Option<Mean>,
     /// The median of the goodput. `None` if no transfer counts, or if the file is older than this field.
     #[serde(default)]
     pub median_kbit_per_s: Option<f64>,
-    /// The comparison of the goodput with the reference, over the rounds in which both transfers count.
-    /// `None` for the reference, or if the file is older than this field.
+    /// The 95 % interval of the median. `None` if too few transfers count, or if the file is older than this
+    /// field.
+    #[serde(default)]
+    pub median_interval: Option<(f64, f64)>,
+    /// The quartiles of the goodput. `None` if no transfer counts, or if the file is older than this field.
+    #[serde(default)]
+    pub quartiles: Option<(f64, f64)>,
+    /// The comparison of the goodput with the reference, corrected for the number of senders. `None` for the
+    /// reference, or if the file is older than this field.
     #[serde(default)]
     pub against: Option<Comparison>,
     /// Goodput of the competitors. `None` without competitors.
@@ -74,7 +84,11 @@ pub(crate) fn profile<'a>(profiles: impl IntoIterator<Item = Option<&'a str>>) -
 /// One sentence for each sender that is compared with `against`.
 pub(super) fn verdicts(rows: &[Row], against: &str) -> String {
     let said = rows.iter().filter_map(|row| Some(row.against?.sentence(&row.sender, against) + "\n"));
-    said.collect()
+    let mut said: String = said.collect();
+    if rows.iter().filter(|row| row.against.is_some()).count() > 1 {
+        said += "verdicts are corrected for the number of senders (Holm)\n";
+    }
+    said
 }
 
 /// Describes the invalid transfers: how many were repeated, and how many are left out. `None` if there are
@@ -113,62 +127,69 @@ pub(super) fn never_together(rows: &[Row], asked: &Asked) -> String {
 }
 
 /// One row per sender, in this order. `against` is the index of the reference. The transfers of a sender are
-/// in the order of the rounds.
-pub(super) fn rows(senders: &[Sender], against: usize, transfers: &[Outcome]) -> Vec<Row> {
-    let of = |sender: &Sender| {
-        let name = sender.name.clone();
-        transfers.iter().filter(move |outcome| outcome.sender == name)
+/// in the order of the rounds. Differences up to `margin` count as no difference.
+pub(super) fn rows(senders: &[Sender], against: usize, margin: f64, transfers: &[Outcome]) -> Vec<Row> {
+    let of = |sender: &Sender| -> Vec<&Outcome> {
+        transfers.iter().filter(|outcome| outcome.sender == sender.name).collect()
     };
-    let goodput = |outcome: &Outcome| outcome.counts().then_some(outcome.kbit_per_s);
-    let theirs: Vec<_> =
-        senders.get(against).map(|sender| of(sender).map(goodput).collect()).unwrap_or_default();
-    senders
+    let reference = senders.get(against).map(of).unwrap_or_default();
+    let mut rows: Vec<Row> = senders
         .iter()
         .enumerate()
-        .map(|(at, sender)| {
-            let all: Vec<_> = of(sender).collect();
-            let failed = all.iter().filter(|outcome| outcome.failure.is_some()).count();
-            let good: Vec<_> = all.iter().filter(|outcome| outcome.counts()).collect();
-            let values = |value: &dyn Fn(&Outcome) -> f64| -> Vec<f64> {
-                good.iter().map(|outcome| value(outcome)).collect()
-            };
-            let mean = |value: &dyn Fn(&Outcome) -> f64| Mean::of(&values(value));
-            let known = |value: &dyn Fn(&Outcome) -> Option<f64>| -> Option<Mean> {
-                Mean::of(&good.iter().filter_map(|outcome| value(outcome)).collect::<Vec<_>>())
-            };
-            let count = |value: &dyn Fn(&Repair) -> u64| -> Option<f64> {
-                known(&|outcome| Some(value(outcome.repair.as_ref()?) as f64)).map(|mean| mean.mean)
-            };
-            // Pairs of rounds in which both transfers count.
-            let pairs = all.iter().zip(&theirs).filter_map(|(outcome, other)| goodput(outcome).zip(*other));
-            let (own, others): (Vec<_>, Vec<_>) = pairs.unzip();
-            Row {
-                sender: sender.name.clone(),
-                profile: sender.profile(),
-                succeeded: all.len() - failed,
-                failed,
-                kbit_per_s: mean(&|outcome| outcome.kbit_per_s),
-                median_kbit_per_s: median(&values(&|outcome| outcome.kbit_per_s)),
-                against: (at != against).then(|| Comparison::of(&own, &others)),
-                competitor_kbit_per_s: known(&|outcome| outcome.together.competitor_kbit_per_s),
-                share: known(&|outcome| outcome.together.share),
-                fairness: known(&|outcome| outcome.together.fairness),
-                down_kbit_per_s: known(&|outcome| outcome.together.down_kbit_per_s),
-                up_kbit_per_s: known(&|outcome| outcome.together.up_kbit_per_s),
-                fast: count(&|repair| repair.fast),
-                timeout: count(&|repair| repair.timeout),
-                probe: count(&|repair| repair.probe),
-                timeouts: count(&|repair| repair.timeouts),
-                spurious: count(&|repair| repair.spurious),
-                resent_packets: mean(&|outcome| outcome.capture.resent_packets as f64).map(|mean| mean.mean),
-                idle_seconds: mean(&|outcome| outcome.capture.idle_seconds),
-            }
-        })
-        .collect()
+        .map(|(at, sender)| row(sender, &of(sender), &reference, (at != against).then_some(margin)))
+        .collect();
+    verdict::correct(&mut rows.iter_mut().filter_map(|row| row.against.as_mut()).collect::<Vec<_>>());
+    rows
+}
+
+/// The row of a sender. `all` and `reference` are in the order of the rounds. The row has a comparison if
+/// there is a margin for it.
+fn row(sender: &Sender, all: &[&Outcome], reference: &[&Outcome], margin: Option<f64>) -> Row {
+    let failed = all.iter().filter(|outcome| outcome.failure.is_some()).count();
+    let rounds = all.iter().zip(reference).filter(|(own, other)| own.counts() && other.counts());
+    let (good, others): (Vec<&Outcome>, Vec<&Outcome>) = rounds.unzip();
+    let values =
+        |value: &dyn Fn(&Outcome) -> f64| -> Vec<f64> { good.iter().map(|outcome| value(outcome)).collect() };
+    let mean = |value: &dyn Fn(&Outcome) -> f64| Mean::of(&values(value));
+    let known = |value: &dyn Fn(&Outcome) -> Option<f64>| -> Option<Mean> {
+        Mean::of(&good.iter().filter_map(|outcome| value(outcome)).collect::<Vec<_>>())
+    };
+    let count = |value: &dyn Fn(&Repair) -> u64| -> Option<f64> {
+        known(&|outcome| Some(value(outcome.repair.as_ref()?) as f64)).map(|mean| mean.mean)
+    };
+    let goodput = values(&|outcome| outcome.kbit_per_s);
+    let theirs: Vec<f64> = others.iter().map(|outcome| outcome.kbit_per_s).collect();
+    let median = Median::of(&goodput);
+    Row {
+        sender: sender.name.clone(),
+        profile: sender.profile(),
+        succeeded: all.len() - failed,
+        failed,
+        counted: good.len(),
+        kbit_per_s: Mean::of(&goodput),
+        median_kbit_per_s: median.map(|it| it.median),
+        median_interval: median.and_then(|it| it.interval),
+        quartiles: median.map(|it| it.quartiles),
+        against: margin.map(|margin| Comparison::within(margin, &goodput, &theirs)),
+        competitor_kbit_per_s: known(&|outcome| outcome.together.competitor_kbit_per_s),
+        share: known(&|outcome| outcome.together.share),
+        fairness: known(&|outcome| outcome.together.fairness),
+        down_kbit_per_s: known(&|outcome| outcome.together.down_kbit_per_s),
+        up_kbit_per_s: known(&|outcome| outcome.together.up_kbit_per_s),
+        fast: count(&|repair| repair.fast),
+        timeout: count(&|repair| repair.timeout),
+        probe: count(&|repair| repair.probe),
+        timeouts: count(&|repair| repair.timeouts),
+        spurious: count(&|repair| repair.spurious),
+        resent_packets: mean(&|outcome| outcome.capture.resent_packets as f64).map(|mean| mean.mean),
+        idle_seconds: mean(&|outcome| outcome.capture.idle_seconds),
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use airtcp_numbers::verdict::MARGIN;
+
     use super::super::workload::Workload;
     use super::*;
 
@@ -184,7 +205,7 @@ mod tests {
 
     fn row_of(transfers: &[Outcome]) -> Row {
         let senders = crate::sender::resolve(&["sack".parse().unwrap()], None).unwrap();
-        rows(&senders, 0, transfers).remove(0)
+        rows(&senders, 0, MARGIN, transfers).remove(0)
     }
 
     #[test]
@@ -193,6 +214,32 @@ mod tests {
         assert_eq!((row.resent_packets, row.fast, row.kbit_per_s), (None, None, None));
         assert_eq!((row.succeeded, row.failed), (1, 1));
         assert_eq!(row_of(&[outcome(9.0, None, None)]).resent_packets, Some(0.0));
+    }
+
+    /// The reference is disturbed in the second round, so that round counts for neither figure of the other
+    /// sender: a mean over three rounds next to a gain over two would contradict each other.
+    #[test]
+    fn all_figures_of_row_cover_same_rounds() {
+        let of = |sender: &str, kbit_per_s, invalid| Outcome {
+            sender: sender.to_owned(),
+            ..outcome(kbit_per_s, None, invalid)
+        };
+        let transfers = [
+            of("sack", 100.0, None),
+            of("newreno", 130.0, None),
+            of("sack", 100.0, Some("late")),
+            of("newreno", 900.0, None),
+            of("sack", 100.0, None),
+            of("newreno", 110.0, None),
+        ];
+        let senders = ["sack", "newreno"].map(|name| name.parse().unwrap());
+        let senders = crate::sender::resolve(&senders, None).unwrap();
+        let rows = rows(&senders, 0, MARGIN, &transfers);
+        assert_eq!(rows[1].counted, 2);
+        assert_eq!(rows[1].kbit_per_s.unwrap().mean, 120.0);
+        assert_eq!(rows[1].median_kbit_per_s, Some(120.0));
+        assert!((rows[1].against.unwrap().gain.unwrap().mean - 0.2).abs() < 1e-12);
+        assert_eq!((rows[0].counted, rows[0].against), (2, None));
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! to the runs in which the reference did worst, its sign can differ from the sign of the mean
 //! difference, and it is undefined where the reference got nothing.
 
+use airwire::rng::Stream;
 use serde::{Deserialize, Serialize};
 
 /// A mean and half the width of its 95 % confidence interval (Student's t).
@@ -47,6 +48,56 @@ pub fn median(samples: &[f64]) -> Option<f64> {
     Some((low + high) / 2.0)
 }
 
+/// Returns the quantile `p`, from 0 to 1: linear interpolation between the two nearest samples. `None`
+/// if `samples` is empty.
+pub fn quantile(samples: &[f64], p: f64) -> Option<f64> {
+    let mut sorted = samples.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    quantile_of_sorted(&sorted, p)
+}
+
+fn quantile_of_sorted(sorted: &[f64], p: f64) -> Option<f64> {
+    let place = p * sorted.len().checked_sub(1)? as f64;
+    let (low, high) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
+    Some(low + place.fract() * (high - low))
+}
+
+/// A median with its 95 % interval and the quartiles.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Median {
+    /// The median.
+    pub median: f64,
+    /// The 95 % interval of the median, from the bootstrap. `None` if there are fewer than
+    /// [`FEWEST_RESAMPLED`] samples.
+    pub interval: Option<(f64, f64)>,
+    /// The first and the third quartile.
+    pub quartiles: (f64, f64),
+}
+
+/// Fewest samples for a bootstrap interval. With fewer, the interval covers the median too rarely.
+pub const FEWEST_RESAMPLED: usize = 6;
+/// Number of resamples. More of them change the interval by less than its own uncertainty.
+const RESAMPLES: usize = 2000;
+
+impl Median {
+    /// Computes the median of `samples`. Returns `None` if `samples` is empty. The resamples are drawn
+    /// from a fixed seed, so that the same samples always give the same interval.
+    pub fn of(samples: &[f64]) -> Option<Self> {
+        let quartiles = (quantile(samples, 0.25)?, quantile(samples, 0.75)?);
+        let interval = (samples.len() >= FEWEST_RESAMPLED).then(|| {
+            let mut draws = Stream::new(1, "bootstrap");
+            let mut draw =
+                || samples[((draws.unit() * samples.len() as f64) as usize).min(samples.len() - 1)];
+            let mut medians: Vec<f64> = (0..RESAMPLES)
+                .filter_map(|_| median(&samples.iter().map(|_| draw()).collect::<Vec<_>>()))
+                .collect();
+            medians.sort_by(f64::total_cmp);
+            Some((quantile_of_sorted(&medians, 0.025)?, quantile_of_sorted(&medians, 0.975)?))
+        });
+        Some(Self { median: median(samples)?, interval: interval.flatten(), quartiles })
+    }
+}
+
 /// Formats samples as `median (least to most)`, as benches print it; `-` if `samples` is empty.
 pub fn spread(samples: &[f64]) -> String {
     let Some(median) = median(samples) else { return "-".to_owned() };
@@ -81,7 +132,7 @@ pub fn ratios(over: &[f64], under: &[f64]) -> Vec<f64> {
 }
 
 /// The 0.975 quantile of Student's t distribution.
-fn t_975(degrees: usize) -> f64 {
+pub(crate) fn t_975(degrees: usize) -> f64 {
     const TABLE: [f64; 30] = [
         12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145,
         2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048,
@@ -98,9 +149,78 @@ fn t_975(degrees: usize) -> f64 {
     }
 }
 
+/// Returns the two-sided p value of a t statistic: the probability of one at least as far from zero if
+/// there is no difference (Abramowitz and Stegun, 26.7.3 and 26.7.4).
+pub(crate) fn p_value(t: f64, degrees: usize) -> f64 {
+    if t.is_infinite() {
+        return 0.0;
+    }
+    let angle = (t.abs() / (degrees as f64).sqrt()).atan();
+    let (sine, cosine) = angle.sin_cos();
+    // The terms have the powers 1, 3, 5, … (odd degrees) or 0, 2, 4, … (even degrees) of the cosine.
+    let first = degrees % 2;
+    let (mut term, mut sum) = (if first == 1 { cosine } else { 1.0 }, 0.0);
+    for power in (first..degrees.saturating_sub(1)).step_by(2) {
+        sum += term;
+        term *= cosine.powi(2) * (power as f64 + 1.0) / (power as f64 + 2.0);
+    }
+    let within = match first {
+        1 => (angle + sine * sum) * std::f64::consts::FRAC_2_PI,
+        _ => sine * sum,
+    };
+    (1.0 - within).clamp(0.0, 1.0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The quantiles of [`t_975`] have a p value of 5 %, by definition.
+    #[test]
+    fn p_value_agrees_with_t_quantiles() {
+        for degrees in 1..=60 {
+            let p = p_value(t_975(degrees), degrees);
+            assert!((p - 0.05).abs() < 2e-4, "{degrees} degrees: {p}");
+        }
+        assert_eq!(p_value(0.0, 4), 1.0);
+        assert_eq!(p_value(f64::INFINITY, 4), 0.0);
+        // Student's t with one degree of freedom is the Cauchy distribution.
+        assert!((p_value(1.0, 1) - 0.5).abs() < 1e-12);
+        // The distribution function of two degrees is known: 1 − t / √(2 + t²).
+        assert!((p_value(-3.0, 2) - (1.0 - 3.0 / 11.0_f64.sqrt())).abs() < 1e-12);
+    }
+
+    #[test]
+    fn quantiles_interpolate_between_samples() {
+        assert_eq!(quantile(&[], 0.5), None);
+        let samples = [4.0, 1.0, 3.0, 2.0];
+        assert_eq!([0.0, 0.25, 0.5, 1.0].map(|p| quantile(&samples, p)), [1.0, 1.75, 2.5, 4.0].map(Some));
+    }
+
+    #[test]
+    fn median_needs_six_samples_for_interval() {
+        assert_eq!(Median::of(&[]), None);
+        let five = Median::of(&[1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
+        assert_eq!((five.median, five.interval, five.quartiles), (3.0, None, (2.0, 4.0)));
+        let same = Median::of(&[7.0; 6]).unwrap();
+        assert_eq!(same.interval, Some((7.0, 7.0)));
+        let bimodal = [0.5, 0.55, 0.6, 0.5, 0.55, 2.2, 2.3, 0.52];
+        assert_eq!(Median::of(&bimodal), Median::of(&bimodal), "the same samples give the same interval");
+    }
+
+    /// Of 400 sets of ten skewed samples (an exponential distribution, whose median is ln 2), about 95 %
+    /// of the intervals contain the median.
+    #[test]
+    fn bootstrap_interval_covers_median() {
+        let mut chance = Stream::new(7, "coverage");
+        let mut covered = 0;
+        for _ in 0..400 {
+            let samples: Vec<f64> = (0..10).map(|_| -(1.0 - chance.unit()).ln()).collect();
+            let (low, high) = Median::of(&samples).unwrap().interval.unwrap();
+            covered += usize::from((low..=high).contains(&std::f64::consts::LN_2));
+        }
+        assert!((360..=396).contains(&covered), "{covered} of 400");
+    }
 
     #[test]
     fn mean_of_single_value_has_no_interval() {

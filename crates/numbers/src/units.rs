@@ -39,6 +39,13 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// Parses a share above zero and at most one, typed in percent: `5%`, `2.5 %`, `5`.
+pub fn percent(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>().ok();
+    let share = number.filter(|number| *number > 0.0 && *number <= 100.0).map(|number| number / 100.0);
+    share.ok_or_else(|| format!("`{text}` is not a percentage from above 0 to 100; use for example 5%"))
+}
+
 /// Formats a size with three digits and a decimal prefix: `12.3 MB`.
 pub fn show_bytes(bytes: u64) -> String {
     scaled(bytes as f64, "B")
@@ -74,6 +81,14 @@ mod tests {
         }
         for text in ["", "0", "/s", "fast", "7bit/s", "-1kB/s"] {
             assert!(bytes_per_second(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn percentages_are_above_zero_and_at_most_hundred() {
+        assert_eq!(["5%", "2.5 %", "100"].map(|text| percent(text).unwrap()), [0.05, 0.025, 1.0]);
+        for text in ["", "%", "0", "-1%", "101", "NaN", "five"] {
+            assert!(percent(text).is_err(), "{text}");
         }
     }
 

@@ -4,11 +4,13 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::statistics::{Mean, gains, half_width};
+use crate::statistics::{Mean, gains, half_width, p_value, t_975};
 
-/// Largest half-width of an interval that supports "no difference", as a fraction of the
-/// reference's mean.
-pub const ALIKE: f64 = 0.05;
+/// Largest difference, as a fraction of the reference's mean, that counts as no difference unless the
+/// user sets another margin.
+pub const MARGIN: f64 = 0.05;
+/// Largest probability of finding a difference between identical senders.
+const ALPHA: f64 = 0.05;
 /// Factor by which intervals are widened when results are tested repeatedly.
 ///
 /// Testing after every round and stopping at the first interval that excludes zero eventually finds
@@ -25,6 +27,10 @@ pub struct Comparison {
     /// The difference as a fraction of the reference's mean, with the interval of the paired
     /// differences. `None` if no pairs exist or the reference's mean is zero.
     pub gain: Option<Mean>,
+    /// The p value of the gain (paired t test, two-sided), corrected for the number of senders after
+    /// [`correct`]. `None` if there are fewer than two pairs.
+    #[serde(default)]
+    pub p: Option<f64>,
     /// The verdict on `gain`.
     #[serde(flatten)]
     pub verdict: Verdict,
@@ -38,9 +44,9 @@ pub enum Verdict {
     Better,
     /// The interval lies below zero.
     Worse,
-    /// The interval contains zero, and its half-width is at most [`ALIKE`].
+    /// The interval contains zero and lies within the margin of equivalence.
     NoDifference,
-    /// The interval contains zero, and its half-width exceeds [`ALIKE`].
+    /// The interval contains zero, and reaches beyond the margin.
     NotEnough {
         /// Estimated number of further pairs needed for a verdict, if the spread stays the same.
         /// `None` if no estimate is possible.
@@ -49,28 +55,38 @@ pub enum Verdict {
 }
 
 impl Comparison {
-    /// Compares `with` to `without`, whose samples with the same index form a pair.
+    /// Compares `with` to `without`, whose samples with the same index form a pair, with the usual
+    /// [`MARGIN`].
     pub fn of(with: &[f64], without: &[f64]) -> Self {
+        Self::within(MARGIN, with, without)
+    }
+
+    /// Compares `with` to `without`. Differences up to `margin`, a fraction of the reference's mean,
+    /// count as no difference.
+    pub fn within(margin: f64, with: &[f64], without: &[f64]) -> Self {
         let gains = gains(with, without);
         let gain = Mean::of(&gains);
-        let verdict = match gain {
-            Some(Mean { mean, half_width: Some(half), .. }) => match () {
-                () if mean - half > 0.0 => Verdict::Better,
-                () if mean + half < 0.0 => Verdict::Worse,
-                () if half <= ALIKE => Verdict::NoDifference,
-                () => Verdict::NotEnough { more: more(&gains, mean) },
-            },
-            _ => Verdict::NotEnough { more: None },
+        let Some(Mean { mean, half_width: Some(half), .. }) = gain else {
+            return Self { gain, p: None, verdict: Verdict::NotEnough { more: None } };
         };
-        Self { gain, verdict }
+        let error = half / t_975(gains.len() - 1);
+        // Identical runs have no spread: their mean difference is exactly zero.
+        let p = if mean == 0.0 { 1.0 } else { p_value(mean / error, gains.len() - 1) };
+        let verdict = match () {
+            () if mean - half > 0.0 => Verdict::Better,
+            () if mean + half < 0.0 => Verdict::Worse,
+            () if mean.abs() + half <= margin => Verdict::NoDifference,
+            () => Verdict::NotEnough { more: more(&gains, mean, margin) },
+        };
+        Self { gain, p: Some(p), verdict }
     }
 
     /// Returns whether the runs so far are enough, provided that this was tested only after each
     /// [`is_look`].
-    pub fn is_decided(&self) -> bool {
+    pub fn is_decided(&self, margin: f64) -> bool {
         let Some(Mean { mean, half_width: Some(half), .. }) = self.gain else { return false };
         let wide = WIDER * half;
-        mean.abs() > wide || wide <= ALIKE
+        mean.abs() > wide || mean.abs() + wide <= margin
     }
 
     /// Formats the comparison as a sentence: `better than newreno: +26.1 ± 8.0 % in 10 pairs`.
@@ -84,10 +100,10 @@ impl Comparison {
         };
         let pairs = |pairs| if pairs == 1 { "1 pair".to_owned() } else { format!("{pairs} pairs") };
         let gain = match self.gain {
-            Some(Mean { mean, half_width: Some(half), samples }) => {
-                format!(": {:+.1} ± {:.1} % in {}", 100.0 * mean, 100.0 * half, pairs(samples))
+            Some(gain @ Mean { half_width: Some(0.0), samples, .. }) => {
+                format!(": {} in each of {}", in_percent(gain), pairs(samples))
             }
-            Some(Mean { mean, samples, .. }) => format!(": {:+.1} % in {}", 100.0 * mean, pairs(samples)),
+            Some(gain) => format!(": {} in {}", in_percent(gain), pairs(gain.samples)),
             None => ": no pairs to compare".to_owned(),
         };
         let more = match self.verdict {
@@ -99,6 +115,46 @@ impl Comparison {
     }
 }
 
+/// Formats a gain in percent, with enough decimal places to show the half-width: `+26.1 ± 8.0 %`,
+/// `+0.031 ± 0.012 %`. A difference of exactly zero is `0 %`.
+fn in_percent(gain: Mean) -> String {
+    let (mean, digits) = (100.0 * gain.mean, percent_digits(gain));
+    match gain.half_width {
+        Some(half) if half > 0.0 => format!("{mean:+.digits$} ± {:.digits$} %", 100.0 * half),
+        _ if mean == 0.0 => "0 %".to_owned(),
+        _ => format!("{mean:+.digits$} %"),
+    }
+}
+
+/// Returns the number of decimal places for a gain in percent: one, or as many as a verdict on a small
+/// gain needs, so that no gain is shown as `+0.0 % ± 0.0 %` and called better.
+pub fn percent_digits(gain: Mean) -> usize {
+    let (mean, half) = (100.0 * gain.mean.abs(), 100.0 * gain.half_width.unwrap_or_default());
+    let excludes_zero = mean > half;
+    match if excludes_zero && half > 0.0 { half } else { mean } {
+        small if excludes_zero && small < 0.05 => (1.0 - small.log10().floor()).min(6.0) as usize,
+        _ => 1,
+    }
+}
+
+/// Corrects the comparisons of one table for their number (Holm–Bonferroni): each p value becomes the
+/// adjusted one, and a sender whose adjusted p value exceeds 5 % is undecided, even if its own interval
+/// excludes zero. The probability of any wrong "better" or "worse" in the table is then at most 5 %.
+pub fn correct(comparisons: &mut [&mut Comparison]) {
+    let mut order: Vec<usize> = (0..comparisons.len()).filter(|at| comparisons[*at].p.is_some()).collect();
+    order
+        .sort_by(|a, b| f64::total_cmp(&comparisons[*a].p.unwrap_or(1.0), &comparisons[*b].p.unwrap_or(1.0)));
+    let (all, mut adjusted) = (order.len(), 0.0_f64);
+    for (rank, at) in order.into_iter().enumerate() {
+        let comparison = &mut *comparisons[at];
+        adjusted = adjusted.max(((all - rank) as f64 * comparison.p.unwrap_or(1.0)).min(1.0));
+        comparison.p = Some(adjusted);
+        if adjusted > ALPHA && matches!(comparison.verdict, Verdict::Better | Verdict::Worse) {
+            comparison.verdict = Verdict::NotEnough { more: None };
+        }
+    }
+}
+
 /// Returns whether to test the results after this number of runs. The first test is after 5 runs,
 /// and each further test after half as many runs again.
 pub fn is_look(runs: usize) -> bool {
@@ -106,10 +162,11 @@ pub fn is_look(runs: usize) -> bool {
         == Some(runs)
 }
 
-/// Estimates how many more samples are needed until the interval excludes zero or is narrow enough,
-/// if mean and spread stay the same.
-fn more(samples: &[f64], mean: f64) -> Option<usize> {
-    let enough = |count: usize| half_width(samples, count).is_some_and(|half| half <= mean.abs().max(ALIKE));
+/// Estimates how many more samples are needed until the interval excludes zero or lies within the
+/// margin, if mean and spread stay the same.
+fn more(samples: &[f64], mean: f64, margin: f64) -> Option<usize> {
+    let needed = mean.abs().max(margin - mean.abs());
+    let enough = |count: usize| half_width(samples, count).is_some_and(|half| half <= needed);
     (samples.len() + 1..=MOST_RUNS).find(|count| enough(*count)).map(|count| count - samples.len())
 }
 
@@ -146,6 +203,72 @@ mod tests {
         assert_eq!(verdict(&[100.0; 5]), Verdict::NoDifference, "identical runs");
     }
 
+    /// A test of equivalence: the whole interval has to lie within the margin.
+    #[test]
+    fn no_difference_needs_interval_within_margin() {
+        let with = [104.0, 96.0, 107.0, 99.0, 106.0];
+        let of = |margin| Comparison::within(margin, &with, &BASE);
+        let Mean { mean, half_width, .. } = of(0.05).gain.unwrap();
+        let half = half_width.unwrap();
+        assert!(mean > 0.02 && mean - half < 0.0 && (0.05..0.10).contains(&(mean + half)), "{mean} ± {half}");
+        assert!(matches!(of(0.05).verdict, Verdict::NotEnough { more: Some(_) }));
+        assert_eq!(of(0.10).verdict, Verdict::NoDifference);
+    }
+
+    #[test]
+    fn small_differences_are_shown_with_enough_digits() {
+        let shown = |mean, half_width| in_percent(Mean { mean, half_width, samples: 5 });
+        assert_eq!(shown(0.261, Some(0.08)), "+26.1 ± 8.0 %");
+        assert_eq!(shown(0.000_31, Some(0.000_12)), "+0.031 ± 0.012 %");
+        assert_eq!(shown(0.0, Some(0.0)), "0 %");
+        assert_eq!(shown(-0.2, Some(0.0)), "-20.0 %");
+        let same = Comparison::of(&BASE, &BASE);
+        assert_eq!(same.sentence("a", "b"), "no difference between a and b: 0 % in each of 5 pairs");
+    }
+
+    /// p values by hand: 0.01, 0.03 and 0.02 become 3 · 0.01, 2 · 0.02, and 0.04 again, because an
+    /// adjusted value is at least as large as the previous one.
+    #[test]
+    fn holm_correction_is_monotonic_and_limits_verdicts() {
+        let with = |p| Comparison { gain: None, p, verdict: Verdict::Better };
+        let corrected = |all: &[Option<f64>]| {
+            let mut all: Vec<_> = all.iter().map(|p| with(*p)).collect();
+            correct(&mut all.iter_mut().collect::<Vec<_>>());
+            all.iter().map(|it| (it.p, it.verdict == Verdict::Better)).collect::<Vec<_>>()
+        };
+        let close = |found: &[(Option<f64>, bool)], expected: &[(f64, bool)]| {
+            found
+                .iter()
+                .zip(expected)
+                .all(|((p, better), (q, expected))| (p.unwrap() - q).abs() < 1e-12 && better == expected)
+        };
+        let found = corrected(&[Some(0.01), Some(0.03), Some(0.02)]);
+        assert!(close(&found, &[(0.03, true), (0.04, true), (0.04, true)]), "{found:?}");
+        let found = corrected(&[Some(0.04), Some(0.03)]);
+        assert!(close(&found, &[(0.06, false), (0.06, false)]), "{found:?}");
+        assert_eq!(corrected(&[Some(0.04), None]), [(Some(0.04), true), (None, true)]);
+    }
+
+    /// Twenty senders equal to the reference, in ten rounds: without correction about one of them appears
+    /// better or worse in most tables.
+    #[test]
+    fn corrected_table_finds_difference_in_five_percent_of_tables() {
+        let mut chance = Stream::new(3, "holm");
+        let mut runs = || -> Vec<f64> {
+            (0..10).map(|_| 10.0 + (0..12).map(|_| chance.unit()).sum::<f64>() - 6.0).collect()
+        };
+        let is_wrong = |it: &Comparison| matches!(it.verdict, Verdict::Better | Verdict::Worse);
+        let (mut before, mut after) = (0, 0);
+        for _ in 0..200 {
+            let reference = runs();
+            let mut table: Vec<_> = (0..20).map(|_| Comparison::within(1.0, &runs(), &reference)).collect();
+            before += usize::from(table.iter().any(is_wrong));
+            correct(&mut table.iter_mut().collect::<Vec<_>>());
+            after += usize::from(table.iter().any(is_wrong));
+        }
+        assert!(before > 80 && after <= 16, "{before} and {after} of 200 tables");
+    }
+
     #[test]
     fn verdict_is_tested_at_geometrically_spaced_counts() {
         let looks: Vec<_> = (0..=50).filter(|runs| is_look(*runs)).collect();
@@ -165,7 +288,7 @@ mod tests {
             // more runs are needed, which is slow.
             let is_decided = |runs: &usize| {
                 let gain = Mean::of(&gains(&ones[..*runs], &others[..*runs]));
-                Comparison { gain, verdict: Verdict::NotEnough { more: None } }.is_decided()
+                Comparison { gain, p: None, verdict: Verdict::NotEnough { more: None } }.is_decided(MARGIN)
             };
             let decided = (0..=100).filter(|runs| is_look(*runs)).find(is_decided);
             let comparison = decided.map(|runs| Comparison::of(&ones[..runs], &others[..runs]));

@@ -58,6 +58,9 @@ pub(super) struct Run {
     /// Stop once every comparison is decided: better, worse, or no difference
     #[arg(long, value_name = "WHEN")]
     until: Option<Until>,
+    /// Largest difference from the reference that counts as no difference, in percent of its goodput
+    #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = units::percent)]
+    margin: f64,
     #[command(flatten)]
     load: Load,
     /// Seed of all random numbers (in the first round; each later round adds 1)
@@ -184,6 +187,7 @@ impl Run {
             against,
             receiver,
             rounds,
+            margin: self.margin,
             until_decided: self.until == Some(Until::Decided),
             workload,
             seed: self.seed,
@@ -198,6 +202,13 @@ impl Run {
         let ran = experiment::run(&tools, &experiment, |progress| {
             if !self.quiet {
                 say(progress);
+            }
+            if progress.is_crowded {
+                say::aside(format_args!(
+                    "airtcp: warning: this machine is too busy for {} transfers in parallel: they disturb each other and are \
+                     repeated. Stop with Ctrl-C and continue with --jobs 1; complete rounds are kept",
+                    self.jobs
+                ));
             }
         });
         let mut report = ran.map_err(|error| {

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use airtcp::sender::shared;
 use airtcp_numbers::statistics::Mean;
 use airtcp_numbers::table::{Column, Table, wrapped_lines};
+use airtcp_numbers::verdict::percent_digits;
 use airtcp_sim::sweep::against::{Base, Beside};
 use airtcp_sim::sweep::metric::{Metric, Unit};
 use airtcp_sim::sweep::results::Results;
@@ -225,7 +226,7 @@ impl Scale {
             let half = half_width.map(|half| format!(" ± {:.places$}{unit}", half / factor));
             format!("{:+.places$}{unit}{}", mean / factor, half.unwrap_or_default())
         };
-        let gain = beside.comparison.gain.map(|gain| signed(gain, 0.01, 1, " %"));
+        let gain = beside.comparison.gain.map(|gain| signed(gain, 0.01, percent_digits(gain), " %"));
         [
             signed(beside.difference, self.factor, self.places, ""),
             gain.unwrap_or_else(|| "-".to_owned()),

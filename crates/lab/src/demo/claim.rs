@@ -1,7 +1,7 @@
 //! The sentences below a scene's table. Each is shown only if the runs support it.
 
 use airtcp_numbers::statistics::{Mean, average, differences};
-use airtcp_numbers::verdict::{ALIKE, Comparison, Verdict};
+use airtcp_numbers::verdict::{Comparison, MARGIN, Verdict};
 use serde::{Deserialize, Serialize};
 
 use super::Row;
@@ -21,7 +21,7 @@ pub(super) struct Claim {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Says {
     Faster,
-    /// The whole interval is within [`ALIKE`] of zero.
+    /// The whole interval is within [`MARGIN`] of zero.
     AsFast,
     RetransmitsLess,
     HasFewerTimeouts,
@@ -53,7 +53,7 @@ impl Claim {
                 goodput.gain.is_some_and(is_alike),
                 format!(
                     "{sender} is as fast as {than} within {:.0} %: {}",
-                    100.0 * ALIKE,
+                    100.0 * MARGIN,
                     percent(goodput.gain)
                 ),
             ),
@@ -71,7 +71,7 @@ impl Claim {
 }
 
 fn is_alike(gain: Mean) -> bool {
-    gain.half_width.is_some_and(|half| gain.mean.abs() + half <= ALIKE)
+    gain.half_width.is_some_and(|half| gain.mean.abs() + half <= MARGIN)
 }
 
 fn percent(gain: Option<Mean>) -> String {

@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use std::process::Command;
 
-use airtcp_numbers::verdict::is_look;
+use airtcp_numbers::verdict::{MARGIN, is_look};
 use serde::{Deserialize, Serialize};
 
 use crate::LabError;
@@ -39,6 +39,9 @@ pub struct Report {
     /// The name of the reference. Empty if the file is older than this field.
     #[serde(default)]
     pub against: String,
+    /// Differences from the reference up to this fraction of its mean count as no difference.
+    #[serde(default = "usual_margin")]
+    pub margin: f64,
     /// One row per sender.
     pub summary: Vec<Row>,
     /// The differences between recipes and the kernel's senders. `None` without kernel senders.
@@ -50,6 +53,10 @@ pub struct Report {
     /// than this field.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub in_virtual_time: Vec<Compared>,
+}
+
+fn usual_margin() -> f64 {
+    MARGIN
 }
 
 /// The names and versions of the programs.
@@ -129,7 +136,7 @@ impl Report {
     /// Returns true if no comparison needs more rounds for a verdict.
     pub(super) fn is_decided(&self) -> bool {
         let compared = || self.summary.iter().filter_map(|row| row.against);
-        is_look(self.rounds as usize) && compared().all(|against| against.is_decided())
+        is_look(self.rounds as usize) && compared().all(|against| against.is_decided(self.margin))
     }
 
     /// Failed transfers, and the reasons.

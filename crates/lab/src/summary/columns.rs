@@ -2,6 +2,7 @@
 
 use airtcp_numbers::statistics::Mean;
 use airtcp_numbers::table::{self, Table};
+use airtcp_numbers::verdict::percent_digits;
 use airtcp_report::html::table::Cell;
 
 use super::{Row, profile};
@@ -96,7 +97,7 @@ const GOODPUT: &str = "goodput, kbit/s";
 const RETRANSMISSIONS: &str = "retransmissions";
 const TIMEOUTS: &str = "timeouts";
 
-const COLUMNS: [Column; 20] = [
+const COLUMNS: [Column; 25] = [
     column("sender", "a recipe, or a kernel sender", |row| Value::Text(row.sender.clone())),
     column(
         "kbit/s",
@@ -110,6 +111,34 @@ const COLUMNS: [Column; 20] = [
     column("median kbit/s", "median goodput", |row| Value::Number(row.median_kbit_per_s, 1))
         .with_terminal(GOODPUT, "median")
         .optional(3),
+    Column {
+        terminal: None,
+        ..column("median low kbit/s", "lower end of the 95 % interval of the median (bootstrap)", |row| {
+            Value::Number(row.median_interval.map(|(low, _)| low), 1)
+        })
+    }
+    .where_known(),
+    Column {
+        terminal: None,
+        ..column("median high kbit/s", "upper end of the 95 % interval of the median (bootstrap)", |row| {
+            Value::Number(row.median_interval.map(|(_, high)| high), 1)
+        })
+    }
+    .where_known(),
+    Column {
+        terminal: None,
+        ..column("first quartile kbit/s", "a quarter of the transfers had at most this goodput", |row| {
+            Value::Number(row.quartiles.map(|(low, _)| low), 1)
+        })
+    }
+    .where_known(),
+    Column {
+        terminal: None,
+        ..column("third quartile kbit/s", "three quarters of the transfers had at most this goodput", |row| {
+            Value::Number(row.quartiles.map(|(_, high)| high), 1)
+        })
+    }
+    .where_known(),
     column("down kbit/s", "goodput towards the mobile side", |row| mean(row.down_kbit_per_s, 1))
         .with_terminal(GOODPUT, "down")
         .where_known(),
@@ -137,7 +166,7 @@ const COLUMNS: [Column; 20] = [
     Column {
         terminal: Some(Terminal { name: "gain", after: " %", nothing: "", ..PLAIN }),
         ..column("gain %", "mean difference from the reference sender, in percent of its mean", |row| {
-            Value::Gain(row.gain().map(|gain| 100.0 * gain.mean), 1)
+            Value::Gain(row.gain().map(|gain| 100.0 * gain.mean), row.gain().map_or(1, percent_digits))
         })
     },
     half(
@@ -145,7 +174,10 @@ const COLUMNS: [Column; 20] = [
         "",
         " %",
         "half the width of the 95 % interval of the differences between pairs",
-        |row| Value::Number(row.gain().and_then(|gain| gain.half_width).map(|half| 100.0 * half), 1),
+        |row| {
+            let half = row.gain().and_then(|gain| gain.half_width).map(|half| 100.0 * half);
+            Value::Number(half, row.gain().map_or(1, percent_digits))
+        },
     ),
     Column {
         terminal: None,
@@ -183,6 +215,7 @@ const COLUMNS: [Column; 20] = [
         Value::Share(row.succeeded, row.succeeded + row.failed)
     })
     .with_terminal("transfers", "exact"),
+    column("n", "rounds that all figures of the row cover", |row| Value::Number(Some(row.counted as f64), 0)),
 ];
 
 fn mean(mean: Option<Mean>, digits: usize) -> Value {
@@ -343,9 +376,14 @@ mod tests {
             profile: None,
             succeeded: 2,
             failed: 1,
+            counted: 2,
             kbit_per_s: mean(310.25, Some(12.34)),
             median_kbit_per_s: Some(299.96),
-            against: Some(Comparison { gain: mean(0.2345, Some(0.123)), verdict: Verdict::Better }),
+            against: Some(Comparison {
+                gain: mean(0.2345, Some(0.123)),
+                p: Some(0.02),
+                verdict: Verdict::Better,
+            }),
             fast: Some(12.0),
             timeout: Some(0.0),
             probe: Some(0.0),
@@ -356,10 +394,10 @@ mod tests {
         };
         let expected = [
             "recipes with profile linux\n",
-            "             goodput, kbit/s ----                    retransmissions ----  timeouts ----          transfers\n",
-            "sender        mean         median     gain           fast  timeout  probe  all  spurious    idle      exact\n",
-            "newreno          -              -                       -        -      -    -         -       -        0/3\n",
-            "linux:cubic  310.2 ± 12.3   300.0  +23.4 % ± 12.3 %  12.0      0.0    0.0  0.0       0.0  0.33 s        2/3\n",
+            "             goodput, kbit/s ----                    retransmissions ----  timeouts ----          transfers   \n",
+            "sender        mean         median     gain           fast  timeout  probe  all  spurious    idle      exact      n\n",
+            "newreno          -              -                       -        -      -    -         -       -        0/3       0\n",
+            "linux:cubic  310.2 ± 12.3   300.0  +23.4 % ± 12.3 %  12.0      0.0    0.0  0.0       0.0  0.33 s        2/3       2\n",
         ]
         .concat();
         assert_eq!(table(&[none.clone(), some.clone()], None), expected);
@@ -369,10 +407,10 @@ mod tests {
         let rows = [none.clone(), some.clone()];
         let cells =
             |row| columns(&rows).iter().map(|column| column.cell(row).text).collect::<Vec<_>>().join(" ");
-        assert_eq!(cells(&none), "newreno – – – – –  – – – – – – 0/3");
+        assert_eq!(cells(&none), "newreno – – – – –  – – – – – – 0/3 0");
         assert_eq!(
             cells(&some),
-            "linux:cubic 310.2 12.3 300.0 +23.4 12.3 better 12.0 0.0 0.0 0.0 0.0 0.33 2/3"
+            "linux:cubic 310.2 12.3 300.0 +23.4 12.3 better 12.0 0.0 0.0 0.0 0.0 0.33 2/3 2"
         );
         assert_eq!(
             verdicts(&[none.clone(), some.clone()], "newreno"),
@@ -390,9 +428,9 @@ mod tests {
         assert_eq!(words(2)[1..6], ["mean", "median", "competitor", "share", "gain"]);
         assert_eq!(words(4)[1..7], ["310.2", "±", "12.3", "300.0", "100.0", "25.0"]);
         let expected = "\
-sender,profile,kbit/s,kbit/s ±,median kbit/s,competitor kbit/s,share %,share ± %,gain %,gain ± %,verdict,retransmissions: fast,retransmissions: timeout,retransmissions: probe,timeouts,spurious timeouts,idle s,exact,transfers
-newreno,linux,,,,,,,,,,,,,,,,0,3
-\"x,\"\"y\"\"\",,310.25,12.34,299.96,100,25,12.5,23.45,12.3,better,,0,0,0,0,0.33333,2,3
+sender,profile,kbit/s,kbit/s ±,median kbit/s,competitor kbit/s,share %,share ± %,gain %,gain ± %,verdict,retransmissions: fast,retransmissions: timeout,retransmissions: probe,timeouts,spurious timeouts,idle s,exact,transfers,n
+newreno,linux,,,,,,,,,,,,,,,,0,3,0
+\"x,\"\"y\"\"\",,310.25,12.34,299.96,100,25,12.5,23.45,12.3,better,,0,0,0,0,0.33333,2,3,2
 ";
         assert_eq!(csv(&[none, competes]), expected);
     }

@@ -45,6 +45,8 @@ pub struct Page {
     pub experiments: Vec<Experiment>,
     /// The runs that the tables refer to by their index in this list.
     pub runs: Vec<Run>,
+    /// The runs that the page displays first, from left to right. If empty, the first runs of the list.
+    pub opening: Vec<usize>,
 }
 
 /// Runs that belong together, and their results.
@@ -81,7 +83,11 @@ impl Page {
     /// Returns the whole file.
     pub fn html(&self) -> String {
         let title = escape(&self.title);
-        let mut body = format!("<section id=\"tables\" aria-label=\"Tables\">\n<h1>{title}</h1>\n");
+        let opening: Vec<_> = self.opening.iter().map(usize::to_string).collect();
+        let opening = opening.join(" ");
+        let mut body = format!(
+            "<section id=\"tables\" aria-label=\"Tables\" data-opening=\"{opening}\">\n<h1>{title}</h1>\n"
+        );
         for experiment in &self.experiments {
             experiment.write(&mut body);
         }

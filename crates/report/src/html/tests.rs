@@ -35,6 +35,7 @@ fn page(name: &str) -> Page {
     let table = Table { caption: name.to_owned(), columns: vec![("sender", "who sends")], rows: vec![row] };
     let fact = (name.to_owned(), name.to_owned());
     Page {
+        opening: vec![0],
         title: name.to_owned(),
         experiments: vec![Experiment {
             name: name.to_owned(),

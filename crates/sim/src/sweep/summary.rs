@@ -1,6 +1,7 @@
 //! Summaries of a sweep: means and medians of each point's runs, compared with the reference point.
 
 use airtcp_numbers::statistics::{Mean, median};
+use airtcp_numbers::verdict;
 use serde_json::{Value, json};
 
 use super::against::{Base, BaseError, Beside};
@@ -117,7 +118,14 @@ pub fn summarise(
         });
         Line { numbers: numbers.collect(), ..samples.line.clone() }
     });
-    Ok(lines.collect())
+    let mut lines: Vec<Line> = lines.collect();
+    // Each metric has a table of its own.
+    for metric in 0..metrics.len() {
+        let values = lines.iter_mut().filter_map(|line| line.numbers[metric].as_mut());
+        let comparisons = values.filter_map(|values| Some(&mut values.beside.as_mut()?.comparison));
+        verdict::correct(&mut comparisons.collect::<Vec<_>>());
+    }
+    Ok(lines)
 }
 
 /// Pairs the numbers of runs with the same seed.

@@ -94,4 +94,5 @@ graphs.keys.t = () => document.body.classList.toggle('graphs-alone');
 const scripts = [...document.querySelectorAll('script.run')];
 // The graphs keep their position while the user moves from run to run.
 graphs.roomForStates = scripts.some((script) => script.dataset.states !== undefined);
-show(scripts.map((_, id) => id).slice(0, innerWidth < 1100 ? 1 : 2));
+const opening = $('tables').dataset.opening.split(' ').filter(Boolean).map(Number);
+show((opening.length ? opening : scripts.map((_, id) => id)).slice(0, innerWidth < 1100 ? 1 : 2));
