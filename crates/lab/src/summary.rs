@@ -1,11 +1,13 @@
 //! The summary of each sender's transfers: one row of the table.
 
 mod columns;
+mod csv;
 
 use airtcp::sender::shared;
 use airtcp_numbers::statistics::{Mean, Median};
 use airtcp_numbers::verdict::{self, Comparison};
 pub(crate) use columns::{columns, csv, table};
+pub(crate) use csv::transfers_csv;
 use serde::{Deserialize, Serialize};
 
 use super::sender::{Repair, Sender};

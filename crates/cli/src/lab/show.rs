@@ -18,6 +18,9 @@ pub(super) struct Show {
     /// Output directory of `airtcp lab run`
     #[arg(value_name = "DIR")]
     directory: PathBuf,
+    /// Print every transfer instead of the table, as comma-separated values (CSV)
+    #[arg(long, conflicts_with_all = ["json", "csv", "wide"], help_heading = "Output")]
+    transfers: bool,
     #[command(flatten)]
     form: Form,
 }
@@ -26,6 +29,7 @@ const EXAMPLES: &str = "\
 Examples:
   airtcp lab show lab/003-leo
   airtcp lab show lab/003-leo --csv > leo.csv
+  airtcp lab show lab/003-leo --transfers > transfers.csv
   airtcp lab show lab/003-leo --json |
     jq '.report.summary[] | {sender, kbit_per_s}'
 
@@ -36,6 +40,10 @@ impl Show {
     pub(super) fn run(self) -> anyhow::Result<()> {
         let report = Report::read(&self.directory).map_err(failed)?;
         let mut out = say::out();
+        if self.transfers {
+            write!(out, "{}", report.transfers_csv())?;
+            return Ok(());
+        }
         write!(out, "{}", self.form.of(&report))?;
         if self.form.is_text() {
             let directory = quoted(&self.directory.display().to_string());

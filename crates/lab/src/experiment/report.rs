@@ -102,6 +102,11 @@ impl Report {
         summary::csv(&self.summary)
     }
 
+    /// Formats every transfer for a spreadsheet: one line each, with headings in the first line.
+    pub fn transfers_csv(&self) -> String {
+        summary::transfers_csv(self.summary.len(), &self.transfers)
+    }
+
     /// Describes one transfer in words.
     pub fn transfer_in_words(&self) -> String {
         let Self { asked, bytes, scenario, receiver, .. } = self;

@@ -5,6 +5,7 @@ use airtcp_numbers::table::{self, Table};
 use airtcp_numbers::verdict::percent_digits;
 use airtcp_report::html::table::Cell;
 
+use super::csv::{exact, records};
 use super::{Row, profile};
 
 /// A column of the table.
@@ -310,7 +311,7 @@ pub(crate) fn table(rows: &[Row], width: Option<usize>) -> String {
     over + &table.render(width)
 }
 
-/// Formats the table as comma-separated values (RFC 4180), with three more digits. The columns `sender` and
+/// Formats the table as comma-separated values, with three more digits. The columns `sender` and
 /// `exact transfers` become two columns each.
 pub(crate) fn csv(rows: &[Row]) -> String {
     let columns = columns(rows);
@@ -332,27 +333,7 @@ pub(crate) fn csv(rows: &[Row]) -> String {
         });
         lines.push(cells.collect());
     }
-    lines
-        .iter()
-        .map(|cells| cells.iter().map(|cell| quoted(cell)).collect::<Vec<_>>().join(",") + "\n")
-        .collect()
-}
-
-/// Formats a number with at most this number of decimal places, and without trailing zeros.
-fn exact(number: f64, digits: usize) -> String {
-    let text = format!("{number:.digits$}");
-    match text.trim_end_matches('0').trim_end_matches('.') {
-        "-0" => "0".to_owned(),
-        text => text.to_owned(),
-    }
-}
-
-/// Quotes the cell if a spreadsheet needs it.
-fn quoted(cell: &str) -> String {
-    match cell.contains([',', '"', '\n', '\r']) {
-        true => format!("\"{}\"", cell.replace('"', "\"\"")),
-        false => cell.to_owned(),
-    }
+    records(&lines)
 }
 
 #[cfg(test)]
