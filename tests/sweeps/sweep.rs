@@ -351,6 +351,13 @@ fn plot_draws_one_curve_per_recipe() {
     }
     assert!(draw(&dir.path("loss.results"), "b.svg") == svg);
     assert!(draw(&file, "c.png").starts_with(b"\x89PNG"));
+    assert!(draw(&file, "d.pdf").starts_with(b"%PDF-"));
+    let ecdf = dir.path("ecdf.svg");
+    let only = ["--only", "radio.down.delay=25ms", "--legend", "newreno newreno+sifest=both"];
+    let axes = ["sweep", "plot", &file, "--ecdf", "--y", "goodput", "--by", "recipe", "--output", &ecdf];
+    good(&[&axes[..], &only].concat());
+    let text = fs::read_to_string(&ecdf).unwrap();
+    assert!(text.contains(">share of runs<") && text.contains(">both<"), "{text}");
     let plot =
         |more: &[&str]| refused(&[&["sweep", "plot", &file, "--output", "x.svg"][..], more].concat(), 2);
     let told = plot(&["--x", "delay", "--y", "goodput"]);

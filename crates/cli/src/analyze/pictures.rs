@@ -19,7 +19,7 @@ const MOST: usize = 20;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Pictures")]
 pub(super) struct PictureOptions {
-    /// Draw each direction that carried data, as SVG and PNG files in this directory
+    /// Draw each direction that carried data, as SVG, PNG and PDF files in this directory
     #[arg(long, value_name = "DIR")]
     plot: Option<PathBuf>,
     /// Write xplot files into this directory

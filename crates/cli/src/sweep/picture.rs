@@ -1,10 +1,13 @@
 //! Draws a metric over an axis of a sweep, with one line per value of another axis.
 
+mod distribution;
+
 use airtcp_report::plot::axis::{Axis, Scale, Unit};
 use airtcp_report::plot::draw::Dash;
 use airtcp_report::plot::figure::{Figure, Panel};
 use airtcp_report::plot::palette::{LINES, Mark};
 use airtcp_report::plot::{Data, Series};
+use airtcp_sim::sweep::labels::Labels;
 use airtcp_sim::sweep::metric::{self, Metric};
 use airtcp_sim::sweep::summary::Line;
 
@@ -14,8 +17,12 @@ pub(super) struct Comparison {
     pub(super) title: String,
     /// The path and the number of runs.
     pub(super) about: String,
-    pub(super) x: String,
+    pub(super) kind: Kind,
+    /// The axis of the sweep for the horizontal axis. `None` for [`Kind::Ecdf`], whose horizontal axis is
+    /// the metric.
+    pub(super) x: Option<String>,
     pub(super) y: Metric,
+    pub(super) words: Words,
     /// The axis that has one line per value.
     pub(super) by: Option<String>,
     /// Draws only the points with these values.
@@ -25,6 +32,37 @@ pub(super) struct Comparison {
     /// Whether the vertical axis starts near the smallest number instead of at zero.
     pub(super) from_data: bool,
 }
+
+/// What the picture shows of the runs of a point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// The mean with its 95 % interval.
+    Means,
+    /// Minimum, quartiles, median and maximum.
+    Boxes,
+    /// The share of runs up to each value.
+    Ecdf,
+}
+
+/// Texts that replace the usual ones.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Words {
+    /// Captions of the axes, to which the unit is appended.
+    pub(super) x: Option<String>,
+    pub(super) y: Option<String>,
+    /// Names in the legend: a value of the axis of the lines, and its text.
+    pub(super) legend: Vec<(String, String)>,
+}
+
+impl Words {
+    fn named(&self, value: &str) -> String {
+        let text = self.legend.iter().find(|(known, _)| known == value).map(|(_, text)| text.as_str());
+        text.unwrap_or(value).to_owned()
+    }
+}
+
+/// The numbers of the runs of a point.
+pub(super) type Runs = (Labels, Vec<f64>);
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum ComparisonError {
@@ -45,11 +83,13 @@ pub(super) enum ComparisonError {
 /// Maximum number of lines. Marks distinguish them in grey print, and each dash pattern occurs at most twice.
 const MOST: usize = LINES.len() * 2;
 
-/// Draws the picture. `lines` contain the means of one metric, [`Comparison::y`].
-pub(super) fn figure(lines: &[Line], comparison: &Comparison) -> Result<Figure, ComparisonError> {
+/// Draws the picture. `lines` contain the means of one metric, [`Comparison::y`], and `runs` all its numbers.
+pub(super) fn figure(
+    lines: &[Line],
+    runs: &[Runs],
+    comparison: &Comparison,
+) -> Result<Figure, ComparisonError> {
     let chosen = choose(lines, comparison)?;
-    let x_values = values(&chosen, &comparison.x);
-    let x_axis = Abscissa::of(&comparison.x, &x_values, comparison.log_x)?;
     let groups = match &comparison.by {
         Some(by) => values(&chosen, by),
         None => vec![String::new()],
@@ -57,33 +97,89 @@ pub(super) fn figure(lines: &[Line], comparison: &Comparison) -> Result<Figure, 
     if groups.len() > MOST {
         return Err(ComparisonError::TooMany(groups.len()));
     }
+    if let Some((value, _)) = comparison.words.legend.iter().find(|(value, _)| !groups.contains(value)) {
+        let axis = comparison.by.clone().unwrap_or_default();
+        return Err(ComparisonError::NoValue { axis, value: value.clone(), known: groups });
+    }
+    let figure = match (comparison.kind, &comparison.x) {
+        (Kind::Means, Some(x)) => means(&chosen, &groups, x, comparison)?,
+        (Kind::Boxes, Some(x)) => distribution::boxes(&chosen, runs, &groups, x, comparison)?,
+        (_, _) => distribution::ecdf(&chosen, runs, &groups, comparison)?,
+    };
+    Ok(worded(figure, &comparison.words))
+}
+
+/// Replaces the captions of the axes.
+fn worded(mut figure: Figure, words: &Words) -> Figure {
+    if let Some(x) = &words.x {
+        figure.x.caption.clone_from(x);
+    }
+    for panel in &mut figure.panels {
+        if let Some(y) = &words.y {
+            panel.y.caption.clone_from(y);
+        }
+        for name in panel.series.iter_mut().filter_map(|series| series.name.as_mut()) {
+            *name = words.named(name);
+        }
+    }
+    figure
+}
+
+/// The lines of a group: those with this value on the axis of the lines.
+fn of_group<'a>(
+    chosen: &'a [&'a Line],
+    group: &'a str,
+    comparison: &'a Comparison,
+) -> impl Iterator<Item = &'a Line> {
+    let is_mine =
+        move |line: &&Line| comparison.by.as_ref().is_none_or(|by| line.point.of(by) == Some(group));
+    chosen.iter().copied().filter(is_mine)
+}
+
+fn no_number(comparison: &Comparison) -> ComparisonError {
+    let known = Metric::known().filter(|metric| *metric != comparison.y);
+    let known = known.map(|metric| metric.to_string()).collect();
+    ComparisonError::NoNumber { metric: comparison.y.to_string(), known }
+}
+
+fn means(
+    chosen: &[&Line],
+    groups: &[String],
+    x: &str,
+    comparison: &Comparison,
+) -> Result<Figure, ComparisonError> {
+    let x_axis = Abscissa::of(x, &values(chosen, x), comparison.log_x)?;
     let mut series = Vec::new();
     let mut all: Vec<Interval> = Vec::new();
     for (index, group) in groups.iter().enumerate() {
-        let mine = |line: &&&Line| comparison.by.as_ref().is_none_or(|by| line.point.of(by) == Some(group));
-        let mut points: Vec<Interval> = chosen
-            .iter()
-            .filter(mine)
+        let mut points: Vec<Interval> = of_group(chosen, group, comparison)
             .filter_map(|line| {
                 let mean = line.numbers.first().copied().flatten()?.mean;
-                let x = x_axis.place(line.point.of(&comparison.x)?, index, groups.len())?;
+                let x = x_axis.place(line.point.of(x)?, index, groups.len())?;
                 Some(Interval { x, mean: mean.mean, half: mean.half_width })
             })
             .collect();
         points.sort_by(|first, second| first.x.total_cmp(&second.x));
         all.extend(&points);
-        series.extend(curve(group, index, &points, &x_axis));
+        series.extend(curve(group, (index, groups.len()), &points, &x_axis));
     }
     if all.is_empty() {
-        let known = Metric::known().filter(|metric| *metric != comparison.y);
-        let known = known.map(|metric| metric.to_string()).collect();
-        return Err(ComparisonError::NoNumber { metric: comparison.y.to_string(), known });
+        return Err(no_number(comparison));
     }
     // Intervals are below the lines, so that a mean remains visible where intervals of other lines cross it.
     series.sort_by_key(|series| !matches!(series.data, Data::Bars { .. }));
-    let panel = Panel { y: ordinate(comparison, &all)?, height: 280.0, series, notes: Vec::new() };
-    let with_bars = all.iter().any(|point| point.half.is_some());
-    let (title, subtitle) = (comparison.title.clone(), subtitle(comparison, x_axis.named(), with_bars));
+    let ends = all.iter().flat_map(|point| {
+        let (low, high) = point.ends().unwrap_or((point.mean, point.mean));
+        [low, point.mean, high]
+    });
+    let below_zero = all.iter().any(|point| point.mean < 0.0);
+    let y = ordinate(comparison, ends, below_zero)?;
+    let panel = Panel { y, height: 280.0, series, notes: Vec::new() };
+    let shows = match all.iter().any(|point| point.half.is_some()) {
+        true => "means, and bars for their 95 % confidence intervals (Student's t)",
+        false => "means",
+    };
+    let (title, subtitle) = (comparison.title.clone(), subtitle(comparison, x_axis.named(), shows));
     Ok(Figure { title, subtitle, x: x_axis.axis, panels: vec![panel] })
 }
 
@@ -101,8 +197,8 @@ impl Interval {
     }
 }
 
-fn ordinate(comparison: &Comparison, all: &[Interval]) -> Result<Axis, ComparisonError> {
-    let metric = &comparison.y;
+/// Caption and unit of the metric.
+fn captioned(metric: &Metric) -> (String, Unit) {
     let caption = match (metric.meaning(), metric.unit()) {
         (_, metric::Unit::Number) => format!("{metric} per run"),
         ("" | "of this flow", _) => metric.to_string(),
@@ -114,33 +210,35 @@ fn ordinate(comparison: &Comparison, all: &[Interval]) -> Result<Axis, Compariso
         metric::Unit::Octets => Unit::Octets,
         metric::Unit::Number | metric::Unit::None => Unit::None,
     };
-    let ends = all.iter().flat_map(|point| {
-        let (low, high) = point.ends().unwrap_or((point.mean, point.mean));
-        [low, point.mean, high]
-    });
+    (caption, unit)
+}
+
+/// The vertical axis around these values.
+fn ordinate(
+    comparison: &Comparison,
+    values: impl Iterator<Item = f64>,
+    below_zero: bool,
+) -> Result<Axis, ComparisonError> {
+    let (caption, unit) = captioned(&comparison.y);
     if comparison.log_y {
         // An interval can reach below zero even if all means are positive.
-        return Axis::logarithmic(&caption, unit, ends.filter(|value| *value > 0.0))
+        return Axis::logarithmic(&caption, unit, values.filter(|value| *value > 0.0))
             .ok_or(ComparisonError::NotLogarithmic(caption));
     }
-    let below_zero = all.iter().any(|point| point.mean < 0.0);
     Ok(if comparison.from_data || below_zero {
-        Axis::around(&caption, unit, ends)
+        Axis::around(&caption, unit, values)
     } else {
-        Axis::from_zero(&caption, unit, ends)
+        Axis::from_zero(&caption, unit, values)
     })
 }
 
 /// Describes the path, the number of runs, and the elements of the picture.
-fn subtitle(comparison: &Comparison, named: bool, with_bars: bool) -> String {
+fn subtitle(comparison: &Comparison, named: bool, shows: &str) -> String {
     let mut first = comparison.about.clone();
     for (axis, value) in &comparison.only {
         first += &format!(", {axis} = {value}");
     }
-    let mut second = match with_bars {
-        true => "means, and bars for their 95 % confidence intervals (Student's t)".to_owned(),
-        false => "means".to_owned(),
-    };
+    let mut second = shows.to_owned();
     if let Some(by) = &comparison.by {
         let mark = if named { "mark" } else { "line" };
         second += &format!("; one {mark} per {by}");
@@ -167,7 +265,7 @@ fn choose<'a>(lines: &'a [Line], comparison: &Comparison) -> Result<Vec<&'a Line
     let all: Vec<&Line> = lines.iter().collect();
     let axes: Vec<String> =
         lines.first().iter().flat_map(|line| line.point.0.iter().map(|(name, _)| name.clone())).collect();
-    let named = [&comparison.x].into_iter().chain(&comparison.by);
+    let named = comparison.x.iter().chain(&comparison.by);
     for name in named.chain(comparison.only.iter().map(|(name, _)| name)) {
         if !axes.contains(name) {
             return Err(ComparisonError::NoAxis { name: name.clone(), known: axes });
@@ -183,7 +281,9 @@ fn choose<'a>(lines: &'a [Line], comparison: &Comparison) -> Result<Vec<&'a Line
     let wanted =
         |line: &&Line| comparison.only.iter().all(|(axis, value)| line.point.of(axis) == Some(value));
     let chosen: Vec<&Line> = all.into_iter().filter(wanted).collect();
-    for axis in axes.iter().filter(|axis| **axis != comparison.x && Some(*axis) != comparison.by.as_ref()) {
+    for axis in
+        axes.iter().filter(|axis| ![&comparison.x, &comparison.by].iter().any(|it| it.as_ref() == Some(axis)))
+    {
         if let [first, _, ..] = &values(&chosen, axis)[..] {
             return Err(ComparisonError::Varies { axis: axis.clone(), value: first.clone() });
         }
@@ -191,17 +291,25 @@ fn choose<'a>(lines: &'a [Line], comparison: &Comparison) -> Result<Vec<&'a Line
     Ok(chosen)
 }
 
-fn curve(group: &str, index: usize, points: &[Interval], x: &Abscissa) -> Vec<Series> {
+/// The dash pattern of a line, so that lines of one colour differ.
+fn dash(index: usize) -> Dash {
+    Dash::ALL[(index + index / LINES.len()) % Dash::ALL.len()]
+}
+
+fn curve(group: &str, (index, lines): (usize, usize), points: &[Interval], x: &Abscissa) -> Vec<Series> {
     let colour = LINES[index % LINES.len()];
     let mark = Mark::LINES[index % Mark::LINES.len()];
-    let dash = Dash::ALL[(index + index / LINES.len()) % Dash::ALL.len()];
+    let dash = dash(index);
     let name = (!group.is_empty()).then(|| group.to_owned());
     let means: Vec<(f64, f64)> = points.iter().map(|point| (point.x, point.mean)).collect();
     let marks = Data::Marks { points: means.clone(), mark, below: 0.0 };
     let bars = points.iter().filter_map(|point| point.ends().map(|(low, high)| (point.x, low, high)));
     let bars: Vec<_> = bars.collect();
     let of = |name, class, data| Series { name, class, colour, data };
-    let intervals = (!bars.is_empty()).then(|| of(None, "interval", Data::Bars { bars, width: 1.2 }));
+    // At numbers, intervals of several lines have the same place. Earlier ones are wider, so that each remains
+    // visible.
+    let width = if x.named() { THIN } else { (THIN * (lines - index) as f64).min(6.0) };
+    let intervals = (!bars.is_empty()).then(|| of(None, "interval", Data::Bars { bars, width }));
     let line = Data::Line { points: means, width: 1.4, dash };
     let mean = match x.named() {
         true => vec![of(name, "mean", marks)],
@@ -210,8 +318,8 @@ fn curve(group: &str, index: usize, points: &[Interval], x: &Abscissa) -> Vec<Se
     intervals.into_iter().chain(mean).collect()
 }
 
-/// Distance between neighbouring lines, as a share of the axis's length (three points in the picture).
-const BESIDE: f64 = 0.005;
+/// Width of the stroke of an interval, in points.
+const THIN: f64 = 1.2;
 
 /// The horizontal axis: numbers with one unit, or names.
 struct Abscissa {
@@ -233,7 +341,7 @@ impl Abscissa {
             if log {
                 return Err(ComparisonError::NotLogarithmic(name.to_owned()));
             }
-            return Ok(Self { axis: Axis::names(name, values.to_vec()), names: values.to_vec() });
+            return Ok(Self::names(name, values));
         };
         let (caption, unit) = match quantity {
             Quantity::Plain => (name.to_owned(), Unit::None),
@@ -256,21 +364,19 @@ impl Abscissa {
         matches!(self.axis.scale, Scale::Names(_))
     }
 
-    /// Returns the position of a point. Lines are next to each other at a name, and slightly shifted at a
-    /// number, because intervals at the same position would cover each other.
+    /// An axis that treats all values as names.
+    fn names(name: &str, values: &[String]) -> Self {
+        Self { axis: Axis::names(name, values.to_vec()), names: values.to_vec() }
+    }
+
+    /// Returns the position of a point: exactly at its number, and at a name next to the other lines.
     fn place(&self, label: &str, index: usize, lines: usize) -> Option<f64> {
-        let aside = (index as f64 + 0.5) / lines as f64 - 0.5;
-        if self.named() {
-            let name = self.names.iter().position(|name| name == label)? as f64;
-            return Some(name + aside * 0.7);
+        if !self.named() {
+            return Number::parse(label).map(|number| number.value);
         }
-        let value = Number::parse(label)?.value;
-        let aside = aside * lines as f64 * BESIDE;
-        let Axis { min, max, .. } = self.axis;
-        Some(match self.axis.scale {
-            Scale::Log => value * (max / min).powf(aside),
-            Scale::Linear | Scale::Broken(_) | Scale::Names(_) => value + aside * (max - min),
-        })
+        let aside = (index as f64 + 0.5) / lines as f64 - 0.5;
+        let name = self.names.iter().position(|name| name == label)? as f64;
+        Some(name + aside * 0.7)
     }
 }
 

@@ -9,14 +9,14 @@ use airtcp_sim::sweep::labels::Labels;
 use airtcp_sim::sweep::metric::Metric;
 use airtcp_sim::sweep::results::Results;
 use airtcp_sim::sweep::setup::words;
-use airtcp_sim::sweep::summary::{Line, summarise};
+use airtcp_sim::sweep::summary::{Line, distributions, summarise};
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 
-use super::picture::{Comparison, figure};
+use super::picture::{Comparison, Kind, Words, figure};
 use crate::shared::failure;
 
-/// Plot means and 95 % confidence intervals of a metric over an axis of a sweep
+/// Plot a metric of a sweep: means with 95 % confidence intervals, box plots or distribution functions
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Plot {
@@ -24,11 +24,17 @@ pub(super) struct Plot {
     #[arg(value_name = "STORE|FILE|FILE.toml")]
     source: PathBuf,
     /// Axis of the sweep for the horizontal axis
-    #[arg(long, value_name = "AXIS")]
-    x: String,
-    /// Metric for the vertical axis (see `airtcp sweep metrics`)
+    #[arg(long, value_name = "AXIS", required_unless_present = "ecdf")]
+    x: Option<String>,
+    /// Metric to plot (see `airtcp sweep metrics`)
     #[arg(long, value_name = "METRIC")]
     y: Metric,
+    /// Draw box plots: minimum, quartiles, median and maximum of the runs
+    #[arg(long)]
+    boxes: bool,
+    /// Draw the empirical distribution function (ECDF) of the metric, with one line per value of --by
+    #[arg(long, conflicts_with_all = ["x", "boxes", "from_data"])]
+    ecdf: bool,
     /// Axis of the sweep that gets one line per value
     #[arg(long, value_name = "AXIS")]
     by: Option<String>,
@@ -44,7 +50,16 @@ pub(super) struct Plot {
     /// Title of the picture [default: the sweep's description]
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
-    /// File to write: .svg or .png
+    /// Caption of the horizontal axis; the unit is appended
+    #[arg(long, value_name = "TEXT")]
+    x_label: Option<String>,
+    /// Caption of the vertical axis; the unit is appended
+    #[arg(long, value_name = "TEXT")]
+    y_label: Option<String>,
+    /// Name in the legend for a value of --by (repeatable)
+    #[arg(long, value_name = "VALUE=TEXT", value_parser = pair, requires = "by")]
+    legend: Vec<(String, String)>,
+    /// File to write: .svg, .pdf or .png
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
 }
@@ -57,17 +72,19 @@ enum Axis {
 
 const EXAMPLES: &str = "\
 Values with one unit (1%, 150ms, 384kbit) are drawn to scale; other values are
-names. Means at the same place are drawn next to each other, so that their
-intervals remain visible.
+names. Means at the same name are drawn next to each other.
 
-Example (loss.toml is in docs/examples):
+Examples (loss.toml is in docs/examples):
   airtcp sweep plot loss.toml --x radio.down.channel.errors.bler \\
-    --y goodput --by recipe -o loss.svg";
+    --y goodput --by recipe -o loss.svg
+  airtcp sweep plot loss.toml --ecdf --y goodput --by recipe \\
+    --only radio.down.channel.errors.bler=10% --legend newreno=NewReno \\
+    -o loss.pdf";
 
 fn pair(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((axis, value)) if !axis.is_empty() => Ok((axis.to_owned(), value.to_owned())),
-        _ => Err("expected AXIS=VALUE, such as recipe=newreno".to_owned()),
+        _ => Err("expected two parts with = between them, such as recipe=newreno".to_owned()),
     }
 }
 
@@ -75,7 +92,7 @@ impl Plot {
     pub(super) fn run(self) -> anyhow::Result<()> {
         let format = Format::of(&self.output).ok_or_else(|| {
             failure::usage(format!(
-                "{}: unknown format of a picture: use a name that ends in .svg or .png",
+                "{}: unknown format of a picture: use a name that ends in .svg, .pdf or .png",
                 self.output.display()
             ))
         })?;
@@ -83,21 +100,32 @@ impl Plot {
         let lines = summarise(&results, std::slice::from_ref(&self.y), None)?;
         let title = self.title.unwrap_or_else(|| match &results.manifest {
             Some(manifest) if !manifest.description.is_empty() => manifest.description.clone(),
-            _ => format!("{} by {}", self.y, self.x),
+            _ => match self.x.as_ref().or(self.by.as_ref()) {
+                Some(axis) => format!("{} by {axis}", self.y),
+                None => self.y.to_string(),
+            },
         });
         let about = about(&results, &lines, &self.only)?;
+        let runs = distributions(&results, &self.y)?;
+        let kind = match () {
+            () if self.ecdf => Kind::Ecdf,
+            () if self.boxes => Kind::Boxes,
+            () => Kind::Means,
+        };
         let comparison = Comparison {
             title,
             about,
+            kind,
             x: self.x,
             y: self.y,
+            words: Words { x: self.x_label, y: self.y_label, legend: self.legend },
             by: self.by,
             only: self.only,
             log_x: self.log.contains(&Axis::X),
             log_y: self.log.contains(&Axis::Y),
             from_data: self.from_data,
         };
-        let figure = figure(&lines, &comparison).map_err(|error| failure::usage(error.to_string()))?;
+        let figure = figure(&lines, &runs, &comparison).map_err(|error| failure::usage(error.to_string()))?;
         write(&self.output, &format.render(&figure.draw())?)
     }
 }

@@ -5,9 +5,11 @@ use std::sync::LazyLock;
 
 use ttf_parser::{Face, GlyphId, OutlineBuilder};
 
-static FACE: LazyLock<Face<'static>> = LazyLock::new(|| {
-    Face::parse(include_bytes!("font/DejaVuSans-subset.ttf"), 0).expect("the font is part of the program")
-});
+/// The file of the font, for formats that contain it.
+pub(super) const BYTES: &[u8] = include_bytes!("font/DejaVuSans-subset.ttf");
+
+static FACE: LazyLock<Face<'static>> =
+    LazyLock::new(|| Face::parse(BYTES, 0).expect("the font is part of the program"));
 
 /// The fonts with which an SVG is displayed. The first two have the letter widths that the layout assumes;
 /// the others are narrower.
@@ -24,6 +26,28 @@ fn advance(glyph: GlyphId) -> f64 {
 
 pub(super) fn width(text: &str, size: f64) -> f64 {
     text.chars().map(|character| advance(glyph(character))).sum::<f64>() * size
+}
+
+/// The glyphs of a text with their characters.
+pub(super) fn glyphs(text: &str) -> impl Iterator<Item = (u16, char)> {
+    text.chars().map(|character| (glyph(character).0, character))
+}
+
+/// The width of a glyph as a multiple of the font size.
+pub(super) fn glyph_width(glyph: u16) -> f64 {
+    advance(GlyphId(glyph))
+}
+
+/// The box around all glyphs as multiples of the font size: left, bottom, right and top.
+pub(super) fn bounds() -> [f64; 4] {
+    let all = FACE.global_bounding_box();
+    [all.x_min, all.y_min, all.x_max, all.y_max].map(|edge| f64::from(edge) / units_per_em())
+}
+
+/// The ascent, the descent (negative) and the height of capitals as multiples of the font size.
+pub(super) fn heights() -> [f64; 3] {
+    let capital = FACE.capital_height().unwrap_or(FACE.ascender());
+    [FACE.ascender(), FACE.descender(), capital].map(|height| f64::from(height) / units_per_em())
 }
 
 /// Truncates `text` to `room` and appends `…` if it does not fit.

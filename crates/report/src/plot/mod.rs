@@ -1,4 +1,4 @@
-//! Plots series over axes, in panels below each other, as SVG and PNG.
+//! Plots series over axes, in panels below each other, as SVG, PNG and PDF.
 //!
 //! A [`figure::Figure`] holds the data. Its layout is a [`draw::Drawing`], which consists only of shapes and
 //! text. A [`Format`] renders it. Equal data gives identical files.
@@ -11,6 +11,7 @@ mod font;
 mod layer;
 mod notes;
 pub mod palette;
+mod pdf;
 mod png;
 mod svg;
 
@@ -30,11 +31,13 @@ pub enum Format {
     Svg,
     /// PNG in colour, for programs without SVG support.
     Png,
+    /// PDF with an embedded font, for LaTeX.
+    Pdf,
 }
 
 impl Format {
     /// All formats.
-    pub const ALL: [Self; 2] = [Self::Svg, Self::Png];
+    pub const ALL: [Self; 3] = [Self::Svg, Self::Png, Self::Pdf];
 
     /// The format for a file name extension, ignoring case.
     pub fn of(path: &std::path::Path) -> Option<Self> {
@@ -47,6 +50,7 @@ impl Format {
         match self {
             Self::Svg => Ok(svg::svg(drawing).into_bytes()),
             Self::Png => png::png(drawing),
+            Self::Pdf => Ok(pdf::pdf(drawing)),
         }
     }
 }
@@ -56,6 +60,7 @@ impl fmt::Display for Format {
         f.write_str(match self {
             Self::Svg => "svg",
             Self::Png => "png",
+            Self::Pdf => "pdf",
         })
     }
 }

@@ -4,7 +4,8 @@
 use super::draw::{Colour, Point, Step};
 
 pub(crate) const WHITE: Colour = Colour(0xff, 0xff, 0xff);
-pub(crate) const BLACK: Colour = Colour(0, 0, 0);
+/// Text, and marks on coloured areas.
+pub const BLACK: Colour = Colour(0, 0, 0);
 pub(crate) const ORANGE: Colour = Colour(0xe6, 0x9f, 0x00);
 pub(crate) const SKY: Colour = Colour(0x56, 0xb4, 0xe9);
 pub(crate) const GREEN: Colour = Colour(0x00, 0x9e, 0x73);
@@ -14,8 +15,8 @@ pub(crate) const PURPLE: Colour = Colour(0xcc, 0x79, 0xa7);
 /// Frames and small text.
 pub(crate) const GREY: Colour = Colour(0x59, 0x59, 0x59);
 pub(crate) const PALE: Colour = Colour(0xdd, 0xdd, 0xdd);
-/// Lines that other lines cover.
-pub(crate) const SILVER: Colour = Colour(0x8a, 0x8a, 0x8a);
+/// Lines that other lines cover, and areas with black marks.
+pub const SILVER: Colour = Colour(0x8a, 0x8a, 0x8a);
 
 /// The replacement for a colour that is too dark on a dark background.
 pub(crate) fn on_dark(colour: Colour) -> Colour {

@@ -76,12 +76,8 @@ struct Samples {
     numbers: Vec<Vec<(u64, f64)>>,
 }
 
-/// Calculates these metrics for each point that has results, in the order of the plan.
-pub fn summarise(
-    results: &Results,
-    metrics: &[Metric],
-    base: Option<&Base>,
-) -> Result<Vec<Line>, SummaryError> {
+/// Reads the numbers of these metrics from all results, by point, in the order of the plan.
+fn collect(results: &Results, metrics: &[Metric]) -> Result<Vec<Samples>, SummaryError> {
     let mut all: Vec<Samples> = Vec::new();
     for row in results.rows() {
         let row = row?;
@@ -98,6 +94,24 @@ pub fn summarise(
             numbers.extend(metric.of(&row.report).map(|number| (row.seed, number)));
         }
     }
+    Ok(all)
+}
+
+/// Returns the number of each run that has this metric, by point, in the order of the plan.
+pub fn distributions(results: &Results, metric: &Metric) -> Result<Vec<(Labels, Vec<f64>)>, SummaryError> {
+    let all = collect(results, std::slice::from_ref(metric))?;
+    let numbers =
+        |samples: Samples| samples.numbers.into_iter().flatten().map(|(_, number)| number).collect();
+    Ok(all.into_iter().map(|samples| (samples.line.point.clone(), numbers(samples))).collect())
+}
+
+/// Calculates these metrics for each point that has results, in the order of the plan.
+pub fn summarise(
+    results: &Results,
+    metrics: &[Metric],
+    base: Option<&Base>,
+) -> Result<Vec<Line>, SummaryError> {
+    let all = collect(results, metrics)?;
     if let Some(base) = base {
         base.check(&all.iter().map(|samples| &samples.line.point).collect::<Vec<_>>())?;
     }
