@@ -2,6 +2,7 @@
 
 mod catalogue;
 mod changes;
+mod duplicates;
 mod events;
 mod hostile;
 mod patience;

@@ -26,6 +26,14 @@ pub(crate) struct Out {
     pub(crate) len: u64,
 }
 
+impl Out {
+    /// The SACK blocks, as offsets in the peer's stream.
+    pub(crate) fn blocks(&self) -> Vec<(u64, u64)> {
+        let offset = |seq: Seq| seq.offset(IRS, 1 << 20).unwrap_or(u64::MAX);
+        self.options.sack.as_slice().iter().map(|(left, right)| (offset(*left), offset(*right))).collect()
+    }
+}
+
 pub(crate) struct Hand {
     pub(crate) now: Instant,
     pub(crate) host: Host,

@@ -7,6 +7,8 @@ mod acks;
 mod held;
 mod memory;
 mod sacks;
+#[cfg(test)]
+mod tests;
 mod window;
 
 use airwire::time::Instant;

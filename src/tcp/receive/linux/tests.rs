@@ -1,0 +1,83 @@
+//! The window of an ACK, and its effect on quick ACKs. The numbers follow from a buffer of 131,072 bytes, half
+//! of which counts as window.
+
+use super::*;
+
+const MSS: u32 = 1460;
+
+/// A receiver after the handshake, with a window scale of 7.
+fn opened(memory: Option<ReceiveMemory>) -> LinuxReceiver {
+    let mut receiver = LinuxReceiver::new(memory, None, MSS);
+    receiver.establish(Instant::from_secs(1), 7, MSS, MSS.into(), 1);
+    receiver
+}
+
+/// A receiver whose buffer holds one unread segment with this memory cost.
+fn holding(truesize: u32) -> LinuxReceiver {
+    let mut receiver = opened(Some(ReceiveMemory::LINUX));
+    receiver.held().memory.hold(1, 1461, truesize);
+    receiver
+}
+
+/// Reads everything. No window is advertised beyond it.
+fn read_all(receiver: &mut LinuxReceiver) {
+    receiver.on_read(&Read {
+        copied: 1461,
+        rcv_nxt: 1461,
+        last_ack: 1461,
+        edge: 1461,
+        span: 0,
+        closed: true,
+    });
+}
+
+#[test]
+fn read_before_ack_leaves_does_not_widen_window() {
+    let mut receiver = holding(90_000);
+    receiver.choose(1461, 1461);
+    read_all(&mut receiver);
+    assert_eq!(receiver.offer_chosen(1461, 1461), 20_480, "the window at the time of the decision");
+    assert_eq!(receiver.offer_chosen(1461, 1461), 64_128, "the decision applies to one segment");
+}
+
+#[test]
+fn more_data_makes_decided_window_obsolete() {
+    let mut receiver = holding(90_000);
+    receiver.choose(1461, 1461);
+    read_all(&mut receiver);
+    assert_eq!(receiver.offer_chosen(2921, 2921), 64_128);
+}
+
+#[test]
+fn ack_of_idle_receiver_allocates_no_memory() {
+    let mut receiver = opened(Some(ReceiveMemory::LINUX));
+    receiver.choose(1, 1);
+    assert!(receiver.held.is_none());
+}
+
+/// Another rule computes the window of such a profile, so full memory must not end its quick ACKs.
+#[test]
+fn profile_without_tuned_window_keeps_quick_acks() {
+    let mut receiver = opened(None);
+    receiver.held().memory.hold(1, 1461, 6 << 20);
+    receiver.acks.enter_quick_mode(4);
+    receiver.choose(1461, 1461);
+    assert!(receiver.acks.is_quick());
+}
+
+#[test]
+fn quick_acks_end_when_half_of_buffer_is_used() {
+    for (used, is_quick) in [(66_996, true), (66_998, false)] {
+        let mut receiver = holding(used);
+        receiver.acks.enter_quick_mode(16);
+        receiver.select();
+        assert_eq!(receiver.acks.is_quick(), is_quick, "{used} bytes are used");
+    }
+}
+
+#[test]
+fn window_closes_below_sixteenth_of_buffer() {
+    for (used, window) in [(122_880, 4096), (122_882, 0)] {
+        assert_eq!(holding(used).select(), window, "{used} bytes are used");
+    }
+}
