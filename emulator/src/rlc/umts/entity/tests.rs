@@ -10,6 +10,7 @@ mod reporting;
 mod reset;
 mod soak;
 mod suspend;
+mod wide_window;
 mod window;
 
 use std::collections::VecDeque;
