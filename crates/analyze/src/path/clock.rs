@@ -28,12 +28,10 @@ type Head = BTreeMap<(Addresses, u64), Option<i64>>;
 
 fn head(reader: &mut Reader) -> (i64, Head) {
     let mut head = Head::new();
-    let mut begin = i64::MIN;
+    // The beginning of an empty capture does not matter.
+    let begin = reader.peek().map_or(i64::MIN, |packet| packet.at.0);
     for _ in 0..HEAD {
         let Some(packet) = reader.take() else { break };
-        if begin == i64::MIN {
-            begin = packet.at.0;
-        }
         let once = head.entry(((packet.src, packet.dst), key(&packet)));
         once.and_modify(|at| *at = None).or_insert(Some(packet.at.0));
     }
@@ -73,9 +71,7 @@ pub(super) fn compare(readers: &mut [Reader], given: Option<&[i64]>) -> Clocks {
             ),
         };
         captures.insert(1, clock);
-        if heads[at].0 != i64::MIN {
-            all_began = all_began.max(heads[at].0.saturating_sub(clock.ahead()));
-        }
+        all_began = all_began.max(heads[at].0.saturating_sub(clock.ahead()));
     }
     Clocks { captures, sides, all_began }
 }

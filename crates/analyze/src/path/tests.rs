@@ -2,6 +2,7 @@
 //! path's log.
 
 mod changed;
+mod imperfect;
 
 use std::fs;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -72,17 +73,23 @@ impl Run {
 
     /// Writes a pcap file of IP packets with nanosecond timestamps.
     fn capture(&self, name: &str, packets: &Packets) -> PathBuf {
+        self.cut_capture(name, packets, usize::MAX)
+    }
+
+    /// Writes a pcap file with at most `snap_length` bytes of each packet.
+    fn cut_capture(&self, name: &str, packets: &Packets, snap_length: usize) -> PathBuf {
         let mut file = Vec::new();
         for word in [0xa1b2_3c4d_u32, 0x0004_0002, 0, 0, 65_535, 101] {
             file.extend(word.to_le_bytes());
         }
         for (at, octets) in packets {
             let at = at + 1_000_000_000_000;
-            let len = octets.len() as u32;
-            for word in [(at / 1_000_000_000) as u32, (at % 1_000_000_000) as u32, len, len] {
+            let kept = &octets[..octets.len().min(snap_length)];
+            let lens = [kept.len() as u32, octets.len() as u32];
+            for word in [(at / 1_000_000_000) as u32, (at % 1_000_000_000) as u32, lens[0], lens[1]] {
                 file.extend(word.to_le_bytes());
             }
-            file.extend(octets);
+            file.extend(kept);
         }
         let path = self.directory.join(name);
         fs::write(&path, file).unwrap();

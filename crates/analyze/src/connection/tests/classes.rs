@@ -56,6 +56,23 @@ fn retransmission_of_later_sent_segment_is_not_fast() {
     assert_eq!((fast, timeout, tail + unexplained), (0, 0, 1));
 }
 
+/// SACK has shown that the original arrived. The ACK that covers it later is not evidence that the
+/// retransmission arrived, and that segments sent before the retransmission are lost.
+#[test]
+fn ack_of_sacked_original_is_not_ack_of_retransmission() {
+    let mut d = Diagram::new();
+    d.data(0.0, 1..1001);
+    d.ack(0.100, 1001);
+    d.burst(0.100, 1001..3001);
+    d.data(0.200, 3001..4001);
+    d.data(0.250, 2001..3001);
+    d.sack(0.270, 1001, &[2001..3001]);
+    d.ack(0.360, 3001);
+    d.data(0.3605, 3001..4001);
+    d.ack(0.460, 4001);
+    assert_eq!(retransmission_classes(&d.findings()), [0, 0, 0, 2]);
+}
+
 #[test]
 fn go_back_n_after_silence_counts_one_timeout() {
     let mut d = Diagram::new();
