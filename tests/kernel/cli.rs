@@ -176,11 +176,13 @@ fn sink_separates_data_on_stdout_from_summary() {
     assert!(ended.stderr.contains("received      26 bytes"), "{}", ended.stderr);
 }
 
+/// The namespace does not exist either. It would be reported if the device were opened before the file.
 #[test]
-fn missing_files_are_named_in_errors() {
-    let stderr = one_line_error(&["send", "/nonexistent/file", "10.83.0.1:9"], 2);
+fn missing_files_are_reported_before_device_is_opened() {
+    let netns = "--netns=no-such-namespace";
+    let stderr = one_line_error(&["send", "/nonexistent/file", "10.83.0.1:9", netns], 2);
     assert!(stderr.contains("cannot read /nonexistent/file: No such file"), "{stderr}");
-    let stderr = one_line_error(&["recv", "9", "--output=/nonexistent/file"], 1);
+    let stderr = one_line_error(&["recv", "9", "--output=/nonexistent/file", netns], 1);
     assert!(stderr.contains("cannot write /nonexistent/file: No such file"), "{stderr}");
 }
 

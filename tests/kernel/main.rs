@@ -2,6 +2,7 @@
 
 mod by_time;
 mod cli;
+mod files;
 mod kernel;
 mod logs;
 mod offload;

@@ -292,10 +292,12 @@ fn scenario_settings_show_units() {
     let shown = Command::new(program("airlink")).args(["show", "wcdma-384"]).output().unwrap();
     let text = successful_stdout(Ended::of(shown));
     // Numbers without a unit are counts, identifiers and fractions.
-    for key in ["rate", "delay", "tti", "timer_poll"] {
-        let of_key: Vec<&str> =
-            text.lines().filter(|line| line.trim_start().starts_with(&format!("{key} ="))).collect();
-        assert!(of_key.iter().all(|line| line.contains('"')), "{key}: {of_key:?}");
+    for (key, unit) in [("rate", "bit"), ("delay", "s"), ("tti", "s"), ("timer_poll", "s"), ("pdu", "B")] {
+        let settings = text.lines().filter_map(|line| line.split_once(" = "));
+        let of_key = settings.filter(|(name, _)| name.rsplit('.').next() == Some(key));
+        let values: Vec<&str> = of_key.map(|(_, value)| value).collect();
+        let has_unit = |value: &&str| value.ends_with(&format!("{unit}\""));
+        assert!(!values.is_empty() && values.iter().all(has_unit), "{key}: {values:?} in {text}");
     }
 }
 
