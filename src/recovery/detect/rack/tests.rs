@@ -316,6 +316,14 @@ fn probe_sends_new_data_if_available() {
 }
 
 #[test]
+fn probe_repeats_last_segment_if_window_is_full() {
+    let mut sender = sender(10.0);
+    sender.rwnd = 10;
+    assert_eq!(sender.deadline(), "10r", "new data exceeds the receiver's window");
+    assert_eq!(sender.recovery.counters().resent_probe, 1);
+}
+
+#[test]
 fn lone_segment_probe_allows_for_delayed_ack() {
     let mut sender = sender_without_new_data(1);
     assert_eq!(until_deadline(&sender), Some(ms(2 * 100 + 200)));
