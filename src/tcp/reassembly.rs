@@ -191,6 +191,17 @@ mod tests {
     }
 
     #[test]
+    fn adjacent_pieces_merge_up_to_one_kibibyte() {
+        for (len, expected) in [(SMALL / 2, 1), (SMALL / 2 + 1, 2)] {
+            let mut held = OutOfOrder::default();
+            held.insert(10_000, &[1; SMALL / 2]);
+            held.insert(10_000 - len as u64, &vec![2; len]);
+            check_cost(&held);
+            assert_eq!((pieces(&held), held.ranges().len()), (expected, 1), "{len} bytes");
+        }
+    }
+
+    #[test]
     fn prune_drops_highest_ranges_first() {
         let mut held = OutOfOrder::default();
         for n in 0..10 {

@@ -1,5 +1,6 @@
-//! When a D-SACK block that waits for an ACK is dropped. Linux clears it at the next data segment, except on
-//! the fast path of an established connection (`tcp_data_queue()`).
+//! Duplicates: which segments count as duplicate ACKs, and when a D-SACK block that waits for an ACK is
+//! dropped. Linux drops it at the next data segment, except on the fast path of an established connection
+//! (`tcp_data_queue()`).
 
 use airtcp::profile::{AckRules, Profile};
 use airtcp::tcp::{SocketOptions, State};
@@ -108,4 +109,22 @@ fn other_profiles_report_duplicate_in_next_ack() {
     put(&mut hand, 51);
     put(&mut hand, 301);
     assert_eq!(next_blocks(&mut hand), [(51, 101), (301, 401)]);
+}
+
+/// RFC 5681 §2: a duplicate ACK carries neither data nor a SYN or FIN.
+#[test]
+fn data_and_fin_are_not_duplicate_acks() {
+    const FIN: Flags = Flags::ACK.with(Flags::FIN);
+    for (flags, len, repairs) in [(Flags::ACK, 0, true), (Flags::ACK, LEN, false), (FIN, 0, false)] {
+        let profile = Profile::default();
+        let options = SocketOptions::of(&profile);
+        let mut hand = Hand::new("newreno", profile);
+        hand.connect(options, mss(1000), 65_535);
+        assert!(hand.write(10_000).len() > 3);
+        for _ in 0..2 {
+            hand.segment(Flags::ACK, 1, 1, 65_535, 0);
+        }
+        let out = hand.segment(flags, 1, 1, 65_535, len);
+        assert_eq!(out.iter().any(|out| out.seq == 1), repairs, "{flags:?}, {len} bytes: {out:?}");
+    }
 }

@@ -10,3 +10,4 @@ mod pieces;
 mod timers;
 mod transfer;
 mod turns;
+mod window_edge;

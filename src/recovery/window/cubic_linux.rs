@@ -181,8 +181,8 @@ impl Window for CubicLinux {
 mod tests {
     use super::*;
     use crate::profile::Profile;
-    use crate::recovery::Handshake;
     use crate::recovery::testing::BareSender;
+    use crate::recovery::{Handshake, Transmission};
 
     const RTT: Duration = Duration::from_millis(100);
 
@@ -245,5 +245,24 @@ mod tests {
         sender.send();
         let after = rounds(&mut sender, 2);
         assert!(after < before + 10.0, "{before} → {after}");
+    }
+
+    /// If the epoch began after the last transmission, the whole idle time would move it into the future.
+    #[test]
+    fn idle_time_moves_epoch_to_now_at_most() {
+        for (last_sent, epoch_start) in [(11, 11), (7, 12)] {
+            let mut sender = sender(1.0, 50.0);
+            sender.now = Instant::from_secs(12);
+            let mut cubic = CubicLinux {
+                epoch: Some(Epoch::new(Instant::from_secs(10), 50.0, 100.0)),
+                last_sent: Some(Instant::from_secs(last_sent)),
+                ..CubicLinux::default()
+            };
+            let cc = sender.cc().clone();
+            let view = sender.view(&cc, &sender.recovery.profile().recovery);
+            let departure = Departure { start: 0, end: 1000, kind: Transmission::New, tsval: 0 };
+            cubic.on_sent(&view, &departure);
+            assert_eq!(cubic.epoch.unwrap().epoch_start, Instant::from_secs(epoch_start));
+        }
     }
 }

@@ -174,6 +174,14 @@ mod tests {
     }
 
     #[test]
+    fn delay_increase_of_exactly_one_eighth_starts_css() {
+        let mut sender = sender();
+        for (rtt, cwnd) in [(96, 20.0), (96, 40.0), (108, 80.0), (108, 81.0 + 79.0 / 4.0)] {
+            assert_eq!(round(&mut sender, rtt), cwnd);
+        }
+    }
+
+    #[test]
     fn falling_delay_resumes_slow_start() {
         let mut sender = sender();
         for rtt in [100, 100, 120, 120] {

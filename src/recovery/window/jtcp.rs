@@ -238,6 +238,20 @@ mod tests {
     }
 
     #[test]
+    fn simultaneous_acks_show_no_jitter() {
+        let mut jtcp = Jtcp::default();
+        for i in 0..=20_u64 {
+            let (sent, acked) = (Instant::from_millis(100 + 10 * i), Instant::from_millis(500));
+            jtcp.arrivals.push_back(Arrival { end: 1000 * (i + 1), sent, acked, cwnd: 10.0 });
+        }
+        let mut sender = BareSender::new("jtcp").under_way(30.0, 5.0, Duration::from_millis(100));
+        sender.ack(21);
+        let cc = Congestion { cwnd: 10.0, ..sender.cc().clone() };
+        let knobs = Knobs::rfc();
+        assert_eq!(jtcp.jitter(&sender.view(&cc, &knobs)), None);
+    }
+
+    #[test]
     fn sample_history_holds_two_windows() {
         let mut jtcp = Jtcp::default();
         let sender = BareSender::new("jtcp");

@@ -99,6 +99,21 @@ mod tests {
     }
 
     #[test]
+    fn only_list_of_a_burst_is_freed() {
+        let mut memory = Memory::default();
+        memory.hold(1, 2, 10);
+        assert_eq!(memory.release_one(2), Some(2));
+        assert!(memory.cost() > 0, "a short list is kept for the next segment");
+        for at in 1..=100 {
+            memory.hold(at, at + 1, 10);
+        }
+        for at in 1..=100 {
+            assert_eq!((memory.used(), memory.release_one(101)), (10 * (101 - at), Some(at + 1)));
+        }
+        assert_eq!((memory.used(), memory.cost()), (0, 0));
+    }
+
+    #[test]
     fn read_segments_free_memory_regardless_of_arrival_order() {
         let mut memory = Memory::default();
         memory.hold(1, 101, 10);

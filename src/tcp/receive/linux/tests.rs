@@ -1,6 +1,9 @@
-//! The window of an ACK, and its effect on quick ACKs. The numbers follow from a buffer of 131,072 bytes, half
-//! of which counts as window.
+//! The window of an ACK, its effect on quick ACKs, and compression. The windows follow from a buffer of 131,072
+//! bytes, half of which counts as window.
 
+use airwire::time::Duration;
+
+use super::acks::Compressed;
 use super::*;
 
 const MSS: u32 = 1460;
@@ -80,4 +83,22 @@ fn window_closes_below_sixteenth_of_buffer() {
     for (used, window) in [(122_880, 4096), (122_882, 0)] {
         assert_eq!(holding(used).select(), window, "{used} bytes are used");
     }
+}
+
+#[test]
+fn compressed_acks_are_sent_at_their_limit() {
+    let moment = Moment {
+        now: Instant::from_secs(1),
+        rcv_nxt: 1,
+        unacked: 0,
+        holes: true,
+        sack: true,
+        srtt: None,
+        running: None,
+    };
+    let setting =
+        AckCompression { most: 2, delay: Duration::from_millis(1), slack: Duration::from_micros(100) };
+    let mut compressed = Compressed::default();
+    let waits = [(); 6].map(|()| compressed.compress(&moment, setting, 0) != Waiting::Not);
+    assert_eq!(waits, [false, false, false, true, true, false], "three are immediate, two are merged");
 }
