@@ -304,6 +304,31 @@ mod tests {
     }
 
     #[test]
+    fn ack_of_highest_byte_shows_gap() {
+        let mut transited = new(0);
+        transited.sent(0, 100);
+        transited.sent(200, 100);
+        assert_eq!(transited.acked(300), Err(Elsewhere));
+    }
+
+    #[test]
+    fn segment_without_data_shows_no_gap() {
+        let mut transited = new(0);
+        transited.sent(0, 100);
+        transited.sent(300, 0);
+        assert_eq!(transited.asked(200), Unknown);
+    }
+
+    #[test]
+    fn reach_spans_equal_distance_in_both_directions() {
+        for (distance, is_spanned) in [(1_000_000, true), (1_000_001, false)] {
+            for (one, other) in [(distance, 0), (0, distance), (u32::MAX, distance - 1)] {
+                assert_eq!(REACH.spans(one, other), is_spanned, "{one} and {other}");
+            }
+        }
+    }
+
+    #[test]
     fn ack_of_unsent_data_changes_nothing() {
         let mut transited = new(0);
         transited.sent(0, 100);

@@ -61,6 +61,19 @@ fn lazy_updates_equal_timer_updates() {
     }
 }
 
+#[test]
+fn probability_is_updated_at_t_update() {
+    let config = PieConfig::default();
+    let mut pie = Pie::new(&config, Instant::ZERO);
+    let tally = Tally { bytes: 10_000, ..Tally::default() };
+    pie.depart(Instant::ZERO, Duration::from_secs(1), &tally);
+    let first = Instant::ZERO + config.t_update;
+    pie.catch_up(&config, first - Duration::from_nanos(1), &tally);
+    assert_eq!(pie.drop_prob(), 0.0);
+    pie.catch_up(&config, first, &tally);
+    assert!(pie.drop_prob() > 0.0);
+}
+
 /// Updating one by one for years would take too long.
 #[test]
 fn year_long_gap_updates_probability_at_once() {
