@@ -192,7 +192,10 @@ fn losses_are_located_between_adjacent_captures() {
             (acks.acks.lost, acks.acks.undetermined, acks.matched),
             (0, 0, acks.acks.entered + acks.data.entered)
         );
-        assert_eq!(data.retransmitted, run.world.result(0).counters.resent(), "{recipe}");
+        let result = run.world.result(0);
+        let octets = [1_000_000 + result.statistics.bytes_resent, 0];
+        assert_eq!(data.retransmitted, result.counters.resent(), "{recipe}");
+        assert_eq!([data.bytes, acks.bytes], octets, "{recipe}");
 
         let mut files = run.both();
         files.captures.insert(1, run.capture("station", &run.station()));

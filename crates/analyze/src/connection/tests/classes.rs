@@ -128,6 +128,25 @@ fn timeout_after_all_possible_dupacks_is_failed_dupack() {
     );
 }
 
+/// Without SACK, a NewReno sender may answer a partial ACK late. After a round trip, only the timer is left.
+#[test]
+fn late_repair_after_partial_ack_is_timeout() {
+    for (at, classes) in [(0.3225, [2, 0, 0, 0]), (0.4025, [1, 1, 0, 0])] {
+        let mut d = Diagram::new();
+        for syn in &mut d.packets[..2] {
+            syn.options.sack_permitted = false;
+        }
+        d.data(0.0, 1..1001);
+        d.ack(0.1, 1001);
+        d.burst(0.1, 1001..9001);
+        d.dupacks(0.2, 1001, 3);
+        d.data(0.2025, 1001..2001);
+        d.ack(0.3025, 3001);
+        d.data(at, 3001..4001);
+        assert_eq!(retransmission_classes(&d.findings()), classes, "{at} s");
+    }
+}
+
 #[test]
 fn retransmission_of_sack_hole_is_fast() {
     let mut d = Diagram::new();

@@ -148,6 +148,22 @@ fn segments_far_outside_window_are_ignored() {
     assert_eq!((found.retransmissions.packets, found.acked_bytes), (0, 4000));
 }
 
+/// A copy of data that is further below the ACKs than the largest window was does not belong to the stream.
+#[test]
+fn old_copy_counts_only_within_largest_window() {
+    for (window_scale, counted) in [(14, 1), (0, 0)] {
+        let mut d = Diagram::new();
+        for syn in &mut d.packets[..2] {
+            syn.options.window_scale = Some(window_scale);
+        }
+        d.data(0.0, 1..50_000_001);
+        d.data(0.0, 50_000_001..100_000_001);
+        d.ack(0.1, 100_000_001);
+        d.data(0.2, 1..1001);
+        assert_eq!(d.findings().retransmissions.packets, counted, "window scale {window_scale}");
+    }
+}
+
 #[test]
 fn backward_clock_step_is_counted_without_distorting_rtt() {
     let mut d = Diagram::new();
