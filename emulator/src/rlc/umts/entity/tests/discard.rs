@@ -208,6 +208,20 @@ fn mrw_starting_at_vr_mr_is_obsolete() {
     assert_eq!(acks, [mrw_ack(0, 0), mrw_ack(7, 0)]);
 }
 
+/// With LENGTH = 0, SN_MRW1 is VR(R) or above. Only an MRW at most one window below VR(R) is known to be late.
+#[test]
+fn long_mrw_is_obsolete_up_to_one_window_late() {
+    for (below, obsolete) in [(8, 1), (9, 0)] {
+        let mut config = quiet();
+        config.receiver.window = 8;
+        let mut pair = Pair::new(config).with_a_deaf_sender();
+        (0..20).for_each(|sn| pair.inject_data(B, sn, false));
+        let sns = vec![Sn::new(20 + Sn::MODULUS - below)];
+        pair.inject_status(B, vec![Sufi::Mrw { sns, long_distance: true, nlength: 0 }, Sufi::NoMore]);
+        assert_eq!(pair.ends[B].stats().mrws_obsolete, obsolete, "{below} below VR(R)");
+    }
+}
+
 #[test]
 fn unexpected_or_mismatched_mrw_ack_is_ignored() {
     let mut pair = Pair::new(by_max_dat(2)).losing(|seen| seen.from == B || all_transmissions(0)(seen));
