@@ -8,8 +8,8 @@ use airwire::time::Duration;
 
 use crate::hostile::hand::{Hand, mss};
 
-/// RFC 7323 §2.4: a window is rounded to the unit of its scale, so a later ACK may advertise a lower edge. The
-/// peer may have used the higher one.
+/// RFC 7323 §2.4: a window is rounded to the unit of its scale, so a later ACK may advertise a lower edge.
+/// The peer may have used the higher one.
 #[test]
 fn data_below_any_advertised_edge_is_accepted() {
     const UNIT: u64 = 256;

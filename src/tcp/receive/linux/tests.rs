@@ -1,5 +1,5 @@
-//! The window of an ACK, its effect on quick ACKs, and compression. The windows follow from a buffer of 131,072
-//! bytes, half of which counts as window.
+//! The window of an ACK, its effect on quick ACKs, and the compression of ACKs. The windows follow from a
+//! buffer of 131,072 bytes, half of which counts as window.
 
 use airwire::time::Duration;
 

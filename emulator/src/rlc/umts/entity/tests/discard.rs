@@ -208,7 +208,8 @@ fn mrw_starting_at_vr_mr_is_obsolete() {
     assert_eq!(acks, [mrw_ack(0, 0), mrw_ack(7, 0)]);
 }
 
-/// With LENGTH = 0, SN_MRW1 is VR(R) or above. Only an MRW at most one window below VR(R) is known to be late.
+/// With LENGTH = 0, SN_MRW1 is VR(R) or above. Only an MRW at most one window below VR(R) is known to be
+/// late.
 #[test]
 fn long_mrw_is_obsolete_up_to_one_window_late() {
     for (below, obsolete) in [(8, 1), (9, 0)] {
