@@ -178,10 +178,10 @@ impl Scenario {
         each.collect()
     }
 
-    /// Warnings about settings that no real link has, or that may stop a run unintentionally. Each has its
-    /// stage and direction.
+    /// Warnings about stages that do nothing, and about settings that no real link has or that may stop a run
+    /// unintentionally. Each has its stage and direction.
     pub fn warnings(&self) -> Vec<String> {
-        let each = self.stages.iter().flat_map(|StageSettings { name, config }| match config {
+        let of_settings = |StageSettings { name, config }: &StageSettings| match config {
             StageConfig::Loss(directions) => {
                 let warning = |(direction, config): (Direction, &LossConfig)| {
                     Some(format!("{name}.{direction}: {}", config.warning()?))
@@ -195,8 +195,25 @@ impl Scenario {
                 [of("down", &rlc.down), of("up", &rlc.up)].concat()
             }
             _ => Vec::new(),
-        });
-        each.collect()
+        };
+        let idle = |StageSettings { name, config }: &StageSettings| {
+            let why = config.settings().does_nothing()?;
+            Some(format!("{name}: the stage does nothing: {why}"))
+        };
+        self.stages.iter().flat_map(|stage| idle(stage).into_iter().chain(of_settings(stage))).collect()
+    }
+
+    /// Returns whether a queue marks ECN-capable packets in this direction (RFC 3168).
+    pub fn marks_ecn(&self, direction: Direction) -> bool {
+        self.stages.iter().any(|stage| match &stage.config {
+            StageConfig::Link(links) => links.get(direction).is_some_and(|link| link.queue.marks_ecn()),
+            StageConfig::Arq(links) => links.get(direction).is_some_and(|link| link.queue.marks_ecn()),
+            StageConfig::Rlc(rlc) => {
+                let side = if direction == Direction::Down { &rlc.down } else { &rlc.up };
+                side.queue.marks_ecn()
+            }
+            _ => false,
+        })
     }
 
     /// Returns the same as [`to_toml`](Self::to_toml) as JSON.

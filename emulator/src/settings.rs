@@ -27,6 +27,11 @@ pub trait Settings: Any {
         Ok(())
     }
 
+    /// Returns the reason why the stage passes every packet unchanged and without delay. `None`: it does not.
+    fn does_nothing(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Creates the stage in its initial state. `seed` is the seed of the scenario. The stage takes its random
     /// streams from [`Position::stream`]. The error is a message.
     fn build(&self, position: Position<'_>, seed: u64) -> Result<Box<dyn Stage>, String>;

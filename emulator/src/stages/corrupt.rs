@@ -92,6 +92,10 @@ impl OneWaySettings for CorruptConfig {
         }
     }
 
+    fn does_nothing(&self) -> Option<&'static str> {
+        (self.chance.value() == 0.0).then_some("`chance` is 0")
+    }
+
     fn build(&self, direction: Direction, position: Position<'_>, seed: u64) -> Result<Corrupt, String> {
         let stream = |purpose| position.stream(seed, direction, purpose);
         Corrupt::new(self, stream("chosen"), stream("bits")).map_err(|invalid| invalid.to_string())

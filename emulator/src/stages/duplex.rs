@@ -23,6 +23,11 @@ pub trait OneWaySettings: Sized + 'static {
         Ok(())
     }
 
+    /// Like [`Settings::does_nothing`].
+    fn does_nothing(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Like [`Settings::build`].
     fn build(&self, direction: Direction, position: Position<'_>, seed: u64) -> Result<Self::Stage, String>;
 }
@@ -43,6 +48,14 @@ impl<C: OneWaySettings> Settings for Directions<C> {
             })?;
         }
         Ok(())
+    }
+
+    fn does_nothing(&self) -> Option<&'static str> {
+        let mut why = "it has neither `down` nor `up`";
+        for (_, config) in self.iter() {
+            why = config.does_nothing()?;
+        }
+        Some(why)
     }
 
     fn build(&self, position: Position<'_>, seed: u64) -> Result<Box<dyn Stage>, String> {

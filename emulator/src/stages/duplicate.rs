@@ -51,6 +51,10 @@ impl OneWaySettings for DuplicateConfig {
         }
     }
 
+    fn does_nothing(&self) -> Option<&'static str> {
+        (self.chance.value() == 0.0).then_some("`chance` is 0")
+    }
+
     fn build(&self, direction: Direction, position: Position<'_>, seed: u64) -> Result<Duplicate, String> {
         let chosen = position.stream(seed, direction, "chosen");
         Duplicate::new(self, chosen).map_err(|invalid| invalid.to_string())

@@ -381,6 +381,10 @@ impl OneWaySettings for LossConfig {
         }
     }
 
+    fn does_nothing(&self) -> Option<&'static str> {
+        self.loses_nothing().then_some("it loses no packet")
+    }
+
     fn build(&self, direction: Direction, position: Position<'_>, seed: u64) -> Result<Loss, String> {
         let stream = |purpose| position.stream(seed, direction, purpose);
         Loss::new(self, stream("damage"), stream("state")).map_err(|invalid| invalid.to_string())

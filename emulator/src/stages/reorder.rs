@@ -111,6 +111,10 @@ impl OneWaySettings for ReorderConfig {
         self.keep().map(|_keep| ())
     }
 
+    fn does_nothing(&self) -> Option<&'static str> {
+        (self.chance.value() == 0.0).then_some("`chance` is 0")
+    }
+
     fn build(&self, direction: Direction, position: Position<'_>, seed: u64) -> Result<Reorder, String> {
         let stream = |purpose| position.stream(seed, direction, purpose);
         Reorder::new(self, stream("chosen"), stream("kept")).map_err(|invalid| invalid.to_string())

@@ -103,6 +103,11 @@ impl Settings for StationConfig {
         })
     }
 
+    fn does_nothing(&self) -> Option<&'static str> {
+        (!self.transit_marks && !self.loss_report)
+            .then_some("neither `transit_marks` nor `loss_report` is true")
+    }
+
     fn build(&self, _position: Position<'_>, _seed: u64) -> Result<Box<dyn Stage>, String> {
         Ok(Box::new(Station::new(self)))
     }

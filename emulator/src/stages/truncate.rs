@@ -40,6 +40,10 @@ impl OneWaySettings for TruncateConfig {
         }
     }
 
+    fn does_nothing(&self) -> Option<&'static str> {
+        (self.chance.value() == 0.0).then_some("`chance` is 0")
+    }
+
     fn build(&self, direction: Direction, position: Position<'_>, seed: u64) -> Result<Truncate, String> {
         let stream = |purpose| position.stream(seed, direction, purpose);
         Truncate::new(self, stream("chosen"), stream("length")).map_err(|invalid| invalid.to_string())

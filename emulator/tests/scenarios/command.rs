@@ -68,6 +68,65 @@ fn a_channel_that_stands_still_is_warned_of_where_it_is_checked_and_run() {
     assert!(!sim(&time).contains("air.down"));
 }
 
+#[test]
+fn stage_without_effect_is_reported() {
+    let warnings = |kind: &str, settings: &str| parse(&stage(kind, settings)).warnings();
+    let ge = "model = 'gilbert-elliott', good = '0%', good_to_bad = '1%', bad_to_good = '10%'";
+    let [ge_idle, ge_busy] = ["0%", "50%"].map(|bad| format!("down = {{ {ge}, bad = '{bad}' }}"));
+    let markov =
+        |per: &str| format!("down = {{ model = 'markov', states = [{{ name = 'one', to = {{}}{per} }}] }}");
+    let (markov_idle, markov_busy) = (markov(""), markov(", per = '1%'"));
+    for (kind, idle, why, busy) in [
+        (
+            "station",
+            "handover = { at = ['1s'] }",
+            "neither `transit_marks` nor `loss_report` is true",
+            "transit_marks = true",
+        ),
+        ("station", "", "neither `transit_marks` nor `loss_report` is true", "loss_report = true"),
+        ("loss", "", "it has neither `down` nor `up`", "down = { model = 'uniform', per = '1%' }"),
+        (
+            "loss",
+            "both = { model = 'none' }",
+            "it loses no packet",
+            "down = { model = 'none' }\nup = { model = 'uniform', per = '1%' }",
+        ),
+        (
+            "loss",
+            "down = { model = 'uniform', per = '0%' }",
+            "it loses no packet",
+            "down = { model = 'bit-errors', ber = '1e-9' }",
+        ),
+        ("loss", ge_idle.as_str(), "it loses no packet", ge_busy.as_str()),
+        ("loss", markov_idle.as_str(), "it loses no packet", markov_busy.as_str()),
+        (
+            "loss",
+            "down = { model = 'list', drop = [] }",
+            "it loses no packet",
+            "down = { model = 'list', drop = ['packet 7'] }",
+        ),
+        ("reorder", "down.chance = '0%'", "`chance` is 0", "down.chance = '1%'"),
+        ("duplicate", "down.chance = '0%'", "`chance` is 0", "down.chance = '1%'"),
+        ("corrupt", "down.chance = '0%'", "`chance` is 0", "down.chance = '1%'"),
+        ("truncate", "down.chance = '0%'", "`chance` is 0", "down.chance = '1%'"),
+    ] {
+        assert_eq!(warnings(kind, idle), [format!("{kind}: the stage does nothing: {why}")], "{idle}");
+        assert_eq!(warnings(kind, busy), [""; 0], "{busy}");
+    }
+    // A link without settings is a perfect wire.
+    assert_eq!(warnings("link", "both = {}"), [""; 0]);
+    let files = Files::new("idle", &[("idle.toml", &stage("station", "radio = \"fixed\""))]);
+    let idle = files.path("idle.toml");
+    let output = airlink(&["check", &idle]);
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(
+        text(&output.stderr),
+        format!(
+            "{idle}: warning: station: the stage does nothing: neither `transit_marks` nor `loss_report` is true\n"
+        )
+    );
+}
+
 /// Inamura et al. have ten retransmissions, MaxDAT 12 in TS 25.322's terms, which RRC cannot configure.
 #[test]
 fn what_a_preset_has_of_its_paper_is_warned_of_where_it_is_checked_and_not_in_every_run() {

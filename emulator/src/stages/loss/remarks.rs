@@ -72,6 +72,24 @@ impl LossConfig {
         ))
     }
 
+    /// Returns whether the channel never damages a packet.
+    pub(super) fn loses_nothing(&self) -> bool {
+        let is_zero = |rate: Option<Probability>| rate.is_none_or(|rate| rate == Probability::ZERO);
+        match self.model {
+            Model::None => true,
+            Model::Uniform => is_zero(self.per),
+            Model::BitErrors => is_zero(self.ber),
+            Model::GilbertElliott => self
+                .two_states()
+                .is_some_and(|[good, bad, alpha, _]| good == 0.0 && (bad == 0.0 || alpha == 0.0)),
+            Model::Markov => {
+                self.states.iter().flatten().all(|state| is_zero(state.per) && is_zero(state.ber))
+            }
+            Model::List => self.drop.as_ref().is_none_or(Vec::is_empty),
+            Model::Rayleigh | Model::Shadowing => false,
+        }
+    }
+
     /// Returns the states of a chain: name, packet error rate, and probability of leaving at each step. Bit
     /// errors count as 0, because their effect depends on packet lengths.
     fn states_by_loss(&self) -> Vec<(&str, f64, f64)> {

@@ -198,6 +198,17 @@ impl Bounds {
 }
 
 impl QueueConfig {
+    /// Returns whether the queue marks ECN-capable packets (RFC 3168).
+    pub fn marks_ecn(&self) -> bool {
+        match &self.discipline {
+            Discipline::DropTail => false,
+            Discipline::Codel(config) => config.ecn,
+            Discipline::FqCodel(config) => config.codel.ecn,
+            Discipline::Pie(config) => config.ecn,
+            Discipline::Red(config) => config.ecn,
+        }
+    }
+
     /// Refuses bounds of 0 and invalid settings of the discipline.
     pub fn validate(&self) -> Result<(), Invalid> {
         self.bounds.validate()?;
