@@ -175,7 +175,7 @@ pub static CATALOGUE: &[Row] = &[
         "Zhang et al. 2003 (RR-TCP); Lai et al. 2013, §II-A",
     )
     .parameters(&[Row::parameter(Question::Detect, rr::FA_RATIO)])
-    .needs(&[Need::Sack]),
+    .needs(&[Need::Sack, Need::Dsack]),
     Row::answer(
         "blanton-allman",
         Build::Detect(|given| Box::new(BlantonAllman::new(given))),
@@ -186,7 +186,7 @@ pub static CATALOGUE: &[Row] = &[
         Row::parameter(Question::Detect, blanton_allman::AVERAGE),
         Row::parameter(Question::Detect, blanton_allman::EWMA),
     ])
-    .needs(&[Need::Sack]),
+    .needs(&[Need::Sack, Need::Dsack]),
     Row::answer(
         "dcr",
         Build::Detect(|_| Box::<Dcr>::default()),
@@ -210,7 +210,8 @@ pub static CATALOGUE: &[Row] = &[
     )
     .parameters(&[
         Row::parameter(Question::Attribute, transit_marks::MARKED_TIMEOUT).works_with("transit-marks")
-    ]),
+    ])
+    .needs(&[Need::TransitMarks]),
     Row::answer(
         "vegas",
         Build::Attribute(|_| Box::<Vegas>::default()),
@@ -264,13 +265,14 @@ pub static CATALOGUE: &[Row] = &[
         "Lai et al. 2013, §III",
     )
     .parameters(&[
-        Row::parameter(Question::Window, rebate::TAX),
+        Row::parameter(Question::Window, rebate::TAX).replaces(&[Need::LossReports]),
         Row::parameter(Question::Window, rebate::TAX_SCALE),
         Row::parameter(Question::Window, rebate::ALPHA),
         Row::parameter(Question::Window, rebate::UNCLAMPED),
         Row::parameter(Question::Window, rebate::AT_TIMEOUTS),
         Row::parameter(Question::Window, rebate::IDEAL).works_with("rebate").needs(&[Need::Truth]),
-    ]),
+    ])
+    .needs(&[Need::LossReports]),
     Row::answer(
         "westwood",
         Build::Window(|given| Box::new(Westwood::new(given))),
@@ -405,7 +407,7 @@ pub static CATALOGUE: &[Row] = &[
         "the receiver has reported every retransmission as a duplicate",
         "RFC 3708, RFC 4015",
     )
-    .needs(&[Need::Sack]),
+    .needs(&[Need::Sack, Need::Dsack]),
     Row::answer(
         "undo-linux",
         Build::Undo(|_| Box::<UndoLinux>::default()),
@@ -569,7 +571,8 @@ pub static CATALOGUE: &[Row] = &[
         "timestamps offered, even if the profile does not offer them",
         "RFC 7323",
     ),
-    Row::option("ecn", "ECN", |p| p.ecn = true, "explicit congestion notification negotiated", "RFC 3168"),
+    Row::option("ecn", "ECN", |p| p.ecn = true, "explicit congestion notification negotiated", "RFC 3168")
+        .needs(&[Need::Ecn, Need::EcnMarks]),
     Row::option(
         "timer-rfc6298",
         "timer",

@@ -19,7 +19,7 @@ use airwire::time::{Duration, Instant};
 
 use self::ask::Undone;
 use super::attribute::Attribute;
-use super::catalogue::Question;
+use super::catalogue::{Need, Question};
 use super::decision::{Decision, What};
 use super::detect::{Detect, LossEvent, Opens, ThreeDupacks, Verdict};
 use super::episode::{
@@ -31,7 +31,7 @@ use super::spurious::EifelDetection;
 use super::timeout::{Afterwards, Reaction, Timeout};
 use super::undo::{Never, Restore, Undo};
 use super::window::{InRecovery, Loss, LossKind, Modelled, Progress, Reduction, SlowStart, Step, Window};
-use super::{Ack, Congestion, Departure, Entered, Handshake, Phase, Transmission, Truth, View};
+use super::{Ack, Congestion, Departure, Entered, Handshake, Inputs, Phase, Transmission, Truth, View};
 use crate::flight::{Amount, Fate, Flight};
 use crate::profile::Profile;
 use crate::profile::knobs::{
@@ -238,6 +238,7 @@ pub struct Recovery {
     leaves: Leaves,
     observer: EifelDetection,
     counters: Counters,
+    inputs: Inputs,
     trace: Option<Box<Trace>>,
     /// Source of rate samples. `None` if the window does not use them.
     rates: Option<Box<RateSampler>>,
@@ -276,6 +277,7 @@ impl Recovery {
             is_safe: false,
             observer: EifelDetection::default(),
             counters: Counters::default(),
+            inputs: Inputs::default(),
             trace: None,
             rates,
         }
@@ -283,6 +285,7 @@ impl Recovery {
 
     /// Processes the end of the handshake.
     pub(crate) fn on_established(&mut self, path: &mut Path<'_>, handshake: &Handshake) {
+        self.inputs.establish(handshake);
         let syn_was_lost = handshake.syn_was_lost;
         let knobs = &self.profile.recovery;
         let mut window = knobs.initial_window.segments(path.smss);
@@ -350,6 +353,7 @@ impl Recovery {
 
     /// Passes ground truth about the path to the recipe's parts that [need it](super::Recipe::needs_truth).
     pub fn tell(&mut self, truth: Truth) {
+        self.inputs.note(Need::Truth);
         self.answers.each_attribute(|attribute| attribute.on_truth(truth));
         self.answers.window.on_truth(truth);
     }
@@ -448,6 +452,12 @@ impl Recovery {
             self.counters.dupacks += 1;
         }
         self.counters.dsacks += u64::from(ack.dsack.is_some());
+        if ack.ece {
+            self.inputs.note(Need::EcnMarks);
+        }
+        if ack.loss_report.is_some() {
+            self.inputs.note(Need::LossReports);
+        }
         let mistake = self.observer.on_ack(&view_of(&self.cc, &self.profile, path), ack);
         match mistake {
             Some(Entered::ByTimeout) => self.counters.spurious_timeouts += 1,
@@ -806,6 +816,16 @@ impl Recovery {
     /// Returns the counters.
     pub fn counters(&self) -> &Counters {
         &self.counters
+    }
+
+    /// Returns the kinds of information that have arrived so far.
+    pub fn inputs(&self) -> Inputs {
+        let mut inputs = self.inputs;
+        // Before a retransmission, a receiver has no duplicate to report.
+        if self.counters.dsacks > 0 || self.counters.resent() == 0 {
+            inputs.note(Need::Dsack);
+        }
+        inputs
     }
 
     #[cfg(test)]

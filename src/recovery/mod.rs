@@ -103,6 +103,7 @@ mod decision;
 pub mod detect;
 pub(crate) mod engine;
 pub mod episode;
+pub mod inputs;
 mod moves;
 pub mod parameter;
 pub mod rate;
@@ -122,6 +123,7 @@ pub use decision::{Decision, What};
 pub(crate) use engine::Path;
 pub use engine::{Counters, Recovery};
 pub use episode::{Condition, Disorder, Episode, MOVES, Move, Phase};
+pub use inputs::{Inputs, Lack};
 pub use recipe::{Recipe, RecipeError};
 pub use truth::Truth;
 

@@ -398,9 +398,9 @@ fn check_needs(parts: &[Part]) -> Result<(), RecipeError> {
     for part in parts {
         for need in part.row.needs {
             let (need, without) = match need {
-                Need::Truth => continue,
-                Need::Sack => ("SACK", "no-sack"),
+                Need::Sack | Need::Dsack => ("SACK", "no-sack"),
                 Need::Timestamps => ("timestamps", "no-timestamps"),
+                Need::Ecn | Need::EcnMarks | Need::TransitMarks | Need::LossReports | Need::Truth => continue,
             };
             if named(without) {
                 return Err(RecipeError::Needs { name: part.row.name, need, without });

@@ -61,24 +61,52 @@ impl Question {
     }
 }
 
-/// A feature that a part of a recipe requires.
+/// Information from outside the sender that a part of a recipe requires.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Need {
-    /// SACK, including D-SACK.
+    /// SACK is negotiated (RFC 2018).
     Sack,
-    /// The timestamps option (RFC 7323).
+    /// The receiver reports duplicate data (RFC 2883).
+    Dsack,
+    /// The timestamps option is negotiated (RFC 7323).
     Timestamps,
+    /// ECN is negotiated (RFC 3168).
+    Ecn,
+    /// Queues of the path mark packets, and the receiver echoes the marks (RFC 3168).
+    EcnMarks,
+    /// Base stations mark ACKs ([`RadioPath`](airwire::marks::RadioPath)).
+    TransitMarks,
+    /// Base stations add the loss rate of their radio link to ACKs
+    /// ([`LossRate`](airwire::experiment::LossRate)).
+    LossReports,
     /// Ground truth about the path ([`Truth`](crate::recovery::Truth)), which is available only in virtual
     /// time.
     Truth,
 }
 
 impl Need {
-    /// Returns the name for messages and machine-readable output.
+    /// All kinds of information.
+    pub const ALL: [Self; 8] = [
+        Self::Sack,
+        Self::Dsack,
+        Self::Timestamps,
+        Self::Ecn,
+        Self::EcnMarks,
+        Self::TransitMarks,
+        Self::LossReports,
+        Self::Truth,
+    ];
+
+    /// Returns the name for machine-readable output.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Sack => "SACK",
+            Self::Dsack => "D-SACK",
             Self::Timestamps => "timestamps",
+            Self::Ecn => "ECN",
+            Self::EcnMarks => "ECN marks",
+            Self::TransitMarks => "transit marks",
+            Self::LossReports => "loss-rate reports",
             Self::Truth => "virtual time",
         }
     }
@@ -132,8 +160,10 @@ pub struct Row {
     pub summary: &'static str,
     /// Source of the algorithm or option.
     pub citation: &'static str,
-    /// Features that the row requires.
+    /// Information that the row requires.
     pub needs: &'static [Need],
+    /// Information that other parts of a recipe no longer require because of this row.
+    pub replaces: &'static [Need],
     /// Reason why one episode may reduce the window more than once. `None` if it may not.
     pub reduces_again: Option<&'static str>,
     /// Conditions for a change of state that the row adds to a sender ([`MOVES`](crate::recovery::MOVES)).
@@ -180,6 +210,7 @@ impl Row {
             summary,
             citation,
             needs: &[],
+            replaces: &[],
             reduces_again: None,
             conditions: match build {
                 // After a loss on the radio link, even Tahoe uses fast recovery.
@@ -230,10 +261,16 @@ impl Row {
         Self { subject, ..Self::answer(name, Build::Parameter(of, range), summary, citation) }
     }
 
-    /// Sets the features that the row requires.
+    /// Sets the information that the row requires.
     #[must_use]
     pub const fn needs(self, needs: &'static [Need]) -> Self {
         Self { needs, ..self }
+    }
+
+    /// Sets the information that other parts of a recipe no longer require because of this row.
+    #[must_use]
+    pub const fn replaces(self, needs: &'static [Need]) -> Self {
+        Self { replaces: needs, ..self }
     }
 
     /// Sets the answer to another question that the row requires. A recipe that does not name it gets it
