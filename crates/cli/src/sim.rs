@@ -135,6 +135,7 @@ impl Sim {
         setup.check().map_err(failure::usage)?;
         let scenario =
             setup.scenario(Path::new(""), By::Person).map_err(|error| failure::usage(error.to_string()))?;
+        setup.notices(&scenario).iter().for_each(|notice| tracing::warn!("{notice}"));
         let seed = self.seed.unwrap_or(scenario.seed);
         let name = scenario.name.clone();
         let mut run = setup.run(scenario, seed);

@@ -7,6 +7,7 @@
 //!   counters. `airtcp sim` uses it.
 //! * [`sweep`] executes many runs, one for each combination of axis values and each seed, and
 //!   stores the results on disk. `airtcp sweep` uses it.
+//! * [`inputs`] reports recipes whose information a path or its receivers do not supply.
 //!
 //! The hosts come from `airtcp` and the paths from `airlink`. Neither depends on whether the clock
 //! is real. In this example, two recipes share the path of a preset:
@@ -39,6 +40,7 @@
 #![warn(missing_docs)]
 
 pub mod file;
+pub mod inputs;
 pub mod run;
 pub mod sweep;
 pub mod world;

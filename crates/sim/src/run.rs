@@ -10,6 +10,7 @@ use airlink::scenario::Scenario;
 use airlink::stage::Why;
 use airtcp::recovery::Counters;
 use airtcp::recovery::confusion::Confusion;
+use airtcp::recovery::inputs::merged;
 use airwire::Cause;
 use airwire::time::{Duration, Instant};
 use serde::Serialize;
@@ -92,6 +93,9 @@ pub struct FlowReport {
     pub data_segments: u64,
     /// Counters of the sender's loss recovery.
     pub counters: Counters,
+    /// A sentence for each part of the recipe whose information did not arrive.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notices: Vec<String>,
     /// Judges with at least one verdict on a loss whose true cause is known. Empty unless
     /// [`Run::score`] is set.
     pub judges: Vec<Judge>,
@@ -104,6 +108,24 @@ pub struct Judge {
     pub name: &'static str,
     /// Counts of the verdicts by true cause.
     pub confusion: Confusion,
+}
+
+impl Report {
+    /// Returns the notices of all flows, each with its recipe.
+    pub fn notices(&self) -> Vec<String> {
+        let mut recipes: Vec<&str> = Vec::new();
+        for flow in &self.flows {
+            if !recipes.contains(&flow.recipe.as_str()) {
+                recipes.push(&flow.recipe);
+            }
+        }
+        let of = |recipe: &str| {
+            let flows = self.flows.iter().filter(|flow| flow.recipe == recipe);
+            let notices = merged(flows.map(|flow| flow.notices.as_slice()), "flows");
+            notices.into_iter().map(|notice| format!("{recipe}: {notice}")).collect::<Vec<_>>()
+        };
+        recipes.into_iter().flat_map(of).collect()
+    }
 }
 
 /// Executes a run to its end.
@@ -206,8 +228,9 @@ fn flow_report(run: &Run, world: &mut World, flow: usize, before: u64, end: Inst
         Direction::Down => &run.fixed,
         Direction::Up => &run.mobile,
     };
+    let recipe = spec.recipe.as_ref().unwrap_or(&side.recipe);
     FlowReport {
-        recipe: spec.recipe.as_ref().unwrap_or(&side.recipe).to_string(),
+        recipe: recipe.to_string(),
         profile: spec.profile.as_ref().unwrap_or(&side.profile).name,
         direction: spec.direction,
         delivered: result.delivered,
@@ -218,6 +241,7 @@ fn flow_report(run: &Run, world: &mut World, flow: usize, before: u64, end: Inst
         ended: result.ended.map(|why| why.to_string()).filter(|_| result.completed.is_none()),
         data_segments: result.statistics.data_segments_out,
         counters: result.counters,
+        notices: recipe.notices(|need| result.inputs.lacks(need)),
         judges,
     }
 }
@@ -291,6 +315,26 @@ mod tests {
         let goodput = report.flows[0].measured as f64 * 8.0 / report.seconds;
         assert!((report.flows[0].goodput_bit_per_s - goodput).abs() < 1e-6 * goodput);
         assert!(!world.decisions(0).is_empty());
+    }
+
+    #[test]
+    fn report_says_which_information_did_not_arrive() {
+        let until = Until::Complete(Duration::from_secs(600));
+        let notices = |recipes: &[&str], station: &str| {
+            let flow = |recipe: &&str| Flow {
+                recipe: Some(recipe.parse().unwrap()),
+                ..Flow::down(Length::Octets(20_000))
+            };
+            let mut plan = plan(recipes.iter().map(flow).collect(), until);
+            plan.scenario = Scenario::parse(&format!("{PATH}{station}"), "test").unwrap();
+            run(&plan).unwrap().notices()
+        };
+        let station = "[[stage]]\nkind = \"station\"\ntransit_marks = true\n";
+        let missing = "etcp: transit-marks: 0 transit marks received; it works like `always-congestion`";
+        assert_eq!(notices(&["etcp", "reno", "etcp"], ""), [missing]);
+        assert_eq!(notices(&["etcp", "sack+ecn"], station), ["sack+ecn: ecn: ECN was not negotiated"]);
+        // Virtual time has the ground truth, and the receiver accepts SACK and timestamps.
+        assert_eq!(notices(&["sack+eifel+oracle"], ""), [""; 0]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The tables of a run, with a row per flow.
 
 use airtcp::sender::shared;
-use airtcp_numbers::table::{Column, Table};
+use airtcp_numbers::table::{Column, Table, wrapped_lines};
 use airtcp_numbers::units::{show_bytes, show_rate};
 use airtcp_sim::run::{FlowReport, Judge, Report};
 
@@ -63,7 +63,7 @@ pub(super) fn tables(report: &Report, width: Option<usize>) -> String {
         report.dropped_by_radio,
         if report.complete { "" } else { "; not every flow is complete" }
     ));
-    text
+    text + &wrapped_lines(&report.notices().join("\n"), width)
 }
 
 /// Formats the goodput. On a path without delay and rate limit no time may pass, and the goodput is

@@ -56,6 +56,7 @@ impl Run {
         let missing: Vec<usize> = mine.iter().copied().filter(|run| !results.has(*run)).collect();
         if !missing.is_empty() {
             super::tell_damaged(&results);
+            plan.notices().iter().for_each(|notice| tracing::warn!("{notice}"));
         }
         if let Some(change) = store.change().filter(|_| !self.quiet) {
             say::aside(format_args!("{} has changed: {change}", self.file.display()));

@@ -1,5 +1,6 @@
 //! `airtcp sweep summary`: prints statistics for each point, compared with another point.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
@@ -149,7 +150,20 @@ fn table(
         }
         write!(out, "{}", table.render(width))?;
     }
-    Ok(())
+    write!(out, "{}", wrapped_lines(&notices(lines), width))
+}
+
+/// Formats the notices of all points, each with its number of runs.
+fn notices(lines: &[Line]) -> String {
+    let mut counted: BTreeMap<&str, usize> = BTreeMap::new();
+    for (notice, runs) in lines.iter().flat_map(|line| &line.notices) {
+        *counted.entry(notice).or_default() += runs;
+    }
+    let said = counted.iter().map(|(notice, runs)| {
+        let s = if *runs == 1 { "" } else { "s" };
+        format!("\n{notice} ({runs} run{s})")
+    });
+    said.collect()
 }
 
 /// Formats a heading such as `goodput, kbit/s: of all flows`.
@@ -256,7 +270,9 @@ fn csv(lines: &[Line], metrics: &[Metric], compared: bool, out: &mut impl Write)
         }
         names
     });
-    record(out, names.chain(numbers).chain(["profiles".to_owned()]))?;
+    let has_notices = lines.iter().any(|line| !line.notices.is_empty());
+    let notices = has_notices.then(|| "notices".to_owned());
+    record(out, names.chain(numbers).chain(["profiles".to_owned()]).chain(notices))?;
     let number = |number: Option<f64>| number.map(|number| number.to_string()).unwrap_or_default();
     let pair = |mean: Option<Mean>, factor: f64| {
         [mean.map(|mean| mean.mean), mean.and_then(|mean| mean.half_width)]
@@ -277,7 +293,9 @@ fn csv(lines: &[Line], metrics: &[Metric], compared: bool, out: &mut impl Write)
             }
             fields
         });
-        record(out, labels.chain(numbers).chain([line.profiles.join(" ")]))?;
+        let notices = || line.notices.keys().map(String::as_str).collect::<Vec<_>>().join("; ");
+        let last = [line.profiles.join(" ")].into_iter().chain(has_notices.then(notices));
+        record(out, labels.chain(numbers).chain(last))?;
     }
     Ok(())
 }
@@ -345,6 +363,32 @@ mod tests {
         assert_eq!(of(&[18_000.0, 912_000_000.0]), ["0.018 Mbit/s", "912.000 Mbit/s"]);
         assert_eq!(of(&[18_000.0, 9.5e9]), ["0.000018 Gbit/s", "9.500000 Gbit/s"]);
         assert_eq!(of(&[0.0, 98_765_432.0]), ["0.00 Mbit/s", "98.77 Mbit/s"]);
+    }
+
+    #[test]
+    fn notices_follow_tables_and_have_a_csv_column() {
+        let line = |recipe: &str, runs: usize| Line {
+            point: serde_json::from_value(serde_json::json!({ "recipe": recipe })).unwrap(),
+            profiles: vec!["default".to_owned()],
+            runs: 3,
+            notices: (runs > 0).then(|| (format!("{recipe}: no marks"), runs)).into_iter().collect(),
+            numbers: vec![Some(values(1e6, None, 3))],
+        };
+        let metrics: [Metric; 1] = ["goodput".parse().unwrap()];
+        let shown = |lines: &[Line]| {
+            let (mut text, mut rows) = (Vec::new(), Vec::new());
+            table(lines, &metrics, None, Some(80), &mut text).unwrap();
+            csv(lines, &metrics, false, &mut rows).unwrap();
+            [text, rows].map(|octets| String::from_utf8(octets).unwrap())
+        };
+        let [text, rows] = shown(&[line("reno", 0), line("etcp", 3), line("etcp", 2)]);
+        assert!(text.ends_with("\n\netcp: no marks (5 runs)\n"), "{text}");
+        let ends: Vec<_> =
+            rows.lines().filter_map(|row| row.rsplit_once("default,")).map(|(_, end)| end).collect();
+        assert!(rows.lines().next().unwrap().ends_with(",profiles,notices"), "{rows}");
+        assert_eq!(ends, ["", "etcp: no marks", "etcp: no marks"], "{rows}");
+        let [text, rows] = shown(&[line("reno", 0)]);
+        assert!(!text.contains("runs)") && !rows.contains("notices"), "{text}{rows}");
     }
 
     #[test]

@@ -9,6 +9,7 @@ use std::str::FromStr;
 use airfiles::{By, limits};
 
 use airlink::scenario::{Scenario, ScenarioError};
+use airtcp::recovery::inputs::merged;
 use sha2::{Digest, Sha256};
 
 use super::file::{Assignment, Axis, File, FileError, Target};
@@ -108,6 +109,14 @@ impl Plan {
     /// Returns the number of runs: points times seeds.
     pub fn runs(&self) -> usize {
         self.points.len() * self.seeds.len()
+    }
+
+    /// Returns a warning for each part of a recipe whose information cannot arrive, with the number
+    /// of points.
+    pub fn notices(&self) -> Vec<String> {
+        let of = |point: &Point| point.setup.notices(&point.scenario);
+        let notices: Vec<_> = self.points.iter().map(of).collect();
+        merged(notices.iter().map(Vec::as_slice), "points")
     }
 
     /// Returns the run with this number.
@@ -343,6 +352,15 @@ mod tests {
         }
         let told = problem("schema = 1\nseeds = 1\n");
         assert_eq!(told, "s.toml: `scenario` is missing; set it in [fixed] or in [axes]");
+    }
+
+    #[test]
+    fn points_without_information_for_their_recipe_are_counted() {
+        let plan = plan(&format!("{HEAD}[axes]\nrecipe = [\"reno\", \"etcp\"]\nflows = [1, 2]\n")).unwrap();
+        let notices = plan.notices();
+        let [notice] = notices.as_slice() else { panic!("{notices:?}") };
+        assert!(notice.starts_with("etcp: transit-marks: no transit marks will arrive"), "{notice}");
+        assert!(notice.ends_with(" (2 of 4 points)"), "{notice}");
     }
 
     #[test]

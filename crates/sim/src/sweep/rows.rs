@@ -1,6 +1,7 @@
 //! The format of rows, and the files that contain them.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -42,6 +43,17 @@ impl Row {
                 known.push(profile.to_owned());
             }
         }
+    }
+
+    /// Returns the notices of the run's flows, each with its recipe.
+    pub(super) fn notices(&self) -> BTreeSet<String> {
+        let mut notices = BTreeSet::new();
+        for flow in self.report["flows"].as_array().into_iter().flatten() {
+            let recipe = flow["recipe"].as_str().unwrap_or_default();
+            let own = flow["notices"].as_array().into_iter().flatten().filter_map(Value::as_str);
+            notices.extend(own.map(|notice| format!("{recipe}: {notice}")));
+        }
+        notices
     }
 }
 

@@ -15,6 +15,7 @@ use airtcp::recovery::Recipe;
 use airtcp_numbers::units;
 use airwire::time::{Duration, Instant};
 
+use crate::inputs::{self, Receives};
 use crate::run::{Run, Until};
 use crate::world::{Flow, HostSpec, Length, MAX_FLOWS, WorldError};
 
@@ -158,11 +159,7 @@ impl Setup {
             ..Flow::down(self.bytes.map_or(Length::Endless, Length::Octets))
         });
         let sender = HostSpec { profile: self.profile.profile(), recipe: Recipe::ordinary() };
-        // The receiver accepts SACK from any sender that offers it, like all current kernels.
-        let receiver = HostSpec {
-            profile: Profile { sack: SackOffer::Always, ..self.receiver.profile() },
-            recipe: self.receiver_options.clone().unwrap_or_else(Recipe::ordinary),
-        };
+        let receiver = self.receivers();
         let (fixed, mobile) = match self.direction {
             Direction::Down => (sender, receiver),
             Direction::Up => (receiver, sender),
@@ -177,6 +174,30 @@ impl Setup {
             from: Instant::ZERO + self.from,
             score: self.score,
         }
+    }
+
+    fn receivers(&self) -> HostSpec {
+        HostSpec {
+            // They accept SACK from any sender that offers it, like all current kernels.
+            profile: Profile { sack: SackOffer::Always, ..self.receiver.profile() },
+            recipe: self.receiver_options.clone().unwrap_or_else(Recipe::ordinary),
+        }
+    }
+
+    /// Returns a warning for each part of a sender's recipe whose information cannot arrive.
+    /// `scenario` must come from [`Self::scenario`].
+    pub fn notices(&self, scenario: &Scenario) -> Vec<String> {
+        let HostSpec { profile, recipe } = self.receivers();
+        let receivers = Receives::of(&profile, &recipe);
+        let mut notices = Vec::new();
+        for sender in &self.recipes {
+            for notice in inputs::notices(scenario, &[self.direction], receivers, &sender.recipe) {
+                if !notices.contains(&notice) {
+                    notices.push(notice);
+                }
+            }
+        }
+        notices
     }
 
     /// Returns the arguments of `airtcp sim` that execute this setup.
@@ -413,6 +434,38 @@ mod tests {
         setup.from = Duration::ZERO;
         (setup.flows, setup.stagger) = (3, Duration::from_secs(5));
         assert!(setup.check().unwrap_err().contains("the last flow"));
+    }
+
+    #[test]
+    fn recipe_without_its_information_is_reported_once() {
+        let mut setup = Setup::new("lossless");
+        let recipes = ["etcp", "sack+eifel", "newreno+ecn", "etcp"].map(str::to_owned);
+        setup.assign(Key::Recipe, &recipes).unwrap();
+        // Without the reasons.
+        let notices = |setup: &Setup| -> Vec<String> {
+            let notices = setup.notices(&setup.scenario(Path::new(""), By::Person).unwrap());
+            notices
+                .iter()
+                .map(|notice| notice.splitn(4, ": ").take(3).collect::<Vec<_>>().join(": "))
+                .collect()
+        };
+        assert_eq!(
+            notices(&setup),
+            [
+                "etcp: transit-marks: no transit marks will arrive",
+                "newreno+ecn: ecn: ECN will not be negotiated"
+            ]
+        );
+        setup.assign(Key::ReceiverOptions, &["ecn+no-sack+no-timestamps".to_owned()]).unwrap();
+        assert_eq!(
+            notices(&setup),
+            [
+                "etcp: transit-marks: no transit marks will arrive",
+                "sack+eifel: sack: SACK will not be negotiated",
+                "sack+eifel: eifel: timestamps will not be negotiated",
+                "newreno+ecn: ecn: no ECN marks will arrive"
+            ]
+        );
     }
 
     #[test]

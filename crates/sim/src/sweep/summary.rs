@@ -1,5 +1,7 @@
 //! Summaries of a sweep: means and medians of each point's runs, compared with the reference point.
 
+use std::collections::BTreeMap;
+
 use airtcp_numbers::statistics::{Mean, median};
 use airtcp_numbers::verdict;
 use serde_json::{Value, json};
@@ -20,6 +22,9 @@ pub struct Line {
     pub profiles: Vec<String>,
     /// Number of results.
     pub runs: usize,
+    /// The notices about missing information, each with its recipe and the number of runs that have
+    /// it.
+    pub notices: BTreeMap<String, usize>,
     /// Values in the order of the metrics. `None` if no run has the metric. There may be fewer
     /// samples than runs.
     pub numbers: Vec<Option<Values>>,
@@ -58,14 +63,18 @@ impl Line {
                 .map(|(metric, numbers)| (metric.to_string(), numbers.as_ref().and_then(value).into()))
                 .collect()
         };
-        json!({
+        let mut json = json!({
             "point": self.point,
             "profiles": self.profiles,
             "runs": self.runs,
             "means": of(|numbers| Some(json!(numbers.mean))),
             "medians": of(|numbers| Some(json!(numbers.median))),
             "against": of(|numbers| numbers.beside.map(|beside| beside.json())),
-        })
+        });
+        if !self.notices.is_empty() {
+            json["notices"] = json!(self.notices);
+        }
+        json
     }
 }
 
@@ -84,12 +93,16 @@ fn collect(results: &Results, metrics: &[Metric]) -> Result<Vec<Samples>, Summar
         // The runs of a point are adjacent.
         if all.last().is_none_or(|samples| samples.line.point != row.point) {
             let point = row.point.clone();
-            let line = Line { point, profiles: Vec::new(), runs: 0, numbers: Vec::new() };
+            let line =
+                Line { point, profiles: Vec::new(), runs: 0, notices: BTreeMap::new(), numbers: Vec::new() };
             all.push(Samples { line, numbers: vec![Vec::new(); metrics.len()] });
         }
         let Some(Samples { line, numbers }) = all.last_mut() else { continue };
         line.runs += 1;
         row.add_profiles(&mut line.profiles);
+        for notice in row.notices() {
+            *line.notices.entry(notice).or_default() += 1;
+        }
         for (metric, numbers) in metrics.iter().zip(numbers) {
             numbers.extend(metric.of(&row.report).map(|number| (row.seed, number)));
         }
@@ -144,6 +157,6 @@ pub fn summarise(
 
 /// Pairs the numbers of runs with the same seed.
 fn pairs<'a>(one: &'a [(u64, f64)], other: &'a [(u64, f64)]) -> impl Iterator<Item = (f64, f64)> + 'a {
-    let beside: std::collections::BTreeMap<u64, f64> = other.iter().copied().collect();
+    let beside: BTreeMap<u64, f64> = other.iter().copied().collect();
     one.iter().filter_map(move |(seed, number)| Some((*number, *beside.get(seed)?)))
 }

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use airlink::packet::Direction;
 use airtcp::host::{ConnId, Host, IoError, ListenId};
 use airtcp::profile::Profile;
-use airtcp::recovery::{Counters, Decision, Recipe};
+use airtcp::recovery::{Counters, Decision, Inputs, Recipe};
 use airtcp::tcp::{Connection, Ended, Statistics};
 use airwire::time::{Duration, Instant};
 
@@ -77,6 +77,8 @@ pub struct FlowResult {
     pub counters: Counters,
     /// Statistics of the sender's connection.
     pub statistics: Statistics,
+    /// The kinds of information that have arrived at the sender.
+    pub inputs: Inputs,
 }
 
 impl FlowResult {
@@ -129,8 +131,16 @@ pub(super) struct FlowState {
     /// Whether the application at each end has closed its connection, by role.
     closed: [bool; 2],
     ended: Option<Ended>,
-    /// Final counters of the sender's connection.
-    left: Option<Box<(Counters, Statistics)>>,
+    /// Final state of the sender's connection.
+    left: Option<Box<Numbers>>,
+}
+
+/// The part of a [`FlowResult`] that comes from the sender's connection.
+type Numbers = (Counters, Statistics, Inputs);
+
+fn numbers(connection: &Connection) -> Numbers {
+    let recovery = connection.recovery();
+    (recovery.counters().clone(), connection.statistics().clone(), recovery.inputs())
 }
 
 /// Size of the read buffer.
@@ -194,11 +204,8 @@ impl FlowState {
     }
 
     pub(super) fn result(&self, sender: Option<&Connection>) -> FlowResult {
-        let of = |connection: &Connection| {
-            (connection.recovery().counters().clone(), connection.statistics().clone())
-        };
         let left = self.left.as_deref().cloned();
-        let (counters, statistics) = left.or_else(|| sender.map(of)).unwrap_or_default();
+        let (counters, statistics, inputs) = left.or_else(|| sender.map(numbers)).unwrap_or_default();
         FlowResult {
             started: self.flow.start,
             delivered: self.delivered,
@@ -206,6 +213,7 @@ impl FlowState {
             ended: self.ended.or_else(|| sender?.ended()),
             counters,
             statistics,
+            inputs,
         }
     }
 
@@ -320,8 +328,7 @@ impl FlowState {
 
     fn close(&mut self, now: Instant, host: &mut Host, id: ConnId, role: Role) {
         if let Some(connection) = host.connection_mut(id).filter(|_| role == Role::Sender) {
-            let counters = connection.recovery().counters().clone();
-            self.left = Some(Box::new((counters, connection.statistics().clone())));
+            self.left = Some(Box::new(numbers(connection)));
             self.decisions.append(&mut connection.recovery_mut().take_trace());
         }
         host.close(now, id);
