@@ -20,6 +20,7 @@ export function showResults(shown, ask) {
         element('th', { scope: 'row' }, flow.recipe + (flow.profile === 'default' ? '' : `@${flow.profile}`)),
         ...[si(flow.goodput_bit_per_s, 'bit/s'), flow.took_seconds === null ? flow.ended ?? '–' : `${flow.took_seconds.toFixed(3)} s`, String(flow.data_segments), String(again), String(counters.timeouts), of('radio'), of('congestion')].map((text) => element('td', { class: 'number' }, text)),
         element('td', {}, ...files), element('td', {}, digest)));
+      for (const notice of flow.notices ?? []) body.append(element('tr', {}, element('td', { class: 'notice', colspan: String(COLUMNS.length) }, notice)));
     });
   }
   $('results').replaceChildren(head, body);

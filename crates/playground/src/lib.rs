@@ -92,7 +92,7 @@ impl Core {
             Request::Explain { sender } => words::explain(&sender).map_err(|trouble| vec![trouble])?,
             Request::Check { setup } => {
                 let ready = setup.read()?;
-                json!({ "commands": ready.commands(), "remarks": ready.scenario.warnings() })
+                json!({ "commands": ready.commands(), "remarks": ready.remarks() })
             }
             Request::Run { slot, setup, senders } => {
                 let (shown, kept) = run::run(&setup.read()?, &senders, progress)?;

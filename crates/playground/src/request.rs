@@ -174,6 +174,11 @@ impl Ready {
         Ok(Setup { recipes: chosen.collect::<Result<_, _>>()?, ..self.setup.clone() })
     }
 
+    /// Returns warnings about the path, and about senders whose information cannot arrive on it.
+    pub(crate) fn remarks(&self) -> Vec<String> {
+        [self.scenario.warnings(), self.setup.notices(&self.scenario)].concat()
+    }
+
     /// Returns shell commands that run the senders: one per sender, or one for all if they share the path.
     pub(crate) fn commands(&self) -> Vec<String> {
         let alone = || self.senders.iter().map(|sender| vec![sender.clone()]).collect();

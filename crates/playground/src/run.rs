@@ -207,6 +207,7 @@ fn facts(report: &Report, flow: usize, findings: Option<&ConnectionFindings>) ->
     if let Some(why) = &counted.ended {
         facts.insert(1, ("ended".to_owned(), why.clone()));
     }
+    facts.extend(counted.notices.iter().map(|notice| ("missing".to_owned(), notice.clone())));
     facts
 }
 

@@ -86,6 +86,38 @@ fn page_reports_command_line_warnings() {
 }
 
 #[test]
+fn sender_without_its_information_is_reported_before_and_after_run() {
+    let path = |station: &str| {
+        format!(
+            "schema = 1\n[[stage]]\nkind = \"link\"\nboth = {{ rate = \"1Mbit\", delay = \"10ms\" }}\n\
+             [[stage]]\nkind = \"station\"\n{station}\n"
+        )
+    };
+    let setup = |station: &str| json!({ "text": path(station), "senders": ["reno", "etcp"], "bytes": "20k" });
+    let remarks = |setup: &Value| {
+        ask(&mut Core::default(), &json!({ "ask": "check", "setup": setup }))["remarks"].clone()
+    };
+    let (silent, marking) = (setup("radio = \"fixed\""), setup("transit_marks = true"));
+    let expected = [
+        "station: the stage does nothing: neither `transit_marks` nor `loss_report` is true",
+        "etcp: transit-marks: no transit marks will arrive: no `station` of the path has `transit_marks = true`; it \
+         works like `always-congestion`",
+    ];
+    assert_eq!(remarks(&silent), json!(expected));
+    assert_eq!(remarks(&marking), json!([]));
+    let notices = |setup: &Value, sender: usize| {
+        let run = run(setup, sender);
+        let facts = &run["flows"][0]["run"]["facts"];
+        (run["report"]["flows"][0]["notices"].clone(), facts.to_string().contains("0 transit marks received"))
+    };
+    let missing = "transit-marks: 0 transit marks received; it works like `always-congestion`";
+    assert_eq!(notices(&silent, 1), (json!([missing]), true));
+    for (setup, sender) in [(&silent, 0), (&marking, 1)] {
+        assert_eq!(notices(setup, sender), (Value::Null, false));
+    }
+}
+
+#[test]
 fn contradictory_or_incomplete_setup_is_rejected() {
     let found =
         troubles(&json!({ "ask": "check", "setup": { "preset": "lossless", "senders": ["sack+reno"] } }));
