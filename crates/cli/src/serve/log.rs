@@ -107,6 +107,9 @@ pub(super) struct Closed<'a> {
     retransmissions: Retransmissions,
     timeouts: Timeouts,
     arrivals: Arrivals,
+    /// A sentence for each part of the recipe whose information did not arrive.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    notices: &'a [String],
 }
 
 /// Memory that the data of all connections uses, and data that was refused for lack of memory.
@@ -161,6 +164,7 @@ pub(super) struct End<'a> {
     pub(super) target: Option<SocketAddr>,
     pub(super) up_bytes: u64,
     pub(super) lasted: Duration,
+    pub(super) notices: &'a [String],
 }
 
 impl<'a> Closed<'a> {
@@ -184,14 +188,17 @@ impl<'a> Closed<'a> {
             retransmissions: Retransmissions::of(connection),
             timeouts: Timeouts::of(connection),
             arrivals: Arrivals::of(connection),
+            notices: end.notices,
         }
     }
 
     fn text(&self) -> String {
         let target = self.target.map_or_else(|| "no server".to_owned(), |target| target.to_string());
         let reason = self.reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
+        let notices: String = self.notices.iter().map(|notice| format!("; {notice}")).collect();
         format!(
-            "#{} {} -> {target}: {}{reason}, {} down, {} up in {:.3} s, {}; {} segments retransmitted, {} timeouts",
+            "#{} {} -> {target}: {}{reason}, {} down, {} up in {:.3} s, {}; {} segments retransmitted, {} \
+             timeouts{notices}",
             self.connection,
             self.radio,
             self.outcome,

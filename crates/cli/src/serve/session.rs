@@ -13,6 +13,7 @@ use airwire::time::{Duration, Instant};
 
 use super::endpoints::{Connecting, Kernel, Radio};
 use super::log::{End, Log, SessionEnding};
+use crate::shared::summary::notices;
 use crate::shared::unanswered::Silence;
 
 /// State that all sessions share.
@@ -240,6 +241,8 @@ impl Session {
             Phase::Leaving { outcome, reason } => (*outcome, reason.as_deref()),
             Phase::Connecting { .. } | Phase::Carrying { .. } => (SessionEnding::Stopped, None),
         };
+        let connection = around.host.connection(self.conn);
+        let notices = connection.map(|connection| notices(around.host.recipe(), connection));
         let end = End {
             connection: self.number,
             outcome,
@@ -247,6 +250,7 @@ impl Session {
             target: self.target,
             up_bytes: self.up,
             lasted: self.moved_at - self.opened,
+            notices: notices.as_deref().unwrap_or_default(),
         };
         let said = match around.host.connection_mut(self.conn) {
             Some(connection) => around.tools.log.closed(&end, connection),

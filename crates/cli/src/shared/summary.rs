@@ -2,6 +2,7 @@
 
 use airlink::tun::DeviceError;
 use airtcp::host::ConnId;
+use airtcp::recovery::Recipe;
 use airtcp::tcp::Connection;
 use airtcp_numbers::units::show_rate;
 use airtcp_tun::{Driver, DriverError, Finished, Traffic};
@@ -33,6 +34,9 @@ pub(crate) struct Summary {
     arrivals: Arrivals,
     rtt: Option<RttSummary>,
     cwnd: WindowSummary,
+    /// A sentence for each part of the recipe whose information did not arrive.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notices: Vec<String>,
     device: Device,
     pub(crate) sha256: Option<String>,
     pub(crate) peer_sha256: Option<String>,
@@ -152,6 +156,12 @@ impl Ending {
     }
 }
 
+/// Returns a sentence for each part of the recipe whose information did not arrive on the connection.
+pub(crate) fn notices(recipe: &Recipe, connection: &Connection) -> Vec<String> {
+    let inputs = connection.recovery().inputs();
+    recipe.notices(|need| inputs.lacks(need))
+}
+
 impl Handshake {
     pub(crate) fn of(connection: &Connection) -> Self {
         let info = connection.info();
@@ -247,6 +257,11 @@ impl Summary {
         };
         let seconds =
             monitor.established().map_or(0.0, |from| (monitor.last_progress() - from).as_secs_f64());
+        let notices = match direction {
+            Direction::Sent => notices(driver.host.recipe(), connection),
+            // This end sends no data, so its recipe recovers nothing.
+            Direction::Received => Vec::new(),
+        };
         Ok(Self {
             outcome,
             direction,
@@ -264,6 +279,7 @@ impl Summary {
             arrivals: Arrivals::of(connection),
             rtt: monitor.rtt(),
             cwnd: monitor.window(),
+            notices,
             device: Device::of(driver)?,
             sha256: None,
             peer_sha256: None,
@@ -379,5 +395,8 @@ impl Summary {
         }
         let WindowSummary { last, mean, max } = &self.cwnd;
         line("cwnd", format!("final {last:.1}, mean {mean:.1}, max {max:.1} segments"));
+        for notice in &self.notices {
+            line("missing", notice.clone());
+        }
     }
 }
