@@ -42,6 +42,9 @@ pub struct Connection {
     pub sent: Option<String>,
     /// The received data, if the receiver reported it.
     pub received: Option<Received>,
+    /// A sentence for each part of the sender's recipe whose information did not arrive.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notices: Vec<String>,
     /// The first difference between sent and received data. `None` if they are equal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub difference: Option<Difference>,

@@ -16,13 +16,14 @@ use std::time::{Duration, Instant};
 
 use airlink::scenario::Scenario;
 use airtcp_sim::file;
+use airtcp_sim::inputs;
 pub use report::{Report, Versions};
 use serde::Serialize;
 
 use super::LabError;
 use super::likeness;
 use super::receiver::Receiver;
-use super::sender::Sender;
+use super::sender::{Kind, Sender};
 use super::summary;
 use super::testbed::{Keep, Tools};
 use super::transfer::{self, Outcome, Transfer};
@@ -269,6 +270,24 @@ impl<'a> Rounds<'a> {
 }
 
 impl Experiment {
+    /// Returns a warning for each part of a recipe whose information cannot arrive.
+    pub fn notices(&self) -> Vec<String> {
+        let directions: Vec<_> = self.workload.ways.each().iter().map(|way| way.direction()).collect();
+        let receivers = self.receiver.receives();
+        let senders = self.senders.iter().chain(&self.workload.competitors);
+        let of = |sender: &Sender| match &sender.kind {
+            Kind::Recipe { recipe, .. } => inputs::notices(&self.scenario, &directions, receivers, recipe),
+            Kind::Kernel(_) => Vec::new(),
+        };
+        let mut notices = Vec::new();
+        for notice in senders.flat_map(of) {
+            if !notices.contains(&notice) {
+                notices.push(notice);
+            }
+        }
+        notices
+    }
+
     /// Parses `lab_json` and checks that it belongs to this experiment. `scenario` is the text of the
     /// scenario.
     fn earlier(&self, lab_json: &str, scenario: &str) -> Result<Report, LabError> {

@@ -18,7 +18,7 @@ use transfer::run;
 use crate::LabError;
 use crate::demo;
 use crate::experiment::{Report, directory_name};
-use crate::summary::{columns, invalid, never_together, profile};
+use crate::summary::{columns, invalid, never_together, notices, profile};
 use crate::transfer::Outcome;
 
 /// The reason why the page cannot be made.
@@ -113,6 +113,7 @@ fn experiment(page: &mut Page, directory: &Path) -> Result<(), RunDirError> {
     ];
     let never = never_together(&report.summary, &report.asked);
     facts.extend(never.lines().map(|line| ("left out".to_owned(), line.to_owned())));
+    facts.extend(notices(&report.summary).into_iter().map(|line| ("missing".to_owned(), line)));
     facts.extend(invalid(&report.transfers).map(|line| ("invalid".to_owned(), line)));
     facts.extend(report.kernel_differences.iter().map(|line| ("kernel senders".to_owned(), line.clone())));
     for (name, version) in [

@@ -7,6 +7,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use airtcp_sim::inputs::Receives;
+
 use super::LabError;
 use super::agent::Output;
 use super::testbed::{PathSide, Running, Start, Testbed, Tools};
@@ -194,6 +196,18 @@ impl Receiver {
         }
     }
 
+    /// The features that senders use. A stack counts as having all, because its features are unknown.
+    pub(crate) fn receives(&self) -> Receives {
+        let Self::Kernel(profile) = self else { return Receives::ALL };
+        let is_on = |name: &str| {
+            let mut settings = SYSCTLS.iter().chain(profile.sysctls).rev();
+            settings.find(|(other, _)| *other == name).is_none_or(|(_, value)| *value != "0")
+        };
+        let sack = is_on("tcp_sack");
+        let (dsack, timestamps) = (sack && is_on("tcp_dsack"), is_on("tcp_timestamps"));
+        Receives { sack, dsack, timestamps, ecn: is_on("tcp_ecn") }
+    }
+
     /// Checks that the receiver supports the workload. A stack is on the mobile side, accepts one connection,
     /// and reads at its own pace.
     ///
@@ -286,5 +300,22 @@ impl Receiver {
         let addr: IpAddr =
             addr.parse().map_err(|_| LabError::Transfer(format!("`{addr}` is not an address")))?;
         Ok((running, SocketAddr::new(addr, stream.port())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn features_follow_kernel_settings() {
+        let of = |name: &str| Receiver::find(name, Path::new("")).unwrap().receives();
+        for name in ["linux", "linux-8k", "linux-quickack", "linux-shrinking"] {
+            assert_eq!(of(name), Receives::ALL, "{name}");
+        }
+        let no_sack = Receives { sack: false, dsack: false, ..Receives::ALL };
+        assert_eq!(of("linux-no-sack"), no_sack);
+        assert_eq!(of("linux-no-timestamps"), Receives { timestamps: false, ..Receives::ALL });
+        assert_eq!(of("linux-bare"), Receives { timestamps: false, ..no_sack });
     }
 }

@@ -3,6 +3,7 @@
 mod columns;
 mod csv;
 
+use airtcp::recovery::inputs::merged;
 use airtcp::sender::shared;
 use airtcp_numbers::statistics::{Mean, Median};
 use airtcp_numbers::verdict::{self, Comparison};
@@ -75,6 +76,10 @@ pub struct Row {
     pub resent_packets: Option<f64>,
     /// Silence on the sender's side that ended with a retransmission.
     pub idle_seconds: Option<Mean>,
+    /// A sentence for each part of a recipe whose information did not arrive, and the number of transfers if
+    /// it arrived in the others.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notices: Vec<String>,
 }
 
 /// The heading of a table whose recipes all have the same profile. `None` if the rows have to name it.
@@ -91,6 +96,15 @@ pub(super) fn verdicts(rows: &[Row], against: &str) -> String {
         said += "verdicts are corrected for the number of senders (Holm)\n";
     }
     said
+}
+
+/// The notices of all senders, one line each.
+pub(super) fn notices(rows: &[Row]) -> Vec<String> {
+    let of = |row: &Row| {
+        let line = |notice: &String| format!("{}: {notice}", row.sender);
+        row.notices.iter().map(line).collect::<Vec<_>>()
+    };
+    rows.iter().flat_map(of).collect()
 }
 
 /// Describes the invalid transfers: how many were repeated, and how many are left out. `None` if there are
@@ -162,6 +176,7 @@ fn row(sender: &Sender, all: &[&Outcome], reference: &[&Outcome], margin: Option
     let goodput = values(&|outcome| outcome.kbit_per_s);
     let theirs: Vec<f64> = others.iter().map(|outcome| outcome.kbit_per_s).collect();
     let median = Median::of(&goodput);
+    let notices: Vec<_> = good.iter().map(|outcome| outcome.notices()).collect();
     Row {
         sender: sender.name.clone(),
         profile: sender.profile(),
@@ -185,6 +200,7 @@ fn row(sender: &Sender, all: &[&Outcome], reference: &[&Outcome], margin: Option
         spurious: count(&|repair| repair.spurious),
         resent_packets: mean(&|outcome| outcome.capture.resent_packets as f64).map(|mean| mean.mean),
         idle_seconds: mean(&|outcome| outcome.capture.idle_seconds),
+        notices: merged(notices.iter().map(Vec::as_slice), "transfers"),
     }
 }
 
@@ -192,8 +208,28 @@ fn row(sender: &Sender, all: &[&Outcome], reference: &[&Outcome], margin: Option
 mod tests {
     use airtcp_numbers::verdict::MARGIN;
 
-    use super::super::workload::Workload;
+    use super::super::capture::Findings;
+    use super::super::connection::Connection;
+    use super::super::workload::{Role, Way, Workload};
     use super::*;
+
+    fn connection() -> Connection {
+        Connection {
+            sender: String::new(),
+            role: Role::Tested,
+            direction: Way::Down,
+            port: 9000,
+            bytes: 0,
+            bytes_in_time: None,
+            kbit_per_s: 0.0,
+            bytes_together: None,
+            capture: Findings::default(),
+            sent: None,
+            received: None,
+            notices: Vec::new(),
+            difference: None,
+        }
+    }
 
     fn outcome(kbit_per_s: f64, failure: Option<&str>, invalid: Option<&str>) -> Outcome {
         Outcome {
@@ -250,6 +286,28 @@ mod tests {
         assert_eq!(invalid(std::slice::from_ref(&failed)), None);
         let line = invalid(&[failed, outcome(9.0, None, Some("dropped"))]).unwrap();
         assert!(line.contains("1 left out; for example, dropped"), "{line}");
+    }
+
+    #[test]
+    fn missing_information_is_reported_for_each_sender() {
+        let of = |notices: &[(Role, &str)]| {
+            let connection = |(role, notice): &(Role, &str)| Connection {
+                sender: "etcp@default".to_owned(),
+                role: *role,
+                notices: vec![(*notice).to_owned()],
+                ..connection()
+            };
+            let connections = notices.iter().map(connection).collect();
+            Outcome { connections, ..outcome(9.0, None, None) }
+        };
+        let (own, other) = ((Role::Tested, "no marks"), (Role::Competitor, "no marks"));
+        let failed = Outcome { failure: Some("x".to_owned()), ..of(&[(Role::Tested, "no SACK")]) };
+        let row = row_of(&[of(&[own, own, other]), of(&[own]), failed]);
+        assert_eq!(row.notices, ["no marks", "competitor etcp@default: no marks (1 of 2 transfers)"]);
+        assert_eq!(
+            notices(&[row, row_of(&[outcome(9.0, None, None)])]),
+            ["sack: no marks", "sack: competitor etcp@default: no marks (1 of 2 transfers)"]
+        );
     }
 
     #[test]

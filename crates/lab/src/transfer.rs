@@ -24,7 +24,7 @@ use super::receiver::Receiver;
 use super::sender::{Repair, Sender};
 use super::testbed::{Keep, Link, Testbed, Tools};
 use super::validity::{self, Clocks};
-use super::workload::{Stream, Workload};
+use super::workload::{Role, Stream, Workload};
 
 /// The plan of one transfer.
 #[derive(Clone, Debug)]
@@ -95,6 +95,23 @@ impl Outcome {
     /// Returns true if the result counts: exactly the sent bytes arrived, and the transfer is valid.
     pub fn counts(&self) -> bool {
         self.failure.is_none() && self.invalid.is_none()
+    }
+
+    /// The notices of all connections, each once. Those of a competitor begin with its name.
+    pub(crate) fn notices(&self) -> Vec<String> {
+        let mut notices = Vec::new();
+        for Connection { role, sender, notices: own, .. } in &self.connections {
+            for notice in own {
+                let notice = match role {
+                    Role::Tested => notice.clone(),
+                    Role::Competitor => format!("competitor {sender}: {notice}"),
+                };
+                if !notices.contains(&notice) {
+                    notices.push(notice);
+                }
+            }
+        }
+        notices
     }
 
     /// Returns true if the goodput of every connection refers to its time limit.

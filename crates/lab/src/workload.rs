@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use airlink::packet::Direction;
 use airtcp_numbers::units::show_bytes;
 use serde::{Deserialize, Serialize};
 
@@ -28,6 +29,14 @@ impl Way {
         match self {
             Self::Down => "down",
             Self::Up => "up",
+        }
+    }
+
+    /// The same direction in the path.
+    pub(crate) const fn direction(self) -> Direction {
+        match self {
+            Self::Down => Direction::Down,
+            Self::Up => Direction::Up,
         }
     }
 

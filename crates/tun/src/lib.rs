@@ -219,7 +219,11 @@ pub struct Driver {
 )]
 pub struct NeedsVirtualTime(&'static str);
 
-fn in_real_time(recipe: &Recipe) -> Result<(), NeedsVirtualTime> {
+/// Checks that the recipe can be used on a real network.
+///
+/// # Errors
+/// If the recipe needs ground truth about losses.
+pub fn in_real_time(recipe: &Recipe) -> Result<(), NeedsVirtualTime> {
     recipe.needs_truth().map_or(Ok(()), |name| Err(NeedsVirtualTime(name)))
 }
 

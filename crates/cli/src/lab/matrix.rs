@@ -83,6 +83,8 @@ impl Matrix {
             }
         }
         .map_err(failed)?;
+        let senders = self.senders()?;
+        super::in_real_time(&senders)?;
         let tools = Tools::find().map_err(failed)?;
         let directory = match &self.output {
             Some(directory) => directory.clone(),
@@ -90,7 +92,7 @@ impl Matrix {
         };
         let plan = matrix::Matrix {
             receivers: self.receivers()?,
-            senders: self.senders()?,
+            senders,
             kinds: KINDS
                 .iter()
                 .filter(|kind| self.scenario.is_empty() || self.scenario.iter().any(|name| name == kind.name))

@@ -10,6 +10,7 @@ mod show;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use airtcp_lab::sender::{Kind, Sender};
 use airtcp_lab::{LabError, agent, receiver};
 use clap::{Args, Subcommand};
 
@@ -92,6 +93,16 @@ impl Receivers {
         }
         Ok(())
     }
+}
+
+/// Refuses recipes that need the ground truth of virtual time.
+fn in_real_time<'a>(senders: impl IntoIterator<Item = &'a Sender>) -> anyhow::Result<()> {
+    for sender in senders {
+        if let Kind::Recipe { recipe, .. } = &sender.kind {
+            airtcp_tun::in_real_time(recipe).map_err(|error| failure::usage(error.to_string()))?;
+        }
+    }
+    Ok(())
 }
 
 /// Converts an error of the lab to an exit code and a message.

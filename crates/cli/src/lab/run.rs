@@ -157,6 +157,7 @@ impl Run {
         if self.in_virtual_time {
             compare::has_a_model(&workload).map_err(failure::usage)?;
         }
+        super::in_real_time(senders.iter().chain(&workload.competitors))?;
         for sender in senders.iter().chain(&workload.competitors) {
             if let Kind::Kernel(control) = &sender.kind {
                 sender::congestion_control(control).map_err(failed)?;
@@ -199,6 +200,7 @@ impl Run {
             directory: std::path::absolute(&directory)?,
             command: std::env::args().map(|word| quoted(&word)).collect::<Vec<_>>().join(" "),
         };
+        experiment.notices().iter().for_each(|notice| tracing::warn!("{notice}"));
         let ran = experiment::run(&tools, &experiment, |progress| {
             if !self.quiet {
                 say(progress);

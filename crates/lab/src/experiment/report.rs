@@ -91,6 +91,7 @@ impl Report {
     pub fn table(&self, width: Option<usize>) -> String {
         let mut lines = summary::verdicts(&self.summary, &self.against);
         lines += &summary::never_together(&self.summary, &self.asked);
+        lines.extend(summary::notices(&self.summary).into_iter().map(|line| line + "\n"));
         let others = [summary::invalid(&self.transfers), self.kernel_differences.clone()];
         lines.extend(others.into_iter().flatten().map(|line| line + "\n"));
         lines += &format!("each transfer: {}\n", self.transfer_in_words());

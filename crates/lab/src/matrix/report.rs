@@ -3,7 +3,8 @@
 use std::io;
 use std::path::Path;
 
-use airtcp_numbers::table::{Column, Table};
+use airtcp::recovery::inputs::merged;
+use airtcp_numbers::table::{Column, Table, wrapped_lines};
 use serde::{Deserialize, Serialize};
 
 use super::Verdict;
@@ -98,6 +99,10 @@ impl Report {
                 receivers = others;
             }
         }
+        let notices: String = recipes.iter().map(|recipe| self.notices(recipe)).collect();
+        if !notices.is_empty() {
+            text.push_str(&(wrapped_lines(&notices, width) + "\n"));
+        }
         if let Some(line) = &self.kernel_differences {
             text.push_str(&format!("{line}\n\n"));
         }
@@ -105,6 +110,14 @@ impl Report {
             text.push_str(&format!("{name}: {version}\n"));
         }
         text
+    }
+
+    /// The notices of the transfers of one recipe, one line each.
+    fn notices(&self, recipe: &str) -> String {
+        let cells = self.cells.iter().filter(|cell| cell.recipe == recipe);
+        let notices: Vec<_> = cells.filter_map(|cell| Some(cell.outcome.as_ref()?.notices())).collect();
+        let lines = merged(notices.iter().map(Vec::as_slice), "transfers").into_iter();
+        lines.map(|notice| format!("{recipe}: {notice}\n")).collect()
     }
 
     fn table(&self, scenario: &str, recipes: &[&str], receivers: &[(String, String)]) -> String {

@@ -64,6 +64,7 @@ pub(super) fn run(directory: &Path, name: &str, outcome: Option<&Outcome>) -> Re
         facts.extend(profile.iter().map(|profile| ("profile".to_owned(), profile.clone())));
         facts.push(("seed".to_owned(), seed.to_string()));
         facts.push(("goodput".to_owned(), format!("{kbit_per_s:.1} kbit/s over {:.2} s", capture.seconds)));
+        facts.extend(outcome.notices().into_iter().map(|notice| ("missing".to_owned(), notice)));
         if let Some(failure) = failure {
             facts.push(("failed".to_owned(), failure.clone()));
         }

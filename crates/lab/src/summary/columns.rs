@@ -98,7 +98,7 @@ const GOODPUT: &str = "goodput, kbit/s";
 const RETRANSMISSIONS: &str = "retransmissions";
 const TIMEOUTS: &str = "timeouts";
 
-const COLUMNS: [Column; 25] = [
+const COLUMNS: [Column; 26] = [
     column("sender", "a recipe, or a kernel sender", |row| Value::Text(row.sender.clone())),
     column(
         "kbit/s",
@@ -217,6 +217,14 @@ const COLUMNS: [Column; 25] = [
     })
     .with_terminal("transfers", "exact"),
     column("n", "rounds that all figures of the row cover", |row| Value::Number(Some(row.counted as f64), 0)),
+    // On a terminal, the notices are below the table.
+    Column {
+        terminal: None,
+        ..column("notices", "information that the recipe uses and that did not arrive", |row| {
+            Value::Text(row.notices.join("; "))
+        })
+        .where_known()
+    },
 ];
 
 fn mean(mean: Option<Mean>, digits: usize) -> Value {
@@ -413,6 +421,13 @@ sender,profile,kbit/s,kbit/s ±,median kbit/s,competitor kbit/s,share %,share ±
 newreno,linux,,,,,,,,,,,,,,,,0,3,0
 \"x,\"\"y\"\"\",,310.25,12.34,299.96,100,25,12.5,23.45,12.3,better,,0,0,0,0,0.33333,2,3,2
 ";
-        assert_eq!(csv(&[none, competes]), expected);
+        assert_eq!(csv(&[none.clone(), competes]), expected);
+        let without_marks = Row { notices: vec!["a".to_owned(), "b".to_owned()], ..none.clone() };
+        let rows = csv(&[without_marks.clone(), none.clone()]);
+        let ends: Vec<_> =
+            rows.lines().map(|line| line.rsplit_once("3,").map_or(line, |(_, end)| end)).collect();
+        assert_eq!(ends[1..], ["0,a; b", "0,"], "{rows}");
+        assert!(ends[0].ends_with("exact,transfers,n,notices"), "{rows}");
+        assert_eq!(table(&[without_marks], None), table(&[none], None));
     }
 }

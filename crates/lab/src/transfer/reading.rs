@@ -51,6 +51,7 @@ impl Outcome {
                 capture: findings,
                 sent: text(&end, "/sha256"),
                 received: received[at].clone().or_else(|| received_by_the_sink(directory, stream)),
+                notices: notices(&end),
                 difference: None,
             });
         }
@@ -149,6 +150,12 @@ pub(crate) fn end_of(path: &Path) -> Result<Value, LabError> {
     let mut ends = events.filter(|event| event["event"] == "end");
     let end = ends.next().map(|event| event["data"].clone());
     end.ok_or_else(|| LabError::Transfer(format!("{} has no `end` event", path.display())))
+}
+
+/// The notices in the report of a sender. A kernel sender's report has none.
+fn notices(end: &Value) -> Vec<String> {
+    let notices = end["notices"].as_array().into_iter().flatten();
+    notices.filter_map(|notice| Some(notice.as_str()?.to_owned())).collect()
 }
 
 fn text(value: &Value, pointer: &str) -> Option<String> {
