@@ -96,6 +96,61 @@ fn recipes_and_kernel_senders_share_one_table() {
 }
 
 #[test]
+fn recipe_without_its_information_is_reported() {
+    let scratch = Scratch::new("notices");
+    let mut scenario = fs::read_to_string(scratch.path("lossy.toml")).unwrap();
+    scenario += "[[stage]]\nkind = \"station\"\n";
+    fs::write(scratch.path("lossy.toml"), scenario).unwrap();
+    let recipes = ["--recipe", "reno", "--recipe", "etcp", "--recipe", "sack+eifel"];
+    let more = ["--receiver", "linux-bare", "--runs", "1", "--bytes", "50k", "--jobs", "3"];
+    let run = ended(scratch.lab("out", &[&recipes[..], &more].concat()));
+    assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
+    for foreseen in [
+        "etcp: transit-marks: no transit marks will arrive: no `station` of the path",
+        "sack+eifel: sack: SACK will not be negotiated: the receiver does not accept it",
+        "sack+eifel: eifel: timestamps will not be negotiated: the receiver does not accept them",
+    ] {
+        assert!(run.stderr.contains(foreseen), "{foreseen}: {}", run.stderr);
+    }
+    let marks = "transit-marks: 0 transit marks received; it works like `always-congestion`";
+    let expected = [
+        vec![],
+        vec![marks],
+        vec![
+            "sack: SACK was not negotiated; it works like `newreno`",
+            "eifel: timestamps were not negotiated; it works like `never`",
+        ],
+    ];
+    let report = json(&scratch.0.join("out/lab.json"));
+    for (at, notices) in expected.iter().enumerate() {
+        let (row, transfer) = (&report["summary"][at], &report["transfers"][at]);
+        let kept = if notices.is_empty() { Value::Null } else { serde_json::json!(notices) };
+        assert_eq!((&row["notices"], &transfer["connections"][0]["notices"]), (&kept, &kept), "{row}");
+        for notice in notices {
+            let line = format!("{}: {notice}", row["sender"].as_str().unwrap());
+            assert!(run.stdout.lines().any(|shown| shown == line), "{line}: {}", run.stdout);
+        }
+    }
+    let output = scratch.path("out");
+    let csv = ended(piped(&["lab", "show", &output, "--csv"])).stdout;
+    let [head, reno, etcp, _] = csv.lines().collect::<Vec<_>>().try_into().unwrap();
+    assert!(head.ends_with(",transfers,notices") && reno.ends_with(",1,1,"), "{csv}");
+    assert!(etcp.ends_with(&format!(",1,1,{marks}")), "{csv}");
+    let page = scratch.path("page.html");
+    let made = ended(piped(&["report", &output, "-o", &page]));
+    assert_eq!(made.code, 0, "{}", made.stderr);
+    let html = fs::read_to_string(page).unwrap();
+    assert!(html.contains(&format!("<dd>etcp: {marks}</dd>")), "the page lacks the notice");
+}
+
+/// `airtcp` with these arguments, whose output is read.
+fn piped(arguments: &[&str]) -> Command {
+    let mut command = airtcp(arguments);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+#[test]
 fn recipe_with_two_profiles_yields_two_senders() {
     let scratch = Scratch::new("profiles");
     let more = ["--recipe", "newreno", "--recipe", "newreno@linux", "--profile", "ns2", "--virtual"];

@@ -134,6 +134,16 @@ const FAILURES: &[(&str, i32, &str, &[&str])] = &[
         ],
     ),
     (
+        "a recipe for virtual time only",
+        USAGE,
+        "which a real network does not report",
+        &[
+            "airtcp lab run -s lossless --recipe oracle",
+            "airtcp lab run -s lossless --recipe sack --competitor rebate-ideal",
+            "airtcp lab matrix --recipe oracle",
+        ],
+    ),
+    (
         "the same address on both sides",
         USAGE,
         "both sides have the address 10.9.9.1: use different addresses",

@@ -4,6 +4,7 @@ mod completion;
 mod exits;
 mod foreign;
 mod log;
+mod notices;
 mod options;
 mod prose;
 mod tables;
