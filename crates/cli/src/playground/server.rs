@@ -1,119 +1,179 @@
 //! A minimal HTTP/1.1 server (RFC 9112) for one page: GET and HEAD of `/`, with one request per connection.
+//!
+//! Slow clients do not keep others out. A request as a whole and its answer as a whole have a time limit, and
+//! if all places are taken, a new connection gets the place of an older one ([`places`]).
 
-use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+mod places;
+mod request;
+#[cfg(test)]
+mod tests;
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
-use std::time::Duration;
 
+use airlink::reactor::Clock;
+use airwire::time::{Duration, Instant};
 use anyhow::Context;
+use places::{Place, Places};
+use request::{Answer, LATE, TOO_LONG, answer_to, has_body};
 
 use crate::shared::say;
 
-/// Timeout for reading a request and for writing a response.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// Maximum number of open connections. Browsers open several, but not this many.
-const MOST: usize = 64;
+/// Limits of the server.
+#[derive(Clone, Copy)]
+struct Limits {
+    /// Time from the connection to the end of the request's header section.
+    request: Duration,
+    /// Time for the whole answer.
+    answer: Duration,
+    /// Time in which the client may send the rest of its request after the answer.
+    rest: Duration,
+    /// Maximum number of open connections. Browsers open several, but not this many.
+    open: usize,
+}
+
+const LIMITS: Limits = Limits {
+    request: Duration::from_secs(5),
+    answer: Duration::from_secs(60),
+    rest: Duration::from_secs(2),
+    open: 64,
+};
+
 /// Maximum size of a request's header section in bytes.
-const LONGEST: u64 = 16 << 10;
+const LONGEST: usize = 16 << 10;
 
 /// Serves the page until the process ends.
 pub(super) fn serve(address: SocketAddr, page: Vec<u8>) -> anyhow::Result<()> {
     let listener = TcpListener::bind(address).with_context(|| format!("cannot listen on {address}"))?;
     writeln!(say::out(), "http://{}/", listener.local_addr()?)?;
     say::out().flush()?;
-    let (page, open) = (Arc::new(page), Arc::new(AtomicUsize::new(0)));
+    accept(&listener, &Arc::new(page), LIMITS);
+    Ok(())
+}
+
+fn accept(listener: &TcpListener, page: &Arc<Vec<u8>>, limits: Limits) {
+    let places = Arc::new(Places::new(limits.open));
     for stream in listener.incoming() {
         // Either the client closed the connection before it was accepted, or no file descriptor is free.
         let Ok(stream) = stream else {
             #[expect(clippy::disallowed_methods, reason = "this is a driver: it waits for descriptors")]
-            thread::sleep(Duration::from_millis(50));
+            thread::sleep(std::time::Duration::from_millis(50));
             continue;
         };
-        if open.fetch_add(1, Ordering::Relaxed) >= MOST {
-            open.fetch_sub(1, Ordering::Relaxed);
-            continue;
-        }
-        let (page, open) = (Arc::clone(&page), Arc::clone(&open));
-        thread::spawn(move || {
-            // An error means that the browser closed the connection, which is not a failure of the server.
-            let _ = answer(stream, &page);
-            open.fetch_sub(1, Ordering::Relaxed);
-        });
+        let Ok(place) = Place::take(&places, stream) else { continue };
+        let page = Arc::clone(page);
+        let serve = move || {
+            // An error means that the connection has ended, which is not a failure of the server.
+            let _ = answer(&place, &page, limits);
+        };
+        // Without memory for a thread, the connection is closed.
+        let _ = thread::Builder::new().spawn(serve);
     }
+}
+
+fn answer(place: &Place, page: &[u8], limits: Limits) -> io::Result<()> {
+    let stream = place.stream();
+    let head = read_head(stream, &Deadline::after(limits.request))?;
+    place.request_is_complete();
+    let (status, body) = match &head {
+        Ok(head) => answer_to(head, stream.local_addr()?.ip(), page),
+        Err(refusal) => *refusal,
+    };
+    let kind =
+        if status.starts_with("200") { "text/html; charset=utf-8" } else { "text/plain; charset=utf-8" };
+    let header = format!(
+        "HTTP/1.1 {status}\r\nAllow: GET, HEAD\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\
+         X-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n\r\n",
+        body.len()
+    );
+    let deadline = Deadline::after(limits.answer);
+    deadline.write_all(stream, header.as_bytes())?;
+    if head.as_deref().map_or(true, has_body) {
+        deadline.write_all(stream, body)?;
+    }
+    stream.shutdown(Shutdown::Write)?;
+    discard_rest(stream, &Deadline::after(limits.rest))
+}
+
+/// Reads a request up to the empty line that ends its header section. Returns the answer if there is no such
+/// line within the limits.
+fn read_head(stream: &TcpStream, deadline: &Deadline) -> io::Result<Result<String, Answer<'static>>> {
+    let mut head = Vec::new();
+    let mut buffer = [0; 4096];
+    loop {
+        let from = head.len();
+        match deadline.read(stream, &mut buffer) {
+            Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+            Ok(count) => head.extend(&buffer[..count]),
+            Err(error) if error.kind() == ErrorKind::TimedOut => return Ok(Err(LATE)),
+            Err(error) => return Err(error),
+        }
+        match request::end_of_head(&head, from) {
+            Some(end) if end <= LONGEST => {
+                head.truncate(end);
+                return Ok(Ok(String::from_utf8_lossy(&head).into_owned()));
+            }
+            None if head.len() <= LONGEST => {}
+            _ => return Ok(Err(TOO_LONG)),
+        }
+    }
+}
+
+/// Reads until the client closes the connection. If unread data were left, the end of the connection would be
+/// a reset, and the client might lose the answer (RFC 9112 §9.6).
+fn discard_rest(stream: &TcpStream, deadline: &Deadline) -> io::Result<()> {
+    let mut buffer = [0; 4096];
+    while deadline.read(stream, &mut buffer)? > 0 {}
     Ok(())
 }
 
-fn answer(mut stream: TcpStream, page: &[u8]) -> io::Result<()> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
-    let request = head(&stream)?;
-    let (status, body) = answer_to(&request, page);
-    let kind =
-        if status.starts_with("200") { "text/html; charset=utf-8" } else { "text/plain; charset=utf-8" };
-    write!(
-        stream,
-        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\
-         X-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n\r\n",
-        body.len()
-    )?;
-    if !request.starts_with("HEAD ") {
-        stream.write_all(body)?;
-    }
-    stream.flush()
+/// The time until which a part of an exchange must be complete.
+struct Deadline {
+    clock: Clock,
+    at: Instant,
 }
 
-/// Returns the request line, and reads and ignores the header fields.
-fn head(stream: &TcpStream) -> io::Result<String> {
-    let mut lines = BufReader::new(stream.take(LONGEST));
-    let mut first = String::new();
-    lines.read_line(&mut first)?;
-    let mut line = String::new();
-    while lines.read_line(&mut line)? > 0 && line.trim_end() != "" {
-        line.clear();
+impl Deadline {
+    fn after(time: Duration) -> Self {
+        let clock = Clock::start();
+        Self { clock, at: clock.now() + time }
     }
-    Ok(first)
+
+    /// Returns the remaining time, or an error of the kind `TimedOut`.
+    fn left(&self) -> io::Result<std::time::Duration> {
+        match self.at.saturating_since(self.clock.now()) {
+            Duration::ZERO => Err(ErrorKind::TimedOut.into()),
+            left => Ok(std::time::Duration::from_nanos(left.as_nanos())),
+        }
+    }
+
+    fn read(&self, mut stream: &TcpStream, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            stream.set_read_timeout(Some(self.left()?))?;
+            match stream.read(buffer) {
+                Err(error) if is_temporary(&error) => {}
+                read => return read,
+            }
+        }
+    }
+
+    fn write_all(&self, mut stream: &TcpStream, mut octets: &[u8]) -> io::Result<()> {
+        while !octets.is_empty() {
+            stream.set_write_timeout(Some(self.left()?))?;
+            match stream.write(octets) {
+                Ok(count) => octets = &octets[count..],
+                Err(error) if is_temporary(&error) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
 }
 
-fn answer_to<'a>(request: &str, page: &'a [u8]) -> (&'static str, &'a [u8]) {
-    let mut words = request.split_ascii_whitespace();
-    let target = |target: &str| target.split(['?', '#']).next() == Some("/");
-    match (words.next(), words.next()) {
-        (Some("GET" | "HEAD"), Some(path)) if target(path) => ("200 OK", page),
-        (Some("GET" | "HEAD"), Some(_)) => ("404 Not Found", b"not found: the only page is /\n"),
-        (Some(_), Some(_)) => ("405 Method Not Allowed", b"use GET or HEAD\n"),
-        _ => ("400 Bad Request", b"not an HTTP request\n"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn server_serves_only_page_at_root() {
-        let status = |request: &str| answer_to(request, b"<html>").0;
-        assert_eq!(status("GET / HTTP/1.1\r\n"), "200 OK");
-        assert_eq!(status("GET /?from=mail HTTP/1.1\r\n"), "200 OK");
-        assert_eq!(status("GET /../etc/passwd HTTP/1.1\r\n"), "404 Not Found");
-        assert_eq!(status("POST / HTTP/1.1\r\n"), "405 Method Not Allowed");
-        assert_eq!(status("\r\n"), "400 Bad Request");
-        assert_eq!(answer_to("HEAD / HTTP/1.1", b"<html>").1, b"<html>");
-    }
-
-    #[test]
-    fn response_contains_page_and_content_length() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let mut browser = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        browser.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
-        answer(listener.accept().unwrap().0, b"<html>").unwrap();
-        let mut answered = String::new();
-        browser.read_to_string(&mut answered).unwrap();
-        assert!(answered.starts_with("HTTP/1.1 200 OK\r\n"), "{answered}");
-        assert!(
-            answered.contains("Content-Length: 6\r\n") && answered.ends_with("\r\n\r\n<html>"),
-            "{answered}"
-        );
-    }
+/// Returns whether the call may be repeated if time is left. The timeout of a socket is reported as
+/// `WouldBlock`.
+fn is_temporary(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock)
 }
