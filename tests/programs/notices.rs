@@ -62,8 +62,10 @@ fn recipe_without_its_information_is_reported_by_sweep() {
         assert_eq!(ended.code, 0, "{}", ended.stderr);
         ended
     };
-    let ran = sweep(&["run"]);
-    assert!(ran.stderr.contains(&format!("{FORESEEN} (1 of 2 points)")), "{}", ran.stderr);
+    for command in ["plan", "run"] {
+        let said = sweep(&[command]).stderr;
+        assert!(said.contains(&format!("{FORESEEN} (1 of 2 points)")), "{said}");
+    }
     assert!(!sweep(&["run"]).stderr.contains("will arrive"), "all runs have results");
     let text = sweep(&["summary"]).stdout;
     assert!(unbroken(&text).ends_with(&format!("etcp: {OBSERVED} (2 runs)")), "{text}");

@@ -186,6 +186,7 @@ fn tell_damaged(results: &Results) {
 impl PlanCommand {
     fn run(self) -> anyhow::Result<()> {
         let plan = read(&self.file)?;
+        plan.notices().iter().for_each(|notice| tracing::warn!("{notice}"));
         let directory = self.store.unwrap_or_else(|| store_of(&self.file));
         // If the store cannot be read, the runs are listed anyway.
         let known = Known::read(&directory, &plan).unwrap_or_else(|error| {
