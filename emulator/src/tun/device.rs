@@ -26,12 +26,12 @@ enum Framing {
 }
 
 mod ioctl {
-    use nix::{ioctl_write_int, ioctl_write_ptr_bad, request_code_write};
+    use nix::{ioctl_readwrite_bad, ioctl_write_int, request_code_write};
 
     ioctl_write_int!(tun_set_offload, b'T', 208);
-    // linux/if_tun.h declares its argument as int. In fact it is a `struct ifreq`, into which the kernel
-    // writes the name.
-    ioctl_write_ptr_bad!(tun_set_iff, request_code_write!(b'T', 202, size_of::<libc::c_int>()), libc::ifreq);
+    // linux/if_tun.h declares it as a write of an int. In fact the kernel reads a `struct ifreq` and writes
+    // it back with the device's name.
+    ioctl_readwrite_bad!(tun_set_iff, request_code_write!(b'T', 202, size_of::<libc::c_int>()), libc::ifreq);
 }
 
 impl Device {
@@ -57,7 +57,7 @@ impl Device {
         }
         request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_VNET_HDR) as libc::c_short;
         // SAFETY: the kernel reads and writes `request`, which outlives the call.
-        unsafe { ioctl::tun_set_iff(file.as_raw_fd(), &raw const request) }?;
+        unsafe { ioctl::tun_set_iff(file.as_raw_fd(), &raw mut request) }?;
         // SAFETY: the kernel has written a name that ends with a zero byte.
         let name = unsafe { CStr::from_ptr(request.ifr_name.as_ptr()) }.to_string_lossy().into_owned();
         Ok(Self { file, name, framing: Framing::Header })
