@@ -81,7 +81,7 @@ pub enum What {
         /// RCV.WND.
         octets: u64,
     },
-    /// The path MTU was found to be smaller.
+    /// The path MTU was reduced by an ICMP error, or larger packets are tried again.
     Pmtu {
         /// The previous value, in bytes of IP packets.
         from: u32,

@@ -10,6 +10,7 @@ use airwire::time::{Duration, Instant};
 use super::buffer::RecvBuffer;
 use super::icmp::Unreachable;
 use super::input::FIRST_DATA_CREDIT;
+use super::path_mtu::NarrowPath;
 use super::receive::linux_steps::receiver_of;
 use super::send_buffer::SendBuffer;
 use super::socket::{Ended, Linger, Push, SocketOptions, State};
@@ -48,8 +49,9 @@ pub struct Connection {
     pub(super) ts_enabled: bool,
     pub(super) ecn_enabled: bool,
     pub(super) ts_offset: u32,
-    pub(super) pmtu: u32,
     pub(super) mtu: u32,
+    /// `None`: the path takes packets of `mtu` bytes, as far as known. Boxed because it is rare.
+    pub(super) narrow_path: Option<Box<NarrowPath>>,
     pub(super) ip_ident: u16,
     pub(super) handshake_resent: u16,
     pub(super) syn_timeouts: u16,
@@ -162,8 +164,8 @@ impl Connection {
             ts_enabled: false,
             ecn_enabled: false,
             ts_offset,
-            pmtu: mtu as u32,
             mtu: mtu as u32,
+            narrow_path: None,
             ip_ident: iss.0 as u16,
             handshake_resent: 0,
             syn_timeouts: 0,
@@ -349,6 +351,7 @@ impl Connection {
         self.ended = self.ended.or(why);
         self.timers = Timers::default();
         self.pending = Pending::default();
+        self.narrow_path = None;
         self.rcv.ack = AckDue::No;
         self.rcv.buffer.drop_out_of_order();
         self.rcv.queued = None;
@@ -397,7 +400,7 @@ impl Connection {
 
     /// Returns the bytes of options and data in a full-sized segment of ours.
     pub(super) fn max_seg(&self) -> u64 {
-        let fits = (self.pmtu as usize).saturating_sub(self.header_len()).max(8) as u64;
+        let fits = (self.pmtu() as usize).saturating_sub(self.header_len()).max(8) as u64;
         let peer = u64::from(self.options.max_seg.unwrap_or(u16::MAX).min(self.snd.peer_mss));
         fits.min(peer)
     }

@@ -107,11 +107,6 @@ pub(crate) enum Opener {
     Peer,
 }
 
-/// Lower bound of the path MTU for IPv4: the second lowest value in Table 7-1 of RFC 1191.
-const MIN_MTU_V4: u32 = 296;
-/// Lower bound of the path MTU for IPv6, which every link supports (RFC 8200 §5).
-const MIN_MTU_V6: u32 = 1280;
-
 impl Connection {
     /// Processes an ICMP error. Returns false if it was ignored.
     pub(crate) fn handle_icmp(&mut self, now: Instant, seq: Seq, error: IcmpError, opener: Opener) -> bool {
@@ -177,29 +172,5 @@ impl Connection {
     /// later timeout then does not report it again.
     pub fn take_soft_error(&mut self) -> Option<Unreachable> {
         self.soft_error.take()
-    }
-
-    fn lower_pmtu(&mut self, now: Instant, mtu: u32) -> bool {
-        if !self.options.pmtu_discovery {
-            return false;
-        }
-        let least = if self.local.is_ipv4() { MIN_MTU_V4 } else { MIN_MTU_V6 };
-        // RFC 1191 §5: an old router sends 0. Use the next common MTU below.
-        let said = match mtu {
-            0 => [1492, 1006, 576, 296].into_iter().find(|plateau| *plateau < self.pmtu).unwrap_or(least),
-            _ => mtu,
-        };
-        let mtu = said.max(least);
-        if mtu >= self.pmtu {
-            return false;
-        }
-        self.pmtu = mtu;
-        self.update_smss();
-        // RFC 1191 §6.4: retransmit at once in smaller segments, without treating this as congestion.
-        if self.state.is_synchronized() && !self.flight.is_empty() {
-            self.flight.rewind();
-            self.restart_rto(now);
-        }
-        true
     }
 }

@@ -142,7 +142,7 @@ impl Connection {
             dsack_dups: self.recovery.counters().dsacks as u32,
             rcv_space: self.rcv.buffer.limit() as u32,
             snd_wnd: self.snd.wnd as u32,
-            pmtu: self.pmtu,
+            pmtu: self.pmtu(),
             bytes_acked: self.statistics.bytes_acked,
             bytes_received: self.statistics.bytes_received,
             segs_out: self.statistics.segments_out,

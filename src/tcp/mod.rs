@@ -13,7 +13,7 @@
 //! | `pacer`, `defer` | delays of data that the windows allow: pacing and deferral |
 //! | `timers` | timers |
 //! | `memory` | storing, advertising and pruning when memory is short |
-//! | `icmp` | effects of ICMP errors |
+//! | `icmp`, `path_mtu` | effects of ICMP errors, path MTU discovery |
 //! | `info` | state reported to the application |
 //! | `told` | log events |
 //!
@@ -30,6 +30,7 @@ pub(crate) mod input;
 mod memory;
 pub(crate) mod output;
 mod pacer;
+mod path_mtu;
 mod reassembly;
 mod receive;
 mod send_buffer;

@@ -158,6 +158,7 @@ impl Connection {
     }
 
     fn choose_new(&mut self, now: Instant) -> Option<Choice> {
+        self.raise_pmtu(now);
         let start = self.flight.max();
         let data_end = self.snd.buffer.end();
         let fin_sent = self.snd.fin.is_some_and(|fin| start > fin);
@@ -492,7 +493,7 @@ impl Connection {
             ecn,
             tos: self.options.tos,
             ttl: self.profile.ttl,
-            dont_fragment: self.options.pmtu_discovery,
+            dont_fragment: self.forbids_fragments(),
             ident: self.ip_ident,
         }
     }

@@ -15,7 +15,8 @@ impl Connection {
         let spacing = self.snd.spacing.as_ref();
         let paced = spacing.and_then(|spacing| spacing.pacer.as_ref()?.deadline());
         let timers = earlier(self.timers.next(), paced);
-        earlier(earlier(timers, self.recovery.deadline()), self.user_deadline())
+        let smaller = self.resend_deadline();
+        earlier(earlier(timers, self.recovery.deadline()), earlier(smaller, self.user_deadline()))
     }
 
     pub(crate) fn handle_deadline(&mut self, now: Instant) {
@@ -44,6 +45,7 @@ impl Connection {
         if let Some(pacer) = self.pacer() {
             pacer.on_deadline(now);
         }
+        self.on_resend_deadline(now);
         // Before the retransmission timer, because the detector's result may postpone it.
         if self.recovery.deadline().is_some_and(|at| at <= now) {
             let (recovery, mut path) = self.recovery_and_path(now);

@@ -5,6 +5,7 @@ mod changes;
 mod duplicates;
 mod events;
 mod hostile;
+mod path_mtu;
 mod patience;
 mod pieces;
 mod timers;

@@ -1,0 +1,117 @@
+//! Path MTU discovery (RFC 1191, RFC 8201): smaller segments after an ICMP "packet too big".
+
+use airwire::time::{Duration, Instant};
+
+use super::connection::Connection;
+use crate::flight::{Fate, Sent};
+
+/// Lower bound of the path MTU for IPv4: Linux's default of `net.ipv4.route.min_pmtu`.
+const MIN_MTU_V4: u32 = 552;
+/// Lower bound of the path MTU for IPv6, which every link supports (RFC 8200 §5).
+const MIN_MTU_V6: u32 = 1280;
+/// Common MTUs below Ethernet's, from Table 7-1 of RFC 1191.
+const PLATEAUS: [u32; 4] = [1492, 1006, 576, 296];
+/// Time after which the path may have changed, so that larger packets are tried again (RFC 1191 §6.3).
+const LIFETIME: Duration = Duration::from_secs(600);
+
+/// A path with a smaller MTU than the interface.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NarrowPath {
+    mtu: u32,
+    /// Time of the last reduction.
+    since: Instant,
+    /// A router reported less than the lower bound, so routers may fragment the packets.
+    may_fragment: bool,
+    /// Last time at which the data in flight was retransmitted in smaller segments.
+    resent_at: Option<Instant>,
+    /// Time at which it is retransmitted again, because the MTU was reduced again since `resent_at`.
+    resend_at: Option<Instant>,
+}
+
+impl Connection {
+    /// Returns the path MTU, as far as it is known.
+    pub(super) fn pmtu(&self) -> u32 {
+        self.narrow_path.as_ref().map_or(self.mtu, |path| path.mtu)
+    }
+
+    /// Returns true if the packets have Don't Fragment set.
+    pub(super) fn forbids_fragments(&self) -> bool {
+        self.options.pmtu_discovery && self.narrow_path.as_ref().is_none_or(|path| !path.may_fragment)
+    }
+
+    /// Processes a report that packets of more than `mtu` bytes do not pass; 0 if the router did not say.
+    /// Returns false if it was ignored.
+    pub(super) fn lower_pmtu(&mut self, now: Instant, mtu: u32) -> bool {
+        if !self.options.pmtu_discovery {
+            return false;
+        }
+        let pmtu = self.pmtu();
+        let (mtu, may_fragment) = match self.local.is_ipv4() {
+            true => {
+                // RFC 1191 §5: an old router sends 0. Use the next common MTU below.
+                let below = || PLATEAUS.into_iter().find(|plateau| *plateau < pmtu).unwrap_or(0);
+                let said = if mtu == 0 { below() } else { mtu };
+                // Linux, `__ip_rt_update_pmtu`: below the lower bound, routers must fragment.
+                (said.max(MIN_MTU_V4).min(pmtu), said < MIN_MTU_V4)
+            }
+            // RFC 8201 §4: a report below the minimum is discarded.
+            false if mtu < MIN_MTU_V6 => return false,
+            false => (mtu.min(pmtu), false),
+        };
+        let path = self.narrow_path.as_deref();
+        let is_news = mtu < pmtu || (may_fragment && path.is_none_or(|path| !path.may_fragment));
+        if !is_news {
+            return false;
+        }
+        let (may_fragment, resent_at) =
+            path.map_or((may_fragment, None), |path| (may_fragment || path.may_fragment, path.resent_at));
+        let path = NarrowPath { mtu, since: now, may_fragment, resent_at, resend_at: None };
+        self.narrow_path = Some(Box::new(path));
+        self.update_smss();
+        self.resend_smaller(now);
+        true
+    }
+
+    /// Retransmits the data in flight if it is in larger segments than the path takes, without treating this
+    /// as congestion (RFC 1191 §6.4). At most once per round trip: the report may be forged, and it has only
+    /// 56 bytes.
+    fn resend_smaller(&mut self, now: Instant) {
+        let (smss, data_end) = (self.snd.smss, self.snd.buffer.end());
+        let data = |sent: &Sent| sent.end.min(data_end).saturating_sub(sent.start);
+        let too_big = |sent: &Sent| sent.fate != Fate::Sacked && data(sent) > smss;
+        let is_due = self.state.is_synchronized() && self.flight.iter().any(too_big);
+        let round_trip = self.rtt.srtt().unwrap_or_else(|| self.rtt.rto().get());
+        let Some(path) = self.narrow_path.as_deref_mut() else { return };
+        let earliest = path.resent_at.map_or(now, |at| at + round_trip);
+        path.resend_at = None;
+        if !is_due {
+            return;
+        }
+        if earliest > now {
+            path.resend_at = Some(earliest);
+            return;
+        }
+        path.resent_at = Some(now);
+        self.flight.rewind();
+        self.restart_rto(now);
+    }
+
+    /// Returns when data in flight is retransmitted in smaller segments, if that had to wait.
+    pub(super) fn resend_deadline(&self) -> Option<Instant> {
+        self.narrow_path.as_ref()?.resend_at
+    }
+
+    pub(super) fn on_resend_deadline(&mut self, now: Instant) {
+        if self.resend_deadline().is_some_and(|at| at <= now) {
+            self.resend_smaller(now);
+        }
+    }
+
+    /// Tries the interface's MTU again once the last reduction is old enough. A router that still cannot
+    /// forward such packets reports that again.
+    pub(super) fn raise_pmtu(&mut self, now: Instant) {
+        if self.narrow_path.take_if(|path| now >= path.since + LIFETIME).is_some() {
+            self.update_smss();
+        }
+    }
+}
