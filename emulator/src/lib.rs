@@ -62,6 +62,7 @@ pub mod fading;
 pub mod fit;
 pub mod machine;
 pub mod maths;
+mod memory;
 pub mod output;
 pub mod packet;
 pub mod path;

@@ -45,8 +45,18 @@ pub enum Origin {
 }
 
 /// An IP packet inside a path. It is a handle, because packets are moved often.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Packet(Box<Content>);
+#[derive(Clone, Debug)]
+pub struct Packet(Box<Counted>);
+
+/// A packet, and the memory that its path has counted for it.
+#[derive(Clone, Debug)]
+struct Counted {
+    content: Content,
+    memory: u32,
+}
+
+/// Memory of a packet in addition to its bytes: its data, its place in a queue, and what the allocator adds.
+const OVERHEAD: usize = 128;
 
 /// Data of a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,23 +73,38 @@ pub struct Content {
     pub bytes: Vec<u8>,
 }
 
-impl From<Content> for Packet {
+impl From<Content> for Counted {
     fn from(content: Content) -> Self {
-        Self(Box::new(content))
+        let memory = content.bytes.capacity().saturating_add(OVERHEAD);
+        Self { content, memory: u32::try_from(memory).unwrap_or(u32::MAX) }
     }
 }
+
+impl From<Content> for Packet {
+    fn from(content: Content) -> Self {
+        Self(Box::new(content.into()))
+    }
+}
+
+impl PartialEq for Packet {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl Eq for Packet {}
 
 impl Deref for Packet {
     type Target = Content;
 
     fn deref(&self) -> &Content {
-        &self.0
+        &self.0.content
     }
 }
 
 impl DerefMut for Packet {
     fn deref_mut(&mut self) -> &mut Content {
-        &mut self.0
+        &mut self.0.content
     }
 }
 
@@ -157,6 +182,17 @@ impl<T> std::ops::IndexMut<Direction> for PerDirection<T> {
 }
 
 impl Packet {
+    /// Replaces the whole packet, to reuse the memory of its handle.
+    pub(crate) fn replace(&mut self, content: Content) {
+        *self.0 = content.into();
+    }
+
+    /// Memory of the packet when it was created, in bytes. It does not change when a stage changes the
+    /// packet's bytes.
+    pub(crate) fn memory(&self) -> u64 {
+        self.0.memory.into()
+    }
+
     /// Length in bytes, including the IP header.
     pub fn len(&self) -> usize {
         self.bytes.len()

@@ -11,6 +11,7 @@ use airwire::time::Instant;
 use serde_json::{Map, Value};
 
 use crate::machine::{Machine, Port};
+pub use crate::memory::{DEFAULT_MEMORY, OutOfMemory};
 use crate::packet::{Direction, Origin, Packet, PerDirection};
 use crate::settings::Settings;
 use crate::stage::{Event, Incident, NotLive, Outbox, RadioFate, RadioPdu, Record, Recording, Stage};
@@ -95,10 +96,12 @@ impl Path {
     /// what [`Path::take_records`] returns, `radio` whether [`Path::take_pdus`] returns anything.
     pub fn new(stages: Vec<Named>, recording: Recording, radio: bool) -> Self {
         let deadlines = Deadlines::new(stages.iter().map(|named| named.stage.next_deadline()));
+        let mut out = Outbox::new(recording, radio);
+        out.memory.set_stages(stages.len());
         Self {
             radio_links: RadioLink::of(&stages),
             stages,
-            out: Outbox::new(recording, radio),
+            out,
             moving: VecDeque::new(),
             outgoing: VecDeque::new(),
             deadlines,
@@ -153,6 +156,23 @@ impl Path {
     /// have left.
     pub fn held(&self) -> usize {
         self.stages.iter().map(|named| named.stage.held()).sum()
+    }
+
+    /// Sets the upper bound on the memory of the packets inside, in bytes. The default is [`DEFAULT_MEMORY`].
+    /// A stage that has no room drops the packets that enter it, like a full queue.
+    pub fn limit_memory(&mut self, bytes: u64) {
+        self.out.memory.set_limit(bytes);
+    }
+
+    /// Memory of the packets inside, in bytes.
+    pub fn memory(&self) -> u64 {
+        self.out.memory.used()
+    }
+
+    /// Returns an error if a stage has ever dropped packets because of [`limit_memory`](Self::limit_memory).
+    /// In virtual time, results are then meaningless.
+    pub fn check_memory(&self) -> Result<(), OutOfMemory> {
+        self.out.memory.check(|stage| self.stages[stage].name.as_str())
     }
 
     /// Names of the stages, from the fixed side to the mobile side.
@@ -234,7 +254,7 @@ impl Path {
     fn next_stop(&mut self, stage: usize, packet: Packet) -> Option<(Stop, Packet)> {
         match packet.origin {
             Origin::Background { leaves_after } if usize::from(leaves_after) == stage => {
-                self.leave(packet);
+                self.leave(Some(stage), packet);
                 return None;
             }
             Origin::Background { .. } => {}
@@ -244,6 +264,7 @@ impl Path {
             Direction::Down => Some(stage + 1).filter(|next| *next < self.stages.len()),
             Direction::Up => stage.checked_sub(1),
         };
+        self.out.memory.shift(Some(stage), next, packet.direction, packet.memory());
         Some((next.map_or(Stop::Out, Stop::Stage), packet))
     }
 
@@ -274,12 +295,17 @@ impl Path {
         loop {
             next = match next {
                 Some((Stop::Stage(stage), packet)) => {
-                    self.call(now, stage, |stage, out| stage.handle_packet(now, packet, out));
+                    if self.out.memory.has_room(stage, packet.direction) {
+                        self.call(now, stage, |stage, out| stage.handle_packet(now, packet, out));
+                    } else {
+                        self.out.begin(now, Some(stage));
+                        self.out.refuse(packet);
+                    }
                     self.take_over(stage)
                 }
                 Some((Stop::Out, packet)) => {
                     self.out.begin(now, None);
-                    self.leave(packet);
+                    self.leave(None, packet);
                     None
                 }
                 None => match self.moving.pop_front() {
@@ -290,9 +316,11 @@ impl Path {
         }
     }
 
-    /// Counts a packet that leaves. A host's packet is queued for output, background traffic is discarded.
-    fn leave(&mut self, packet: Packet) {
+    /// Counts a packet that leaves, from a stage or after the last one. A host's packet is queued for output,
+    /// background traffic is discarded.
+    fn leave(&mut self, stage: Option<usize>, packet: Packet) {
         self.out.accounts.of(packet.direction, packet.origin).leave(packet.len());
+        self.out.memory.remove(stage, packet.direction, packet.memory());
         self.out.note(&packet, Event::Left);
         if packet.origin == Origin::Host {
             let port = match packet.direction {
@@ -313,6 +341,9 @@ impl Machine for Path {
         self.out.begin(now, None);
         let packet = self.out.originate(direction, Origin::Host, bytes);
         let first = self.first_stop(direction);
+        if let Stop::Stage(stage) = first {
+            self.out.memory.shift(None, Some(stage), direction, packet.memory());
+        }
         self.run(now, Some((first, packet)));
         self.deadlines.settle();
     }

@@ -39,6 +39,8 @@ use sending::{pull, put_on_air, submit, technology};
 
 /// Maximum size of an SDU in bytes, which is the maximum size of an IP packet.
 const LONGEST: usize = 65_535;
+/// Memory of an SDU in an entity in addition to its bytes.
+const SDU_OVERHEAD: usize = 96;
 
 /// A radio bearer as a stage of a path.
 pub struct Bearer {
@@ -64,6 +66,8 @@ struct Lane {
     ledger: Ledger,
     counters: Counters,
     told: Told,
+    /// Memory of the entity's own copies of packets, as last counted.
+    copies: u64,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -117,6 +121,7 @@ impl Bearer {
                 ledger: Ledger::new(queue.bounds),
                 counters: Counters::default(),
                 told: Told::new(sender.window),
+                copies: 0,
             }
         };
         let lanes = PerDirection::from_fn(lane);
@@ -262,6 +267,12 @@ impl Bearer {
     /// Requests the dedicated channel from RRC if data is waiting, and computes the next deadline. Runs after
     /// every call.
     fn schedule(&mut self, now: Instant, out: &mut Outbox) {
+        for direction in Direction::BOTH {
+            // The window bounds the copies of packets whose transmission has begun.
+            let (sdus, octets) = self.entities[direction].waiting();
+            let copies = (octets + sdus * SDU_OVERHEAD) as u64;
+            out.count_memory(direction, &mut self.lanes[direction].copies, copies);
+        }
         let wanted = self.entities.iter().any(|(_, entity)| entity.blocks_wanted(1) > 0)
             || Direction::BOTH.into_iter().any(|direction| self.is_to_be_fed(direction));
         let readiness = if wanted { self.rrc.call(now) } else { Readiness::Ready };

@@ -22,7 +22,7 @@ use super::umts::hs::config::HsdpaConfig;
 use super::umts::hs::scheduler::Scheduler;
 use crate::packet::{Direction, Origin, Packet};
 use crate::settings::Invalid;
-use crate::stage::{NotLive, OneWay, Outbox, Recording, Stage};
+use crate::stage::{NotLive, OneWay, Outbox, Recording, Stage, Why};
 use crate::stages::traffic::{Traffic, numbered, udp_to_discard};
 
 /// A cell as a stage of a path.
@@ -35,6 +35,8 @@ pub struct Cell {
     /// Number of the first TTI that has not begun.
     next_tti: u64,
     deadline: Option<Instant>,
+    /// Memory of the other mobiles' packets, as last counted.
+    others_memory: u64,
 }
 
 /// A mobile that is not on the path, and shares the downlink.
@@ -80,6 +82,7 @@ impl Cell {
             hsdpa,
             next_tti: 0,
             deadline: None,
+            others_memory: 0,
         };
         cell.plan(Instant::ZERO);
         Ok(cell)
@@ -112,7 +115,7 @@ impl Cell {
         self.next_tti += 1;
         let sent = match mobile.checked_sub(1) {
             None => self.own.serve(now, out),
-            Some(index) => self.others[index].serve(now),
+            Some(index) => self.others[index].serve(now, out),
         };
         self.scheduler.serve(average, tti, mobile, bits(sent));
     }
@@ -155,17 +158,18 @@ impl Other {
         Ok(Self { bearer, source, out, sent: 0, delivered: 0, delivered_bytes: 0, delays: Duration::ZERO })
     }
 
-    fn handle_deadline(&mut self, now: Instant) {
+    fn handle_deadline(&mut self, now: Instant, path: &mut Outbox) {
         self.out.begin(now, None);
         if self.bearer.next_deadline().is_some_and(|at| at <= now) {
             self.bearer.handle_deadline(now, &mut self.out);
         }
         self.count(now);
-        self.load(now);
+        self.load(now, path);
     }
 
-    /// Passes the packets that the source has sent by `now` to the bearer.
-    fn load(&mut self, now: Instant) {
+    /// Passes the packets that the source has sent by `now` to the bearer, or drops them if the cell has no
+    /// memory left in its path.
+    fn load(&mut self, now: Instant, path: &mut Outbox) {
         let packets = match &mut self.source {
             Source::Traffic(traffic) => {
                 traffic.handle_deadline(now, &mut self.out);
@@ -175,16 +179,21 @@ impl Other {
         };
         self.sent += packets.len() as u64;
         for packet in packets {
-            self.bearer.handle_packet(now, packet, &mut self.out);
+            if path.has_room(Direction::Down) {
+                self.bearer.handle_packet(now, packet, &mut self.out);
+            } else {
+                path.note_full(Direction::Down);
+                self.out.drop(packet, Why::QueueFull);
+            }
         }
         self.count(now);
     }
 
-    fn serve(&mut self, now: Instant) -> usize {
+    fn serve(&mut self, now: Instant, path: &mut Outbox) -> usize {
         self.out.begin(now, None);
         let sent = self.bearer.serve(now, &mut self.out);
         self.count(now);
-        self.load(now);
+        self.load(now, path);
         sent
     }
 
@@ -194,6 +203,7 @@ impl Other {
             self.delivered += 1;
             self.delivered_bytes += packet.len() as u64;
             self.delays += now - packet.entered;
+            self.out.release(packet);
         }
     }
 
@@ -251,9 +261,11 @@ impl Stage for Cell {
             self.own.handle_deadline(now, out);
         }
         for other in &mut self.others {
-            other.handle_deadline(now);
+            other.handle_deadline(now, out);
         }
         self.transmit(now, out);
+        let others: u64 = self.others.iter().map(|other| other.out.memory.used()).sum();
+        out.count_memory(Direction::Down, &mut self.others_memory, others);
         self.plan(now);
     }
 

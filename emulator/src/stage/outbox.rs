@@ -4,6 +4,7 @@ use airwire::Cause;
 use airwire::time::Instant;
 
 use super::{Event, Incident, Mishap, RadioPdu, Record, Recording, Why};
+use crate::memory::Memory;
 use crate::packet::{Content, Direction, Origin, Packet, PacketId};
 use crate::totals::Accounts;
 
@@ -19,6 +20,7 @@ pub struct Outbox {
     pdus: Vec<RadioPdu>,
     incidents: Vec<Incident>,
     pub(crate) accounts: Accounts,
+    pub(crate) memory: Memory,
     /// Directions of the hosts' packets that the radio damaged.
     pub(crate) damaged: Vec<Direction>,
     next_id: u64,
@@ -55,12 +57,13 @@ impl Outbox {
         let content = Content { id, direction, origin, entered: self.at, bytes };
         let packet = match self.spare.packets.pop() {
             Some(mut packet) => {
-                *packet = content;
+                packet.replace(content);
                 packet
             }
             None => content.into(),
         };
         self.accounts.of(direction, origin).enter(packet.len());
+        self.memory.add(self.stage, direction, packet.memory());
         self.note(&packet, Event::Entered { bytes: packet.len() });
         packet
     }
@@ -89,6 +92,12 @@ impl Outbox {
         }
     }
 
+    /// Discards a packet that has arrived, without counting it as dropped.
+    pub(crate) fn release(&mut self, packet: Packet) {
+        self.memory.remove(self.stage, packet.direction, packet.memory());
+        self.recycle(packet);
+    }
+
     /// Copies a packet and gives the copy the next number of its path. The caller must `forward` or `drop`
     /// it.
     pub fn copy(&mut self, packet: &Packet) -> Packet {
@@ -96,6 +105,7 @@ impl Outbox {
         self.next_id += 1;
         let copy = Packet::from(Content { id, entered: self.at, ..Content::clone(packet) });
         self.accounts.of(copy.direction, copy.origin).copied += 1;
+        self.memory.add(self.stage, copy.direction, copy.memory());
         self.note(&copy, Event::Entered { bytes: copy.len() });
         self.note(&copy, Event::Copied { of: packet.id });
         copy
@@ -109,11 +119,40 @@ impl Outbox {
     /// Drops the packet and counts it, whether or not events are recorded.
     pub fn drop(&mut self, packet: Packet, why: Why) {
         self.accounts.of(packet.direction, packet.origin).dropped[why as usize] += 1;
+        self.memory.remove(self.stage, packet.direction, packet.memory());
         if packet.origin == Origin::Host && why.cause() == Some(Cause::Radio) {
             self.damaged.push(packet.direction);
         }
         self.note(&packet, Event::Dropped { why });
         self.recycle(packet);
+    }
+
+    /// Drops a packet that entered the current stage although the stage has no memory left for it.
+    pub(crate) fn refuse(&mut self, packet: Packet) {
+        self.note_full(packet.direction);
+        self.drop(packet, Why::QueueFull);
+    }
+
+    /// Whether the current stage has memory left for more packets in this direction.
+    pub(crate) fn has_room(&self, direction: Direction) -> bool {
+        self.stage.is_none_or(|stage| self.memory.has_room(stage, direction))
+    }
+
+    /// Records that the current stage has no memory left.
+    pub(crate) fn note_full(&mut self, direction: Direction) {
+        if let Some(stage) = self.stage {
+            self.memory.note_full(self.at, stage, direction);
+        }
+    }
+
+    /// Counts the memory that the current stage uses for packets of this direction besides the packets
+    /// themselves. `known` is the number of bytes that were counted before, and becomes `bytes`.
+    pub fn count_memory(&mut self, direction: Direction, known: &mut u64, bytes: u64) {
+        if *known != bytes {
+            self.memory.remove(self.stage, direction, *known);
+            self.memory.add(self.stage, direction, bytes);
+            *known = bytes;
+        }
     }
 
     /// Records an event, if events are recorded.

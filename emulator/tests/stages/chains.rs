@@ -305,6 +305,7 @@ fn conserved(path: &Path) {
     let (background, background_gone) = sum(path.background());
     assert!(hosts >= hosts_gone && background >= background_gone);
     assert_eq!(hosts + background, hosts_gone + background_gone + path.held() as u64);
+    assert_eq!(path.held() == 0, path.memory() == 0, "{} bytes", path.memory());
 }
 
 /// Runs it, checking after each step. What left, and when.

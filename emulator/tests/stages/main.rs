@@ -3,6 +3,7 @@
 mod arq;
 mod chains;
 mod link;
+mod memory;
 mod outage;
 mod traffic;
 

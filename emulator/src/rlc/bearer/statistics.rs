@@ -11,7 +11,7 @@ use crate::rlc::umts::entity::Entity;
 impl Bearer {
     pub(super) fn statistics(&self) -> Value {
         let direction = |direction: Direction| {
-            let Lane { air, front, ledger, counters, switcher: _, told: _ } = &self.lanes[direction];
+            let Lane { air, front, ledger, counters, .. } = &self.lanes[direction];
             let (waiting, waiting_bytes) = ledger.waiting();
             let blocks = air.counters();
             let bler = if blocks.blocks == 0 { 0.0 } else { blocks.lost as f64 / blocks.blocks as f64 };
