@@ -5,7 +5,7 @@
 //! with the length of all queues together. Packets that overflow removes from the head of the longest queue
 //! count as drops in that queue's CoDel.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use super::codel::Codel;
 use super::config::{Bounds, FqCodelConfig};
@@ -18,7 +18,10 @@ const BATCH: u32 = 64;
 
 #[derive(Debug)]
 pub(super) struct FqCodel {
-    flows: Vec<Flow>,
+    /// Number of queues.
+    count: usize,
+    /// The queues that have been used, by index. A path may have thousands of these disciplines.
+    flows: BTreeMap<usize, Flow>,
     /// §4.2: indices into `flows`, in order of service.
     new_flows: VecDeque<usize>,
     old_flows: VecDeque<usize>,
@@ -39,7 +42,8 @@ struct Flow {
 impl FqCodel {
     pub(super) fn new(config: &FqCodelConfig, hash: FlowHash) -> Self {
         Self {
-            flows: vec![Flow::default(); config.flows as usize],
+            count: config.flows as usize,
+            flows: BTreeMap::new(),
             new_flows: VecDeque::new(),
             old_flows: VecDeque::new(),
             hash,
@@ -54,8 +58,8 @@ impl FqCodel {
         waiting: Waiting,
         desk: &mut Desk<'_>,
     ) {
-        let index = self.hash.of(&waiting.packet.bytes, self.flows.len());
-        let flow = &mut self.flows[index];
+        let index = self.hash.of(&waiting.packet.bytes, self.count);
+        let flow = self.flows.entry(index).or_default();
         flow.bytes += waiting.packet.len() as u64;
         flow.line.push_back(waiting);
         if !flow.listed {
@@ -71,9 +75,10 @@ impl FqCodel {
     /// Drops half of the bytes of the longest queue, but at most 64 packets.
     fn drop_from_the_longest(&mut self, desk: &mut Desk<'_>) {
         // Takes the first one if several are equally long.
-        let longest =
-            self.flows.iter_mut().reduce(|most, flow| if flow.bytes > most.bytes { flow } else { most });
-        let Some(flow) = longest else { return };
+        let busy = self.flows.values_mut().filter(|flow| !flow.line.is_empty());
+        let Some(flow) = busy.reduce(|most, flow| if flow.bytes > most.bytes { flow } else { most }) else {
+            return;
+        };
         let half = flow.bytes / 2;
         let (mut packets, mut octets) = (0, 0);
         while packets < BATCH && (packets == 0 || octets < half) {
@@ -92,7 +97,7 @@ impl FqCodel {
             let is_new = !self.new_flows.is_empty();
             let list = if is_new { &mut self.new_flows } else { &mut self.old_flows };
             let index = *list.front()?;
-            let flow = &mut self.flows[index];
+            let flow = self.flows.entry(index).or_default();
             if flow.deficit <= 0 {
                 flow.deficit += config.quantum.as_bytes() as i64;
                 list.pop_front();
@@ -123,6 +128,6 @@ impl FqCodel {
 
     /// Removes all waiting packets, queue by queue.
     pub(super) fn drain(&mut self) -> impl Iterator<Item = Waiting> {
-        self.flows.iter_mut().flat_map(|flow| flow.line.drain(..))
+        self.flows.values_mut().flat_map(|flow| flow.line.drain(..))
     }
 }

@@ -99,6 +99,17 @@ fn overflow_drops_at_most_64_packets() {
     assert_eq!(bench.drops().len(), 64);
 }
 
+/// All queues then have the same length in bytes, and only one has packets.
+#[test]
+fn overflow_by_empty_packets_drops_one() {
+    let bounds = Bounds { packets: Some(2), bytes: None };
+    let mut bench = Bench::with(QueueConfig { bounds, discipline: Discipline::FqCodel(fair(1514)) }, 1);
+    for _ in 0..3 {
+        bench.push(ms(0), Vec::new());
+    }
+    assert_eq!((bench.queue.len(), bench.drops().len()), (2, 1));
+}
+
 #[test]
 fn each_flow_has_its_own_codel() {
     let mut bench = Bench::new(Discipline::FqCodel(FqCodelConfig::default()));
