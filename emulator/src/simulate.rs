@@ -172,6 +172,8 @@ struct LoadSource {
     highest: u64,
 }
 
+/// Shortest time between two packets of a timed load. With less, the clock would stand still.
+const SHORTEST: Duration = Duration::from_nanos(1);
 /// Time that a saturating load waits before it retries on a path that refused a packet.
 const RETRY: Duration = Duration::from_millis(1);
 
@@ -202,11 +204,11 @@ impl LoadSource {
             Load::None | Load::Acks => self.next = None,
             Load::Cbr(rate) => {
                 let len = self.send(now, path, observer);
-                self.next = Some(now + rate.time_for(len));
+                self.next = Some(now + rate.time_for(len).max(SHORTEST));
             }
             Load::Poisson(rate) => {
                 let len = self.send(now, path, observer);
-                let mean = rate.time_for(len).as_nanos() as f64;
+                let mean = rate.time_for(len).max(SHORTEST).as_nanos() as f64;
                 let distance = -mean * maths::ln(1.0 - self.stream.unit());
                 self.next = Some(now + Duration::from_nanos(distance.round() as u64));
             }
