@@ -70,6 +70,21 @@ fn exchange(scenario: &str, v6: bool, octets: usize) {
 }
 
 #[test]
+fn full_link_drops_packets_and_warns_once() {
+    let flood = "import os, socket\n\
+                 flood = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n\
+                 for _ in range(400): flood.sendto(bytes(1400), (os.environ['AIRLINK_FIXED'], 9))\n";
+    let link = ["run", "-s", "lossless", "--set", "wire.up.rate=64kbit", "--memory", "200k", "--json"];
+    let output = airlink(&[&link[..], &["--linger", "500ms", "--", "python3", "-c", flood]].concat());
+    let said = text(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    assert_eq!(said.matches("packets without room are dropped").count(), 1, "{said}");
+    assert!(said.contains("stage `wire` (up)") && said.contains("allow more with --memory"), "{said}");
+    let dropped = summary(&output)["up"]["dropped"]["queue-full"].as_u64();
+    assert!(dropped.is_some_and(|dropped| dropped > 200), "{dropped:?} of 400 packets");
+}
+
+#[test]
 fn two_kernels_exchange_data_over_a_perfect_link() {
     let octets = size(5_000_000, 20_000_000);
     exchange("lossless", false, octets);

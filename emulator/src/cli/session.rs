@@ -11,13 +11,13 @@ use airlink::control::{Address, Control, Request, Subject};
 use airlink::driver::{self, DriverError, Endpoint, OBSERVERS_OWN, Observer, Round};
 use airlink::lateness::{Lateness, Limit};
 use airlink::netns::Anonymous;
-use airlink::path::Path;
+use airlink::path::{OutOfMemory, Path};
 use airlink::reactor::{Clock, Reactor, Token};
 use airlink::scenario::{self, Scenario, presets};
 use airlink::tun::{Tun, TunConfig};
 use airlink::views::{self, Views, summary};
 use airwire::time::{Duration, Instant};
-use airwire::units::typed_time;
+use airwire::units::{Size, typed_time};
 use anyhow::Context;
 use clap::Args;
 use serde::Serialize;
@@ -39,6 +39,9 @@ pub(super) struct ScenarioArgs {
     /// Change one of the scenario's settings, such as wire.down.rate=64kbit (repeatable)
     #[arg(long, value_name = "STAGE.KEY=VALUE", value_parser = scenario::assigned, help_heading = "Link")]
     set: Vec<(String, String)>,
+    /// Memory limit: packets inside the link
+    #[arg(long, value_name = "SIZE", default_value = "1G", help_heading = "Link")]
+    memory: Size,
 }
 
 impl ScenarioArgs {
@@ -58,6 +61,16 @@ impl ScenarioArgs {
         let seed = self.seed.unwrap_or(scenario.seed);
         Ok((scenario, seed))
     }
+
+    /// Memory limit of the packets inside the link, in bytes.
+    pub(super) fn memory(&self) -> u64 {
+        self.memory.as_bytes()
+    }
+}
+
+/// Adds the option that raises the limit.
+pub(super) fn out_of_memory(error: OutOfMemory) -> anyhow::Error {
+    anyhow::anyhow!("{error}, or allow more with --memory")
 }
 
 /// Options of a link in real time.
@@ -142,7 +155,8 @@ impl Session {
     pub(super) fn new(link: LinkArgs) -> anyhow::Result<Self> {
         let (scenario, seed) = link.what.load()?;
         let recording = link.files.recording().max(Log::recording());
-        let path = scenario.build(Some(seed), recording, link.files.radio())?;
+        let mut path = scenario.build(Some(seed), recording, link.files.radio())?;
+        path.limit_memory(link.what.memory());
         Ok(Self { link, scenario, seed, path })
     }
 
@@ -201,6 +215,7 @@ impl Running {
             views: &mut self.views,
             control: &mut self.control,
             watch: &mut watch,
+            is_full: false,
         };
         let result = driver::run(&mut self.path, &mut self.endpoints, &mut self.reactor, None, &mut observer);
         let now = clock.now();
@@ -278,6 +293,8 @@ struct Everything<'a, W> {
     views: &'a mut Views,
     control: &'a mut Control,
     watch: &'a mut W,
+    /// Whether the warning about the memory of the link was logged.
+    is_full: bool,
 }
 
 fn failed(error: impl std::error::Error + Send + Sync + 'static) -> DriverError {
@@ -288,6 +305,13 @@ impl<W: Watch> Observer<Path> for Everything<'_, W> {
     fn after(&mut self, round: Round<'_, Path>) -> Result<ControlFlow<()>, DriverError> {
         let Round { now, machine, reactor, ready, endpoints, lateness, stopping: _ } = round;
         self.views.after(machine).map_err(failed)?;
+        // A network drops what does not fit, and a running program should not lose its link.
+        if !self.is_full
+            && let Err(error) = machine.check_memory()
+        {
+            self.is_full = true;
+            tracing::warn!("{}; packets without room are dropped", out_of_memory(error));
+        }
         self.views.draw_live_line(now, machine, || lateness.at(99.0));
         let mut asked = Asked {
             now,

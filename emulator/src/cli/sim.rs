@@ -6,7 +6,6 @@ use std::time::SystemTime;
 
 use airlink::capture::{Capture, Tap};
 use airlink::machine::Port;
-use airlink::output::OutputError;
 use airlink::packet::PerDirection;
 use airlink::path::{FIXED, Path};
 use airlink::scenario::StageConfig;
@@ -22,7 +21,7 @@ use serde::Serialize;
 use super::failure;
 use super::log::Log;
 use super::say;
-use super::session::ScenarioArgs;
+use super::session::{self, ScenarioArgs};
 
 /// Run a link in virtual time with simple packet sources
 #[derive(Debug, Args)]
@@ -89,6 +88,7 @@ impl Sim {
         let (scenario, seed) = self.what.load()?;
         let recording = self.files.recording().max(Log::recording());
         let mut path = scenario.build(Some(seed), recording, self.files.radio())?;
+        path.limit_memory(self.what.memory());
         let run = views::RunInfo {
             scenario: scenario.name.clone(),
             seed,
@@ -162,13 +162,14 @@ struct Eyes {
 }
 
 impl PacketObserver for Eyes {
-    type Error = OutputError;
+    type Error = anyhow::Error;
 
     fn packet(&mut self, at: Instant, end: Port, packet: &[u8]) {
         if end == FIXED { &mut self.fixed } else { &mut self.mobile }.packet(at, packet);
     }
 
-    fn after(&mut self, _now: Instant, path: &mut Path) -> Result<(), OutputError> {
-        self.views.after(path)
+    fn after(&mut self, _now: Instant, path: &mut Path) -> anyhow::Result<()> {
+        self.views.after(path)?;
+        path.check_memory().map_err(session::out_of_memory)
     }
 }

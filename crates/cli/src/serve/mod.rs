@@ -60,7 +60,7 @@ pub(crate) struct Serve {
     /// If --max-connections or --memory is exhausted, the connection that has been idle for longest is reset.
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = units::duration)]
     give_way: Duration,
-    /// Memory limit for the data of all connections: not yet read, out of order, or not yet acknowledged
+    /// Memory limit: data of all connections that is not yet read, out of order, or not yet acknowledged
     #[arg(long, value_name = "SIZE", default_value = "256Mi", value_parser = memory_size)]
     memory: usize,
     /// Time within which a server must accept a connection
