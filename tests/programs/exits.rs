@@ -164,6 +164,17 @@ const FAILURES: &[(&str, i32, &str, &[&str])] = &[
         ],
     ),
     (
+        "a queue that grows without limit",
+        1,
+        " (down) take 0.9 MB, and all packets in a path may take 1.0 MB; ",
+        &[
+            "airtcp sim -s sifest-resent --set voice.down.rate=1Gbit --bytes 1 --for 60s --memory 1M",
+            "airtcp sim -s sifest-resent --set voice.down.rate=1000Gbit --bytes 1 --for 60s --memory 1M",
+            "airlink sim -s lossless --set wire.down.rate=64kbit --for 60s --down cbr:1Gbit --memory 1M",
+            "airlink sim -s lossless --set wire.down.rate=64kbit --down cbr:1000Gbit --size 20 --memory 1M",
+        ],
+    ),
+    (
         "a file that cannot be written",
         1,
         "cannot write",

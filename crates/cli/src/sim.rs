@@ -25,7 +25,7 @@ use airtcp_numbers::table::wrapped_lines;
 use airtcp_numbers::units;
 use airtcp_sim::run::{self, Report};
 use airtcp_sim::sweep::setup::{self, Setup};
-use airtcp_sim::world::{Watch, World};
+use airtcp_sim::world::{Watch, World, WorldError};
 use airwire::time::{Duration, Instant};
 use anyhow::Context;
 use clap::Args;
@@ -50,6 +50,9 @@ pub(crate) struct Sim {
     /// Seed of all random numbers [default: the scenario's]
     #[arg(long, value_name = "NUMBER", help_heading = "Path")]
     seed: Option<u64>,
+    /// Memory limit: packets inside the path, and the same amount for recorded decisions and losses
+    #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = units::bytes, help_heading = "Path")]
+    memory: u64,
 
     /// Recipe, optionally with a profile: newreno@linux (repeatable: one flow each; see `airtcp algorithms`) [default: newreno]
     #[arg(long, value_name = "RECIPE[@PROFILE]", value_parser = SenderParser, hide_possible_values = true, help_heading = "Flows")]
@@ -152,7 +155,9 @@ impl Sim {
             |path| Capture::create(path, SystemTime::UNIX_EPOCH).map(|it| Shared(Arc::new(Mutex::new(it))));
         let capture = self.pcap.as_deref().map(create).transpose()?;
         let senders = if self.direction == Direction::Down { FIXED } else { MOBILE };
+        let memory = self.memory;
         let prepare = |world: &mut World| {
+            world.limit_memory(memory, memory);
             if let Some(capture) = capture.clone() {
                 world.tap(senders, capture);
             }
@@ -166,7 +171,8 @@ impl Sim {
                 trace.look(world);
             }
             stop.look()
-        })?;
+        })
+        .map_err(with_advice)?;
         if let Some(Shared(capture)) = &capture {
             capture.lock().unwrap_or_else(PoisonError::into_inner).flush()?;
         }
@@ -224,6 +230,16 @@ impl Sim {
             receive_buffer: self.receive_buffer,
             score: self.score,
         }
+    }
+}
+
+/// Adds the option that raises the memory limit.
+fn with_advice(error: WorldError) -> anyhow::Error {
+    match error {
+        WorldError::Memory(_) | WorldError::Records { .. } => {
+            failure::run(format!("{error}, or allow more with --memory"))
+        }
+        other => other.into(),
     }
 }
 

@@ -5,6 +5,7 @@
 //! arriving packet is processed. All events are determined by the [`WorldConfig`].
 
 mod flow;
+mod memory;
 mod score;
 mod stream;
 mod truth;
@@ -16,7 +17,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use airlink::capture::Tap;
 use airlink::machine::{Machine, Port, advance, catch_up, drain};
 use airlink::packet::{Direction, PerDirection};
-use airlink::path::{FIXED, MOBILE, Path, Totals};
+use airlink::path::{FIXED, MOBILE, OutOfMemory, Path, Totals};
 use airlink::scenario::{Scenario, ScenarioError};
 use airlink::stage::Recording;
 use airtcp::events::Event;
@@ -28,8 +29,10 @@ use airtcp::recovery::{Decision, Recipe, RecipeError, Truth};
 use airtcp::tcp::{Connection, SocketOptions};
 use airwire::rng::Stream;
 use airwire::time::{Duration, Instant};
+use airwire::units::Size;
 use flow::{Buffers, FlowState, Role};
 pub use flow::{Flow, FlowResult, Length, StreamError};
+use memory::Records;
 pub use score::{judges, score};
 pub use truth::{Dropped, Losses};
 use watch::Watcher;
@@ -144,6 +147,19 @@ pub enum WorldError {
         "virtual time does not advance after {0}; give a link of the scenario a `rate` or a `delay`, or limit the flows"
     )]
     Standstill(Instant),
+    /// The packets inside the path exceed the memory limit.
+    #[error(transparent)]
+    Memory(#[from] OutOfMemory),
+    /// The data recorded about watched flows exceeds the memory limit.
+    #[error(
+        "out of memory at {at} s: the recorded decisions and losses take more than {limit}; shorten the run, or record fewer flows"
+    )]
+    Records {
+        /// Time at which the limit was exceeded.
+        at: Instant,
+        /// The limit.
+        limit: Size,
+    },
 }
 
 /// A host. A host has one recipe and one profile, so a side has one host for each combination that
@@ -180,6 +196,7 @@ pub struct World {
     /// Upper bound on path events handled per step.
     step: u32,
     watcher: Option<Watcher>,
+    records: Records,
     taps: [Option<Box<dyn Tap + Send>>; 2],
     listener: Option<Box<dyn Listener + Send>>,
     /// Reusable buffers of delivered packets.
@@ -233,6 +250,7 @@ impl World {
             sites: sites.list,
             unfinished: flows.iter().filter(|state| state.has_end()).count(),
             watcher: watched.then(|| Watcher::new(told, packets)),
+            records: Records::default(),
             taps: [None, None],
             listener: None,
             flows,
@@ -326,6 +344,12 @@ impl World {
     /// Like [`step`](Self::step), but handles nothing later than `until`. Returns `false` and
     /// leaves the clock unchanged if nothing is due by then.
     pub fn step_until(&mut self, until: Instant) -> Result<bool, WorldError> {
+        let has_stepped = self.advance_until(until)?;
+        self.check_memory()?;
+        Ok(has_stepped)
+    }
+
+    fn advance_until(&mut self, until: Instant) -> Result<bool, WorldError> {
         if !self.arrivals.is_empty() {
             if until < self.now {
                 return Ok(false);

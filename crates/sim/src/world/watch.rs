@@ -195,6 +195,17 @@ impl Watcher {
         &self.flows[flow].sightings
     }
 
+    /// Returns the approximate memory of everything recorded, in bytes.
+    pub(super) fn memory(&self) -> usize {
+        let of_flow = |watched: &Watched| {
+            watched.losses.as_slice().len() * size_of::<Dropped>()
+                + watched.sightings.len() * size_of::<Sighting>()
+                + watched.resent.len() * size_of::<(u64, u32)>()
+        };
+        let fates = |Fates { of, .. }: &Fates| (of.down.len() + of.up.len()) * size_of::<Fate>();
+        self.flows.iter().map(of_flow).sum::<usize>() + self.fates.as_ref().map_or(0, fates)
+    }
+
     /// Records that the sender of `flow` is about to pass `packet` to the path.
     pub(super) fn leaving(&mut self, now: Instant, flow: usize, watch: Watch, packet: &[u8]) {
         let is_followed = watch > Watch::Results || self.flows[flow].is_told;
