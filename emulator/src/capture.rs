@@ -40,6 +40,11 @@ impl Default for InMemory {
 }
 
 impl InMemory {
+    /// Returns the size of the file so far, in bytes.
+    pub fn size(&self) -> usize {
+        self.0.len()
+    }
+
     /// Returns the bytes that [`Capture`] would have written with `Instant::ZERO` at 1970-01-01.
     pub fn into_octets(self) -> Vec<u8> {
         self.0

@@ -63,6 +63,26 @@ impl Trouble {
 #[derive(Default)]
 pub struct Core {
     kept: Vec<Option<Kept>>,
+    limits: Limits,
+}
+
+/// Memory limits in bytes. The scenario may come from a stranger, and a module that runs out of memory loses
+/// all runs.
+#[derive(Clone, Copy)]
+struct Limits {
+    /// All kept runs together: captures, decisions and decision logs.
+    kept: u64,
+    /// The packets inside the path of a run.
+    packets: u64,
+    /// The decisions and losses of a run. The answer to the page takes several times as much.
+    records: u64,
+}
+
+impl Default for Limits {
+    /// A browser gives a module at most 4 GB.
+    fn default() -> Self {
+        Self { kept: 1_500_000_000, packets: 256_000_000, records: 128_000_000 }
+    }
 }
 
 /// Callback that receives the completed share of a run from time to time, from 0 to 1.
@@ -95,12 +115,15 @@ impl Core {
                 json!({ "commands": ready.commands(), "remarks": ready.remarks() })
             }
             Request::Run { slot, setup, senders } => {
-                let (shown, kept) = run::run(&setup.read()?, &senders, progress)?;
+                let ready = setup.read()?;
+                // The new run takes the place of an earlier one.
+                *self.slot(slot)? = None;
+                let (shown, kept) = run::run(&ready, &senders, self.limits_of_run(), progress)?;
                 *self.slot(slot)? = Some(kept);
                 shown
             }
             Request::Goodput { setup, sender, ahead } => {
-                json!(seeds::goodput(&setup.read()?, sender, ahead, progress)?)
+                json!(seeds::goodput(&setup.read()?, sender, ahead, self.limits, progress)?)
             }
             Request::Compare { names, goodputs } => seeds::compare(&names, &goodputs),
             Request::Moment { slot, flow, micros } => moment::moment(self.kept(slot)?, flow, micros)?,
@@ -109,6 +132,12 @@ impl Core {
                 return Ok(Answer::File(self.kept(slot)?.log.clone().into_bytes()));
             }
         }))
+    }
+
+    /// Returns the limits of another run next to the kept ones.
+    fn limits_of_run(&self) -> Limits {
+        let kept: u64 = self.kept.iter().flatten().map(Kept::memory).sum();
+        Limits { kept: self.limits.kept.saturating_sub(kept), ..self.limits }
     }
 
     fn slot(&mut self, slot: usize) -> Result<&mut Option<Kept>, Vec<Trouble>> {

@@ -69,6 +69,8 @@ pub(crate) struct Ready {
     text: Option<String>,
 }
 
+/// Maximum number of senders. A link with more would keep the browser busy.
+const MOST_SENDERS: usize = 100;
 /// Name of an edited scenario in errors and in commands.
 const FILE: &str = "./scenario.toml";
 
@@ -117,6 +119,12 @@ impl Asked {
     fn read_senders(&self, troubles: &mut Vec<Trouble>) -> Option<Vec<SenderSpec>> {
         if self.senders.is_empty() {
             troubles.push(Trouble::new("senders", 0, "no sender given; add one, for example newreno"));
+        }
+        let count = self.senders.len();
+        if count > MOST_SENDERS {
+            let message = format!("{count} senders given; the page runs at most {MOST_SENDERS}");
+            troubles.push(Trouble::new("senders", 0, message));
+            return None;
         }
         let read = self.senders.iter().enumerate().map(|(index, text)| {
             text.parse::<SenderSpec>()

@@ -23,7 +23,7 @@ use sha2::{Digest, Sha256};
 
 use crate::below::Below;
 use crate::request::Ready;
-use crate::{Progress, Trouble};
+use crate::{Limits, Progress, Trouble};
 
 /// Data of a displayed run for later requests of the page.
 pub(crate) struct Kept {
@@ -32,6 +32,14 @@ pub(crate) struct Kept {
     /// The decision log.
     pub(crate) log: String,
     pub(crate) flows: Vec<Thoughts>,
+}
+
+impl Kept {
+    /// Returns the approximate memory in bytes.
+    pub(crate) fn memory(&self) -> u64 {
+        let decisions: usize = self.flows.iter().map(|flow| flow.decisions.len()).sum();
+        (self.capture.len() + self.log.len() + decisions * size_of::<Decision>()) as u64
+    }
 }
 
 /// The decisions of a sender.
@@ -44,11 +52,14 @@ pub(crate) struct Thoughts {
 
 /// Steps of the world between two progress reports.
 const LOOK: u32 = 500;
+/// Maximum size of a capture in bytes. It grows by doubling, and a 32-bit module panics at 2 GiB.
+const CAPTURE: u64 = 1_000_000_000;
 
 /// Runs these senders of the setup. Several senders share one path.
 pub(crate) fn run(
     ready: &Ready,
     senders: &[usize],
+    limits: Limits,
     progress: Progress<'_>,
 ) -> Result<(Value, Kept), Vec<Trouble>> {
     let setup = ready.of(senders)?;
@@ -59,15 +70,25 @@ pub(crate) fn run(
     let side = if setup.direction == Direction::Down { FIXED } else { MOBILE };
     let (tapped, below) = (Tapped::default(), Below::default());
     let prepare = |world: &mut World| {
+        world.limit_memory(limits.packets, limits.records);
         world.tap(side, tapped.clone());
         world.observe(below.clone());
     };
     let mut ahead = Ahead::new(plan.until, progress);
+    let largest = limits.kept.min(CAPTURE);
     let ran = run::run_stoppable(&plan, prepare, |world| {
         ahead.look(world);
-        ControlFlow::Continue(())
+        if tapped.size() > largest { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     let (report, mut world) = ran.map_err(|error| vec![Trouble::new("run", 0, error)])?;
+    if tapped.size() > largest {
+        let message = format!(
+            "out of memory at {} s: the page has no room for a capture of more than {:.1} MB; shorten the run, or remove senders",
+            world.now(),
+            largest as f64 / 1e6,
+        );
+        return Err(vec![Trouble::new("run", 0, message)]);
+    }
     let stages: Vec<String> = world.path().stage_names().map(str::to_owned).collect();
     let capture = tapped.octets();
     let logs: Vec<String> = (0..world.flows()).map(|flow| log(&mut world, flow)).collect();
@@ -137,6 +158,10 @@ impl Tap for Tapped {
 }
 
 impl Tapped {
+    fn size(&self) -> u64 {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).size() as u64
+    }
+
     fn octets(&self) -> Arc<[u8]> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner)).into_octets().into()
     }

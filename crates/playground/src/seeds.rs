@@ -10,20 +10,21 @@ use serde_json::{Value, json};
 
 use crate::request::Ready;
 use crate::run::Ahead;
-use crate::{Progress, Trouble};
+use crate::{Limits, Progress, Trouble};
 
 /// Returns the goodput of one sender in bit/s. The seed of the run is the setup's plus `ahead`.
 pub(crate) fn goodput(
     ready: &Ready,
     sender: usize,
     ahead: u64,
+    limits: Limits,
     progress: Progress<'_>,
 ) -> Result<f64, Vec<Trouble>> {
     let plan = ready.of(&[sender])?.run(ready.scenario.clone(), ready.seed.wrapping_add(ahead));
     let mut ahead = Ahead::new(plan.until, progress);
     let ran = run::run_stoppable(
         &plan,
-        |_| {},
+        |world| world.limit_memory(limits.packets, limits.records),
         |world| {
             ahead.look(world);
             ControlFlow::Continue(())

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::Core;
+use super::{Core, Limits};
 
 fn answer_to(core: &mut Core, request: &Value) -> Value {
     serde_json::from_slice(&core.answer(request.to_string().as_bytes(), &mut |_| {})).unwrap()
@@ -245,6 +245,42 @@ fn moment_reports_state_and_last_decision_per_question() {
     assert!(before["window"].is_null() || before["state"]["name"] == "open", "{before}");
     let gone = answer_to(&mut core, &json!({ "ask": "moment", "slot": 5, "flow": 0, "micros": 0 }));
     assert!(gone["troubles"][0]["message"].as_str().unwrap().contains("run it again"), "{gone}");
+}
+
+/// Runs a setup in a core with these limits, which also runs something harmless before and after. Returns
+/// the error.
+fn refused_by(limits: Limits, setup: &Value) -> String {
+    let mut core = Core { limits, ..Core::default() };
+    let run =
+        |slot: usize, setup: &Value| json!({ "ask": "run", "slot": slot, "setup": setup, "senders": [0] });
+    let harmless = json!({ "preset": "lossless", "senders": ["newreno"], "bytes": "20k" });
+    ask(&mut core, &run(0, &harmless));
+    let refused = answer_to(&mut core, &run(1, setup));
+    assert_eq!(refused["troubles"][0]["field"], "run", "{refused}");
+    ask(&mut core, &json!({ "ask": "moment", "slot": 0, "flow": 0, "micros": 0 }));
+    ask(&mut core, &run(1, &harmless));
+    refused["troubles"][0]["message"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn session_survives_run_that_needs_too_much_memory() {
+    let flood = json!({
+        "preset": "sifest-resent", "set": ["voice.down.rate=1Gbit"], "senders": ["newreno"], "bytes": "1",
+    });
+    let error = refused_by(Limits { packets: 1_000_000, ..Limits::default() }, &flood);
+    assert!(error.contains("stage `to-home-agent` (down)") && error.contains("may take 1.0 MB"), "{error}");
+    let long = json!({ "preset": "leo", "senders": ["newreno"], "time": "3h" });
+    let error = refused_by(Limits { kept: 300_000, ..Limits::default() }, &long);
+    assert!(error.contains("no room for a capture of more than"), "{error}");
+    let error = refused_by(Limits { records: 100_000, ..Limits::default() }, &long);
+    assert!(error.contains("decisions and losses take more than 100kB"), "{error}");
+}
+
+#[test]
+fn number_of_senders_is_limited() {
+    let setup = json!({ "preset": "lossless", "senders": vec!["newreno"; 101], "shared": true });
+    let found = troubles(&json!({ "ask": "check", "setup": setup }));
+    assert_eq!(found[0]["message"], "101 senders given; the page runs at most 100");
 }
 
 #[test]
