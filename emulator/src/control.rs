@@ -626,7 +626,7 @@ mod tests {
                     .iter()
                     .filter_map(|event| match event {
                         Wakeup::Readable(token) | Wakeup::Writable(token) => Some(*token),
-                        Wakeup::Deadline | Wakeup::Stop => None,
+                        Wakeup::Deadline | Wakeup::Stop(_) => None,
                     })
                     .collect();
                 let now = reactor.clock().now();

@@ -164,7 +164,7 @@ fn serve<M: Machine>(
         let mut stopping = false;
         for event in reactor.wait(wait_until)? {
             match event {
-                Wakeup::Stop => stopping = true,
+                Wakeup::Stop(_) => stopping = true,
                 Wakeup::Readable(token) if *token < OBSERVERS_OWN => readable.push(token.0 as usize),
                 Wakeup::Readable(token) | Wakeup::Writable(token) => ready.push(*token),
                 Wakeup::Deadline => {}

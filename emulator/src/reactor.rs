@@ -91,7 +91,17 @@ pub enum Wakeup {
     /// The clock has reached the deadline that was passed to `wait`.
     Deadline,
     /// SIGINT, SIGTERM or SIGHUP arrived after [`Reactor::catch_stop_signals`].
-    Stop,
+    Stop(Signal),
+}
+
+impl Wakeup {
+    /// Returns the stop signal among these events.
+    pub fn stop_signal(events: &[Self]) -> Option<Signal> {
+        events.iter().find_map(|event| match event {
+            Self::Stop(signal) => Some(*signal),
+            _ => None,
+        })
+    }
 }
 
 /// Whether this process ignores the signal, such as SIGHUP under `nohup`. A signalfd reports ignored signals
@@ -208,8 +218,13 @@ impl Reactor {
                 // The check of the clock below determines whether the deadline has passed.
                 TIMER => self.armed = None,
                 SIGNALS => {
-                    while let Some(Some(_)) = self.signals.as_ref().map(|fd| fd.read_signal()).transpose()? {}
-                    self.events.push(Wakeup::Stop);
+                    let mut first = None;
+                    while let Some(Some(info)) =
+                        self.signals.as_ref().map(|fd| fd.read_signal()).transpose()?
+                    {
+                        first = first.or_else(|| Signal::try_from(info.ssi_signo as i32).ok());
+                    }
+                    self.events.extend(first.map(Wakeup::Stop));
                 }
                 token => {
                     let token = Token(token as u32);
@@ -396,7 +411,7 @@ mod tests {
         for signal in signals.into_iter().filter(|signal| !is_ignored(*signal)) {
             // `raise` signals only this thread. Threads of other tests have not blocked the signals.
             nix::sys::signal::raise(signal).unwrap();
-            assert_eq!(reactor.wait(None).unwrap(), [Wakeup::Stop]);
+            assert_eq!(reactor.wait(None).unwrap(), [Wakeup::Stop(signal)]);
         }
     }
 }

@@ -118,7 +118,7 @@ fn interrupted_demo_reports_complete_scenes() {
     kill(Pid::from_raw(demo.id() as i32), Signal::SIGINT).unwrap();
     let rest: Vec<_> = lines.collect();
     let ended = Ended::of(demo.wait_with_output().unwrap());
-    assert_eq!(ended.code, 1, "{}", ended.stderr);
+    assert_eq!(ended.code, 130, "{}", ended.stderr);
     assert!(rest.is_empty(), "the second scene was not complete: {rest:?}");
     assert!(ended.stderr.contains("stopped by a signal: 1 of 2 scenes are complete"), "{}", ended.stderr);
     let page = format!("{output}/report.html");

@@ -472,7 +472,7 @@ fn interrupted_lab_shows_results_and_resumes() {
     kill(Pid::from_raw(running.id() as i32), Signal::SIGINT).unwrap();
     let stopped = Ended::of(running.wait_with_output().unwrap());
     let kept = rounds(&scratch);
-    assert_eq!(stopped.code, 1, "{}{}", stopped.stdout, stopped.stderr);
+    assert_eq!(stopped.code, 130, "{}{}", stopped.stdout, stopped.stderr);
     assert!(stopped.stderr.contains(&format!("Complete rounds: {kept}")), "{}", stopped.stderr);
     assert!(
         stopped.stdout.lines().any(|line| line.ends_with(&format!("{kept}/{kept}"))),
@@ -543,7 +543,7 @@ fn interrupted_matrix_shows_results_and_resumes() {
     kill(Pid::from_raw(running.id() as i32), Signal::SIGINT).unwrap();
     let stopped = Ended::of(running.wait_with_output().unwrap());
     let known = cells();
-    assert_eq!(stopped.code, 1, "{}{}", stopped.stdout, stopped.stderr);
+    assert_eq!(stopped.code, 130, "{}{}", stopped.stdout, stopped.stderr);
     assert!(stopped.stdout.contains("\nlossless, kbit/s"), "{}", stopped.stdout);
     let where_it_stands = format!("the same command continues. Known results: {} of 8\n", known.len());
     assert!(stopped.stderr.contains(&where_it_stands), "{}", stopped.stderr);

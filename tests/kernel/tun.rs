@@ -410,7 +410,7 @@ fn signal_sends_reset_and_completes_summary_and_capture() {
         let error = stream.read(&mut [0; 10]).unwrap_err();
         assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
         let ended = airtcp_testkit::machine::Ended::of(send.wait_with_output().unwrap());
-        assert_eq!(ended.code, 1);
+        assert_eq!(ended.code, 128 + signal as i32);
         assert!(ended.stderr.contains("stopped by a signal"), "{}", ended.stderr);
         assert_eq!(ended.event("end")["outcome"], "stopped");
         let output =
@@ -436,7 +436,7 @@ fn signal_stops_busy_sender() {
     send.wait_for("interval", |interval| interval["bytes"].as_u64() > Some(1_000_000));
     send.signal(Signal::SIGTERM);
     let ended = send.end();
-    assert_eq!(ended.code, 1);
+    assert_eq!(ended.code, 143);
     assert!(ended.event("end")["bytes"].as_u64().unwrap() > 1_000_000);
     // The connection was reset, so the received data does not matter.
     drop(receiver);
@@ -450,7 +450,7 @@ fn device_in_use_is_environment_error() {
     assert_eq!(ended.code, 3);
     assert!(ended.stderr.contains("`busy0` is in use by another program"), "{}", ended.stderr);
     holder.signal(Signal::SIGTERM);
-    assert_eq!(holder.end().code, 1);
+    assert_eq!(holder.end().code, 143);
     let devices = namespace.enter(|| std::fs::read_to_string("/proc/thread-self/net/dev").unwrap()).unwrap();
     assert!(!devices.contains("busy0"), "the device outlived its program: {devices}");
 }

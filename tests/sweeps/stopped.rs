@@ -1,8 +1,9 @@
-//! The output of a run in virtual time that is stopped, or whose disk is full.
+//! The output and the exit codes of runs in virtual time that are stopped, or whose disk is full.
 
 #![expect(clippy::disallowed_methods, reason = "another process is waited for")]
 
 use std::fs;
+use std::io::{BufRead, BufReader, Read};
 use std::process::Stdio;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -12,7 +13,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
-use super::helpers::{SWEEP, good, shell};
+use super::helpers::{SWEEP, good, rows_by_run, shell};
 
 #[test]
 fn stopped_run_writes_whole_lines_and_names_files() {
@@ -32,7 +33,7 @@ fn stopped_run_writes_whole_lines_and_names_files() {
         }
         kill(Pid::from_raw(child.id() as i32), signal).unwrap();
         let ended = Ended::of(child.wait_with_output().unwrap());
-        assert_eq!(ended.code, 1, "{}", ended.stderr);
+        assert_eq!(ended.code, 128 + signal as i32, "{}", ended.stderr);
         assert!(ended.stderr.contains("stopped by a signal after"), "{}", ended.stderr);
         assert!(ended.stdout.contains("goodput"), "partial results: {}", ended.stdout);
         for file in [&decisions, &trace, &packets] {
@@ -55,6 +56,61 @@ fn stopped_run_writes_whole_lines_and_names_files() {
         assert!(difference.abs() < 5.0, "{difference}");
         assert!(!good(&["analyze", &packets, "--json"]).lines.is_empty());
     }
+}
+
+#[test]
+fn interrupted_sweep_keeps_results_and_resumes() {
+    let dir = TempDir::new("sweep");
+    let text = SWEEP.replace("seeds = 3", "seeds = 30").replace("30k", "200k");
+    let (file, store) = (dir.write("s.toml", &text), dir.path("store"));
+    let args = ["sweep", "run", &file, "--store", &store, "--quiet", "--jobs", "2"];
+    for signal in [Signal::SIGINT, Signal::SIGTERM] {
+        let before = rows_by_run(&store).len();
+        let child =
+            airtcp(&args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let _limit = TimeLimit::of(&child);
+        let begin = Instant::now();
+        while rows_by_run(&store).len() < before + 5 {
+            assert!(begin.elapsed() < PATIENCE, "the sweep writes no rows");
+            sleep(Duration::from_millis(5));
+        }
+        kill(Pid::from_raw(child.id() as i32), signal).unwrap();
+        let ended = Ended::of(child.wait_with_output().unwrap());
+        assert_eq!(ended.code, 128 + signal as i32, "{}", ended.stderr);
+        let kept = rows_by_run(&store).len();
+        assert!((before + 5..120).contains(&kept), "{kept}");
+        assert_eq!(
+            ended.stderr,
+            format!(
+                "airtcp: stopped by a signal: {kept} of 120 results are kept; run the same command again for the others\n"
+            )
+        );
+        let told = good(&["sweep", "summary", &store, "--metric", "took"]).stderr;
+        assert!(!told.contains("damaged"), "{told}");
+    }
+    good(&args);
+    let counts = rows_by_run(&store);
+    assert_eq!(counts.len(), 120);
+    assert!(counts.values().all(|count| *count == 1), "{counts:?}");
+}
+
+#[test]
+fn interrupted_reproduction_reports_complete_figures() {
+    let endless = ["reproduce", "p2-fig13", "--seeds", "100000", "--most-seeds", "100000"];
+    let mut child = airtcp(&endless).stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let _limit = TimeLimit::of(&child);
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    let mut first = String::new();
+    stderr.read_line(&mut first).unwrap();
+    assert!(first.starts_with("[1/1] p2-fig13: "), "{first}");
+    kill(Pid::from_raw(child.id() as i32), Signal::SIGINT).unwrap();
+    let mut rest = String::new();
+    stderr.read_to_string(&mut rest).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{rest}");
+    assert_eq!(
+        rest,
+        "airtcp: stopped by a signal: 0 of 1 figures are complete; with --keep DIR, the same command would continue\n"
+    );
 }
 
 /// Every line of the store is valid, even immediately after the disk was full, and after repeated attempts.

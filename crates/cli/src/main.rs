@@ -116,6 +116,7 @@ Exit codes:
   1  the run failed
   2  usage error, missing input, unknown name, or output directory not empty
   3  environment error: missing privilege, device or program
+  130  stopped with Ctrl-C (128 + N: by signal N) before the work was complete
 
 Results go to stdout; progress, errors and logs go to stderr.
 

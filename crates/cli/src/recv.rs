@@ -264,12 +264,12 @@ impl Receiving {
     }
 
     fn conclude(mut self, driver: &mut Driver, finished: Finished) -> anyhow::Result<()> {
-        let verdict = match self.error.take() {
-            Some(error) => Err(error),
-            None if finished == Finished::BySignal => {
-                Err(failure::run("stopped by a signal before the sender closed the connection"))
+        let verdict = match (self.error.take(), finished) {
+            (Some(error), _) => Err(error),
+            (None, Finished::BySignal(signal)) => {
+                Err(failure::stopped(signal, "stopped by a signal before the sender closed the connection"))
             }
-            None => Ok(()),
+            (None, Finished::ByApplication) => Ok(()),
         };
         let ending = Ending::of(&verdict, finished);
         let Some(id) = self.id else { return verdict };

@@ -307,8 +307,8 @@ impl Sending {
         if let Some(error) = self.error.take() {
             return Err(error);
         }
-        if finished == Finished::BySignal {
-            return Err(failure::run("stopped by a signal before the transfer was complete"));
+        if let Finished::BySignal(signal) = finished {
+            return Err(failure::stopped(signal, "stopped by a signal before the transfer was complete"));
         }
         let Answer::Awaited { text, .. } = &self.answer else { return Ok(()) };
         match (self.peer_digest(), &self.outgoing.digest) {

@@ -30,6 +30,7 @@ use airwire::time::{Duration, Instant};
 use anyhow::Context;
 use clap::Args;
 use host_log::HostLog;
+use nix::sys::signal::Signal;
 use serde::Serialize;
 use serde_json::json;
 
@@ -193,10 +194,10 @@ impl Sim {
             let summary = wrapped_lines(&summary.to_string(), width);
             write!(out, "{}\n{summary}", tables::tables(&report, width))?;
         }
-        if stop.has_come {
-            return Err(failure::run(self.stopped(&report)));
+        match stop.signal {
+            Some(signal) => Err(failure::stopped(signal, self.stopped(&report))),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// Returns the message for a run that a signal stopped: the virtual time, and the files written so far.
@@ -274,7 +275,7 @@ impl Tap for Shared {
 struct Stop {
     reactor: Reactor,
     events: u32,
-    has_come: bool,
+    signal: Option<Signal>,
 }
 
 /// Events between two checks for signals. A check costs as much as several events.
@@ -284,7 +285,7 @@ impl Stop {
     fn watch() -> anyhow::Result<Self> {
         let mut reactor = Reactor::new(Clock::start())?;
         reactor.catch_stop_signals()?;
-        Ok(Self { reactor, events: 0, has_come: false })
+        Ok(Self { reactor, events: 0, signal: None })
     }
 
     fn look(&mut self) -> ControlFlow<()> {
@@ -294,9 +295,8 @@ impl Stop {
         }
         self.events = 0;
         // The deadline has passed, so this does not wait.
-        self.has_come =
-            self.reactor.wait(Some(Instant::ZERO)).is_ok_and(|events| events.contains(&Wakeup::Stop));
-        if self.has_come { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        self.signal = self.reactor.wait(Some(Instant::ZERO)).ok().and_then(Wakeup::stop_signal);
+        if self.signal.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }
 

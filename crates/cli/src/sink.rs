@@ -88,7 +88,8 @@ Exit codes:
   0  all data was received, and is as expected
   1  data is missing or not as expected
   2  usage error
-  3  environment error: missing privilege or namespace";
+  3  environment error: missing privilege or namespace
+  130  stopped with Ctrl-C (128 + N: by signal N)";
 
 const LISTENER: Token = Token(0);
 const STREAM: Token = Token(1);
@@ -282,8 +283,8 @@ fn rest(reactor: &mut Reactor, stream: impl AsFd, until: Option<Instant>) -> any
 }
 
 fn wait(reactor: &mut Reactor, until: Option<Instant>) -> anyhow::Result<()> {
-    if reactor.wait(until)?.contains(&Wakeup::Stop) {
-        return Err(failure::run("stopped by a signal"));
+    match Wakeup::stop_signal(reactor.wait(until)?) {
+        Some(signal) => Err(failure::stopped(signal, "stopped by a signal")),
+        None => Ok(()),
     }
-    Ok(())
 }

@@ -36,6 +36,7 @@ use airwire::time::Instant;
 pub use descriptors::{Descriptors, Readiness, Watched};
 use log::{Log, Way};
 use nix::sys::eventfd::{EfdFlags, EventFd};
+use nix::sys::signal::Signal;
 use writer::{Pace, Writer};
 
 /// The program that uses the host. The driver never interrupts it, and it must not block.
@@ -70,8 +71,8 @@ pub trait Application {
 pub enum Finished {
     /// [`Application::run`] returned `Break`, and all packets of the host have been written.
     ByApplication,
-    /// SIGINT or SIGTERM arrived.
-    BySignal,
+    /// SIGINT, SIGTERM or SIGHUP arrived.
+    BySignal(Signal),
 }
 
 /// Counters of the packets through the device, as seen from the host.
@@ -359,8 +360,8 @@ impl Driver {
             } else {
                 self.host.next_deadline().into_iter().chain(application.next_deadline()).min()
             };
-            if self.wait(until, application)? == Wait::Stopped {
-                return Ok(Finished::BySignal);
+            if let Wait::Stopped(signal) = self.wait(until, application)? {
+                return Ok(Finished::BySignal(signal));
             }
         }
     }
@@ -520,8 +521,8 @@ impl Driver {
     ) -> Result<Wait, DriverError> {
         for event in self.reactor.wait(until)? {
             match event {
-                Wakeup::Stop if application.stop(self.clock.now(), &mut self.host).is_break() => {
-                    return Ok(Wait::Stopped);
+                Wakeup::Stop(signal) if application.stop(self.clock.now(), &mut self.host).is_break() => {
+                    return Ok(Wait::Stopped(*signal));
                 }
                 Wakeup::Readable(DESCRIPTORS) => {
                     if let Some(descriptors) = &self.descriptors {
@@ -542,7 +543,7 @@ impl Driver {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Wait {
     Over,
-    Stopped,
+    Stopped(Signal),
 }
 
 #[cfg(test)]

@@ -201,9 +201,9 @@ impl Analyze {
             busy = 0;
             let until = if progress == Progress::Nothing { look } else { Instant::ZERO };
             let deadline = end.map_or(until, |end| end.min(until));
-            let stop = reactor.wait(Some(deadline))?.contains(&Wakeup::Stop);
+            let stop = Wakeup::stop_signal(reactor.wait(Some(deadline))?);
             let now = clock.now();
-            if stop {
+            if stop.is_some() {
                 end = Some(end.map_or(now + GRACE, |end| end.min(now + GRACE)));
             }
             if end.is_some_and(|end| end <= now) {

@@ -140,7 +140,8 @@ Exit codes:
   0  every transfer was exact
   1  some transfers were not
   2  usage error
-  3  environment error: missing privilege, device or program";
+  3  environment error: missing privilege, device or program
+  130  stopped with Ctrl-C (128 + N: by signal N)";
 
 impl Run {
     pub(super) fn run(self) -> anyhow::Result<()> {

@@ -9,7 +9,7 @@ mod record;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use airtcp_report::plot::Format;
 use airtcp_reproduce::{Effort, Figure, Finding, Paper, Shared, Watcher, figures, listed};
@@ -21,7 +21,7 @@ use self::kept::{Asked, Kept};
 use self::progress::{Cost, Progress};
 use self::record::{CHOSEN, Record};
 use crate::shared::progress::in_words;
-use crate::shared::{failure, say};
+use crate::shared::{failure, say, stop};
 
 /// Reproduce the papers' figures and tables in virtual time
 ///
@@ -116,6 +116,10 @@ impl Reproduce {
         let kept = self.keep.as_deref().map(|directory| Kept::open(directory, asked)).transpose()?;
         let mut record = self.record.as_deref().map(Record::open).transpose()?;
         let progress = Progress::new(self.quiet);
+        // Number of complete figures. The lock is held while a figure is written, so that a signal does not
+        // leave half of it.
+        let complete = Arc::new(Mutex::new(0));
+        self.stop_at_a_signal(Arc::clone(&progress), Arc::clone(&complete), wanted.len())?;
         let steps = self.look(&wanted, kept.as_ref(), &progress)?;
         let mut made = Vec::new();
         let all = steps.len();
@@ -130,6 +134,7 @@ impl Reproduce {
                     one
                 }
             };
+            let mut complete = complete.lock().unwrap_or_else(PoisonError::into_inner);
             progress.clear();
             if let Some(directory) = &self.plot {
                 plot(directory, &one)?;
@@ -139,12 +144,36 @@ impl Reproduce {
                 None => self.print(&one, made.last(), &wanted)?,
             }
             made.push(one);
+            *complete += 1;
         }
         if let Some(file) = &self.html {
             airfiles::write(file, page::page(&made)?)
                 .with_context(|| format!("cannot write {}", file.display()))?;
         }
         Ok(())
+    }
+
+    /// Arranges for SIGINT, SIGTERM and SIGHUP to report the number of complete figures. Must be called before
+    /// any other thread starts.
+    fn stop_at_a_signal(
+        &self,
+        progress: Arc<Progress>,
+        complete: Arc<Mutex<usize>>,
+        all: usize,
+    ) -> anyhow::Result<()> {
+        let resume = match &self.keep {
+            Some(_) => "the same command continues",
+            None => "with --keep DIR, the same command would continue",
+        };
+        stop::at_a_signal(move || {
+            let held = complete.lock().unwrap_or_else(PoisonError::into_inner);
+            progress.clear();
+            say::aside(format_args!(
+                "airtcp: stopped by a signal: {} of {all} figures are complete; {resume}",
+                *held
+            ));
+            std::mem::forget(held);
+        })
     }
 
     /// Runs the first seed of each figure that is not saved, to estimate the total duration.

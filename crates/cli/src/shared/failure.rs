@@ -10,6 +10,7 @@ use airlink::tun::DeviceError;
 use airtcp::host::{ConnectError, ListenError};
 use airtcp::tcp::Ended;
 use airtcp_tun::NeedsVirtualTime;
+use nix::sys::signal::Signal;
 
 use super::say;
 
@@ -22,6 +23,9 @@ pub(crate) enum Failure {
     Run(String),
     #[error("{0}")]
     Environment(String),
+    /// A signal stopped the command before its work was complete.
+    #[error("{message}")]
+    Stopped { signal: Signal, message: String },
 }
 
 pub(crate) fn usage(message: impl Into<String>) -> anyhow::Error {
@@ -34,6 +38,10 @@ pub(crate) fn run(message: impl Into<String>) -> anyhow::Error {
 
 pub(crate) fn environment(message: impl Into<String>) -> anyhow::Error {
     Failure::Environment(message.into()).into()
+}
+
+pub(crate) fn stopped(signal: Signal, message: impl Into<String>) -> anyhow::Error {
+    Failure::Stopped { signal, message: message.into() }.into()
 }
 
 /// Prints the error to stderr and returns the exit code.
@@ -71,7 +79,15 @@ fn advice(error: &anyhow::Error) -> &'static str {
     }
 }
 
+/// Returns the exit code of a command that a signal stopped, as in a shell.
+pub(crate) fn code_of(signal: Signal) -> u8 {
+    128 + signal as u8
+}
+
 pub(crate) fn exit_code(error: &anyhow::Error) -> u8 {
+    if let Some(Failure::Stopped { signal, .. }) = error.downcast_ref() {
+        return code_of(*signal);
+    }
     let environment = error.is::<DeviceError>()
         || error.is::<NamespaceError>()
         || matches!(error.downcast_ref(), Some(Failure::Environment(_)))

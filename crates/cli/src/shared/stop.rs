@@ -4,23 +4,36 @@ use std::io::{self, IsTerminal};
 use std::{process, thread};
 
 use airlink::reactor::{Clock, Reactor, Wakeup};
+use nix::sys::signal::Signal;
 
-use super::say;
+use super::{failure, say};
 
-/// Arranges for SIGINT, SIGTERM and SIGHUP to end this program with exit code 1. Before that, `last` is
-/// called to report the state; its result lives until the process exits. No other thread may run yet.
+/// Arranges for SIGINT, SIGTERM and SIGHUP to end this program with exit code 128 plus the signal's number.
+/// Before that, `last` is called to report the state; its result lives until the process exits. No other
+/// thread may run yet.
 pub(crate) fn at_a_signal<T>(last: impl FnOnce() -> T + Send + 'static) -> anyhow::Result<()> {
     let mut reactor = Reactor::new(Clock::start())?;
     reactor.catch_stop_signals()?;
     thread::Builder::new().name("signals".to_owned()).spawn(move || {
-        while reactor.wait(None).is_ok_and(|events| !events.contains(&Wakeup::Stop)) {}
+        let signal = wait(&mut reactor);
         if io::stderr().is_terminal() {
             // Begin a new line after the `^C` that the terminal shows.
             say::aside("");
         }
         let _until_then = last();
         // Programs that were started behind a link end when their pipes close.
-        process::exit(1);
+        process::exit(i32::from(failure::code_of(signal)));
     })?;
     Ok(())
+}
+
+fn wait(reactor: &mut Reactor) -> Signal {
+    loop {
+        match reactor.wait(None).map(Wakeup::stop_signal) {
+            Ok(None) => {}
+            Ok(Some(signal)) => return signal,
+            // Without this wait, the blocked signals could no longer end the program.
+            Err(_) => return Signal::SIGTERM,
+        }
+    }
 }

@@ -140,7 +140,7 @@ impl Ending {
     pub(crate) fn of(verdict: &anyhow::Result<()>, finished: Finished) -> Self {
         match (verdict, finished) {
             (Ok(()), _) => Self::Done,
-            (Err(_), Finished::BySignal) => Self::Stopped,
+            (Err(_), Finished::BySignal(_)) => Self::Stopped,
             (Err(_), Finished::ByApplication) => Self::Failed,
         }
     }

@@ -1,7 +1,7 @@
 //! `airtcp sweep run`: executes all runs that have no result yet.
 
 use std::path::PathBuf;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use airlink::reactor::Clock;
 use airtcp_sim::sweep::plan::Shard;
@@ -11,9 +11,8 @@ use anyhow::Context;
 use clap::Args;
 use rayon::prelude::*;
 
-use crate::shared::failure;
 use crate::shared::progress::{Teller, in_words};
-use crate::shared::say;
+use crate::shared::{failure, say, stop};
 
 /// Run everything that has no result yet, on all cores
 #[derive(Debug, Args)]
@@ -64,7 +63,8 @@ impl Run {
         let others = results.others();
         drop(results);
         let progress = Progress::new(mine.len() - missing.len(), mine.len(), others, self.quiet);
-        let state = Mutex::new((store.writer(shard), progress));
+        let state = Arc::new(Mutex::new((store.writer(shard), progress)));
+        stop_at_a_signal(Arc::clone(&state))?;
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(self.jobs.map_or(0, usize::from))
             .build()
@@ -77,20 +77,32 @@ impl Run {
                     planned.execute().with_context(|| format!("run {index} ({})", planned.command()))?;
                 // A thread that panicked while it held the lock has printed the reason.
                 let mut state = state.lock().map_err(|_| failure::run("another run has failed"))?;
-                let (writer, progress): &mut (Writer<'_>, Progress) = &mut state;
+                let (writer, progress): &mut (Writer, Progress) = &mut state;
                 writer.append(&planned, &report)?;
                 progress.advance();
                 anyhow::Ok(())
             })
         });
-        let (writer, progress) = state.into_inner().map_err(|_| failure::run("a run has failed"))?;
-        let kept = progress.done;
-        done.and_then(|()| Ok(writer.finish()?)).with_context(|| {
-            format!("{kept} of {} results are kept; run the same command again for the others", progress.all)
-        })?;
+        let state = state.lock().map_err(|_| failure::run("a run has failed"))?;
+        let (writer, progress) = &*state;
+        done.and_then(|()| Ok(writer.sync()?)).with_context(|| progress.kept())?;
         progress.finish(&directory);
         Ok(())
     }
+}
+
+/// Arranges for SIGINT, SIGTERM and SIGHUP to stop the runs and report the number of results. Must be called
+/// before any other thread starts.
+fn stop_at_a_signal(state: Arc<Mutex<(Writer, Progress)>>) -> anyhow::Result<()> {
+    stop::at_a_signal(move || {
+        let held = state.lock().unwrap_or_else(PoisonError::into_inner);
+        let (writer, progress) = &*held;
+        progress.teller.clear();
+        let synced = writer.sync().err().map(|error| format!("; {error}")).unwrap_or_default();
+        say::aside(format_args!("airtcp: stopped by a signal: {}{synced}", progress.kept()));
+        // The lock is never released, so that no thread is writing a row when the process exits.
+        std::mem::forget(held);
+    })
 }
 
 /// The progress, with an estimate of the remaining time.
@@ -135,6 +147,12 @@ impl Progress {
         let text =
             format!("{}/{} runs, {} left", self.done, self.all, in_words(Duration::from_secs_f64(left)));
         self.teller.tell(&text);
+    }
+
+    /// Describes the results of a sweep that has not been completed.
+    fn kept(&self) -> String {
+        let Self { done, all, .. } = self;
+        format!("{done} of {all} results are kept; run the same command again for the others")
     }
 
     fn finish(&self, store: &std::path::Path) {

@@ -73,8 +73,8 @@ impl Store {
     }
 
     /// Returns a writer for new rows. `shard` determines only the file name.
-    pub fn writer(&self, shard: Shard) -> Writer<'_> {
-        Writer { store: self, shard, file: None, failed: None }
+    pub fn writer(&self, shard: Shard) -> Writer {
+        Writer { directory: self.directory.clone(), hash: self.hash.clone(), shard, file: None, failed: None }
     }
 }
 
@@ -126,8 +126,10 @@ pub fn row(plan: &str, planned: &Planned<'_>, report: &Report) -> Result<Vec<u8>
 }
 
 /// Appends rows to a file that no other process writes to.
-pub struct Writer<'a> {
-    store: &'a Store,
+pub struct Writer {
+    directory: PathBuf,
+    /// [`Plan::hash`].
+    hash: String,
     shard: Shard,
     /// Created with the first row.
     file: Option<Rows>,
@@ -142,11 +144,11 @@ struct Rows {
     len: u64,
 }
 
-impl Writer<'_> {
+impl Writer {
     /// Appends the result of a run. After an error nothing more is written.
     pub fn append(&mut self, planned: &Planned<'_>, report: &Report) -> Result<(), StoreError> {
-        let line = row(&self.store.hash, planned, report)
-            .map_err(|error| StoreError::Write { path: self.store.directory.clone(), error: error.into() })?;
+        let line = row(&self.hash, planned, report)
+            .map_err(|error| StoreError::Write { path: self.directory.clone(), error: error.into() })?;
         if self.file.is_none() {
             self.file = Some(self.create()?);
         }
@@ -168,10 +170,10 @@ impl Writer<'_> {
     }
 
     /// Syncs the rows to disk.
-    pub fn finish(self) -> Result<(), StoreError> {
-        match self.file {
+    pub fn sync(&self) -> Result<(), StoreError> {
+        match &self.file {
             Some(Rows { path, file, .. }) => {
-                file.sync_all().map_err(|error| StoreError::Write { path, error })
+                file.sync_all().map_err(|error| StoreError::Write { path: path.clone(), error })
             }
             None => Ok(()),
         }
@@ -181,7 +183,7 @@ impl Writer<'_> {
         let Shard { number, of } = self.shard;
         let mut part = 1;
         loop {
-            let path = self.store.directory.join(format!("{}{number}-of-{of}.{part:04}{}", ROWS.0, ROWS.1));
+            let path = self.directory.join(format!("{}{number}-of-{of}.{part:04}{}", ROWS.0, ROWS.1));
             match File::create_new(&path) {
                 Ok(file) => return Ok(Rows { path, file, len: 0 }),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => part += 1,
