@@ -5,5 +5,6 @@ mod growth;
 mod helpers;
 mod readme;
 mod reproduce;
+mod seeds;
 mod stopped;
 mod sweep;

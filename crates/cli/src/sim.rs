@@ -1,6 +1,7 @@
-//! `airtcp sim`: executes one run in virtual time.
+//! `airtcp sim`: executes one run in virtual time, or the same run with several seeds.
 
 mod host_log;
+mod seeds;
 mod tables;
 
 use std::fs::File;
@@ -31,8 +32,9 @@ use anyhow::Context;
 use clap::Args;
 use host_log::HostLog;
 use nix::sys::signal::Signal;
+use seeds::Seeds;
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::shared::decisions::DecisionLog;
 use crate::shared::senders::{ProfileParser, RecipeParser, SenderParser};
@@ -54,6 +56,15 @@ pub(crate) struct Sim {
     /// Memory limit: packets inside the path, and the same amount for recorded decisions and losses
     #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = units::bytes, help_heading = "Path")]
     memory: u64,
+    /// Number of seeds: runs with --seed and the numbers after it; prints means with 95 % intervals and medians
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = clap::value_parser!(u64).range(2..=100_000),
+        conflicts_with_all = ["score", "decisions", "pcap", "trace"],
+        help_heading = "Path"
+    )]
+    seeds: Option<u64>,
 
     /// Recipe, optionally with a profile: newreno@linux (repeatable: one flow each; see `airtcp algorithms`) [default: newreno]
     #[arg(long, value_name = "RECIPE[@PROFILE]", value_parser = SenderParser, hide_possible_values = true, help_heading = "Flows")]
@@ -102,12 +113,14 @@ pub(crate) struct Sim {
     /// Write window, timer and flight to this file at every ACK and timeout (JSON lines)
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     trace: Option<PathBuf>,
-    /// Print JSON instead of text: one object
+    /// Print JSON instead of text: one object per run
     #[arg(long, help_heading = "Output")]
     json: bool,
     /// Show every column of the tables, however wide they get
     #[arg(long, conflicts_with = "json", help_heading = "Output")]
     wide: bool,
+    #[arg(from_global)]
+    quiet: bool,
 }
 
 const EXAMPLES: &str = "\
@@ -115,6 +128,9 @@ Examples:
   Transfer 2 MB over a W-CDMA link with 10 % of the blocks in error:
     airtcp sim -s wcdma-384 --set radio.down.channel.errors.bler=10% \\
       --recipe newreno+eifel --bytes 2M
+  The same with 30 seeds, on all cores:
+    airtcp sim -s wcdma-384 --set radio.down.channel.errors.bler=10% \\
+      --recipe newreno+eifel --bytes 2M --seeds 30
   Two flows that share a path:
     airtcp sim -s sifest-fairness --recipe newreno --recipe newreno+sifest \\
       --for 100s --from 10s
@@ -142,6 +158,10 @@ impl Sim {
         setup.notices(&scenario).iter().for_each(|notice| tracing::warn!("{notice}"));
         let seed = self.seed.unwrap_or(scenario.seed);
         let name = scenario.name.clone();
+        if let Some(count) = self.seeds {
+            let Self { json, wide, quiet, .. } = self;
+            return Seeds { first: seed, count, setup, name, json, wide, quiet }.run(&scenario);
+        }
         let mut run = setup.run(scenario, seed);
         // Virtual time begins at 1970, as in captures, so the logs of equal runs are identical.
         let log = |path| DecisionLog::create(path, SystemTime::UNIX_EPOCH);
@@ -185,9 +205,7 @@ impl Sim {
         }
         let mut out = say::out();
         if self.json {
-            let command = setup.command(seed);
-            let line = json!({ "schema_version": 1, "scenario": name, "seed": seed, "command": command, "report": report });
-            writeln!(out, "{line}")?;
+            writeln!(out, "{}", json(&name, &setup, seed, &report))?;
         } else {
             let summary = Summary::new(&name, seed, world.path(), Instant::ZERO + seconds(&report), None);
             let width = say::width(self.wide);
@@ -242,6 +260,11 @@ fn with_advice(error: WorldError) -> anyhow::Error {
         }
         other => other.into(),
     }
+}
+
+fn json(name: &str, setup: &Setup, seed: u64, report: &Report) -> Value {
+    let command = setup.command(seed);
+    json!({ "schema_version": 1, "scenario": name, "seed": seed, "command": command, "report": report })
 }
 
 fn seconds(report: &Report) -> Duration {
@@ -366,6 +389,7 @@ impl Trace {
 
 #[cfg(test)]
 mod tests {
+    use airlogs::LogArgs;
     use clap::Parser;
 
     use super::*;
@@ -374,6 +398,8 @@ mod tests {
     struct Line {
         #[command(flatten)]
         sim: Sim,
+        #[command(flatten)]
+        _log: LogArgs,
     }
 
     fn read(arguments: &[String]) -> Setup {

@@ -10,6 +10,7 @@ pub(crate) mod pace;
 pub(crate) mod progress;
 pub(crate) mod reporter;
 pub(crate) mod say;
+pub(crate) mod scale;
 pub(crate) mod senders;
 pub(crate) mod station;
 pub(crate) mod stop;

@@ -6,7 +6,7 @@ use airtcp_numbers::units::{show_bytes, show_rate};
 use airtcp_sim::run::{FlowReport, Judge, Report};
 
 /// Maximum number of flows to list.
-const LISTED: usize = 50;
+pub(super) const LISTED: usize = 50;
 
 pub(super) fn tables(report: &Report, width: Option<usize>) -> String {
     let listed = &report.flows[..report.flows.len().min(LISTED)];
@@ -27,13 +27,9 @@ pub(super) fn tables(report: &Report, width: Option<usize>) -> String {
             (None, Some(why)) => why.clone(),
             (None, None) => "-".to_owned(),
         };
-        let recipe = match common {
-            Some(_) => flow.recipe.clone(),
-            None => format!("{}@{}", flow.recipe, flow.profile),
-        };
         results.push([
             (number + 1).to_string(),
-            recipe,
+            recipe(flow, common.is_some()),
             show_bytes(flow.delivered),
             goodput(flow),
             time,
@@ -64,6 +60,14 @@ pub(super) fn tables(report: &Report, width: Option<usize>) -> String {
         if report.complete { "" } else { "; not every flow is complete" }
     ));
     text + &wrapped_lines(&report.notices().join("\n"), width)
+}
+
+/// Formats a recipe, with its profile unless all flows have the same one.
+pub(super) fn recipe(flow: &FlowReport, is_common: bool) -> String {
+    match is_common {
+        true => flow.recipe.clone(),
+        false => format!("{}@{}", flow.recipe, flow.profile),
+    }
 }
 
 /// Formats the goodput. On a path without delay and rate limit no time may pass, and the goodput is
