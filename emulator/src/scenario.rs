@@ -29,7 +29,7 @@ use crate::path::{Named, Path};
 use crate::prefix::Prefix;
 use crate::rlc::config::DirectionConfig;
 use crate::rlc::umts::hs::framing::Framing;
-use crate::settings::Position;
+use crate::settings::{Misplaced, Position};
 use crate::stage::Recording;
 use crate::stages::loss::LossConfig;
 use crate::suggest::suggest;
@@ -268,6 +268,42 @@ impl Scenario {
         kinds::check(&config, &node, Position { index, names: &names })?;
         self.stages[index].config = config.clone();
         Ok((index, config))
+    }
+
+    /// Applies a setting of a command line or a sweep file before the path is built. Unlike
+    /// [`set`](Self::set), it can remove a stage: `STAGE.remove` is `true`, as in a file that extends another
+    /// one. After an error nothing has changed.
+    pub fn edit(&mut self, key: &str, value: &str) -> Result<(), ScenarioError> {
+        if !matches!(key.split_once('.'), Some((_, "remove"))) {
+            return self.set(key, value).map(drop);
+        }
+        let (index, _) = self.stage_of(key)?;
+        let at =
+            Location { source: Source::new("set", &format!("{key} = {value}")), start: 0, end: key.len() };
+        match value {
+            "true" => {}
+            "false" => return Ok(()),
+            other => {
+                let message = format!("`remove` is true or false, not `{other}`");
+                return Err(Problem::new(message).at(&at).into());
+            }
+        }
+        let mut stages = self.stages.clone();
+        let removed = stages.remove(index);
+        let names: Vec<&str> = stages.iter().map(|stage| stage.name.as_str()).collect();
+        for (index, StageSettings { name, config }) in stages.iter().enumerate() {
+            let checked = config.settings().check_in_path(Position { index, names: &names });
+            checked.map_err(|Misplaced { message, .. }| {
+                Problem::new(format!(
+                    "`{}` cannot be removed, because of stage `{name}`: {message}",
+                    removed.name
+                ))
+                .at(&at)
+                .help(format!("remove or change `{name}` first"))
+            })?;
+        }
+        self.stages = stages;
+        Ok(())
     }
 
     /// [`set`](Self::set)s a value in a path that is already running, as `airlink ctl` does, and returns the

@@ -47,7 +47,7 @@ pub(crate) struct Sim {
     /// A preset's name, or a scenario file; `airlink show` lists the presets
     #[arg(long, short = 's', value_name = "SCENARIO", help_heading = "Path")]
     scenario: String,
-    /// Change one of the scenario's settings, such as wire.down.rate=64kbit (repeatable)
+    /// Change one of the scenario's settings, such as wire.down.rate=64kbit, or remove a stage with wire.remove=true (repeatable)
     #[arg(long, value_name = "STAGE.KEY=VALUE", value_parser = scenario::assigned, help_heading = "Path")]
     set: Vec<(String, String)>,
     /// Seed of all random numbers [default: the scenario's]

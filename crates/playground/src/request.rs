@@ -151,7 +151,7 @@ impl Asked {
         for (index, typed) in self.set.iter().enumerate() {
             let set = assigned(typed).map_err(|error| vec![Trouble::new("set", index, error)]);
             let set = set.and_then(|(key, value)| {
-                scenario.set(&key, &value).map_err(|error| placed("set", index, &error))?;
+                scenario.edit(&key, &value).map_err(|error| placed("set", index, &error))?;
                 setup.settings.push((key, value));
                 Ok(())
             });

@@ -36,7 +36,7 @@ pub(super) struct ScenarioArgs {
     /// Seed of all random numbers [default: the scenario's]
     #[arg(long, value_name = "NUMBER", help_heading = "Link")]
     seed: Option<u64>,
-    /// Change one of the scenario's settings, such as wire.down.rate=64kbit (repeatable)
+    /// Change one of the scenario's settings, such as wire.down.rate=64kbit, or remove a stage with wire.remove=true (repeatable)
     #[arg(long, value_name = "STAGE.KEY=VALUE", value_parser = scenario::assigned, help_heading = "Link")]
     set: Vec<(String, String)>,
     /// Memory limit: packets inside the link
@@ -53,7 +53,7 @@ impl ScenarioArgs {
         let is_preset = presets::ALL.iter().any(|preset| preset.name == self.scenario);
         let papers = if is_preset { scenario.warnings() } else { Vec::new() };
         for (key, value) in &self.set {
-            scenario.set(key, value)?;
+            scenario.edit(key, value)?;
         }
         for warning in scenario.warnings().iter().filter(|warning| !papers.contains(warning)) {
             tracing::warn!("{}: {warning}", self.scenario);

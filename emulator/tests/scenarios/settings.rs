@@ -76,6 +76,51 @@ fn a_wrong_value_is_refused_as_in_a_file_and_changes_nothing() {
     assert!(shown.contains("key:1:12: ") && shown.contains("did you mean `channel`?"), "{shown}");
 }
 
+#[test]
+fn edit_removes_stage_as_a_file_does() {
+    let mut scenario = Scenario::load("wcdma-384").unwrap();
+    let whole = scenario.clone();
+    scenario.edit("wire.remove", "false").unwrap();
+    assert_eq!(scenario, whole);
+    scenario.edit("wire.remove", "true").unwrap();
+    let file = "schema = 1\nextends = 'wcdma-384'\n[[stage]]\nname = 'wire'\nremove = true\n";
+    assert_eq!(scenario, Scenario { name: scenario.name.clone(), ..parse(file) });
+    assert_eq!(scenario.stages, whole.stages[1..]);
+    scenario.edit("radio.remove", "true").unwrap();
+    assert!(Scenario::parse(&scenario.to_toml(), "x.toml").unwrap().stages.is_empty());
+}
+
+#[test]
+fn stage_that_another_one_names_is_not_removed() {
+    let mut scenario = Scenario::load("sifest-random").unwrap();
+    let before = scenario.clone();
+    for (key, value, words) in [
+        ("radio-errors.remove", "true", "because of stage `voice`: `leaves_after` names an unknown stage"),
+        ("radio-errors.remove", "true", "remove or change `voice` first"),
+        ("radio-errors.remove", "yes", "`remove` is true or false, not `yes`"),
+        ("voices.remove", "true", "did you mean `voice`?"),
+        ("voice.remove.now", "true", "unknown key `remove`"),
+    ] {
+        let shown = scenario.edit(key, value).unwrap_err().to_string();
+        assert!(shown.contains(words), "{key} = {value}: {shown}");
+    }
+    assert_eq!(scenario, before);
+    scenario.edit("voice.remove", "true").unwrap();
+    scenario.edit("radio-errors.remove", "true").unwrap();
+    let names: Vec<&str> = scenario.stages.iter().map(|stage| stage.name.as_str()).collect();
+    assert_eq!(names, ["to-home-agent", "to-foreign-agent", "radio"]);
+}
+
+#[test]
+fn running_path_keeps_its_stages() {
+    let mut scenario = Scenario::load("wcdma-384").unwrap();
+    let before = scenario.clone();
+    let mut path = build(&scenario, None);
+    let removed = scenario.change(&mut path, Instant::ZERO, "wire.remove", &true.into());
+    assert!(removed.unwrap_err().contains("unknown key `remove`"));
+    assert_eq!(scenario, before);
+}
+
 // ---- queues
 
 #[test]

@@ -46,7 +46,7 @@ pub(super) struct Run {
     /// A preset's name, or a scenario file; `airlink show` lists the presets
     #[arg(long, short, value_name = "SCENARIO")]
     scenario: String,
-    /// Change one of the scenario's settings, such as wire.down.rate=64kbit (repeatable)
+    /// Change one of the scenario's settings, such as wire.down.rate=64kbit, or remove a stage with wire.remove=true (repeatable)
     #[arg(long, value_name = "STAGE.KEY=VALUE", value_parser = scenario::assigned)]
     set: Vec<(String, String)>,
     /// Receiver (see `airtcp lab receivers`)
@@ -169,7 +169,7 @@ impl Run {
         let mut scenario =
             Scenario::load(&self.scenario).map_err(|error| failure::usage(error.to_string()))?;
         for (key, value) in &self.set {
-            scenario.set(key, value).map_err(|error| failure::usage(error.to_string()))?;
+            scenario.edit(key, value).map_err(|error| failure::usage(error.to_string()))?;
         }
         let rounds = self.runs.unwrap_or_else(|| self.until.map_or(3, |_| 200));
         if self.seed.checked_add(u64::from(rounds - 1)).is_none() {

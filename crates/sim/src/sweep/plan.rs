@@ -198,7 +198,7 @@ impl Point {
             setup.scenario(directory, By::File).map_err(|error| (scenario_line, told(&error)))?;
         let lines = assignments.iter().filter(|one| matches!(one.target, Target::Setting(_)));
         for ((name, value), Assignment { line, .. }) in settings.iter().zip(lines) {
-            scenario.set(name, value).map_err(|error| (Some(*line), told(&error)))?;
+            scenario.edit(name, value).map_err(|error| (Some(*line), told(&error)))?;
         }
         setup.settings = settings;
         setup.check().map_err(|message| (None, message))?;
@@ -311,6 +311,14 @@ mod tests {
             .collect();
         assert_eq!(shown[..4], ["reno 1 1", "reno 1 2", "reno 2 1", "reno 2 2"]);
         assert_eq!(shown[4..], ["sack 1 1", "sack 1 2", "sack 2 1", "sack 2 2"]);
+    }
+
+    #[test]
+    fn axis_can_remove_stage() {
+        let plan = plan(&format!("{HEAD}[axes]\nvoice.remove = [true, false]\n")).unwrap();
+        let stages: Vec<_> = plan.points.iter().map(|point| point.scenario.stages.len()).collect();
+        assert_eq!(stages, [4, 5]);
+        assert!(plan.run(0).command().contains(" --set voice.remove=true "), "{}", plan.run(0).command());
     }
 
     #[test]

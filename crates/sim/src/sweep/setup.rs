@@ -90,7 +90,7 @@ impl Setup {
             _ => Scenario::load_named(&self.scenario, named)?,
         };
         for (key, value) in &self.settings {
-            scenario.set(key, value)?;
+            scenario.edit(key, value)?;
         }
         Ok(scenario)
     }
