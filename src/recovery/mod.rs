@@ -124,7 +124,7 @@ pub(crate) use engine::Path;
 pub use engine::{Counters, Recovery};
 pub use episode::{Condition, Disorder, Episode, MOVES, Move, Phase};
 pub use inputs::{Inputs, Lack};
-pub use recipe::{Recipe, RecipeError};
+pub use recipe::{Named, Recipe, RecipeError};
 pub use truth::Truth;
 
 use crate::flight::{Amount, Delivery, Flight, Originals};

@@ -34,11 +34,36 @@ pub struct Recipe {
 struct Part {
     row: &'static Row,
     value: Option<f64>,
+    /// See [`Named::typed`].
+    typed: Option<&'static str>,
 }
 
 impl Part {
+    fn named(&self) -> Named {
+        Named { name: self.row.name, typed: self.typed }
+    }
+
     fn is(&self, other: &Self) -> bool {
         self.row.name == other.row.name && self.value == other.value
+    }
+}
+
+/// A part of a recipe that an error is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Named {
+    /// The name of the part.
+    pub name: &'static str,
+    /// The name in the recipe that includes this part: an alias, or an algorithm that works only with it.
+    /// `None`: the recipe names the part itself.
+    pub typed: Option<&'static str>,
+}
+
+impl fmt::Display for Named {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.typed {
+            Some(typed) => write!(f, "`{typed}` (which includes `{}`)", self.name),
+            None => write!(f, "`{}`", self.name),
+        }
     }
 }
 
@@ -57,30 +82,32 @@ pub enum RecipeError {
         nearest: Option<&'static str>,
     },
     /// Two answers to the same question.
-    #[error("`{first}` and `{second}` both answer \"{question}\": choose one")]
+    #[error("{first} and {second} both answer \"{question}\": choose one")]
     TwoAnswers {
         /// The answer that was named first.
-        first: &'static str,
+        first: Named,
         /// The other answer.
-        second: &'static str,
+        second: Named,
         /// The question in words.
         question: &'static str,
     },
     /// Two options with the same subject.
-    #[error("`{first}` and `{second}` contradict each other on {subject}: choose one")]
+    #[error("{first} and {second} contradict each other on {subject}: choose one")]
     Contradiction {
         /// The option that was named first.
-        first: &'static str,
+        first: Named,
         /// The other option.
-        second: &'static str,
+        second: Named,
         /// The setting that both change.
         subject: &'static str,
     },
-    /// The same name twice.
-    #[error("`{name}` is named twice")]
+    /// The same part twice.
+    #[error("{}", twice(.first, .second))]
     Twice {
-        /// The name.
-        name: &'static str,
+        /// The part as it was named first.
+        first: Named,
+        /// The part as it was named again.
+        second: Named,
     },
     /// A number after a name that takes none.
     #[error("`{name}` takes no number")]
@@ -102,20 +129,20 @@ pub enum RecipeError {
     },
     /// An algorithm that works only with a certain answer to another question, together with a different
     /// answer.
-    #[error("`{name}` works only with `{needed}`, not with `{named}`; use `{needed}+{name}`")]
+    #[error("`{name}` works only with `{needed}`, not with {named}; use `{needed}+{name}`")]
     WorksWith {
         /// The algorithm.
         name: &'static str,
         /// The answer that the algorithm needs.
         needed: &'static str,
         /// The answer that the recipe names.
-        named: &'static str,
+        named: Named,
     },
     /// An algorithm together with an option that switches off something it needs.
-    #[error("`{name}` needs {need}, which `{without}` switches off")]
+    #[error("{name} needs {need}, which `{without}` switches off")]
     Needs {
         /// The algorithm.
-        name: &'static str,
+        name: Named,
         /// The missing feature.
         need: &'static str,
         /// The option that switches it off.
@@ -127,6 +154,20 @@ fn hint(nearest: &Option<&'static str>) -> String {
     match nearest {
         Some(name) => format!(": did you mean `{name}`?"),
         None => " (see `airtcp algorithms`)".to_owned(),
+    }
+}
+
+fn twice(first: &Named, second: &Named) -> String {
+    let name = first.name;
+    match (first.typed, second.typed) {
+        (Some(one), Some(other)) if one != other => {
+            format!("`{one}` and `{other}` both include `{name}`: choose one")
+        }
+        (Some(alias), Some(_)) => format!("`{alias}` is named twice"),
+        (Some(alias), None) | (None, Some(alias)) => {
+            format!("`{alias}` already includes `{name}`: omit `{name}`")
+        }
+        (None, None) => format!("`{name}` is named twice"),
     }
 }
 
@@ -153,10 +194,11 @@ impl Recipe {
     /// Returns an error if the row contradicts another part of the recipe, or if the recipe switches off
     /// something that the row needs.
     pub fn with(mut self, row: &'static Row) -> Result<Self, RecipeError> {
+        let new = Part { row, value: None, typed: None };
         for part in &self.parts {
-            contradiction(part.row, row)?;
+            contradiction(part, &new)?;
         }
-        self.parts.push(Part { row, value: None });
+        self.parts.push(new);
         let typed = [self.typed.as_str(), row.name].into_iter().filter(|words| !words.is_empty());
         Self::of(self.parts, typed.collect::<Vec<_>>().join("+"))
     }
@@ -282,13 +324,16 @@ impl FromStr for Recipe {
         let words = || text.split('+').map(str::trim).filter(|word| !word.is_empty());
         for word in words() {
             let part = parse_part(word)?;
-            let named = match part.row.build {
-                Build::Alias(meaning) => meaning.parse::<Self>()?.parts,
+            let named: Vec<Part> = match part.row.build {
+                Build::Alias(meaning) => {
+                    let typed = Some(part.row.name);
+                    meaning.parse::<Self>()?.parts.into_iter().map(|part| Part { typed, ..part }).collect()
+                }
                 _ => vec![part],
             };
             for part in named {
                 for other in &parts {
-                    contradiction(other.row, part.row)?;
+                    contradiction(other, &part)?;
                 }
                 parts.push(part);
             }
@@ -328,7 +373,7 @@ fn parse_part(word: &str) -> Result<Part, RecipeError> {
         (None, Some(_)) => return Err(RecipeError::NoNumber { name: row.name }),
         (None, None) => None,
     };
-    Ok(Part { row, value })
+    Ok(Part { row, value, typed: None })
 }
 
 /// Parses a number with or without its unit. Times and rates may have any of their usual units.
@@ -345,21 +390,19 @@ fn quantity(text: &str, unit: &str) -> Option<f64> {
     bare.ok().or_else(with_unit)
 }
 
-fn contradiction(first: &'static Row, second: &'static Row) -> Result<(), RecipeError> {
-    let question = first.question();
-    if first.name == second.name {
-        Err(RecipeError::Twice { name: first.name })
-    } else if first.is_the_answer() && second.is_the_answer() && question == second.question() {
-        Err(RecipeError::TwoAnswers { first: first.name, second: second.name, question: question.text() })
-    } else if ends_no_slow_start(first, second) || ends_no_slow_start(second, first) {
+fn contradiction(one: &Part, other: &Part) -> Result<(), RecipeError> {
+    let (first, second) = (one.named(), other.named());
+    let (one, other) = (one.row, other.row);
+    let question = one.question();
+    if one.name == other.name {
+        Err(RecipeError::Twice { first, second })
+    } else if one.is_the_answer() && other.is_the_answer() && question == other.question() {
+        Err(RecipeError::TwoAnswers { first, second, question: question.text() })
+    } else if ends_no_slow_start(one, other) || ends_no_slow_start(other, one) {
         // A model leaves its Startup by itself.
-        Err(RecipeError::Contradiction {
-            first: first.name,
-            second: second.name,
-            subject: "the end of slow start",
-        })
-    } else if !first.subject.is_empty() && first.subject == second.subject {
-        Err(RecipeError::Contradiction { first: first.name, second: second.name, subject: first.subject })
+        Err(RecipeError::Contradiction { first, second, subject: "the end of slow start" })
+    } else if !one.subject.is_empty() && one.subject == other.subject {
+        Err(RecipeError::Contradiction { first, second, subject: one.subject })
     } else {
         Ok(())
     }
@@ -384,10 +427,10 @@ fn bring_what_it_works_with(parts: &mut Vec<Part>) -> Result<(), RecipeError> {
         match parts.iter().find(answers_it) {
             Some(named) if named.row.name == row.name => {}
             Some(named) => {
-                let (name, needed, named) = (part.row.name, row.name, named.row.name);
+                let (name, needed, named) = (part.row.name, row.name, named.named());
                 return Err(RecipeError::WorksWith { name, needed, named });
             }
-            None => parts.push(Part { row, value: None }),
+            None => parts.push(Part { row, value: None, typed: part.typed.or(Some(part.row.name)) }),
         }
     }
     Ok(())
@@ -403,7 +446,7 @@ fn check_needs(parts: &[Part]) -> Result<(), RecipeError> {
                 Need::Ecn | Need::EcnMarks | Need::TransitMarks | Need::LossReports | Need::Truth => continue,
             };
             if named(without) {
-                return Err(RecipeError::Needs { name: part.row.name, need, without });
+                return Err(RecipeError::Needs { name: part.named(), need, without });
             }
         }
     }
@@ -462,6 +505,28 @@ mod tests {
         for row in catalogue::rows().filter(|row| row.range().is_none()) {
             let once = canonical(row.name);
             assert_eq!(canonical(&once), once);
+        }
+    }
+
+    #[test]
+    fn parse_errors_name_typed_alias_instead_of_its_parts() {
+        for (recipe, message) in [
+            (
+                "sack+rack+etcp",
+                "`sack` and `etcp` (which includes `reno`) both answer \"What to retransmit?\": choose one",
+            ),
+            (
+                "etcp+rack",
+                "`rack` works only with `sack`, not with `etcp` (which includes `reno`); use `sack+rack`",
+            ),
+            ("linux+sack", "`linux` already includes `sack`: omit `sack`"),
+            ("sack+linux", "`linux` already includes `sack`: omit `sack`"),
+            ("linux+bbr-linux", "`linux` and `bbr-linux` both include `sack`: choose one"),
+            ("etcp+etcp", "`etcp` is named twice"),
+            ("linux+no-sack", "`linux` (which includes `sack`) needs SACK, which `no-sack` switches off"),
+            ("rack+no-sack", "`rack` (which includes `sack`) needs SACK, which `no-sack` switches off"),
+        ] {
+            assert_eq!(canonical(recipe), format!("error: {message}"), "{recipe}");
         }
     }
 
