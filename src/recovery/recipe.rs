@@ -81,6 +81,17 @@ pub enum RecipeError {
         /// The most similar known name. `None`: no known name is similar.
         nearest: Option<&'static str>,
     },
+    /// The name of a kernel sender of `airtcp lab`.
+    #[error(
+        "`{typed}` is a kernel sender, not a recipe: use its model `{model}`, or \
+         `airtcp lab run --sender {typed}`"
+    )]
+    Kernel {
+        /// The name, in lower case.
+        typed: String,
+        /// The recipe that models this kernel sender, or `linux`.
+        model: &'static str,
+    },
     /// Two answers to the same question.
     #[error("{first} and {second} both answer \"{question}\": choose one")]
     TwoAnswers {
@@ -352,6 +363,14 @@ fn parse_part(word: &str) -> Result<Part, RecipeError> {
         None => (word, None),
     };
     let name = name.to_ascii_lowercase();
+    if let Some(control) = name.strip_prefix("linux:") {
+        let model = match control {
+            "reno" => "reno-linux",
+            "bbr" => "bbr-linux",
+            _ => "linux",
+        };
+        return Err(RecipeError::Kernel { typed: name, model });
+    }
     let Some(row) = catalogue::find(&name) else {
         let nearest = catalogue::nearest(&name);
         return Err(RecipeError::Unknown { name, nearest });
@@ -505,6 +524,20 @@ mod tests {
         for row in catalogue::rows().filter(|row| row.range().is_none()) {
             let once = canonical(row.name);
             assert_eq!(canonical(&once), once);
+        }
+    }
+
+    #[test]
+    fn kernel_sender_is_refused_with_its_model() {
+        for (typed, model) in
+            [("linux:cubic", "linux"), ("linux:reno", "reno-linux"), ("linux:bbr", "bbr-linux")]
+        {
+            let message = format!(
+                "error: `{typed}` is a kernel sender, not a recipe: use its model `{model}`, or \
+                 `airtcp lab run --sender {typed}`"
+            );
+            assert_eq!(canonical(typed), message);
+            assert_eq!(canonical(model), model);
         }
     }
 

@@ -68,6 +68,7 @@ fn help_lists_every_command_with_examples() {
 fn invalid_recipe_is_usage_error_with_reason() {
     for (recipe, words) in [
         ("newrno", "did you mean `newreno`?"),
+        ("linux:cubic", "use its model `linux`, or `airtcp lab run --sender linux:cubic`"),
         ("tahoe+sack", "`tahoe` and `sack` both answer \"What to retransmit?\": choose one"),
         ("sack+no-sack", "`sack` needs SACK, which `no-sack` switches off"),
         ("iw", "`iw` needs a number between 1 and 1000 segments"),
