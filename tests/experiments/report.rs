@@ -10,7 +10,7 @@ use airtcp_lab::summary::Row;
 use airtcp_lab::transfer::Outcome;
 use airtcp_lab::workload::Asked;
 use airtcp_numbers::statistics::Mean;
-use airtcp_testkit::machine::{TempDir, run};
+use airtcp_testkit::machine::{TempDir, airtcp, ended, run};
 
 /// A packet in an IPv4 capture: milliseconds, whether it is from the sender, flags, sequence number,
 /// acknowledgement number, payload length.
@@ -158,6 +158,33 @@ fn single_transfer_report_uses_surrounding_experiment() {
     let ended = run(&["report", transfer_directory.to_str().unwrap(), "-o", output.to_str().unwrap()]);
     assert_eq!(ended.code, 0, "{}", ended.stderr);
     assert!(fs::read_to_string(&output).unwrap().contains(r#""name":"01-newreno""#));
+}
+
+#[test]
+fn results_file_stands_for_its_directory() {
+    let directory = TempDir::new("report-file");
+    transfer(&directory.directory().join("01-newreno"));
+    fs::write(directory.directory().join("lab.json"), serde_json::to_string(&report()).unwrap()).unwrap();
+    let [of_directory, of_file] = [".", "lab.json"].map(|source| {
+        let mut command = airtcp(&["report", source, "-o", "report.html"]);
+        let ended = ended(command.current_dir(directory.directory()));
+        assert_eq!(ended.code, 0, "{}", ended.stderr);
+        fs::read_to_string(directory.directory().join("report.html")).unwrap()
+    });
+    assert_eq!(of_directory, of_file);
+}
+
+#[test]
+fn sweep_results_are_refused_with_commands_that_show_them() {
+    let directory = TempDir::new("report-sweep");
+    let sweep = "schema = 1\nseeds = 1\n[fixed]\nscenario = \"lossless\"\nbytes = \"20k\"\n";
+    let file = directory.write("s.toml", sweep);
+    assert_eq!(run(&["sweep", "run", &file, "--quiet"]).code, 0);
+    let store = directory.path("s.results");
+    let ended = run(&["report", &store]);
+    assert_eq!(ended.code, 2);
+    assert!(ended.stderr.contains(&format!("`airtcp sweep summary {store}`")), "{}", ended.stderr);
+    assert_eq!(run(&["sweep", "summary", &store]).code, 0);
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! `airtcp report`: writes the results of labs and demos, or captures, as one HTML page.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use airtcp_lab::page::{self, RunDirError};
+use airtcp_lab::testbed::quoted;
 use airtcp_numbers::units;
 use airtcp_report::captures::{self, Bounds};
 use airtcp_report::html::Page;
@@ -24,7 +25,7 @@ use crate::shared::{failure, say};
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Report {
-    /// Output directories of `airtcp lab run` or `airtcp demo`, single transfers in them, or captures
+    /// Output directories of `airtcp lab run` or `airtcp demo` (or their lab.json), single transfers in them, or captures
     #[arg(required = true, value_name = "RUNDIR|FILE")]
     sources: Vec<PathBuf>,
     /// Only these packets, as a tcpdump filter (captures only)
@@ -52,7 +53,14 @@ Examples:
 impl Report {
     pub(super) fn run(self) -> anyhow::Result<()> {
         let (captures, directories): (Vec<_>, Vec<_>) =
-            self.sources.iter().cloned().partition(|source| source.is_file());
+            self.sources.iter().map(|source| experiment_of(source)).partition(|source| source.is_file());
+        if let Some(sweep) = directories.iter().find(|directory| is_sweep(directory)) {
+            let sweep = quoted(&sweep.display().to_string());
+            return Err(failure::usage(format!(
+                "{sweep} has the results of a sweep, without packets that the page could show: use `airtcp sweep \
+                 summary {sweep}`, or `airtcp sweep plot {sweep}` for pictures"
+            )));
+        }
         let mut page = match directories[..] {
             [] => Page { title: "airtcp: connections".to_owned(), ..Page::default() },
             _ => page::page(&directories).map_err(|error| match error {
@@ -79,4 +87,17 @@ impl Report {
         writeln!(say::out(), "{}: {transfers}, {size}; open it in a browser", self.output.display())?;
         Ok(())
     }
+}
+
+/// Replaces a results file of a lab or a scene with its directory, which has the captures.
+fn experiment_of(source: &Path) -> PathBuf {
+    let is_results = source.file_name().is_some_and(|name| name == "lab.json" || name == "scene.json");
+    match source.parent().filter(|_| is_results) {
+        Some(directory) => Path::new(".").join(directory),
+        None => source.to_owned(),
+    }
+}
+
+fn is_sweep(directory: &Path) -> bool {
+    directory.join("manifest.json").is_file() && !directory.join("lab.json").is_file()
 }
