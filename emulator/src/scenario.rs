@@ -179,8 +179,20 @@ impl Scenario {
     }
 
     /// Warnings about stages that do nothing, and about settings that no real link has or that may stop a run
-    /// unintentionally. Each has its stage and direction.
+    /// unintentionally. Each has its stage and direction. The settings of a preset come from its source, so only changed ones are reported.
     pub fn warnings(&self) -> Vec<String> {
+        let mut warnings = self.all_warnings();
+        if !warnings.is_empty()
+            && let Some(preset) = presets::find(&self.name)
+            && let Ok(preset) = Self::parse(preset.text, preset.name)
+        {
+            let its_own = preset.all_warnings();
+            warnings.retain(|warning| !its_own.contains(warning));
+        }
+        warnings
+    }
+
+    fn all_warnings(&self) -> Vec<String> {
         let of_settings = |StageSettings { name, config }: &StageSettings| match config {
             StageConfig::Loss(directions) => {
                 let warning = |(direction, config): (Direction, &LossConfig)| {

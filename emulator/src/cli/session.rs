@@ -13,7 +13,7 @@ use airlink::lateness::{Lateness, Limit};
 use airlink::netns::Anonymous;
 use airlink::path::{OutOfMemory, Path};
 use airlink::reactor::{Clock, Reactor, Token};
-use airlink::scenario::{self, Scenario, presets};
+use airlink::scenario::{self, Scenario};
 use airlink::tun::{Tun, TunConfig};
 use airlink::views::{self, Views, summary};
 use airwire::time::{Duration, Instant};
@@ -48,14 +48,10 @@ impl ScenarioArgs {
     /// Loads the scenario with its changed settings, and the seed.
     pub(super) fn load(&self) -> anyhow::Result<(Scenario, u64)> {
         let mut scenario = Scenario::load(&self.scenario)?;
-        // Warnings about a preset's own settings are omitted here, because these settings come from a paper.
-        // `check` and `show` print them.
-        let is_preset = presets::ALL.iter().any(|preset| preset.name == self.scenario);
-        let papers = if is_preset { scenario.warnings() } else { Vec::new() };
         for (key, value) in &self.set {
             scenario.edit(key, value)?;
         }
-        for warning in scenario.warnings().iter().filter(|warning| !papers.contains(warning)) {
+        for warning in scenario.warnings() {
             tracing::warn!("{}: {warning}", self.scenario);
         }
         let seed = self.seed.unwrap_or(scenario.seed);
