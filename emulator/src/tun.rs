@@ -73,7 +73,7 @@ pub enum DeviceError {
     NodeNotPermitted,
     /// CAP_NET_ADMIN is missing.
     #[error(
-        "not allowed to create or configure the device `{name}`: run as root or with CAP_NET_ADMIN, or inside `unshare --user --map-root-user --net`"
+        "not allowed to create or configure {}: run as root or with CAP_NET_ADMIN, or inside `unshare --user --map-root-user --net`", device(.name)
     )]
     NotPermitted {
         /// Requested name of the device.
@@ -147,13 +147,21 @@ pub enum DeviceError {
         source: io::Error,
     },
     /// Any other error while a device is opened.
-    #[error("cannot open a device named `{name}`: {source}")]
+    #[error("cannot open {}: {source}", device(.name))]
     Open {
         /// Requested name of the device.
         name: String,
         /// Error of the kernel.
         source: io::Error,
     },
+}
+
+/// Describes a device in an error. As long as the kernel has not replaced `%d`, it has no name.
+fn device(requested: &str) -> String {
+    match requested.contains("%d") {
+        true => "a TUN device".to_owned(),
+        false => format!("the device `{requested}`"),
+    }
 }
 
 /// Smallest MTU of a link with IPv6 (RFC 8200 §5).
@@ -245,7 +253,7 @@ impl Tun {
         let device =
             Device::open(&config.name, config.offload).map_err(|source| open_error(&config.name, source))?;
         let counters = Counters::open().map_err(|source| DeviceError::Configure {
-            name: config.name.clone(),
+            name: device.name().to_owned(),
             what: "find the counters".to_owned(),
             source,
         })?;

@@ -60,12 +60,12 @@ mod tests {
         let source = || DeviceError::Open { name: "x".to_owned(), source: full() };
         assert_eq!(
             told(&source().into()),
-            "cannot open a device named `x`: No space left on device (os error 28)"
+            "cannot open the device `x`: No space left on device (os error 28)"
         );
         let outer = Err::<(), _>(source()).context("starting").unwrap_err();
         assert_eq!(
             told(&outer),
-            "starting: cannot open a device named `x`: No space left on device (os error 28)"
+            "starting: cannot open the device `x`: No space left on device (os error 28)"
         );
         assert_eq!(
             told(&anyhow::Error::from(full()).context("writing")),

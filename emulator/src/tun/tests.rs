@@ -219,4 +219,10 @@ fn errors_say_what_to_do() {
     assert!(open_error("x", io::Error::from_raw_os_error(libc::ENOENT)).to_string().contains("modprobe"));
     assert!(open_error("x", io::Error::from_raw_os_error(libc::EACCES)).to_string().contains("chmod 666"));
     assert!(open_error("x", io::Error::from_raw_os_error(libc::EPERM)).to_string().contains("CAP_NET_ADMIN"));
+    for code in [libc::EPERM, libc::ENOSPC] {
+        let of = |name: &str| open_error(name, io::Error::from_raw_os_error(code)).to_string();
+        let (named, numbered) = (of("x"), of("x%d"));
+        assert!(named.contains("the device `x`"), "{named}");
+        assert!(numbered.contains("a TUN device") && !numbered.contains("%d"), "{numbered}");
+    }
 }
