@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 
 use airtcp_testkit::machine::{Ended, airtcp, run};
@@ -88,6 +89,30 @@ fn duplicate_scene_and_non_empty_output_are_rejected() {
     fs::write(format!("{output}/old"), "").unwrap();
     refused(&run(&["demo", "--scene", "tiny-window", "--seeds", "2", "--output", &output]), 2, "not empty");
     assert_eq!(fs::read_dir(&output).unwrap().count(), 1);
+}
+
+#[test]
+fn failed_demo_leaves_no_directories() {
+    let scratch = Scratch::new("demo-failed");
+    let (own, airlink, output) = (scratch.path("airtcp"), scratch.path("airlink"), scratch.path("demo"));
+    fs::copy(program("airtcp"), &own).unwrap();
+    fs::write(&airlink, "#!/bin/sh\necho 'airlink: there is no path' >&2\nexit 3\n").unwrap();
+    fs::set_permissions(&airlink, fs::Permissions::from_mode(0o755)).unwrap();
+    let demo = |more: &[&str]| {
+        let mut demo = Command::new(&own);
+        demo.args(["demo", "--scene", "tiny-window", "--scene", "marks", "--seeds", "2"]).args(more);
+        refused(&Ended::of(demo.current_dir(&scratch.0).output().unwrap()), 3, "there is no path");
+    };
+    for _ in 0..2 {
+        demo(&["--output", &output]);
+        assert!(!scratch.0.join("demo").exists());
+    }
+    fs::create_dir(&output).unwrap();
+    demo(&["--output", &output]);
+    demo(&[]);
+    for empty in ["demo", "lab"] {
+        assert_eq!(fs::read_dir(scratch.0.join(empty)).unwrap().count(), 0, "{empty}");
+    }
 }
 
 #[test]

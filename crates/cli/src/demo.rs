@@ -1,5 +1,6 @@
 //! `airtcp demo`: plays scenes that each show one recovery mechanism, in real and in virtual time.
 
+use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -111,7 +112,13 @@ impl Demo {
             *complete += 1;
         });
         line.clear();
-        let played = played.map_err(failed)?;
+        let played = played.map_err(|error| {
+            if self.output.is_none() {
+                // Fails if there are complete scenes.
+                let _ = fs::remove_dir(&directory);
+            }
+            failed(error)
+        })?;
         let report = directory.join("report.html");
         let page = page::page(std::slice::from_ref(&directory))?;
         airfiles::write(&report, page.html())

@@ -15,6 +15,7 @@ mod show;
 #[cfg(test)]
 mod tests;
 
+use std::fs;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -137,20 +138,45 @@ pub fn find(name: &str) -> Result<&'static Scene, String> {
 /// Plays each of these scenes once. Calls `observe` with the progress, and `shown` with the results of each
 /// scene.
 ///
-/// The real transfers of all scenes run in parallel, each on its own path, because they spend most of the
-/// time waiting.
-///
 /// # Errors
 ///
-/// Returns an error if the directory is not usable, or if the lab cannot run a transfer.
+/// Returns an error if the directory is not usable, or if the lab cannot run a transfer. The directories of
+/// incomplete scenes are then removed, so that the same command can be repeated.
 pub fn play(
+    tools: &Tools,
+    demo: &Demo,
+    scenes: &[&Scene],
+    observe: impl Fn(Progress) + Sync,
+    shown: impl FnMut(&Played),
+) -> Result<Vec<Played>, LabError> {
+    let is_new = !demo.directory.exists();
+    make_empty(&demo.directory)?;
+    let played = play_all(tools, demo, scenes, observe, shown);
+    if played.is_err() {
+        // Errors are ignored here, because the first error is the one to report.
+        for scene in scenes {
+            let directory = demo.directory.join(scene.directory());
+            if !directory.join(FILE).is_file() {
+                let _ = fs::remove_dir_all(directory);
+            }
+        }
+        if is_new {
+            // Fails if there are complete scenes.
+            let _ = fs::remove_dir(&demo.directory);
+        }
+    }
+    played
+}
+
+/// The real transfers of all scenes run in parallel, each on its own path, because they spend most of the
+/// time waiting.
+fn play_all(
     tools: &Tools,
     demo: &Demo,
     scenes: &[&Scene],
     observe: impl Fn(Progress) + Sync,
     mut shown: impl FnMut(&Played),
 ) -> Result<Vec<Played>, LabError> {
-    make_empty(&demo.directory)?;
     let all = scenes.iter().map(|scene| scene.senders.len()).sum();
     observe(Progress::Real(0, all));
     let done = Mutex::new(0);
