@@ -151,7 +151,9 @@ impl Scenario {
                 &mut out,
                 format_args!("\n[[stage]]\nkind = \"{}\"\nname = \"{name}\"\n", config.kind_name()),
             );
-            write::lines(&config.to_table(), "", &mut out);
+            write::leaves(&config.to_table(), "", &mut |key: String, value: String| {
+                append(&mut out, format_args!("{key} = {value}\n"));
+            });
         }
         out
     }
@@ -316,6 +318,23 @@ impl Scenario {
         }
         self.stages = stages;
         Ok(())
+    }
+
+    /// Returns the completions of `word`, an argument of `--set` that is partly typed. A key has its current
+    /// value as its meaning. After the `=`, the completion is this value.
+    pub fn settings_like(&self, word: &str) -> Vec<(String, String)> {
+        let mut settings = Vec::new();
+        for StageSettings { name, config } in &self.stages {
+            write::leaves(&config.to_table(), &format!("{name}."), &mut |key: String, value: String| {
+                settings.push((key, value.trim_matches('"').to_owned()));
+            });
+            settings.push((format!("{name}.remove"), "true".to_owned()));
+        }
+        let completed = settings.into_iter().map(|(key, value)| match word.contains('=') {
+            true => (format!("{key}={value}"), String::new()),
+            false => (key + "=", value),
+        });
+        completed.filter(|(setting, _)| setting.starts_with(word)).collect()
     }
 
     /// [`set`](Self::set)s a value in a path that is already running, as `airlink ctl` does, and returns the

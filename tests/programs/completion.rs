@@ -9,7 +9,7 @@ use airtcp_testkit::machine::Ended;
 use airtcp_testkit::programs::{program, repository};
 
 /// A command line, and the completion of its last word: recipes after `+` and `@`, scenarios, receivers,
-/// figures.
+/// figures, settings of a scenario, metrics, axes of a sweep.
 const TYPED: &[(&str, &str)] = &[
     ("airtcp send --recipe newreno+eif", "newreno+eifel"),
     ("airtcp send --recipe=newreno+eif", "newreno+eifel"),
@@ -21,6 +21,13 @@ const TYPED: &[(&str, &str)] = &[
     ("airtcp explain sack+early-re", "sack+early-retransmit"),
     ("airlink sim --scenario hsd", "hsdpa-like"),
     ("airlink show hsd", "hsdpa-like"),
+    ("airlink sim -s wcdma-384 --set radio.down.channel.errors.bl", "radio.down.channel.errors.bler="),
+    ("airlink run --scenario=leo --set satellite.rem", "satellite.remove="),
+    ("airtcp sim -s wcdma-384 --set radio.down.channel.errors.bler=", "radio.down.channel.errors.bler=1%"),
+    ("airtcp sweep plot loss.results --y good", "goodput"),
+    ("airtcp sweep summary loss.results --metric timeouts,goodput-l", "timeouts,goodput-least"),
+    ("airtcp sweep plot ../../docs/examples/loss.toml --x rec", "recipe"),
+    ("airtcp sweep plot ../../docs/examples/loss.toml --only recipe=newreno+f", "recipe=newreno+frto"),
 ];
 
 struct Scripts(PathBuf);
@@ -125,8 +132,10 @@ fn zsh_completes_program_values() {
     assert_eq!(said.len(), TYPED.len(), "{said:?}");
     for ((line, becomes), said) in TYPED.iter().zip(said) {
         // If several completions match, zsh inserts only their common prefix.
-        let before = line.rsplit_once([' ', '=']).unwrap().0;
-        let typed = said.trim_end().get(before.len() + 1..).unwrap_or_default();
+        let word = line.rsplit(' ').next().unwrap();
+        let option = word.strip_prefix("--").and_then(|option| option.split_once('='));
+        let value = option.map_or(word, |(_, value)| value);
+        let typed = said.trim_end().get(line.len() - value.len()..).unwrap_or_default();
         assert!(!typed.is_empty() && becomes.starts_with(typed.trim_end()), "{line}: {said}");
         assert!(said.trim_end().len() > line.len(), "{line}: {said}");
     }

@@ -10,7 +10,8 @@ use crate::values::KINDS;
 
 /// Print a shell completion script
 ///
-/// The script completes recipes word by word, also after `+` and `@`, as well as scenarios, receivers and figures.
+/// The script completes recipes word by word, also after `+` and `@`, as well as scenarios and their settings, receivers,
+/// figures, metrics, and axes of sweeps.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Completions {

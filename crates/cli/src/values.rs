@@ -2,15 +2,17 @@
 
 use std::fs;
 
-use airhelp::completion::{self, Candidate, Kinds, value_of};
-use airlink::scenario::presets;
+use airhelp::completion::{self, Candidate, Kinds, option_of, value_of};
+use airlink::scenario::{Scenario, presets};
 use airtcp_lab::receiver::{self, KERNEL_PROFILES};
 use airtcp_reproduce::figures;
+use airtcp_sim::sweep::metric::Metric;
 use clap::{Args, ValueEnum};
 
 use crate::lab::Stacks;
 use crate::shared::say;
 use crate::shared::senders::recipes_like;
+use crate::sweep;
 
 /// Print the completions of a word, for completion scripts
 #[derive(Debug, Args)]
@@ -21,6 +23,9 @@ pub(crate) struct Values {
     word: String,
     #[command(flatten)]
     stacks: Stacks,
+    /// All words before the cursor
+    #[arg(last = true)]
+    line: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -31,6 +36,10 @@ enum Kind {
     Scenario,
     Receiver,
     Figure,
+    Setting,
+    Metric,
+    Axis,
+    AxisValue,
 }
 
 /// The kinds of values, by the value names in the help texts.
@@ -42,6 +51,11 @@ pub(crate) const KINDS: &Kinds = &[
     ("SCENARIO", "scenario"),
     ("RECEIVER", "receiver"),
     ("FIGURE", "figure"),
+    ("STAGE.KEY=VALUE", "setting"),
+    ("METRIC", "metric"),
+    ("METRIC,…", "metric"),
+    ("AXIS", "axis"),
+    ("AXIS=VALUE", "axis-value"),
 ];
 
 impl Values {
@@ -51,12 +65,17 @@ impl Values {
             Kind::Recipe => recipes_like(word),
             Kind::Sender => senders(),
             Kind::AnySender => recipes_like(word).into_iter().chain(senders()).collect(),
-            Kind::Scenario => {
-                let named = presets::named_like(word).into_iter();
-                named.map(|(name, meaning)| Candidate::new(name, meaning)).collect()
-            }
+            Kind::Scenario => candidates(presets::named_like(word)),
             Kind::Receiver => self.receivers(),
             Kind::Figure => figure_names(),
+            Kind::Setting => {
+                let scenario =
+                    option_of(&self.line, "-s", "--scenario").and_then(|name| Scenario::load(name).ok());
+                candidates(scenario.map(|scenario| scenario.settings_like(word)).unwrap_or_default())
+            }
+            Kind::Metric => metrics(word),
+            Kind::Axis => axes(&self.line, |axis, _| axis.to_owned()),
+            Kind::AxisValue => axes(&self.line, |axis, value| format!("{axis}={value}")),
         };
         let meant: Vec<_> = all.into_iter().filter(|candidate| candidate.value.starts_with(word)).collect();
         Ok(completion::print(&meant, &mut say::out())?)
@@ -68,6 +87,30 @@ impl Values {
         let stacks = stacks.iter().map(|stack| Candidate::new(stack.name(), stack.version()));
         kernels.chain(stacks).collect()
     }
+}
+
+fn candidates(named: Vec<(String, String)>) -> Vec<Candidate> {
+    named.into_iter().map(|(name, meaning)| Candidate::new(name, meaning)).collect()
+}
+
+/// Returns all metrics, each after the earlier metrics of the list `word`.
+fn metrics(word: &str) -> Vec<Candidate> {
+    let before = word.rfind(',').map_or("", |at| &word[..=at]);
+    Metric::known().map(|metric| Candidate::new(format!("{before}{metric}"), metric.meaning())).collect()
+}
+
+/// Returns a candidate for each axis, or each value of an axis, of the sweep that the line names.
+fn axes(line: &[String], candidate: fn(&str, &str) -> String) -> Vec<Candidate> {
+    let mut found: Vec<String> = Vec::new();
+    for point in sweep::points_in(line) {
+        for (axis, value) in &point.0 {
+            let candidate = candidate(axis, value);
+            if !found.contains(&candidate) {
+                found.push(candidate);
+            }
+        }
+    }
+    found.into_iter().map(|value| Candidate::new(value, "")).collect()
 }
 
 /// Returns the kernel senders.

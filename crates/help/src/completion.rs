@@ -1,7 +1,7 @@
 //! Shell completion scripts: clap's scripts, extended by values that the program itself lists.
 //!
-//! A script requests these values with the hidden command `PROGRAM values KIND WORD`, which prints one value
-//! per line, followed by a tab and its meaning.
+//! A script requests these values with the hidden command `PROGRAM values KIND WORD -- LINE…`, which prints one
+//! value per line, followed by a tab and its meaning. LINE contains the words before the cursor.
 
 use std::io::Write;
 
@@ -52,6 +52,17 @@ pub fn value_of(word: &str) -> &str {
     }
 }
 
+/// Returns the value of an option in the words of a command line. If it is given several times, the last one
+/// counts.
+pub fn option_of<'a>(line: &'a [String], short: &str, long: &str) -> Option<&'a str> {
+    let with_value = |(at, word): (usize, &'a String)| match word.split_once('=') {
+        _ if word == short || word == long => line.get(at + 1).map(String::as_str),
+        Some((option, value)) if option == long => Some(value),
+        _ => None,
+    };
+    line.iter().enumerate().filter_map(with_value).next_back()
+}
+
 /// The arguments whose values the program lists: the value name of the argument, and the kind passed to
 /// `PROGRAM values`.
 pub type Kinds = [(&'static str, &'static str)];
@@ -83,7 +94,7 @@ pub fn script(command: Command, program: &str, shell: ShellName, kinds: &Kinds) 
             }
             ShellName::Fish => script.replace(
                 &format!("\"{MARK}\\t''\n{kind}\\t''\""),
-                &format!("\"({program} values {kind} (commandline -ct))\""),
+                &format!("\"({program} {})\"", fish_arguments(kind)),
             ),
         };
     }
@@ -99,11 +110,18 @@ pub fn script(command: Command, program: &str, shell: ShellName, kinds: &Kinds) 
         ShellName::Fish => {
             let lines = positionals(&command, kinds).map(|(name, kind)| {
                 let when = format!("__fish_{program}_using_subcommand {name}");
-                format!("complete -c {program} -n \"{when}\" -f -a \"({program} values {kind} (commandline -ct))\"\n")
+                format!(
+                    "complete -c {program} -n \"{when}\" -f -a \"({program} {})\"\n",
+                    fish_arguments(kind)
+                )
             });
             script + &lines.collect::<String>()
         }
     }
+}
+
+fn fish_arguments(kind: &str) -> String {
+    format!("values {kind} (commandline -ct) -- (commandline -opc)")
 }
 
 /// Placeholder in clap's script, before the name of a kind and in place of the values.
@@ -142,9 +160,9 @@ _PROGRAM_values() {
     COMPREPLY=()
     while IFS= read -r value; do
         COMPREPLY+=("$(printf %q "$value")")
-    done < <(PROGRAM values "$1" "${cur}" 2>/dev/null | cut -f 1)
-    # A recipe or a path may continue.
-    if [[ "$1" == recipe || "${COMPREPLY-}" == */ ]]; then
+    done < <(PROGRAM values "$1" "${cur}" -- "${COMP_WORDS[@]}" 2>/dev/null | cut -f 1)
+    # A recipe, a path or a setting may continue.
+    if [[ "$1" == recipe || "${COMPREPLY-}" == *[/=] ]]; then
         compopt -o nospace 2>/dev/null
     fi
 }
@@ -191,13 +209,13 @@ _PROGRAM_values() {
     local line kind="${@[-1]}"
     local -a values meanings options
     options=("${@[1,-2]}")
-    for line in "${(@f)$(PROGRAM values "$kind" "$PREFIX" 2>/dev/null)}"; do
+    for line in "${(@f)$(PROGRAM values "$kind" "$PREFIX" -- "${words[@]}" 2>/dev/null)}"; do
         [[ -n "$line" ]] || continue
         values+=("${line%%$'\t'*}")
         meanings+=("${line%%$'\t'*}  ${line#*$'\t'}")
     done
-    # A recipe or a path may continue.
-    if [[ "$kind" == recipe || "${values[1]}" == */ ]]; then
+    # A recipe, a path or a setting may continue.
+    if [[ "$kind" == recipe || "${values[1]}" == *[/=] ]]; then
         compadd "${options[@]}" -Q -S '' -l -d meanings -a values
     else
         compadd "${options[@]}" -Q -l -d meanings -a values
@@ -224,7 +242,10 @@ mod tests {
         for (shell, asks) in [
             (ShellName::Bash, "_tool_values recipe"),
             (ShellName::Zsh, ":_tool_values recipe'"),
-            (ShellName::Fish, "-l recipe -r -f -a \"(tool values recipe (commandline -ct))\""),
+            (
+                ShellName::Fish,
+                "-l recipe -r -f -a \"(tool values recipe (commandline -ct) -- (commandline -opc))\"",
+            ),
         ] {
             let script = script(command(), "tool", shell, &[("RECIPE", "recipe")]);
             assert!(script.contains(asks), "{shell:?}: {script}");
@@ -257,6 +278,18 @@ mod tests {
         }
         assert_eq!(bash("tool -v send tah", "tahoe"), [""; 0], "send has no such argument");
         assert_eq!(bash("tool send --recipe my", "my links/"), ["my\\ links/"]);
+    }
+
+    #[test]
+    fn last_value_of_option_is_found_in_line() {
+        let of = |line: &str| {
+            let line: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            option_of(&line, "-s", "--scenario").map(str::to_owned)
+        };
+        assert_eq!(of("tool sim -s leo --set"), Some("leo".to_owned()));
+        assert_eq!(of("tool sim -s leo --scenario geo"), Some("geo".to_owned()));
+        assert_eq!(of("tool sim --scenario=geo --set x=1"), Some("geo".to_owned()));
+        assert_eq!(of("tool sim --seed 1 -s"), None);
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use airhelp::completion::{self, Candidate, Kinds, ShellName, value_of};
-use airlink::scenario::presets;
+use airhelp::completion::{self, Candidate, Kinds, ShellName, option_of, value_of};
+use airlink::scenario::{Scenario, presets};
 use clap::{Args, ValueEnum};
 
 use super::say;
@@ -26,15 +26,20 @@ pub(crate) struct Values {
     /// The word, as far as it has been typed
     #[arg(default_value = "", allow_hyphen_values = true)]
     word: String,
+    /// All words before the cursor
+    #[arg(last = true)]
+    line: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Kind {
     Scenario,
+    Setting,
 }
 
 /// Kinds of values, by their names in help texts.
-const KINDS: &Kinds = &[("SCENARIO", "scenario"), ("PRESET|FILE", "scenario")];
+const KINDS: &Kinds =
+    &[("SCENARIO", "scenario"), ("PRESET|FILE", "scenario"), ("STAGE.KEY=VALUE", "setting")];
 
 impl Completions {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
@@ -45,10 +50,17 @@ impl Completions {
 
 impl Values {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+        let word = value_of(&self.word);
         let named = match self.kind {
-            Kind::Scenario => presets::named_like(value_of(&self.word)).into_iter(),
+            Kind::Scenario => presets::named_like(word),
+            Kind::Setting => {
+                let scenario =
+                    option_of(&self.line, "-s", "--scenario").and_then(|name| Scenario::load(name).ok());
+                scenario.map(|scenario| scenario.settings_like(word)).unwrap_or_default()
+            }
         };
-        let candidates: Vec<_> = named.map(|(name, meaning)| Candidate::new(name, meaning)).collect();
+        let candidates: Vec<_> =
+            named.into_iter().map(|(name, meaning)| Candidate::new(name, meaning)).collect();
         let mut text = Vec::new();
         completion::print(&candidates, &mut text)?;
         say::print(String::from_utf8_lossy(&text))?;

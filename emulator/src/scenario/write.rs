@@ -46,13 +46,14 @@ pub(super) fn is_bare(key: &str) -> bool {
     !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
 }
 
-/// Writes a line `down.queue.packets = 50` for each leaf. The left side is a key for `airlink ctl set`.
-pub(super) fn lines(table: &Table, prefix: &str, out: &mut String) {
+/// Calls `each` with the key of each leaf, such as `down.queue.packets`, and its value as TOML. The key is one
+/// for `airlink ctl set`.
+pub(super) fn leaves(table: &Table, prefix: &str, each: &mut impl FnMut(String, String)) {
     for entry in &table.0 {
         let key = format!("{prefix}{}", bare(&entry.key));
         match &entry.node.value {
-            Value::Table(inner) if !inner.0.is_empty() => lines(inner, &format!("{key}."), out),
-            _ => out.push_str(&format!("{key} = {}\n", inline(&entry.node))),
+            Value::Table(inner) if !inner.0.is_empty() => leaves(inner, &format!("{key}."), each),
+            _ => each(key, inline(&entry.node)),
         }
     }
 }

@@ -12,6 +12,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use airtcp_sim::file;
+use airtcp_sim::sweep::labels::Labels;
 use airtcp_sim::sweep::metric::{Metric, Unit};
 use airtcp_sim::sweep::plan::{Plan, PlanError, Planned};
 use airtcp_sim::sweep::results::{Damaged, Known, Results};
@@ -128,6 +129,26 @@ fn read(file: &Path) -> anyhow::Result<Plan> {
 /// Returns the default results directory of a sweep.
 fn store_of(file: &Path) -> PathBuf {
     file.with_extension("results")
+}
+
+/// Returns the points of the sweep that a command line names, or none if it names no sweep.
+pub(crate) fn points_in(line: &[String]) -> Vec<Labels> {
+    let of = |source: &String| -> Option<Vec<Labels>> {
+        let source = Path::new(source);
+        let is_sweep =
+            ["toml", "results", "jsonl"].iter().any(|end| source.extension() == Some(end.as_ref()));
+        if !is_sweep {
+            return None;
+        }
+        match Plan::read(&source.with_extension("toml")) {
+            Ok(plan) => Some(plan.points.into_iter().map(|point| point.labels).collect()),
+            Err(_) => {
+                let results = Results::read(&[source.to_owned()]).ok()?;
+                Some(results.rows().flatten().map(|row| row.point).collect())
+            }
+        }
+    };
+    line.iter().find_map(of).unwrap_or_default()
 }
 
 /// Converts an error of a store. A store that is missing or is not the right one is a usage error.
