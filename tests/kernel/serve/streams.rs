@@ -1,7 +1,7 @@
 //! Streams and connections between the two sides, without packet loss.
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::{IpAddr, Shutdown, TcpListener, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -79,6 +79,38 @@ fn server_receives_remaining_data_after_half_close() {
     drop(client);
     assert!(reader.join().unwrap() == data);
     assert_eq!(serving.event("closed", |_| true)["outcome"], "done");
+    serving.stop();
+}
+
+#[test]
+fn proxy_protocol_header_names_client() {
+    let namespace = namespace();
+    let server = listener(&namespace, 8080);
+    let serving = Serving::start(&namespace, &[TARGET], &["--proxy-protocol"]);
+    for (served, family, length) in [(SERVED, 0x11, 12), ("[fd83::2]:80", 0x21, 36)] {
+        let mut client = namespace.enter(|| TcpStream::connect(served).unwrap()).unwrap();
+        client.write_all(b"hello").unwrap();
+        client.shutdown(Shutdown::Write).unwrap();
+        let (mut peer, _) = server.accept().unwrap();
+        let received = read_to_end(&peer);
+        let (header, data) = received.split_at(16 + length);
+        assert_eq!(data, b"hello", "{received:?}");
+        assert_eq!(header[..12], *b"\r\n\r\n\0\r\nQUIT\n");
+        assert_eq!(header[12..16], [0x21, family, 0, length as u8]);
+        let (from, to) = (client.local_addr().unwrap(), client.peer_addr().unwrap());
+        let octets = |addr: IpAddr| match addr {
+            IpAddr::V4(addr) => addr.octets().to_vec(),
+            IpAddr::V6(addr) => addr.octets().to_vec(),
+        };
+        let ports = [from, to].map(|addr| addr.port().to_be_bytes()).concat();
+        assert_eq!(header[16..], [octets(from.ip()), octets(to.ip()), ports].concat());
+        peer.write_all(b"bye").unwrap();
+        drop(peer);
+        assert_eq!(read_to_end(&client), b"bye");
+        // The header is not data of the client.
+        let closed = serving.event("closed", |closed| closed["radio"] == from.to_string());
+        assert_eq!((&closed["up_bytes"], &closed["down_bytes"]), (&5.into(), &3.into()), "{closed}");
+    }
     serving.stop();
 }
 

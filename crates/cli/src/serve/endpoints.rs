@@ -57,6 +57,11 @@ impl Kernel {
         }
     }
 
+    /// Writes the first bytes of the connection. They fit into the send buffer, which is still empty.
+    pub(super) fn begin(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.stream.get().write_all(bytes)
+    }
+
     pub(super) fn ready(&mut self, readiness: Readiness) {
         self.readable |= readiness.includes_read();
         self.writable |= readiness.includes_write();

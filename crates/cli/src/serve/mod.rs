@@ -5,6 +5,7 @@ mod endpoints;
 mod gate;
 mod log;
 mod privileges;
+mod proxy_protocol;
 mod server;
 mod session;
 mod targets;
@@ -23,7 +24,7 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use serde_json::json;
 
 use self::log::Log;
-use self::server::{Limits, Server};
+use self::server::{Server, Settings};
 use self::targets::Targets;
 use crate::shared::decisions::DecisionLog;
 use crate::shared::failure::{self, Failure};
@@ -44,6 +45,9 @@ pub(crate) struct Serve {
     /// Server to forward to (repeatable: connections are distributed in turn, skipping servers that do not answer)
     #[arg(long, required = true, value_name = "HOST:PORT")]
     forward: Vec<String>,
+    /// Begin each connection to a server with a PROXY protocol header (version 2), which names the client's address
+    #[arg(long)]
+    proxy_protocol: bool,
     /// Maximum number of open connections; further ones wait in the backlog
     #[arg(long, value_name = "NUMBER", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     max_connections: u32,
@@ -259,7 +263,8 @@ impl Serve {
             self.forward.join(" and ")
         );
         log.start(&start, &text)?;
-        let limits = Limits {
+        let settings = Settings {
+            proxy_protocol: self.proxy_protocol,
             connections: self.max_connections as usize,
             connect: self.connect_timeout,
             backend: self.backend_timeout,
@@ -267,7 +272,7 @@ impl Serve {
             spared: self.give_way,
             grace: self.grace,
         };
-        let mut server = Server::new(listeners, targets, limits, driver.descriptors()?, log);
+        let mut server = Server::new(listeners, targets, settings, driver.descriptors()?, log);
         driver.run(&mut server)?;
         // Send the resets of the connections that were still open.
         driver.finish()?;

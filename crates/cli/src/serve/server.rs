@@ -13,7 +13,9 @@ use super::log::{Log, SessionEnding};
 use super::session::{Around, Next, Session, Tools};
 use super::targets::Targets;
 
-pub(super) struct Limits {
+pub(super) struct Settings {
+    /// Whether to tell servers the address of the client.
+    pub(super) proxy_protocol: bool,
     pub(super) connections: usize,
     pub(super) connect: Duration,
     pub(super) backend: Duration,
@@ -87,20 +89,20 @@ impl Server {
     pub(super) fn new(
         listeners: Vec<ListenId>,
         targets: Targets,
-        limits: Limits,
+        settings: Settings,
         descriptors: Descriptors,
         log: Log,
     ) -> Self {
         Self {
             listeners,
             targets,
-            most: limits.connections,
-            crowd: Crowd::new(limits.spared),
-            holders: Crowd::new(limits.spared),
+            most: settings.connections,
+            crowd: Crowd::new(settings.spared),
+            holders: Crowd::new(settings.spared),
             turned_away: 0,
             giving_way: None,
             room_at: None,
-            grace: limits.grace,
+            grace: settings.grace,
             service: Service::Open,
             sessions: BTreeMap::new(),
             numbers: BTreeMap::new(),
@@ -111,9 +113,10 @@ impl Server {
                 descriptors,
                 log,
                 chunk: vec![0; CHUNK].into(),
-                connect_timeout: limits.connect,
-                backend_timeout: limits.backend,
-                idle_timeout: limits.idle,
+                proxy_protocol: settings.proxy_protocol,
+                connect_timeout: settings.connect,
+                backend_timeout: settings.backend,
+                idle_timeout: settings.idle,
             },
             error: None,
         }

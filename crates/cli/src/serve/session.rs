@@ -13,6 +13,7 @@ use airwire::time::{Duration, Instant};
 
 use super::endpoints::{Connecting, Kernel, Radio};
 use super::log::{End, Log, SessionEnding};
+use super::proxy_protocol;
 use crate::shared::summary::notices;
 use crate::shared::unanswered::Silence;
 
@@ -22,6 +23,8 @@ pub(super) struct Tools {
     pub(super) log: Log,
     /// Scratch buffer. Its length limits the bytes that one turn relays in each direction.
     pub(super) chunk: Box<[u8]>,
+    /// Whether to tell servers the address of the client.
+    pub(super) proxy_protocol: bool,
     pub(super) connect_timeout: Duration,
     pub(super) backend_timeout: Duration,
     pub(super) idle_timeout: Duration,
@@ -277,7 +280,15 @@ impl Session {
 
     fn carry(&mut self, around: &mut Around<'_>) -> io::Result<Next> {
         let between = Phase::Leaving { outcome: SessionEnding::Stopped, reason: None };
-        if let Phase::Connecting { kernel, .. } = std::mem::replace(&mut self.phase, between) {
+        if let Phase::Connecting { mut kernel, .. } = std::mem::replace(&mut self.phase, between) {
+            if around.tools.proxy_protocol
+                && let Some(connection) = around.host.connection(self.conn)
+                && let Err(error) =
+                    kernel.begin(&proxy_protocol::header(connection.remote(), connection.local()))
+            {
+                self.try_next_target(around, Some(error.to_string()));
+                return Ok(Next::Again);
+            }
             self.phase = Phase::Carrying { kernel, relay: Relay::default() };
         }
         // The time spent waiting for the server does not count as idle.
