@@ -114,6 +114,24 @@ fn the_program_meets_the_namespace_that_it_was_started_from_at_the_fixed_address
 }
 
 #[test]
+fn user_namespace_without_network_needs_server() {
+    let run = |namespaces: &str, more: &[&str]| {
+        let mut unshare = Command::new("unshare");
+        unshare.args(["--map-root-user", namespaces, AIRLINK, "run", "-s", "lossless"]);
+        unshare.args(more).args(["--", "true"]).output().unwrap()
+    };
+    let refused = run("--user", &[]);
+    assert_eq!(refused.status.code(), Some(2), "{}", text(&refused.stderr));
+    let said = text(&refused.stderr);
+    for advice in ["--server", "`unshare --user --map-root-user --net`"] {
+        assert!(said.contains(advice), "{said}");
+    }
+    for good in [run("--user", &["--server", "true"]), run("--net", &[])] {
+        assert_eq!(good.status.code(), Some(0), "{}", text(&good.stderr));
+    }
+}
+
+#[test]
 fn links_in_a_row_lead_from_the_innermost_program_to_the_outermost_namespace() {
     // Who is called tells by which way the answer went: without address translation.
     let inner = "socat -u TCP:$OUTERMOST:5002,retry=100,interval=0.1 -; \

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use airlink::addresses::Block;
 use airlink::control::{self, Address};
 use airlink::driver::OBSERVERS_OWN;
-use airlink::netns::{self, Anonymous};
+use airlink::netns::{self, Anonymous, NamespaceError};
 use airlink::prefix::Prefix;
 use airlink::program::{Launch, PASSED_ON, Program, from_a_process};
 use airlink::reactor::{Clock, Interest, Token, is_ignored};
@@ -110,13 +110,13 @@ impl Run {
             Rootless::No => false,
             Rootless::Auto => !privileged(),
         };
+        if self.server.is_none() && (rootless || !owns_network()) {
+            return Err(failure::usage(
+                "without privileges in this network namespace, the fixed side needs one of its own: use --server to run a \
+                 command there, or start airlink as root or inside `unshare --user --map-root-user --net`",
+            ));
+        }
         if rootless {
-            if self.server.is_none() {
-                return Err(failure::usage(
-                    "without privileges the fixed side needs a namespace of its own: use --server to run a command \
-                     there, or run airlink as root",
-                ));
-            }
             netns::become_root_inside()?;
         }
         let mut mask = SigSet::from_iter(PASSED_ON);
@@ -330,6 +330,13 @@ fn once_each(routes: impl Iterator<Item = Prefix>) -> Vec<Prefix> {
 
 fn list(prefixes: &[Prefix]) -> String {
     prefixes.iter().map(|prefix| prefix.addr().to_string()).collect::<Vec<_>>().join(" ")
+}
+
+/// Whether the capabilities of this process apply to its network namespace. They do not if a user namespace
+/// was created without one.
+fn owns_network() -> bool {
+    let entered = Anonymous::current().and_then(|own| own.enter(|| ()));
+    !matches!(entered, Err(NamespaceError::NotPermitted { .. }))
 }
 
 /// Whether this process can create namespaces and devices without its own user namespace.
