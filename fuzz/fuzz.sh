@@ -21,13 +21,17 @@ export RUSTFLAGS="--cfg fuzzing -Cdebug-assertions -Coverflow-checks -Ccodegen-u
 for name in "$@"; do
     ${CARGO:-cargo} build --locked --profile long --target "$target" --target-dir "$directory" -p airtcp-fuzz --bin "$name"
 done
-failed=
-for name in "$@"; do
+mkdir -p "$directory/logs"
+export seconds directory target
+# One target per core. A hang is a failure, and so is unbounded memory growth.
+fuzz='
+    name=$1
     mkdir -p "fuzz/corpus/$name" "fuzz/artifacts/$name"
     echo "fuzz: $name for $seconds s, from $(ls "fuzz/corpus/$name" | wc -l) inputs and the seeds"
-    # A hang is a failure, and so is unbounded memory growth.
+    log=$directory/logs/$name
     "$directory/$target/long/$name" "fuzz/corpus/$name" "fuzz/seeds/$name" -max_total_time="$seconds" -timeout=30 \
-        -rss_limit_mb=4096 -artifact_prefix="fuzz/artifacts/$name/" -print_final_stats=1 -verbosity=0 \
-        || failed="$failed $name"
-done
-[ -z "$failed" ] || { echo "fuzz: these have failed:$failed; what with is in fuzz/artifacts" >&2; exit 1; }
+        -rss_limit_mb=4096 -artifact_prefix="fuzz/artifacts/$name/" -print_final_stats=1 -verbosity=0 >"$log" 2>&1 \
+        || { cat "$log"; echo "fuzz: $name failed; the input is in fuzz/artifacts/$name" >&2; exit 1; }
+    sed -n "s/^stat::number_of_executed_units: */fuzz: $name executed inputs: /p" "$log"
+'
+printf '%s\n' "$@" | xargs -P "$(nproc)" -I NAME sh -c "$fuzz" fuzz NAME
