@@ -35,7 +35,9 @@ pub(crate) fn half_width(samples: &[f64], count: usize) -> Option<f64> {
     let (mean, n) = (average(samples)?, samples.len());
     (n > 1 && count > 1).then(|| {
         let variance = samples.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1) as f64;
-        t_975(count - 1) * (variance / count as f64).sqrt()
+        let half = t_975(count - 1) * (variance / count as f64).sqrt();
+        // The mean of equal samples may differ from them by a rounding error, which is not a spread.
+        if half > 1e-12 * mean.abs() { half } else { 0.0 }
     })
 }
 
@@ -235,6 +237,13 @@ mod tests {
         assert_eq!(median(&[7.0]), Some(7.0));
         assert_eq!(median(&[9.0, 1.0, 4.0]), Some(4.0));
         assert_eq!(median(&[9.0, 1.0, 4.0, 5.0]), Some(4.5));
+    }
+
+    #[test]
+    fn equal_samples_have_no_spread() {
+        let tenths = Mean::of(&[0.1; 3]).unwrap();
+        assert!(tenths.mean != 0.1, "the test needs a mean with a rounding error");
+        assert_eq!(tenths.half_width, Some(0.0));
     }
 
     /// Calculated by hand: the variance of 3, 4, 5, 6, 7 is 2.5, so the standard error is sqrt(2.5

@@ -76,6 +76,15 @@ impl Scale {
     }
 }
 
+/// A line for results that do not depend on the seed. `None` if some do, or if there is only one seed.
+pub(crate) fn seeds_change_nothing<'a>(all: impl IntoIterator<Item = &'a Values>) -> Option<&'static str> {
+    let mut all = all.into_iter().peekable();
+    let has_some = all.peek().is_some();
+    let is_constant = |values: &Values| values.mean.half_width == Some(0.0);
+    (has_some && all.all(is_constant))
+        .then_some("all seeds give the same results: nothing here is random, so one seed is enough")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -115,6 +124,16 @@ mod tests {
         assert_eq!(of(&[18_000.0, 912_000_000.0]), ["0.018 Mbit/s", "912.000 Mbit/s"]);
         assert_eq!(of(&[18_000.0, 9.5e9]), ["0.000018 Gbit/s", "9.500000 Gbit/s"]);
         assert_eq!(of(&[0.0, 98_765_432.0]), ["0.00 Mbit/s", "98.77 Mbit/s"]);
+    }
+
+    #[test]
+    fn results_without_randomness_are_noticed() {
+        let said = |all: &[Values]| seeds_change_nothing(all).is_some();
+        let (same, other) = (values(3.0, Some(0.0), 5), values(3.0, Some(0.1), 5));
+        assert!(said(&[same, same]));
+        assert!(!said(&[same, other]));
+        assert!(!said(&[values(3.0, None, 1)]), "one seed shows no spread");
+        assert!(!said(&[]));
     }
 
     #[test]

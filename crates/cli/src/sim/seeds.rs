@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use super::tables::{LISTED, recipe};
 use crate::shared::say::{self, LiveLine};
-use crate::shared::scale::Scale;
+use crate::shared::scale::{Scale, seeds_change_nothing};
 use crate::shared::{failure, stop};
 
 /// Metrics of the table, with the headings of their columns.
@@ -119,6 +119,7 @@ fn table(reports: &Reports, width: Option<usize>) -> anyhow::Result<String> {
     let mut headings = vec![Column::new("flow"), Column::new("recipe").left()];
     let mut cells: Vec<Vec<String>> =
         rows.iter().map(|(flow, recipe, _)| vec![flow.clone(), recipe.clone()]).collect();
+    let mut all = Vec::new();
     for (name, group) in COLUMNS {
         let metrics = rows.iter().map(|(.., flow)| format!("{name}{flow}").parse::<Metric>());
         let metrics = metrics.collect::<Result<Vec<_>, _>>().map_err(anyhow::Error::msg)?;
@@ -131,6 +132,7 @@ fn table(reports: &Reports, width: Option<usize>) -> anyhow::Result<String> {
         for (cells, values) in cells.iter_mut().zip(&values) {
             cells.extend([scale.mean(values.as_ref(), reports.len()), scale.median(values.as_ref())]);
         }
+        all.extend(values.into_iter().flatten());
     }
     let mut table = Table::new(headings);
     for row in cells {
@@ -141,6 +143,7 @@ fn table(reports: &Reports, width: Option<usize>) -> anyhow::Result<String> {
     if flows.len() > LISTED {
         text += &format!("      … and {} more: --json has them all\n", flows.len() - LISTED);
     }
+    text.extend(seeds_change_nothing(&all).map(|line| format!("{line}\n")));
     let incomplete = reports.values().filter(|report| !report.complete).count();
     if incomplete > 0 {
         text += &format!("in {incomplete} runs not every flow is complete\n");

@@ -14,7 +14,7 @@ use airtcp_sim::sweep::summary::{Line, SummaryError, summarise};
 use clap::Args;
 
 use crate::shared::csv::record;
-use crate::shared::scale::Scale;
+use crate::shared::scale::{Scale, seeds_change_nothing};
 use crate::shared::{failure, say};
 
 /// Print means, 95 % confidence intervals (Student's t) and medians of each point, compared with the first recipe
@@ -150,7 +150,9 @@ fn table(
         }
         write!(out, "{}", table.render(width))?;
     }
-    write!(out, "{}", wrapped_lines(&notices(lines), width))
+    let all = lines.iter().flat_map(|line| line.numbers.iter().flatten());
+    let constant = seeds_change_nothing(all).map(|line| format!("\n{line}")).unwrap_or_default();
+    write!(out, "{}", wrapped_lines(&(constant + &notices(lines)), width))
 }
 
 /// Formats the notices of all points, each with its number of runs.
