@@ -27,7 +27,7 @@ fn transfer(recipe: &Recipe, window: usize, segments: usize, loss: f64) {
     let mut pair = Pair::new(1, (recipe, recipe), (&profile, &profile), path);
     let buffer = window * SMSS;
     let mut options = SocketOptions::of(&profile);
-    (options.send_buffer, options.recv_buffer, options.max_seg) = (2 * buffer, buffer, Some(MSS));
+    (options.send_buffer, options.recv_buffer, options.max_seg) = (2 * buffer, Some(buffer), Some(MSS));
     let listener = pair.right.listen((RIGHT, 80).into(), 5, options.clone()).expect("no port is in use");
     let id = pair
         .left

@@ -377,6 +377,8 @@ pub struct Profile {
     pub send_buffer: usize,
     /// Receive buffer size in bytes, which is the largest window to advertise. A socket option overrides it.
     pub recv_buffer: usize,
+    /// Largest size in bytes that SO_RCVBUF can set (net.core.rmem_max).
+    pub recv_buffer_max: usize,
     /// When ACKs are delayed.
     pub ack: AckPolicy,
     /// When a larger window is announced to the peer.
@@ -494,6 +496,7 @@ impl Profile {
             ack: AckPolicy::LINUX,
             window_update: WindowUpdate::Tuned(ReceiveMemory::LINUX),
             window_scale: Some(0),
+            recv_buffer_max: 4 << 20,
             syn_fin: SynFin::NoConnection,
             time_wait_rules: TimeWaitRules::Linux,
             nagle: Nagle::Minshall,
@@ -650,6 +653,7 @@ impl Default for Profile {
             ecn_passive: false,
             send_buffer: 4 << 20,
             recv_buffer: 4 << 20,
+            recv_buffer_max: usize::MAX,
             ack: AckPolicy::DELAYED,
             window_update: WindowUpdate::Doubled,
             timer: Timer::RFC6298,

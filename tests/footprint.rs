@@ -91,7 +91,7 @@ fn segment_at_window_edge_allocates_no_buffer() {
     // Forge a segment with the same byte at a much higher sequence number; `emit` computes new checksums.
     let ip = segment::parse_ip(&packet).unwrap();
     let tcp = segment::parse_tcp(&ip).unwrap();
-    let far = u64::from(options.recv_buffer as u32) - 100_000;
+    let far = u64::from(profile.recv_buffer as u32) - 100_000;
     let header = Header {
         src: tcp.src,
         dst: tcp.dst,

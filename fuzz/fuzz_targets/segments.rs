@@ -36,7 +36,7 @@ fn attack(data: &[u8]) -> Result<(), String> {
     let path = Impairments { queue: usize::MAX, delay: Duration::from_millis(10), ..Impairments::default() };
     let pair = Pair::new(1, (&recipe, &recipe), (&profile, &profile), path);
     let mut options = SocketOptions::of(&profile);
-    options.recv_buffer = draw.pick(&[options.recv_buffer, 100, 3000, 65_535]);
+    options.recv_buffer = draw.pick(&[None, Some(100), Some(3000), Some(65_535)]);
     let plan = ExchangeSpec {
         opening: draw.pick(&[Opening::Passive, Opening::Simultaneous]),
         eager: false,

@@ -99,9 +99,10 @@ impl Connection {
         let fits = mtu.saturating_sub(header).clamp(8, 65_535) as u16;
         let advmss = options.max_seg.or(profile.mss).unwrap_or(fits).min(fits);
         let linux = receiver_of(&profile, &options, advmss.into());
+        let recv_limit = options.recv_limit(&profile);
         let scale_needed = match &linux {
-            Some(linux) if linux.tunes_window() => linux.scale_to_offer(),
-            _ => (0..=14).find(|s| options.recv_buffer >> s <= 65_535).unwrap_or(14),
+            Some(linux) if linux.tunes_window() => linux.scale_to_offer(profile.recv_buffer_max),
+            _ => (0..=14).find(|s| recv_limit >> s <= 65_535).unwrap_or(14),
         };
         let scale = profile.window_scale.map_or(0, |offered| offered.max(scale_needed));
         let peer_mss = if local.is_ipv4() { 536 } else { 1220 };
@@ -133,7 +134,7 @@ impl Connection {
             },
             rcv: ReceiveVariables {
                 irs: Seq(0),
-                buffer: RecvBuffer::new(1, options.recv_buffer),
+                buffer: RecvBuffer::new(1, recv_limit),
                 adv: 0,
                 promised: 0,
                 scale,
@@ -322,11 +323,11 @@ impl Connection {
 
     pub(crate) fn set_options(&mut self, now: Instant, options: SocketOptions) {
         self.snd.buffer.set_limit(options.send_buffer);
-        self.rcv.buffer.set_limit(options.recv_buffer);
-        if let Some(linux) =
-            self.rcv.linux.as_mut().filter(|_| options.recv_buffer != self.options.recv_buffer)
+        self.rcv.buffer.set_limit(options.recv_limit(&self.profile));
+        if let Some(size) = options.recv_buffer.filter(|_| options.recv_buffer != self.options.recv_buffer)
+            && let Some(linux) = &mut self.rcv.linux
         {
-            linux.lock(options.recv_buffer);
+            linux.lock(size);
         }
         // Linux 6.18, __tcp_sock_set_nodelay(): this overrides even a cork for the data written so far.
         if options.nodelay && !self.options.nodelay {
@@ -433,6 +434,12 @@ impl Connection {
     /// Returns the options in force.
     pub fn options(&self) -> &SocketOptions {
         &self.options
+    }
+
+    /// Returns the receive memory in bytes, which grows with the amount that the application reads
+    /// (sk_rcvbuf). `None` if the profile has a receive buffer of a fixed size.
+    pub fn receive_memory(&self) -> Option<usize> {
+        self.rcv.linux.as_ref().filter(|linux| linux.tunes_window()).map(|linux| linux.receive_memory())
     }
 
     /// Returns the profile in force, with the recipe's options applied.

@@ -584,7 +584,7 @@ impl Connection {
     pub(super) fn is_near(&self, segment: &Segment<'_>) -> bool {
         const REACH: u64 = 8 << 20;
         let next = self.rcv_nxt();
-        let reach = REACH.max(self.options.recv_buffer as u64);
+        let reach = REACH.max(self.options.recv_limit(&self.profile) as u64);
         segment.seq.offset(self.rcv.irs, next).is_some_and(|start| start.abs_diff(next) <= reach)
     }
 

@@ -193,8 +193,9 @@ pub struct SocketOptions {
     pub max_seg: Option<u16>,
     /// Send buffer size: bytes that may be written and not acknowledged.
     pub send_buffer: usize,
-    /// Receive buffer size: bytes that may be received and not read, which is the largest window advertised.
-    pub recv_buffer: usize,
+    /// Receive buffer size (SO_RCVBUF): bytes that may be received and not read, which is the largest window
+    /// advertised. It does not grow. `None`: the profile's.
+    pub recv_buffer: Option<usize>,
     /// SO_LINGER.
     pub linger: Linger,
     /// SO_KEEPALIVE and its times; `None`: off.
@@ -220,7 +221,7 @@ impl SocketOptions {
             cork: false,
             max_seg: None,
             send_buffer: profile.send_buffer,
-            recv_buffer: profile.recv_buffer,
+            recv_buffer: None,
             linger: Linger::Default,
             keepalive: None,
             linger2: None,
@@ -229,5 +230,10 @@ impl SocketOptions {
             opening_errors: profile.opening_errors,
             patience: None,
         }
+    }
+
+    /// Returns the receive buffer size in bytes.
+    pub(crate) fn recv_limit(&self, profile: &Profile) -> usize {
+        self.recv_buffer.unwrap_or(profile.recv_buffer)
     }
 }

@@ -85,7 +85,7 @@ pub(crate) fn bad_world(recipe: &Recipe, seed: u64) -> (Exchange, Stream) {
     pair.lossy = Some((Peer::Right, draw.unit() * draw.unit() * 0.6));
     pair.left.trace_decisions();
     let window = [4_000, 20_000, 200_000][draw.below(3) as usize];
-    let options = SocketOptions { recv_buffer: window, ..SocketOptions::of(&profile) };
+    let options = SocketOptions { recv_buffer: Some(window), ..SocketOptions::of(&profile) };
     let plan = ExchangeSpec {
         opening: Opening::Passive,
         eager: false,

@@ -178,7 +178,7 @@ fn window_close_and_open_are_reported() {
 
     let mut hand = Hand::new("newreno", Profile::default());
     hand.host.note_events();
-    let options = SocketOptions { recv_buffer: 2000, ..SocketOptions::of(&Profile::default()) };
+    let options = SocketOptions { recv_buffer: Some(2000), ..SocketOptions::of(&Profile::default()) };
     hand.connect(options, mss(1000), 60_000);
     hand.segment(Flags::ACK, 1, 1, 60_000, 1000);
     hand.segment(Flags::ACK, 1001, 1, 60_000, 1000);

@@ -97,7 +97,7 @@ fn packets_by_port(polled: impl Fn(usize) -> Polled) -> BTreeMap<u16, Vec<Vec<u8
         }
         while let Some(id) = server.accept(listener) {
             // The receiver does not read, so its buffer must hold the whole stream.
-            server.set_options(now, id, SocketOptions { recv_buffer: 1 << 20, ..options.clone() });
+            server.set_options(now, id, SocketOptions { recv_buffer: Some(1 << 20), ..options.clone() });
         }
         while server.poll_packet(now, &mut packet) {
             client.handle_packet(now, &packet);

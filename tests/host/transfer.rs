@@ -71,7 +71,8 @@ fn transfer(
     let recipe: Recipe = recipe.parse().unwrap();
     let profile = Profile::by_name(profile).unwrap();
     let mut pair = Pair::new(seed, (&recipe, &recipe), (&profile, &profile), path);
-    let options = SocketOptions { send_buffer: buffers, recv_buffer: buffers, ..SocketOptions::of(&profile) };
+    let options =
+        SocketOptions { send_buffer: buffers, recv_buffer: Some(buffers), ..SocketOptions::of(&profile) };
     let listener = pair.right.listen((RIGHT, 80).into(), 5, options.clone()).unwrap();
     let (now, remote) = (pair.now, (RIGHT, 80).into());
     let id = pair.left.connect(now, Some((LEFT, 0).into()), remote, options).unwrap();

@@ -58,7 +58,7 @@ fn receiver(name: &str) -> Result<(Profile, SocketOptions), String> {
         other => return Err(format!("list.txt: unknown receiver `{other}`")),
     }
     let mut options = SocketOptions::of(&profile);
-    options.recv_buffer = buffer.unwrap_or(options.recv_buffer);
+    options.recv_buffer = buffer;
     Ok((profile, options))
 }
 

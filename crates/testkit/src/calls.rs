@@ -196,7 +196,7 @@ impl<D: Draw> Program<'_, D> {
         options.cork = draw.one_in(8);
         options.max_seg = draw.pick(&[None, None, Some(88), Some(536), Some(1), Some(u16::MAX)]);
         options.send_buffer = draw.pick(&[options.send_buffer, 1, 3000, 100_000]);
-        options.recv_buffer = draw.pick(&[options.recv_buffer, 0, 1, 3000, 100_000]);
+        options.recv_buffer = draw.pick(&[None, Some(0), Some(1), Some(3000), Some(100_000)]);
         let wait = Linger::Wait(Duration::from_secs(1));
         options.linger = draw.pick(&[Linger::Default, wait, Linger::Abort]);
         if draw.one_in(4) {

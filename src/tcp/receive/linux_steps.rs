@@ -24,8 +24,7 @@ pub(in crate::tcp) fn receiver_of(
     if memory.is_none() && profile.ack.rules == AckRules::Plain {
         return None;
     }
-    let locked = Some(options.recv_buffer).filter(|size| *size != profile.recv_buffer);
-    Some(Box::new(LinuxReceiver::new(memory, locked, advmss)))
+    Some(Box::new(LinuxReceiver::new(memory, options.recv_buffer, advmss)))
 }
 
 impl Connection {

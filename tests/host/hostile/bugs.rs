@@ -141,7 +141,7 @@ fn window_probe_never_sends_unwritten_byte() {
 #[test]
 fn scaled_window_closes_despite_tiny_segments() {
     let profile = profile("default");
-    let options = SocketOptions { recv_buffer: 1000, ..SocketOptions::of(&profile) };
+    let options = SocketOptions { recv_buffer: Some(1000), ..SocketOptions::of(&profile) };
     let mut hand = Hand::new("newreno", profile);
     hand.connect(options, Options { window_scale: Some(7), ..mss(1460) }, 65_535);
     let mut next = 1;
@@ -240,7 +240,7 @@ fn too_big(hand: &Hand, mtu: u16) -> Vec<u8> {
 fn syn_ack_offers_window_scale_of_zero() {
     let mut profile = profile("default");
     profile.window_scale = Some(0);
-    let options = SocketOptions { recv_buffer: 60_000, ..SocketOptions::of(&profile) };
+    let options = SocketOptions { recv_buffer: Some(60_000), ..SocketOptions::of(&profile) };
     let mut hand = Hand::new("newreno", profile);
     let answer = hand.open(options, Options { window_scale: Some(7), ..mss(1460) });
     assert_eq!(answer.options.window_scale, Some(0));
@@ -451,7 +451,7 @@ fn scoreboard_has_no_more_ranges_than_segments() {
 #[test]
 fn refused_segment_still_acknowledges_fin() {
     let profile = profile("default");
-    let options = SocketOptions { recv_buffer: 0, ..SocketOptions::of(&profile) };
+    let options = SocketOptions { recv_buffer: Some(0), ..SocketOptions::of(&profile) };
     let mut hand = Hand::new("newreno", profile);
     hand.connect(options, mss(1460), 65_535);
     hand.host.shutdown_write(hand.now, hand.id.unwrap()).unwrap();

@@ -44,7 +44,7 @@ const CLIENT_ISS: Seq = Seq(0xffff_0000);
 impl Server {
     fn new(profile: &str, clients: u16) -> Self {
         let profile = Profile::by_name(profile).unwrap();
-        let options = SocketOptions { recv_buffer: WINDOW as usize, ..SocketOptions::of(&profile) };
+        let options = SocketOptions { recv_buffer: Some(WINDOW as usize), ..SocketOptions::of(&profile) };
         let mut server = Self { now: START, host: host("sack", profile), clients: vec![] };
         // The host counts its memory only if it has a limit.
         server.host.limit_memory(1 << 30);

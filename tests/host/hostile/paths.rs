@@ -39,14 +39,15 @@ fn any_window_and_segment_size_carries_both_streams() {
         let mut plan = plan(profile, [1 + rng.below(30_000), rng.below(10_000)]);
         plan.opening = if rng.chance(0.3) { Opening::Simultaneous } else { Opening::Passive };
         let windows = [1, 2, 10, 88, 536, 1460, 5000, 65_535, 70_000, 1 << 20];
-        plan.options.recv_buffer = windows[rng.below(10) as usize];
+        let window = windows[rng.below(10) as usize];
+        plan.options.recv_buffer = Some(window);
         plan.options.send_buffer = [1, 100, 5000, 1 << 20][rng.below(4) as usize];
         plan.options.max_seg = [None, Some(88), Some(536), Some(1000)][rng.below(4) as usize];
         plan.options.nodelay = rng.chance(0.5);
         plan.read_at_most = 1 + rng.below(5000) as usize;
         plan.read_every = Duration::from_millis([0, 1, 50, 700][rng.below(4) as usize]);
         // Such a transfer needs about one round trip per byte, so it must be short.
-        if plan.options.recv_buffer < 100 || plan.options.send_buffer < 100 || plan.read_at_most < 100 {
+        if window < 100 || plan.options.send_buffer < 100 || plan.read_at_most < 100 {
             plan.octets = [1 + rng.below(60), rng.below(40)];
         }
         let path = if rng.chance(0.5) { bad_path(&mut rng) } else { path(rng.below(50)) };
@@ -62,7 +63,7 @@ fn connection_survives_hour_of_closed_window() {
     for recipe in VARIANTS {
         for profile in PROFILES {
             let mut plan = plan(profile, [300_000, 1000]);
-            plan.options.recv_buffer = 100_000;
+            plan.options.recv_buffer = Some(100_000);
             plan.read_at_most = 100_000;
             plan.read_every = Duration::from_secs(3600);
             let what = format!("{recipe} {profile}");

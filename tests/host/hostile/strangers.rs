@@ -209,7 +209,7 @@ fn syn_flood_does_not_slow_down_clients() {
                     recipe,
                     seed: 2,
                 });
-                let options = SocketOptions { recv_buffer: 60_000, ..SocketOptions::of(&client) };
+                let options = SocketOptions { recv_buffer: Some(60_000), ..SocketOptions::of(&client) };
                 let listener = pair.right.listen((RIGHT, 80).into(), 64, options.clone()).unwrap();
                 let mut flood = Flood { per_second, sent: 0, since: pair.now };
                 let mut times: Vec<_> =

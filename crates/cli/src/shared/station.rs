@@ -229,7 +229,7 @@ impl Station {
     pub(crate) fn options(&self) -> SocketOptions {
         let mut options = SocketOptions::of(&self.recipe.recipe.tune(&self.profile().profile()));
         options.send_buffer = self.send_buffer.unwrap_or(options.send_buffer);
-        options.recv_buffer = self.receive_buffer.unwrap_or(options.recv_buffer);
+        options.recv_buffer = self.receive_buffer;
         options.opening_errors = self.opening_errors.map_or(options.opening_errors, OpeningErrors::from);
         let patience =
             Patience { r1: self.r1, r2: self.r2, syn_r2: self.syn_r2, user_timeout: self.user_timeout };

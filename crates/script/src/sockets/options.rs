@@ -1,6 +1,7 @@
 //! setsockopt(2) and getsockopt(2), and their effects on the host.
 
-use airtcp::tcp::{Linger, Patience, SocketOptions, Threshold};
+use airtcp::profile::WindowUpdate;
+use airtcp::tcp::{Connection, Linger, Patience, SocketOptions, Threshold};
 use airwire::time::Duration;
 
 use super::{Reported, Role, Sockets};
@@ -12,12 +13,15 @@ use crate::syscall::{Fd, OptionValue};
 /// MAX_TCP_SYNCNT.
 const MAX_SECONDS: i32 = 32_767;
 const MAX_COUNT: i32 = 127;
+/// Half of SOCK_MIN_RCVBUF in bytes.
+const MIN_RECV_BUFFER: usize = 1152;
 
 impl Sockets {
     /// setsockopt(2). An existing connection applies the change at once. A listener applies it to
     /// connections whose handshake completes afterwards.
     pub fn set_option(&mut self, fd: Fd, option: SockOpt, value: OptionValue) -> Result<(), Errno> {
         let now = self.now;
+        let recv_buffer_max = self.host.profile().recv_buffer_max;
         let socket = self.socket_mut(fd)?;
         let (role, options, times) = (socket.role, &mut socket.options, &mut socket.keepalive);
         let (int, seconds) = match value {
@@ -29,7 +33,10 @@ impl Sockets {
             SockOpt::Accepted => {}
             SockOpt::Error | SockOpt::Info => return Err(Errno::ENOPROTOOPT),
             SockOpt::SendBuffer => options.send_buffer = size,
-            SockOpt::ReceiveBuffer => options.recv_buffer = size,
+            // As in Linux, a negative number is a very large one.
+            SockOpt::ReceiveBuffer => {
+                options.recv_buffer = Some((int as u32 as usize).min(recv_buffer_max));
+            }
             SockOpt::KeepAlive => options.keepalive = (int != 0).then_some(*times),
             SockOpt::KeepIdle | SockOpt::KeepInterval if !(1..=MAX_SECONDS).contains(&int) => {
                 return Err(Errno::EINVAL);
@@ -92,8 +99,6 @@ impl Sockets {
         let flag = |on: bool| i32::from(on);
         let keepalive = socket.keepalive;
         let patience = options.patience.as_deref().copied().unwrap_or_default();
-        // Linux returns twice the size that was set; it reserves the other half for bookkeeping.
-        let doubled = |size: usize| i32::try_from(size.saturating_mul(2)).unwrap_or(i32::MAX);
         Ok(OptionValue::Int(match option {
             SockOpt::Accepted => 0,
             SockOpt::Info => return Err(Errno::ENOPROTOOPT),
@@ -105,7 +110,7 @@ impl Sockets {
                 error.or_else(|| self.take_soft_error(fd)).map_or(0, |errno| errno.number)
             }
             SockOpt::SendBuffer => doubled(options.send_buffer),
-            SockOpt::ReceiveBuffer => doubled(options.recv_buffer),
+            SockOpt::ReceiveBuffer => self.receive_buffer(fd, options),
             SockOpt::KeepAlive => flag(options.keepalive.is_some()),
             SockOpt::KeepIdle => whole_seconds(keepalive.idle),
             SockOpt::KeepInterval => whole_seconds(keepalive.interval),
@@ -134,6 +139,23 @@ impl Sockets {
             SockOpt::MtuDiscover => flag(options.pmtu_discovery),
         }))
     }
+
+    /// Returns SO_RCVBUF. Linux's receive memory grows until the size is set.
+    fn receive_buffer(&self, fd: Fd, options: &SocketOptions) -> i32 {
+        let profile = self.host.profile();
+        let memory = self.connection(fd).and_then(Connection::receive_memory);
+        match (memory, options.recv_buffer, profile.window_update) {
+            (Some(memory), ..) => i32::try_from(memory).unwrap_or(i32::MAX),
+            (None, None, WindowUpdate::Tuned(memory)) => i32::try_from(memory.initial).unwrap_or(i32::MAX),
+            (None, Some(size), WindowUpdate::Tuned(_)) => doubled(size.max(MIN_RECV_BUFFER)),
+            (None, size, _) => doubled(size.unwrap_or(profile.recv_buffer)),
+        }
+    }
+}
+
+/// Linux returns twice the size that was set; it reserves the other half for bookkeeping.
+fn doubled(size: usize) -> i32 {
+    i32::try_from(size.saturating_mul(2)).unwrap_or(i32::MAX)
 }
 
 fn patience(options: &mut SocketOptions) -> &mut Patience {

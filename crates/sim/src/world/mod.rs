@@ -176,7 +176,7 @@ struct Site {
     /// The host's next timer, as of the last time the host was run.
     deadline: Option<Instant>,
     /// One listener for each size of receive buffer.
-    listeners: Vec<(usize, SocketAddr, ListenId)>,
+    listeners: Vec<(Option<usize>, SocketAddr, ListenId)>,
 }
 
 /// The hosts, the path between them, and the clock. Time advances only in the `step` and `run`
@@ -714,14 +714,14 @@ impl Site {
         backlog: usize,
     ) -> Result<(SocketAddr, ListenId), ListenError> {
         let mut options = SocketOptions::of(self.host.profile());
-        options.recv_buffer = receive_buffer.unwrap_or(options.recv_buffer);
-        let known = self.listeners.iter().find(|(buffer, ..)| *buffer == options.recv_buffer);
+        options.recv_buffer = receive_buffer;
+        let known = self.listeners.iter().find(|(buffer, ..)| *buffer == receive_buffer);
         if let Some((_, addr, id)) = known {
             return Ok((*addr, *id));
         }
         let addr = (self.addr, LISTENING + self.listeners.len() as u16).into();
-        let (buffer, id) = (options.recv_buffer, self.host.listen(addr, backlog, options)?);
-        self.listeners.push((buffer, addr, id));
+        let id = self.host.listen(addr, backlog, options)?;
+        self.listeners.push((receive_buffer, addr, id));
         Ok((addr, id))
     }
 }

@@ -117,8 +117,14 @@ impl LinuxReceiver {
         self.window.rcv_wnd()
     }
 
-    pub(in crate::tcp) fn scale_to_offer(&self) -> u8 {
-        self.window.scale_to_offer()
+    /// Returns the shift count for our SYN; see [`Window::scale_to_offer`].
+    pub(in crate::tcp) fn scale_to_offer(&self, settable: usize) -> u8 {
+        self.window.scale_to_offer(settable)
+    }
+
+    /// Returns the bytes of memory that received data may take (sk_rcvbuf).
+    pub(in crate::tcp) fn receive_memory(&self) -> usize {
+        self.window.receive_memory()
     }
 
     /// Initialises the receiver when the connection opens; see [`Window::establish`].

@@ -130,10 +130,11 @@ impl Window {
         self.rcv_wnd()
     }
 
-    /// Returns the shift count that a window of the whole buffer needs.
-    pub(in crate::tcp::receive) fn scale_to_offer(&self) -> u8 {
+    /// Returns the shift count for the largest window that the buffer may reach: by tuning, or if SO_RCVBUF is
+    /// later set to `settable`, its largest size (tcp_select_initial_window()).
+    pub(in crate::tcp::receive) fn scale_to_offer(&self, settable: usize) -> u8 {
         let space = match self.buffer {
-            Buffer::Tuned => u64::from(self.rmem_max).max(self.full_space()),
+            Buffer::Tuned => u64::from(self.rmem_max).max(settable as u64).max(self.full_space()),
             Buffer::Locked | Buffer::Plain => self.full_space(),
         };
         (space.max(1).ilog2() as u8).saturating_sub(15).min(14)
@@ -169,6 +170,10 @@ impl Window {
         if self.is_in_charge() {
             (self.rcvbuf, self.buffer) = (size(doubled(octets)), Buffer::Locked);
         }
+    }
+
+    pub(super) fn receive_memory(&self) -> usize {
+        self.rcvbuf as usize
     }
 
     pub(super) fn rcv_mss(&self) -> u32 {
