@@ -297,6 +297,13 @@ impl Host {
         if taken == 0 && !data.is_empty() { Err(IoError::WouldBlock) } else { Ok(taken) }
     }
 
+    /// Ends a record (MSG_EOR): no segment contains both data written before and data written later.
+    pub fn end_record(&mut self, id: ConnId) {
+        if let Some(connection) = self.slots.get_mut(id) {
+            connection.end_record();
+        }
+    }
+
     /// Exempts all data written so far from Nagle and cork, so that only the windows delay it. Linux does
     /// this when TCP_NODELAY is set.
     pub fn push(&mut self, id: ConnId) {

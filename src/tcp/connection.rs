@@ -209,6 +209,11 @@ impl Connection {
         self.snd.buffer.write(&data[..data.len().min(room)])
     }
 
+    /// Ends a record: no segment contains both data written before and data written later.
+    pub(crate) fn end_record(&mut self) {
+        self.snd.buffer.end_record();
+    }
+
     /// Exempts all data written so far from Nagle and cork, so that only the windows delay it (Linux 6.18,
     /// TCP_NAGLE_PUSH).
     pub(crate) fn push(&mut self) {

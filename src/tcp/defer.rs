@@ -108,7 +108,9 @@ impl Connection {
         let limit = by_window.min(by_cwnd);
         let cwnd = (self.recovery.congestion().cwnd * self.snd.smss as f64) as u64;
         let third = self.snd.wnd.min(cwnd) / WIN_DIVISOR;
-        let is_last = self.snd.fin.is_some() && limit >= unsent;
+        // Nothing can be added to the data before a FIN or at the end of a record.
+        let ends = self.snd.fin.is_some() || start + unsent < self.snd.buffer.end();
+        let is_last = ends && limit >= unsent;
         if limit >= self.autosized(now).min(third) || is_last || self.recovery.is_repairing() {
             return false;
         }

@@ -166,10 +166,14 @@ impl Connection {
             return None;
         }
         let edge = self.flight.una() + self.snd.wnd;
-        let unsent = data_end - start;
+        // A segment does not extend beyond the end of a record.
+        let unsent = self.snd.buffer.record_end(start) - start;
         let usable = edge.saturating_sub(start).min(unsent);
         let len = usable.min(self.snd.smss);
         let last = self.snd.fin == Some(start + len);
+        // Nothing can be added to the end of a record, so it does not wait (Linux 6.18, tcp_write_xmit(), where
+        // only the last buffer in the queue waits).
+        let is_complete = len == unsent && start + len < data_end;
         // A FIN takes a sequence number, and therefore needs space in the window.
         let fin = last && start + len < edge;
         if len == 0 && !fin {
@@ -178,7 +182,7 @@ impl Connection {
             }
             return None;
         }
-        if !last && len < self.snd.smss && !self.small_segment_may_leave(now, len, unsent) {
+        if !last && !is_complete && len < self.snd.smss && !self.small_segment_may_leave(now, len, unsent) {
             return None;
         }
         if self.flight.len() >= self.most_in_flight() {
@@ -258,7 +262,11 @@ impl Connection {
         if self.snd.fin == Some(end - 1) {
             flags = flags.with(Flags::FIN);
         }
-        if data_end == self.snd.buffer.end() && data_end > start && self.snd.tail == Tail::End {
+        let pushes = match data_end == self.snd.buffer.end() {
+            true => self.snd.tail == Tail::End,
+            false => self.snd.buffer.ends_record(data_end),
+        };
+        if pushes && data_end > start {
             flags = flags.with(Flags::PSH);
         }
         let mut ecn = Ecn::NotEct;

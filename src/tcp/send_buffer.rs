@@ -26,7 +26,13 @@ pub(super) struct SendBuffer {
     kept: Vec<Vec<u8>>,
     /// Memory allocated by all chunks.
     allocated: usize,
+    /// Boxed because few senders write records.
+    records: Option<Box<Records>>,
 }
+
+/// Offsets after the last byte of each record (MSG_EOR), in ascending order.
+#[derive(Debug, Default)]
+struct Records(VecDeque<u64>);
 
 #[derive(Debug)]
 struct Chunk {
@@ -101,7 +107,15 @@ fn chunk_for(len: usize) -> usize {
 
 impl SendBuffer {
     pub(super) fn new(start: u64, limit: usize) -> Self {
-        Self { chunks: VecDeque::new(), start, end: start, limit, kept: Vec::new(), allocated: 0 }
+        Self {
+            chunks: VecDeque::new(),
+            start,
+            end: start,
+            limit,
+            kept: Vec::new(),
+            allocated: 0,
+            records: None,
+        }
     }
 
     pub(super) fn free(&self) -> usize {
@@ -150,6 +164,29 @@ impl SendBuffer {
         self.chunks.push_back(Chunk { start: self.end, octets: Octets::Own(octets) });
     }
 
+    /// Ends a record after the last byte written.
+    pub(super) fn end_record(&mut self) {
+        if self.start == self.end {
+            return;
+        }
+        let Records(ends) = &mut **self.records.get_or_insert_default();
+        if ends.back() != Some(&self.end) {
+            ends.push_back(self.end);
+        }
+    }
+
+    /// Returns how far a segment that starts at `offset` may reach: to the end of its record, or of the data.
+    pub(super) fn record_end(&self, offset: u64) -> u64 {
+        let Some(records) = &self.records else { return self.end };
+        let next = records.0.partition_point(|end| *end <= offset);
+        records.0.get(next).copied().unwrap_or(self.end)
+    }
+
+    /// Returns whether a record ends at `offset`.
+    pub(super) fn ends_record(&self, offset: u64) -> bool {
+        self.records.as_ref().is_some_and(|records| records.0.binary_search(&offset).is_ok())
+    }
+
     /// Returns the bytes in `range`, as far as the buffer holds them.
     pub(super) fn texts(&self, range: Range<u64>) -> impl Iterator<Item = Text<'_>> {
         let mut at = range.start.max(self.start);
@@ -168,6 +205,7 @@ impl SendBuffer {
     /// Releases everything below `offset`, which has been acknowledged.
     pub(super) fn release_below(&mut self, offset: u64) {
         self.start = offset.clamp(self.start, self.end);
+        self.forget_records();
         while let Some(first) = self.chunks.front().filter(|first| first.end() <= self.start) {
             if first.spare() > 0 {
                 // The chunk has room for more data.
@@ -181,6 +219,15 @@ impl SendBuffer {
         if self.kept.len() > most {
             self.allocated -= (self.kept.len() - most) * LARGEST;
             self.kept.truncate(most);
+        }
+    }
+
+    fn forget_records(&mut self) {
+        let Some(records) = &mut self.records else { return };
+        let done = records.0.partition_point(|end| *end <= self.start);
+        records.0.drain(..done);
+        if records.0.is_empty() {
+            self.records = None;
         }
     }
 
@@ -198,7 +245,7 @@ impl SendBuffer {
 
     /// Returns the bytes of memory in use.
     pub(super) fn cost(&self) -> usize {
-        self.allocated
+        self.allocated + self.records.as_ref().map_or(0, |records| records.0.capacity() * size_of::<u64>())
     }
 
     /// Returns the bytes of memory that `len` more bytes would take.
@@ -269,6 +316,24 @@ mod tests {
                 assert_eq!(buffer.cost(), sum + buffer.kept.len() * LARGEST);
             }
         }
+    }
+
+    #[test]
+    fn segments_reach_to_end_of_their_record() {
+        let mut buffer = SendBuffer::new(1, 100);
+        buffer.end_record();
+        buffer.write(b"abc");
+        buffer.end_record();
+        buffer.end_record();
+        buffer.write(b"defg");
+        buffer.end_record();
+        buffer.write(b"h");
+        assert_eq!([1, 3, 4, 7, 8, 9].map(|offset| buffer.record_end(offset)), [4, 4, 8, 8, 9, 9]);
+        assert_eq!([1, 4, 8, 9].map(|offset| buffer.ends_record(offset)), [false, true, true, false]);
+        buffer.release_below(4);
+        assert_eq!((buffer.record_end(4), buffer.ends_record(4)), (8, false));
+        buffer.release_below(9);
+        assert!(buffer.records.is_none());
     }
 
     #[test]
