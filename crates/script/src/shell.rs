@@ -3,6 +3,7 @@
 //! The common ways to set a sysctl are recognised: `sysctl`, `echo` into /proc/sys, and helper
 //! scripts, which are parsed. Every other command is reported in a note.
 
+mod arithmetic;
 mod lex;
 
 use std::collections::BTreeMap;
@@ -37,9 +38,6 @@ pub(crate) fn effects(command: &str, home: &Path) -> Vec<Effect> {
 const OPENING: [&str; 7] = ["if", "for", "while", "until", "case", "{", "("];
 const CLOSING: [&str; 5] = ["fi", "done", "esac", "}", ")"];
 
-/// Programs that do not affect TCP and need no note.
-const SILENT: [&str; 9] = ["true", ":", "set", "export", "exit", "trap", "shift", "umask", "wait"];
-
 struct Shell<'a> {
     home: &'a Path,
     found: Vec<Effect>,
@@ -62,7 +60,9 @@ impl Shell<'_> {
         while let Some(simple) = lexer.next(&variables) {
             let upstream = piped.take();
             let first = simple.words.first().map_or("", String::as_str);
-            if blocks > 0 || OPENING.contains(&first) || first.ends_with("()") {
+            let function =
+                matches!(simple.words.get(1..3), Some([open, close]) if open == "(" && close == ")");
+            if blocks > 0 || OPENING.contains(&first) || function {
                 if blocks == 0 {
                     self.note(file, &simple, "was not followed: airtcp does not run a shell");
                 }
@@ -79,6 +79,11 @@ impl Shell<'_> {
             let words = assign(&simple.words, &mut variables);
             if first == "exit" {
                 return;
+            }
+            // Both change the positional parameters.
+            if first == "shift" || (first == "set" && words.get(1).is_some_and(|word| word == "--")) {
+                self.note(file, &simple, "was not followed: airtcp does not run a shell");
+                continue;
             }
             let before = self.found.len();
             piped = self.simple(words, &simple, upstream, file);
@@ -118,8 +123,7 @@ impl Shell<'_> {
                 (Some(name), Some(text)) => self.set(file, simple, name, text),
                 _ => self.note(file, simple, "was not run: airtcp only evaluates sysctl"),
             },
-            (name, []) if SILENT.contains(&name) => {}
-            ("set" | "export" | "exit" | "trap" | "shift" | "umask" | ":", _) => {}
+            ("true" | ":" | "set" | "export" | "exit" | "trap" | "umask" | "wait", _) => {}
             ("sh" | "bash" | "dash", [flag, text, ..]) if flag == "-c" => {
                 self.deeper(text, file, &[], simple)
             }
@@ -144,7 +148,7 @@ impl Shell<'_> {
         while let Some(arg) = args.next() {
             match arg.strip_prefix('-') {
                 // `-p FILE` reads assignments from a file, one per line.
-                Some(flags) if flags.ends_with('p') || flags.ends_with('f') => match args.next() {
+                Some(flags) if !flags.starts_with('-') && flags.ends_with(['p', 'f']) => match args.next() {
                     Some(path) => self.load(path, simple, file),
                     None => self.note(
                         file,
@@ -152,7 +156,9 @@ impl Shell<'_> {
                         "was not run: airtcp does not use the settings of this machine",
                     ),
                 },
-                Some(_) => {}
+                Some(flags) if ["quiet", "write", "ignore"].contains(&flags.trim_start_matches('-')) => {}
+                Some(flags) if flags.chars().all(|flag| "qweNn".contains(flag)) => {}
+                Some(_) => self.note(file, simple, "was not run: unknown option of sysctl"),
                 None => match arg.split_once('=') {
                     Some((name, value)) => {
                         self.set(file, simple, dotted(name.trim()), value.trim().to_owned());
@@ -172,13 +178,19 @@ impl Shell<'_> {
         };
         for (number, line) in (1..).zip(text.lines()) {
             let line = line.trim();
-            if let Some((name, value)) = line.split_once('=').filter(|_| !line.starts_with(['#', ';'])) {
-                self.found.push(Effect::Set {
-                    place: format!("{path}:{number}: "),
-                    name: dotted(name.trim()),
-                    value: value.trim().to_owned(),
-                });
+            if line.is_empty() || line.starts_with(['#', ';']) {
+                continue;
             }
+            let place = format!("{path}:{number}: ");
+            self.found.push(match line.split_once('=') {
+                // A leading `-` makes sysctl ignore errors of this line.
+                Some((name, value)) => Effect::Set {
+                    place,
+                    name: dotted(name.trim().trim_start_matches('-')),
+                    value: value.trim().to_owned(),
+                },
+                None => Effect::Note(format!("{place}`{line}` was not read: expected NAME=VALUE")),
+            });
         }
     }
 
@@ -306,6 +318,15 @@ mod tests {
             ("../common/set.py /proc/sys/net/ipv4/tcp_sack=0", "net.ipv4.tcp_sack=0"),
             ("sh -c 'sysctl net.ipv4.tcp_sack=0'", "net.ipv4.tcp_sack=0"),
             ("SACK=0; sysctl -q net.ipv4.tcp_sack=${SACK}", "net.ipv4.tcp_sack=0"),
+            (
+                "sysctl net.ipv4.tcp_rmem=\"4096 540000 $((15*1024*1024))\"",
+                "net.ipv4.tcp_rmem=4096 540000 15728640",
+            ),
+            ("MB=1048576; sysctl net.core.rmem_max=$(( (1 + 1) * MB ))", "net.core.rmem_max=2097152"),
+            (
+                "../set.py /proc/sys/net/ipv4/tcp_wmem=\"4096 $((1 << 18)) 4194304\"",
+                "net.ipv4.tcp_wmem=4096 262144 4194304",
+            ),
             ("sysctl -q \\\n  net.ipv4.tcp_sack=0 # why", "net.ipv4.tcp_sack=0"),
             ("sysctl -q net.ipv4.tcp_sack=0 || sysctl -q net.ipv4.tcp_sack=1", "net.ipv4.tcp_sack=0"),
         ] {
@@ -326,6 +347,10 @@ mod tests {
             ("./nowhere.sh 1 2", "was not run: no such file"),
             ("sysctl net.ipv4.tcp_sack=$OLD", "was not followed: airtcp does not run a shell"),
             ("sysctl net.ipv4.tcp_sack=`uname`", "was not followed: airtcp does not run a shell"),
+            ("sysctl net.ipv4.tcp_sack=$((OLD + 1))", "was not followed: airtcp does not run a shell"),
+            ("sysctl --system", "was not run: unknown option of sysctl"),
+            ("shift 2", "was not followed: airtcp does not run a shell"),
+            ("set -- 1 2", "was not followed: airtcp does not run a shell"),
             ("sysctl net.ipv4.tcp_sack", "was not read: expected NAME=VALUE"),
             ("echo 1 > /tmp/x", "was not run: it writes a file"),
         ] {
@@ -335,6 +360,10 @@ mod tests {
         assert_eq!(
             effect_lines("for x in 1 2; do if true; then sysctl a=$x; fi; done; sysctl b=2")[1..],
             ["b=2"]
+        );
+        assert_eq!(
+            effect_lines("defaults() {\n sysctl a=1\n}\nsysctl b=2"),
+            ["- `defaults() {` was not followed: airtcp does not run a shell", "b=2"]
         );
     }
 
@@ -349,18 +378,20 @@ mod tests {
         .unwrap();
         fs::write(home.join("common/more.sh"), "echo 1 > /proc/sys/net/ipv4/tcp_dsack\n./common/more.sh\n")
             .unwrap();
-        fs::write(home.join("common/file.conf"), "# A comment = 1\nnet.ipv4.tcp_ecn = 2\n").unwrap();
+        let conf = "# A comment = 1\n\nnet.ipv4.tcp_ecn = 2\nnet.ipv4.tcp_sack 0\n";
+        fs::write(home.join("common/file.conf"), conf).unwrap();
         fs::write(home.join("common/helper.py"), "#!/usr/bin/env python3\nimport os\n").unwrap();
         let found = effect_lines_in("./common/defaults.sh 0 && common/helper.py", &home);
         fs::remove_dir_all(&home).unwrap();
         assert_eq!(found.first().unwrap(), "./common/defaults.sh:3: net.ipv4.tcp_sack=0");
         assert_eq!(found[1], "./common/more.sh:1: net.ipv4.tcp_dsack=1");
         assert!(found.iter().any(|told| told.ends_with("was not followed: it calls itself")));
-        let last = &found[found.len() - 2..];
+        let last = &found[found.len() - 3..];
         assert_eq!(
             last,
             [
-                "common/file.conf:2: net.ipv4.tcp_ecn=2",
+                "common/file.conf:3: net.ipv4.tcp_ecn=2",
+                "- common/file.conf:4: `net.ipv4.tcp_sack 0` was not read: expected NAME=VALUE",
                 "- `common/helper.py` was not run: airtcp reads only shell scripts"
             ]
         );

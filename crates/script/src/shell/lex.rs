@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use super::arithmetic;
+
 /// A simple command.
 #[derive(Debug)]
 pub(super) struct Simple {
@@ -122,13 +124,9 @@ impl<'a> Lexer<'a> {
                     continue;
                 }
                 ('$', None | Some('"')) => {
-                    let (name, length) = variable(self.rest());
-                    match variables.get(name) {
-                        Some(value) => word.push_str(value),
-                        // An unknown variable remains as written, so that it is not taken for a
-                        // number.
-                        None => word.push_str(&self.rest()[..length]),
-                    }
+                    let (value, length) = expanded(self.rest(), variables);
+                    // An unknown value remains as written, so that it is not taken for a number.
+                    word.push_str(value.as_deref().unwrap_or(&self.rest()[..length]));
                     self.at += length;
                     continue;
                 }
@@ -155,6 +153,17 @@ fn redirection(rest: &str) -> Option<usize> {
     let operator =
         [">>", ">&", ">|", ">", "<<", "<&", "<"].into_iter().find(|op| rest[digits..].starts_with(op))?;
     Some(digits + operator.len())
+}
+
+/// Returns the value of the variable or arithmetic expression after a `$`, if it is known, and the
+/// length of the whole text that it replaces.
+fn expanded(rest: &str, variables: &BTreeMap<String, String>) -> (Option<String>, usize) {
+    if let Some(inside) = arithmetic::inside(rest) {
+        let value = arithmetic::value(inside, variables).map(|value| value.to_string());
+        return (value, "$((".len() + inside.len() + "))".len());
+    }
+    let (name, length) = variable(rest);
+    (variables.get(name).cloned(), length)
 }
 
 /// Returns the name of the variable after a `$`, and the length of the whole reference.
