@@ -129,19 +129,22 @@ impl Setup {
             tuning: Tuning::default(),
             notes: Vec::new(),
         };
-        for Flag { place, name, value } in &flags {
-            setup.flag(name, value.as_deref(), home).map_err(|message| error(place, message))?;
-        }
-        if setup.local.is_ipv6() != v6 || setup.remote.is_ipv6() != v6 {
-            let place = flag("local_ip").or_else(|| flag("remote_ip")).map(|flag| flag.place.clone());
-            let message = "--local_ip and --remote_ip must have the version given with --ip_version";
-            return Err(error(&place.unwrap_or_else(caller), message.to_owned()));
-        }
+        // The profile first: some settings exist in one profile only.
         if let Some(recipe) = &script.settings.recipe {
             setup.tuning.recipe(&recipe.name).map_err(|message| error(&recipe.place, message))?;
         }
         if let Some(profile) = &script.settings.profile {
             setup.tuning.profile(&profile.name).map_err(|message| error(&profile.place, message))?;
+        }
+        for Flag { place, name, value } in &flags {
+            let before = setup.notes.len();
+            setup.flag(name, value.as_deref(), home).map_err(|message| error(place, message))?;
+            setup.place_notes(before, place);
+        }
+        if setup.local.is_ipv6() != v6 || setup.remote.is_ipv6() != v6 {
+            let place = flag("local_ip").or_else(|| flag("remote_ip")).map(|flag| flag.place.clone());
+            let message = "--local_ip and --remote_ip must have the version given with --ip_version";
+            return Err(error(&place.unwrap_or_else(caller), message.to_owned()));
         }
         if let Some(tolerance) = options.tolerance {
             setup.rules.tolerance = tolerance;
@@ -153,6 +156,13 @@ impl Setup {
             setup.tuning.profile(profile).map_err(|message| error(&caller(), message))?;
         }
         Ok(setup)
+    }
+
+    /// Adds the position in the script to the notes from index `from` on.
+    pub(super) fn place_notes(&mut self, from: usize, place: &Place) {
+        for note in &mut self.notes[from..] {
+            *note = format!("{place}: {note}");
+        }
     }
 
     fn flag(&mut self, name: &str, value: Option<&str>, home: &Path) -> Result<(), String> {

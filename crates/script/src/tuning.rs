@@ -8,7 +8,8 @@ use airtcp::host::HostConfig;
 use airtcp::profile::Profile;
 use airtcp::profile::knobs::InitialWindow;
 use airtcp::profile::{
-    AckCompression, AckRules, Challenge, LinuxAcks, OpeningErrors, SackOffer, SynFin, WindowUpdate,
+    AckCompression, AckRules, Challenge, LinuxAcks, OpeningErrors, ReceiveMemory, SackOffer, SynFin,
+    WindowUpdate,
 };
 use airtcp::recovery::Recipe;
 use airwire::time::Duration;
@@ -32,6 +33,9 @@ pub enum Known {
     /// Not supported.
     Unknown,
 }
+
+/// Beginnings of full names of sysctls.
+const PREFIXES: [&str; 3] = ["net.ipv4.", "net.core.", "net.inet.tcp."];
 
 /// FreeBSD's sysctls whose last component is ambiguous or has another meaning in Linux.
 const BSD_NAMES: [(&str, &str); 7] = [
@@ -79,10 +83,16 @@ impl Tuning {
     /// Returns the settings that do not concern the host, such as `psh`.
     pub fn so_flags(&mut self, flags: &str) -> Result<Vec<(String, String)>, String> {
         let mut others = Vec::new();
+        let mut settings = Vec::new();
         for flag in flags.split(',').map(str::trim).filter(|flag| !flag.is_empty()) {
-            let Some((name, value)) = flag.split_once('=') else {
-                return Err(format!("`{flag}`: expected NAME=VALUE, several separated by commas"));
-            };
+            settings.push(
+                flag.split_once('=')
+                    .ok_or_else(|| format!("`{flag}`: expected NAME=VALUE, several separated by commas"))?,
+            );
+        }
+        // The profile first: some settings exist in one profile only.
+        settings.sort_by_key(|(name, _)| *name != "profile");
+        for (name, value) in settings {
             match name {
                 "profile" => self.profile(value)?,
                 "recipe" => self.recipe(value)?,
@@ -115,11 +125,11 @@ impl Tuning {
         Ok(notes)
     }
 
-    /// Applies a sysctl, given by its full name or the last component.
+    /// Applies a sysctl, given by its full name or the last component, or a setting of airtcp.
     pub fn sysctl(&mut self, name: &str, value: &str) -> Result<Known, String> {
         let name = match BSD_NAMES.iter().find(|(bsd, _)| *bsd == name) {
             Some((_, ours)) => ours,
-            None => name.rsplit('.').next().unwrap_or(name),
+            None => PREFIXES.iter().find_map(|prefix| name.strip_prefix(prefix)).unwrap_or(name),
         };
         let known = self.apply(name, value)?;
         if known == Known::Applied {
@@ -140,33 +150,48 @@ impl Tuning {
 
     fn apply(&mut self, name: &str, value: &str) -> Result<Known, String> {
         let profile = &mut self.profile;
-        // In a value with three numbers (`tcp_rmem`), the second is the default of a new socket.
-        let words: Vec<&str> = value.split_whitespace().collect();
-        let word = if words.len() == 3 { words[1] } else { value };
-        let within = |most: u64| match word.parse::<u64>() {
+        let parse = |word: &str, most: u64| match word.parse::<u64>() {
             Ok(number) if number <= most => Ok(number),
             Ok(_) => Err(format!("`{name}={value}`: expected a number up to {most}")),
             Err(_) => Err(format!("`{name}={value}`: expected a number")),
         };
+        let within = |most| parse(value.trim(), most);
         // Sysctls are of type int.
         let number = || within(i32::MAX as u64);
+        // The minimum has no effect: it is for a kernel that is short of memory.
+        let initial_and_most = || match value.split_whitespace().collect::<Vec<_>>()[..] {
+            [least, initial, most] => {
+                let size = |word| parse(word, i32::MAX as u64).map(|size| size as usize);
+                size(least)?;
+                Ok((size(initial)?, size(most)?))
+            }
+            _ => Err(format!("`{name}={value}`: expected three numbers: minimum, initial size, maximum")),
+        };
+        let is_linux = profile.ack.rules != AckRules::Plain;
+        let only = |linux: bool| match is_linux == linux {
+            true => Ok(()),
+            false if linux => Err(format!("`{name}={value}`: only profile linux has this setting")),
+            false => Err(format!("`{name}={value}`: profile linux does not have this setting")),
+        };
         let millis = || number().map(Duration::from_millis);
         let on = || number().map(|number| number != 0);
+        let usual_scale = Profile::by_name(profile.name).and_then(|usual| usual.window_scale);
         let challenge = || on().map(|on| if on { Challenge::Rfc793 } else { Challenge::Rfc5961 });
         match name {
             "tcp_timestamps" => profile.timestamps = on()?,
             "tcp_sack" => profile.sack = if on()? { SackOffer::Always } else { SackOffer::Never },
             "tcp_dsack" => profile.dsack = on()?,
             "tcp_window_scaling" => {
-                profile.window_scale = if on()? { profile.window_scale.or(Some(8)) } else { None };
+                profile.window_scale = if on()? { profile.window_scale.or(usual_scale) } else { None };
             }
             // Timestamps and window scaling together.
             "rfc1323" => {
                 profile.timestamps = on()?;
-                profile.window_scale = if on()? { profile.window_scale.or(Some(6)) } else { None };
+                profile.window_scale = if on()? { profile.window_scale.or(usual_scale) } else { None };
             }
             "window_scale" => profile.window_scale = Some(within(14)? as u8),
-            "tcp_ecn" => (profile.ecn, profile.ecn_passive) = (number()? == 1, number()? != 0),
+            // Higher values are Accurate ECN.
+            "tcp_ecn" => (profile.ecn, profile.ecn_passive) = (within(2)? == 1, within(2)? != 0),
             "tcp_slow_start_after_idle" => profile.recovery.restart_after_idle = on()?,
             "tcp_reordering" => profile.recovery.dup_thresh = number()? as u32,
             // An explicit count must not be extended by the profile's minimum time.
@@ -182,14 +207,24 @@ impl Tuning {
             "tcp_challenge_ack_limit" => profile.challenge_acks_per_second = number()? as u32,
             "tcp_invalid_ratelimit" => profile.challenge_interval = Duration::from_millis(number()?),
             "tcp_rmem" => {
+                let (initial, most) = initial_and_most()?;
+                match &mut profile.window_update {
+                    WindowUpdate::Tuned(memory) => *memory = ReceiveMemory { initial, most },
+                    // These profiles have a buffer of fixed size.
+                    WindowUpdate::Doubled | WindowUpdate::QuarterBuffer => profile.recv_buffer = initial,
+                }
+            }
+            // The kernel's send buffer grows with the congestion window up to the maximum. airtcp's has
+            // its maximum size from the start, as in every profile.
+            "tcp_wmem" => profile.send_buffer = initial_and_most()?.1,
+            "rmem_max" => profile.recv_buffer_max = number()? as usize,
+            // The window is the free part of a buffer of this size, which does not grow.
+            "recv_buffer" => {
                 profile.recv_buffer = number()? as usize;
-                // A script that sets tcp_rmem expects a window of this size, without automatic
-                // tuning.
                 if let WindowUpdate::Tuned(_) = profile.window_update {
                     profile.window_update = WindowUpdate::Doubled;
                 }
             }
-            "tcp_wmem" => profile.send_buffer = number()? as usize,
             "ip_no_pmtu_disc" => profile.pmtu_discovery = !on()?,
             "drop_synfin" => profile.syn_fin = if on()? { SynFin::Drop } else { SynFin::Taken },
             "opening_errors" => {
@@ -213,9 +248,16 @@ impl Tuning {
                     value.parse().map_err(|_| format!("`beta={value}`: expected a fraction"))?
             }
             "limited_transmit" => profile.recovery.limited_transmit = on()?,
-            "ack_delay_ms" => profile.ack.delay = millis()?,
-            "ack_every" => profile.ack.every = number()? as u32,
+            "ack_delay_ms" => {
+                only(false)?;
+                profile.ack.delay = millis()?;
+            }
+            "ack_every" => {
+                only(false)?;
+                profile.ack.every = number()? as u32;
+            }
             "quick_acks" => {
+                only(true)?;
                 let quick = number()? as u32;
                 if let AckRules::Linux(acks) = &mut profile.ack.rules {
                     acks.quick = quick;
@@ -223,6 +265,8 @@ impl Tuning {
             }
             "tcp_comp_sack_nr" => {
                 let most = number()? as u32;
+                // Other profiles do not compress ACKs.
+                only(is_linux || most > 0)?;
                 if let AckRules::Linux(acks) = &mut profile.ack.rules {
                     let usual = LinuxAcks::DEFAULT.compression;
                     acks.compression = usual.filter(|_| most > 0).map(|it| AckCompression { most, ..it });
@@ -263,6 +307,29 @@ mod tests {
     }
 
     #[test]
+    fn linux_buffer_sysctls_keep_window_tuning() {
+        let mut tuning = Tuning::default();
+        let command = "sysctl -q net.ipv4.tcp_rmem='4096 540000 15728640' net.core.rmem_max=$((1 << 20)) \
+                       net.ipv4.tcp_wmem='4096 16384 4194304'";
+        assert_eq!(tuning.shell(command, Path::new("")), Ok(Vec::new()));
+        let profile = profile(&tuning);
+        let memory = ReceiveMemory { initial: 540_000, most: 15_728_640 };
+        assert_eq!(profile.window_update, WindowUpdate::Tuned(memory));
+        assert_eq!((profile.recv_buffer_max, profile.send_buffer), (1 << 20, 4_194_304));
+    }
+
+    #[test]
+    fn window_scaling_returns_to_value_of_profile() {
+        for (name, scale) in [("linux", 0), ("freebsd", 6), ("default", 8)] {
+            let mut tuning = Tuning::default();
+            tuning.profile(name).unwrap();
+            tuning.sysctl("tcp_window_scaling", "0").unwrap();
+            tuning.sysctl("tcp_window_scaling", "1").unwrap();
+            assert_eq!(profile(&tuning).window_scale, Some(scale), "{name}");
+        }
+    }
+
+    #[test]
     fn freebsd_sysctls_are_matched_by_full_name() {
         let mut tuning = Tuning::default();
         let notes = tuning
@@ -297,6 +364,17 @@ mod tests {
         );
         assert!(tuning.sysctl("window_scale", "15").unwrap_err().contains("up to 14"));
         assert_eq!(tuning.sysctl("tcp_sack", "no").unwrap_err(), "`tcp_sack=no`: expected a number");
+        assert_eq!(
+            tuning.sysctl("net.ipv4.tcp_rmem", "4096").unwrap_err(),
+            "`tcp_rmem=4096`: expected three numbers: minimum, initial size, maximum"
+        );
+        assert!(tuning.sysctl("tcp_ecn", "3").unwrap_err().contains("up to 2"));
+        assert_eq!(tuning.sysctl("net.ipv4.neigh.default.mss", "1"), Ok(Known::Unknown));
+        tuning.profile("freebsd").unwrap();
+        assert_eq!(
+            tuning.sysctl("quick_acks", "4").unwrap_err(),
+            "`quick_acks=4`: only profile linux has this setting"
+        );
         assert!(tuning.so_flags("linux").unwrap_err().contains("NAME=VALUE"));
     }
 }
