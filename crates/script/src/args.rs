@@ -95,8 +95,54 @@ pub(super) fn how(call: &Call) -> Result<How, Problem> {
 }
 
 pub(super) fn option(call: &Call) -> Result<SockOpt, Problem> {
-    let name = symbol(call, 2)?;
-    SockOpt::by_name(name).ok_or_else(|| Problem::new(format!("airtcp has no socket option `{name}`")))
+    Ok(SockOpt::by_name(symbol(call, 1)?, symbol(call, 2)?)?)
+}
+
+/// Checks an argument that points to memory: airtcp does not look at its contents.
+pub(super) fn memory(call: &Call, nth: usize) -> Result<(), Problem> {
+    match call.args.get(nth) {
+        None | Some(Value::Ellipsis | Value::Int(0)) => Ok(()),
+        Some(_) => Err(Problem::new(format!(
+            "airtcp does not read argument {} of `{}`; write `...`",
+            nth + 1,
+            call.name
+        ))),
+    }
+}
+
+/// Checks the arguments of socket(2). Returns whether calls on the new descriptor block.
+pub(super) fn stream_socket(call: &Call) -> Result<Blocking, Problem> {
+    let [domain, kind, protocol] = call.args.as_slice() else {
+        return Err(Problem::new("`socket` needs three arguments"));
+    };
+    let is_one_of = |value: &Value, names: &[&str]| match value {
+        Value::Ellipsis => true,
+        Value::Symbols(symbols) => symbols.len() == 1 && names.contains(&symbols[0].as_str()),
+        _ => false,
+    };
+    let refuse = |value: &Value| {
+        let name = match value {
+            Value::Symbols(symbols) => symbols.join("|"),
+            other => format!("{other:?}"),
+        };
+        Err(Problem::new(format!("airtcp supports only TCP over IPv4 and IPv6, not `{name}`")))
+    };
+    if !is_one_of(domain, &["AF_INET", "AF_INET6", "PF_INET", "PF_INET6"]) {
+        return refuse(domain);
+    }
+    if *protocol != Value::Int(0) && !is_one_of(protocol, &["IPPROTO_TCP", "IPPROTO_IP"]) {
+        return refuse(protocol);
+    }
+    let kinds = flags(call, 1, &["SOCK_STREAM", "SOCK_NONBLOCK", "SOCK_CLOEXEC"])?;
+    if !kinds.contains(&"SOCK_STREAM") {
+        return refuse(kind);
+    }
+    Ok(blocking(&kinds))
+}
+
+/// Returns whether a descriptor that is opened with these flags blocks.
+pub(super) fn blocking(flags: &[&str]) -> Blocking {
+    if flags.contains(&"SOCK_NONBLOCK") { Blocking::Return } else { Blocking::Wait }
 }
 
 pub(super) fn int_option(number: &Value) -> Result<OptionValue, Problem> {
@@ -119,8 +165,10 @@ pub(super) fn linger(members: &[(Option<String>, Value)]) -> Result<OptionValue,
 /// Parses `...` (the default address) or
 /// `{sa_family = AF_INET, sin_port = htons(8080), sin_addr = inet_addr("192.0.2.1")}`.
 pub(super) fn address(arg: Option<&Value>, default: SocketAddr) -> Result<SocketAddr, Problem> {
-    let Some(Value::Struct(members)) = arg else {
-        return Ok(default);
+    let members = match arg {
+        None | Some(Value::Ellipsis) => return Ok(default),
+        Some(Value::Struct(members)) => members,
+        Some(other) => return Err(Problem::new(format!("expected an address or `...`, found {other:?}"))),
     };
     let mut addr = default;
     for (_, member) in members {
@@ -144,7 +192,7 @@ pub(super) fn address(arg: Option<&Value>, default: SocketAddr) -> Result<Socket
                     )));
                 }
             },
-            Value::Symbols(_) => {}
+            Value::Symbols(names) if ["AF_INET", "AF_INET6"].contains(&names.join("|").as_str()) => {}
             other => return Err(Problem::new(format!("{other:?} is not a part of an address"))),
         }
     }

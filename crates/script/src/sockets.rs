@@ -18,7 +18,7 @@ use airwire::time::Instant;
 use pending::Pending;
 
 use super::errno::Errno;
-use super::syscall::{Blocking, Fd, Finished, How, Request, Submitted, Take, Ticket};
+use super::syscall::{Blocking, Fd, Finished, How, Record, Request, Submitted, Take, Ticket};
 
 /// A packet that the host has sent.
 #[derive(Clone, Debug)]
@@ -370,14 +370,22 @@ impl Sockets {
         }
     }
 
-    /// Writes to a connection. EAGAIN if the buffer is full.
-    pub(super) fn send(&mut self, fd: Fd, data: &[u8], push: Push) -> Result<usize, Errno> {
+    /// Writes to a connection. EAGAIN if the buffer is full. A record ends only if all of `data` fits.
+    pub(super) fn send(&mut self, fd: Fd, data: &[u8], push: Push, record: Record) -> Result<usize, Errno> {
         let now = self.now;
         let id = self.ready_connection(fd, Errno::EPIPE)?;
-        self.host.write_with(now, id, data, push).or_else(|error| match self.once(fd, error)? {
-            Told::First(errno) => Err(errno),
-            Told::Before => Err(Errno::EPIPE),
-        })
+        match self.host.write_with(now, id, data, push) {
+            Ok(written) => {
+                if record == Record::Ends && !data.is_empty() && written == data.len() {
+                    self.host.end_record(id);
+                }
+                Ok(written)
+            }
+            Err(error) => match self.once(fd, error)? {
+                Told::First(errno) => Err(errno),
+                Told::Before => Err(Errno::EPIPE),
+            },
+        }
     }
 
     /// Returns the number of bytes that can be read now (SIOCINQ).

@@ -3,8 +3,10 @@
 /// An option and its meaning in airtcp.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SockOpt {
-    /// Accepted without effect.
+    /// Accepted. airtcp always behaves as if it were set.
     Accepted,
+    /// Accepted, but airtcp does not implement it.
+    Ignored,
     /// SO_ERROR, which is read-only.
     Error,
     /// SO_SNDBUF, in bytes.
@@ -57,6 +59,17 @@ const SOL_SOCKET: i32 = 1;
 const SOL_TCP: i32 = 6;
 const SOL_IPV6: i32 = 41;
 
+/// The names of the levels.
+const LEVELS: [(&str, i32); 7] = [
+    ("SOL_SOCKET", SOL_SOCKET),
+    ("SOL_TCP", SOL_TCP),
+    ("IPPROTO_TCP", SOL_TCP),
+    ("SOL_IP", SOL_IP),
+    ("IPPROTO_IP", SOL_IP),
+    ("SOL_IPV6", SOL_IPV6),
+    ("IPPROTO_IPV6", SOL_IPV6),
+];
+
 const TABLE: [Row; 26] = [
     row(SOL_SOCKET, 2, "SO_REUSEADDR", SockOpt::Accepted),
     row(SOL_SOCKET, 4, "SO_ERROR", SockOpt::Error),
@@ -75,21 +88,27 @@ const TABLE: [Row; 26] = [
     row(SOL_TCP, 8, "TCP_LINGER2", SockOpt::Linger2),
     row(SOL_TCP, 11, "TCP_INFO", SockOpt::Info),
     // The recipe sets the congestion control algorithm, not the socket.
-    row(SOL_TCP, 13, "TCP_CONGESTION", SockOpt::Accepted),
+    row(SOL_TCP, 13, "TCP_CONGESTION", SockOpt::Ignored),
     row(SOL_TCP, 18, "TCP_USER_TIMEOUT", SockOpt::UserTimeout),
     row(SOL_IP, 1, "IP_TOS", SockOpt::Tos),
-    row(SOL_IP, 2, "IP_TTL", SockOpt::Accepted),
+    row(SOL_IP, 2, "IP_TTL", SockOpt::Ignored),
     row(SOL_IP, 10, "IP_MTU_DISCOVER", SockOpt::MtuDiscover),
-    row(SOL_IP, 11, "IP_RECVERR", SockOpt::Accepted),
+    row(SOL_IP, 11, "IP_RECVERR", SockOpt::Ignored),
     row(SOL_IPV6, 23, "IPV6_MTU_DISCOVER", SockOpt::MtuDiscover),
-    row(SOL_IPV6, 25, "IPV6_RECVERR", SockOpt::Accepted),
+    row(SOL_IPV6, 25, "IPV6_RECVERR", SockOpt::Ignored),
     row(SOL_IPV6, 26, "IPV6_V6ONLY", SockOpt::Accepted),
     row(SOL_IPV6, 67, "IPV6_TCLASS", SockOpt::Tos),
 ];
 
 impl SockOpt {
-    pub(crate) fn by_name(name: &str) -> Option<Self> {
-        TABLE.iter().find(|row| row.name == name).map(|row| row.option)
+    /// Finds an option by the names of its level and of the option.
+    pub(crate) fn by_name(level: &str, name: &str) -> Result<Self, String> {
+        let row = TABLE.iter().find(|row| row.name == name);
+        let row = row.ok_or_else(|| format!("airtcp does not support the socket option `{name}`"))?;
+        if !LEVELS.contains(&(level, row.level)) {
+            return Err(format!("`{name}` is not an option of `{level}`"));
+        }
+        Ok(row.option)
     }
 
     /// Finds an option by the numbers passed to setsockopt(2). `None` if airtcp does not support

@@ -41,6 +41,15 @@ pub enum Take {
     Peek,
 }
 
+/// Whether a write ends a record.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Record {
+    /// Data written later may follow in the same segment.
+    Continues,
+    /// Data written later starts a new segment (MSG_EOR).
+    Ends,
+}
+
 /// The value of a socket option, in the types that these calls support.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OptionValue {
@@ -127,6 +136,8 @@ pub enum Request {
         wait: Blocking,
         /// `Later` for MSG_MORE.
         push: Push,
+        /// `Ends` for MSG_EOR.
+        record: Record,
     },
     /// close(2). Waits only if SO_LINGER is set.
     Close {

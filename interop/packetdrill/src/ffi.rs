@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use airtcp_script::errno::Errno;
 use airtcp_script::sockopt::SockOpt;
-use airtcp_script::syscall::{Blocking, Events, Fd, How, OptionValue, Push, Reply, Request, Take};
+use airtcp_script::syscall::{Blocking, Events, Fd, How, OptionValue, Push, Record, Reply, Request, Take};
 use airwire::time::Duration;
 use libc::{iovec, msghdr, pollfd, sockaddr, socklen_t, ssize_t, timeval};
 
@@ -271,6 +271,7 @@ unsafe extern "C" fn connect(
 unsafe fn receive(userdata: *mut c_void, fd: c_int, parts: &[iovec], flags: c_int) -> ssize_t {
     let take = if flags & libc::MSG_PEEK != 0 { Take::Peek } else { Take::Consume };
     let received = |stack: &Stack| {
+        only(flags, libc::MSG_PEEK | libc::MSG_DONTWAIT)?;
         // Checked first: data taken from the stream would otherwise be lost.
         let len = room(parts)?;
         let reply = stack.call(Request::Receive { fd: Fd(fd), len, take, wait: wait(flags) })?;
@@ -281,6 +282,11 @@ unsafe fn receive(userdata: *mut c_void, fd: c_int, parts: &[iovec], flags: c_in
     };
     // SAFETY: guaranteed by the caller, see above.
     unsafe { on_stack(userdata, received) }.unwrap_or_else(|errno| fail(errno) as ssize_t)
+}
+
+/// Fails if `flags` contains flags that are not in `known`, because airtcp would ignore them.
+fn only(flags: c_int, known: c_int) -> Result<(), Errno> {
+    if flags & !known == 0 { Ok(()) } else { Err(Errno::EOPNOTSUPP) }
 }
 
 fn wait(flags: c_int) -> Blocking {
@@ -363,8 +369,13 @@ unsafe extern "C" fn recvmsg(
 /// # Safety
 /// As for [`stack`].
 unsafe fn transmit(userdata: *mut c_void, fd: c_int, data: Result<Vec<u8>, Errno>, flags: c_int) -> ssize_t {
+    const KNOWN: c_int = libc::MSG_DONTWAIT | libc::MSG_MORE | libc::MSG_NOSIGNAL | libc::MSG_EOR;
     let push = if flags & libc::MSG_MORE != 0 { Push::Later } else { Push::Now };
-    let send = |stack: &Stack| stack.call(Request::Send { fd: Fd(fd), data: data?, wait: wait(flags), push });
+    let record = if flags & libc::MSG_EOR != 0 { Record::Ends } else { Record::Continues };
+    let send = |stack: &Stack| {
+        only(flags, KNOWN)?;
+        stack.call(Request::Send { fd: Fd(fd), data: data?, wait: wait(flags), push, record })
+    };
     // SAFETY: guaranteed by the caller, see above.
     count(unsafe { on_stack(userdata, send) })
 }
@@ -545,6 +556,9 @@ unsafe extern "C" fn setsockopt(
 ) -> c_int {
     let set = |stack: &Stack| {
         let known = SockOpt::by_number(level, option).ok_or(Errno::ENOPROTOOPT)?;
+        if known == SockOpt::Ignored {
+            eprintln!("airtcp: setsockopt with level {level} and option {option} has no effect");
+        }
         // SAFETY: setsockopt(2): `value` points to `len` bytes.
         let data = unsafe { bytes(value, len as usize) }?;
         let int = |at: usize| {

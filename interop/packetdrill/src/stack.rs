@@ -14,7 +14,7 @@ use airtcp_script::errno::Errno;
 use airtcp_script::sockets::{Sockets, Stuck};
 use airtcp_script::sockopt::SockOpt;
 use airtcp_script::syscall::{Blocking, Fd, How, OptionValue, Reply, Request, Submitted};
-use airtcp_script::tuning::Tuning;
+use airtcp_script::tuning::{Known, Tuning};
 use airtcp_script::{tcp_info, wire};
 use airwire::time::{Duration, Instant};
 
@@ -44,6 +44,8 @@ struct State {
     push: Push,
     /// The file with sysctl settings, which is read at each socket().
     control: Option<PathBuf>,
+    /// Number of its lines that have been read.
+    control_lines: usize,
     /// Threads whose call has ended, and which have not read the clock yet.
     woken: Vec<ThreadId>,
 }
@@ -77,7 +79,7 @@ impl Stack {
             }
         }
         let sockets = Sockets::new(tuning.host_config(addrs.clone(), mtu)?, ORIGIN);
-        let state = State { sockets, tuning, addrs, mtu, push, control, woken: Vec::new() };
+        let state = State { sockets, tuning, addrs, mtu, push, control, control_lines: 0, woken: Vec::new() };
         Ok(Self { state: Mutex::new(state), changed: Condvar::new() })
     }
 
@@ -281,10 +283,19 @@ impl State {
         let Some(text) = self.control.as_ref().and_then(|path| std::fs::read_to_string(path).ok()) else {
             return;
         };
-        for line in text.lines() {
-            for (name, value) in assignments(line) {
-                if let Err(error) = self.tuning.sysctl(name, value) {
-                    eprintln!("airtcp: {error}");
+        for line in text.lines().skip(self.control_lines) {
+            self.control_lines += 1;
+            let assignments = assignments(line);
+            if assignments.is_empty() && !line.trim().is_empty() {
+                eprintln!("airtcp: `{line}` sets nothing: expected NAME=VALUE");
+            }
+            for (name, value) in assignments {
+                match self.tuning.sysctl(name, &value) {
+                    Ok(Known::Applied) => {}
+                    Ok(Known::Unknown) => {
+                        eprintln!("airtcp: `{name}` was not set: airtcp does not support it");
+                    }
+                    Err(error) => eprintln!("airtcp: {error}"),
                 }
             }
         }
@@ -303,14 +314,17 @@ impl State {
 }
 
 /// Splits a line into assignments: `sysctl -q net.ipv4.tcp_rmem=1 2 3` is one, `a=1 b=2` are two.
-fn assignments(line: &str) -> Vec<(&str, &str)> {
-    let Some(equals) = line.find('=') else { return Vec::new() };
-    let start = line[..equals].rfind(char::is_whitespace).map_or(0, |blank| blank + 1);
-    let rest = line[start..].trim();
-    if rest.matches('=').count() == 1 {
-        return rest.split_once('=').into_iter().collect();
+/// The shell has removed quotes, so a word without `=` continues the value before it.
+fn assignments(line: &str) -> Vec<(&str, String)> {
+    let mut found: Vec<(&str, String)> = Vec::new();
+    for word in line.split_whitespace() {
+        if let Some((name, value)) = word.split_once('=') {
+            found.push((name, value.to_owned()));
+        } else if let Some((_, value)) = found.last_mut() {
+            value.extend([" ", word]);
+        }
     }
-    rest.split_whitespace().filter_map(|word| word.split_once('=')).collect()
+    found
 }
 
 /// Reports a timer that does not advance. It must not block packetdrill: the script fails by itself.
@@ -329,8 +343,14 @@ mod tests {
 
     #[test]
     fn control_line_holds_one_or_several_assignments() {
-        assert_eq!(assignments("sysctl -q net.ipv4.tcp_rmem=1 2 3"), [("net.ipv4.tcp_rmem", "1 2 3")]);
-        assert_eq!(assignments("-q a=1 b=2"), [("a", "1"), ("b", "2")]);
+        let pairs = |pairs: &[(&'static str, &str)]| -> Vec<(&'static str, String)> {
+            pairs.iter().map(|(name, value)| (*name, (*value).to_owned())).collect()
+        };
+        assert_eq!(
+            assignments("sysctl -q net.ipv4.tcp_rmem=1 2 3"),
+            pairs(&[("net.ipv4.tcp_rmem", "1 2 3")])
+        );
+        assert_eq!(assignments("-q a=1 2 3 b=2 c=4 5"), pairs(&[("a", "1 2 3"), ("b", "2"), ("c", "4 5")]));
         assert_eq!(assignments("link set dev tun0 up"), []);
     }
 

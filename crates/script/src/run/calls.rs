@@ -6,14 +6,15 @@ use airwire::time::Duration;
 use super::times::CallEnd;
 use super::{Blocked, PATIENCE, Runner};
 use crate::args::{
-    O_NONBLOCK, O_RDWR, address, fd, flags, how, int_option, linger, number, option, poll_set, size, symbol,
-    value, vector_len, wait,
+    O_NONBLOCK, O_RDWR, address, blocking, fd, flags, how, int_option, linger, memory, number, option,
+    poll_set, size, stream_socket, symbol, value, vector_len, wait,
 };
 use crate::ast::{Call, Expect, Form, Value};
 use crate::errno::Errno;
 use crate::script_flow::octets;
+use crate::sockopt::SockOpt;
 use crate::syscall::{
-    Blocking, Events, Fd, Finished, How, OptionValue, Push, Reply, Request, Submitted, Take, Ticket,
+    Blocking, Events, Fd, Finished, How, OptionValue, Push, Record, Reply, Request, Submitted, Take, Ticket,
 };
 use crate::verdict::{Problem, Step};
 
@@ -30,6 +31,8 @@ pub(super) struct Checked {
     /// Whether the data is removed from the stream. After MSG_PEEK, the next read returns the same
     /// data.
     take: Take,
+    /// Whether calls on the descriptor that accept(2) opens block.
+    blocking: Blocking,
 }
 
 enum Expected {
@@ -52,9 +55,12 @@ impl Runner {
         let expect = expected(&call.expect)?;
         match name {
             "socket" => {
+                let blocking = stream_socket(call)?;
                 let fd = new_fd(&expect);
                 self.check_new(fd)?;
-                let result = self.sockets()?.socket(fd).map(|()| i64::from(fd.0));
+                let sockets = self.sockets()?;
+                let opened = sockets.socket(fd).and_then(|()| sockets.set_blocking(fd, blocking));
+                let result = opened.map(|()| i64::from(fd.0));
                 self.files.insert(fd, Default::default());
                 // The following packet lines refer to a connection of this socket until a line
                 // selects another one.
@@ -120,10 +126,11 @@ impl Runner {
             expect,
             revents: Vec::new(),
             take: Take::Consume,
+            blocking: Blocking::Wait,
         };
         match call.name.as_str() {
             "write" => {
-                let request = self.write_request(fd, len, Blocking::Wait, Push::Now)?;
+                let request = self.write_request(fd, len, &[])?;
                 self.submit(request, checked(Expected::Number(len)), end, step)
             }
             "read" => {
@@ -211,6 +218,11 @@ impl Runner {
             Err(errno) => Err(errno),
             Ok(Reply::Accepted(peer)) => {
                 let accepted = new_fd(&checked.expect);
+                if checked.blocking == Blocking::Return && accepted != NAMELESS {
+                    self.sockets()?
+                        .set_blocking(accepted, Blocking::Return)
+                        .map_err(|errno| Problem::new(errno.to_string()))?;
+                }
                 self.files.insert(accepted, Default::default());
                 self.name_flow(accepted, peer);
                 self.latest = Some(accepted);
@@ -251,10 +263,15 @@ impl Runner {
         let name = call.name.as_str();
         let mut revents = Vec::new();
         let mut take = Take::Consume;
+        let mut accepted = Blocking::Wait;
         let mut subject = Fd(-1);
         let request = match name {
             "accept" | "accept4" => {
                 subject = fd(call)?;
+                memory(call, 1)?;
+                memory(call, 2)?;
+                let known: &[&str] = if name == "accept4" { &["SOCK_NONBLOCK", "SOCK_CLOEXEC"] } else { &[] };
+                accepted = blocking(&flags(call, 3, known)?);
                 self.check_new(new_fd(&expect))?;
                 Request::Accept { fd: subject, as_fd: new_fd(&expect) }
             }
@@ -265,6 +282,7 @@ impl Runner {
             }
             "read" | "recv" => {
                 subject = fd(call)?;
+                memory(call, 1)?;
                 let flags =
                     if name == "recv" { flags(call, 3, &["MSG_PEEK", "MSG_DONTWAIT"])? } else { Vec::new() };
                 if flags.contains(&"MSG_PEEK") {
@@ -274,14 +292,14 @@ impl Runner {
             }
             "write" | "send" => {
                 subject = fd(call)?;
+                memory(call, 1)?;
                 let known = ["MSG_DONTWAIT", "MSG_MORE", "MSG_NOSIGNAL", "MSG_EOR"];
                 let flags = if name == "send" { flags(call, 3, &known)? } else { Vec::new() };
-                let push = if flags.contains(&"MSG_MORE") { Push::Later } else { Push::Now };
-                self.write_request(subject, number(call, 2)?, wait(&flags), push)?
+                self.write_request(subject, number(call, 2)?, &flags)?
             }
             "writev" => {
                 subject = fd(call)?;
-                self.write_request(subject, vector_len(call.args.get(1))?, Blocking::Wait, Push::Now)?
+                self.write_request(subject, vector_len(call.args.get(1))?, &[])?
             }
             "close" => {
                 subject = fd(call)?;
@@ -289,6 +307,9 @@ impl Runner {
             }
             "poll" => {
                 let entries = poll_set(call)?;
+                if usize::try_from(number(call, 1)?) != Ok(entries.len()) {
+                    return Err(Problem::new(format!("this poll has {} entries", entries.len())));
+                }
                 let set = entries.iter().map(|entry| (entry.fd, entry.interest)).collect();
                 revents = entries.into_iter().map(|entry| entry.revents).collect();
                 let timeout = i32::try_from(number(call, 2)?)
@@ -303,7 +324,10 @@ impl Runner {
                 )));
             }
         };
-        Ok((request, Checked { name: name.to_owned(), fd: subject, expect, revents, take }))
+        Ok((
+            request,
+            Checked { name: name.to_owned(), fd: subject, expect, revents, take, blocking: accepted },
+        ))
     }
 
     /// Checks that the descriptor which a call is expected to open is not open yet.
@@ -314,13 +338,15 @@ impl Runner {
         }
     }
 
-    fn write_request(&self, fd: Fd, len: i64, wait: Blocking, push: Push) -> Result<Request, Problem> {
+    fn write_request(&self, fd: Fd, len: i64, flags: &[&str]) -> Result<Request, Problem> {
+        let push = if flags.contains(&"MSG_MORE") { Push::Later } else { Push::Now };
+        let record = if flags.contains(&"MSG_EOR") { Record::Ends } else { Record::Continues };
         let written = self.files.get(&fd).map_or(0, |streams| streams.written);
         let len = u32::try_from(len)
             .ok()
             .filter(|len| *len <= LARGEST_WRITE)
             .ok_or_else(|| Problem::new(format!("{len} is not a length from 0 to {LARGEST_WRITE}")))?;
-        Ok(Request::Send { fd, data: octets(1 + written, len), wait, push })
+        Ok(Request::Send { fd, data: octets(1 + written, len), wait: wait(flags), push, record })
     }
 
     fn fcntl(&mut self, call: &Call, expect: &Expected) -> Result<(), Problem> {
@@ -348,11 +374,10 @@ impl Runner {
             return Err(Problem::new(format!("ioctl accepts SIOCINQ, not {request}")));
         }
         let result = self.sockets()?.unread(fd);
-        if let (Ok(unread), Some(Value::List(expected))) = (&result, call.args.get(2))
-            && let Some(expected) = expected.first()
-            && value(expected)? != *unread as i64
+        if let (Ok(unread), Some(expected)) = (&result, only_number(call, 2)?)
+            && expected != *unread as i64
         {
-            return Err(Problem::new(format!("{request} returned {unread}, expected {}", value(expected)?)));
+            return Err(Problem::new(format!("{request} returned {unread}, expected {expected}")));
         }
         verify("ioctl", expect, result.map(|_| 0))
     }
@@ -361,9 +386,12 @@ impl Runner {
         let fd = fd(call)?;
         let option = option(call)?;
         let value = match call.args.get(3) {
-            Some(Value::Struct(members)) => linger(members)?,
+            _ if option == SockOpt::Ignored => {
+                self.setup.notes.push(format!("`{}` has no effect", symbol(call, 2)?));
+                OptionValue::Int(0)
+            }
+            Some(Value::Struct(members)) if option == SockOpt::Linger => linger(members)?,
             Some(Value::List(values)) if values.len() == 1 => int_option(&values[0])?,
-            Some(Value::Text(_)) => OptionValue::Int(0),
             Some(other) => int_option(other)?,
             None => return Err(Problem::new("setsockopt needs a value")),
         };
@@ -374,14 +402,16 @@ impl Runner {
     fn getsockopt(&mut self, call: &Call, expect: &Expected) -> Result<(), Problem> {
         let fd = fd(call)?;
         let option = option(call)?;
+        if let SockOpt::Accepted | SockOpt::Ignored = option {
+            return Err(Problem::new(format!("airtcp does not keep the value of `{}`", symbol(call, 2)?)));
+        }
         let result = self.sockets()?.option(fd, option);
         let expected = match call.args.get(3) {
-            Some(Value::Struct(members)) => Some(linger(members)?),
-            Some(Value::List(values)) => match values.first() {
-                None | Some(Value::Ellipsis) => None,
-                Some(value) => Some(int_option(value)?),
+            Some(Value::Struct(members)) if option == SockOpt::Linger => Some(linger(members)?),
+            _ => match only_number(call, 3)? {
+                Some(number) => Some(int_option(&Value::Int(number))?),
+                None => None,
             },
-            _ => None,
         };
         if let (Some(expected), Ok(actual)) = (expected, result)
             && expected != actual
@@ -389,6 +419,20 @@ impl Runner {
             return Err(Problem::new(format!("the option is {actual}, expected {expected}")));
         }
         verify("getsockopt", expect, result.map(|_| 0))
+    }
+}
+
+/// Returns the number in `[N]`, with which a call's result is compared. `None`: any result is accepted.
+fn only_number(call: &Call, nth: usize) -> Result<Option<i64>, Problem> {
+    match call.args.get(nth) {
+        None | Some(Value::Ellipsis) => Ok(None),
+        Some(Value::List(values)) if matches!(values.as_slice(), [] | [Value::Ellipsis]) => Ok(None),
+        Some(Value::List(values)) if values.len() == 1 => value(&values[0]).map(Some),
+        Some(other) => Err(Problem::new(format!(
+            "expected `[N]` or `...` as argument {} of `{}`, found {other:?}",
+            nth + 1,
+            call.name
+        ))),
     }
 }
 

@@ -30,7 +30,7 @@ impl Sockets {
         };
         let size = int.max(0) as usize;
         match option {
-            SockOpt::Accepted => {}
+            SockOpt::Accepted | SockOpt::Ignored => {}
             SockOpt::Error | SockOpt::Info => return Err(Errno::ENOPROTOOPT),
             SockOpt::SendBuffer => options.send_buffer = size,
             // As in Linux, a negative number is a very large one.
@@ -100,7 +100,7 @@ impl Sockets {
         let keepalive = socket.keepalive;
         let patience = options.patience.as_deref().copied().unwrap_or_default();
         Ok(OptionValue::Int(match option {
-            SockOpt::Accepted => 0,
+            SockOpt::Accepted | SockOpt::Ignored => 0,
             SockOpt::Info => return Err(Errno::ENOPROTOOPT),
             SockOpt::Error => {
                 let error = self.pending_error(fd);

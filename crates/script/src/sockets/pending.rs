@@ -7,7 +7,7 @@ use airwire::time::Instant;
 
 use super::Sockets;
 use crate::errno::Errno;
-use crate::syscall::{Blocking, Events, Fd, Push, Reply, Request};
+use crate::syscall::{Blocking, Events, Fd, Reply, Request};
 
 #[derive(Debug)]
 pub(super) struct Pending {
@@ -58,9 +58,10 @@ impl Pending {
             }
             Request::Accept { fd, as_fd } => sockets.accept(*fd, *as_fd).map(Reply::Accepted),
             Request::Receive { fd, len, take, .. } => sockets.receive(*fd, *len, *take).map(Reply::Received),
-            Request::Send { fd, data, push, .. } => {
+            Request::Send { fd, data, push, record, .. } => {
                 let before = if let Progress::Written(done) = self.progress { done } else { 0 };
-                let (result, done) = write_all(sockets, *fd, data, *push, before);
+                let send = |data: &[u8]| sockets.send(*fd, data, *push, *record);
+                let (result, done) = write_all(data, before, send);
                 self.progress = Progress::Written(done);
                 // Bytes already in the buffer count as written. The next call reports the error.
                 if done > 0 && !(waits && result == Err(Errno::EAGAIN)) {
@@ -138,17 +139,15 @@ fn poll(sockets: &mut Sockets, set: &[(Fd, Events)], until: Option<Instant>) -> 
 
 /// Writes as much as the buffer accepts. Ends with EAGAIN when the buffer is full.
 fn write_all(
-    sockets: &mut Sockets,
-    fd: Fd,
     data: &[u8],
-    push: Push,
     mut done: usize,
+    mut send: impl FnMut(&[u8]) -> Result<usize, Errno>,
 ) -> (Result<Reply, Errno>, usize) {
     loop {
         if done == data.len() && done > 0 {
             return (Ok(Reply::Sent(done)), done);
         }
-        match sockets.send(fd, &data[done..], push) {
+        match send(&data[done..]) {
             Ok(0) => return (Ok(Reply::Sent(done)), done),
             Ok(n) => done += n,
             Err(errno) => return (Err(errno), done),
