@@ -330,7 +330,7 @@ fn script_exit_codes_distinguish_failure_from_usage_error() {
     let late = handshake.replace("+0 > S.", "+.003 > S.").replace("IPPROTO_TCP", "PROTO");
     let defined = ["-D", "PROTO=IPPROTO_TCP", "--mss=1000"];
     let noted = play(&late, &defined);
-    assert!(noted.stdout.contains("note: --mss has no effect"), "{}", noted.stderr);
+    assert!(noted.stdout.contains("note: command line: --mss has no effect"), "{}", noted.stderr);
     assert_eq!(play(&late, &[&defined[..], &["--tolerance", "0"]].concat()).code, 1);
     assert_eq!(play(&late, &[&defined[..], &["--tolerance_usecs=1000"]].concat()).code, 1);
     let wrong = play(handshake, &["--mss=0"]);

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use airwire::time::Duration;
 
-use super::expr::Check;
+use super::python::Block;
 
 /// A position in a script, for messages: `scripts/x.pkt:12`, or with a column `scripts/x.pkt:12:7`.
 #[derive(Clone, PartialEq, Eq)]
@@ -92,7 +92,8 @@ pub(crate) enum Action {
     Outbound(Addressing, Segment),
     Call(Call),
     Shell(String),
-    Code(Vec<Check>),
+    /// A code block and the line of its `%{`.
+    Code(Block, usize),
 }
 
 #[derive(Debug)]

@@ -11,14 +11,15 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::rc::Rc;
 
+use airtcp::tcp::Connection;
 use airwire::time::{Duration, Instant};
 
 use self::times::{CallEnd, Last};
 use super::ast::{
     Action, Addressing, Base, Call, FlowName, Icmp, Inbound, Place, Script, ScriptEvent, Segment, When,
 };
-use super::expr::Check;
 use super::parse::{self, ParseError};
+use super::python::{Block, Variables, Written};
 use super::script_flow::ScriptFlow;
 use super::setup::{End, Run, RunOptions, Setup};
 use super::sockets::{Sent, Sockets, Stuck};
@@ -79,7 +80,9 @@ pub(super) fn run(script: &Script, path: &Path, options: &RunOptions) -> Result<
         return Err(ParseError { place: first.place.clone(), message }.into());
     }
     for event in events {
+        let before = runner.setup.notes.len();
         let result = runner.event(event);
+        runner.setup.place_notes(before, &event.place);
         let step = Step { place: event.place.clone(), at: runner.now() - ORIGIN, text: event.text.clone() };
         match result {
             Ok(()) => runner.done.push(step),
@@ -94,6 +97,7 @@ pub(super) fn run(script: &Script, path: &Path, options: &RunOptions) -> Result<
         unchecked: runner.unchecked + runner.seen.len(),
         duration: runner.now() - ORIGIN,
         notes: std::mem::take(&mut runner.setup.notes),
+        output: std::mem::take(&mut runner.output),
     })
 }
 
@@ -119,6 +123,10 @@ struct Runner {
     unchecked: usize,
     done: Vec<Step>,
     recent: VecDeque<String>,
+    /// Variables of the code blocks, which later blocks share.
+    variables: Variables,
+    /// Lines that `print` wrote.
+    output: Vec<String>,
 }
 
 /// Positions in an application's streams, which determine the expected bytes.
@@ -160,6 +168,8 @@ impl Runner {
             unchecked: 0,
             done: Vec::new(),
             recent: VecDeque::new(),
+            variables: Variables::new(),
+            output: Vec::new(),
         }
     }
 
@@ -213,7 +223,7 @@ impl Runner {
                     }
                     Action::Inbound(addressing, Inbound::Icmp(icmp)) => self.icmp(*addressing, icmp)?,
                     Action::Call(call) => self.call(event, anchor, call)?,
-                    Action::Code(checks) => self.code(checks)?,
+                    Action::Code(block, line) => self.code(block, *line)?,
                     Action::Shell(command) => self.shell(command, &event.place)?,
                     Action::Outbound(..) => {}
                 }
@@ -288,15 +298,25 @@ impl Runner {
         Ok(())
     }
 
-    fn code(&mut self, checks: &[Check]) -> Result<(), Problem> {
-        let fd = self.latest.ok_or_else(|| Problem::new("no connection yet for TCP_INFO"))?;
-        let sockets = self.sockets()?;
-        let Some(connection) = sockets.connection(fd) else {
-            return Err(Problem::new(format!("descriptor {} no longer has a connection", fd.0)));
+    /// Runs a code block whose `%{` is on this line.
+    fn code(&mut self, block: &Block, line: usize) -> Result<(), Problem> {
+        let latest = self.latest;
+        let info = latest.and_then(|fd| self.sockets.as_ref()?.connection(fd)).map(Connection::info);
+        let names = |name: &str| {
+            let value = tcp_info::constant(name).or_else(|| tcp_info::field(info.as_ref()?, name));
+            value.ok_or_else(|| match latest {
+                _ if info.is_some() || !name.starts_with("tcpi_") => {
+                    format!("`{name}` is neither a variable nor a member of TCP_INFO that airtcp supports")
+                }
+                Some(fd) => format!("descriptor {} no longer has a connection", fd.0),
+                None => "no connection yet for TCP_INFO".to_owned(),
+            })
         };
-        let info = connection.info();
-        let names = |name: &str| tcp_info::value(&info, name);
-        checks.iter().try_for_each(|check| check.hold(&names)).map_err(Problem::new)
+        let mut written = Written::default();
+        let result = block.run(&mut self.variables, &names, &mut written);
+        self.output.append(&mut written.output);
+        self.setup.notes.append(&mut written.notes);
+        result.map_err(|(offset, message)| Problem { line: Some(line + offset), ..Problem::new(message) })
     }
 
     /// Advances the clock to `to` and runs the host's timers on the way.
@@ -409,12 +429,15 @@ impl Runner {
     }
 
     fn failure(&mut self, failed: Step, problem: Problem) -> ScriptError {
+        let line = problem.line.unwrap_or(failed.place.line);
         ScriptError::Failed(Box::new(Failure {
-            place: failed.place.clone(),
+            place: Place { line, ..failed.place.clone() },
             problem,
             done: std::mem::take(&mut self.done),
             failed,
             recent: self.recent.drain(..).collect(),
+            notes: std::mem::take(&mut self.setup.notes),
+            output: std::mem::take(&mut self.output),
         }))
     }
 

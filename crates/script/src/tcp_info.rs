@@ -11,7 +11,7 @@ struct Field {
     value: fn(&Info) -> u64,
 }
 
-const fn field(name: &'static str, offset: usize, width: usize, value: fn(&Info) -> u64) -> Field {
+const fn row(name: &'static str, offset: usize, width: usize, value: fn(&Info) -> u64) -> Field {
     Field { name, offset, width, value }
 }
 
@@ -19,42 +19,40 @@ const fn field(name: &'static str, offset: usize, width: usize, value: fn(&Info)
 pub const LEN: usize = 280;
 
 const FIELDS: [Field; 32] = [
-    field("tcpi_state", 0, 1, |info| state(info.state)),
-    field("tcpi_ca_state", 1, 1, |info| info.ca_state as u64),
-    field("tcpi_retransmits", 2, 1, |info| info.retransmits.into()),
-    field("tcpi_probes", 3, 1, |info| info.probes.into()),
-    field("tcpi_backoff", 4, 1, |info| info.backoff.into()),
-    field("tcpi_options", 5, 1, options),
+    row("tcpi_state", 0, 1, |info| state(info.state)),
+    row("tcpi_ca_state", 1, 1, |info| info.ca_state as u64),
+    row("tcpi_retransmits", 2, 1, |info| info.retransmits.into()),
+    row("tcpi_probes", 3, 1, |info| info.probes.into()),
+    row("tcpi_backoff", 4, 1, |info| info.backoff.into()),
+    row("tcpi_options", 5, 1, options),
     // Two fields of four bits, which have separate names in asserts.
-    field("tcpi_wscales", 6, 1, |info| u64::from(info.snd_wscale | info.rcv_wscale << 4)),
-    field("tcpi_rto", 8, 4, |info| info.rto.as_micros()),
-    field("tcpi_snd_mss", 16, 4, |info| info.snd_mss.into()),
-    field("tcpi_rcv_mss", 20, 4, |info| info.rcv_mss.into()),
-    field("tcpi_unacked", 24, 4, |info| info.unacked.into()),
-    field("tcpi_sacked", 28, 4, |info| info.sacked.into()),
-    field("tcpi_lost", 32, 4, |info| info.lost.into()),
-    field("tcpi_retrans", 36, 4, |info| info.retrans.into()),
-    field("tcpi_pmtu", 60, 4, |info| info.pmtu.into()),
-    field("tcpi_rtt", 68, 4, |info| info.rtt.as_micros()),
-    field("tcpi_rttvar", 72, 4, |info| info.rttvar.as_micros()),
-    field("tcpi_snd_ssthresh", 76, 4, |info| info.ssthresh.unwrap_or(INFINITE_SSTHRESH).into()),
-    field("tcpi_snd_cwnd", 80, 4, |info| info.cwnd.into()),
-    field("tcpi_advmss", 84, 4, |info| info.advmss.into()),
-    field("tcpi_reordering", 88, 4, |info| info.reordering.into()),
-    field("tcpi_rcv_space", 96, 4, |info| info.rcv_space.into()),
-    field("tcpi_total_retrans", 100, 4, |info| info.total_retrans.into()),
-    field("tcpi_bytes_acked", 120, 8, |info| info.bytes_acked),
-    field("tcpi_bytes_received", 128, 8, |info| info.bytes_received),
-    field("tcpi_segs_out", 136, 4, |info| info.segs_out),
-    field("tcpi_segs_in", 140, 4, |info| info.segs_in),
-    field("tcpi_min_rtt", 148, 4, |info| {
-        info.min_rtt.map_or_else(|| u64::from(u32::MAX), Duration::as_micros)
-    }),
-    field("tcpi_delivered", 192, 4, delivered),
-    field("tcpi_bytes_retrans", 208, 8, |info| info.bytes_retrans),
-    field("tcpi_dsack_dups", 216, 4, |info| info.dsack_dups.into()),
+    row("tcpi_wscales", 6, 1, |info| u64::from(info.snd_wscale | info.rcv_wscale << 4)),
+    row("tcpi_rto", 8, 4, |info| info.rto.as_micros()),
+    row("tcpi_snd_mss", 16, 4, |info| info.snd_mss.into()),
+    row("tcpi_rcv_mss", 20, 4, |info| info.rcv_mss.into()),
+    row("tcpi_unacked", 24, 4, |info| info.unacked.into()),
+    row("tcpi_sacked", 28, 4, |info| info.sacked.into()),
+    row("tcpi_lost", 32, 4, |info| info.lost.into()),
+    row("tcpi_retrans", 36, 4, |info| info.retrans.into()),
+    row("tcpi_pmtu", 60, 4, |info| info.pmtu.into()),
+    row("tcpi_rtt", 68, 4, |info| info.rtt.as_micros()),
+    row("tcpi_rttvar", 72, 4, |info| info.rttvar.as_micros()),
+    row("tcpi_snd_ssthresh", 76, 4, |info| info.ssthresh.unwrap_or(INFINITE_SSTHRESH).into()),
+    row("tcpi_snd_cwnd", 80, 4, |info| info.cwnd.into()),
+    row("tcpi_advmss", 84, 4, |info| info.advmss.into()),
+    row("tcpi_reordering", 88, 4, |info| info.reordering.into()),
+    row("tcpi_rcv_space", 96, 4, |info| info.rcv_space.into()),
+    row("tcpi_total_retrans", 100, 4, |info| info.total_retrans.into()),
+    row("tcpi_bytes_acked", 120, 8, |info| info.bytes_acked),
+    row("tcpi_bytes_received", 128, 8, |info| info.bytes_received),
+    row("tcpi_segs_out", 136, 4, |info| info.segs_out),
+    row("tcpi_segs_in", 140, 4, |info| info.segs_in),
+    row("tcpi_min_rtt", 148, 4, |info| info.min_rtt.map_or_else(|| u64::from(u32::MAX), Duration::as_micros)),
+    row("tcpi_delivered", 192, 4, delivered),
+    row("tcpi_bytes_retrans", 208, 8, |info| info.bytes_retrans),
+    row("tcpi_dsack_dups", 216, 4, |info| info.dsack_dups.into()),
     // airtcp does not adapt the threshold to reordering, so it does not count reordering events.
-    field("tcpi_reord_seen", 220, 4, |_| 0),
+    row("tcpi_reord_seen", 220, 4, |_| 0),
 ];
 
 /// Linux's value while ssthresh is arbitrarily high.
@@ -85,17 +83,18 @@ const CONSTANTS: [(&str, u64); 21] = [
     ("TCP_CLOSING", 11),
 ];
 
-/// Returns the value of a name in an assert.
-pub fn value(info: &Info, name: &str) -> Option<f64> {
+/// Returns the value of a constant such as `TCP_CA_Open`.
+pub(crate) fn constant(name: &str) -> Option<u64> {
+    CONSTANTS.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
+}
+
+/// Returns the value of a field such as `tcpi_snd_cwnd`.
+pub(crate) fn field(info: &Info, name: &str) -> Option<u64> {
     match name {
-        "tcpi_snd_wscale" => return Some(info.snd_wscale.into()),
-        "tcpi_rcv_wscale" => return Some(info.rcv_wscale.into()),
-        _ => {}
+        "tcpi_snd_wscale" => Some(info.snd_wscale.into()),
+        "tcpi_rcv_wscale" => Some(info.rcv_wscale.into()),
+        _ => FIELDS.iter().find(|field| field.name == name).map(|field| (field.value)(info)),
     }
-    let constant = CONSTANTS.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
-    let value =
-        constant.or_else(|| FIELDS.iter().find(|field| field.name == name).map(|field| (field.value)(info)));
-    value.map(|value| value as f64)
 }
 
 /// Returns `struct tcp_info` in little-endian byte order.

@@ -156,6 +156,96 @@ fn failed_assert_shows_values_of_names() {
         "test.pkt:9: `assert tcpi_snd_cwnd == 9` does not hold: tcpi_snd_cwnd is 10"
     );
     assert!(complaint("+0 %{ assert tcpi_colour == 9 }%\n").contains("tcpi_colour"));
+    assert_eq!(
+        complaint("+0 %{\nassert True\nassert tcpi_snd_cwnd == 9\n}%\n"),
+        "test.pkt:11: `assert tcpi_snd_cwnd == 9` does not hold: tcpi_snd_cwnd is 10"
+    );
+}
+
+#[test]
+fn code_blocks_share_variables_and_print() {
+    let report = play(
+        "+0 %{ before = tcpi_snd_cwnd; print('cwnd', before) }%\n+0 %{ assert before == tcpi_snd_cwnd }%\n",
+    );
+    let report = report.unwrap();
+    assert_eq!(report.output, ["cwnd 10"]);
+    assert!(report.to_string().ends_with("\n  output: cwnd 10"), "{report}");
+    // Without TCP_INFO, a block needs no connection.
+    let start = "%{ x = TCP_CA_Open }%\n0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n";
+    assert!(play_with(start, &RunOptions::default()).is_ok());
+    assert_eq!(
+        complaint_of(&format!("{start}+0 %{{ assert tcpi_rtt == 1 }}%\n")),
+        "test.pkt:3: no connection yet for TCP_INFO"
+    );
+}
+
+#[test]
+fn failure_shows_notes_and_output() {
+    let lines =
+        "`sysctl -q net.ipv4.tcp_fastopen=1`\n+0 %{ print(1) }%\n+0 write 1500\n+0 > F. 1:1(0) ack 1\n";
+    let error = play(lines).unwrap_err().to_string();
+    let note = "test.pkt:9: `net.ipv4.tcp_fastopen` was not set: airtcp does not support it";
+    assert!(error.ends_with(&format!("  output: 1\n  note: {note}\n")), "{error}");
+}
+
+#[test]
+fn arguments_without_effect_are_refused() {
+    for (call, message) in [
+        ("socket(AF_UNIX, SOCK_STREAM, 0) = 5", "airtcp supports only TCP over IPv4 and IPv6, not `AF_UNIX`"),
+        (
+            "socket(..., SOCK_STREAM, IPPROTO_MPTCP) = 5",
+            "airtcp supports only TCP over IPv4 and IPv6, not `IPPROTO_MPTCP`",
+        ),
+        (
+            "socket(..., SOCK_DGRAM, IPPROTO_TCP) = 5",
+            "`socket` accepts the flags SOCK_STREAM SOCK_NONBLOCK SOCK_CLOEXEC, not SOCK_DGRAM",
+        ),
+        (
+            "accept(3, {sa_family = AF_INET}, ...) = 5",
+            "airtcp does not read argument 2 of `accept`; write `...`",
+        ),
+        (
+            "accept4(3, ..., ..., SOCK_RAW) = 5",
+            "`accept4` accepts the flags SOCK_NONBLOCK SOCK_CLOEXEC, not SOCK_RAW",
+        ),
+        ("connect(4, \"host\", ...) = 0", "expected an address or `...`, found Text(\"host\")"),
+        (
+            "setsockopt(4, SOL_SOCKET, TCP_NODELAY, [1], 4) = 0",
+            "`TCP_NODELAY` is not an option of `SOL_SOCKET`",
+        ),
+        (
+            "setsockopt(4, SOL_TCP, TCP_ULP, \"tls\", 4) = 0",
+            "airtcp does not support the socket option `TCP_ULP`",
+        ),
+        (
+            "setsockopt(4, SOL_TCP, TCP_NODELAY, {onoff=1, linger=1}, 8) = 0",
+            "expected a number, found Struct",
+        ),
+        (
+            "getsockopt(4, SOL_TCP, TCP_NODELAY, \"x\", [4]) = 0",
+            "expected `[N]` or `...` as argument 4 of `getsockopt`",
+        ),
+        (
+            "getsockopt(4, SOL_SOCKET, SO_REUSEADDR, [1], [4]) = 0",
+            "airtcp does not keep the value of `SO_REUSEADDR`",
+        ),
+        ("ioctl(4, SIOCINQ, 0) = 0", "expected `[N]` or `...` as argument 3 of `ioctl`"),
+        ("write(4, \"text\", 4) = 4", "airtcp does not read argument 2 of `write`; write `...`"),
+        ("send(4, ..., 4, MSG_OOB) = 4", "`send` accepts the flags"),
+        ("poll([{fd=4, events=POLLIN}], 2, 0) = 0", "this poll has 1 entries"),
+    ] {
+        let complaint = complaint(&format!("+0 {call}\n"));
+        assert!(complaint.starts_with(&format!("test.pkt:9: {message}")), "{complaint}");
+    }
+    let report = play("+0 setsockopt(4, SOL_TCP, TCP_CONGESTION, \"reno\", 4) = 0\n").unwrap();
+    assert_eq!(report.notes, ["test.pkt:9: `TCP_CONGESTION` has no effect"]);
+}
+
+#[test]
+fn accepted_descriptor_may_be_nonblocking() {
+    let script = SERVER.replace("accept(3, ..., ...)", "accept4(3, ..., ..., SOCK_NONBLOCK)");
+    let lines = format!("{script}+0 read(4, ..., 10) = -1 EAGAIN (Resource temporarily unavailable)\n");
+    assert!(play_with(&lines, &RunOptions::default()).is_ok());
 }
 
 #[test]
@@ -342,14 +432,15 @@ fn non_fatal_flag_turns_difference_into_note() {
     let lines = format!("{WRITE}+0 > P. 1:1501(1500) ack 7\n+.1 < . 1:1(0) ack 1501 win 30000\n");
     let report = play(&format!("--non_fatal=packet\n{lines}")).unwrap();
     assert_eq!(report.checked, 1);
-    assert!(report.notes[0].starts_with("the packet differs: ack is 1, expected 7"), "{:?}", report.notes);
+    let note = "test.pkt:11: the packet differs: ack is 1, expected 7";
+    assert!(report.notes[0].starts_with(note), "{:?}", report.notes);
     assert!(complaint(&format!("--non_fatal=syscall\n{lines}")).contains("ack is 1"));
 }
 
 #[test]
 fn packetdrill_flags_are_validated() {
     let with = |flag: &str| play(&format!("{flag}\n"));
-    assert_eq!(with("--mss=1000").unwrap().notes, ["--mss has no effect"]);
+    assert_eq!(with("--mss=1000").unwrap().notes, ["test.pkt:9:1: --mss has no effect"]);
     assert_eq!(with("--ip_version=ipv4-mapped-ipv6").unwrap().notes, Vec::<String>::new());
     assert_eq!(with("--dry_run").unwrap().events, 0);
     for (flag, complaint) in [
@@ -518,6 +609,6 @@ fn sysctl_has_no_effect_after_bind() {
     let unharmed = script("", off).replace("> S. 0:0(0) ack 1 <mss 1460>", "> S. 0:0(0) ack 1 <...>");
     assert_eq!(
         play_with(&unharmed, &RunOptions::default()).unwrap().notes,
-        ["`sysctl -q net.ipv4.tcp_sack=0` has no effect after the first bind or connect"]
+        ["test.pkt:4: `sysctl -q net.ipv4.tcp_sack=0` has no effect after the first bind or connect"]
     );
 }

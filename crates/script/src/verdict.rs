@@ -22,8 +22,10 @@ pub struct Passed {
     pub unchecked: usize,
     /// Virtual time from the first event to the last.
     pub duration: Duration,
-    /// Settings and commands of the script that airtcp ignores.
+    /// Settings and commands of the script that airtcp ignores, each with its position.
     pub notes: Vec<String>,
+    /// Lines that the script's `print` statements wrote.
+    pub output: Vec<String>,
 }
 
 /// The reason why a script did not run to its end.
@@ -58,6 +60,10 @@ pub struct Failure {
     pub failed: Step,
     /// The last packets in both directions, in the script's notation.
     pub recent: Vec<String>,
+    /// As in [`Passed`].
+    pub notes: Vec<String>,
+    /// As in [`Passed`].
+    pub output: Vec<String>,
 }
 
 /// A problem and its details.
@@ -67,6 +73,8 @@ pub struct Problem {
     pub message: String,
     /// The expected and the actual packet, one per line.
     pub details: Vec<String>,
+    /// Line of the script, if it is not the first line of the event.
+    pub line: Option<usize>,
 }
 
 /// A line of the transcript.
@@ -82,7 +90,7 @@ pub struct Step {
 
 impl Problem {
     pub(super) fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), details: Vec::new() }
+        Self { message: message.into(), details: Vec::new(), line: None }
     }
 
     pub(super) fn with(mut self, detail: impl Into<String>) -> Self {
@@ -119,13 +127,14 @@ impl fmt::Display for Failure {
             writeln!(f, "  recent packets:")?;
             self.recent.iter().try_for_each(|packet| writeln!(f, "      {packet}"))?;
         }
-        Ok(())
+        self.output.iter().try_for_each(|line| writeln!(f, "  output: {line}"))?;
+        self.notes.iter().try_for_each(|note| writeln!(f, "  note: {note}"))
     }
 }
 
 impl fmt::Display for Passed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { path, events, checked, unchecked, duration, notes } = self;
+        let Self { path, events, checked, unchecked, duration, notes, output } = self;
         write!(
             f,
             "{}: {events} events, {checked} packets as expected, {duration} of virtual time",
@@ -134,6 +143,7 @@ impl fmt::Display for Passed {
         if *unchecked > 0 {
             write!(f, ", {unchecked} packets not checked")?;
         }
+        output.iter().try_for_each(|line| write!(f, "\n  output: {line}"))?;
         notes.iter().try_for_each(|note| write!(f, "\n  note: {note}"))
     }
 }

@@ -12,8 +12,8 @@ use airfiles::{By, limits};
 use airwire::time::Duration;
 
 use super::ast::{Action, Base, Flag, Named, Place, Script, ScriptEvent, When};
-use super::expr;
 use super::lex::{self, Token, TokenKind};
+use super::python::Block;
 
 /// Error: the script cannot be parsed. Nothing of it has run.
 #[derive(Debug, thiserror::Error)]
@@ -192,12 +192,13 @@ impl Parser<'_> {
                 Action::Shell(command.trim().to_owned())
             }
             TokenKind::Code(code) => {
-                let checks = expr::checks(&code).map_err(|(line, message)| ParseError {
-                    place: Place { line: self.line().line + line, ..self.line() },
+                let place = self.line();
+                let block = Block::parse(&code).map_err(|(line, message)| ParseError {
+                    place: Place { line: place.line + line, ..place.clone() },
                     message,
                 })?;
                 self.at += 1;
-                Action::Code(checks)
+                Action::Code(block, place.line)
             }
             other => {
                 return Err(self.error(format!(
@@ -221,7 +222,7 @@ impl Parser<'_> {
                 message: "`*` is only for packets that the host sends; give a time".to_owned(),
             });
         }
-        if when == When::Here && !matches!(action, Action::Shell(_) | Action::Code(_)) {
+        if when == When::Here && !matches!(action, Action::Shell(_) | Action::Code(..)) {
             return Err(ParseError {
                 place,
                 message: "expected a time such as +0 or 0.100 before this".to_owned(),

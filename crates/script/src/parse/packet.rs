@@ -17,6 +17,11 @@ const NOT_HERE: [(&str, &str); 6] = [
 ];
 const ENCAPSULATED: &str = "airtcp supports a single IP header, followed by TCP flags such as `S` or `.`";
 
+/// The name of a Fast Open cookie, for scripts that do not define it with `--define`. Its value does
+/// not matter, because airtcp neither sends nor reads cookies. It is as long as Linux's cookies.
+const COOKIE: &str = "TFO_COOKIE";
+const COOKIE_LEN: usize = 8;
+
 /// Length of the IPv6 and TCP headers without options.
 const HEADERS: usize = 40 + 20;
 const IP_MAX: usize = 65535;
@@ -285,15 +290,16 @@ impl Parser<'_> {
     fn hex(&mut self, what: &str) -> Result<Vec<u8>, ParseError> {
         let place = self.place();
         let first = self.at;
-        while matches!(self.peek(), TokenKind::Number(_) | TokenKind::Word(_))
+        let mut digits = String::new();
+        while let TokenKind::Number(text) | TokenKind::Word(text) = self.peek()
             && (self.at == first || self.touches())
         {
+            digits.push_str(text);
             self.at += 1;
         }
-        if self.at == first {
-            return Ok(Vec::new());
+        if digits == COOKIE {
+            return Ok(vec![0; COOKIE_LEN]);
         }
-        let digits = &self.text[self.tokens[first].start..self.tokens[self.at - 1].end];
         let octets = (0..digits.len())
             .step_by(2)
             .map(|at| u8::from_str_radix(digits.get(at..at + 2)?, 16).ok())

@@ -231,7 +231,7 @@ fn parse_errors_name_place_expected_and_found() {
             "include nowhere.pkt",
             "1:1: `nowhere.pkt` found neither in . nor in an `include` directory there or above",
         ),
-        ("+0 %{\nassert 1\nassert (}%", "3: expected a value in `assert (`"),
+        ("+0 %{\nassert 1\nassert (}%", "3: expected a value, found the end of the code"),
     ] {
         assert_eq!(error(text), format!("test.pkt:{message}"), "{text}");
     }
@@ -250,6 +250,16 @@ fn defines_are_substituted_once_in_later_lines() {
     let symbol = |name: &str| Value::Symbols(vec![name.to_owned()]);
     // Replacement values are not replaced again.
     assert_eq!(call.args[2..], [symbol("PROTO"), Value::Text("reno".into()), symbol("IPPROTO_TCP")]);
+}
+
+#[test]
+fn fast_open_cookie_may_be_a_name() {
+    let line = "+0 < S 0:0(0) win 5 <mss 1460,FO TFO_COOKIE,nop,nop>\n";
+    assert_eq!(printed(line), "< S 0:0(0) win 5 <mss 1460,FO 0000000000000000,nop,nop>");
+    let defined = printed(&format!("--define=TFO_COOKIE=3021b9d889017eeb\n{line}"));
+    assert_eq!(defined, "< S 0:0(0) win 5 <mss 1460,FO 3021b9d889017eeb,nop,nop>");
+    let wrong = error(&format!("--define=TFO_COOKIE=xyz\n{line}"));
+    assert_eq!(wrong, "test.pkt:2:34: `xyz` is not a cookie in hexadecimal, with two digits per byte");
 }
 
 #[test]
