@@ -126,7 +126,12 @@ impl Written {
         let experiment = Experiment { name: name.to_owned(), chart, runs: table, ..Experiment::default() };
         let runs =
             runs.into_iter().map(|(name, trace)| Run { name: name.to_owned(), trace, ..Run::default() });
-        let page = Page { title: name.to_owned(), experiments: vec![experiment], runs: runs.collect() };
+        let page = Page {
+            title: name.to_owned(),
+            experiments: vec![experiment],
+            runs: runs.collect(),
+            ..Page::default()
+        };
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let path = std::env::temp_dir().join(format!("airtcp-report-{number}-{}.html", std::process::id()));

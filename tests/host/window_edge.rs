@@ -14,7 +14,7 @@ use crate::hostile::hand::{Hand, mss};
 fn data_below_any_advertised_edge_is_accepted() {
     const UNIT: u64 = 256;
     let profile = Profile::default();
-    let options = SocketOptions { recv_buffer: 1000, ..SocketOptions::of(&profile) };
+    let options = SocketOptions { recv_buffer: Some(1000), ..SocketOptions::of(&profile) };
     let mut hand = Hand::new("newreno", profile);
     hand.connect(options, Options { window_scale: Some(7), ..mss(1460) }, 65_535);
     for (seq, len, edge) in [(1, 231, 1256), (232, 1, 1001)] {

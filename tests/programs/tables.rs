@@ -101,7 +101,7 @@ fn without_unit(above: &str, lines: &[&str]) -> Vec<String> {
     for place in places(lines) {
         let heading = cell(lines[0], &place);
         let cells: Vec<_> = lines[1..].iter().map(|line| cell(line, &place)).collect();
-        let group = groups.iter().find(|group| group.start <= place.start && place.end <= group.end);
+        let group = groups.iter().find(|group| group.contains(&place.start));
         // airlink puts the unit of a group before the heading of its first column.
         if let Some((of_all, _)) = heading.split_once(": ") {
             named = has_unit(of_all);

@@ -396,15 +396,22 @@ mod tests {
 
     #[derive(Parser)]
     struct Line {
-        #[command(flatten)]
-        sim: Sim,
+        #[command(subcommand)]
+        command: Command,
         #[command(flatten)]
         _log: LogArgs,
     }
 
+    #[derive(clap::Subcommand)]
+    enum Command {
+        Sim(Box<Sim>),
+    }
+
     fn read(arguments: &[String]) -> Setup {
-        let line = Line::try_parse_from([vec!["sim".to_owned()], arguments.to_vec()].concat());
-        line.map(|line| line.sim.setup()).unwrap_or_else(|error| panic!("{error}"))
+        let words = ["airtcp", "sim"].map(str::to_owned).to_vec();
+        let line = Line::try_parse_from([words, arguments.to_vec()].concat());
+        let Command::Sim(sim) = line.unwrap_or_else(|error| panic!("{error}")).command;
+        sim.setup()
     }
 
     #[test]

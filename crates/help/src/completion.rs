@@ -159,7 +159,9 @@ _PROGRAM_values() {
     local value
     COMPREPLY=()
     while IFS= read -r value; do
-        COMPREPLY+=("$(printf %q "$value")")
+        value=$(printf %q "$value")
+        # A comma needs no quotes, and would stay quoted when more of a list is typed.
+        COMPREPLY+=("${value//\\,/,}")
     done < <(PROGRAM values "$1" "${cur}" -- "${COMP_WORDS[@]}" 2>/dev/null | cut -f 1)
     # A recipe, a path or a setting may continue.
     if [[ "$1" == recipe || "${COMPREPLY-}" == *[/=] ]]; then

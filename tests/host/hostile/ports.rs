@@ -159,10 +159,11 @@ fn ephemeral_ports_are_reusable_after_exhaustion() {
     pair.left.connect(pair.now, None, (RIGHT, 80).into(), options).unwrap();
 }
 
-/// RFC 6056 §3.3.4: no destination can count the host's connections to others by the ports that it sees.
+/// RFC 6056 §3.3.4: a destination cannot count the host's connections to others by the ports that it sees.
+/// Few destinations share one of the 1024 counters.
 #[test]
 fn ports_do_not_reveal_connections_to_other_destinations() {
-    let ports = |others: u8| {
+    let ports = |other: Option<u8>| {
         let mut host = host("newreno", profile("default"));
         let options = SocketOptions::of(&profile("default"));
         let mut connect = |to: SocketAddr| {
@@ -170,12 +171,14 @@ fn ports_do_not_reveal_connections_to_other_destinations() {
             host.connection(id).unwrap().local().port()
         };
         let first = connect((RIGHT, 80).into());
-        for other in 0..others {
+        if let Some(other) = other {
             connect(([203, 0, 113, other], 80).into());
         }
         [first, connect((RIGHT, 80).into())]
     };
-    assert_eq!(ports(0), ports(50));
+    let alone = ports(None);
+    let revealed = (0..200).filter(|other| ports(Some(*other)) != alone).count();
+    assert!(revealed <= 2, "{revealed} of 200 destinations share a counter");
 }
 
 #[test]

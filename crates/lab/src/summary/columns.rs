@@ -216,7 +216,8 @@ const COLUMNS: [Column; 26] = [
         Value::Share(row.succeeded, row.succeeded + row.failed)
     })
     .with_terminal("transfers", "exact"),
-    column("n", "rounds that all figures of the row cover", |row| Value::Number(Some(row.counted as f64), 0)),
+    column("n", "rounds that all figures of the row cover", |row| Value::Number(Some(row.counted as f64), 0))
+        .with_terminal("transfers", "n"),
     // On a terminal, the notices are below the table.
     Column {
         terminal: None,
@@ -383,10 +384,10 @@ mod tests {
         };
         let expected = [
             "recipes with profile linux\n",
-            "             goodput, kbit/s ----                    retransmissions ----  timeouts ----          transfers   \n",
-            "sender        mean         median     gain           fast  timeout  probe  all  spurious    idle      exact      n\n",
-            "newreno          -              -                       -        -      -    -         -       -        0/3       0\n",
-            "linux:cubic  310.2 ± 12.3   300.0  +23.4 % ± 12.3 %  12.0      0.0    0.0  0.0       0.0  0.33 s        2/3       2\n",
+            "             goodput, kbit/s ----                    retransmissions ----  timeouts ----          transfers\n",
+            "sender        mean         median     gain           fast  timeout  probe  all  spurious    idle   exact  n\n",
+            "newreno          -              -                       -        -      -    -         -       -     0/3  0\n",
+            "linux:cubic  310.2 ± 12.3   300.0  +23.4 % ± 12.3 %  12.0      0.0    0.0  0.0       0.0  0.33 s     2/3  2\n",
         ]
         .concat();
         assert_eq!(table(&[none.clone(), some.clone()], None), expected);

@@ -133,7 +133,8 @@ fn crowded_notes_lose_text_but_keep_marks() {
 #[test]
 fn format_is_derived_from_file_extension() {
     assert_eq!(Format::of("a/b.PNG".as_ref()), Some(Format::Png));
-    assert_eq!((Format::of("svg".as_ref()), Format::of("a.pdf".as_ref())), (None, None));
+    assert_eq!(Format::of("a.gif".as_ref()), None);
+    assert_eq!((Format::of("svg".as_ref()), Format::of("a.pdf".as_ref())), (None, Some(Format::Pdf)));
 }
 
 fn texts<'a>(items: &'a [Item], found: &mut Vec<&'a Text>) {

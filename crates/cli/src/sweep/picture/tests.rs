@@ -19,6 +19,7 @@ fn lines() -> Vec<Line> {
         ]),
         profiles: vec!["default".to_owned()],
         runs: 3,
+        notices: std::collections::BTreeMap::new(),
         numbers: vec![Mean::of(&[mean * 0.9, mean, mean * 1.1]).map(|it| Values {
             mean: it,
             median: mean,
