@@ -5,7 +5,7 @@ use airtcp_testkit::browser::Browser;
 use airtcp_testkit::sample::size;
 use serde_json::json;
 
-use super::{change, open, reopen, strings};
+use super::{change, digests, load, open, reopen, strings};
 
 /// All checks share one browser, because starting a browser takes longer than a check.
 #[test]
@@ -17,6 +17,8 @@ fn page_is_usable_in_every_window_and_medium() {
     dark_colour_scheme_is_followed(&mut browser);
     content_fits_window_width(&mut browser);
     many_runs_can_be_stopped_with_partial_results(&mut browser);
+    page_stays_usable_after_failed_core(&mut browser);
+    invalid_input_ends_running_simulation(&mut browser);
 }
 
 fn content_fits_window_width(browser: &mut Browser) {
@@ -150,4 +152,35 @@ fn many_runs_can_be_stopped_with_partial_results(browser: &mut Browser) {
     assert!(browser.text("#many-sentences").contains("pairs"));
     // The page must still work.
     change(browser, "document.querySelector('#run').click()");
+}
+
+/// A request that the worker cannot encode fails like a core that traps.
+fn page_stays_usable_after_failed_core(browser: &mut Browser) {
+    reopen(browser, "scene=2");
+    let before = digests(browser);
+    browser.eval(
+        "(() => { const post = Worker.prototype.postMessage; \
+         Worker.prototype.postMessage = function (message) { \
+         if (message.request?.slot === 1) { Worker.prototype.postMessage = post; message.request.slot = 1n; } \
+         post.call(this, message); }; document.querySelector('#run').click(); })()",
+    );
+    browser.until("document.querySelector('#run-troubles li')");
+    let said = browser.text("#run-troubles");
+    assert!(said.contains("BigInt"), "{said}");
+    assert_eq!(browser.eval("document.querySelector('#stop').disabled"), true);
+    browser.until("document.querySelector('#moment-state').textContent.includes('run it again')");
+    change(browser, "document.querySelector('#run').click()");
+    assert_eq!(digests(browser), before);
+    assert_eq!(browser.eval("document.querySelectorAll('.troubles li').length"), 0);
+}
+
+fn invalid_input_ends_running_simulation(browser: &mut Browser) {
+    load(browser, "preset=leo&sender=newreno&time=10000000s");
+    browser.until("document.querySelector('#said').textContent.startsWith('running')");
+    browser.eval(
+        "(() => { const it = document.getElementById('time'); it.value = '0s'; it.dispatchEvent(new Event('input')); })()",
+    );
+    browser.until("document.querySelector('#time-troubles li')");
+    assert_eq!(browser.eval("document.querySelector('#stop').disabled"), true);
+    assert_eq!(browser.text("#said"), "");
 }

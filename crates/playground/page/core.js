@@ -30,8 +30,6 @@ export class Stopped extends Error {}
 export class Core {
   constructor() { this.waiting = new Map(); this.ids = 0; this.worker = null; this.ready = null; }
 
-  get isBusy() { return this.waiting.size > 0; }
-
   // Resolves to the answer, or with `file` to the bytes of a file. `progress` is called with the completed
   // share.
   ask(request, { file = false, progress = null } = {}) {
@@ -47,8 +45,8 @@ export class Core {
     const url = URL.createObjectURL(new Blob([WORKER], { type: 'text/javascript' }));
     const worker = new Worker(url);
     URL.revokeObjectURL(url);
-    worker.onmessage = ({ data }) => this.take(data);
-    worker.onerror = (event) => this.end(new Error(event.message));
+    worker.onmessage = ({ data }) => { if (worker === this.worker) this.take(data); };
+    worker.onerror = (event) => { if (worker === this.worker) this.end(new Error(event.message)); };
     this.worker = worker;
     this.ready = compile().then((module) => worker.postMessage({ module }), (error) => this.end(error));
   }
@@ -59,13 +57,14 @@ export class Core {
       this.waiting.values().next().value?.progress?.(progress);
       return;
     }
+    if (failed !== undefined) {
+      // The core's memory may be corrupt after a failure. The next request starts another core.
+      this.end(new Refused([{ field: 'run', index: 0, message: failed }]));
+      return;
+    }
     const one = this.waiting.get(id);
     this.waiting.delete(id);
-    if (failed) {
-      // The core's memory may be corrupt after a failure.
-      one?.failed(new Refused([{ field: 'run', index: 0, message: failed }]));
-      this.end(new Stopped('the core has failed'));
-    } else if (octets) one?.done(octets);
+    if (octets) one?.done(octets);
     else if (answer.troubles) one?.failed(new Refused(answer.troubles));
     else one?.done(answer.ok);
   }

@@ -1,6 +1,7 @@
 // The state of the active graphs' sender at one moment. The slider, the keys [ and ], and the cursor in the
 // graphs select the moment. The core, which has all decisions, returns the state.
 
+import { Refused } from './core.js';
 import { lowerBound } from './data.js';
 import { $, element } from './dom.js';
 import { graphs } from './graphs.js';
@@ -52,9 +53,17 @@ export class Moment {
     try {
       const moment = await this.ask({ ask: 'moment', slot: run.slot, flow: run.flow, micros: Math.floor(micros) });
       this.write(run, moment);
-    } catch { /* The core no longer keeps this run, because another one is about to be shown. */ }
+    } catch (error) {
+      // The core that kept this run was stopped or has failed.
+      if (error instanceof Refused) this.writeError(error.message);
+    }
     this.asking = false;
     if (this.again) { this.again = false; this.show(this.at); }
+  }
+
+  writeError(message) {
+    $('moment-state').textContent = message;
+    $('answers').replaceChildren();
   }
 
   write(run, { state, window, answers }) {

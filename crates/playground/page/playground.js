@@ -3,12 +3,10 @@
 
 import { fromAddress, setupOf, toAddress } from './address.js';
 import { Core, Refused, Stopped } from './core.js';
-import { decodeRun } from './data.js';
 import { $, element } from './dom.js';
 import { graphs } from './graphs.js';
 import { Moment } from './moment.js';
-import { pduGraph } from './pdus.js';
-import { showResults } from './results.js';
+import { Runs } from './runs.js';
 import { SCENES } from './scenes.js';
 import { Seeds } from './seeds.js';
 import { Senders } from './senders.js';
@@ -25,7 +23,7 @@ let generation = 0, timer = null;
 const ask = (request) => words.ask(request);
 const senders = new Senders(about, ask, () => { read(); changed(); });
 const tour = new Tour((next) => restore(next ?? { ...state, scene: null }), (change) => { state = { ...state, ...change }; fill(); changed(0); });
-const moment = new Moment((request) => runner.ask(request));
+const moment = new Moment((request) => runner.ask(request)), runs = new Runs(runner);
 new Seeds(() => setupOf(state), failed);
 
 // ----- form and state -----
@@ -59,7 +57,6 @@ function listen() {
   $('restore').addEventListener('click', () => { state = { ...state, text: null }; fill(); changed(0); });
   for (const name of ['text', 'set', 'shared', ...TYPED]) $(name).addEventListener('input', () => { read(); changed(); });
   $('setup').addEventListener('submit', (event) => { event.preventDefault(); read(); changed(0); });
-  $('stop').addEventListener('click', () => { runner.stop(); });
   $('copy-command').addEventListener('click', () => copy($('command').textContent, 'the command'));
   $('copy-link').addEventListener('click', () => copy(location.href, 'the link'));
   addEventListener('hashchange', () => { if (location.hash !== toAddress(state)) restore(fromAddress(location.hash, SCENES, stateOf) ?? stateOf(0)); });
@@ -106,6 +103,8 @@ function changed(wait = 250) {
 // run starts first: most addresses are valid, and two cores would only slow each other down.
 async function check({ atOnce = false } = {}) {
   const mine = ++generation, setup = setupOf(state);
+  // Its results would belong to the previous setup.
+  runs.stop();
   let error = atOnce ? await run(mine, setup) : null;
   try {
     const { commands, remarks } = await ask({ ask: 'check', setup });
@@ -120,51 +119,19 @@ async function check({ atOnce = false } = {}) {
   if (error && mine === generation) failed(error);
 }
 
+// Runs the setup. Returns the error, if any.
+async function run(mine, setup) {
+  const { view, at } = state;
+  let error = null;
+  try { await runs.run(setup, view); } catch (thrown) { error = thrown; }
+  if (mine === generation) moment.reset(at);
+  return error;
+}
+
 function failed(error) {
   $('said').textContent = error instanceof Stopped ? 'stopped' : '';
   if (error instanceof Stopped) return;
   showTroubles(error instanceof Refused ? error.troubles : [{ field: 'run', index: 0, message: String(error) }]);
-}
-
-// Runs every sender, and shows the results so far after each. Returns the error, if any.
-async function run(mine, setup) {
-  if (runner.isBusy) runner.stop();
-  const { view, at } = state;
-  const groups = setup.shared ? [setup.senders.map((_, i) => i)] : setup.senders.map((_, i) => [i]);
-  busy(true);
-  const shown = [], begin = performance.now();
-  try {
-    for (const [slot, group] of groups.entries()) {
-      $('said').textContent = `running ${group.map((i) => setup.senders[i]).join(', ')}`;
-      const progress = (share) => { $('done').value = (slot + share) / groups.length; };
-      const answer = await runner.ask({ ask: 'run', slot, setup, senders: group }, { progress });
-      if (mine !== generation) return null;
-      shown.push({ slot, answer });
-      $('done').value = (slot + 1) / groups.length;
-      show(shown, setup, view);
-    }
-    moment.reset(at);
-    $('said').textContent = `done in ${((performance.now() - begin) / 1000).toFixed(2)} s`;
-  } catch (error) {
-    return error;
-  } finally {
-    if (mine === generation) busy(false);
-  }
-  return null;
-}
-
-function show(shown, setup, view) {
-  const of = ({ slot, answer }) => answer.flows.map(({ run: json }, flow) => ({ json, slot, flow, decided: true, extra: pduGraph(answer.below, setup.direction || 'down', json.origin / 1e3) }));
-  const runs = shown.flatMap(of).map(({ json, ...more }, id) => Object.assign(decodeRun(json, id), more));
-  graphs.show(runs, { keep: true });
-  if (!performance.getEntriesByName('first picture').length) requestAnimationFrame(() => performance.mark('first picture'));
-  if (view) graphs.setView(...view); else graphs.reset();
-  showResults(shown, (request) => runner.ask(request, { file: true }));
-}
-
-function busy(is) {
-  $('stop').disabled = !is;
-  document.body.classList.toggle('busy', is);
 }
 
 // ----- start -----

@@ -45,16 +45,22 @@ export class Seeds {
         if (performance.now() - shown > 500 && done < all) { shown = performance.now(); await this.show(core, names, goodputs); }
       }
     };
+    let error = null;
     try {
       await Promise.all(this.cores.slice(0, cores).map(worker));
-    } catch (error) {
+    } catch (thrown) {
+      error = thrown;
       this.stop();
-      if (!(error instanceof Stopped)) this.failed(error);
     }
     if (done < all) $('many-said').textContent = `stopped after ${done} of ${all} runs`;
-    if (done) await this.show(this.cores[0], names, goodputs);
+    try {
+      if (done) await this.show(this.cores[0], names, goodputs);
+    } catch (thrown) {
+      error ??= thrown;
+    }
     this.running = false;
     [$('many').disabled, $('many-stop').disabled] = [false, true];
+    if (error && !(error instanceof Stopped)) this.failed(error);
   }
 
   // Shows the results so far, from the rounds in which all runs are done.

@@ -2,7 +2,7 @@
 // All others are { id, request, file } objects.
 'use strict';
 
-let core = null, said = null, told = 0;
+let core = null, panic = null, told = 0;
 const imports = {
   page: {
     progress(share) {
@@ -10,7 +10,7 @@ const imports = {
       told = performance.now();
       postMessage({ progress: share });
     },
-    failed(at, length) { said = new TextDecoder().decode(new Uint8Array(core.memory.buffer, at, length)); },
+    failed(at, length) { panic = new TextDecoder().decode(new Uint8Array(core.memory.buffer, at, length)); },
   },
 };
 
@@ -22,20 +22,29 @@ function answer(request) {
   return new Uint8Array(core.memory.buffer, core.answer_at(), length).slice();
 }
 
+function reply(id, octets, file) {
+  // Errors may replace a requested file.
+  const isFile = file && new TextDecoder().decode(octets.subarray(0, 12)) !== '{"troubles":';
+  if (isFile) postMessage({ id, octets }, [octets.buffer]);
+  else postMessage({ id, answer: JSON.parse(new TextDecoder().decode(octets)) });
+}
+
+// Returns the reason of a failure for the user. If memory is exhausted, the browser throws, the core panics
+// with an overflow, or it traps without a panic.
+function reason(error) {
+  const isMemory = panic === null
+    ? error instanceof RangeError || /memory|unreachable/.test(String(error))
+    : /capacity overflow|memory allocation/.test(panic);
+  if (isMemory) return 'the run needs more memory than the browser gives a page; make it shorter';
+  return panic === null ? String(error) : `the core failed: ${panic}`;
+}
+
 async function take({ module, id, request, file }) {
-  if (module) {
-    core = (await WebAssembly.instantiate(module, imports)).exports;
-    return;
-  }
   try {
-    const octets = answer(request);
-    // Errors may replace a requested file.
-    const isFile = file && new TextDecoder().decode(octets.subarray(0, 12)) !== '{"troubles":';
-    if (isFile) postMessage({ id, octets }, [octets.buffer]);
-    else postMessage({ id, answer: JSON.parse(new TextDecoder().decode(octets)) });
+    if (module) core = (await WebAssembly.instantiate(module, imports)).exports;
+    else reply(id, answer(request), file);
   } catch (error) {
-    const memory = error instanceof RangeError || /memory|unreachable/.test(String(error));
-    postMessage({ id, failed: said ?? (memory ? 'the run needs more memory than the browser gives a page; make it shorter' : String(error)) });
+    postMessage({ id, failed: reason(error) });
   }
 }
 

@@ -50,6 +50,7 @@ pub(crate) fn modules() -> Vec<Module> {
         module("pdus.js", include_str!("../page/pdus.js")),
         module("playground.js", include_str!("../page/playground.js")),
         module("results.js", include_str!("../page/results.js")),
+        module("runs.js", include_str!("../page/runs.js")),
         module("seeds.js", include_str!("../page/seeds.js")),
         module("senders.js", include_str!("../page/senders.js")),
         module("tour.js", include_str!("../page/tour.js")),
