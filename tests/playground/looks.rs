@@ -177,6 +177,9 @@ fn page_stays_usable_after_failed_core(browser: &mut Browser) {
 fn invalid_input_ends_running_simulation(browser: &mut Browser) {
     load(browser, "preset=leo&sender=newreno&time=10000000s");
     browser.until("document.querySelector('#said').textContent.startsWith('running')");
+    browser.until("parseFloat(document.querySelector('#reached').textContent) > 0");
+    let visible = "document.querySelector('#stop').getBoundingClientRect().bottom < innerHeight";
+    assert_eq!(browser.eval(visible), true);
     browser.eval(
         "(() => { const it = document.getElementById('time'); it.value = '0s'; it.dispatchEvent(new Event('input')); })()",
     );

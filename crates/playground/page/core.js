@@ -31,7 +31,7 @@ export class Core {
   constructor() { this.waiting = new Map(); this.ids = 0; this.worker = null; this.ready = null; }
 
   // Resolves to the answer, or with `file` to the bytes of a file. `progress` is called with the completed
-  // share.
+  // share of a run and its virtual time, { share, seconds }.
   ask(request, { file = false, progress = null } = {}) {
     if (!this.worker) this.start();
     const { worker } = this, id = ++this.ids;

@@ -24,8 +24,12 @@ export class Runs {
     this.busy(mine);
     try {
       for (const [slot, group] of groups.entries()) {
-        $('said').textContent = `running ${group.map((i) => setup.senders[i]).join(', ')}`;
-        const progress = (share) => { $('done').value = (slot + share) / groups.length; };
+        const place = groups.length > 1 ? ` (${slot + 1} of ${groups.length})` : '';
+        $('said').textContent = `running ${group.map((i) => setup.senders[i]).join(', ')}${place}`;
+        const progress = ({ share, seconds }) => {
+          $('done').value = (slot + share) / groups.length;
+          $('reached').textContent = `${seconds.toFixed(1)} s of virtual time, ${Math.floor(100 * share)} %`;
+        };
         const answer = await this.core.ask({ ask: 'run', slot, setup, senders: group }, { progress });
         shown.push({ slot, answer });
         $('done').value = (slot + 1) / groups.length;
@@ -39,6 +43,7 @@ export class Runs {
 
   busy(current) {
     this.current = current;
+    $('reached').textContent = '';
     $('stop').disabled = current === null;
     document.body.classList.toggle('busy', current !== null);
   }

@@ -2,19 +2,21 @@
 // All others are { id, request, file } objects.
 'use strict';
 
-let core = null, panic = null, told = 0;
+let core = null, panic = null, told = 0, reached = 0;
 const imports = {
   page: {
-    progress(share) {
+    progress(share, seconds) {
+      reached = seconds;
       if (performance.now() - told < 100) return;
       told = performance.now();
-      postMessage({ progress: share });
+      postMessage({ progress: { share, seconds } });
     },
     failed(at, length) { panic = new TextDecoder().decode(new Uint8Array(core.memory.buffer, at, length)); },
   },
 };
 
 function answer(request) {
+  reached = 0;
   const text = new TextEncoder().encode(JSON.stringify(request));
   const at = core.request(text.length);
   new Uint8Array(core.memory.buffer, at, text.length).set(text);
@@ -35,7 +37,8 @@ function reason(error) {
   const isMemory = panic === null
     ? error instanceof RangeError || /memory|unreachable/.test(String(error))
     : /capacity overflow|memory allocation/.test(panic);
-  if (isMemory) return 'the run needs more memory than the browser gives a page; make it shorter';
+  const limit = reached > 0 ? ` than ${reached.toFixed(1)} s` : '';
+  if (isMemory) return `the run needs more memory than the browser gives a page; make it shorter${limit}`;
   return panic === null ? String(error) : `the core failed: ${panic}`;
 }
 

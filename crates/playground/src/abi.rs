@@ -5,12 +5,12 @@
 
 use std::cell::RefCell;
 
-use crate::Core;
+use crate::{Core, Reached};
 
 #[link(wasm_import_module = "page")]
 unsafe extern "C" {
-    /// Reports the completed share of the run, from 0 to 1.
-    safe fn progress(share: f64);
+    /// Reports the completed share of the run, from 0 to 1, and the virtual time in seconds.
+    safe fn progress(share: f64, seconds: f64);
     /// Reports a panic, after which the module stops.
     fn failed(text: *const u8, length: usize);
 }
@@ -41,7 +41,8 @@ extern "C" fn request(length: usize) -> *mut u8 {
 #[unsafe(no_mangle)]
 extern "C" fn answer() -> usize {
     let request = REQUEST.take();
-    let answered = CORE.with_borrow_mut(|core| core.answer(&request, &mut |share| progress(share)));
+    let mut report = |reached: Reached| progress(reached.share, reached.seconds);
+    let answered = CORE.with_borrow_mut(|core| core.answer(&request, &mut report));
     let length = answered.len();
     ANSWER.set(answered);
     length

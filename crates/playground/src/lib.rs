@@ -85,8 +85,17 @@ impl Default for Limits {
     }
 }
 
-/// Callback that receives the completed share of a run from time to time, from 0 to 1.
-pub type Progress<'a> = &'a mut dyn FnMut(f64);
+/// Progress of a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Reached {
+    /// Completed share of the run, from 0 to 1.
+    pub share: f64,
+    /// Virtual time in seconds.
+    pub seconds: f64,
+}
+
+/// Callback that receives the progress of a run from time to time.
+pub type Progress<'a> = &'a mut dyn FnMut(Reached);
 
 /// Maximum number of runs to keep.
 const SLOTS: usize = 16;

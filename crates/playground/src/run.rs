@@ -23,7 +23,7 @@ use sha2::{Digest, Sha256};
 
 use crate::below::Below;
 use crate::request::Ready;
-use crate::{Limits, Progress, Trouble};
+use crate::{Limits, Progress, Reached, Trouble};
 
 /// Data of a displayed run for later requests of the page.
 pub(crate) struct Kept {
@@ -134,7 +134,8 @@ impl<'a> Ahead<'a> {
             return;
         }
         self.steps = 0;
-        let since = |limit: f64| world.now().as_secs_f64() / limit;
+        let seconds = world.now().as_secs_f64();
+        let since = |limit: f64| seconds / limit;
         let share = match self.until {
             Until::At(at) => since(at.as_secs_f64()),
             // The run ends with the last byte or at the time limit, whichever comes first.
@@ -143,7 +144,7 @@ impl<'a> Ahead<'a> {
                 flows.fold(1.0, f64::min).max(since(limit.as_secs_f64()))
             }
         };
-        (self.progress)(share.min(1.0));
+        (self.progress)(Reached { share: share.min(1.0), seconds });
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Core, Limits};
+use super::{Core, Limits, Reached};
 
 fn answer_to(core: &mut Core, request: &Value) -> Value {
     serde_json::from_slice(&core.answer(request.to_string().as_bytes(), &mut |_| {})).unwrap()
@@ -288,12 +288,13 @@ fn progress_never_decreases() {
     let setup = json!({ "preset": "wcdma-384", "senders": ["newreno"], "time": "20s" });
     let request = json!({ "ask": "run", "slot": 0, "setup": setup, "senders": [0] }).to_string();
     let mut told = Vec::new();
-    Core::default().answer(request.as_bytes(), &mut |share| told.push(share));
+    Core::default().answer(request.as_bytes(), &mut |reached| told.push(reached));
     assert!(told.len() > 1, "{told:?}");
-    assert!(
-        told.windows(2).all(|pair| pair[0] <= pair[1]) && told.iter().all(|it| (0.0..=1.0).contains(it)),
-        "{told:?}"
-    );
+    let grows = |pair: &[Reached]| pair[0].share <= pair[1].share && pair[0].seconds <= pair[1].seconds;
+    assert!(told.windows(2).all(grows), "{told:?}");
+    // The run has a limit of time, so its share is its time.
+    assert!(told.iter().all(|it| (0.0..=1.0).contains(&it.share)), "{told:?}");
+    assert!(told.iter().all(|it| (it.seconds - 20.0 * it.share).abs() < 1e-9), "{told:?}");
 }
 
 #[test]
