@@ -16,6 +16,7 @@ fn page_is_usable_in_every_window_and_medium() {
     print_shows_only_graphs_and_results(&mut browser);
     dark_colour_scheme_is_followed(&mut browser);
     content_fits_window_width(&mut browser);
+    all_senders_and_current_step_fit_laptop_window(&mut browser);
     many_runs_can_be_stopped_with_partial_results(&mut browser);
     page_stays_usable_after_failed_core(&mut browser);
     invalid_input_ends_running_simulation(&mut browser);
@@ -37,6 +38,31 @@ fn content_fits_window_width(browser: &mut Browser) {
         assert!(browser.eval("document.documentElement.scrollWidth").as_f64().unwrap() <= f64::from(width));
         let stage = browser.place(".stage");
         assert!(stage[2] > 0.5 * f64::from(width.min(900)) && stage[3] > 300.0, "{stage:?} at {width}");
+    }
+    browser.resize(1400, 900);
+}
+
+fn all_senders_and_current_step_fit_laptop_window(browser: &mut Browser) {
+    browser.resize(1280, 800);
+    for scene in [2, 3, 5] {
+        reopen(browser, &format!("scene={scene}"));
+        for _ in 0..4 {
+            browser.eval("document.querySelector('#after').click()");
+        }
+        browser.until("document.querySelector('#answers .current')");
+        browser.settle();
+        let cut = strings(
+            browser,
+            "(() => { const inside = (it, { left, right, top, bottom }) => { const box = it.getBoundingClientRect(); \
+             return box.left >= left - 1 && box.right <= right + 1 && box.top >= top - 1 && box.bottom <= bottom + 1; }; \
+             const page = { left: 0, right: innerWidth, top: 0, bottom: innerHeight }, table = document.querySelector('#moment-table'); \
+             const rows = [...table.querySelectorAll('.current')].map((row) => row.cells[0]); \
+             return [...document.querySelectorAll('.stage, #moment-table, #scene h2'), ...rows].filter((it) => !inside(it, page)) \
+             .concat(rows.filter((it) => !inside(it, table.getBoundingClientRect()))).map((it) => it.outerHTML.slice(0, 100)); })()",
+        );
+        assert_eq!(cut, Vec::<String>::new(), "scene {scene}");
+        let senders = browser.eval("document.querySelectorAll('.stage').length");
+        assert_eq!(senders, browser.eval("document.querySelectorAll('#senders input').length"));
     }
     browser.resize(1400, 900);
 }

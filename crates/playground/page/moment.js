@@ -3,7 +3,7 @@
 
 import { Refused } from './core.js';
 import { lowerBound } from './data.js';
-import { $, element } from './dom.js';
+import { $, element, revealIn } from './dom.js';
 import { graphs } from './graphs.js';
 import { seconds } from './words.js';
 
@@ -17,6 +17,8 @@ export class Moment {
     graphs.keys['['] = () => this.step(-1);
     graphs.keys[']'] = () => this.step(1);
     graphs.on('cursor', (micros) => { if (micros !== null) this.show(micros); });
+    // The graphs fill the rest of the window.
+    new ResizeObserver(() => document.body.style.setProperty('--moment', `${$('moment').offsetHeight}px`)).observe($('moment'));
   }
 
   get run() { return graphs.active?.run ?? graphs.panels[0]?.run; }
@@ -72,10 +74,12 @@ export class Moment {
     else parts.push('no decision yet. ');
     if (window) parts.push(`cwnd ${window.cwnd.toFixed(1)} segments, ssthresh ${window.ssthresh === null ? '∞' : window.ssthresh.toFixed(1)}.`);
     $('moment-state').replaceChildren(...parts);
-    $('answers').replaceChildren(...answers.map(({ question, parts, last }) => {
+    $('answers').replaceChildren(...answers.map(({ question, parts, last, latest }) => {
       const by = parts.map(({ name, value, summary, citation }) => element('span', { title: `${summary} (${citation})` }, value === null ? name : `${name}=${value}`));
       const said = last ? [`${seconds(last.at)}, ${last.by}: ${last.text} (${last.why})`] : ['–'];
-      return element('tr', {}, element('th', { scope: 'row' }, question), element('td', {}, ...by.flatMap((node, i) => (i ? [', ', node] : [node]))), element('td', {}, ...said));
+      return element('tr', latest ? { class: 'current' } : {}, element('th', { scope: 'row' }, question), element('td', {}, ...by.flatMap((node, i) => (i ? [', ', node] : [node]))), element('td', {}, ...said));
     }));
+    const current = $('answers').querySelector('.current');
+    if (current) revealIn($('moment-table'), current);
   }
 }

@@ -36,7 +36,8 @@ pub(crate) fn moment(kept: &Kept, flow: usize, micros: f64) -> Result<Value, Vec
             let line = Line::of(decision)?;
             Some(json!({ "at": at(decision), "by": line.by, "text": line.detail(), "why": line.why }))
         });
-        json!({ "question": question.text(), "parts": of, "last": last })
+        let is_latest = past.last().is_some_and(|decision| decision.question == question);
+        json!({ "question": question.text(), "parts": of, "last": last, "latest": is_latest })
     };
     let questions = Question::ALL.into_iter().filter(|question| *question != Question::Option);
     let after = thoughts.decisions.get(past.len()).map(at);

@@ -22,8 +22,8 @@ pub fn html(core: &[u8]) -> Result<String, BundleError> {
          <script type=\"application/json\" id=\"about\">{}</script>\n",
         include_str!("../page/settings.html"),
         graphs::bar(""),
-        graphs::panels("No run yet."),
         include_str!("../page/moment.html"),
+        graphs::panels("No run yet."),
         graphs::help(&[], &[("[ ]", "previous or next decision of the sender")]),
         packed(core),
         // The comments of presets can contain any text.

@@ -2,7 +2,7 @@
 // scrolled into view.
 
 import { decodeRun } from './data.js';
-import { $ } from './dom.js';
+import { $, revealIn } from './dom.js';
 import { graphs } from './graphs.js';
 
 const decoded = new Map();
@@ -35,16 +35,6 @@ function choose(ids, first) {
 
 function shownIds() { return graphs.panels.map((panel) => panel.run.id); }
 function runsOf(node) { return node.dataset.runs.split(' ').filter(Boolean).map(Number); }
-
-// Scrolls one element, so that a row in it is visible below the table's heading.
-function revealIn(scrolling, row) {
-  if (scrolling.scrollHeight <= scrolling.clientHeight || getComputedStyle(scrolling).overflowY === 'visible') return;
-  const heading = scrolling.querySelector(':scope > table > thead')?.offsetHeight ?? 0;
-  const outer = scrolling.getBoundingClientRect(), inner = row.getBoundingClientRect();
-  const over = inner.top - (outer.top + heading), under = inner.bottom - outer.bottom;
-  if (over < 0) scrolling.scrollTop += over;
-  else if (under > 0) scrolling.scrollTop += Math.min(under + scrolling.clientHeight / 3, over);
-}
 
 // Selects the run below or above the displayed one, in the order of the tables.
 function nextRun(direction) {
