@@ -65,6 +65,7 @@ fn page_draws_explains_and_restores_runs() {
     let mut browser = open("scene=1");
     graphs_show_sent_and_lost_segments(&mut browser);
     tour_scenes_run_and_knobs_change_runs(&mut browser);
+    number_of_knob_becomes_setting(&mut browser);
     history_back_restores_previous_scene(&mut browser);
     stepping_shows_each_decision(&mut browser);
     link_restores_view_and_moment(&mut browser);
@@ -186,6 +187,18 @@ fn tour_scenes_run_and_knobs_change_runs(browser: &mut Browser) {
         let hash = browser.eval("location.hash");
         assert!(hash.as_str().unwrap().contains(&format!("scene={scene}")), "{hash}");
     }
+}
+
+fn number_of_knob_becomes_setting(browser: &mut Browser) {
+    reopen(browser, "scene=1");
+    change(
+        browser,
+        "(() => { const it = document.querySelector('.knob input'); it.value = '7'; it.dispatchEvent(new Event('change')); })()",
+    );
+    let lost = "(({ segments, events }) => segments.start[events[0]])(airtcp.graphs.panels[0].run)";
+    assert_eq!(browser.eval(lost), 1 + 6 * 1448);
+    assert_eq!(browser.eval("document.querySelector('.knob input').value"), "7");
+    assert_eq!(browser.eval("document.querySelector('#set').value"), "radio.down.drop=[\"segment 7\"]");
 }
 
 fn history_back_restores_previous_scene(browser: &mut Browser) {

@@ -81,6 +81,7 @@ fn scenario_error_links_to_its_line(browser: &mut Browser) {
 
 fn invalid_fields_show_errors(browser: &mut Browser) {
     reopen(browser, "preset=gprs&sender=newreno&bytes=20k");
+    browser.eval("document.querySelector('#edit').open = true");
     let wrong = [
         ("seed", "one"),
         ("bytes", "2Q"),

@@ -36,6 +36,8 @@ function fill() {
   $('description').textContent = state.text === null ? about.presets.find(({ name }) => name === state.preset)?.description ?? '' : 'custom scenario';
   $('set').value = state.set.join('\n');
   $('set').rows = Math.max(1, state.set.length);
+  // No knob shows these.
+  if (state.scene === null && (state.text !== null || state.set.length)) $('edit').open = true;
   for (const name of TYPED) $(name).value = state[name];
   $('shared').checked = state.shared;
   senders.values = state.senders;

@@ -2,6 +2,7 @@
 
 import { EMPTY } from './address.js';
 import { $, element } from './dom.js';
+import { knobNode } from './knobs.js';
 import { SCENES } from './scenes.js';
 
 export function stateOf(number) {
@@ -31,19 +32,10 @@ export class Tour {
     const answer = element('details', {}, element('summary', {}, 'Answer'), element('p', {}, scene.answer));
     const next = element('button', { type: 'button' }, state.scene + 1 < SCENES.length ? 'next scene' : 'end of the tour: try your own');
     next.addEventListener('click', () => this.go(state.scene + 1 < SCENES.length ? stateOf(state.scene + 1) : null));
+    // The element that the user operates keeps the focus.
+    const controls = () => [...$('scene').querySelectorAll('button, input, summary')], focused = controls().indexOf(document.activeElement);
     $('scene').replaceChildren(element('h2', {}, `${state.scene + 1}. ${scene.name}`), ...scene.text.map((text) => element('p', {}, text)),
-      ...scene.knobs.map((knob) => this.knob(state, knob)), element('p', {}, element('b', {}, 'Question: '), scene.question), answer, next);
-  }
-
-  // Buttons for the values of a setting or of a form field. `given` is the index of the scene's own value.
-  knob(state, { name, given, set, field, values }) {
-    const present = set ? state.set.findLast((typed) => typed.startsWith(`${set}=`))?.slice(set.length + 1) : state[field];
-    const buttons = values.map((value, i) => {
-      const pressed = present === value || (present === undefined && i === given);
-      const button = element('button', { type: 'button', 'aria-pressed': String(pressed) }, value.replace(/"/g, ''));
-      button.addEventListener('click', () => this.turn(set ? { set: [...state.set.filter((typed) => !typed.startsWith(`${set}=`)), `${set}=${value}`] } : { [field]: value }));
-      return button;
-    });
-    return element('div', { class: 'knob', role: 'group', 'aria-label': name }, element('span', {}, `${name}: `), ...buttons);
+      ...scene.knobs.map((knob) => knobNode(knob, state, this.turn)), element('p', {}, element('b', {}, 'Question: '), scene.question), answer, next);
+    if (focused >= 0) controls()[focused]?.focus();
   }
 }

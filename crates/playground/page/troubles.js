@@ -18,7 +18,7 @@ export function showTroubles(troubles) {
     input?.setAttribute('aria-invalid', 'true');
     if (line) item.addEventListener('click', () => goTo(input, line, column));
   }
-  if (troubles.some(({ field }) => field === 'scenario')) $('edit').open = true;
+  if (troubles.some(({ field }) => field === 'scenario' || field === 'set')) $('edit').open = true;
 }
 
 // Moves the cursor to the error.

@@ -46,6 +46,7 @@ pub(crate) fn modules() -> Vec<Module> {
     modules.extend([
         module("address.js", include_str!("../page/address.js")),
         module("core.js", include_str!("../page/core.js")),
+        module("knobs.js", include_str!("../page/knobs.js")),
         module("moment.js", include_str!("../page/moment.js")),
         module("pdus.js", include_str!("../page/pdus.js")),
         module("playground.js", include_str!("../page/playground.js")),

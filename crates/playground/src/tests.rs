@@ -328,10 +328,14 @@ fn scenes() -> Vec<Value> {
     serde_json::from_str(super::SCENES).unwrap()
 }
 
-/// Returns a scene's setup with another value of a knob.
-fn setup_with_knob(scene: &Value, knob: usize, value: usize) -> Value {
-    let (mut setup, knob) = (scene["setup"].clone(), &scene["knobs"][knob]);
-    let value = knob["values"][value].as_str().unwrap();
+/// Returns a scene's setup with another choice of a knob.
+fn setup_with_knob(scene: &Value, knob: usize, choice: usize) -> Value {
+    let knob = &scene["knobs"][knob];
+    setup_with_value(scene, knob, knob["choices"][choice]["value"].as_str().unwrap())
+}
+
+fn setup_with_value(scene: &Value, knob: &Value, value: &str) -> Value {
+    let mut setup = scene["setup"].clone();
     match (knob["set"].as_str(), knob["field"].as_str()) {
         (Some(key), _) => {
             let mut set: Vec<Value> = setup["set"].as_array().cloned().unwrap_or_default();
@@ -353,11 +357,42 @@ fn every_scene_knob_yields_valid_setup() {
         let knobs = scene["knobs"].as_array().unwrap();
         assert!(!knobs.is_empty(), "{}", scene["name"]);
         for (knob, turns) in knobs.iter().enumerate() {
-            for value in 0..turns["values"].as_array().unwrap().len() {
-                ask(
-                    &mut Core::default(),
-                    &json!({ "ask": "check", "setup": setup_with_knob(scene, knob, value) }),
-                );
+            for choice in 0..turns["choices"].as_array().unwrap().len() {
+                check(&setup_with_knob(scene, knob, choice));
+            }
+        }
+    }
+}
+
+fn check(setup: &Value) {
+    ask(&mut Core::default(), &json!({ "ask": "check", "setup": setup }));
+}
+
+#[test]
+fn both_ends_of_every_knob_range_are_valid() {
+    let mut ranges = 0;
+    for scene in &scenes() {
+        for knob in scene["knobs"].as_array().unwrap() {
+            let Some(format) = knob["number"]["value"].as_str() else { continue };
+            for end in ["min", "max"] {
+                let number =
+                    knob["number"][end].as_f64().unwrap() * knob["number"]["times"].as_f64().unwrap_or(1.0);
+                check(&setup_with_value(scene, knob, &format.replace("{}", &number.to_string())));
+            }
+            ranges += 1;
+        }
+    }
+    assert!(ranges >= 5, "{ranges}");
+}
+
+#[test]
+fn knobs_are_labelled_in_plain_words() {
+    for scene in &scenes() {
+        for knob in scene["knobs"].as_array().unwrap() {
+            let choices = knob["choices"].as_array().unwrap().iter().map(|choice| &choice["label"]);
+            for label in choices.chain([&knob["label"]]) {
+                let label = label.as_str().unwrap();
+                assert!(!label.is_empty() && !label.contains(['"', '[', '{', '=', '_']), "{label}");
             }
         }
     }
@@ -374,7 +409,7 @@ fn initial_knob_value_matches_scene_setup() {
                 digest(&scene["setup"]),
                 "{}: {}",
                 scene["name"],
-                turns["name"]
+                turns["label"]
             );
         }
     }
