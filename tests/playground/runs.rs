@@ -228,6 +228,7 @@ fn stepping_shows_each_decision(browser: &mut Browser) {
     let rows = strings(browser, "[...document.querySelectorAll('#answers tr')].map((row) => row.innerText)");
     assert_eq!(rows.len(), 6);
     assert!(rows.iter().any(|row| row.starts_with("What to retransmit?\tnewreno\t")), "{rows:?}");
+    assert!(rows.iter().any(|row| row.contains(", segment 20 (")), "{rows:?}");
     let decided = browser.eval("[...airtcp.graphs.active.run.decisions.at].map(Math.round)");
     assert!(decided.as_array().unwrap().iter().any(|at| at.as_f64() == Some(last)), "{last} in {decided}");
 }

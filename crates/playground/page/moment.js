@@ -5,7 +5,7 @@ import { Refused } from './core.js';
 import { lowerBound } from './data.js';
 import { $, element, revealIn } from './dom.js';
 import { graphs } from './graphs.js';
-import { seconds } from './words.js';
+import { seconds, segmentAt } from './words.js';
 
 export class Moment {
   // `ask` sends a request to the core that keeps the runs.
@@ -76,7 +76,8 @@ export class Moment {
     $('moment-state').replaceChildren(...parts);
     $('answers').replaceChildren(...answers.map(({ question, parts, last, latest }) => {
       const by = parts.map(({ name, value, summary, citation }) => element('span', { title: `${summary} (${citation})` }, value === null ? name : `${name}=${value}`));
-      const said = last ? [`${seconds(last.at)}, ${last.by}: ${last.text} (${last.why})`] : ['–'];
+      const segment = last?.offset ? `, segment ${segmentAt(last.offset, run.mss)}` : '';
+      const said = last ? [`${seconds(last.at)}, ${last.by}: ${last.text}${segment} (${last.why})`] : ['–'];
       return element('tr', latest ? { class: 'current' } : {}, element('th', { scope: 'row' }, question), element('td', {}, ...by.flatMap((node, i) => (i ? [', ', node] : [node]))), element('td', {}, ...said));
     }));
     const current = $('answers').querySelector('.current');

@@ -2,12 +2,13 @@
 
 import { $, element } from './dom.js';
 import { graphs } from './graphs.js';
-import { seconds, si } from './words.js';
+import { segmentAt, seconds, si } from './words.js';
 
 const COLUMNS = ['sender', 'goodput', 'duration', 'segments', 'retransmissions', 'timeouts', 'lost: radio', 'lost: queue', 'files', 'decisions'];
 
-// `shown` are runs of the core, each with the slot that stores it; `ask` sends a request to this core.
-export function showResults(shown, ask) {
+// `shown` are the answers of the core, each with the slot that stores the run; `runs` are the displayed runs;
+// `ask` sends a request to this core.
+export function showResults(shown, runs, ask) {
   const head = element('thead', {}, element('tr', {}, ...COLUMNS.map((name) => element('th', { scope: 'col' }, name))));
   const body = element('tbody');
   for (const { slot, answer } of shown) {
@@ -24,7 +25,7 @@ export function showResults(shown, ask) {
     });
   }
   $('results').replaceChildren(head, body);
-  showLosses(shown);
+  showLosses(runs);
 }
 
 function file(label, name, ask) {
@@ -41,18 +42,19 @@ function file(label, name, ask) {
 
 const MOST = 500; // rows
 
-function showLosses(shown) {
-  const rows = shown.flatMap(({ answer }) => answer.flows.flatMap(({ run, lost }) => lost.map((one) => ({ sender: run.name, ...one }))));
+function showLosses(runs) {
+  const rows = runs.flatMap(({ name, mss, lost }) => lost.map((one) => ({ sender: name, segment: segmentAt(one.offset, mss), ...one })));
   rows.sort((a, b) => a.at - b.at);
-  const head = element('tr', {}, ...['time', 'sender', 'bytes', 'copy', 'stage', 'cause'].map((name) => element('th', { scope: 'col' }, name)));
-  const body = rows.slice(0, MOST).map(({ at, sender, offset, length, copy, stage, why }) => {
+  const head = element('tr', {}, ...['time', 'sender', 'segment', 'copy', 'stage', 'cause'].map((name) => element('th', { scope: 'col' }, name)));
+  const body = rows.slice(0, MOST).map(({ at, sender, segment, offset, length, copy, stage, why }) => {
     const time = element('button', { type: 'button', class: 'show' }, seconds(at));
     time.addEventListener('click', () => {
       const span = Math.min(graphs.view.to - graphs.view.from, 2e6);
       graphs.setView(at - span / 2, at + span / 2);
       graphs.setCursor(at);
     });
-    return element('tr', {}, element('td', {}, time), ...[sender, `${offset}–${offset + length}`, copy === 1 ? 'original' : `retransmission ${copy - 1}`, stage, why].map((text) => element('td', {}, text)));
+    const cells = [sender, `${segment}`, copy === 1 ? 'original' : `retransmission ${copy - 1}`, stage, why].map((text) => element('td', {}, text));
+    return element('tr', { title: `bytes ${offset}–${offset + length}` }, element('td', {}, time), ...cells);
   });
   const more = rows.length > MOST ? [element('tr', {}, element('td', { colspan: '6' }, `and ${rows.length - MOST} more`))] : [];
   $('lost').replaceChildren(element('thead', {}, head), element('tbody', {}, ...body, ...more));

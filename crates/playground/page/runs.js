@@ -49,11 +49,16 @@ export class Runs {
   }
 
   show(shown, setup, view) {
-    const of = ({ slot, answer }) => answer.flows.map(({ run: json }, flow) => ({ json, slot, flow, decided: true, extra: pduGraph(answer.below, setup.direction || 'down', json.origin / 1e3) }));
+    const of = ({ slot, answer }) => answer.flows.map(({ run: json, lost }, flow) => {
+      const extra = pduGraph(answer.below, setup.direction || 'down', json.origin / 1e3);
+      return { json, slot, flow, lost, decided: true, extra };
+    });
     const runs = shown.flatMap(of).map(({ json, ...more }, id) => Object.assign(decodeRun(json, id), more));
+    // Scenes and decisions speak of segments. All but the last have the full size.
+    for (const run of runs) run.mss = run.segments.length.reduce((most, length) => Math.max(most, length), 1);
     graphs.show(runs, { keep: true });
     if (!performance.getEntriesByName('first picture').length) requestAnimationFrame(() => performance.mark('first picture'));
     if (view) graphs.setView(...view); else graphs.reset();
-    showResults(shown, (request) => this.core.ask(request, { file: true }));
+    showResults(shown, runs, (request) => this.core.ask(request, { file: true }));
   }
 }

@@ -34,7 +34,10 @@ pub(crate) fn moment(kept: &Kept, flow: usize, micros: f64) -> Result<Value, Vec
         let last = past.iter().rfind(|decision| decision.question == question);
         let last = last.and_then(|decision| {
             let line = Line::of(decision)?;
-            Some(json!({ "at": at(decision), "by": line.by, "text": line.detail(), "why": line.why }))
+            let (text, offset) = (line.detail(), line.offset());
+            Some(
+                json!({ "at": at(decision), "by": line.by, "text": text, "offset": offset, "why": line.why }),
+            )
         });
         let is_latest = past.last().is_some_and(|decision| decision.question == question);
         json!({ "question": question.text(), "parts": of, "last": last, "latest": is_latest })

@@ -246,6 +246,7 @@ fn moment_reports_state_and_last_decision_per_question() {
     let latest: Vec<_> = answers.iter().filter(|answer| answer["latest"] == true).collect();
     assert_eq!(latest.len(), 1, "{then}");
     assert_eq!(time(latest[0]), answers.iter().filter_map(time).max());
+    assert!(answers.iter().any(|answer| answer["last"]["offset"].is_u64()), "{then}");
     let before = moment(&mut core, 0.0);
     assert!(before["window"].is_null() || before["state"]["name"] == "open", "{before}");
     let gone = answer_to(&mut core, &json!({ "ask": "moment", "slot": 5, "flow": 0, "micros": 0 }));

@@ -52,13 +52,13 @@ export function scale(box, low, high) {
 }
 
 // Round values for grid lines: at most `most`, but at least two if possible, because a single one does not
-// show the scale.
-function ticks(low, high, most) {
-  const least = (high - low) / Math.max(1, most);
+// show the scale. They are at least `closest` apart.
+function ticks(low, high, most, closest = 0) {
+  const least = Math.max((high - low) / Math.max(1, most), closest);
   const power = 10 ** Math.floor(Math.log10(least));
   const sizes = [0.2, 0.5, 1, 2, 5, 10].map((n) => n * power), fits = sizes.findIndex((size) => size >= least * 0.999);
   let step = sizes[fits], values = [];
-  for (let i = fits; i >= 0 && values.length < 2; i--) {
+  for (let i = fits; i >= 0 && values.length < 2 && sizes[i] >= 0.999 * closest; i--) {
     [step, values] = [sizes[i], []];
     for (let n = Math.ceil(low / step); n * step <= high; n++) values.push(n * step);
   }
@@ -93,7 +93,9 @@ export function steps(ctx, at, values, [from, to], X, Y, end) {
   ctx.stroke();
 }
 
-export function frame(ctx, box, low, high, unit, C) {
+// Draws the frame and grid of a graph, and returns the conversion from values to positions. `unit` formats
+// the labels, which count in steps of `per` from `zero`, at least `closest` apart.
+export function frame(ctx, box, low, high, unit, C, { per = 1, zero = 0, closest = 0 } = {}) {
   const Y = scale(box, low, high);
   ctx.strokeStyle = C.grid;
   ctx.fillStyle = C.faint;
@@ -101,8 +103,8 @@ export function frame(ctx, box, low, high, unit, C) {
   ctx.textAlign = 'right';
   ctx.textBaseline = 'middle';
   ctx.beginPath();
-  for (const value of ticks(low, high, Math.max(1, Math.floor(box.h / 26))).values) {
-    const y = Math.round(Y(value)) + 0.5;
+  for (const value of ticks((low - zero) / per, (high - zero) / per, Math.max(1, Math.floor(box.h / 26)), closest).values) {
+    const y = Math.round(Y(zero + value * per)) + 0.5;
     ctx.moveTo(box.x, y); ctx.lineTo(box.x + box.w, y);
     ctx.fillText(unit(value), box.x - 5, Math.min(Math.max(y, box.y + 5), box.y + box.h - 4));
   }

@@ -76,7 +76,8 @@ export function visible(at, view) {
 }
 
 // Decodes a run as html/mod.rs writes it. `id` is the number that the page displays, minus one. A page may
-// add `extra` graphs, which are drawn below the others: [{ title, h, draw }], see `drawRun` in plots.js.
+// add `extra` graphs, which are drawn below the others: [{ title, h, draw }], see `drawRun` in plots.js. It
+// may also add `mss`: then the graphs count in segments of this size, not in bytes.
 export function decodeRun(json, id) {
   const run = { id, name: json.name, facts: json.facts, connection: json.connection, texts: json.texts, states: json.states, measures: json.measures };
   for (const part of ['segments', 'acks', 'sack', 'rtt', 'windows', 'idle', 'decisions', 'episodes']) run[part] = columns(json[part]);

@@ -7,7 +7,7 @@ import { element } from './dom.js';
 import { colours } from './marks.js';
 import { drawRun } from './plots.js';
 import { timeline } from './time.js';
-import { duration, octets, seconds } from './words.js';
+import { amount, duration, seconds, segmentAt } from './words.js';
 
 export class Panel {
   constructor(run, number) {
@@ -69,16 +69,16 @@ export class Panel {
       this.line.style.height = `${this.box.bottom - this.box.sequence.y}px`;
       this.line.style.top = `${this.box.sequence.y}px`;
     }
-    const { run } = this, { windows, rtt, acks } = run;
+    const { run } = this, { windows, rtt, acks, mss } = run;
     const before = (values) => lowerBound(values, time + 0.5) - 1;
     const parts = [seconds(time)];
     const window = before(windows.at), sample = before(rtt.at), ack = before(acks.at);
-    if (ack >= 0) parts.push(`acknowledged ${acks.ack[ack]}`);
+    if (ack >= 0) parts.push(`acknowledged ${mss ? amount(acks.ack[ack] - 1, mss) : acks.ack[ack]}`);
     if (window >= 0) {
-      parts.push(`in flight ${octets(windows.flight[window])}`);
-      if (!isNaN(windows.cwnd[window])) parts.push(`cwnd ${octets(windows.cwnd[window])}`);
-      if (!isNaN(windows.ssthresh[window])) parts.push(`ssthresh ${octets(windows.ssthresh[window])}`);
-      if (!run.logged) parts.push(`estimated window ${octets(windows.estimated[window])}`);
+      parts.push(`in flight ${amount(windows.flight[window], mss)}`);
+      if (!isNaN(windows.cwnd[window])) parts.push(`cwnd ${amount(windows.cwnd[window], mss)}`);
+      if (!isNaN(windows.ssthresh[window])) parts.push(`ssthresh ${amount(windows.ssthresh[window], mss)}`);
+      if (!run.logged) parts.push(`estimated window ${amount(windows.estimated[window], mss)}`);
     }
     if (sample >= 0) parts.push(`${run.measures} ${duration(rtt.micros[sample])}`);
     this.values.textContent = parts.join(' · ');
@@ -170,11 +170,11 @@ export class Panel {
   }
 
   describe({ kind, i }) {
-    const { run } = this;
+    const { run } = this, { mss } = run;
     const lines = (...texts) => texts.filter(Boolean).map((text) => element('div', {}, text));
     if (kind === 'decision') {
-      const [by, , text] = run.texts[i];
-      return [element('strong', {}, `decision by ${by}`), ...lines(seconds(run.decisions.at[i]), text)];
+      const [by, , text] = run.texts[i], about = run.decisions.start[i];
+      return [element('strong', {}, `decision by ${by}`), ...lines(seconds(run.decisions.at[i]), text, mss && about && `segment ${segmentAt(about, mss)}`)];
     }
     if (kind === 'episode') {
       const { from, to } = run.episodes, [name, why] = run.states[i];
@@ -182,15 +182,16 @@ export class Panel {
         why && `cause: ${why}`)];
     }
     if (kind === 'ack') {
-      const { acks, sack } = run, blocks = [];
-      for (let b = lowerBound(sack.of, i); b < sack.of.length && sack.of[b] === i; b++) blocks.push(`${sack.left[b]}–${sack.right[b]}`);
+      const { acks, sack } = run, blocks = [], block = (left, right) => (mss ? `${segmentAt(left, mss)}–${segmentAt(right - 1, mss)}` : `${left}–${right}`);
+      for (let b = lowerBound(sack.of, i); b < sack.of.length && sack.of[b] === i; b++) blocks.push(block(sack.left[b], sack.right[b]));
       return [element('strong', {}, `frame ${acks.number[i]}: ${acks.duplicate[i] ? 'duplicate ACK' : 'ACK'} ${acks.ack[i]}`),
-        ...lines(seconds(acks.at[i]), `receiver window ${octets(acks.window[i])}, up to ${run.edge[i]}`, blocks.length && `SACK ${blocks.join(', ')}`)];
+        ...lines(seconds(acks.at[i]), mss && `the receiver expects segment ${segmentAt(acks.ack[i], mss)}`,
+          `receiver window ${amount(acks.window[i], mss)}, up to ${mss ? `segment ${segmentAt(run.edge[i] - 1, mss)}` : run.edge[i]}`, blocks.length && `SACK ${mss ? 'of segments ' : ''}${blocks.join(', ')}`)];
     }
     const { segments } = run, start = segments.start[i], length = segments.length[i];
     const count = (n, one, many) => `${n} ${n === 1 ? one : many}`;
     return [element('strong', {}, `frame ${segments.number[i]}: ${SENDING[segments.sending[i]]}`),
-      ...lines(seconds(segments.at[i]), `bytes ${start}–${start + length} (${length})`,
+      ...lines(seconds(segments.at[i]), mss && `segment ${segmentAt(start, mss)}`, `bytes ${start}–${start + length} (${length})`,
         `${count(segments.dupacks[i], 'duplicate ACK', 'duplicate ACKs')}, ${count(segments.flight[i], 'segment', 'segments')} in flight`,
         FATE[segments.fate[i]](segments.detail[i])),
       ...this.decisionsBehind(i).map((d) => element('div', { class: 'why' }, `${run.texts[d][0]}: ${run.texts[d][2]}`))];

@@ -72,14 +72,17 @@ export function drawRun(ctx, run, view, time, scales, { width, height, all, hidd
   }
   timeAxis(ctx, view, time, all, C);
 
-  let Y = frame(ctx, all.sequence, scales.low, scales.high, octets, C);
+  const { mss } = run, number = (value) => String(Number(value.toPrecision(6))), unit = mss ? number : octets;
+  // The label of a segment is at its middle.
+  const counted = mss ? { per: mss, zero: 1 - mss / 2, closest: 1 } : {};
+  let Y = frame(ctx, all.sequence, scales.low, scales.high, unit, C, counted);
   clipped(ctx, all.sequence, () => drawSequence(ctx, run, view, X, Y, all.sequence, hidden, C));
-  key(ctx, all.sequence, 'sequence number', [], C);
+  key(ctx, all.sequence, mss ? 'segment' : 'sequence number', [], C);
   if (all.states) drawStates(ctx, run, X, all.states, hidden, C);
   drawDecisions(ctx, run, view, X, all.lane, hidden, C);
 
   const lines = run.logged ? ['cwnd', 'ssthresh', 'in-flight'] : ['estimated', 'in-flight'];
-  Y = frame(ctx, all.window, 0, scales.window, octets, C);
+  Y = frame(ctx, all.window, 0, scales.window, unit, C, mss ? { per: mss } : {});
   clipped(ctx, all.window, () => {
     const range = visible(run.windows.at, view), end = Math.min(view.to, run.end);
     for (const name of [...lines].reverse()) {
@@ -90,7 +93,7 @@ export function drawRun(ctx, run, view, time, scales, { width, height, all, hidd
     }
     ctx.setLineDash([]);
   });
-  key(ctx, all.window, 'window', lines, C);
+  key(ctx, all.window, mss ? 'window, segments' : 'window', lines, C);
 
   Y = frame(ctx, all.rtt, 0, scales.rtt, (micros) => si(micros / 1e6, 's'), C);
   clipped(ctx, all.rtt, () => {
