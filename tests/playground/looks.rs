@@ -5,7 +5,7 @@ use airtcp_testkit::browser::Browser;
 use airtcp_testkit::sample::size;
 use serde_json::json;
 
-use super::{change, digests, load, open, reopen, strings};
+use super::{change, digests, done, load, open, reopen, strings};
 
 /// All checks share one browser, because starting a browser takes longer than a check.
 #[test]
@@ -17,6 +17,7 @@ fn page_is_usable_in_every_window_and_medium() {
     dark_colour_scheme_is_followed(&mut browser);
     content_fits_window_width(&mut browser);
     all_senders_and_current_step_fit_laptop_window(&mut browser);
+    presentation_shows_steps_in_large_text(&mut browser);
     many_runs_can_be_stopped_with_partial_results(&mut browser);
     page_stays_usable_after_failed_core(&mut browser);
     invalid_input_ends_running_simulation(&mut browser);
@@ -65,6 +66,36 @@ fn all_senders_and_current_step_fit_laptop_window(browser: &mut Browser) {
         assert_eq!(senders, browser.eval("document.querySelectorAll('#senders input').length"));
     }
     browser.resize(1400, 900);
+}
+
+fn presentation_shows_steps_in_large_text(browser: &mut Browser) {
+    reopen(browser, "scene=1");
+    browser.eval("document.activeElement.blur()");
+    browser.key("f");
+    assert!(browser.text("#slide-place").ends_with("Step 1 of 4"));
+    let size = browser.eval("parseFloat(getComputedStyle(document.querySelector('#slide-text')).fontSize)");
+    assert!(size.as_f64().unwrap() >= 22.0, "{size}");
+    assert_eq!(browser.eval("document.querySelector('#settings').getClientRects().length"), 0);
+    let lost = browser.eval("airtcp.graphs.cursor").as_f64().unwrap();
+    browser.key("ArrowRight");
+    assert!(browser.text("#slide-text").contains("a duplicate ACK"));
+    let duplicate = browser.eval("airtcp.graphs.cursor").as_f64().unwrap();
+    assert!(duplicate > lost, "{duplicate} after {lost}");
+    browser.key("ArrowLeft");
+    assert_eq!(browser.eval("airtcp.graphs.cursor").as_f64(), Some(lost));
+    for _ in 0..4 {
+        browser.key("PageDown");
+    }
+    assert!(browser.text("#slide-place").ends_with("Question"));
+    assert!(!browser.text("#slide-knobs").is_empty());
+    browser.eval("document.querySelector('#said').textContent = ''");
+    browser.key("PageDown");
+    browser.key("PageDown");
+    done(browser);
+    assert!(browser.text("#slide-place").starts_with("2. "));
+    browser.key("Escape");
+    assert_eq!(browser.eval("document.querySelector('#slide').hidden"), true);
+    assert!(browser.text("#scene h2").starts_with("2. "));
 }
 
 fn controls_have_names_and_keyboard_access(browser: &mut Browser) {

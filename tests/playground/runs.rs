@@ -180,6 +180,12 @@ fn tour_scenes_run_and_knobs_change_runs(browser: &mut Browser) {
             strings(browser, "[...document.querySelectorAll('.troubles li')].map((it) => it.textContent)"),
             Vec::<String>::new()
         );
+        let absent = strings(
+            browser,
+            "[...document.querySelectorAll('.steps button').keys()].map((i) => { document.querySelectorAll('.steps button')[i].click(); \
+             return document.querySelector('.steps [aria-current]').textContent; }).filter((text) => text.includes('no such event'))",
+        );
+        assert_eq!(absent, Vec::<String>::new(), "{title}");
         let before = digests(browser);
         let knob = "document.querySelector('.knob button[aria-pressed=\"false\"]')";
         change(browser, &format!("{knob}.click()"));

@@ -6,7 +6,7 @@ const NAMES = { senders: 'sender' };
 
 export const EMPTY = {
   preset: 'wcdma-384', text: null, set: [], senders: ['newreno'], seed: '1', bytes: '', time: '', direction: '', receiver: '', buffer: '',
-  shared: false, scene: null, view: null, at: null,
+  shared: false, scene: null, step: null, view: null, at: null,
 };
 
 // Characters that are allowed after a # stay readable.
@@ -18,17 +18,18 @@ export function toAddress(state) {
   for (const name of LISTS) for (const value of state[name]) add(NAMES[name] ?? name, value);
   if (state.shared) add('shared', 'yes');
   if (state.scene !== null) add('scene', String(state.scene + 1));
+  if (state.step !== null) add('step', String(state.step + 1));
   if (state.view) add('view', state.view.map((micros) => (micros / 1e6).toFixed(6)).join(','));
   if (state.at !== null) add('at', (state.at / 1e6).toFixed(6));
   return `#${words.join('&')}`;
 }
 
-// Parses an address. Values that it does not contain are those of EMPTY. An address with only a scene yields
-// the state of that scene from `stateOf`, and an address without any value yields `null`. Addresses may come
+// Parses an address. Values that it does not contain are those of EMPTY. An address with only a scene,
+// and perhaps a step, yields the state of that scene from `stateOf`, and an address without any value yields `null`. Addresses may come
 // from strangers: values become text in fields, or are ignored.
 export function fromAddress(hash, scenes, stateOf) {
-  const alone = /^#scene=(\d+)$/.exec(hash);
-  if (alone && scenes[alone[1] - 1]) return stateOf(alone[1] - 1);
+  const alone = /^#scene=(\d+)(?:&step=(\d+))?$/.exec(hash);
+  if (alone && scenes[alone[1] - 1]) return stateOf(alone[1] - 1, alone[2] ? alone[2] - 1 : null);
   const state = { ...structuredClone(EMPTY), senders: [], set: [] };
   let said = false;
   for (const word of hash.replace(/^#/, '').split('&')) {
@@ -42,6 +43,7 @@ export function fromAddress(hash, scenes, stateOf) {
     else if (list) state[list].push(value);
     else if (name === 'shared') state.shared = value === 'yes';
     else if (name === 'scene' && scenes[Number(value) - 1]) state.scene = Number(value) - 1;
+    else if (name === 'step' && /^[1-9]\d?$/.test(value)) state.step = Number(value) - 1;
     else if (name === 'view' && seconds.length === 2 && seconds[0] < seconds[1]) state.view = seconds.map((it) => it * 1e6);
     else if (name === 'at' && seconds.length === 1) state.at = seconds[0] * 1e6;
     else continue;

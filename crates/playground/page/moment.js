@@ -17,6 +17,7 @@ export class Moment {
     graphs.keys['['] = () => this.step(-1);
     graphs.keys[']'] = () => this.step(1);
     graphs.on('cursor', (micros) => { if (micros !== null) this.show(micros); });
+    graphs.on('active', () => this.show(this.at ?? 0));
     // The graphs fill the rest of the window.
     new ResizeObserver(() => document.body.style.setProperty('--moment', `${$('moment').offsetHeight}px`)).observe($('moment'));
   }
@@ -38,9 +39,7 @@ export class Moment {
     let i = direction > 0 ? lowerBound(at, here + 0.5) : lowerBound(at, here - 0.5) - 1;
     if (direction < 0 && at[i] >= here) i--;
     if (i < 0 || i >= at.length) return;
-    const { view } = graphs, span = view.to - view.from;
-    if (at[i] < view.from || at[i] > view.to) graphs.setView(at[i] - span / 2, at[i] + span / 2);
-    graphs.setCursor(at[i]);
+    graphs.moveTo(at[i]);
   }
 
   async show(micros) {

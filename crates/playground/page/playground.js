@@ -6,11 +6,13 @@ import { Core, Refused, Stopped } from './core.js';
 import { $, element } from './dom.js';
 import { graphs } from './graphs.js';
 import { Moment } from './moment.js';
+import { Presentation } from './present.js';
 import { Runs } from './runs.js';
 import { SCENES } from './scenes.js';
 import { Seeds } from './seeds.js';
 import { Senders } from './senders.js';
-import { Tour, stateOf } from './tour.js';
+import { showStep } from './steps.js';
+import { Tour, slidesOf, stateOf } from './tour.js';
 import { showTroubles } from './troubles.js';
 
 // One core keeps the displayed runs. The other one answers while the first is busy.
@@ -22,8 +24,14 @@ let generation = 0, timer = null;
 
 const ask = (request) => words.ask(request);
 const senders = new Senders(about, ask, () => { read(); changed(); });
-const tour = new Tour((next) => restore(next ?? { ...state, scene: null }), (change) => { state = { ...state, ...change }; fill(); changed(0); });
+const tour = new Tour({
+  go: (next) => restore(next ?? { ...state, scene: null, step: null }),
+  // The present step moves to its event in the new run.
+  turn: (change) => { state = { ...state, ...change, at: state.step === null ? state.at : null }; fill(); changed(0); },
+  select: (step) => { state = { ...state, step }; showCurrentStep(); remember(); },
+});
 const moment = new Moment((request) => runner.ask(request)), runs = new Runs(runner);
+const presentation = new Presentation(tour, (direction) => moment.step(direction));
 new Seeds(() => setupOf(state), failed);
 
 // ----- form and state -----
@@ -41,7 +49,18 @@ function fill() {
   for (const name of TYPED) $(name).value = state[name];
   $('shared').checked = state.shared;
   senders.values = state.senders;
-  tour.show(state);
+  showScene(true);
+}
+
+function showScene(happens) {
+  tour.show(state, happens);
+  presentation.show(state, happens);
+}
+
+// Shows the current step of the scene, if any, in the graphs.
+function showCurrentStep() {
+  const scene = SCENES[state.scene], slide = scene && slidesOf(scene)[state.step];
+  showScene(!slide || showStep(slide));
 }
 
 function textOf(preset) { return about.presets.find(({ name }) => name === preset)?.text ?? ''; }
@@ -126,7 +145,9 @@ async function run(mine, setup) {
   const { view, at } = state;
   let error = null;
   try { await runs.run(setup, view); } catch (thrown) { error = thrown; }
-  if (mine === generation) moment.reset(at);
+  if (mine !== generation) return error;
+  moment.reset(at);
+  if (!error && at === null) showCurrentStep();
   return error;
 }
 

@@ -10,21 +10,37 @@ use flate2::write::GzEncoder;
 
 use crate::SCENES;
 
+/// The page's own keys.
+const KEYS: [(&str, &str); 2] = [
+    ("[ ]", "previous or next decision of the sender"),
+    (
+        "f",
+        "present the scene in full screen: ← and → change the step, ↑ and ↓ move between decisions, Esc ends",
+    ),
+];
+
 /// Returns the complete file. `core` is this crate, compiled to WebAssembly.
 ///
 /// # Errors
 /// If the modules of the script do not match. Tests ensure that they do.
 pub fn html(core: &[u8]) -> Result<String, BundleError> {
     let script = bundle("playground.js", &modules())?;
-    let style = format!("{}{}{}", graphs::style(), tables_style(), include_str!("../page/playground.css"));
+    let style = [
+        graphs::style().as_str(),
+        tables_style(),
+        include_str!("../page/playground.css"),
+        include_str!("../page/present.css"),
+    ]
+    .concat();
     let body = format!(
-        "{}<main id=\"graphs\" aria-label=\"Graphs\">\n{}{}{}</main>\n{}<script type=\"text/plain\" id=\"core\">{}</script>\n\
+        "{}<main id=\"graphs\" aria-label=\"Graphs\">\n{}{}{}{}</main>\n{}<script type=\"text/plain\" id=\"core\">{}</script>\n\
          <script type=\"application/json\" id=\"about\">{}</script>\n",
         include_str!("../page/settings.html"),
+        include_str!("../page/slide.html"),
         graphs::bar(""),
         include_str!("../page/moment.html"),
         graphs::panels("No run yet."),
-        graphs::help(&[], &[("[ ]", "previous or next decision of the sender")]),
+        graphs::help(&[], &KEYS),
         packed(core),
         // The comments of presets can contain any text.
         crate::about::about().to_string().replace('<', "\\u003c"),
@@ -50,10 +66,12 @@ pub(crate) fn modules() -> Vec<Module> {
         module("moment.js", include_str!("../page/moment.js")),
         module("pdus.js", include_str!("../page/pdus.js")),
         module("playground.js", include_str!("../page/playground.js")),
+        module("present.js", include_str!("../page/present.js")),
         module("results.js", include_str!("../page/results.js")),
         module("runs.js", include_str!("../page/runs.js")),
         module("seeds.js", include_str!("../page/seeds.js")),
         module("senders.js", include_str!("../page/senders.js")),
+        module("steps.js", include_str!("../page/steps.js")),
         module("tour.js", include_str!("../page/tour.js")),
         module("troubles.js", include_str!("../page/troubles.js")),
         Module { name: "scenes.js", text: format!("export const SCENES = {SCENES};\n").into() },

@@ -387,6 +387,19 @@ fn both_ends_of_every_knob_range_are_valid() {
 }
 
 #[test]
+fn every_step_has_text_and_existing_sender() {
+    for scene in &scenes() {
+        let senders = scene["setup"]["senders"].as_array().unwrap().len() as u64;
+        let steps = scene["steps"].as_array().unwrap();
+        assert!(steps.len() > 2, "{}", scene["name"]);
+        for step in steps {
+            assert!(!step["text"].as_str().unwrap().is_empty());
+            assert!(step["sender"].as_u64().unwrap_or(0) < senders, "{step}");
+        }
+    }
+}
+
+#[test]
 fn knobs_are_labelled_in_plain_words() {
     for scene in &scenes() {
         for knob in scene["knobs"].as_array().unwrap() {

@@ -8,11 +8,14 @@
 //   view, setView(from, to)      { from, to, end } in microseconds; `end` is the end of the longest run
 //   reset()                      shows the whole time range
 //   cursor, setCursor(micros)    null for no cursor
+//   moveTo(micros)               sets the cursor, and moves the view if necessary
 //   setFocus(panel, focus)       shows a note: { kind: 'segment', i }, or 'ack', 'decision', 'episode'
+//   goTo(panel, focus)           also moves there, and scrolls the panel into view
+//   activate(panel)              selects the panel that keys act on
 //   schedule()                   redraws everything in the next frame
 //   on(name, callback)           reports changes: 'view' (the view), 'cursor' (micros or null), 'focus'
-//                                ({ run, kind, i } or null). Called immediately, many times a second
-//                                while the user moves
+//                                ({ run, kind, i } or null), 'active' (a panel or null). Called
+//                                immediately, many times a second while the user moves
 //   keys                         actions by `KeyboardEvent.key`; a button with this `data-key` does the
 //                                same
 //   roomForStates                true: reserves space for states even if no displayed run has any
@@ -193,6 +196,7 @@ class Graphs {
   activate(panel) {
     this.active = panel;
     for (const other of this.panels) other.node.classList.toggle('active', other === panel);
+    this.tell('active', panel, String(this.panels.indexOf(panel)));
   }
 
   // Scrolls until the whole panel is visible below the bar.
@@ -214,13 +218,18 @@ class Graphs {
     this.schedule();
   }
 
-  // Selects a packet in a panel: shows its note, and moves the view to it.
-  goTo(panel, i) {
-    const { view } = this, at = panel.run.segments.at[i], span = view.to - view.from;
+  // Sets the cursor, and moves the view if the time is not well inside it.
+  moveTo(at) {
+    const { view } = this, span = view.to - view.from;
     if (at < view.from + span * 0.05 || at > view.to - span * 0.05) this.setView(at - span / 2, at + span / 2);
     this.redraw();
     this.setCursor(at);
-    this.setFocus(panel, { kind: 'segment', i });
+  }
+
+  // Selects an item in a panel: shows its note, and moves the view to it.
+  goTo(panel, focus) {
+    this.moveTo(panel.timeOf(focus));
+    this.setFocus(panel, focus);
     this.reveal(panel);
   }
 
@@ -237,7 +246,7 @@ class Graphs {
     const from = this.here(active);
     let next = direction > 0 ? Math.floor(from) + 1 : Math.ceil(from) - 1;
     if (events) next = direction > 0 ? events.find((i) => i >= next) : events.findLast((i) => i <= next);
-    if (next >= 0 && next < active.run.segments.at.length) this.goTo(active, next);
+    if (next >= 0 && next < active.run.segments.at.length) this.goTo(active, { kind: 'segment', i: next });
   }
 
   // Prints each run on its own page, in the colours of the light theme. Collapsed parts are opened, because

@@ -39,8 +39,11 @@ export class Panel {
     this.time = timeline(this.run, view, this.box.sequence, folded);
   }
 
+  // Pixels of the window per pixel of the stage, which a page may enlarge with CSS zoom.
+  get enlarged() { return this.stage.getBoundingClientRect().width / this.stage.clientWidth || 1; }
+
   draw(scales, hidden, printing) {
-    const ratio = printing ? 3 : Math.min(3, devicePixelRatio || 1);
+    const ratio = printing ? 3 : Math.min(3, (devicePixelRatio || 1) * this.enlarged);
     const [w, h] = [Math.round(this.width * ratio), Math.round(this.height * ratio)];
     if (this.canvas.width !== w || this.canvas.height !== h) Object.assign(this.canvas, { width: w, height: h });
     const ctx = this.canvas.getContext('2d');
@@ -139,6 +142,7 @@ export class Panel {
   }
 
   timeOf({ kind, i }) {
+    if (kind === 'episode') return this.run.episodes.from[i];
     return this.run[{ segment: 'segments', ack: 'acks', decision: 'decisions' }[kind]].at[i];
   }
 

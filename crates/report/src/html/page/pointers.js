@@ -5,8 +5,8 @@ import { element } from './dom.js';
 export function listen(graphs, panel) {
   const { stage } = panel, { view } = graphs, pointers = new Map();
   let drag = null, pinch = null;
-  const x = (event) => event.clientX - stage.getBoundingClientRect().left;
-  const y = (event) => event.clientY - stage.getBoundingClientRect().top;
+  const x = (event) => (event.clientX - stage.getBoundingClientRect().left) / panel.enlarged;
+  const y = (event) => (event.clientY - stage.getBoundingClientRect().top) / panel.enlarged;
   const pinched = () => (pointers.size === 2 ? { points: [...pointers.values()].map((x) => panel.timeAt(x)) } : null);
   stage.addEventListener('focus', () => graphs.activate(panel));
   stage.addEventListener('wheel', (event) => {
