@@ -68,6 +68,7 @@ fn page_draws_explains_and_restores_runs() {
     number_of_knob_becomes_setting(&mut browser);
     history_back_restores_previous_scene(&mut browser);
     stepping_shows_each_decision(&mut browser);
+    ladder_diagram_follows_played_run(&mut browser);
     link_restores_view_and_moment(&mut browser);
     edited_scenario_is_in_command_and_address(&mut browser);
 }
@@ -237,6 +238,33 @@ fn stepping_shows_each_decision(browser: &mut Browser) {
     assert!(rows.iter().any(|row| row.contains(", segment 20 (")), "{rows:?}");
     let decided = browser.eval("[...airtcp.graphs.active.run.decisions.at].map(Math.round)");
     assert!(decided.as_array().unwrap().iter().any(|at| at.as_f64() == Some(last)), "{last} in {decided}");
+}
+
+fn ladder_diagram_follows_played_run(browser: &mut Browser) {
+    reopen(browser, "scene=1");
+    // The lost segment and its line.
+    browser.eval("document.querySelector('.steps button').click()");
+    browser.settle();
+    let lost = "(({ packets }) => packets.outcome.reduce((sum, one) => sum + (one === 2 ? 1 : 0), 0))(airtcp.graphs.active.run)";
+    assert_eq!(browser.eval(lost), 1);
+    let picture = "document.querySelector('#ladder-canvas').toDataURL()";
+    let before = browser.eval(picture);
+    let cursor = browser.eval("airtcp.graphs.cursor").as_f64().unwrap();
+    browser.eval("document.activeElement.blur()");
+    browser.key("a");
+    browser.until(&format!("airtcp.graphs.cursor > {cursor} + 20e3"));
+    browser.key("a");
+    let paused = browser.eval("airtcp.graphs.cursor");
+    browser.settle();
+    assert_eq!(browser.eval("airtcp.graphs.cursor"), paused);
+    assert_ne!(browser.eval(picture), before);
+    // A click selects the packet at this place, here the one whose number is at the sender.
+    let [left, top, width, height] = browser.place("#ladder-canvas");
+    browser.click((left + width / 2.0, top + height / 2.0), 1);
+    assert!(browser.eval("airtcp.graphs.active.focus !== null").as_bool().unwrap());
+    browser.key("d");
+    assert_eq!(browser.eval("document.querySelector('#ladder').hidden"), true);
+    browser.until("location.hash.includes('ladder=no')");
 }
 
 #[test]

@@ -6,7 +6,7 @@ const NAMES = { senders: 'sender' };
 
 export const EMPTY = {
   preset: 'wcdma-384', text: null, set: [], senders: ['newreno'], seed: '1', bytes: '', time: '', direction: '', receiver: '', buffer: '',
-  shared: false, scene: null, step: null, view: null, at: null,
+  shared: false, scene: null, step: null, view: null, at: null, ladder: null,
 };
 
 // Characters that are allowed after a # stay readable.
@@ -19,6 +19,7 @@ export function toAddress(state) {
   if (state.shared) add('shared', 'yes');
   if (state.scene !== null) add('scene', String(state.scene + 1));
   if (state.step !== null) add('step', String(state.step + 1));
+  if (state.ladder !== null) add('ladder', state.ladder ? 'yes' : 'no');
   if (state.view) add('view', state.view.map((micros) => (micros / 1e6).toFixed(6)).join(','));
   if (state.at !== null) add('at', (state.at / 1e6).toFixed(6));
   return `#${words.join('&')}`;
@@ -44,6 +45,7 @@ export function fromAddress(hash, scenes, stateOf) {
     else if (name === 'shared') state.shared = value === 'yes';
     else if (name === 'scene' && scenes[Number(value) - 1]) state.scene = Number(value) - 1;
     else if (name === 'step' && /^[1-9]\d?$/.test(value)) state.step = Number(value) - 1;
+    else if (name === 'ladder') state.ladder = value === 'yes';
     else if (name === 'view' && seconds.length === 2 && seconds[0] < seconds[1]) state.view = seconds.map((it) => it * 1e6);
     else if (name === 'at' && seconds.length === 1) state.at = seconds[0] * 1e6;
     else continue;

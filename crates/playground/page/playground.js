@@ -5,7 +5,9 @@ import { fromAddress, setupOf, toAddress } from './address.js';
 import { Core, Refused, Stopped } from './core.js';
 import { $, element } from './dom.js';
 import { graphs } from './graphs.js';
+import { Ladder } from './ladder.js';
 import { Moment } from './moment.js';
+import { Player } from './player.js';
 import { Presentation } from './present.js';
 import { Runs } from './runs.js';
 import { SCENES } from './scenes.js';
@@ -25,13 +27,13 @@ let generation = 0, timer = null;
 const ask = (request) => words.ask(request);
 const senders = new Senders(about, ask, () => { read(); changed(); });
 const tour = new Tour({
-  go: (next) => restore(next ?? { ...state, scene: null, step: null }),
+  go: (next) => restore({ ...(next ?? { ...state, scene: null, step: null }), ladder: state.ladder }),
   // The present step moves to its event in the new run.
   turn: (change) => { state = { ...state, ...change, at: state.step === null ? state.at : null }; fill(); changed(0); },
   select: (step) => { state = { ...state, step }; showCurrentStep(); remember(); },
 });
-const moment = new Moment((request) => runner.ask(request)), runs = new Runs(runner);
-const presentation = new Presentation(tour, (direction) => moment.step(direction));
+const moment = new Moment((request) => runner.ask(request)), runs = new Runs(runner), player = new Player(), ladder = new Ladder();
+const presentation = new Presentation(tour, { decision: (direction) => moment.step(direction), play: () => player.toggle() });
 new Seeds(() => setupOf(state), failed);
 
 // ----- form and state -----
@@ -50,7 +52,11 @@ function fill() {
   $('shared').checked = state.shared;
   senders.values = state.senders;
   showScene(true);
+  ladder.show(hasLadder());
 }
+
+// Unless the user decides, a single sender has a ladder diagram next to its graphs.
+function hasLadder() { return state.ladder ?? (state.senders.length === 1 && innerWidth >= 1000); }
 
 function showScene(happens) {
   tour.show(state, happens);
@@ -81,6 +87,7 @@ function listen() {
   $('copy-command').addEventListener('click', () => copy($('command').textContent, 'the command'));
   $('copy-link').addEventListener('click', () => copy(location.href, 'the link'));
   addEventListener('hashchange', () => { if (location.hash !== toAddress(state)) restore(fromAddress(location.hash, SCENES, stateOf) ?? stateOf(0)); });
+  graphs.keys.d = () => { state = { ...state, ladder: !hasLadder() }; ladder.show(state.ladder); remember(); };
   graphs.on('view', ({ from, to, end }) => { state.view = from > 0 || to < end ? [from, to] : null; remember(); });
   graphs.on('cursor', (micros) => { if (micros !== null) { state.at = micros; remember(); } });
 }
@@ -124,6 +131,7 @@ function changed(wait = 250) {
 // run starts first: most addresses are valid, and two cores would only slow each other down.
 async function check({ atOnce = false } = {}) {
   const mine = ++generation, setup = setupOf(state);
+  ladder.show(hasLadder());
   // Its results would belong to the previous setup.
   runs.stop();
   let error = atOnce ? await run(mine, setup) : null;
@@ -146,6 +154,7 @@ async function run(mine, setup) {
   let error = null;
   try { await runs.run(setup, view); } catch (thrown) { error = thrown; }
   if (mine !== generation) return error;
+  player.reset();
   moment.reset(at);
   if (!error && at === null) showCurrentStep();
   return error;

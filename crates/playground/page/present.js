@@ -7,14 +7,15 @@ import { SCENES } from './scenes.js';
 import { ABSENT, slidesOf, stateOf } from './tour.js';
 
 export class Presentation {
-  // `tour` changes the step and the scene; `decision` moves to the next or previous decision.
-  constructor(tour, decision) {
+  // `tour` changes the step and the scene, `decision` moves to the next or previous decision, and `play` plays
+  // or pauses.
+  constructor(tour, { decision, play }) {
     Object.assign(this, { tour, on: false, state: null });
     const [next, back, leave] = [() => this.move(1), () => this.move(-1), () => this.leave()];
     // Remote controls of presentations send PageDown and PageUp.
     this.keys = {
       ArrowRight: next, PageDown: next, ArrowLeft: back, PageUp: back, Home: () => tour.select(0),
-      ArrowDown: () => decision(1), ArrowUp: () => decision(-1), Escape: leave, f: leave,
+      ArrowDown: () => decision(1), ArrowUp: () => decision(-1), ' ': play, Escape: leave, f: leave,
     };
     $('slide-next').addEventListener('click', next);
     $('slide-back').addEventListener('click', back);

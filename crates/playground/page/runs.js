@@ -3,6 +3,7 @@
 import { decodeRun } from './data.js';
 import { $ } from './dom.js';
 import { graphs } from './graphs.js';
+import { decodePackets } from './packets.js';
 import { pduGraph } from './pdus.js';
 import { showResults } from './results.js';
 
@@ -49,13 +50,17 @@ export class Runs {
   }
 
   show(shown, setup, view) {
-    const of = ({ slot, answer }) => answer.flows.map(({ run: json, lost }, flow) => {
+    const of = ({ slot, answer }) => answer.flows.map(({ run: json, lost, packets }, flow) => {
       const extra = pduGraph(answer.below, setup.direction || 'down', json.origin / 1e3);
-      return { json, slot, flow, lost, decided: true, extra };
+      return { json, slot, flow, lost, packets, decided: true, extra };
     });
-    const runs = shown.flatMap(of).map(({ json, ...more }, id) => Object.assign(decodeRun(json, id), more));
-    // Scenes and decisions speak of segments. All but the last have the full size.
-    for (const run of runs) run.mss = run.segments.length.reduce((most, length) => Math.max(most, length), 1);
+    const runs = shown.flatMap(of).map(({ json, packets, ...more }, id) => {
+      const run = Object.assign(decodeRun(json, id), more);
+      // Scenes and decisions speak of segments. All but the last have the full size.
+      run.mss = run.segments.length.reduce((most, length) => Math.max(most, length), 1);
+      run.packets = decodePackets(run, packets);
+      return run;
+    });
     graphs.show(runs, { keep: true });
     if (!performance.getEntriesByName('first picture').length) requestAnimationFrame(() => performance.mark('first picture'));
     if (view) graphs.setView(...view); else graphs.reset();

@@ -1,4 +1,4 @@
-//! Events below IP: the PDUs of radio links, and incidents in stages.
+//! Events inside the path: the PDUs of radio links, incidents in stages, and the packets between the hosts.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use airlink::packet::Direction;
 use airlink::stage::{Incident, Mishap, RadioPdu, Technology};
 use airtcp_report::html::columns::column;
-use airtcp_sim::world::Observer;
+use airtcp_sim::world::{Observer, Passage};
 use serde_json::{Value, json};
 
 /// The recorded events. The world, which adds them, and the run, which reads them at the end, share them.
@@ -21,6 +21,7 @@ struct Seen {
     /// sequence number.
     numbers: BTreeMap<(usize, Direction, u32, u16), i64>,
     last: BTreeMap<(usize, Direction), i64>,
+    passages: Vec<Passage>,
 }
 
 struct Pdu {
@@ -35,8 +36,17 @@ struct Pdu {
 
 /// Maximum number of PDUs and of incidents: as many as two hours of a busy bearer have.
 const MOST: usize = 2_000_000;
+/// Maximum number of packets in ladder diagrams. They take 50 MB.
+const MOST_PASSAGES: usize = 500_000;
 
 impl Observer for Below {
+    fn passed(&mut self, passage: &Passage) {
+        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if seen.passages.len() < MOST_PASSAGES {
+            seen.passages.push(*passage);
+        }
+    }
+
     fn incident(&mut self, incident: &Incident) {
         let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if seen.incidents.len() < MOST {
@@ -77,6 +87,15 @@ fn sequence_number(octets: &[u8]) -> Option<u16> {
 }
 
 impl Below {
+    /// Returns the packets of a flow, in the order in which they left their hosts.
+    pub(crate) fn passages(&self, flow: usize) -> Vec<Passage> {
+        let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut passages: Vec<_> =
+            seen.passages.iter().filter(|passage| passage.flow == flow).copied().collect();
+        passages.sort_by_key(|passage| passage.sent);
+        passages
+    }
+
     /// Returns the PDUs as columns for the page's script, and the incidents as text.
     pub(crate) fn shown(&self, stages: &[String]) -> Value {
         let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -19,6 +19,7 @@ mod abi;
 #[cfg(not(target_family = "wasm"))]
 mod about;
 mod below;
+mod ladder;
 mod moment;
 #[cfg(not(target_family = "wasm"))]
 pub mod page;

@@ -11,11 +11,14 @@ use flate2::write::GzEncoder;
 use crate::SCENES;
 
 /// The page's own keys.
-const KEYS: [(&str, &str); 2] = [
+const KEYS: [(&str, &str); 4] = [
     ("[ ]", "previous or next decision of the sender"),
+    ("a", "play or pause: the cursor moves through the run, and the packets through the ladder diagram"),
+    ("d", "show or hide the ladder diagram"),
     (
         "f",
-        "present the scene in full screen: ← and → change the step, ↑ and ↓ move between decisions, Esc ends",
+        "present the scene in full screen: ← and → change the step, ↑ and ↓ move between decisions, Space plays, \
+         Esc ends",
     ),
 ];
 
@@ -33,12 +36,13 @@ pub fn html(core: &[u8]) -> Result<String, BundleError> {
     ]
     .concat();
     let body = format!(
-        "{}<main id=\"graphs\" aria-label=\"Graphs\">\n{}{}{}{}</main>\n{}<script type=\"text/plain\" id=\"core\">{}</script>\n\
+        "{}<main id=\"graphs\" aria-label=\"Graphs\">\n{}{}{}<div id=\"figures\">{}{}</div></main>\n{}<script type=\"text/plain\" id=\"core\">{}</script>\n\
          <script type=\"application/json\" id=\"about\">{}</script>\n",
         include_str!("../page/settings.html"),
         include_str!("../page/slide.html"),
-        graphs::bar(""),
+        graphs::bar(include_str!("../page/bar.html")),
         include_str!("../page/moment.html"),
+        include_str!("../page/ladder.html"),
         graphs::panels("No run yet."),
         graphs::help(&[], &KEYS),
         packed(core),
@@ -63,11 +67,15 @@ pub(crate) fn modules() -> Vec<Module> {
         module("address.js", include_str!("../page/address.js")),
         module("core.js", include_str!("../page/core.js")),
         module("knobs.js", include_str!("../page/knobs.js")),
+        module("ladder.js", include_str!("../page/ladder.js")),
         module("moment.js", include_str!("../page/moment.js")),
+        module("packets.js", include_str!("../page/packets.js")),
         module("pdus.js", include_str!("../page/pdus.js")),
+        module("player.js", include_str!("../page/player.js")),
         module("playground.js", include_str!("../page/playground.js")),
         module("present.js", include_str!("../page/present.js")),
         module("results.js", include_str!("../page/results.js")),
+        module("rungs.js", include_str!("../page/rungs.js")),
         module("runs.js", include_str!("../page/runs.js")),
         module("seeds.js", include_str!("../page/seeds.js")),
         module("senders.js", include_str!("../page/senders.js")),

@@ -22,6 +22,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::below::Below;
+use crate::ladder::Ladder;
 use crate::request::Ready;
 use crate::{Limits, Progress, Reached, Trouble};
 
@@ -102,9 +103,12 @@ pub(crate) fn run(
         let facts = facts(&report, flow, findings.as_ref());
         let name =
             if report.flows.len() > 1 { format!("{sender}, flow {}", flow + 1) } else { sender.to_string() };
-        thoughts.push(Thoughts { sender: sender.clone(), decisions, origin: trace.origin });
-        let lost: Vec<Value> = losses.iter().map(|dropped| lost(dropped, trace.origin, &stages)).collect();
-        flows.push(json!({ "run": Drawn { name, facts, trace }.data(), "lost": lost }));
+        let origin = trace.origin;
+        thoughts.push(Thoughts { sender: sender.clone(), decisions, origin });
+        let lost: Vec<Value> = losses.iter().map(|dropped| lost(dropped, origin, &stages)).collect();
+        let ladder = Ladder { direction: setup.direction, stages: stages.len(), origin };
+        let packets = ladder.columns(&below.passages(flow));
+        flows.push(json!({ "run": Drawn { name, facts, trace }.data(), "lost": lost, "packets": packets }));
     }
     let log = logs.concat();
     let shown = json!({

@@ -325,6 +325,52 @@ fn multi_seed_goodputs_match_single_runs() {
     assert!(chart.contains("&lt;i&gt;") && !chart.contains("<i>\""), "{chart}");
 }
 
+/// Reverses `airtcp_report::html::columns::column`.
+fn decoded(column: &Value) -> Vec<i64> {
+    const ALPHABET: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let text = column.as_str().unwrap().trim_end_matches('=');
+    let bits = text.chars().flat_map(|letter| {
+        let value = ALPHABET.find(letter).unwrap();
+        (0..6).rev().map(move |bit| value >> bit & 1)
+    });
+    let bits: Vec<usize> = bits.collect();
+    let octets = bits.chunks_exact(8).map(|bits| bits.iter().fold(0, |octet, bit| octet << 1 | bit));
+    let (mut values, mut sum, mut rest, mut shift) = (Vec::new(), 0, 0u64, 0);
+    for octet in octets {
+        rest |= (octet as u64 & 0x7f) << shift;
+        shift += 7;
+        if octet < 0x80 {
+            sum += (rest >> 1) as i64 ^ -((rest & 1) as i64);
+            values.push(sum);
+            (rest, shift) = (0, 0);
+        }
+    }
+    values
+}
+
+#[test]
+fn ladder_has_every_packet_with_its_outcome() {
+    let text = "schema = 1\n[[stage]]\nkind = \"link\"\nname = \"wire\"\nboth = { rate = \"1Mbit\", delay = \"20ms\" }\n\
+                [[stage]]\nkind = \"loss\"\nname = \"radio\"\ndown = { model = \"list\", drop = [\"segment 20\"] }\n\
+                up = { model = \"list\", drop = [\"packet 9\"] }\n";
+    let run = run(&json!({ "text": text, "senders": ["newreno"], "bytes": "100k" }), 0);
+    let packets = &run["flows"][0]["packets"];
+    let [sent, ended, ack, start, outcome, depth] =
+        ["sent", "ended", "ack", "start", "outcome", "depth"].map(|name| decoded(&packets[name]));
+    assert!(sent.is_sorted() && sent.iter().zip(&ended).all(|(sent, ended)| ended > sent));
+    let lost: Vec<_> = (0..sent.len()).filter(|index| outcome[*index] != 0).collect();
+    let facts: Vec<_> = lost.iter().map(|index| (ack[*index], outcome[*index], depth[*index])).collect();
+    // Each loss is in the middle of its stage: the second one for data, the first one for ACKs.
+    assert_eq!(facts.len(), 2, "{facts:?}");
+    assert!(facts.contains(&(0, 2, 75)) && facts.contains(&(1, 2, 25)), "{facts:?}");
+    let data = lost.iter().find(|index| ack[**index] == 0).unwrap();
+    assert_eq!(start[*data], 1 + 19 * 1448);
+    let segments = decoded(&run["flows"][0]["run"]["segments"]["at"]);
+    let of_sender: Vec<_> =
+        (0..sent.len()).filter(|index| ack[*index] == 0).map(|index| sent[index]).collect();
+    assert_eq!(of_sender, segments);
+}
+
 fn scenes() -> Vec<Value> {
     serde_json::from_str(super::SCENES).unwrap()
 }

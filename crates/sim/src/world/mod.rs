@@ -36,7 +36,7 @@ use memory::Records;
 pub use score::{judges, score};
 pub use truth::{Dropped, Losses};
 use watch::Watcher;
-pub use watch::{Fate, Observer, Seen, Sighting, Watch};
+pub use watch::{Content, Fate, Observer, Passage, Seen, Sighting, Watch};
 
 /// First port of the senders' flows at each address. Address and port identify the flow of a
 /// packet.
@@ -288,8 +288,9 @@ impl World {
         self.listener = Some(Box::new(listener));
     }
 
-    /// Attaches an observer of incidents at the path's stages and of the PDUs of radio links. It
-    /// has no effect if no flow is watched, because the path then does not record events.
+    /// Attaches an observer of incidents at the path's stages, of the PDUs of radio links, and of
+    /// the packets of watched flows. It has no effect if no flow is watched, because the path then
+    /// does not record events.
     pub fn observe(&mut self, observer: impl Observer + Send + 'static) {
         if let Some(watcher) = &mut self.watcher {
             self.path.record_radio();
@@ -566,10 +567,13 @@ impl World {
                 listener.left(self.now, port, &packet);
             }
             let heading = self.watcher.as_ref().and_then(|_| Heading::of(&packet, &self.flows));
-            if let (Some(watcher), Some(heading)) = (&mut self.watcher, heading)
-                && heading.to == Role::Receiver
-            {
-                watcher.leaving(self.now, heading.flow, self.flows[heading.flow].flow.watch, &packet);
+            if let (Some(watcher), Some(Heading { flow, to })) = (&mut self.watcher, heading) {
+                match to {
+                    Role::Receiver => {
+                        watcher.leaving(self.now, flow, self.flows[flow].flow.watch, &packet);
+                    }
+                    Role::Sender => watcher.acknowledging(self.now, flow, &packet),
+                }
             }
             if let Some(tap) = &mut self.taps[port.0] {
                 tap.packet(self.now, &packet);

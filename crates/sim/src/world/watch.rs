@@ -98,14 +98,49 @@ impl Fates {
     }
 }
 
+/// The content of a packet of a flow. Offsets are counted as in [`Seen`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Content {
+    /// Data, a SYN or a FIN of the sender.
+    Data {
+        /// Start offset.
+        offset: u64,
+        /// Length in sequence space.
+        len: u64,
+        /// Number of the transmission; 1 is the first, and higher numbers are retransmissions.
+        copy: u32,
+    },
+    /// An ACK of the receiver.
+    Ack {
+        /// The next offset that the receiver expects.
+        ack: u64,
+    },
+}
+
+/// A packet of a flow that has arrived at the other host or was dropped.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Passage {
+    /// Index of the flow.
+    pub flow: usize,
+    /// The content of the packet.
+    pub content: Content,
+    /// Time at which the packet left its host.
+    pub sent: Instant,
+    /// Time at which it arrived or was dropped.
+    pub ended: Instant,
+    /// Reason of the drop. `None` if the packet arrived undamaged.
+    pub why: Option<Why>,
+    /// Index of the stage that dropped the packet. `None` if it arrived, even if the receiver
+    /// discarded it because it was damaged.
+    pub stage: Option<usize>,
+}
+
 /// A packet in the path.
 #[derive(Clone, Copy, Debug)]
 struct Transit {
     flow: usize,
     sent: Instant,
-    offset: u64,
-    len: u64,
-    copy: u32,
+    content: Content,
     /// Whether the receiver will find it damaged.
     is_damaged: bool,
     /// The original of a group of copies that stages have made. `None` if the packet was not
@@ -133,6 +168,13 @@ struct Watched {
     sightings: Vec<Sighting>,
 }
 
+impl Watched {
+    /// Returns the offset that a packet of the receiver acknowledges.
+    fn acked_by(&self, segment: &Segment<'_>) -> Option<u64> {
+        segment.ack.offset(self.iss?, self.max).filter(|_| segment.flags.contains(Flags::ACK))
+    }
+}
+
 pub(super) struct Watcher {
     flows: Vec<Watched>,
     /// The packet that is about to enter the path.
@@ -146,12 +188,15 @@ pub(super) struct Watcher {
     observer: Option<Box<dyn Observer + Send>>,
 }
 
-/// Receives incidents at the path's stages and the PDUs of its radio links.
+/// Receives incidents at the path's stages, the PDUs of its radio links, and the packets of watched
+/// flows.
 pub trait Observer {
     /// Called for an incident that concerns a stage rather than a packet.
     fn incident(&mut self, _incident: &Incident) {}
     /// Called when a PDU is transmitted, whether or not it arrives.
     fn pdu(&mut self, _pdu: &RadioPdu) {}
+    /// Called when a packet of a watched flow has arrived or was dropped.
+    fn passed(&mut self, _passage: &Passage) {}
 }
 
 impl Watcher {
@@ -225,10 +270,23 @@ impl Watcher {
             copy += *resent;
         }
         watched.max = watched.max.max(offset + len);
-        self.leaving = Some(Transit { flow, sent: now, offset, len, copy, is_damaged: false, copied: None });
+        let content = Content::Data { offset, len, copy };
+        self.leaving = Some(Transit { flow, sent: now, content, is_damaged: false, copied: None });
         if watch == Watch::Packets {
             watched.sightings.push(Sighting { at: now, seen: Seen::Sent { offset, len, copy } });
         }
+    }
+
+    /// Records that the receiver of `flow` is about to pass `packet` to the path.
+    pub(super) fn acknowledging(&mut self, now: Instant, flow: usize, packet: &[u8]) {
+        if self.observer.is_none() {
+            return;
+        }
+        let ack = segment(packet).and_then(|segment| self.flows[flow].acked_by(&segment));
+        self.leaving = ack.map(|ack| {
+            let content = Content::Ack { ack };
+            Transit { flow, sent: now, content, is_damaged: false, copied: None }
+        });
     }
 
     /// Processes new records. The first one belongs to the packet that was last passed to the path.
@@ -291,6 +349,10 @@ impl Watcher {
         // The receiver drops a damaged packet when it verifies the checksum, as if the channel had
         // lost it.
         let why = why.or_else(|| transit.is_damaged.then_some(Why::Loss));
+        let Transit { flow, sent, content, .. } = transit;
+        if let Some(observer) = &mut self.observer {
+            observer.passed(&Passage { flow, content, sent, ended: record.at, why, stage: record.stage });
+        }
         if let Some(first) = transit.copied
             && let Some(copies) = self.copies.get_mut(&first)
         {
@@ -304,8 +366,7 @@ impl Watcher {
                 return;
             }
         }
-        let Some(why) = why else { return };
-        let Transit { flow, sent, offset, len, copy, .. } = transit;
+        let (Some(why), Content::Data { offset, len, copy }) = (why, content) else { return };
         let watched = &mut self.flows[flow];
         if let Some(cause) = why.cause().filter(|_| watched.is_told) {
             self.news.push((flow, Truth::Lost { offset, len, cause }));
@@ -317,8 +378,8 @@ impl Watcher {
     pub(super) fn acknowledged(&mut self, now: Instant, flow: usize, packet: &[u8], duplicate: bool) {
         let watched = &mut self.flows[flow];
         let (Some(segment), Some(iss)) = (segment(packet), watched.iss) else { return };
+        let Some(ack) = watched.acked_by(&segment) else { return };
         let offset = |seq: Seq| seq.offset(iss, watched.max);
-        let Some(ack) = offset(segment.ack).filter(|_| segment.flags.contains(Flags::ACK)) else { return };
         let blocks = segment.options.sack.as_slice().iter();
         let sacked = blocks.filter_map(|(left, right)| Some((offset(*left)?, offset(*right)?))).collect();
         watched.sightings.push(Sighting { at: now, seen: Seen::Ack { ack, duplicate, sacked } });
@@ -361,6 +422,8 @@ pub(super) fn time_sequence(sightings: &[Sighting], losses: &Losses, decisions: 
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{Arc, Mutex};
+
     use airwire::time::Duration;
 
     use super::*;
@@ -447,5 +510,38 @@ mod tests {
         assert_eq!([Direction::Down, Direction::Up].map(|way| world.fates(way).len() as u64), entered);
         let left = world.fates(Direction::Down).iter().filter(|fate| **fate == Fate::Left).count();
         assert_eq!(left as u64, totals.down.left);
+    }
+
+    #[derive(Clone, Default)]
+    struct Passages(Arc<Mutex<Vec<Passage>>>);
+
+    impl Observer for Passages {
+        fn passed(&mut self, passage: &Passage) {
+            self.0.lock().unwrap().push(*passage);
+        }
+    }
+
+    #[test]
+    fn observer_sees_each_packet_arrive_or_drop() {
+        let mut world = World::one_flow(PATH, "newreno", 50_000, 1).unwrap();
+        let passages = Passages::default();
+        world.observe(passages.clone());
+        assert!(world.run_to_end(Duration::from_secs(60)).unwrap());
+        let passages = passages.0.lock().unwrap().clone();
+        let is_ack = |passage: &&Passage| matches!(passage.content, Content::Ack { .. });
+        let acks: Vec<_> = passages.iter().filter(is_ack).collect();
+        assert_eq!(acks.len() as u64, world.totals().up.left + 1);
+        assert_eq!(acks.iter().filter(|ack| ack.why == Some(Why::Listed)).count(), 1);
+        let losses = passages.iter().filter_map(|passage| {
+            let Passage { content: Content::Data { offset, len, copy }, sent, .. } = *passage else {
+                return None;
+            };
+            let (at, stage) = (passage.ended, passage.stage);
+            passage.why.map(|why| Dropped { at, sent, offset, len, copy, why, stage })
+        });
+        assert_eq!(losses.collect::<Vec<_>>(), world.losses(0).as_slice());
+        let arrived = passages.iter().filter(|passage| passage.why.is_none());
+        let transit: Vec<_> = arrived.map(|passage| passage.ended.saturating_since(passage.sent)).collect();
+        assert!(transit.iter().all(|time| *time > Duration::from_millis(20)), "{transit:?}");
     }
 }

@@ -53,7 +53,7 @@ export function scale(box, low, high) {
 
 // Round values for grid lines: at most `most`, but at least two if possible, because a single one does not
 // show the scale. They are at least `closest` apart.
-function ticks(low, high, most, closest = 0) {
+export function ticks(low, high, most, closest = 0) {
   const least = Math.max((high - low) / Math.max(1, most), closest);
   const power = 10 ** Math.floor(Math.log10(least));
   const sizes = [0.2, 0.5, 1, 2, 5, 10].map((n) => n * power), fits = sizes.findIndex((size) => size >= least * 0.999);

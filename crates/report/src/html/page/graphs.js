@@ -196,7 +196,7 @@ class Graphs {
   activate(panel) {
     this.active = panel;
     for (const other of this.panels) other.node.classList.toggle('active', other === panel);
-    this.tell('active', panel, String(this.panels.indexOf(panel)));
+    this.tell('active', panel, panel);
   }
 
   // Scrolls until the whole panel is visible below the bar.
