@@ -46,7 +46,7 @@ pub(super) fn bounds() -> [f64; 4] {
 
 /// The ascent, the descent (negative) and the height of capitals as multiples of the font size.
 pub(super) fn heights() -> [f64; 3] {
-    let capital = FACE.capital_height().unwrap_or(FACE.ascender());
+    let capital = FACE.capital_height().unwrap_or_else(|| FACE.ascender());
     [FACE.ascender(), FACE.descender(), capital].map(|height| f64::from(height) / units_per_em())
 }
 

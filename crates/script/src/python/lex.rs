@@ -71,10 +71,10 @@ impl<'a> Lexer<'a> {
     fn skip_blanks(&mut self) {
         loop {
             let rest = self.rest();
-            let length = if rest.starts_with('\n') {
+            let length = if let Some(next) = rest.strip_prefix('\n') {
                 self.line += 1;
                 if self.brackets == 0 {
-                    self.fresh = Some(indentation(&rest[1..]));
+                    self.fresh = Some(indentation(next));
                 }
                 1
             } else if let Some(end) = ["\\\n", "\\\r\n"].into_iter().find(|end| rest.starts_with(end)) {

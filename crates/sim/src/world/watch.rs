@@ -243,7 +243,7 @@ impl Watcher {
     /// Returns the approximate memory of everything recorded, in bytes.
     pub(super) fn memory(&self) -> usize {
         let of_flow = |watched: &Watched| {
-            watched.losses.as_slice().len() * size_of::<Dropped>()
+            size_of_val(watched.losses.as_slice())
                 + watched.sightings.len() * size_of::<Sighting>()
                 + watched.resent.len() * size_of::<(u64, u32)>()
         };
