@@ -9,6 +9,8 @@ use std::net::{IpAddr, SocketAddr};
 
 use smoltcp::wire::IpProtocol;
 
+use crate::experiment;
+use crate::fast_open;
 use crate::segment::{Flags, Ip, parse_ip};
 use crate::seq::Seq;
 
@@ -277,8 +279,13 @@ impl Written<'_> {
                 (0..len).step_by(8).try_for_each(|at| write!(f, "{{{}:{}}}", relative(at), relative(at + 4)))
             }
             (8, 8) => write!(f, "TS val {} ecr {}", word(0), word(4)),
-            // Only the ExID of an experimental option (RFC 6994) is printed.
-            (253 | 254, 2..) => write!(f, "exp-{:02x}{:02x}", body[0], body[1]),
+            // Both spaces are tcpdump's.
+            (fast_open::KIND, _) => write!(f, "tfo  {}", Cookie(body)),
+            (experiment::KIND, 2..) if body[..2] == fast_open::EX_ID.to_be_bytes() => {
+                write!(f, "exp-tfo {}", Cookie(&body[2..]))
+            }
+            // Only the ExID of another experimental option (RFC 6994) is printed.
+            (experiment::KIND, 2..) => write!(f, "exp-{:02x}{:02x}", body[0], body[1]),
             _ => {
                 write!(f, "unknown-{kind}")?;
                 if !body.is_empty() {
@@ -286,6 +293,19 @@ impl Written<'_> {
                 }
                 body.iter().try_for_each(|octet| write!(f, "{octet:02x}"))
             }
+        }
+    }
+}
+
+/// The value of a Fast Open option.
+struct Cookie<'a>(&'a [u8]);
+
+impl fmt::Display for Cookie<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.0, fast_open::Cookie::new(self.0)) {
+            ([], _) => f.write_str("cookiereq"),
+            (_, Some(cookie)) => write!(f, "cookie {cookie}"),
+            (_, None) => f.write_str("(invalid)"),
         }
     }
 }

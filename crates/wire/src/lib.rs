@@ -4,6 +4,7 @@
 //! * [`segment`], [`options`], [`checksum`], [`seq`]: TCP/IP as it is on the wire.
 //! * [`piece`]: segments that leave in one write.
 //! * [`marks`], [`experiment`]: bits and options that base stations and receivers add to TCP headers.
+//! * [`fast_open`]: the option of TCP Fast Open.
 //! * [`dump`]: packets in tcpdump's format, for logs.
 //! * [`units`]: rates, sizes, probabilities and times as people write them.
 //! * [`cause`]: the cause of a packet loss.
@@ -51,6 +52,7 @@ pub mod cause;
 pub mod checksum;
 pub mod dump;
 pub mod experiment;
+pub mod fast_open;
 pub mod marks;
 pub mod options;
 pub mod piece;

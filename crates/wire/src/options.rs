@@ -4,6 +4,7 @@
 //! four.
 
 use crate::experiment::{self, LossRate};
+use crate::fast_open::{self, FastOpen, Format};
 use crate::seq::Seq;
 
 /// The SACK blocks of one segment. At most four fit into the 40 bytes of options.
@@ -55,6 +56,8 @@ pub struct Options {
     pub timestamps: Option<Timestamps>,
     /// The data that arrived out of order (RFC 2018 §3) or twice (RFC 2883).
     pub sack: SackBlocks,
+    /// A Fast Open cookie, or the request for one (RFC 7413 §4.1.1). SYN only.
+    pub fast_open: Option<FastOpen>,
     /// Sum of the loss rates that base stations on the path add (P3 §III B). It is parsed but never written
     /// here.
     pub loss_report: Option<LossRate>,
@@ -123,6 +126,10 @@ impl Options {
                     self.sack.push(Seq(word(at)), Seq(word(at + 4)));
                 }
             }
+            (fast_open::KIND, _) => self.fast_open = FastOpen::parse(Format::Standard, body),
+            (experiment::KIND, 2..) if body[..2] == fast_open::EX_ID.to_be_bytes() => {
+                self.fast_open = FastOpen::parse(Format::Experimental, &body[2..]);
+            }
             (experiment::KIND, 4) if body[..2] == experiment::LOSS_RATE.to_be_bytes() => {
                 self.loss_report = Some(LossRate(u16::from_be_bytes([body[2], body[3]])));
             }
@@ -134,12 +141,21 @@ impl Options {
     }
 
     /// Appends the options, padded to a multiple of four bytes. SACK blocks that do not fit are omitted, the
-    /// last ones first. The reordering alarm is omitted if the SACK blocks leave no space for it.
+    /// last ones first. The reordering alarm is omitted if the SACK blocks leave no space for it, and a Fast
+    /// Open option if the other options of the SYN leave none.
     pub fn write(&self, layout: Layout, out: &mut Vec<u8>) {
         let begin = out.len();
         match layout {
             Layout::Linux => self.write_linux(out),
             Layout::FreeBsd => self.write_freebsd(begin, out),
+        }
+        if let Some(option) = self.fast_open
+            && out.len() - begin + option.len().next_multiple_of(4) <= 40
+        {
+            option.write(out);
+            while layout == Layout::Linux && !(out.len() - begin).is_multiple_of(4) {
+                out.push(NOP);
+            }
         }
         let room = (40 - (out.len() - begin)).saturating_sub(4) / 8;
         let blocks = self.sack.as_slice();
@@ -228,6 +244,7 @@ mod tests {
             sack_permitted: sack,
             timestamps: ts.then_some(Timestamps { val: 1, ecr: 2 }),
             sack: SackBlocks::default(),
+            fast_open: None,
             loss_report: None,
             reordered: None,
         }
@@ -248,6 +265,8 @@ mod tests {
                 WINDOW_SCALE => "wscale",
                 SACK_PERMITTED => "sackOK",
                 SACK => "sack",
+                fast_open::KIND => "FO",
+                experiment::KIND => "FOEXP",
                 _ => "TS",
             });
             at += if out[at] < 2 { 1 } else { usize::from(out[at + 1]) };
@@ -280,6 +299,40 @@ mod tests {
             let bytes = [vec![NOP; before], timestamps.to_vec(), vec![EOL; after]].concat();
             assert_eq!(Options::parse(&bytes), Some(options), "{before} before, {after} after");
         }
+    }
+
+    #[test]
+    fn fast_open_option_follows_other_syn_options() {
+        let cookie = |len: usize| crate::fast_open::Cookie::new(&vec![7; len]);
+        let with = |cookie, format| Options {
+            fast_open: Some(FastOpen { cookie, format }),
+            ..syn(true, true, Some(8))
+        };
+        for (len, padding) in [(4, ",nop,nop"), (6, ""), (8, ",nop,nop"), (16, ",nop,nop")] {
+            let options = with(cookie(len), Format::Standard);
+            let names = format!("mss,sackOK,TS,nop,wscale,FO{padding}");
+            assert_eq!(kinds(Layout::Linux, &options), names, "{len} bytes");
+        }
+        let request = with(None, Format::Experimental);
+        assert_eq!(kinds(Layout::Linux, &request), "mss,sackOK,TS,nop,wscale,FOEXP");
+        let request = with(None, Format::Standard);
+        assert_eq!(kinds(Layout::FreeBsd, &request), "mss,nop,wscale,sackOK,TS,FO,eol,eol");
+        let largest = with(cookie(16), Format::Experimental);
+        let mut out = vec![];
+        largest.write(Layout::Linux, &mut out);
+        assert_eq!(out.len(), 40);
+    }
+
+    #[test]
+    fn largest_fast_open_option_displaces_sack_blocks() {
+        let cookie = crate::fast_open::Cookie::new(&[7; 16]);
+        let fast_open = Some(FastOpen { cookie, format: Format::Experimental });
+        let mut options = Options { fast_open, ..syn(true, true, Some(8)) };
+        options.sack.push(Seq(1), Seq(2));
+        let mut out = vec![];
+        options.write(Layout::FreeBsd, &mut out);
+        assert_eq!(Options::parse(&out).unwrap().fast_open, fast_open);
+        assert!(Options::parse(&out).unwrap().sack.is_empty(), "the SACK block has no space");
     }
 
     #[test]
@@ -326,6 +379,9 @@ mod tests {
         assert_eq!(Options::parse(&[254, 6, 1, 2, 3, 4]), Some(Options::default()), "an unknown kind");
         let report = Options::parse(&[254, 6, 0x71, 0x77, 0x40, 0]).unwrap().loss_report;
         assert_eq!(report.map(LossRate::ratio), Some(0.25));
+        assert_eq!(Options::parse(&[fast_open::KIND, 5, 1, 2, 3]), Some(Options::default()), "an odd cookie");
+        let request = Options::parse(&[254, 4, 0xf9, 0x89]).unwrap().fast_open;
+        assert_eq!(request, Some(FastOpen { cookie: None, format: Format::Experimental }));
         assert_eq!(Options::parse(&[WINDOW_SCALE, 3, 99]).unwrap().window_scale, Some(14));
         assert_eq!(Options::parse(&[EOL, MSS, 9]), Some(Options::default()), "bytes after the end option");
     }

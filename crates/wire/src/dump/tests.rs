@@ -109,3 +109,17 @@ fn oldest_connection_is_forgotten() {
     conversations.read(&other);
     assert_eq!((conversations.first.len(), conversations.order.len()), (REMEMBERED, REMEMBERED));
 }
+
+/// The expected texts are those of tcpdump 4.99.3.
+#[test]
+fn fast_open_options_are_printed_like_tcpdump() {
+    let written = |octets: &[u8]| Written { octets, sacked_from: Seq(0) }.to_string();
+    assert_eq!(written(&[34, 2, 1, 1]), "tfo  cookiereq,nop,nop");
+    assert_eq!(written(&[34, 6, 0x0a, 0x1b, 0x2c, 0x3d]), "tfo  cookie 0a1b2c3d");
+    assert_eq!(written(&[34, 5, 1, 2, 3]), "tfo  (invalid)");
+    assert_eq!(written(&[254, 4, 0xf9, 0x89]), "exp-tfo cookiereq");
+    assert_eq!(written(&[254, 8, 0xf9, 0x89, 0x0a, 0x1b, 0x2c, 0x3d]), "exp-tfo cookie 0a1b2c3d");
+    assert_eq!(written(&[254, 6, 0xf9, 0x89, 1, 2]), "exp-tfo (invalid)");
+    assert_eq!(written(&[254, 4, 0xf9, 0x88]), "exp-f988");
+    assert_eq!(written(&[253, 4, 0xf9, 0x89]), "unknown-253 0xf989");
+}
