@@ -3,12 +3,14 @@
 //! `default` follows the RFCs. `linux` and `freebsd` look on the wire like those systems, and `ns2` like that
 //! simulator's one-way agents. A recipe's options change single fields.
 
+mod fast_open;
 pub(crate) mod jiffies;
 pub mod knobs;
 mod name;
 
 use airwire::options::Layout;
 use airwire::time::Duration;
+pub use fast_open::FastOpenRules;
 pub use knobs::Knobs;
 pub use name::ProfileName;
 
@@ -134,7 +136,7 @@ impl SackOffer {
 pub enum TextOnSyn {
     /// They are queued until the connection is established (RFC 9293 §3.10.7.2).
     Queued,
-    /// They are dropped, and the peer retransmits them (Linux without TCP Fast Open; FreeBSD's SYN cache).
+    /// They are dropped, and the peer retransmits them (Linux and FreeBSD without TCP Fast Open).
     Dropped,
 }
 
@@ -389,8 +391,11 @@ pub struct Profile {
     pub time_handshake: bool,
     /// How SACKs and retransmissions affect the retransmission timer.
     pub timer_news: TimerNews,
-    /// Receiver: handling of data that arrives with a SYN.
+    /// Receiver: handling of data that arrives with a SYN, unless TCP Fast Open accepts it.
     pub text_on_syn: TextOnSyn,
+    /// Which ends may use TCP Fast Open. A socket must ask for it:
+    /// [`FastOpenOptions`](crate::tcp::FastOpenOptions).
+    pub fast_open: FastOpenRules,
     /// Effect of a RST in the window.
     pub challenge_rst: Challenge,
     /// Effect of a SYN in the window.
@@ -509,6 +514,7 @@ impl Profile {
             sack: SackOffer::Always,
             tolerate_missing_timestamps: true,
             text_on_syn: TextOnSyn::Dropped,
+            fast_open: FastOpenRules::CLIENT,
             echo_copies: false,
             ecn_passive: true,
             paws_slack: 1,
@@ -556,6 +562,7 @@ impl Profile {
             layout: Layout::FreeBsd,
             window_scale: Some(6),
             text_on_syn: TextOnSyn::Dropped,
+            fast_open: FastOpenRules::CLIENT,
             echo_copies: false,
             time_wait_rules: TimeWaitRules::FreeBsd,
             sack_counts_fin: false,
@@ -587,6 +594,7 @@ impl Profile {
         Self {
             name: "ns2",
             window_scale: Some(8),
+            fast_open: FastOpenRules::NONE,
             timestamps: false,
             ack: AckPolicy::EVERY,
             nagle: Nagle::Off,
@@ -660,6 +668,7 @@ impl Default for Profile {
             time_handshake: true,
             timer_news: TimerNews::Rfc6298,
             text_on_syn: TextOnSyn::Queued,
+            fast_open: FastOpenRules::BOTH,
             challenge_rst: Challenge::Rfc5961,
             challenge_syn: Challenge::Rfc5961,
             syn_fin: SynFin::Taken,

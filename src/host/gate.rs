@@ -147,8 +147,13 @@ impl Host {
             // RFC 9293 §3.6.1, MAY-2 (1). The distance is Linux's.
             opening.iss = unused.at(65_537);
         }
-        let index = self.insert(Connection::accept(now, opening, segment), Some(id));
-        self.set_standing(now, index, Standing::HalfOpen);
+        let answer = self.judge_fast_open(now, id, segment);
+        let mut connection = Connection::accept(now, opening, segment);
+        connection.answer_fast_open(now, segment, answer);
+        let index = self.insert(connection, Some(id));
+        let standing = self.admit_early(index, id, answer);
+        self.set_standing(now, index, standing);
+        self.account(index);
         self.gather(now, index);
         self.mark_ready(index);
     }

@@ -8,6 +8,7 @@
 
 mod cookies;
 mod demux;
+mod fast_open;
 mod gate;
 mod icmp;
 mod keyed_hash;
@@ -27,6 +28,8 @@ use airwire::piece::Piece;
 use airwire::segment::{self, BadPacket, Flags, Segment, Verified};
 use airwire::time::Instant;
 use demux::{Demux, Tuple};
+use fast_open::FastOpen;
+pub use fast_open::{FastOpenCounters, FastOpenServer};
 use gate::Gate;
 pub use gate::{GateCounters, Limits};
 use keyed_hash::keyed_hash;
@@ -54,7 +57,7 @@ pub struct HostConfig {
     pub profile: Profile,
     /// The loss recovery of its senders.
     pub recipe: Recipe,
-    /// Seed of initial sequence numbers, timestamp offsets and ephemeral ports.
+    /// Seed of initial sequence numbers, timestamp offsets, ephemeral ports and the key of Fast Open cookies.
     pub seed: u64,
 }
 
@@ -93,6 +96,8 @@ pub struct HostCounters {
     pub syns_dropped: u64,
     /// Counters of admission decisions.
     pub gate: GateCounters,
+    /// Counters of TCP Fast Open.
+    pub fast_open: FastOpenCounters,
     /// ICMP errors that a connection accepted.
     pub icmp_errors: u64,
     /// ICMP messages without effect: unknown, without a connection, or rejected.
@@ -125,6 +130,7 @@ pub struct Host {
     /// Segments that the first connection in `ready` has sent in its current turn.
     in_turn: usize,
     gate: Gate,
+    fast_open: FastOpen,
     /// Number of ports chosen, modulo 2^16, for each of many groups of destinations.
     ports_given: Box<[u16; opening::PORT_COUNTERS]>,
     traced: bool,
@@ -158,6 +164,7 @@ impl Host {
             next_piece: Piece::default(),
             in_turn: 0,
             gate: Gate::default(),
+            fast_open: FastOpen::new(seed),
             ports_given: Box::new([0; opening::PORT_COUNTERS]),
             traced: false,
             changed: None,
@@ -513,11 +520,12 @@ impl Host {
         }
         let Some(state) = self.slots.at_mut(index).map(|connection| connection.state()) else { return };
         self.note_standing(now, index, state);
+        self.note_fast_open(now, index);
         let Some(connection) = self.slots.at_mut(index) else { return };
         connection.account();
         if state == State::Closed {
             self.demux.remove(&connection.ends(), index);
-            if self.slots.is_released(index) {
+            if self.slots.is_released(index) && !self.waits_for_accept(index) {
                 self.drop_connection(now, index);
             }
             return;

@@ -8,6 +8,7 @@ use airwire::segment::{self, Segment};
 use airwire::seq::Seq;
 use airwire::time::Instant;
 
+use super::fast_open::Early;
 use super::{ConnId, Host};
 use crate::profile::{HalfOpen, TimeWaitRules};
 use crate::tcp::connection::Opening;
@@ -28,8 +29,9 @@ pub(super) struct Listener {
     /// Number of connections in SYN-RECEIVED, or waiting to be accepted.
     pub(super) opening: usize,
     pub(super) ready: VecDeque<u32>,
-    /// Time until which a cookie may come back. `None`: none was sent yet.
+    /// Time until which a SYN cookie may come back. `None`: none was sent yet.
     pub(super) cookies_until: Option<Instant>,
+    pub(super) early: Early,
 }
 
 impl Listener {
@@ -68,7 +70,9 @@ pub enum ListenError {
 
 impl Host {
     /// Active open. Without `local`, the host uses its first address of the right family; with port 0 it
-    /// chooses a port. Returns immediately, with a connection in SYN-SENT.
+    /// chooses a port. Returns immediately, with a connection in SYN-SENT. With TCP Fast Open
+    /// ([`FastOpenOptions::connect`](crate::tcp::FastOpenOptions::connect)), the SYN may wait for the first
+    /// write.
     pub fn connect(
         &mut self,
         now: Instant,
@@ -99,7 +103,8 @@ impl Host {
         if self.index_of(&(local, remote)).is_some() {
             return Err(ConnectError::InUse(local));
         }
-        let opening = self.opening(now, local, remote, options);
+        let fast_open = self.plan_fast_open(now, (local, remote), &options);
+        let opening = Opening { fast_open, ..self.opening(now, local, remote, options) };
         let index = self.insert(Connection::connect(now, opening), None);
         self.mark_ready(index);
         Ok(self.slots.id(index))
@@ -111,6 +116,9 @@ impl Host {
     /// When the backlog is full, a connection that has been opening for 3 s is dropped in favour of a new
     /// one. SYNs without room are answered with cookies (RFC 4987 §3.6): no state is kept until the client's
     /// ACK arrives. SYNs are dropped only while `backlog` connections wait for [`Host::accept`].
+    ///
+    /// With TCP Fast Open ([`FastOpenOptions::pending`](crate::tcp::FastOpenOptions::pending)), a connection
+    /// whose SYN has a valid cookie can be accepted before its handshake is complete.
     pub fn listen(
         &mut self,
         addr: SocketAddr,
@@ -123,8 +131,15 @@ impl Host {
         if self.listeners.values().any(|listener| listener.addr == addr) {
             return Err(ListenError::InUse(addr));
         }
-        let listener =
-            Listener { addr, backlog, options, opening: 0, ready: VecDeque::new(), cookies_until: None };
+        let listener = Listener {
+            addr,
+            backlog,
+            options,
+            opening: 0,
+            ready: VecDeque::new(),
+            cookies_until: None,
+            early: Early::default(),
+        };
         let id = ListenId(self.next_listener);
         self.next_listener += 1;
         self.listeners.insert(id, listener);
@@ -170,8 +185,8 @@ impl Host {
         self.listeners.get(&id).map_or(0, |listener| listener.ready.len())
     }
 
-    /// Returns the next connection that has completed its handshake; `None` if there is none, or the listener
-    /// was closed.
+    /// Returns the next connection that has completed its handshake, or that TCP Fast Open has opened before;
+    /// `None` if there is none, or the listener was closed.
     pub fn accept(&mut self, id: ListenId) -> Option<ConnId> {
         let listener = self.listeners.get_mut(&id)?;
         let index = listener.ready.pop_front()?;
@@ -235,6 +250,7 @@ impl Host {
             ts_offset: self.hash(&("timestamp", local, remote)) as u32,
             mtu: self.mtu,
             budget: Arc::clone(&self.budget),
+            fast_open: None,
             listened_to: self.events.is_some(),
         }
     }

@@ -118,7 +118,7 @@ impl Connection {
     }
 
     /// Moves SND.UNA to `to` and returns the effect on the list.
-    fn advance(&mut self, to: u64) -> Acked {
+    pub(super) fn advance(&mut self, to: u64) -> Acked {
         let acked = self.flight.on_ack(to);
         self.timers.refused = 0;
         let fin_acked = self.snd.fin.is_some_and(|fin| to > fin);

@@ -8,6 +8,7 @@ use airwire::seq::Seq;
 use airwire::time::{Duration, Instant};
 
 use super::buffer::RecvBuffer;
+use super::fast_open::{FastOpen, Plan};
 use super::icmp::Unreachable;
 use super::input::FIRST_DATA_CREDIT;
 use super::path_mtu::NarrowPath;
@@ -57,6 +58,7 @@ pub struct Connection {
     pub(super) syn_timeouts: u16,
     /// Header flags of the peer's SYN.
     pub(super) peer_flags: Flags,
+    pub(super) fast_open: FastOpen,
     pub(super) orphaned: bool,
     /// True after the application shut down reading (SHUT_RD).
     pub(super) read_shut: bool,
@@ -80,21 +82,23 @@ pub(crate) struct Opening {
     pub(crate) ts_offset: u32,
     pub(crate) mtu: usize,
     pub(crate) budget: Arc<Budget>,
+    /// `None`: an active open does not use TCP Fast Open.
+    pub(crate) fast_open: Option<Plan>,
     /// True if the connection's [events](crate::events) are logged.
     pub(crate) listened_to: bool,
 }
 
 impl Connection {
-    /// Creates a connection by active open. The next poll sends the SYN.
+    /// Creates a connection by active open. The next poll sends the SYN, unless it waits for data to carry.
     pub(crate) fn connect(now: Instant, opening: Opening) -> Self {
+        let plan = opening.fast_open;
         let mut connection = Self::new(now, opening, State::SynSent);
-        connection.pending.syn = true;
+        connection.pending.syn = connection.plan_fast_open(plan);
         connection
     }
 
     pub(super) fn new(now: Instant, opening: Opening, state: State) -> Self {
-        let Opening { local, remote, profile, recovery, options, iss, ts_offset, mtu, budget, listened_to } =
-            opening;
+        let Opening { local, remote, profile, recovery, options, iss, ts_offset, mtu, budget, .. } = opening;
         let header = if local.is_ipv4() { 40 } else { 60 };
         let fits = mtu.saturating_sub(header).clamp(8, 65_535) as u16;
         let advmss = options.max_seg.or(profile.mss).unwrap_or(fits).min(fits);
@@ -171,12 +175,13 @@ impl Connection {
             handshake_resent: 0,
             syn_timeouts: 0,
             peer_flags: Flags::default(),
+            fast_open: FastOpen::default(),
             orphaned: false,
             read_shut: false,
             challenges: None,
             statistics: Statistics::default(),
             charge: Charge::of(&budget),
-            told: listened_to.then(|| Box::new(Told::new(mtu as u32))),
+            told: opening.listened_to.then(|| Box::new(Told::new(mtu as u32))),
             profile,
         }
     }
@@ -201,6 +206,7 @@ impl Connection {
         // pushed too.
         self.snd.pushed &= self.unsent() > 0;
         self.look_at_piece_again();
+        self.release_syn();
         self.snd.tail = match push {
             Push::Now => Tail::End,
             Push::Later => Tail::Waits,
@@ -242,6 +248,7 @@ impl Connection {
             // is queued as well: written data is sent (§3.9.1.4), and the peer's data can still be read.
             State::SynSent | State::SynReceived | State::Established => {
                 self.snd.fin = Some(self.snd.buffer.end());
+                self.release_syn();
                 if self.state == State::Established {
                     self.enter(State::FinWait1);
                 }
@@ -283,7 +290,7 @@ impl Connection {
             return;
         }
         let unread = self.rcv.buffer.readable() > 0;
-        if self.options.linger == Linger::Abort || (unread && self.state.is_synchronized()) {
+        if self.options.linger == Linger::Abort || (unread && self.state != State::Closed) {
             // RFC 2525 §2.17: closing with unread data sends a RST.
             match unread {
                 true => self.reset(),
@@ -353,6 +360,7 @@ impl Connection {
 
     /// Ends the connection.
     pub(super) fn end(&mut self, why: Option<Ended>) {
+        self.conclude_fast_open();
         self.enter(State::Closed);
         self.ended = self.ended.or(why);
         self.timers = Timers::default();

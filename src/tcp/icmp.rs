@@ -117,9 +117,10 @@ impl Connection {
 
     fn take_icmp(&mut self, now: Instant, seq: Seq, error: IcmpError, opener: Opener) -> bool {
         // RFC 5927 §4.1: the error must quote something in flight.
+        let oldest = self.oldest_sent().map_or(self.flight.una(), |(start, _)| start);
         let in_flight = seq
-            .offset(self.snd.iss, self.flight.una())
-            .is_some_and(|offset| offset >= self.flight.una() && offset < self.flight.max());
+            .offset(self.snd.iss, oldest)
+            .is_some_and(|offset| (oldest..self.flight.max()).contains(&offset));
         if !in_flight {
             return false;
         }
@@ -142,6 +143,9 @@ impl Connection {
 
     fn ends_opening(&self, why: Unreachable, opener: Opener) -> bool {
         let (active, passive) = match (self.state, opener) {
+            // Once the application has the connection, it counts as established (Linux, tcp_v4_err()).
+            (State::SynReceived, Opener::Us) if self.is_open_early() => return false,
+            (State::SynReceived, Opener::Peer) if self.is_open_early() => (true, false),
             (State::SynSent, _) | (State::SynReceived, Opener::Us) => (true, false),
             (State::SynReceived, Opener::Peer) => (false, true),
             _ => return false,

@@ -3,6 +3,7 @@
 use airwire::time::Duration;
 
 use super::connection::Connection;
+use super::fast_open::FastOpenFailure;
 use super::socket::State;
 use crate::recovery::Phase;
 
@@ -40,6 +41,10 @@ pub struct Info {
     pub timestamps: bool,
     /// ECN was negotiated.
     pub ecn: bool,
+    /// The data in the SYN of either end was acknowledged with it (RFC 7413).
+    pub syn_data: bool,
+    /// Why the data in our SYN was not, or why it had none.
+    pub fast_open_failure: Option<FastOpenFailure>,
     /// Shift count of the peer's windows.
     pub snd_wscale: u8,
     /// Shift count of the windows that we advertise.
@@ -120,6 +125,8 @@ impl Connection {
             sack: self.sack_enabled,
             timestamps: self.ts_enabled,
             ecn: self.ecn_enabled,
+            syn_data: self.syn_text_acked(),
+            fast_open_failure: self.fast_open_failure(),
             snd_wscale: self.snd.scale,
             rcv_wscale: self.rcv.scale,
             rto: self.rtt.rto().get(),

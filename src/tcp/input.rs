@@ -66,7 +66,9 @@ impl Connection {
         }
         let was_syn_received = self.state == State::SynReceived;
         let reaction = self.in_other_states(now, segment);
-        if reaction == Reaction::Done && was_syn_received && self.state.is_synchronized() {
+        // The host has already passed a connection that was opened early to its listener.
+        let opens = was_syn_received && self.state.is_synchronized() && !self.was_opened_early();
+        if reaction == Reaction::Done && opens {
             return Reaction::Established;
         }
         reaction
@@ -106,7 +108,8 @@ impl Connection {
         self.establish(now, segment);
         self.take_text_of_syn(now, segment);
         self.rcv.ack = AckDue::Now;
-        self.pending.handshake_ack = true;
+        // Data of the SYN that was not acknowledged is retransmitted with this ACK (RFC 7413 §4.2.2).
+        self.pending.handshake_ack = self.flight.is_empty();
         Reaction::Done
     }
 
@@ -282,7 +285,7 @@ impl Connection {
             return Stop(Reaction::Done);
         }
         match self.state {
-            State::SynReceived => self.end(Some(Ended::Refused)),
+            State::SynReceived if !self.was_opened_early() => self.end(Some(Ended::Refused)),
             // Both sides have closed. If the peer has acknowledged all data, the RST loses nothing.
             State::Closing | State::LastAck | State::TimeWait if self.snd.buffer.len() == 0 => self.end(None),
             _ => self.end(Some(Ended::Reset)),
@@ -458,10 +461,10 @@ impl Connection {
         self.profile.sack.is_offered(self.recovery.wants_sack())
     }
 
-    /// Returns true if the segment acknowledges our SYN. The SYN must have been sent: a host may process
-    /// several packets before it sends.
+    /// Returns true if the segment acknowledges our SYN, and nothing that was not sent. The SYN must have been
+    /// sent: a host may process several packets before it sends.
     fn acks_our_syn(&self, segment: &Segment<'_>) -> bool {
-        segment.ack.offset(self.snd.iss, 1) == Some(1) && self.flight.max() >= 1
+        segment.ack.offset(self.snd.iss, 1).is_some_and(|acked| (1..=self.flight.max()).contains(&acked))
     }
 
     /// Establishes the connection after the ACK of our SYN.
@@ -470,8 +473,7 @@ impl Connection {
         self.enter(if self.snd.fin.is_some() { State::FinWait1 } else { State::Established });
         self.timers.rto = None;
         self.pending.syn = false;
-        let sent = self.flight.head().map(|syn| (syn.first_sent, syn.transmissions));
-        self.flight.on_ack(1);
+        let sent = self.take_ack_of_syn(segment);
         if !self.rtt.style().backoff_outlives_handshake() {
             self.rtt.clear_backoff();
         }
@@ -490,16 +492,29 @@ impl Connection {
         }
         if !segment.flags.contains(Flags::SYN) {
             self.snd.least_ack = 1;
-            if self.profile.half_window {
+            if self.profile.half_window && !self.was_opened_early() {
                 // Linux creates the socket at this point and does not keep the window of the SYN.
                 self.snd.max_wnd = 0;
             }
             self.update_window(now, segment, 1, 1);
         }
+        let agreement = self.agreement();
+        self.tell(|| What::Agreed(agreement));
+        self.begin_transfer(now);
+        self.conclude_handshake(now, segment);
+        self.heard_from_peer(now);
+    }
+
+    /// Prepares the receiver for the peer's data.
+    pub(super) fn begin_receiving(&mut self, now: Instant) {
         let mss = self.expected_mss();
         if let Some(linux) = &mut self.rcv.linux {
             linux.establish(now, self.rcv.scale, mss, self.snd.smss, 1);
         }
+    }
+
+    /// Prepares the sender for our data.
+    pub(super) fn begin_sending(&mut self, now: Instant) {
         let handshake = Handshake {
             sack: self.sack_enabled,
             scoreboard: self.has_scoreboard(),
@@ -508,15 +523,12 @@ impl Connection {
             peer_flags: self.peer_flags,
             syn_was_lost: self.syn_timeouts > self.profile.recovery.syn_timeouts_forgiven,
         };
-        let agreement = self.agreement();
-        self.tell(|| What::Agreed(agreement));
         let (recovery, mut path) = self.recovery_and_path(now);
         recovery.on_established(&mut path, &handshake);
         if recovery.paces() {
             self.snd.spacing = Some(Box::new(Spacing { pacer: Some(Pacer::new(now)), piece: None }));
         }
         self.snd.last_sent = now;
-        self.heard_from_peer(now);
     }
 
     /// RFC 7323 §4.3: only a segment that spans Last.ACK.sent may update TS.Recent.

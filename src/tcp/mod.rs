@@ -8,6 +8,7 @@
 //! | `time_wait` | TIME-WAIT, and the rules of the profiles for it |
 //! | `stateless` | handshakes for which no state is kept |
 //! | `ack` | processing of acknowledgments |
+//! | `fast_open` | data in the SYN (TCP Fast Open) |
 //! | `receive`, `alarm` | the receiving side |
 //! | `output` | the decision what to send next |
 //! | `pacer`, `defer` | delays of data that the windows allow: pacing and deferral |
@@ -24,6 +25,7 @@ mod alarm;
 mod buffer;
 pub(crate) mod connection;
 mod defer;
+pub(crate) mod fast_open;
 pub(crate) mod icmp;
 mod info;
 pub(crate) mod input;
@@ -43,7 +45,10 @@ mod told;
 mod variables;
 
 pub use connection::Connection;
+pub use fast_open::{FastOpenFailure, FastOpenKeys};
 pub use icmp::{IcmpError, Unreachable};
 pub use info::{CaState, Info};
-pub use socket::{Ended, KeepAlive, Linger, Patience, Push, SocketOptions, State, Threshold, Unanswered};
+pub use socket::{
+    Ended, FastOpenOptions, KeepAlive, Linger, Patience, Push, SocketOptions, State, Threshold, Unanswered,
+};
 pub use statistics::Statistics;

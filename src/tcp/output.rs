@@ -73,12 +73,14 @@ impl Connection {
                     self.emit_syn(now, out);
                     return true;
                 }
-                // This ACK answers an unacceptable segment; the SYN,ACK has already been sent.
-                let due = self.state == State::SynReceived && self.rcv.ack == AckDue::Now;
-                if due {
-                    self.emit_ack(now, out, self.flight.max());
+                if !self.is_open_early() {
+                    // This ACK answers an unacceptable segment; the SYN,ACK has already been sent.
+                    let due = self.state == State::SynReceived && self.rcv.ack == AckDue::Now;
+                    if due {
+                        self.emit_ack(now, out, self.flight.max());
+                    }
+                    return due;
                 }
-                return due;
             }
             _ => {}
         }
@@ -112,12 +114,18 @@ impl Connection {
     }
 
     fn choose(&mut self, now: Instant) -> Option<Choice> {
-        if !self.state.may_send_data() && self.flight.is_empty() {
+        let is_early = self.is_open_early();
+        let sends = if is_early { self.prepare_early_data(now) } else { self.state.may_send_data() };
+        if !sends && (is_early || self.flight.is_empty()) {
             return None;
         }
         let is_its_turn = self.pacer().is_none_or(|pacer| pacer.permits(now));
         if !is_its_turn {
             return if self.is_within_piece() { self.choose_new(now) } else { None };
+        }
+        if is_early {
+            // Nothing but the SYN,ACK is retransmitted before it is acknowledged.
+            return self.choose_new(now);
         }
         if let Some(choice) = self.choose_old(now) {
             return Some(choice);
@@ -161,8 +169,9 @@ impl Connection {
         self.raise_pmtu(now);
         let start = self.flight.max();
         let data_end = self.snd.buffer.end();
-        let fin_sent = self.snd.fin.is_some_and(|fin| start > fin);
-        if fin_sent || (start >= data_end && self.snd.fin.is_none()) {
+        let fin_due = self.fin_to_send();
+        let fin_sent = fin_due.is_some_and(|fin| start > fin);
+        if fin_sent || (start >= data_end && fin_due.is_none()) {
             return None;
         }
         let edge = self.flight.una() + self.snd.wnd;
@@ -170,7 +179,7 @@ impl Connection {
         let unsent = self.snd.buffer.record_end(start) - start;
         let usable = edge.saturating_sub(start).min(unsent);
         let len = usable.min(self.snd.smss);
-        let last = self.snd.fin == Some(start + len);
+        let last = fin_due == Some(start + len);
         // Nothing can be added to the end of a record, so it does not wait (Linux 6.18, tcp_write_xmit(), where
         // only the last buffer in the queue waits).
         let is_complete = len == unsent && start + len < data_end;
@@ -197,6 +206,12 @@ impl Connection {
         self.timers.cork = None;
         self.snd.small_once = false;
         Some(Choice { start, end: start + len + u64::from(fin), kind: Transmission::New })
+    }
+
+    /// Returns the offset of our FIN, if it may be sent. Before the handshake is complete, only close() sends
+    /// one, and not a shutdown of writing (Linux, tcp_close_state(), tcp_shutdown()).
+    pub(super) fn fin_to_send(&self) -> Option<u64> {
+        self.snd.fin.filter(|_| self.state.is_synchronized() || self.orphaned)
     }
 
     /// Nagle and the sender's side of silly-window avoidance (RFC 9293 §3.7.4, §3.8.6.2.1).
@@ -357,13 +372,21 @@ impl Connection {
             flags = flags.with(Flags::ECE).with(Flags::CWR);
         }
         let tsval = self.ts_now(now);
-        if self.flight.is_empty() && self.flight.una() == 0 {
-            self.flight.on_new(1, now, tsval);
-        } else {
+        let text = self.text_of_syn();
+        self.emit(now, out, 0, flags, Ecn::NotEct, (1, 1 + text));
+        let is_listed = self.note_syn_sent(now, text);
+        if self.timers.rto.is_some() {
             self.handshake_resent = self.handshake_resent.saturating_add(1);
+        }
+        if is_listed && self.flight.max() == 0 {
+            self.flight.on_new(1, now, tsval);
+        } else if is_listed {
             self.flight.on_resent(0, now, tsval);
         }
-        self.emit(now, out, 0, flags, Ecn::NotEct, (1, 1));
+        if text > 0 {
+            self.flight.on_new(1 + text, now, tsval);
+            self.statistics.data_segments_out += 1;
+        }
         if self.timers.rto.is_none() {
             self.restart_rto(now);
         }
@@ -520,6 +543,7 @@ impl Connection {
             window_scale: scaled.then_some(self.rcv.scale),
             sack_permitted: if answering { self.sack_enabled } else { self.offers_sack() },
             timestamps: timestamps.then(|| self.timestamps(now)),
+            fast_open: self.fast_open_option(),
             ..Options::default()
         }
     }

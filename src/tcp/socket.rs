@@ -1,7 +1,10 @@
 //! The application's view of a connection: options, state and the reason why it ended.
 
+use std::sync::Arc;
+
 use airwire::time::{Duration, Instant};
 
+use super::fast_open::FastOpenKeys;
 use super::icmp::Unreachable;
 use crate::profile::{OpeningErrors, Profile};
 
@@ -181,6 +184,22 @@ pub struct Unanswered {
     pub error: Option<Unreachable>,
 }
 
+/// TCP Fast Open on a socket (RFC 7413), as far as the profile's
+/// [`FastOpenRules`](crate::profile::FastOpenRules) permit it.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct FastOpenOptions {
+    /// TCP_FASTOPEN_CONNECT: an active open requests a cookie. If a cookie of the server is known, the SYN
+    /// waits for the first write and carries its data, as much as fits.
+    pub connect: bool,
+    /// TCP_FASTOPEN: maximum number of connections of a listener whose handshake is not complete although
+    /// the data of the SYN was accepted. Zero: the listener does not use Fast Open.
+    pub pending: usize,
+    /// TCP_FASTOPEN_NO_COOKIE: data is sent and accepted without a cookie.
+    pub without_cookie: bool,
+    /// TCP_FASTOPEN_KEY: keys of the listener's cookies. `None`: those of the host.
+    pub keys: Option<FastOpenKeys>,
+}
+
 /// Options that an application can set on a connection, or on a listener for its connections.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SocketOptions {
@@ -211,6 +230,8 @@ pub struct SocketOptions {
     pub opening_errors: OpeningErrors,
     /// R1, R2 and the user timeout; `None`: the profile's values.
     pub patience: Option<Box<Patience>>,
+    /// `None`: no TCP Fast Open.
+    pub fast_open: Option<Arc<FastOpenOptions>>,
 }
 
 impl SocketOptions {
@@ -229,6 +250,7 @@ impl SocketOptions {
             pmtu_discovery: profile.pmtu_discovery,
             opening_errors: profile.opening_errors,
             patience: None,
+            fast_open: None,
         }
     }
 

@@ -15,8 +15,14 @@ impl Connection {
         let spacing = self.snd.spacing.as_ref();
         let paced = spacing.and_then(|spacing| spacing.pacer.as_ref()?.deadline());
         let timers = earlier(self.timers.next(), paced);
-        let smaller = self.resend_deadline();
-        earlier(earlier(timers, self.recovery.deadline()), earlier(smaller, self.user_deadline()))
+        let detection = self.detection_deadline();
+        earlier(earlier(timers, detection), earlier(self.resend_deadline(), self.user_deadline()))
+    }
+
+    /// Returns the deadline of the loss detectors. They wait until our SYN,ACK is acknowledged (Linux,
+    /// tcp_schedule_loss_probe()).
+    pub(super) fn detection_deadline(&self) -> Option<Instant> {
+        self.recovery.deadline().filter(|_| !self.is_open_early())
     }
 
     pub(crate) fn handle_deadline(&mut self, now: Instant) {
@@ -27,7 +33,7 @@ impl Connection {
         }
         // RFC 9293 §3.10.8: USER TIMEOUT.
         if self.user_deadline().is_some_and(|at| at <= now) {
-            self.end(Some(self.timed_out()));
+            self.give_up();
             return;
         }
         if due(&mut self.timers.delayed_ack) && self.rcv.ack == AckDue::Delayed {
@@ -47,14 +53,14 @@ impl Connection {
         }
         self.on_resend_deadline(now);
         // Before the retransmission timer, because the detector's result may postpone it.
-        if self.recovery.deadline().is_some_and(|at| at <= now) {
+        if self.detection_deadline().is_some_and(|at| at <= now) {
             let (recovery, mut path) = self.recovery_and_path(now);
             if recovery.on_deadline(&mut path) == TimerRule::Restart {
                 self.restart_rto(now);
             }
         }
         if due(&mut self.timers.rto) {
-            match self.recovery.waits_until(now) {
+            match self.recovery.waits_until(now).filter(|_| !self.is_open_early()) {
                 // If the detector finds nothing at that time, this timer expires immediately afterwards.
                 Some(at) => self.timers.rto = Some(at),
                 None => self.on_rto(now),
@@ -70,14 +76,17 @@ impl Connection {
 
     /// RFC 6298 (5.4) to (5.6).
     fn on_rto(&mut self, now: Instant) {
+        self.suspect_black_hole();
         match self.state {
             State::SynSent | State::SynReceived => {
                 self.syn_timeouts = self.syn_timeouts.saturating_add(1);
                 if self.is_in_vain(now, self.rtt.backoff()) {
-                    self.end(Some(self.timed_out()));
+                    self.give_up();
                     return;
                 }
-                self.rtt.back_off();
+                if !self.reduce_early_window(now) {
+                    self.rtt.back_off();
+                }
                 self.pending.syn = true;
             }
             _ if self.flight.is_empty() => return,
@@ -90,7 +99,7 @@ impl Connection {
                     false => self.recovery.congestion().timeouts_in_row.saturating_sub(self.timers.refused),
                 };
                 if self.is_in_vain(now, in_vain) {
-                    self.end(Some(self.timed_out()));
+                    self.give_up();
                     return;
                 }
                 if closed {
@@ -113,7 +122,12 @@ impl Connection {
         self.restart_rto(now);
     }
 
-    pub(super) fn timed_out(&self) -> Ended {
+    fn give_up(&mut self) {
+        self.suspect_black_hole_at_end();
+        self.end(Some(self.timed_out()));
+    }
+
+    fn timed_out(&self) -> Ended {
         self.soft_error.map_or(Ended::TimedOut, Ended::Unreachable)
     }
 
@@ -128,7 +142,11 @@ impl Connection {
         let of_syn = |retransmissions| Threshold { retransmissions, time: profile.syn_time };
         let (asked_for, usual) = match self.state {
             State::SynSent => (syn_r2, of_syn(profile.syn_retries)),
-            State::SynReceived => (syn_r2, of_syn(profile.syn_ack_retries.unwrap_or(profile.syn_retries))),
+            State::SynReceived => {
+                let retries = profile.syn_ack_retries.unwrap_or(profile.syn_retries);
+                // The application may already use the connection (Linux, tcp_fastopen_synack_timer()).
+                (syn_r2, of_syn(retries.saturating_add(self.is_open_early().into())))
+            }
             _ => (r2, Threshold::retransmissions(profile.retries)),
         };
         asked_for.unwrap_or(usual)
@@ -143,8 +161,8 @@ impl Connection {
             self.timers.in_vain = None;
         }
         let in_vain_since = self.note_in_vain(now);
-        let since = match self.flight.head() {
-            Some(head) if !closed => head.first_sent,
+        let since = match self.oldest_sent() {
+            Some((_, first_sent)) if !closed => first_sent,
             _ => in_vain_since,
         };
         let usual = Threshold::retransmissions(self.profile.retries_told);
@@ -187,10 +205,10 @@ impl Connection {
         let limit = self.options.patience.as_ref()?.user_timeout?;
         let in_vain = self.in_vain().map(|in_vain| in_vain.since);
         let from_first = self.profile.user_timeout_from == UserTimeoutFrom::Transmission;
-        let since = match self.flight.head() {
+        let since = match self.oldest_sent() {
             // The data in flight may be a probe that was sent after waiting for the window.
-            Some(head) if from_first || !self.state.is_synchronized() => {
-                in_vain.map_or(head.first_sent, |since| since.min(head.first_sent))
+            Some((_, first_sent)) if from_first || !self.state.is_synchronized() => {
+                in_vain.map_or(first_sent, |since| since.min(first_sent))
             }
             Some(_) => in_vain?,
             None => self.timers.persist.and(in_vain)?,
@@ -243,7 +261,7 @@ impl Connection {
         }
         // RFC 9293 §3.8.6.1: probing continues as long as the peer answers.
         if self.is_in_vain(now, self.timers.probes_sent) {
-            self.end(Some(self.timed_out()));
+            self.give_up();
             return;
         }
         self.timers.persist_backoff += 1;

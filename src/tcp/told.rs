@@ -162,7 +162,7 @@ impl Connection {
         let timers = &self.timers;
         [
             timers.rto,
-            self.recovery.deadline(),
+            self.detection_deadline(),
             timers.persist,
             timers.delayed_ack,
             timers.keepalive,
