@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use super::ast::{Call, Value};
 use super::errno::Errno;
 use super::sockopt::SockOpt;
-use super::syscall::{Blocking, Events, Fd, How, OptionValue};
+use super::syscall::{Blocking, Events, FastOpenKeys, Fd, How, OptionValue};
 use super::verdict::Problem;
 
 pub(super) const O_RDWR: i64 = 2;
@@ -159,6 +159,31 @@ pub(super) fn linger(members: &[(Option<String>, Value)]) -> Result<OptionValue,
             Ok(OptionValue::Linger { on: value(on)? != 0, seconds })
         }
         _ => Err(Problem::new("expected {onoff=1, linger=0}")),
+    }
+}
+
+/// Parses the value of TCP_FASTOPEN_KEY: 16 bytes, or 32 with a backup key. `\x00` is one byte. Returns a
+/// value that setsockopt(2) refuses if it has another length.
+pub(super) fn fast_open_keys(text: &str) -> OptionValue {
+    let mut octets = Vec::new();
+    let mut rest = text.as_bytes();
+    while let Some((first, behind)) = rest.split_first() {
+        let escaped = rest.strip_prefix(b"\\x").and_then(|digits| digits.split_at_checked(2));
+        let escaped = escaped.and_then(|(digits, behind)| {
+            let digits = std::str::from_utf8(digits).ok()?;
+            Some((u8::from_str_radix(digits, 16).ok()?, behind))
+        });
+        let (octet, behind) = escaped.unwrap_or((*first, behind));
+        octets.push(octet);
+        rest = behind;
+    }
+    match octets.split_first_chunk() {
+        Some((primary, [])) => OptionValue::FastOpenKeys(FastOpenKeys { primary: *primary, backup: None }),
+        Some((primary, backup)) => match backup.try_into() {
+            Ok(backup) => OptionValue::FastOpenKeys(FastOpenKeys { primary: *primary, backup: Some(backup) }),
+            Err(_) => OptionValue::Int(0),
+        },
+        None => OptionValue::Int(0),
     }
 }
 

@@ -185,8 +185,8 @@ pub enum TcpOption {
         /// TSecr.
         ecr: Option<u32>,
     },
-    /// An option that airtcp does not implement: `FO`, `FOEXP`, `md5`, or a kind without a name in
-    /// the language.
+    /// An option without a parsed value: `FO`, `FOEXP`, `md5`, or a kind without a name in the
+    /// language.
     Unknown {
         /// Option kind.
         kind: u8,

@@ -181,8 +181,15 @@ impl Runner {
         if self.sockets.is_none() {
             let config = self.setup.tuning.host_config(vec![self.setup.local.ip()], self.setup.mtu)?;
             self.sockets = Some(Sockets::new(config, ORIGIN));
+            self.set_fast_open_keys();
         }
         Ok(self.sockets.as_mut().expect("made above"))
+    }
+
+    fn set_fast_open_keys(&mut self) {
+        if let (Some(sockets), Some(keys)) = (&mut self.sockets, self.setup.tuning.fast_open_keys()) {
+            sockets.set_fast_open_keys(keys);
+        }
     }
 
     fn event(&mut self, event: &ScriptEvent) -> Result<(), Problem> {
@@ -292,6 +299,7 @@ impl Runner {
         if self.sockets()?.is_pristine() {
             let config = self.setup.tuning.host_config(vec![self.setup.local.ip()], self.setup.mtu)?;
             self.sockets()?.replace_host(config);
+            self.set_fast_open_keys();
         } else if self.setup.tuning.changes() > before {
             self.setup.notes.push(format!("`{command}` has no effect after the first bind or connect"));
         }

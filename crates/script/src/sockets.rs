@@ -5,6 +5,7 @@
 //! blocking call is kept and retried after every event at the host, so that it returns at the right
 //! time.
 
+mod fast_open;
 mod options;
 mod pending;
 mod poll;
@@ -310,6 +311,7 @@ impl Sockets {
             Role::Connected(_) => return Err(Errno::EISCONN),
             Role::Connecting(_) => {
                 return match self.connected(fd) {
+                    Err(Errno::EAGAIN) if self.syn_waits(fd) => Err(Errno::EISCONN),
                     Err(Errno::EAGAIN) => Err(Errno::EALREADY),
                     other => other,
                 };

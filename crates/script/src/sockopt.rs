@@ -41,6 +41,21 @@ pub enum SockOpt {
     MtuDiscover,
     /// TCP_INFO, which is read with [`tcp_info`](crate::tcp_info).
     Info,
+    /// An option of TCP Fast Open.
+    FastOpen(FastOpenOption),
+}
+
+/// The options of TCP Fast Open.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FastOpenOption {
+    /// TCP_FASTOPEN: maximum number of pending connections of a listener.
+    Pending,
+    /// TCP_FASTOPEN_CONNECT.
+    Connect,
+    /// TCP_FASTOPEN_KEY: one key of 16 bytes, or two.
+    Key,
+    /// TCP_FASTOPEN_NO_COOKIE.
+    NoCookie,
 }
 
 struct Row {
@@ -70,7 +85,7 @@ const LEVELS: [(&str, i32); 7] = [
     ("IPPROTO_IPV6", SOL_IPV6),
 ];
 
-const TABLE: [Row; 26] = [
+const TABLE: [Row; 30] = [
     row(SOL_SOCKET, 2, "SO_REUSEADDR", SockOpt::Accepted),
     row(SOL_SOCKET, 4, "SO_ERROR", SockOpt::Error),
     row(SOL_SOCKET, 7, "SO_SNDBUF", SockOpt::SendBuffer),
@@ -90,6 +105,10 @@ const TABLE: [Row; 26] = [
     // The recipe sets the congestion control algorithm, not the socket.
     row(SOL_TCP, 13, "TCP_CONGESTION", SockOpt::Ignored),
     row(SOL_TCP, 18, "TCP_USER_TIMEOUT", SockOpt::UserTimeout),
+    row(SOL_TCP, 23, "TCP_FASTOPEN", SockOpt::FastOpen(FastOpenOption::Pending)),
+    row(SOL_TCP, 30, "TCP_FASTOPEN_CONNECT", SockOpt::FastOpen(FastOpenOption::Connect)),
+    row(SOL_TCP, 33, "TCP_FASTOPEN_KEY", SockOpt::FastOpen(FastOpenOption::Key)),
+    row(SOL_TCP, 34, "TCP_FASTOPEN_NO_COOKIE", SockOpt::FastOpen(FastOpenOption::NoCookie)),
     row(SOL_IP, 1, "IP_TOS", SockOpt::Tos),
     row(SOL_IP, 2, "IP_TTL", SockOpt::Ignored),
     row(SOL_IP, 10, "IP_MTU_DISCOVER", SockOpt::MtuDiscover),

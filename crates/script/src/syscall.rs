@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::SocketAddr;
 
-pub use airtcp::tcp::Push;
+pub use airtcp::tcp::{FastOpenKeys, Push};
 use airwire::time::Instant;
 
 use super::errno::Errno;
@@ -62,6 +62,8 @@ pub enum OptionValue {
         /// `l_linger`.
         seconds: i32,
     },
+    /// The keys of TCP_FASTOPEN_KEY.
+    FastOpenKeys(FastOpenKeys),
 }
 
 /// A set of events of poll(2), with the bits of poll.h.
@@ -139,6 +141,21 @@ pub enum Request {
         /// `Ends` for MSG_EOR.
         record: Record,
     },
+    /// sendto(2) with MSG_FASTOPEN: opens a connection and writes to it.
+    OpenAndSend {
+        /// The socket.
+        fd: Fd,
+        /// The peer.
+        to: SocketAddr,
+        /// The data. The SYN carries the beginning of it if a cookie is known.
+        data: Vec<u8>,
+        /// `Return` for MSG_DONTWAIT.
+        wait: Blocking,
+        /// `Later` for MSG_MORE.
+        push: Push,
+        /// `Ends` for MSG_EOR.
+        record: Record,
+    },
     /// close(2). Waits only if SO_LINGER is set.
     Close {
         /// The socket.
@@ -197,6 +214,7 @@ impl fmt::Display for OptionValue {
         match self {
             Self::Int(value) => write!(f, "{value}"),
             Self::Linger { on, seconds } => write!(f, "{{onoff={}, linger={seconds}}}", i32::from(*on)),
+            Self::FastOpenKeys(_) => f.write_str("a key"),
         }
     }
 }

@@ -18,7 +18,7 @@ const fn row(name: &'static str, offset: usize, width: usize, value: fn(&Info) -
 /// Size of `struct tcp_info` in Linux 6, in bytes.
 pub const LEN: usize = 280;
 
-const FIELDS: [Field; 32] = [
+const FIELDS: [Field; 33] = [
     row("tcpi_state", 0, 1, |info| state(info.state)),
     row("tcpi_ca_state", 1, 1, |info| info.ca_state as u64),
     row("tcpi_retransmits", 2, 1, |info| info.retransmits.into()),
@@ -27,6 +27,8 @@ const FIELDS: [Field; 32] = [
     row("tcpi_options", 5, 1, options),
     // Two fields of four bits, which have separate names in asserts.
     row("tcpi_wscales", 6, 1, |info| u64::from(info.snd_wscale | info.rcv_wscale << 4)),
+    // The two bits above the lowest one, which is another field.
+    row("tcpi_fastopen_bits", 7, 1, |info| fast_open_failure(info) << 1),
     row("tcpi_rto", 8, 4, |info| info.rto.as_micros()),
     row("tcpi_snd_mss", 16, 4, |info| info.snd_mss.into()),
     row("tcpi_rcv_mss", 20, 4, |info| info.rcv_mss.into()),
@@ -93,6 +95,7 @@ pub(crate) fn field(info: &Info, name: &str) -> Option<u64> {
     match name {
         "tcpi_snd_wscale" => Some(info.snd_wscale.into()),
         "tcpi_rcv_wscale" => Some(info.rcv_wscale.into()),
+        "tcpi_fastopen_client_fail" => Some(fast_open_failure(info)),
         _ => FIELDS.iter().find(|field| field.name == name).map(|field| (field.value)(info)),
     }
 }
@@ -129,6 +132,10 @@ fn delivered(info: &Info) -> u64 {
     u64::from(info.delivered) + u64::from(info.state.is_synchronized())
 }
 
+fn fast_open_failure(info: &Info) -> u64 {
+    info.fast_open_failure.map_or(0, |failure| failure as u64)
+}
+
 /// The TCPI_OPT bits. The window shifts have a separate byte.
 fn options(info: &Info) -> u64 {
     let bits = [
@@ -136,6 +143,7 @@ fn options(info: &Info) -> u64 {
         (info.sack, 2),
         (info.snd_wscale > 0 || info.rcv_wscale > 0, 4),
         (info.ecn, 8),
+        (info.syn_data, 32),
     ];
     bits.iter().filter(|(on, _)| *on).map(|(_, bit)| bit).sum()
 }

@@ -182,9 +182,9 @@ fn code_blocks_share_variables_and_print() {
 #[test]
 fn failure_shows_notes_and_output() {
     let lines =
-        "`sysctl -q net.ipv4.tcp_fastopen=1`\n+0 %{ print(1) }%\n+0 write 1500\n+0 > F. 1:1(0) ack 1\n";
+        "`sysctl -q net.ipv4.tcp_autocorking=1`\n+0 %{ print(1) }%\n+0 write 1500\n+0 > F. 1:1(0) ack 1\n";
     let error = play(lines).unwrap_err().to_string();
-    let note = "test.pkt:9: `net.ipv4.tcp_fastopen` was not set: airtcp does not support it";
+    let note = "test.pkt:9: `net.ipv4.tcp_autocorking` was not set: airtcp does not support it";
     assert!(error.ends_with(&format!("  output: 1\n  note: {note}\n")), "{error}");
 }
 

@@ -1,6 +1,8 @@
 //! The host that a script runs against: profile, recipe, and the sysctls that change single
 //! parameters.
 
+mod fast_open;
+
 use std::net::IpAddr;
 use std::path::Path;
 
@@ -8,10 +10,11 @@ use airtcp::host::HostConfig;
 use airtcp::profile::Profile;
 use airtcp::profile::knobs::InitialWindow;
 use airtcp::profile::{
-    AckCompression, AckRules, Challenge, LinuxAcks, OpeningErrors, ReceiveMemory, SackOffer, SynFin,
-    WindowUpdate,
+    AckCompression, AckRules, Challenge, FastOpenRules, LinuxAcks, OpeningErrors, ReceiveMemory, SackOffer,
+    SynFin, WindowUpdate,
 };
 use airtcp::recovery::Recipe;
+use airtcp::tcp::FastOpenKeys;
 use airwire::time::Duration;
 
 use super::shell::{self, Effect};
@@ -21,6 +24,8 @@ use super::shell::{self, Effect};
 pub struct Tuning {
     profile: Profile,
     recipe: Recipe,
+    /// `None`: the host derives the keys of its cookies from its seed.
+    fast_open_keys: Option<FastOpenKeys>,
     /// Applied changes, which are repeated if the profile is replaced later.
     changes: Vec<(String, String)>,
 }
@@ -57,6 +62,7 @@ impl Default for Tuning {
         Self {
             profile: Profile::linux(),
             recipe: "sack".parse().expect("the catalogue has sack"),
+            fast_open_keys: None,
             changes: Vec::new(),
         }
     }
@@ -146,6 +152,11 @@ impl Tuning {
     /// Returns the configuration of a host with these addresses. The seed is always the same.
     pub fn host_config(&self, addrs: Vec<IpAddr>, mtu: usize) -> Result<HostConfig, String> {
         Ok(HostConfig { addrs, mtu, profile: self.profile.clone(), recipe: self.recipe.clone(), seed: SEED })
+    }
+
+    /// Returns the keys of TCP Fast Open cookies, if a sysctl has set them. The host must use them.
+    pub fn fast_open_keys(&self) -> Option<FastOpenKeys> {
+        self.fast_open_keys
     }
 
     fn apply(&mut self, name: &str, value: &str) -> Result<Known, String> {
@@ -272,6 +283,20 @@ impl Tuning {
                     acks.compression = usual.filter(|_| most > 0).map(|it| AckCompression { most, ..it });
                 }
             }
+            "tcp_fastopen" => {
+                let rules = fast_open::rules(value);
+                let rules = rules.ok_or_else(|| format!("`{name}={value}`: expected a number"))?;
+                profile.fast_open = FastOpenRules { black_hole: profile.fast_open.black_hole, ..rules };
+            }
+            "tcp_fastopen_blackhole_timeout_sec" => {
+                profile.fast_open.black_hole = Duration::from_secs(number()?);
+            }
+            "tcp_fastopen_key" => {
+                let keys = fast_open::keys(value);
+                self.fast_open_keys = Some(keys.ok_or_else(|| {
+                    format!("`{name}={value}`: expected four hexadecimal numbers such as 1-2-3-4")
+                })?);
+            }
             "mss" => profile.mss = Some(within(u16::MAX.into())? as u16),
             "time_wait_ms" => profile.time_wait = millis()?,
             _ => return Ok(Known::Unknown),
@@ -292,12 +317,12 @@ mod tests {
     fn sysctls_survive_later_profile_change() {
         let mut tuning = Tuning::default();
         let notes = tuning
-            .shell("sysctl -q net.ipv4.tcp_sack=0 net.ipv4.tcp_fastopen=1\n../common/defaults.sh && /sbin/sysctl -w net.ipv4.tcp_rmem=\"4096 8192 9000\"", Path::new("nowhere"))
+            .shell("sysctl -q net.ipv4.tcp_sack=0 net.ipv4.tcp_autocorking=1\n../common/defaults.sh && /sbin/sysctl -w net.ipv4.tcp_rmem=\"4096 8192 9000\"", Path::new("nowhere"))
             .unwrap();
         assert_eq!(
             notes,
             [
-                "`net.ipv4.tcp_fastopen` was not set: airtcp does not support it",
+                "`net.ipv4.tcp_autocorking` was not set: airtcp does not support it",
                 "`../common/defaults.sh` was not run: no such file",
             ]
         );

@@ -12,8 +12,10 @@ use std::ffi::{CStr, c_char, c_int, c_long, c_longlong, c_short, c_uint, c_ulong
 use std::sync::{Arc, Mutex, PoisonError};
 
 use airtcp_script::errno::Errno;
-use airtcp_script::sockopt::SockOpt;
-use airtcp_script::syscall::{Blocking, Events, Fd, How, OptionValue, Push, Record, Reply, Request, Take};
+use airtcp_script::sockopt::{FastOpenOption, SockOpt};
+use airtcp_script::syscall::{
+    Blocking, Events, FastOpenKeys, Fd, How, OptionValue, Push, Record, Reply, Request, Take,
+};
 use airwire::time::Duration;
 use libc::{iovec, msghdr, pollfd, sockaddr, socklen_t, ssize_t, timeval};
 
@@ -289,6 +291,17 @@ fn only(flags: c_int, known: c_int) -> Result<(), Errno> {
     if flags & !known == 0 { Ok(()) } else { Err(Errno::EOPNOTSUPP) }
 }
 
+/// The flags of send(2) that airtcp supports.
+const SEND_FLAGS: c_int = libc::MSG_DONTWAIT | libc::MSG_MORE | libc::MSG_NOSIGNAL | libc::MSG_EOR;
+
+fn push(flags: c_int) -> Push {
+    if flags & libc::MSG_MORE != 0 { Push::Later } else { Push::Now }
+}
+
+fn record(flags: c_int) -> Record {
+    if flags & libc::MSG_EOR != 0 { Record::Ends } else { Record::Continues }
+}
+
 fn wait(flags: c_int) -> Blocking {
     if flags & libc::MSG_DONTWAIT != 0 { Blocking::Return } else { Blocking::Wait }
 }
@@ -369,11 +382,9 @@ unsafe extern "C" fn recvmsg(
 /// # Safety
 /// As for [`stack`].
 unsafe fn transmit(userdata: *mut c_void, fd: c_int, data: Result<Vec<u8>, Errno>, flags: c_int) -> ssize_t {
-    const KNOWN: c_int = libc::MSG_DONTWAIT | libc::MSG_MORE | libc::MSG_NOSIGNAL | libc::MSG_EOR;
-    let push = if flags & libc::MSG_MORE != 0 { Push::Later } else { Push::Now };
-    let record = if flags & libc::MSG_EOR != 0 { Record::Ends } else { Record::Continues };
     let send = |stack: &Stack| {
-        only(flags, KNOWN)?;
+        only(flags, SEND_FLAGS)?;
+        let (push, record) = (push(flags), record(flags));
         stack.call(Request::Send { fd: Fd(fd), data: data?, wait: wait(flags), push, record })
     };
     // SAFETY: guaranteed by the caller, see above.
@@ -407,15 +418,23 @@ unsafe extern "C" fn sendto(
     buf: *const c_void,
     len: usize,
     flags: c_int,
-    _addr: *const sockaddr,
-    _addr_len: socklen_t,
+    addr: *const sockaddr,
+    addr_len: socklen_t,
 ) -> ssize_t {
-    // With MSG_FASTOPEN the call would connect. Without it, the address is ignored.
-    if flags & libc::MSG_FASTOPEN != 0 {
-        return fail(Errno::EOPNOTSUPP) as ssize_t;
+    if flags & libc::MSG_FASTOPEN == 0 {
+        // The address of a connected socket has no effect.
+        // SAFETY: sendto(2): `buf` points to `len` bytes.
+        return unsafe { send(userdata, fd, buf, len, flags) };
     }
-    // SAFETY: sendto(2): `buf` points to `len` bytes.
-    unsafe { send(userdata, fd, buf, len, flags) }
+    let open = |stack: &Stack| {
+        only(flags, SEND_FLAGS | libc::MSG_FASTOPEN)?;
+        let (push, record) = (push(flags), record(flags));
+        // SAFETY: sendto(2): `buf` points to `len` bytes, and `addr` to `addr_len`.
+        let (data, to) = unsafe { (bytes(buf, len)?.to_vec(), read_addr(addr, addr_len)?) };
+        stack.call(Request::OpenAndSend { fd: Fd(fd), to, data, wait: wait(flags), push, record })
+    };
+    // SAFETY: guaranteed by packetdrill.h, see the module's documentation.
+    count(unsafe { on_stack(userdata, open) })
 }
 
 unsafe extern "C" fn sendmsg(
@@ -530,6 +549,9 @@ unsafe fn read_option(
                 OptionValue::Linger { on, seconds } => {
                     [i32::from(on).to_ne_bytes(), seconds.to_ne_bytes()].concat()
                 }
+                OptionValue::FastOpenKeys(keys) => {
+                    [keys.primary.as_slice(), keys.backup.as_ref().map_or(&[], |key| key)].concat()
+                }
             }
         }
     };
@@ -566,6 +588,14 @@ unsafe extern "C" fn setsockopt(
         };
         let value = match known {
             SockOpt::Linger => OptionValue::Linger { on: int(0) != 0, seconds: int(4) },
+            SockOpt::FastOpen(FastOpenOption::Key) => {
+                let (primary, backup) = data.split_first_chunk().ok_or(Errno::EINVAL)?;
+                let backup = match backup {
+                    [] => None,
+                    backup => Some(backup.try_into().map_err(|_| Errno::EINVAL)?),
+                };
+                OptionValue::FastOpenKeys(FastOpenKeys { primary: *primary, backup })
+            }
             _ => OptionValue::Int(int(0)),
         };
         stack.set_option(Fd(fd), known, value)

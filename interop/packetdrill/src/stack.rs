@@ -78,7 +78,10 @@ impl Stack {
                 _ => return Err(format!("airtcp has no knob `{name}={value}`")),
             }
         }
-        let sockets = Sockets::new(tuning.host_config(addrs.clone(), mtu)?, ORIGIN);
+        let mut sockets = Sockets::new(tuning.host_config(addrs.clone(), mtu)?, ORIGIN);
+        if let Some(keys) = tuning.fast_open_keys() {
+            sockets.set_fast_open_keys(keys);
+        }
         let state = State { sockets, tuning, addrs, mtu, push, control, control_lines: 0, woken: Vec::new() };
         Ok(Self { state: Mutex::new(state), changed: Condvar::new() })
     }
@@ -307,7 +310,12 @@ impl State {
     /// Replaces the host. Allowed only while no socket is bound or connected.
     fn rebuild(&mut self) {
         match self.tuning.host_config(self.addrs.clone(), self.mtu) {
-            Ok(config) => self.sockets.replace_host(config),
+            Ok(config) => {
+                self.sockets.replace_host(config);
+                if let Some(keys) = self.tuning.fast_open_keys() {
+                    self.sockets.set_fast_open_keys(keys);
+                }
+            }
             Err(error) => eprintln!("airtcp: {error}"),
         }
     }

@@ -6,13 +6,13 @@ use airwire::time::Duration;
 use super::times::CallEnd;
 use super::{Blocked, PATIENCE, Runner};
 use crate::args::{
-    O_NONBLOCK, O_RDWR, address, blocking, fd, flags, how, int_option, linger, memory, number, option,
-    poll_set, size, stream_socket, symbol, value, vector_len, wait,
+    O_NONBLOCK, O_RDWR, address, blocking, fast_open_keys, fd, flags, how, int_option, linger, memory,
+    number, option, poll_set, size, stream_socket, symbol, value, vector_len, wait,
 };
 use crate::ast::{Call, Expect, Form, Value};
 use crate::errno::Errno;
 use crate::script_flow::octets;
-use crate::sockopt::SockOpt;
+use crate::sockopt::{FastOpenOption, SockOpt};
 use crate::syscall::{
     Blocking, Events, Fd, Finished, How, OptionValue, Push, Record, Reply, Request, Submitted, Take, Ticket,
 };
@@ -297,6 +297,22 @@ impl Runner {
                 let flags = if name == "send" { flags(call, 3, &known)? } else { Vec::new() };
                 self.write_request(subject, number(call, 2)?, &flags)?
             }
+            "sendto" => {
+                subject = fd(call)?;
+                memory(call, 1)?;
+                let known = ["MSG_FASTOPEN", "MSG_DONTWAIT", "MSG_MORE", "MSG_NOSIGNAL", "MSG_EOR"];
+                let flags = flags(call, 3, &known)?;
+                let request = self.write_request(subject, number(call, 2)?, &flags)?;
+                match request {
+                    Request::Send { fd, data, wait, push, record } if flags.contains(&"MSG_FASTOPEN") => {
+                        self.latest = Some(fd);
+                        let to = address(call.args.get(4), self.setup.remote)?;
+                        Request::OpenAndSend { fd, to, data, wait, push, record }
+                    }
+                    // The address of a connected socket has no effect.
+                    request => request,
+                }
+            }
             "writev" => {
                 subject = fd(call)?;
                 self.write_request(subject, vector_len(call.args.get(1))?, &[])?
@@ -320,7 +336,7 @@ impl Runner {
             }
             _ => {
                 return Err(Problem::new(format!(
-                    "unknown call `{name}`; known are socket bind listen accept connect read recv write send writev poll shutdown close fcntl ioctl getsockopt setsockopt"
+                    "unknown call `{name}`; known are socket bind listen accept connect read recv write send sendto writev poll shutdown close fcntl ioctl getsockopt setsockopt"
                 )));
             }
         };
@@ -392,6 +408,9 @@ impl Runner {
             }
             Some(Value::Struct(members)) if option == SockOpt::Linger => linger(members)?,
             Some(Value::List(values)) if values.len() == 1 => int_option(&values[0])?,
+            Some(Value::Text(text)) if option == SockOpt::FastOpen(FastOpenOption::Key) => {
+                fast_open_keys(text)
+            }
             Some(other) => int_option(other)?,
             None => return Err(Problem::new("setsockopt needs a value")),
         };

@@ -26,7 +26,7 @@ impl Sockets {
         let (role, options, times) = (socket.role, &mut socket.options, &mut socket.keepalive);
         let (int, seconds) = match value {
             OptionValue::Int(int) => (int, Duration::from_secs(int.max(0) as u64)),
-            OptionValue::Linger { .. } => (0, Duration::ZERO),
+            OptionValue::Linger { .. } | OptionValue::FastOpenKeys(_) => (0, Duration::ZERO),
         };
         let size = int.max(0) as usize;
         match option {
@@ -71,6 +71,7 @@ impl Sockets {
             SockOpt::MaxSeg => options.max_seg = Some(u16::try_from(int).map_err(|_| Errno::EINVAL)?),
             SockOpt::Tos => options.tos = int as u8,
             SockOpt::MtuDiscover => options.pmtu_discovery = int != 0,
+            SockOpt::FastOpen(option) => return self.set_fast_open(fd, option, value),
         }
         // Keep-alive settings do not switch keep-alive on.
         options.keepalive = options.keepalive.map(|_| *times);
@@ -137,6 +138,7 @@ impl Sockets {
             },
             SockOpt::Tos => i32::from(options.tos),
             SockOpt::MtuDiscover => flag(options.pmtu_discovery),
+            SockOpt::FastOpen(option) => return Self::fast_open_value(options, option),
         }))
     }
 

@@ -6,6 +6,7 @@ use airtcp::host::ConnId;
 use airwire::time::Instant;
 
 use super::Sockets;
+use super::fast_open::Begun;
 use crate::errno::Errno;
 use crate::syscall::{Blocking, Events, Fd, Reply, Request};
 
@@ -20,10 +21,22 @@ enum Progress {
     NotStarted,
     /// connect(2) has sent a SYN.
     Handshake,
+    /// A write has sent the SYN with this number of bytes, and waits for the end of the handshake.
+    Opening(usize),
     /// Number of bytes that write(2) has placed in the buffer.
     Written(usize),
     /// close(2) has closed the connection and lingers until this time.
     Closing(ConnId, Instant),
+}
+
+/// Whether the connection of a write is open.
+enum Opened {
+    /// It is, or the request does not write.
+    Before,
+    /// The write has sent the SYN, and must wait.
+    NotYet,
+    /// The write has sent the SYN, and returns.
+    Now(Result<Reply, Errno>),
 }
 
 impl Pending {
@@ -46,6 +59,11 @@ impl Pending {
             Ok(waits) => waits,
             Err(errno) => return Some(Err(errno)),
         };
+        match self.open(sockets, waits) {
+            Opened::Before => {}
+            Opened::NotYet => return None,
+            Opened::Now(result) => return Some(result),
+        }
         let result = match &self.request {
             Request::Poll { set, until } => return poll(sockets, set, *until).map(Ok),
             Request::Close { fd } => {
@@ -58,7 +76,8 @@ impl Pending {
             }
             Request::Accept { fd, as_fd } => sockets.accept(*fd, *as_fd).map(Reply::Accepted),
             Request::Receive { fd, len, take, .. } => sockets.receive(*fd, *len, *take).map(Reply::Received),
-            Request::Send { fd, data, push, record, .. } => {
+            Request::Send { fd, data, push, record, .. }
+            | Request::OpenAndSend { fd, data, push, record, .. } => {
                 let before = if let Progress::Written(done) = self.progress { done } else { 0 };
                 let send = |data: &[u8]| sockets.send(*fd, data, *push, *record);
                 let (result, done) = write_all(data, before, send);
@@ -81,10 +100,50 @@ impl Pending {
     fn waits(&self, sockets: &Sockets) -> Result<bool, Errno> {
         let (fd, wait) = match &self.request {
             Request::Accept { fd, .. } | Request::Connect { fd, .. } => (*fd, Blocking::Wait),
-            Request::Receive { fd, wait, .. } | Request::Send { fd, wait, .. } => (*fd, *wait),
+            Request::Receive { fd, wait, .. }
+            | Request::Send { fd, wait, .. }
+            | Request::OpenAndSend { fd, wait, .. } => (*fd, *wait),
             Request::Poll { .. } | Request::Close { .. } => return Ok(true),
         };
         Ok(sockets.blocking(fd)? == Blocking::Wait && wait == Blocking::Wait)
+    }
+
+    /// Lets a write send the SYN, if it has not left yet. As in Linux, a write that does not wait returns the
+    /// number of bytes in the SYN, or EINPROGRESS if there are none; any other write waits for the end of the
+    /// handshake.
+    fn open(&mut self, sockets: &mut Sockets, waits: bool) -> Opened {
+        let (fd, data, to) = match &self.request {
+            Request::Send { fd, data, .. } => (*fd, data, None),
+            Request::OpenAndSend { fd, data, to, .. } => (*fd, data, Some(*to)),
+            _ => return Opened::Before,
+        };
+        if self.progress == Progress::NotStarted {
+            let opened = to.map_or(Ok(()), |to| sockets.open_by_write(fd, to));
+            let begun = match opened.and_then(|()| sockets.fill_syn(fd, data)) {
+                Ok(begun) => begun,
+                Err(errno) => return Opened::Now(Err(errno)),
+            };
+            let in_syn = match begun {
+                Begun::WithSyn(octets) => octets,
+                // The SYN requests a cookie.
+                Begun::Ordinary if to.is_some() => 0,
+                Begun::Ordinary => return Opened::Before,
+            };
+            match in_syn {
+                0 if !waits => return Opened::Now(Err(Errno::EINPROGRESS)),
+                octets if !waits => return Opened::Now(Ok(Reply::Sent(octets))),
+                octets => self.progress = Progress::Opening(octets),
+            }
+        }
+        let Progress::Opening(in_syn) = self.progress else { return Opened::Before };
+        match sockets.connected(fd) {
+            Ok(()) => {
+                self.progress = Progress::Written(in_syn);
+                Opened::Before
+            }
+            Err(Errno::EAGAIN) => Opened::NotYet,
+            Err(errno) => Opened::Now(Err(errno)),
+        }
     }
 
     /// Closes the descriptor. As in Linux, close(2) succeeds when the linger time is over, and the
@@ -114,7 +173,7 @@ impl Pending {
             self.progress = Progress::Handshake;
             let already = sockets.connection(fd).is_some();
             match sockets.connect(fd, to) {
-                Ok(()) if already => return Some(Ok(Reply::Connected)),
+                Ok(()) if already || sockets.syn_waits(fd) => return Some(Ok(Reply::Connected)),
                 Ok(()) if !waits => return Some(Err(Errno::EINPROGRESS)),
                 Ok(()) => {}
                 Err(errno) => return Some(Err(errno)),

@@ -25,7 +25,11 @@ impl Sockets {
         };
         let mut events = 0;
         let state = connection.state();
-        if matches!(state, State::SynSent | State::SynReceived) {
+        if connection.room_in_syn().is_some() {
+            // The first write sends the SYN.
+            return Events::OUT;
+        }
+        if matches!(state, State::SynSent | State::SynReceived) && !connection.is_open_early() {
             return Events::default();
         }
         // As in Linux's tcp_poll: each direction may be shut down by either side or by the end of
