@@ -43,6 +43,9 @@ pub(crate) struct Recv {
     /// Limit on the rate at which the receiver reads, such as 50kB/s or 400kbit/s: its buffer fills and the window closes
     #[arg(long, value_name = "RATE", value_parser = units::bytes_per_second)]
     read_rate: Option<u64>,
+    /// Accept data in the SYN (TCP Fast Open)
+    #[arg(long)]
+    fast_open: bool,
     /// Give up after this time without progress (nothing received) [default: never]
     #[arg(long, value_name = "TIME", value_parser = units::duration)]
     timeout: Option<Duration>,
@@ -71,14 +74,20 @@ impl Recv {
         self.station.check_profile()?;
         let channel = if output == Output::Stdout { Channel::Stderr } else { Channel::Stdout };
         let writer = output.create()?;
-        let mut driver = self.station.open(Families::Both)?;
+        let station = match self.fast_open {
+            true => self.station.clone().with_fast_open(1),
+            false => self.station.clone(),
+        };
+        let mut driver = station.open(Families::Both)?;
         driver.write_apart()?;
         let clock = driver.clock();
-        self.reporting.reported(channel, clock, |reporter| self.transfer(&mut driver, reporter, writer))
+        self.reporting
+            .reported(channel, clock, |reporter| self.transfer(&station, &mut driver, reporter, writer))
     }
 
     fn transfer(
         &self,
+        station: &Station,
         driver: &mut Driver,
         reporter: Reporter,
         writer: Box<dyn Write + Send>,
@@ -88,7 +97,7 @@ impl Recv {
         let mut listeners = Vec::new();
         for family in [IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V6(Ipv6Addr::UNSPECIFIED)] {
             let addr = SocketAddr::new(family, self.port);
-            listeners.push(driver.host.listen(addr, 1, self.station.options())?);
+            listeners.push(driver.host.listen(addr, 1, station.options())?);
         }
         let addrs: Vec<String> =
             driver.host.addrs().iter().map(|ip| SocketAddr::new(*ip, self.port).to_string()).collect();

@@ -17,6 +17,7 @@ use clap::Args;
 use outgoing::Outgoing;
 use serde_json::json;
 
+use crate::shared::cookies;
 use crate::shared::digest;
 use crate::shared::failure;
 use crate::shared::input::Input;
@@ -50,6 +51,11 @@ pub(crate) struct Send {
     /// Do not compute the SHA-256
     #[arg(long)]
     no_digest: bool,
+    /// Send the first data in the SYN (TCP Fast Open), with the server's cookie from this file
+    ///
+    /// If the file has no cookie of the server, or does not exist, the SYN requests one. Cookies are written to the file.
+    #[arg(long, value_name = "COOKIES")]
+    fast_open: Option<PathBuf>,
     /// Give up after this time without progress (nothing acknowledged) [default: when the profile stops retransmitting]
     #[arg(long, value_name = "TIME", value_parser = units::duration)]
     timeout: Option<Duration>,
@@ -98,11 +104,18 @@ impl Send {
         // Open the input before the device is created, so that mistakes in the command line are reported
         // without privileges.
         let input = input.open()?;
-        let mut driver = self.station.open(families)?;
+        let station = match self.fast_open {
+            Some(_) => self.station.clone().with_fast_open(0),
+            None => self.station.clone(),
+        };
+        let servers = self.fast_open.as_deref().map(cookies::read).transpose()?;
+        let mut driver = station.open(families)?;
+        servers.into_iter().flatten().for_each(|server| driver.host.add_fast_open_server(server));
         driver.write_apart()?;
         let clock = driver.clock();
-        self.reporting
-            .reported(Channel::Stdout, clock, |reporter| self.transfer(&mut driver, reporter, input, remote))
+        self.reporting.reported(Channel::Stdout, clock, |reporter| {
+            self.transfer(&station, &mut driver, reporter, input, remote)
+        })
     }
 
     fn what(&self) -> anyhow::Result<(Input, SocketAddr)> {
@@ -128,6 +141,7 @@ impl Send {
 
     fn transfer(
         &self,
+        station: &Station,
         driver: &mut Driver,
         reporter: Reporter,
         input: Box<dyn Read + std::marker::Send>,
@@ -140,7 +154,7 @@ impl Send {
             driver.host.trace_decisions();
         }
         let now = driver.clock().now();
-        let id = driver.host.connect(now, None, remote, self.station.options())?;
+        let id = driver.host.connect(now, None, remote, station.options())?;
         let recipe = driver.host.recipe().to_string();
         let start = json!({
             "recipe": recipe,
@@ -161,6 +175,9 @@ impl Send {
             error: None,
         };
         let finished = driver.run(&mut sender)?;
+        if let Some(path) = &self.fast_open {
+            cookies::write(path, &driver.host)?;
+        }
         sender.conclude(driver, finished)
     }
 }

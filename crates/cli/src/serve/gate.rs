@@ -1,6 +1,6 @@
 //! The host's counters of connection attempts and suspicious packets, for the log.
 
-use airtcp::host::{GateCounters, Host};
+use airtcp::host::{FastOpenCounters, GateCounters, Host};
 use airwire::segment::BadPacket;
 use serde::Serialize;
 
@@ -20,6 +20,9 @@ pub(super) struct Gate {
     impossible_addresses: u64,
     time_wait_evicted: u64,
     orphans_evicted: u64,
+    /// SYNs whose data was accepted, and SYNs with an invalid cookie or beyond the limit.
+    fast_open_accepted: u64,
+    fast_open_refused: u64,
 }
 
 impl Gate {
@@ -36,6 +39,7 @@ impl Gate {
             time_wait_evicted,
             orphans_evicted,
         } = counters.gate;
+        let FastOpenCounters { accepted, invalid_cookies, over_limit, .. } = counters.fast_open;
         Self {
             syn_cookies_sent: cookies_sent,
             syn_cookies_accepted: cookies_accepted,
@@ -49,6 +53,8 @@ impl Gate {
                 + counters.bad.get(&BadPacket::Address).copied().unwrap_or_default(),
             time_wait_evicted,
             orphans_evicted,
+            fast_open_accepted: accepted,
+            fast_open_refused: invalid_cookies + over_limit,
         }
     }
 
@@ -58,6 +64,7 @@ impl Gate {
             (self.syn_cookies_sent, "SYN cookies sent"),
             (self.syn_cookies_accepted, "SYN cookies accepted"),
             (self.half_open_evicted, "half-open connections dropped"),
+            (self.fast_open_refused, "SYNs without Fast Open"),
             (self.over_source, "refused by --max-per-source"),
             (self.syns_dropped, "SYNs dropped"),
             (self.resets_withheld, "resets suppressed"),

@@ -56,6 +56,12 @@ pub(crate) struct Serve {
     /// Further SYNs are answered with SYN cookies. While this many complete connections wait, SYNs are dropped.
     #[arg(long, value_name = "NUMBER", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     backlog: u32,
+    /// Accept data in SYNs (TCP Fast Open)
+    ///
+    /// A connection whose SYN has a valid cookie is forwarded before its handshake is complete. At most --backlog such
+    /// connections per --listen are accepted.
+    #[arg(long)]
+    fast_open: bool,
     /// Maximum number of open connections per source, an IPv4 address or an IPv6 /64 [default: no limit]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     max_per_source: Option<u32>,
@@ -191,7 +197,10 @@ fn memory_size(text: &str) -> Result<usize, String> {
 impl Serve {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         self.station.check_profile()?;
-        let station = self.station.clone().offload_or(Offload::On);
+        let mut station = self.station.clone().offload_or(Offload::On);
+        if self.fast_open {
+            station = station.with_fast_open(self.backlog as usize);
+        }
         let station = self.listen.iter().fold(station, |station, listen| match listen {
             Listen::At(addr) => station.with_addr(addr.ip()),
             Listen::Everywhere(_) => station,

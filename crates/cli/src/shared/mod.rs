@@ -1,5 +1,6 @@
 //! Code that several subcommands share.
 
+pub(crate) mod cookies;
 pub(crate) mod csv;
 pub(crate) mod decisions;
 pub(crate) mod digest;

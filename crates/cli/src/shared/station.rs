@@ -4,15 +4,16 @@ use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use airlink::capture::Capture;
 use airlink::prefix::Prefix;
 use airlink::reactor::{Clock, Reactor};
 use airlink::tun::{Tun, TunConfig};
 use airtcp::host::{ConnectError, Host, HostConfig};
-use airtcp::profile::{OpeningErrors, ProfileName};
+use airtcp::profile::{FastOpenRules, OpeningErrors, ProfileName};
 use airtcp::sender::SenderSpec;
-use airtcp::tcp::{KeepAlive, Patience, SocketOptions, Threshold};
+use airtcp::tcp::{FastOpenOptions, KeepAlive, Patience, SocketOptions, Threshold};
 use airtcp_numbers::units;
 use airtcp_tun::Driver;
 use airwire::time::Duration;
@@ -95,6 +96,9 @@ pub(crate) struct Station {
     /// Write every packet to a pcap file (nanosecond timestamps)
     #[arg(long, value_name = "FILE", help_heading = "Device")]
     pcap: Option<PathBuf>,
+    /// Set by [`Station::with_fast_open`].
+    #[arg(skip)]
+    fast_open: Option<FastOpenOptions>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
@@ -183,10 +187,14 @@ impl Station {
             ..TunConfig::default()
         })?;
         let capture = self.pcap.as_ref().map(|path| Capture::create(path, clock.wall_zero())).transpose()?;
+        let mut profile = self.profile().profile();
+        if self.fast_open.is_some() {
+            profile.fast_open = FastOpenRules { client: true, server: true, ..profile.fast_open };
+        }
         let host = Host::new(HostConfig {
             addrs: addresses.addrs,
             mtu: usize::from(self.mtu),
-            profile: self.profile().profile(),
+            profile,
             recipe: self.recipe.recipe.clone(),
             // A random seed by default: the kernel remembers the ports of the last run, and the same seed
             // would use them again.
@@ -220,6 +228,13 @@ impl Station {
         self
     }
 
+    /// Enables TCP Fast Open for active opens and for listeners, whatever the profile's default is. At most
+    /// `pending` connections of a listener may be open before their handshake is complete.
+    pub(crate) fn with_fast_open(mut self, pending: usize) -> Self {
+        self.fast_open = Some(FastOpenOptions { connect: true, pending, ..FastOpenOptions::default() });
+        self
+    }
+
     /// Sets the offload, if the command line does not.
     pub(crate) fn offload_or(mut self, usual: Offload) -> Self {
         self.offload = self.offload.or(Some(usual));
@@ -235,6 +250,7 @@ impl Station {
             Patience { r1: self.r1, r2: self.r2, syn_r2: self.syn_r2, user_timeout: self.user_timeout };
         options.patience = (patience != Patience::default()).then(|| Box::new(patience));
         options.keepalive = self.keepalive();
+        options.fast_open = self.fast_open.clone().map(Arc::new);
         options
     }
 

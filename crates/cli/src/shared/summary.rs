@@ -84,6 +84,8 @@ pub(crate) struct Handshake {
     ecn: bool,
     our_window_scale: u8,
     peer_window_scale: u8,
+    /// The data in the SYN of either end was acknowledged with it (TCP Fast Open).
+    syn_data: bool,
 }
 
 #[derive(Serialize)]
@@ -173,6 +175,7 @@ impl Handshake {
             ecn: info.ecn,
             our_window_scale: info.rcv_wscale,
             peer_window_scale: info.snd_wscale,
+            syn_data: info.syn_data,
         }
     }
 }
@@ -313,13 +316,14 @@ impl Summary {
         line(
             "handshake",
             format!(
-                "{} bytes per full segment, SACK {}, timestamps {}, ECN {}, window scale {} (peer: {})",
+                "{} bytes per full segment, SACK {}, timestamps {}, ECN {}, window scale {} (peer: {}){}",
                 h.mss,
                 yes(h.sack),
                 yes(h.timestamps),
                 yes(h.ecn),
                 h.our_window_scale,
-                h.peer_window_scale
+                h.peer_window_scale,
+                if h.syn_data { ", data in SYN" } else { "" }
             ),
         );
         let a = &self.arrivals;
