@@ -4,6 +4,7 @@ mod catalogue;
 mod changes;
 mod duplicates;
 mod events;
+mod fast_open;
 mod hostile;
 mod path_mtu;
 mod patience;

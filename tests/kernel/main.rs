@@ -2,6 +2,7 @@
 
 mod by_time;
 mod cli;
+mod fast_open;
 mod files;
 mod kernel;
 mod logs;

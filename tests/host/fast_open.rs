@@ -1,0 +1,363 @@
+//! TCP Fast Open (RFC 7413) between two hosts in virtual time.
+
+use std::sync::Arc;
+
+use airtcp::host::{ConnId, FastOpenServer, Host, HostConfig, IoError, ListenId};
+use airtcp::profile::{FastOpenRules, Profile};
+use airtcp::recovery::Recipe;
+use airtcp::tcp::{FastOpenKeys, FastOpenOptions, SocketOptions, State};
+use airtcp_testkit::pair::{Impairments, LEFT, Pair, Peer, RIGHT, octet};
+use airtcp_testkit::sample::{seed, size};
+use airwire::fast_open::Format;
+use airwire::rng::Stream;
+use airwire::segment::{self, Flags};
+use airwire::time::{Duration, Instant};
+
+use crate::catalogue::every_recipe;
+
+const ONE_WAY: Duration = Duration::from_millis(50);
+
+fn profile(name: &str) -> Profile {
+    Profile { fast_open: FastOpenRules::BOTH, ..Profile::by_name(name).unwrap() }
+}
+
+fn options(profile: &Profile, pending: usize) -> SocketOptions {
+    let fast_open = FastOpenOptions { connect: true, pending, ..FastOpenOptions::default() };
+    SocketOptions { fast_open: Some(Arc::new(fast_open)), ..SocketOptions::of(profile) }
+}
+
+/// A client at the left, and a server at the right that listens on port 80.
+struct Both {
+    pair: Pair,
+    listener: ListenId,
+    options: SocketOptions,
+}
+
+impl Both {
+    fn new(seed: u64, recipe: &Recipe, profile: &Profile, path: Impairments) -> Self {
+        let mut pair = Pair::new(seed, (recipe, recipe), (profile, profile), path);
+        let options = options(profile, 16);
+        let listener = pair.right.listen((RIGHT, 80).into(), 16, options.clone()).unwrap();
+        Self { pair, listener, options }
+    }
+
+    fn connect(&mut self) -> ConnId {
+        self.pair.left.connect(self.pair.now, None, (RIGHT, 80).into(), self.options.clone()).unwrap()
+    }
+
+    /// Obtains a cookie with a connection that carries no data.
+    fn obtain_cookie(&mut self) {
+        let id = self.connect();
+        assert_eq!(self.pair.left.connection(id).unwrap().room_in_syn(), None, "the SYN does not wait");
+        let theirs = self.accept();
+        self.pair.left.close(self.pair.now, id);
+        self.pair.right.close(self.pair.now, theirs);
+        while self.pair.left.fast_open_servers().next().is_none() || self.pair.right.connections() > 0 {
+            assert!(self.pair.step());
+        }
+    }
+
+    /// Runs until the listener has a connection.
+    fn accept(&mut self) -> ConnId {
+        loop {
+            if let Some(id) = self.pair.right.accept(self.listener) {
+                return id;
+            }
+            assert!(self.pair.step(), "no connection arrives");
+        }
+    }
+
+    /// Runs until `side` can read, and returns the data.
+    fn read(&mut self, side: Peer, id: ConnId) -> Vec<u8> {
+        let mut buffer = vec![0; 10_000];
+        loop {
+            let now = self.pair.now;
+            match self.pair.host(side).read(now, id, &mut buffer) {
+                Ok(len) => return buffer[..len].to_vec(),
+                Err(IoError::WouldBlock) => assert!(self.pair.step(), "nothing arrives"),
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+
+    /// Sends a request of 100 bytes, answers it with 200, and returns the time until the answer arrives.
+    fn request(&mut self) -> Duration {
+        let begin = self.pair.now;
+        let id = self.connect();
+        assert_eq!(self.pair.left.write(begin, id, &[1; 100]), Ok(100));
+        let theirs = self.accept();
+        assert_eq!(self.read(Peer::Right, theirs), [1; 100]);
+        let now = self.pair.now;
+        assert_eq!(self.pair.right.write(now, theirs, &[2; 200]), Ok(200));
+        assert_eq!(self.read(Peer::Left, id), [2; 200]);
+        self.pair.now - begin
+    }
+}
+
+#[test]
+fn cookie_saves_one_round_trip() {
+    for name in ["default", "linux"] {
+        let path = Impairments::lossless(ONE_WAY);
+        let mut both = Both::new(1, &Recipe::ordinary(), &profile(name), path);
+        assert_eq!(both.request(), ONE_WAY * 4, "{name}");
+        assert_eq!(both.request(), ONE_WAY * 2, "{name}");
+        let client = both.pair.left.counters().fast_open;
+        assert_eq!((client.data_acked, client.data_resent), (1, 0), "{name}");
+        let server = both.pair.right.counters().fast_open;
+        assert_eq!((server.requests, server.accepted, server.invalid_cookies), (1, 1, 0), "{name}");
+    }
+}
+
+#[test]
+fn every_recipe_resends_refused_data_without_delay_or_reduction() {
+    every_recipe("fast open", size(20, 1000), 1, |recipe, seed| {
+        for name in ["default", "linux"] {
+            let path = Impairments::lossless(ONE_WAY);
+            let mut both = Both::new(seed, recipe, &profile(name), path);
+            both.obtain_cookie();
+            // The cookie is no longer valid.
+            both.pair.right.set_fast_open_keys(FastOpenKeys { primary: [7; 16], backup: None });
+            let id = both.connect();
+            let now = both.pair.now;
+            let room = both.pair.left.connection(id).unwrap().room_in_syn().unwrap();
+            assert_eq!(room, 1420);
+            assert_eq!(both.pair.left.write(now, id, &vec![1; 3000]), Ok(3000));
+            let theirs = both.accept();
+            let mut received = 0;
+            while received < 3000 {
+                received += both.read(Peer::Right, theirs).len();
+            }
+            assert!(both.pair.now - now <= ONE_WAY * 3 + Duration::from_millis(1), "{name}: {recipe}");
+            while both.pair.left.connection(id).unwrap().unacknowledged() > 0 {
+                assert!(both.pair.step());
+            }
+            let connection = both.pair.left.connection(id).unwrap();
+            let counters = connection.recovery().counters();
+            assert_eq!((counters.timeouts, counters.window_reductions), (0, 0), "{name}: {recipe}");
+            assert_eq!(connection.statistics().bytes_resent, 1420, "{name}: {recipe}");
+            assert_eq!(both.pair.left.counters().fast_open.data_resent, 1);
+            assert_eq!(both.pair.right.counters().fast_open.invalid_cookies, 1);
+            // The SYN,ACK carried the valid cookie.
+            assert_eq!(both.request(), ONE_WAY * 2, "{name}: {recipe}");
+        }
+    });
+}
+
+#[test]
+fn every_recipe_answers_early_with_its_initial_window() {
+    every_recipe("early answer", size(20, 1000), 1, |recipe, seed| {
+        let profile = profile("linux");
+        let mut both = Both::new(seed, recipe, &profile, Impairments::lossless(ONE_WAY));
+        both.obtain_cookie();
+        let id = both.connect();
+        let now = both.pair.now;
+        assert_eq!(both.pair.left.write(now, id, b"get"), Ok(3));
+        let theirs = both.accept();
+        assert_eq!(both.pair.now - now, ONE_WAY);
+        assert_eq!(both.pair.right.connection(theirs).unwrap().state(), State::SynReceived);
+        assert!(both.pair.right.connection(theirs).unwrap().is_open_early());
+        let now = both.pair.now;
+        assert_eq!(both.pair.right.write(now, theirs, &vec![2; 40_000]), Ok(40_000));
+        let mut received = 0;
+        while received < 40_000 {
+            received += both.read(Peer::Left, id).len();
+        }
+        let connection = both.pair.right.connection(theirs).unwrap();
+        assert_eq!(connection.state(), State::Established, "{recipe}");
+        assert_eq!(connection.recovery().counters().timeouts, 0, "{recipe}");
+        assert_eq!(connection.statistics().bytes_resent, 0, "{recipe}");
+    });
+}
+
+/// One direction of a connection.
+struct Half {
+    side: Peer,
+    id: Option<ConnId>,
+    length: u64,
+    written: u64,
+    read: u64,
+    at_end: bool,
+}
+
+impl Half {
+    /// Writes and reads as much as possible. `expected` is the length of the other direction.
+    fn run(&mut self, host: &mut Host, now: Instant, expected: u64) {
+        let Some(id) = self.id else { return };
+        while self.written < self.length {
+            let end = self.length.min(self.written + 1000);
+            let data: Vec<u8> = (self.written..end).map(|offset| octet(self.side, offset)).collect();
+            match host.write(now, id, &data) {
+                Ok(count) => self.written += count as u64,
+                Err(IoError::WouldBlock) => break,
+                Err(error) => panic!("{:?}: {error}", self.side),
+            }
+            if self.written == self.length {
+                host.shutdown_write(now, id).unwrap();
+            }
+        }
+        let mut buffer = [0; 3000];
+        while !self.at_end {
+            match host.read(now, id, &mut buffer) {
+                Ok(0) => self.at_end = true,
+                Ok(count) => {
+                    for (index, value) in buffer[..count].iter().enumerate() {
+                        assert_eq!(*value, octet(self.side.other(), self.read + index as u64));
+                    }
+                    self.read += count as u64;
+                }
+                Err(IoError::WouldBlock) => break,
+                Err(error) => panic!("{:?}: {error}", self.side),
+            }
+        }
+        assert!(self.read <= expected && (!self.at_end || self.read == expected));
+    }
+}
+
+/// Both directions carry the right bytes on bad paths, whatever happens to the SYN, its data and its answer.
+#[test]
+fn streams_survive_bad_paths() {
+    let mut accepted = 0;
+    let mut resent = 0;
+    for round in 0..size(300, 10_000) {
+        let seed = seed().wrapping_mul(1_000_003) + round;
+        let mut draw = Stream::new(seed, "fast open");
+        let recipe = ["newreno", "sack", "sack+rack", "sack+cubic", "sack+bbr", "tahoe", "sack+pr"];
+        let recipe: Recipe = recipe[draw.below(recipe.len() as u64) as usize].parse().unwrap();
+        let profile = profile(if draw.chance(0.5) { "linux" } else { "default" });
+        let path = Impairments::lossless(Duration::from_millis(1 + draw.below(40)));
+        let mut both = Both::new(seed, &recipe, &profile, path.clone());
+        both.obtain_cookie();
+        both.pair.path = Impairments {
+            loss: draw.unit() * 0.25,
+            duplicate: draw.unit() * 0.1,
+            reorder: draw.unit() * 0.2,
+            reorder_by: Duration::from_millis(1 + draw.below(1500)),
+            corrupt: draw.unit() * 0.02,
+            ..path
+        };
+        if draw.chance(0.2) {
+            both.pair.right.set_fast_open_keys(FastOpenKeys { primary: [7; 16], backup: None });
+        }
+        let lengths = [draw.below(5000), draw.below(30_000)];
+        let half = |side: Peer, id| {
+            let length = lengths[side as usize];
+            Half { side, id, length, written: 0, read: 0, at_end: false }
+        };
+        let id = both.connect();
+        let mut halves = [half(Peer::Left, Some(id)), half(Peer::Right, None)];
+        if lengths[0] == 0 {
+            both.pair.left.shutdown_write(both.pair.now, id).unwrap();
+        }
+        let limit = both.pair.now + Duration::from_secs(3600);
+        while !halves.iter().all(|half| half.at_end) {
+            if halves[1].id.is_none() {
+                halves[1].id = both.pair.right.accept(both.listener);
+                if let (Some(id), 0) = (halves[1].id, lengths[1]) {
+                    both.pair.right.shutdown_write(both.pair.now, id).unwrap();
+                }
+            }
+            for half in &mut halves {
+                let expected = lengths[half.side.other() as usize];
+                half.run(both.pair.host(half.side), both.pair.now, expected);
+            }
+            assert!(both.pair.step() && both.pair.now < limit, "round {round}, {recipe}: not complete");
+        }
+        for half in &halves {
+            let now = both.pair.now;
+            half.id.into_iter().for_each(|id| both.pair.host(half.side).close(now, id));
+        }
+        while both.pair.step() {}
+        assert_eq!((both.pair.left.connections(), both.pair.right.connections()), (0, 0), "round {round}");
+        accepted += both.pair.right.counters().fast_open.accepted;
+        resent += both.pair.left.counters().fast_open.data_resent;
+        // None of these connections still counts as pending. The first request obtains a valid cookie.
+        both.pair.path = Impairments::lossless(ONE_WAY);
+        both.request();
+        assert_eq!(both.request(), ONE_WAY * 2, "round {round}");
+    }
+    println!("{accepted} accepted, {resent} resent");
+    assert!(accepted > 100 && resent > 50, "{accepted} accepted, {resent} resent");
+}
+
+#[test]
+fn exported_cookies_serve_another_host() {
+    let profile = profile("default");
+    let mut both = Both::new(3, &Recipe::ordinary(), &profile, Impairments::lossless(ONE_WAY));
+    both.obtain_cookie();
+    let servers: Vec<FastOpenServer> = both.pair.left.fast_open_servers().collect();
+    let [FastOpenServer { own, server, mss, format, .. }] = servers[..] else { panic!("{servers:?}") };
+    assert_eq!((own, server, mss, format), (LEFT, RIGHT, 1460, Format::Standard));
+    let host = |seed| {
+        let recipe = Recipe::ordinary();
+        Host::new(HostConfig { addrs: vec![LEFT], mtu: 1500, profile: profile.clone(), recipe, seed })
+    };
+    both.pair.left = host(99);
+    servers.iter().for_each(|server| both.pair.left.add_fast_open_server(*server));
+    assert_eq!(both.request(), ONE_WAY * 2);
+}
+
+#[test]
+fn longest_unused_server_is_forgotten() {
+    let profile = profile("default");
+    let mut both = Both::new(3, &Recipe::ordinary(), &profile, Impairments::lossless(ONE_WAY));
+    both.obtain_cookie();
+    let known = both.pair.left.fast_open_servers().next().unwrap();
+    let other =
+        |number: u16| FastOpenServer { server: [10, 0, (number >> 8) as u8, number as u8].into(), ..known };
+    for number in 0..2000 {
+        both.pair.left.add_fast_open_server(other(number));
+        if number % 500 == 0 {
+            // The first server remains in use.
+            both.request();
+        }
+    }
+    let servers: Vec<_> = both.pair.left.fast_open_servers().map(|known| known.server).collect();
+    assert_eq!(servers.len(), 1024);
+    assert!(servers.contains(&RIGHT) && servers.contains(&other(1999).server));
+    assert!(!servers.contains(&other(0).server));
+}
+
+/// A deferred SYN leaves when the application shuts down writing, and never if it closes.
+#[test]
+fn waiting_syn_leaves_or_is_dropped_with_close() {
+    let mut both = Both::new(5, &Recipe::ordinary(), &profile("default"), Impairments::lossless(ONE_WAY));
+    both.obtain_cookie();
+    both.pair.tap = Some(Vec::new());
+    let now = both.pair.now;
+    let (first, second) = (both.connect(), both.connect());
+    both.pair.drain();
+    assert!(both.pair.tap.as_ref().unwrap().is_empty(), "both SYNs wait");
+    both.pair.left.close(now, first);
+    both.pair.left.shutdown_write(now, second).unwrap();
+    let theirs = both.accept();
+    assert_eq!(both.read(Peer::Right, theirs), b"");
+    let syns: Vec<bool> = both.pair.tap.take().unwrap().iter().map(|(_, _, packet)| is_syn(packet)).collect();
+    assert_eq!(syns.iter().filter(|syn| **syn).count(), 2, "one SYN and its SYN,ACK");
+}
+
+fn is_syn(packet: &[u8]) -> bool {
+    let ip = segment::parse_ip(packet).unwrap();
+    segment::parse_tcp(&ip).unwrap().flags.contains(Flags::SYN)
+}
+
+/// A connection that is pending for the whole retransmission time ends, and no longer counts.
+#[test]
+fn pending_connection_times_out() {
+    let profile = profile("linux");
+    let mut both = Both::new(5, &Recipe::ordinary(), &profile, Impairments::lossless(ONE_WAY));
+    let once = options(&profile, 1);
+    both.pair.right.set_listen_options(both.listener, once);
+    both.obtain_cookie();
+    let now = both.pair.now;
+    let id = both.connect();
+    both.pair.left.write(now, id, b"x").unwrap();
+    let theirs = both.accept();
+    // The client disappears.
+    both.pair.lossy = Some((Peer::Left, 1.0));
+    while both.pair.right.connection(theirs).unwrap().state() == State::SynReceived {
+        assert!(both.pair.step());
+    }
+    assert!(both.pair.right.connection(theirs).unwrap().ended().is_some());
+    both.pair.lossy = None;
+    assert_eq!(both.request(), ONE_WAY * 2);
+}
