@@ -126,15 +126,19 @@ fn every_recipe_resends_refused_data_without_delay_or_reduction() {
             let mut received = 0;
             while received < 3000 {
                 received += both.read(Peer::Right, theirs).len();
+                // Pacing may delay the data after it, and some recipes take any ACK for a loss.
+                if received == 1420 {
+                    assert_eq!(both.pair.now - now, ONE_WAY * 3, "{name}: {recipe}");
+                    let connection = both.pair.left.connection(id).unwrap();
+                    let counters = connection.recovery().counters();
+                    assert_eq!((counters.timeouts, counters.window_reductions), (0, 0), "{name}: {recipe}");
+                    assert_eq!(connection.statistics().bytes_resent, 1420, "{name}: {recipe}");
+                }
             }
-            assert!(both.pair.now - now <= ONE_WAY * 3 + Duration::from_millis(1), "{name}: {recipe}");
             while both.pair.left.connection(id).unwrap().unacknowledged() > 0 {
                 assert!(both.pair.step());
             }
-            let connection = both.pair.left.connection(id).unwrap();
-            let counters = connection.recovery().counters();
-            assert_eq!((counters.timeouts, counters.window_reductions), (0, 0), "{name}: {recipe}");
-            assert_eq!(connection.statistics().bytes_resent, 1420, "{name}: {recipe}");
+            assert_eq!(both.pair.left.connection(id).unwrap().recovery().counters().timeouts, 0);
             assert_eq!(both.pair.left.counters().fast_open.data_resent, 1);
             assert_eq!(both.pair.right.counters().fast_open.invalid_cookies, 1);
             // The SYN,ACK carried the valid cookie.
@@ -161,6 +165,9 @@ fn every_recipe_answers_early_with_its_initial_window() {
         let mut received = 0;
         while received < 40_000 {
             received += both.read(Peer::Left, id).len();
+        }
+        while both.pair.right.connection(theirs).unwrap().unacknowledged() > 0 {
+            assert!(both.pair.step());
         }
         let connection = both.pair.right.connection(theirs).unwrap();
         assert_eq!(connection.state(), State::Established, "{recipe}");
@@ -258,7 +265,8 @@ fn streams_survive_bad_paths() {
             }
             for half in &mut halves {
                 let expected = lengths[half.side.other() as usize];
-                half.run(both.pair.host(half.side), both.pair.now, expected);
+                let now = both.pair.now;
+                half.run(both.pair.host(half.side), now, expected);
             }
             assert!(both.pair.step() && both.pair.now < limit, "round {round}, {recipe}: not complete");
         }
