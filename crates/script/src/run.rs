@@ -187,8 +187,8 @@ impl Runner {
     }
 
     fn set_fast_open_keys(&mut self) {
-        if let (Some(sockets), Some(keys)) = (&mut self.sockets, self.setup.tuning.fast_open_keys()) {
-            sockets.set_fast_open_keys(keys);
+        if let Some(sockets) = &mut self.sockets {
+            sockets.set_fast_open_keys(self.setup.tuning.fast_open_keys());
         }
     }
 

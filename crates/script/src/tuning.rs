@@ -24,8 +24,7 @@ use super::shell::{self, Effect};
 pub struct Tuning {
     profile: Profile,
     recipe: Recipe,
-    /// `None`: the host derives the keys of its cookies from its seed.
-    fast_open_keys: Option<FastOpenKeys>,
+    fast_open_keys: FastOpenKeys,
     /// Applied changes, which are repeated if the profile is replaced later.
     changes: Vec<(String, String)>,
 }
@@ -62,7 +61,7 @@ impl Default for Tuning {
         Self {
             profile: Profile::linux(),
             recipe: "sack".parse().expect("the catalogue has sack"),
-            fast_open_keys: None,
+            fast_open_keys: fast_open::usual_keys(),
             changes: Vec::new(),
         }
     }
@@ -154,8 +153,8 @@ impl Tuning {
         Ok(HostConfig { addrs, mtu, profile: self.profile.clone(), recipe: self.recipe.clone(), seed: SEED })
     }
 
-    /// Returns the keys of TCP Fast Open cookies, if a sysctl has set them. The host must use them.
-    pub fn fast_open_keys(&self) -> Option<FastOpenKeys> {
+    /// Returns the keys of TCP Fast Open cookies, which the host must use.
+    pub fn fast_open_keys(&self) -> FastOpenKeys {
         self.fast_open_keys
     }
 
@@ -293,9 +292,9 @@ impl Tuning {
             }
             "tcp_fastopen_key" => {
                 let keys = fast_open::keys(value);
-                self.fast_open_keys = Some(keys.ok_or_else(|| {
+                self.fast_open_keys = keys.ok_or_else(|| {
                     format!("`{name}={value}`: expected four hexadecimal numbers such as 1-2-3-4")
-                })?);
+                })?;
             }
             "mss" => profile.mss = Some(within(u16::MAX.into())? as u16),
             "time_wait_ms" => profile.time_wait = millis()?,

@@ -79,9 +79,7 @@ impl Stack {
             }
         }
         let mut sockets = Sockets::new(tuning.host_config(addrs.clone(), mtu)?, ORIGIN);
-        if let Some(keys) = tuning.fast_open_keys() {
-            sockets.set_fast_open_keys(keys);
-        }
+        sockets.set_fast_open_keys(tuning.fast_open_keys());
         let state = State { sockets, tuning, addrs, mtu, push, control, control_lines: 0, woken: Vec::new() };
         Ok(Self { state: Mutex::new(state), changed: Condvar::new() })
     }
@@ -312,9 +310,7 @@ impl State {
         match self.tuning.host_config(self.addrs.clone(), self.mtu) {
             Ok(config) => {
                 self.sockets.replace_host(config);
-                if let Some(keys) = self.tuning.fast_open_keys() {
-                    self.sockets.set_fast_open_keys(keys);
-                }
+                self.sockets.set_fast_open_keys(self.tuning.fast_open_keys());
             }
             Err(error) => eprintln!("airtcp: {error}"),
         }

@@ -17,10 +17,11 @@ const NOT_HERE: [(&str, &str); 6] = [
 ];
 const ENCAPSULATED: &str = "airtcp supports a single IP header, followed by TCP flags such as `S` or `.`";
 
-/// The name of a Fast Open cookie, for scripts that do not define it with `--define`. Its value does
-/// not matter, because airtcp neither sends nor reads cookies. It is as long as Linux's cookies.
-const COOKIE: &str = "TFO_COOKIE";
-const COOKIE_LEN: usize = 8;
+/// The names of Fast Open cookies, for scripts that do not define them with `--define`, with the values
+/// that Linux's scripts assume. They are those of the script's side at 192.0.2.1, with the key of
+/// [`Tuning::default`](crate::tuning::Tuning) and with the key 0-0-0-0.
+const COOKIES: [(&str, u64); 2] =
+    [("TFO_COOKIE", 0x3021_b9d8_8901_7eeb), ("TFO_COOKIE_ZERO", 0xb7c1_2350_a90d_c8f5)];
 
 /// Length of the IPv6 and TCP headers without options.
 const HEADERS: usize = 40 + 20;
@@ -297,8 +298,8 @@ impl Parser<'_> {
             digits.push_str(text);
             self.at += 1;
         }
-        if digits == COOKIE {
-            return Ok(vec![0; COOKIE_LEN]);
+        if let Some((_, cookie)) = COOKIES.iter().find(|(name, _)| *name == digits) {
+            return Ok(cookie.to_be_bytes().to_vec());
         }
         let octets = (0..digits.len())
             .step_by(2)

@@ -22,6 +22,11 @@ pub(super) fn keys(value: &str) -> Option<FastOpenKeys> {
     }
 }
 
+/// The keys until a sysctl sets others. Linux's scripts set them, and assume the cookie TFO_COOKIE.
+pub(super) fn usual_keys() -> FastOpenKeys {
+    keys("a1a1a1a1-b2b2b2b2-c3c3c3c3-d4d4d4d4").expect("a valid key")
+}
+
 fn key(value: &str) -> Option<[u8; 16]> {
     let words: Vec<[u8; 4]> = value
         .split('-')
