@@ -303,7 +303,7 @@ mod tests {
 
     #[test]
     fn fast_open_option_follows_other_syn_options() {
-        let cookie = |len: usize| crate::fast_open::Cookie::new(&vec![7; len]);
+        let cookie = |len: usize| fast_open::Cookie::new(&vec![7; len]);
         let with = |cookie, format| Options {
             fast_open: Some(FastOpen { cookie, format }),
             ..syn(true, true, Some(8))
@@ -325,7 +325,7 @@ mod tests {
 
     #[test]
     fn largest_fast_open_option_displaces_sack_blocks() {
-        let cookie = crate::fast_open::Cookie::new(&[7; 16]);
+        let cookie = fast_open::Cookie::new(&[7; 16]);
         let fast_open = Some(FastOpen { cookie, format: Format::Experimental });
         let mut options = Options { fast_open, ..syn(true, true, Some(8)) };
         options.sack.push(Seq(1), Seq(2));
