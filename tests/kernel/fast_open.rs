@@ -52,7 +52,7 @@ fn kernel_server_accepts_data_in_syn() {
             let receiver = kernel_receiver(&namespace, 9000);
             let netns = namespace.name();
             let common = ["send", "--bytes=100k", target, "--netns", netns, "--profile", profile, "--json"];
-            let ended = run(&[&common[..], &["--timeout=20s", "--fast-open", cookies.path()]].concat());
+            let ended = run(&[&common[..], &["--timeout=20s", "--cookies", cookies.path()]].concat());
             assert_eq!(ended.code, 0, "{profile}: {}", ended.stderr);
             let end = ended.event("end");
             let received = receiver.join().unwrap();
@@ -86,7 +86,7 @@ fn kernel_server_with_new_key_makes_client_resend_data() {
         let netns = namespace.name();
         let common =
             ["send", "--bytes=100k", "10.83.0.1:9000", "--netns", netns, "--profile=linux", "--json"];
-        let ended = run(&[&common[..], &["--timeout=20s", "--fast-open", cookies.path()]].concat());
+        let ended = run(&[&common[..], &["--timeout=20s", "--cookies", cookies.path()]].concat());
         assert_eq!(ended.code, 0, "{}", ended.stderr);
         let end = ended.event("end");
         assert_eq!(end["sha256"], receiver.join().unwrap().digest);

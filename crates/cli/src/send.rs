@@ -54,8 +54,8 @@ pub(crate) struct Send {
     /// Send the first data in the SYN (TCP Fast Open), with the server's cookie from this file
     ///
     /// If the file has no cookie of the server, or does not exist, the SYN requests one. Cookies are written to the file.
-    #[arg(long, value_name = "COOKIES")]
-    fast_open: Option<PathBuf>,
+    #[arg(long, value_name = "FILE")]
+    cookies: Option<PathBuf>,
     /// Give up after this time without progress (nothing acknowledged) [default: when the profile stops retransmitting]
     #[arg(long, value_name = "TIME", value_parser = units::duration)]
     timeout: Option<Duration>,
@@ -104,11 +104,11 @@ impl Send {
         // Open the input before the device is created, so that mistakes in the command line are reported
         // without privileges.
         let input = input.open()?;
-        let station = match self.fast_open {
+        let station = match self.cookies {
             Some(_) => self.station.clone().with_fast_open(0),
             None => self.station.clone(),
         };
-        let servers = self.fast_open.as_deref().map(cookies::read).transpose()?;
+        let servers = self.cookies.as_deref().map(cookies::read).transpose()?;
         let mut driver = station.open(families)?;
         servers.into_iter().flatten().for_each(|server| driver.host.add_fast_open_server(server));
         driver.write_apart()?;
@@ -175,7 +175,7 @@ impl Send {
             error: None,
         };
         let finished = driver.run(&mut sender)?;
-        if let Some(path) = &self.fast_open {
+        if let Some(path) = &self.cookies {
             cookies::write(path, &driver.host)?;
         }
         sender.conclude(driver, finished)

@@ -56,7 +56,7 @@ pub(crate) struct Serve {
     /// Further SYNs are answered with SYN cookies. While this many complete connections wait, SYNs are dropped.
     #[arg(long, value_name = "NUMBER", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     backlog: u32,
-    /// Accept data in SYNs (TCP Fast Open)
+    /// Accept data in the SYN (TCP Fast Open)
     ///
     /// A connection whose SYN has a valid cookie is forwarded before its handshake is complete. At most --backlog such
     /// connections per --listen are accepted.

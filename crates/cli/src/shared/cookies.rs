@@ -1,4 +1,4 @@
-//! The file of `send --fast-open`: the Fast Open cookies of servers, one JSON object per line.
+//! The file of `send --cookies`: the Fast Open cookies of servers, one JSON object per line.
 
 use std::io::{self, Write};
 use std::net::IpAddr;
