@@ -81,7 +81,8 @@ pub enum What {
         /// RCV.WND.
         octets: u64,
     },
-    /// The path MTU was reduced by an ICMP error, or larger packets are tried again.
+    /// The path MTU was reduced, by an ICMP error or because of a suspected black hole. Or longer packets are
+    /// used again, because an MTU probe was delivered or because the reduction is long ago.
     Pmtu {
         /// The previous value, in bytes of IP packets.
         from: u32,

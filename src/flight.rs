@@ -46,6 +46,8 @@ pub struct Sent {
     pub transmissions: u16,
     /// The sender's knowledge about it.
     pub fate: Fate,
+    /// True for an MTU probe and its parts: it was sent with more data than the path is known to deliver.
+    pub probes_mtu: bool,
     /// Timestamp value (RFC 7323) of its latest transmission.
     pub tsval: u32,
     /// `Flight::delivered` at its latest transmission, for rate estimates.
@@ -333,6 +335,7 @@ impl Flight {
             last_sent: now,
             transmissions: 1,
             fate: Fate::InFlight,
+            probes_mtu: false,
             tsval,
             delivered_when_sent: self.delivered,
         };
@@ -364,7 +367,15 @@ impl Flight {
         self.set_fate(index, if in_doubt { Fate::InDoubt } else { Fate::Resent });
     }
 
-    /// Splits the segment that starts at `start` at offset `end` (after an ICMP message reduced the MSS).
+    /// Records whether the segment that ends at `end` is an MTU probe.
+    pub(crate) fn set_probes_mtu(&mut self, end: u64, probes_mtu: bool) {
+        let index = self.index_of(end - 1);
+        if let Some(segment) = self.segments.get_mut(index) {
+            segment.probes_mtu = probes_mtu;
+        }
+    }
+
+    /// Splits the segment that starts at `start` at offset `end`, after the MSS was reduced.
     pub(crate) fn split(&mut self, start: u64, end: u64) {
         let index = self.index_of(start);
         let Some(segment) = self.segments.get_mut(index) else { return };

@@ -6,12 +6,14 @@
 mod fast_open;
 pub(crate) mod jiffies;
 pub mod knobs;
+mod mtu;
 mod name;
 
 use airwire::options::Layout;
 use airwire::time::Duration;
 pub use fast_open::FastOpenRules;
 pub use knobs::Knobs;
+pub use mtu::{MtuLimits, MtuProbing, MtuSearch};
 pub use name::ProfileName;
 
 use self::knobs::{
@@ -471,6 +473,12 @@ pub struct Profile {
     pub ts_tick: Duration,
     /// Set Don't Fragment, and reduce the segment size on ICMP "packet too big" (RFC 1191).
     pub pmtu_discovery: bool,
+    /// When the sender looks for the segment size without ICMP errors. Off in all profiles, as in Linux and
+    /// FreeBSD: an outage of a radio link looks like a black hole, and would change the segment size. A
+    /// socket option overrides it.
+    pub mtu_probing: MtuProbing,
+    /// How it looks for the segment size.
+    pub mtu_search: MtuSearch,
     /// Hop limit of outgoing packets.
     pub ttl: u8,
     /// Settings of the default answers.
@@ -575,6 +583,7 @@ impl Profile {
             syn_time: Duration::ZERO,
             opening_errors: OpeningErrors::FreeBsd,
             shut_read: ShutRead::Discard,
+            mtu_search: MtuSearch::FreeBsd,
             timer: Timer {
                 style: TimerStyle::Rfc6298 { granularity: Duration::from_millis(200) },
                 limits: RtoLimits {
@@ -701,6 +710,8 @@ impl Default for Profile {
             persist_max: Duration::from_secs(60),
             ts_tick: Duration::from_millis(1),
             pmtu_discovery: true,
+            mtu_probing: MtuProbing::Off,
+            mtu_search: MtuSearch::Linux(MtuLimits::LINUX),
             ttl: 64,
             recovery: Knobs::rfc(),
             parameters: &[],

@@ -64,6 +64,19 @@ fn check(flight: &Flight) {
 }
 
 #[test]
+fn parts_of_mtu_probe_are_marked_too() {
+    let mut flight = flight(&[(0, 100), (100, 350), (350, 450)]);
+    flight.set_probes_mtu(350, true);
+    flight.split(100, 200);
+    flight.split(200, 300);
+    let marked = |flight: &Flight| flight.iter().map(|s| s.probes_mtu).collect::<Vec<_>>();
+    assert_eq!(marked(&flight), [false, true, true, true, false]);
+    flight.set_probes_mtu(350, false);
+    assert_eq!(marked(&flight), [false, true, true, false, false]);
+    check(&flight);
+}
+
+#[test]
 fn sums_match_segment_list_after_random_operations() {
     for seed in 0..200 {
         let mut rng = Stream::new(seed, "flight");

@@ -16,7 +16,7 @@ pub struct Decision {
     /// The question that the decision answers.
     pub question: Question,
     /// Catalogue name of the algorithm that decided. `restart-window` when the window shrinks after an idle
-    /// period.
+    /// period, `mtu-probing` when it changes because of an MTU probe.
     pub by: &'static str,
     /// The decision itself.
     pub what: What,

@@ -8,6 +8,7 @@
 mod ask;
 mod loss;
 mod model;
+mod mtu_probe;
 mod room;
 #[cfg(test)]
 mod tests;
@@ -18,6 +19,7 @@ use airwire::Cause;
 use airwire::time::{Duration, Instant};
 
 use self::ask::Undone;
+pub(crate) use self::mtu_probe::ProbeRoom;
 use super::attribute::Attribute;
 use super::catalogue::{Need, Question};
 use super::decision::{Decision, What};
@@ -235,6 +237,8 @@ pub struct Recovery {
     send_cwr: bool,
     /// Whether the current ACK advanced SND.UNA and no loss was found (RFC 9937 §6.2, safeACK).
     is_safe: bool,
+    /// Whether an episode began with the loss of an MTU probe, until the connection has processed that.
+    lost_mtu_probe: bool,
     leaves: Leaves,
     observer: EifelDetection,
     counters: Counters,
@@ -275,6 +279,7 @@ impl Recovery {
             leaves: Leaves::default(),
             send_cwr: false,
             is_safe: false,
+            lost_mtu_probe: false,
             observer: EifelDetection::default(),
             counters: Counters::default(),
             inputs: Inputs::default(),
@@ -368,6 +373,7 @@ impl Recovery {
             Transmission::Probe => self.counters.resent_probe += 1,
         }
         let was_ordered = self.carry_out(path.now, departure);
+        self.order_rest_of_mtu_probe(path, departure);
         if let Some(kept) = self.cc.episode.kept_mut() {
             kept.judged.take_if(|hole| *hole == departure.start);
         }

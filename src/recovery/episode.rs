@@ -61,11 +61,11 @@ pub enum EventWindow {
     Reduced,
     /// The window was reduced, and an add-on (PRR) sets it until the episode ends.
     Regulated,
-    /// All known holes were attributed to the radio link.
+    /// All known holes were attributed to the radio link, or are an MTU probe.
     Kept(Kept),
 }
 
-/// The window of an episode attributed to the radio link.
+/// The window of an episode that is attributed to the radio link, or began with a lost MTU probe.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Kept {
     /// cwnd at the beginning and at the end of the episode.
@@ -73,6 +73,8 @@ pub struct Kept {
     /// The last hole that was attributed to the radio link, until it is retransmitted. Congestion may have
     /// caused any other hole.
     pub judged: Option<u64>,
+    /// Whether the episode began with a lost MTU probe.
+    pub for_mtu_probe: bool,
 }
 
 /// The reason for a restart.

@@ -41,6 +41,7 @@ impl Connection {
         let flight_before = self.flight.outstanding();
         let head_sent = self.flight.head().map(|head| head.first_sent);
         let acked = if acked_to > una { self.advance(acked_to) } else { Acked::default() };
+        self.confirm_mtu_probe(now);
         let news = self.take_blocks(now, segment, dsack);
         let sacked_sent = self.sacked_sent(&news);
         let rtt = if acked_to > una || sacked_sent.is_some() {
@@ -100,6 +101,7 @@ impl Connection {
             }
             rule => rule,
         };
+        self.note_lost_mtu_probe();
         self.apply_timer_rule(now, rule, ack.advances());
         true
     }

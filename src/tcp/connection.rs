@@ -11,6 +11,7 @@ use super::buffer::RecvBuffer;
 use super::fast_open::{FastOpen, Plan};
 use super::icmp::Unreachable;
 use super::input::FIRST_DATA_CREDIT;
+use super::mtu_search::Search;
 use super::path_mtu::NarrowPath;
 use super::receive::linux_steps::receiver_of;
 use super::send_buffer::SendBuffer;
@@ -53,6 +54,8 @@ pub struct Connection {
     pub(super) mtu: u32,
     /// `None`: the path takes packets of `mtu` bytes, as far as known. Boxed because it is rare.
     pub(super) narrow_path: Option<Box<NarrowPath>>,
+    /// `None`: no search for the path MTU has begun. Boxed because it is rare.
+    pub(super) mtu_search: Option<Box<Search>>,
     pub(super) ip_ident: u16,
     pub(super) handshake_resent: u16,
     pub(super) syn_timeouts: u16,
@@ -171,6 +174,7 @@ impl Connection {
             ts_offset,
             mtu: mtu as u32,
             narrow_path: None,
+            mtu_search: None,
             ip_ident: iss.0 as u16,
             handshake_resent: 0,
             syn_timeouts: 0,
@@ -366,6 +370,7 @@ impl Connection {
         self.timers = Timers::default();
         self.pending = Pending::default();
         self.narrow_path = None;
+        self.mtu_search = None;
         self.rcv.ack = AckDue::No;
         self.rcv.buffer.drop_out_of_order();
         self.rcv.queued = None;
@@ -401,7 +406,7 @@ impl Connection {
 
     /// Updates SMSS. Options reduce the data of a segment, not the MSS value (RFC 6691).
     pub(super) fn update_smss(&mut self) {
-        let options = if self.ts_enabled { 12 } else { 0 };
+        let options = self.options_len();
         let smss = self.max_seg().saturating_sub(options);
         // Linux, tcp_bound_to_half_wnd(): at least what remains of 68 bytes after the headers.
         let half = match self.snd.max_wnd {
@@ -414,9 +419,18 @@ impl Connection {
 
     /// Returns the bytes of options and data in a full-sized segment of ours.
     pub(super) fn max_seg(&self) -> u64 {
-        let fits = (self.pmtu() as usize).saturating_sub(self.header_len()).max(8) as u64;
-        let peer = u64::from(self.options.max_seg.unwrap_or(u16::MAX).min(self.snd.peer_mss));
-        fits.min(peer)
+        let fits = (self.longest_packet() as usize).saturating_sub(self.header_len()).max(8) as u64;
+        fits.min(self.permitted_seg())
+    }
+
+    /// Returns the bytes of options and data that the peer and the application permit in a segment.
+    pub(super) fn permitted_seg(&self) -> u64 {
+        u64::from(self.options.max_seg.unwrap_or(u16::MAX).min(self.snd.peer_mss))
+    }
+
+    /// Returns the bytes of options in a segment with data.
+    pub(super) fn options_len(&self) -> u64 {
+        if self.ts_enabled { 12 } else { 0 }
     }
 
     pub(super) fn ts_now(&self, now: Instant) -> u32 {
@@ -548,8 +562,8 @@ impl Connection {
     }
 
     /// Returns an amount of unsent data beyond which more data makes no difference until the peer's next
-    /// segment: what the windows can release until then, plus one segment. With that much unsent, no segment
-    /// is cut short and none looks like the end of the stream.
+    /// segment: what the windows can release until then, plus one segment, or what an MTU probe requires. With
+    /// that much unsent, no segment is cut short and none looks like the end of the stream.
     pub fn enough_unsent(&mut self, now: Instant) -> u64 {
         /// A timer may release a probe, and an empty path takes one segment whatever the window is.
         const BEYOND_WINDOW: u64 = 1;
@@ -557,7 +571,7 @@ impl Connection {
         let (whole, smss) = (self.window(), self.snd.smss);
         let (recovery, path) = self.recovery_and_path(now);
         let by_cwnd = if recovery.makes_room_by_clock() { whole } else { recovery.room_for_new(&path) };
-        by_peer.min(by_cwnd + BEYOND_WINDOW * smss) + smss
+        (by_peer.min(by_cwnd + BEYOND_WINDOW * smss) + smss).max(self.data_for_mtu_probe())
     }
 
     /// Returns the number of bytes written and not yet acknowledged.

@@ -498,6 +498,7 @@ impl Connection {
             }
             self.update_window(now, segment, 1, 1);
         }
+        self.start_mtu_search(now);
         let agreement = self.agreement();
         self.tell(|| What::Agreed(agreement));
         self.begin_transfer(now);

@@ -15,6 +15,7 @@
 //! | `timers` | timers |
 //! | `memory` | storing, advertising and pruning when memory is short |
 //! | `icmp`, `path_mtu` | effects of ICMP errors, path MTU discovery |
+//! | `mtu_search` | path MTU discovery without ICMP errors |
 //! | `info` | state reported to the application |
 //! | `told` | log events |
 //!
@@ -30,6 +31,7 @@ pub(crate) mod icmp;
 mod info;
 pub(crate) mod input;
 mod memory;
+mod mtu_search;
 pub(crate) mod output;
 mod pacer;
 mod path_mtu;

@@ -6,6 +6,7 @@ use airwire::segment::{self, Ecn, Flags, Header, Segment};
 use airwire::time::{Duration, Instant};
 
 use super::connection::Connection;
+use super::mtu_search::NextSegment;
 use super::pacer::Pacer;
 use super::socket::State;
 use super::variables::{AckDue, Tail};
@@ -178,7 +179,12 @@ impl Connection {
         // A segment does not extend beyond the end of a record.
         let unsent = self.snd.buffer.record_end(start) - start;
         let usable = edge.saturating_sub(start).min(unsent);
-        let len = usable.min(self.snd.smss);
+        let next = self.next_segment(now, start, edge, unsent);
+        let len = match next {
+            NextSegment::Ordinary => usable.min(self.snd.smss),
+            NextSegment::Probe(data) => data,
+            NextSegment::ProbeLater => return None,
+        };
         let last = fin_due == Some(start + len);
         // Nothing can be added to the end of a record, so it does not wait (Linux 6.18, tcp_write_xmit(), where
         // only the last buffer in the queue waits).
@@ -198,8 +204,12 @@ impl Connection {
             return None;
         }
         let (recovery, path) = self.recovery_and_path(now);
-        if !recovery.may_send_new(&path, len.max(u64::from(fin))) || self.defers(now, start, edge, unsent) {
+        let may_leave = recovery.may_send_new(&path, len.max(u64::from(fin)));
+        if !may_leave || (next == NextSegment::Ordinary && self.defers(now, start, edge, unsent)) {
             return None;
+        }
+        if next != NextSegment::Ordinary {
+            self.begin_mtu_probe(now, start, len);
         }
         self.stop_persist();
         // Data that was held back is sent with this segment, or starts to wait again.
@@ -306,7 +316,11 @@ impl Connection {
                 self.snd.small_end = end;
             }
             self.flight.on_new(end, now, tsval);
+            if self.is_mtu_probe(end) {
+                self.flight.set_probes_mtu(end, true);
+            }
         } else {
+            self.abandon_mtu_probe();
             self.statistics.bytes_resent += data_end - start;
             // Karn: retransmitting the timed segment makes its timing ambiguous, and a loss distorts it.
             let ambiguous =

@@ -29,7 +29,7 @@ pub(super) struct NarrowPath {
 }
 
 impl Connection {
-    /// Returns the path MTU, as far as it is known.
+    /// Returns the path MTU, as far as ICMP errors show it.
     pub(super) fn pmtu(&self) -> u32 {
         self.narrow_path.as_ref().map_or(self.mtu, |path| path.mtu)
     }
@@ -78,7 +78,8 @@ impl Connection {
     fn resend_smaller(&mut self, now: Instant) {
         let (smss, data_end) = (self.snd.smss, self.snd.buffer.end());
         let data = |sent: &Sent| sent.end.min(data_end).saturating_sub(sent.start);
-        let too_big = |sent: &Sent| sent.fate != Fate::Sacked && data(sent) > smss;
+        // The loss of an MTU probe is detected like any other loss.
+        let too_big = |sent: &Sent| sent.fate != Fate::Sacked && !sent.probes_mtu && data(sent) > smss;
         let is_due = self.state.is_synchronized() && self.flight.iter().any(too_big);
         let round_trip = self.rtt.srtt().unwrap_or_else(|| self.rtt.rto().get());
         let Some(path) = self.narrow_path.as_deref_mut() else { return };

@@ -6,7 +6,7 @@ use airwire::time::{Duration, Instant};
 
 use super::fast_open::FastOpenKeys;
 use super::icmp::Unreachable;
-use crate::profile::{OpeningErrors, Profile};
+use crate::profile::{MtuProbing, OpeningErrors, Profile};
 
 /// The states of RFC 9293 §3.3.2. LISTEN belongs to the host, because no connection exists in it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -226,6 +226,9 @@ pub struct SocketOptions {
     pub tos: u8,
     /// Packets have Don't Fragment set, and ICMP errors may lower the path MTU (RFC 1191).
     pub pmtu_discovery: bool,
+    /// When the sender looks for the segment size without ICMP errors (RFC 4821). Read when the connection is
+    /// established and at timeouts.
+    pub mtu_probing: MtuProbing,
     /// Which ICMP errors abort a connection that is being opened.
     pub opening_errors: OpeningErrors,
     /// R1, R2 and the user timeout; `None`: the profile's values.
@@ -248,6 +251,7 @@ impl SocketOptions {
             linger2: None,
             tos: 0,
             pmtu_discovery: profile.pmtu_discovery,
+            mtu_probing: profile.mtu_probing,
             opening_errors: profile.opening_errors,
             patience: None,
             fast_open: None,

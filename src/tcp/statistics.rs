@@ -37,4 +37,8 @@ pub struct Statistics {
     pub reneged: u64,
     /// Times that the peer moved its window's right edge to the left (RFC 9293 §3.8.6).
     pub window_shrunk: u64,
+    /// MTU probes sent (RFC 4821).
+    pub mtu_probes: u32,
+    /// MTU probes whose loss showed that the path delivers only shorter packets.
+    pub mtu_probes_lost: u32,
 }

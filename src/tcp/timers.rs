@@ -55,7 +55,9 @@ impl Connection {
         // Before the retransmission timer, because the detector's result may postpone it.
         if self.detection_deadline().is_some_and(|at| at <= now) {
             let (recovery, mut path) = self.recovery_and_path(now);
-            if recovery.on_deadline(&mut path) == TimerRule::Restart {
+            let rule = recovery.on_deadline(&mut path);
+            self.note_lost_mtu_probe();
+            if rule == TimerRule::Restart {
                 self.restart_rto(now);
             }
         }
@@ -105,6 +107,8 @@ impl Connection {
                 if closed {
                     self.timers.probes_sent += 1;
                     self.timers.refused += 1;
+                } else {
+                    self.suspect_black_hole(now);
                 }
                 self.timed = None;
                 // RFC 2018 §8: the first segment timed out, so it is missing whatever SACK reported.
@@ -186,7 +190,7 @@ impl Connection {
         }
     }
 
-    fn in_vain(&self) -> Option<&InVain> {
+    pub(super) fn in_vain(&self) -> Option<&InVain> {
         self.timers.in_vain.as_deref().filter(|known| known.una == self.flight.una())
     }
 

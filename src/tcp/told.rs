@@ -127,7 +127,7 @@ impl Connection {
 
     fn tell_windows(&mut self) {
         let (peer, own) = (self.snd.wnd, self.rcv.adv.saturating_sub(self.rcv_nxt()));
-        let (pmtu, open) = (self.pmtu(), self.state.may_receive_data());
+        let (pmtu, open) = (self.longest_packet(), self.state.may_receive_data());
         let sends = self.state.may_send_data();
         let Some(told) = &mut self.told else { return };
         if sends && told.peer_window_is_closed != (peer == 0) {

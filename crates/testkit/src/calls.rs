@@ -3,7 +3,7 @@
 //! end eventually.
 
 use airtcp::host::{ConnId, Host, HostConfig, ListenId};
-use airtcp::profile::Profile;
+use airtcp::profile::{MtuProbing, Profile};
 use airtcp::recovery::Recipe;
 use airtcp::tcp::{KeepAlive, Linger, Patience, SocketOptions, Threshold};
 use airwire::time::{Duration, Instant};
@@ -212,6 +212,7 @@ impl<D: Draw> Program<'_, D> {
             }));
         }
         options.pmtu_discovery = draw.one_in(2);
+        options.mtu_probing = draw.pick(&[MtuProbing::Off, MtuProbing::OnLoss, MtuProbing::Always]);
         if draw.one_in(4) {
             let idle = Duration::from_secs(1 + draw.below(100));
             options.keepalive = Some(KeepAlive { idle, interval: Duration::from_secs(1), probes: 2 });

@@ -139,7 +139,10 @@ impl Recovery {
                     self.may_repair(path, hole);
                 }
                 self.deflate(path, ack, deflation);
-                let may_resend = resend_head && self.leaves == Leaves::OldAndNew;
+                // All parts of an MTU probe are retransmitted together, so the ACK of one reveals no new hole.
+                let is_resent =
+                    path.flight.head().is_some_and(|head| head.probes_mtu && head.transmissions > 1);
+                let may_resend = resend_head && self.leaves == Leaves::OldAndNew && !is_resent;
                 if may_resend && path.flight.mark_head_lost_if_unsacked() {
                     let una = path.flight.una();
                     self.order = Some(Order::Resend { start: una, kind: Transmission::Recovery });

@@ -220,8 +220,9 @@ impl Recovery {
         window_when_sent: Option<f64>,
         repair: FirstRepair,
     ) {
+        let too_long = self.note_lost_mtu_probe(path, offset);
         let before = self.cc.clone();
-        let cause = self.cause(path, offset);
+        let cause = if too_long { None } else { Some(self.cause(path, offset)) };
         // This window of data has already had its reduction, for example after an ECN echo (RFC 3168 §6.1.2).
         // A detector that remembers the window of each segment (TCP-PR) handles this itself.
         let was_reduced = before.episode == Episode::Reduced
@@ -234,13 +235,14 @@ impl Recovery {
         let loss = Loss { kind: LossKind::Duplicates, window_when_sent };
         let reduction = match cause {
             _ if was_reduced => Some(Reduction { cwnd: before.cwnd, ssthresh: before.ssthresh }),
-            Cause::Congestion => {
+            None => None,
+            Some(Cause::Congestion) => {
                 self.answers.undo.on_reduction(&view, &before, LossKind::Duplicates);
                 self.counters.window_reductions += 1;
                 self.send_cwr = true;
                 Some(self.answers.window.on_loss(&view, &loss))
             }
-            Cause::Radio => {
+            Some(Cause::Radio) => {
                 self.counters.attributed_to_radio += 1;
                 None
             }
@@ -267,7 +269,11 @@ impl Recovery {
                     // A retransmission lost on the radio link does not undo the reduction of the episode in
                     // progress.
                     (None, Episode::Recovery(FastRecovery { window, .. })) => window,
-                    (None, _) => EventWindow::Kept(Kept { cwnd: before.cwnd, judged: Some(offset) }),
+                    (None, _) => EventWindow::Kept(Kept {
+                        cwnd: before.cwnd,
+                        judged: Some(offset),
+                        for_mtu_probe: too_long,
+                    }),
                 };
                 let recovery =
                     Episode::Recovery(FastRecovery { inflation: self.inflation_of(entry), window });
@@ -277,7 +283,8 @@ impl Recovery {
                     path.flight.resume_at_max();
                 }
                 if repair == FirstRepair::Due {
-                    self.fast_retransmit(path, offset);
+                    let why = if too_long { "lost MTU probe" } else { "fast retransmission" };
+                    self.fast_retransmit(path, offset, why);
                 }
                 if let Some(reduction) = reduction {
                     self.regulate(path, before.cwnd, &reduction);
@@ -296,11 +303,11 @@ impl Recovery {
         }
     }
 
-    fn fast_retransmit(&mut self, path: &mut Path<'_>, offset: u64) {
+    fn fast_retransmit(&mut self, path: &mut Path<'_>, offset: u64, why: &'static str) {
         let by = self.answers.repair.name();
         path.flight.mark_lost(offset);
         self.order = Some(Order::Resend { start: offset, kind: Transmission::FastRetransmit });
-        self.note(path.now, Question::Repair, by, What::Resend { offset }, "fast retransmission");
+        self.note(path.now, Question::Repair, by, What::Resend { offset }, why);
     }
 
     /// Records that the window was reduced. From now until the end of recovery, the add-on for fast recovery
@@ -371,7 +378,9 @@ impl Recovery {
     /// is attributed before its retransmission, and the first one caused by congestion reduces the window
     /// after all. A hole with an unknown cause must wait.
     pub(super) fn may_repair(&mut self, path: &Path<'_>, hole: u64) -> bool {
-        if self.cc.episode.kept_mut().is_none_or(|kept| kept.judged == Some(hole)) {
+        if self.cc.episode.kept_mut().is_none_or(|kept| kept.judged == Some(hole))
+            || Self::is_rest_of_mtu_probe(path, hole)
+        {
             return true;
         }
         let cause = self.ask_why(path, hole);

@@ -57,6 +57,10 @@ impl Recovery {
         if self.leaves == Leaves::New || self.answers.detect.traits().judges_each_segment {
             return None;
         }
+        // The loss of an MTU probe is not a reason to suspect the loss of other segments.
+        if self.cc.episode.kept().is_some_and(|kept| kept.for_mtu_probe) {
+            return None;
+        }
         let view = view_of(&self.cc, &self.profile, path);
         let start = self.answers.repair.next_without_new_data(&view)?;
         self.may_repair(path, start).then_some(start).and_then(|start| self.offer(path, start))

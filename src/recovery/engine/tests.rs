@@ -61,6 +61,53 @@ fn loss_in_recovery_is_reported_at_its_offset() {
     assert_eq!(lost, [(0, 1), (4, 1)]);
 }
 
+/// RFC 4821 §7.6.2. The other losses of the same window still count.
+#[test]
+fn lost_mtu_probe_keeps_window_unlike_further_losses() {
+    let linux = || Profile::by_name("linux").unwrap();
+    let cases = [
+        ("newreno", Profile::default(), 12.0),
+        ("reno", Profile::default(), 12.0),
+        ("tahoe", Profile::default(), 12.0),
+        ("sack", Profile::default(), 12.0),
+        ("sack+rack+prr", Profile::default(), 12.0),
+        // A window in segments shrinks by one for the probe, and grows again.
+        ("newreno", linux(), 13.0),
+        ("sack+rack+prr", linux(), 13.0),
+    ];
+    for (recipe, profile, kept) in cases {
+        let what = format!("{recipe}@{}", profile.name);
+        let sack = recipe.starts_with("sack");
+        let lose_first = |further: bool| {
+            let mut sender =
+                BareSender::with(recipe, profile.clone(), &Handshake::default()).under_way(12.0, 8.0, RTT);
+            sender.flight.set_probes_mtu(SMSS, true);
+            sender.wait(RTT);
+            let blocks = if further { [2..3, 4..9] } else { [2..3, 3..9] };
+            match sack {
+                true => drop(sender.sack(&blocks)),
+                false => drop(sender.dupacks(if further { 6 } else { 7 })),
+            }
+            sender
+        };
+        let mut sender = lose_first(false);
+        assert!(sender.recovery.take_lost_mtu_probe(), "{what}");
+        assert_eq!(sender.flight.head().unwrap().transmissions, 2, "{what}");
+        assert_eq!(sender.recovery.counters().window_reductions, 0, "{what}");
+        assert!(sender.cc().cwnd >= kept, "{what}: {}", sender.cc().cwnd);
+        // After the first new ACK, Tahoe waits for a timeout.
+        if recipe == "tahoe" {
+            continue;
+        }
+        let mut sender = lose_first(true);
+        if !sack {
+            sender.wait(RTT).ack(2);
+            sender.dupacks(3);
+        }
+        assert_eq!(sender.recovery.counters().window_reductions, 1, "{what}");
+    }
+}
+
 /// An event that a sender must handle.
 #[derive(Clone, Debug)]
 enum Event {

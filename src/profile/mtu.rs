@@ -1,0 +1,47 @@
+//! Path MTU discovery without ICMP errors.
+
+use airwire::time::Duration;
+
+/// When a sender looks for a segment size that the path delivers. A path may be a black hole, which drops
+/// long packets without an ICMP error (RFC 2923 §2.1).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MtuProbing {
+    /// Never: only ICMP errors change the segment size.
+    Off,
+    /// After timeouts that suggest a black hole.
+    OnLoss,
+    /// From the beginning, with short segments first. With [`MtuSearch::FreeBsd`], the same as `OnLoss`.
+    Always,
+}
+
+/// How a sender looks for the segment size.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MtuSearch {
+    /// RFC 4821 as in Linux 6.18: timeouts shorten the segments, and a single longer segment, the MTU probe,
+    /// finds out whether the path delivers more.
+    Linux(MtuLimits),
+    /// FreeBSD's black hole detection (tcp_timer_rexmt()): the second and the fourth timeout in a row reduce
+    /// the MSS, and the sixth restores it. Longer segments are never tried.
+    FreeBsd,
+}
+
+/// The parameters of [`MtuSearch::Linux`]. An MSS does not include options.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MtuLimits {
+    /// Data in the first segments of a search (`net.ipv4.tcp_base_mss`).
+    pub base_mss: u16,
+    /// Least data in a segment (`net.ipv4.tcp_mtu_probe_floor`).
+    pub floor: u16,
+    /// Also a lower bound (`net.ipv4.tcp_min_snd_mss`).
+    pub least_mss: u16,
+    /// Difference in packet length that is not worth a probe (`net.ipv4.tcp_probe_threshold`).
+    pub threshold: u32,
+    /// Time after which longer packets are tried again (`net.ipv4.tcp_probe_interval`).
+    pub interval: Duration,
+}
+
+impl MtuLimits {
+    /// The kernel's default values.
+    pub const LINUX: Self =
+        Self { base_mss: 1024, floor: 48, least_mss: 48, threshold: 8, interval: Duration::from_secs(600) };
+}

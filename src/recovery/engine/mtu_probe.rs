@@ -1,0 +1,110 @@
+//! MTU probes: segments that may be too long for the path. Their loss is not a sign of congestion (RFC 4821
+//! §7.6.2).
+
+use super::*;
+use crate::flight::Sent;
+
+/// Least congestion window for a probe, in segments (Linux 6.18, tcp_mtu_probe()).
+const LEAST_WINDOW: f64 = 11.0;
+/// The name in decisions.
+const BY: &str = "mtu-probing";
+
+/// When the congestion window has room for a probe.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ProbeRoom {
+    /// Not while the window is this small, or while segments are missing.
+    Never,
+    /// After further ACKs.
+    Later,
+    Now,
+}
+
+impl Recovery {
+    /// Returns whether the congestion window has room for a probe with `data` bytes. As long as it does not,
+    /// new data waits (Linux 6.18, tcp_mtu_probe()).
+    pub(crate) fn room_for_mtu_probe(&self, path: &Path<'_>, data: u64) -> ProbeRoom {
+        let is_open = matches!(self.cc.episode, Episode::Open(_));
+        let is_in_order = self.cc.dupacks() == 0 && path.flight.sacked().segments == 0;
+        if !is_open || !is_in_order || self.is_probing() || self.cc.cwnd < LEAST_WINDOW {
+            return ProbeRoom::Never;
+        }
+        let in_flight = self.in_flight(&view_of(&self.cc, &self.profile, path));
+        let (taken, wanted, window) = match self.profile.recovery.accounting {
+            Accounting::Bytes => {
+                (in_flight.bytes as f64, data.max(2 * path.smss) as f64, self.cc.cwnd * path.smss as f64)
+            }
+            Accounting::Segments => (in_flight.segments as f64, 2.0, self.cc.cwnd.floor()),
+        };
+        if wanted > window {
+            ProbeRoom::Never
+        } else if taken + wanted > window {
+            ProbeRoom::Later
+        } else {
+            ProbeRoom::Now
+        }
+    }
+
+    /// Processes the transmission of a probe. A window that counts segments shrinks by one, because the probe
+    /// is longer than the others (Linux 6.18, tcp_mtu_probe()).
+    pub(crate) fn on_mtu_probe(&mut self, now: Instant) {
+        if self.profile.recovery.accounting == Accounting::Segments {
+            let (cwnd, ssthresh) = (self.cc.cwnd - 1.0, self.cc.ssthresh);
+            self.set_window(now, Question::Window, BY, cwnd, ssthresh, "an MTU probe counts as two segments");
+        }
+    }
+
+    /// Processes the ACK of a probe: full-sized packets grow from `before` to `after` bytes, of which
+    /// `headers` are not data. The window keeps its size in bytes.
+    pub(crate) fn on_longer_packets(&mut self, now: Instant, before: u32, after: u32, headers: u32) {
+        let Congestion { cwnd, ssthresh, .. } = self.cc;
+        let (cwnd, ssthresh) = match self.profile.recovery.accounting {
+            Accounting::Bytes => {
+                let ratio = f64::from(before - headers) / f64::from(after - headers);
+                (cwnd * ratio, ssthresh * ratio)
+            }
+            // tcp_mtup_probe_success(), tcp_current_ssthresh()
+            Accounting::Segments => {
+                let cwnd = (cwnd.floor() * f64::from(before) / f64::from(after)).floor();
+                (cwnd, ssthresh.max((cwnd / 2.0).floor() + (cwnd / 4.0).floor()))
+            }
+        };
+        self.set_window(now, Question::Window, BY, cwnd.max(1.0), ssthresh, "an MTU probe was delivered");
+    }
+
+    /// Returns true once after the loss of a probe that began an episode.
+    pub(crate) fn take_lost_mtu_probe(&mut self) -> bool {
+        std::mem::take(&mut self.lost_mtu_probe)
+    }
+
+    /// Records the loss at `offset` if a probe was lost there and nothing before it (Linux 6.18,
+    /// tcp_fastretrans_alert()), and restores the window. Returns whether that is so.
+    pub(super) fn note_lost_mtu_probe(&mut self, path: &Path<'_>, offset: u64) -> bool {
+        let is_probe = |head: &&Sent| head.start == offset && head.probes_mtu && head.transmissions == 1;
+        if path.flight.head().filter(is_probe).is_none() {
+            return false;
+        }
+        self.lost_mtu_probe = true;
+        if self.profile.recovery.accounting == Accounting::Segments {
+            let (cwnd, ssthresh) = (self.cc.cwnd + 1.0, self.cc.ssthresh);
+            self.set_window(path.now, Question::Window, BY, cwnd, ssthresh, "an MTU probe was lost");
+        }
+        true
+    }
+
+    /// Returns whether the segment at `hole` is the part of a lost probe that was not retransmitted yet.
+    pub(super) fn is_rest_of_mtu_probe(path: &Path<'_>, hole: u64) -> bool {
+        path.flight.segment_at(hole).is_some_and(|rest| rest.probes_mtu && rest.transmissions == 1)
+    }
+
+    /// Orders the retransmission of the rest of a lost probe after its first part, whatever the repair does.
+    /// Both are shorter than the probe was (Linux 6.18, tcp_simple_retransmit()).
+    pub(super) fn order_rest_of_mtu_probe(&mut self, path: &Path<'_>, departure: &Departure) {
+        if self.order.is_some() || departure.kind == Transmission::New || self.cc.episode.kept().is_none() {
+            return;
+        }
+        let rest = path.flight.segment_at(departure.end);
+        if let Some(rest) = rest.filter(|rest| rest.probes_mtu && rest.fate == Fate::Lost) {
+            self.order = Some(Order::Resend { start: rest.start, kind: Transmission::Recovery });
+        }
+    }
+}
