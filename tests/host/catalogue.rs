@@ -78,6 +78,7 @@ pub(crate) fn bad_world(recipe: &Recipe, seed: u64) -> (Exchange, Stream) {
         per_byte: Duration::from_micros(2 + draw.below(30)),
         delay: Duration::from_millis(1 + draw.below(60)),
         queue: 4 + draw.below(40) as usize,
+        longest: None,
     };
     let profile = Profile::default();
     let mut pair = Pair::new(seed, (recipe, &Recipe::ordinary()), (&profile, &profile), path);

@@ -6,6 +6,7 @@ mod duplicates;
 mod events;
 mod fast_open;
 mod hostile;
+mod mtu_search;
 mod path_mtu;
 mod patience;
 mod pieces;

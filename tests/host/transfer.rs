@@ -150,6 +150,7 @@ fn stream_arrives_exact_despite_all_impairments() {
             per_byte: Duration::from_nanos(rng.below(8000)),
             delay: Duration::from_millis(rng.below(60)),
             queue: 5 + rng.below(50) as usize,
+            longest: None,
         };
         let recipe = VARIANTS[rng.below(6) as usize];
         let profile = ["default", "linux", "freebsd"][rng.below(3) as usize];

@@ -33,6 +33,8 @@ pub struct Impairments {
     pub delay: Duration,
     /// Maximum number of packets in transit per direction. Further packets are lost.
     pub queue: usize,
+    /// Length of the longest packet that the path delivers. Longer ones are lost without an ICMP error.
+    pub longest: Option<usize>,
 }
 
 impl Impairments {
@@ -230,6 +232,9 @@ impl Pair {
 
     fn send(&mut self, from: Peer, packet: Vec<u8>) {
         let path = self.path.clone();
+        if path.longest.is_some_and(|longest| packet.len() > longest) {
+            return;
+        }
         if self.rng.chance(path.loss) || self.waiting[from as usize] >= path.queue.max(1) {
             return;
         }

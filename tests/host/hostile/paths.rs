@@ -24,6 +24,7 @@ fn bad_path(rng: &mut Stream) -> Impairments {
         per_byte: Duration::from_nanos(rng.below(8000)),
         delay: Duration::from_millis(rng.below(60)),
         queue: 5 + rng.below(50) as usize,
+        longest: None,
     }
 }
 

@@ -1,0 +1,291 @@
+//! Path MTU discovery without ICMP errors (RFC 4821), over paths that drop long packets silently.
+
+use airtcp::events::What;
+use airtcp::host::ConnId;
+use airtcp::profile::{MtuProbing, Profile};
+use airtcp::tcp::{Connection, SocketOptions};
+use airtcp_testkit::exchange::Exchange;
+use airtcp_testkit::pair::{Impairments, LEFT, Pair, RIGHT};
+use airtcp_testkit::sample::sample;
+use airwire::options::Options;
+use airwire::rng::Stream;
+use airwire::segment::Flags;
+use airwire::time::Duration;
+
+use crate::hostile::hand::{Hand, Out, mss};
+use crate::hostile::world::{PROFILES, VARIANTS, pair, path, plan, profile};
+
+const ACK: Flags = Flags::ACK;
+/// Headers and the timestamps option.
+const HEADERS: u64 = 52;
+const MINUTE: Duration = Duration::from_secs(60);
+/// Senders with every repair, both ways of counting the window, and those that pace or defer.
+const SENDERS: [(&str, &str); 9] = [
+    ("newreno", "default"),
+    ("reno", "default"),
+    ("tahoe", "default"),
+    ("sack", "default"),
+    ("sack+rack+prr", "default"),
+    ("sack+pr", "default"),
+    ("newreno", "linux"),
+    ("linux", "linux"),
+    ("bbr-linux", "linux"),
+];
+
+/// A connection over a path with a round trip of 20 ms and 8 Mbit/s. The left host sends.
+struct Transfer {
+    pair: Pair,
+    sender: ConnId,
+    receiver: ConnId,
+}
+
+impl Transfer {
+    fn new(recipe: &str, profile_name: &str, mtu_probing: MtuProbing, longest: usize) -> Self {
+        let per_byte = Duration::from_micros(1);
+        let path = Impairments {
+            longest: Some(longest),
+            per_byte,
+            ..Impairments::lossless(Duration::from_millis(10))
+        };
+        let mut pair = pair(1, recipe, profile_name, path);
+        let options =
+            SocketOptions { mtu_probing, recv_buffer: 60_000, ..SocketOptions::of(&profile(profile_name)) };
+        let listener = pair.right.listen((RIGHT, 80).into(), 1, options.clone()).unwrap();
+        let sender = pair.left.connect(pair.now, None, (RIGHT, 80).into(), options).unwrap();
+        let receiver = loop {
+            assert!(pair.step());
+            if let Some(receiver) = pair.right.accept(listener) {
+                break receiver;
+            }
+        };
+        Self { pair, sender, receiver }
+    }
+
+    fn connection(&self) -> &Connection {
+        self.pair.left.connection(self.sender).unwrap()
+    }
+
+    /// Returns the segments that arrived twice.
+    fn duplicates(&self) -> u64 {
+        self.pair.right.connection(self.receiver).unwrap().statistics().duplicate_segments_in
+    }
+
+    /// Sends `bytes`. Returns true if they are acknowledged within `limit`.
+    fn send(&mut self, bytes: usize, limit: Duration) -> bool {
+        let deadline = self.pair.now + limit;
+        let mut left = bytes;
+        let mut buffer = vec![0; 1 << 16];
+        while left > 0 || self.connection().unacknowledged() > 0 {
+            left -= self.pair.left.write(self.pair.now, self.sender, &vec![7; left]).unwrap_or(0);
+            if self.pair.now > deadline || !self.pair.step() {
+                return false;
+            }
+            while self.pair.right.read(self.pair.now, self.receiver, &mut buffer).is_ok() {}
+        }
+        true
+    }
+}
+
+/// The search ends at 1300 bytes: 1288 and 1300 are delivered, 1394, 1340, 1313 and 1306 are lost.
+#[test]
+fn search_finds_path_mtu_without_reducing_window() {
+    for (recipe, profile) in SENDERS {
+        let what = format!("{recipe}@{profile}");
+        let mut transfer = Transfer::new(recipe, profile, MtuProbing::Always, 1300);
+        assert_eq!(transfer.connection().smss(), 1024, "{what}");
+        assert!(transfer.send(2_000_000, MINUTE), "{what}");
+        let connection = transfer.connection();
+        assert_eq!(connection.smss(), 1300 - HEADERS, "{what}");
+        let statistics = connection.statistics();
+        assert_eq!((statistics.mtu_probes, statistics.mtu_probes_lost), (6, 4), "{what}");
+        let counters = connection.recovery().counters();
+        assert_eq!((counters.timeouts, counters.window_reductions), (0, 0), "{what}");
+        assert_eq!((counters.fast_retransmits, transfer.duplicates()), (4, 0), "{what}");
+    }
+}
+
+#[test]
+fn timeouts_reveal_black_hole() {
+    for (recipe, profile) in SENDERS {
+        let what = format!("{recipe}@{profile}");
+        let mut without = Transfer::new(recipe, profile, MtuProbing::Off, 1300);
+        assert!(!without.send(2_000_000, MINUTE), "{what}");
+        assert_eq!(without.connection().statistics().bytes_acked, 0, "{what}");
+
+        let mut with = Transfer::new(recipe, profile, MtuProbing::OnLoss, 1300);
+        assert_eq!(with.connection().smss(), 1500 - HEADERS, "{what}");
+        assert!(with.send(2_000_000, MINUTE), "{what}");
+        assert_eq!(with.connection().smss(), 1300 - HEADERS, "{what}");
+    }
+}
+
+/// Timeouts halve the segments down to `tcp_mtu_probe_floor`.
+#[test]
+fn segments_shrink_until_they_pass() {
+    for longest in [600, 300, 100] {
+        let mut transfer = Transfer::new("sack", "linux", MtuProbing::OnLoss, longest);
+        assert!(transfer.send(2_000, MINUTE * 10), "{longest}");
+        assert!(transfer.connection().smss() + HEADERS <= longest as u64, "{longest}");
+    }
+}
+
+/// FreeBSD, `tcp_timer_rexmt`: two timeouts for each size, and the original size if both are in vain.
+#[test]
+fn freebsd_tries_two_shorter_segments() {
+    let after = |longest| {
+        let mut transfer = Transfer::new("newreno", "freebsd", MtuProbing::OnLoss, longest);
+        let done = transfer.send(50_000, MINUTE * 2);
+        (done, transfer.connection().smss())
+    };
+    assert_eq!(after(1300), (true, 1200 - 12));
+    assert_eq!(after(700), (true, 536 - 12));
+    assert_eq!(after(200), (false, 1460 - 12));
+}
+
+#[test]
+fn longer_packets_are_tried_again_after_ten_minutes() {
+    for (recipe, profile) in [("newreno", "default"), ("linux", "linux")] {
+        let mut transfer = Transfer::new(recipe, profile, MtuProbing::Always, 1300);
+        assert!(transfer.send(2_000_000, MINUTE));
+        transfer.pair.path.longest = None;
+        transfer.pair.now += MINUTE * 9;
+        assert!(transfer.send(2_000_000, MINUTE));
+        assert_eq!(transfer.connection().smss(), 1300 - HEADERS);
+        transfer.pair.now += MINUTE;
+        assert!(transfer.send(2_000_000, MINUTE));
+        // The search ends less than 8 bytes below the MTU of the interface.
+        assert!(transfer.connection().smss() > 1500 - HEADERS - 8, "{}", transfer.connection().smss());
+    }
+}
+
+#[test]
+fn transfers_over_black_holes_complete() {
+    for seed in sample("black holes", 0..200_u64, 40) {
+        let mut rng = Stream::new(seed, "black hole");
+        let recipe = VARIANTS[rng.below(VARIANTS.len() as u64) as usize];
+        let profile = PROFILES[rng.below(3) as usize];
+        // FreeBSD does not go below 536 bytes.
+        let least = if profile == "freebsd" { 576 } else { 200 };
+        let path = Impairments {
+            loss: rng.unit() * 0.05,
+            reorder: rng.unit() * 0.1,
+            reorder_by: Duration::from_millis(30),
+            longest: Some((least + rng.below(1501 - least)) as usize),
+            ..path(rng.below(50))
+        };
+        let mut plan = plan(profile, [200_000, 20_000]);
+        plan.options.mtu_probing = [MtuProbing::OnLoss, MtuProbing::Always][rng.below(2) as usize];
+        let what = format!("seed {seed} {recipe} {profile} {plan:?} {path:?}");
+        let mut exchange = Exchange::new(pair(seed, recipe, profile, path), plan).unwrap();
+        exchange.complete(Duration::from_secs(24 * 3600)).unwrap_or_else(|error| panic!("{what}: {error}"));
+    }
+}
+
+/// A connection without timestamps, whose segments have 1024 bytes.
+fn searching() -> Hand {
+    let profile = Profile::default();
+    let options = SocketOptions { mtu_probing: MtuProbing::Always, ..SocketOptions::of(&profile) };
+    let mut hand = Hand::new("newreno", profile);
+    hand.host.note_events();
+    hand.id =
+        Some(hand.host.connect(hand.now, Some((LEFT, 40_000).into()), (RIGHT, 80).into(), options).unwrap());
+    hand.out();
+    hand.now += Duration::from_millis(100);
+    hand.options = mss(1460);
+    hand.segment(Flags::SYN.with(ACK), 0, 1, 65_535, 0);
+    hand.options = Options::default();
+    hand
+}
+
+/// The window grows to 11 segments, and the third segment of the flight is a probe of 1242 bytes.
+fn probing() -> Hand {
+    let mut hand = searching();
+    assert_eq!(lengths(&hand.write(40_000)), [1024; 10]);
+    hand.now += Duration::from_millis(100);
+    assert_eq!(lengths(&hand.segment(ACK, 1, 1 + 2 * 1024, 65_535, 0)), [1242, 1024]);
+    hand
+}
+
+/// An application that writes only what [`Connection::enough_unsent`] demands gets probes too.
+#[test]
+fn probe_does_not_need_full_send_buffer() {
+    let mut hand = searching();
+    let id = hand.id.unwrap();
+    let wanted = |hand: &mut Hand| {
+        let (now, connection) = (hand.now, hand.host.connection_mut(id).unwrap());
+        (connection.enough_unsent(now) as usize).saturating_sub(connection.unsent())
+    };
+    let count = wanted(&mut hand);
+    assert_eq!(lengths(&hand.write(count)), [1024; 10]);
+    hand.now += Duration::from_millis(100);
+    hand.put(ACK, 1, 1 + 2 * 1024, 65_535, 0);
+    let count = wanted(&mut hand);
+    assert_eq!(lengths(&hand.write(count)), [1242, 1024]);
+}
+
+/// The first byte of the probe.
+const PROBE: u64 = 1 + 10 * 1024;
+
+fn lengths(out: &[Out]) -> Vec<u64> {
+    out.iter().map(|out| out.len).collect()
+}
+
+/// Three duplicate ACKs report the loss of the probe. All of it is retransmitted, in segments that pass.
+#[test]
+fn lost_probe_is_retransmitted_in_parts() {
+    let mut hand = probing();
+    hand.segment(ACK, 1, PROBE, 65_535, 0);
+    let cwnd = |hand: &Hand| hand.connection().recovery().congestion().cwnd;
+    let before = cwnd(&hand);
+    let parts: Vec<_> = (0..3).flat_map(|_| hand.segment(ACK, 1, PROBE, 65_535, 0)).collect();
+    let parts: Vec<_> =
+        parts.iter().filter(|out| out.seq < PROBE + 1242).map(|out| (out.seq, out.len)).collect();
+    assert_eq!(parts, [(PROBE, 1024), (PROBE + 1024, 218)]);
+    // The ACK of the first part does not cause a third retransmission.
+    let resent = hand.connection().statistics().bytes_resent;
+    hand.segment(ACK, 1, PROBE + 1024, 65_535, 0);
+    assert_eq!((hand.connection().statistics().bytes_resent, resent), (1242, 1242));
+    let max = hand.connection().flight().max();
+    hand.segment(ACK, 1, max, 65_535, 0);
+    assert!(cwnd(&hand) >= before, "{} after {before}", cwnd(&hand));
+    assert_eq!(hand.connection().statistics().mtu_probes_lost, 1);
+}
+
+/// A router reports the probe. Only the probe is lost, so nothing else is retransmitted (RFC 1191 §6.4).
+#[test]
+fn icmp_error_about_probe_ends_search_below_its_mtu() {
+    let mut hand = probing();
+    let una = hand.connection().flight().una();
+    hand.icmp(3, 4, 1100, una);
+    assert_eq!((hand.connection().smss(), hand.connection().statistics().bytes_resent), (1024, 0));
+    hand.segment(ACK, 1, PROBE, 65_535, 0);
+    for _ in 0..3 {
+        hand.segment(ACK, 1, PROBE, 65_535, 0);
+    }
+    let max = hand.connection().flight().max();
+    // The next probe has the middle of 1064 and 1100 bytes.
+    let next = hand.segment(ACK, 1, max, 65_535, 0);
+    assert_eq!(next[0].len, 1082 - 40);
+}
+
+/// A retransmission for another reason leaves it open whether the probe passes.
+#[test]
+fn retransmission_ends_probe_without_result() {
+    let mut hand = probing();
+    hand.wait(Duration::from_secs(1));
+    assert_eq!(hand.connection().recovery().counters().timeouts, 1);
+    let max = hand.connection().flight().max();
+    hand.segment(ACK, 1, max, 65_535, 0);
+    let statistics = hand.connection().statistics();
+    assert_eq!((statistics.mtu_probes_lost, hand.connection().smss()), (0, 1024));
+}
+
+#[test]
+fn packet_length_changes_are_reported() {
+    let mut hand = probing();
+    hand.segment(ACK, 1, PROBE + 1242, 65_535, 0);
+    let events = std::iter::from_fn(|| hand.host.poll_event());
+    let pmtu: Vec<_> =
+        events.map(|event| event.what).filter(|what| matches!(what, What::Pmtu { .. })).collect();
+    assert_eq!(pmtu, [What::Pmtu { from: 1500, to: 1064 }, What::Pmtu { from: 1064, to: 1282 }]);
+}
