@@ -10,8 +10,8 @@ use airtcp::host::HostConfig;
 use airtcp::profile::Profile;
 use airtcp::profile::knobs::InitialWindow;
 use airtcp::profile::{
-    AckCompression, AckRules, Challenge, FastOpenRules, LinuxAcks, OpeningErrors, ReceiveMemory, SackOffer,
-    SynFin, WindowUpdate,
+    AckCompression, AckRules, Challenge, FastOpenRules, LinuxAcks, MtuLimits, MtuProbing, MtuSearch,
+    OpeningErrors, ReceiveMemory, SackOffer, SynFin, WindowUpdate,
 };
 use airtcp::recovery::Recipe;
 use airtcp::tcp::FastOpenKeys;
@@ -236,6 +236,26 @@ impl Tuning {
                 }
             }
             "ip_no_pmtu_disc" => profile.pmtu_discovery = !on()?,
+            "tcp_mtu_probing" => {
+                profile.mtu_probing = match within(2)? {
+                    0 => MtuProbing::Off,
+                    1 => MtuProbing::OnLoss,
+                    _ => MtuProbing::Always,
+                }
+            }
+            "pmtud_blackhole_detection" => {
+                profile.mtu_probing = if on()? { MtuProbing::OnLoss } else { MtuProbing::Off };
+            }
+            "tcp_base_mss"
+            | "tcp_mtu_probe_floor"
+            | "tcp_min_snd_mss"
+            | "tcp_probe_threshold"
+            | "tcp_probe_interval" => {
+                let number = number()?;
+                if let MtuSearch::Linux(limits) = &mut profile.mtu_search {
+                    set_limit(limits, name, number);
+                }
+            }
             "drop_synfin" => profile.syn_fin = if on()? { SynFin::Drop } else { SynFin::Taken },
             "opening_errors" => {
                 profile.opening_errors = match value {
@@ -301,6 +321,17 @@ impl Tuning {
             _ => return Ok(Known::Unknown),
         }
         Ok(Known::Applied)
+    }
+}
+
+fn set_limit(limits: &mut MtuLimits, name: &str, number: u64) {
+    let mss = u16::try_from(number).unwrap_or(u16::MAX);
+    match name {
+        "tcp_base_mss" => limits.base_mss = mss,
+        "tcp_mtu_probe_floor" => limits.floor = mss,
+        "tcp_min_snd_mss" => limits.least_mss = mss,
+        "tcp_probe_threshold" => limits.threshold = number as u32,
+        _ => limits.interval = Duration::from_secs(number),
     }
 }
 
@@ -373,6 +404,21 @@ mod tests {
         let others = tuning.so_flags("profile=freebsd, recipe=newreno,psh=neutral,insecure_rst=1").unwrap();
         assert_eq!(others, [("psh".to_owned(), "neutral".to_owned())]);
         assert_eq!(profile(&tuning).challenge_rst, Challenge::Rfc793);
+    }
+
+    #[test]
+    fn mtu_search_sysctls_set_profile() {
+        let mut tuning = Tuning::default();
+        let limits = "net.ipv4.tcp_base_mss=512 net.ipv4.tcp_mtu_probe_floor=64 net.ipv4.tcp_min_snd_mss=96";
+        let times = "net.ipv4.tcp_probe_threshold=4 net.ipv4.tcp_probe_interval=60";
+        let notes =
+            tuning.shell(&format!("sysctl -q net.ipv4.tcp_mtu_probing=2 {limits} {times}"), Path::new(""));
+        assert_eq!(notes.unwrap(), [""; 0]);
+        let profile = profile(&tuning);
+        let interval = Duration::from_secs(60);
+        let limits = MtuLimits { base_mss: 512, floor: 64, least_mss: 96, threshold: 4, interval };
+        assert_eq!((profile.mtu_probing, profile.mtu_search), (MtuProbing::Always, MtuSearch::Linux(limits)));
+        assert!(tuning.sysctl("tcp_mtu_probing", "3").unwrap_err().contains("up to 2"));
     }
 
     #[test]
