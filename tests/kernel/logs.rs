@@ -274,6 +274,31 @@ fn path_mtu_reduction_logs_old_and_new_values() {
     assert!(told.is_some() && told < at("path MTU from=1500 to=900"), "{}", ended.stderr);
 }
 
+/// The far end of the veth pair drops longer frames than its MTU silently. Linux leaves 4 bytes for a VLAN
+/// tag.
+#[test]
+fn mtu_probing_passes_path_that_drops_long_packets() {
+    let (router, far) = (router(), namespace());
+    let [near, beyond] = [router.name(), far.name()];
+    ip(&["-n", near, "link", "add", "near", "type", "veth", "peer", "name", "far", "netns", beyond]);
+    ip(&["-n", near, "addr", "add", "198.51.100.254/24", "dev", "near"]);
+    ip(&["-n", beyond, "addr", "add", "198.51.100.1/24", "dev", "far"]);
+    ip(&["-n", near, "link", "set", "near", "up"]);
+    ip(&["-n", beyond, "link", "set", "far", "mtu", "1200", "up"]);
+    ip(&["-n", beyond, "route", "add", "default", "via", "198.51.100.254", "advmss", "1460"]);
+    let receiver = kernel_receiver(&far, 9000);
+    let target = "198.51.100.1:9000";
+    let ended = run(&["send", "--bytes=2M", target, "--netns", near, "-v", "--mtu-probing", "always"]);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert_eq!(receiver.join().unwrap().bytes, 2_000_000);
+    let changes =
+        ended.stderr.lines().filter_map(|line| line.split_once("path MTU from=")?.1.split_once("to="));
+    let lengths: Vec<u32> =
+        changes.map(|(_, to)| to.split_whitespace().next().unwrap().parse().unwrap()).collect();
+    assert_eq!(lengths.first(), Some(&1076), "{}", ended.stderr);
+    assert!(lengths.last().is_some_and(|last| (1197..=1204).contains(last)), "{lengths:?}");
+}
+
 #[test]
 fn random_segments_print_as_in_tcpdump() {
     let file = TempFile::new("all.pcap");

@@ -11,7 +11,7 @@ use airlink::prefix::Prefix;
 use airlink::reactor::{Clock, Reactor};
 use airlink::tun::{Tun, TunConfig};
 use airtcp::host::{ConnectError, Host, HostConfig};
-use airtcp::profile::{FastOpenRules, OpeningErrors, ProfileName};
+use airtcp::profile::{FastOpenRules, MtuProbing, OpeningErrors, ProfileName};
 use airtcp::sender::SenderSpec;
 use airtcp::tcp::{FastOpenOptions, KeepAlive, Patience, SocketOptions, Threshold};
 use airtcp_numbers::units;
@@ -39,6 +39,9 @@ pub(crate) struct Station {
     /// Receive buffer size [default: the profile's]
     #[arg(long, alias = "recv-buffer", value_name = "SIZE", value_parser = units::buffer_size, help_heading = "Host")]
     receive_buffer: Option<usize>,
+    /// Find a segment size that the path delivers, without ICMP errors: never, after timeouts, or from the start [default: the profile's]
+    #[arg(long, value_name = "WHEN", value_enum, help_heading = "Host")]
+    mtu_probing: Option<Probing>,
 
     /// Report a segment that is unacknowledged after this many retransmissions or this time, such as 3 or 10s [default: the profile's]
     ///
@@ -120,6 +123,26 @@ impl From<Which> for OpeningErrors {
             Which::Hard => Self::Hard,
             Which::All => Self::All,
             Which::Freebsd => Self::FreeBsd,
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+enum Probing {
+    /// Never
+    Off,
+    /// After timeouts that suggest a path that drops long packets
+    OnLoss,
+    /// From the start, with short segments first
+    Always,
+}
+
+impl From<Probing> for MtuProbing {
+    fn from(when: Probing) -> Self {
+        match when {
+            Probing::Off => Self::Off,
+            Probing::OnLoss => Self::OnLoss,
+            Probing::Always => Self::Always,
         }
     }
 }
@@ -246,6 +269,7 @@ impl Station {
         options.send_buffer = self.send_buffer.unwrap_or(options.send_buffer);
         options.recv_buffer = self.receive_buffer;
         options.opening_errors = self.opening_errors.map_or(options.opening_errors, OpeningErrors::from);
+        options.mtu_probing = self.mtu_probing.map_or(options.mtu_probing, MtuProbing::from);
         let patience =
             Patience { r1: self.r1, r2: self.r2, syn_r2: self.syn_r2, user_timeout: self.user_timeout };
         options.patience = (patience != Patience::default()).then(|| Box::new(patience));
@@ -385,6 +409,14 @@ mod tests {
         assert_eq!(which(""), OpeningErrors::Hard);
         assert_eq!(which("--profile linux"), OpeningErrors::All);
         assert_eq!(which("--profile linux --opening-errors hard"), OpeningErrors::Hard);
+    }
+
+    #[test]
+    fn mtu_probing_option_overrides_profile() {
+        let when = |args: &str| options(args).unwrap().mtu_probing;
+        assert_eq!(when("--profile linux"), MtuProbing::Off);
+        assert_eq!(when("--mtu-probing on-loss"), MtuProbing::OnLoss);
+        assert_eq!(when("--profile linux --mtu-probing always"), MtuProbing::Always);
     }
 
     #[test]
