@@ -403,14 +403,14 @@ impl Connection {
     }
 
     /// Suspects a black hole at the third timeout in a row (Linux, tcp_fastopen_active_detect_blackhole()).
-    pub(super) fn suspect_black_hole(&mut self) {
+    pub(super) fn suspect_blocked_fast_open(&mut self) {
         if self.timeouts_in_row() == BLACK_HOLE_AFTER {
             self.report_black_hole();
         }
     }
 
     /// Suspects a black hole also if the connection is given up before (RFC 9293 §3.8.3, R2).
-    pub(super) fn suspect_black_hole_at_end(&mut self) {
+    pub(super) fn suspect_blocked_fast_open_at_end(&mut self) {
         if self.timeouts_in_row() < BLACK_HOLE_AFTER {
             self.report_black_hole();
         }

@@ -78,7 +78,7 @@ impl Connection {
 
     /// RFC 6298 (5.4) to (5.6).
     fn on_rto(&mut self, now: Instant) {
-        self.suspect_black_hole();
+        self.suspect_blocked_fast_open();
         match self.state {
             State::SynSent | State::SynReceived => {
                 self.syn_timeouts = self.syn_timeouts.saturating_add(1);
@@ -127,7 +127,7 @@ impl Connection {
     }
 
     fn give_up(&mut self) {
-        self.suspect_black_hole_at_end();
+        self.suspect_blocked_fast_open_at_end();
         self.end(Some(self.timed_out()));
     }
 
