@@ -110,7 +110,7 @@ fn controls_have_names_and_keyboard_access(browser: &mut Browser) {
     browser.eval("document.activeElement.blur()");
     let wanted =
         ["preset", "sender-0", "sender-1", "seed", "run", "copy-command", "many", "slider", "after", "stage"];
-    for _ in 0..90 {
+    for _ in 0..120 {
         if wanted.iter().all(|wanted| reached.contains(*wanted)) {
             break;
         }

@@ -100,8 +100,9 @@ fn link_restores_view_and_moment(browser: &mut Browser) {
         browser.key("+");
     }
     browser.key("]");
-    let seen = "JSON.stringify([airtcp.graphs.view, document.querySelector('#moment-state').textContent, \
-                document.querySelector('#moment-time').textContent, document.querySelector('#scene h2').textContent])";
+    // The address has microseconds.
+    let seen = "JSON.stringify([airtcp.graphs.view.from, airtcp.graphs.view.to].map(Math.round).concat([document.querySelector('#moment-state').textContent, \
+                document.querySelector('#moment-time').textContent, document.querySelector('#scene h2').textContent]))";
     browser.until("location.hash.includes('view=') && location.hash.includes('at=')");
     // The page writes the address once the view stops changing.
     browser.eval("new Promise((done) => setTimeout(done, 400))");

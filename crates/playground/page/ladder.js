@@ -15,6 +15,7 @@ export class Ladder {
     Object.assign(this, { at: 0, cursor: null, focus: null, run: null, span: 1e6, factor: 1, due: false });
     this.canvas = $('ladder-canvas');
     graphs.on('cursor', (micros) => { this.cursor = micros; if (micros !== null) this.at = micros; this.schedule(); });
+    graphs.on('view', () => this.schedule());
     graphs.on('focus', (focus) => { this.focus = focus; this.schedule(); });
     graphs.on('active', () => this.reset());
     $('ladder-sender').addEventListener('change', () => graphs.activate(graphs.panels[$('ladder-sender').selectedIndex]));
@@ -62,7 +63,9 @@ export class Ladder {
     if (!w || !h || !run?.packets) return;
     const ratio = Math.min(3, (devicePixelRatio || 1) * this.enlarged), span = this.span * this.factor;
     Object.assign(canvas, { width: Math.round(w * ratio), height: Math.round(h * ratio) });
-    const ctx = canvas.getContext('2d'), from = Math.max(-0.05 * span, this.at - BEFORE * span);
+    // Without a cursor, the diagram keeps its place, or begins with the view of the graphs.
+    const { view } = graphs, isInView = cursor !== null || (this.at >= view.from && this.at <= view.to);
+    const ctx = canvas.getContext('2d'), from = Math.max(-0.05 * span, isInView ? this.at - BEFORE * span : view.from);
     ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
     this.view = { from, to: from + span };
     drawLadder(ctx, run, this.view, { w, h, cursor, focus: focus?.run === run ? focus : null });

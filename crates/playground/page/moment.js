@@ -28,7 +28,7 @@ export class Moment {
   reset(at) {
     $('slider').max = String(Math.ceil(graphs.view.end));
     if (at !== null) graphs.setCursor(at);
-    this.show(at ?? this.at ?? 0);
+    this.show(at ?? graphs.view.from);
   }
 
   // Moves to the next or previous decision of this sender that the graphs show, and scrolls the view there.
@@ -75,8 +75,10 @@ export class Moment {
     $('moment-state').replaceChildren(...parts);
     $('answers').replaceChildren(...answers.map(({ question, parts, last, latest }) => {
       const by = parts.map(({ name, value, summary, citation }) => element('span', { title: `${summary} (${citation})` }, value === null ? name : `${name}=${value}`));
+      // The only algorithm of a question is in the column before.
+      const author = parts.length === 1 && parts[0].name === last?.by ? '' : `, ${last?.by}`;
       const segment = last?.offset ? `, segment ${segmentAt(last.offset, run.mss)}` : '';
-      const said = last ? [`${seconds(last.at)}, ${last.by}: ${last.text}${segment} (${last.why})`] : ['–'];
+      const said = last ? [`${seconds(last.at)}${author}: ${last.text}${segment} (${last.why})`] : ['–'];
       return element('tr', latest ? { class: 'current' } : {}, element('th', { scope: 'row' }, question), element('td', {}, ...by.flatMap((node, i) => (i ? [', ', node] : [node]))), element('td', {}, ...said));
     }));
     const current = $('answers').querySelector('.current');

@@ -52,5 +52,5 @@ export function pduGraph({ pdus, incidents }, direction, origin) {
     for (const reset of resets) if (reset >= view.from && reset <= view.to) { ctx.moveTo(X(reset), box.y); ctx.lineTo(X(reset), box.y + box.h); }
     ctx.stroke();
   };
-  return [{ title: 'RLC PDUs: transmission, retransmission (larger), damaged (×), control (bottom), RESET (line)', h: 0.24, draw }];
+  return [{ title: 'RLC PDUs: retransmitted (larger), damaged (×), control (bottom), RESET (line)', h: 0.24, draw }];
 }

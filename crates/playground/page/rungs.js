@@ -87,7 +87,8 @@ function drawHosts(ctx, run, { from, to }, { left, right, top, bottom, Y }, C) {
 function drawPacket(ctx, run, i, { frame, cursor, C, focused, labels }) {
   const { packets, segments, acks, mss } = run, { sent, ended, ack, start, outcome, of } = packets;
   const { x0, y0, x1, y1 } = ends(packets, i, frame);
-  const look = lookOf(ack[i], of[i], segments, acks), isPlain = look === 'new' || look === 'ack';
+  const look = lookOf(ack[i], of[i], segments, acks), loss = LOSSES[outcome[i]];
+  const isPlain = !loss && (look === 'new' || look === 'ack'), colour = C[loss ?? look], width = isPlain ? 1.2 : 2.4;
   // The part of the way that it has passed at the time of the cursor.
   const part = cursor === null || cursor >= ended[i] ? 1 : Math.max(0, (cursor - sent[i]) / (ended[i] - sent[i]));
   const [x, y] = [x0 + part * (x1 - x0), y0 + part * (y1 - y0)];
@@ -97,21 +98,21 @@ function drawPacket(ctx, run, i, { frame, cursor, C, focused, labels }) {
     ctx.globalAlpha = 0.25;
     line(12, [x1, y1]);
   }
-  ctx.strokeStyle = ctx.fillStyle = C[look];
+  ctx.strokeStyle = ctx.fillStyle = colour;
   ctx.globalAlpha = part < 1 ? PALE : 1;
-  line(isPlain ? 1.2 : 2.4, [x1, y1]);
+  line(width, [x1, y1]);
   ctx.globalAlpha = 1;
   if (part > 0 && part < 1) {
-    line(isPlain ? 1.2 : 2.4, [x, y]);
+    line(width, [x, y]);
     ctx.beginPath(); ctx.arc(x, y, 4, 0, 2 * Math.PI); ctx.fill();
-  } else if (part === 1 && outcome[i] === 0) arrow(ctx, x0, y0, x1, y1);
+  } else if (part === 1 && !loss) arrow(ctx, x0, y0, x1, y1);
   else if (part === 1) {
     ctx.lineWidth = 1.8;
-    sign(ctx, LOSSES[outcome[i]], x1, y1, 6, C);
+    sign(ctx, loss, x1, y1, 6, C);
   }
   const text = ack[i] ? `ACK ${segmentAt(start[i], mss)}` : numberOf(start[i], mss);
-  const rank = focused ? 2 : isPlain && outcome[i] === 0 ? 0 : 1;
-  labels.push({ text, rank, y: y0, isAck: ack[i] === 1, colour: C[look], alpha: part > 0 ? 1 : 2 * PALE });
+  const isSent = cursor === null || cursor >= sent[i], rank = focused ? 2 : isPlain ? 0 : 1;
+  labels.push({ text, rank, y: y0, isAck: ack[i] === 1, colour, alpha: isSent ? 1 : 2 * PALE });
 }
 
 function lookOf(isAck, of, segments, acks) {

@@ -36,7 +36,7 @@ struct Pdu {
 
 /// Maximum number of PDUs and of incidents: as many as two hours of a busy bearer have.
 const MOST: usize = 2_000_000;
-/// Maximum number of packets in ladder diagrams. They take 50 MB.
+/// Maximum number of packets in ladder diagrams, which take about 40 MB.
 const MOST_PASSAGES: usize = 500_000;
 
 impl Observer for Below {

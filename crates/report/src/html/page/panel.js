@@ -74,7 +74,7 @@ export class Panel {
     }
     const { run } = this, { windows, rtt, acks, mss } = run;
     const before = (values) => lowerBound(values, time + 0.5) - 1;
-    const parts = [seconds(time)];
+    const parts = [mss ? `${seconds(time)}, in segments` : seconds(time)];
     const window = before(windows.at), sample = before(rtt.at), ack = before(acks.at);
     if (ack >= 0) parts.push(`acknowledged ${mss ? amount(acks.ack[ack] - 1, mss) : acks.ack[ack]}`);
     if (window >= 0) {
@@ -190,7 +190,7 @@ export class Panel {
       for (let b = lowerBound(sack.of, i); b < sack.of.length && sack.of[b] === i; b++) blocks.push(block(sack.left[b], sack.right[b]));
       return [element('strong', {}, `frame ${acks.number[i]}: ${acks.duplicate[i] ? 'duplicate ACK' : 'ACK'} ${acks.ack[i]}`),
         ...lines(seconds(acks.at[i]), mss && `the receiver expects segment ${segmentAt(acks.ack[i], mss)}`,
-          `receiver window ${amount(acks.window[i], mss)}, up to ${mss ? `segment ${segmentAt(run.edge[i] - 1, mss)}` : run.edge[i]}`, blocks.length && `SACK ${mss ? 'of segments ' : ''}${blocks.join(', ')}`)];
+          `receiver window ${amount(acks.window[i], mss)}${mss ? ' segments' : ''}, up to ${mss ? `segment ${segmentAt(run.edge[i] - 1, mss)}` : run.edge[i]}`, blocks.length && `SACK ${mss ? 'of segments ' : ''}${blocks.join(', ')}`)];
     }
     const { segments } = run, start = segments.start[i], length = segments.length[i];
     const count = (n, one, many) => `${n} ${n === 1 ? one : many}`;

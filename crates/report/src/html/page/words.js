@@ -18,12 +18,9 @@ export function si(value, unit) {
 
 export function octets(value) { return si(value, 'B'); }
 
-// Formats an amount of data: in segments of `mss` bytes if a page gives their size, otherwise in bytes.
-export function amount(value, mss) {
-  if (!mss) return octets(value);
-  const segments = Math.round((10 * value) / mss) / 10;
-  return `${segments} ${segments === 1 ? 'segment' : 'segments'}`;
-}
+// Formats an amount of data: as a number of segments of `mss` bytes if a page gives their size, otherwise in
+// bytes.
+export function amount(value, mss) { return mss ? String(Math.round((10 * value) / mss) / 10) : octets(value); }
 
 // Returns the number of the segment that contains this position. The SYN is 0, and the first data is 1.
 export function segmentAt(position, mss) { return Math.floor((position - 1) / mss) + 1; }
