@@ -117,7 +117,7 @@ impl Connection {
 
     fn take_icmp(&mut self, now: Instant, seq: Seq, error: IcmpError, opener: Opener) -> bool {
         // RFC 5927 §4.1: the error must quote something in flight.
-        let oldest = self.oldest_sent().map_or(self.flight.una(), |(start, _)| start);
+        let oldest = self.oldest_sent().map_or_else(|| self.flight.una(), |(start, _)| start);
         let in_flight = seq
             .offset(self.snd.iss, oldest)
             .is_some_and(|offset| (oldest..self.flight.max()).contains(&offset));

@@ -44,6 +44,7 @@ enum Part {
     Shared(Arc<Vec<u8>>, Range<usize>),
 }
 
+#[expect(clippy::large_enum_variant, reason = "a box would be allocated for every piece")]
 #[derive(Debug, Default)]
 enum Contents {
     #[default]
