@@ -295,11 +295,8 @@ fn exported_cookies_serve_another_host() {
     let servers: Vec<FastOpenServer> = both.pair.left.fast_open_servers().collect();
     let [FastOpenServer { own, server, mss, format, .. }] = servers[..] else { panic!("{servers:?}") };
     assert_eq!((own, server, mss, format), (LEFT, RIGHT, 1460, Format::Standard));
-    let host = |seed| {
-        let recipe = Recipe::ordinary();
-        Host::new(HostConfig { addrs: vec![LEFT], mtu: 1500, profile: profile.clone(), recipe, seed })
-    };
-    both.pair.left = host(99);
+    let recipe = Recipe::ordinary();
+    both.pair.left = Host::new(HostConfig { addrs: vec![LEFT], mtu: 1500, profile, recipe, seed: 99 });
     servers.iter().for_each(|server| both.pair.left.add_fast_open_server(*server));
     assert_eq!(both.request(), ONE_WAY * 2);
 }

@@ -48,8 +48,11 @@ impl Transfer {
             ..Impairments::lossless(Duration::from_millis(10))
         };
         let mut pair = pair(1, recipe, profile_name, path);
-        let options =
-            SocketOptions { mtu_probing, recv_buffer: Some(60_000), ..SocketOptions::of(&profile(profile_name)) };
+        let options = SocketOptions {
+            mtu_probing,
+            recv_buffer: Some(60_000),
+            ..SocketOptions::of(&profile(profile_name))
+        };
         let listener = pair.right.listen((RIGHT, 80).into(), 1, options.clone()).unwrap();
         let sender = pair.left.connect(pair.now, None, (RIGHT, 80).into(), options).unwrap();
         let receiver = loop {
