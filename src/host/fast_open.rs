@@ -60,7 +60,7 @@ pub struct FastOpenCounters {
     pub over_limit: u64,
 }
 
-/// What is known about a server.
+/// Knowledge about a server.
 #[derive(Clone, Copy, Debug, Default)]
 struct Known {
     mss: u16,

@@ -54,7 +54,7 @@ pub(crate) enum Answer {
     Accept(Option<FastOpenOption>),
 }
 
-/// What the host learns from an active open.
+/// Result of an active open, for the host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Report {
     /// The SYN was acknowledged.

@@ -185,7 +185,7 @@ impl Connection {
         u64::from(self.profile.recovery.dup_thresh) + 1
     }
 
-    /// Returns the most unsent data that a probe can require; 0 if there is no search.
+    /// Returns the most unsent data that a probe can require; 0 without a search.
     pub(super) fn data_for_mtu_probe(&self) -> u64 {
         match self.mtu_search.as_deref().and_then(Search::range) {
             Some(_) => (1 + self.segments_behind_probe()) * self.data_in(self.pmtu()),

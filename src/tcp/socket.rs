@@ -196,7 +196,7 @@ pub struct FastOpenOptions {
     pub pending: usize,
     /// TCP_FASTOPEN_NO_COOKIE: data is sent and accepted without a cookie.
     pub without_cookie: bool,
-    /// TCP_FASTOPEN_KEY: keys of the listener's cookies. `None`: those of the host.
+    /// TCP_FASTOPEN_KEY: keys of the listener's cookies. `None`: the keys of the host.
     pub keys: Option<FastOpenKeys>,
 }
 

@@ -108,7 +108,7 @@ impl Pace {
         self.spent.checked_div(self.transfers).unwrap_or_default() * turns as u32
     }
 
-    /// Returns whether the machine disturbs so many transfers that fewer in parallel finish sooner.
+    /// Returns whether fewer transfers in parallel would finish sooner, because the machine disturbs many.
     fn is_crowded(&self, jobs: usize) -> bool {
         jobs > 1 && self.disturbed >= CROWDED && 4 * self.disturbed >= self.transfers as usize
     }

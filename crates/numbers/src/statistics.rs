@@ -151,8 +151,8 @@ pub(crate) fn t_975(degrees: usize) -> f64 {
     }
 }
 
-/// Returns the two-sided p value of a t statistic: the probability of one at least as far from zero if
-/// there is no difference (Abramowitz and Stegun, 26.7.3 and 26.7.4).
+/// Returns the two-sided p value of a t statistic: the probability of one at least as far from zero without
+/// any difference (Abramowitz and Stegun, 26.7.3 and 26.7.4).
 pub(crate) fn p_value(t: f64, degrees: usize) -> f64 {
     if t.is_infinite() {
         return 0.0;
@@ -210,8 +210,8 @@ mod tests {
         assert_eq!(Median::of(&bimodal), Median::of(&bimodal), "the same samples give the same interval");
     }
 
-    /// Of 400 sets of ten skewed samples (an exponential distribution, whose median is ln 2), about 95 %
-    /// of the intervals contain the median.
+    /// 400 sets of ten skewed samples from an exponential distribution, whose median is ln 2: about 95 %
+    /// of the intervals contain it.
     #[test]
     fn bootstrap_interval_covers_median() {
         let mut chance = Stream::new(7, "coverage");

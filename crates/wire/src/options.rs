@@ -142,7 +142,7 @@ impl Options {
 
     /// Appends the options, padded to a multiple of four bytes. SACK blocks that do not fit are omitted, the
     /// last ones first. The reordering alarm is omitted if the SACK blocks leave no space for it, and a Fast
-    /// Open option if the other options of the SYN leave none.
+    /// Open option if the other options of the SYN leave no space.
     pub fn write(&self, layout: Layout, out: &mut Vec<u8>) {
         let begin = out.len();
         match layout {

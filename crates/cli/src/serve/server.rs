@@ -14,7 +14,7 @@ use super::session::{Around, Next, Session, Tools};
 use super::targets::Targets;
 
 pub(super) struct Settings {
-    /// Whether to tell servers the address of the client.
+    /// Whether servers receive the address of the client.
     pub(super) proxy_protocol: bool,
     pub(super) connections: usize,
     pub(super) connect: Duration,

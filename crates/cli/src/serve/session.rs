@@ -23,7 +23,7 @@ pub(super) struct Tools {
     pub(super) log: Log,
     /// Scratch buffer. Its length limits the bytes that one turn relays in each direction.
     pub(super) chunk: Box<[u8]>,
-    /// Whether to tell servers the address of the client.
+    /// Whether servers receive the address of the client.
     pub(super) proxy_protocol: bool,
     pub(super) connect_timeout: Duration,
     pub(super) backend_timeout: Duration,

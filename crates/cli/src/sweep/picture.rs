@@ -33,7 +33,7 @@ pub(super) struct Comparison {
     pub(super) from_data: bool,
 }
 
-/// What the picture shows of the runs of a point.
+/// The statistics of a point's runs that the picture shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// The mean with its 95 % interval.

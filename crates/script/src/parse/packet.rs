@@ -18,8 +18,8 @@ const NOT_HERE: [(&str, &str); 6] = [
 const ENCAPSULATED: &str = "airtcp supports a single IP header, followed by TCP flags such as `S` or `.`";
 
 /// The names of Fast Open cookies, for scripts that do not define them with `--define`, with the values
-/// that Linux's scripts assume. They are those of the script's side at 192.0.2.1, with the key of
-/// [`Tuning::default`](crate::tuning::Tuning) and with the key 0-0-0-0.
+/// that Linux's scripts assume. The address is the script's, 192.0.2.1; the keys are the one of
+/// [`Tuning::default`](crate::tuning::Tuning) and 0-0-0-0.
 const COOKIES: [(&str, u64); 2] =
     [("TFO_COOKIE", 0x3021_b9d8_8901_7eeb), ("TFO_COOKIE_ZERO", 0xb7c1_2350_a90d_c8f5)];
 

@@ -110,7 +110,7 @@ fn oldest_connection_is_forgotten() {
     assert_eq!((conversations.first.len(), conversations.order.len()), (REMEMBERED, REMEMBERED));
 }
 
-/// The expected texts are those of tcpdump 4.99.3.
+/// The expected texts are output of tcpdump 4.99.3.
 #[test]
 fn fast_open_options_are_printed_like_tcpdump() {
     let written = |octets: &[u8]| Written { octets, sacked_from: Seq(0) }.to_string();
