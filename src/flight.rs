@@ -15,6 +15,10 @@ use airwire::time::Instant;
 use self::search::{Hint, Rare, Steps};
 use crate::ranges::RangeSet;
 
+/// Maximum number of segments that [`Flight::resent_within`] visits: as many as one packet of 64 KB can
+/// contain.
+const MOST_REPORTED: usize = 64;
+
 /// The sender's knowledge about a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fate {
@@ -103,17 +107,16 @@ impl Delivery {
 /// Newly delivered segments that were sent only once, so that it is clear which transmission arrived.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Originals {
-    /// End offset of the lowest of them.
-    pub lowest: Option<u64>,
+    /// Offsets of the first byte of the lowest of them, and one past its last byte.
+    pub lowest: Option<(u64, u64)>,
     /// The most recently sent of them.
     pub newest: Option<Delivery>,
 }
 
 impl Originals {
-    fn add(&mut self, delivery: Delivery) {
-        let end = delivery.end;
-        self.lowest = Some(self.lowest.map_or(end, |lowest| lowest.min(end)));
-        self.newest = Delivery::later(self.newest, Some(delivery));
+    fn add(&mut self, sent: &Sent) {
+        self.lowest = self.lowest.into_iter().chain([(sent.start, sent.end)]).min();
+        self.newest = Delivery::later(self.newest, Some(sent.delivery()));
     }
 
     /// Adds the segments of `other`, as if one ACK had delivered both.
@@ -157,6 +160,8 @@ pub struct Acked {
     pub oldest_unambiguous: Option<Instant>,
     /// The most recently sent of the segments that had not been SACKed.
     pub newest: Option<Delivery>,
+    /// The last of these segments in sequence.
+    pub last: Option<Delivery>,
     /// The segments sent only once that had not been SACKed.
     pub originals: Originals,
     /// Timestamp value of the latest transmission of the last covered segment.
@@ -168,8 +173,8 @@ pub struct Acked {
 pub struct Sacked {
     /// Everything newly SACKed, in whole segments.
     pub amount: Amount,
-    /// End offset of the highest newly SACKed segment.
-    pub highest: Option<u64>,
+    /// The highest newly SACKed segment.
+    pub highest: Option<Delivery>,
     /// The most recently sent of the newly SACKed segments.
     pub newest: Option<Delivery>,
     /// The newly SACKed segments that were sent only once.
@@ -254,6 +259,15 @@ impl Flight {
     /// Returns the segment that contains `offset`.
     pub fn segment_at(&self, offset: u64) -> Option<&Sent> {
         self.segments.get(self.index_of(offset)).filter(|s| s.start <= offset)
+    }
+
+    /// Returns the number of whole segments within `range` that were sent more than once. Only the first
+    /// [`MOST_REPORTED`] segments count, because a peer may report a large range with every ACK.
+    pub(crate) fn resent_within(&self, range: Range<u64>) -> u64 {
+        let from = self.index_of(range.start);
+        let reported = self.segments.range(from..).take(MOST_REPORTED).inspect(|_| self.steps.take(1));
+        let whole = reported.take_while(|sent| sent.end <= range.end);
+        whole.filter(|sent| range.start <= sent.start && sent.transmissions > 1).count() as u64
     }
 
     /// Returns FlightSize (RFC 5681 §2): everything sent and not cumulatively acknowledged.
@@ -419,18 +433,16 @@ impl Flight {
             self.fate_sum(front.fate, |sum| sum.sub(taken, segments));
             acked.amount.segments += segments;
             acked.last_tsval = Some(front.tsval);
-            let sacked = front.fate == Fate::Sacked;
-            if sacked {
+            acked.any_resent |= front.transmissions > 1;
+            if front.fate == Fate::Sacked {
                 acked.sacked_before.add(taken, segments);
-            }
-            if front.transmissions > 1 {
-                acked.any_resent = true;
-                if !sacked {
-                    acked.newest = Delivery::later(acked.newest, Some(front.delivery()));
+            } else {
+                acked.last = Some(front.delivery());
+                acked.newest = Delivery::later(acked.newest, acked.last);
+                if front.transmissions == 1 {
+                    acked.oldest_unambiguous.get_or_insert(front.last_sent);
+                    acked.originals.add(&front);
                 }
-            } else if !sacked {
-                acked.oldest_unambiguous.get_or_insert(front.last_sent);
-                acked.originals.add(front.delivery());
             }
             if self.next > 0 {
                 self.passed_bytes -= taken;
@@ -448,7 +460,6 @@ impl Flight {
             self.lost_hint.set(self.lost_hint.get().saturating_sub(1));
             self.sacked_hint.set(self.sacked_hint.get().saturating_sub(1));
         }
-        acked.newest = Delivery::later(acked.newest, acked.originals.newest);
         // An idle connection must not own a list.
         if self.segments.is_empty() {
             self.segments = VecDeque::new();
@@ -495,12 +506,14 @@ impl Flight {
             // A partly covered segment counts once the rest of it is covered too.
             let whole = self.sacked_ranges.contains_range(&(segment.start..segment.end));
             if whole && segment.fate != Fate::Sacked {
-                let (bytes, end) = (segment.len(), segment.end);
-                news.amount.add(bytes, 1);
-                news.highest = news.highest.max(Some(end));
-                news.newest = Delivery::later(news.newest, Some(segment.delivery()));
+                let delivery = segment.delivery();
+                news.amount.add(segment.len(), 1);
+                if news.highest.is_none_or(|highest| highest.end < delivery.end) {
+                    news.highest = Some(delivery);
+                }
+                news.newest = Delivery::later(news.newest, Some(delivery));
                 if segment.transmissions == 1 {
-                    news.originals.add(segment.delivery());
+                    news.originals.add(segment);
                     news.oldest_original = news.oldest_original.into_iter().chain([segment.first_sent]).min();
                 }
                 self.set_fate(index, Fate::Sacked);

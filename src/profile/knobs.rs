@@ -52,7 +52,9 @@ pub enum Growth {
     /// min(newly acknowledged, SMSS) per ACK (RFC 5681 equations 2 and 3).
     Rfc5681,
     /// One segment for each segment that this ACK reports first. Segments that SACK blocks or duplicate ACKs
-    /// reported before do not count, and nothing counts during the response to an ECN echo (Linux 6.18).
+    /// reported before do not count, and nothing counts during the response to an ECN echo or if the ACK
+    /// reveals a loss that begins an episode. A retransmission that the receiver did not need counts
+    /// (D-SACK; Linux 6.18).
     Delivered,
 }
 

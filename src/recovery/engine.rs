@@ -23,7 +23,7 @@ pub(crate) use self::mtu_probe::ProbeRoom;
 use super::attribute::Attribute;
 use super::catalogue::{Need, Question};
 use super::decision::{Decision, What};
-use super::detect::{Detect, LossEvent, Opens, ThreeDupacks, Verdict};
+use super::detect::{Detect, LossEvent, MeasuredReordering, Opens, ThreeDupacks, Verdict};
 use super::episode::{
     AfterTimeout, Condition, Disorder, Episode, EventWindow, FastRecovery, Kept, MOVES, Memory, Move, Restart,
 };
@@ -202,6 +202,8 @@ struct Turn {
     burst: Option<u32>,
     /// Data delivered by the ACK that the add-on for fast recovery has not processed yet.
     delivered: Amount,
+    /// Whether the ACK opens the window unless it reveals a loss.
+    opens: bool,
 }
 
 /// Which segments the current ACK may release.
@@ -500,6 +502,9 @@ impl Recovery {
         });
         if found != Found::Nothing {
             timer = TimerRule::Restart;
+        }
+        if std::mem::take(&mut self.turn.opens) && found != Found::Event {
+            self.ask_window(path, ack);
         }
         self.ask_in_recovery(path);
         if self.samples_rates() {
@@ -817,6 +822,11 @@ impl Recovery {
     /// Returns window, threshold and state.
     pub fn congestion(&self) -> &Congestion {
         &self.cc
+    }
+
+    /// Returns the reordering that the primary detector has measured.
+    pub(crate) fn reordering(&self) -> MeasuredReordering {
+        self.answers.detect.reordering()
     }
 
     /// Returns the counters.

@@ -290,6 +290,8 @@ pub struct Ack {
     pub duplicate: bool,
     /// First byte of a D-SACK block, and one past its last byte (RFC 2883).
     pub dsack: Option<(u64, u64)>,
+    /// Number of retransmitted segments that the D-SACK block reports.
+    pub duplicates: u64,
     /// Whether it acknowledges a segment that was sent more than once (Karn's algorithm).
     pub any_resent: bool,
     /// Round-trip time sample. `None`: it yields no sample.
@@ -304,6 +306,9 @@ pub struct Ack {
     pub flags: Flags,
     /// The most recently sent segment among those newly delivered.
     pub newest: Option<Delivery>,
+    /// The last newly delivered segments in sequence: among those that it acknowledges, and among those that
+    /// it SACKs.
+    pub last: [Option<Delivery>; 2],
     /// The newly delivered segments that were sent only once.
     pub originals: Originals,
     /// Sum of the loss rates that base stations measured on the radio links (Lai et al. 2013, §III B).

@@ -11,7 +11,7 @@ use airwire::time::{Duration, Instant};
 use super::{Ack, Congestion, Decision, Departure, Handshake, Path, Recipe, Recovery, Transmission, View};
 use crate::flight::{Flight, Sacked};
 use crate::profile::Profile;
-use crate::profile::knobs::Knobs;
+use crate::profile::knobs::{Growth, Knobs};
 use crate::recovery::engine::TimerRule;
 use crate::rtt::{RttEstimator, Sample};
 
@@ -157,6 +157,7 @@ impl BareSender {
             ack.delivered.segments = acked.amount.segments - acked.sacked_before.segments;
             ack.any_resent = acked.any_resent;
             ack.newest = acked.newest;
+            ack.last[0] = acked.last;
             ack.originals = acked.originals;
             ack.acked_tsval = acked.last_tsval;
             if let Some(sent_at) = acked.oldest_unambiguous.filter(|_| !acked.any_resent) {
@@ -172,11 +173,17 @@ impl BareSender {
             self.flight.on_sack((block.start - 1) * SMSS..(block.end - 1) * SMSS, &mut news);
         }
         ack.newly_sacked = news.amount;
-        ack.highest_sacked = news.highest;
+        ack.highest_sacked = news.highest.map(|highest| highest.end);
+        ack.last[1] = news.highest;
         ack.newest = super::Delivery::later(ack.newest, news.newest);
         ack.originals.merge(news.originals);
         ack.delivered.bytes += news.amount.bytes;
         ack.delivered.segments += news.amount.segments;
+        ack.duplicates = ack.dsack.map_or(0, |(left, right)| (right - left).div_ceil(SMSS));
+        if self.recovery.profile().recovery.growth == Growth::Delivered {
+            ack.delivered.bytes += ack.duplicates * SMSS;
+            ack.delivered.segments += ack.duplicates;
+        }
         ack.duplicate |= to <= una && news.amount.bytes > 0;
         let rule = self.decide(|recovery, path| recovery.on_ack(path, &ack));
         self.apply(rule);

@@ -10,6 +10,7 @@ use airwire::time::{Duration, Instant};
 use super::connection::Connection;
 use crate::events::Refusal;
 use crate::flight::{Acked, Amount, Delivery, Fate, Sacked, Sent};
+use crate::profile::knobs::Growth;
 use crate::profile::{TimerNews, WindowNews};
 use crate::recovery::Ack;
 use crate::recovery::engine::TimerRule;
@@ -38,6 +39,7 @@ impl Connection {
         }
         self.look_at_piece_again();
         let dsack = self.reported_duplicate(segment, acked_to);
+        let duplicates = self.count_duplicates(dsack);
         let flight_before = self.flight.outstanding();
         let head_sent = self.flight.head().map(|head| head.first_sent);
         let acked = if acked_to > una { self.advance(acked_to) } else { Acked::default() };
@@ -64,17 +66,23 @@ impl Connection {
         let mut originals = acked.originals;
         originals.merge(news.originals);
         let in_sequence = acked.amount.bytes - acked.sacked_before.bytes;
+        // Linux 6.18, tcp_dsack_seen(): a retransmission that the peer did not need was delivered too. An old
+        // ACK delivers nothing (tcp_ack()).
+        let counts_duplicates =
+            self.profile.recovery.growth == Growth::Delivered && self.has_scoreboard() && acked_to >= una;
+        let again = if counts_duplicates { duplicates } else { 0 };
         let ack = Ack {
             number: acked_to,
             acked: acked.amount,
             delivered: Amount {
-                bytes: in_sequence + news.amount.bytes,
-                segments: acked.amount.segments - acked.sacked_before.segments + news.amount.segments,
+                bytes: in_sequence + news.amount.bytes + again * self.snd.smss,
+                segments: acked.amount.segments - acked.sacked_before.segments + news.amount.segments + again,
             },
             newly_sacked: news.amount,
-            highest_sacked: news.highest,
+            highest_sacked: news.highest.map(|highest| highest.end),
             duplicate,
             dsack,
+            duplicates,
             any_resent: acked.any_resent,
             rtt,
             ecr: segment.options.timestamps.filter(|_| self.ts_enabled).map(|ts| ts.ecr),
@@ -83,6 +91,7 @@ impl Connection {
             ece: segment.flags.contains(Flags::ECE) && self.ecn_enabled && flight_before.bytes > 0,
             flags: segment.flags,
             newest: Delivery::later(acked.newest, news.newest),
+            last: [acked.last, news.highest],
             originals,
             loss_report: segment.options.loss_report.map(LossRate::ratio),
             reordered: segment.options.reordered,
@@ -210,6 +219,20 @@ impl Connection {
         );
         let below_or_inside = right <= acked_to || inside_second;
         (left < right && right <= self.flight.max() && below_or_inside).then_some((left, right))
+    }
+
+    /// Counts the segments that a D-SACK block reports, and returns the number of retransmissions among them
+    /// (Linux 6.18, tcp_dsack_seen(), tcp_check_dsack() and tcp_sacktag_one()). If the peer has reported more
+    /// segments than were retransmitted, the network duplicates packets.
+    fn count_duplicates(&mut self, dsack: Option<(u64, u64)>) -> u64 {
+        let plausible = |(left, right): &(u64, u64)| right - left <= self.snd.max_wnd;
+        let Some((left, right)) = dsack.filter(plausible) else { return 0 };
+        let reported = (right - left).div_ceil(self.snd.smss);
+        self.statistics.duplicates_reported += reported;
+        if self.statistics.duplicates_reported > self.retransmissions() {
+            return 0;
+        }
+        if right <= self.flight.una() { reported } else { self.flight.resent_within(left..right) }
     }
 
     /// Returns true if SACK blocks are recorded: SACK was negotiated, and the repair algorithm uses it.

@@ -76,15 +76,18 @@ pub struct Info {
     pub cwnd: u32,
     /// The slow-start threshold in whole segments; `None` while it is arbitrarily high.
     pub ssthresh: Option<u32>,
-    /// Number of duplicate ACKs, or of SACKed segments above it, that make a segment lost.
+    /// Number of duplicate ACKs, or of SACKed segments above it, that make a segment lost. More if the
+    /// detector has measured more reordering.
     pub reordering: u32,
+    /// Times that the detector saw reordering.
+    pub reord_seen: u32,
     /// Segments retransmitted since the connection began, including SYNs.
     pub total_retrans: u32,
     /// Bytes of data retransmitted since the connection began.
     pub bytes_retrans: u64,
     /// Segments known to have reached the peer.
     pub delivered: u32,
-    /// D-SACK reports from the peer (RFC 2883).
+    /// Segments that the peer reported as duplicates (RFC 2883).
     pub dsack_dups: u32,
     /// The receive buffer size in bytes.
     pub rcv_space: u32,
@@ -116,6 +119,7 @@ impl Connection {
             Phase::Open => CaState::Open,
         };
         let advertised = u32::from(self.advertised_mss());
+        let reordering = self.recovery.reordering();
         Info {
             state: self.state,
             ca_state,
@@ -142,11 +146,12 @@ impl Connection {
             min_rtt: self.rtt.min(),
             cwnd: (cc.cwnd + cc.inflation()) as u32,
             ssthresh: cc.ssthresh.is_finite().then_some(cc.ssthresh as u32),
-            reordering: self.profile.recovery.dup_thresh,
-            total_retrans: self.recovery.counters().resent() as u32 + u32::from(self.handshake_resent),
+            reordering: self.profile.recovery.dup_thresh.max(reordering.degree),
+            reord_seen: reordering.events,
+            total_retrans: self.retransmissions() as u32,
             bytes_retrans: self.statistics.bytes_resent,
             delivered: self.statistics.segments_delivered as u32,
-            dsack_dups: self.recovery.counters().dsacks as u32,
+            dsack_dups: self.statistics.duplicates_reported as u32,
             rcv_space: self.rcv.buffer.limit() as u32,
             snd_wnd: self.snd.wnd as u32,
             pmtu: self.pmtu(),
@@ -155,5 +160,10 @@ impl Connection {
             segs_out: self.statistics.segments_out,
             segs_in: self.statistics.segments_in,
         }
+    }
+
+    /// Returns the number of segments retransmitted since the connection began, including SYNs.
+    pub(super) fn retransmissions(&self) -> u64 {
+        self.recovery.counters().resent() + u64::from(self.handshake_resent)
     }
 }

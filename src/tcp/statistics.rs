@@ -17,6 +17,8 @@ pub struct Statistics {
     pub bytes_received: u64,
     /// Segments known to have reached the peer, by ACK or SACK.
     pub segments_delivered: u64,
+    /// Segments that the peer reported as duplicates (RFC 2883).
+    pub duplicates_reported: u64,
     /// Segments received that contained duplicate data, with or without new data.
     pub duplicate_segments_in: u64,
     /// Segments received above RCV.NXT.

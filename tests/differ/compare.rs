@@ -1,5 +1,6 @@
 //! Finds the differences between two records, and describes them with words.
 
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 use airwire::time::Duration;
@@ -23,7 +24,8 @@ pub(crate) struct Difference {
 impl Difference {
     /// Returns the words that differences of the same kind have in common.
     pub(crate) fn signature(&self) -> String {
-        let told = ["field:", "kernel:", "ours:", "event:", "call:", "state:", "seq:", "ack:", "stamp:"];
+        let told =
+            ["field:", "more:", "kernel:", "ours:", "event:", "call:", "state:", "seq:", "ack:", "stamp:"];
         let words = self.words.iter().filter(|word| told.iter().any(|start| word.starts_with(start)));
         words.map(String::as_str).collect::<Vec<_>>().join(" ")
     }
@@ -49,10 +51,11 @@ pub(crate) fn compare(plan: &Plan, kernel: &Record, ours: &Record, rows: &[Row])
         let found = match first_difference(theirs, mine, &mut clock, end) {
             Found::Undecided => return Verdict::Undecided,
             Found::Same => None,
-            Found::Differs { index, field } => Some((index, field)),
+            Found::Differs(first) => Some(first),
         };
-        if let Some((index, field)) = found {
-            let words = words(plan, &before, theirs, mine, index, field);
+        if let Some(first) = found {
+            let index = first.index;
+            let words = words(plan, &before, theirs, mine, &first);
             let lasts = rows.iter().find(|row| row.explains(&words)).is_some_and(|row| row.lasts);
             differences.push(Difference { step: at, index, words });
             if lasts || theirs.view != mine.view {
@@ -72,25 +75,38 @@ pub(crate) fn compare(plan: &Plan, kernel: &Record, ours: &Record, rows: &[Row])
 
 enum Found {
     Same,
-    Differs { index: usize, field: &'static str },
+    Differs(FirstDifference),
     Undecided,
+}
+
+/// The first difference in a step.
+struct FirstDifference {
+    /// The index of the segment in the step.
+    index: usize,
+    field: &'static str,
+    /// The order of the kernel's value and airtcp's.
+    order: Ordering,
 }
 
 fn first_difference(kernel: &Step, ours: &Step, timers: &mut Timers, end: Duration) -> Found {
     if kernel.outcome != ours.outcome {
-        return Found::Differs { index: 0, field: "result" };
+        return Found::Differs(FirstDifference {
+            index: 0,
+            field: "result",
+            order: kernel.outcome.cmp(&ours.outcome),
+        });
     }
     for index in 0..kernel.heard.len().max(ours.heard.len()) {
         let begin = timers.begin(kernel.at);
         let pair = (kernel.heard.get(index), ours.heard.get(index));
         let field = match pair {
-            (Some(theirs), Some(mine)) => {
-                theirs.differs(mine).or_else(|| (!same_time(theirs, mine, begin)).then_some("time"))
-            }
-            (Some(_), None) => Some("missing"),
-            (None, _) => Some("extra"),
+            (Some(theirs), Some(mine)) => theirs
+                .differs(mine)
+                .or_else(|| (!same_time(theirs, mine, begin)).then(|| ("time", theirs.at.cmp(&mine.at)))),
+            (Some(_), None) => Some(("missing", Ordering::Greater)),
+            (None, _) => Some(("extra", Ordering::Less)),
         };
-        let Some(field) = field else {
+        let Some((field, order)) = field else {
             timers.hear(&kernel.heard[index]);
             continue;
         };
@@ -100,7 +116,7 @@ fn first_difference(kernel: &Step, ours: &Step, timers: &mut Timers, end: Durati
         if races(pair.0) || races(pair.1) {
             return Found::Undecided;
         }
-        return Found::Differs { index, field };
+        return Found::Differs(FirstDifference { index, field, order });
     }
     Found::Same
 }
@@ -145,12 +161,12 @@ fn words(
     before: &BTreeSet<String>,
     kernel: &Step,
     ours: &Step,
-    index: usize,
-    field: &str,
+    first: &FirstDifference,
 ) -> BTreeSet<String> {
     let mut words = before.clone();
     words.extend(ours.words.iter().cloned());
-    words.insert(format!("field:{field}"));
+    words.insert(format!("field:{}", first.field));
+    words.insert(if first.order.is_gt() { "more:kernel" } else { "more:ours" }.to_owned());
     words.insert(
         match plan.opening {
             Opening::Passive => "passive",
@@ -160,7 +176,7 @@ fn words(
     );
     words.extend(ours.state.map(str::to_owned));
     for (who, step) in [("kernel", kernel), ("ours", ours)] {
-        let heard = step.heard.get(index);
+        let heard = step.heard.get(first.index);
         words.insert(format!("{who}:{}", heard.map_or("nothing", Heard::kind)));
         if let Some(heard) = heard {
             let wait = heard.at - step.at;

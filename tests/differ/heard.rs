@@ -1,12 +1,13 @@
 //! A segment from our side, without the values that may differ between two TCPs: initial sequence numbers,
 //! clocks, windows.
 
+use std::cmp::Ordering;
 use std::fmt;
 
 use airwire::segment::{Ecn, Flags};
 use airwire::time::Duration;
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Place {
     /// Offset in the stream.
     Offset(i64),
@@ -17,7 +18,7 @@ pub(crate) enum Place {
 }
 
 /// One end of a SACK block.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Spot {
     At(u64),
     /// Distance from the edge of the window, because two TCPs have different edges.
@@ -70,26 +71,28 @@ impl Heard {
         }
     }
 
-    /// The first field in which the two differ. Times are not compared.
-    pub(crate) fn differs(&self, other: &Self) -> Option<&'static str> {
-        let psh = Flags::PSH;
-        let stamped = |heard: &Self| heard.kinds.clone();
-        match () {
-            () if self.flags.without(psh) != other.flags.without(psh) => Some("flags"),
-            () if self.seq != other.seq => Some("seq"),
-            () if self.len != other.len => Some("len"),
-            () if self.ack != other.ack => Some("ack"),
-            () if self.sack != other.sack => Some("sack"),
-            () if stamped(self) != stamped(other) => Some("options"),
-            () if self.mss != other.mss => Some("mss"),
-            () if self.scale != other.scale => Some("scale"),
-            () if self.ecr != other.ecr => Some("ecr"),
-            () if (self.window == 0) != (other.window == 0) => Some("window"),
-            () if self.ecn != other.ecn => Some("ecn"),
-            () if self.ip != other.ip => Some("ip"),
-            () if self.flags != other.flags => Some("psh"),
-            () => None,
-        }
+    /// The first field in which the two differ, and the order of its values. Times are not compared.
+    pub(crate) fn differs(&self, other: &Self) -> Option<(&'static str, Ordering)> {
+        let flags = |heard: &Self| heard.flags.without(Flags::PSH).0;
+        let psh = |heard: &Self| heard.flags.contains(Flags::PSH);
+        let sack = |heard: &Self| (heard.sack.len(), heard.sack.clone());
+        let kinds = |heard: &Self| (heard.kinds.len(), heard.kinds.clone());
+        let fields = [
+            ("flags", flags(self).cmp(&flags(other))),
+            ("seq", self.seq.cmp(&other.seq)),
+            ("len", self.len.cmp(&other.len)),
+            ("ack", self.ack.cmp(&other.ack)),
+            ("sack", sack(self).cmp(&sack(other))),
+            ("options", kinds(self).cmp(&kinds(other))),
+            ("mss", self.mss.cmp(&other.mss)),
+            ("scale", self.scale.cmp(&other.scale)),
+            ("ecr", self.ecr.cmp(&other.ecr)),
+            ("window", (self.window > 0).cmp(&(other.window > 0))),
+            ("ecn", (self.ecn as u8).cmp(&(other.ecn as u8))),
+            ("ip", self.ip.cmp(&other.ip)),
+            ("psh", psh(self).cmp(&psh(other))),
+        ];
+        fields.into_iter().find(|(_, order)| order.is_ne())
     }
 }
 

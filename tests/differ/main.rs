@@ -3,7 +3,8 @@
 //! An exchange follows a plan (`plan.rs`): the segments of a peer, the calls of the application, and their
 //! times. The kernel plays it over a TUN device, in parallel with hundreds of others. Then airtcp's host
 //! plays it in virtual time, with every event at the time at which the kernel had it. The segments that both
-//! send are compared one by one. `expected.toml` lists the remaining differences, each with its reason.
+//! send are compared one by one. `expected.toml` lists the remaining differences, each with its field, its
+//! direction, a maximum number and the reason.
 //!
 //! This command needs root privileges:
 //!
@@ -34,7 +35,8 @@ fn main() -> ExitCode {
     let arguments = Arguments::from_args();
     let some = Trial::test("exchanges_match_kernel_in_short_run", || run(300));
     // With this many exchanges, every row of expected.toml must be needed.
-    let many = Trial::test("exchanges_match_kernel_in_full_run", || run(10_000)).with_ignored_flag(true);
+    let full = rows::FULL_RUN as u64;
+    let many = Trial::test("exchanges_match_kernel_in_full_run", move || run(full)).with_ignored_flag(true);
     let mut arguments = arguments;
     // The tests measure times, so they must not run in parallel.
     arguments.test_threads = Some(1);
@@ -49,7 +51,8 @@ fn run(count: u64) -> Result<(), Failed> {
         rows::read(include_str!("expected.toml")).map_err(|error| format!("expected.toml: {error}"))?;
     let numbers = only.map_or_else(|| (0..count).collect(), |only| vec![only]);
     eprintln!("AIRTCP_DIFFER_SEED={seed}: {} exchanges", numbers.len());
-    Ok(Task { seed, numbers, rows, all_rows: count >= 10_000 && only.is_none() }.run()?)
+    let all_rows = count >= rows::FULL_RUN as u64 && only.is_none();
+    Ok(Task { seed, numbers, rows, all_rows }.run()?)
 }
 
 fn number(name: &str) -> Result<Option<u64>, String> {

@@ -13,15 +13,15 @@ use crate::plan::{Call, Opening, Plan, What};
 /// Our side's address, for the kernel and for airtcp.
 pub(crate) const LOCAL: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 
-/// The result of a call.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// The result of a call, from the worst to the best.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Outcome {
-    Count(usize),
-    WouldBlock,
-    /// The error itself is not compared, because POSIX and airtcp have different errors.
-    Failed,
     /// The data read is not what the peer sent.
     Wrong,
+    /// The error itself is not compared, because POSIX and airtcp have different errors.
+    Failed,
+    WouldBlock,
+    Count(usize),
 }
 
 /// A TCP stack with an application that makes the calls of the plan.

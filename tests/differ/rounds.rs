@@ -20,6 +20,8 @@ const CONFIRMATIONS: usize = 2;
 const PATIENCE: usize = 6;
 /// Maximum share of exchanges that may be given up, in per cent.
 const GIVEN_UP: usize = 10;
+/// Maximum share of steps that may be cut after differences in a full run, in per cent.
+const STEPS_CUT: usize = 50;
 
 pub(crate) struct Task {
     pub seed: u64,
@@ -93,14 +95,13 @@ impl Task {
 
     fn report(&self, exchanges: &[Exchange]) -> Result<(), String> {
         let mut used = vec![0_usize; self.rows.len()];
+        let mut shares = Shares::default();
         let mut unexplained: BTreeMap<String, Vec<(&Exchange, &Case, &Difference)>> = BTreeMap::new();
-        let (mut same, mut given_up, mut cut) = (0, 0, 0);
         for exchange in exchanges {
+            shares.add(exchange);
             match &exchange.end {
-                End::Same => same += 1,
-                End::Open | End::GivenUp => given_up += 1,
+                End::Same | End::Open | End::GivenUp => {}
                 End::Differs(case) => {
-                    cut += usize::from(case.steps < case.kernel.steps.len());
                     for difference in &case.differences {
                         match self.rows.iter().position(|row| row.explains(&difference.words)) {
                             Some(row) => used[row] += 1,
@@ -113,17 +114,19 @@ impl Task {
                 }
             }
         }
-        let plays: usize = exchanges.iter().map(|exchange| exchange.plays).sum();
-        eprintln!(
-            "{} exchanges, {plays} plays: {same} the same, {} with differences ({cut} of them could be compared only in \
-             part), {given_up} given up because timers and events raced or the machine was late",
-            exchanges.len(),
-            exchanges.len() - same - given_up,
-        );
-        for (row, used) in self.rows.iter().zip(&used) {
-            eprintln!("{used:>6} × {}", row.name());
-        }
+        eprintln!("{}", shares.headline());
         let mut told = String::new();
+        for (row, used) in self.rows.iter().zip(&used) {
+            let most = row.most_in(exchanges.len());
+            eprintln!("{used:>6} of at most {most} × {}", row.name());
+            if *used > most {
+                let _ = writeln!(
+                    told,
+                    "expected.toml: {used} differences match the row `{}`, which allows {most}",
+                    row.name()
+                );
+            }
+        }
         let mut groups: Vec<_> = unexplained.into_iter().collect();
         groups.sort_by_key(|(_, cases)| std::cmp::Reverse(cases.len()));
         for (signature, cases) in &groups {
@@ -148,10 +151,66 @@ impl Task {
                 );
             }
         }
-        if given_up * 100 > exchanges.len() * GIVEN_UP {
+        if shares.given_up * 100 > exchanges.len() * GIVEN_UP {
+            let given_up = shares.given_up;
             let _ = writeln!(told, "{given_up} exchanges could not be decided: is this machine too busy?");
         }
+        if self.all_rows && shares.steps_cut * 100 > shares.steps * STEPS_CUT {
+            let _ = writeln!(told, "more than {STEPS_CUT} % of all steps were not compared");
+        }
         if told.is_empty() { Ok(()) } else { Err(told) }
+    }
+}
+
+/// How much of the exchanges was compared, and with which result.
+#[derive(Default)]
+struct Shares {
+    plays: usize,
+    same: usize,
+    differ: usize,
+    given_up: usize,
+    /// Number of exchanges that a difference has cut.
+    cut: usize,
+    /// Steps of all exchanges that were not given up.
+    steps: usize,
+    /// Steps after the differences that cut them.
+    steps_cut: usize,
+}
+
+impl Shares {
+    fn add(&mut self, exchange: &Exchange) {
+        self.plays += exchange.plays;
+        match &exchange.end {
+            End::Open | End::GivenUp => {
+                self.given_up += 1;
+                return;
+            }
+            End::Same => self.same += 1,
+            End::Differs(case) => {
+                let left = case.kernel.steps.len() - case.steps;
+                self.differ += 1;
+                self.cut += usize::from(left > 0);
+                self.steps_cut += left;
+            }
+        }
+        // The first step is the opening.
+        self.steps += exchange.plan.events.len() + 1;
+    }
+
+    fn headline(&self) -> String {
+        let Self { plays, same, differ, given_up, cut, steps, steps_cut } = self;
+        let exchanges = same + differ + given_up;
+        let share = |part: usize, of: usize| format!("{:.1} %", 100.0 * part as f64 / of.max(1) as f64);
+        format!(
+            "{exchanges} exchanges, {plays} plays: {} identical, {} cut after a difference, {} different but compared to \
+             the end, {} given up because timers and events raced or the machine was late; {} of {steps} steps were not \
+             compared",
+            share(*same, exchanges),
+            share(*cut, exchanges),
+            share(differ - cut, exchanges),
+            share(*given_up, exchanges),
+            share(*steps_cut, *steps),
+        )
     }
 }
 

@@ -53,8 +53,7 @@ const FIELDS: [Field; 33] = [
     row("tcpi_delivered", 192, 4, delivered),
     row("tcpi_bytes_retrans", 208, 8, |info| info.bytes_retrans),
     row("tcpi_dsack_dups", 216, 4, |info| info.dsack_dups.into()),
-    // airtcp does not adapt the threshold to reordering, so it does not count reordering events.
-    row("tcpi_reord_seen", 220, 4, |_| 0),
+    row("tcpi_reord_seen", 220, 4, |info| info.reord_seen.into()),
 ];
 
 /// Linux's value while ssthresh is arbitrarily high.

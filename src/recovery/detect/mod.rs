@@ -176,6 +176,16 @@ impl Default for Traits {
     }
 }
 
+/// Reordering that a detector has measured on the path.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct MeasuredReordering {
+    /// Largest distance, in segments, by which one segment has overtaken another. Zero if it does not exceed
+    /// DupThresh, or if the detector does not measure it.
+    pub degree: u32,
+    /// Number of ACKs that showed reordering.
+    pub events: u32,
+}
+
 /// An algorithm that answers *Is it lost?*
 pub trait Detect: std::fmt::Debug + Send {
     /// Returns the name in the catalogue and in the decision trace.
@@ -195,6 +205,11 @@ pub trait Detect: std::fmt::Debug + Send {
     /// Called for every ACK, after the timeout, undo and repair answers. The verdict is about the segments
     /// that are outstanding now.
     fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> Verdict;
+
+    /// Returns the reordering that the detector has measured.
+    fn reordering(&self) -> MeasuredReordering {
+        MeasuredReordering::default()
+    }
 
     /// Called when an episode begins, whichever detector found the loss. cwnd and ssthresh still have their
     /// old values.

@@ -29,6 +29,11 @@
 //!
 //! In the profile `linux` (Linux 6.18), RACK learns more about reordering than the RFC says:
 //!
+//! - RACK.rtt is the age of the last segment in sequence that an ACK delivers, not of the most recently sent
+//!   one (tcp_rack_advance(), called by tcp_sacktag_one() and then by tcp_clean_rtx_queue()). Segments
+//!   therefore have more time if a late original follows a retransmission.
+//! - A D-SACK for a segment that was SACKed after its retransmission counts as reordering
+//!   (tcp_sacktag_one()).
 //! - A late original that had already been retransmitted counts as reordering (tcp_try_undo_partial()). The
 //!   undo algorithm `undo-linux` reports it.
 //! - D-SACKs widen the window only if reordering has been seen, and only if they are not about a probe
@@ -36,8 +41,8 @@
 //!   (tcp_try_undo_recovery()).
 //! - The timer for overtaken segments counts jiffies and is two milliseconds late (tcp_rack_mark_lost()).
 //!   Decisions at ACKs are exact.
-//! - After more than DupThresh segments have overtaken another, all delivered segments open the congestion
-//!   window, in order or not (tcp_may_raise_cwnd()).
+//! - The largest distance of reordering is measured (tcp_check_sack_reordering()). Once it exceeds DupThresh,
+//!   all delivered segments open the congestion window, in order or not (tcp_may_raise_cwnd()).
 
 mod tlp;
 
@@ -50,8 +55,8 @@ use airwire::time::{Duration, Instant};
 use tlp::Tlp;
 
 use super::departures::{Departed, Departures, is_on_its_way};
-use super::{Detect, LossEvent, Opens, Traits, Verdict};
-use crate::flight::{Delivery, Sent};
+use super::{Detect, LossEvent, MeasuredReordering, Opens, Traits, Verdict};
+use crate::flight::{Delivery, Fate, Sent};
 use crate::profile::jiffies;
 use crate::profile::knobs::RackDialect;
 use crate::recovery::undo::Restore;
@@ -59,6 +64,9 @@ use crate::recovery::{Ack, Departure, Phase, Transmission, View};
 
 /// Number of recoveries after which the reordering window is narrow again (RACK.reo_wnd_persist).
 const REO_WND_PERSIST: u32 = 16;
+
+/// tcp_max_reordering of Linux, in segments.
+const MAX_REORDERING: u64 = 300;
 
 /// TCP_TIMEOUT_MIN_US of Linux.
 const TIMEOUT_MIN: Duration = Duration::from_millis(2);
@@ -75,9 +83,9 @@ pub(crate) struct Rack {
     min_rtt: Option<Duration>,
     /// RACK.fack: one past the highest byte delivered.
     fack: u64,
-    reordering_seen: bool,
-    /// Whether more than DupThresh segments have overtaken another (Linux only).
-    reordering_is_high: bool,
+    /// Reordering since the connection began. The degree is measured in Linux only, where a timeout may reset
+    /// it.
+    reordering: MeasuredReordering,
     /// RACK.dsack_round: D-SACKs before this offset is acknowledged belong to the same round trip.
     dsack_round: Option<u64>,
     reo_wnd_mult: u32,
@@ -100,8 +108,7 @@ impl Rack {
             rtt: Duration::ZERO,
             min_rtt: None,
             fack: 0,
-            reordering_seen: false,
-            reordering_is_high: false,
+            reordering: MeasuredReordering::default(),
             dsack_round: None,
             reo_wnd_mult: 1,
             reo_wnd_persist: REO_WND_PERSIST,
@@ -124,7 +131,7 @@ impl Detect for Rack {
             needs_sack: true,
             mistakes_reordering: false,
             judges_each_segment: true,
-            opens: if self.reordering_is_high { Opens::OutOfOrder } else { Opens::InOrder },
+            opens: if self.reordering.degree > 0 { Opens::OutOfOrder } else { Opens::InOrder },
             ..Traits::default()
         }
     }
@@ -145,6 +152,10 @@ impl Detect for Rack {
             }
             (lost, _) => lost,
         }
+    }
+
+    fn reordering(&self) -> MeasuredReordering {
+        self.reordering
     }
 
     fn on_event(&mut self, _view: &View<'_>) {
@@ -170,7 +181,7 @@ impl Detect for Rack {
         // Linux 6.18, tcp_enter_loss(): DupThresh SACKed segments before a timeout suggest that the degree of
         // reordering was overestimated.
         if view.cc.phase() == Phase::Open && self.enough_sacked(view) {
-            self.reordering_is_high = false;
+            self.reordering.degree = 0;
         }
         if view.knobs.forget_sacks_at_timeout {
             self.fack = view.flight.una();
@@ -195,10 +206,15 @@ impl Rack {
     fn update(&mut self, view: &View<'_>, ack: &Ack) {
         let sacked = ack.originals.newest.map(|delivery| view.now - delivery.sent_at);
         self.min_rtt = [self.min_rtt, view.rtt.min(), ack.rtt, sacked].into_iter().flatten().min();
-        let resent = ack.newest.filter(|delivery| delivery.resent && !self.is_ambiguous(view, ack, delivery));
-        let Some(delivery) = Delivery::later(ack.originals.newest, resent) else { return };
-        self.rtt = view.now - delivery.sent_at;
-        self.newest = self.newest.max(Some((delivery.sent_at, delivery.end)));
+        let certain = |delivery: &Delivery| !delivery.resent || !self.is_ambiguous(view, ack, delivery);
+        let newest = Delivery::later(ack.originals.newest, ack.newest.filter(certain));
+        let Some(newest) = newest else { return };
+        let timed = match self.dialect {
+            RackDialect::Rfc8985 => newest,
+            RackDialect::Linux => ack.last.into_iter().flatten().find(certain).unwrap_or(newest),
+        };
+        self.rtt = view.now - timed.sent_at;
+        self.newest = self.newest.max(Some((newest.sent_at, newest.end)));
     }
 
     /// Returns whether an earlier copy of the segment may have arrived instead. A timestamp echo decides this
@@ -211,19 +227,31 @@ impl Rack {
 
     /// Detects reordering (§6.2 step 3).
     fn detect_reordering(&mut self, view: &View<'_>, ack: &Ack) {
-        let overtaken = ack.originals.lowest.filter(|end| *end < self.fack);
+        let original = ack.originals.lowest.filter(|(_, end)| *end < self.fack).map(|(start, _)| start);
+        let overtaken = original.into_iter().chain(self.needless_copy(view, ack)).min();
         self.fack = self.fack.max(view.flight.una()).max(ack.highest_sacked.unwrap_or(0));
-        if let Some(end) = overtaken {
-            self.note_reordering(view, end.saturating_sub(view.smss)..self.fack);
+        if let Some(start) = overtaken {
+            self.note_reordering(view, start..self.fack);
         }
+    }
+
+    /// Returns the start of a SACKed segment whose retransmission the ACK reports as a duplicate. The original
+    /// was therefore only late (Linux 6.18, tcp_sacktag_one()).
+    fn needless_copy(&self, view: &View<'_>, ack: &Ack) -> Option<u64> {
+        let (left, right) = ack.dsack.filter(|_| self.dialect == RackDialect::Linux)?;
+        let sent = view.flight.segment_at(left).filter(|sent| sent.start == left && sent.end <= right)?;
+        // If this ACK is the first to report the segment, the order of arrival is unknown.
+        let known = sent.fate == Fate::Sacked && ack.newly_sacked.segments == 0;
+        (known && sent.transmissions > 1).then_some(left)
     }
 
     /// Records that the end of `range` has overtaken its beginning (Linux 6.18, tcp_check_sack_reordering()).
     fn note_reordering(&mut self, view: &View<'_>, range: Range<u64>) {
-        let segments = (range.end - range.start).div_ceil(view.smss);
-        self.reordering_seen = true;
-        self.reordering_is_high |=
-            self.dialect == RackDialect::Linux && segments > u64::from(view.knobs.dup_thresh);
+        let segments = (range.end - range.start).div_ceil(view.smss).min(MAX_REORDERING) as u32;
+        self.reordering.events += 1;
+        if self.dialect == RackDialect::Linux && segments > view.knobs.dup_thresh {
+            self.reordering.degree = self.reordering.degree.max(segments);
+        }
     }
 
     /// Adapts the reordering window to D-SACKs and recoveries (§6.2 step 4).
@@ -234,7 +262,7 @@ impl Rack {
         let widens = match (self.dialect, ack.dsack) {
             (_, None) => false,
             (RackDialect::Rfc8985, Some(_)) => true,
-            (RackDialect::Linux, Some((_, end))) => self.reordering_seen && !self.tlp.is_probed(end),
+            (RackDialect::Linux, Some((_, end))) => self.has_seen_reordering() && !self.tlp.is_probed(end),
         };
         if self.dsack_round.is_none() && widens {
             self.dsack_round = Some(view.flight.max());
@@ -248,13 +276,17 @@ impl Rack {
         }
     }
 
+    fn has_seen_reordering(&self) -> bool {
+        self.reordering.events > 0
+    }
+
     fn enough_sacked(&self, view: &View<'_>) -> bool {
         view.flight.sacked().segments >= u64::from(view.knobs.dup_thresh)
     }
 
     /// Returns RACK.reo_wnd.
     fn reo_wnd(&self, view: &View<'_>) -> Duration {
-        if !self.reordering_seen && (self.in_recovery || self.enough_sacked(view)) {
+        if !self.has_seen_reordering() && (self.in_recovery || self.enough_sacked(view)) {
             return Duration::ZERO;
         }
         let window = self.min_rtt.unwrap_or_default() * u64::from(self.reo_wnd_mult) / 4;

@@ -95,13 +95,13 @@ impl Recovery {
                 } else if ack.duplicate && self.cc.dupacks() > self.profile.recovery.dup_thresh {
                     self.cc.episode = Episode::Open(Memory::Inflating(inflation + 1.0));
                 }
-                return self.ask_window(path, ack);
+                return self.open_window(path, ack);
             }
             Episode::Open(_) => {
                 if over {
                     self.cc.episode = Episode::Open(Memory::Nothing);
                 }
-                return self.ask_window(path, ack);
+                return self.open_window(path, ack);
             }
             Episode::Reduced => {
                 // RFC 3168 §6.1.2 and §6.1.3: the first data after `recover` carries CWR, and the receiver
@@ -111,13 +111,13 @@ impl Recovery {
                 if over && !same_mark {
                     self.leave(path, Condition::Acknowledged, Memory::Nothing);
                 }
-                return self.ask_window(path, ack);
+                return self.open_window(path, ack);
             }
             Episode::Restarted(_) => {
                 if over {
                     self.leave(path, Condition::Acknowledged, Memory::Nothing);
                 }
-                return self.ask_window(path, ack);
+                return self.open_window(path, ack);
             }
         }
         let has_grown = self.opens_in_recovery();
@@ -182,7 +182,7 @@ impl Recovery {
                     GrowOnExit::WithScoreboard => has_scoreboard && !has_grown,
                 };
                 if grows {
-                    self.ask_window(path, ack);
+                    self.open_window(path, ack);
                 }
             }
         }
@@ -237,12 +237,22 @@ impl Recovery {
         }
     }
 
-    fn ask_window(&mut self, path: &Path<'_>, ack: &Ack) {
+    /// Opens the window, or postpones that until the losses are known. In Linux 6.18, an ACK that begins a
+    /// recovery does not open the window first (tcp_fastretrans_alert(), then tcp_cong_control()).
+    fn open_window(&mut self, path: &Path<'_>, ack: &Ack) {
+        match self.profile.recovery.growth {
+            Growth::Delivered => self.turn.opens = true,
+            Growth::PerAck | Growth::Rfc5681 => self.ask_window(path, ack),
+        }
+    }
+
+    pub(super) fn ask_window(&mut self, path: &Path<'_>, ack: &Ack) {
         let divisor = self.ask_slow_start(path, ack);
         let view = view_of(&self.cc, &self.profile, path);
         // After a collapse or a timeout, only an ACK in sequence shows that the hole is filled.
-        let counts =
-            self.answers.detect.traits().opens != Opens::InOrder && self.cc.phase() != Phase::Restarted;
+        let counts = self.answers.detect.traits().opens != Opens::InOrder
+            && self.cc.phase() != Phase::Restarted
+            && (ack.advances() || ack.newly_sacked.bytes > 0);
         let ack = if counts { &Ack { acked: ack.delivered, ..*ack } } else { ack };
         if let Some(opened) = self.answers.window.on_ack(&view, ack) {
             let was = self.cc.cwnd;

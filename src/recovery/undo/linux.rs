@@ -5,22 +5,25 @@
 //!   the originals were only late (tcp_packet_delayed()). Before the end of the episode, this counts only
 //!   when no retransmission is outstanding (tcp_try_undo_partial()). However, the detector learns of the
 //!   reordering at once, and such an ACK releases only new segments.
-//! - D-SACK: the receiver has reported as many duplicates as there were retransmissions (undo_retrans).
+//! - D-SACK: the receiver has reported as many duplicates as there were retransmissions (undo_retrans). After
+//!   a timeout, the next ACK of new data decides (tcp_process_loss()).
 //!
 //! A timeout in fast recovery belongs to the same episode: its retransmissions count together with the others
-//! (tcp_enter_loss()).
+//! (tcp_enter_loss()). Tail loss probes do not count (tcp_send_loss_probe()).
 //!
 //! cwnd and ssthresh return to their old values, unless they have grown beyond them
 //! (tcp_undo_cwnd_reduction()). The timer does not change. The peer must support timestamps or D-SACK; a
 //! Linux receiver supports both. The algorithm works with the detector `rack`, which detects real losses
 //! again.
 //!
-//! - Choice: segments that were marked lost and not yet retransmitted are not retransmitted, in either case.
-//!   The kernel keeps the marks after a D-SACK.
+//! After a timeout, or if timestamps prove the mistake before the end of the episode, segments that wait for
+//! their retransmission count as in flight again. Otherwise they stay lost and begin the next episode.
+//!
 //! - Choice: a timeout is undone in the same way. The kernel leaves that to F-RTO, which is a separate answer
 //!   here (`frto`).
 
 use super::{Restore, Undo};
+use crate::flight::Fate;
 use crate::recovery::window::{LossKind, Reduction};
 use crate::recovery::{Ack, Congestion, Departure, Phase, Transmission, View};
 
@@ -29,6 +32,9 @@ use crate::recovery::{Ack, Congestion, Departure, Phase, Transmission, View};
 pub(crate) struct UndoLinux {
     event: Option<Event>,
     timestamps: bool,
+    scoreboard: bool,
+    /// Start of the segment that the last tail loss probe retransmitted.
+    probed: Option<u64>,
     /// TSval of the first retransmission since the last time when none was outstanding. An episode that
     /// begins while an older retransmission is outstanding therefore keeps the older TSval, and ACKs of the
     /// older retransmissions prove nothing.
@@ -43,8 +49,8 @@ struct Event {
     undo_marker: u64,
     /// SND.MAX when the episode began, or at a later timeout in it.
     high_seq: u64,
-    sent: u32,
-    reported: u32,
+    /// Retransmissions that the receiver has not reported as duplicates. `None`: there were none yet.
+    undo_retrans: Option<u64>,
 }
 
 impl Undo for UndoLinux {
@@ -53,7 +59,7 @@ impl Undo for UndoLinux {
     }
 
     fn on_established(&mut self, handshake: &crate::recovery::Handshake) {
-        self.timestamps = handshake.timestamps;
+        (self.timestamps, self.scoreboard) = (handshake.timestamps, handshake.scoreboard);
     }
 
     fn on_reduction(&mut self, view: &View<'_>, before: &Congestion, kind: LossKind) {
@@ -75,45 +81,61 @@ impl Undo for UndoLinux {
             self.event = None;
             return;
         }
+        // tcp_init_undo(): retransmissions that are already outstanding count.
+        let outstanding = self.retrans_out(view);
         self.event = Some(Event {
             prior_cwnd: before.cwnd,
             prior_ssthresh: before.ssthresh,
             undo_marker: view.flight.una(),
             high_seq: view.flight.max(),
-            // tcp_init_undo(): retransmissions that are already outstanding count.
-            sent: view.flight.resent().segments as u32,
-            reported: 0,
+            undo_retrans: (outstanding > 0).then_some(outstanding),
         });
     }
 
     fn on_sent(&mut self, _view: &View<'_>, departure: &Departure) {
-        if departure.kind == Transmission::New {
-            return;
+        match departure.kind {
+            Transmission::New => return,
+            Transmission::Probe => {
+                self.probed = Some(departure.start);
+                return;
+            }
+            Transmission::FastRetransmit | Transmission::Recovery | Transmission::Timeout => {}
         }
         self.retrans_stamp.get_or_insert(departure.tsval);
-        if let Some(event) = self.event.as_mut().filter(|event| departure.start < event.high_seq) {
-            event.sent += 1;
+        if let Some(event) = &mut self.event {
+            event.undo_retrans = Some(event.undo_retrans.unwrap_or(0) + 1);
         }
     }
 
     fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> Option<Restore> {
+        let (retrans_out, any_retrans_done) = (self.retrans_out(view), self.any_retrans_done(view));
         // tcp_try_to_open()
-        if matches!(view.cc.phase(), Phase::Open | Phase::Reduced) && !any_retrans_done(view) {
+        if matches!(view.cc.phase(), Phase::Open | Phase::Reduced) && !any_retrans_done {
             self.retrans_stamp = None;
         }
         let delayed = self.is_delayed(view, ack);
         let event = self.event.as_mut()?;
-        if ack.dsack.is_some_and(|(_, end)| end > event.undo_marker) {
-            event.reported += 1;
-        }
+        event.count_duplicates(ack);
         let over = view.flight.una() >= event.high_seq;
         let reordered = delayed && !over && view.cc.phase() == Phase::Recovery;
-        let Some(why) = event.is_mistake(view, delayed).filter(|_| !ack.ece) else {
+        // tcp_process_loss()
+        let decides = ack.advances() || view.cc.phase() != Phase::Restarted;
+        let why = match () {
+            () if ack.ece => None,
+            () if decides && event.undo_retrans == Some(0) => {
+                Some("every retransmission was reported as a duplicate")
+            }
+            () if delayed && (over || retrans_out == 0) => {
+                Some("older timestamp echo: the originals were late")
+            }
+            () => None,
+        };
+        let Some(why) = why else {
             // The last D-SACK may arrive after the next episode has begun, which then replaces this one.
             let why = "older timestamp echo: the original was late";
             return reordered.then_some(Restore { window: None, resume: false, reordered, timer: None, why });
         };
-        if !any_retrans_done(view) {
+        if !any_retrans_done {
             self.retrans_stamp = None;
         }
         let event = self.event.take()?;
@@ -124,17 +146,29 @@ impl Undo for UndoLinux {
             cwnd: event.prior_cwnd.max(view.cc.cwnd),
             ssthresh: event.prior_ssthresh.max(view.cc.ssthresh),
         };
-        let resume = view.cc.phase() != Phase::Open;
+        let resume = match view.cc.phase() {
+            Phase::Open | Phase::Reduced => false,
+            Phase::Recovery => reordered || view.flight.has_rewound() || !self.scoreboard,
+            Phase::Restarted => true,
+        };
         Some(Restore { window: Some(window), resume, reordered, timer: None, why })
     }
 }
 
-/// Returns whether retransmitted data is outstanding.
-fn any_retrans_done(view: &View<'_>) -> bool {
-    view.flight.resent().segments > 0 || view.flight.head().is_some_and(|head| head.transmissions > 1)
-}
-
 impl UndoLinux {
+    /// Returns the number of retransmissions in flight. A probe does not count until its segment is declared
+    /// lost.
+    fn retrans_out(&self, view: &View<'_>) -> u64 {
+        let probed = self.probed.and_then(|start| view.flight.segment_at(start));
+        let resent = view.flight.resent().segments;
+        resent - u64::from(probed.is_some_and(|sent| sent.fate == Fate::InDoubt))
+    }
+
+    /// Returns whether retransmitted data is outstanding.
+    fn any_retrans_done(&self, view: &View<'_>) -> bool {
+        self.retrans_out(view) > 0 || view.flight.head().is_some_and(|head| head.transmissions > 1)
+    }
+
     /// tcp_packet_delayed(), during a repair.
     fn is_delayed(&self, view: &View<'_>, ack: &Ack) -> bool {
         let echoed = ack.ecr.filter(|_| self.timestamps && ack.advances()).zip(self.retrans_stamp);
@@ -144,12 +178,12 @@ impl UndoLinux {
 }
 
 impl Event {
-    fn is_mistake(&self, view: &View<'_>, delayed: bool) -> Option<&'static str> {
-        if self.sent > 0 && self.reported >= self.sent {
-            return Some("every retransmission was reported as a duplicate");
+    /// tcp_check_dsack() and tcp_sacktag_one().
+    fn count_duplicates(&mut self, ack: &Ack) {
+        let belongs = ack.dsack.is_some_and(|(_, end)| end > self.undo_marker);
+        if let Some(left) = self.undo_retrans.as_mut().filter(|_| belongs) {
+            *left = left.saturating_sub(ack.duplicates);
         }
-        let none_outstanding = view.flight.una() >= self.high_seq || view.flight.resent().segments == 0;
-        (delayed && none_outstanding).then_some("older timestamp echo: the originals were late")
     }
 }
 
@@ -274,6 +308,60 @@ mod tests {
         let una = sender.flight.una() / 1000;
         sender.receive(Ack { dsack: Some((0, 1000)), ..Ack::default() }, una, &[]);
         assert_eq!((sender.cc().cwnd, sender.cc().ssthresh), (20.0, 14.0));
+    }
+
+    /// Segments 1 to 3 were late. One D-SACK reports all three retransmissions.
+    #[test]
+    fn dsack_of_several_segments_counts_each() {
+        let mut sender = sender();
+        sender.wait(RTT).sack(&[4..7]);
+        (8..12).for_each(|end| drop(sender.sack(&[4..end])));
+        assert_eq!(sender.recovery.counters().resent(), 3);
+        let last = sender.last();
+        sender.wait(RTT).receive(Ack { dsack: Some((0, 3000)), ..Ack::default() }, last, &[]);
+        assert_eq!((sender.recovery.counters().undone, sender.cc().phase()), (1, Phase::Open));
+        assert!(sender.cc().cwnd >= 20.0, "{}", sender.cc().cwnd);
+    }
+
+    /// All ACKs are lost. The receiver reports the retransmission after the timeout, but not the probe.
+    #[test]
+    fn tail_loss_probe_needs_no_dsack() {
+        let mut sender = BareSender::with("sack+rack+undo-linux", Profile::linux(), &Handshake::default());
+        sender.written = 4;
+        let mut sender = sender.under_way(4.0, 8.0, RTT);
+        assert_eq!(sender.deadline(), "4r");
+        assert_eq!(sender.timeout(), "1r");
+        sender.wait(RTT).receive(Ack { dsack: Some((0, 1000)), ..Ack::default() }, 4, &[]);
+        assert_eq!(sender.recovery.counters().undone, 1);
+    }
+
+    /// Segment 1 was late, and 3 to 7 are lost. One segment has been retransmitted so far.
+    #[test]
+    fn dsack_keeps_other_losses() {
+        let recipe = "sack+rack+prr+undo-linux";
+        let mut sender =
+            BareSender::with(recipe, Profile::linux(), &Handshake::default()).under_way(20.0, 30.0, RTT);
+        sender.wait(RTT).sack(&[2..3]);
+        sender.sack(&[2..3, 8..9]);
+        assert_eq!(sender.sack(&[2..3, 8..10]), "1r");
+        let ack = Ack { dsack: Some((0, 1000)), ..Ack::default() };
+        let sent = sender.wait(RTT / 10).receive(ack, 2, &[8..10]);
+        assert!(sent.starts_with("3r"), "{sent}");
+        let counters = sender.recovery.counters();
+        assert_eq!((counters.undone, counters.window_reductions), (1, 2));
+        assert_eq!(sender.cc().ssthresh, 14.0, "0.7 of the restored window");
+    }
+
+    /// After a timeout, only an ACK of new data restores the window (tcp_process_loss()).
+    #[test]
+    fn dsack_after_timeout_waits_for_new_ack() {
+        let mut sender = sender();
+        sender.wait(RTT * 3).timeout();
+        let undone = |sender: &BareSender| sender.recovery.counters().undone;
+        sender.wait(RTT).receive(Ack { dsack: Some((0, 1000)), ..Ack::default() }, 0, &[]);
+        assert_eq!(undone(&sender), 0);
+        sender.receive(Ack::default(), 20, &[]);
+        assert_eq!(undone(&sender), 1);
     }
 
     /// The retransmissions before and after the timeout both count.

@@ -12,6 +12,12 @@
 //!   the profile says so.
 //! - Choice: sndcnt is a whole number of segments, as in the examples of the RFC.
 //! - Choice: the engine sends the fast retransmission in any case. It counts in prr_out.
+//! - Choice: after losses that a timer finds, the window shrinks with `pipe`, so only the fast retransmission
+//!   is sent before the next ACK.
+//!
+//! In the profile `linux`, cwnd stays when nothing is delivered, so retransmissions replace the segments that
+//! a timer declares lost (Linux 6.18, tcp_cwnd_reduction()). If these losses begin recovery, one segment
+//! counts as delivered (tcp_rack_reo_timeout()).
 
 use super::{InRecovery, Progress, Reduction};
 use crate::flight::Amount;
@@ -35,17 +41,18 @@ impl InRecovery for Prr {
 
     fn on_enter(&mut self, view: &View<'_>, before: f64, reduction: &Reduction, progress: &Progress) -> f64 {
         let unreported = view.segments(view.flight.outstanding()) - view.segments(view.flight.sacked());
-        let recover_fs = match view.knobs.decrease_from {
+        let delivered = view.segments(progress.delivered);
+        let (recover_fs, delivered) = match view.knobs.decrease_from {
             // Linux 6.18, tcp_cwnd_reduction(): prior_cwnd.
-            DecreaseFrom::Cwnd => before,
-            _ => unreported + view.segments(progress.delivered),
+            DecreaseFrom::Cwnd => (before, delivered.max(1.0)),
+            _ => (unreported + delivered, delivered),
         };
         *self = Self {
             ssthresh: reduction.ssthresh.min(reduction.cwnd).max(1.0),
             recover_fs: recover_fs.max(1.0),
             ..Self::default()
         };
-        self.window(view, progress)
+        self.window(view, progress, delivered)
     }
 
     fn on_sent(&mut self, view: &View<'_>, departure: &Departure) {
@@ -53,14 +60,20 @@ impl InRecovery for Prr {
     }
 
     fn on_progress(&mut self, view: &View<'_>, progress: &Progress) -> f64 {
-        let cwnd = self.window(view, progress);
-        if progress.delivered.bytes == 0 { cwnd.min(view.cc.cwnd) } else { cwnd }
+        let delivered = view.segments(progress.delivered);
+        if delivered > 0.0 {
+            return self.window(view, progress, delivered);
+        }
+        match view.knobs.decrease_from {
+            DecreaseFrom::Cwnd => view.cc.cwnd,
+            _ => self.window(view, progress, delivered).min(view.cc.cwnd),
+        }
     }
 }
 
 impl Prr {
-    fn window(&mut self, view: &View<'_>, progress: &Progress) -> f64 {
-        let (delivered, pipe) = (view.segments(progress.delivered), view.segments(progress.pipe));
+    fn window(&mut self, view: &View<'_>, progress: &Progress, delivered: f64) -> f64 {
+        let pipe = view.segments(progress.pipe);
         self.prr_delivered += delivered;
         let sndcnt = if pipe > self.ssthresh {
             (self.prr_delivered * self.ssthresh / self.recover_fs).ceil() - self.prr_out

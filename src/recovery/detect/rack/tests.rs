@@ -277,6 +277,57 @@ fn linux_opens_window_on_sack_after_much_reordering() {
     assert_eq!(opened(&mut sender, &[6..8]), 2.0, "the first reordering spans four segments");
 }
 
+/// Ten segments without timestamps, of which 1 and 4 to 8 are declared lost. One round trip after the fast
+/// retransmission, an ACK reports that it has arrived, and that 4 was only late.
+fn after_late_segment(profile: Profile) -> (BareSender, String) {
+    let mut sender = BareSender::with("sack+rack+prr", profile, &Handshake::default());
+    sender.written = 10;
+    let mut sender = sender.under_way(10.0, f64::INFINITY, RTT);
+    assert_eq!(sender.wait(RTT).sack(&[2..4]), "");
+    assert_eq!(sender.sack(&[2..4, 9..10]), "1r");
+    let sent = sender.wait(RTT).receive(Ack::default(), 4, &[9..10]);
+    (sender, sent)
+}
+
+#[test]
+fn linux_takes_rtt_from_last_segment_in_sequence() {
+    // RACK.rtt is the age of 4, so 10 has more time, and PRR sends one segment more than was delivered.
+    assert_eq!(after_late_segment(Profile::linux()).1, "5r 6r 7r");
+    // RACK.rtt is the age of the retransmission of 1. Segment 10 was sent one round trip earlier and is lost.
+    let (mut sender, _) = after_late_segment(Profile::default());
+    assert_eq!(lost(&mut sender), 3);
+}
+
+#[test]
+fn linux_measures_distance_of_reordering() {
+    let measured = |profile| {
+        let reordering = after_late_segment(profile).0.recovery.reordering();
+        (reordering.degree, reordering.events)
+    };
+    assert_eq!(measured(Profile::linux()), (6, 1), "4 to 9");
+    assert_eq!(measured(Profile::default()), (0, 1));
+}
+
+#[test]
+fn linux_measures_needless_retransmission_as_reordering() {
+    let degree = |dsack| {
+        let mut sender = linux(20.0);
+        sender.wait(RTT).sack(&[2..3, 4..9]);
+        while sender.flight.resent().segments < 2 {
+            let top = sender.flight.sacked_ranges().last().unwrap().end / SMSS + 2;
+            sender.sack(&[2..3, 4..top]);
+        }
+        // Segment 3 arrives, then its retransmission. Segment 1 is still missing.
+        let top = sender.flight.sacked_ranges().last().unwrap().end / SMSS + 1;
+        sender.wait(ms(1)).sack(&[2..top]);
+        sender.receive(Ack { dsack, ..Ack::default() }, 0, &[2..top]);
+        (u64::from(sender.recovery.reordering().degree), top - 3)
+    };
+    assert_eq!(degree(None).0, 0);
+    let (degree, distance) = degree(Some((2 * SMSS, 3 * SMSS)));
+    assert_eq!(degree, distance);
+}
+
 // §7: TLP.
 
 /// A sender with exactly `cwnd` segments to send.

@@ -2,8 +2,9 @@
 
 use airwire::time::Duration;
 
+use crate::profile::Profile;
 use crate::recovery::testing::{BareSender, SMSS};
-use crate::recovery::{Ack, Phase};
+use crate::recovery::{Ack, Handshake, Phase};
 
 const RTT: Duration = Duration::from_millis(100);
 
@@ -105,6 +106,24 @@ fn timer_detected_losses_do_not_burst() {
     assert_eq!(sender.flight.outstanding().segments, before);
     // The next ACK delivers one segment: MAX(1 - 1, 1).
     assert_eq!(sender.sack(&[19..22]), "4r");
+}
+
+#[test]
+fn linux_replaces_timer_detected_losses_at_once() {
+    let resent = |profile| {
+        let handshake = Handshake::default();
+        let mut sender = BareSender::with("sack+rack+prr", profile, &handshake).under_way(20.0, 20.0, RTT);
+        // Reordering has been seen, so RACK waits.
+        sender.wait(RTT).sack(&[2..3]);
+        sender.ack(2);
+        sender.sack(&[4..5]);
+        assert_eq!(sender.deadline(), "3r");
+        sender.sack(&[4..5, 7..8]);
+        let (cwnd, sent) = (sender.cc().cwnd, sender.deadline());
+        (sent, sender.cc().cwnd - cwnd)
+    };
+    assert_eq!(resent(Profile::linux()), ("5r 6r".to_owned(), 0.0));
+    assert_eq!(resent(Profile::default()), (String::new(), -2.0));
 }
 
 #[test]
