@@ -179,7 +179,7 @@ impl BareSender {
         ack.originals.merge(news.originals);
         ack.delivered.bytes += news.amount.bytes;
         ack.delivered.segments += news.amount.segments;
-        ack.duplicates = ack.dsack.map_or(0, |(left, right)| (right - left).div_ceil(SMSS));
+        ack.duplicates = ack.dsack.map_or(0, |(left, right)| right.saturating_sub(left).div_ceil(SMSS));
         if self.recovery.profile().recovery.growth == Growth::Delivered {
             ack.delivered.bytes += ack.duplicates * SMSS;
             ack.delivered.segments += ack.duplicates;

@@ -39,7 +39,7 @@ impl Connection {
         }
         self.look_at_piece_again();
         let dsack = self.reported_duplicate(segment, acked_to);
-        let duplicates = self.count_duplicates(dsack);
+        let (reported, duplicates) = self.count_duplicates(dsack);
         let flight_before = self.flight.outstanding();
         let head_sent = self.flight.head().map(|head| head.first_sent);
         let acked = if acked_to > una { self.advance(acked_to) } else { Acked::default() };
@@ -66,11 +66,11 @@ impl Connection {
         let mut originals = acked.originals;
         originals.merge(news.originals);
         let in_sequence = acked.amount.bytes - acked.sacked_before.bytes;
-        // Linux 6.18, tcp_dsack_seen(): a retransmission that the peer did not need was delivered too. An old
-        // ACK delivers nothing (tcp_ack()).
+        // Linux 6.18, tcp_dsack_seen(): a segment that the peer did not need was delivered too. An old ACK
+        // delivers nothing (tcp_ack()).
         let counts_duplicates =
             self.profile.recovery.growth == Growth::Delivered && self.has_scoreboard() && acked_to >= una;
-        let again = if counts_duplicates { duplicates } else { 0 };
+        let again = if counts_duplicates { reported } else { 0 };
         let ack = Ack {
             number: acked_to,
             acked: acked.amount,
@@ -221,18 +221,19 @@ impl Connection {
         (left < right && right <= self.flight.max() && below_or_inside).then_some((left, right))
     }
 
-    /// Counts the segments that a D-SACK block reports, and returns the number of retransmissions among them
-    /// (Linux 6.18, tcp_dsack_seen(), tcp_check_dsack() and tcp_sacktag_one()). If the peer has reported more
-    /// segments than were retransmitted, the network duplicates packets.
-    fn count_duplicates(&mut self, dsack: Option<(u64, u64)>) -> u64 {
+    /// Returns the number of segments that a D-SACK block reports, and the number of retransmissions among
+    /// them (Linux 6.18, tcp_dsack_seen(), tcp_check_dsack() and tcp_sacktag_one()). Both are zero once the
+    /// peer has reported more segments than were retransmitted, because the network then duplicates packets.
+    fn count_duplicates(&mut self, dsack: Option<(u64, u64)>) -> (u64, u64) {
         let plausible = |(left, right): &(u64, u64)| right - left <= self.snd.max_wnd;
-        let Some((left, right)) = dsack.filter(plausible) else { return 0 };
+        let Some((left, right)) = dsack.filter(plausible) else { return (0, 0) };
         let reported = (right - left).div_ceil(self.snd.smss);
         self.statistics.duplicates_reported += reported;
         if self.statistics.duplicates_reported > self.retransmissions() {
-            return 0;
+            return (0, 0);
         }
-        if right <= self.flight.una() { reported } else { self.flight.resent_within(left..right) }
+        let forgotten = right <= self.flight.una();
+        (reported, if forgotten { reported } else { self.flight.resent_within(left..right) })
     }
 
     /// Returns true if SACK blocks are recorded: SACK was negotiated, and the repair algorithm uses it.

@@ -356,7 +356,8 @@ mod tests {
     #[test]
     fn dsack_after_timeout_waits_for_new_ack() {
         let mut sender = sender();
-        sender.wait(RTT * 3).timeout();
+        sender.deadline();
+        sender.timeout();
         let undone = |sender: &BareSender| sender.recovery.counters().undone;
         sender.wait(RTT).receive(Ack { dsack: Some((0, 1000)), ..Ack::default() }, 0, &[]);
         assert_eq!(undone(&sender), 0);
