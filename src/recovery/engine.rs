@@ -409,8 +409,10 @@ impl Recovery {
         let outstanding = view.segments(view.flight.outstanding());
         let limited = view.segments(self.in_flight(&view)) + 1.0 > self.cc.cwnd;
         let (una, max) = (view.flight.una(), view.flight.max());
-        if una >= self.cc.usage_seq || limited || (!self.cc.cwnd_limited && outstanding > self.cc.peak_flight)
-        {
+        // A retransmission uses the window only if new data waits for it (Linux 6.18, tcp_write_xmit()).
+        let uses = departure.kind == Transmission::New || limited && view.unsent > 0;
+        let larger = !self.cc.cwnd_limited && outstanding > self.cc.peak_flight;
+        if uses && (una >= self.cc.usage_seq || limited || larger) {
             self.cc.peak_flight = outstanding;
             self.cc.cwnd_limited = limited;
             self.cc.usage_seq = max;
