@@ -17,17 +17,23 @@ pub(crate) struct Difference {
     pub step: usize,
     /// The index of the segment in the step.
     pub index: usize,
+    /// The field, `-`, and the side with the greater value, as in `expected.toml`.
+    pub place: String,
     /// The words that `expected.toml` can match.
     pub words: BTreeSet<String>,
 }
 
 impl Difference {
-    /// Returns the words that differences of the same kind have in common.
+    /// Returns what differences of the same kind have in common.
     pub(crate) fn signature(&self) -> String {
-        let told =
-            ["field:", "more:", "kernel:", "ours:", "event:", "call:", "state:", "seq:", "ack:", "stamp:"];
+        let told = ["kernel:", "ours:", "event:", "call:", "state:", "seq:", "ack:", "stamp:"];
         let words = self.words.iter().filter(|word| told.iter().any(|start| word.starts_with(start)));
-        words.map(String::as_str).collect::<Vec<_>>().join(" ")
+        [&self.place].into_iter().chain(words).map(String::as_str).collect::<Vec<_>>().join(" ")
+    }
+
+    /// Returns the index of the first row that explains the difference.
+    pub(crate) fn row(&self, rows: &[Row]) -> Option<usize> {
+        rows.iter().position(|row| row.explains(&self.place, &self.words))
     }
 }
 
@@ -54,10 +60,10 @@ pub(crate) fn compare(plan: &Plan, kernel: &Record, ours: &Record, rows: &[Row])
             Found::Differs(first) => Some(first),
         };
         if let Some(first) = found {
-            let index = first.index;
-            let words = words(plan, &before, theirs, mine, &first);
-            let lasts = rows.iter().find(|row| row.explains(&words)).is_some_and(|row| row.lasts);
-            differences.push(Difference { step: at, index, words });
+            let words = words(plan, &before, theirs, mine, first.index);
+            let difference = Difference { step: at, index: first.index, place: first.place(), words };
+            let lasts = difference.row(rows).is_some_and(|row| rows[row].lasts);
+            differences.push(difference);
             if lasts || theirs.view != mine.view {
                 return Verdict::Compared { steps: at + 1, differences };
             }
@@ -86,6 +92,12 @@ struct FirstDifference {
     field: &'static str,
     /// The order of the kernel's value and airtcp's.
     order: Ordering,
+}
+
+impl FirstDifference {
+    fn place(&self) -> String {
+        format!("{}-{}", self.field, if self.order.is_gt() { "kernel" } else { "ours" })
+    }
 }
 
 fn first_difference(kernel: &Step, ours: &Step, timers: &mut Timers, end: Duration) -> Found {
@@ -161,12 +173,10 @@ fn words(
     before: &BTreeSet<String>,
     kernel: &Step,
     ours: &Step,
-    first: &FirstDifference,
+    index: usize,
 ) -> BTreeSet<String> {
     let mut words = before.clone();
     words.extend(ours.words.iter().cloned());
-    words.insert(format!("field:{}", first.field));
-    words.insert(if first.order.is_gt() { "more:kernel" } else { "more:ours" }.to_owned());
     words.insert(
         match plan.opening {
             Opening::Passive => "passive",
@@ -176,7 +186,7 @@ fn words(
     );
     words.extend(ours.state.map(str::to_owned));
     for (who, step) in [("kernel", kernel), ("ours", ours)] {
-        let heard = step.heard.get(first.index);
+        let heard = step.heard.get(index);
         words.insert(format!("{who}:{}", heard.map_or("nothing", Heard::kind)));
         if let Some(heard) = heard {
             let wait = heard.at - step.at;

@@ -10,7 +10,7 @@ use crate::kernel::{Kernel, Played};
 use crate::ours;
 use crate::plan::{Generator, Plan};
 use crate::play::Record;
-use crate::rows::Row;
+use crate::rows::{Row, most_in};
 
 /// Number of parallel exchanges at the beginning. It decreases if the machine is late.
 const AT_ONCE: usize = 400;
@@ -21,7 +21,7 @@ const PATIENCE: usize = 6;
 /// Maximum share of exchanges that may be given up, in per cent.
 const GIVEN_UP: usize = 10;
 /// Maximum share of steps that may be cut after differences in a full run, in per cent.
-const STEPS_CUT: usize = 50;
+const STEPS_CUT: usize = 13;
 
 pub(crate) struct Task {
     pub seed: u64,
@@ -94,7 +94,8 @@ impl Task {
     }
 
     fn report(&self, exchanges: &[Exchange]) -> Result<(), String> {
-        let mut used = vec![0_usize; self.rows.len()];
+        let mut used: Vec<BTreeMap<&str, usize>> =
+            self.rows.iter().map(|row| row.most.keys().map(|place| (place.as_str(), 0)).collect()).collect();
         let mut shares = Shares::default();
         let mut unexplained: BTreeMap<String, Vec<(&Exchange, &Case, &Difference)>> = BTreeMap::new();
         for exchange in exchanges {
@@ -103,8 +104,8 @@ impl Task {
                 End::Same | End::Open | End::GivenUp => {}
                 End::Differs(case) => {
                     for difference in &case.differences {
-                        match self.rows.iter().position(|row| row.explains(&difference.words)) {
-                            Some(row) => used[row] += 1,
+                        match difference.row(&self.rows) {
+                            Some(row) => *used[row].entry(&difference.place).or_default() += 1,
                             None => {
                                 let case = (exchange, &**case, difference);
                                 unexplained.entry(difference.signature()).or_default().push(case);
@@ -117,14 +118,15 @@ impl Task {
         eprintln!("{}", shares.headline());
         let mut told = String::new();
         for (row, used) in self.rows.iter().zip(&used) {
-            let most = row.most_in(exchanges.len());
-            eprintln!("{used:>6} of at most {most} × {}", row.name());
-            if *used > most {
-                let _ = writeln!(
-                    told,
-                    "expected.toml: {used} differences match the row `{}`, which allows {most}",
-                    row.name()
-                );
+            eprintln!("{}", row.name());
+            for (place, used) in used {
+                let most = most_in(row.most[*place], exchanges.len());
+                eprintln!("{used:>6} of at most {most} × {place}");
+                if *used > most {
+                    let name = row.name();
+                    let _ =
+                        writeln!(told, "expected.toml: {used} × {place} instead of {most} in row `{name}`");
+                }
             }
         }
         let mut groups: Vec<_> = unexplained.into_iter().collect();
@@ -142,7 +144,10 @@ impl Task {
             );
         }
         if self.all_rows {
-            for (row, _) in self.rows.iter().zip(&used).filter(|(row, used)| **used == 0 && !row.rare) {
+            let unused = |(row, used): &(&Row, &BTreeMap<&str, usize>)| {
+                !row.rare && used.values().all(|used| *used == 0)
+            };
+            for (row, _) in self.rows.iter().zip(&used).filter(unused) {
                 let _ = writeln!(
                     told,
                     "expected.toml: no difference matches the row `{}`: {}",
@@ -241,8 +246,7 @@ impl Exchange {
             return;
         }
         self.seen += 1;
-        let explained =
-            differences.iter().all(|difference| rows.iter().any(|row| row.explains(&difference.words)));
+        let explained = differences.iter().all(|difference| difference.row(rows).is_some());
         if explained || self.seen > CONFIRMATIONS {
             self.end = End::Differs(Box::new(Case { kernel: record, ours, differences, steps }));
         }

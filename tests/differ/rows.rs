@@ -1,15 +1,8 @@
 //! `expected.toml`: the known differences, each with its reason.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct File {
-    #[serde(default)]
-    difference: Vec<Row>,
-}
 
 /// Number of exchanges that [`Row::most`] refers to.
 pub(crate) const FULL_RUN: usize = 10_000;
@@ -21,17 +14,22 @@ const FIELDS: [&str; 17] = [
     "time", "missing", "extra", "result",
 ];
 
-/// A known difference. It explains every difference with its field and direction that has all of its words.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    difference: Vec<Row>,
+}
+
+/// A known difference. It explains every difference in one of its fields and directions that has all of its
+/// words.
 #[derive(Clone, Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Row {
-    /// `a|b` stands for one of several fields.
-    field: String,
-    more: More,
     /// `a|b` matches one of several words, and `!a` matches if a word is absent.
     words: Vec<String>,
-    /// Maximum number of differences in a full run.
-    most: usize,
+    /// Maximum number of differences in a full run, by field and direction.
+    pub(crate) most: BTreeMap<String, usize>,
     /// The difference continues without being visible, so the rest of the exchange is not compared.
     #[serde(default)]
     pub(crate) lasts: bool,
@@ -43,60 +41,50 @@ pub(crate) struct Row {
     pub reason: String,
 }
 
-/// The direction of a difference: the side with the greater value.
-#[derive(Clone, Copy, PartialEq, Eq, Deserialize, Debug)]
-#[serde(rename_all = "kebab-case")]
-enum More {
-    Kernel,
-    Ours,
-    /// The row allows both directions.
-    Either,
-}
-
 impl Row {
-    pub(crate) fn explains(&self, words: &BTreeSet<String>) -> bool {
-        let directed = match self.more {
-            More::Kernel => words.contains("more:kernel"),
-            More::Ours => words.contains("more:ours"),
-            More::Either => true,
-        };
-        directed
-            && self.field.split('|').any(|field| words.contains(&format!("field:{field}")))
+    /// Returns whether the row explains a difference in this field and direction with these words.
+    pub(crate) fn explains(&self, place: &str, words: &BTreeSet<String>) -> bool {
+        self.most.contains_key(place)
             && self.words.iter().all(|wanted| match wanted.strip_prefix('!') {
                 Some(unwanted) => !unwanted.split('|').any(|word| words.contains(word)),
                 None => wanted.split('|').any(|word| words.contains(word)),
             })
     }
 
-    /// The maximum number of differences in a run with this number of exchanges. A short run may exceed its
-    /// share by chance.
-    pub(crate) fn most_in(&self, exchanges: usize) -> usize {
-        let share = self.most as f64 * exchanges as f64 / FULL_RUN as f64;
-        let chance = if exchanges < FULL_RUN { 4.0 * share.sqrt() + 2.0 } else { 0.0 };
-        (share + chance).ceil() as usize
+    /// The words of the row, for messages.
+    pub(crate) fn name(&self) -> String {
+        self.words.join(" ")
     }
 
-    /// The conditions of the row, for messages.
-    pub(crate) fn name(&self) -> String {
-        let more = match self.more {
-            More::Kernel => "more:kernel",
-            More::Ours => "more:ours",
-            More::Either => "more:either",
+    /// Returns an error if the row is incomplete or has an unknown field or direction.
+    fn check(&self) -> Result<(), String> {
+        if self.words.is_empty() || self.most.is_empty() || self.reason.is_empty() || self.kernel.is_empty() {
+            return Err(format!("a row needs words, maxima, a kernel and a reason: {self:?}"));
+        }
+        let known = |place: &str| {
+            place
+                .split_once('-')
+                .is_some_and(|(field, more)| FIELDS.contains(&field) && matches!(more, "kernel" | "ours"))
         };
-        format!("field:{} {more} {}", self.field, self.words.join(" "))
+        match self.most.keys().find(|place| !known(place)) {
+            Some(place) => {
+                Err(format!("unknown place `{place}`; write a field, `-`, and `kernel` or `ours`"))
+            }
+            None => Ok(()),
+        }
     }
 }
 
-/// Reads the rows. Each must have known fields, words, a maximum, a kernel and a reason.
+/// Returns the maximum for a run with this number of exchanges. A short run may exceed its share by chance.
+pub(crate) fn most_in(most: usize, exchanges: usize) -> usize {
+    let share = most as f64 * exchanges as f64 / FULL_RUN as f64;
+    let chance = if exchanges < FULL_RUN { 4.0 * share.sqrt() + 2.0 } else { 0.0 };
+    (share + chance).ceil() as usize
+}
+
+/// Reads the rows.
 pub(crate) fn read(text: &str) -> Result<Vec<Row>, String> {
     let File { difference: rows } = toml::from_str(text).map_err(|error| error.to_string())?;
-    for row in &rows {
-        if row.words.is_empty() || row.most == 0 || row.reason.is_empty() || row.kernel.is_empty() {
-            return Err(format!("a row needs words, a maximum, a kernel and a reason: {row:?}"));
-        }
-        if let Some(field) = row.field.split('|').find(|field| !FIELDS.contains(field)) {
-            return Err(format!("unknown field `{field}`; use one of {}", FIELDS.join(" ")));
-        }
-    }
+    rows.iter().try_for_each(Row::check)?;
     Ok(rows)
 }
