@@ -7,7 +7,7 @@ use serde::Deserialize;
 /// Number of exchanges that [`Row::most`] refers to.
 pub(crate) const FULL_RUN: usize = 10_000;
 
-/// The names of fields: of a segment, of its time, of the result of a call. `missing` and `extra` stand for a
+/// The names of fields: parts of a segment, its time, and the result of a call. `missing` and `extra` mean a
 /// whole segment.
 const FIELDS: [&str; 17] = [
     "flags", "seq", "len", "ack", "sack", "options", "mss", "scale", "ecr", "window", "ecn", "ip", "psh",

@@ -96,12 +96,12 @@ fn failed_demo_leaves_no_directories() {
     let scratch = Scratch::new("demo-failed");
     let (own, airlink, output) = (scratch.path("airtcp"), scratch.path("airlink"), scratch.path("demo"));
     fs::copy(program("airtcp"), &own).unwrap();
-    fs::write(&airlink, "#!/bin/sh\necho 'airlink: there is no path' >&2\nexit 3\n").unwrap();
+    fs::write(&airlink, "#!/bin/sh\necho 'airlink: cannot create the path' >&2\nexit 3\n").unwrap();
     fs::set_permissions(&airlink, fs::Permissions::from_mode(0o755)).unwrap();
     let demo = |more: &[&str]| {
         let mut demo = Command::new(&own);
         demo.args(["demo", "--scene", "tiny-window", "--scene", "marks", "--seeds", "2"]).args(more);
-        refused(&Ended::of(demo.current_dir(&scratch.0).output().unwrap()), 3, "there is no path");
+        refused(&Ended::of(demo.current_dir(&scratch.0).output().unwrap()), 3, "cannot create the path");
     };
     for _ in 0..2 {
         demo(&["--output", &output]);

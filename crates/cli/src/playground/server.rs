@@ -97,8 +97,8 @@ fn answer(place: &Place, page: &[u8], limits: Limits) -> io::Result<()> {
     discard_rest(stream, &Deadline::after(limits.rest))
 }
 
-/// Reads a request up to the empty line that ends its header section. Returns the answer if there is no such
-/// line within the limits.
+/// Reads a request up to the empty line that ends its header section. Returns the answer if that
+/// line does not come within the limits.
 fn read_head(stream: &TcpStream, deadline: &Deadline) -> io::Result<Result<String, Answer<'static>>> {
     let mut head = Vec::new();
     let mut buffer = [0; 4096];

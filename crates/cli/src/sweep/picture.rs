@@ -18,9 +18,6 @@ pub(super) struct Comparison {
     /// The path and the number of runs.
     pub(super) about: String,
     pub(super) kind: Kind,
-    /// The axis of the sweep for the horizontal axis. `None` for [`Kind::Ecdf`], whose horizontal axis is
-    /// the metric.
-    pub(super) x: Option<String>,
     pub(super) y: Metric,
     pub(super) words: Words,
     /// The axis that has one line per value.
@@ -34,14 +31,24 @@ pub(super) struct Comparison {
 }
 
 /// The statistics of a point's runs that the picture shows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// The mean with its 95 % interval.
-    Means,
-    /// Minimum, quartiles, median and maximum.
-    Boxes,
-    /// The share of runs up to each value.
+    /// The mean with its 95 % interval, over this axis of the sweep.
+    Means(String),
+    /// Minimum, quartiles, median and maximum, over this axis of the sweep.
+    Boxes(String),
+    /// The share of runs up to each value of the metric, which has the horizontal axis.
     Ecdf,
+}
+
+impl Kind {
+    /// The axis of the sweep that is the horizontal axis.
+    fn x(&self) -> Option<&String> {
+        match self {
+            Self::Means(x) | Self::Boxes(x) => Some(x),
+            Self::Ecdf => None,
+        }
+    }
 }
 
 /// Texts that replace the usual ones.
@@ -101,10 +108,10 @@ pub(super) fn figure(
         let axis = comparison.by.clone().unwrap_or_default();
         return Err(ComparisonError::NoValue { axis, value: value.clone(), known: groups });
     }
-    let figure = match (comparison.kind, &comparison.x) {
-        (Kind::Means, Some(x)) => means(&chosen, &groups, x, comparison)?,
-        (Kind::Boxes, Some(x)) => distribution::boxes(&chosen, runs, &groups, x, comparison)?,
-        (_, _) => distribution::ecdf(&chosen, runs, &groups, comparison)?,
+    let figure = match &comparison.kind {
+        Kind::Means(x) => means(&chosen, &groups, x, comparison)?,
+        Kind::Boxes(x) => distribution::boxes(&chosen, runs, &groups, x, comparison)?,
+        Kind::Ecdf => distribution::ecdf(&chosen, runs, &groups, comparison)?,
     };
     Ok(worded(figure, &comparison.words))
 }
@@ -265,7 +272,7 @@ fn choose<'a>(lines: &'a [Line], comparison: &Comparison) -> Result<Vec<&'a Line
     let all: Vec<&Line> = lines.iter().collect();
     let axes: Vec<String> =
         lines.first().iter().flat_map(|line| line.point.0.iter().map(|(name, _)| name.clone())).collect();
-    let named = comparison.x.iter().chain(&comparison.by);
+    let named = comparison.kind.x().into_iter().chain(&comparison.by);
     for name in named.chain(comparison.only.iter().map(|(name, _)| name)) {
         if !axes.contains(name) {
             return Err(ComparisonError::NoAxis { name: name.clone(), known: axes });
@@ -282,7 +289,7 @@ fn choose<'a>(lines: &'a [Line], comparison: &Comparison) -> Result<Vec<&'a Line
         |line: &&Line| comparison.only.iter().all(|(axis, value)| line.point.of(axis) == Some(value));
     let chosen: Vec<&Line> = all.into_iter().filter(wanted).collect();
     for axis in
-        axes.iter().filter(|axis| ![&comparison.x, &comparison.by].iter().any(|it| it.as_ref() == Some(axis)))
+        axes.iter().filter(|axis| ![comparison.kind.x(), comparison.by.as_ref()].contains(&Some(*axis)))
     {
         if let [first, _, ..] = &values(&chosen, axis)[..] {
             return Err(ComparisonError::Varies { axis: axis.clone(), value: first.clone() });

@@ -107,16 +107,15 @@ impl Plot {
         });
         let about = about(&results, &lines, &self.only)?;
         let runs = distributions(&results, &self.y)?;
-        let kind = match () {
-            () if self.ecdf => Kind::Ecdf,
-            () if self.boxes => Kind::Boxes,
-            () => Kind::Means,
+        let kind = match self.x {
+            None => Kind::Ecdf,
+            Some(x) if self.boxes => Kind::Boxes(x),
+            Some(x) => Kind::Means(x),
         };
         let comparison = Comparison {
             title,
             about,
             kind,
-            x: self.x,
             y: self.y,
             words: Words { x: self.x_label, y: self.y_label, legend: self.legend },
             by: self.by,

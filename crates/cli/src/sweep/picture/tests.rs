@@ -35,8 +35,7 @@ fn comparison() -> Comparison {
     Comparison {
         title: "what losses cost".to_owned(),
         about: "over leo, 3 runs each".to_owned(),
-        kind: Kind::Means,
-        x: Some("air.down.per".to_owned()),
+        kind: Kind::Means("air.down.per".to_owned()),
         y: "goodput".parse().unwrap(),
         words: Words::default(),
         by: Some("recipe".to_owned()),
@@ -104,7 +103,7 @@ fn y_axis_starts_at_zero_unless_from_data() {
 #[test]
 fn bars_on_category_axis_do_not_overlap() {
     let by_name = Comparison {
-        x: Some("recipe".to_owned()),
+        kind: Kind::Means("recipe".to_owned()),
         by: Some("air.down.per".to_owned()),
         log_x: false,
         ..comparison()
@@ -123,14 +122,15 @@ fn bars_on_category_axis_do_not_overlap() {
 
 #[test]
 fn undrawable_comparison_reports_valid_choices() {
-    let text = figure_error(|it| it.x = Some("per".to_owned()));
+    let text = figure_error(|it| it.kind = Kind::Means("per".to_owned()));
     assert!(text.contains("no axis `per`") && text.contains("recipe, air.down.per"), "{text}");
     let text = figure_error(|it| it.by = None);
     assert!(text.contains("--only recipe=reno") && text.contains("--by"), "{text}");
     let text = figure_error(|it| it.only = vec![("recipe".to_owned(), "sack".to_owned())]);
     assert!(text.contains("no value `sack`") && text.contains("reno, newreno"), "{text}");
-    let text =
-        figure_error(|it| (it.x, it.by) = (Some("recipe".to_owned()), Some("air.down.per".to_owned())));
+    let text = figure_error(|it| {
+        (it.kind, it.by) = (Kind::Means("recipe".to_owned()), Some("air.down.per".to_owned()))
+    });
     assert!(text.contains("above zero"), "{text}");
     let mut nothing = lines();
     nothing.iter_mut().for_each(|line| line.numbers = vec![None]);
@@ -192,7 +192,7 @@ fn runs() -> Vec<Runs> {
 
 #[test]
 fn boxes_show_quartiles_median_and_extremes() {
-    let boxes = Comparison { kind: Kind::Boxes, log_x: false, ..comparison() };
+    let boxes = Comparison { kind: Kind::Boxes("air.down.per".to_owned()), log_x: false, ..comparison() };
     let figure = figure(&lines(), &runs(), &boxes).unwrap();
     let [whiskers, quartiles, medians] = &figure.panels[0].series[..3] else { panic!("too few series") };
     let Data::Bars { bars: whiskers, .. } = &whiskers.data else { panic!("{whiskers:?}") };
@@ -208,7 +208,7 @@ fn boxes_show_quartiles_median_and_extremes() {
 #[test]
 fn ecdf_ends_at_one_and_steps_at_each_run() {
     let only = vec![("air.down.per".to_owned(), "1%".to_owned())];
-    let ecdf = Comparison { kind: Kind::Ecdf, x: None, log_x: false, only, ..comparison() };
+    let ecdf = Comparison { kind: Kind::Ecdf, log_x: false, only, ..comparison() };
     let figure = figure(&lines(), &runs(), &ecdf).unwrap();
     let Data::Steps { points, .. } = &figure.panels[0].series[0].data else { panic!("no steps") };
     assert_eq!(points[..], [(1e5, 0.0), (1e5, 0.25), (1e5, 0.5), (8e5, 0.75), (9e5, 1.0)]);
