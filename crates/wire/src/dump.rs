@@ -13,6 +13,7 @@ use crate::experiment;
 use crate::fast_open;
 use crate::segment::{Flags, Ip, parse_ip};
 use crate::seq::Seq;
+use crate::view::{self, TcpHeader};
 
 /// Maximum number of connections whose base numbers are remembered. Beyond it, the oldest is forgotten.
 const REMEMBERED: usize = 65_536;
@@ -79,17 +80,12 @@ impl Conversations {
     }
 
     fn read_tcp<'a>(&mut self, ip: &Ip<'a>) -> Option<Tcp<'a>> {
-        let octets = ip.payload;
-        if ip.protocol != IpProtocol::Tcp || octets.len() < 20 {
+        if ip.protocol != IpProtocol::Tcp {
             return None;
         }
-        let word = |at: usize| u16::from_be_bytes([octets[at], octets[at + 1]]);
-        let number = |at: usize| Seq(u32::from(word(at)) << 16 | u32::from(word(at + 2)));
-        let header = usize::from(octets[12] >> 4) * 4;
-        let (options, data) = octets.get(20..header).zip(octets.get(header..))?;
-        let (src, dst) = (SocketAddr::new(ip.src, word(0)), SocketAddr::new(ip.dst, word(2)));
-        let flags = Flags(u16::from(octets[12] & 0x0f) << 8 | u16::from(octets[13]));
-        let (seq, ack) = (number(4), number(8));
+        let view::Tcp { header, urgent, options, payload } = view::Tcp::read(ip.payload)?;
+        let TcpHeader { src_port, dst_port, seq, ack, flags, window, .. } = header;
+        let (src, dst) = (SocketAddr::new(ip.src, src_port), SocketAddr::new(ip.dst, dst_port));
         let Bases { seq: own, ack: peers, sack: sacked_from } = self.bases(src, dst, flags, seq, ack);
         Some(Tcp {
             src,
@@ -97,9 +93,9 @@ impl Conversations {
             flags,
             seq: seq.0.wrapping_sub(own.0),
             ack: ack.0.wrapping_sub(peers.0),
-            window: word(14),
-            length: data.len(),
-            urgent: word(18),
+            window,
+            length: payload.len(),
+            urgent,
             sacked_from,
             options,
         })

@@ -2,6 +2,7 @@
 //!
 //! * [`time`] and [`rng`]: integer nanoseconds and seeded randomness. The caller supplies both.
 //! * [`segment`], [`options`], [`checksum`], [`seq`]: TCP/IP as it is on the wire.
+//! * [`view`], [`rewrite`]: headers of packets that may be truncated, and changes of them in place.
 //! * [`piece`]: segments that leave in one write.
 //! * [`marks`], [`experiment`]: bits and options that base stations and receivers add to TCP headers.
 //! * [`fast_open`]: the option of TCP Fast Open.
@@ -53,13 +54,16 @@ pub mod checksum;
 pub mod dump;
 pub mod experiment;
 pub mod fast_open;
+mod flags;
 pub mod marks;
 pub mod options;
 pub mod piece;
+pub mod rewrite;
 pub mod rng;
 pub mod segment;
 pub mod seq;
 pub mod time;
 pub mod units;
+pub mod view;
 
 pub use cause::Cause;

@@ -1,130 +1,16 @@
 //! Reads and writes segments: IPv4, IPv6 and TCP headers, with every check that a receiver must make.
 //!
-//! smoltcp (`smoltcp::wire`) reads incoming headers and writes IPv6 headers. [`crate::options`] handles the
-//! TCP options.
+//! [`crate::view`] finds the headers, and [`crate::options`] handles the TCP options. smoltcp
+//! (`smoltcp::wire`) names the protocols and writes IPv6 headers.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use smoltcp::wire::{IpProtocol, Ipv4Packet, Ipv6Packet, TcpPacket};
+use smoltcp::wire::{IpProtocol, Ipv6Packet};
 
+pub use crate::flags::{Ecn, Flags};
 use crate::options::Options;
 use crate::seq::Seq;
-
-/// The IP protocol number of TCP.
-const TCP: u8 = 6;
-
-/// The flag bits of bytes 12 and 13 of the TCP header, including the reserved bits.
-///
-/// RFC 9293 §3.1 requires receivers to ignore reserved bits that they do not implement. They are kept here
-/// because a transit agent uses them (E-TCP §III.A).
-#[derive(Clone, Copy, PartialEq, Eq, Default)]
-pub struct Flags(pub u16);
-
-impl Flags {
-    /// No flags.
-    pub const NONE: Self = Self(0);
-    /// The sender has no more data.
-    pub const FIN: Self = Self(0x001);
-    /// The sequence number is the initial one.
-    pub const SYN: Self = Self(0x002);
-    /// The connection is reset.
-    pub const RST: Self = Self(0x004);
-    /// The receiver must pass the data to the application without delay.
-    pub const PSH: Self = Self(0x008);
-    /// The acknowledgment number is valid.
-    pub const ACK: Self = Self(0x010);
-    /// The urgent pointer is valid.
-    pub const URG: Self = Self(0x020);
-    /// The receiver has seen a congestion mark (RFC 3168 §6.1). In a SYN: the sender requests ECN.
-    pub const ECE: Self = Self(0x040);
-    /// The sender has reduced its window in response to an ECE (RFC 3168 §6.1).
-    pub const CWR: Self = Self(0x080);
-    /// The AE flag of Accurate ECN, formerly NS.
-    pub const AE: Self = Self(0x100);
-    /// The three bits that are still reserved.
-    pub const RESERVED: Self = Self(0xe00);
-
-    /// Returns whether all flags of `other` are set.
-    pub const fn contains(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
-    }
-
-    /// Returns whether at least one flag of `other` is set.
-    pub const fn intersects(self, other: Self) -> bool {
-        self.0 & other.0 != 0
-    }
-
-    /// Returns these flags together with the flags of `other`.
-    pub const fn with(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-
-    /// Returns these flags without the flags of `other`.
-    pub const fn without(self, other: Self) -> Self {
-        Self(self.0 & !other.0)
-    }
-}
-
-impl std::fmt::Debug for Flags {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let mut any = false;
-        for (bit, letter) in [
-            (0x002, 'S'),
-            (0x001, 'F'),
-            (0x004, 'R'),
-            (0x008, 'P'),
-            (0x040, 'E'),
-            (0x080, 'W'),
-            (0x020, 'U'),
-            (0x010, '.'),
-        ] {
-            if self.0 & bit != 0 {
-                write!(f, "{letter}")?;
-                any = true;
-            }
-        }
-        if !any {
-            write!(f, "-")?;
-        }
-        Ok(())
-    }
-}
-
-/// The ECN field of the IP header (RFC 3168 §5).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Ecn {
-    /// The sender does not use ECN for this packet.
-    #[default]
-    NotEct,
-    /// ECN-capable, the codepoint ECT(1).
-    Ect1,
-    /// ECN-capable, the codepoint ECT(0), which RFC 3168 senders use.
-    Ect0,
-    /// Congestion experienced: a queue has marked the packet instead of dropping it.
-    Ce,
-}
-
-impl Ecn {
-    /// Reads the two lowest bits. The other bits (the DSCP) are ignored.
-    pub const fn from_bits(bits: u8) -> Self {
-        match bits & 3 {
-            0 => Self::NotEct,
-            1 => Self::Ect1,
-            2 => Self::Ect0,
-            _ => Self::Ce,
-        }
-    }
-
-    /// Returns the two bits as in the IP header.
-    pub const fn bits(self) -> u8 {
-        match self {
-            Self::NotEct => 0,
-            Self::Ect1 => 1,
-            Self::Ect0 => 2,
-            Self::Ce => 3,
-        }
-    }
-}
+use crate::view::{NoHeader, TCP, Tcp, View};
 
 /// A TCP segment as it arrived, still pointing into the packet.
 #[derive(Clone, Debug)]
@@ -209,67 +95,29 @@ pub struct Ip<'a> {
 /// # Errors
 /// If the headers are truncated or damaged, or the packet is a fragment.
 pub fn parse_ip(packet: &[u8]) -> Result<Ip<'_>, BadPacket> {
-    match packet.first().map(|b| b >> 4) {
-        Some(4) => {
-            let ip = Ipv4Packet::new_checked(packet).map_err(|_| BadPacket::Truncated)?;
-            let header = usize::from(ip.header_len());
-            if header < 20 {
-                return Err(BadPacket::Truncated);
-            }
-            // smoltcp's own check is compiled out of fuzzing builds.
-            let wrong = match packet.first_chunk() {
-                Some(fixed) if header == 20 => crate::checksum::ipv4_header(fixed) != 0,
-                _ => crate::checksum::plain(&packet[..header]) != 0,
-            };
-            if wrong {
-                return Err(BadPacket::IpChecksum);
-            }
-            if ip.more_frags() || ip.frag_offset() != 0 {
-                return Err(BadPacket::Fragment);
-            }
-            let total = usize::from(ip.total_len());
-            Ok(Ip {
-                src: IpAddr::V4(ip.src_addr()),
-                dst: IpAddr::V4(ip.dst_addr()),
-                protocol: ip.next_header(),
-                ecn: Ecn::from_bits(ip.ecn()),
-                payload: &packet[header..total],
-            })
-        }
-        Some(6) => {
-            let ip = Ipv6Packet::new_checked(packet).map_err(|_| BadPacket::Truncated)?;
-            let end = 40 + usize::from(ip.payload_len());
-            let (protocol, at) = skip_extension_headers(ip.next_header(), &packet[..end])?;
-            Ok(Ip {
-                src: IpAddr::V6(ip.src_addr()),
-                dst: IpAddr::V6(ip.dst_addr()),
-                protocol,
-                ecn: Ecn::from_bits(ip.traffic_class()),
-                payload: &packet[at..end],
-            })
-        }
-        Some(_) => Err(BadPacket::NotIp),
-        None => Err(BadPacket::Truncated),
+    let view = View::of(packet).map_err(|error| match error {
+        NoHeader::Truncated(_) => BadPacket::Truncated,
+        NoHeader::NotIp => BadPacket::NotIp,
+    })?;
+    if !view.is_complete() {
+        return Err(BadPacket::Truncated);
     }
-}
-
-/// Skips the hop-by-hop options, routing and destination options headers (RFC 8200 §4).
-fn skip_extension_headers(first: IpProtocol, packet: &[u8]) -> Result<(IpProtocol, usize), BadPacket> {
-    let (mut protocol, mut at) = (first, 40);
-    loop {
-        match protocol {
-            IpProtocol::HopByHop | IpProtocol::Ipv6Route | IpProtocol::Ipv6Opts => {
-                let header = packet.get(at..at + 8).ok_or(BadPacket::Truncated)?;
-                protocol = IpProtocol::from(header[0]);
-                at += 8 * (usize::from(header[1]) + 1);
-                if at > packet.len() {
-                    return Err(BadPacket::Truncated);
-                }
-            }
-            IpProtocol::Ipv6Frag => return Err(BadPacket::Fragment),
-            _ => return Ok((protocol, at)),
-        }
+    if view.is_header_damaged() {
+        return Err(BadPacket::IpChecksum);
     }
+    if view.fragment.is_some() {
+        return Err(BadPacket::Fragment);
+    }
+    if view.is_cut_in_extensions() {
+        return Err(BadPacket::Truncated);
+    }
+    Ok(Ip {
+        src: view.source(),
+        dst: view.destination(),
+        protocol: view.protocol.into(),
+        ecn: view.ecn(),
+        payload: view.payload(),
+    })
 }
 
 /// Whether the TCP checksum of a packet has been verified.
@@ -288,25 +136,23 @@ pub fn parse_tcp<'a>(ip: &Ip<'a>) -> Result<Segment<'a>, BadPacket> {
 
 /// Parses the TCP segment inside `ip`, and verifies its checksum unless the device has done so.
 pub fn parse_tcp_of<'a>(ip: &Ip<'a>, verified: Verified) -> Result<Segment<'a>, BadPacket> {
-    let tcp = TcpPacket::new_checked(ip.payload).map_err(|_| BadPacket::Truncated)?;
+    let Tcp { header, options, payload, .. } = Tcp::read(ip.payload).ok_or(BadPacket::Truncated)?;
     if verified == Verified::NotYet && !crate::checksum::verify_transport(ip.src, ip.dst, TCP, ip.payload) {
         return Err(BadPacket::TcpChecksum);
     }
-    if tcp.src_port() == 0 || tcp.dst_port() == 0 || !is_unicast(ip.src) || !is_unicast(ip.dst) {
+    if header.src_port == 0 || header.dst_port == 0 || !is_unicast(ip.src) || !is_unicast(ip.dst) {
         return Err(BadPacket::Address);
     }
-    let header = usize::from(tcp.header_len());
-    let options = Options::parse(&ip.payload[20..header]).ok_or(BadPacket::Options)?;
     Ok(Segment {
-        src: SocketAddr::new(ip.src, tcp.src_port()),
-        dst: SocketAddr::new(ip.dst, tcp.dst_port()),
-        seq: Seq(tcp.seq_number().0 as u32),
-        ack: Seq(tcp.ack_number().0 as u32),
-        flags: Flags(u16::from(ip.payload[12] & 0x0f) << 8 | u16::from(ip.payload[13])),
-        window: tcp.window_len(),
+        src: SocketAddr::new(ip.src, header.src_port),
+        dst: SocketAddr::new(ip.dst, header.dst_port),
+        seq: header.seq,
+        ack: header.ack,
+        flags: header.flags,
+        window: header.window,
         ecn: ip.ecn,
-        options,
-        payload: &ip.payload[header..],
+        options: Options::parse(options).ok_or(BadPacket::Options)?,
+        payload,
     })
 }
 
