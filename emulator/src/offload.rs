@@ -28,9 +28,8 @@ pub(crate) fn prepare(piece: &mut Piece) -> Header {
 
 /// Field positions in a TCP packet without IPv6 extension headers, for `batch` and `pieces`.
 mod tcp {
-    use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-
     use airwire::checksum;
+    use airwire::view::{TCP, Tcp, View};
 
     use super::Header;
 
@@ -51,17 +50,11 @@ mod tcp {
     impl Headers {
         /// `None`: not TCP directly after the IP header, a fragment, or shorter than the headers say.
         pub(super) fn of(packet: &[u8]) -> Option<Self> {
-            let ip = match packet.first()? >> 4 {
-                4 => {
-                    let fragment = u16::from_be_bytes([*packet.get(6)?, *packet.get(7)?]) & 0x3fff;
-                    let plain = packet.get(9) == Some(&6) && fragment == 0;
-                    plain.then_some(4 * usize::from(packet[0] & 0x0f))?
-                }
-                6 => (packet.get(6) == Some(&6)).then_some(40)?,
-                _ => return None,
-            };
-            let tcp = 4 * usize::from(packet.get(ip + 12)? >> 4);
-            (ip >= 20 && tcp >= 20 && packet.len() >= ip + tcp).then_some(Self { ip, tcp })
+            let view = View::without_extensions(packet).ok()?;
+            let is_whole = view.protocol == TCP && view.transport >= 20 && view.fragment.is_none();
+            // The length field is not correct before segmentation.
+            let tcp = Tcp::read(packet.get(view.transport..)?)?.header.len;
+            is_whole.then_some(Self { ip: view.transport, tcp })
         }
 
         pub(super) const fn all(self) -> usize {
@@ -80,28 +73,12 @@ mod tcp {
             packet[self.ip + 13]
         }
 
-        pub(super) fn addresses(self, packet: &[u8]) -> (IpAddr, IpAddr) {
-            if self.is_v4(packet) {
-                let at = |from| Ipv4Addr::from_bits(be32(packet, from)).into();
-                (at(12), at(16))
-            } else {
-                let at = |from| {
-                    let octets: [u8; 16] = packet[from..from + 16].try_into().expect("sixteen octets");
-                    Ipv6Addr::from(octets).into()
-                };
-                (at(8), at(24))
-            }
-        }
-
         /// Whether the lengths and checksums of the whole packet are correct.
         pub(super) fn are_right(self, packet: &[u8]) -> bool {
-            let (src, dst) = self.addresses(packet);
-            let header = if self.is_v4(packet) {
-                usize::from(be16(packet, 2)) == packet.len() && checksum::plain(&packet[..self.ip]) == 0
-            } else {
-                usize::from(be16(packet, 4)) + self.ip == packet.len()
-            };
-            header && checksum::verify_transport(src, dst, 6, &packet[self.ip..])
+            let view = view_of(packet);
+            view.end == packet.len()
+                && !view.is_header_damaged()
+                && checksum::verify_transport(view.source(), view.destination(), TCP, &packet[self.ip..])
         }
 
         /// Writes the packet length `len` into the IP header, and updates the checksum of IPv4.
@@ -132,22 +109,27 @@ mod tcp {
 
         /// Writes the checksum of the segment.
         pub(super) fn set_checksum(self, packet: &mut [u8]) {
-            let (src, dst) = self.addresses(packet);
+            let view = view_of(packet);
+            let (src, dst) = (view.source(), view.destination());
             let segment = &mut packet[self.ip..];
             segment[16..18].fill(0);
-            let sum = checksum::transport(src, dst, 6, segment);
+            let sum = checksum::transport(src, dst, TCP, segment);
             segment[16..18].copy_from_slice(&sum.to_be_bytes());
         }
 
         /// Writes the pseudo-header sum of a packet of `len` bytes. The kernel adds the rest.
         pub(super) fn set_partial_checksum(self, packet: &mut [u8], len: usize) {
-            let (src, dst) = self.addresses(packet);
-            let sum = checksum::partial(src, dst, 6, len - self.ip);
+            let view = view_of(packet);
+            let sum = checksum::partial(view.source(), view.destination(), TCP, len - self.ip);
             packet[self.ip + 16..self.ip + 18].copy_from_slice(&sum.to_be_bytes());
         }
     }
 
-    pub(super) fn be32(packet: &[u8], at: usize) -> u32 {
+    fn view_of(packet: &[u8]) -> View<'_> {
+        View::without_extensions(packet).expect("`Headers::of` has found the IP header")
+    }
+
+    fn be32(packet: &[u8], at: usize) -> u32 {
         u32::from_be_bytes([packet[at], packet[at + 1], packet[at + 2], packet[at + 3]])
     }
 

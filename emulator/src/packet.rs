@@ -4,8 +4,8 @@ use std::fmt;
 use std::ops::{Deref, DerefMut};
 
 use airwire::time::Instant;
+use airwire::view::View;
 use serde::{Deserialize, Serialize};
-use smoltcp::wire::{IpProtocol, Ipv4Packet, Ipv6Packet, TcpPacket};
 
 /// Number of a packet. The packets of a path are numbered in order of arrival, from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -205,41 +205,8 @@ impl Packet {
 
     /// The purpose of the packet. `None`: not a complete IP packet (truncated, or of another protocol).
     pub fn purpose(&self) -> Option<Purpose> {
-        let (protocol, payload) = transport(&self.bytes)?;
-        if protocol != IpProtocol::Tcp || is_later_fragment(&self.bytes) {
-            return Some(Purpose::Data);
-        }
-        let Ok(segment) = TcpPacket::new_checked(payload) else { return Some(Purpose::Data) };
-        let only_acknowledges = segment.ack()
-            && !segment.syn()
-            && !segment.fin()
-            && !segment.rst()
-            && segment.payload().is_empty();
-        Some(if only_acknowledges { Purpose::PureAck } else { Purpose::Data })
-    }
-}
-
-/// Whether this is an IPv4 fragment without the transport header. (IPv6 marks fragments in an extension
-/// header.)
-fn is_later_fragment(bytes: &[u8]) -> bool {
-    Ipv4Packet::new_checked(bytes).is_ok_and(|packet| packet.version() == 4 && packet.frag_offset() > 0)
-}
-
-/// The transport protocol of an IP packet, and its transport header with payload. For a fragment other than
-/// the first, and for an IPv6 packet with extension headers, the slice is everything after the IP header.
-pub fn transport(bytes: &[u8]) -> Option<(IpProtocol, &[u8])> {
-    match bytes.first()? >> 4 {
-        4 => {
-            let packet = Ipv4Packet::new_checked(bytes).ok()?;
-            let (from, to) = (usize::from(packet.header_len()), usize::from(packet.total_len()));
-            let protocol = packet.next_header();
-            Some((protocol, bytes.get(from..to)?))
-        }
-        6 => {
-            let packet = Ipv6Packet::new_checked(bytes).ok()?;
-            let protocol = packet.next_header();
-            Some((protocol, bytes.get(40..40 + usize::from(packet.payload_len()))?))
-        }
-        _ => None,
+        let view = View::complete(&self.bytes)?;
+        let is_pure_ack = view.tcp().is_some_and(|segment| segment.is_pure_ack());
+        Some(if is_pure_ack { Purpose::PureAck } else { Purpose::Data })
     }
 }

@@ -5,6 +5,7 @@ use std::str::FromStr;
 use airwire::rng::Stream;
 use airwire::time::{Duration, Instant};
 use airwire::units::Rate;
+use airwire::view::{TCP, View};
 use serde::Serialize;
 use smoltcp::wire::{
     IpAddress, IpProtocol, Ipv4Address, Ipv4Packet, Ipv6Address, Ipv6Packet, TcpPacket, TcpSeqNumber,
@@ -343,17 +344,9 @@ const DISCARD: u16 = 9;
 
 /// The last 16 bits of the packet's number. `None`: an ACK, or not an IP packet.
 fn sequence_bits(packet: &[u8]) -> Option<u16> {
-    match packet.first()? >> 4 {
-        4 => {
-            let packet = Ipv4Packet::new_checked(packet).ok()?;
-            (packet.next_header() != IpProtocol::Tcp).then(|| packet.ident())
-        }
-        6 => {
-            let packet = Ipv6Packet::new_checked(packet).ok()?;
-            (packet.next_header() != IpProtocol::Tcp).then(|| packet.flow_label() as u16)
-        }
-        _ => None,
-    }
+    let view = View::complete(packet)?;
+    let flow_label = u16::from_be_bytes([packet[2], packet[3]]);
+    (view.protocol != TCP).then(|| view.ident().unwrap_or(flow_label))
 }
 
 /// An ACK for `packets` packets of 1460 bytes.

@@ -1,8 +1,9 @@
 //! Identification of a packet at both ends of a path, by the fields that routers do not change.
 
 use std::hash::Hasher;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 
+use airwire::view::{TCP, View};
 use siphasher::sip::SipHasher13;
 
 /// Bytes after the IP header that are compared: the TCP header, and its timestamps if they come first, as on
@@ -12,7 +13,6 @@ const COUNTED: usize = 32;
 /// appendix A).
 const OPTIONS: usize = 20;
 const TIMESTAMPS: [u8; 4] = [1, 1, 8, 10];
-const TCP: u8 = 6;
 
 /// Identity of a packet, independent of the place of capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,40 +26,23 @@ pub(super) struct Identity {
 
 /// Identifies a packet. `None`: not an IP packet, or the header is incomplete.
 pub(super) fn identify(packet: &[u8]) -> Option<Identity> {
+    let view = View::without_extensions(packet).ok()?;
     let mut hasher = SipHasher13::new();
-    let (flow, octets, protocol, header, behind) = match packet.first()? >> 4 {
-        4 => {
-            let fixed: &[u8; 20] = packet.first_chunk()?;
-            // Skip the type of service, the length, the time to live and the checksum.
-            hasher.write(&fixed[4..8]);
-            hasher.write(&fixed[9..10]);
-            hasher.write(&fixed[12..20]);
-            let address = |at: usize| -> Option<IpAddr> {
-                Some(Ipv4Addr::from(*fixed.get(at..)?.first_chunk::<4>()?).into())
-            };
-            let octets = u32::from(u16::from_be_bytes([fixed[2], fixed[3]]));
-            let header = usize::from(fixed[0] & 0x0f) * 4;
-            ((address(12)?, address(16)?), octets, fixed[9], header, packet.get(header..).unwrap_or_default())
-        }
-        6 => {
-            let fixed: &[u8; 40] = packet.first_chunk()?;
-            // Skip the traffic class, the flow label, the length and the hop limit.
-            hasher.write(&fixed[6..7]);
-            hasher.write(&fixed[8..40]);
-            let address = |at: usize| -> Option<IpAddr> {
-                Some(Ipv6Addr::from(*fixed.get(at..)?.first_chunk::<16>()?).into())
-            };
-            let octets = 40 + u32::from(u16::from_be_bytes([fixed[4], fixed[5]]));
-            ((address(8)?, address(24)?), octets, fixed[6], 40, &packet[40..])
-        }
-        _ => return None,
-    };
+    // Skip the type of service or traffic class, the flow label, the length, the time to live and the
+    // checksum.
+    if view.is_v4 {
+        hasher.write(&packet[4..8]);
+    }
+    hasher.write_u8(view.protocol);
+    hasher.write(view.address_bytes());
+    let octets = view.end as u32;
+    let behind = packet.get(view.transport..).unwrap_or_default();
     let mut counted = [0; COUNTED];
     let kept = behind.len().min(COUNTED);
     counted[..kept].copy_from_slice(&behind[..kept]);
     // Length of the TCP payload, because base stations add options. For other protocols, the whole length.
-    let mut length = octets.saturating_sub(header as u32);
-    if protocol == TCP {
+    let mut length = octets.saturating_sub(view.transport as u32);
+    if view.protocol == TCP {
         length = length.saturating_sub(u32::from(counted[12] >> 4) * 4);
         // Clear the data offset, the reserved bits (which base stations change), the ECN flags and the
         // checksum (which the sender's device may fill in).
@@ -75,6 +58,7 @@ pub(super) fn identify(packet: &[u8]) -> Option<Identity> {
     }
     hasher.write(&length.to_be_bytes());
     hasher.write(&counted);
+    let flow = (view.source(), view.destination());
     Some(Identity { flow, hash: hasher.finish(), octets })
 }
 

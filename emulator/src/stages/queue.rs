@@ -7,6 +7,7 @@
 
 use std::collections::VecDeque;
 
+use airwire::rewrite::{Marking, mark_ce};
 use airwire::rng::Stream;
 use airwire::time::{Duration, Instant};
 use serde_json::{Value, json};
@@ -17,7 +18,6 @@ use crate::stage::{Event, Mark, Outbox, Why};
 mod codel;
 mod config;
 mod draws;
-mod ecn;
 mod flow;
 mod fq_codel;
 mod pie;
@@ -31,7 +31,6 @@ mod written;
 use codel::Codel;
 pub use config::{Bounds, CodelConfig, Discipline, FqCodelConfig, PieConfig, QueueConfig, RedConfig};
 use draws::Draws;
-use ecn::Marking;
 use flow::FlowHash;
 use fq_codel::FqCodel;
 use pie::Pie;
@@ -106,7 +105,7 @@ impl Desk<'_> {
     /// Marks the packet to signal congestion. Returns false if it cannot be marked and must be dropped
     /// instead.
     fn mark(&mut self, packet: &mut Packet, ecn: bool) -> bool {
-        match if ecn { ecn::mark(&mut packet.bytes) } else { Marking::Impossible } {
+        match if ecn { mark_ce(&mut packet.bytes) } else { Marking::Impossible } {
             Marking::Marked => {
                 self.tally.marked += 1;
                 self.out.note(packet, Event::Marked { what: Mark::Congestion });

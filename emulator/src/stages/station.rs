@@ -27,9 +27,11 @@ use std::any::Any;
 use std::num::NonZeroU32;
 
 use agent::Agent;
+use airwire::rewrite::TcpInPacket;
+use airwire::segment::Flags;
 use airwire::time::Instant;
 use airwire::units::Size;
-use header::{ACK, Parsed, RST, SYN, Segment};
+use header::Parsed;
 use loss_rate::{Meter, Unfit};
 use ranges::Reach;
 use serde::{Deserialize, Serialize};
@@ -196,8 +198,9 @@ impl Station {
         }
     }
 
-    fn segment(&mut self, mut segment: Segment, packet: &mut Packet, out: &mut Outbox) {
+    fn segment(&mut self, mut segment: TcpInPacket, packet: &mut Packet, out: &mut Outbox) {
         self.counters.segments += 1;
+        let flags = segment.header().flags;
         let signed = loss_rate::signed(segment.options(&packet.bytes));
         if self.config.transit_marks {
             // The agent records signed segments too, but does not change them.
@@ -209,12 +212,15 @@ impl Station {
         }
         if signed {
             self.counters.signed += 1;
-        } else if self.config.loss_report && segment.has(ACK) && !segment.has_any(SYN | RST) {
+        } else if self.config.loss_report
+            && flags.contains(Flags::ACK)
+            && !flags.intersects(Flags::SYN.with(Flags::RST))
+        {
             self.report(&mut segment, packet, out);
         }
     }
 
-    fn report(&mut self, segment: &mut Segment, packet: &mut Packet, out: &mut Outbox) {
+    fn report(&mut self, segment: &mut TcpInPacket, packet: &mut Packet, out: &mut Outbox) {
         // Report the link that the data crossed, not the direction of the ACK.
         let own = self.radio[packet.direction.reversed()].rate();
         let old = segment.options(&packet.bytes);

@@ -9,6 +9,7 @@
 use std::ops::Range;
 
 use airwire::rng::Stream;
+use airwire::view::{ICMP, ICMP_V6, TCP, UDP, View};
 
 use super::Part;
 
@@ -46,49 +47,31 @@ enum Sum {
     Unknown,
 }
 
-const ICMP: u8 = 1;
-const TCP: u8 = 6;
-const UDP: u8 = 17;
-const ICMP_V6: u8 = 58;
-
 /// Number of random choices to try until one has the desired effect on the checksums.
 const ATTEMPTS: usize = 16;
 
 impl Anatomy {
     /// Parses the headers. Returns `None` if the bytes are not a complete IP packet.
     pub(super) fn of(bytes: &[u8]) -> Option<Self> {
-        let be16 = |at: usize| Some(usize::from(u16::from_be_bytes([*bytes.get(at)?, *bytes.get(at + 1)?])));
-        let (is_v4, ip, end, protocol, is_fragment) = match bytes.first()? >> 4 {
-            4 => {
-                let is_fragment = be16(6)? & 0x3fff != 0;
-                (true, 4 * usize::from(bytes[0] & 0x0f), be16(2)?, *bytes.get(9)?, is_fragment)
-            }
-            6 => (false, 40, 40 + be16(4)?, *bytes.get(6)?, false),
-            _ => return None,
-        };
-        if ip < 20 || end < ip || end > bytes.len() {
-            return None;
-        }
-        let transport = match protocol {
-            TCP | UDP | ICMP if is_fragment => Transport::Fragment,
+        let view = View::complete(bytes)?;
+        let (is_v4, ip, end) = (view.is_v4, view.transport, view.end);
+        let transport = match view.protocol {
+            TCP | UDP | ICMP if view.fragment.is_some() => Transport::Fragment,
             TCP => Transport::Tcp,
             UDP => Transport::Udp,
             ICMP if is_v4 => Transport::Icmp,
             ICMP_V6 if !is_v4 => Transport::Icmp,
             _ => Transport::Other,
         };
-        let known = |header: usize| (header <= end).then_some(header);
         let header = match transport {
-            Transport::Tcp if end >= ip + 20 => Some(4 * usize::from(bytes[ip + 12] >> 4))
-                .filter(|tcp| *tcp >= 20)
-                .and_then(|tcp| known(ip + tcp)),
-            Transport::Udp | Transport::Icmp => known(ip + 8),
+            Transport::Tcp => view.tcp().map(|tcp| ip + tcp.header.len),
+            Transport::Udp | Transport::Icmp => (ip + 8 <= end).then_some(ip + 8),
             Transport::Fragment => Some(ip),
-            Transport::Tcp | Transport::Other => None,
+            Transport::Other => None,
         };
         let sum = match header {
             None => Sum::Unknown,
-            Some(_) if transport == Transport::Udp && is_v4 && be16(ip + 6)? == 0 => Sum::Absent,
+            Some(_) if transport == Transport::Udp && is_v4 && bytes[ip + 6..ip + 8] == [0, 0] => Sum::Absent,
             Some(_) => Sum::Covers,
         };
         Some(Self { is_v4, ip, header: header.unwrap_or(ip), end, transport, sum })

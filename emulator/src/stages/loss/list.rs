@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::str::FromStr;
 
+use airwire::segment::Flags;
+use airwire::view::{Tcp, View};
 use serde::{Deserialize, Serialize};
-use smoltcp::wire::{IpProtocol, Ipv4Packet, Ipv6Packet, TcpPacket};
-
-use crate::packet::transport;
 
 /// One item of a drop list: "segment 50", "segment 50 retransmission 1", "segments 50-53", "packet 7",
 /// "packets 100-110", "ack 3".
@@ -158,15 +157,20 @@ struct Awaited {
     retransmissions: u64,
 }
 
-/// The fields of a TCP segment that the list uses.
-struct Segment {
+/// A TCP segment of a flow.
+struct Segment<'a> {
     ends: Ends,
-    seq: u32,
-    syn: bool,
-    fin: bool,
-    rst: bool,
-    ack: bool,
-    payload: usize,
+    tcp: Tcp<'a>,
+}
+
+impl Segment<'_> {
+    fn seq(&self) -> u32 {
+        self.tcp.header.seq.0
+    }
+
+    fn is_syn(&self) -> bool {
+        self.tcp.header.flags.contains(Flags::SYN)
+    }
 }
 
 impl DropList {
@@ -190,7 +194,7 @@ impl DropList {
         as_segment || self.listed.iter().any(|listed| listed.covers(What::Packet, number))
     }
 
-    fn names_segment(&mut self, segment: &Segment) -> bool {
+    fn names_segment(&mut self, segment: &Segment<'_>) -> bool {
         self.ticks += 1;
         let Self { listed, flows, ticks } = self;
         if !flows.contains_key(&segment.ends) && flows.len() == FLOWS {
@@ -198,7 +202,7 @@ impl DropList {
             oldest.and_then(|ends| flows.remove(&ends));
         }
         let flow = flows.entry(segment.ends).or_insert_with(|| Flow::new(segment));
-        if segment.syn && flow.isn != Some(segment.seq) {
+        if segment.is_syn() && flow.isn != Some(segment.seq()) {
             *flow = Flow::new(segment);
         }
         flow.last_tick = *ticks;
@@ -207,11 +211,11 @@ impl DropList {
 }
 
 impl Flow {
-    fn new(segment: &Segment) -> Self {
+    fn new(segment: &Segment<'_>) -> Self {
         Self {
-            end_seq: segment.seq.wrapping_add(segment.syn.into()),
+            end_seq: segment.seq().wrapping_add(segment.is_syn().into()),
             end: 0,
-            isn: segment.syn.then_some(segment.seq),
+            isn: segment.is_syn().then_some(segment.seq()),
             segments: 0,
             acks: 0,
             awaited: Vec::new(),
@@ -219,22 +223,23 @@ impl Flow {
         }
     }
 
-    fn names(&mut self, listed: &[Listed], segment: &Segment) -> bool {
-        if segment.payload == 0 {
-            if segment.ack && !(segment.syn || segment.fin || segment.rst) {
-                self.acks += 1;
-                return listed.iter().any(|listed| listed.covers(What::Ack, self.acks));
+    fn names(&mut self, listed: &[Listed], segment: &Segment<'_>) -> bool {
+        let payload = segment.tcp.payload.len();
+        if payload == 0 {
+            if !segment.tcp.is_pure_ack() {
+                return false;
             }
-            return false;
+            self.acks += 1;
+            return listed.iter().any(|listed| listed.covers(What::Ack, self.acks));
         }
-        let first_seq = segment.seq.wrapping_add(segment.syn.into());
+        let first_seq = segment.seq().wrapping_add(segment.is_syn().into());
         // The distance is below 2^31 in both directions, because windows are at most 2^30 (RFC 7323 §2.3).
         let start = self.end + i64::from(first_seq.wrapping_sub(self.end_seq) as i32);
-        let end = start + segment.payload as i64;
+        let end = start + payload as i64;
         let is_new = start >= self.end;
         if end > self.end {
             self.end = end;
-            self.end_seq = first_seq.wrapping_add(segment.payload as u32);
+            self.end_seq = first_seq.wrapping_add(payload as u32);
         }
         if is_new { self.names_new(listed, start) } else { self.names_again(listed, start..end) }
     }
@@ -269,29 +274,10 @@ impl Flow {
 
 /// Parses the packet. Returns `None` if it is not a TCP segment with a complete header, or if it is a
 /// fragment.
-fn segment_of(bytes: &[u8]) -> Option<Segment> {
-    let (protocol, payload) = transport(bytes)?;
-    if protocol != IpProtocol::Tcp {
-        return None;
-    }
-    let (from, to): (IpAddr, IpAddr) = if bytes[0] >> 4 == 4 {
-        let packet = Ipv4Packet::new_unchecked(bytes);
-        if packet.more_frags() || packet.frag_offset() > 0 {
-            return None;
-        }
-        (packet.src_addr().into(), packet.dst_addr().into())
-    } else {
-        let packet = Ipv6Packet::new_unchecked(bytes);
-        (packet.src_addr().into(), packet.dst_addr().into())
-    };
-    let tcp = TcpPacket::new_checked(payload).ok()?;
-    Some(Segment {
-        ends: Ends { from: SocketAddr::new(from, tcp.src_port()), to: SocketAddr::new(to, tcp.dst_port()) },
-        seq: tcp.seq_number().0 as u32,
-        syn: tcp.syn(),
-        fin: tcp.fin(),
-        rst: tcp.rst(),
-        ack: tcp.ack(),
-        payload: tcp.payload().len(),
-    })
+fn segment_of(bytes: &[u8]) -> Option<Segment<'_>> {
+    let view = View::complete(bytes).filter(|view| view.fragment.is_none())?;
+    let tcp = view.tcp()?;
+    let from = SocketAddr::new(view.source(), tcp.header.src_port);
+    let to = SocketAddr::new(view.destination(), tcp.header.dst_port);
+    Some(Segment { ends: Ends { from, to }, tcp })
 }

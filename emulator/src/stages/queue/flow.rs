@@ -2,8 +2,8 @@
 
 use std::hash::Hasher;
 
+use airwire::view::View;
 use siphasher::sip::SipHasher13;
-use smoltcp::wire::{IpProtocol, Ipv4Packet, Ipv6Packet};
 
 /// A keyed flow hash. With another key, other flows collide (§6.2).
 #[derive(Clone, Copy, Debug)]
@@ -19,26 +19,15 @@ impl FlowHash {
     }
 
     fn write(self, bytes: &[u8], hasher: &mut SipHasher13) {
-        let (protocol, rest) = match bytes.first().map(|octet| octet >> 4) {
-            Some(4) => {
-                let Ok(packet) = Ipv4Packet::new_checked(bytes) else { return };
-                hasher.write(&bytes[12..20]);
-                let whole = packet.frag_offset() == 0 && !packet.more_frags();
-                let header = usize::from(packet.header_len());
-                (packet.next_header(), if whole { bytes.get(header..) } else { None })
-            }
-            Some(6) => {
-                let Ok(packet) = Ipv6Packet::new_checked(bytes) else { return };
-                hasher.write(&bytes[8..40]);
-                (packet.next_header(), bytes.get(40..))
-            }
-            _ => return,
-        };
-        hasher.write_u8(protocol.into());
-        if matches!(protocol, IpProtocol::Tcp | IpProtocol::Udp)
-            && let Some(ports) = rest.and_then(|rest| rest.get(..4))
+        let Some(view) = View::complete(bytes) else { return };
+        hasher.write(view.address_bytes());
+        hasher.write_u8(view.protocol);
+        if view.fragment.is_none()
+            && let Some(ports) = view.ports()
         {
-            hasher.write(ports);
+            for port in ports {
+                hasher.write(&port.to_be_bytes());
+            }
         }
     }
 }

@@ -77,13 +77,15 @@
 use std::num::NonZeroU32;
 
 use airwire::marks::{DB, OB};
+use airwire::rewrite::TcpInPacket;
+use airwire::segment::Flags;
 use airwire::units::Size;
+use airwire::view::TcpHeader;
 use serde::Serialize;
 
 use super::Side;
 use super::flow::{Answer, Other, Passed, Said, Syn};
 use super::flow_table::{Flows, Key};
-use super::header::{ACK, RST, SYN, Segment};
 use super::ranges::{Reach, Transit};
 use crate::packet::Direction;
 use crate::stage::Mark;
@@ -115,7 +117,7 @@ pub(super) struct Counters {
 /// The new flags of a segment, and the mark to record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Writing {
-    pub(super) flags: u16,
+    pub(super) flags: Flags,
     pub(super) mark: Mark,
 }
 
@@ -144,28 +146,28 @@ impl Agent {
     }
 
     /// Handles a passing segment. Returns the change to its flags, if any.
-    pub(super) fn pass(&mut self, segment: &Segment, direction: Direction) -> Option<Writing> {
+    pub(super) fn pass(&mut self, segment: &TcpInPacket, direction: Direction) -> Option<Writing> {
         // The numbers of a reset need not fit the connection. Receivers drop segments with neither SYN nor
         // ACK (RFC 9293 §3.10.7.4, fifth).
-        if segment.has(RST) || !segment.has_any(SYN | ACK) {
+        let TcpHeader { seq, ack, flags, .. } = *segment.header();
+        if flags.contains(Flags::RST) || !flags.intersects(Flags::SYN.with(Flags::ACK)) {
             return None;
         }
         let slot = self.flows.find_or_insert(Key::of(segment, direction));
-        if segment.has(SYN) {
+        if flags.contains(Flags::SYN) {
             let syn = self.read_syn(segment, direction);
             let flow = &mut self.flows[slot];
-            if segment.has(ACK) {
-                flow.syn_ack(direction, syn, segment.ack, self.reach);
+            if flags.contains(Flags::ACK) {
+                flow.syn_ack(direction, syn, ack.0, self.reach);
             } else {
                 flow.syn(direction, syn);
             }
             self.counters.announced += 1;
             // A SYN that comes straight from the radio link has not met another agent.
-            let flags =
-                if self.comes_from_radio(direction) { segment.flags & !OB | DB } else { segment.flags | OB };
-            return Some(Writing { flags, mark: Mark::Announced });
+            let flags = if self.comes_from_radio(direction) { flags.0 & !OB | DB } else { flags.0 | OB };
+            return Some(Writing { flags: Flags(flags), mark: Mark::Announced });
         }
-        let said = Said { seq: segment.seq, octets: segment.sequence_length(), ack: segment.ack };
+        let said = Said { seq: seq.0, octets: sequence_length(segment), ack: ack.0 };
         let unknown = |other| Answer { transit: Transit::Unknown, other };
         let answer = match self.flows[slot].pass(direction, said, self.reach) {
             Passed::Known(answer) => answer,
@@ -184,32 +186,33 @@ impl Agent {
             Passed::Stranger => unknown(Other::Unknown),
         };
         self.flows.settle(slot);
-        Some(self.write(answer, segment.flags, direction))
+        Some(self.write(answer, flags.0, direction))
     }
 
     fn comes_from_radio(&self, direction: Direction) -> bool {
         direction != self.radio.towards()
     }
 
-    fn read_syn(&self, segment: &Segment, direction: Direction) -> Syn {
+    fn read_syn(&self, segment: &TcpInPacket, direction: Direction) -> Syn {
         let other = if self.comes_from_radio(direction) {
             Other::Unknown
-        } else if segment.has(DB) {
+        } else if segment.header().flags.contains(Flags(DB)) {
             Other::Present
         } else {
             Other::Absent
         };
-        Syn { isn: segment.seq, octets: segment.sequence_length(), other }
+        Syn { isn: segment.header().seq.0, octets: sequence_length(segment), other }
     }
 
     /// Handles the first fragment of a segment. The length of the segment is unknown.
-    pub(super) fn pass_fragment(&mut self, head: &Segment, direction: Direction) {
+    pub(super) fn pass_fragment(&mut self, head: &TcpInPacket, direction: Direction) {
         const LONGEST: u32 = 65_535;
-        if head.has_any(SYN | RST) || !head.has(ACK) {
+        let TcpHeader { seq, ack, flags, .. } = *head.header();
+        if flags.intersects(Flags::SYN.with(Flags::RST)) || !flags.contains(Flags::ACK) {
             return;
         }
         let Some(slot) = self.flows.find(Key::of(head, direction)) else { return };
-        let said = Said { seq: head.seq, octets: LONGEST, ack: head.ack };
+        let said = Said { seq: seq.0, octets: LONGEST, ack: ack.0 };
         if !self.flows[slot].pass_head(direction, said) {
             self.counters.out_of_range += 1;
         }
@@ -236,8 +239,13 @@ impl Agent {
             ob | if other == Other::Absent { 0 } else { flags & DB }
         };
         Writing {
-            flags: flags & !(OB | DB) | bits,
+            flags: Flags(flags & !(OB | DB) | bits),
             mark: Mark::Transit { ob: bits & OB != 0, db: bits & DB != 0 },
         }
     }
+}
+
+/// Returns the length of payload and FIN in sequence numbers. A SYN is not counted.
+fn sequence_length(segment: &TcpInPacket) -> u32 {
+    segment.payload_len() as u32 + u32::from(segment.header().flags.contains(Flags::FIN))
 }

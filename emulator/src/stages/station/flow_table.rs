@@ -2,12 +2,13 @@
 //! agent's memory.
 
 use std::collections::BTreeMap;
-use std::net::Ipv6Addr;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::num::NonZeroU32;
 use std::ops::{Index, IndexMut};
 
+use airwire::rewrite::TcpInPacket;
+
 use super::flow::Flow;
-use super::header::Segment;
 use crate::packet::Direction;
 
 /// The endpoints of a connection on the fixed side and on the mobile side, the same for both directions. IPv4
@@ -16,8 +17,16 @@ use crate::packet::Direction;
 pub(super) struct Key([(Ipv6Addr, u16); 2]);
 
 impl Key {
-    pub(super) fn of(segment: &Segment, direction: Direction) -> Self {
-        Self(segment.ends(direction))
+    pub(super) fn of(segment: &TcpInPacket, direction: Direction) -> Self {
+        let mapped = |end: SocketAddr| match end.ip() {
+            IpAddr::V4(address) => (address.to_ipv6_mapped(), end.port()),
+            IpAddr::V6(address) => (address, end.port()),
+        };
+        let (source, destination) = segment.ends();
+        match direction {
+            Direction::Down => Self([mapped(source), mapped(destination)]),
+            Direction::Up => Self([mapped(destination), mapped(source)]),
+        }
     }
 }
 

@@ -21,8 +21,7 @@
 use std::num::NonZeroU32;
 
 use airwire::experiment::{KIND, LENGTH, LOSS_RATE as EXID, LossRate};
-
-use super::header::MAX_OPTIONS;
+use airwire::rewrite::MAX_OPTIONS;
 
 const END: u8 = 0;
 const NOP: u8 = 1;

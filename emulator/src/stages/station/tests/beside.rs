@@ -47,7 +47,7 @@ fn ip_options_and_extension_headers_are_skipped() {
     let atomic =
         [60, 0, 1, 4, 0, 0, 0, 0, 44, 1, 1, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 6, 0, 0, 0, 1, 2, 3, 4];
     for packet in [v4.v4(&[1, 1, 1, 0], 0), v6.v6(0, &atomic)] {
-        assert_eq!(read(&net.send(FIXED, &packet).unwrap()).0.flags, SYN | OB);
+        assert_eq!(read(&net.send(FIXED, &packet).unwrap()).0.header().flags.0, SYN | OB);
     }
     let ack = Tcp::new(Ip::V6, MOBILE, ACK, 9, 9);
     let (_, options) = read(&net.send(MOBILE, &ack.v6(0, &atomic)).unwrap());

@@ -118,7 +118,7 @@ fn mobile_to_mobile_verdicts_survive_new_stations() {
                     stations[index].handle_packet(Instant::ZERO, packet, &mut out);
                     bytes = out.take().remove(0).bytes.clone();
                 }
-                read(&bytes).0.flags
+                read(&bytes).0.header().flags.0
             };
             let receiver = other(sender);
             pass(&mut stations, Tcp::new(Ip::V4, sender, SYN, ISN, 0));
@@ -216,7 +216,7 @@ fn handover_resets_station_state() {
             bytes: tcp.packet(),
         });
         station.handle_packet(Instant::from_secs(second), packet, &mut out);
-        (read(&out.take()[0].bytes).0.flags, station.stats())
+        (read(&out.take()[0].bytes).0.header().flags.0, station.stats())
     };
     send(1, &Tcp::new(Ip::V4, FIXED, SYN, ISN, 0));
     send(1, &Tcp::new(Ip::V4, MOBILE, SYN | ACK, PEER, seq(0)));

@@ -1,5 +1,7 @@
 //! Tests of the loss-rate report.
 
+use airwire::view::TcpHeader;
+
 use super::*;
 
 /// Sends 1000 segments from `sender`, then one ACK back. Returns the rate in the ACK.
@@ -115,7 +117,8 @@ fn report_leaves_rest_of_packet_unchanged() {
         assert_eq!(arrived.len(), padded.len() + 8);
         assert!(arrived.ends_with(b"an odd payload!\xee\xee\xee"));
         let (segment, options) = read(&arrived[..arrived.len() - 3]);
-        assert_eq!((segment.seq, segment.ack, segment.flags), (77, 88, PSH_ACK));
+        let TcpHeader { seq, ack, flags, .. } = *segment.header();
+        assert_eq!((seq.0, ack.0, flags.0), (77, 88, PSH_ACK));
         assert_eq!((options.len(), &options[..12]), (20, &TIMESTAMPS[..]));
     }
 }

@@ -7,7 +7,6 @@ use airwire::experiment::LossRate;
 use airwire::marks::{DB, OB, RadioPath};
 use smoltcp::wire::{IpAddress, Ipv4Packet, Ipv6Packet, TcpPacket};
 
-use super::header::FIN;
 use super::*;
 use crate::capture::{Capture, Tap};
 use crate::machine::{Machine, Port, drain};
@@ -22,6 +21,10 @@ mod loss_rates;
 mod marks;
 mod seen;
 
+const FIN: u16 = Flags::FIN.0;
+const SYN: u16 = Flags::SYN.0;
+const RST: u16 = Flags::RST.0;
+pub(super) const ACK: u16 = Flags::ACK.0;
 const PSH_ACK: u16 = 0x018;
 const TIMESTAMPS: [u8; 12] = [1, 1, 8, 10, 1, 2, 3, 4, 5, 6, 7, 8];
 
@@ -130,12 +133,12 @@ impl Tcp {
 }
 
 /// Returns the segment in a packet and its options. Panics if a checksum or length is wrong.
-pub(super) fn read(packet: &[u8]) -> (Segment, Vec<u8>) {
+pub(super) fn read(packet: &[u8]) -> (TcpInPacket, Vec<u8>) {
     let (Parsed::Segment(segment) | Parsed::FirstFragment(segment)) = header::parse(packet) else {
         panic!("not a TCP segment: {packet:02x?}");
     };
     let mut fresh = packet.to_vec();
-    let tcp = segment.place();
+    let tcp = segment.range();
     let (end, source, destination) = match packet[0] >> 4 {
         4 => {
             let mut ip = Ipv4Packet::new_checked(&mut fresh[..]).unwrap();
@@ -214,12 +217,12 @@ impl Net {
     }
 
     /// Sends a segment and returns what arrives. Panics if a checksum is wrong.
-    fn pass(&mut self, tcp: &Tcp) -> Option<(Segment, Vec<u8>)> {
+    fn pass(&mut self, tcp: &Tcp) -> Option<(TcpInPacket, Vec<u8>)> {
         self.send(tcp.from, &tcp.packet()).map(|packet| read(&packet))
     }
 
     fn flags(&mut self, tcp: &Tcp) -> u16 {
-        self.pass(tcp).expect("the segment arrives").0.flags
+        self.pass(tcp).expect("the segment arrives").0.header().flags.0
     }
 
     fn stats(&self) -> Value {
@@ -306,7 +309,7 @@ fn hole(sender: Port, lose: &[u32], why: Why) -> impl Stage + use<> {
     let mut lose = lose.to_vec();
     Losing(move |packet: &Packet| {
         let seq = match header::parse(&packet.bytes) {
-            Parsed::Segment(segment) if packet.direction == direction => segment.seq,
+            Parsed::Segment(segment) if packet.direction == direction => segment.header().seq.0,
             _ => return None,
         };
         lose.remove(lose.iter().position(|lost| *lost == seq)?);
