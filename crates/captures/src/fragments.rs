@@ -120,7 +120,7 @@ impl Fragments {
     fn take(&mut self, context: Context, piece: &Piece<'_>, problems: &mut Problems) -> Option<Whole> {
         let Ip { src, dst, ident, .. } = piece.ip;
         let protocol = ident.map(|_| piece.protocol);
-        let key = Key { src, dst, protocol, ident: piece.ident };
+        let key = Key { src, dst, protocol, ident: piece.fragment.ident };
         if let Some(waiting) = self.waiting.get(&key).filter(|it| it.is_old(context.at)) {
             waiting.tell(problems);
             self.waiting.remove(&key);
@@ -211,16 +211,17 @@ impl Growing {
     }
 
     fn add(&mut self, piece: &Piece<'_>) -> Result<(), Overlap> {
-        let (begin, end) = (piece.offset, piece.offset + piece.octets.len());
+        let is_last = piece.fragment.is_last;
+        let (begin, end) = (piece.fragment.offset, piece.fragment.offset + piece.octets.len());
         // A fragment with the same range was captured twice, or the path has duplicated it.
         let Err(at) = self.pieces.binary_search(&(begin, end)) else { return Ok(()) };
         let before = at.checked_sub(1).map_or(0, |before| self.pieces[before].1);
         let behind = self.pieces.get(at).map_or(usize::MAX, |(begin, _)| *begin);
         let is_empty = begin == end;
-        let is_uneven = !piece.is_last && !(end - begin).is_multiple_of(8);
-        let total = if piece.is_last { Some(end) } else { self.total };
+        let is_uneven = !is_last && !(end - begin).is_multiple_of(8);
+        let total = if is_last { Some(end) } else { self.total };
         let is_beyond = total.is_some_and(|total| total < end || total < self.end());
-        let is_second_end = piece.is_last && self.total.is_some_and(|total| total != end);
+        let is_second_end = is_last && self.total.is_some_and(|total| total != end);
         let is_too_many = self.pieces.len() == MOST_PIECES || end > LONGEST;
         if is_empty
             || is_uneven
@@ -254,14 +255,14 @@ impl Growing {
     }
 
     fn keep(&mut self, piece: &Piece<'_>) {
-        let kept = piece.octets.kept();
+        let (offset, kept) = (piece.fragment.offset, piece.octets.kept());
         if kept.len() < piece.octets.len() {
-            self.uncut = self.uncut.min(piece.offset + kept.len());
+            self.uncut = self.uncut.min(offset + kept.len());
         }
-        let end = (piece.offset + kept.len()).min(HEAD);
-        if let Some(len @ 1..) = end.checked_sub(piece.offset) {
+        let end = (offset + kept.len()).min(HEAD);
+        if let Some(len @ 1..) = end.checked_sub(offset) {
             self.head.resize(self.head.len().max(end), 0);
-            self.head[piece.offset..end].copy_from_slice(&kept[..len]);
+            self.head[offset..end].copy_from_slice(&kept[..len]);
         }
     }
 

@@ -3,10 +3,10 @@
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
+use airwire::view::{ICMP, TCP};
 use serde::Serialize;
 
 use super::encapsulation::{End, Layer, Octets, Walk};
-use super::ip;
 
 /// The reason that an ICMP error states. `Display` describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -114,9 +114,6 @@ pub struct IcmpError {
     pub about: [SocketAddr; 2],
 }
 
-pub(crate) const ICMP: u8 = 1;
-pub(crate) const ICMP_V6: u8 = 58;
-
 /// Parses a message of this protocol. Returns `None` unless it is an error about a TCP packet.
 pub(crate) fn read(protocol: u8, from: IpAddr, message: &[u8]) -> Option<IcmpError> {
     let [icmp_type, code, _, _, rest @ ..]: [u8; 8] = *message.first_chunk::<8>()?;
@@ -128,7 +125,9 @@ pub(crate) fn read(protocol: u8, from: IpAddr, message: &[u8]) -> Option<IcmpErr
     let about = Octets::new(&message[8..], usize::from(u16::MAX));
     let (ip, tcp) = match Walk::default().follow(Layer::Ip, about).ok()? {
         End::Tcp(ip, octets) => (ip, octets),
-        End::Fragment(piece) if piece.offset == 0 && piece.protocol == ip::TCP => (piece.ip, piece.octets),
+        End::Fragment(piece) if piece.fragment.offset == 0 && piece.protocol == TCP => {
+            (piece.ip, piece.octets)
+        }
         End::Fragment(_) => return None,
     };
     let about = [SocketAddr::new(ip.src, tcp.word(0).ok()?), SocketAddr::new(ip.dst, tcp.word(2).ok()?)];

@@ -4,12 +4,12 @@
 //! may contain only the beginning of a packet. On the sending host, it contains packets before the device has
 //! split them and filled in their checksums.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 
 use airwire::checksum;
 use airwire::options::Options;
 use airwire::segment::{Ecn, Flags};
-use airwire::seq::Seq;
+use airwire::view::{self, NoHeader, TCP, TcpHeader, View};
 
 use super::encapsulation::{End, Layer, Next, Octets, Piece, Skipped, Walk, may_have_tcp};
 use super::other::Other;
@@ -45,9 +45,6 @@ pub struct Context {
 /// Longest packet whose checksum is verified. A longer packet may be several that a device has merged, with
 /// the checksum of the first.
 const ONE_PACKET: usize = 1500;
-
-/// The IP protocol number of TCP.
-pub(crate) const TCP: u8 = 6;
 
 /// The fields of the IP header around a packet.
 #[derive(Clone, Copy, Debug)]
@@ -121,95 +118,47 @@ fn is_damaged(ip: &Ip, octets: Octets<'_>) -> bool {
     }
     // The device has yet to compute the checksum. Until then, the field contains the sum of the pseudo-header
     // (on Linux) or zero (on other systems).
-    let written = word(segment, 16);
+    let written = u16::from_be_bytes([segment[16], segment[17]]);
     written != 0
         && written != checksum::partial(ip.src, ip.dst, TCP, len)
         && !checksum::verify_transport(ip.src, ip.dst, TCP, segment)
 }
 
-fn word(octets: &[u8], at: usize) -> u16 {
-    u16::from_be_bytes([octets[at], octets[at + 1]])
-}
-
-fn long(octets: &[u8], at: usize) -> u32 {
-    u32::from_be_bytes([octets[at], octets[at + 1], octets[at + 2], octets[at + 3]])
-}
-
 /// Removes an IP header.
 #[inline]
 pub(crate) fn header<'a>(octets: Octets<'a>, walk: &mut Walk) -> Result<Next<'a>, Skipped> {
-    let [first] = *octets.first()?;
-    match first >> 4 {
-        4 => header_v4(octets, walk),
-        6 => header_v6(octets, walk),
-        _ => Err(Problem::Malformed.into()),
-    }
-}
-
-#[inline]
-fn header_v4<'a>(octets: Octets<'a>, walk: &mut Walk) -> Result<Next<'a>, Skipped> {
-    let fixed = octets.first::<20>()?;
-    let header = usize::from(fixed[0] & 0x0f) * 4;
-    let total = match usize::from(word(fixed, 2)) {
-        // The device will split this packet, which is longer than the field can express.
-        0 => octets.len(),
-        total => total,
-    };
+    let view = View::without_extensions(octets.kept()).map_err(|error| match error {
+        NoHeader::Truncated(needed) => octets.missing(needed),
+        NoHeader::NotIp => Problem::Malformed.into(),
+    })?;
+    let header = view.transport;
+    // The field is zero in a jumbogram, and in a packet that the device will split and that is longer than
+    // the field can express.
+    let total = if view.is_length_zero() { octets.len() } else { view.end };
     if header < 20 || total < header {
         return Err(Problem::Malformed.into());
     }
     // If the device computes the checksum, the field is zero. In a packet that the device will split, the
     // checksum is not valid either.
-    let is_written = word(fixed, 10) != 0 && word(fixed, 2) != 0;
-    walk.is_damaged |= is_written && octets.kept().get(..header).is_some_and(|all| checksum::plain(all) != 0);
-    let addr = |at: usize| IpAddr::V4(Ipv4Addr::from(long(fixed, at)));
-    let (ident, protocol, fragment) = (word(fixed, 4), fixed[9], word(fixed, 6));
-    let ip = Ip { src: addr(12), dst: addr(16), ecn: Ecn::from_bits(fixed[1]), ident: Some(ident) };
+    let is_written = octets.word(10)? != 0 && !view.is_length_zero();
+    walk.is_damaged |= is_written && view.is_header_damaged();
+    let ip = Ip { src: view.source(), dst: view.destination(), ecn: view.ecn(), ident: view.ident() };
     let octets = walk.promised(octets, total).from(header)?;
-    let (offset, is_last) = (usize::from(fragment & 0x1fff) * 8, fragment & 0x2000 == 0);
-    if offset == 0 && is_last {
-        return Ok(Next::Layer(Layer::Transport(protocol, ip), octets));
+    match view.fragment {
+        None => Ok(Next::Layer(Layer::Transport(view.protocol, ip), octets)),
+        Some(fragment) => piece(Piece { ip, protocol: view.protocol, fragment, octets }),
     }
-    piece(Piece { ip, ident: ident.into(), protocol, offset, is_last, octets })
-}
-
-fn header_v6<'a>(octets: Octets<'a>, walk: &mut Walk) -> Result<Next<'a>, Skipped> {
-    let fixed = octets.first::<40>()?;
-    let total = match usize::from(word(fixed, 4)) {
-        // A jumbogram (RFC 2675), or a packet that the device will split.
-        0 => octets.len(),
-        len => 40 + len,
-    };
-    let addr = |at: usize| {
-        let octets: [u8; 16] = std::array::from_fn(|i| fixed[at + i]);
-        IpAddr::V6(Ipv6Addr::from(octets))
-    };
-    // The traffic class is shifted by four bits.
-    let ip = Ip { src: addr(8), dst: addr(24), ecn: Ecn::from_bits(fixed[1] >> 4), ident: None };
-    let octets = walk.promised(octets, total).from(40)?;
-    Ok(Next::Layer(Layer::Transport(fixed[6], ip), octets))
 }
 
 /// Removes an extension header (RFC 8200 §4): hop-by-hop, routing, fragment, destination options, mobility,
 /// HIP or shim6. An authentication header may also follow IPv4.
 pub(crate) fn extension(protocol: u8, ip: Ip, octets: Octets<'_>) -> Result<Next<'_>, Skipped> {
-    let header = octets.first::<8>()?;
-    let next = header[0];
-    let len = match protocol {
-        44 => {
-            let place = word(header, 2);
-            let (offset, is_last) = (usize::from(place >> 3) * 8, place & 1 == 0);
-            if offset > 0 || !is_last {
-                let octets = octets.from(8)?;
-                return piece(Piece { ip, ident: long(header, 4), protocol: next, offset, is_last, octets });
-            }
-            8
-        }
-        // The length of the authentication header is in 4-byte units, minus 2 (RFC 4302 §2.2).
-        51 => 4 * (usize::from(header[1]) + 2),
-        _ => 8 * (usize::from(header[1]) + 1),
-    };
-    Ok(Next::Layer(Layer::Transport(next, ip), octets.from(len)?))
+    let (next, len, fragment) = view::extension(protocol, octets.first()?);
+    let octets = octets.from(len)?;
+    match fragment.filter(|fragment| !fragment.is_atomic()) {
+        None => Ok(Next::Layer(Layer::Transport(next, ip), octets)),
+        Some(fragment) => piece(Piece { ip, protocol: next, fragment, octets }),
+    }
 }
 
 /// Returns the fragment if its protocol may contain TCP. Other protocols are classified immediately.
@@ -224,8 +173,8 @@ fn piece(piece: Piece<'_>) -> Result<Next<'_>, Skipped> {
 fn parse_tcp(context: Context, ip: &Ip, octets: Octets<'_>) -> Result<(Packet, Option<Problem>), Skipped> {
     // The fields up to the window are required. Checksum, urgent pointer and options may be cut off.
     let (kept, len) = (octets.kept(), octets.len());
-    let Some(fixed) = kept.first_chunk::<16>() else { return Err(octets.missing(20)) };
-    let header = usize::from(fixed[12] >> 4) * 4;
+    let Some(fixed) = kept.first_chunk() else { return Err(octets.missing(20)) };
+    let TcpHeader { src_port, dst_port, seq, ack, len: header, flags, window } = TcpHeader::read(fixed);
     if header < 20 || header > len {
         return Err(Problem::Malformed.into());
     }
@@ -238,16 +187,15 @@ fn parse_tcp(context: Context, ip: &Ip, octets: Octets<'_>) -> Result<(Packet, O
         None => (kept_options(kept.get(20..).unwrap_or_default()), Some(Problem::OptionsCut)),
     };
     let flaw = flaw.or_else(|| (kept.len() < len).then_some(Problem::PayloadCut));
-    let flags = Flags(u16::from(fixed[12] & 0x0f) << 8 | u16::from(fixed[13]));
     let packet = Packet {
         number: context.number,
         at: context.at,
-        src: SocketAddr::new(ip.src, word(fixed, 0)),
-        dst: SocketAddr::new(ip.dst, word(fixed, 2)),
-        seq: Seq(long(fixed, 4)),
-        ack: flags.contains(Flags::ACK).then(|| Seq(long(fixed, 8))),
+        src: SocketAddr::new(ip.src, src_port),
+        dst: SocketAddr::new(ip.dst, dst_port),
+        seq,
+        ack: flags.contains(Flags::ACK).then_some(ack),
         flags,
-        window: word(fixed, 14),
+        window,
         ecn: ip.ecn,
         len: (len - header) as u32,
         ip_id: ip.ident,

@@ -12,7 +12,8 @@ mod wireless;
 pub(crate) use octets::Octets;
 pub(crate) use wireless::{ppi, radiotap};
 
-use super::icmp;
+use airwire::view::{Fragment, ICMP, ICMP_V6, TCP, UDP};
+
 use super::ip::{self, Ip};
 use super::link_layer::LinkType;
 use super::other::Other;
@@ -49,10 +50,8 @@ pub(crate) enum End<'a> {
 /// A fragment of an IP packet.
 pub(crate) struct Piece<'a> {
     pub(crate) ip: Ip,
-    pub(crate) ident: u32,
     pub(crate) protocol: u8,
-    pub(crate) offset: usize,
-    pub(crate) is_last: bool,
+    pub(crate) fragment: Fragment,
     pub(crate) octets: Octets<'a>,
 }
 
@@ -122,7 +121,7 @@ impl Walk {
             _ => return None,
         };
         match next {
-            Next::Layer(Layer::Transport(ip::TCP, ip), octets) => Some((ip, octets)),
+            Next::Layer(Layer::Transport(TCP, ip), octets) => Some((ip, octets)),
             _ => None,
         }
     }
@@ -131,7 +130,7 @@ impl Walk {
     pub(crate) fn icmp<'a>(mut self, link: LinkType, mut octets: Octets<'a>) -> Option<(u8, Ip, Octets<'a>)> {
         let mut layer = Layer::Link(link);
         for _ in 0..DEEPEST {
-            if let Layer::Transport(protocol @ (icmp::ICMP | icmp::ICMP_V6), ip) = layer {
+            if let Layer::Transport(protocol @ (ICMP | ICMP_V6), ip) = layer {
                 return Some((protocol, ip, octets));
             }
             let Ok(Next::Layer(next, inside)) = self.step(layer, octets) else { return None };
@@ -158,7 +157,7 @@ impl Walk {
             Layer::Ethernet => ethernet::frame(octets),
             Layer::EtherType(kind) => ethernet::behind(kind, octets, self),
             Layer::Ip => ip::header(octets, self),
-            Layer::Transport(ip::TCP, ip) => Ok(Next::End(End::Tcp(ip, octets))),
+            Layer::Transport(TCP, ip) => Ok(Next::End(End::Tcp(ip, octets))),
             Layer::Transport(protocol, ip) => self.transport(protocol, ip, octets),
             Layer::Link(link) => link.begin(octets),
             Layer::Llc => ethernet::llc(octets),
@@ -172,7 +171,7 @@ impl Walk {
         match protocol {
             // 4: IP in IP (RFC 2003). 94: its predecessor from amateur radio. 41: IPv6 (RFC 4213, RFC 2473).
             4 | 41 | 94 => Ok(Next::Layer(Layer::Ip, octets)),
-            17 => tunnel::udp(octets, self),
+            UDP => tunnel::udp(octets, self),
             47 => tunnel::gre(octets, self),
             // 97: RFC 3378. 137: RFC 4023. 143: RFC 8986 §4.9.
             97 => Ok(Next::Layer(Layer::Ethernet, octets.from(2)?)),
@@ -180,10 +179,10 @@ impl Walk {
             143 => Ok(Next::Layer(Layer::Ethernet, octets)),
             51 => ip::extension(protocol, ip, octets),
             0 | 43 | 44 | 60 | 135 | 139 | 140 if ip.src.is_ipv6() => ip::extension(protocol, ip, octets),
-            icmp::ICMP => Err(Other::Icmp.into()),
+            ICMP => Err(Other::Icmp.into()),
             2 => Err(Other::Igmp.into()),
             50 => Err(Other::Esp.into()),
-            icmp::ICMP_V6 => Err(Other::Icmpv6.into()),
+            ICMP_V6 => Err(Other::Icmpv6.into()),
             89 => Err(Other::Ospf.into()),
             115 => Err(Other::L2tp.into()),
             132 => Err(Other::Sctp.into()),

@@ -1,5 +1,6 @@
 use airwire::options::{Layout, Timestamps};
 use airwire::segment::{self, Header};
+use airwire::seq::Seq;
 
 use super::*;
 
