@@ -1,9 +1,9 @@
-//! Conversion between bytes and the script's segments. It shares no code with the host's own codec,
-//! so that each checks the other.
+//! Conversion between bytes and the script's segments, with smoltcp. It shares no code with the host's own
+//! codec, so that each checks the other.
 
 use std::net::{IpAddr, SocketAddr};
 
-use smoltcp::wire::{IpAddress, IpProtocol, IpVersion, Ipv4Packet, Ipv6Packet, TcpPacket};
+use smoltcp::wire::{IpAddress, IpProtocol, IpVersion, Ipv4Packet, Ipv6Packet, TcpPacket, checksum};
 
 use super::ast::{Flags, IcmpKind, TcpOption};
 
@@ -50,8 +50,8 @@ impl Packet {
             tos,
             ttl,
             flags: Flags(u16::from(segment[13]) | u16::from(segment[12] & 1) << 8),
-            seq: u32::from_be_bytes([segment[4], segment[5], segment[6], segment[7]]),
-            ack: u32::from_be_bytes([segment[8], segment[9], segment[10], segment[11]]),
+            seq: tcp.seq_number().0 as u32,
+            ack: tcp.ack_number().0 as u32,
             win: tcp.window_len(),
             urg: tcp.urgent_at(),
             options: parse_options(&segment[TCP_HEADER..usize::from(tcp.header_len())])?,
@@ -126,17 +126,15 @@ impl IcmpError {
         message.extend_from_slice(&self.mtu.to_be_bytes());
         message.extend_from_slice(&quoted[..header + 8]);
         let protocol = if v6 { IpProtocol::Icmpv6 } else { IpProtocol::Icmp };
-        let checksum = match (self.router, self.host.ip()) {
-            (IpAddr::V6(src), IpAddr::V6(dst)) => {
-                let mut pseudo = [src.octets(), dst.octets()].concat();
-                pseudo.extend_from_slice(&(message.len() as u32).to_be_bytes());
-                pseudo.extend_from_slice(&[0, 0, 0, 58]);
-                pseudo.extend_from_slice(&message);
-                checksum(&pseudo)
+        let pseudo_header = match v6 {
+            true => {
+                let (src, dst) = (IpAddress::from(self.router), IpAddress::from(self.host.ip()));
+                checksum::pseudo_header(&src, &dst, protocol, message.len() as u32)
             }
-            _ => checksum(&message),
+            false => 0,
         };
-        message[2..4].copy_from_slice(&checksum.to_be_bytes());
+        let sum = !checksum::combine(&[pseudo_header, checksum::data(&message)]);
+        message[2..4].copy_from_slice(&sum.to_be_bytes());
         wrap_ip(self.router, self.host.ip(), 0, 64, protocol, &message)
     }
 }
@@ -270,42 +268,34 @@ fn parse_options(mut bytes: &[u8]) -> Result<Vec<TcpOption>, String> {
 }
 
 fn split_ip(bytes: &[u8]) -> Result<(IpAddr, IpAddr, u8, u8, &[u8]), String> {
-    match IpVersion::of_packet(bytes) {
+    let (version, src, dst, tos, ttl, protocol, header, total) = match IpVersion::of_packet(bytes) {
         Ok(IpVersion::Ipv4) => {
             let ip = Ipv4Packet::new_checked(bytes).map_err(|_| "the IPv4 header is truncated".to_owned())?;
             if !ip.verify_checksum() {
                 return Err("the IPv4 header checksum is wrong".to_owned());
             }
-            if usize::from(ip.total_len()) != bytes.len() {
-                return Err(format!(
-                    "the IPv4 header gives a length of {} bytes, but the packet has {}",
-                    ip.total_len(),
-                    bytes.len()
-                ));
-            }
-            if ip.next_header() != IpProtocol::Tcp {
-                return Err(format!("the packet is {}, not TCP", ip.next_header()));
-            }
             let (src, dst) = (IpAddr::V4(ip.src_addr()), IpAddr::V4(ip.dst_addr()));
-            Ok((src, dst, bytes[1], ip.hop_limit(), &bytes[usize::from(ip.header_len())..]))
+            let (header, total) = (usize::from(ip.header_len()), usize::from(ip.total_len()));
+            ("IPv4", src, dst, bytes[1], ip.hop_limit(), ip.next_header(), header, total)
         }
         Ok(IpVersion::Ipv6) => {
             let ip = Ipv6Packet::new_checked(bytes).map_err(|_| "the IPv6 header is truncated".to_owned())?;
-            if ip.total_len() != bytes.len() {
-                return Err(format!(
-                    "the IPv6 header gives a length of {} bytes, but the packet has {}",
-                    ip.total_len(),
-                    bytes.len()
-                ));
-            }
-            if ip.next_header() != IpProtocol::Tcp {
-                return Err(format!("the packet is {}, not TCP", ip.next_header()));
-            }
             let (src, dst) = (IpAddr::V6(ip.src_addr()), IpAddr::V6(ip.dst_addr()));
-            Ok((src, dst, ip.traffic_class(), ip.hop_limit(), &bytes[ip.header_len()..]))
+            let (header, total) = (ip.header_len(), ip.total_len());
+            ("IPv6", src, dst, ip.traffic_class(), ip.hop_limit(), ip.next_header(), header, total)
         }
-        Err(_) => Err("the packet is neither IPv4 nor IPv6".to_owned()),
+        Err(_) => return Err("the packet is neither IPv4 nor IPv6".to_owned()),
+    };
+    if total != bytes.len() {
+        let len = bytes.len();
+        return Err(format!(
+            "the {version} header gives a length of {total} bytes, but the packet has {len}"
+        ));
     }
+    if protocol != IpProtocol::Tcp {
+        return Err(format!("the packet is {protocol}, not TCP"));
+    }
+    Ok((src, dst, tos, ttl, &bytes[header..]))
 }
 
 /// Adds an IP header. Both addresses have the same IP version, because a script uses only one.
@@ -345,18 +335,6 @@ fn wrap_ip(src: IpAddr, dst: IpAddr, tos: u8, ttl: u8, protocol: IpProtocol, pay
             bytes
         }
     }
-}
-
-/// The Internet checksum (RFC 1071), complemented.
-fn checksum(bytes: &[u8]) -> u16 {
-    let mut sum: u32 = bytes
-        .chunks(2)
-        .map(|pair| u32::from(pair[0]) << 8 | pair.get(1).map_or(0, |&low| u32::from(low)))
-        .sum();
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    !(sum as u16)
 }
 
 #[cfg(test)]
@@ -433,7 +411,7 @@ mod tests {
             quoted_len: 1460,
         };
         let bytes = error.bytes();
-        assert_eq!(checksum(&bytes[20..]), 0);
+        assert_eq!(checksum::data(&bytes[20..]), 0xffff);
         assert_eq!(bytes[26..28], [3, 232]);
         assert_eq!(bytes[48..56], [0x1f, 0x90, 0x13, 0x88, 1, 2, 3, 4]);
     }
