@@ -7,6 +7,7 @@ use airwire::checksum;
 use airwire::segment::{self, BadPacket, Ip};
 use airwire::seq::Seq;
 use airwire::time::Instant;
+use airwire::view::{TCP, View};
 use smoltcp::wire::{IpProtocol, Ipv4Packet, Ipv6Packet};
 
 use super::Host;
@@ -132,20 +133,9 @@ fn unreachable(v4: bool, kind: u8, code: u8) -> Option<Unreachable> {
 /// Returns the addresses of our connection and the sequence number in the packet that an ICMP error quotes.
 /// The quotation is truncated, so length and checksum are not verified.
 fn quoted_segment(quoted: &[u8]) -> Option<((SocketAddr, SocketAddr), Seq)> {
-    let (src, dst, protocol, at) = match quoted.first()? >> 4 {
-        4 if quoted.len() >= 20 => {
-            let ip = Ipv4Packet::new_unchecked(quoted);
-            let addrs = (IpAddr::V4(ip.src_addr()), IpAddr::V4(ip.dst_addr()));
-            (addrs.0, addrs.1, ip.next_header(), usize::from(ip.header_len()))
-        }
-        6 if quoted.len() >= 40 => {
-            let ip = Ipv6Packet::new_unchecked(quoted);
-            (IpAddr::V6(ip.src_addr()), IpAddr::V6(ip.dst_addr()), ip.next_header(), 40)
-        }
-        _ => return None,
-    };
-    let tcp = quoted.get(at..at + 8).filter(|_| protocol == IpProtocol::Tcp)?;
-    let port = |i: usize| u16::from_be_bytes([tcp[i], tcp[i + 1]]);
-    let seq = u32::from_be_bytes([tcp[4], tcp[5], tcp[6], tcp[7]]);
-    Some(((SocketAddr::new(src, port(0)), SocketAddr::new(dst, port(2))), Seq(seq)))
+    let view = View::without_extensions(quoted).ok().filter(|view| view.protocol == TCP)?;
+    let [a, b, c, d, seq @ ..] = *quoted.get(view.transport..)?.first_chunk::<8>()?;
+    let [src, dst] = [[a, b], [c, d]].map(u16::from_be_bytes);
+    let ends = (SocketAddr::new(view.source(), src), SocketAddr::new(view.destination(), dst));
+    Some((ends, Seq(u32::from_be_bytes(seq))))
 }

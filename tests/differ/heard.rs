@@ -6,6 +6,7 @@ use std::fmt;
 
 use airwire::segment::{Ecn, Flags};
 use airwire::time::Duration;
+use airwire::view::View;
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Place {
@@ -135,9 +136,8 @@ impl fmt::Display for Heard {
 
 /// The kinds of a packet's TCP options, in their order.
 pub(crate) fn kinds(packet: &[u8]) -> Vec<u8> {
-    let header = usize::from(packet[0] & 15) * 4;
-    let tcp = &packet[header..];
-    let mut options = &tcp[20..usize::from(tcp[12] >> 4) * 4];
+    let segment = View::of(packet).ok().and_then(|view| view.tcp());
+    let mut options = segment.map_or(&[][..], |segment| segment.options);
     let mut kinds = Vec::new();
     while let [kind, rest @ ..] = options {
         kinds.push(*kind);

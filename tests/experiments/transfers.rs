@@ -8,6 +8,7 @@ use std::process::Command;
 use airtcp_lab::pattern::octet;
 use airtcp_testkit::machine::{Ended, airtcp};
 use airtcp_testkit::programs::program;
+use airwire::view::View;
 use serde_json::Value;
 
 use crate::scratch::{Scratch, ended, json};
@@ -278,10 +279,9 @@ fn payload(scratch: &Scratch, file: &str, number: u64) -> Vec<u8> {
     for _ in 1..number {
         at += 16 + word(at + 8);
     }
-    let packet = &file[at + 16..at + 16 + word(at + 8)];
-    let port = u16::from_be_bytes([packet[22], packet[23]]);
-    assert_eq!((packet[0], packet[9], port), (0x45, 6, 9000), "IPv4, TCP, to the receiver");
-    packet[20 + usize::from(packet[32] >> 4) * 4..].to_vec()
+    let view = View::of(&file[at + 16..at + 16 + word(at + 8)]).unwrap();
+    assert_eq!(view.ports().unwrap()[1], 9000, "to the receiver");
+    view.tcp().unwrap().payload.to_vec()
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::path::Path;
 use airwire::options::{Options, Timestamps};
 use airwire::segment::{self, Flags, Segment};
 use airwire::time::Duration;
+use airwire::view::View;
 
 /// A line of `list.txt`.
 #[derive(Clone, Debug)]
@@ -123,10 +124,10 @@ fn packets(file: &[u8]) -> Option<Vec<Packet>> {
     Some(packets)
 }
 
-/// Returns the offsets of the TCP header and of the payload in an IPv4 packet.
+/// Returns the offsets of the TCP header and of the payload.
 fn offsets(packet: &[u8]) -> Option<(usize, usize)> {
-    let tcp = 4 * usize::from(packet.first()? & 15);
-    Some((tcp, tcp + 4 * usize::from(packet.get(tcp + 12)? >> 4)))
+    let view = View::of(packet).ok()?;
+    Some((view.transport, view.transport + view.tcp()?.header.len))
 }
 
 fn blank_text(packet: &mut [u8]) -> Option<()> {
