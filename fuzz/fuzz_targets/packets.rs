@@ -207,8 +207,7 @@ impl World<'_> {
             packets += 1;
             assert!(packets < MOST_AT_ONCE, "the host does not stop sending at {}", self.now);
             assert!(packet.len() <= MTU, "a packet of {} bytes exceeds the MTU", packet.len());
-            let ip = segment::parse_ip(&packet).expect("the host sends valid IP packets");
-            let segment = segment::parse_tcp(&ip).expect("the host sends valid TCP segments");
+            let segment = segment::parse(&packet).expect("the host sends valid segments");
             let next = Seq(segment.seq.0.wrapping_add(segment.seq_len() as u32));
             self.sent.push(Sent { from: segment.src, to: segment.dst, ack: segment.ack, next });
         }

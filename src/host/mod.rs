@@ -205,7 +205,7 @@ impl Host {
         }
         match ip.protocol {
             IpProtocol::Tcp => {
-                let segment = segment::parse_tcp_of(&ip, verified)?;
+                let segment = segment::parse_tcp(&ip, verified)?;
                 self.take_segment(now, &segment);
                 Ok(())
             }

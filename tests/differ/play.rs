@@ -139,8 +139,7 @@ impl Play {
 
     /// Records a segment that our side has sent.
     pub(crate) fn hear(&mut self, now: Duration, prompt: bool, packet: &[u8]) {
-        let Ok(ip) = segment::parse_ip(packet) else { return };
-        let Ok(segment) = segment::parse_tcp(&ip) else { return };
+        let Ok(segment) = segment::parse(packet) else { return };
         let heard = self.peer.hear(now, prompt, &segment, packet);
         // `new` adds the first step, so there always is one.
         if let Some(step) = self.record.steps.last_mut() {

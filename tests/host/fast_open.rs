@@ -341,8 +341,7 @@ fn waiting_syn_leaves_or_is_dropped_with_close() {
 }
 
 fn is_syn(packet: &[u8]) -> bool {
-    let ip = segment::parse_ip(packet).unwrap();
-    segment::parse_tcp(&ip).unwrap().flags.contains(Flags::SYN)
+    segment::parse(packet).unwrap().flags.contains(Flags::SYN)
 }
 
 /// A connection that is pending for the whole retransmission time ends, and no longer counts.

@@ -12,7 +12,7 @@ use airtcp_testkit::exchange::Exchange;
 use airtcp_testkit::pair::{Peer, Polled};
 use airtcp_testkit::pieces::cut;
 use airwire::piece::Piece;
-use airwire::segment::{parse_ip, parse_tcp};
+use airwire::segment::parse;
 use airwire::time::{Duration, Instant};
 
 use crate::catalogue::{bad_world, every_recipe};
@@ -91,7 +91,7 @@ fn packets_by_port(polled: impl Fn(usize) -> Polled) -> BTreeMap<u16, Vec<Vec<u8
             };
             for packet in packets {
                 server.handle_packet(now, &packet);
-                let port = parse_tcp(&parse_ip(&packet).unwrap()).unwrap().src.port();
+                let port = parse(&packet).unwrap().src.port();
                 sent.entry(port).or_default().push(packet);
             }
         }

@@ -2,7 +2,7 @@
 
 use airtcp_testkit::pieces::cut;
 use airwire::piece::Piece;
-use airwire::segment::{parse_ip, parse_tcp};
+use airwire::segment::parse;
 use airwire::time::Instant;
 
 use crate::changes::Pair;
@@ -24,7 +24,7 @@ fn order(segments: usize, poll: impl Fn(&mut Pair) -> Vec<Vec<u8>>) -> String {
             return order;
         }
         for packet in packets {
-            let port = parse_tcp(&parse_ip(&packet).unwrap()).unwrap().src.port();
+            let port = parse(&packet).unwrap().src.port();
             order.push(if port == ports[0] { 'a' } else { 'b' });
         }
         order.push(' ');

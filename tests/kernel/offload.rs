@@ -59,7 +59,6 @@ fn kernel_splits_offloaded_segments_into_mtu_sized_packets() {
     );
     for packet in &packets {
         assert!(packet.len() <= 1500, "a packet of {} bytes", packet.len());
-        let ip = segment::parse_ip(packet).unwrap();
-        assert!(segment::parse_tcp(&ip).is_ok(), "invalid segment: {packet:?}");
+        assert!(segment::parse(packet).is_ok(), "invalid segment: {packet:?}");
     }
 }

@@ -96,8 +96,7 @@ impl Recording {
 }
 
 pub(crate) fn parse<T>(packet: &[u8], then: impl FnOnce(&Segment<'_>) -> T) -> Option<T> {
-    let ip = segment::parse_ip(packet).ok()?;
-    let segment = segment::parse_tcp(&ip).ok()?;
+    let segment = segment::parse(packet).ok()?;
     Some(then(&segment))
 }
 

@@ -185,11 +185,7 @@ impl Line {
     fn departures(&self, since: Instant) -> Vec<(Instant, usize)> {
         let tap = self.pair.tap.as_ref().unwrap();
         let ours = tap.iter().filter(|(at, from, _)| *at >= since && *from == Peer::Left);
-        ours.map(|(at, _, packet)| {
-            let ip = segment::parse_ip(packet).unwrap();
-            (*at, segment::parse_tcp(&ip).unwrap().payload.len())
-        })
-        .collect()
+        ours.map(|(at, _, packet)| (*at, segment::parse(packet).unwrap().payload.len())).collect()
     }
 }
 

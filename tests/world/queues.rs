@@ -9,7 +9,7 @@ use airlink::path::{FIXED, MOBILE};
 use airlink::scenario::Scenario;
 use airlink::stage::Why;
 use airtcp_sim::world::{Flow, HostSpec, Length, World, WorldConfig};
-use airwire::segment::{Ecn, Flags, parse_ip, parse_tcp};
+use airwire::segment::{self, Ecn, Flags};
 use airwire::time::{Duration, Instant};
 
 const ROUND_TRIP: Duration = Duration::from_millis(40);
@@ -35,10 +35,9 @@ struct SegmentLog(Arc<Mutex<Vec<SeenSegment>>>);
 
 impl Tap for SegmentLog {
     fn packet(&mut self, at: Instant, packet: &[u8]) {
-        let ip = parse_ip(packet).expect("the checksum is valid even if the packet is marked");
-        let segment = parse_tcp(&ip).unwrap();
+        let segment = segment::parse(packet).expect("the checksum is valid even if the packet is marked");
         let data = !segment.payload.is_empty();
-        self.0.lock().unwrap().push(SeenSegment { at, data, ecn: ip.ecn, flags: segment.flags });
+        self.0.lock().unwrap().push(SeenSegment { at, data, ecn: segment.ecn, flags: segment.flags });
     }
 }
 

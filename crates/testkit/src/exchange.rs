@@ -300,8 +300,7 @@ impl Exchange {
 }
 
 fn carries_text(packet: &[u8]) -> bool {
-    let Ok(ip) = segment::parse_ip(packet) else { return false };
-    segment::parse_tcp(&ip).is_ok_and(|segment| {
+    segment::parse(packet).is_ok_and(|segment| {
         !segment.payload.is_empty() || segment.flags.intersects(Flags::SYN.with(Flags::FIN))
     })
 }

@@ -100,8 +100,7 @@ pub struct Eavesdropper {
 impl Eavesdropper {
     /// Learns from a packet that `from` has sent.
     pub fn hear(&mut self, from: Peer, packet: &[u8]) {
-        let Ok(ip) = segment::parse_ip(packet) else { return };
-        let Ok(segment) = segment::parse_tcp(&ip) else { return };
+        let Ok(segment) = segment::parse(packet) else { return };
         let end = &mut self.ends[from as usize];
         if segment.flags.contains(Flags::SYN) {
             *end = Some(Seen {

@@ -36,13 +36,13 @@
 //! let mut packet = Vec::new();
 //! segment::emit(&mut packet, &syn, &options, (b"", b""));
 //!
-//! let read = segment::parse_tcp(&segment::parse_ip(&packet)?)?;
+//! let read = segment::parse(&packet)?;
 //! assert_eq!((read.seq, read.flags, read.options), (Seq(1_000), Flags::SYN, offered));
 //! assert_eq!(read.seq_len(), 1, "a SYN has a sequence number of its own");
 //!
 //! // A segment with one flipped bit is rejected.
 //! *packet.last_mut().unwrap() ^= 1;
-//! let damaged = segment::parse_tcp(&segment::parse_ip(&packet)?);
+//! let damaged = segment::parse(&packet);
 //! assert_eq!(damaged.unwrap_err(), BadPacket::TcpChecksum);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

@@ -129,13 +129,23 @@ pub enum Verified {
     ByDevice,
 }
 
-/// Parses the TCP segment inside `ip` and verifies its checksum.
-pub fn parse_tcp<'a>(ip: &Ip<'a>) -> Result<Segment<'a>, BadPacket> {
-    parse_tcp_of(ip, Verified::NotYet)
+/// Parses a packet with a TCP segment, and verifies all checksums.
+///
+/// # Errors
+/// As [`parse_ip`] and [`parse_tcp`], and if the protocol is not TCP.
+pub fn parse(packet: &[u8]) -> Result<Segment<'_>, BadPacket> {
+    let ip = parse_ip(packet)?;
+    if ip.protocol != IpProtocol::Tcp {
+        return Err(BadPacket::Protocol);
+    }
+    parse_tcp(&ip, Verified::NotYet)
 }
 
 /// Parses the TCP segment inside `ip`, and verifies its checksum unless the device has done so.
-pub fn parse_tcp_of<'a>(ip: &Ip<'a>, verified: Verified) -> Result<Segment<'a>, BadPacket> {
+///
+/// # Errors
+/// If the header is truncated or malformed, the checksum is wrong, or no TCP host can have the addresses.
+pub fn parse_tcp<'a>(ip: &Ip<'a>, verified: Verified) -> Result<Segment<'a>, BadPacket> {
     let Tcp { header, options, payload, .. } = Tcp::read(ip.payload).ok_or(BadPacket::Truncated)?;
     if verified == Verified::NotYet && !crate::checksum::verify_transport(ip.src, ip.dst, TCP, ip.payload) {
         return Err(BadPacket::TcpChecksum);

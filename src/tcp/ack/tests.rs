@@ -76,8 +76,7 @@ impl Attacked {
     fn send(&mut self) {
         let mut packet = vec![];
         while self.host.poll_packet(self.now, &mut packet) {
-            let ip = segment::parse_ip(&packet).unwrap();
-            let segment = segment::parse_tcp(&ip).unwrap();
+            let segment = segment::parse(&packet).unwrap();
             if segment.flags.contains(Flags::SYN) {
                 self.iss = segment.seq;
             }

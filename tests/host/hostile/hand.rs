@@ -162,8 +162,7 @@ impl Hand {
     pub(crate) fn out(&mut self) -> Vec<Out> {
         let (mut all, mut packet) = (vec![], vec![]);
         while self.host.poll_packet(self.now, &mut packet) {
-            let ip = segment::parse_ip(&packet).unwrap();
-            let segment = segment::parse_tcp(&ip).unwrap();
+            let segment = segment::parse(&packet).unwrap();
             if segment.flags.contains(Flags::SYN) {
                 self.iss = segment.seq;
             }

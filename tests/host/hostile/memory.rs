@@ -81,8 +81,7 @@ impl Server {
     fn drain(&mut self) {
         let mut packet = vec![];
         while self.host.poll_packet(self.now, &mut packet) {
-            let ip = segment::parse_ip(&packet).unwrap();
-            let segment = segment::parse_tcp(&ip).unwrap();
+            let segment = segment::parse(&packet).unwrap();
             if segment.flags.contains(Flags::SYN) {
                 let id = self.clients.last().map_or_else(placeholder_id, |client| client.id);
                 self.clients.push(Client {

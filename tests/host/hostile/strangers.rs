@@ -73,8 +73,7 @@ impl Server {
     fn out(&mut self) -> Vec<Out> {
         let (mut all, mut packet) = (vec![], vec![]);
         while self.host.poll_packet(self.now, &mut packet) {
-            let ip = segment::parse_ip(&packet).unwrap();
-            let Segment { dst: to, flags, seq, ack, options, .. } = segment::parse_tcp(&ip).unwrap();
+            let Segment { dst: to, flags, seq, ack, options, .. } = segment::parse(&packet).unwrap();
             all.push(Out { to, flags, seq, ack, options });
         }
         all

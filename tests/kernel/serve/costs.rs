@@ -68,8 +68,7 @@ impl Strangers {
     fn receive(&mut self) {
         let mut buffer = vec![0; 65_536];
         while let Ok(Some(len)) = self.tun.recv(&mut buffer) {
-            let Ok(ip) = segment::parse_ip(&buffer[..len]) else { continue };
-            let Ok(segment) = segment::parse_tcp(&ip) else { continue };
+            let Ok(segment) = segment::parse(&buffer[..len]) else { continue };
             let first = Seen { iss: segment.seq, scale: 0, edge: 0, max: 1, blocks: false };
             let seen = self.seen.entry(segment.dst).or_insert(first);
             if segment.flags.contains(Flags::SYN) {

@@ -387,7 +387,7 @@ impl Watcher {
 }
 
 fn segment(packet: &[u8]) -> Option<Segment<'_>> {
-    segment::parse_tcp(&segment::parse_ip(packet).ok()?).ok()
+    segment::parse(packet).ok()
 }
 
 /// Formats one line per event. Events at the same instant are ordered: sent, arrived, dropped,

@@ -38,8 +38,7 @@ impl Captured {
 }
 
 fn packet(number: u64, at: Instant, octets: &[u8]) -> Packet {
-    let ip = segment::parse_ip(octets).unwrap();
-    let segment = segment::parse_tcp(&ip).unwrap();
+    let segment = segment::parse(octets).unwrap();
     Packet {
         number,
         at: Timestamp(at.as_nanos() as i64),

@@ -18,8 +18,7 @@ struct Seen {
 
 impl Tap for Seen {
     fn packet(&mut self, _at: Instant, packet: &[u8]) {
-        let ip = segment::parse_ip(packet).unwrap();
-        let segment = segment::parse_tcp(&ip).unwrap();
+        let segment = segment::parse(packet).unwrap();
         if segment.dst.port() < 1000 && !segment.payload.is_empty() {
             self.text.fetch_add(1, Relaxed);
             self.pushed.fetch_add(u64::from(segment.flags.contains(Flags::PSH)), Relaxed);
