@@ -8,13 +8,14 @@
 
 use airlink::offload::Pieces;
 use airlink::reactor::Clock;
+use airwire::options::{Options, Timestamps};
 use airwire::time::{Duration, Instant};
 use anyhow::{Context, bail, ensure};
 
 use crate::bare::MSS;
 use crate::lab::{KERNEL, Lab, Offload, Receiver};
 use crate::meter::{Count, Meter, Sample, Timing};
-use crate::packet::{ACK, RST, Received, SYN, Segment, Segments, timestamps};
+use crate::packet::{ACK, RST, SYN, Segment, Segments, received, timestamps};
 
 /// Number of segments of 1500-byte packets that fit into one IP packet.
 const SEGMENTS_IN_ONE: u64 = 45;
@@ -90,19 +91,19 @@ impl Connection {
         let mut syn = Segment::new(KERNEL, 0, SYN, &options, &[]);
         lab.tun.send(syn.stamped(iss, millis(lab.clock.now())))?;
         let mut arriving = Pieces::new(1 << 16);
-        let syn_ack = loop {
+        let (syn_ack, options) = loop {
             ensure!(lab.wait(lab.clock.now() + Duration::from_secs(1))?, "the kernel did not answer the SYN");
             lab.tun.fill(&mut arriving)?;
-            match arriving.next_packet().and_then(Received::parse) {
-                Some(received) if received.flags == SYN | ACK => break received,
-                Some(received) => bail!("the kernel answered the SYN with flags {:#04x}", received.flags),
-                None => {}
-            }
+            let Some(segment) = arriving.next_packet().and_then(received) else { continue };
+            let flags = segment.header.flags.0 as u8;
+            ensure!(flags == SYN | ACK, "the kernel answered the SYN with flags {flags:#04x}");
+            break (segment.header, Options::parse(segment.options).unwrap_or_default());
         };
-        let (Some(wscale), Some(ts_ecr)) = (syn_ack.window_scale(), syn_ack.ts_val()) else {
+        let (Some(wscale), Some(Timestamps { val: ts_ecr, .. })) = (options.window_scale, options.timestamps)
+        else {
             bail!("the kernel refused window scaling or timestamps");
         };
-        let ack = syn_ack.seq.wrapping_add(1);
+        let ack = syn_ack.seq.0.wrapping_add(1);
         let mut third = Segment::new(KERNEL, ack, ACK, &timestamps(ts_ecr), &[]);
         lab.tun.send(third.stamped(iss + 1, millis(lab.clock.now())))?;
         let options = timestamps(ts_ecr);
@@ -145,14 +146,15 @@ impl Connection {
     fn read_acks(&mut self, lab: &Lab) -> anyhow::Result<bool> {
         let mut any = false;
         while lab.tun.fill(&mut self.arriving)? {
-            let Some(received) = self.arriving.next_packet().and_then(Received::parse) else { continue };
-            ensure!(received.flags & RST == 0, "the kernel reset the connection");
+            let Some(segment) = self.arriving.next_packet().and_then(received) else { continue };
+            let header = segment.header;
+            ensure!(header.flags.0 as u8 & RST == 0, "the kernel reset the connection");
             let una = self.iss.wrapping_add(1).wrapping_add(self.snd_una as u32);
-            let advance = received.ack.wrapping_sub(una);
+            let advance = header.ack.0.wrapping_sub(una);
             // An ACK number that appears more than half of the number space ahead is old.
             if advance < 1 << 31 {
                 self.snd_una += u64::from(advance);
-                self.snd_wnd = u64::from(received.window) << self.wscale;
+                self.snd_wnd = u64::from(header.window) << self.wscale;
                 any = true;
             }
         }

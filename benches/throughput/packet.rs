@@ -2,6 +2,7 @@
 
 use std::net::Ipv4Addr;
 
+use airwire::view::{Tcp, View};
 use smoltcp::wire::{IpProtocol, checksum};
 
 use crate::lab::{OURS, PORT};
@@ -111,55 +112,9 @@ pub(crate) fn timestamps(ts_ecr: u32) -> Vec<u8> {
     options
 }
 
-/// The fields that the null sender reads from a packet of the kernel.
-pub(crate) struct Received {
-    pub(crate) seq: u32,
-    pub(crate) ack: u32,
-    pub(crate) flags: u8,
-    pub(crate) window: u16,
-    options: Vec<u8>,
-}
-
-impl Received {
-    /// Parses a packet. Returns `None` if it is not a TCP packet to this program's port.
-    pub(crate) fn parse(packet: &[u8]) -> Option<Self> {
-        let header = packet.get(..IP + 20)?;
-        let word =
-            |at: usize| u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
-        let half = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
-        if header[0] != 0x45 || header[9] != u8::from(IpProtocol::Tcp) || half(IP + 2) != OUR_PORT {
-            return None;
-        }
-        let data = IP + usize::from(header[IP + 12] >> 4) * 4;
-        Some(Self {
-            seq: word(IP + 4),
-            ack: word(IP + 8),
-            flags: header[IP + 13],
-            window: half(IP + 14),
-            options: packet.get(IP + 20..data)?.to_vec(),
-        })
-    }
-
-    pub(crate) fn window_scale(&self) -> Option<u8> {
-        self.option(3)?.first().copied()
-    }
-
-    pub(crate) fn ts_val(&self) -> Option<u32> {
-        Some(u32::from_be_bytes(self.option(8)?.get(..4)?.try_into().ok()?))
-    }
-
-    fn option(&self, wanted: u8) -> Option<&[u8]> {
-        let mut rest = &self.options[..];
-        loop {
-            match *rest {
-                [] | [0, ..] => return None,
-                [1, ..] => rest = &rest[1..],
-                [kind, len, ..] if kind == wanted => return rest.get(2..usize::from(len)),
-                [_, len, ..] => rest = rest.get(usize::from(len).max(2)..)?,
-                [_] => return None,
-            }
-        }
-    }
+/// Returns the segment in a packet. Returns `None` if it is not a TCP packet to this program's port.
+pub(crate) fn received(packet: &[u8]) -> Option<Tcp<'_>> {
+    View::complete(packet)?.tcp().filter(|tcp| tcp.header.dst_port == OUR_PORT)
 }
 
 #[cfg(test)]
@@ -184,21 +139,6 @@ mod tests {
                 "{seq:#x} {ts_val:#x}"
             );
             assert_eq!(tcp.seq_number().0 as u32, seq);
-        }
-    }
-
-    #[test]
-    fn options_parse_after_others_unless_truncated() {
-        let received =
-            |options: &[u8]| Received { seq: 0, ack: 0, flags: 0, window: 0, options: options.to_vec() };
-        let syn_ack = received(&[2, 4, 5, 180, 4, 2, 8, 10, 0, 0, 0, 9, 0, 0, 0, 0, 1, 3, 3, 10]);
-        assert_eq!((syn_ack.window_scale(), syn_ack.ts_val()), (Some(10), Some(9)));
-        for options in [&[][..], &[8], &[8, 10, 0], &[3, 3], &[5, 0], &[0, 3, 3, 1]] {
-            assert_eq!(
-                (received(options).window_scale(), received(options).ts_val()),
-                (None, None),
-                "{options:?}"
-            );
         }
     }
 }
