@@ -4,14 +4,16 @@
 //! test matrix use it. An algorithm consists of a row here and its own file, which also defines its
 //! parameters.
 
+mod answer;
 mod row;
 
 use airwire::time::Duration;
 
+pub use answer::Answer;
 pub use row::{Build, Need, Question, Row};
 
 use super::attribute::{
-    self, AlwaysCongestion, Ncpld, Ndg, Ntg, Oracle, TransitMarks, Vegas, ncpld, transit_marks,
+    AlwaysCongestion, Ncpld, Ndg, Ntg, Oracle, TransitMarks, Vegas, ncpld, transit_marks,
 };
 use super::detect::{
     BlantonAllman, Dcr, EarlyMarks, EarlyRetransmit, LossRetransmission, Pr, Rack, Rr, Sifest, SifestLiteral,
@@ -58,15 +60,13 @@ pub static CATALOGUE: &[Row] = &[
     .ordinary(),
     Row::answer(
         "sack",
-        Build::Repair(|given| match given.profile().recovery.sack_dialect {
-            SackDialect::Rfc6675 => Box::new(Sack::new(given)),
-            SackDialect::Pipe1996 => Box::<Sack1>::default(),
-        }),
+        Build::Repair(|given| Box::new(Sack::new(given))),
         "the scoreboard shows the lost segments, pipe limits the data in flight",
         "RFC 6675",
     )
     .parameters(&[Row::parameter(Question::Repair, sack::NO_RESCUE).works_with("sack")])
-    .needs(&[Need::Sack]),
+    .needs(&[Need::Sack])
+    .dialect(|profile| profile.recovery.sack_dialect == SackDialect::Pipe1996, &SACK1),
     Row::answer(
         "linux",
         Build::Alias("sack+rack+cubic+prr+hystart+frto+undo-linux+tso-defer"),
@@ -246,7 +246,7 @@ pub static CATALOGUE: &[Row] = &[
     .needs(&[Need::Truth]),
     Row::answer(
         "judges",
-        Build::Judges(attribute::judges_of),
+        Build::Judges(&["vegas", "ntg", "ndg", "ncpld"]),
         "vegas, ntg, ndg and ncpld record a verdict on every loss without changing the sender",
         "Ni et al. 2002, §4.2.2",
     ),
@@ -647,6 +647,15 @@ pub static CATALOGUE: &[Row] = &[
         "RFC 6298 (2.5)",
     ),
 ];
+
+/// `sack` in the dialect [`SackDialect::Pipe1996`].
+static SACK1: Row = Row::answer(
+    "sack1",
+    Build::Repair(|_| Box::<Sack1>::default()),
+    "the scoreboard shows the holes, pipe estimates the data in flight",
+    "Fall and Floyd 1996",
+)
+.needs(&[Need::Sack]);
 
 /// Returns all rows, each followed by its parameters. This is the order of names in a recipe's canonical
 /// form.

@@ -5,6 +5,7 @@
 //! flight; and whether a segment is lost, and why. A model sets the window last. `Recovery::set_window` makes
 //! every change of the window, so the trace names the responsible algorithm.
 
+mod answers;
 mod ask;
 mod loss;
 mod model;
@@ -18,21 +19,22 @@ use std::sync::Arc;
 use airwire::Cause;
 use airwire::time::{Duration, Instant};
 
+pub(super) use self::answers::Answers;
 use self::ask::Undone;
 pub(crate) use self::mtu_probe::ProbeRoom;
-use super::attribute::Attribute;
 use super::catalogue::{Need, Question};
 use super::decision::{Decision, What};
-use super::detect::{Detect, LossEvent, MeasuredReordering, Opens, ThreeDupacks, Verdict};
+use super::detect::{Detect, LossEvent, MeasuredReordering, Opens, Verdict};
 use super::episode::{
     AfterTimeout, Condition, Disorder, Episode, EventWindow, FastRecovery, Kept, MOVES, Memory, Move, Restart,
 };
+use super::parameter::Given;
 use super::rate::RateSampler;
-use super::repair::{Entry, NewReno, Repair, RepairStep};
+use super::repair::{Entry, RepairStep};
 use super::spurious::EifelDetection;
-use super::timeout::{Afterwards, Reaction, Timeout};
-use super::undo::{Never, Restore, Undo};
-use super::window::{InRecovery, Loss, LossKind, Modelled, Progress, Reduction, SlowStart, Step, Window};
+use super::timeout::{Afterwards, Reaction};
+use super::undo::Restore;
+use super::window::{Loss, LossKind, Modelled, Progress, Reduction, Step};
 use super::{Ack, Congestion, Departure, Entered, Handshake, Inputs, Phase, Transmission, Truth, View};
 use crate::flight::{Amount, Fate, Flight};
 use crate::profile::Profile;
@@ -52,64 +54,6 @@ pub(crate) struct Path<'a> {
     pub(crate) rwnd: u64,
     /// Bytes that the application has written and that have not been sent.
     pub(crate) unsent: u64,
-}
-
-/// The six answers of a recipe, and its add-ons.
-#[derive(Debug)]
-pub(super) struct Answers {
-    pub(super) detect: Box<dyn Detect>,
-    pub(super) attribute: Box<dyn Attribute>,
-    pub(super) repair: Box<dyn Repair>,
-    pub(super) window: Box<dyn Window>,
-    pub(super) timeout: Box<dyn Timeout>,
-    pub(super) undo: Box<dyn Undo>,
-    /// Boxed to keep connections small, because few recipes have add-ons.
-    pub(super) beside: Option<Box<Beside>>,
-}
-
-/// The add-ons of a recipe.
-#[derive(Debug, Default)]
-pub(super) struct Beside {
-    /// Additional loss detectors, consulted after the primary one.
-    pub(super) witnesses: Vec<Box<dyn Detect>>,
-    /// Attribution algorithms that record their verdicts and do not change the sender.
-    pub(super) judges: Vec<Box<dyn Attribute>>,
-    /// Sets the window during fast recovery.
-    pub(super) in_recovery: Option<Box<dyn InRecovery>>,
-    /// Decides when slow start ends.
-    pub(super) slow_start: Option<Box<dyn SlowStart>>,
-}
-
-impl Answers {
-    fn each_detector(&mut self, mut tell: impl FnMut(&mut dyn Detect)) {
-        tell(&mut *self.detect);
-        for witness in self.beside.iter_mut().flat_map(|beside| &mut beside.witnesses) {
-            tell(&mut **witness);
-        }
-    }
-
-    fn each_attribute(&mut self, mut tell: impl FnMut(&mut dyn Attribute)) {
-        tell(&mut *self.attribute);
-        for judge in self.beside.iter_mut().flat_map(|beside| &mut beside.judges) {
-            tell(&mut **judge);
-        }
-    }
-
-    fn witness(&mut self, index: usize) -> Option<&mut dyn Detect> {
-        Some(&mut **self.beside.as_mut()?.witnesses.get_mut(index)?)
-    }
-
-    fn judge(&mut self, index: usize) -> Option<&mut dyn Attribute> {
-        Some(&mut **self.beside.as_mut()?.judges.get_mut(index)?)
-    }
-
-    fn in_recovery(&mut self) -> Option<&mut Box<dyn InRecovery>> {
-        self.beside.as_mut()?.in_recovery.as_mut()
-    }
-
-    fn slow_start(&mut self) -> Option<&mut dyn SlowStart> {
-        Some(&mut **self.beside.as_mut()?.slow_start.as_mut()?)
-    }
 }
 
 /// Counters of a connection's loss recovery.
@@ -312,8 +256,8 @@ impl Recovery {
         if !handshake.sack {
             self.do_without_sack(path.now);
         }
-        if !handshake.timestamps && self.answers.undo.needs_timestamps() {
-            self.never_undo(path.now, "no timestamps on this connection");
+        if !handshake.timestamps && self.answers.undo.row().requires(Need::Timestamps) {
+            self.fall_back(path.now, Question::Undo, "no timestamps on this connection");
         }
         let answers = &mut self.answers;
         answers.each_detector(|detect| detect.on_established(handshake));
@@ -330,32 +274,25 @@ impl Recovery {
 
     fn do_without_sack(&mut self, now: Instant) {
         const WHY: &str = "the peer does not permit SACK";
-        if self.answers.repair.has_scoreboard() {
-            let by = self.answers.repair.name();
-            self.answers.repair = Box::new(NewReno::default());
-            let to = self.answers.repair.name();
-            self.note(now, Question::Repair, by, What::Fallback { to }, WHY);
+        if self.answers.has_scoreboard() {
+            self.fall_back(now, Question::Repair, WHY);
             // The add-on for fast recovery depends on the scoreboard.
-            if let Some(beside) = &mut self.answers.beside {
-                beside.in_recovery = None;
+            if let Some(add_ons) = &mut self.answers.add_ons {
+                add_ons.in_recovery = None;
             }
         }
-        if self.answers.detect.traits().needs_sack {
-            let by = self.answers.detect.name();
-            self.answers.detect = Box::new(ThreeDupacks);
-            let to = self.answers.detect.name();
-            self.note(now, Question::Detect, by, What::Fallback { to }, WHY);
+        if self.answers.detect.row().requires(Need::Sack) {
+            self.fall_back(now, Question::Detect, WHY);
         }
-        if self.answers.undo.needs_sack() {
-            self.never_undo(now, WHY);
+        if self.answers.undo.row().requires(Need::Sack) {
+            self.fall_back(now, Question::Undo, WHY);
         }
     }
 
-    fn never_undo(&mut self, now: Instant, why: &'static str) {
-        let by = self.answers.undo.name();
-        self.answers.undo = Box::new(Never);
-        let to = self.answers.undo.name();
-        self.note(now, Question::Undo, by, What::Fallback { to }, why);
+    /// Replaces an answer by the default one, because the peer does not support what it needs.
+    fn fall_back(&mut self, now: Instant, question: Question, why: &'static str) {
+        let [by, to] = self.answers.fall_back(question, &Given::new(&self.profile, &[]));
+        self.note(now, question, by, What::Fallback { to }, why);
     }
 
     /// Passes ground truth about the path to the recipe's parts that [need it](super::Recipe::needs_truth).
@@ -525,7 +462,7 @@ impl Recovery {
     /// After a timeout and before new data is sent, duplicate ACKs may be about retransmissions
     /// (tcp_process_loss()).
     fn announced(&self, path: &Path<'_>) -> u32 {
-        let has_scoreboard = self.answers.repair.has_scoreboard();
+        let has_scoreboard = self.answers.has_scoreboard();
         if has_scoreboard || self.is_about_copies(path) { 0 } else { self.cc.dupacks() }
     }
 
@@ -675,12 +612,12 @@ impl Recovery {
     pub(crate) fn deadline(&self) -> Option<Instant> {
         let own = self.answers.detect.deadline();
         let hold = self.cc.episode.held_until();
-        if self.answers.beside.is_none() && hold.is_none() {
+        if self.answers.add_ons.is_none() && hold.is_none() {
             return own;
         }
-        let witnesses = self.answers.beside.iter().flat_map(|beside| &beside.witnesses);
-        let witnesses = witnesses.filter_map(|witness| witness.deadline());
-        own.into_iter().chain(witnesses).chain(hold).min()
+        let additional = self.answers.add_ons.iter().flat_map(|add_ons| &add_ons.detectors);
+        let additional = additional.filter_map(|detector| detector.deadline());
+        own.into_iter().chain(additional).chain(hold).min()
     }
 
     /// Returns the time that must pass before the retransmission timer may fire.
@@ -872,7 +809,7 @@ impl Recovery {
 
     /// Returns whether the sender keeps a scoreboard.
     pub(crate) fn uses_sack(&self) -> bool {
-        self.answers.repair.has_scoreboard()
+        self.answers.has_scoreboard()
     }
 
     /// Returns true once after each reduction: the next new segment carries CWR.

@@ -61,10 +61,6 @@
 //! }
 //!
 //! impl Window for Gentle {
-//!     fn name(&self) -> &'static str {
-//!         "gentle"
-//!     }
-//!
 //!     fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> Option<f64> {
 //!         self.growth.on_ack(view, ack)
 //!     }

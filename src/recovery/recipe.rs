@@ -11,7 +11,8 @@ use std::sync::Arc;
 use airwire::time::Duration;
 use airwire::units::Rate;
 
-use super::catalogue::{self, Build, Need, Question, Row};
+use super::attribute::Attribute;
+use super::catalogue::{self, Answer, Build, Need, Question, Row};
 use super::engine::{Answers, Recovery};
 use super::parameter::{Given, Range};
 use crate::profile::Profile;
@@ -268,38 +269,19 @@ impl Recipe {
 
     /// Builds the sender. `profile` is the result of [`Recipe::tune`].
     pub fn build(&self, profile: &Arc<Profile>) -> Recovery {
+        Recovery::new(Arc::clone(profile), self.answers(profile), self.wants_sack())
+    }
+
+    /// Builds only the judges, which can evaluate a connection without a sender.
+    pub fn judges(&self, profile: &Profile) -> Vec<Answer<dyn Attribute>> {
+        self.answers(profile).into_judges()
+    }
+
+    fn answers(&self, profile: &Profile) -> Answers {
         let set = self.parts.iter().filter(|part| part.row.is_parameter());
         let set: Vec<_> = set.map(|part| (part.row.name, part.value)).collect();
-        let given = Given::new(profile, &set);
-        macro_rules! make {
-            ($question:ident) => {
-                match self.answer(Question::$question).map(|row| row.build) {
-                    Some(Build::$question(make)) => make(&given),
-                    // A test of the catalogue ensures that every question has exactly one default answer.
-                    _ => unreachable!("no ordinary answer"),
-                }
-            };
-        }
-        let mut answers = Answers {
-            detect: make!(Detect),
-            attribute: make!(Attribute),
-            repair: make!(Repair),
-            window: make!(Window),
-            timeout: make!(Timeout),
-            undo: make!(Undo),
-            beside: None,
-        };
-        for part in &self.parts {
-            let beside = &mut answers.beside;
-            match part.row.build {
-                Build::Witness(make) => beside.get_or_insert_default().witnesses.push(make(&given)),
-                Build::InRecovery(make) => beside.get_or_insert_default().in_recovery = Some(make(&given)),
-                Build::SlowStart(make) => beside.get_or_insert_default().slow_start = Some(make(&given)),
-                Build::Judges(make) => beside.get_or_insert_default().judges.extend(make(&given)),
-                _ => {}
-            }
-        }
-        Recovery::new(Arc::clone(profile), answers, self.wants_sack())
+        let parts = self.parts.iter().map(|part| part.row);
+        Answers::new(|question| self.answer(question), parts, &Given::new(profile, &set))
     }
 
     /// Returns the name and the parts of the first named sender whose parts are all in this recipe.

@@ -16,10 +16,6 @@ struct Gentle {
 }
 
 impl Window for Gentle {
-    fn name(&self) -> &'static str {
-        "gentle"
-    }
-
     fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> Option<f64> {
         self.growth.on_ack(view, ack)
     }

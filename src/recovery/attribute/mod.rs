@@ -19,14 +19,10 @@ pub(crate) use oracle::Oracle;
 pub(crate) use transit_marks::TransitMarks;
 pub(crate) use vegas::Vegas;
 
-use super::parameter::Given;
 use super::{Ack, Departure, Handshake, Truth, View};
 
 /// An algorithm that answers *Why was it lost?*
 pub trait Attribute: std::fmt::Debug + Send {
-    /// Returns the name in the catalogue and in the decision trace.
-    fn name(&self) -> &'static str;
-
     /// Called when the handshake completes.
     fn on_established(&mut self, _handshake: &Handshake) {}
 
@@ -62,25 +58,7 @@ pub trait Attribute: std::fmt::Debug + Send {
 pub struct AlwaysCongestion;
 
 impl Attribute for AlwaysCongestion {
-    fn name(&self) -> &'static str {
-        "always-congestion"
-    }
-
     fn cause(&mut self, _view: &View<'_>, _lost: u64) -> Option<(Cause, &'static str)> {
         Some((Cause::Congestion, "every loss is treated as congestion"))
     }
-}
-
-/// Returns the RTT-based judges of P1 §3.2, which record verdicts while another algorithm decides.
-pub fn judges() -> Vec<Box<dyn Attribute>> {
-    with(Ncpld::default())
-}
-
-/// Returns the same judges with the parameters of a recipe.
-pub(crate) fn judges_of(given: &Given<'_>) -> Vec<Box<dyn Attribute>> {
-    with(Ncpld::new(given))
-}
-
-fn with(ncpld: Ncpld) -> Vec<Box<dyn Attribute>> {
-    vec![Box::<Vegas>::default(), Box::<Ntg>::default(), Box::<Ndg>::default(), Box::new(ncpld)]
 }

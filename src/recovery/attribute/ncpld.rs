@@ -56,10 +56,6 @@ impl Ncpld {
 }
 
 impl Attribute for Ncpld {
-    fn name(&self) -> &'static str {
-        "ncpld"
-    }
-
     fn on_sent(&mut self, view: &View<'_>, _departure: &Departure) {
         self.monitor.on_sent(view);
     }

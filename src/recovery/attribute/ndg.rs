@@ -34,10 +34,6 @@ impl Default for Ndg {
 }
 
 impl Attribute for Ndg {
-    fn name(&self) -> &'static str {
-        "ndg"
-    }
-
     fn on_sent(&mut self, view: &View<'_>, _departure: &Departure) {
         self.monitor.on_sent(view);
     }

@@ -37,10 +37,6 @@ impl Default for Ntg {
 }
 
 impl Attribute for Ntg {
-    fn name(&self) -> &'static str {
-        "ntg"
-    }
-
     fn on_sent(&mut self, view: &View<'_>, _departure: &Departure) {
         self.monitor.on_sent(view);
     }

@@ -24,10 +24,6 @@ pub(crate) struct Oracle {
 }
 
 impl Attribute for Oracle {
-    fn name(&self) -> &'static str {
-        "oracle"
-    }
-
     fn on_truth(&mut self, truth: Truth) {
         match truth {
             Truth::Begins => self.is_told = true,

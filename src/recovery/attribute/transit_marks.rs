@@ -69,10 +69,6 @@ impl TransitMarks {
 }
 
 impl Attribute for TransitMarks {
-    fn name(&self) -> &'static str {
-        "transit-marks"
-    }
-
     fn on_established(&mut self, handshake: &Handshake) {
         self.path = RadioPath::announced(handshake.peer_flags.0);
     }

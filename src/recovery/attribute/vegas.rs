@@ -43,10 +43,6 @@ impl Default for Vegas {
 }
 
 impl Attribute for Vegas {
-    fn name(&self) -> &'static str {
-        "vegas"
-    }
-
     fn on_sent(&mut self, view: &View<'_>, _departure: &Departure) {
         self.monitor.on_sent(view);
     }

@@ -133,8 +133,8 @@ pub enum Build {
     InRecovery(fn(&Given<'_>) -> Box<dyn InRecovery>),
     /// Decides when slow start ends.
     SlowStart(fn(&Given<'_>) -> Box<dyn SlowStart>),
-    /// Judges, which record the cause of each loss and do not change the sender.
-    Judges(fn(&Given<'_>) -> Vec<Box<dyn Attribute>>),
+    /// The names of attribution algorithms that record the cause of each loss and do not change the sender.
+    Judges(&'static [&'static str]),
     /// An alias for a whole recipe.
     Alias(&'static str),
     /// A parameter of an algorithm that answers this question. The algorithm's constructor reads it from
@@ -145,6 +145,9 @@ pub enum Build {
     /// Sets a field of the profile to a number: `iw=4`.
     Number(Range, fn(&mut Profile, f64)),
 }
+
+/// Returns whether a profile means the algorithm of another row by a name.
+type IsMeant = fn(&Profile) -> bool;
 
 /// A name that a recipe can contain.
 #[derive(Clone, Copy)]
@@ -174,6 +177,8 @@ pub struct Row {
     /// The answer to another question that the row requires. If a recipe does not name it, the recipe gets it
     /// implicitly. `None` if the row works with any answer.
     pub with: Option<&'static str>,
+    /// A different algorithm that some profiles mean by the name, and the condition for it.
+    pub dialect: Option<(IsMeant, &'static Self)>,
     /// Whether this is the default answer to its question.
     pub ordinary: bool,
     /// Whether the algorithm marks individual segments as lost on the scoreboard of RFC 6675. The 1996
@@ -223,6 +228,7 @@ impl Row {
                 _ => &Phase::ALL,
             },
             with: None,
+            dialect: None,
             ordinary: false,
             marks_segments: false,
             parameters: &[],
@@ -304,6 +310,12 @@ impl Row {
         Self { heard_in, ..self }
     }
 
+    /// Sets the algorithm that the name means in some profiles.
+    #[must_use]
+    pub const fn dialect(self, is_meant: IsMeant, row: &'static Self) -> Self {
+        Self { dialect: Some((is_meant, row)), ..self }
+    }
+
     /// Makes the row the default answer to its question.
     #[must_use]
     pub const fn ordinary(self) -> Self {
@@ -327,6 +339,21 @@ impl Row {
     #[must_use]
     pub const fn parameters(self, parameters: &'static [Self]) -> Self {
         Self { parameters, ..self }
+    }
+
+    /// Returns the row of the algorithm that the name means in this profile.
+    pub(crate) fn in_profile(&'static self, profile: &Profile) -> &'static Self {
+        match self.dialect {
+            Some((is_meant, row)) if is_meant(profile) => row,
+            _ => self,
+        }
+    }
+
+    /// Returns whether the algorithm does not work without this information, because it needs it itself or
+    /// [works with](Self::works_with) an answer that needs it.
+    pub(crate) fn requires(&self, need: Need) -> bool {
+        let with = || self.with.and_then(super::find);
+        self.needs.contains(&need) || with().is_some_and(|row| row.needs.contains(&need))
     }
 
     /// Returns the question that the row answers or belongs to.

@@ -82,17 +82,8 @@ impl BlantonAllman {
 }
 
 impl Detect for BlantonAllman {
-    fn name(&self) -> &'static str {
-        "blanton-allman"
-    }
-
     fn traits(&self) -> Traits {
-        Traits {
-            needs_sack: true,
-            mistakes_reordering: false,
-            keeps_flowing: self.raised.is_some(),
-            ..Traits::default()
-        }
+        Traits { mistakes_reordering: false, keeps_flowing: self.raised.is_some(), ..Traits::default() }
     }
 
     fn on_sent(&mut self, _view: &View<'_>, departure: &Departure) {

@@ -41,10 +41,6 @@ struct Waiting {
 }
 
 impl Detect for Dcr {
-    fn name(&self) -> &'static str {
-        "dcr"
-    }
-
     fn traits(&self) -> Traits {
         Traits { mistakes_reordering: false, keeps_flowing: true, ..Traits::default() }
     }

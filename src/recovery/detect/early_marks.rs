@@ -38,10 +38,6 @@ pub(crate) struct EarlyMarks {
 }
 
 impl Detect for EarlyMarks {
-    fn name(&self) -> &'static str {
-        "early-marks"
-    }
-
     fn on_established(&mut self, handshake: &Handshake) {
         self.path = RadioPath::announced(handshake.peer_flags.0);
     }

@@ -27,10 +27,6 @@ pub(crate) struct EarlyRetransmit {
 }
 
 impl Detect for EarlyRetransmit {
-    fn name(&self) -> &'static str {
-        "early-retransmit"
-    }
-
     fn on_established(&mut self, handshake: &Handshake) {
         self.scoreboard = handshake.scoreboard;
     }

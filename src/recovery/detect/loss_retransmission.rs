@@ -44,10 +44,6 @@ impl LossRetransmission {
 }
 
 impl Detect for LossRetransmission {
-    fn name(&self) -> &'static str {
-        "loss-retransmission"
-    }
-
     fn on_established(&mut self, handshake: &Handshake) {
         self.scoreboard = handshake.scoreboard;
     }

@@ -144,8 +144,6 @@ pub enum Opens {
 /// duplicate ACKs.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Traits {
-    /// The detector needs SACK. If the peer does not permit it, `three-dupacks` replaces the detector.
-    pub needs_sack: bool,
     /// The detector mistakes a segment for lost when DupThresh other segments overtake it (P3 then uses
     /// equation (2) instead of equation (3)).
     pub mistakes_reordering: bool,
@@ -166,7 +164,6 @@ impl Default for Traits {
     /// Returns the traits of three duplicate ACKs.
     fn default() -> Self {
         Self {
-            needs_sack: false,
             mistakes_reordering: true,
             judges_each_segment: false,
             keeps_flowing: false,
@@ -186,11 +183,9 @@ pub struct MeasuredReordering {
     pub events: u32,
 }
 
-/// An algorithm that answers *Is it lost?*
+/// An algorithm that answers *Is it lost?* `three-dupacks` replaces it if its row needs SACK and the peer does
+/// not permit it.
 pub trait Detect: std::fmt::Debug + Send {
-    /// Returns the name in the catalogue and in the decision trace.
-    fn name(&self) -> &'static str;
-
     /// Returns the traits, which may change while the detector runs.
     fn traits(&self) -> Traits {
         Traits::default()

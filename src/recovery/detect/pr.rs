@@ -130,10 +130,6 @@ impl Pr {
 }
 
 impl Detect for Pr {
-    fn name(&self) -> &'static str {
-        "pr"
-    }
-
     fn traits(&self) -> Traits {
         Traits {
             mistakes_reordering: false,

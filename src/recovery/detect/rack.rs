@@ -122,13 +122,8 @@ impl Rack {
 }
 
 impl Detect for Rack {
-    fn name(&self) -> &'static str {
-        "rack"
-    }
-
     fn traits(&self) -> Traits {
         Traits {
-            needs_sack: true,
             mistakes_reordering: false,
             judges_each_segment: true,
             opens: if self.reordering.degree > 0 { Opens::OutOfOrder } else { Opens::InOrder },

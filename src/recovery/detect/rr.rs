@@ -89,13 +89,9 @@ impl Rr {
 }
 
 impl Detect for Rr {
-    fn name(&self) -> &'static str {
-        "rr"
-    }
-
     fn traits(&self) -> Traits {
         let keeps_flowing = self.is_patient();
-        Traits { needs_sack: true, mistakes_reordering: false, keeps_flowing, ..Traits::default() }
+        Traits { mistakes_reordering: false, keeps_flowing, ..Traits::default() }
     }
 
     fn on_sent(&mut self, _view: &View<'_>, departure: &Departure) {

@@ -134,10 +134,6 @@ impl Sifest {
 }
 
 impl Detect for Sifest {
-    fn name(&self) -> &'static str {
-        "sifest"
-    }
-
     fn on_sent(&mut self, view: &View<'_>, departure: &Departure) {
         if self.was_idle(view, departure) {
             (self.sifest, self.in_vain) = (0, 0);

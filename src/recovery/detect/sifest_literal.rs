@@ -41,10 +41,6 @@ pub(crate) struct SifestLiteral {
 }
 
 impl Detect for SifestLiteral {
-    fn name(&self) -> &'static str {
-        "sifest-literal"
-    }
-
     fn on_sent(&mut self, view: &View<'_>, departure: &Departure) {
         // "or the sender has been idle for more than one rtt": the sender then probes the network again.
         if self.left.is_some_and(|left| view.now.saturating_since(left) > round_trip(view)) {

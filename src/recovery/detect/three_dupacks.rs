@@ -9,10 +9,6 @@ use crate::recovery::{Ack, View};
 pub struct ThreeDupacks;
 
 impl Detect for ThreeDupacks {
-    fn name(&self) -> &'static str {
-        "three-dupacks"
-    }
-
     fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> Verdict {
         judge(view, ack, view.knobs.dup_thresh)
     }

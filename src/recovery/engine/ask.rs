@@ -175,7 +175,7 @@ impl Recovery {
                     None => Memory::Nothing,
                 };
                 self.leave(path, Condition::Acknowledged, memory);
-                let has_scoreboard = self.answers.repair.has_scoreboard();
+                let has_scoreboard = self.answers.has_scoreboard();
                 let grows = match self.profile.recovery.grow_on_exit {
                     GrowOnExit::Never => false,
                     GrowOnExit::WithoutScoreboard => !has_scoreboard,

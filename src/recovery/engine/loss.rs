@@ -21,8 +21,9 @@ impl Recovery {
         let verdict = ask(&mut *self.answers.detect, &view);
         let mut found = self.apply_verdict(path, self.answers.detect.name(), verdict);
         for index in 0.. {
-            let Some(witness) = self.answers.witness(index) else { break };
-            let (by, verdict) = (witness.name(), ask(witness, &view_of(&self.cc, &self.profile, path)));
+            let Some(detector) = self.answers.additional_detector(index) else { break };
+            let view = view_of(&self.cc, &self.profile, path);
+            let (by, verdict) = (detector.name(), ask(&mut **detector, &view));
             if found == Found::Nothing {
                 found = self.apply_verdict(path, by, verdict);
             }
@@ -39,7 +40,7 @@ impl Recovery {
         }
         // During a go-back-N pass, everything counts as lost and is retransmitted anyway.
         let is_over = matches!(self.cc.episode, Episode::Open(_))
-            && self.answers.repair.has_scoreboard()
+            && self.answers.has_scoreboard()
             && !path.flight.has_rewound();
         if !is_over || !self.may_begin_event(path) {
             return Found::Nothing;
@@ -131,7 +132,7 @@ impl Recovery {
             LossEvent::Present if self.may_begin_event(path) => self.begin_event(path, offset, None),
             LossEvent::Present | LossEvent::Past => {
                 // A repair with a scoreboard finds the segments by their loss marks.
-                if self.answers.repair.has_scoreboard() {
+                if self.answers.has_scoreboard() {
                     return Found::Nothing;
                 }
                 if event == LossEvent::Present {
@@ -279,7 +280,7 @@ impl Recovery {
                     Episode::Recovery(FastRecovery { inflation: self.inflation_of(entry), window });
                 self.enter(path, Condition::Loss, recovery, Question::Repair, name);
                 // Without a scoreboard, the go-back-N pass ends here. A scoreboard's loss marks must be kept.
-                if !self.profile.recovery.keep_pass_in_recovery && !self.answers.repair.has_scoreboard() {
+                if !self.profile.recovery.keep_pass_in_recovery && !self.answers.has_scoreboard() {
                     path.flight.resume_at_max();
                 }
                 if repair == FirstRepair::Due {

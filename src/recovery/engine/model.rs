@@ -82,7 +82,7 @@ impl Recovery {
     /// Returns what an ACK reports as delivered.
     fn delivery_of(&self, path: &Path<'_>, ack: &Ack) -> Delivered {
         let covered = view_of(&self.cc, &self.profile, path).segments(ack.delivered);
-        if self.answers.repair.has_scoreboard() {
+        if self.answers.has_scoreboard() {
             Delivered::Reported(covered)
         } else if ack.advances() {
             Delivered::Covered(covered)

@@ -211,7 +211,7 @@ impl Recovery {
         let waits = view.flight.pipe() != view.flight.outstanding()
             && matches!(self.cc.phase(), Phase::Open | Phase::Reduced)
             && (self.answers.detect.traits().keeps_flowing || self.samples_rates())
-            && self.answers.repair.has_scoreboard();
+            && self.answers.has_scoreboard();
         if waits { view.flight.pipe() } else { self.answers.repair.in_flight(view) }
     }
 

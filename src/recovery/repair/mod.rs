@@ -50,17 +50,9 @@ pub enum RepairStep {
     Exit,
 }
 
-/// An answer to "What to retransmit?".
+/// An answer to "What to retransmit?". If its row needs SACK, the repair finds holes with the scoreboard, and
+/// NewReno replaces it if the peer does not permit SACK.
 pub trait Repair: std::fmt::Debug + Send {
-    /// Returns the name in the catalogue and in the decision trace.
-    fn name(&self) -> &'static str;
-
-    /// Returns whether the repair finds holes with the SACK scoreboard. If the peer does not permit SACK,
-    /// NewReno replaces such a repair.
-    fn has_scoreboard(&self) -> bool {
-        false
-    }
-
     /// Returns whether a loss found now may begin a new episode (RFC 6582 §3.2 step 1). Not called in fast
     /// recovery.
     fn may_enter(&self, view: &View<'_>) -> bool {

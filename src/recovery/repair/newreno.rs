@@ -12,10 +12,6 @@ pub struct NewReno {
 }
 
 impl Repair for NewReno {
-    fn name(&self) -> &'static str {
-        "newreno"
-    }
-
     fn on_loss(&mut self, view: &View<'_>) -> Entry {
         self.seen_partial = false;
         Entry::Recover { inflation: f64::from(view.cc.dupacks()) }

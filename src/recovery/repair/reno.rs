@@ -12,10 +12,6 @@ use crate::recovery::{Ack, Entered, View};
 pub(crate) struct Reno;
 
 impl Repair for Reno {
-    fn name(&self) -> &'static str {
-        "reno"
-    }
-
     fn may_enter(&self, view: &View<'_>) -> bool {
         !view.knobs.careful_reno && view.cc.last_entry == Some(Entered::ByDuplicates) || beyond_recover(view)
     }

@@ -43,14 +43,6 @@ impl Sack {
 }
 
 impl Repair for Sack {
-    fn name(&self) -> &'static str {
-        "sack"
-    }
-
-    fn has_scoreboard(&self) -> bool {
-        true
-    }
-
     fn may_enter(&self, view: &View<'_>) -> bool {
         // §5.1: after a timeout, no new episode begins before RecoveryPoint is acknowledged.
         view.cc.recover.is_none_or(|recover| view.flight.una() >= recover)

@@ -23,14 +23,6 @@ pub(crate) struct Sack1 {
 }
 
 impl Repair for Sack1 {
-    fn name(&self) -> &'static str {
-        "sack1"
-    }
-
-    fn has_scoreboard(&self) -> bool {
-        true
-    }
-
     fn may_enter(&self, view: &View<'_>) -> bool {
         self.recovered || beyond_recover(view)
     }

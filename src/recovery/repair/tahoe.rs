@@ -12,10 +12,6 @@ use crate::recovery::{Ack, View};
 pub(crate) struct Tahoe;
 
 impl Repair for Tahoe {
-    fn name(&self) -> &'static str {
-        "tahoe"
-    }
-
     fn on_loss(&mut self, _view: &View<'_>) -> Entry {
         Entry::Restart
     }

@@ -33,10 +33,6 @@ struct Waiting {
 }
 
 impl Timeout for FastTimeout {
-    fn name(&self) -> &'static str {
-        "fast-timeout"
-    }
-
     fn on_timeout(&mut self, view: &View<'_>) -> Reaction {
         // Step 1: remember cwnd.
         let first = view.cc.timeouts_in_row == 0;

@@ -59,10 +59,6 @@ impl Frto {
 }
 
 impl Timeout for Frto {
-    fn name(&self) -> &'static str {
-        "frto"
-    }
-
     fn on_established(&mut self, handshake: &Handshake) {
         self.scoreboard = handshake.scoreboard;
     }

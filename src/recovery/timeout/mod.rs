@@ -68,9 +68,6 @@ pub enum Afterwards {
 
 /// An answer to "What does a timeout mean?".
 pub trait Timeout: std::fmt::Debug + Send {
-    /// Returns the name in the catalogue and in the decision trace.
-    fn name(&self) -> &'static str;
-
     /// Called when the handshake is complete.
     fn on_established(&mut self, _handshake: &Handshake) {}
 

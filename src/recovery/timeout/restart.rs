@@ -9,10 +9,6 @@ use crate::recovery::View;
 pub struct Restart;
 
 impl Timeout for Restart {
-    fn name(&self) -> &'static str {
-        "restart"
-    }
-
     fn on_timeout(&mut self, view: &View<'_>) -> Reaction {
         Reaction::Restart { cwnd: view.knobs.loss_window }
     }

@@ -61,14 +61,6 @@ enum Evidence {
 }
 
 impl Undo for Dsack {
-    fn name(&self) -> &'static str {
-        "dsack"
-    }
-
-    fn needs_sack(&self) -> bool {
-        true
-    }
-
     fn on_reduction(&mut self, view: &View<'_>, before: &Congestion, kind: LossKind) {
         let (una, max) = (view.flight.una(), view.flight.max());
         match &mut self.event {

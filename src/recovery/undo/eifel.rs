@@ -31,14 +31,6 @@ pub(crate) struct Eifel {
 }
 
 impl Undo for Eifel {
-    fn name(&self) -> &'static str {
-        "eifel"
-    }
-
-    fn needs_timestamps(&self) -> bool {
-        true
-    }
-
     fn on_reduction(&mut self, view: &View<'_>, before: &Congestion, kind: LossKind) {
         if self.detection.is_pending(view) {
             self.before.iter_mut().for_each(|first| first.on_further_reduction(kind));

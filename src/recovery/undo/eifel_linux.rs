@@ -46,14 +46,6 @@ struct Event {
 }
 
 impl Undo for EifelLinux {
-    fn name(&self) -> &'static str {
-        "eifel-linux"
-    }
-
-    fn needs_timestamps(&self) -> bool {
-        true
-    }
-
     fn on_reduction(&mut self, view: &View<'_>, before: &Congestion, kind: LossKind) {
         let nothing_sent_again = view.flight.iter().all(|segment| segment.transmissions == 1);
         // tcp_current_ssthresh()

@@ -54,10 +54,6 @@ struct Event {
 }
 
 impl Undo for UndoLinux {
-    fn name(&self) -> &'static str {
-        "undo-linux"
-    }
-
     fn on_established(&mut self, handshake: &crate::recovery::Handshake) {
         (self.timestamps, self.scoreboard) = (handshake.timestamps, handshake.scoreboard);
     }

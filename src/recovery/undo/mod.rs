@@ -36,23 +36,9 @@ pub struct Restore {
     pub why: &'static str,
 }
 
-/// An answer to "Was that a mistake?".
+/// An answer to "Was that a mistake?". On a connection without SACK or timestamps, nothing is undone if the
+/// answer's row needs them.
 pub trait Undo: std::fmt::Debug + Send {
-    /// Returns the name in the catalogue and in the decision trace.
-    fn name(&self) -> &'static str;
-
-    /// Returns whether the algorithm requires SACK, and thereby D-SACK. If the peer does not permit it,
-    /// nothing is ever undone.
-    fn needs_sack(&self) -> bool {
-        false
-    }
-
-    /// Returns whether the algorithm requires timestamps. On a connection without them, nothing is ever
-    /// undone.
-    fn needs_timestamps(&self) -> bool {
-        false
-    }
-
     /// Called when the handshake is complete.
     fn on_established(&mut self, _handshake: &Handshake) {}
 
@@ -73,8 +59,4 @@ pub trait Undo: std::fmt::Debug + Send {
 #[derive(Debug, Default)]
 pub struct Never;
 
-impl Undo for Never {
-    fn name(&self) -> &'static str {
-        "never"
-    }
-}
+impl Undo for Never {}

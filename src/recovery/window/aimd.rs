@@ -12,10 +12,6 @@ pub struct Aimd {
 }
 
 impl Window for Aimd {
-    fn name(&self) -> &'static str {
-        "aimd"
-    }
-
     fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> Option<f64> {
         self.increase(view, ack, 1.0)
     }

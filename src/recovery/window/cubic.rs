@@ -66,10 +66,6 @@ impl Epoch {
 }
 
 impl Window for Cubic {
-    fn name(&self) -> &'static str {
-        "cubic"
-    }
-
     fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> Option<f64> {
         if !may_raise(view, ack) {
             return None;

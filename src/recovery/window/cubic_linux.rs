@@ -104,10 +104,6 @@ impl Epoch {
 }
 
 impl Window for CubicLinux {
-    fn name(&self) -> &'static str {
-        "cubic"
-    }
-
     fn on_sent(&mut self, view: &View<'_>, departure: &Departure) {
         // CA_EVENT_TX_START: time without data to send does not count.
         if let (Some(last_sent), Some(epoch)) = (self.last_sent, &mut self.epoch)

@@ -74,10 +74,6 @@ impl Round {
 }
 
 impl SlowStart for HyStart {
-    fn name(&self) -> &'static str {
-        "hystart"
-    }
-
     fn on_established(&mut self, view: &View<'_>) {
         self.state = State::Round(Round::new(view));
     }

@@ -52,10 +52,6 @@ enum State {
 }
 
 impl SlowStart for HyStartPp {
-    fn name(&self) -> &'static str {
-        "hystartpp"
-    }
-
     fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> Step {
         // An episode or an ECN echo has occurred.
         if view.cc.recover.is_some() {

@@ -84,10 +84,6 @@ impl Jtcp {
 }
 
 impl Window for Jtcp {
-    fn name(&self) -> &'static str {
-        "jtcp"
-    }
-
     fn observe(&mut self, view: &View<'_>, ack: &Ack) {
         let Some(newest) = ack.newest.filter(|newest| !newest.resent) else { return };
         // A late SACK block reports a segment sent before the last known one.

@@ -77,9 +77,6 @@ pub struct Reduction {
 
 /// An answer to "How much may be in flight?".
 pub trait Window: std::fmt::Debug + Send {
-    /// Returns the name in the catalogue and in the decision trace.
-    fn name(&self) -> &'static str;
-
     /// Returns cwnd when the connection is established. `segments` is the value of the profile.
     fn initial(&self, segments: f64) -> f64 {
         segments
@@ -147,9 +144,6 @@ pub struct Progress {
 /// An add-on that controls the window from the beginning to the end of fast recovery, where it would
 /// otherwise be constant.
 pub trait InRecovery: std::fmt::Debug + Send {
-    /// Returns the name in the catalogue and in the decision trace.
-    fn name(&self) -> &'static str;
-
     /// Returns the new cwnd when fast recovery begins, after the window was reduced from `before` to
     /// `reduction`.
     fn on_enter(&mut self, view: &View<'_>, before: f64, reduction: &Reduction, progress: &Progress) -> f64;

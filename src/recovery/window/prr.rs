@@ -35,10 +35,6 @@ pub(crate) struct Prr {
 }
 
 impl InRecovery for Prr {
-    fn name(&self) -> &'static str {
-        "prr"
-    }
-
     fn on_enter(&mut self, view: &View<'_>, before: f64, reduction: &Reduction, progress: &Progress) -> f64 {
         let unreported = view.segments(view.flight.outstanding()) - view.segments(view.flight.sacked());
         let delivered = view.segments(progress.delivered);

@@ -288,10 +288,6 @@ pub fn ideal_compensator(w: f64, q_c: f64, q: f64) -> (f64, f64) {
 }
 
 impl Window for Rebate {
-    fn name(&self) -> &'static str {
-        "rebate"
-    }
-
     fn on_established(&mut self, _handshake: &Handshake, detector: Traits) {
         self.tax.reordering = detector.mistakes_reordering;
     }

@@ -13,10 +13,6 @@ const NO_LIMIT: f64 = (1_u64 << 30) as f64;
 pub(crate) struct ReceiverWindow;
 
 impl Window for ReceiverWindow {
-    fn name(&self) -> &'static str {
-        "receiver-window"
-    }
-
     fn initial(&self, _segments: f64) -> f64 {
         NO_LIMIT
     }

@@ -21,9 +21,6 @@ pub enum Step {
 
 /// An add-on to the window that detects the end of slow start. Without it, only a loss ends slow start.
 pub trait SlowStart: std::fmt::Debug + Send {
-    /// Returns the name in the catalogue and in the decision trace.
-    fn name(&self) -> &'static str;
-
     /// Called when the handshake is complete.
     fn on_established(&mut self, _view: &View<'_>) {}
 

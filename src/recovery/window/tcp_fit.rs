@@ -66,10 +66,6 @@ impl TcpFit {
 }
 
 impl Window for TcpFit {
-    fn name(&self) -> &'static str {
-        "tcp-fit"
-    }
-
     fn observe(&mut self, view: &View<'_>, ack: &Ack) {
         if let Some(rtt) = ack.rtt.filter(|rtt| !rtt.is_zero()) {
             self.rtt_min = Some(self.rtt_min.map_or(rtt, |min| min.min(rtt)));

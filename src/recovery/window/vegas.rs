@@ -74,10 +74,6 @@ impl VegasWindow {
 }
 
 impl Window for VegasWindow {
-    fn name(&self) -> &'static str {
-        "vegas-window"
-    }
-
     fn observe(&mut self, _view: &View<'_>, ack: &Ack) {
         if let Some(rtt) = ack.rtt.filter(|rtt| !rtt.is_zero()) {
             let shortest = |known: Option<Duration>| Some(known.map_or(rtt, |known| known.min(rtt)));

@@ -45,10 +45,6 @@ impl Veno {
 }
 
 impl Window for Veno {
-    fn name(&self) -> &'static str {
-        "veno"
-    }
-
     fn observe(&mut self, _view: &View<'_>, ack: &Ack) {
         let Some(sample) = ack.rtt.filter(|rtt| !rtt.is_zero()) else { return };
         self.base_rtt = Some(self.base_rtt.map_or(sample, |base| base.min(sample)));

@@ -154,10 +154,6 @@ impl Bandwidth {
 }
 
 impl Window for Westwood {
-    fn name(&self) -> &'static str {
-        "westwood"
-    }
-
     fn observe(&mut self, view: &View<'_>, ack: &Ack) {
         if let Some(rtt) = ack.rtt {
             self.rtt_min = Some(self.rtt_min.map_or(rtt, |min| min.min(rtt)));

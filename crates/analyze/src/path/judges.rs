@@ -14,7 +14,8 @@ use std::sync::Arc;
 
 use airtcp::flight::{Flight, Sacked};
 use airtcp::profile::Profile;
-use airtcp::recovery::attribute::{self, Attribute};
+use airtcp::recovery::attribute::Attribute;
+use airtcp::recovery::catalogue::Answer;
 use airtcp::recovery::confusion::{Confusion, Truth};
 use airtcp::recovery::{Ack, Congestion, Departure, Recipe, Transmission, View};
 use airtcp::rtt::RttEstimator;
@@ -76,7 +77,7 @@ pub fn verdicts(trace: &Trace, segment: u64, captures: usize) -> Vec<Verdict> {
 }
 
 struct Replay {
-    judges: Vec<Box<dyn Attribute>>,
+    judges: Vec<Answer<dyn Attribute>>,
     captures: usize,
     profile: Profile,
     cc: Congestion,
@@ -94,11 +95,11 @@ struct Replay {
 
 impl Replay {
     fn new(segment: u64, captures: usize) -> Self {
-        let recipe: Recipe = "newreno".parse().expect("it is in the catalogue");
+        let recipe: Recipe = "newreno+judges".parse().expect("it is in the catalogue");
         let profile = recipe.tune(&Profile::default());
         let recovery = recipe.build(&Arc::new(profile.clone()));
         Self {
-            judges: attribute::judges(),
+            judges: recipe.judges(&profile),
             captures,
             cc: recovery.congestion().clone(),
             flight: Flight::default(),
@@ -112,12 +113,12 @@ impl Replay {
         }
     }
 
-    fn tell(&mut self, at: i64, mut tell: impl FnMut(&mut dyn Attribute, &View<'_>)) {
+    fn tell(&mut self, at: i64, mut tell: impl FnMut(&mut Answer<dyn Attribute>, &View<'_>)) {
         let Self { judges, profile, cc, flight, rtt, smss, .. } = self;
         let now = Instant::from_nanos(at.max(0) as u64);
         let knobs = &profile.recovery;
         let view = View { now, flight, cc, rtt, knobs, smss: *smss, rwnd: u64::MAX, unsent: 0 };
-        judges.iter_mut().for_each(|judge| tell(&mut **judge, &view));
+        judges.iter_mut().for_each(|judge| tell(judge, &view));
     }
 
     /// Processes a sent segment. `waited` means that the sender waited for its timer.
@@ -181,7 +182,7 @@ impl Replay {
         let mut verdicts = std::mem::take(&mut self.verdicts);
         self.tell(sent.at, |judge, view| {
             let Some((cause, _)) = judge.cause(view, start) else { return };
-            verdicts.push(Verdict { judge: judge.name(), at: sent.at, offset: sent.start, cause, truth });
+            verdicts.push(Verdict { judge: judge.row().name, at: sent.at, offset: sent.start, cause, truth });
         });
         self.verdicts = verdicts;
     }

@@ -169,10 +169,6 @@ impl Default for Bbr {
 }
 
 impl Window for Bbr {
-    fn name(&self) -> &'static str {
-        "bbr"
-    }
-
     fn on_sent(&mut self, view: &View<'_>, departure: &Departure) {
         self.sent = self.sent.saturating_add(1);
         let octets = (departure.end - departure.start) as f64;

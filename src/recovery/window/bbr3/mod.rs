@@ -196,10 +196,6 @@ impl Default for Bbr3 {
 }
 
 impl Window for Bbr3 {
-    fn name(&self) -> &'static str {
-        "bbr3"
-    }
-
     fn on_established(&mut self, handshake: &Handshake, _detector: super::Traits) {
         self.has_selective_acks = handshake.scoreboard;
     }

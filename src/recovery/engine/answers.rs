@@ -1,0 +1,149 @@
+//! The algorithms of one sender.
+
+use crate::recovery::attribute::Attribute;
+use crate::recovery::catalogue::{self, Answer, Build, Need, Question, Row};
+use crate::recovery::detect::Detect;
+use crate::recovery::parameter::Given;
+use crate::recovery::repair::Repair;
+use crate::recovery::timeout::Timeout;
+use crate::recovery::undo::Undo;
+use crate::recovery::window::{InRecovery, SlowStart, Window};
+
+/// The six answers of a recipe, and its add-ons.
+#[derive(Debug)]
+pub(in crate::recovery) struct Answers {
+    pub(super) detect: Answer<dyn Detect>,
+    pub(super) attribute: Answer<dyn Attribute>,
+    pub(super) repair: Answer<dyn Repair>,
+    pub(super) window: Answer<dyn Window>,
+    pub(super) timeout: Answer<dyn Timeout>,
+    pub(super) undo: Answer<dyn Undo>,
+    /// Boxed to keep connections small, because few recipes have add-ons.
+    pub(super) add_ons: Option<Box<AddOns>>,
+}
+
+/// The add-ons of a recipe.
+#[derive(Debug, Default)]
+pub(super) struct AddOns {
+    /// Additional loss detectors, consulted after the primary one.
+    pub(super) detectors: Vec<Answer<dyn Detect>>,
+    /// Attribution algorithms that record their verdicts and do not change the sender.
+    pub(super) judges: Vec<Answer<dyn Attribute>>,
+    /// Sets the window during fast recovery.
+    pub(super) in_recovery: Option<Answer<dyn InRecovery>>,
+    /// Decides when slow start ends.
+    pub(super) slow_start: Option<Answer<dyn SlowStart>>,
+}
+
+/// Builds the algorithm of a row that answers `$question`.
+macro_rules! build {
+    ($question:ident, $row:expr, $given:expr) => {{
+        let row: &'static Row = $row.in_profile($given.profile());
+        match row.build {
+            Build::$question(make) => Answer::new(row, make($given)),
+            _ => unreachable!("{row:?} answers another question"),
+        }
+    }};
+}
+
+fn default_answer(question: Question) -> &'static Row {
+    catalogue::ordinary_answer(question).expect("a test of the catalogue checks that there is one")
+}
+
+impl Answers {
+    /// Builds the algorithms of a recipe. `answer` returns the row of each answer, and `parts` are the rows
+    /// that the recipe names.
+    pub(in crate::recovery) fn new(
+        answer: impl Fn(Question) -> Option<&'static Row>,
+        parts: impl Iterator<Item = &'static Row>,
+        given: &Given<'_>,
+    ) -> Self {
+        let row = |question| answer(question).unwrap_or_else(|| default_answer(question));
+        let mut answers = Self {
+            detect: build!(Detect, row(Question::Detect), given),
+            attribute: build!(Attribute, row(Question::Attribute), given),
+            repair: build!(Repair, row(Question::Repair), given),
+            window: build!(Window, row(Question::Window), given),
+            timeout: build!(Timeout, row(Question::Timeout), given),
+            undo: build!(Undo, row(Question::Undo), given),
+            add_ons: None,
+        };
+        for row in parts {
+            let add_ons = &mut answers.add_ons;
+            match row.build {
+                Build::Witness(make) => {
+                    add_ons.get_or_insert_default().detectors.push(Answer::new(row, make(given)));
+                }
+                Build::InRecovery(make) => {
+                    add_ons.get_or_insert_default().in_recovery = Some(Answer::new(row, make(given)));
+                }
+                Build::SlowStart(make) => {
+                    add_ons.get_or_insert_default().slow_start = Some(Answer::new(row, make(given)));
+                }
+                Build::Judges(names) => {
+                    let rows = names.iter().filter_map(|name| catalogue::find(name));
+                    let judges = rows.map(|row| build!(Attribute, row, given));
+                    add_ons.get_or_insert_default().judges.extend(judges);
+                }
+                _ => {}
+            }
+        }
+        answers
+    }
+
+    pub(in crate::recovery) fn into_judges(self) -> Vec<Answer<dyn Attribute>> {
+        self.add_ons.map(|add_ons| add_ons.judges).unwrap_or_default()
+    }
+
+    /// Replaces the answer to a question by the default one. Returns the names of both.
+    pub(super) fn fall_back(&mut self, question: Question, given: &Given<'_>) -> [&'static str; 2] {
+        macro_rules! replace {
+            ($answer:ident, $question:ident) => {
+                std::mem::replace(&mut self.$answer, build!($question, default_answer(question), given))
+                    .name()
+            };
+        }
+        let replaced = match question {
+            Question::Detect => replace!(detect, Detect),
+            Question::Repair => replace!(repair, Repair),
+            Question::Undo => replace!(undo, Undo),
+            _ => unreachable!("these answers need nothing from the peer"),
+        };
+        [replaced, default_answer(question).name]
+    }
+
+    /// Returns whether the repair finds holes with the SACK scoreboard.
+    pub(super) fn has_scoreboard(&self) -> bool {
+        self.repair.row().requires(Need::Sack)
+    }
+
+    pub(super) fn each_detector(&mut self, mut each: impl FnMut(&mut dyn Detect)) {
+        each(&mut *self.detect);
+        for detector in self.add_ons.iter_mut().flat_map(|add_ons| &mut add_ons.detectors) {
+            each(&mut **detector);
+        }
+    }
+
+    pub(super) fn each_attribute(&mut self, mut each: impl FnMut(&mut dyn Attribute)) {
+        each(&mut *self.attribute);
+        for judge in self.add_ons.iter_mut().flat_map(|add_ons| &mut add_ons.judges) {
+            each(&mut **judge);
+        }
+    }
+
+    pub(super) fn additional_detector(&mut self, index: usize) -> Option<&mut Answer<dyn Detect>> {
+        self.add_ons.as_mut()?.detectors.get_mut(index)
+    }
+
+    pub(super) fn judge(&mut self, index: usize) -> Option<&mut Answer<dyn Attribute>> {
+        self.add_ons.as_mut()?.judges.get_mut(index)
+    }
+
+    pub(super) fn in_recovery(&mut self) -> Option<&mut Answer<dyn InRecovery>> {
+        self.add_ons.as_mut()?.in_recovery.as_mut()
+    }
+
+    pub(super) fn slow_start(&mut self) -> Option<&mut Answer<dyn SlowStart>> {
+        self.add_ons.as_mut()?.slow_start.as_mut()
+    }
+}
