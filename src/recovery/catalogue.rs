@@ -20,7 +20,7 @@ use super::detect::{
     ThreeDupacks, blanton_allman, pr, rr, sifest,
 };
 use super::episode::{Condition, Phase};
-use super::repair::{NewReno, Reno, Sack, Sack1, Tahoe, sack};
+use super::repair::{self, NewReno, Reno, Sack, Sack1, Tahoe, sack};
 use super::timeout::{FastTimeout, Frto, Restart, frto};
 use super::undo::{Dsack, Eifel, EifelLinux, Never, UndoLinux};
 use super::window::{
@@ -40,7 +40,8 @@ pub static CATALOGUE: &[Row] = &[
         "a fast retransmission restarts from one segment",
         "Jacobson 1988; Pan et al. 2004, §2.2",
     )
-    .conditions(&[Condition::RestartingLoss]),
+    .conditions(&[Condition::RestartingLoss])
+    .repair_traits(repair::Traits { keeps_dupacks_at_timeout: true, ..repair::Traits::DEFAULT }),
     Row::answer(
         "reno",
         Build::Repair(|_| Box::new(Reno)),
@@ -66,6 +67,7 @@ pub static CATALOGUE: &[Row] = &[
     )
     .parameters(&[Row::parameter(Question::Repair, sack::NO_RESCUE).works_with("sack")])
     .needs(&[Need::Sack])
+    .repair_traits(repair::Traits { limited_transmit_by_sack: true, ..repair::Traits::DEFAULT })
     .dialect(|profile| profile.recovery.sack_dialect == SackDialect::Pipe1996, &SACK1),
     Row::answer(
         "linux",
@@ -655,7 +657,8 @@ static SACK1: Row = Row::answer(
     "the scoreboard shows the holes, pipe estimates the data in flight",
     "Fall and Floyd 1996",
 )
-.needs(&[Need::Sack]);
+.needs(&[Need::Sack])
+.repair_traits(repair::Traits { scoreboard_in_recovery_only: true, ..repair::Traits::DEFAULT });
 
 /// Returns all rows, each followed by its parameters. This is the order of names in a recipe's canonical
 /// form.

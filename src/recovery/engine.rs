@@ -24,7 +24,7 @@ use self::ask::Undone;
 pub(crate) use self::mtu_probe::ProbeRoom;
 use super::catalogue::{Need, Question};
 use super::decision::{Decision, What};
-use super::detect::{Detect, LossEvent, MeasuredReordering, Opens, Verdict};
+use super::detect::{Correction, Detect, LossEvent, MeasuredReordering, Opens, Verdict};
 use super::episode::{
     AfterTimeout, Condition, Disorder, Episode, EventWindow, FastRecovery, Kept, MOVES, Memory, Move, Restart,
 };
@@ -260,9 +260,11 @@ impl Recovery {
             self.fall_back(path.now, Question::Undo, "no timestamps on this connection");
         }
         let answers = &mut self.answers;
+        let mistakes_reordering = answers.detect.traits().mistakes_reordering;
+        let handshake = &Handshake { mistakes_reordering, ..*handshake };
         answers.each_detector(|detect| detect.on_established(handshake));
         answers.each_attribute(|attribute| attribute.on_established(handshake));
-        answers.window.on_established(handshake, answers.detect.traits());
+        answers.window.on_established(handshake);
         answers.timeout.on_established(handshake);
         answers.undo.on_established(handshake);
         let view = view_of(&self.cc, &self.profile, path);
@@ -392,7 +394,7 @@ impl Recovery {
             (self.cc.echoed, self.cc.acked_tsval) = (ack.ecr, ack.acked_tsval);
             self.cc.timeouts_in_row = 0;
         } else if ack.duplicate
-            && self.answers.repair.counts_duplicates(&view_of(&self.cc, &self.profile, path))
+            && !(self.cc.timeouts_in_row > 0 && self.answers.repair.row().repair.scoreboard_in_recovery_only)
         {
             self.cc.disorder.dupacks += 1;
             self.cc.disorder.room += 1;
@@ -405,15 +407,13 @@ impl Recovery {
         if ack.loss_report.is_some() {
             self.inputs.note(Need::LossReports);
         }
-        let mistake = self.observer.on_ack(&view_of(&self.cc, &self.profile, path), ack);
-        match mistake {
+        let proves_spurious = self.observer.on_ack(&view_of(&self.cc, &self.profile, path), ack);
+        match proves_spurious {
             Some(Entered::ByTimeout) => self.counters.spurious_timeouts += 1,
             Some(Entered::ByDuplicates) => self.counters.spurious_fast_retransmits += 1,
             None => {}
         }
-        if let Some(entered) = mistake {
-            self.answers.window.on_mistake(entered);
-        }
+        let ack = &Ack { proves_spurious, ..*ack };
         let view = view_of(&self.cc, &self.profile, path);
         self.answers.each_attribute(|attribute| attribute.on_ack(&view, ack));
         self.answers.window.observe(&view, ack);
@@ -430,7 +430,10 @@ impl Recovery {
         if undone != Undone::Window && !begins_recovery {
             self.ask_repair(path, ack, &mut timer);
         }
-        if self.answers.repair.forgets_sacks(&view_of(&self.cc, &self.profile, path), ack) {
+        if self.cc.phase() != Phase::Recovery
+            && (ack.advances() || self.cc.timeouts_in_row > 0)
+            && self.answers.repair.row().repair.scoreboard_in_recovery_only
+        {
             self.forget_sacks(path);
         }
         self.ask_ecn(path, ack);
@@ -531,8 +534,9 @@ impl Recovery {
             slow_start.on_timeout();
         }
         self.answers.repair.on_timeout(&view);
-        let (forget_sacks, dupacks_survive) =
-            (knobs.forget_sacks_at_timeout, self.answers.repair.keeps_dupacks_at_timeout(&view));
+        let forget_sacks = knobs.forget_sacks_at_timeout;
+        let dupacks_survive =
+            knobs.dupacks_survive_timeout && self.answers.repair.row().repair.keeps_dupacks_at_timeout;
 
         path.rtt.back_off();
         self.cc.timeouts_in_row += 1;
@@ -546,20 +550,20 @@ impl Recovery {
             self.forget_sacks(path);
         }
         let by = self.answers.timeout.name();
-        let cwnd = match reaction {
+        let (cwnd, effect) = match reaction {
             Reaction::Restart { cwnd } => {
                 path.flight.rewind();
-                cwnd
+                (cwnd, AfterTimeout::Reduced)
             }
             Reaction::Probe { cwnd } => {
                 path.flight.mark_head_lost();
                 self.order = Some(Order::Resend { start: una, kind: Transmission::Timeout });
-                cwnd
+                (cwnd, AfterTimeout::Undecided)
             }
         };
         self.set_window(path.now, Question::Timeout, by, cwnd, ssthresh, "retransmission timeout");
         self.observer.on_event(&view_of(&self.cc, &self.profile, path), Entered::ByTimeout);
-        let restarted = Episode::Restarted(Restart::Timeout(AfterTimeout::Reduced));
+        let restarted = Episode::Restarted(Restart::Timeout(effect));
         self.enter(path, Condition::Timeout, restarted, Question::Timeout, by);
         self.tell_model_of_timer(path, true);
     }
@@ -765,7 +769,7 @@ impl Recovery {
 
     /// Returns the reordering that the primary detector has measured.
     pub(crate) fn reordering(&self) -> MeasuredReordering {
-        self.answers.detect.reordering()
+        self.answers.detect.traits().reordering
     }
 
     /// Returns the counters.

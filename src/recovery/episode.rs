@@ -101,6 +101,8 @@ pub enum Restart {
 pub enum AfterTimeout {
     /// The window was reduced to the loss window.
     Reduced,
+    /// The window was reduced, and the timeout answer waits for evidence that data was lost (F-RTO).
+    Undecided,
     /// The window stays, because the timeout was attributed to the radio link (`marked-timeout`, `oracle`).
     /// There is no ACK clock, so each ACK releases at most two segments, as in slow start.
     Kept,
@@ -285,7 +287,18 @@ impl Episode {
     /// Returns whether the sender is restarting after a timeout that reduced the window. The timeout answer
     /// then decides what later ACKs mean.
     pub(super) const fn is_after_timeout(&self) -> bool {
-        matches!(self, Self::Restarted(Restart::Timeout(AfterTimeout::Reduced)))
+        matches!(self, Self::Restarted(Restart::Timeout(AfterTimeout::Reduced | AfterTimeout::Undecided)))
+    }
+
+    pub(super) fn is_undecided(&self) -> bool {
+        *self == Self::Restarted(Restart::Timeout(AfterTimeout::Undecided))
+    }
+
+    /// Ends the wait of the timeout answer: data was lost.
+    pub(super) fn decide(&mut self) {
+        if self.is_undecided() {
+            *self = Self::Restarted(Restart::Timeout(AfterTimeout::Reduced));
+        }
     }
 
     /// Returns the window that an episode attributed to the radio link has kept.

@@ -129,6 +129,7 @@ mod tests {
         ecn: true,
         peer_flags: Flags(DB),
         syn_was_lost: false,
+        mistakes_reordering: false,
     };
 
     fn sender(recipe: &str, handshake: Handshake) -> BareSender {

@@ -250,7 +250,7 @@ impl View<'_> {
     }
 }
 
-/// Facts about the peer that are known when the connection is established.
+/// Facts that are known when the connection is established.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Handshake {
     /// Whether both ends permit SACK.
@@ -266,6 +266,8 @@ pub struct Handshake {
     pub peer_flags: Flags,
     /// Whether our SYN had to be retransmitted.
     pub syn_was_lost: bool,
+    /// Whether the loss detector mistakes reordering for loss. The engine sets it for the other answers.
+    pub mistakes_reordering: bool,
 }
 
 /// An incoming ACK as the answers see it, after the scoreboard was updated. Offsets count the bytes of the
@@ -315,6 +317,9 @@ pub struct Ack {
     pub reordered: Option<u16>,
     /// FlightSize before this ACK.
     pub flight_before: Amount,
+    /// The beginning of the last episode, if timestamps prove with this ACK that the episode was spurious (RFC
+    /// 3522), whether or not it is undone. The engine sets it.
+    pub proves_spurious: Option<Entered>,
 }
 
 impl Ack {

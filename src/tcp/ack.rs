@@ -96,6 +96,7 @@ impl Connection {
             loss_report: segment.options.loss_report.map(LossRate::ratio),
             reordered: segment.options.reordered,
             flight_before,
+            proves_spurious: None,
         };
         self.statistics.segments_delivered += ack.delivered.segments;
 

@@ -523,6 +523,7 @@ impl Connection {
             ecn: self.ecn_enabled,
             peer_flags: self.peer_flags,
             syn_was_lost: self.syn_timeouts > self.profile.recovery.syn_timeouts_forgiven,
+            ..Handshake::default()
         };
         let (recovery, mut path) = self.recovery_and_path(now);
         recovery.on_established(&mut path, &handshake);

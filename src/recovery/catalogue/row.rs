@@ -5,7 +5,7 @@ use crate::recovery::attribute::Attribute;
 use crate::recovery::detect::Detect;
 use crate::recovery::episode::{Condition, Phase};
 use crate::recovery::parameter::{Given, Parameter, Range};
-use crate::recovery::repair::Repair;
+use crate::recovery::repair::{self, Repair};
 use crate::recovery::timeout::Timeout;
 use crate::recovery::undo::Undo;
 use crate::recovery::window::{InRecovery, SlowStart, Window};
@@ -181,10 +181,13 @@ pub struct Row {
     pub dialect: Option<(IsMeant, &'static Self)>,
     /// Whether this is the default answer to its question.
     pub ordinary: bool,
-    /// Whether the algorithm marks individual segments as lost on the scoreboard of RFC 6675. The 1996
-    /// dialect of `sack` ignores these marks, so the recipe then uses the RFC 6675 dialect, whatever the
-    /// profile says.
+    /// Whether the detector judges each segment separately, and marks it as lost on the scoreboard of RFC 6675.
+    /// No segment is retransmitted before it is declared lost, even without new data to send (NextSeg rules 3
+    /// and 4 do not apply). The 1996 dialect of `sack` ignores these marks, so the recipe then uses the
+    /// RFC 6675 dialect, whatever the profile says.
     pub marks_segments: bool,
+    /// Properties of a repair.
+    pub repair: repair::Traits,
     /// Rows of the algorithm's parameters.
     pub parameters: &'static [Self],
     /// The profile that an alias of a kernel sender implies if the user names no other. A recipe with all
@@ -231,6 +234,7 @@ impl Row {
             dialect: None,
             ordinary: false,
             marks_segments: false,
+            repair: repair::Traits::DEFAULT,
             parameters: &[],
             names_a_sender: None,
         }
@@ -322,10 +326,17 @@ impl Row {
         Self { ordinary: true, ..self }
     }
 
-    /// Declares that the algorithm marks individual segments as lost on the scoreboard of RFC 6675.
+    /// Declares that the detector judges each segment separately, and marks it as lost on the scoreboard of
+    /// RFC 6675.
     #[must_use]
     pub const fn marks_segments(self) -> Self {
         Self { marks_segments: true, ..self }
+    }
+
+    /// Sets the properties of a repair.
+    #[must_use]
+    pub const fn repair_traits(self, repair: repair::Traits) -> Self {
+        Self { repair, ..self }
     }
 
     /// Declares that every recipe with all parts of this alias is displayed under the alias, and that the

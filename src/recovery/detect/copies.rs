@@ -45,7 +45,7 @@ impl Copies {
     }
 
     /// Starts to count when an episode begins. If another episode is in progress, its count continues.
-    pub(super) fn on_event(&mut self, view: &View<'_>) {
+    pub(super) fn on_episode(&mut self, view: &View<'_>) {
         if matches!(view.cc.phase(), Phase::Open | Phase::Reduced) {
             self.begin(all_but_the_head(view));
             self.heard = u64::from(view.cc.dupacks());

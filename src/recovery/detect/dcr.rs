@@ -57,7 +57,7 @@ impl Detect for Dcr {
         Verdict::Nothing
     }
 
-    fn on_event(&mut self, _view: &View<'_>) {
+    fn on_episode(&mut self, _view: &View<'_>) {
         self.waiting = None;
     }
 

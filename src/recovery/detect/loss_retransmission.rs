@@ -61,8 +61,8 @@ impl Detect for LossRetransmission {
         Verdict::HeadAgain { new_event: false, why }
     }
 
-    fn on_event(&mut self, view: &View<'_>) {
-        self.copies.on_event(view);
+    fn on_episode(&mut self, view: &View<'_>) {
+        self.copies.on_episode(view);
     }
 
     fn on_timeout(&mut self, view: &View<'_>) {

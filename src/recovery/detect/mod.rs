@@ -147,9 +147,6 @@ pub struct Traits {
     /// The detector mistakes a segment for lost when DupThresh other segments overtake it (P3 then uses
     /// equation (2) instead of equation (3)).
     pub mistakes_reordering: bool,
-    /// The detector judges each segment separately. No segment is retransmitted before it is declared lost,
-    /// even without new data to send (RFC 6675 NextSeg rules 3 and 4 do not apply).
-    pub judges_each_segment: bool,
     /// The detector waits a long time for late segments. While no loss is being repaired, new segments
     /// replace those that the receiver reports by SACK, with or without Limited Transmit.
     pub keeps_flowing: bool,
@@ -158,6 +155,8 @@ pub struct Traits {
     /// The detector's own timer replaces the retransmission timer, which does not fire before this time has
     /// passed. `None` leaves the retransmission timer as it is.
     pub timer_floor: Option<Duration>,
+    /// The reordering that the detector has measured.
+    pub reordering: MeasuredReordering,
 }
 
 impl Default for Traits {
@@ -165,12 +164,21 @@ impl Default for Traits {
     fn default() -> Self {
         Self {
             mistakes_reordering: true,
-            judges_each_segment: false,
             keeps_flowing: false,
             opens: Opens::InOrder,
             timer_floor: None,
+            reordering: MeasuredReordering::default(),
         }
     }
+}
+
+/// A correction of earlier verdicts.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Correction {
+    /// The last episode turned out to be spurious, at least in part.
+    Undone(Restore),
+    /// A [`LossEvent::Collapse`] was attributed to the radio link, so the sender does not restart.
+    RefusedCollapse,
 }
 
 /// Reordering that a detector has measured on the path.
@@ -201,21 +209,12 @@ pub trait Detect: std::fmt::Debug + Send {
     /// that are outstanding now.
     fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> Verdict;
 
-    /// Returns the reordering that the detector has measured.
-    fn reordering(&self) -> MeasuredReordering {
-        MeasuredReordering::default()
-    }
-
     /// Called when an episode begins, whichever detector found the loss. cwnd and ssthresh still have their
     /// old values.
-    fn on_event(&mut self, _view: &View<'_>) {}
+    fn on_episode(&mut self, _view: &View<'_>) {}
 
-    /// Called when the last episode turned out to be spurious, at least in part.
-    fn on_undo(&mut self, _view: &View<'_>, _restore: &Restore) {}
-
-    /// Called when the detector's [`LossEvent::Collapse`] was attributed to the radio link, so the sender
-    /// does not restart.
-    fn on_refused_collapse(&mut self, _view: &View<'_>) {}
+    /// Called when a verdict, possibly of another detector, had less effect than it demanded.
+    fn on_correction(&mut self, _view: &View<'_>, _correction: Correction) {}
 
     /// Called when the retransmission timer fires. The state still has its old value.
     fn on_timeout(&mut self, _view: &View<'_>) {}

@@ -48,7 +48,7 @@ use std::collections::VecDeque;
 use airwire::time::{Duration, Instant};
 
 use super::departures::{Departed, Departures, is_on_its_way};
-use super::{Detect, LossEvent, MAX_ACK_DELAY, MIN_PATIENCE, Opens, Traits, Verdict};
+use super::{Correction, Detect, LossEvent, MAX_ACK_DELAY, MIN_PATIENCE, Opens, Traits, Verdict};
 use crate::flight::Sent;
 use crate::recovery::parameter::{Given, Parameter};
 use crate::recovery::{Ack, Departure, Handshake, Transmission, View};
@@ -133,7 +133,6 @@ impl Detect for Pr {
     fn traits(&self) -> Traits {
         Traits {
             mistakes_reordering: false,
-            judges_each_segment: true,
             keeps_flowing: true,
             opens: if self.scoreboard { Opens::Always } else { Opens::InOrder },
             timer_floor: self.timer_floor(),
@@ -179,9 +178,11 @@ impl Detect for Pr {
         self.judge(view)
     }
 
-    fn on_refused_collapse(&mut self, view: &View<'_>) {
-        self.extreme = None;
-        self.rearm(view, &[]);
+    fn on_correction(&mut self, view: &View<'_>, correction: Correction) {
+        if correction == Correction::RefusedCollapse {
+            self.extreme = None;
+            self.rearm(view, &[]);
+        }
     }
 
     fn on_timeout(&mut self, view: &View<'_>) {

@@ -55,11 +55,10 @@ use airwire::time::{Duration, Instant};
 use tlp::Tlp;
 
 use super::departures::{Departed, Departures, is_on_its_way};
-use super::{Detect, LossEvent, MeasuredReordering, Opens, Traits, Verdict};
+use super::{Correction, Detect, LossEvent, MeasuredReordering, Opens, Traits, Verdict};
 use crate::flight::{Delivery, Fate, Sent};
 use crate::profile::jiffies;
 use crate::profile::knobs::RackDialect;
-use crate::recovery::undo::Restore;
 use crate::recovery::{Ack, Departure, Phase, Transmission, View};
 
 /// Number of recoveries after which the reordering window is narrow again (RACK.reo_wnd_persist).
@@ -125,8 +124,8 @@ impl Detect for Rack {
     fn traits(&self) -> Traits {
         Traits {
             mistakes_reordering: false,
-            judges_each_segment: true,
             opens: if self.reordering.degree > 0 { Opens::OutOfOrder } else { Opens::InOrder },
+            reordering: self.reordering,
             ..Traits::default()
         }
     }
@@ -149,16 +148,13 @@ impl Detect for Rack {
         }
     }
 
-    fn reordering(&self) -> MeasuredReordering {
-        self.reordering
-    }
-
-    fn on_event(&mut self, _view: &View<'_>) {
+    fn on_episode(&mut self, _view: &View<'_>) {
         self.in_recovery = true;
         self.tlp.cancel();
     }
 
-    fn on_undo(&mut self, view: &View<'_>, restore: &Restore) {
+    fn on_correction(&mut self, view: &View<'_>, correction: Correction) {
+        let Correction::Undone(restore) = correction else { return };
         if self.dialect != RackDialect::Linux {
             return;
         }

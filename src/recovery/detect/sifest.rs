@@ -180,9 +180,9 @@ impl Detect for Sifest {
         }
     }
 
-    fn on_event(&mut self, view: &View<'_>) {
+    fn on_episode(&mut self, view: &View<'_>) {
         self.pass = Pass::AfterDupacks;
-        self.copies.on_event(view);
+        self.copies.on_episode(view);
     }
 
     fn on_timeout(&mut self, view: &View<'_>) {

@@ -75,7 +75,7 @@ impl Detect for SifestLiteral {
         }
     }
 
-    fn on_event(&mut self, _view: &View<'_>) {
+    fn on_episode(&mut self, _view: &View<'_>) {
         self.timed_out = false;
     }
 

@@ -27,10 +27,6 @@ impl Recovery {
         begins_recovery
     }
 
-    pub(super) fn timeout_is_undecided(&self) -> bool {
-        self.cc.episode.is_after_timeout() && self.answers.timeout.is_undecided()
-    }
-
     /// Returns true if recovery begins.
     pub(super) fn apply_afterwards(&mut self, path: &mut Path<'_>, afterwards: Afterwards) -> bool {
         let by = self.answers.timeout.name();
@@ -38,6 +34,7 @@ impl Recovery {
         match afterwards {
             Afterwards::Nothing => {}
             Afterwards::GoBack { cwnd, head_sent, why } => {
+                self.cc.episode.decide();
                 path.flight.rewind();
                 if head_sent {
                     path.flight.skip_head();
@@ -74,7 +71,7 @@ impl Recovery {
         };
         let by = self.answers.undo.name();
         let view = view_of(&self.cc, &self.profile, path);
-        self.answers.each_detector(|detect| detect.on_undo(&view, &restore));
+        self.answers.each_detector(|detect| detect.on_correction(&view, Correction::Undone(restore)));
         self.restore(path, restore, Question::Undo, by);
         match restore.window {
             None if restore.reordered => Undone::Later,
@@ -150,7 +147,7 @@ impl Recovery {
                 }
                 *timer = if restart_timer { TimerRule::Restart } else { TimerRule::Keep };
             }
-            RepairStep::Exit => {
+            RepairStep::Exit { inflates } => {
                 let kept = self.cc.kept_window();
                 let cwnd = match kept {
                     Some(kept) => kept,
@@ -158,7 +155,6 @@ impl Recovery {
                     None => self.answers.window.on_exit(&view_of(&self.cc, &self.profile, path)),
                 };
                 let ssthresh = self.cc.ssthresh;
-                let goes_on = self.answers.repair.goes_on_inflating(&view_of(&self.cc, &self.profile, path));
                 self.cancel_resend();
                 self.set_window(
                     path.now,
@@ -171,7 +167,7 @@ impl Recovery {
                 // A repair may leave an episode before its end (Reno), when there may be more holes.
                 let memory = match kept.filter(|_| !over) {
                     Some(kept) => Memory::KeptWindow(kept),
-                    None if goes_on => Memory::Inflating(0.0),
+                    None if inflates => Memory::Inflating(0.0),
                     None => Memory::Nothing,
                 };
                 self.leave(path, Condition::Acknowledged, memory);

@@ -60,7 +60,7 @@ impl Recovery {
     }
 
     fn apply_verdict(&mut self, path: &mut Path<'_>, by: &'static str, verdict: Verdict) -> Found {
-        if self.timeout_is_undecided() && verdict.is_about_originals() {
+        if self.cc.episode.is_undecided() && verdict.is_about_originals() {
             return Found::Nothing;
         }
         let una = path.flight.una();
@@ -159,7 +159,7 @@ impl Recovery {
         // Losses on the radio link are not a reason to send more slowly.
         if self.cc.kept_window().is_some() {
             let view = view_of(&self.cc, &self.profile, path);
-            self.answers.each_detector(|detect| detect.on_refused_collapse(&view));
+            self.answers.each_detector(|detect| detect.on_correction(&view, Correction::RefusedCollapse));
             return;
         }
         let cwnd = self.profile.recovery.loss_window.min(self.cc.cwnd);
@@ -230,7 +230,7 @@ impl Recovery {
             && window_when_sent.is_none()
             && before.recover.is_some_and(|end| offset < end);
         let view = view_of(&self.cc, &self.profile, path);
-        self.answers.each_detector(|detect| detect.on_event(&view));
+        self.answers.each_detector(|detect| detect.on_episode(&view));
         let entry = self.answers.repair.on_loss(&view);
         let window_when_sent = window_when_sent.or_else(|| self.window_of_kept_event(path));
         let loss = Loss { kind: LossKind::Duplicates, window_when_sent };

@@ -46,7 +46,7 @@ impl Recovery {
         if self.is_probing() {
             return path.flight.iter().next_back().map(|last| (last.start, Transmission::Probe));
         }
-        if self.timeout_is_undecided() {
+        if self.cc.episode.is_undecided() {
             let afterwards = self.answers.timeout.on_nothing_new(&view_of(&self.cc, &self.profile, path));
             self.apply_afterwards(path, afterwards);
             return self.next_resend(path);
@@ -54,7 +54,7 @@ impl Recovery {
         if self.cc.phase() != Phase::Recovery || self.turn.burst == Some(0) || self.is_held(path) {
             return None;
         }
-        if self.leaves == Leaves::New || self.answers.detect.traits().judges_each_segment {
+        if self.leaves == Leaves::New || self.answers.detect.row().marks_segments {
             return None;
         }
         // The loss of an MTU probe is not a reason to suspect the loss of other segments.
@@ -102,7 +102,7 @@ impl Recovery {
     /// Returns whether the sender has a pacing rate.
     pub(crate) fn paces(&self) -> bool {
         let knobs = &self.profile.recovery;
-        knobs.pacing.is_some() || knobs.max_rate.is_some() || self.answers.window.paces()
+        knobs.pacing.is_some() || knobs.max_rate.is_some() || self.samples_rates()
     }
 
     /// Returns the current pacing rate, in bytes of payload per second. `None` if only the window limits the
@@ -154,7 +154,7 @@ impl Recovery {
     /// retransmission timer fires.
     pub(crate) fn makes_room_by_clock(&self) -> bool {
         let traits = self.answers.detect.traits();
-        traits.judges_each_segment
+        self.answers.detect.row().marks_segments
             || traits.keeps_flowing
             || self.samples_rates()
             || self.paces()
@@ -234,7 +234,7 @@ impl Recovery {
         let room = self.cc.disorder.room;
         if room == 0
             || self.cc.phase() == Phase::Recovery
-            || !self.answers.repair.limited_transmit_by_dupacks()
+            || self.answers.repair.row().repair.limited_transmit_by_sack
         {
             return 0;
         }

@@ -47,7 +47,31 @@ pub enum RepairStep {
         restart_timer: bool,
     },
     /// The episode ends.
-    Exit,
+    Exit {
+        /// Whether duplicate ACKs after the third continue to inflate the window (ns-2).
+        inflates: bool,
+    },
+}
+
+/// Properties of a repair, as its row declares them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Traits {
+    /// Limited Transmit does not count duplicate ACKs, because [`Repair::in_flight`] excludes SACKed data.
+    pub limited_transmit_by_sack: bool,
+    /// Duplicate ACKs received before a timeout still count after it, if the profile says so (ns-2's Tahoe).
+    pub keeps_dupacks_at_timeout: bool,
+    /// The scoreboard lasts only for one fast recovery: outside it, every new ACK clears the scoreboard. After
+    /// a timeout, every ACK does, and duplicate ACKs do not count (ns-2's Sack1).
+    pub scoreboard_in_recovery_only: bool,
+}
+
+impl Traits {
+    /// The traits of NewReno.
+    pub const DEFAULT: Self = Self {
+        limited_transmit_by_sack: false,
+        keeps_dupacks_at_timeout: false,
+        scoreboard_in_recovery_only: false,
+    };
 }
 
 /// An answer to "What to retransmit?". If its row needs SACK, the repair finds holes with the scoreboard, and
@@ -71,27 +95,6 @@ pub trait Repair: std::fmt::Debug + Send {
         None
     }
 
-    /// Called when fast recovery ends. Returns whether duplicate ACKs after the third continue to inflate the
-    /// window (ns-2).
-    fn goes_on_inflating(&self, _view: &View<'_>) -> bool {
-        false
-    }
-
-    /// Returns whether duplicate ACKs received before a timeout still count after it.
-    fn keeps_dupacks_at_timeout(&self, _view: &View<'_>) -> bool {
-        false
-    }
-
-    /// Returns whether to clear the scoreboard after this ACK.
-    fn forgets_sacks(&self, _view: &View<'_>, _ack: &Ack) -> bool {
-        false
-    }
-
-    /// Returns whether duplicate ACKs are counted now.
-    fn counts_duplicates(&self, _view: &View<'_>) -> bool {
-        true
-    }
-
     /// Called when the retransmission timer fires.
     fn on_timeout(&mut self, _view: &View<'_>) {}
 
@@ -101,12 +104,6 @@ pub trait Repair: std::fmt::Debug + Send {
     /// Returns the amount that counts against the window.
     fn in_flight(&self, view: &View<'_>) -> Amount {
         view.flight.passed()
-    }
-
-    /// Returns whether Limited Transmit needs to count duplicate ACKs. With a scoreboard, SACKed data reduces
-    /// `in_flight` instead.
-    fn limited_transmit_by_dupacks(&self) -> bool {
-        true
     }
 
     /// Returns the start of the segment to retransmit next, if the window has room for it. `None`: there is

@@ -21,17 +21,14 @@ impl Repair for NewReno {
         view.knobs.recovery_burst.filter(|_| view.cc.phase() == Phase::Recovery)
     }
 
-    fn goes_on_inflating(&self, view: &View<'_>) -> bool {
-        view.knobs.recovery_ends_by_inflation && view.cc.inflation() == 0.0
-    }
-
     fn on_recovery_ack(&mut self, view: &View<'_>, ack: &Ack) -> RepairStep {
         if !ack.advances() {
             return if ack.duplicate { RepairStep::Inflate(1.0) } else { RepairStep::Wait };
         }
         // §3.2 step 3: a full ACK covers everything sent before the episode began.
         if view.cc.recover.is_none_or(|recover| view.flight.una() >= recover) {
-            return RepairStep::Exit;
+            let inflates = view.knobs.recovery_ends_by_inflation && view.cc.inflation() == 0.0;
+            return RepairStep::Exit { inflates };
         }
         let first = !std::mem::replace(&mut self.seen_partial, true);
         RepairStep::Partial {

@@ -23,7 +23,7 @@ impl Repair for Reno {
 
     fn on_recovery_ack(&mut self, _view: &View<'_>, ack: &Ack) -> RepairStep {
         if ack.advances() {
-            RepairStep::Exit
+            RepairStep::Exit { inflates: false }
         } else if ack.duplicate {
             RepairStep::Inflate(1.0)
         } else {

@@ -60,7 +60,7 @@ impl Repair for Sack {
             return RepairStep::Wait;
         }
         if view.cc.recover.is_none_or(|recover| view.flight.una() >= recover) {
-            return RepairStep::Exit;
+            return RepairStep::Exit { inflates: false };
         }
         let first = !std::mem::replace(&mut self.seen_partial, true);
         RepairStep::Partial {
@@ -93,10 +93,6 @@ impl Repair for Sack {
             }
             _ => view.flight.pipe(),
         }
-    }
-
-    fn limited_transmit_by_dupacks(&self) -> bool {
-        false
     }
 
     /// NextSeg() rule 1: the lowest segment that is lost and not yet retransmitted.

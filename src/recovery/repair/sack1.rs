@@ -43,7 +43,7 @@ impl Repair for Sack1 {
         }
         if view.cc.recover.is_none_or(|recover| view.flight.una() >= recover) {
             self.recovered = true;
-            return RepairStep::Exit;
+            return RepairStep::Exit { inflates: false };
         }
         // A partial ACK means that two segments have left the network: the retransmitted one and the lost
         // one.
@@ -54,15 +54,6 @@ impl Repair for Sack1 {
     /// The ACK that begins an episode releases the fast retransmission and nothing else.
     fn burst(&self, _view: &View<'_>, begins: bool) -> Option<u32> {
         begins.then_some(0)
-    }
-
-    /// Outside recovery, every new ACK clears the scoreboard. After a timeout, every ACK does.
-    fn forgets_sacks(&self, view: &View<'_>, ack: &Ack) -> bool {
-        view.cc.phase() != Phase::Recovery && (ack.advances() || view.cc.timeouts_in_row > 0)
-    }
-
-    fn counts_duplicates(&self, view: &View<'_>) -> bool {
-        view.cc.timeouts_in_row == 0
     }
 
     fn on_timeout(&mut self, view: &View<'_>) {

@@ -16,14 +16,10 @@ impl Repair for Tahoe {
         Entry::Restart
     }
 
-    fn keeps_dupacks_at_timeout(&self, view: &View<'_>) -> bool {
-        view.knobs.dupacks_survive_timeout
-    }
-
     fn on_recovery_ack(&mut self, _view: &View<'_>, ack: &Ack) -> RepairStep {
         // Tahoe has no fast recovery of its own. After a loss on the radio link it behaves like Reno.
         if ack.advances() {
-            RepairStep::Exit
+            RepairStep::Exit { inflates: false }
         } else if ack.duplicate {
             RepairStep::Inflate(1.0)
         } else {

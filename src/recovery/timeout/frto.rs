@@ -102,10 +102,6 @@ impl Timeout for Frto {
         }
     }
 
-    fn is_undecided(&self) -> bool {
-        self.step != Step::Idle
-    }
-
     fn on_nothing_new(&mut self, view: &View<'_>) -> Afterwards {
         if self.step != Step::SentNew || view.flight.max() > self.recovery_point {
             return Afterwards::Nothing;

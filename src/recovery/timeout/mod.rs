@@ -20,7 +20,8 @@ pub enum Reaction {
         /// New cwnd, in segments.
         cwnd: f64,
     },
-    /// Retransmit the first segment, and check the next ACKs before anything else counts as lost (F-RTO).
+    /// Retransmit the first segment, and check the next ACKs before anything else counts as lost (F-RTO). Until
+    /// [`Afterwards::GoBack`], the engine ignores detections of lost originals.
     Probe {
         /// New cwnd, in segments.
         cwnd: f64,
@@ -80,13 +81,7 @@ pub trait Timeout: std::fmt::Debug + Send {
         Afterwards::Nothing
     }
 
-    /// Returns whether the answer still waits for evidence that data was lost. Until then, the engine ignores
-    /// detections of lost originals.
-    fn is_undecided(&self) -> bool {
-        false
-    }
-
-    /// Called while the timeout is undecided, when all old data was sent and no new data can be sent: the
+    /// Called while the timeout is undecided (after [`Reaction::Probe`]), when all old data was sent and no new data can be sent: the
     /// application has none, or the receiver's window has no room.
     fn on_nothing_new(&mut self, _view: &View<'_>) -> Afterwards {
         Afterwards::Nothing

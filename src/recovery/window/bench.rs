@@ -88,8 +88,7 @@ impl<M: Window + Model + Default> Bench<M> {
             ranges: 0,
         };
         let handshake = crate::recovery::Handshake { scoreboard: true, ..Default::default() };
-        let detector = crate::recovery::detect::Traits::default();
-        bench.model.on_established(&handshake, detector);
+        bench.model.on_established(&handshake);
         bench.model.begin(&bench.host.view(&bench.cc, &bench.knobs));
         bench
     }

@@ -41,8 +41,7 @@ pub(crate) use vegas::VegasWindow;
 pub(crate) use veno::Veno;
 pub(crate) use westwood::Westwood;
 
-use super::detect::Traits;
-use super::{Ack, Departure, Entered, Handshake, Truth, View};
+use super::{Ack, Departure, Handshake, Truth, View};
 use crate::flight::Amount;
 
 /// The reason for a reduction of the window.
@@ -82,15 +81,11 @@ pub trait Window: std::fmt::Debug + Send {
         segments
     }
 
-    /// Called when the handshake is complete. `detector` describes the detector of losses.
-    fn on_established(&mut self, _handshake: &Handshake, _detector: Traits) {}
+    /// Called when the handshake is complete.
+    fn on_established(&mut self, _handshake: &Handshake) {}
 
     /// Called when a segment was sent.
     fn on_sent(&mut self, _view: &View<'_>, _departure: &Departure) {}
-
-    /// Called when timestamps prove that the last episode was spurious (RFC 3522), whether or not it is
-    /// undone.
-    fn on_mistake(&mut self, _entered: Entered) {}
 
     /// Receives ground truth from the path, in virtual time, if the recipe has
     /// [`Need::Truth`](super::catalogue::Need::Truth).
@@ -119,12 +114,8 @@ pub trait Window: std::fmt::Debug + Send {
         None
     }
 
-    /// Returns whether the window determines a pacing rate: [`Self::pacing_rate`] is then always `Some`.
-    fn paces(&self) -> bool {
-        false
-    }
-
-    /// Returns the pacing rate, in bytes of payload per second. `None`: only cwnd limits the sender.
+    /// Returns the pacing rate of a window with a model, in bytes of payload per second. `None`: the window has
+    /// no model, and only cwnd limits the sender.
     fn pacing_rate(&self, _view: &View<'_>) -> Option<f64> {
         None
     }

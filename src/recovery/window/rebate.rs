@@ -36,7 +36,6 @@
 use airwire::Cause;
 
 use super::{Aimd, Loss, LossKind, Reduction, Window};
-use crate::recovery::detect::Traits;
 use crate::recovery::parameter::{Given, Parameter};
 use crate::recovery::{Ack, Departure, Entered, Handshake, Transmission, Truth, View};
 
@@ -288,8 +287,8 @@ pub fn ideal_compensator(w: f64, q_c: f64, q: f64) -> (f64, f64) {
 }
 
 impl Window for Rebate {
-    fn on_established(&mut self, _handshake: &Handshake, detector: Traits) {
-        self.tax.reordering = detector.mistakes_reordering;
+    fn on_established(&mut self, handshake: &Handshake) {
+        self.tax.reordering = handshake.mistakes_reordering;
     }
 
     fn on_sent(&mut self, view: &View<'_>, departure: &Departure) {
@@ -308,13 +307,10 @@ impl Window for Rebate {
         }
     }
 
-    fn on_mistake(&mut self, entered: Entered) {
-        if entered == Entered::ByDuplicates && self.tax.resent.take().is_some() {
+    fn observe(&mut self, _view: &View<'_>, ack: &Ack) {
+        if ack.proves_spurious == Some(Entered::ByDuplicates) && self.tax.resent.take().is_some() {
             self.tax.false_alarms += 1;
         }
-    }
-
-    fn observe(&mut self, _view: &View<'_>, ack: &Ack) {
         self.tax.on_ack(ack);
     }
 

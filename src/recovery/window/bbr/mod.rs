@@ -201,10 +201,6 @@ impl Window for Bbr {
         Some(self)
     }
 
-    fn paces(&self) -> bool {
-        true
-    }
-
     fn pacing_rate(&self, _view: &View<'_>) -> Option<f64> {
         Some(self.rate_now())
     }

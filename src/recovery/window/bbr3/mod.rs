@@ -196,7 +196,7 @@ impl Default for Bbr3 {
 }
 
 impl Window for Bbr3 {
-    fn on_established(&mut self, handshake: &Handshake, _detector: super::Traits) {
+    fn on_established(&mut self, handshake: &Handshake) {
         self.has_selective_acks = handshake.scoreboard;
     }
 
@@ -242,10 +242,6 @@ impl Window for Bbr3 {
 
     fn model(&mut self) -> Option<&mut dyn Model> {
         Some(self)
-    }
-
-    fn paces(&self) -> bool {
-        true
     }
 
     fn pacing_rate(&self, _view: &View<'_>) -> Option<f64> {
