@@ -57,7 +57,7 @@ fn hosts() -> [HostSpec; 2] {
     let ack = AckPolicy { delay: Duration::from_millis(200), ..AckPolicy::DELAYED };
     let receiver = Profile { ack, ..profile.clone() };
     let recipe = "newreno".parse().expect("newreno is in the catalogue");
-    [HostSpec { profile, recipe }, HostSpec { profile: receiver, recipe: Recipe::ordinary() }]
+    [HostSpec { profile, recipe }, HostSpec { profile: receiver, recipe: Recipe::default() }]
 }
 
 fn p0(seconds: u64, seed: u64) {

@@ -633,7 +633,7 @@ impl Profile {
                 rounding: Rounding::WholeSsthresh,
                 least_window: 0.0,
                 careful: Careful::Yes,
-                careless_at: Some(0),
+                relaxed_recover_at: Some(0),
                 dupacks_survive_timeout: true,
                 keep_pass_in_recovery: true,
                 careful_reno: true,

@@ -39,7 +39,7 @@ fn transfer(sender: &SenderSpec) -> Result<(), String> {
         queue: usize::MAX,
         ..Impairments::default()
     };
-    let ordinary = (Recipe::ordinary(), Profile::default());
+    let ordinary = (Recipe::default(), Profile::default());
     let pair = Pair::new(1, (&sender.recipe, &ordinary.0), (&profile, &ordinary.1), path);
     let plan = ExchangeSpec {
         opening: Opening::Passive,

@@ -602,7 +602,7 @@ mod tests {
         let addr = IpAddr::from([192, 0, 2, 1]);
         let profile = Profile::default();
         let options = SocketOptions::of(&profile);
-        let recipe = Recipe::ordinary();
+        let recipe = Recipe::default();
         let mut host = Host::new(HostConfig { addrs: vec![addr], mtu: 1500, profile, recipe, seed: 1 });
         for _ in 0..3 {
             let id = host.listen((addr, 80).into(), 1, options.clone()).unwrap();
@@ -616,7 +616,7 @@ mod tests {
         let addr = IpAddr::from([192, 0, 2, 1]);
         let profile = Profile::default();
         let options = SocketOptions::of(&profile);
-        let recipe = Recipe::ordinary();
+        let recipe = Recipe::default();
         let mut host = Host::new(HostConfig { addrs: vec![addr], mtu: 1500, profile, recipe, seed: 1 });
         host.listen((addr, 80).into(), 1, options).unwrap();
         let header = segment::Header {

@@ -236,7 +236,7 @@ impl Host {
             recovery.start_trace();
         }
         if self.events.is_some() {
-            recovery.start_telling();
+            recovery.start_events();
         }
         Opening {
             local,

@@ -264,7 +264,7 @@ pub struct Knobs {
     /// With exactly this many segments acknowledged, `recover` is ignored; with fewer, no recovery starts
     /// (ns-2, bugfix_ss_). In ns-2 segment 0 is the SYN if there is one, and the value is then zero. `None`:
     /// `recover` always counts.
-    pub careless_at: Option<u32>,
+    pub relaxed_recover_at: Option<u32>,
     /// A recovery that starts during go-back-N retransmission continues it, and retransmissions after partial
     /// ACKs are sent in addition (ns-2). If false, SND.NXT returns to SND.MAX.
     pub keep_pass_in_recovery: bool,
@@ -333,7 +333,7 @@ impl Knobs {
             least_window: 2.0,
             least_ssthresh: 2.0,
             careful: Careful::Yes,
-            careless_at: None,
+            relaxed_recover_at: None,
             keep_pass_in_recovery: false,
             careful_reno: false,
             partial_ack_timer: PartialAckTimer::Impatient,

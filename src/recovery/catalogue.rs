@@ -48,7 +48,7 @@ pub static CATALOGUE: &[Row] = &[
         "fast recovery until the first new ACK",
         "RFC 5681 §3.2",
     )
-    .heard_in(&[Phase::Open, Phase::Reduced])
+    .active_states(&[Phase::Open, Phase::Reduced])
     .reduces_again(
         "it leaves recovery at the first new ACK, so a second hole starts a second episode (RFC 5681 §3.2)",
     ),
@@ -58,7 +58,7 @@ pub static CATALOGUE: &[Row] = &[
         "a partial ACK shows the next lost segment",
         "RFC 6582",
     )
-    .ordinary(),
+    .default_answer(),
     Row::answer(
         "sack",
         Build::Repair(|given| Box::new(Sack::new(given))),
@@ -103,7 +103,7 @@ pub static CATALOGUE: &[Row] = &[
         "three duplicate ACKs, or the equivalent amount of SACKed data above it",
         "RFC 5681 §3.2, RFC 6675 §4",
     )
-    .ordinary(),
+    .default_answer(),
     Row::answer(
         "sifest",
         Build::Detect(|given| Box::new(Sifest::new(given))),
@@ -121,7 +121,7 @@ pub static CATALOGUE: &[Row] = &[
         Row::parameter(Question::Detect, sifest::IN_VAIN).works_with("sifest"),
         Row::parameter(Question::Detect, sifest::BEFORE_RECOVER).works_with("sifest"),
     ])
-    .heard_in(&Phase::ALL)
+    .active_states(&Phase::ALL)
     .reduces_again("the loss of a retransmission is a new sign of congestion (RFC 5681 §4.3)"),
     Row::answer(
         "sifest-literal",
@@ -129,7 +129,7 @@ pub static CATALOGUE: &[Row] = &[
         "sifest exactly as written in the paper, by the clock only; shows the effect of the choices of sifest",
         "Pan et al. 2004, §4.2",
     )
-    .heard_in(&Phase::ALL)
+    .active_states(&Phase::ALL)
     .reduces_again("the loss of a retransmission is a new sign of congestion (RFC 5681 §4.3)"),
     Row::answer(
         "pr",
@@ -140,7 +140,7 @@ pub static CATALOGUE: &[Row] = &[
     .parameters(&[Row::parameter(Question::Detect, pr::BETA)])
     .marks_segments()
     .conditions(&[Condition::Collapse])
-    .heard_in(&Phase::ALL)
+    .active_states(&Phase::ALL)
     .reduces_again("a segment that was sent after a drop and is lost counts as a new drop, even in the same recovery"),
     Row::answer(
         "rack",
@@ -153,20 +153,20 @@ pub static CATALOGUE: &[Row] = &[
     .conditions(&[Condition::RepairedByProbe]),
     Row::answer(
         "loss-retransmission",
-        Build::Witness(|_| Box::<LossRetransmission>::default()),
+        Build::AdditionalDetector(|_| Box::<LossRetransmission>::default()),
         "detects lost retransmissions: DupThresh more duplicate ACKs than segments outstanding",
         "Inamura et al. 2009, Fig. 8; Lin and Kung 1998",
     ),
     Row::answer(
         "early-marks",
-        Build::Witness(|_| Box::<EarlyMarks>::default()),
+        Build::AdditionalDetector(|_| Box::<EarlyMarks>::default()),
         "the first duplicate ACK suffices if the last base station marked it",
         "Chandra et al. 2003, §V",
     )
     .works_with("transit-marks"),
     Row::answer(
         "early-retransmit",
-        Build::Witness(|_| Box::<EarlyRetransmit>::default()),
+        Build::AdditionalDetector(|_| Box::<EarlyRetransmit>::default()),
         "fewer duplicate ACKs suffice if two or three segments are outstanding and no new data can be sent",
         "RFC 5827",
     ),
@@ -203,7 +203,7 @@ pub static CATALOGUE: &[Row] = &[
         "RFC 5681",
     )
     .conditions(&[])
-    .ordinary(),
+    .default_answer(),
     Row::answer(
         "transit-marks",
         Build::Attribute(|given| Box::new(TransitMarks::new(given))),
@@ -259,7 +259,7 @@ pub static CATALOGUE: &[Row] = &[
         "slow start, then one segment per round trip; half the window after a loss",
         "RFC 5681 §3.1",
     )
-    .ordinary(),
+    .default_answer(),
     Row::answer(
         "rebate",
         Build::Window(|given| Box::new(Rebate::new(given))),
@@ -366,7 +366,7 @@ pub static CATALOGUE: &[Row] = &[
         "everything is lost: restart from one segment and back off",
         "RFC 5681 §3.1, RFC 6298 §5",
     )
-    .ordinary(),
+    .default_answer(),
     Row::answer(
         "frto",
         Build::Timeout(|given| Box::new(Frto::new(given))),
@@ -375,7 +375,7 @@ pub static CATALOGUE: &[Row] = &[
     )
     .parameters(&[Row::parameter(Question::Timeout, frto::WINDOW)])
     .conditions(&[Condition::Mistake])
-    .heard_in(&[Phase::Restarted]),
+    .active_states(&[Phase::Restarted]),
     Row::answer(
         "fast-timeout",
         Build::Timeout(|_| Box::<FastTimeout>::default()),
@@ -386,14 +386,14 @@ pub static CATALOGUE: &[Row] = &[
     // Was that a mistake?
     Row::answer("never", Build::Undo(|_| Box::new(Never)), "no reduction is ever undone", "RFC 5681")
         .conditions(&[])
-        .ordinary(),
+        .default_answer(),
     Row::answer(
         "eifel",
         Build::Undo(|_| Box::<Eifel>::default()),
         "the echoed timestamp shows which copy an ACK answers",
         "Inamura et al. 2009, §3.1, RFC 3522, RFC 4015",
     )
-    .heard_in(&[Phase::Recovery, Phase::Restarted])
+    .active_states(&[Phase::Recovery, Phase::Restarted])
     .needs(&[Need::Timestamps]),
     Row::answer(
         "eifel-linux",
@@ -401,7 +401,7 @@ pub static CATALOGUE: &[Row] = &[
         "eifel as in Linux 2.4: an ACK of all outstanding data counts too",
         "Inamura et al. 2009, §5.2; Linux 2.4, tcp_may_undo()",
     )
-    .heard_in(&[Phase::Recovery, Phase::Restarted])
+    .active_states(&[Phase::Recovery, Phase::Restarted])
     .needs(&[Need::Timestamps]),
     Row::answer(
         "dsack",
@@ -672,8 +672,8 @@ pub fn find(name: &str) -> Option<&'static Row> {
 }
 
 /// Returns the row that answers `question` if a recipe names no answer, or `None` for [`Question::Option`].
-pub(crate) fn ordinary_answer(question: Question) -> Option<&'static Row> {
-    CATALOGUE.iter().find(|row| row.ordinary && row.question() == question)
+pub(crate) fn default_answer(question: Question) -> Option<&'static Row> {
+    CATALOGUE.iter().find(|row| row.is_default && row.question() == question)
 }
 
 /// Returns the table of answers and options in `docs/reference/recipes.md`. A test compares the page with it.
@@ -690,14 +690,14 @@ pub fn markdown() -> String {
     let names = |rows: &[&Row]| rows.iter().map(|row| name(row)).collect::<Vec<_>>().join(" ");
     for question in Question::ALL {
         let rows = CATALOGUE.iter().filter(|row| row.question() == question && !row.is_alias());
-        let (mut answers, beside): (Vec<_>, Vec<_>) =
+        let (mut answers, add_ons): (Vec<_>, Vec<_>) =
             rows.partition(|row| row.is_the_answer() || question == Question::Option);
-        answers.sort_by_key(|row: &&Row| !row.ordinary);
-        let beside = match beside.as_slice() {
+        answers.sort_by_key(|row: &&Row| !row.is_default);
+        let add_ons = match add_ons.as_slice() {
             [] => String::new(),
             rows => format!("; add-ons: {}", names(rows)),
         };
-        table += &format!("| {} | {}{beside} |\n", question.text(), names(&answers));
+        table += &format!("| {} | {}{add_ons} |\n", question.text(), names(&answers));
     }
     for row in CATALOGUE {
         if let Build::Alias(meaning) = row.build {
@@ -752,7 +752,7 @@ mod tests {
             );
         }
         for question in Question::ALL {
-            let count = CATALOGUE.iter().filter(|row| row.ordinary && row.question() == question).count();
+            let count = CATALOGUE.iter().filter(|row| row.is_default && row.question() == question).count();
             assert_eq!(count, usize::from(question != Question::Option), "{question:?}");
         }
     }

@@ -298,7 +298,7 @@ impl Recovery {
     }
 
     /// Passes ground truth about the path to the recipe's parts that [need it](super::Recipe::needs_truth).
-    pub fn tell(&mut self, truth: Truth) {
+    pub fn on_truth(&mut self, truth: Truth) {
         self.inputs.note(Need::Truth);
         self.answers.each_attribute(|attribute| attribute.on_truth(truth));
         self.answers.window.on_truth(truth);
@@ -385,7 +385,7 @@ impl Recovery {
         self.turn.delivered = ack.delivered;
         self.is_safe = ack.advances();
         if path.flight.is_empty() {
-            self.cc.episode.let_go();
+            self.cc.episode.end_pause();
         }
         if ack.advances() {
             self.cc.announced = self.announced(path);
@@ -410,7 +410,7 @@ impl Recovery {
         let proves_spurious = self.observer.on_ack(&view_of(&self.cc, &self.profile, path), ack);
         match proves_spurious {
             Some(Entered::ByTimeout) => self.counters.spurious_timeouts += 1,
-            Some(Entered::ByDuplicates) => self.counters.spurious_fast_retransmits += 1,
+            Some(Entered::ByLossDetection) => self.counters.spurious_fast_retransmits += 1,
             None => {}
         }
         let ack = &Ack { proves_spurious, ..*ack };
@@ -597,8 +597,8 @@ impl Recovery {
     /// Processes the expiry of [`Recovery::deadline`].
     pub(crate) fn on_deadline(&mut self, path: &mut Path<'_>) -> TimerRule {
         let now = path.now;
-        if self.cc.episode.held_until().is_some_and(|until| until <= now) {
-            self.cc.episode.let_go();
+        if self.cc.episode.paused_until().is_some_and(|until| until <= now) {
+            self.cc.episode.end_pause();
         }
         (self.turn.delivered, self.leaves) = (Amount::default(), Leaves::OldAndNew);
         self.is_safe = false;
@@ -615,7 +615,7 @@ impl Recovery {
     /// happens before the next ACK.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         let own = self.answers.detect.deadline();
-        let hold = self.cc.episode.held_until();
+        let hold = self.cc.episode.paused_until();
         if self.answers.add_ons.is_none() && hold.is_none() {
             return own;
         }
@@ -712,7 +712,7 @@ impl Recovery {
         self.cc.recover = Some(recover);
         self.cc.last_entry = Some(match condition {
             Condition::Timeout | Condition::TimeoutWithDuplicates => Entered::ByTimeout,
-            _ => Entered::ByDuplicates,
+            _ => Entered::ByLossDetection,
         });
         self.note(path.now, question, by, What::Enter { phase, recover }, condition.text());
     }
@@ -827,12 +827,12 @@ impl Recovery {
     }
 
     /// Starts to record decisions for the host's events.
-    pub(crate) fn start_telling(&mut self) {
+    pub(crate) fn start_events(&mut self) {
         self.trace.get_or_insert_default().told.get_or_insert_default();
     }
 
     /// Returns the decisions for the host's events since the last call.
-    pub(crate) fn take_told(&mut self) -> Vec<Decision> {
+    pub(crate) fn take_events(&mut self) -> Vec<Decision> {
         self.trace.as_mut().and_then(|trace| trace.told.as_mut()).map(std::mem::take).unwrap_or_default()
     }
 

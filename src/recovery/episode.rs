@@ -354,7 +354,7 @@ impl Episode {
     }
 
     /// Returns the time before which nothing is sent.
-    pub(super) const fn held_until(&self) -> Option<Instant> {
+    pub(super) const fn paused_until(&self) -> Option<Instant> {
         match self {
             Self::Restarted(Restart::Collapse { until, .. }) => *until,
             _ => None,
@@ -362,7 +362,7 @@ impl Episode {
     }
 
     /// Ends the pause.
-    pub(super) fn let_go(&mut self) {
+    pub(super) fn end_pause(&mut self) {
         if let Self::Restarted(Restart::Collapse { until, .. }) = self {
             *until = None;
         }

@@ -83,7 +83,7 @@ fn sentence(row: &Row, need: Need, lack: Lack) -> String {
         (Lack::Observed, are) => format!("{signals} {are} not negotiated"),
     };
     // Without reports, `rebate` still compensates for reordering, and therefore is not the same as `aimd`.
-    let default = catalogue::ordinary_answer(row.question());
+    let default = catalogue::default_answer(row.question());
     match default.filter(|_| row.is_the_answer() && need != Need::LossReports) {
         Some(default) => format!("{name}: {missing}; it works like `{}`", default.name),
         None => format!("{name}: {missing}"),
@@ -217,7 +217,7 @@ mod tests {
         let mut sender = sender("newreno+oracle", AGREED);
         let expected = ["oracle: no ground truth received; it works like `always-congestion`"];
         assert_eq!(notices("newreno+oracle", &sender), expected);
-        sender.recovery.tell(Truth::Begins);
+        sender.recovery.on_truth(Truth::Begins);
         assert_eq!(notices("newreno+oracle", &sender), [""; 0]);
     }
 

@@ -191,7 +191,7 @@ impl Congestion {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Entered {
     /// A loss detection without a timeout.
-    ByDuplicates,
+    ByLossDetection,
     /// An expiry of the retransmission timer.
     ByTimeout,
 }

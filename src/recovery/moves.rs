@@ -31,8 +31,8 @@ impl Recipe {
     /// Returns the rows of its six answers and of everything else that it names.
     fn rows(&self) -> Vec<&'static Row> {
         let answers = Question::ALL.into_iter().filter_map(|question| self.answer(question));
-        let beside = self.parts().map(|(row, _)| row).filter(|row| !row.is_the_answer());
-        answers.chain(beside).collect()
+        let add_ons = self.parts().map(|(row, _)| row).filter(|row| !row.is_the_answer());
+        answers.chain(add_ons).collect()
     }
 
     fn may_make(&self, made: Move, rows: &[&Row], profile: &Profile) -> bool {
@@ -46,7 +46,7 @@ impl Recipe {
             Condition::Collapse
             | Condition::TimeoutWithDuplicates
             | Condition::RepairedByProbe
-            | Condition::Mistake => by.any(|row| row.heard_in.contains(&made.from)),
+            | Condition::Mistake => by.any(|row| row.active_states.contains(&made.from)),
         }
     }
 
@@ -61,11 +61,13 @@ impl Recipe {
 
 /// Returns whether a loss found in this state begins an episode.
 fn begins_an_event_in(state: Phase, rows: &[&Row], knobs: &Knobs) -> bool {
-    let finds = |row: &Row| matches!(row.build, Build::Repair(_) | Build::Detect(_) | Build::Witness(_));
-    let is_careful = matches!(knobs.careful, Careful::Yes | Careful::Less) && knobs.careless_at.is_none();
+    let finds =
+        |row: &Row| matches!(row.build, Build::Repair(_) | Build::Detect(_) | Build::AdditionalDetector(_));
+    let is_careful =
+        matches!(knobs.careful, Careful::Yes | Careful::Less) && knobs.relaxed_recover_at.is_none();
     // In `Reduced` no segment is missing yet, so every loss begins an episode.
     state == Phase::Reduced
-        || rows.iter().any(|row| finds(row) && row.heard_in.contains(&state))
+        || rows.iter().any(|row| finds(row) && row.active_states.contains(&state))
         || !is_careful && state != Phase::Recovery
 }
 

@@ -22,8 +22,9 @@ use crate::profile::knobs::SackDialect;
 /// [`recovery`](super).
 ///
 /// It is parsed from names joined by `+` (`sack+limited-transmit+iw=4`) and is displayed as typed. Recipes
-/// with the same meaning have the same [`canonical`](Self::canonical) name and compare equal.
-#[derive(Clone)]
+/// with the same meaning have the same [`canonical`](Self::canonical) name and compare equal. By default, every
+/// question has its default answer: NewReno.
+#[derive(Clone, Default)]
 pub struct Recipe {
     /// In catalogue order, at most one per subject.
     parts: Vec<Part>,
@@ -184,13 +185,8 @@ fn twice(first: &Named, second: &Named) -> String {
 }
 
 impl Recipe {
-    /// Returns the sender with the default answer to every question: NewReno.
-    pub const fn ordinary() -> Self {
-        Self { parts: Vec::new(), typed: String::new() }
-    }
-
     fn of(mut parts: Vec<Part>, typed: String) -> Result<Self, RecipeError> {
-        bring_what_it_works_with(&mut parts)?;
+        add_required_answers(&mut parts)?;
         check_needs(&parts)?;
         let count = catalogue::rows().count();
         let place =
@@ -226,7 +222,7 @@ impl Recipe {
         for part in &self.parts {
             let is_repair = part.row.is_the_answer() && part.row.question() == Question::Repair;
             let is_said = known.as_ref().is_some_and(|(_, parts)| parts.iter().any(|said| said.is(part)));
-            if part.row.ordinary || is_repair || is_said {
+            if part.row.is_default || is_repair || is_said {
                 continue;
             }
             name = name + "+" + part.row.name;
@@ -241,7 +237,7 @@ impl Recipe {
     /// `None` only for [`Question::Option`], which has no answer.
     pub fn answer(&self, question: Question) -> Option<&'static Row> {
         let named = self.parts.iter().find(|p| p.row.question() == question && p.row.is_the_answer());
-        named.map(|part| part.row).or_else(|| catalogue::ordinary_answer(question))
+        named.map(|part| part.row).or_else(|| catalogue::default_answer(question))
     }
 
     /// Returns all parts that it names, in catalogue order, each with its number if it has one.
@@ -418,7 +414,7 @@ fn ends_no_slow_start(one: &Row, other: &Row) -> bool {
 
 /// Some algorithms work only with a certain answer to another question. Adds this answer if the recipe names
 /// none, and fails if it names a different one.
-fn bring_what_it_works_with(parts: &mut Vec<Part>) -> Result<(), RecipeError> {
+fn add_required_answers(parts: &mut Vec<Part>) -> Result<(), RecipeError> {
     // An added answer may have such a requirement itself.
     let mut index = 0;
     while let Some(part) = parts.get(index).copied() {

@@ -104,7 +104,7 @@ impl Connection {
     pub(crate) fn take_told(&mut self, mut each: impl FnMut(What)) {
         let Some(told) = &mut self.told else { return };
         told.news.drain(..).for_each(&mut each);
-        self.recovery.take_told().into_iter().map(What::Decided).for_each(&mut each);
+        self.recovery.take_events().into_iter().map(What::Decided).for_each(&mut each);
         match self.state {
             State::Closed => self.tell_end(),
             _ => {

@@ -81,7 +81,7 @@ pub(crate) fn bad_world(recipe: &Recipe, seed: u64) -> (Exchange, Stream) {
         longest: None,
     };
     let profile = Profile::default();
-    let mut pair = Pair::new(seed, (recipe, &Recipe::ordinary()), (&profile, &profile), path);
+    let mut pair = Pair::new(seed, (recipe, &Recipe::default()), (&profile, &profile), path);
     // ACKs are lost as well. In some of these worlds, most of them are.
     pair.lossy = Some((Peer::Right, draw.unit() * draw.unit() * 0.6));
     pair.left.trace_decisions();
@@ -238,11 +238,11 @@ fn add_on_without_input_changes_no_decision() {
 
 /// Returns the decisions with their times, but without the algorithm and its wording, which differ.
 fn trace_of(recipe: &Recipe, seed: u64, timestamps: bool) -> Vec<(Instant, What)> {
-    let (mut exchange, _) = bad_world(&Recipe::ordinary(), seed);
+    let (mut exchange, _) = bad_world(&Recipe::default(), seed);
     let profile = Profile::default();
     let path = exchange.pair.path.clone();
     let receiver = Profile { timestamps, ..profile.clone() };
-    let mut pair = Pair::new(seed, (recipe, &Recipe::ordinary()), (&profile, &receiver), path);
+    let mut pair = Pair::new(seed, (recipe, &Recipe::default()), (&profile, &receiver), path);
     pair.left.trace_decisions();
     let options = SocketOptions::of(&profile);
     let plan = ExchangeSpec {

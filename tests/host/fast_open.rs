@@ -98,7 +98,7 @@ impl Both {
 fn cookie_saves_one_round_trip() {
     for name in ["default", "linux"] {
         let path = Impairments::lossless(ONE_WAY);
-        let mut both = Both::new(1, &Recipe::ordinary(), &profile(name), path);
+        let mut both = Both::new(1, &Recipe::default(), &profile(name), path);
         assert_eq!(both.request(), ONE_WAY * 4, "{name}");
         assert_eq!(both.request(), ONE_WAY * 2, "{name}");
         let client = both.pair.left.counters().fast_open;
@@ -290,12 +290,12 @@ fn streams_survive_bad_paths() {
 #[test]
 fn exported_cookies_serve_another_host() {
     let profile = profile("default");
-    let mut both = Both::new(3, &Recipe::ordinary(), &profile, Impairments::lossless(ONE_WAY));
+    let mut both = Both::new(3, &Recipe::default(), &profile, Impairments::lossless(ONE_WAY));
     both.obtain_cookie();
     let servers: Vec<FastOpenServer> = both.pair.left.fast_open_servers().collect();
     let [FastOpenServer { own, server, mss, format, .. }] = servers[..] else { panic!("{servers:?}") };
     assert_eq!((own, server, mss, format), (LEFT, RIGHT, 1460, Format::Standard));
-    let recipe = Recipe::ordinary();
+    let recipe = Recipe::default();
     both.pair.left = Host::new(HostConfig { addrs: vec![LEFT], mtu: 1500, profile, recipe, seed: 99 });
     servers.iter().for_each(|server| both.pair.left.add_fast_open_server(*server));
     assert_eq!(both.request(), ONE_WAY * 2);
@@ -304,7 +304,7 @@ fn exported_cookies_serve_another_host() {
 #[test]
 fn longest_unused_server_is_forgotten() {
     let profile = profile("default");
-    let mut both = Both::new(3, &Recipe::ordinary(), &profile, Impairments::lossless(ONE_WAY));
+    let mut both = Both::new(3, &Recipe::default(), &profile, Impairments::lossless(ONE_WAY));
     both.obtain_cookie();
     let known = both.pair.left.fast_open_servers().next().unwrap();
     let other =
@@ -325,7 +325,7 @@ fn longest_unused_server_is_forgotten() {
 /// A deferred SYN leaves when the application shuts down writing, and never if it closes.
 #[test]
 fn waiting_syn_leaves_or_is_dropped_with_close() {
-    let mut both = Both::new(5, &Recipe::ordinary(), &profile("default"), Impairments::lossless(ONE_WAY));
+    let mut both = Both::new(5, &Recipe::default(), &profile("default"), Impairments::lossless(ONE_WAY));
     both.obtain_cookie();
     both.pair.tap = Some(Vec::new());
     let now = both.pair.now;
@@ -348,7 +348,7 @@ fn is_syn(packet: &[u8]) -> bool {
 #[test]
 fn pending_connection_times_out() {
     let profile = profile("linux");
-    let mut both = Both::new(5, &Recipe::ordinary(), &profile, Impairments::lossless(ONE_WAY));
+    let mut both = Both::new(5, &Recipe::default(), &profile, Impairments::lossless(ONE_WAY));
     let once = options(&profile, 1);
     both.pair.right.set_listen_options(both.listener, once);
     both.obtain_cookie();

@@ -64,7 +64,7 @@ fn concurrent_connections_send_same_packets_in_pieces() {
 fn packets_by_port(polled: impl Fn(usize) -> Polled) -> BTreeMap<u16, Vec<Vec<u8>>> {
     let addrs = ["fd00::1", "fd00::2"].map(|addr| addr.parse::<IpAddr>().unwrap());
     let [mut client, mut server] = addrs.map(|addr| {
-        let (profile, recipe) = (Profile::default(), Recipe::ordinary());
+        let (profile, recipe) = (Profile::default(), Recipe::default());
         Host::new(HostConfig { addrs: vec![addr], mtu: 1400, profile, recipe, seed: 5 })
     });
     let (port, options) = (SocketAddr::new(addrs[1], 80), SocketOptions::of(client.profile()));

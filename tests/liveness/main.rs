@@ -114,7 +114,7 @@ fn cases(recipe: &Recipe) -> impl Iterator<Item = Case> + use<'_> {
 /// Returns the recipe's goodput as a fraction of the default recipe's. The geometric mean over the seeds
 /// keeps one seed with a long timer backoff from outweighing the others.
 fn share(case: &Case) -> f64 {
-    let ordinary = Case { recipe: Recipe::ordinary(), ..case.clone() }.outcome();
+    let ordinary = Case { recipe: Recipe::default(), ..case.clone() }.outcome();
     let outcome = case.outcome();
     let ratios = ordinary.took.iter().zip(&outcome.took);
     let logarithms: f64 = ratios.map(|(theirs, ours)| (theirs.as_secs_f64() / ours.as_secs_f64()).ln()).sum();

@@ -54,7 +54,7 @@ pub(crate) fn matrix(seed: u64) -> Vec<Entry> {
         }
         new
     };
-    add(&Recipe::ordinary().to_string(), Family::Alone);
+    add(&Recipe::default().to_string(), Family::Alone);
     for name in &answers {
         add(name, Family::Alone);
     }
@@ -99,5 +99,5 @@ fn answers() -> Vec<&'static str> {
 /// Returns whether the row is a non-default answer or an add-on.
 fn is_answer(row: &Row) -> bool {
     let plain = matches!(row.build, Build::Option(_) | Build::Number(..) | Build::Alias(_));
-    !plain && !row.is_parameter() && !row.ordinary
+    !plain && !row.is_parameter() && !row.is_default
 }

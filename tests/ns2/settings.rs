@@ -40,7 +40,7 @@ pub(crate) fn profile(flow: &Flow) -> Profile {
         Careful::AckHeuristic => knobs::Careful::AckHeuristic { segments: 3 },
         Careful::TimestampHeuristic => knobs::Careful::TimestampHeuristic,
     };
-    recovery.careless_at = Some(u32::from(!flow.syn));
+    recovery.relaxed_recover_at = Some(u32::from(!flow.syn));
     recovery.partial_ack_timer =
         if flow.impatient { PartialAckTimer::Impatient } else { PartialAckTimer::SlowButSteady };
     recovery.partial_ack_deflation =

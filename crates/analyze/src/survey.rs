@@ -83,7 +83,7 @@ impl Survey {
     }
 
     fn take(&mut self, frame: &Frame<'_>, finished: &mut dyn FnMut(Finished)) {
-        self.let_go(Some(frame.at), finished);
+        self.end_pause(Some(frame.at), finished);
         self.totals.frames += 1;
         let problems = &mut self.totals.problems;
         if frame.snap_length.is_some_and(|snap| frame.data.len() > snap as usize) {
@@ -134,7 +134,7 @@ impl Survey {
     }
 
     /// Processes the held frame. `next` is the timestamp of the frame after it, if there is one.
-    fn let_go(&mut self, next: Option<Timestamp>, finished: &mut dyn FnMut(Finished)) {
+    fn end_pause(&mut self, next: Option<Timestamp>, finished: &mut dyn FnMut(Finished)) {
         let Some((number, at)) = self.held.as_ref().map(|held| (held.number, held.at)) else { return };
         let at = self.time_of(number, at, next);
         self.look_at_clock(at, number);
@@ -186,7 +186,7 @@ impl Survey {
 
     /// Processes the held frame when no other frame follows for now.
     fn flush(&mut self, finished: &mut dyn FnMut(Finished)) {
-        self.let_go(None, finished);
+        self.end_pause(None, finished);
     }
 
     /// Processes a result of [`Capture::read`], and calls `finished` with each connection that has ended.
@@ -277,7 +277,7 @@ mod tests {
         for (number, at) in times.iter().enumerate() {
             let at = Timestamp(*at * 1_000_000_000);
             let packet = Packet { number: number as u64 + 1, at, ..data(number as u32) };
-            world.let_go(Some(at), &mut finished);
+            world.end_pause(Some(at), &mut finished);
             world.held = Some(Held { number: packet.number, at, packet: Some(packet) });
         }
         let totals = world.finish(&mut finished);

@@ -68,7 +68,7 @@ impl Algorithms {
             writeln!(out, "{gap}{}", question.text())?;
             for row in catalogue::rows().filter(|row| row.question() == question && !row.is_alias()) {
                 let mark = match row {
-                    Row { ordinary: true, .. } => '*',
+                    Row { is_default: true, .. } => '*',
                     row if row.is_parameter() => ' ',
                     row if !row.is_the_answer() && question != Question::Option => '+',
                     _ => ' ',
@@ -103,7 +103,7 @@ fn entry(row: &'static Row) -> Entry {
         question: row.question().name(),
         summary: row.summary,
         citation: row.citation,
-        default: row.ordinary,
+        default: row.is_default,
         needs: row.needs.iter().map(|need| need.name()).collect(),
         number,
     }

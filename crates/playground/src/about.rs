@@ -31,7 +31,7 @@ fn part(row: &'static Row) -> Value {
         "citation": row.citation,
         // A recipe has one of these for each question.
         "answer": row.is_the_answer(),
-        "default": row.ordinary,
+        "default": row.is_default,
         "needs": row.needs.iter().map(|need| need.name()).collect::<Vec<_>>(),
         "number": number,
     })

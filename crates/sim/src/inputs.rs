@@ -135,7 +135,7 @@ mod tests {
         assert_eq!(linux("no-delack"), Receives::ALL);
         let without_both = Receives { sack: false, timestamps: false, ..Receives::ALL };
         assert_eq!(linux("no-sack+no-timestamps"), without_both);
-        let usual = Receives::of(&Profile::default(), &Recipe::ordinary());
+        let usual = Receives::of(&Profile::default(), &Recipe::default());
         assert_eq!(usual, Receives { sack: false, ecn: false, ..Receives::ALL });
         let bare = Receives { sack: false, dsack: false, timestamps: false, ecn: false };
         let of = |recipe: &str| warnings("", bare, recipe);

@@ -63,7 +63,7 @@ fn profile(draw: &mut impl Draw) -> Profile {
 }
 
 fn draw_recipe(draw: &mut impl Draw) -> Recipe {
-    draw.pick(&RECIPES).parse().unwrap_or_else(|_| Recipe::ordinary())
+    draw.pick(&RECIPES).parse().unwrap_or_default()
 }
 
 impl<D: Draw> Program<'_, D> {

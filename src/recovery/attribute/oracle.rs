@@ -18,7 +18,7 @@ use crate::recovery::{Ack, Truth, View};
 /// The ideal differentiator (P3 §II-B 2).
 #[derive(Debug, Default)]
 pub(crate) struct Oracle {
-    is_told: bool,
+    has_truth: bool,
     /// Start, end and cause of each dropped segment, oldest first.
     dropped: Vec<(u64, u64, Cause)>,
 }
@@ -26,7 +26,7 @@ pub(crate) struct Oracle {
 impl Attribute for Oracle {
     fn on_truth(&mut self, truth: Truth) {
         match truth {
-            Truth::Begins => self.is_told = true,
+            Truth::Begins => self.has_truth = true,
             Truth::Lost { offset, len, cause } => self.dropped.push((offset, offset + len, cause)),
         }
     }
@@ -39,7 +39,7 @@ impl Attribute for Oracle {
     }
 
     fn cause(&mut self, _view: &View<'_>, lost: u64) -> Option<(Cause, &'static str)> {
-        if !self.is_told {
+        if !self.has_truth {
             return Some((Cause::Congestion, "no ground truth available"));
         }
         let covers = |(start, end, _): &(u64, u64, Cause)| (*start..*end).contains(&lost);
@@ -53,7 +53,7 @@ impl Attribute for Oracle {
     }
 
     fn judges_timeouts(&self) -> bool {
-        self.is_told
+        self.has_truth
     }
 }
 
@@ -73,7 +73,7 @@ mod tests {
     /// A window of ten segments, the first of which is declared lost.
     fn sender_after_loss(truths: &[Truth]) -> BareSender {
         let mut sender = BareSender::new("newreno+oracle").under_way(10.0, 8.0, RTT);
-        truths.iter().for_each(|truth| sender.recovery.tell(*truth));
+        truths.iter().for_each(|truth| sender.recovery.on_truth(*truth));
         sender.wait(RTT).dupacks(3);
         sender
     }
@@ -108,7 +108,7 @@ mod tests {
     fn timeout_after_radio_loss_keeps_ssthresh() {
         for (cause, ssthresh) in [(Cause::Radio, 8.0), (Cause::Congestion, 5.0)] {
             let mut sender = BareSender::new("newreno+oracle").under_way(10.0, 8.0, RTT);
-            [Truth::Begins, lost(1, cause)].into_iter().for_each(|truth| sender.recovery.tell(truth));
+            [Truth::Begins, lost(1, cause)].into_iter().for_each(|truth| sender.recovery.on_truth(truth));
             sender.timeout();
             assert_eq!(sender.cc().ssthresh, ssthresh, "{cause:?}");
         }

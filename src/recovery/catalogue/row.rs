@@ -128,7 +128,7 @@ pub enum Build {
     /// Answers *Was that a mistake?*
     Undo(fn(&Given<'_>) -> Box<dyn Undo>),
     /// An additional loss detector, consulted after the detector.
-    Witness(fn(&Given<'_>) -> Box<dyn Detect>),
+    AdditionalDetector(fn(&Given<'_>) -> Box<dyn Detect>),
     /// Sets the window during fast recovery.
     InRecovery(fn(&Given<'_>) -> Box<dyn InRecovery>),
     /// Decides when slow start ends.
@@ -173,14 +173,14 @@ pub struct Row {
     pub conditions: &'static [Condition],
     /// States in which these conditions apply. For repairs and loss detectors: states in which a detected
     /// loss starts an episode. It is enough if one part of the recipe lists the state.
-    pub heard_in: &'static [Phase],
+    pub active_states: &'static [Phase],
     /// The answer to another question that the row requires. If a recipe does not name it, the recipe gets it
     /// implicitly. `None` if the row works with any answer.
     pub with: Option<&'static str>,
     /// A different algorithm that some profiles mean by the name, and the condition for it.
     pub dialect: Option<(IsMeant, &'static Self)>,
     /// Whether this is the default answer to its question.
-    pub ordinary: bool,
+    pub is_default: bool,
     /// Whether the detector judges each segment separately, and marks it as lost on the scoreboard of RFC 6675.
     /// No segment is retransmitted before it is declared lost, even without new data to send (NextSeg rules 3
     /// and 4 do not apply). The 1996 dialect of `sack` ignores these marks, so the recipe then uses the
@@ -226,13 +226,13 @@ impl Row {
                 Build::Undo(_) => &[Condition::Mistake],
                 _ => &[],
             },
-            heard_in: match build {
-                Build::Repair(_) | Build::Detect(_) | Build::Witness(_) => &[Phase::Open],
+            active_states: match build {
+                Build::Repair(_) | Build::Detect(_) | Build::AdditionalDetector(_) => &[Phase::Open],
                 _ => &Phase::ALL,
             },
             with: None,
             dialect: None,
-            ordinary: false,
+            is_default: false,
             marks_segments: false,
             repair: repair::Traits::DEFAULT,
             parameters: &[],
@@ -310,8 +310,8 @@ impl Row {
 
     /// Sets the states in which the row's conditions apply, or in which a detected loss starts an episode.
     #[must_use]
-    pub const fn heard_in(self, heard_in: &'static [Phase]) -> Self {
-        Self { heard_in, ..self }
+    pub const fn active_states(self, active_states: &'static [Phase]) -> Self {
+        Self { active_states, ..self }
     }
 
     /// Sets the algorithm that the name means in some profiles.
@@ -322,8 +322,8 @@ impl Row {
 
     /// Makes the row the default answer to its question.
     #[must_use]
-    pub const fn ordinary(self) -> Self {
-        Self { ordinary: true, ..self }
+    pub const fn default_answer(self) -> Self {
+        Self { is_default: true, ..self }
     }
 
     /// Declares that the detector judges each segment separately, and marks it as lost on the scoreboard of
@@ -370,7 +370,7 @@ impl Row {
     /// Returns the question that the row answers or belongs to.
     pub const fn question(&self) -> Question {
         match self.build {
-            Build::Detect(_) | Build::Witness(_) => Question::Detect,
+            Build::Detect(_) | Build::AdditionalDetector(_) => Question::Detect,
             Build::Attribute(_) | Build::Judges(_) => Question::Attribute,
             Build::Repair(_) | Build::Alias(_) => Question::Repair,
             Build::Window(_) | Build::InRecovery(_) | Build::SlowStart(_) => Question::Window,

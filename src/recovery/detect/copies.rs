@@ -13,7 +13,7 @@ pub(super) struct Copies {
     /// Segments in flight when counting began, plus all segments sent since then.
     sent: u64,
     /// ACKs since then, duplicate or new.
-    heard: u64,
+    acks: u64,
     /// SND.UNA and the number of duplicate ACKs at the last counted ACK. They prevent the ACK that begins an
     /// episode from counting twice.
     counted: (u64, u32),
@@ -48,7 +48,7 @@ impl Copies {
     pub(super) fn on_episode(&mut self, view: &View<'_>) {
         if matches!(view.cc.phase(), Phase::Open | Phase::Reduced) {
             self.begin(all_but_the_head(view));
-            self.heard = u64::from(view.cc.dupacks());
+            self.acks = u64::from(view.cc.dupacks());
             self.counted = (view.flight.una(), view.cc.dupacks());
         }
     }
@@ -57,8 +57,8 @@ impl Copies {
         if departure.kind != Transmission::New {
             // More ACKs than segments: the path duplicates packets, or the receiver sends extra ACKs. Start
             // again.
-            if self.heard > self.sent {
-                (self.sent, self.heard) = (view.flight.outstanding().segments, 0);
+            if self.acks > self.sent {
+                (self.sent, self.acks) = (view.flight.outstanding().segments, 0);
             }
             self.left.insert(departure.start, Left { sent: self.sent, high: view.flight.max() });
         }
@@ -69,7 +69,7 @@ impl Copies {
     pub(super) fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> u64 {
         let this = (view.flight.una(), view.cc.dupacks());
         if (ack.duplicate || ack.advances()) && this != self.counted {
-            self.heard += 1;
+            self.acks += 1;
             self.counted = this;
         }
         if !ack.advances() || self.left.is_empty() {
@@ -81,7 +81,7 @@ impl Copies {
 
     pub(super) fn get(&self, start: u64) -> Option<CopyState> {
         let Left { sent, high } = *self.left.get(&start)?;
-        Some(CopyState { overtaken_by: self.heard.saturating_sub(sent), high })
+        Some(CopyState { overtaken_by: self.acks.saturating_sub(sent), high })
     }
 
     /// Removes a retransmission that was declared lost, because it is no longer in flight.

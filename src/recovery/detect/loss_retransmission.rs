@@ -58,7 +58,7 @@ impl Detect for LossRetransmission {
         let copy = self.copies.get(una).filter(|_| ack.duplicate && may_act(view));
         let Some(why) = copy.and_then(|copy| self.is_lost(view, copy)) else { return Verdict::Nothing };
         self.copies.lost(una);
-        Verdict::HeadAgain { new_event: false, why }
+        Verdict::RetransmittedHead { new_event: false, why }
     }
 
     fn on_episode(&mut self, view: &View<'_>) {

@@ -43,7 +43,7 @@ pub enum Verdict {
     },
     /// The first unacknowledged segment is lost, and spurious retransmissions did not cause the duplicate
     /// ACKs. An episode begins even where `recover` would forbid it (RFC 6582 §3.2 step 1).
-    HeadBeyondDoubt {
+    HeadDespiteRecover {
         /// The reason.
         why: &'static str,
     },
@@ -66,7 +66,7 @@ pub enum Verdict {
     },
     /// The first unacknowledged segment was retransmitted in this episode, and the retransmission is lost as
     /// well.
-    HeadAgain {
+    RetransmittedHead {
         /// Whether this starts a new episode, which reduces the window (RFC 5681 §4.3).
         new_event: bool,
         /// The reason.
@@ -91,10 +91,13 @@ impl Verdict {
     /// while the timeout answer is undecided.
     pub(super) fn is_about_originals(&self) -> bool {
         match self {
-            Self::Head { .. } | Self::HeadBeyondDoubt { .. } | Self::Below { .. } | Self::Segments { .. } => {
-                true
+            Self::Head { .. }
+            | Self::HeadDespiteRecover { .. }
+            | Self::Below { .. }
+            | Self::Segments { .. } => true,
+            Self::Nothing | Self::RetransmittedHead { .. } | Self::Probe { .. } | Self::Repaired { .. } => {
+                false
             }
-            Self::Nothing | Self::HeadAgain { .. } | Self::Probe { .. } | Self::Repaired { .. } => false,
         }
     }
 }

@@ -87,7 +87,7 @@ pub(crate) struct Pr {
     cburst: u64,
     extreme: Option<Extreme>,
     /// Time of the last ACK that showed an arrival, whether or not it was of new data.
-    heard: Option<Instant>,
+    last_arrival: Option<Instant>,
     /// Time of the last timeout. The scoreboard may have discarded what was SACKed before it.
     timeout: Option<Instant>,
     /// mxrtt plus the allowance for a delayed ACK.
@@ -165,7 +165,7 @@ impl Detect for Pr {
     fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> Verdict {
         self.update_ewrtt(view, ack);
         if ack.delivered.bytes > 0 || ack.duplicate || ack.dsack.is_some() {
-            self.heard = Some(view.now);
+            self.last_arrival = Some(view.now);
         }
         let arrived =
             |extreme: &mut Extreme| ack.newest.is_some_and(|newest| newest.sent_at >= extreme.until);
@@ -270,7 +270,7 @@ impl Pr {
 
     fn may_judge(&self, sent: &Sent) -> bool {
         sent.transmissions == 1
-            || self.heard.is_some_and(|heard| heard > sent.last_sent)
+            || self.last_arrival.is_some_and(|last_arrival| last_arrival > sent.last_sent)
             || self.extreme.is_some_and(|extreme| sent.last_sent < extreme.since)
     }
 

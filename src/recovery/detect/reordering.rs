@@ -48,8 +48,8 @@ impl Reordering {
         self.copies.retain(|copy| copy.start != start);
         // A second retransmission is not tracked, because a D-SACK does not show which copy it is about. A
         // retransmission after a timeout is not tracked either, because its cause is not reordering.
-        let told_apart = self.copies.len() == known;
-        if told_apart && matches!(kind, Transmission::FastRetransmit | Transmission::Recovery) {
+        let are_distinct = self.copies.len() == known;
+        if are_distinct && matches!(kind, Transmission::FastRetransmit | Transmission::Recovery) {
             self.copies.truncate(COPIES - 1);
             self.copies.push_front(WatchedCopy { start, end, needed: None });
         }

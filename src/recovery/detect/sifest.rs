@@ -47,7 +47,7 @@ enum Pass {
 #[derive(Debug, Default)]
 pub(crate) struct Sifest {
     choices: Choices,
-    ordinary: ThreeDupacks,
+    three_dupacks: ThreeDupacks,
     /// `sifest_`: the estimated number of segments in flight.
     sifest: u64,
     /// One past the highest offset sent since the last timeout. Segments below it have already been counted.
@@ -56,7 +56,7 @@ pub(crate) struct Sifest {
     /// Time of the last transmission.
     left: Option<Instant>,
     /// Time of the last ACK.
-    heard: Option<Instant>,
+    last_ack: Option<Instant>,
     copies: Copies,
     /// Number of retransmissions covered by the last new ACK that may arrive after the one that caused the
     /// ACK.
@@ -101,7 +101,7 @@ impl Sifest {
             Idle::NothingOutstanding => {
                 departure.kind == Transmission::New
                     && view.flight.una() == departure.start
-                    && longer(self.heard)
+                    && longer(self.last_ack)
             }
             Idle::NothingSent => longer(self.left),
         }
@@ -146,37 +146,40 @@ impl Detect for Sifest {
 
     fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> Verdict {
         let covered = self.copies.on_ack(view, ack);
-        self.heard = Some(view.now);
+        self.last_ack = Some(view.now);
         if ack.advances() {
             self.sifest = self.sifest.saturating_sub(ack.acked.segments);
             self.in_vain = covered.saturating_sub(1);
         }
-        let ordinary = self.ordinary.on_ack(view, ack);
+        let by_default = self.three_dupacks.on_ack(view, ack);
         let is_asked = ack.duplicate || self.choices.least == Least::AnyAck;
-        let Some(head) = view.flight.head().filter(|_| is_asked) else { return ordinary };
+        let Some(head) = view.flight.head().filter(|_| is_asked) else { return by_default };
         let dupacks = u64::from(view.cc.dupacks());
         let estimated = dupacks >= self.enough();
         let by_number = dupacks >= self.fixed_threshold(view);
         if head.transmissions > 1 {
             if (estimated || by_number) && self.is_overdue(view, head.last_sent) {
                 self.copies.lost(head.start);
-                return Verdict::HeadAgain { new_event: true, why: "retransmitted one round trip ago" };
+                return Verdict::RetransmittedHead {
+                    new_event: true,
+                    why: "retransmitted one round trip ago",
+                };
             }
             // The head has already been retransmitted, but a scoreboard may show more holes.
-            return if matches!(ordinary, Verdict::Head { .. }) { Verdict::Nothing } else { ordinary };
+            return if matches!(by_default, Verdict::Head { .. }) { Verdict::Nothing } else { by_default };
         }
-        if matches!(ordinary, Verdict::Below { .. }) {
-            return ordinary;
+        if matches!(by_default, Verdict::Below { .. }) {
+            return by_default;
         }
         let its_turn_will_come = view.cc.phase() == Phase::Restarted;
-        match ordinary {
+        match by_default {
             Verdict::Head { why } if self.choices.recover == Recover::Ignored => {
-                Verdict::HeadBeyondDoubt { why }
+                Verdict::HeadDespiteRecover { why }
             }
             _ if estimated && !its_turn_will_come => {
-                Verdict::HeadBeyondDoubt { why: "sifest - 1 duplicate ACKs" }
+                Verdict::HeadDespiteRecover { why: "sifest - 1 duplicate ACKs" }
             }
-            _ => ordinary,
+            _ => by_default,
         }
     }
 
@@ -189,10 +192,10 @@ impl Detect for Sifest {
         (self.sifest, self.in_vain) = (0, 0);
         self.counted_to = view.flight.una();
         self.pass = Pass::AfterTimeout;
-        let heard = self.heard.is_some_and(|heard| view.now.saturating_since(heard) < round_trip(view));
+        let is_recent = self.last_ack.is_some_and(|at| view.now.saturating_since(at) < round_trip(view));
         let in_path = match self.choices.after_timeout {
-            AfterTimeout::WhatIsHeard if heard => all_but_the_head(view),
-            AfterTimeout::WhatIsHeard | AfterTimeout::Empty => 0,
+            AfterTimeout::RecentAck if is_recent => all_but_the_head(view),
+            AfterTimeout::RecentAck | AfterTimeout::Empty => 0,
         };
         self.copies.begin(in_path);
     }

@@ -31,7 +31,7 @@ use crate::recovery::{Ack, Departure, Transmission, View};
 /// Segment-in-Flight Estimation exactly as printed in P0 §4.2.
 #[derive(Debug, Default)]
 pub(crate) struct SifestLiteral {
-    ordinary: ThreeDupacks,
+    three_dupacks: ThreeDupacks,
     /// `sifest_`: the estimated number of segments in flight.
     sifest: u64,
     /// Whether a timeout began the go-back-N pass, and not duplicate ACKs (Tahoe).
@@ -59,19 +59,19 @@ impl Detect for SifestLiteral {
         if ack.advances() {
             self.sifest = self.sifest.saturating_sub(ack.acked.segments);
         }
-        let ordinary = self.ordinary.on_ack(view, ack);
-        let Some(head) = view.flight.head().filter(|_| ack.duplicate) else { return ordinary };
+        let by_default = self.three_dupacks.on_ack(view, ack);
+        let Some(head) = view.flight.head().filter(|_| ack.duplicate) else { return by_default };
         let dupacks = u64::from(view.cc.dupacks());
         let enough = dupacks + 1 >= self.sifest || dupacks >= u64::from(view.knobs.dup_thresh);
         let resent_lately =
             head.transmissions > 1 && view.now.saturating_since(head.last_sent) < round_trip(view);
-        match ordinary {
+        match by_default {
             _ if head.transmissions > 1 && enough && !resent_lately => {
-                Verdict::HeadAgain { new_event: true, why: "not retransmitted in the last RTT" }
+                Verdict::RetransmittedHead { new_event: true, why: "not retransmitted in the last RTT" }
             }
-            Verdict::Below { .. } => ordinary,
+            Verdict::Below { .. } => by_default,
             _ if !enough || resent_lately => Verdict::Nothing,
-            _ => Verdict::HeadBeyondDoubt { why: "sifest - 1 duplicate ACKs" },
+            _ => Verdict::HeadDespiteRecover { why: "sifest - 1 duplicate ACKs" },
         }
     }
 

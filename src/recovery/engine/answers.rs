@@ -47,7 +47,7 @@ macro_rules! build {
 }
 
 fn default_answer(question: Question) -> &'static Row {
-    catalogue::ordinary_answer(question).expect("a test of the catalogue checks that there is one")
+    catalogue::default_answer(question).expect("a test of the catalogue checks that there is one")
 }
 
 impl Answers {
@@ -71,7 +71,7 @@ impl Answers {
         for row in parts {
             let add_ons = &mut answers.add_ons;
             match row.build {
-                Build::Witness(make) => {
+                Build::AdditionalDetector(make) => {
                     add_ons.get_or_insert_default().detectors.push(Answer::new(row, make(given)));
                 }
                 Build::InRecovery(make) => {

@@ -223,7 +223,7 @@ impl Recovery {
         }
         let Some(slow_start) = self.answers.slow_start() else { return 1.0 };
         match slow_start.on_ack(&view, ack) {
-            Step::GoOn => 1.0,
+            Step::Continue => 1.0,
             Step::Slowly { divisor } => divisor,
             Step::Leave { why } => {
                 let (by, cwnd) = (slow_start.name(), self.cc.cwnd);

@@ -64,15 +64,17 @@ impl Recovery {
             return Found::Nothing;
         }
         let una = path.flight.una();
-        let beyond_doubt = matches!(verdict, Verdict::HeadBeyondDoubt { .. });
+        let beyond_doubt = matches!(verdict, Verdict::HeadDespiteRecover { .. });
         let (lost, why) = match verdict {
             Verdict::Nothing => return Found::Nothing,
-            Verdict::Head { why } | Verdict::HeadBeyondDoubt { why } => (None, why),
+            Verdict::Head { why } | Verdict::HeadDespiteRecover { why } => (None, why),
             Verdict::Below { offset, why } => (path.flight.mark_lost_below(offset), why),
             Verdict::Segments { starts, event, why } => {
                 return self.lose_segments(path, by, &starts, event, why);
             }
-            Verdict::HeadAgain { new_event, why } => return self.send_head_again(path, by, new_event, why),
+            Verdict::RetransmittedHead { new_event, why } => {
+                return self.resend_head_again(path, by, new_event, why);
+            }
             Verdict::Probe { why } => {
                 self.order.get_or_insert_with(|| Order::Probe(Box::new(Wish { by, why })));
                 return Found::Resend;
@@ -176,12 +178,12 @@ impl Recovery {
         if self.cc.phase() != Phase::Open || self.cause(path, path.flight.una()) == Cause::Radio {
             return;
         }
-        let loss = Loss { kind: LossKind::Duplicates, window_when_sent: Some(window_when_sent) };
+        let loss = Loss { kind: LossKind::Detected, window_when_sent: Some(window_when_sent) };
         let reduction = self.answers.window.on_loss(&view_of(&self.cc, &self.profile, path), &loss);
         self.reduce(path, reduction, Condition::RepairedByProbe, why);
     }
 
-    fn send_head_again(
+    fn resend_head_again(
         &mut self,
         path: &mut Path<'_>,
         by: &'static str,
@@ -233,12 +235,12 @@ impl Recovery {
         self.answers.each_detector(|detect| detect.on_episode(&view));
         let entry = self.answers.repair.on_loss(&view);
         let window_when_sent = window_when_sent.or_else(|| self.window_of_kept_event(path));
-        let loss = Loss { kind: LossKind::Duplicates, window_when_sent };
+        let loss = Loss { kind: LossKind::Detected, window_when_sent };
         let reduction = match cause {
             _ if was_reduced => Some(Reduction { cwnd: before.cwnd, ssthresh: before.ssthresh }),
             None => None,
             Some(Cause::Congestion) => {
-                self.answers.undo.on_reduction(&view, &before, LossKind::Duplicates);
+                self.answers.undo.on_reduction(&view, &before, LossKind::Detected);
                 self.counters.window_reductions += 1;
                 self.send_cwr = true;
                 Some(self.answers.window.on_loss(&view, &loss))
@@ -251,7 +253,7 @@ impl Recovery {
         let loss_window = view.knobs.loss_window;
         self.counters.fast_retransmits += 1;
         self.cc.disorder.limited = 0;
-        self.observer.on_event(&view_of(&self.cc, &self.profile, path), Entered::ByDuplicates);
+        self.observer.on_event(&view_of(&self.cc, &self.profile, path), Entered::ByLossDetection);
         let name = self.answers.repair.name();
         match (entry, reduction) {
             (Entry::Restart, Some(Reduction { ssthresh, .. })) => {
@@ -404,10 +406,10 @@ impl Recovery {
         let window_when_sent = self.window_of_kept_event(path);
         let before = Congestion { cwnd: self.cc.kept_window().unwrap_or(self.cc.cwnd), ..self.cc.clone() };
         let view = view_of(&self.cc, &self.profile, path);
-        self.answers.undo.on_reduction(&view, &before, LossKind::Duplicates);
+        self.answers.undo.on_reduction(&view, &before, LossKind::Detected);
         self.counters.window_reductions += 1;
         self.send_cwr = true;
-        let loss = Loss { kind: LossKind::Duplicates, window_when_sent };
+        let loss = Loss { kind: LossKind::Detected, window_when_sent };
         let reduction = self.answers.window.on_loss(&view, &loss);
         let (by, Reduction { cwnd, ssthresh }) = (self.answers.window.name(), reduction);
         self.set_window(path.now, Question::Window, by, cwnd, ssthresh, "a further loss");

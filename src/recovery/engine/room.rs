@@ -19,7 +19,7 @@ impl Recovery {
 
     #[inline(never)]
     fn choose_resend(&mut self, path: &Path<'_>) -> Option<(u64, Transmission)> {
-        if self.is_held(path) || self.leaves == Leaves::New {
+        if self.is_paused(path) || self.leaves == Leaves::New {
             return None;
         }
         if let Some(Order::Resend { start, kind }) = self.order {
@@ -51,7 +51,7 @@ impl Recovery {
             self.apply_afterwards(path, afterwards);
             return self.next_resend(path);
         }
-        if self.cc.phase() != Phase::Recovery || self.turn.burst == Some(0) || self.is_held(path) {
+        if self.cc.phase() != Phase::Recovery || self.turn.burst == Some(0) || self.is_paused(path) {
             return None;
         }
         if self.leaves == Leaves::New || self.answers.detect.row().marks_segments {
@@ -96,7 +96,7 @@ impl Recovery {
         // A window of less than one segment must not stop a connection with nothing outstanding (RFC 5681
         // §3.1).
         let room = || path.flight.is_empty() || self.has_room(path, len);
-        self.is_probing() || (self.turn.burst != Some(0) && !self.is_held(path) && room())
+        self.is_probing() || (self.turn.burst != Some(0) && !self.is_paused(path) && room())
     }
 
     /// Returns whether the sender has a pacing rate.
@@ -179,8 +179,8 @@ impl Recovery {
         matches!(self.order, Some(Order::Probe(_)))
     }
 
-    fn is_held(&self, path: &Path<'_>) -> bool {
-        self.cc.episode.held_until().is_some_and(|until| path.now < until)
+    fn is_paused(&self, path: &Path<'_>) -> bool {
+        self.cc.episode.paused_until().is_some_and(|until| path.now < until)
     }
 
     /// Returns the amount that counts against the window: `pipe` while a patient detector waits, otherwise
@@ -188,14 +188,14 @@ impl Recovery {
     /// §2.4).
     pub(super) fn in_flight(&self, view: &View<'_>) -> Amount {
         match view.cc.episode.kept() {
-            Some(kept) => self.in_flight_beside(view, kept),
+            Some(kept) => self.in_flight_with_unattributed(view, kept),
             None => self.in_path(view),
         }
     }
 
     /// Returns the amount in flight plus the holes that wait for attribution. Congestion may have caused
     /// them, so new segments must not replace them.
-    fn in_flight_beside(&self, view: &View<'_>, kept: &Kept) -> Amount {
+    fn in_flight_with_unattributed(&self, view: &View<'_>, kept: &Kept) -> Amount {
         let mut in_flight = self.in_path(view);
         let waits = |hole: &Sent| kept.judged != Some(hole.start);
         if !view.flight.has_rewound() && view.flight.first_lost().is_some_and(waits) {

@@ -268,7 +268,7 @@ impl Model {
         let lost = sender.flight.first_lost().is_some();
         let nothing_in_path = pipe.segments == 0;
         let held = stands_still
-            || cc.episode.held_until().is_some()
+            || cc.episode.paused_until().is_some()
             || sender.recovery.leaves == Leaves::New
             || sender.recovery.deadline() == Some(sender.now);
         assert!(

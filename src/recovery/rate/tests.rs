@@ -190,8 +190,9 @@ fn lost_segment_is_reported_once_with_its_flight() {
     line.flight.mark_lost(2 * SMSS);
     line.flight.mark_lost(4 * SMSS);
     let lost = line.with(|sampler, view| sampler.newly_lost(view));
-    let told: Vec<_> = lost.iter().map(|lost| (lost.start / SMSS, lost.tx_in_flight, lost.lost)).collect();
-    assert_eq!(told, [(2, 3.0, 1.0), (4, 5.0, 2.0)]);
+    let reported: Vec<_> =
+        lost.iter().map(|lost| (lost.start / SMSS, lost.tx_in_flight, lost.lost)).collect();
+    assert_eq!(reported, [(2, 3.0, 1.0), (4, 5.0, 2.0)]);
     assert!(line.with(|sampler, view| sampler.newly_lost(view)).is_empty());
     // The loss of a retransmission is a separate loss.
     line.resend(3);

@@ -122,8 +122,9 @@ pub trait Repair: std::fmt::Debug + Send {
 /// Returns whether the window of the last episode has been acknowledged, as RFC 6582 §3.2 step 1 requires
 /// before a new episode. Some profiles relax this rule.
 fn beyond_recover(view: &View<'_>) -> bool {
-    let careless_at = view.knobs.careless_at.map(|segments| 1 + u64::from(segments) * view.smss);
-    if careless_at.is_some_and(|at| view.flight.una() < at) {
+    let relaxed_recover_at =
+        view.knobs.relaxed_recover_at.map(|segments| 1 + u64::from(segments) * view.smss);
+    if relaxed_recover_at.is_some_and(|at| view.flight.una() < at) {
         return false;
     }
     let Some(recover) = view.cc.recover else { return true };
@@ -134,7 +135,7 @@ fn beyond_recover(view: &View<'_>) -> bool {
     }
     // True only once per series of duplicate ACKs.
     let first_time = view.cc.dupacks() <= view.knobs.dup_thresh;
-    if careless_at == Some(view.flight.una()) {
+    if relaxed_recover_at == Some(view.flight.una()) {
         return first_time;
     }
     match view.knobs.careful {

@@ -13,7 +13,8 @@ pub(crate) struct Reno;
 
 impl Repair for Reno {
     fn may_enter(&self, view: &View<'_>) -> bool {
-        !view.knobs.careful_reno && view.cc.last_entry == Some(Entered::ByDuplicates) || beyond_recover(view)
+        !view.knobs.careful_reno && view.cc.last_entry == Some(Entered::ByLossDetection)
+            || beyond_recover(view)
     }
 
     fn on_loss(&mut self, view: &View<'_>) -> Entry {

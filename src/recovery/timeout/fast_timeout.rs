@@ -2,12 +2,12 @@
 //! the network delivers, so the sender leaves slow start for fast recovery.
 //!
 //! This file implements steps 1 to 6 of Fig. 8; step 7 is `loss-retransmission`. A timeout has its usual
-//! effects, but the sender remembers cwnd. If an acceptable ACK arrives first, it was an ordinary timeout. If
+//! effects, but the sender remembers cwnd. If an acceptable ACK arrives first, it was a normal timeout. If
 //! DupThresh duplicate ACKs arrive first, the sender stops retransmitting and sends new segments from
 //! SND.MAX. It sets the window to half of its value before the timeout and restarts the timer with twice the
 //! SRTT. The receiver needs no special support.
 //!
-//! - Choice: the second timeout of the same segment is an ordinary one, because Fig. 8 does not cover it. In
+//! - Choice: the second timeout of the same segment is a normal one, because Fig. 8 does not cover it. In
 //!   §7.2 of the paper, ssthresh is then 2: RFC 2581 halves a window that the first timeout had reduced to
 //!   one segment. Here the window is larger than one segment after fast recovery. So ssthresh becomes a
 //!   quarter of the original window in the profile `ns2`. With RFC 5681 §3.1 it stays at half, because the

@@ -42,7 +42,7 @@ impl Undo for Eifel {
         }
         let entered = match kind {
             LossKind::Timeout => Entered::ByTimeout,
-            LossKind::Duplicates | LossKind::EcnEcho => Entered::ByDuplicates,
+            LossKind::Detected | LossKind::EcnEcho => Entered::ByLossDetection,
         };
         self.detection.on_event(view, entered);
         self.before = Some(Before::new(view, before, kind));
@@ -62,7 +62,7 @@ impl Undo for Eifel {
             self.adaptation = before.adaptation(view).or(self.adaptation);
             let why = match entered {
                 Entered::ByTimeout => "older timestamp echo: the timeout was spurious",
-                Entered::ByDuplicates => "older timestamp echo: the fast retransmission was spurious",
+                Entered::ByLossDetection => "older timestamp echo: the fast retransmission was spurious",
             };
             let window = before.reversed(view, ack);
             // Step (8) applies even if the window is not restored.

@@ -83,7 +83,7 @@ impl Undo for EifelLinux {
         let window = Reduction { cwnd, ssthresh: prior_ssthresh.max(view.cc.ssthresh) };
         let why = match kind {
             LossKind::Timeout => "older timestamp echo: the timeout was spurious",
-            LossKind::Duplicates | LossKind::EcnEcho => {
+            LossKind::Detected | LossKind::EcnEcho => {
                 "older timestamp echo: the fast retransmission was spurious"
             }
         };

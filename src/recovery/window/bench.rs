@@ -22,7 +22,7 @@ struct Parcel {
     lost: f64,
     sent_at: Instant,
     /// When the sender learns that it was delivered or lost.
-    heard_at: Instant,
+    reported_at: Instant,
     first_send_time: Instant,
     delivered_time: Instant,
     delivered: f64,
@@ -161,22 +161,22 @@ impl<M: Window + Model + Default> Bench<M> {
 
     fn process_arrivals(&mut self, now: Instant) {
         let prior_in_flight = self.totals.in_flight;
-        let (mut newest, mut heard) = (None, Vec::new());
-        while let Some(parcel) = self.path.pop_front_if(|parcel| parcel.heard_at <= now) {
+        let (mut newest, mut reported) = (None, Vec::new());
+        while let Some(parcel) = self.path.pop_front_if(|parcel| parcel.reported_at <= now) {
             self.totals.delivered += parcel.amount - parcel.lost;
             self.totals.in_flight = (self.totals.in_flight - parcel.amount).max(0.0);
             newest = Some(parcel).filter(|it| it.lost < it.amount).or(newest);
-            heard.push(parcel);
+            reported.push(parcel);
         }
-        if heard.is_empty() {
+        if reported.is_empty() {
             return;
         }
         if self.path.is_empty() {
             // Sums of fractions are not exact.
             self.totals.in_flight = 0.0;
         }
-        let newly_acked: f64 = heard.iter().map(|parcel| parcel.amount - parcel.lost).sum();
-        let newly_lost: f64 = heard.iter().map(|parcel| parcel.lost).sum();
+        let newly_acked: f64 = reported.iter().map(|parcel| parcel.amount - parcel.lost).sum();
+        let newly_lost: f64 = reported.iter().map(|parcel| parcel.lost).sum();
         if newly_acked > 0.0 {
             self.totals.delivered_time = now;
         }
@@ -186,13 +186,13 @@ impl<M: Window + Model + Default> Bench<M> {
             self.cc.episode = Episode::Open(Memory::Nothing);
         }
         if newly_lost > 0.0 && self.cc.phase() == Phase::Open {
-            let loss = Loss { kind: LossKind::Duplicates, window_when_sent: None };
+            let loss = Loss { kind: LossKind::Detected, window_when_sent: None };
             self.model.on_loss(&self.host.view(&self.cc, &self.knobs), &loss);
             let window = EventWindow::Reduced;
             self.cc.episode = Episode::Recovery(FastRecovery { inflation: 0.0, window });
             self.recovers = Some(now);
         }
-        for parcel in heard.iter().filter(|parcel| parcel.lost > 0.0) {
+        for parcel in reported.iter().filter(|parcel| parcel.lost > 0.0) {
             self.totals.lost += parcel.lost;
             self.ranges += 2;
             let lost = LostSegment {
@@ -278,7 +278,7 @@ impl<M: Window + Model + Default> Bench<M> {
             amount,
             lost,
             sent_at: now,
-            heard_at: now + self.base + queued,
+            reported_at: now + self.base + queued,
             first_send_time: self.first_send_time,
             delivered_time: self.totals.delivered_time,
             delivered: self.totals.delivered,

@@ -231,9 +231,9 @@ mod tests {
     #[test]
     fn fast_convergence_lowers_w_max() {
         let (mut bench, mut cubic) = (Bench::new(), Cubic::default());
-        bench.lose(&mut cubic, 100.0, LossKind::Duplicates);
+        bench.lose(&mut cubic, 100.0, LossKind::Detected);
         assert_eq!((cubic.state.w_max, bench.cc.cwnd), (100.0, 70.0));
-        bench.lose(&mut cubic, 80.0, LossKind::Duplicates);
+        bench.lose(&mut cubic, 80.0, LossKind::Detected);
         // 80 · (1 + 0.7) / 2.
         assert_eq!((cubic.state.w_max, cubic.state.cwnd_prior), (68.0, 80.0));
         bench.lose(&mut cubic, 90.0, LossKind::EcnEcho);
@@ -255,7 +255,7 @@ mod tests {
     #[test]
     fn epoch_clock_stops_while_window_is_unused() {
         let (mut bench, mut cubic) = (Bench::new(), Cubic::default());
-        bench.lose(&mut cubic, 100.0, LossKind::Duplicates);
+        bench.lose(&mut cubic, 100.0, LossKind::Detected);
         bench.ack(&mut cubic, RTT, true);
         let began = bench.sender.now;
         assert_eq!(bench.ack(&mut cubic, RTT, false), None);
@@ -269,7 +269,7 @@ mod tests {
     #[test]
     fn window_growth_after_silence_is_capped() {
         let (mut bench, mut cubic) = (Bench::new(), Cubic::default());
-        bench.lose(&mut cubic, 100.0, LossKind::Duplicates);
+        bench.lose(&mut cubic, 100.0, LossKind::Detected);
         bench.ack(&mut cubic, RTT, true);
         let grown = bench.ack(&mut cubic, Duration::from_secs(1_000_000), true).unwrap();
         // (1.5 · 70 − 70) / 70 for one segment.
@@ -279,10 +279,10 @@ mod tests {
     #[test]
     fn undone_reduction_restores_state() {
         let (mut bench, mut cubic) = (Bench::new(), Cubic::default());
-        bench.lose(&mut cubic, 100.0, LossKind::Duplicates);
+        bench.lose(&mut cubic, 100.0, LossKind::Detected);
         bench.ack(&mut cubic, RTT, true);
         let before = cubic.state;
-        bench.lose(&mut cubic, 75.0, LossKind::Duplicates);
+        bench.lose(&mut cubic, 75.0, LossKind::Detected);
         assert_eq!(cubic.state.w_max, 63.75);
         cubic.on_undo(&bench.view());
         assert_eq!((cubic.state.w_max, cubic.state.cwnd_prior), (before.w_max, before.cwnd_prior));

@@ -85,18 +85,20 @@ impl SlowStart for HyStart {
     }
 
     fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> Step {
-        let (Some(delay), Some(delay_min)) = (delay_of(view, ack), self.delay_min) else { return Step::GoOn };
+        let (Some(delay), Some(delay_min)) = (delay_of(view, ack), self.delay_min) else {
+            return Step::Continue;
+        };
         let round = match &mut self.state {
-            State::Found => return Step::GoOn,
+            State::Found => return Step::Continue,
             State::Round(round) if view.flight.una() <= round.end_seq => round,
             state => {
                 *state = State::Round(Round::new(view));
-                let State::Round(round) = state else { return Step::GoOn };
+                let State::Round(round) = state else { return Step::Continue };
                 round
             }
         };
         if view.cc.cwnd < LOW_WINDOW {
-            return Step::GoOn;
+            return Step::Continue;
         }
         let why = round.ack_train(view, delay_min).or_else(|| round.delay(delay, delay_min));
         match why {
@@ -104,7 +106,7 @@ impl SlowStart for HyStart {
                 self.state = State::Found;
                 Step::Leave { why }
             }
-            None => Step::GoOn,
+            None => Step::Continue,
         }
     }
 

@@ -58,7 +58,7 @@ impl SlowStart for HyStartPp {
             self.state = State::Done;
         }
         if matches!(self.state, State::Done) {
-            return Step::GoOn;
+            return Step::Continue;
         }
         if let Some(rtt) = ack.rtt {
             self.current_round_min_rtt = Some(self.current_round_min_rtt.map_or(rtt, |min| min.min(rtt)));
@@ -92,13 +92,13 @@ impl HyStartPp {
                         return Step::Slowly { divisor: CSS_GROWTH_DIVISOR };
                     }
                 }
-                Step::GoOn
+                Step::Continue
             }
             State::Css { baseline_min_rtt, rounds } => {
                 *rounds += u32::from(round_is_over);
                 if current.is_some_and(|current| current < *baseline_min_rtt) {
                     self.state = State::SlowStart;
-                    return Step::GoOn;
+                    return Step::Continue;
                 }
                 // The round in which the phase began counts as the first, even if little of it was left
                 // (§4.2).
@@ -108,7 +108,7 @@ impl HyStartPp {
                 }
                 Step::Slowly { divisor: CSS_GROWTH_DIVISOR }
             }
-            State::Done => Step::GoOn,
+            State::Done => Step::Continue,
         }
     }
 }

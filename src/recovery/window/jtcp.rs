@@ -113,7 +113,7 @@ impl Window for Jtcp {
             ratio * view.cc.cwnd <= K * grown.clamp(0.5, 1.0) / 2.0
         });
         self.reduced_to = f64::INFINITY;
-        if loss.kind == LossKind::Duplicates && quiet {
+        if loss.kind == LossKind::Detected && quiet {
             let cwnd = view.cc.cwnd;
             self.reduced_to = cwnd;
             return Reduction { cwnd, ssthresh: cwnd.max(view.knobs.least_ssthresh) };
@@ -175,7 +175,7 @@ mod tests {
         let Jitter { ratio, grown } = jtcp.jitter(&view).unwrap();
         assert!((ratio - 4.0 / 104.0).abs() < 1e-12 && (grown - 1.0).abs() < 1e-12, "{ratio} {grown}");
         // 0.38 of ten segments queue, and one was added.
-        let loss = Loss { kind: LossKind::Duplicates, window_when_sent: None };
+        let loss = Loss { kind: LossKind::Detected, window_when_sent: None };
         assert_eq!(jtcp.on_loss(&view, &loss), Reduction { cwnd: 10.0, ssthresh: 10.0 });
         // 10/110: 0.91 of the ten segments queue. Arrivals beyond the hole do not count.
         jtcp.arrivals.back_mut().unwrap().acked += Duration::from_millis(6);

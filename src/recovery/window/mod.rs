@@ -48,7 +48,7 @@ use crate::flight::Amount;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LossKind {
     /// A detector found a loss, by duplicate ACKs or otherwise.
-    Duplicates,
+    Detected,
     /// The retransmission timer fired.
     Timeout,
     /// An ECN echo arrived, and nothing is missing (RFC 3168 §6.1.2).

@@ -149,12 +149,12 @@ impl Default for Rules {
 
 impl Rules {
     fn new(given: &Given<'_>) -> Self {
-        let ordinary = Self::default();
+        let default = Self::default();
         Self {
-            alpha: given.number(&ALPHA).unwrap_or(ordinary.alpha),
-            clamp: if given.has(&UNCLAMPED) { Clamp::AsEstimated } else { ordinary.clamp },
-            at_timeouts: if given.has(&AT_TIMEOUTS) { AtTimeouts::Rebated } else { ordinary.at_timeouts },
-            formula: if given.has(&IDEAL) { Formula::Ideal } else { ordinary.formula },
+            alpha: given.number(&ALPHA).unwrap_or(default.alpha),
+            clamp: if given.has(&UNCLAMPED) { Clamp::AsEstimated } else { default.clamp },
+            at_timeouts: if given.has(&AT_TIMEOUTS) { AtTimeouts::Rebated } else { default.at_timeouts },
+            formula: if given.has(&IDEAL) { Formula::Ideal } else { default.formula },
         }
     }
 }
@@ -308,7 +308,7 @@ impl Window for Rebate {
     }
 
     fn observe(&mut self, _view: &View<'_>, ack: &Ack) {
-        if ack.proves_spurious == Some(Entered::ByDuplicates) && self.tax.resent.take().is_some() {
+        if ack.proves_spurious == Some(Entered::ByLossDetection) && self.tax.resent.take().is_some() {
             self.tax.false_alarms += 1;
         }
         self.tax.on_ack(ack);

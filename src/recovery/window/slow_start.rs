@@ -6,7 +6,7 @@ use crate::recovery::{Ack, View};
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Step {
     /// The window opens as usual.
-    GoOn,
+    Continue,
     /// The window opens more slowly.
     Slowly {
         /// Divisor of the increase.

@@ -64,7 +64,7 @@ impl Window for Veno {
     }
 
     fn on_loss(&mut self, view: &View<'_>, loss: &Loss) -> Reduction {
-        let random = loss.kind == LossKind::Duplicates && self.backlog(view).is_some_and(|n| n < BETA);
+        let random = loss.kind == LossKind::Detected && self.backlog(view).is_some_and(|n| n < BETA);
         self.base_rtt = None;
         let beta = if random { RANDOM_LOSS.max(view.knobs.beta) } else { view.knobs.beta };
         self.aimd.decrease(view, loss, beta)

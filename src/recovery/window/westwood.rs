@@ -176,7 +176,7 @@ impl Window for Westwood {
             }
             None => self.aimd.on_loss(view, loss),
         };
-        self.reduced_to = if loss.kind == LossKind::Duplicates { reduction.cwnd } else { f64::INFINITY };
+        self.reduced_to = if loss.kind == LossKind::Detected { reduction.cwnd } else { f64::INFINITY };
         reduction
     }
 

@@ -49,10 +49,10 @@ fn plan(agents: &Agents, scenario: &str, flows: Vec<Flow>, from: u64, until: u64
     Run {
         scenario: Scenario::parse(scenario, "oracle").unwrap(),
         seed: 0,
-        fixed: HostSpec { profile: sender, recipe: Recipe::ordinary() },
+        fixed: HostSpec { profile: sender, recipe: Recipe::default() },
         mobile: HostSpec {
             profile: host(HostSpec::receiver().profile, agents.mss),
-            recipe: Recipe::ordinary(),
+            recipe: Recipe::default(),
         },
         flows: flows.into_iter().map(|flow| Flow { receive_buffer: buffer, ..flow }).collect(),
         until: Until::At(Instant::from_secs(until)),

@@ -200,8 +200,8 @@ impl Setting {
         Ok(Run {
             scenario: Scenario::parse(&self.path(), "Pan et al., Fig. 3")?,
             seed: 0,
-            fixed: HostSpec { profile: self.sender(), recipe: Recipe::ordinary() },
-            mobile: HostSpec { profile: self.receiver(), recipe: Recipe::ordinary() },
+            fixed: HostSpec { profile: self.sender(), recipe: Recipe::default() },
+            mobile: HostSpec { profile: self.receiver(), recipe: Recipe::default() },
             flows,
             until,
             from: Instant::ZERO,

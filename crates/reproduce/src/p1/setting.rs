@@ -341,7 +341,7 @@ impl Setting {
             scenario: self.scenario.clone(),
             seed,
             fixed: HostSpec { profile: sender(self.timing), recipe: self.recipe.clone() },
-            mobile: HostSpec { profile: receiver(), recipe: Recipe::ordinary() },
+            mobile: HostSpec { profile: receiver(), recipe: Recipe::default() },
             flows: vec![flow],
             until,
             from: Instant::ZERO,

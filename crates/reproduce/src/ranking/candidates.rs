@@ -43,7 +43,7 @@ pub(super) fn parts() -> impl Iterator<Item = &'static str> {
         ["reordering-alarm", "delack", "no-delack", "no-sack", "offer-sack", "no-timestamps", "ecn"];
     let fits = |row: &&Row| {
         !matches!(row.build, Build::Number(..) | Build::Repair(_) | Build::Judges(_) | Build::Alias(_))
-            && !row.ordinary
+            && !row.is_default
             && !knows_the_truth(row)
             && !NOT.contains(&row.name)
     };
@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn singles_cover_every_catalogue_answer() {
         let singles = singles();
-        let answers = CATALOGUE.iter().filter(|row| row.is_the_answer() && !row.ordinary);
+        let answers = CATALOGUE.iter().filter(|row| row.is_the_answer() && !row.is_default);
         let answers = answers.filter(|row| !knows_the_truth(row));
         for answer in answers {
             let named = |recipe: &&String| recipe.split('+').any(|part| part == answer.name);

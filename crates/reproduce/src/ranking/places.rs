@@ -201,7 +201,7 @@ impl Place {
         Ok(Run {
             scenario: self.scenario()?,
             seed: 0,
-            fixed: HostSpec { profile: sending, recipe: Recipe::ordinary() },
+            fixed: HostSpec { profile: sending, recipe: Recipe::default() },
             mobile: HostSpec { profile: receiving, recipe: ordinary.recipe },
             flows: senders.iter().enumerate().map(flow).collect(),
             until: Until::At(Instant::from_secs(self.seconds)),

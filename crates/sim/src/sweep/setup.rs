@@ -122,7 +122,7 @@ impl Setup {
     /// Returns a text that determines the run except for its seed. It does not depend on spelling.
     /// `scenario` must come from [`Self::scenario`].
     pub(super) fn canonical(&self, scenario: &Scenario) -> String {
-        let ordinary = vec![Recipe::ordinary().into()];
+        let ordinary = vec![Recipe::default().into()];
         let time = match self.until() {
             Until::Complete(time) => time,
             Until::At(at) => at.saturating_since(Instant::ZERO),
@@ -148,7 +148,7 @@ impl Setup {
 
     /// Returns the run. `scenario` must come from [`Self::scenario`].
     pub fn run(&self, scenario: Scenario, seed: u64) -> Run {
-        let ordinary = [Recipe::ordinary().into()];
+        let ordinary = [Recipe::default().into()];
         let senders = if self.recipes.is_empty() { &ordinary[..] } else { &self.recipes };
         let flows = (0..self.flows).flat_map(|_| senders).enumerate().map(|(index, sender)| Flow {
             direction: self.direction,
@@ -158,7 +158,7 @@ impl Setup {
             receive_buffer: self.receive_buffer,
             ..Flow::down(self.bytes.map_or(Length::Endless, Length::Octets))
         });
-        let sender = HostSpec { profile: self.profile.profile(), recipe: Recipe::ordinary() };
+        let sender = HostSpec { profile: self.profile.profile(), recipe: Recipe::default() };
         let receiver = self.receivers();
         let (fixed, mobile) = match self.direction {
             Direction::Down => (sender, receiver),
@@ -180,7 +180,7 @@ impl Setup {
         HostSpec {
             // They accept SACK from any sender that offers it, like all current kernels.
             profile: Profile { sack: SackOffer::Always, ..self.receiver.profile() },
-            recipe: self.receiver_options.clone().unwrap_or_else(Recipe::ordinary),
+            recipe: self.receiver_options.clone().unwrap_or_default(),
         }
     }
 

@@ -99,12 +99,12 @@ impl HostSpec {
     /// kernels.
     pub fn receiver() -> Self {
         let profile = Profile { sack: SackOffer::Always, ..Profile::default() };
-        Self { profile, recipe: Recipe::ordinary() }
+        Self { profile, recipe: Recipe::default() }
     }
 
     /// Creates a receiver that behaves like Linux, including quick ACKs.
     pub fn kernel() -> Self {
-        Self { profile: Profile::linux(), recipe: Recipe::ordinary() }
+        Self { profile: Profile::linux(), recipe: Recipe::default() }
     }
 }
 
@@ -519,7 +519,7 @@ impl World {
         if self.watcher.as_ref().is_some_and(|watcher| watcher.tells(flow))
             && let Some(connection) = host.connection_mut(id)
         {
-            connection.recovery_mut().tell(Truth::Begins);
+            connection.recovery_mut().on_truth(Truth::Begins);
         }
         let site = state.sites[Role::Sender as usize];
         state.connections[Role::Sender as usize] = Some(id);
@@ -551,7 +551,7 @@ impl World {
             let host = &mut self.sites[state.sites[Role::Sender as usize]].host;
             let connection = state.connections[Role::Sender as usize].and_then(|id| host.connection_mut(id));
             if let Some(connection) = connection {
-                connection.recovery_mut().tell(truth);
+                connection.recovery_mut().on_truth(truth);
             }
         }
     }

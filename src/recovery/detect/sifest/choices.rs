@@ -68,7 +68,7 @@ pub(super) enum Counted {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum AfterTimeout {
     #[default]
-    WhatIsHeard,
+    RecentAck,
     Empty,
 }
 

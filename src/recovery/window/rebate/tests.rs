@@ -50,7 +50,7 @@ fn assert_close(value: f64, expected: f64) {
 #[test]
 fn algorithms_1_and_2_match_manual_calculation() {
     let mut bench = Bench::new(0.002);
-    let by_duplicates = LossKind::Duplicates;
+    let by_duplicates = LossKind::Detected;
     // first_decrease: half, regardless of the tax.
     assert_close(bench.decrease(20.0, 100, by_duplicates), 10.0);
     assert_close(bench.estimates().gamma, 0.0);
@@ -78,9 +78,9 @@ fn algorithms_1_and_2_match_manual_calculation() {
 fn alpha_sets_weight_of_newest_sample() {
     let mut bench = Bench::new(0.002);
     bench.rebate.rules.alpha = 0.5;
-    bench.decrease(20.0, 100, LossKind::Duplicates);
-    bench.decrease(30.0, 400, LossKind::Duplicates);
-    bench.decrease(40.0, 600, LossKind::Duplicates);
+    bench.decrease(20.0, 100, LossKind::Detected);
+    bench.decrease(30.0, 400, LossKind::Detected);
+    bench.decrease(40.0, 600, LossKind::Detected);
     // W = (20 + 31.7) / 2, Np = (300 + 200) / 2.
     assert_eq!((bench.estimates().w, bench.estimates().np), (Some(25.85), Some(250.0)));
 }
@@ -89,12 +89,12 @@ fn alpha_sets_weight_of_newest_sample() {
 fn without_clamp_ssthresh_follows_estimate() {
     let mut bench = Bench::new(0.05);
     bench.rebate.rules.clamp = Clamp::AsEstimated;
-    bench.decrease(20.0, 100, LossKind::Duplicates);
+    bench.decrease(20.0, 100, LossKind::Detected);
     // W = 15, Np = 5: ε = 0.05 · (5 − 15) = −0.5, ssthresh = 10 · 0.5.
-    assert_close(bench.decrease(20.0, 105, LossKind::Duplicates), 5.0);
+    assert_close(bench.decrease(20.0, 105, LossKind::Detected), 5.0);
     // W = 0.75 · 15 + 0.25 · 12.5 = 14.375, Np = 0.75 · 5 + 0.25 · 295 = 77.5.
     // ε = 3.15625, ssthresh = 10 · 4.15625.
-    assert_close(bench.decrease(20.0, 400, LossKind::Duplicates), 41.5625);
+    assert_close(bench.decrease(20.0, 400, LossKind::Detected), 41.5625);
 }
 
 #[test]
@@ -128,9 +128,9 @@ fn ideal_compensator_counts_only_congestion_losses() {
     assert_eq!(bench.rebate.congestion, Some(0.0));
     bench.rebate.on_truth(lost(Cause::Congestion));
     assert_eq!(bench.rebate.congestion, Some(1.0 / MEMORY));
-    bench.decrease(20.0, 100, LossKind::Duplicates);
+    bench.decrease(20.0, 100, LossKind::Detected);
     let (_, epsilon) = ideal_compensator(15.0, 1.0 / MEMORY, 0.1 + 1.0 / MEMORY);
-    assert_close(bench.decrease(20.0, 400, LossKind::Duplicates), 10.0 * (1.0 + epsilon));
+    assert_close(bench.decrease(20.0, 400, LossKind::Detected), 10.0 * (1.0 + epsilon));
     let mut other = Bench::new(0.1);
     other.rebate.on_truth(Truth::Begins);
     assert_eq!(other.rebate.congestion, None, "this formula does not use ground truth");
@@ -139,9 +139,9 @@ fn ideal_compensator_counts_only_congestion_losses() {
 #[test]
 fn frequent_decreases_take_at_most_half() {
     let mut bench = Bench::new(0.05);
-    bench.decrease(20.0, 100, LossKind::Duplicates);
+    bench.decrease(20.0, 100, LossKind::Detected);
     // W = 15, Np = 5: ε = 0.05 · (5 − 15) is negative.
-    assert_close(bench.decrease(20.0, 105, LossKind::Duplicates), 10.0);
+    assert_close(bench.decrease(20.0, 105, LossKind::Detected), 10.0);
     assert_close(bench.estimates().gamma, 0.75);
 }
 
@@ -159,17 +159,17 @@ fn timeout_is_averaged_but_not_rebated() {
 #[test]
 fn infinite_ssthresh_is_not_sampled() {
     let mut bench = Bench::new(0.002);
-    bench.decrease(20.0, 100, LossKind::Duplicates);
+    bench.decrease(20.0, 100, LossKind::Detected);
     bench.cc.ssthresh = f64::INFINITY;
-    bench.decrease(30.0, 400, LossKind::Duplicates);
+    bench.decrease(30.0, 400, LossKind::Detected);
     assert_eq!(bench.estimates().w, Some(30.0));
 }
 
 #[test]
 fn undone_reduction_restores_estimates() {
     let mut bench = Bench::new(0.002);
-    bench.decrease(20.0, 100, LossKind::Duplicates);
-    bench.decrease(30.0, 400, LossKind::Duplicates);
+    bench.decrease(20.0, 100, LossKind::Detected);
+    bench.decrease(30.0, 400, LossKind::Detected);
     let (cc, knobs) = (&bench.cc, &bench.knobs);
     bench.rebate.on_undo(&bench.sender.view(cc, knobs));
     assert_eq!((bench.estimates().w, bench.estimates().gamma), (None, 0.0));
@@ -180,9 +180,9 @@ fn undone_reduction_restores_estimates() {
 fn half_tax_gives_half_rebate() {
     let mut bench = Bench::new(0.002);
     bench.rebate.tax.scale = 0.5;
-    bench.decrease(20.0, 100, LossKind::Duplicates);
+    bench.decrease(20.0, 100, LossKind::Detected);
     // ε = 0.001 · 280.
-    assert_close(bench.decrease(30.0, 400, LossKind::Duplicates), 15.0 * 1.28);
+    assert_close(bench.decrease(30.0, 400, LossKind::Detected), 15.0 * 1.28);
     assert_close(bench.estimates().gamma, 0.02);
 }
 
