@@ -10,6 +10,7 @@ mod row;
 use airwire::time::Duration;
 
 pub use answer::Answer;
+pub(super) use answer::Author;
 pub use row::{Build, Need, Question, Row};
 
 use super::attribute::{

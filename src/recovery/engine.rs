@@ -2,17 +2,21 @@
 //!
 //! For each ACK, it asks in this order: what the last timeout meant, and whether the last reduction was
 //! spurious (either can end an episode); what the ACK means for a repair in progress; how much may be in
-//! flight; and whether a segment is lost, and why. A model sets the window last. `Recovery::set_window` makes
-//! every change of the window, so the trace names the responsible algorithm.
+//! flight; and whether a segment is lost, and why. A model sets the window last. `Event::set_window`
+//! makes every change of the window, so the trace names the responsible algorithm.
 
+mod ack;
 mod answers;
-mod ask;
+mod attribution;
+mod counters;
+mod event;
 mod loss;
 mod model;
 mod mtu_probe;
 mod room;
 #[cfg(test)]
 mod tests;
+mod timeout;
 
 use std::sync::Arc;
 
@@ -20,15 +24,16 @@ use airwire::Cause;
 use airwire::time::{Duration, Instant};
 
 pub(super) use self::answers::Answers;
-use self::ask::Undone;
+pub use self::counters::Counters;
+use self::event::Event;
+use self::loss::Found;
 pub(crate) use self::mtu_probe::ProbeRoom;
-use super::catalogue::{Need, Question};
+use super::catalogue::{Author, Need, Question};
 use super::decision::{Decision, What};
 use super::detect::{Correction, Detect, LossEvent, MeasuredReordering, Opens, Verdict};
 use super::episode::{
     AfterTimeout, Condition, Disorder, Episode, EventWindow, FastRecovery, Kept, MOVES, Memory, Move, Restart,
 };
-use super::parameter::Given;
 use super::rate::RateSampler;
 use super::repair::{Entry, RepairStep};
 use super::spurious::EifelDetection;
@@ -39,7 +44,7 @@ use super::{Ack, Congestion, Departure, Entered, Handshake, Inputs, Phase, Trans
 use crate::flight::{Amount, Fate, Flight};
 use crate::profile::Profile;
 use crate::profile::knobs::{
-    Accounting, GrowOnExit, Growth, InitialSsthresh, Pacing, PartialAckDeflation, RepeatedTimeout,
+    Accounting, GrowOnExit, Growth, InitialSsthresh, Knobs, Pacing, PartialAckDeflation, RepeatedTimeout,
 };
 use crate::rtt::RttEstimator;
 
@@ -56,62 +61,11 @@ pub(crate) struct Path<'a> {
     pub(crate) unsent: u64,
 }
 
-/// Counters of a connection's loss recovery.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
-pub struct Counters {
-    /// Episodes that began without a timeout (succeeded-dupack).
-    pub fast_retransmits: u64,
-    /// Timeouts with data outstanding.
-    pub timeouts: u64,
-    /// Timeouts by the number of duplicate ACKs before them: 0, 1, 2, and 3 or more (P0 §4.1, x-dupack).
-    pub timeouts_by_dupacks: [u64; 4],
-    /// Timeouts after all segments outstanding in the current pass, except the first, had caused a duplicate
-    /// ACK (failed-dupack).
-    pub failed_dupack: u32,
-    /// Timeouts with only one segment outstanding in the current pass (failed-dupack with x = 0).
-    pub failed_alone: u32,
-    /// Timeouts that timestamps prove spurious (RFC 3522), whether or not the sender undid them.
-    pub spurious_timeouts: u64,
-    /// Fast retransmissions that timestamps prove spurious (RFC 3522), whether or not the sender undid them.
-    pub spurious_fast_retransmits: u64,
-    /// ACKs with a D-SACK block.
-    pub dsacks: u64,
-    /// Duplicate ACKs that the repair counted.
-    pub dupacks: u64,
-    /// Window reductions that were undone.
-    pub undone: u64,
-    /// Window reductions for any reason.
-    pub window_reductions: u64,
-    /// Episodes and timeouts that were attributed to the radio link.
-    pub attributed_to_radio: u64,
-    /// Retransmissions that were declared lost without a timeout.
-    pub lost_retransmissions: u64,
-    /// Segments retransmitted as the first of an episode.
-    pub resent_fast: u64,
-    /// Segments retransmitted as a further hole of an episode.
-    pub resent_recovery: u64,
-    /// Segments retransmitted after a timeout or in a go-back-N pass.
-    pub resent_timeout: u64,
-    /// Segments retransmitted as a probe.
-    pub resent_probe: u64,
-}
-
-impl Counters {
-    /// Returns the number of all retransmissions.
-    pub fn resent(&self) -> u64 {
-        self.resent_fast + self.resent_recovery + self.resent_timeout + self.resent_probe
+impl Path<'_> {
+    fn view<'a>(&'a self, cc: &'a Congestion, knobs: &'a Knobs) -> View<'a> {
+        let Path { now, smss, rwnd, unsent, .. } = *self;
+        View { now, flight: self.flight, cc, rtt: self.rtt, knobs, smss, rwnd, unsent }
     }
-}
-
-/// The effect of a detector's verdict.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Found {
-    Nothing,
-    /// A segment must be sent: a lost retransmission once more, or a probe.
-    Resend,
-    /// An episode began.
-    Event,
 }
 
 /// The effect of an ACK on the retransmission timer.
@@ -125,38 +79,46 @@ pub(crate) enum TimerRule {
 
 /// A transmission that does not depend on the window.
 #[derive(Debug)]
-enum Order {
+enum Pending {
     /// A retransmission that has been decided.
     Resend { start: u64, kind: Transmission },
-    /// A probe for a detector: new data or, if there is none, the last segment.
-    Probe(Box<Wish>),
+    /// A probe for a detector: new data or, if there is none, the last segment. Boxed to keep connections
+    /// small, because probes are rare.
+    Probe(Box<ProbeRequest>),
 }
 
-/// The detector that wants a probe, and its reason. Boxed to keep connections small, because probes are rare.
+/// The detector that requests a probe, and its reason.
 #[derive(Debug)]
-struct Wish {
-    by: &'static str,
+struct ProbeRequest {
+    by: Author,
     why: &'static str,
 }
 
-/// State that belongs to the current ACK or timer expiry only.
+/// The transmissions that the last event allows.
 #[derive(Clone, Copy, Debug, Default)]
-struct Turn {
+struct Allowance {
     /// Number of segments that may still be sent. `None`: no limit.
     burst: Option<u32>,
-    /// Data delivered by the ACK that the add-on for fast recovery has not processed yet.
-    delivered: Amount,
-    /// Whether the ACK opens the window unless it reveals a loss.
-    opens: bool,
+    data: AllowedData,
 }
 
-/// Which segments the current ACK may release.
+/// Which segments may be sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-enum Leaves {
+enum AllowedData {
     #[default]
     OldAndNew,
     /// Only new data: no segment is declared lost, and none is retransmitted.
     New,
+}
+
+/// What the last ACK means for an add-on that sets the window in fast recovery. The window may be reduced
+/// after the ACK, when the cause of a hole is found before its retransmission.
+#[derive(Clone, Copy, Debug, Default)]
+struct Arrival {
+    /// Delivered data that the add-on has not processed yet.
+    delivered: Amount,
+    /// Whether the ACK advanced SND.UNA and no loss was found (RFC 9937 §6.2, safeACK).
+    is_safe: bool,
 }
 
 /// The recorded decisions, one list per reader.
@@ -165,7 +127,7 @@ struct Trace {
     /// For [`Recovery::take_trace`].
     kept: Option<Vec<Decision>>,
     /// For the host's events ([`crate::events`]).
-    told: Option<Vec<Decision>>,
+    events: Option<Vec<Decision>>,
 }
 
 /// The loss recovery of one connection. Asks the answers of its [`Recipe`](super::Recipe) and applies their
@@ -177,15 +139,13 @@ pub struct Recovery {
     answers: Answers,
     wants_sack: bool,
     cc: Congestion,
-    order: Option<Order>,
-    turn: Turn,
+    pending: Option<Pending>,
+    allowance: Allowance,
+    arrival: Arrival,
     /// Whether the next new segment carries CWR, whatever the reason for the reduction (RFC 3168 §6.1.2).
     send_cwr: bool,
-    /// Whether the current ACK advanced SND.UNA and no loss was found (RFC 9937 §6.2, safeACK).
-    is_safe: bool,
     /// Whether an episode began with the loss of an MTU probe, until the connection has processed that.
     lost_mtu_probe: bool,
-    leaves: Leaves,
     observer: EifelDetection,
     counters: Counters,
     inputs: Inputs,
@@ -199,32 +159,15 @@ impl Recovery {
     /// blocks.
     pub(super) fn new(profile: Arc<Profile>, mut answers: Answers, wants_sack: bool) -> Self {
         let rates = answers.window.model().map(|_| Box::new(RateSampler::new()));
-        let cc = Congestion {
-            cwnd: 1.0,
-            ssthresh: f64::INFINITY,
-            episode: Episode::default(),
-            disorder: Disorder::default(),
-            announced: 0,
-            recover: None,
-            last_entry: None,
-            previous_una: 0,
-            echoed: None,
-            acked_tsval: None,
-            timeouts_in_row: 0,
-            peak_flight: 0.0,
-            usage_seq: 0,
-            cwnd_limited: false,
-        };
         Self {
             profile,
             answers,
             wants_sack,
-            cc,
-            order: None,
-            turn: Turn::default(),
-            leaves: Leaves::default(),
+            cc: Congestion::default(),
+            pending: None,
+            allowance: Allowance::default(),
+            arrival: Arrival::default(),
             send_cwr: false,
-            is_safe: false,
             lost_mtu_probe: false,
             observer: EifelDetection::default(),
             counters: Counters::default(),
@@ -234,67 +177,63 @@ impl Recovery {
         }
     }
 
+    fn event<'a, 'p>(&'a mut self, path: &'a mut Path<'p>) -> Event<'a, 'p> {
+        Event { sender: self, path, timer: TimerRule::Keep, opens: false }
+    }
+
+    fn view<'a>(&'a self, path: &'a Path<'_>) -> View<'a> {
+        path.view(&self.cc, &self.profile.recovery)
+    }
+
     /// Processes the end of the handshake.
     pub(crate) fn on_established(&mut self, path: &mut Path<'_>, handshake: &Handshake) {
         self.inputs.establish(handshake);
-        let syn_was_lost = handshake.syn_was_lost;
+        let lost = handshake.syn_was_lost;
         let knobs = &self.profile.recovery;
-        let mut window = knobs.initial_window.segments(path.smss);
-        if syn_was_lost && let Some(after_loss) = knobs.window_after_lost_syn {
-            window = after_loss;
-        }
-        let mut ssthresh = match knobs.initial_ssthresh {
-            InitialSsthresh::Infinite => f64::INFINITY,
-            InitialSsthresh::ReceiverWindow => path.rwnd as f64 / path.smss as f64,
+        let window = knobs.window_after_lost_syn.filter(|_| lost);
+        let window = window.unwrap_or_else(|| knobs.initial_window.segments(path.smss));
+        let ssthresh = match (knobs.ssthresh_after_lost_syn, knobs.initial_ssthresh) {
+            (Some(ssthresh), _) if lost => ssthresh,
+            (_, InitialSsthresh::Infinite) => f64::INFINITY,
+            (_, InitialSsthresh::ReceiverWindow) => path.rwnd as f64 / path.smss as f64,
         };
-        if syn_was_lost && let Some(after_loss) = knobs.ssthresh_after_lost_syn {
-            ssthresh = after_loss;
-        }
-        let window = self.answers.window.initial(window);
-        let by = self.answers.window.name();
-        self.set_window(path.now, Question::Window, by, window, ssthresh, "connection established");
-        if !handshake.sack {
-            self.do_without_sack(path.now);
-        }
-        if !handshake.timestamps && self.answers.undo.row().requires(Need::Timestamps) {
-            self.fall_back(path.now, Question::Undo, "no timestamps on this connection");
-        }
-        let answers = &mut self.answers;
-        let mistakes_reordering = answers.detect.traits().mistakes_reordering;
-        let handshake = &Handshake { mistakes_reordering, ..*handshake };
-        answers.each_detector(|detect| detect.on_established(handshake));
-        answers.each_attribute(|attribute| attribute.on_established(handshake));
-        answers.window.on_established(handshake);
-        answers.timeout.on_established(handshake);
-        answers.undo.on_established(handshake);
-        let view = view_of(&self.cc, &self.profile, path);
-        if let Some(slow_start) = answers.slow_start() {
-            slow_start.on_established(&view);
-        }
-        self.begin_model(path);
+        let cwnd = self.answers.window.initial(window);
+        let by = self.answers.window.author();
+        self.change_window(path.now, by, Reduction { cwnd, ssthresh }, "connection established");
+        self.fall_back(path.now, handshake);
+        let mut event = self.event(path);
+        event.ask(|answers, view| answers.on_established(view, handshake));
+        event.begin_model();
     }
 
-    fn do_without_sack(&mut self, now: Instant) {
-        const WHY: &str = "the peer does not permit SACK";
-        if self.answers.has_scoreboard() {
-            self.fall_back(now, Question::Repair, WHY);
+    /// Replaces answers that need something that the peer does not support.
+    fn fall_back(&mut self, now: Instant, handshake: &Handshake) {
+        const NO_SACK: &str = "the peer does not permit SACK";
+        if !handshake.sack {
             // The add-on for fast recovery depends on the scoreboard.
-            if let Some(add_ons) = &mut self.answers.add_ons {
+            if self.answers.has_scoreboard()
+                && let Some(add_ons) = &mut self.answers.add_ons
+            {
                 add_ons.in_recovery = None;
             }
+            for question in [Question::Repair, Question::Detect, Question::Undo] {
+                self.replace_if_it_needs(Need::Sack, question, now, NO_SACK);
+            }
         }
-        if self.answers.detect.row().requires(Need::Sack) {
-            self.fall_back(now, Question::Detect, WHY);
-        }
-        if self.answers.undo.row().requires(Need::Sack) {
-            self.fall_back(now, Question::Undo, WHY);
+        if !handshake.timestamps {
+            self.replace_if_it_needs(
+                Need::Timestamps,
+                Question::Undo,
+                now,
+                "no timestamps on this connection",
+            );
         }
     }
 
-    /// Replaces an answer by the default one, because the peer does not support what it needs.
-    fn fall_back(&mut self, now: Instant, question: Question, why: &'static str) {
-        let [by, to] = self.answers.fall_back(question, &Given::new(&self.profile, &[]));
-        self.note(now, question, by, What::Fallback { to }, why);
+    fn replace_if_it_needs(&mut self, need: Need, question: Question, now: Instant, why: &'static str) {
+        if let Some((by, to)) = self.answers.fall_back(need, question, &self.profile) {
+            self.record(now, by, What::Fallback { to }, why);
+        }
     }
 
     /// Passes ground truth about the path to the recipe's parts that [need it](super::Recipe::needs_truth).
@@ -306,159 +245,27 @@ impl Recovery {
 
     /// Processes a transmission that the in-flight list already contains.
     pub(crate) fn on_sent(&mut self, path: &mut Path<'_>, departure: &Departure) {
-        match departure.kind {
-            Transmission::New => {}
-            Transmission::FastRetransmit => self.counters.resent_fast += 1,
-            Transmission::Recovery => self.counters.resent_recovery += 1,
-            Transmission::Timeout => self.counters.resent_timeout += 1,
-            Transmission::Probe => self.counters.resent_probe += 1,
-        }
-        let was_ordered = self.carry_out(path.now, departure);
-        self.order_rest_of_mtu_probe(path, departure);
-        if let Some(kept) = self.cc.episode.kept_mut() {
-            kept.judged.take_if(|hole| *hole == departure.start);
-        }
-        if departure.kind != Transmission::New
-            && let Some(first) = self.cc.episode.first_mut()
-        {
-            *first = false;
-        }
-        if !was_ordered && let Some(left) = &mut self.turn.burst {
-            *left = left.saturating_sub(1);
-        }
-        if departure.kind == Transmission::New
-            && self.cc.dupacks() > 0
-            && matches!(self.cc.episode, Episode::Open(_))
-        {
-            self.cc.disorder.limited += 1;
-        }
-        self.observer.on_sent(departure);
-        let view = view_of(&self.cc, &self.profile, path);
-        let answers = &mut self.answers;
-        answers.each_detector(|detect| detect.on_sent(&view, departure));
-        answers.each_attribute(|attribute| attribute.on_sent(&view, departure));
-        answers.repair.on_sent(&view, departure);
-        answers.window.on_sent(&view, departure);
-        if view.cc.episode.is_regulated()
-            && let Some(in_recovery) = answers.in_recovery()
-        {
-            in_recovery.on_sent(&view, departure);
-        }
-        answers.undo.on_sent(&view, departure);
-        let outstanding = view.segments(view.flight.outstanding());
-        let limited = view.segments(self.in_flight(&view)) + 1.0 > self.cc.cwnd;
-        let (una, max) = (view.flight.una(), view.flight.max());
-        // A retransmission uses the window only if new data waits for it (Linux 6.18, tcp_write_xmit()).
-        let uses = departure.kind == Transmission::New || limited && view.unsent > 0;
-        let larger = !self.cc.cwnd_limited && outstanding > self.cc.peak_flight;
-        if uses && (una >= self.cc.usage_seq || limited || larger) {
-            self.cc.peak_flight = outstanding;
-            self.cc.cwnd_limited = limited;
-            self.cc.usage_seq = max;
-        }
-        if self.samples_rates() {
-            self.tell_model_of_departure(path, departure);
-        }
-    }
-
-    /// Removes the order that this transmission fulfils. Returns true if it is a retransmission that was
-    /// decided before, which does not count against the segments that an ACK releases.
-    fn carry_out(&mut self, now: Instant, departure: &Departure) -> bool {
-        let concerned = |order: &mut Order| match order {
-            Order::Resend { start, .. } => *start == departure.start,
-            Order::Probe(_) => true,
-        };
-        match self.order.take_if(concerned) {
-            Some(Order::Resend { .. }) => true,
-            Some(Order::Probe(wish)) => {
-                let Wish { by, why } = *wish;
-                self.note(now, Question::Detect, by, What::Probe { offset: departure.start }, why);
-                false
-            }
-            None => false,
-        }
+        self.event(path).on_sent(departure);
     }
 
     /// Processes an ACK that the in-flight list has already processed.
     pub(crate) fn on_ack(&mut self, path: &mut Path<'_>, ack: &Ack) -> TimerRule {
-        self.order.take_if(|order| matches!(order, Order::Probe(_)));
-        self.turn.delivered = ack.delivered;
-        self.is_safe = ack.advances();
-        if path.flight.is_empty() {
-            self.cc.episode.end_pause();
-        }
-        if ack.advances() {
-            self.cc.announced = self.announced(path);
-            self.cc.disorder = Disorder::default();
-            self.cc.previous_una = path.flight.una() - ack.acked.bytes;
-            (self.cc.echoed, self.cc.acked_tsval) = (ack.ecr, ack.acked_tsval);
-            self.cc.timeouts_in_row = 0;
-        } else if ack.duplicate
-            && !(self.cc.timeouts_in_row > 0 && self.answers.repair.row().repair.scoreboard_in_recovery_only)
-        {
-            self.cc.disorder.dupacks += 1;
-            self.cc.disorder.room += 1;
-            self.counters.dupacks += 1;
-        }
-        self.counters.dsacks += u64::from(ack.dsack.is_some());
-        if ack.ece {
-            self.inputs.note(Need::EcnMarks);
-        }
-        if ack.loss_report.is_some() {
-            self.inputs.note(Need::LossReports);
-        }
-        let proves_spurious = self.observer.on_ack(&view_of(&self.cc, &self.profile, path), ack);
-        match proves_spurious {
-            Some(Entered::ByTimeout) => self.counters.spurious_timeouts += 1,
-            Some(Entered::ByLossDetection) => self.counters.spurious_fast_retransmits += 1,
-            None => {}
-        }
-        let ack = &Ack { proves_spurious, ..*ack };
-        let view = view_of(&self.cc, &self.profile, path);
-        self.answers.each_attribute(|attribute| attribute.on_ack(&view, ack));
-        self.answers.window.observe(&view, ack);
-        if let Some(slow_start) = self.answers.slow_start() {
-            slow_start.observe(&view, ack);
-        }
+        self.event(path).on_ack(ack)
+    }
 
-        let mut timer = if ack.advances() { TimerRule::Restart } else { TimerRule::Keep };
-        let begins_recovery = self.ask_timeout(path, ack, &mut timer);
-        let undone = self.ask_undo(path, ack);
-        // Linux 6.18, tcp_try_undo_partial(): there is more reordering than assumed, so no more segments are
-        // declared lost yet.
-        self.leaves = if undone == Undone::Later { Leaves::New } else { Leaves::OldAndNew };
-        if undone != Undone::Window && !begins_recovery {
-            self.ask_repair(path, ack, &mut timer);
-        }
-        if self.cc.phase() != Phase::Recovery
-            && (ack.advances() || self.cc.timeouts_in_row > 0)
-            && self.answers.repair.row().repair.scoreboard_in_recovery_only
-        {
-            self.forget_sacks(path);
-        }
-        self.ask_ecn(path, ack);
-        let leaves = self.leaves;
-        let found = self.hear(path, |detect, view| match (detect.on_ack(view, ack), leaves) {
-            (_, Leaves::New) => Verdict::Nothing,
-            (verdict, Leaves::OldAndNew) => verdict,
-        });
-        if found != Found::Nothing {
-            timer = TimerRule::Restart;
-        }
-        if std::mem::take(&mut self.turn.opens) && found != Found::Event {
-            self.ask_window(path, ack);
-        }
-        self.ask_in_recovery(path);
-        if self.samples_rates() {
-            self.ask_model(path, ack);
-        }
-        let begins = found == Found::Event;
-        let burst = self.answers.repair.burst(&view_of(&self.cc, &self.profile, path), begins);
-        self.turn.burst = match self.cc.episode {
-            Episode::Restarted(Restart::Timeout(AfterTimeout::Kept)) => Some(2),
-            _ => burst.or(self.profile.recovery.max_burst),
-        };
-        timer
+    /// Processes an expiry of the retransmission timer with data outstanding.
+    pub(crate) fn on_timeout(&mut self, path: &mut Path<'_>) {
+        self.event(path).on_timeout();
+    }
+
+    /// Processes the expiry of [`Recovery::deadline`].
+    pub(crate) fn on_deadline(&mut self, path: &mut Path<'_>) -> TimerRule {
+        self.event(path).on_deadline()
+    }
+
+    /// Processes new data after the connection was idle for more than an RTO (RFC 5681 §4.1).
+    pub(crate) fn on_idle(&mut self, path: &mut Path<'_>) {
+        self.event(path).on_idle();
     }
 
     /// Returns the number of deliveries that duplicate ACKs announced (Linux 6.18, tcp_add_reno_sack()).
@@ -474,141 +281,6 @@ impl Recovery {
     fn is_about_copies(&self, path: &Path<'_>) -> bool {
         self.cc.phase() == Phase::Restarted
             && self.cc.recover.is_some_and(|recover| path.flight.max() <= recover)
-    }
-
-    /// Processes an expiry of the retransmission timer with data outstanding.
-    pub(crate) fn on_timeout(&mut self, path: &mut Path<'_>) {
-        let una = path.flight.una();
-        self.counters.timeouts += 1;
-        let dupacks = self.cc.dupacks();
-        self.counters.timeouts_by_dupacks[(dupacks as usize).min(3)] += 1;
-        if u64::from(dupacks) + 1 == path.flight.passed().segments {
-            let failed = match dupacks {
-                0 => &mut self.counters.failed_alone,
-                _ => &mut self.counters.failed_dupack,
-            };
-            *failed += 1;
-        }
-        self.note(
-            path.now,
-            Question::Timeout,
-            self.answers.timeout.name(),
-            What::Timeout { offset: una },
-            "RTO",
-        );
-        // A mark is as old as the last ACK, so it counts only at the first timeout in a row.
-        let counts = self.cc.timeouts_in_row == 0 && self.answers.attribute.judges_timeouts();
-        match counts.then(|| self.ask_why(path, una)).flatten() {
-            Some(Cause::Radio) => return self.keep_window_at_timeout(path),
-            Some(Cause::Congestion) => {}
-            None => self.ask_judges(path, una),
-        }
-        let before = self.cc.clone();
-        self.cc.episode.deflate();
-        let view = view_of(&self.cc, &self.profile, path);
-        let knobs = view.knobs;
-        let first = self.cc.timeouts_in_row == 0
-            || knobs.repeated_timeout == RepeatedTimeout::ReduceAgain
-            || self.cc.episode == Episode::Restarted(Restart::Timeout(AfterTimeout::Kept));
-        // An episode attributed to the radio link has not reduced the window.
-        let is_paid_for = knobs.repeated_timeout == RepeatedTimeout::OncePerWindow
-            && matches!(self.cc.phase(), Phase::Recovery | Phase::Reduced)
-            && self.cc.kept_window().is_none()
-            && self.cc.recover.is_some_and(|recover| una < recover);
-        let reaction = self.answers.timeout.on_timeout(&view);
-        if first {
-            self.answers.undo.on_reduction(&view, &before, LossKind::Timeout);
-            self.send_cwr = true;
-        }
-        let ssthresh = if first && !is_paid_for {
-            self.counters.window_reductions += 1;
-            let window_when_sent = self.window_at_timeout(path);
-            let loss = Loss { kind: LossKind::Timeout, window_when_sent };
-            self.answers.window.on_loss(&view, &loss).ssthresh
-        } else {
-            self.cc.ssthresh
-        };
-        let answers = &mut self.answers;
-        answers.each_detector(|detect| detect.on_timeout(&view));
-        if let Some(slow_start) = answers.slow_start() {
-            slow_start.on_timeout();
-        }
-        self.answers.repair.on_timeout(&view);
-        let forget_sacks = knobs.forget_sacks_at_timeout;
-        let dupacks_survive =
-            knobs.dupacks_survive_timeout && self.answers.repair.row().repair.keeps_dupacks_at_timeout;
-
-        path.rtt.back_off();
-        self.cc.timeouts_in_row += 1;
-        self.cc.disorder = match dupacks_survive {
-            true => Disorder { dupacks, ..Disorder::default() },
-            false => Disorder::default(),
-        };
-        self.order = None;
-        (self.turn.burst, self.leaves) = (None, Leaves::OldAndNew);
-        if forget_sacks {
-            self.forget_sacks(path);
-        }
-        let by = self.answers.timeout.name();
-        let (cwnd, effect) = match reaction {
-            Reaction::Restart { cwnd } => {
-                path.flight.rewind();
-                (cwnd, AfterTimeout::Reduced)
-            }
-            Reaction::Probe { cwnd } => {
-                path.flight.mark_head_lost();
-                self.order = Some(Order::Resend { start: una, kind: Transmission::Timeout });
-                (cwnd, AfterTimeout::Undecided)
-            }
-        };
-        self.set_window(path.now, Question::Timeout, by, cwnd, ssthresh, "retransmission timeout");
-        self.observer.on_event(&view_of(&self.cc, &self.profile, path), Entered::ByTimeout);
-        let restarted = Episode::Restarted(Restart::Timeout(effect));
-        self.enter(path, Condition::Timeout, restarted, Question::Timeout, by);
-        self.tell_model_of_timer(path, true);
-    }
-
-    /// Processes a timeout that was attributed to the radio link: everything is retransmitted, and the window
-    /// stays.
-    fn keep_window_at_timeout(&mut self, path: &mut Path<'_>) {
-        let by = self.answers.attribute.name();
-        let cwnd = self.cc.kept_window().unwrap_or(self.cc.cwnd);
-        let view = view_of(&self.cc, &self.profile, path);
-        self.answers.each_detector(|detect| detect.on_timeout(&view));
-        self.answers.repair.on_timeout(&view);
-        if view.knobs.forget_sacks_at_timeout {
-            self.forget_sacks(path);
-        }
-        path.rtt.back_off();
-        self.counters.attributed_to_radio += 1;
-        self.cc.timeouts_in_row += 1;
-        self.cc.disorder = Disorder::default();
-        self.order = None;
-        (self.turn.burst, self.leaves) = (Some(1), Leaves::OldAndNew);
-        path.flight.rewind();
-        let ssthresh = self.cc.ssthresh;
-        self.set_window(path.now, Question::Attribute, by, cwnd, ssthresh, "marked timeout");
-        self.observer.on_event(&view_of(&self.cc, &self.profile, path), Entered::ByTimeout);
-        let restarted = Episode::Restarted(Restart::Timeout(AfterTimeout::Kept));
-        self.enter(path, Condition::Timeout, restarted, Question::Attribute, by);
-        self.tell_model_of_timer(path, false);
-    }
-
-    /// Processes the expiry of [`Recovery::deadline`].
-    pub(crate) fn on_deadline(&mut self, path: &mut Path<'_>) -> TimerRule {
-        let now = path.now;
-        if self.cc.episode.paused_until().is_some_and(|until| until <= now) {
-            self.cc.episode.end_pause();
-        }
-        (self.turn.delivered, self.leaves) = (Amount::default(), Leaves::OldAndNew);
-        self.is_safe = false;
-        let found = self.hear(path, |detect, view| match detect.deadline() {
-            Some(at) if at <= now => detect.on_deadline(view),
-            _ => Verdict::Nothing,
-        });
-        self.ask_in_recovery(path);
-        self.tell_model_of_timer(path, false);
-        if found == Found::Nothing { TimerRule::Keep } else { TimerRule::Restart }
     }
 
     /// Returns the earliest time at which a detector's timer expires or a pause ends. `None` if nothing
@@ -636,123 +308,26 @@ impl Recovery {
         self.answers.detect.deadline().filter(|at| *at > now)
     }
 
-    /// Processes new data after the connection was idle for more than an RTO (RFC 5681 §4.1).
-    pub(crate) fn on_idle(&mut self, path: &mut Path<'_>) {
-        let knobs = &self.profile.recovery;
-        // A model paces instead (Linux 6.18, tcp_slow_start_after_idle_check()).
-        if !knobs.restart_after_idle || self.samples_rates() {
-            return;
-        }
-        let restart = knobs.initial_window.segments(path.smss).min(self.cc.cwnd);
-        if restart < self.cc.cwnd {
-            let ssthresh = self.cc.ssthresh;
-            self.set_window(
-                path.now,
-                Question::Window,
-                "restart-window",
-                restart,
-                ssthresh,
-                "idle for an RTO",
-            );
-        }
-    }
-
-    fn restore(&mut self, path: &mut Path<'_>, restore: Restore, question: Question, by: &'static str) {
-        let Restore { window, resume, timer, why, .. } = restore;
-        if let Some(Reduction { cwnd, ssthresh }) = window {
-            self.counters.undone += 1;
-            self.answers.window.on_undo(&view_of(&self.cc, &self.profile, path));
-            self.cc.timeouts_in_row = 0;
-            self.cancel_resend();
-            self.set_window(path.now, question, by, cwnd, ssthresh, why);
-        }
-        if let Some((srtt, rttvar)) = timer {
-            path.rtt.set_smoothed(srtt, rttvar, self.cc.cwnd);
-        }
-        if resume {
-            self.cancel_resend();
-            path.flight.resume_at_max();
-            self.note(path.now, question, by, What::Resume { at: path.flight.max() }, why);
-        }
-        if window.is_some() {
-            if self.cc.phase() == Phase::Open {
-                self.cc.episode = Episode::default();
-                return;
-            }
-            self.leave(path, Condition::Mistake, Memory::Nothing);
-            // RFC 5682 §2.1 (3b): only a few segments of this window were retransmitted, so any segment still
-            // missing is lost and may start a new episode.
-            self.cc.recover = Some(path.flight.una());
-        }
-    }
-
-    fn cancel_resend(&mut self) {
-        self.order.take_if(|order| matches!(order, Order::Resend { .. }));
-    }
-
-    /// Makes every transition between states. Data within a state changes elsewhere.
-    fn move_to(&mut self, condition: Condition, episode: Episode) {
-        let made = Move { from: self.cc.phase(), condition, to: episode.phase() };
-        debug_assert!(MOVES.contains(&made), "{made:?} is not among the moves");
-        self.cc.episode = episode;
-    }
-
-    /// Starts an episode.
-    fn enter(
-        &mut self,
-        path: &Path<'_>,
-        condition: Condition,
-        episode: Episode,
-        question: Question,
-        by: &'static str,
-    ) {
-        let recover = path.flight.max();
-        let phase = episode.phase();
-        self.move_to(condition, episode);
-        self.cc.recover = Some(recover);
-        self.cc.last_entry = Some(match condition {
-            Condition::Timeout | Condition::TimeoutWithDuplicates => Entered::ByTimeout,
-            _ => Entered::ByLossDetection,
-        });
-        self.note(path.now, question, by, What::Enter { phase, recover }, condition.text());
-    }
-
-    /// Ends the episode.
-    fn leave(&mut self, path: &Path<'_>, condition: Condition, memory: Memory) {
-        let phase = self.cc.phase();
-        self.move_to(condition, Episode::Open(memory));
-        let by = self.answers.repair.name();
-        self.note(path.now, Question::Repair, by, What::Leave { phase }, condition.text());
-    }
-
     /// Sets cwnd and ssthresh. Only this function changes them outside tests.
-    fn set_window(
-        &mut self,
-        at: Instant,
-        question: Question,
-        by: &'static str,
-        cwnd: f64,
-        ssthresh: f64,
-        why: &'static str,
-    ) {
-        if cwnd == self.cc.cwnd && ssthresh == self.cc.ssthresh {
+    fn change_window(&mut self, at: Instant, by: Author, window: Reduction, why: &'static str) {
+        let Reduction { cwnd, ssthresh } = window;
+        let Congestion { cwnd: was_cwnd, ssthresh: was_ssthresh, .. } = self.cc;
+        if cwnd == was_cwnd && ssthresh == was_ssthresh {
             return;
         }
-        let (was_cwnd, was_ssthresh) = (self.cc.cwnd, self.cc.ssthresh);
         (self.cc.cwnd, self.cc.ssthresh) = (cwnd, ssthresh);
-        self.note(at, question, by, What::Window { cwnd, ssthresh, was_cwnd, was_ssthresh }, why);
+        self.record(at, by, What::Window { cwnd, ssthresh, was_cwnd, was_ssthresh }, why);
     }
 
-    fn note(&mut self, at: Instant, question: Question, by: &'static str, what: What, why: &'static str) {
+    fn record(&mut self, at: Instant, by: Author, what: What, why: &'static str) {
         let episode = self.cc.phase();
-        if let Some(trace) = &mut self.trace {
-            let decision = Decision { at, episode, question, by, what, why };
-            if let Some(told) = &mut trace.told {
-                told.push(decision.clone());
-            }
-            if let Some(kept) = &mut trace.kept {
-                kept.push(decision);
-            }
+        let Some(trace) = &mut self.trace else { return };
+        let decision = Decision { at, episode, question: by.question, by: by.name, what, why };
+        if let Some(events) = &mut trace.events {
+            events.push(decision.clone());
+        }
+        if let Some(kept) = &mut trace.kept {
+            kept.push(decision);
         }
     }
 
@@ -796,14 +371,15 @@ impl Recovery {
     #[cfg(test)]
     pub(super) fn answers(&self) -> [&'static str; 6] {
         let a = &self.answers;
-        [
-            a.detect.name(),
-            a.attribute.name(),
-            a.repair.name(),
-            a.window.name(),
-            a.timeout.name(),
-            a.undo.name(),
-        ]
+        let six = [
+            a.detect.author(),
+            a.attribute.author(),
+            a.repair.author(),
+            a.window.author(),
+            a.timeout.author(),
+            a.undo.author(),
+        ];
+        six.map(|author| author.name)
     }
 
     /// Returns whether to offer SACK.
@@ -828,29 +404,16 @@ impl Recovery {
 
     /// Starts to record decisions for the host's events.
     pub(crate) fn start_events(&mut self) {
-        self.trace.get_or_insert_default().told.get_or_insert_default();
+        self.trace.get_or_insert_default().events.get_or_insert_default();
     }
 
     /// Returns the decisions for the host's events since the last call.
     pub(crate) fn take_events(&mut self) -> Vec<Decision> {
-        self.trace.as_mut().and_then(|trace| trace.told.as_mut()).map(std::mem::take).unwrap_or_default()
+        self.trace.as_mut().and_then(|trace| trace.events.as_mut()).map(std::mem::take).unwrap_or_default()
     }
 
     /// Returns the decisions since the last call. Empty unless [`Recovery::start_trace`] was called.
     pub fn take_trace(&mut self) -> Vec<Decision> {
         self.trace.as_mut().and_then(|trace| trace.kept.as_mut()).map(std::mem::take).unwrap_or_default()
-    }
-}
-
-fn view_of<'a>(cc: &'a Congestion, profile: &'a Profile, path: &'a Path<'_>) -> View<'a> {
-    View {
-        now: path.now,
-        flight: path.flight,
-        cc,
-        rtt: path.rtt,
-        knobs: &profile.recovery,
-        smss: path.smss,
-        rwnd: path.rwnd,
-        unsent: path.unsent,
     }
 }

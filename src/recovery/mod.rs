@@ -163,6 +163,28 @@ pub struct Congestion {
     pub usage_seq: u64,
 }
 
+impl Default for Congestion {
+    /// Returns the state before the handshake.
+    fn default() -> Self {
+        Self {
+            cwnd: 1.0,
+            ssthresh: f64::INFINITY,
+            episode: Episode::default(),
+            disorder: Disorder::default(),
+            announced: 0,
+            recover: None,
+            last_entry: None,
+            previous_una: 0,
+            echoed: None,
+            acked_tsval: None,
+            timeouts_in_row: 0,
+            peak_flight: 0.0,
+            cwnd_limited: false,
+            usage_seq: 0,
+        }
+    }
+}
+
 impl Congestion {
     /// Returns the name of the sender's state.
     pub const fn phase(&self) -> Phase {

@@ -6,7 +6,8 @@
 //!
 //! Choice: an echo of 0 proves nothing, because a peer sends it before it has seen a timestamp.
 
-use super::{Ack, Departure, Entered, Transmission, View};
+use super::{Ack, Departure, Entered, Transmission};
+use crate::flight::Flight;
 
 /// Detection for one episode at a time (RFC 3522 §3.2).
 #[derive(Debug, Default, Clone)]
@@ -35,15 +36,15 @@ struct FirstRetransmit {
 impl EifelDetection {
     /// Begins an episode. If nothing was acknowledged since the previous one began, both count as one:
     /// RetransmitTS keeps the timestamp of the first retransmission (step (2)).
-    pub(super) fn on_event(&mut self, view: &View<'_>, entered: Entered) {
-        if !self.is_pending(view) {
-            self.watched = Some(Watch { entered, una: view.flight.una(), first: None });
+    pub(super) fn on_episode(&mut self, flight: &Flight, entered: Entered) {
+        if !self.is_pending(flight) {
+            self.watched = Some(Watch { entered, una: flight.una(), first: None });
         }
     }
 
     /// Returns whether nothing was acknowledged since the last episode began.
-    pub(super) fn is_pending(&self, view: &View<'_>) -> bool {
-        self.watched.is_some_and(|watch| watch.una == view.flight.una())
+    pub(super) fn is_pending(&self, flight: &Flight) -> bool {
+        self.watched.is_some_and(|watch| watch.una == flight.una())
     }
 
     /// Records RetransmitTS from the first retransmission of the episode.
@@ -57,10 +58,10 @@ impl EifelDetection {
     }
 
     /// Returns how the episode began, if this ACK proves that the episode was spurious.
-    pub(super) fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> Option<Entered> {
+    pub(super) fn on_ack(&mut self, flight: &Flight, ack: &Ack) -> Option<Entered> {
         let reported_before = self.dsack_seen;
         self.dsack_seen |= ack.dsack.is_some();
-        let una = view.flight.una();
+        let una = flight.una();
         let acceptable =
             |watch: &mut Watch| ack.advances() && watch.first.is_none_or(|retransmit| una > retransmit.start);
         // Step (3): the first acceptable ACK decides.
@@ -70,7 +71,7 @@ impl EifelDetection {
         let older = (ecr.wrapping_sub(ts) as i32) < 0;
         // Step (5): if all ACKs of a window were lost, this ACK answers the duplicate, and yet it echoes the
         // timestamp of the original.
-        let by_the_original = ack.dsack.is_none() && (reported_before || !view.flight.is_empty());
+        let by_the_original = ack.dsack.is_none() && (reported_before || !flight.is_empty());
         (older && by_the_original).then_some(watch.entered)
     }
 }

@@ -146,8 +146,8 @@ impl Connection {
         if self.flight.is_empty() {
             return None;
         }
-        let (recovery, path) = self.recovery_and_path(now);
-        let (start, kind) = recovery.next_resend(&path)?;
+        let (recovery, mut path) = self.recovery_and_path(now);
+        let (start, kind) = recovery.next_resend(&mut path)?;
         // The peer shrank its window: retransmit only the first segment (RFC 9293 §3.8.6).
         if start >= self.flight.una() + self.snd.wnd && start > self.flight.una() {
             return None;

@@ -2,7 +2,14 @@
 
 use std::ops::{Deref, DerefMut};
 
-use super::Row;
+use super::{Question, Row};
+
+/// The author of a decision: an algorithm, and the question that it answers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::recovery) struct Author {
+    pub(in crate::recovery) question: Question,
+    pub(in crate::recovery) name: &'static str,
+}
 
 /// An answer or an add-on that a sender uses, with its row in the catalogue.
 #[derive(Debug)]
@@ -21,8 +28,8 @@ impl<T: ?Sized> Answer<T> {
         self.row
     }
 
-    pub(in crate::recovery) fn name(&self) -> &'static str {
-        self.row.name
+    pub(in crate::recovery) fn author(&self) -> Author {
+        Author { question: self.row.question(), name: self.row.name }
     }
 }
 

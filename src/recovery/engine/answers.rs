@@ -1,13 +1,15 @@
 //! The algorithms of one sender.
 
+use crate::profile::Profile;
 use crate::recovery::attribute::Attribute;
-use crate::recovery::catalogue::{self, Answer, Build, Need, Question, Row};
+use crate::recovery::catalogue::{self, Answer, Author, Build, Need, Question, Row};
 use crate::recovery::detect::Detect;
 use crate::recovery::parameter::Given;
 use crate::recovery::repair::Repair;
 use crate::recovery::timeout::Timeout;
 use crate::recovery::undo::Undo;
 use crate::recovery::window::{InRecovery, SlowStart, Window};
+use crate::recovery::{Ack, Departure, Handshake, View};
 
 /// The six answers of a recipe, and its add-ons.
 #[derive(Debug)]
@@ -95,21 +97,72 @@ impl Answers {
         self.add_ons.map(|add_ons| add_ons.judges).unwrap_or_default()
     }
 
-    /// Replaces the answer to a question by the default one. Returns the names of both.
-    pub(super) fn fall_back(&mut self, question: Question, given: &Given<'_>) -> [&'static str; 2] {
+    /// Replaces an answer by the default one if it does not work without `need`. Returns the replaced answer
+    /// and the name of the default one.
+    pub(super) fn fall_back(
+        &mut self,
+        need: Need,
+        question: Question,
+        profile: &Profile,
+    ) -> Option<(Author, &'static str)> {
         macro_rules! replace {
-            ($answer:ident, $question:ident) => {
-                std::mem::replace(&mut self.$answer, build!($question, default_answer(question), given))
-                    .name()
-            };
+            ($answer:ident, $question:ident) => {{
+                let (by, row) = (self.$answer.author(), default_answer(question));
+                self.$answer.row().requires(need).then(|| {
+                    self.$answer = build!($question, row, &Given::new(profile, &[]));
+                    (by, row.name)
+                })
+            }};
         }
-        let replaced = match question {
+        match question {
             Question::Detect => replace!(detect, Detect),
             Question::Repair => replace!(repair, Repair),
             Question::Undo => replace!(undo, Undo),
-            _ => unreachable!("these answers need nothing from the peer"),
-        };
-        [replaced, default_answer(question).name]
+            _ => None,
+        }
+    }
+
+    pub(super) fn on_established(&mut self, view: &View<'_>, handshake: &Handshake) {
+        let mistakes_reordering = self.detect.traits().mistakes_reordering;
+        let handshake = &Handshake { mistakes_reordering, ..*handshake };
+        self.each_detector(|detect| detect.on_established(handshake));
+        self.each_attribute(|attribute| attribute.on_established(handshake));
+        self.window.on_established(handshake);
+        self.timeout.on_established(handshake);
+        self.undo.on_established(handshake);
+        if let Some(slow_start) = self.slow_start() {
+            slow_start.on_established(view);
+        }
+    }
+
+    pub(super) fn on_sent(&mut self, view: &View<'_>, departure: &Departure) {
+        self.each_detector(|detect| detect.on_sent(view, departure));
+        self.each_attribute(|attribute| attribute.on_sent(view, departure));
+        self.repair.on_sent(view, departure);
+        self.window.on_sent(view, departure);
+        if view.cc.episode.is_regulated()
+            && let Some(in_recovery) = self.in_recovery()
+        {
+            in_recovery.on_sent(view, departure);
+        }
+        self.undo.on_sent(view, departure);
+    }
+
+    /// Passes an ACK to all estimators.
+    pub(super) fn observe(&mut self, view: &View<'_>, ack: &Ack) {
+        self.each_attribute(|attribute| attribute.on_ack(view, ack));
+        self.window.observe(view, ack);
+        if let Some(slow_start) = self.slow_start() {
+            slow_start.observe(view, ack);
+        }
+    }
+
+    pub(super) fn on_timeout(&mut self, view: &View<'_>) {
+        self.each_detector(|detect| detect.on_timeout(view));
+        if let Some(slow_start) = self.slow_start() {
+            slow_start.on_timeout();
+        }
+        self.repair.on_timeout(view);
     }
 
     /// Returns whether the repair finds holes with the SACK scoreboard.

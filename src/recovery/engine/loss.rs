@@ -1,155 +1,159 @@
-//! Losses: detection, attribution, and the beginning of the repair.
+//! Losses: detection, and the beginning of the repair.
 
 use super::*;
 use crate::profile::knobs::BeyondRecover;
+
+/// The effect of a detector's verdict.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Found {
+    Nothing,
+    /// A segment must be sent: a lost retransmission once more, or a probe.
+    Resend,
+    /// An episode began.
+    Event,
+}
 
 /// Whether the retransmission for an episode's first loss is still to be sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum FirstRepair {
     Due,
-    OnItsWay,
+    Sent,
 }
 
-impl Recovery {
+impl Event<'_, '_> {
     /// Asks the detector and then the additional detectors. Applies their verdicts until one has an effect.
-    pub(super) fn hear(
+    pub(super) fn consult_detectors(
         &mut self,
-        path: &mut Path<'_>,
-        mut ask: impl FnMut(&mut dyn Detect, &View<'_>) -> Verdict,
+        mut verdict: impl FnMut(&mut dyn Detect, &View<'_>) -> Verdict,
     ) -> Found {
-        let view = view_of(&self.cc, &self.profile, path);
-        let verdict = ask(&mut *self.answers.detect, &view);
-        let mut found = self.apply_verdict(path, self.answers.detect.name(), verdict);
+        let first = self.ask(|answers, view| verdict(&mut *answers.detect, view));
+        let mut found = self.apply_verdict(self.answers.detect.author(), first);
         for index in 0.. {
-            let Some(detector) = self.answers.additional_detector(index) else { break };
-            let view = view_of(&self.cc, &self.profile, path);
-            let (by, verdict) = (detector.name(), ask(&mut **detector, &view));
+            let next = self.ask(|answers, view| {
+                let detector = answers.additional_detector(index)?;
+                Some((detector.author(), verdict(&mut **detector, view)))
+            });
+            let Some((by, verdict)) = next else { break };
             if found == Found::Nothing {
-                found = self.apply_verdict(path, by, verdict);
+                found = self.apply_verdict(by, verdict);
             }
         }
-        if found == Found::Nothing { self.begin_event_for_the_rest(path) } else { found }
+        if found == Found::Nothing { self.begin_event_for_the_rest() } else { found }
     }
 
     /// Starts an episode for segments that were sent after `recover` of an episode and declared lost before
     /// it ended. Detectors do not report them again.
     #[inline]
-    fn begin_event_for_the_rest(&mut self, path: &mut Path<'_>) -> Found {
-        if path.flight.lost().segments == 0 {
+    fn begin_event_for_the_rest(&mut self) -> Found {
+        let flight = &self.path.flight;
+        if flight.lost().segments == 0 {
             return Found::Nothing;
         }
         // During a go-back-N pass, everything counts as lost and is retransmitted anyway.
         let is_over = matches!(self.cc.episode, Episode::Open(_))
             && self.answers.has_scoreboard()
-            && !path.flight.has_rewound();
-        if !is_over || !self.may_begin_event(path) {
+            && !flight.has_rewound();
+        if !is_over || !self.may_begin_event() {
             return Found::Nothing;
         }
+        // After an undone episode, a retransmission below `recover` is not evidence of a loss.
+        let was_undone = self.cc.recover.is_some_and(|recover| flight.una() < recover);
         let rest = match self.profile.recovery.beyond_recover {
-            BeyondRecover::Unrepaired => path.flight.first_lost(),
-            // After an undone episode, a retransmission below `recover` is not evidence of a loss.
-            BeyondRecover::AnyLoss if self.cc.recover.is_some_and(|recover| path.flight.una() < recover) => {
-                path.flight.first_lost()
-            }
-            BeyondRecover::AnyLoss => path.flight.first_lost_or_resent(),
+            BeyondRecover::AnyLoss if !was_undone => flight.first_lost_or_resent(),
+            BeyondRecover::AnyLoss | BeyondRecover::Unrepaired => flight.first_lost(),
         };
         let Some((lost, fate)) = rest.map(|lost| (lost.start, lost.fate)) else { return Found::Nothing };
-        let repair = if fate == Fate::Resent { FirstRepair::OnItsWay } else { FirstRepair::Due };
-        self.begin_event_with(path, lost, None, repair);
+        let repair = if fate == Fate::Resent { FirstRepair::Sent } else { FirstRepair::Due };
+        self.begin_event_with(lost, None, repair);
         Found::Event
     }
 
-    fn apply_verdict(&mut self, path: &mut Path<'_>, by: &'static str, verdict: Verdict) -> Found {
+    fn apply_verdict(&mut self, by: Author, verdict: Verdict) -> Found {
         if self.cc.episode.is_undecided() && verdict.is_about_originals() {
             return Found::Nothing;
         }
-        let una = path.flight.una();
-        let beyond_doubt = matches!(verdict, Verdict::HeadDespiteRecover { .. });
+        let una = self.path.flight.una();
+        let despite_recover = matches!(verdict, Verdict::HeadDespiteRecover { .. });
         let (lost, why) = match verdict {
             Verdict::Nothing => return Found::Nothing,
             Verdict::Head { why } | Verdict::HeadDespiteRecover { why } => (None, why),
-            Verdict::Below { offset, why } => (path.flight.mark_lost_below(offset), why),
-            Verdict::Segments { starts, event, why } => {
-                return self.lose_segments(path, by, &starts, event, why);
-            }
-            Verdict::RetransmittedHead { new_event, why } => {
-                return self.resend_head_again(path, by, new_event, why);
-            }
+            Verdict::Below { offset, why } => (self.path.flight.mark_lost_below(offset), why),
+            Verdict::Segments { starts, event, why } => return self.lose_segments(by, &starts, event, why),
+            Verdict::RetransmittedHead { new_event, why } => return self.lose_head_again(by, new_event, why),
             Verdict::Probe { why } => {
-                self.order.get_or_insert_with(|| Order::Probe(Box::new(Wish { by, why })));
+                let request = ProbeRequest { by, why };
+                self.pending.get_or_insert_with(|| Pending::Probe(Box::new(request)));
                 return Found::Resend;
             }
             Verdict::Repaired { window_when_sent, why } => {
-                self.reduce_for_repaired(path, window_when_sent, why);
+                if self.cc.phase() == Phase::Open && self.cause(una) != Cause::Radio {
+                    self.reduce(LossKind::Detected, Some(window_when_sent), Condition::RepairedByProbe, why);
+                }
                 return Found::Nothing;
             }
         };
         if let Some((offset, segments)) = lost {
-            self.is_safe = false;
-            self.note(path.now, Question::Detect, by, What::Lost { offset, segments }, why);
+            self.note_lost(by, offset, segments, why);
         }
-        let begins = beyond_doubt && self.cc.phase() != Phase::Recovery;
-        if !begins && !self.may_begin_event(path) {
+        let begins = despite_recover && self.cc.phase() != Phase::Recovery;
+        if !begins && !self.may_begin_event() {
             return Found::Nothing;
         }
         if lost.is_none() {
-            self.note(path.now, Question::Detect, by, What::Lost { offset: una, segments: 1 }, why);
+            self.note(by, What::Lost { offset: una, segments: 1 }, why);
         }
-        self.begin_event(path, una, None);
+        self.begin_event(una, None);
         Found::Event
     }
 
-    fn may_begin_event(&self, path: &Path<'_>) -> bool {
+    /// Records that segments were marked as lost.
+    fn note_lost(&mut self, by: Author, offset: u64, segments: u64, why: &'static str) {
+        self.arrival.is_safe = false;
+        self.note(by, What::Lost { offset, segments }, why);
+    }
+
+    fn may_begin_event(&self) -> bool {
         match self.cc.episode {
             Episode::Recovery(_) => false,
             // No segment was missing until now, so `recover` belongs to the reduction and not to a repair.
-            Episode::Reduced => !path.flight.is_empty(),
+            Episode::Reduced => !self.path.flight.is_empty(),
             Episode::Open(_) | Episode::Restarted(_) => {
-                !path.flight.is_empty()
-                    && self.answers.repair.may_enter(&view_of(&self.cc, &self.profile, path))
+                !self.path.flight.is_empty() && self.answers.repair.may_enter(&self.view())
             }
         }
     }
 
-    fn lose_segments(
-        &mut self,
-        path: &mut Path<'_>,
-        by: &'static str,
-        starts: &[u64],
-        event: LossEvent,
-        why: &'static str,
-    ) -> Found {
+    fn lose_segments(&mut self, by: Author, starts: &[u64], event: LossEvent, why: &'static str) -> Found {
         let mut lost: Option<(u64, u64)> = None;
         for start in starts {
-            let again = path.flight.segment_at(*start).is_some_and(|sent| sent.fate == Fate::Resent);
-            if path.flight.mark_lost(*start) {
+            let flight = &mut self.path.flight;
+            let again = flight.segment_at(*start).is_some_and(|sent| sent.fate == Fate::Resent);
+            if flight.mark_lost(*start) {
                 lost = Some(lost.map_or((*start, 1), |(first, segments)| (first, segments + 1)));
                 self.counters.lost_retransmissions += u64::from(again);
             }
         }
         let Some((offset, segments)) = lost else { return Found::Nothing };
-        self.is_safe = false;
-        self.note(path.now, Question::Detect, by, What::Lost { offset, segments }, why);
+        self.note_lost(by, offset, segments, why);
         match event {
-            LossEvent::Present if self.may_begin_event(path) => self.begin_event(path, offset, None),
+            LossEvent::Present if self.may_begin_event() => self.begin_event(offset, None),
             LossEvent::Present | LossEvent::Past => {
                 // A repair with a scoreboard finds the segments by their loss marks.
                 if self.answers.has_scoreboard() {
                     return Found::Nothing;
                 }
                 if event == LossEvent::Present {
-                    self.may_repair(path, offset);
+                    self.may_repair(offset);
                 }
-                self.order = Some(Order::Resend { start: offset, kind: Transmission::Recovery });
-                self.note(path.now, Question::Detect, by, What::Resend { offset }, why);
+                self.resend(by, offset, Transmission::Recovery, why);
                 return Found::Resend;
             }
-            LossEvent::Own { window_when_sent } => self.begin_event(path, offset, Some(window_when_sent)),
+            LossEvent::Own { window_when_sent } => self.begin_event(offset, Some(window_when_sent)),
             LossEvent::Collapse { window_when_sent, until } => {
                 if window_when_sent.is_some() {
-                    self.begin_event(path, offset, window_when_sent);
+                    self.begin_event(offset, window_when_sent);
                 }
-                self.start_over(path, by, until);
+                self.collapse(by, until);
             }
         }
         Found::Event
@@ -157,142 +161,107 @@ impl Recovery {
 
     /// Restarts from the loss window, because there are too many losses for fast recovery. Nothing is sent
     /// before `until`.
-    fn start_over(&mut self, path: &mut Path<'_>, by: &'static str, until: Instant) {
+    fn collapse(&mut self, by: Author, until: Instant) {
         // Losses on the radio link are not a reason to send more slowly.
         if self.cc.kept_window().is_some() {
-            let view = view_of(&self.cc, &self.profile, path);
-            self.answers.each_detector(|detect| detect.on_correction(&view, Correction::RefusedCollapse));
-            return;
+            return self.ask(|answers, view| {
+                answers.each_detector(|detect| detect.on_correction(view, Correction::RefusedCollapse));
+            });
         }
         let cwnd = self.profile.recovery.loss_window.min(self.cc.cwnd);
-        let ssthresh = self.cc.ssthresh;
-        self.set_window(path.now, Question::Detect, by, cwnd, ssthresh, "too many lost");
-        let first = matches!(self.order, Some(Order::Resend { kind: Transmission::FastRetransmit, .. }))
+        self.set_cwnd(by, cwnd, "too many lost");
+        let first = matches!(self.pending, Some(Pending::Resend { kind: Transmission::FastRetransmit, .. }))
             || self.cc.episode.first_mut().is_some_and(|first| *first);
         self.cancel_resend();
-        let collapse = Episode::Restarted(Restart::Collapse { until: Some(until), first });
-        self.enter(path, Condition::Collapse, collapse, Question::Detect, by);
+        let collapse = Restart::Collapse { until: Some(until), first };
+        self.enter(by, Condition::Collapse, Episode::Restarted(collapse));
     }
 
-    fn reduce_for_repaired(&mut self, path: &mut Path<'_>, window_when_sent: f64, why: &'static str) {
-        if self.cc.phase() != Phase::Open || self.cause(path, path.flight.una()) == Cause::Radio {
-            return;
-        }
-        let loss = Loss { kind: LossKind::Detected, window_when_sent: Some(window_when_sent) };
-        let reduction = self.answers.window.on_loss(&view_of(&self.cc, &self.profile, path), &loss);
-        self.reduce(path, reduction, Condition::RepairedByProbe, why);
-    }
-
-    fn resend_head_again(
-        &mut self,
-        path: &mut Path<'_>,
-        by: &'static str,
-        new_event: bool,
-        why: &'static str,
-    ) -> Found {
-        if !path.flight.mark_head_lost_if_unsacked() {
+    fn lose_head_again(&mut self, by: Author, new_event: bool, why: &'static str) -> Found {
+        if !self.path.flight.mark_head_lost_if_unsacked() {
             return Found::Nothing;
         }
-        let una = path.flight.una();
-        self.is_safe = false;
+        let una = self.path.flight.una();
         self.counters.lost_retransmissions += 1;
-        self.note(path.now, Question::Detect, by, What::Lost { offset: una, segments: 1 }, why);
+        self.note_lost(by, una, 1, why);
         if new_event {
             // RFC 5681 §4.3: the window is reduced again, from its value after the first reduction.
             // FlightSize would still include everything that was outstanding before it.
             let lowered = matches!(self.cc.phase(), Phase::Recovery | Phase::Restarted)
                 && self.cc.kept_window().is_none();
             let left = self.cc.cwnd.min(self.cc.ssthresh);
-            self.begin_event(path, una, lowered.then_some(left));
+            self.begin_event(una, lowered.then_some(left));
             return Found::Event;
         }
-        self.order = Some(Order::Resend { start: una, kind: Transmission::Recovery });
-        self.note(path.now, Question::Detect, by, What::Resend { offset: una }, why);
+        self.resend(by, una, Transmission::Recovery, why);
         Found::Resend
     }
 
     /// Starts an episode because the segment at `offset` is lost.
-    fn begin_event(&mut self, path: &mut Path<'_>, offset: u64, window_when_sent: Option<f64>) {
-        self.begin_event_with(path, offset, window_when_sent, FirstRepair::Due);
+    fn begin_event(&mut self, offset: u64, window_when_sent: Option<f64>) {
+        self.begin_event_with(offset, window_when_sent, FirstRepair::Due);
     }
 
-    fn begin_event_with(
-        &mut self,
-        path: &mut Path<'_>,
-        offset: u64,
-        window_when_sent: Option<f64>,
-        repair: FirstRepair,
-    ) {
-        let too_long = self.note_lost_mtu_probe(path, offset);
+    fn begin_event_with(&mut self, offset: u64, window_when_sent: Option<f64>, repair: FirstRepair) {
+        let too_long = self.note_lost_mtu_probe(offset);
         let before = self.cc.clone();
-        let cause = if too_long { None } else { Some(self.cause(path, offset)) };
+        let cause = if too_long { None } else { Some(self.cause(offset)) };
         // This window of data has already had its reduction, for example after an ECN echo (RFC 3168 §6.1.2).
         // A detector that remembers the window of each segment (TCP-PR) handles this itself.
         let was_reduced = before.episode == Episode::Reduced
             && window_when_sent.is_none()
             && before.recover.is_some_and(|end| offset < end);
-        let view = view_of(&self.cc, &self.profile, path);
-        self.answers.each_detector(|detect| detect.on_episode(&view));
-        let entry = self.answers.repair.on_loss(&view);
-        let window_when_sent = window_when_sent.or_else(|| self.window_of_kept_event(path));
-        let loss = Loss { kind: LossKind::Detected, window_when_sent };
+        let entry = self.ask(|answers, view| {
+            answers.each_detector(|detect| detect.on_episode(view));
+            answers.repair.on_loss(view)
+        });
+        let window_when_sent = window_when_sent.or_else(|| self.window_of_kept_event());
         let reduction = match cause {
             _ if was_reduced => Some(Reduction { cwnd: before.cwnd, ssthresh: before.ssthresh }),
             None => None,
-            Some(Cause::Congestion) => {
-                self.answers.undo.on_reduction(&view, &before, LossKind::Detected);
-                self.counters.window_reductions += 1;
-                self.send_cwr = true;
-                Some(self.answers.window.on_loss(&view, &loss))
-            }
+            Some(Cause::Congestion) => Some(self.reduction_after_loss(&before, window_when_sent)),
             Some(Cause::Radio) => {
                 self.counters.attributed_to_radio += 1;
                 None
             }
         };
-        let loss_window = view.knobs.loss_window;
         self.counters.fast_retransmits += 1;
         self.cc.disorder.limited = 0;
-        self.observer.on_event(&view_of(&self.cc, &self.profile, path), Entered::ByLossDetection);
-        let name = self.answers.repair.name();
-        match (entry, reduction) {
-            (Entry::Restart, Some(Reduction { ssthresh, .. })) => {
-                self.set_window(path.now, Question::Repair, name, loss_window, ssthresh, "restart");
-                let restarted = Episode::Restarted(Restart::FastRetransmit { first: true });
-                self.enter(path, Condition::RestartingLoss, restarted, Question::Repair, name);
-                path.flight.rewind();
+        self.sender.observer.on_episode(self.path.flight, Entered::ByLossDetection);
+        let by = self.answers.repair.author();
+        if let (Entry::Restart, Some(Reduction { ssthresh, .. })) = (entry, reduction) {
+            let cwnd = self.profile.recovery.loss_window;
+            self.set_window(by, Reduction { cwnd, ssthresh }, "restart");
+            let restart = Restart::FastRetransmit { first: true };
+            self.enter(by, Condition::RestartingLoss, Episode::Restarted(restart));
+            self.path.flight.rewind();
+            return;
+        }
+        if let Some(reduction) = reduction {
+            self.set_window(self.answers.window.author(), reduction, "loss event");
+        }
+        let window = match (reduction, self.cc.episode) {
+            (Some(_), _) => EventWindow::Reduced,
+            // A retransmission lost on the radio link does not undo the reduction of the episode in progress.
+            (None, Episode::Recovery(FastRecovery { window, .. })) => window,
+            (None, _) => {
+                let (cwnd, judged) = (before.cwnd, Some(offset));
+                EventWindow::Kept(Kept { cwnd, judged, for_mtu_probe: too_long })
             }
-            (entry, reduction) => {
-                if let Some(Reduction { cwnd, ssthresh }) = reduction {
-                    let by = self.answers.window.name();
-                    self.set_window(path.now, Question::Window, by, cwnd, ssthresh, "loss event");
-                }
-                let window = match (reduction, self.cc.episode) {
-                    (Some(_), _) => EventWindow::Reduced,
-                    // A retransmission lost on the radio link does not undo the reduction of the episode in
-                    // progress.
-                    (None, Episode::Recovery(FastRecovery { window, .. })) => window,
-                    (None, _) => EventWindow::Kept(Kept {
-                        cwnd: before.cwnd,
-                        judged: Some(offset),
-                        for_mtu_probe: too_long,
-                    }),
-                };
-                let recovery =
-                    Episode::Recovery(FastRecovery { inflation: self.inflation_of(entry), window });
-                self.enter(path, Condition::Loss, recovery, Question::Repair, name);
-                // Without a scoreboard, the go-back-N pass ends here. A scoreboard's loss marks must be kept.
-                if !self.profile.recovery.keep_pass_in_recovery && !self.answers.has_scoreboard() {
-                    path.flight.resume_at_max();
-                }
-                if repair == FirstRepair::Due {
-                    let why = if too_long { "lost MTU probe" } else { "fast retransmission" };
-                    self.fast_retransmit(path, offset, why);
-                }
-                if let Some(reduction) = reduction {
-                    self.regulate(path, before.cwnd, &reduction);
-                }
-            }
+        };
+        let inflation = self.inflation_of(entry);
+        self.enter(by, Condition::Loss, Episode::Recovery(FastRecovery { inflation, window }));
+        // Without a scoreboard, the go-back-N pass ends here. A scoreboard's loss marks must be kept.
+        if !self.profile.recovery.keep_pass_in_recovery && !self.answers.has_scoreboard() {
+            self.path.flight.resume_at_max();
+        }
+        if repair == FirstRepair::Due {
+            self.path.flight.mark_lost(offset);
+            let why = if too_long { "lost MTU probe" } else { "fast retransmission" };
+            self.resend(by, offset, Transmission::FastRetransmit, why);
+        }
+        if let Some(reduction) = reduction {
+            self.regulate(before.cwnd, &reduction);
         }
     }
 
@@ -306,124 +275,34 @@ impl Recovery {
         }
     }
 
-    fn fast_retransmit(&mut self, path: &mut Path<'_>, offset: u64, why: &'static str) {
-        let by = self.answers.repair.name();
-        path.flight.mark_lost(offset);
-        self.order = Some(Order::Resend { start: offset, kind: Transmission::FastRetransmit });
-        self.note(path.now, Question::Repair, by, What::Resend { offset }, why);
+    /// Returns the window after a loss attributed to congestion.
+    pub(super) fn reduction_after_loss(
+        &mut self,
+        before: &Congestion,
+        window_when_sent: Option<f64>,
+    ) -> Reduction {
+        self.counters.window_reductions += 1;
+        self.send_cwr = true;
+        let loss = Loss { kind: LossKind::Detected, window_when_sent };
+        self.ask(|answers, view| {
+            answers.undo.on_reduction(view, before, LossKind::Detected);
+            answers.window.on_loss(view, &loss)
+        })
     }
 
     /// Records that the window was reduced. From now until the end of recovery, the add-on for fast recovery
     /// sets the window, if there is one.
-    fn regulate(&mut self, path: &Path<'_>, before: f64, reduction: &Reduction) {
-        let progress = self.progress(path);
+    pub(super) fn regulate(&mut self, before: f64, reduction: &Reduction) {
+        let progress = self.progress();
+        let is_regulated = self.answers.in_recovery().is_some();
         let Some(recovery) = self.cc.episode.recovery_mut() else { return };
-        recovery.window = EventWindow::Reduced;
-        if let Some(in_recovery) = self.answers.in_recovery() {
-            recovery.window = EventWindow::Regulated;
-            let cwnd =
-                in_recovery.on_enter(&view_of(&self.cc, &self.profile, path), before, reduction, &progress);
-            let (by, ssthresh) = (in_recovery.name(), self.cc.ssthresh);
-            self.set_window(path.now, Question::Window, by, cwnd, ssthresh, "recovery begins");
+        recovery.window = if is_regulated { EventWindow::Regulated } else { EventWindow::Reduced };
+        let set = self.ask(|answers, view| {
+            let in_recovery = answers.in_recovery()?;
+            Some((in_recovery.author(), in_recovery.on_enter(view, before, reduction, &progress)))
+        });
+        if let Some((by, cwnd)) = set {
+            self.set_cwnd(by, cwnd, "recovery begins");
         }
-    }
-
-    /// Returns the cause of the loss at `lost`, or `None` if it is not known yet.
-    pub(super) fn ask_why(&mut self, path: &Path<'_>, lost: u64) -> Option<Cause> {
-        let view = view_of(&self.cc, &self.profile, path);
-        let (cause, why) = self.answers.attribute.cause(&view, lost)?;
-        self.judged(path, lost, cause, why);
-        Some(cause)
-    }
-
-    /// Returns the cause of a loss where it is needed now. Losses with an unknown cause count as congestion.
-    fn cause(&mut self, path: &Path<'_>, lost: u64) -> Cause {
-        self.ask_why(path, lost).unwrap_or_else(|| {
-            self.judged(path, lost, Cause::Congestion, "cause unknown");
-            Cause::Congestion
-        })
-    }
-
-    fn judged(&mut self, path: &Path<'_>, lost: u64, cause: Cause, why: &'static str) {
-        self.ask_judges(path, lost);
-        let by = self.answers.attribute.name();
-        self.note(path.now, Question::Attribute, by, What::Cause { offset: lost, cause }, why);
-    }
-
-    pub(super) fn ask_judges(&mut self, path: &Path<'_>, lost: u64) {
-        for index in 0.. {
-            let Some(judge) = self.answers.judge(index) else { break };
-            let Some((cause, why)) = judge.cause(&view_of(&self.cc, &self.profile, path), lost) else {
-                continue;
-            };
-            let by = judge.name();
-            self.note(path.now, Question::Attribute, by, What::Judged { offset: lost, cause }, why);
-        }
-    }
-
-    /// Returns the window to reduce from if an episode was attributed to the radio link and congestion caused
-    /// a further loss in it. FlightSize is too large then, because duplicate ACKs have released new segments
-    /// at the full rate.
-    pub(super) fn window_of_kept_event(&self, path: &Path<'_>) -> Option<f64> {
-        let view = view_of(&self.cc, &self.profile, path);
-        self.cc.kept_window().map(|kept| kept.min(view.flight_size()))
-    }
-
-    /// Returns the window to reduce from at a timeout. FlightSize is also too large if new segments have
-    /// replaced everything that was SACKed.
-    pub(super) fn window_at_timeout(&self, path: &Path<'_>) -> Option<f64> {
-        let flight_size = view_of(&self.cc, &self.profile, path).flight_size();
-        let replaced = self.answers.detect.traits().keeps_flowing.then(|| self.cc.cwnd.min(flight_size));
-        self.window_of_kept_event(path).or(replaced)
-    }
-
-    /// Returns whether a hole may be retransmitted now. In an episode attributed to the radio link, each hole
-    /// is attributed before its retransmission, and the first one caused by congestion reduces the window
-    /// after all. A hole with an unknown cause must wait.
-    pub(super) fn may_repair(&mut self, path: &Path<'_>, hole: u64) -> bool {
-        if self.cc.episode.kept_mut().is_none_or(|kept| kept.judged == Some(hole))
-            || Self::is_rest_of_mtu_probe(path, hole)
-        {
-            return true;
-        }
-        let cause = self.ask_why(path, hole);
-        match cause {
-            None => return false,
-            Some(Cause::Congestion) => self.reduce_after_all(path),
-            Some(Cause::Radio) => {
-                if let Some(kept) = self.cc.episode.kept_mut() {
-                    kept.judged = Some(hole);
-                }
-            }
-        }
-        true
-    }
-
-    /// Reduces the window, because congestion caused a further hole of an episode attributed to the radio
-    /// link. The segments sent since the episode began belong to the window of data that is reduced for, so
-    /// their losses do not reduce it again (RFC 5681 §4.3).
-    fn reduce_after_all(&mut self, path: &Path<'_>) {
-        let window_when_sent = self.window_of_kept_event(path);
-        let before = Congestion { cwnd: self.cc.kept_window().unwrap_or(self.cc.cwnd), ..self.cc.clone() };
-        let view = view_of(&self.cc, &self.profile, path);
-        self.answers.undo.on_reduction(&view, &before, LossKind::Detected);
-        self.counters.window_reductions += 1;
-        self.send_cwr = true;
-        let loss = Loss { kind: LossKind::Detected, window_when_sent };
-        let reduction = self.answers.window.on_loss(&view, &loss);
-        let (by, Reduction { cwnd, ssthresh }) = (self.answers.window.name(), reduction);
-        self.set_window(path.now, Question::Window, by, cwnd, ssthresh, "a further loss");
-        let recover = path.flight.max();
-        if self.cc.recover.replace(recover) != Some(recover) {
-            let by = self.answers.repair.name();
-            self.note(
-                path.now,
-                Question::Repair,
-                by,
-                What::Extend { recover },
-                "the window is reduced after all",
-            );
-        }
-        self.regulate(path, before.cwnd, &reduction);
     }
 }

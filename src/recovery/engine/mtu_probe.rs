@@ -6,8 +6,7 @@ use crate::flight::Sent;
 
 /// Least congestion window for a probe, in segments (Linux 6.18, tcp_mtu_probe()).
 const LEAST_WINDOW: f64 = 11.0;
-/// The name in decisions.
-const BY: &str = "mtu-probing";
+const BY: Author = Author { question: Question::Window, name: "mtu-probing" };
 
 /// When the congestion window has room for a probe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,7 +27,7 @@ impl Recovery {
         if !is_open || !is_in_order || self.is_probing() || self.cc.cwnd < LEAST_WINDOW {
             return ProbeRoom::Never;
         }
-        let in_flight = self.in_flight(&view_of(&self.cc, &self.profile, path));
+        let in_flight = self.in_flight(&self.view(path));
         let (taken, wanted, window) = match self.profile.recovery.accounting {
             Accounting::Bytes => {
                 (in_flight.bytes as f64, data.max(2 * path.smss) as f64, self.cc.cwnd * path.smss as f64)
@@ -49,7 +48,7 @@ impl Recovery {
     pub(crate) fn on_mtu_probe(&mut self, now: Instant) {
         if self.profile.recovery.accounting == Accounting::Segments {
             let (cwnd, ssthresh) = (self.cc.cwnd - 1.0, self.cc.ssthresh);
-            self.set_window(now, Question::Window, BY, cwnd, ssthresh, "an MTU probe counts as two segments");
+            self.change_window(now, BY, Reduction { cwnd, ssthresh }, "an MTU probe counts as two segments");
         }
     }
 
@@ -68,43 +67,45 @@ impl Recovery {
                 (cwnd, ssthresh.max((cwnd / 2.0).floor() + (cwnd / 4.0).floor()))
             }
         };
-        self.set_window(now, Question::Window, BY, cwnd.max(1.0), ssthresh, "an MTU probe was delivered");
+        let window = Reduction { cwnd: cwnd.max(1.0), ssthresh };
+        self.change_window(now, BY, window, "an MTU probe was delivered");
     }
 
     /// Returns true once after the loss of a probe that began an episode.
     pub(crate) fn take_lost_mtu_probe(&mut self) -> bool {
         std::mem::take(&mut self.lost_mtu_probe)
     }
+}
 
+impl Event<'_, '_> {
     /// Records the loss at `offset` if a probe was lost there and nothing before it (Linux 6.18,
     /// tcp_fastretrans_alert()), and restores the window. Returns whether that is so.
-    pub(super) fn note_lost_mtu_probe(&mut self, path: &Path<'_>, offset: u64) -> bool {
+    pub(super) fn note_lost_mtu_probe(&mut self, offset: u64) -> bool {
         let is_probe = |head: &&Sent| head.start == offset && head.probes_mtu && head.transmissions == 1;
-        if path.flight.head().filter(is_probe).is_none() {
+        if self.path.flight.head().filter(is_probe).is_none() {
             return false;
         }
         self.lost_mtu_probe = true;
         if self.profile.recovery.accounting == Accounting::Segments {
-            let (cwnd, ssthresh) = (self.cc.cwnd + 1.0, self.cc.ssthresh);
-            self.set_window(path.now, Question::Window, BY, cwnd, ssthresh, "an MTU probe was lost");
+            self.set_cwnd(BY, self.cc.cwnd + 1.0, "an MTU probe was lost");
         }
         true
     }
 
     /// Returns whether the segment at `hole` is the part of a lost probe that was not retransmitted yet.
-    pub(super) fn is_rest_of_mtu_probe(path: &Path<'_>, hole: u64) -> bool {
-        path.flight.segment_at(hole).is_some_and(|rest| rest.probes_mtu && rest.transmissions == 1)
+    pub(super) fn is_rest_of_mtu_probe(&self, hole: u64) -> bool {
+        self.path.flight.segment_at(hole).is_some_and(|rest| rest.probes_mtu && rest.transmissions == 1)
     }
 
-    /// Orders the retransmission of the rest of a lost probe after its first part, whatever the repair does.
-    /// Both are shorter than the probe was (Linux 6.18, tcp_simple_retransmit()).
-    pub(super) fn order_rest_of_mtu_probe(&mut self, path: &Path<'_>, departure: &Departure) {
-        if self.order.is_some() || departure.kind == Transmission::New || self.cc.episode.kept().is_none() {
+    /// Schedules the retransmission of the rest of a lost probe after its first part, whatever the repair
+    /// does. Both are shorter than the probe was (Linux 6.18, tcp_simple_retransmit()).
+    pub(super) fn order_rest_of_mtu_probe(&mut self, departure: &Departure) {
+        if self.pending.is_some() || departure.kind == Transmission::New || self.cc.episode.kept().is_none() {
             return;
         }
-        let rest = path.flight.segment_at(departure.end);
+        let rest = self.path.flight.segment_at(departure.end);
         if let Some(rest) = rest.filter(|rest| rest.probes_mtu && rest.fate == Fate::Lost) {
-            self.order = Some(Order::Resend { start: rest.start, kind: Transmission::Recovery });
+            self.sender.pending = Some(Pending::Resend { start: rest.start, kind: Transmission::Recovery });
         }
     }
 }

@@ -9,33 +9,12 @@ impl Recovery {
     // Called before every transmission. Nearly always there is nothing to retransmit, which this inlined part
     // detects without asking the repair.
     #[inline]
-    pub(crate) fn next_resend(&mut self, path: &Path<'_>) -> Option<(u64, Transmission)> {
+    pub(crate) fn next_resend(&mut self, path: &mut Path<'_>) -> Option<(u64, Transmission)> {
         let in_recovery = self.cc.phase() == Phase::Recovery;
-        if self.order.is_none() && !in_recovery && !path.flight.has_old_to_send() {
+        if self.pending.is_none() && !in_recovery && !path.flight.has_old_to_send() {
             return None;
         }
-        self.choose_resend(path)
-    }
-
-    #[inline(never)]
-    fn choose_resend(&mut self, path: &Path<'_>) -> Option<(u64, Transmission)> {
-        if self.is_paused(path) || self.leaves == Leaves::New {
-            return None;
-        }
-        if let Some(Order::Resend { start, kind }) = self.order {
-            if start >= path.flight.una() {
-                return Some((start, kind));
-            }
-            self.order = None;
-        }
-        if self.turn.burst == Some(0) || path.flight.is_empty() {
-            return None;
-        }
-        let view = view_of(&self.cc, &self.profile, path);
-        let start = self.answers.repair.next(&view)?;
-        // A go-back-N pass retransmits everything, lost or not.
-        let may_leave = path.flight.has_rewound() || self.may_repair(path, start);
-        may_leave.then_some(start).and_then(|start| self.offer(path, start))
+        self.event(path).choose_resend()
     }
 
     /// Returns the segment to retransmit when no new data can be sent (RFC 6675 NextSeg rules 3 and 4).
@@ -43,49 +22,15 @@ impl Recovery {
         &mut self,
         path: &mut Path<'_>,
     ) -> Option<(u64, Transmission)> {
-        if self.is_probing() {
-            return path.flight.iter().next_back().map(|last| (last.start, Transmission::Probe));
-        }
-        if self.cc.episode.is_undecided() {
-            let afterwards = self.answers.timeout.on_nothing_new(&view_of(&self.cc, &self.profile, path));
-            self.apply_afterwards(path, afterwards);
-            return self.next_resend(path);
-        }
-        if self.cc.phase() != Phase::Recovery || self.turn.burst == Some(0) || self.is_paused(path) {
-            return None;
-        }
-        if self.leaves == Leaves::New || self.answers.detect.row().marks_segments {
-            return None;
-        }
-        // The loss of an MTU probe is not a reason to suspect the loss of other segments.
-        if self.cc.episode.kept().is_some_and(|kept| kept.for_mtu_probe) {
-            return None;
-        }
-        let view = view_of(&self.cc, &self.profile, path);
-        let start = self.answers.repair.next_without_new_data(&view)?;
-        self.may_repair(path, start).then_some(start).and_then(|start| self.offer(path, start))
-    }
-
-    fn offer(&self, path: &Path<'_>, start: u64) -> Option<(u64, Transmission)> {
-        // A FIN takes no room in the network, and after an ICMP "too big" the segment is split before it is
-        // sent.
-        let len = path.flight.segment_at(start)?.len().min(path.smss);
-        let kind = match self.cc.episode {
-            Episode::Restarted(
-                Restart::FastRetransmit { first: true } | Restart::Collapse { first: true, .. },
-            ) => Transmission::FastRetransmit,
-            Episode::Restarted(_) => Transmission::Timeout,
-            Episode::Open(_) | Episode::Reduced | Episode::Recovery(_) => Transmission::Recovery,
-        };
-        self.has_room(path, len).then_some((start, kind))
+        self.event(path).choose_resend_without_new_data()
     }
 
     /// Returns whether the retransmission at `start` was decided separately, so that an unfinished go-back-N
     /// pass continues as if it had not been sent (ns-2).
     pub(crate) fn leaves_apart_from_pass(&self, start: u64) -> bool {
-        match &self.order {
-            Some(Order::Resend { start: ordered, kind: Transmission::Recovery }) => {
-                *ordered == start && self.profile.recovery.keep_pass_in_recovery
+        match self.pending {
+            Some(Pending::Resend { start: decided, kind: Transmission::Recovery }) => {
+                decided == start && self.profile.recovery.keep_pass_in_recovery
             }
             _ => false,
         }
@@ -96,7 +41,7 @@ impl Recovery {
         // A window of less than one segment must not stop a connection with nothing outstanding (RFC 5681
         // §3.1).
         let room = || path.flight.is_empty() || self.has_room(path, len);
-        self.is_probing() || (self.turn.burst != Some(0) && !self.is_paused(path) && room())
+        self.is_probing() || (self.allowance.burst != Some(0) && !self.is_paused(path) && room())
     }
 
     /// Returns whether the sender has a pacing rate.
@@ -115,16 +60,13 @@ impl Recovery {
 
     /// Returns the pacing rate of the window answer, in bytes of payload per second.
     pub(crate) fn own_rate(&self, path: &Path<'_>) -> Option<f64> {
-        self.answers
-            .window
-            .pacing_rate(&view_of(&self.cc, &self.profile, path))
-            .map(|rate| self.at_most(rate))
+        self.answers.window.pacing_rate(&self.view(path)).map(|rate| self.at_most(rate))
     }
 
     /// Returns the rate that `pacing` defines in windows per round trip, converted to bytes of payload per
     /// second. `None` before the first RTT sample.
     pub(crate) fn rate_of_window(&self, path: &Path<'_>, pacing: Pacing) -> Option<f64> {
-        let view = view_of(&self.cc, &self.profile, path);
+        let view = self.view(path);
         let srtt = view.rtt.srtt().filter(|srtt| !srtt.is_zero())?;
         let Congestion { cwnd, ssthresh, .. } = *view.cc;
         let ratio = if cwnd < ssthresh / 2.0 { pacing.slow_start } else { pacing.congestion_avoidance };
@@ -138,7 +80,7 @@ impl Recovery {
 
     /// Returns the room in the congestion window, in bytes.
     pub(crate) fn room_for_new(&self, path: &Path<'_>) -> u64 {
-        let view = view_of(&self.cc, &self.profile, path);
+        let view = self.view(path);
         let in_flight = self.in_flight(&view);
         let extra = self.cc.inflation() + f64::from(self.limited_transmit_allowance(&view));
         let room = match self.profile.recovery.accounting {
@@ -168,18 +110,17 @@ impl Recovery {
 
     /// Records that the window limits the sender although it is not quite full.
     pub(crate) fn note_full_window(&mut self, path: &Path<'_>) {
-        let outstanding = view_of(&self.cc, &self.profile, path).segments(path.flight.outstanding());
-        self.cc.peak_flight = outstanding;
+        self.cc.peak_flight = self.view(path).segments(path.flight.outstanding());
         self.cc.cwnd_limited = true;
         self.cc.usage_seq = path.flight.max();
     }
 
     /// Returns whether a tail loss probe is to be sent (RFC 8985 §7.3).
     pub(crate) const fn is_probing(&self) -> bool {
-        matches!(self.order, Some(Order::Probe(_)))
+        matches!(self.pending, Some(Pending::Probe(_)))
     }
 
-    fn is_paused(&self, path: &Path<'_>) -> bool {
+    pub(super) fn is_paused(&self, path: &Path<'_>) -> bool {
         self.cc.episode.paused_until().is_some_and(|until| path.now < until)
     }
 
@@ -216,7 +157,7 @@ impl Recovery {
     }
 
     fn has_room(&self, path: &Path<'_>, len: u64) -> bool {
-        let view = view_of(&self.cc, &self.profile, path);
+        let view = self.view(path);
         let in_flight = self.in_flight(&view);
         let extra = self.cc.inflation() + f64::from(self.limited_transmit_allowance(&view));
         match self.profile.recovery.accounting {
@@ -248,5 +189,66 @@ impl Recovery {
         let on = knobs.limited_transmit && (!after_timeout || knobs.limited_transmit_after_timeout);
         let below = self.cc.dupacks() < self.answers.detect.dup_thresh(view);
         if on && below { room } else { 0 }
+    }
+}
+
+impl Event<'_, '_> {
+    #[inline(never)]
+    fn choose_resend(&mut self) -> Option<(u64, Transmission)> {
+        if self.is_paused(self.path) || self.allowance.data == AllowedData::New {
+            return None;
+        }
+        if let Some(Pending::Resend { start, kind }) = self.pending {
+            if start >= self.path.flight.una() {
+                return Some((start, kind));
+            }
+            self.pending = None;
+        }
+        if self.allowance.burst == Some(0) || self.path.flight.is_empty() {
+            return None;
+        }
+        let start = self.ask(|answers, view| answers.repair.next(view))?;
+        // A go-back-N pass retransmits everything, lost or not.
+        let may_resend = self.path.flight.has_rewound() || self.may_repair(start);
+        may_resend.then_some(start).and_then(|start| self.offer(start))
+    }
+
+    fn choose_resend_without_new_data(&mut self) -> Option<(u64, Transmission)> {
+        if self.is_probing() {
+            return self.path.flight.iter().next_back().map(|last| (last.start, Transmission::Probe));
+        }
+        if self.cc.episode.is_undecided() {
+            let afterwards = self.ask(|answers, view| answers.timeout.on_nothing_new(view));
+            self.apply_afterwards(afterwards);
+            return self.sender.next_resend(self.path);
+        }
+        if self.cc.phase() != Phase::Recovery
+            || self.allowance.data == AllowedData::New
+            || self.allowance.burst == Some(0)
+            || self.is_paused(self.path)
+            || self.answers.detect.row().marks_segments
+        {
+            return None;
+        }
+        // The loss of an MTU probe is not a reason to suspect the loss of other segments.
+        if self.cc.episode.kept().is_some_and(|kept| kept.for_mtu_probe) {
+            return None;
+        }
+        let start = self.ask(|answers, view| answers.repair.next_without_new_data(view))?;
+        self.may_repair(start).then_some(start).and_then(|start| self.offer(start))
+    }
+
+    fn offer(&self, start: u64) -> Option<(u64, Transmission)> {
+        // A FIN takes no room in the network, and after an ICMP "too big" the segment is split before it is
+        // sent.
+        let len = self.path.flight.segment_at(start)?.len().min(self.path.smss);
+        let kind = match self.cc.episode {
+            Episode::Restarted(
+                Restart::FastRetransmit { first: true } | Restart::Collapse { first: true, .. },
+            ) => Transmission::FastRetransmit,
+            Episode::Restarted(_) => Transmission::Timeout,
+            Episode::Open(_) | Episode::Reduced | Episode::Recovery(_) => Transmission::Recovery,
+        };
+        self.has_room(self.path, len).then_some((start, kind))
     }
 }

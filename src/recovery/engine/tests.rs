@@ -269,7 +269,7 @@ impl Model {
         let nothing_in_path = pipe.segments == 0;
         let held = stands_still
             || cc.episode.paused_until().is_some()
-            || sender.recovery.leaves == Leaves::New
+            || sender.recovery.allowance.data == AllowedData::New
             || sender.recovery.deadline() == Some(sender.now);
         assert!(
             !(lost && nothing_in_path && !held),

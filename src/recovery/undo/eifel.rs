@@ -32,7 +32,7 @@ pub(crate) struct Eifel {
 
 impl Undo for Eifel {
     fn on_reduction(&mut self, view: &View<'_>, before: &Congestion, kind: LossKind) {
-        if self.detection.is_pending(view) {
+        if self.detection.is_pending(view.flight) {
             self.before.iter_mut().for_each(|first| first.on_further_reduction(kind));
             return;
         }
@@ -44,7 +44,7 @@ impl Undo for Eifel {
             LossKind::Timeout => Entered::ByTimeout,
             LossKind::Detected | LossKind::EcnEcho => Entered::ByLossDetection,
         };
-        self.detection.on_event(view, entered);
+        self.detection.on_episode(view.flight, entered);
         self.before = Some(Before::new(view, before, kind));
     }
 
@@ -57,7 +57,7 @@ impl Undo for Eifel {
         if timer.is_some() {
             self.adaptation = None;
         }
-        let spurious = self.detection.on_ack(view, ack);
+        let spurious = self.detection.on_ack(view.flight, ack);
         if let Some((entered, before)) = spurious.zip(self.before) {
             self.adaptation = before.adaptation(view).or(self.adaptation);
             let why = match entered {

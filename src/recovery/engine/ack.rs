@@ -1,0 +1,325 @@
+//! Processing of ACKs: their meaning for the last timeout, for a repair in progress, and for the window.
+
+use super::*;
+
+/// Information from an ACK about the last reduction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Undone {
+    Nothing,
+    /// The reduction was spurious. The restored window already includes the effect of this ACK.
+    Window,
+    /// The original was late, but retransmissions are outstanding whose ACKs will reveal more.
+    Later,
+}
+
+impl Event<'_, '_> {
+    /// Processes an ACK that the in-flight list has already processed.
+    pub(super) fn on_ack(&mut self, ack: &Ack) -> TimerRule {
+        self.count(ack);
+        let proves_spurious = self.sender.observer.on_ack(self.path.flight, ack);
+        match proves_spurious {
+            Some(Entered::ByTimeout) => self.counters.spurious_timeouts += 1,
+            Some(Entered::ByLossDetection) => self.counters.spurious_fast_retransmits += 1,
+            None => {}
+        }
+        let ack = &Ack { proves_spurious, ..*ack };
+        self.ask(|answers, view| answers.observe(view, ack));
+        self.timer = if ack.advances() { TimerRule::Restart } else { TimerRule::Keep };
+        let begins_recovery = self.ask_timeout(ack);
+        let undone = self.ask_undo(ack);
+        // Linux 6.18, tcp_try_undo_partial(): there is more reordering than assumed, so no more segments are
+        // declared lost yet.
+        let data = if undone == Undone::Later { AllowedData::New } else { AllowedData::OldAndNew };
+        self.allowance.data = data;
+        if undone != Undone::Window && !begins_recovery {
+            self.ask_repair(ack);
+        }
+        if self.cc.phase() != Phase::Recovery
+            && (ack.advances() || self.cc.timeouts_in_row > 0)
+            && self.answers.repair.row().repair.scoreboard_in_recovery_only
+        {
+            self.forget_sacks();
+        }
+        self.ask_ecn(ack);
+        let found = self.consult_detectors(|detect, view| match (detect.on_ack(view, ack), data) {
+            (_, AllowedData::New) => Verdict::Nothing,
+            (verdict, AllowedData::OldAndNew) => verdict,
+        });
+        if found != Found::Nothing {
+            self.timer = TimerRule::Restart;
+        }
+        if self.opens && found != Found::Event {
+            self.ask_window(ack);
+        }
+        self.ask_in_recovery();
+        if self.samples_rates() {
+            self.ask_model(ack);
+        }
+        self.allowance.burst = match self.cc.episode {
+            Episode::Restarted(Restart::Timeout(AfterTimeout::Kept)) => Some(2),
+            _ => {
+                let burst = self.answers.repair.burst(&self.view(), found == Found::Event);
+                burst.or(self.profile.recovery.max_burst)
+            }
+        };
+        self.timer
+    }
+
+    /// Updates the state that is common to all recipes.
+    fn count(&mut self, ack: &Ack) {
+        self.pending.take_if(|pending| matches!(pending, Pending::Probe(_)));
+        self.arrival = Arrival { delivered: ack.delivered, is_safe: ack.advances() };
+        if self.path.flight.is_empty() {
+            self.cc.episode.end_pause();
+        }
+        if ack.advances() {
+            self.cc.announced = self.announced(self.path);
+            self.cc.disorder = Disorder::default();
+            self.cc.previous_una = self.path.flight.una() - ack.acked.bytes;
+            (self.cc.echoed, self.cc.acked_tsval) = (ack.ecr, ack.acked_tsval);
+            self.cc.timeouts_in_row = 0;
+        } else if ack.duplicate && !self.ignores_duplicates() {
+            self.cc.disorder.dupacks += 1;
+            self.cc.disorder.room += 1;
+            self.counters.dupacks += 1;
+        }
+        self.counters.dsacks += u64::from(ack.dsack.is_some());
+        if ack.ece {
+            self.inputs.note(Need::EcnMarks);
+        }
+        if ack.loss_report.is_some() {
+            self.inputs.note(Need::LossReports);
+        }
+    }
+
+    fn ignores_duplicates(&self) -> bool {
+        self.cc.timeouts_in_row > 0 && self.answers.repair.row().repair.scoreboard_in_recovery_only
+    }
+
+    fn ask_undo(&mut self, ack: &Ack) -> Undone {
+        let Some(restore) = self.ask(|answers, view| answers.undo.on_ack(view, ack)) else {
+            return Undone::Nothing;
+        };
+        self.ask(|answers, view| {
+            answers.each_detector(|detect| detect.on_correction(view, Correction::Undone(restore)));
+        });
+        self.restore(self.answers.undo.author(), restore);
+        match restore.window {
+            None if restore.reordered => Undone::Later,
+            // With `Growth::Delivered`, an ACK that ends an episode also opens the window (Linux 6.18,
+            // tcp_cong_control()).
+            Some(_) if self.profile.recovery.growth != Growth::Delivered => Undone::Window,
+            _ => Undone::Nothing,
+        }
+    }
+
+    /// Asks the repair in fast recovery. In other states, the ACK may end the episode, and opens the window.
+    fn ask_repair(&mut self, ack: &Ack) {
+        let una = self.path.flight.una();
+        let over = self.cc.recover.is_none_or(|recover| una >= recover);
+        match self.cc.episode {
+            Episode::Recovery(_) => return self.ask_repair_in_recovery(ack, over),
+            Episode::Open(Memory::Inflating(inflation)) => {
+                if ack.advances() && inflation > 0.0 {
+                    self.cc.episode = Episode::Open(Memory::Nothing);
+                } else if ack.duplicate && self.cc.dupacks() > self.profile.recovery.dup_thresh {
+                    self.cc.episode = Episode::Open(Memory::Inflating(inflation + 1.0));
+                }
+            }
+            Episode::Open(_) if over => self.cc.episode = Episode::Open(Memory::Nothing),
+            // RFC 3168 §6.1.2 and §6.1.3: the first data after `recover` carries CWR, and the receiver echoes
+            // the same mark until it receives CWR. So the ACK of exactly `recover` still carries the old echo.
+            Episode::Reduced if ack.ece && self.cc.recover == Some(una) => {}
+            Episode::Reduced | Episode::Restarted(_) if over => {
+                self.leave(Condition::Acknowledged, Memory::Nothing);
+            }
+            Episode::Open(_) | Episode::Reduced | Episode::Restarted(_) => {}
+        }
+        self.open_window(ack);
+    }
+
+    fn ask_repair_in_recovery(&mut self, ack: &Ack, over: bool) {
+        let has_grown = self.opens_in_recovery();
+        if has_grown {
+            self.ask_window(ack);
+        }
+        match self.ask(|answers, view| answers.repair.on_recovery_ack(view, ack)) {
+            RepairStep::Wait => {}
+            RepairStep::Inflate(segments) => {
+                if let Some(recovery) = self.cc.episode.recovery_mut() {
+                    recovery.inflation += segments;
+                }
+            }
+            RepairStep::Partial { resend_head, deflation, restart_timer } => {
+                // A hole that was already retransmitted needs no new attribution.
+                let head = self.path.flight.head().filter(|head| resend_head && head.transmissions == 1);
+                if let Some(hole) = head.map(|head| head.start) {
+                    self.may_repair(hole);
+                }
+                self.deflate(ack, deflation);
+                if resend_head {
+                    self.resend_next_hole();
+                }
+                self.timer = if restart_timer { TimerRule::Restart } else { TimerRule::Keep };
+            }
+            RepairStep::Exit { inflates } => {
+                self.exit_recovery(over, inflates);
+                let has_scoreboard = self.answers.has_scoreboard();
+                let grows = match self.profile.recovery.grow_on_exit {
+                    GrowOnExit::Never => false,
+                    GrowOnExit::WithoutScoreboard => !has_scoreboard,
+                    GrowOnExit::WithScoreboard => has_scoreboard && !has_grown,
+                };
+                if grows {
+                    self.open_window(ack);
+                }
+            }
+        }
+    }
+
+    /// Retransmits the head, which a partial ACK has revealed as the next hole.
+    fn resend_next_hole(&mut self) {
+        // All parts of an MTU probe are retransmitted together, so the ACK of one reveals no new hole.
+        let is_resent = self.path.flight.head().is_some_and(|head| head.probes_mtu && head.transmissions > 1);
+        let may_resend = self.allowance.data == AllowedData::OldAndNew && !is_resent;
+        if may_resend && self.path.flight.mark_head_lost_if_unsacked() {
+            let (by, una) = (self.answers.repair.author(), self.path.flight.una());
+            self.resend(by, una, Transmission::Recovery, "partial ACK");
+        }
+    }
+
+    fn exit_recovery(&mut self, over: bool, inflates: bool) {
+        let kept = self.cc.kept_window();
+        let cwnd = match kept {
+            Some(kept) => kept,
+            None if self.opens_in_recovery() => self.cc.cwnd,
+            None => self.ask(|answers, view| answers.window.on_exit(view)),
+        };
+        self.cancel_resend();
+        self.set_cwnd(self.answers.window.author(), cwnd, "recovery ends");
+        // A repair may leave an episode before its end (Reno), when there may be more holes.
+        let memory = match kept.filter(|_| !over) {
+            Some(kept) => Memory::KeptWindow(kept),
+            None if inflates => Memory::Inflating(0.0),
+            None => Memory::Nothing,
+        };
+        self.leave(Condition::Acknowledged, memory);
+    }
+
+    fn deflate(&mut self, ack: &Ack, deflation: PartialAckDeflation) {
+        let acked = self.view().segments(ack.acked);
+        let Some(FastRecovery { inflation, .. }) = self.cc.episode.recovery_mut() else { return };
+        match deflation {
+            PartialAckDeflation::InflationOnly => *inflation = (*inflation - (acked - 1.0).max(0.0)).max(0.0),
+            PartialAckDeflation::All => *inflation = 0.0,
+            PartialAckDeflation::Rfc6582 => {
+                let add_back = if acked >= 1.0 { 1.0 } else { 0.0 };
+                // If the acknowledged data exceeds the inflation, the rest comes off the window, but one
+                // segment stays.
+                let unpaid = if *inflation > acked {
+                    *inflation -= acked - add_back;
+                    0.0
+                } else {
+                    acked - std::mem::replace(inflation, add_back)
+                };
+                let cwnd = (self.cc.cwnd - unpaid).max(1.0);
+                self.set_cwnd(self.answers.repair.author(), cwnd, "partial window deflation");
+            }
+        }
+    }
+
+    /// Returns whether the window also opens in fast recovery, because the detector's algorithm has no fast
+    /// recovery (TCP-PR). It does not if an add-on sets the window or the episode keeps it.
+    fn opens_in_recovery(&self) -> bool {
+        self.answers.detect.traits().opens == Opens::Always
+            && !self.cc.episode.is_regulated()
+            && self.cc.kept_window().is_none()
+    }
+
+    /// Opens the window, or postpones that until the losses are known. In Linux 6.18, an ACK that begins a
+    /// recovery does not open the window first (tcp_fastretrans_alert(), then tcp_cong_control()).
+    fn open_window(&mut self, ack: &Ack) {
+        match self.profile.recovery.growth {
+            Growth::Delivered => self.opens = true,
+            Growth::PerAck | Growth::Rfc5681 => self.ask_window(ack),
+        }
+    }
+
+    fn ask_window(&mut self, ack: &Ack) {
+        let divisor = self.ask_slow_start(ack);
+        // After a collapse or a timeout, only an ACK in sequence shows that the hole is filled.
+        let counts = self.answers.detect.traits().opens != Opens::InOrder
+            && self.cc.phase() != Phase::Restarted
+            && (ack.advances() || ack.newly_sacked.bytes > 0);
+        let ack = if counts { &Ack { acked: ack.delivered, ..*ack } } else { ack };
+        if let Some(opened) = self.ask(|answers, view| answers.window.on_ack(view, ack)) {
+            let was = self.cc.cwnd;
+            let cwnd = if divisor == 1.0 { opened } else { was + (opened - was) / divisor };
+            self.set_cwnd(self.answers.window.author(), cwnd, "ACK");
+        }
+    }
+
+    /// Returns the divisor for the increase of the window.
+    fn ask_slow_start(&mut self, ack: &Ack) -> f64 {
+        let step = self.ask(|answers, view| {
+            let slow_start = answers.slow_start().filter(|_| view.in_slow_start())?;
+            Some((slow_start.author(), slow_start.on_ack(view, ack)))
+        });
+        match step {
+            None | Some((_, Step::Continue)) => 1.0,
+            Some((_, Step::Slowly { divisor })) => divisor,
+            Some((by, Step::Leave { why })) => {
+                let cwnd = self.cc.cwnd;
+                self.set_window(by, Reduction { cwnd, ssthresh: cwnd }, why);
+                1.0
+            }
+        }
+    }
+
+    /// Asks the add-on for fast recovery, after all losses are known.
+    pub(super) fn ask_in_recovery(&mut self) {
+        if !self.cc.episode.is_regulated() {
+            return;
+        }
+        let progress = self.progress();
+        let set = self.ask(|answers, view| {
+            let in_recovery = answers.in_recovery()?;
+            Some((in_recovery.author(), in_recovery.on_progress(view, &progress)))
+        });
+        if let Some((by, cwnd)) = set {
+            self.set_cwnd(by, cwnd, "in recovery");
+        }
+    }
+
+    pub(super) fn progress(&mut self) -> Progress {
+        let pipe = self.in_flight(&self.view());
+        let Arrival { delivered, is_safe } = &mut self.arrival;
+        Progress { delivered: std::mem::take(delivered), pipe, is_safe: *is_safe }
+    }
+
+    /// Reduces the window after an ECN echo, once per window of data (RFC 3168 §6.1.2).
+    fn ask_ecn(&mut self, ack: &Ack) {
+        if ack.ece && self.cc.phase() == Phase::Open {
+            self.reduce(LossKind::EcnEcho, None, Condition::EcnEcho, "ECN echo");
+        }
+    }
+
+    /// Reduces the window although no segment is missing.
+    pub(super) fn reduce(
+        &mut self,
+        kind: LossKind,
+        window_when_sent: Option<f64>,
+        condition: Condition,
+        why: &'static str,
+    ) {
+        let loss = Loss { kind, window_when_sent };
+        let reduction = self.ask(|answers, view| answers.window.on_loss(view, &loss));
+        self.counters.window_reductions += 1;
+        let (by, recover) = (self.answers.window.author(), self.path.flight.max());
+        self.set_window(by, reduction, why);
+        self.send_cwr = true;
+        self.cc.recover = Some(recover);
+        self.move_to(condition, Episode::Reduced);
+        self.note(by, What::Enter { phase: Phase::Reduced, recover }, condition.text());
+    }
+}

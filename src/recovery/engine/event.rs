@@ -1,0 +1,223 @@
+//! One event of a sender, while the engine processes it.
+
+use std::ops::{Deref, DerefMut};
+
+use super::*;
+
+/// An ACK, an expired timer, a transmission, or an opportunity for one. Only the recovery, to which this
+/// dereferences, outlives the event.
+pub(super) struct Event<'a, 'p> {
+    pub(super) sender: &'a mut Recovery,
+    pub(super) path: &'a mut Path<'p>,
+    pub(super) timer: TimerRule,
+    /// Whether the ACK opens the window unless it reveals a loss.
+    pub(super) opens: bool,
+}
+
+impl Deref for Event<'_, '_> {
+    type Target = Recovery;
+
+    fn deref(&self) -> &Recovery {
+        self.sender
+    }
+}
+
+impl DerefMut for Event<'_, '_> {
+    fn deref_mut(&mut self) -> &mut Recovery {
+        self.sender
+    }
+}
+
+impl Event<'_, '_> {
+    /// Returns the state that answers see.
+    pub(super) fn view(&self) -> View<'_> {
+        self.sender.view(self.path)
+    }
+
+    /// Asks the answers a question about the current state.
+    pub(super) fn ask<T>(&mut self, question: impl FnOnce(&mut Answers, &View<'_>) -> T) -> T {
+        let Recovery { answers, cc, profile, .. } = &mut *self.sender;
+        question(answers, &self.path.view(cc, &profile.recovery))
+    }
+
+    /// Sets cwnd and ssthresh.
+    pub(super) fn set_window(&mut self, by: Author, window: Reduction, why: &'static str) {
+        self.sender.change_window(self.path.now, by, window, why);
+    }
+
+    /// Sets cwnd.
+    pub(super) fn set_cwnd(&mut self, by: Author, cwnd: f64, why: &'static str) {
+        let ssthresh = self.cc.ssthresh;
+        self.set_window(by, Reduction { cwnd, ssthresh }, why);
+    }
+
+    /// Records a decision.
+    pub(super) fn note(&mut self, by: Author, what: What, why: &'static str) {
+        self.sender.record(self.path.now, by, what, why);
+    }
+
+    /// Makes every transition between states. Data within a state changes elsewhere.
+    pub(super) fn move_to(&mut self, condition: Condition, episode: Episode) {
+        let made = Move { from: self.cc.phase(), condition, to: episode.phase() };
+        debug_assert!(MOVES.contains(&made), "{made:?} is not among the moves");
+        self.cc.episode = episode;
+    }
+
+    /// Starts an episode.
+    pub(super) fn enter(&mut self, by: Author, condition: Condition, episode: Episode) {
+        let recover = self.path.flight.max();
+        self.move_to(condition, episode);
+        self.cc.recover = Some(recover);
+        self.cc.last_entry = Some(match condition {
+            Condition::Timeout | Condition::TimeoutWithDuplicates => Entered::ByTimeout,
+            _ => Entered::ByLossDetection,
+        });
+        self.note(by, What::Enter { phase: episode.phase(), recover }, condition.text());
+    }
+
+    /// Ends the episode.
+    pub(super) fn leave(&mut self, condition: Condition, memory: Memory) {
+        let phase = self.cc.phase();
+        self.move_to(condition, Episode::Open(memory));
+        self.note(self.answers.repair.author(), What::Leave { phase }, condition.text());
+    }
+
+    /// Schedules a retransmission that does not depend on the window.
+    pub(super) fn resend(&mut self, by: Author, start: u64, kind: Transmission, why: &'static str) {
+        self.pending = Some(Pending::Resend { start, kind });
+        self.note(by, What::Resend { offset: start }, why);
+    }
+
+    /// Returns to SND.MAX, so that no more old segments are retransmitted.
+    pub(super) fn resume_at_max(&mut self, by: Author, why: &'static str) {
+        self.path.flight.resume_at_max();
+        self.note(by, What::Resume { at: self.path.flight.max() }, why);
+    }
+
+    /// Restores the state before a spurious episode.
+    pub(super) fn restore(&mut self, by: Author, restore: Restore) {
+        let Restore { window, resume, timer, why, .. } = restore;
+        if let Some(before) = window {
+            self.counters.undone += 1;
+            self.ask(|answers, view| answers.window.on_undo(view));
+            self.cc.timeouts_in_row = 0;
+            self.cancel_resend();
+            self.set_window(by, before, why);
+        }
+        if let Some((srtt, rttvar)) = timer {
+            self.path.rtt.set_smoothed(srtt, rttvar, self.sender.cc.cwnd);
+        }
+        if resume {
+            self.cancel_resend();
+            self.resume_at_max(by, why);
+        }
+        if window.is_none() {
+            return;
+        }
+        if self.cc.phase() == Phase::Open {
+            self.cc.episode = Episode::default();
+            return;
+        }
+        self.leave(Condition::Mistake, Memory::Nothing);
+        // RFC 5682 §2.1 (3b): only a few segments of this window were retransmitted, so any segment still
+        // missing is lost and may start a new episode.
+        self.cc.recover = Some(self.path.flight.una());
+    }
+
+    pub(super) fn cancel_resend(&mut self) {
+        self.pending.take_if(|pending| matches!(pending, Pending::Resend { .. }));
+    }
+
+    pub(super) fn forget_sacks(&mut self) {
+        self.sender.forget_sacks(self.path);
+    }
+
+    /// Processes a transmission that the in-flight list already contains.
+    pub(super) fn on_sent(&mut self, departure: &Departure) {
+        self.counters.count_sent(departure.kind);
+        let was_ordered = self.fulfil(departure);
+        self.order_rest_of_mtu_probe(departure);
+        let is_new = departure.kind == Transmission::New;
+        if let Some(kept) = self.cc.episode.kept_mut() {
+            kept.judged.take_if(|hole| *hole == departure.start);
+        }
+        if !is_new && let Some(first) = self.cc.episode.first_mut() {
+            *first = false;
+        }
+        if !was_ordered && let Some(left) = &mut self.allowance.burst {
+            *left = left.saturating_sub(1);
+        }
+        if is_new && self.cc.dupacks() > 0 && matches!(self.cc.episode, Episode::Open(_)) {
+            self.cc.disorder.limited += 1;
+        }
+        self.observer.on_sent(departure);
+        self.ask(|answers, view| answers.on_sent(view, departure));
+        self.note_usage(is_new);
+        if self.samples_rates() {
+            self.tell_model_of_departure(departure);
+        }
+    }
+
+    /// Removes the pending transmission that this one fulfils. Returns true if it is a retransmission that was
+    /// decided before, which does not count against the segments that an ACK releases.
+    fn fulfil(&mut self, departure: &Departure) -> bool {
+        let concerned = |pending: &mut Pending| match pending {
+            Pending::Resend { start, .. } => *start == departure.start,
+            Pending::Probe(_) => true,
+        };
+        match self.pending.take_if(concerned) {
+            Some(Pending::Resend { .. }) => true,
+            Some(Pending::Probe(request)) => {
+                self.note(request.by, What::Probe { offset: departure.start }, request.why);
+                false
+            }
+            None => false,
+        }
+    }
+
+    /// Records how much of the window is in use.
+    fn note_usage(&mut self, is_new: bool) {
+        let view = self.view();
+        let outstanding = view.segments(view.flight.outstanding());
+        let limited = view.segments(self.in_flight(&view)) + 1.0 > view.cc.cwnd;
+        let (una, max) = (view.flight.una(), view.flight.max());
+        // A retransmission uses the window only if new data waits for it (Linux 6.18, tcp_write_xmit()).
+        let uses = is_new || limited && view.unsent > 0;
+        let cc = &mut self.sender.cc;
+        let larger = !cc.cwnd_limited && outstanding > cc.peak_flight;
+        if uses && (una >= cc.usage_seq || limited || larger) {
+            cc.peak_flight = outstanding;
+            cc.cwnd_limited = limited;
+            cc.usage_seq = max;
+        }
+    }
+
+    /// Processes the expiry of [`Recovery::deadline`].
+    pub(super) fn on_deadline(&mut self) -> TimerRule {
+        let now = self.path.now;
+        if self.cc.episode.paused_until().is_some_and(|until| until <= now) {
+            self.cc.episode.end_pause();
+        }
+        self.allowance.data = AllowedData::OldAndNew;
+        self.arrival = Arrival::default();
+        let found = self.consult_detectors(|detect, view| match detect.deadline() {
+            Some(at) if at <= now => detect.on_deadline(view),
+            _ => Verdict::Nothing,
+        });
+        self.ask_in_recovery();
+        self.tell_model_of_timer(false);
+        if found == Found::Nothing { TimerRule::Keep } else { TimerRule::Restart }
+    }
+
+    /// Processes new data after the connection was idle for more than an RTO (RFC 5681 §4.1).
+    pub(super) fn on_idle(&mut self) {
+        let knobs = &self.profile.recovery;
+        // A model paces instead (Linux 6.18, tcp_slow_start_after_idle_check()).
+        if !knobs.restart_after_idle || self.samples_rates() {
+            return;
+        }
+        let restart = knobs.initial_window.segments(self.path.smss).min(self.cc.cwnd);
+        let by = Author { question: Question::Window, name: "restart-window" };
+        self.set_cwnd(by, restart, "idle for an RTO");
+    }
+}
