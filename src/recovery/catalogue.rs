@@ -160,14 +160,14 @@ pub static CATALOGUE: &[Row] = &[
     ),
     Row::answer(
         "early-marks",
-        Build::AdditionalDetector(|_| Box::<EarlyMarks>::default()),
+        Build::AdditionalDetector(|_| Box::new(EarlyMarks)),
         "the first duplicate ACK suffices if the last base station marked it",
         "Chandra et al. 2003, §V",
     )
     .works_with("transit-marks"),
     Row::answer(
         "early-retransmit",
-        Build::AdditionalDetector(|_| Box::<EarlyRetransmit>::default()),
+        Build::AdditionalDetector(|_| Box::new(EarlyRetransmit)),
         "fewer duplicate ACKs suffice if two or three segments are outstanding and no new data can be sent",
         "RFC 5827",
     ),

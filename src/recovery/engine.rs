@@ -2,7 +2,7 @@
 //!
 //! For each ACK, it asks in this order: what the last timeout meant, and whether the last reduction was
 //! spurious (either can end an episode); what the ACK means for a repair in progress; how much may be in
-//! flight; and whether a segment is lost, and why. A model sets the window last. `Event::set_window`
+//! flight; and whether a segment is lost, and why. A model sets the window last. `Recovery::change_window`
 //! makes every change of the window, so the trace names the responsible algorithm.
 
 mod ack;
@@ -62,9 +62,9 @@ pub(crate) struct Path<'a> {
 }
 
 impl Path<'_> {
-    fn view<'a>(&'a self, cc: &'a Congestion, knobs: &'a Knobs) -> View<'a> {
+    fn view<'a>(&'a self, cc: &'a Congestion, handshake: &'a Handshake, knobs: &'a Knobs) -> View<'a> {
         let Path { now, smss, rwnd, unsent, .. } = *self;
-        View { now, flight: self.flight, cc, rtt: self.rtt, knobs, smss, rwnd, unsent }
+        View { now, flight: self.flight, cc, handshake, rtt: self.rtt, knobs, smss, rwnd, unsent }
     }
 }
 
@@ -139,6 +139,7 @@ pub struct Recovery {
     answers: Answers,
     wants_sack: bool,
     cc: Congestion,
+    handshake: Handshake,
     pending: Option<Pending>,
     allowance: Allowance,
     arrival: Arrival,
@@ -164,6 +165,7 @@ impl Recovery {
             answers,
             wants_sack,
             cc: Congestion::default(),
+            handshake: Handshake::default(),
             pending: None,
             allowance: Allowance::default(),
             arrival: Arrival::default(),
@@ -182,7 +184,7 @@ impl Recovery {
     }
 
     fn view<'a>(&'a self, path: &'a Path<'_>) -> View<'a> {
-        path.view(&self.cc, &self.profile.recovery)
+        path.view(&self.cc, &self.handshake, &self.profile.recovery)
     }
 
     /// Processes the end of the handshake.
@@ -201,8 +203,14 @@ impl Recovery {
         let by = self.answers.window.author();
         self.change_window(path.now, by, Reduction { cwnd, ssthresh }, "connection established");
         self.fall_back(path.now, handshake);
+        let mistakes_reordering = self.answers.detect.traits().mistakes_reordering;
+        self.handshake = Handshake { mistakes_reordering, ..*handshake };
         let mut event = self.event(path);
-        event.ask(|answers, view| answers.on_established(view, handshake));
+        event.ask(|answers, view| {
+            if let Some(slow_start) = answers.slow_start() {
+                slow_start.on_established(view);
+            }
+        });
         event.begin_model();
     }
 
@@ -210,23 +218,16 @@ impl Recovery {
     fn fall_back(&mut self, now: Instant, handshake: &Handshake) {
         const NO_SACK: &str = "the peer does not permit SACK";
         if !handshake.sack {
-            // The add-on for fast recovery depends on the scoreboard.
-            if self.answers.has_scoreboard()
-                && let Some(add_ons) = &mut self.answers.add_ons
-            {
-                add_ons.in_recovery = None;
+            if let Some(add_ons) = &mut self.answers.add_ons {
+                add_ons.in_recovery.take_if(|answer| answer.row().requires(Need::Sack));
             }
             for question in [Question::Repair, Question::Detect, Question::Undo] {
                 self.replace_if_it_needs(Need::Sack, question, now, NO_SACK);
             }
         }
         if !handshake.timestamps {
-            self.replace_if_it_needs(
-                Need::Timestamps,
-                Question::Undo,
-                now,
-                "no timestamps on this connection",
-            );
+            const WHY: &str = "no timestamps on this connection";
+            self.replace_if_it_needs(Need::Timestamps, Question::Undo, now, WHY);
         }
     }
 
@@ -360,6 +361,11 @@ impl Recovery {
             inputs.note(Need::Dsack);
         }
         inputs
+    }
+
+    #[cfg(test)]
+    pub(super) fn handshake(&self) -> &Handshake {
+        &self.handshake
     }
 
     #[cfg(test)]

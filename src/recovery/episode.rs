@@ -108,16 +108,17 @@ pub enum AfterTimeout {
     Kept,
 }
 
-/// The kind of an [`Episode`], without its data.
+/// The kind of an [`Episode`], without its data. Traces and reports show the names.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Phase {
     /// No loss is being repaired.
     Open,
-    /// The window was reduced, and no segment is missing.
+    /// The window was reduced, and no segment is missing. Linux: `TCP_CA_CWR`.
     Reduced,
     /// Fast recovery.
     Recovery,
-    /// Restarted after a timeout, a collapse, or a fast retransmission without fast recovery.
+    /// Restarted after a timeout, a collapse, or a fast retransmission without fast recovery. Linux, after a
+    /// timeout: `TCP_CA_Loss`.
     Restarted,
 }
 

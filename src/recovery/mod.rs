@@ -226,6 +226,8 @@ pub struct View<'a> {
     pub flight: &'a Flight,
     /// Window and state.
     pub cc: &'a Congestion,
+    /// Facts from the handshake.
+    pub handshake: &'a Handshake,
     /// Round-trip time estimates and the retransmission timeout.
     pub rtt: &'a RttEstimator,
     /// The profile's knobs, with the recipe's options.
@@ -288,7 +290,7 @@ pub struct Handshake {
     pub peer_flags: Flags,
     /// Whether our SYN had to be retransmitted.
     pub syn_was_lost: bool,
-    /// Whether the loss detector mistakes reordering for loss. The engine sets it for the other answers.
+    /// Whether the loss detector mistakes reordering for loss. The engine sets it.
     pub mistakes_reordering: bool,
 }
 

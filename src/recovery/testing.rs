@@ -97,6 +97,7 @@ impl BareSender {
             now: self.now,
             flight: &self.flight,
             cc,
+            handshake: self.recovery.handshake(),
             rtt: &self.rtt,
             knobs,
             smss: SMSS,

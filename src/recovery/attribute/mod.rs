@@ -19,13 +19,10 @@ pub(crate) use oracle::Oracle;
 pub(crate) use transit_marks::TransitMarks;
 pub(crate) use vegas::Vegas;
 
-use super::{Ack, Departure, Handshake, Truth, View};
+use super::{Ack, Departure, Truth, View};
 
 /// An algorithm that answers *Why was it lost?*
 pub trait Attribute: std::fmt::Debug + Send {
-    /// Called when the handshake completes.
-    fn on_established(&mut self, _handshake: &Handshake) {}
-
     /// Called after a segment was sent.
     fn on_sent(&mut self, _view: &View<'_>, _departure: &Departure) {}
 

@@ -44,7 +44,7 @@ use airwire::segment::Flags;
 
 use super::Attribute;
 use crate::recovery::parameter::{Given, Parameter};
-use crate::recovery::{Ack, Handshake, Phase, View};
+use crate::recovery::{Ack, Phase, View};
 
 pub(crate) const MARKED_TIMEOUT: Parameter = Parameter::word(
     "marked-timeout",
@@ -57,7 +57,6 @@ pub(crate) const MARKED_TIMEOUT: Parameter = Parameter::word(
 #[derive(Debug, Default)]
 pub(crate) struct TransitMarks {
     judges_timeouts: bool,
-    path: Option<RadioPath>,
     /// Acknowledgment number and flags of the last ACK whose mark counts.
     marked: Option<(u64, Flags)>,
 }
@@ -69,10 +68,6 @@ impl TransitMarks {
 }
 
 impl Attribute for TransitMarks {
-    fn on_established(&mut self, handshake: &Handshake) {
-        self.path = RadioPath::announced(handshake.peer_flags.0);
-    }
-
     fn on_ack(&mut self, view: &View<'_>, ack: &Ack) {
         let later_segment = ack.duplicate || ack.newly_sacked.segments > 0;
         let partial = ack.advances() && view.cc.phase() == Phase::Recovery;
@@ -82,7 +77,7 @@ impl Attribute for TransitMarks {
     }
 
     fn cause(&mut self, view: &View<'_>, lost: u64) -> Option<(Cause, &'static str)> {
-        let Some(path) = self.path else {
+        let Some(path) = RadioPath::announced(view.handshake.peer_flags.0) else {
             return Some((Cause::Congestion, "no base station announced"));
         };
         // A mark is about the byte at the acknowledgment number only.

@@ -27,23 +27,15 @@ use airwire::marks::{DB, OB, RadioPath};
 use airwire::segment::Flags;
 
 use super::{Detect, Verdict};
-use crate::recovery::{Ack, Handshake, View};
+use crate::recovery::{Ack, View};
 
 /// P4 §V: the first duplicate ACK suffices if the last base station marked it.
 #[derive(Debug, Default)]
-pub(crate) struct EarlyMarks {
-    /// Direction of the data, which determines the meaning of the marks. `None` if no base station announced
-    /// itself.
-    path: Option<RadioPath>,
-}
+pub(crate) struct EarlyMarks;
 
 impl Detect for EarlyMarks {
-    fn on_established(&mut self, handshake: &Handshake) {
-        self.path = RadioPath::announced(handshake.peer_flags.0);
-    }
-
     fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> Verdict {
-        let marked = match self.path {
+        let marked = match RadioPath::announced(view.handshake.peer_flags.0) {
             Some(RadioPath::FixedToMobile) => ack.flags.contains(Flags(OB)),
             Some(RadioPath::MobileToFixed) => !ack.flags.contains(Flags(OB)),
             Some(RadioPath::MobileToMobile) => ack.flags.contains(Flags(OB | DB)),

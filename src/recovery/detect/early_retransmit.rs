@@ -18,19 +18,13 @@
 //! and `dsack` correct such errors.
 
 use super::{Detect, Verdict};
-use crate::recovery::{Ack, Handshake, View};
+use crate::recovery::{Ack, View};
 
 /// Early Retransmit (RFC 5827).
 #[derive(Debug, Default)]
-pub(crate) struct EarlyRetransmit {
-    scoreboard: bool,
-}
+pub(crate) struct EarlyRetransmit;
 
 impl Detect for EarlyRetransmit {
-    fn on_established(&mut self, handshake: &Handshake) {
-        self.scoreboard = handshake.scoreboard;
-    }
-
     fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> Verdict {
         let oseg = view.flight.len() as u64;
         // §3.2 (2.a) and (2.b) of RFC 5827.
@@ -38,10 +32,10 @@ impl Detect for EarlyRetransmit {
             return Verdict::Nothing;
         }
         let er_thresh = oseg - 1;
-        if self.scoreboard && view.flight.sacked().segments >= er_thresh {
+        if view.handshake.scoreboard && view.flight.sacked().segments >= er_thresh {
             return Verdict::Head { why: "all outstanding segments but the first are SACKed" };
         }
-        if !self.scoreboard && ack.duplicate && u64::from(view.cc.dupacks()) >= er_thresh {
+        if !view.handshake.scoreboard && ack.duplicate && u64::from(view.cc.dupacks()) >= er_thresh {
             return Verdict::Head { why: "a duplicate ACK for each outstanding segment but the first" };
         }
         Verdict::Nothing

@@ -23,18 +23,17 @@
 
 use super::copies::{Copies, CopyState, all_but_the_head, right_edge};
 use super::{Detect, Verdict};
-use crate::recovery::{Ack, Departure, Entered, Handshake, Phase, View};
+use crate::recovery::{Ack, Departure, Entered, Phase, View};
 
 /// Lin and Kung 1998; P2 Fig. 8: finds lost retransmissions by counting duplicate ACKs.
 #[derive(Debug, Default)]
 pub(crate) struct LossRetransmission {
-    scoreboard: bool,
     copies: Copies,
 }
 
 impl LossRetransmission {
     fn is_lost(&self, view: &View<'_>, copy: CopyState) -> Option<&'static str> {
-        if self.scoreboard {
+        if view.handshake.scoreboard {
             return (right_edge(view) > copy.high).then_some("right edge of a SACK block above SND.HIGH");
         }
         // FlightSize includes the head, which causes no duplicate ACK. So the count must exceed DupThresh.
@@ -44,10 +43,6 @@ impl LossRetransmission {
 }
 
 impl Detect for LossRetransmission {
-    fn on_established(&mut self, handshake: &Handshake) {
-        self.scoreboard = handshake.scoreboard;
-    }
-
     fn on_sent(&mut self, view: &View<'_>, departure: &Departure) {
         self.copies.on_sent(view, departure);
     }

@@ -29,7 +29,7 @@ pub(crate) use sifest_literal::SifestLiteral;
 pub use three_dupacks::ThreeDupacks;
 
 use super::undo::Restore;
-use super::{Ack, Departure, Handshake, View};
+use super::{Ack, Departure, View};
 
 /// A detector's verdict. Offsets are in bytes of the stream. Each `why` is the reason in the decision trace.
 #[derive(Clone, Debug, PartialEq)]
@@ -132,7 +132,7 @@ const MAX_ACK_DELAY: Duration = Duration::from_millis(200);
 /// response time of any host.
 const MIN_PATIENCE: Duration = Duration::from_millis(10);
 
-/// Which delivered segments open the window. Deliveries out of order are known only with a scoreboard.
+/// Which delivered segments open the window. Without a scoreboard, only those in order do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Opens {
     /// Segments that an ACK acknowledges in order.
@@ -201,9 +201,6 @@ pub trait Detect: std::fmt::Debug + Send {
     fn traits(&self) -> Traits {
         Traits::default()
     }
-
-    /// Called when the handshake completes.
-    fn on_established(&mut self, _handshake: &Handshake) {}
 
     /// Called after a segment was sent.
     fn on_sent(&mut self, _view: &View<'_>, _departure: &Departure) {}

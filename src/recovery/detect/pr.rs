@@ -51,7 +51,7 @@ use super::departures::{Departed, Departures, is_on_its_way};
 use super::{Correction, Detect, LossEvent, MAX_ACK_DELAY, MIN_PATIENCE, Opens, Traits, Verdict};
 use crate::flight::Sent;
 use crate::recovery::parameter::{Given, Parameter};
-use crate::recovery::{Ack, Departure, Handshake, Transmission, View};
+use crate::recovery::{Ack, Departure, Transmission, View};
 
 /// Factor by which ewrtt decays per round trip.
 const ALPHA: f64 = 0.995;
@@ -73,7 +73,6 @@ pub(crate) const BETA: Parameter = Parameter {
 pub(crate) struct Pr {
     /// mxrtt as a multiple of ewrtt.
     beta: f64,
-    scoreboard: bool,
     /// The largest recent RTT, in seconds.
     ewrtt: Option<f64>,
     /// Outstanding segments by offset, starting at the head.
@@ -134,14 +133,10 @@ impl Detect for Pr {
         Traits {
             mistakes_reordering: false,
             keeps_flowing: true,
-            opens: if self.scoreboard { Opens::Always } else { Opens::InOrder },
+            opens: Opens::Always,
             timer_floor: self.timer_floor(),
             ..Traits::default()
         }
-    }
-
-    fn on_established(&mut self, handshake: &Handshake) {
-        self.scoreboard = handshake.scoreboard;
     }
 
     fn on_sent(&mut self, view: &View<'_>, departure: &Departure) {
@@ -150,7 +145,7 @@ impl Detect for Pr {
             Transmission::New => self.sent.push_back(sent),
             _ => self.put_down_again(sent),
         }
-        if self.scoreboard {
+        if view.handshake.scoreboard {
             self.by_time.push(Departed { sent_at: view.now, start: departure.start });
         }
         if self.ewrtt.is_none() {
@@ -214,7 +209,7 @@ impl Pr {
             // Without a timestamp echo that identifies the copy, the ACK of a filled hole would measure the
             // age of the hole.
             ack.rtt
-        } else if self.scoreboard {
+        } else if view.handshake.scoreboard {
             // The hole does not delay SACKs of data after it, so they are valid samples.
             let newest = ack.originals.newest.map(|delivery| delivery.sent_at);
             newest.filter(|sent_at| self.timeout < Some(*sent_at)).map(|sent_at| view.now - sent_at)
@@ -293,7 +288,9 @@ impl Pr {
             (Some(extreme), Some(_)) => {
                 (self.collapse(view, extreme.doublings + 1, None), "extreme losses again")
             }
-            (None, then) if self.scoreboard && 2 * self.cburst > self.memorized && self.memorized > 0 => {
+            (None, then)
+                if view.handshake.scoreboard && 2 * self.cburst > self.memorized && self.memorized > 0 =>
+            {
                 (self.collapse(view, 0, then), "extreme losses: more than half of the memorized")
             }
             (None, Some(window_when_sent)) => (LossEvent::Own { window_when_sent }, "mxrtt expired"),

@@ -13,7 +13,6 @@ enum Undone {
 }
 
 impl Event<'_, '_> {
-    /// Processes an ACK that the in-flight list has already processed.
     pub(super) fn on_ack(&mut self, ack: &Ack) -> TimerRule {
         self.count(ack);
         let proves_spurious = self.sender.observer.on_ack(self.path.flight, ack);
@@ -228,10 +227,15 @@ impl Event<'_, '_> {
         }
     }
 
+    /// Returns which delivered segments open the window.
+    fn opens_for(&self) -> Opens {
+        if self.answers.has_scoreboard() { self.answers.detect.traits().opens } else { Opens::InOrder }
+    }
+
     /// Returns whether the window also opens in fast recovery, because the detector's algorithm has no fast
     /// recovery (TCP-PR). It does not if an add-on sets the window or the episode keeps it.
     fn opens_in_recovery(&self) -> bool {
-        self.answers.detect.traits().opens == Opens::Always
+        self.opens_for() == Opens::Always
             && !self.cc.episode.is_regulated()
             && self.cc.kept_window().is_none()
     }
@@ -248,7 +252,7 @@ impl Event<'_, '_> {
     fn ask_window(&mut self, ack: &Ack) {
         let divisor = self.ask_slow_start(ack);
         // After a collapse or a timeout, only an ACK in sequence shows that the hole is filled.
-        let counts = self.answers.detect.traits().opens != Opens::InOrder
+        let counts = self.opens_for() != Opens::InOrder
             && self.cc.phase() != Phase::Restarted
             && (ack.advances() || ack.newly_sacked.bytes > 0);
         let ack = if counts { &Ack { acked: ack.delivered, ..*ack } } else { ack };

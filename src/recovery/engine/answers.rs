@@ -9,7 +9,7 @@ use crate::recovery::repair::Repair;
 use crate::recovery::timeout::Timeout;
 use crate::recovery::undo::Undo;
 use crate::recovery::window::{InRecovery, SlowStart, Window};
-use crate::recovery::{Ack, Departure, Handshake, View};
+use crate::recovery::{Ack, Departure, View};
 
 /// The six answers of a recipe, and its add-ons.
 #[derive(Debug)]
@@ -119,19 +119,6 @@ impl Answers {
             Question::Repair => replace!(repair, Repair),
             Question::Undo => replace!(undo, Undo),
             _ => None,
-        }
-    }
-
-    pub(super) fn on_established(&mut self, view: &View<'_>, handshake: &Handshake) {
-        let mistakes_reordering = self.detect.traits().mistakes_reordering;
-        let handshake = &Handshake { mistakes_reordering, ..*handshake };
-        self.each_detector(|detect| detect.on_established(handshake));
-        self.each_attribute(|attribute| attribute.on_established(handshake));
-        self.window.on_established(handshake);
-        self.timeout.on_established(handshake);
-        self.undo.on_established(handshake);
-        if let Some(slow_start) = self.slow_start() {
-            slow_start.on_established(view);
         }
     }
 

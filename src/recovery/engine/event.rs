@@ -36,8 +36,8 @@ impl Event<'_, '_> {
 
     /// Asks the answers a question about the current state.
     pub(super) fn ask<T>(&mut self, question: impl FnOnce(&mut Answers, &View<'_>) -> T) -> T {
-        let Recovery { answers, cc, profile, .. } = &mut *self.sender;
-        question(answers, &self.path.view(cc, &profile.recovery))
+        let Recovery { answers, cc, handshake, profile, .. } = &mut *self.sender;
+        question(answers, &self.path.view(cc, handshake, &profile.recovery))
     }
 
     /// Sets cwnd and ssthresh.
@@ -132,7 +132,6 @@ impl Event<'_, '_> {
         self.sender.forget_sacks(self.path);
     }
 
-    /// Processes a transmission that the in-flight list already contains.
     pub(super) fn on_sent(&mut self, departure: &Departure) {
         self.counters.count_sent(departure.kind);
         let was_ordered = self.fulfil(departure);
@@ -192,7 +191,6 @@ impl Event<'_, '_> {
         }
     }
 
-    /// Processes the expiry of [`Recovery::deadline`].
     pub(super) fn on_deadline(&mut self) -> TimerRule {
         let now = self.path.now;
         if self.cc.episode.paused_until().is_some_and(|until| until <= now) {
@@ -209,7 +207,6 @@ impl Event<'_, '_> {
         if found == Found::Nothing { TimerRule::Keep } else { TimerRule::Restart }
     }
 
-    /// Processes new data after the connection was idle for more than an RTO (RFC 5681 §4.1).
     pub(super) fn on_idle(&mut self) {
         let knobs = &self.profile.recovery;
         // A model paces instead (Linux 6.18, tcp_slow_start_after_idle_check()).

@@ -52,8 +52,8 @@ impl Event<'_, '_> {
         &mut self,
         question: impl FnOnce(&mut dyn Model, &mut RateSampler, &View<'_>) -> T,
     ) -> Option<T> {
-        let Recovery { answers, cc, profile, rates, .. } = &mut *self.sender;
-        let view = self.path.view(cc, &profile.recovery);
+        let Recovery { answers, cc, handshake, profile, rates, .. } = &mut *self.sender;
+        let view = self.path.view(cc, handshake, &profile.recovery);
         Some(question(answers.window.model()?, rates.as_deref_mut()?, &view))
     }
 

@@ -3,7 +3,6 @@
 use super::*;
 
 impl Event<'_, '_> {
-    /// Processes an expiry of the retransmission timer with data outstanding.
     pub(super) fn on_timeout(&mut self) {
         let una = self.path.flight.una();
         let dupacks = self.cc.dupacks();

@@ -31,8 +31,17 @@ impl Line {
 
     fn with<T>(&mut self, f: impl FnOnce(&mut RateSampler, &View<'_>) -> T) -> T {
         let Self { now, flight, sampler, cc, knobs, host } = self;
-        let view =
-            View { now: *now, flight, cc, rtt: &host.rtt, knobs, smss: SMSS, rwnd: 1 << 30, unsent: 0 };
+        let view = View {
+            now: *now,
+            flight,
+            cc,
+            handshake: host.recovery.handshake(),
+            rtt: &host.rtt,
+            knobs,
+            smss: SMSS,
+            rwnd: 1 << 30,
+            unsent: 0,
+        };
         f(sampler, &view)
     }
 

@@ -17,7 +17,7 @@ use super::{Afterwards, Reaction, Timeout};
 use crate::recovery::parameter::{Given, Parameter};
 use crate::recovery::undo::Restore;
 use crate::recovery::window::Reduction;
-use crate::recovery::{Ack, Entered, Handshake, Phase, View};
+use crate::recovery::{Ack, Entered, Phase, View};
 
 pub(crate) const WINDOW: Parameter = Parameter::number(
     "frto-window",
@@ -31,7 +31,6 @@ pub(crate) const WINDOW: Parameter = Parameter::number(
 pub(crate) struct Frto {
     /// cwnd after step 3a, which allows at most 3 segments.
     window: f64,
-    scoreboard: bool,
     step: Step,
     /// cwnd and ssthresh before the timeout.
     before: (f64, f64),
@@ -59,16 +58,12 @@ impl Frto {
 }
 
 impl Timeout for Frto {
-    fn on_established(&mut self, handshake: &Handshake) {
-        self.scoreboard = handshake.scoreboard;
-    }
-
     fn on_timeout(&mut self, view: &View<'_>) -> Reaction {
         // Step 1: F-RTO is not used during recovery from an earlier timeout. With SACK, it is not used in
         // fast recovery either.
         let recovering = match view.cc.phase() {
             Phase::Restarted => view.cc.last_entry == Some(Entered::ByTimeout),
-            Phase::Recovery => self.scoreboard,
+            Phase::Recovery => view.handshake.scoreboard,
             Phase::Open | Phase::Reduced => false,
         };
         if view.cc.timeouts_in_row > 0 || recovering {
@@ -89,7 +84,7 @@ impl Timeout for Frto {
             Step::Idle => Afterwards::Nothing,
             Step::Retransmitted if ack.advances() => self.on_first_ack(view),
             // With SACK, stay in step 2.
-            Step::Retransmitted if self.scoreboard => Afterwards::Nothing,
+            Step::Retransmitted if view.handshake.scoreboard => Afterwards::Nothing,
             Step::Retransmitted => {
                 self.step = Step::Idle;
                 Afterwards::GoBack {
@@ -144,7 +139,7 @@ impl Frto {
 
     fn on_second_ack(&mut self, view: &View<'_>, ack: &Ack) -> Afterwards {
         self.step = Step::Idle;
-        let spurious = match self.scoreboard {
+        let spurious = match view.handshake.scoreboard {
             false => ack.advances(),
             true => self.originals_arrive(view, ack),
         };

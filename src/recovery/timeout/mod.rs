@@ -10,7 +10,7 @@ pub(crate) use frto::Frto;
 pub use restart::Restart;
 
 use super::undo::Restore;
-use super::{Ack, Handshake, View};
+use super::{Ack, View};
 
 /// The reaction to an expiry of the retransmission timer.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -69,9 +69,6 @@ pub enum Afterwards {
 
 /// An answer to "What does a timeout mean?".
 pub trait Timeout: std::fmt::Debug + Send {
-    /// Called when the handshake is complete.
-    fn on_established(&mut self, _handshake: &Handshake) {}
-
     /// Called when the retransmission timer fires with data outstanding. Window, state and `timeouts_in_row`
     /// still have their old values.
     fn on_timeout(&mut self, view: &View<'_>) -> Reaction;

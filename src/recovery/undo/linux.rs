@@ -31,8 +31,6 @@ use crate::recovery::{Ack, Congestion, Departure, Phase, Transmission, View};
 #[derive(Debug, Default)]
 pub(crate) struct UndoLinux {
     event: Option<Event>,
-    timestamps: bool,
-    scoreboard: bool,
     /// Start of the segment that the last tail loss probe retransmitted.
     probed: Option<u64>,
     /// TSval of the first retransmission since the last time when none was outstanding. An episode that
@@ -54,10 +52,6 @@ struct Event {
 }
 
 impl Undo for UndoLinux {
-    fn on_established(&mut self, handshake: &crate::recovery::Handshake) {
-        (self.timestamps, self.scoreboard) = (handshake.timestamps, handshake.scoreboard);
-    }
-
     fn on_reduction(&mut self, view: &View<'_>, before: &Congestion, kind: LossKind) {
         if kind == LossKind::EcnEcho {
             return;
@@ -144,7 +138,7 @@ impl Undo for UndoLinux {
         };
         let resume = match view.cc.phase() {
             Phase::Open | Phase::Reduced => false,
-            Phase::Recovery => reordered || view.flight.has_rewound() || !self.scoreboard,
+            Phase::Recovery => reordered || view.flight.has_rewound() || !view.handshake.scoreboard,
             Phase::Restarted => true,
         };
         Some(Restore { window: Some(window), resume, reordered, timer: None, why })
@@ -167,7 +161,7 @@ impl UndoLinux {
 
     /// tcp_packet_delayed(), during a repair.
     fn is_delayed(&self, view: &View<'_>, ack: &Ack) -> bool {
-        let echoed = ack.ecr.filter(|_| self.timestamps && ack.advances()).zip(self.retrans_stamp);
+        let echoed = ack.ecr.filter(|_| view.handshake.timestamps && ack.advances()).zip(self.retrans_stamp);
         let repairs = matches!(view.cc.phase(), Phase::Recovery | Phase::Restarted);
         repairs && echoed.is_some_and(|(ecr, stamp)| (ecr.wrapping_sub(stamp) as i32) < 0)
     }

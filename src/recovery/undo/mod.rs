@@ -16,7 +16,7 @@ pub(crate) use eifel_linux::EifelLinux;
 pub(crate) use linux::UndoLinux;
 
 use super::window::{LossKind, Reduction};
-use super::{Ack, Congestion, Departure, Handshake, View};
+use super::{Ack, Congestion, Departure, View};
 
 /// The state to restore after a spurious reduction.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -39,9 +39,6 @@ pub struct Restore {
 /// An answer to "Was that a mistake?". On a connection without SACK or timestamps, nothing is undone if the
 /// answer's row needs them.
 pub trait Undo: std::fmt::Debug + Send {
-    /// Called when the handshake is complete.
-    fn on_established(&mut self, _handshake: &Handshake) {}
-
     /// Called before an episode reduces the window. `before` is the state that an undo would restore.
     fn on_reduction(&mut self, _view: &View<'_>, _before: &Congestion, _kind: LossKind) {}
 

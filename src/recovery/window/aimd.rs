@@ -19,10 +19,6 @@ impl Window for Aimd {
     fn on_loss(&mut self, view: &View<'_>, loss: &Loss) -> Reduction {
         self.decrease(view, loss, view.knobs.beta)
     }
-
-    fn on_exit(&mut self, view: &View<'_>) -> f64 {
-        exit_window(view, view.cc.ssthresh)
-    }
 }
 
 impl Aimd {

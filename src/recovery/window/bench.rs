@@ -64,7 +64,7 @@ impl<M: Window + Model + Default> Bench<M> {
     /// segments fit. The buffer holds twice as many.
     pub(super) fn new() -> Self {
         let base = Duration::from_millis(40);
-        let host = BareSender::new("newreno").under_way(10.0, f64::INFINITY, base);
+        let host = BareSender::new("sack").under_way(10.0, f64::INFINITY, base);
         let cc = Congestion { cwnd: 10.0, ssthresh: f64::INFINITY, ..host.cc().clone() };
         let totals = Totals { delivered: 0.0, delivered_time: host.now, lost: 0.0, in_flight: 0.0 };
         let mut bench = Self {
@@ -87,8 +87,6 @@ impl<M: Window + Model + Default> Bench<M> {
             recovers: None,
             ranges: 0,
         };
-        let handshake = crate::recovery::Handshake { scoreboard: true, ..Default::default() };
-        bench.model.on_established(&handshake);
         bench.model.begin(&bench.host.view(&bench.cc, &bench.knobs));
         bench
     }

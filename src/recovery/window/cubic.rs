@@ -114,10 +114,6 @@ impl Window for Cubic {
         self.aimd.decrease(view, loss, BETA_CUBIC)
     }
 
-    fn on_exit(&mut self, view: &View<'_>) -> f64 {
-        self.aimd.on_exit(view)
-    }
-
     fn on_undo(&mut self, _view: &View<'_>) {
         self.state = self.before;
     }

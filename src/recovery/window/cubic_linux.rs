@@ -167,10 +167,6 @@ impl Window for CubicLinux {
         }
         self.aimd.decrease(view, loss, BETA)
     }
-
-    fn on_exit(&mut self, view: &View<'_>) -> f64 {
-        self.aimd.on_exit(view)
-    }
 }
 
 #[cfg(test)]

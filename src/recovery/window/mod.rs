@@ -41,7 +41,7 @@ pub(crate) use vegas::VegasWindow;
 pub(crate) use veno::Veno;
 pub(crate) use westwood::Westwood;
 
-use super::{Ack, Departure, Handshake, Truth, View};
+use super::{Ack, Departure, Truth, View};
 use crate::flight::Amount;
 
 /// The reason for a reduction of the window.
@@ -81,9 +81,6 @@ pub trait Window: std::fmt::Debug + Send {
         segments
     }
 
-    /// Called when the handshake is complete.
-    fn on_established(&mut self, _handshake: &Handshake) {}
-
     /// Called when a segment was sent.
     fn on_sent(&mut self, _view: &View<'_>, _departure: &Departure) {}
 
@@ -101,8 +98,10 @@ pub trait Window: std::fmt::Debug + Send {
     /// When this is called, cwnd and ssthresh still have their old values.
     fn on_loss(&mut self, view: &View<'_>, loss: &Loss) -> Reduction;
 
-    /// Returns cwnd at the end of fast recovery.
-    fn on_exit(&mut self, view: &View<'_>) -> f64;
+    /// Returns cwnd at the end of fast recovery: ssthresh, limited as the profile says.
+    fn on_exit(&mut self, view: &View<'_>) -> f64 {
+        aimd::exit_window(view, view.cc.ssthresh)
+    }
 
     /// Called before the last reduction is undone. cwnd and ssthresh still have the reduced values.
     fn on_undo(&mut self, _view: &View<'_>) {}

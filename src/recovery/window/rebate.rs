@@ -37,7 +37,7 @@ use airwire::Cause;
 
 use super::{Aimd, Loss, LossKind, Reduction, Window};
 use crate::recovery::parameter::{Given, Parameter};
-use crate::recovery::{Ack, Departure, Entered, Handshake, Transmission, Truth, View};
+use crate::recovery::{Ack, Departure, Entered, Transmission, Truth, View};
 
 pub(crate) const TAX: Parameter = Parameter::number(
     "tax",
@@ -287,10 +287,6 @@ pub fn ideal_compensator(w: f64, q_c: f64, q: f64) -> (f64, f64) {
 }
 
 impl Window for Rebate {
-    fn on_established(&mut self, handshake: &Handshake) {
-        self.tax.reordering = handshake.mistakes_reordering;
-    }
-
     fn on_sent(&mut self, view: &View<'_>, departure: &Departure) {
         self.npack += 1;
         if let Some(q_c) = &mut self.congestion {
@@ -321,6 +317,7 @@ impl Window for Rebate {
 
     /// Algorithm 2.
     fn on_loss(&mut self, view: &View<'_>, loss: &Loss) -> Reduction {
+        self.tax.reordering = view.handshake.mistakes_reordering;
         self.before = self.estimates;
         let plain = self.aimd.on_loss(view, loss);
         if !self.estimates.decreased {
@@ -346,10 +343,6 @@ impl Window for Rebate {
             cwnd: rebated.cwnd.min(most(plain.cwnd)),
             ssthresh: rebated.ssthresh.min(most(plain.ssthresh)),
         }
-    }
-
-    fn on_exit(&mut self, view: &View<'_>) -> f64 {
-        self.aimd.on_exit(view)
     }
 
     fn on_undo(&mut self, _view: &View<'_>) {

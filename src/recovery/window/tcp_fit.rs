@@ -91,10 +91,6 @@ impl Window for TcpFit {
         let beta = 1.0 - 4.0 * (1.0 - view.knobs.beta) / (3.0 * sessions + 1.0);
         self.aimd.decrease(view, loss, beta)
     }
-
-    fn on_exit(&mut self, view: &View<'_>) -> f64 {
-        self.aimd.on_exit(view)
-    }
 }
 
 #[cfg(test)]

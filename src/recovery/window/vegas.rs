@@ -103,10 +103,6 @@ impl Window for VegasWindow {
         self.start = SlowStart::Doubles;
         self.aimd.on_loss(view, loss)
     }
-
-    fn on_exit(&mut self, view: &View<'_>) -> f64 {
-        self.aimd.on_exit(view)
-    }
 }
 
 #[cfg(test)]

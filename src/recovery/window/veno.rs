@@ -69,10 +69,6 @@ impl Window for Veno {
         let beta = if random { RANDOM_LOSS.max(view.knobs.beta) } else { view.knobs.beta };
         self.aimd.decrease(view, loss, beta)
     }
-
-    fn on_exit(&mut self, view: &View<'_>) -> f64 {
-        self.aimd.on_exit(view)
-    }
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use airtcp::profile::Profile;
 use airtcp::recovery::attribute::Attribute;
 use airtcp::recovery::catalogue::Answer;
 use airtcp::recovery::confusion::{Confusion, Truth};
-use airtcp::recovery::{Ack, Congestion, Departure, Recipe, Transmission, View};
+use airtcp::recovery::{Ack, Congestion, Departure, Handshake, Recipe, Transmission, View};
 use airtcp::rtt::RttEstimator;
 use airwire::Cause;
 use airwire::time::Instant;
@@ -81,6 +81,7 @@ struct Replay {
     captures: usize,
     profile: Profile,
     cc: Congestion,
+    handshake: Handshake,
     flight: Flight,
     rtt: RttEstimator,
     smss: u64,
@@ -102,6 +103,7 @@ impl Replay {
             judges: recipe.judges(&profile),
             captures,
             cc: recovery.congestion().clone(),
+            handshake: Handshake::default(),
             flight: Flight::default(),
             rtt: RttEstimator::new(profile.timer.style, profile.timer.limits),
             profile,
@@ -114,10 +116,10 @@ impl Replay {
     }
 
     fn tell(&mut self, at: i64, mut tell: impl FnMut(&mut Answer<dyn Attribute>, &View<'_>)) {
-        let Self { judges, profile, cc, flight, rtt, smss, .. } = self;
+        let Self { judges, profile, cc, handshake, flight, rtt, smss, .. } = self;
         let now = Instant::from_nanos(at.max(0) as u64);
         let knobs = &profile.recovery;
-        let view = View { now, flight, cc, rtt, knobs, smss: *smss, rwnd: u64::MAX, unsent: 0 };
+        let view = View { now, flight, cc, handshake, rtt, knobs, smss: *smss, rwnd: u64::MAX, unsent: 0 };
         judges.iter_mut().for_each(|judge| tell(judge, &view));
     }
 

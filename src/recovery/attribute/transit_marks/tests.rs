@@ -5,7 +5,7 @@ use super::*;
 use crate::profile::Profile;
 use crate::profile::knobs::Knobs;
 use crate::recovery::testing::{BareSender, SMSS};
-use crate::recovery::{Decision, What};
+use crate::recovery::{Decision, Handshake, What};
 
 const RTT: Duration = Duration::from_millis(100);
 /// The base stations' announcement on the peer's SYN (docs/reference/header-extensions.md).
@@ -363,7 +363,7 @@ fn mark_counts_only_if_later_segment_caused_it() {
     let view = sender.view(sender.cc(), &knobs);
     let una = sender.flight.una();
     let cause_after = |ack: Ack| {
-        let mut marks = TransitMarks { path: Some(RadioPath::MobileToFixed), ..TransitMarks::default() };
+        let mut marks = TransitMarks::default();
         marks.on_ack(&view, &ack);
         marks.cause(&view, una).map(|(cause, _)| cause)
     };
@@ -377,7 +377,7 @@ fn mark_counts_only_if_later_segment_caused_it() {
     let mut old = Ack { number: una.wrapping_sub(SMSS), ..duplicate };
     old.newly_sacked.segments = 1;
     assert_eq!(cause_after(old), Some(Cause::Congestion), "an old ACK is about another segment");
-    let mut marks = TransitMarks { path: Some(RadioPath::MobileToFixed), ..TransitMarks::default() };
+    let mut marks = TransitMarks::default();
     marks.on_ack(&view, &duplicate);
     assert_eq!(marks.cause(&view, una + SMSS), None, "no mark is about the segment after it");
 }

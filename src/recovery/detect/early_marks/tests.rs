@@ -3,7 +3,7 @@ use airwire::time::Duration;
 use super::*;
 use crate::profile::Profile;
 use crate::recovery::testing::{BareSender, SMSS};
-use crate::recovery::{Phase, Recipe};
+use crate::recovery::{Handshake, Phase, Recipe};
 
 const RTT: Duration = Duration::from_millis(100);
 

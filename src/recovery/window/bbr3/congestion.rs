@@ -148,8 +148,8 @@ impl Bbr3 {
     }
 
     /// IsInflightTooHigh().
-    pub(super) fn is_inflight_too_high(&self, lost: f64, tx_in_flight: f64) -> bool {
-        lost > tx_in_flight * LOSS_THRESH || (lost > 0.0 && !self.has_selective_acks)
+    pub(super) fn is_inflight_too_high(&self, view: &View<'_>, lost: f64, tx_in_flight: f64) -> bool {
+        lost > tx_in_flight * LOSS_THRESH || (lost > 0.0 && !view.handshake.scoreboard)
     }
 
     /// HandleInflightTooHigh(), for a probe with `inflight` in flight. Called once per probe.
@@ -185,13 +185,13 @@ impl Bbr3 {
         if !super::is_in_fast_recovery(view) {
             return false;
         }
-        if !self.has_selective_acks {
+        if !view.handshake.scoreboard {
             return sample.newly_lost > 0.0;
         }
         let Some(measured) = sample.measured else { return false };
         self.congestion.loss_round_start
             && self.congestion.lost_ranges.0 >= STARTUP_FULL_LOSS_COUNT
-            && self.is_inflight_too_high(measured.lost, measured.tx_in_flight)
+            && self.is_inflight_too_high(view, measured.lost, measured.tx_in_flight)
     }
 
     /// CheckStartupHighLoss(): Startup has more than filled the path.

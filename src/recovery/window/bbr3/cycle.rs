@@ -220,7 +220,7 @@ impl Bbr3 {
         let (lost, tx_in_flight) =
             sample.measured.map_or((0.0, 0.0), |measured| (measured.lost, measured.tx_in_flight));
         let longterm = self.congestion.inflight_longterm;
-        if self.is_inflight_too_high(lost, tx_in_flight) || longterm.is_infinite() {
+        if self.is_inflight_too_high(view, lost, tx_in_flight) || longterm.is_infinite() {
             return false;
         }
         self.congestion.inflight_longterm = longterm.max(tx_in_flight);

@@ -53,7 +53,7 @@ use super::model::scatter;
 use super::windowed_max::WindowedMax;
 use super::{Loss, LossKind, Model, Modelled, Reduction, Window};
 use crate::recovery::rate::{LostSegment, RateSample, Totals};
-use crate::recovery::{Ack, Handshake, Phase, View};
+use crate::recovery::{Ack, Phase, View};
 
 /// MaxBwFilterLen: the current cycle and the one before.
 const MAX_BW_FILTER_LEN: u64 = 1;
@@ -68,8 +68,6 @@ const DRAIN_ROUNDS: u64 = 3;
 #[derive(Debug)]
 pub(crate) struct Bbr3 {
     state: State,
-    /// C.has_selective_acks.
-    has_selective_acks: bool,
     initial_cwnd: f64,
     /// C.delivered, as last reported to this algorithm.
     delivered: f64,
@@ -168,7 +166,6 @@ impl Default for Bbr3 {
         let start = Instant::ZERO;
         Self {
             state: State::Startup,
-            has_selective_acks: false,
             initial_cwnd: 10.0,
             delivered: 0.0,
             rounds: Rounds::default(),
@@ -196,10 +193,6 @@ impl Default for Bbr3 {
 }
 
 impl Window for Bbr3 {
-    fn on_established(&mut self, handshake: &Handshake) {
-        self.has_selective_acks = handshake.scoreboard;
-    }
-
     fn on_ack(&mut self, _view: &View<'_>, _ack: &Ack) -> Option<f64> {
         None
     }
@@ -270,7 +263,7 @@ impl Model for Bbr3 {
         self.delivered = lost.delivered;
         self.note_loss();
         self.congestion.count_range(lost.start, lost.end);
-        if self.cycle.is_bw_probe_sample && self.is_inflight_too_high(lost.lost, lost.tx_in_flight) {
+        if self.cycle.is_bw_probe_sample && self.is_inflight_too_high(view, lost.lost, lost.tx_in_flight) {
             let inflight = congestion::inflight_at_loss(lost);
             self.on_inflight_too_high(view, inflight, lost.is_app_limited);
         }
