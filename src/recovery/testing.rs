@@ -16,6 +16,8 @@ use crate::recovery::engine::TimerRule;
 use crate::rtt::{RttEstimator, Sample};
 
 pub(crate) const SMSS: u64 = 1000;
+/// The round-trip time of most tests.
+pub(crate) const RTT: Duration = Duration::from_millis(100);
 
 /// A sender under test. Segments are numbered from 1, as in the figures of the papers. A sent segment is
 /// written as `7`, a retransmission as `7r`.
@@ -35,7 +37,12 @@ pub(crate) struct BareSender {
 impl BareSender {
     /// Creates a sender with the default profile, timestamps, and SACK if the recipe uses it.
     pub(crate) fn new(recipe: &str) -> Self {
-        Self::with(recipe, Profile::default(), &Handshake { timestamps: true, ..Handshake::default() })
+        Self::in_profile(recipe, Profile::default())
+    }
+
+    /// Creates a sender with timestamps, and SACK if the recipe uses it.
+    pub(crate) fn in_profile(recipe: &str, profile: Profile) -> Self {
+        Self::with(recipe, profile, &Handshake { timestamps: true, ..Handshake::default() })
     }
 
     /// Like [`Self::new`], with a peer that does not permit SACK.
@@ -85,6 +92,11 @@ impl BareSender {
         self.send();
         self.recovery.take_trace();
         self
+    }
+
+    /// Returns cwnd and ssthresh.
+    pub(crate) fn window(&self) -> (f64, f64) {
+        (self.cc().cwnd, self.cc().ssthresh)
     }
 
     pub(crate) fn cc(&self) -> &Congestion {

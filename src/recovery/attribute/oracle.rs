@@ -59,12 +59,8 @@ impl Attribute for Oracle {
 
 #[cfg(test)]
 mod tests {
-    use airwire::time::Duration;
-
     use super::*;
-    use crate::recovery::testing::BareSender;
-
-    const RTT: Duration = Duration::from_millis(100);
+    use crate::recovery::testing::{BareSender, RTT};
 
     fn lost(segment: u64, cause: Cause) -> Truth {
         Truth::Lost { offset: (segment - 1) * 1000, len: 1000, cause }

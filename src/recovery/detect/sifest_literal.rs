@@ -95,10 +95,7 @@ fn round_trip(view: &View<'_>) -> Duration {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::recovery::testing::BareSender;
-
-    const RTT: Duration = Duration::from_millis(100);
+    use crate::recovery::testing::{BareSender, RTT};
 
     fn sender(recipe: &str, cwnd: f64) -> BareSender {
         let mut sender = BareSender::new(recipe).under_way(cwnd, 64.0, RTT);

@@ -134,8 +134,8 @@ impl Event<'_, '_> {
 
     pub(super) fn on_sent(&mut self, departure: &Departure) {
         self.counters.count_sent(departure.kind);
-        let was_ordered = self.fulfil(departure);
-        self.order_rest_of_mtu_probe(departure);
+        let was_decided = self.fulfil(departure);
+        self.resend_rest_of_mtu_probe(departure);
         let is_new = departure.kind == Transmission::New;
         if let Some(kept) = self.cc.episode.kept_mut() {
             kept.judged.take_if(|hole| *hole == departure.start);
@@ -143,7 +143,7 @@ impl Event<'_, '_> {
         if !is_new && let Some(first) = self.cc.episode.first_mut() {
             *first = false;
         }
-        if !was_ordered && let Some(left) = &mut self.allowance.burst {
+        if !was_decided && let Some(left) = &mut self.allowance.burst {
             *left = left.saturating_sub(1);
         }
         if is_new && self.cc.dupacks() > 0 && matches!(self.cc.episode, Episode::Open(_)) {
@@ -153,7 +153,7 @@ impl Event<'_, '_> {
         self.ask(|answers, view| answers.on_sent(view, departure));
         self.note_usage(is_new);
         if self.samples_rates() {
-            self.tell_model_of_departure(departure);
+            self.model_on_sent(departure);
         }
     }
 
@@ -203,7 +203,7 @@ impl Event<'_, '_> {
             _ => Verdict::Nothing,
         });
         self.ask_in_recovery();
-        self.tell_model_of_timer(false);
+        self.model_on_timer(false);
         if found == Found::Nothing { TimerRule::Keep } else { TimerRule::Restart }
     }
 

@@ -65,7 +65,7 @@ impl Event<'_, '_> {
     }
 
     #[inline(never)]
-    pub(super) fn tell_model_of_departure(&mut self, departure: &Departure) {
+    pub(super) fn model_on_sent(&mut self, departure: &Departure) {
         let in_flight = self.on_its_way(self.path);
         let restarted = self.with_model(|model, rates, view| {
             let restarts = rates.totals().in_flight == 0.0 && rates.is_app_limited();
@@ -78,7 +78,7 @@ impl Event<'_, '_> {
     }
 
     /// Reports newly lost segments to the model and returns their total size.
-    fn tell_model_of_losses(&mut self) -> f64 {
+    fn model_on_losses(&mut self) -> f64 {
         let size = self.with_model(|model, rates, view| {
             let lost = rates.newly_lost(view);
             lost.iter().for_each(|segment| model.on_lost(view, segment));
@@ -89,11 +89,11 @@ impl Event<'_, '_> {
 
     /// Informs the model that a timer fired: the retransmission timer (`timed_out`) or a detector's timer.
     /// The amount in flight may have changed.
-    pub(super) fn tell_model_of_timer(&mut self, timed_out: bool) {
+    pub(super) fn model_on_timer(&mut self, timed_out: bool) {
         if !self.samples_rates() {
             return;
         }
-        self.tell_model_of_losses();
+        self.model_on_losses();
         let in_flight = self.on_its_way(self.path);
         self.with_model(|model, rates, view| {
             rates.set_in_flight(in_flight);
@@ -121,7 +121,7 @@ impl Event<'_, '_> {
     pub(super) fn ask_model(&mut self, ack: &Ack) {
         let delivered = self.delivery_of(ack);
         let newly_acked = self.with_model(|_, rates, view| rates.on_ack(view, delivered));
-        let newly_lost = self.tell_model_of_losses();
+        let newly_lost = self.model_on_losses();
         let in_flight = self.on_its_way(self.path);
         let modelled = self.with_model(|model, rates, view| {
             let newly_acked = newly_acked.unwrap_or_default();

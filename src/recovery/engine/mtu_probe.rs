@@ -99,7 +99,7 @@ impl Event<'_, '_> {
 
     /// Schedules the retransmission of the rest of a lost probe after its first part, whatever the repair
     /// does. Both are shorter than the probe was (Linux 6.18, tcp_simple_retransmit()).
-    pub(super) fn order_rest_of_mtu_probe(&mut self, departure: &Departure) {
+    pub(super) fn resend_rest_of_mtu_probe(&mut self, departure: &Departure) {
         if self.pending.is_some() || departure.kind == Transmission::New || self.cc.episode.kept().is_none() {
             return;
         }

@@ -8,9 +8,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::recovery::Recipe;
 use crate::recovery::catalogue;
-use crate::recovery::testing::{BareSender, SMSS};
-
-const RTT: Duration = Duration::from_millis(100);
+use crate::recovery::testing::{BareSender, RTT, SMSS};
 
 #[test]
 fn timeout_in_fast_recovery_halves_window_not_flight() {
@@ -168,8 +166,7 @@ impl Model {
         let name = format!("{recipe} in profile {}", profile.name);
         let parsed: Recipe = recipe.parse().unwrap();
         let reduces_again = parsed.parts().any(|(row, _)| row.reduces_again.is_some());
-        let handshake = Handshake { timestamps: true, ..Handshake::default() };
-        let mut sender = BareSender::with(recipe, profile, &handshake);
+        let mut sender = BareSender::in_profile(recipe, profile);
         sender.written = 30;
         sender.send();
         Self { sender, name, reduces_again, reduced: (0, 0, 0), window_ends: 0, max_before: 0 }

@@ -44,7 +44,7 @@ impl Event<'_, '_> {
         };
         self.set_window(by, Reduction { cwnd, ssthresh }, "retransmission timeout");
         self.restart(by, effect);
-        self.tell_model_of_timer(true);
+        self.model_on_timer(true);
     }
 
     /// Reduces ssthresh, unless an earlier reduction covers this timeout. Returns it.
@@ -87,7 +87,7 @@ impl Event<'_, '_> {
         self.path.flight.rewind();
         self.set_cwnd(by, cwnd, "marked timeout");
         self.restart(by, AfterTimeout::Kept);
-        self.tell_model_of_timer(false);
+        self.model_on_timer(false);
     }
 
     /// Applies the effects that every timeout has.

@@ -179,18 +179,13 @@ impl Event {
 
 #[cfg(test)]
 mod tests {
-    use airwire::time::Duration;
-
     use super::*;
     use crate::profile::Profile;
     use crate::recovery::Handshake;
-    use crate::recovery::testing::BareSender;
-
-    const RTT: Duration = Duration::from_millis(100);
+    use crate::recovery::testing::{BareSender, RTT};
 
     fn sender() -> BareSender {
-        let handshake = Handshake { timestamps: true, ..Handshake::default() };
-        BareSender::with("sack+undo-linux", Profile::linux(), &handshake).under_way(20.0, 10.0, RTT)
+        BareSender::in_profile("sack+undo-linux", Profile::linux()).under_way(20.0, 10.0, RTT)
     }
 
     /// Retransmits segment 1. Then an ACK of this retransmission acknowledges everything.
@@ -247,11 +242,9 @@ mod tests {
 
     #[test]
     fn old_echo_during_retransmission_releases_only_new_segments() {
-        let handshake = Handshake { timestamps: true, ..Handshake::default() };
         let recipe = "sack+rack+undo-linux";
         let at_a_partial_ack = |echoes_original: bool| {
-            let mut sender =
-                BareSender::with(recipe, Profile::linux(), &handshake).under_way(20.0, 10.0, RTT);
+            let mut sender = BareSender::in_profile(recipe, Profile::linux()).under_way(20.0, 10.0, RTT);
             let original = sender.flight.head().unwrap().tsval;
             // Segments 1 and 6 are missing, and both are retransmitted.
             sender.wait(RTT).sack(&[2..6, 7..12]);
@@ -275,9 +268,8 @@ mod tests {
     /// the echo is older than the second episode.
     #[test]
     fn echo_of_previous_episode_does_not_undo() {
-        let handshake = Handshake { timestamps: true, ..Handshake::default() };
         let recipe = "sack+rack+undo-linux";
-        let mut sender = BareSender::with(recipe, Profile::linux(), &handshake).under_way(20.0, 10.0, RTT);
+        let mut sender = BareSender::in_profile(recipe, Profile::linux()).under_way(20.0, 10.0, RTT);
         sender.wait(RTT).sack(&[2..5]);
         let copy_of_1 = sender.flight.head().unwrap().tsval;
         sender.wait(RTT / 10).sack(&[2..21]);

@@ -127,10 +127,8 @@ mod tests {
     use crate::flight::Amount;
     use crate::profile::Profile;
     use crate::profile::knobs::ExitWindow;
-    use crate::recovery::testing::BareSender;
-    use crate::recovery::{Congestion, Handshake, Knobs};
-
-    const RTT: Duration = Duration::from_millis(100);
+    use crate::recovery::testing::{BareSender, RTT};
+    use crate::recovery::{Congestion, Knobs};
 
     /// Acknowledges whole windows, each evenly over a round trip of 100 ms, for this number of seconds.
     fn run(sender: &mut BareSender, seconds: f64) -> f64 {
@@ -148,8 +146,7 @@ mod tests {
     fn sender(cwnd: f64) -> BareSender {
         let mut profile = Profile::default();
         profile.recovery.exit_window = ExitWindow::Ssthresh;
-        let handshake = Handshake { timestamps: true, ..Handshake::default() };
-        BareSender::with("cubic", profile, &handshake).under_way(cwnd, cwnd / 2.0, RTT)
+        BareSender::in_profile("cubic", profile).under_way(cwnd, cwnd / 2.0, RTT)
     }
 
     /// Returns a sender after the recovery from a loss at a window of `cwnd`.

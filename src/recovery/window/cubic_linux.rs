@@ -173,14 +173,11 @@ impl Window for CubicLinux {
 mod tests {
     use super::*;
     use crate::profile::Profile;
-    use crate::recovery::testing::BareSender;
-    use crate::recovery::{Handshake, Transmission};
-
-    const RTT: Duration = Duration::from_millis(100);
+    use crate::recovery::Transmission;
+    use crate::recovery::testing::{BareSender, RTT};
 
     fn sender(cwnd: f64, ssthresh: f64) -> BareSender {
-        let handshake = Handshake { timestamps: true, ..Handshake::default() };
-        BareSender::with("sack+cubic", Profile::linux(), &handshake).under_way(cwnd, ssthresh, RTT)
+        BareSender::in_profile("sack+cubic", Profile::linux()).under_way(cwnd, ssthresh, RTT)
     }
 
     /// Acknowledges this number of windows, each segment by segment over a round trip.

@@ -156,14 +156,11 @@ fn delay_of(view: &View<'_>, ack: &Ack) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recovery::testing::BareSender;
-    use crate::recovery::{Handshake, What};
-
-    const RTT: Duration = Duration::from_millis(100);
+    use crate::recovery::What;
+    use crate::recovery::testing::{BareSender, RTT};
 
     fn sender(recipe: &str) -> BareSender {
-        let handshake = Handshake { timestamps: true, ..Handshake::default() };
-        let mut sender = BareSender::with(recipe, crate::profile::Profile::linux(), &handshake);
+        let mut sender = BareSender::in_profile(recipe, crate::profile::Profile::linux());
         sender.send();
         sender.trace();
         sender

@@ -116,13 +116,12 @@ impl HyStartPp {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::recovery::What;
     use crate::recovery::testing::BareSender;
-    use crate::recovery::{Handshake, What};
 
     fn sender() -> BareSender {
-        let handshake = Handshake { timestamps: true, ..Handshake::default() };
         let profile = crate::profile::Profile::linux();
-        let mut sender = BareSender::with("newreno+hystartpp", profile, &handshake);
+        let mut sender = BareSender::in_profile("newreno+hystartpp", profile);
         sender.send();
         sender.trace();
         sender

@@ -188,9 +188,7 @@ impl Window for Westwood {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recovery::testing::BareSender;
-
-    const RTT: Duration = Duration::from_millis(100);
+    use crate::recovery::testing::{BareSender, RTT};
 
     #[test]
     fn filter_uses_published_coefficients() {

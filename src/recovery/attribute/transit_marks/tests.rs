@@ -1,13 +1,10 @@
-use airwire::marks::{DB, OB};
-use airwire::time::Duration;
-
 use super::*;
 use crate::profile::Profile;
 use crate::profile::knobs::Knobs;
-use crate::recovery::testing::{BareSender, SMSS};
+use crate::recovery::testing::{BareSender, RTT, SMSS};
 use crate::recovery::{Decision, Handshake, What};
+use airwire::marks::{DB, OB};
 
-const RTT: Duration = Duration::from_millis(100);
 /// The base stations' announcement on the peer's SYN (docs/reference/header-extensions.md).
 const FIXED_TO_MOBILE: u16 = DB;
 const MOBILE_TO_FIXED: u16 = OB;
@@ -41,10 +38,6 @@ fn sack(sender: &mut BareSender, block: std::ops::Range<u64>, marks: u16) -> Str
     sender.receive(Ack { flags: Flags::ACK.with(Flags(marks)), ..Ack::default() }, una, &[block])
 }
 
-fn window(sender: &BareSender) -> (f64, f64) {
-    (sender.cc().cwnd, sender.cc().ssthresh)
-}
-
 fn causes(sender: &mut BareSender) -> Vec<Cause> {
     let cause = |decision: Decision| match decision.what {
         What::Cause { cause, .. } => Some(cause),
@@ -71,13 +64,13 @@ fn marks_determine_cause_on_each_path_type() {
             assert_eq!(causes(&mut sender), [cause], "announced {announced:#x}, marked {marks:#x}");
             match cause {
                 Congestion => {
-                    assert_eq!((sent.as_str(), window(&sender)), ("1r", (5.0, 5.0)));
+                    assert_eq!((sent.as_str(), sender.window()), ("1r", (5.0, 5.0)));
                     assert_eq!(sender.recovery.counters().window_reductions, 1);
                 }
                 Radio => {
                     // Three duplicate ACKs mean that three segments left the network. New segments replace
                     // them at once.
-                    assert_eq!((sent.as_str(), window(&sender)), ("1r 11 12 13", (10.0, 8.0)));
+                    assert_eq!((sent.as_str(), sender.window()), ("1r 11 12 13", (10.0, 8.0)));
                     assert_eq!(sender.recovery.counters().window_reductions, 0);
                     assert_eq!(sender.recovery.counters().attributed_to_radio, 1);
                 }
@@ -94,7 +87,7 @@ fn radio_loss_keeps_window_full_without_burst() {
         // Segments 5 to 10 arrive, too.
         assert_eq!(dupacks(&mut sender, 6, OB), "14 15 16 17 18 19", "{recipe}");
         assert_eq!(ack(sender.wait(RTT), 10, 0), "20", "{recipe}");
-        assert_eq!((window(&sender), sender.cc().phase()), ((10.0, 8.0), Phase::Open), "{recipe}");
+        assert_eq!((sender.window(), sender.cc().phase()), ((10.0, 8.0), Phase::Open), "{recipe}");
     }
 }
 
@@ -107,7 +100,7 @@ fn sack_keeps_pipe_at_window_after_radio_loss() {
     assert_eq!(sack(&mut sender, 2..5, OB), "1r 11 12 13");
     assert_eq!(sack(&mut sender, 2..11, OB), "14 15 16 17 18 19");
     assert_eq!(ack(sender.wait(RTT), 10, 0), "20");
-    assert_eq!(window(&sender), (10.0, 8.0));
+    assert_eq!(sender.window(), (10.0, 8.0));
 }
 
 /// Segments 1 and 4 of ten are lost, segment 1 on the radio link.
@@ -119,7 +112,7 @@ fn sender_with_two_holes(recipe: &str) -> BareSender {
     } else {
         dupacks(&mut sender, 8, OB);
     }
-    assert_eq!(window(&sender), (10.0, 8.0), "{recipe}");
+    assert_eq!(sender.window(), (10.0, 8.0), "{recipe}");
     sender.wait(RTT);
     sender
 }
@@ -137,7 +130,7 @@ fn two_radio_losses_keep_window() {
         let resent = |sent: &[String]| sent.join(" ").split(' ').any(|segment| segment == "4r");
         assert!(resent(&sent) || recipe.starts_with("sack"), "{recipe}: {sent:?}");
         ack(sender.wait(RTT), 18, 0);
-        let (cwnd, ssthresh) = window(&sender);
+        let (cwnd, ssthresh) = sender.window();
         assert!((10.0..12.0).contains(&cwnd) && ssthresh == 8.0, "{recipe}: {cwnd} {ssthresh}");
         assert_eq!(
             (sender.recovery.counters().window_reductions, sender.cc().phase()),
@@ -171,7 +164,7 @@ fn sack_retransmits_hole_once_its_mark_arrives() {
     assert_eq!(sack(&mut sender, 5..11, 0), "1r 11 12 13 14 15 16 17 18", "new segments fill the window");
     assert!(ack(sender.wait(RTT), 3, 0).starts_with("4r"));
     assert_eq!(causes(&mut sender), [Cause::Radio, Cause::Radio]);
-    assert_eq!(window(&sender), (10.0, 8.0));
+    assert_eq!(sender.window(), (10.0, 8.0));
 }
 
 #[test]
@@ -182,7 +175,7 @@ fn holes_do_not_wait_for_marks_after_congestion() {
     let sent =
         [sack(&mut sender, 5..6, 0), sack(&mut sender, 7..9, 0), sack(&mut sender, 9..11, 0)].join(" ");
     assert!(sent.contains("1r") && sent.contains("4r") && sent.contains("6r"), "{sent}");
-    assert_eq!((causes(&mut sender), window(&sender).1), (vec![Cause::Congestion], 5.0));
+    assert_eq!((causes(&mut sender), sender.window().1), (vec![Cause::Congestion], 5.0));
 }
 
 #[test]
@@ -193,10 +186,10 @@ fn holes_after_radio_loss_are_attributed_until_congestion() {
         sack(&mut sender, block, OB);
     }
     ack(sender.wait(RTT), 3, OB);
-    assert_eq!(window(&sender), (10.0, 8.0));
+    assert_eq!(sender.window(), (10.0, 8.0));
     let sent = ack(sender.wait(RTT), 5, 0);
     assert!(sent.contains("6r") || sent.is_empty(), "{sent}");
-    assert_eq!(window(&sender), (5.0, 5.0), "half of the window before, not of FlightSize");
+    assert_eq!(sender.window(), (5.0, 5.0), "half of the window before, not of FlightSize");
     ack(sender.wait(RTT), 7, 0);
     assert_eq!(causes(&mut sender), [Cause::Radio, Cause::Radio, Cause::Congestion]);
     assert_eq!(sender.recovery.counters().window_reductions, 1);
@@ -234,7 +227,7 @@ fn congestion_then_radio_loss_reduces_window_once() {
         sack(&mut sender, 5..11, 0);
         dupacks(&mut sender, 3, 0);
         ack(sender.wait(RTT), 3, OB);
-        assert_eq!(window(&sender).1, 5.0, "{recipe}");
+        assert_eq!(sender.window().1, 5.0, "{recipe}");
         assert_eq!(causes(&mut sender), [Cause::Congestion], "{recipe}: the second hole is not attributed");
         assert_eq!(sender.recovery.counters().window_reductions, 1, "{recipe}");
     }
@@ -254,7 +247,7 @@ fn radio_loss_after_recovery_begins_new_episode() {
 fn radio_loss_does_not_end_slow_start() {
     let mut sender = sender("etcp", FIXED_TO_MOBILE).under_way(20.0, f64::INFINITY, RTT);
     dupacks(&mut sender, 9, OB);
-    assert_eq!(window(&sender), (20.0, f64::INFINITY));
+    assert_eq!(sender.window(), (20.0, f64::INFINITY));
 }
 
 #[test]
@@ -262,7 +255,7 @@ fn timeout_is_congestion_despite_radio_marks() {
     let mut sender = sender("etcp", FIXED_TO_MOBILE);
     dupacks(&mut sender, 2, OB);
     assert_eq!(sender.timeout(), "1r");
-    assert_eq!(window(&sender), (1.0, 5.0));
+    assert_eq!(sender.window(), (1.0, 5.0));
     // The same applies to a timeout after a loss attributed to the radio link.
     let mut sender = self::sender("etcp", FIXED_TO_MOBILE);
     dupacks(&mut sender, 3, OB);
@@ -284,7 +277,7 @@ fn linux_timeout_after_radio_loss_reduces_window() {
         sender.wait(RTT);
         sack(&mut sender, 2..6, marks);
         sender.wait(RTT * 10).timeout();
-        assert_eq!(window(&sender), (1.0, ssthresh), "marked {marks:#x}");
+        assert_eq!(sender.window(), (1.0, ssthresh), "marked {marks:#x}");
         assert_eq!(sender.recovery.counters().window_reductions, 1, "marked {marks:#x}");
     }
 }
@@ -295,11 +288,11 @@ fn marked_timeout_keeps_window_and_limits_burst() {
         let mut sender = sender(recipe, FIXED_TO_MOBILE);
         dupacks(&mut sender, 2, OB);
         assert_eq!(sender.timeout(), "1r", "{recipe}");
-        assert_eq!(window(&sender), (10.0, 8.0), "{recipe}");
+        assert_eq!(sender.window(), (10.0, 8.0), "{recipe}");
         assert_eq!(sender.recovery.counters().window_reductions, 0, "{recipe}");
         assert_eq!(ack(sender.wait(RTT), 1, 0), "2r 3r", "{recipe}: two segments per ACK");
         ack(sender.wait(RTT), 10, 0);
-        assert!(window(&sender).0 >= 10.0 && sender.cc().phase() == Phase::Open, "{recipe}");
+        assert!(sender.window().0 >= 10.0 && sender.cc().phase() == Phase::Open, "{recipe}");
     }
 }
 
@@ -307,11 +300,11 @@ fn marked_timeout_keeps_window_and_limits_burst() {
 fn unmarked_timeout_is_congestion() {
     let mut sender = sender("etcp+marked-timeout", FIXED_TO_MOBILE);
     assert_eq!(sender.timeout(), "1r");
-    assert_eq!(window(&sender), (1.0, 5.0), "no ACK carries a mark about the segment");
+    assert_eq!(sender.window(), (1.0, 5.0), "no ACK carries a mark about the segment");
     let mut sender = self::sender("etcp+marked-timeout", FIXED_TO_MOBILE);
     dupacks(&mut sender, 2, 0);
     sender.timeout();
-    assert_eq!(window(&sender), (1.0, 5.0), "the marks show a loss in the fixed network");
+    assert_eq!(sender.window(), (1.0, 5.0), "the marks show a loss in the fixed network");
 }
 
 #[test]
@@ -320,7 +313,7 @@ fn second_timeout_without_ack_is_congestion() {
     dupacks(&mut sender, 2, OB);
     sender.timeout();
     sender.timeout();
-    assert_eq!(window(&sender), (1.0, 5.0));
+    assert_eq!(sender.window(), (1.0, 5.0));
     assert_eq!(sender.recovery.counters().window_reductions, 1);
 }
 

@@ -1,9 +1,5 @@
-use airwire::time::Duration;
-
 use crate::recovery::Ack;
-use crate::recovery::testing::{BareSender, SMSS};
-
-const RTT: Duration = Duration::from_millis(100);
+use crate::recovery::testing::{BareSender, RTT, SMSS};
 
 /// A sender with twenty segments in flight.
 fn under_way(recipe: &str) -> BareSender {

@@ -1,9 +1,5 @@
-use airwire::time::Duration;
-
 use crate::recovery::Phase;
-use crate::recovery::testing::{BareSender, SMSS};
-
-const RTT: Duration = Duration::from_millis(100);
+use crate::recovery::testing::{BareSender, RTT, SMSS};
 
 /// A sender with ten segments in flight.
 fn under_way(recipe: &str) -> BareSender {

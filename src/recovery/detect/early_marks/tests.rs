@@ -1,11 +1,7 @@
-use airwire::time::Duration;
-
 use super::*;
 use crate::profile::Profile;
-use crate::recovery::testing::{BareSender, SMSS};
+use crate::recovery::testing::{BareSender, RTT, SMSS};
 use crate::recovery::{Handshake, Phase, Recipe};
-
-const RTT: Duration = Duration::from_millis(100);
 
 fn sender(recipe: &str, announced: u16) -> BareSender {
     let peer_flags = Flags::SYN.with(Flags::ACK).with(Flags(announced));

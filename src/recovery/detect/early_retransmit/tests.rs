@@ -1,9 +1,5 @@
-use airwire::time::Duration;
-
 use crate::recovery::Recipe;
-use crate::recovery::testing::BareSender;
-
-const RTT: Duration = Duration::from_millis(100);
+use crate::recovery::testing::{BareSender, RTT};
 
 /// A sender with `segments` segments to send, all of them in flight. The window is larger.
 fn tail(recipe: &str, segments: u64) -> BareSender {

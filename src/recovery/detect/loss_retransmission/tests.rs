@@ -1,9 +1,5 @@
-use airwire::time::Duration;
-
-use crate::recovery::testing::BareSender;
+use crate::recovery::testing::{BareSender, RTT};
 use crate::recovery::{Phase, What};
-
-const RTT: Duration = Duration::from_millis(100);
 
 fn sender(recipe: &str, cwnd: f64) -> BareSender {
     let mut sender = BareSender::new(recipe).under_way(cwnd, 64.0, RTT);

@@ -3,10 +3,8 @@
 use airwire::time::Duration;
 
 use crate::profile::Profile;
-use crate::recovery::testing::{BareSender, SMSS};
+use crate::recovery::testing::{BareSender, RTT, SMSS};
 use crate::recovery::{Ack, Handshake, Phase, What};
-
-const RTT: Duration = Duration::from_millis(100);
 
 fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
@@ -368,8 +366,7 @@ fn closed_window_disables_mxrtt_timer() {
 #[test]
 fn arbitrary_acks_and_echoes_keep_window_valid() {
     for recipe in ["sack+pr", "newreno+pr", "reno+pr", "tahoe+pr"] {
-        let handshake = Handshake { timestamps: true, ..Handshake::default() };
-        let mut sender = BareSender::with(recipe, Profile::default(), &handshake).under_way(10.0, 8.0, RTT);
+        let mut sender = BareSender::in_profile(recipe, Profile::default()).under_way(10.0, 8.0, RTT);
         for step in 0..2000_u64 {
             sender.wait(ms(step % 7));
             let (una, max) = (sender.flight.una() / SMSS, sender.flight.max() / SMSS);

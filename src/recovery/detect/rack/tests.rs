@@ -4,10 +4,8 @@
 use airwire::time::{Duration, Instant};
 
 use crate::profile::Profile;
-use crate::recovery::testing::{BareSender, SMSS};
+use crate::recovery::testing::{BareSender, RTT, SMSS};
 use crate::recovery::{Ack, Handshake, Phase, What};
-
-const RTT: Duration = Duration::from_millis(100);
 
 fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
@@ -216,8 +214,7 @@ fn rack_detects_losses_after_timeout() {
 // Profile `linux`.
 
 fn linux(cwnd: f64) -> BareSender {
-    let handshake = Handshake { timestamps: true, ..Handshake::default() };
-    BareSender::with("sack+rack+prr+undo-linux", Profile::linux(), &handshake).under_way(cwnd, 8.0, RTT)
+    BareSender::in_profile("sack+rack+prr+undo-linux", Profile::linux()).under_way(cwnd, 8.0, RTT)
 }
 
 /// Segment 1 is retransmitted after three segments have overtaken it. Then the original arrives.

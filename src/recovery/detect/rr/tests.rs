@@ -1,11 +1,7 @@
-use airwire::time::Duration;
-
 use crate::profile::Profile;
 use crate::recovery::decision::What;
-use crate::recovery::testing::{BareSender, SMSS};
+use crate::recovery::testing::{BareSender, RTT, SMSS};
 use crate::recovery::{Ack, Handshake, Phase};
-
-const RTT: Duration = Duration::from_millis(100);
 
 /// A sender with twenty segments in flight.
 fn under_way(recipe: &str) -> BareSender {

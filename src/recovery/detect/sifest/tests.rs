@@ -1,10 +1,9 @@
 use airwire::time::Duration;
 
 use crate::profile::Profile;
-use crate::recovery::testing::BareSender;
+use crate::recovery::testing::{BareSender, RTT};
 use crate::recovery::{Ack, Decision, Handshake, Phase, What};
 
-const RTT: Duration = Duration::from_millis(100);
 const LATER: Duration = Duration::from_millis(110);
 
 fn sender(recipe: &str, cwnd: f64) -> BareSender {

@@ -1,17 +1,9 @@
-use airwire::time::Duration;
-
-use crate::recovery::testing::{BareSender, SMSS};
+use crate::recovery::testing::{BareSender, RTT, SMSS};
 use crate::recovery::{Ack, Phase};
-
-const RTT: Duration = Duration::from_millis(100);
 
 /// Returns a sender with ten outstanding segments, cwnd 10 and ssthresh 8.
 fn under_way(recipe: &str) -> BareSender {
     BareSender::new(recipe).under_way(10.0, 8.0, RTT)
-}
-
-fn window(sender: &BareSender) -> (f64, f64) {
-    (sender.cc().cwnd, sender.cc().ssthresh)
 }
 
 /// Receives a cumulative ACK up to a segment, with SACK blocks.
@@ -28,7 +20,7 @@ fn two_advancing_acks_undo_timeout() {
         // Ten segments are outstanding.
         assert_eq!(sender.ack(2), "", "{recipe}");
         // The window is restored, and this ACK has opened it further.
-        assert!(sender.cc().cwnd >= 10.0 && sender.cc().ssthresh == 8.0, "{recipe}: {:?}", window(&sender));
+        assert!(sender.cc().cwnd >= 10.0 && sender.cc().ssthresh == 8.0, "{recipe}: {:?}", sender.window());
         assert_eq!(sender.cc().phase(), Phase::Open, "{recipe}");
         assert_eq!(sender.ack(3), "13", "{recipe}");
         assert_eq!(sender.recovery.counters().undone, 1, "{recipe}");
@@ -46,7 +38,7 @@ fn duplicate_ack_without_sack_ends_detection() {
     sender.timeout();
     assert_eq!(sender.ack(1), "11 12");
     assert_eq!(sender.dupacks(1), "2r 3r 4r", "step 3a: at most three");
-    assert_eq!(window(&sender), (3.0, 5.0));
+    assert_eq!(sender.window(), (3.0, 5.0));
 }
 
 #[test]
@@ -55,7 +47,7 @@ fn ack_of_whole_window_does_not_undo() {
         let mut sender = under_way(recipe);
         sender.timeout();
         assert_eq!(sender.ack(10), "11 12", "{recipe}");
-        assert_eq!(window(&sender), (2.0, 5.0), "{recipe}");
+        assert_eq!(sender.window(), (2.0, 5.0), "{recipe}");
         assert_eq!(sender.recovery.counters().undone, 0);
     }
 }
@@ -70,7 +62,7 @@ fn sacks_before_first_new_ack_are_inconclusive() {
     assert_eq!(ack_with(&mut sender, 1, &[3..7]), "11 12");
     // They arrive, but 2 does not: step 3a.
     assert_eq!(sender.sack(&[11..12, 3..7]), "2r 7r 8r");
-    assert_eq!((window(&sender), sender.recovery.counters().undone), ((3.0, 5.0), 0));
+    assert_eq!((sender.window(), sender.recovery.counters().undone), ((3.0, 5.0), 0));
 }
 
 #[test]
@@ -134,7 +126,7 @@ fn conventional_recovery_continues_without_new_data() {
         assert_eq!(sender.timeout(), "1r", "{recipe}");
         // Like the sender without F-RTO: cwnd is 2.
         assert_eq!(sender.ack(1), "2r 3r", "{recipe}");
-        assert_eq!(window(&sender), (2.0, 5.0), "{recipe}");
+        assert_eq!(sender.window(), (2.0, 5.0), "{recipe}");
         assert_eq!(sender.ack(3), "4r 5r 6r", "{recipe}");
     }
     // A full receiver window has the same effect.

@@ -1,7 +1,7 @@
 use airwire::time::Duration;
 
-use crate::recovery::testing::{BareSender, SMSS};
-use crate::recovery::undo::testing::{RTT, under_way, undone};
+use crate::recovery::testing::{BareSender, RTT, SMSS};
+use crate::recovery::undo::testing::{under_way, undone};
 use crate::recovery::{Ack, Phase};
 
 /// Receives an ACK that only reports these segments (a range of numbers) as duplicates.

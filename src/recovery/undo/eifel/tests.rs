@@ -2,19 +2,19 @@ use airwire::time::Duration;
 
 use crate::profile::Profile;
 use crate::recovery::decision::What;
-use crate::recovery::testing::BareSender;
-use crate::recovery::undo::testing::{ORIGINAL, RTT, under_way, undone, window};
+use crate::recovery::testing::{BareSender, RTT};
+use crate::recovery::undo::testing::{ORIGINAL, under_way, undone};
 use crate::recovery::{Ack, Decision, Handshake, Phase};
 
 #[test]
 fn undone_timeout_resumes_at_snd_max() {
     let mut sender = under_way("newreno+eifel");
     assert_eq!(sender.timeout(), "1r");
-    assert_eq!(window(&sender), (1.0, 5.0));
+    assert_eq!(sender.window(), (1.0, 5.0));
     // All segments were only late.
     // FlightSize 9 + min(1 acknowledged, IW 10); pipe_prev = max(FlightSize 10, 8).
     assert_eq!(sender.wait(RTT).ack_echoing(1, ORIGINAL), "11");
-    assert_eq!(window(&sender), (10.0, 10.0));
+    assert_eq!(sender.window(), (10.0, 10.0));
     assert_eq!(sender.cc().phase(), Phase::Open);
     assert_eq!(sender.ack_echoing(2, ORIGINAL), "12", "no other segment is retransmitted");
     assert_eq!((undone(&sender), sender.recovery.counters().spurious_timeouts), (1, 1));
@@ -26,7 +26,7 @@ fn undo_burst_is_limited_to_initial_window() {
     sender.timeout();
     // FlightSize 4 + min(6 acknowledged, IW 2). Slow start restores the rest.
     assert_eq!(sender.ack_echoing(6, ORIGINAL), "11 12");
-    assert_eq!(window(&sender), (6.0, 10.0));
+    assert_eq!(sender.window(), (6.0, 10.0));
     assert_eq!(sender.ack_echoing(7, ORIGINAL), "13 14");
 }
 
@@ -35,7 +35,7 @@ fn pipe_prev_is_at_least_ssthresh() {
     let mut sender = BareSender::new("newreno+eifel").under_way(10.0, 40.0, RTT);
     sender.timeout();
     sender.ack_echoing(1, ORIGINAL);
-    assert_eq!(window(&sender), (10.0, 40.0));
+    assert_eq!(sender.window(), (10.0, 40.0));
 }
 
 #[test]
@@ -45,7 +45,7 @@ fn genuine_timeout_is_not_undone() {
         sender.timeout();
         // The ACK echoes the timestamp of the retransmission.
         assert_eq!(sender.wait(RTT).ack(1), "2r 3r", "{recipe}");
-        assert_eq!((window(&sender), undone(&sender)), ((2.0, 5.0), 0), "{recipe}");
+        assert_eq!((sender.window(), undone(&sender)), ((2.0, 5.0), 0), "{recipe}");
     }
 }
 
@@ -53,10 +53,10 @@ fn genuine_timeout_is_not_undone() {
 fn spurious_fast_retransmission_is_undone() {
     let mut sender = under_way("newreno+eifel");
     assert_eq!(sender.wait(RTT).dupacks(3), "1r");
-    assert_eq!(window(&sender), (5.0, 5.0));
+    assert_eq!(sender.window(), (5.0, 5.0));
     // FlightSize 6 + 4 acknowledged.
     assert_eq!(sender.ack_echoing(4, ORIGINAL), "11 12 13 14");
-    assert_eq!((window(&sender), sender.cc().phase()), ((10.0, 10.0), Phase::Open));
+    assert_eq!((sender.window(), sender.cc().phase()), ((10.0, 10.0), Phase::Open));
     assert_eq!(sender.recovery.counters().spurious_fast_retransmits, 1);
 }
 
@@ -68,7 +68,7 @@ fn restored_window_does_not_exceed_previous_window() {
         // FlightSize 4 + 10 acknowledged would be 14.
         assert_eq!(sender.flight.max(), 14_000, "{recipe}");
         sender.ack_echoing(10, ORIGINAL);
-        assert_eq!(window(&sender), (10.0, 10.0), "{recipe}");
+        assert_eq!(sender.window(), (10.0, 10.0), "{recipe}");
     }
 }
 
@@ -94,7 +94,7 @@ fn repeated_timeouts_keep_first_timestamp_and_window() {
         assert_eq!(sender.timeout(), "1r");
     }
     assert_eq!(sender.ack_echoing(1, ORIGINAL), "11");
-    assert_eq!(window(&sender), (10.0, 10.0), "as before the first timeout");
+    assert_eq!(sender.window(), (10.0, 10.0), "as before the first timeout");
     assert_eq!(sender.rtt.backoff(), 4, "the harness takes no RTT sample of retransmissions");
 
     // The retransmission of the first timeout arrived, and the later ones were unnecessary: the first timeout
@@ -111,9 +111,9 @@ fn timeout_after_fast_retransmission_belongs_to_same_episode() {
     let mut sender = under_way("newreno+eifel");
     sender.wait(RTT).dupacks(3);
     assert_eq!(sender.timeout(), "1r");
-    assert_eq!(window(&sender), (1.0, 5.0));
+    assert_eq!(sender.window(), (1.0, 5.0));
     sender.ack_echoing(4, ORIGINAL);
-    assert_eq!(window(&sender), (10.0, 10.0));
+    assert_eq!(sender.window(), (10.0, 10.0));
     // The timer was wrong as well: max(SRTT_prev, 250) with the first sample of new data.
     sender.ack_echoing(10, ORIGINAL);
     sender.wait(Duration::from_millis(250)).ack(11);
@@ -139,7 +139,7 @@ fn undo_resumes_tahoe_at_snd_max() {
     let mut sender = under_way("tahoe+eifel");
     assert_eq!(sender.wait(RTT).dupacks(3), "1r");
     assert_eq!(sender.ack_echoing(4, ORIGINAL), "11 12 13 14");
-    assert_eq!((window(&sender), sender.cc().phase()), ((10.0, 10.0), Phase::Open));
+    assert_eq!((sender.window(), sender.cc().phase()), ((10.0, 10.0), Phase::Open));
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn ecn_echo_keeps_reduction_but_stops_retransmission() {
     sender.timeout();
     let echo = Ack { ecr: Some(ORIGINAL), ece: true, ..Ack::default() };
     assert_eq!(sender.receive(echo, 1, &[]), "");
-    assert_eq!((window(&sender), undone(&sender)), ((2.0, 5.0), 0));
+    assert_eq!((sender.window(), undone(&sender)), ((2.0, 5.0), 0));
     assert!(!sender.flight.has_rewound());
     // 9 segments are outstanding, and the window grows by one per ACK, so they meet at 5.
     assert_eq!(sender.ack_echoing(5, ORIGINAL), "");

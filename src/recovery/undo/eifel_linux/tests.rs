@@ -1,16 +1,16 @@
-use crate::recovery::testing::BareSender;
-use crate::recovery::undo::testing::{ORIGINAL, RTT, under_way, undone, window};
+use crate::recovery::testing::{BareSender, RTT};
+use crate::recovery::undo::testing::{ORIGINAL, under_way, undone};
 use crate::recovery::{Ack, Phase};
 
 #[test]
 fn undone_timeout_resumes_at_snd_max() {
     let mut sender = under_way("newreno+eifel-linux");
     assert_eq!(sender.timeout(), "1r");
-    assert_eq!(window(&sender), (1.0, 5.0));
+    assert_eq!(sender.window(), (1.0, 5.0));
     // cwnd is twice the reduced ssthresh, which is less than 9 + 3. ssthresh is max(8, 3/4 of 10), from
     // before the timeout.
     assert_eq!(sender.wait(RTT).ack_echoing(1, ORIGINAL), "11");
-    assert_eq!((window(&sender), undone(&sender)), ((10.0, 8.0), 1));
+    assert_eq!((sender.window(), undone(&sender)), ((10.0, 8.0), 1));
     assert_eq!(sender.cc().phase(), Phase::Open);
 }
 
@@ -23,7 +23,7 @@ fn ack_of_everything_undoes_and_releases_three_segments() {
         assert_eq!(undone(&sender), expected, "{recipe}: only `eifel` applies RFC 3522 step (5)");
         if expected == 1 {
             assert_eq!(sent, "11 12 13");
-            assert_eq!(window(&sender), (3.0, 8.0));
+            assert_eq!(sender.window(), (3.0, 8.0));
         }
     }
 }
@@ -32,9 +32,9 @@ fn ack_of_everything_undoes_and_releases_three_segments() {
 fn undone_first_window_stays_in_slow_start() {
     let mut sender = BareSender::new("newreno+eifel-linux").under_way(2.0, f64::INFINITY, RTT);
     assert_eq!(sender.timeout(), "1r");
-    assert_eq!(window(&sender), (1.0, 2.0));
+    assert_eq!(sender.window(), (1.0, 2.0));
     sender.wait(RTT).ack_echoing(2, ORIGINAL);
-    assert_eq!(window(&sender), (3.0, f64::INFINITY));
+    assert_eq!(sender.window(), (3.0, f64::INFINITY));
 }
 
 #[test]

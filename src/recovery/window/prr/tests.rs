@@ -3,10 +3,8 @@
 use airwire::time::Duration;
 
 use crate::profile::Profile;
-use crate::recovery::testing::{BareSender, SMSS};
+use crate::recovery::testing::{BareSender, RTT, SMSS};
 use crate::recovery::{Ack, Handshake, Phase};
-
-const RTT: Duration = Duration::from_millis(100);
 
 /// Returns a sender with twenty outstanding segments, at the time when the first ACKs arrive.
 fn sender(recipe: &str) -> BareSender {

@@ -1,12 +1,8 @@
-use airwire::time::Duration;
-
 use super::*;
 use crate::profile::Knobs;
 use crate::profile::knobs::DecreaseFrom;
 use crate::recovery::Congestion;
-use crate::recovery::testing::BareSender;
-
-const RTT: Duration = Duration::from_millis(100);
+use crate::recovery::testing::{BareSender, RTT};
 
 /// The algorithms alone: the test sets the window and the number of packets sent.
 struct Bench {

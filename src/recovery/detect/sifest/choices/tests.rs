@@ -3,9 +3,8 @@
 use airwire::time::Duration;
 
 use crate::recovery::Ack;
-use crate::recovery::testing::BareSender;
+use crate::recovery::testing::{BareSender, RTT};
 
-const RTT: Duration = Duration::from_millis(100);
 const LATER: Duration = Duration::from_millis(110);
 
 /// Plays the same events with the choice and with the paper's wording.
