@@ -63,7 +63,7 @@ pub(crate) struct Path<'a> {
 
 impl Path<'_> {
     fn view<'a>(&'a self, cc: &'a Congestion, handshake: &'a Handshake, knobs: &'a Knobs) -> View<'a> {
-        let Path { now, smss, rwnd, unsent, .. } = *self;
+        let Self { now, smss, rwnd, unsent, .. } = *self;
         View { now, flight: self.flight, cc, handshake, rtt: self.rtt, knobs, smss, rwnd, unsent }
     }
 }
