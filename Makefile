@@ -70,7 +70,7 @@ nightly: core
 	@sh interop/need-root.sh 'make nightly'
 	@sh interop/cargo-tool.sh cargo-nextest target/tools
 	@echo "nightly: AIRTCP_SEED=$(SEED) repeats these cases"
-	$(CARGO) build --locked --profile long -p airtcp-cli -p airlink
+	$(CARGO) build --locked --profile long -p airtcp-cli -p airtcp-serve -p airlink
 	AIRTCP_TESTS=all AIRTCP_SEED=$(SEED) AIRTCP_PROGRAMS=$(TARGET)/long $(NEXTEST) --cargo-profile long --profile nightly \
 	  --run-ignored all --no-fail-fast
 	$(MAKE) book
@@ -78,11 +78,11 @@ nightly: core
 	$(MAKE) matrix
 	$(MAKE) fuzz
 
-## Attacks on `airtcp serve`, in namespaces of their own: what docs/reference/security.md promises, and what was seen (a minute or two).
+## Attacks on `airtcp-serve`, in namespaces of their own: what docs/reference/security.md promises, and what was seen (a minute or two).
 siege:
 	@sh interop/setup.sh test
 	@sh interop/need-root.sh 'make siege'
-	$(CARGO) build --locked -p airtcp-cli -p airlink
+	$(CARGO) build --locked -p airtcp-cli -p airtcp-serve -p airlink
 	@$(SUDO) rm -f target/siege.txt
 	AIRTCP_SIEGE=$(CURDIR)/target/siege.txt AIRTCP_PROGRAMS=$(TARGET)/debug $(CARGO) test --locked \
 	  -p airtcp-tests --test kernel $(RUNNER) -- serve::strangers serve::costs serve::faults serve::machine; \
@@ -132,7 +132,7 @@ deny:
 	@sh interop/cargo-tool.sh cargo-deny target/tools
 	PATH="$(CURDIR)/target/tools/bin:$$PATH" $(CARGO) deny --locked --workspace check bans licenses sources
 
-## Whole programs against each other (`airtcp serve` beside nginx and HAProxy), then what a segment, a simulated world (beside
+## Whole programs against each other (`airtcp-serve` beside nginx and HAProxy), then what a segment, a simulated world (beside
 ## ns-2), a captured packet (beside tcptrace and tshark), a packet and a PDU cost. tcptrace takes minutes where connections
 ## are many.
 bench: core
@@ -148,16 +148,16 @@ bench: core
 	$(CARGO) bench --locked -p airlink --bench forward $(RUNNER)
 	$(CARGO) bench --locked -p airlink --bench forward $(RUNNER) -- lateness
 
-## Both programs, their man pages and shell completions, and the plug-in for Wireshark.
+## The three programs, their man pages and shell completions, and the plug-in for Wireshark.
 install: core
 	@sh interop/setup.sh build
-	$(CARGO) build --release --locked -p airtcp-cli -p airlink
+	$(CARGO) build --release --locked -p airtcp-cli -p airtcp-serve -p airlink
 	DESTDIR=$(DESTDIR) sh packaging/install.sh $(TARGET)/release $(PREFIX)
 
-## A Debian package of both programs, in target/packages.
+## A Debian package of the programs, in target/packages.
 deb: core
 	@sh interop/setup.sh package
-	$(CARGO) build --release --locked -p airtcp-cli -p airlink
+	$(CARGO) build --release --locked -p airtcp-cli -p airtcp-serve -p airlink
 	sh packaging/deb.sh $(TARGET)/release $(PACKAGES)
 
 ## Statically linked programs for any Linux, as an archive with a checksum in target/packages.
@@ -171,12 +171,14 @@ packages: deb dist
 	$(SUDO) sh packaging/check.sh $(PACKAGES)
 
 uninstall:
-	rm -f $(DESTDIR)$(PREFIX)/bin/airtcp $(DESTDIR)$(PREFIX)/bin/airlink
+	for program in airtcp airtcp-serve airlink; do \
+	  rm -f $(DESTDIR)$(PREFIX)/bin/$$program \
+	    $(DESTDIR)$(PREFIX)/share/bash-completion/completions/$$program \
+	    $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_$$program \
+	    $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/$$program.fish; \
+	done
 	rm -rf $(DESTDIR)$(PREFIX)/share/airtcp
 	rm -f $(DESTDIR)$(PREFIX)/share/man/man1/airtcp*.1 $(DESTDIR)$(PREFIX)/share/man/man1/airlink*.1
-	rm -f $(DESTDIR)$(PREFIX)/share/bash-completion/completions/airtcp $(DESTDIR)$(PREFIX)/share/bash-completion/completions/airlink
-	rm -f $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_airtcp $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_airlink
-	rm -f $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/airtcp.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/airlink.fish
 
 ## Compiles everything, benches, examples and fuzz targets too.
 lint:

@@ -40,6 +40,6 @@ inside 'apt-get update -qq' >/dev/null
 name=$(basename "$archive" .tar.zst)
 first_result 'static archive' "tar --extract --use-compress-program='zstd -d' --file $name.tar.zst || { apt-get install -y -qq zstd && tar --extract --zstd --file $name.tar.zst; }" \
     "$name/bin/airtcp"
-inside "$name/bin/airlink --version"
+inside "$name/bin/airlink --version; $name/bin/airtcp-serve --version"
 first_result 'Debian package' "apt-get install -y -qq --no-install-recommends ./$(basename "$deb")" airtcp
 inside 'airlink show leo' >/dev/null

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes the Debian package of both programs.
+# Makes the Debian package of the programs.
 #   packaging/deb.sh PROGRAMS OUT
 # PROGRAMS is the directory of the built programs. The package is written to the directory OUT. DEBFULLNAME and DEBEMAIL name the
 # maintainer, as for Debian's own tools.
@@ -38,7 +38,7 @@ gzip -9n "$documents/CHANGELOG.md"
 mkdir -p "$package/DEBIAN"
 # dpkg-shlibdeps reads debian/control of the source package.
 printf 'Source: airtcp\n\nPackage: airtcp\nArchitecture: any\n' >"$work/debian/control"
-depends=$(cd "$work" && dpkg-shlibdeps -O debian/airtcp/usr/bin/airtcp debian/airtcp/usr/bin/airlink 2>/dev/null)
+depends=$(cd "$work" && dpkg-shlibdeps -O debian/airtcp/usr/bin/* 2>/dev/null)
 cat >"$package/DEBIAN/control" <<CONTROL
 Package: airtcp
 Version: $version
@@ -53,7 +53,8 @@ Priority: optional
 Description: userspace TCP with swappable loss recovery, and a link emulator
  airtcp runs any loss recovery algorithm as a userspace TCP, against unmodified
  kernels over a TUN device or in reproducible virtual time. It compares senders
- with confidence intervals and explains captures.
+ with confidence intervals and explains captures. airtcp-serve puts it in front
+ of an ordinary server.
  .
  airlink emulates links between two TUN devices: delay, rate, queues, loss, and
  radio bearers down to the radio link control of W-CDMA.

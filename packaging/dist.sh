@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes an archive of both programs that runs on any Linux of this architecture: statically linked, with musl.
+# Makes an archive of the programs that runs on any Linux of this architecture: statically linked, with musl.
 #   packaging/dist.sh OUT
 # Installs musl's compiler and Rust target if they are missing, and builds libpcap from Debian's source package.
 set -eu
@@ -37,7 +37,7 @@ if [ ! -e "$pcap/libpcap.a" ]; then
     )
 fi
 env "CFLAGS_$(echo "$target" | tr - _)=$flags" LIBPCAP_LIBDIR="$pcap" LIBPCAP_VER="$(cat "$pcap/VERSION")" \
-    cargo build --release --locked --target "$target" -p airtcp-cli -p airlink
+    cargo build --release --locked --target "$target" -p airtcp-cli -p airtcp-serve -p airlink
 
 name=airtcp-$version-$machine-linux
 rm -rf "${out:?}/$name"

@@ -101,6 +101,8 @@
     expect(clippy::single_range_in_vec_init, reason = "a list of SACK blocks may have one entry")
 )]
 
+#[cfg(feature = "serde")]
+mod decision_line;
 pub mod events;
 pub mod explain;
 pub mod flight;
@@ -114,6 +116,8 @@ pub mod rtt;
 pub mod sender;
 pub mod tcp;
 
+#[cfg(feature = "serde")]
+pub use decision_line::DecisionLine;
 pub use host::{ConnId, ConnectError, Host, HostConfig, HostCounters, IoError, ListenError, ListenId};
 pub use profile::{Profile, ProfileName};
 pub use recovery::{Recipe, RecipeError};

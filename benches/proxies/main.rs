@@ -1,4 +1,4 @@
-//! `airtcp serve` compared with two proxies that use the kernel's TCP on both sides, in front of
+//! `airtcp-serve` compared with two proxies that use the kernel's TCP on both sides, in front of
 //! the same server.
 //!
 //! All programs run at the same time in one namespace. Each round takes every measurement from all
@@ -22,7 +22,7 @@ use serde::Serialize;
 use crate::exchange::Request;
 use crate::stand::{Missing, Program, Stand};
 
-/// Compare `airtcp serve` with nginx and HAProxy in front of the same server.
+/// Compare `airtcp-serve` with nginx and HAProxy in front of the same server.
 ///
 /// Needs root (network namespaces), nginx with its module `stream`, and HAProxy. Clients and server are threads of this
 /// program; every byte is counted, and what is missing is an error.
@@ -32,7 +32,7 @@ use crate::stand::{Missing, Program, Stand};
     after_help = "\
 Ratios are those of the same round: their median (least to most).
 Examples:
-  cargo build --release -p airtcp-cli -p airtcp-benches && cargo run --release --bin airtcp-proxies
+  cargo build --release -p airtcp-serve -p airtcp-benches && cargo run --release --bin airtcp-proxies
   cargo run --release --bin airtcp-proxies -- --rounds 3 --bytes 200M --only nginx --only serve --measure upload"
 )]
 struct Cli {
@@ -58,7 +58,7 @@ struct Cli {
     /// has 1500 [default: the kernel's, 65536]
     #[arg(long, value_name = "OCTETS", value_parser = clap::value_parser!(u32).range(576..=65536))]
     loopback_mtu: Option<u32>,
-    /// The `airtcp` to measure [default: in the directory AIRTCP_PROGRAMS, or next to this program]
+    /// The `airtcp-serve` to measure [default: in the directory AIRTCP_PROGRAMS, or next to this program]
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
     /// Print one JSON object with every sample instead of the tables

@@ -27,7 +27,7 @@ pub(crate) enum Program {
     Nginx,
     /// HAProxy, `mode tcp`
     Haproxy,
-    /// `airtcp serve` with its default options
+    /// `airtcp-serve` with its default options
     Serve,
 }
 
@@ -53,7 +53,7 @@ impl Program {
         }
     }
 
-    fn command(self, airtcp: Option<&Path>, threads: u32, directory: &Path) -> anyhow::Result<Command> {
+    fn command(self, serve: Option<&Path>, threads: u32, directory: &Path) -> anyhow::Result<Command> {
         let here = directory.display();
         let addr = self.addr();
         match self {
@@ -97,8 +97,8 @@ impl Program {
                 Ok(command)
             }
             Self::Serve => {
-                let mut command = Command::new(ours(airtcp)?);
-                command.args(["serve", "--listen", &addr.to_string(), "--forward", &SERVER.to_string()]);
+                let mut command = Command::new(ours(serve)?);
+                command.args(["--listen", &addr.to_string(), "--forward", &SERVER.to_string()]);
                 Ok(command)
             }
         }
@@ -127,19 +127,19 @@ fn installed(name: &str, packages: &str) -> Result<PathBuf, Missing> {
         .ok_or_else(|| Missing(format!("there is no {name} here: apt-get install {packages}")))
 }
 
-/// Finds the `airtcp` to measure: the named one, the one in AIRTCP_PROGRAMS, or the one that cargo
+/// Finds the `airtcp-serve` to measure: the named one, the one in AIRTCP_PROGRAMS, or the one that cargo
 /// built next to this program.
 fn ours(named: Option<&Path>) -> anyhow::Result<PathBuf> {
     let program = match (named, std::env::var_os("AIRTCP_PROGRAMS")) {
         (Some(named), _) => named.to_owned(),
-        (None, Some(directory)) => Path::new(&directory).join("airtcp"),
-        (None, None) => std::env::current_exe()?.with_file_name("airtcp"),
+        (None, Some(directory)) => Path::new(&directory).join("airtcp-serve"),
+        (None, None) => std::env::current_exe()?.with_file_name("airtcp-serve"),
     };
     if program.is_file() {
         return Ok(program);
     }
     Err(Missing(format!(
-        "there is no {}: cargo build --release -p airtcp-cli, or say with --program where it is",
+        "there is no {}: cargo build --release -p airtcp-serve, or say with --program where it is",
         program.display()
     ))
     .into())
@@ -156,14 +156,14 @@ pub(crate) struct Stand {
 impl Stand {
     pub(crate) fn start(
         programs: &[Program],
-        airtcp: Option<&Path>,
+        serve: Option<&Path>,
         threads: u32,
         loopback_mtu: Option<u32>,
     ) -> anyhow::Result<Self> {
         let directory = Directory::create()?;
         let commands = programs
             .iter()
-            .map(|program| Ok((*program, program.command(airtcp, threads, &directory.0)?)))
+            .map(|program| Ok((*program, program.command(serve, threads, &directory.0)?)))
             .collect::<anyhow::Result<Vec<_>>>()?;
         let namespace = Namespace::create()?;
         if let Some(mtu) = loopback_mtu {

@@ -11,6 +11,8 @@ use serde_json::Value;
 
 use super::markdown::Page;
 
+const PROGRAMS: [&str; 3] = ["airtcp", "airtcp-serve", "airlink"];
+
 /// The existing names, looked up once.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
@@ -50,7 +52,7 @@ pub(crate) fn check(page: &Page, known: &Known) -> Result<(), Failed> {
 pub(crate) fn check_examples(known: &Known) -> Result<(), Failed> {
     let mut wrong = Vec::new();
     let mut checked = 0;
-    let mut paths: Vec<Vec<String>> = vec![vec!["airtcp".to_owned()], vec!["airlink".to_owned()]];
+    let mut paths: Vec<Vec<String>> = PROGRAMS.map(|program| vec![program.to_owned()]).to_vec();
     while let Some(path) = paths.pop() {
         let help = known.help(&path)?;
         let deeper = help.subcommands.iter().filter(|name| *name != "help");
@@ -92,7 +94,7 @@ impl Known {
         for (at, word) in words.iter().enumerate() {
             // Behind some words there is another command.
             let begins = at == 0 || ["--", "sudo", "exec", "parallel"].contains(&words[at - 1].as_str());
-            if begins && let "airtcp" | "airlink" = word.as_str() {
+            if begins && PROGRAMS.contains(&word.as_str()) {
                 self.options(word, &words[at + 1..])?;
             }
         }
@@ -122,7 +124,7 @@ impl Known {
                 // Also behind an argument: `airlink ctl NAME watch`.
                 path.push(word.clone());
                 help = self.help(&path)?;
-            } else if path.len() == 1 && !placeholder(word) && !is_hidden(&path, word)? {
+            } else if path.len() == 1 && program != "airtcp-serve" && !placeholder(word) && !is_hidden(&path, word)? {
                 return Err(format!("`{program}` has no subcommand `{word}`"));
             }
         }
@@ -178,7 +180,7 @@ impl Help {
                 continue;
             }
             let words = line.trim_start();
-            if words.starts_with("airtcp ") || words.starts_with("airlink ") {
+            if words.split_once(' ').is_some_and(|(program, _)| PROGRAMS.contains(&program)) {
                 help.examples.push(words.to_owned());
             } else if commands {
                 // Deeper lines go on with a description.
@@ -293,6 +295,7 @@ pub(crate) mod tests {
             "parallel airtcp sweep run x.toml --jobs 1 --shard {}/8 ::: $(seq 8)",
             "make test && cargo test --test docs -- --anything",
             "airtcp script FILE…",
+            "airtcp-serve --listen 80 --forward localhost:8080",
             "airtcp algorithms --markdown",
             "AIRTCP_PAIRS=5 make pairs",
             "airlink ctl radio watch --every 200ms",
@@ -305,6 +308,7 @@ pub(crate) mod tests {
             "airtcp sim -Z",
             "true; airtcp lab walk --scenario geo",
             "airtcp fly",
+            "airtcp-serve --listens 80",
             "airlink run -s geo -- airtcp sink --no-such",
             "airlink ctl radio watch --never",
             "sudo airlink show --no-such",

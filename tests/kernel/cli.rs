@@ -9,7 +9,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
 use airtcp::recovery::catalogue;
-use airtcp_testkit::machine::{Ended, TempFile, airtcp, namespace, run, wait_for_listener};
+use airtcp_testkit::machine::{Ended, TempDir, TempFile, airtcp, namespace, run, wait_for_listener};
 use airtcp_testkit::programs::program;
 
 /// Runs the command and checks the exit code and that stdout is empty. Returns stderr.
@@ -342,11 +342,17 @@ fn script_exit_codes_distinguish_failure_from_usage_error() {
 
 #[test]
 fn completion_scripts_offer_values_and_parse_in_bash() {
-    for (shell, name) in [("bash", "airtcp"), ("zsh", "airtcp"), ("fish", "airtcp"), ("bash", "airlink")] {
+    for (shell, name) in [
+        ("bash", "airtcp"),
+        ("zsh", "airtcp"),
+        ("fish", "airtcp"),
+        ("bash", "airtcp-serve"),
+        ("bash", "airlink"),
+    ] {
         let ended = Ended::of(Command::new(program(name)).args(["completions", shell]).output().unwrap());
         assert_eq!(ended.code, 0);
-        let wanted = if name == "airtcp" { "airtcp values" } else { "mobile-netns" };
-        assert!(ended.stdout.contains(wanted), "{shell} {name}");
+        let wanted = if name == "airlink" { "mobile-netns".to_owned() } else { format!("{name} values") };
+        assert!(ended.stdout.contains(&wanted), "{shell} {name}");
         if shell == "bash" {
             let mut child = Command::new("bash").arg("-n").stdin(Stdio::piped()).spawn().unwrap();
             child.stdin.take().unwrap().write_all(ended.stdout.as_bytes()).unwrap();
@@ -365,15 +371,16 @@ fn recipe_completion_continues_after_plus_and_at() {
 }
 
 #[test]
-fn manual_pages_cover_both_programs() {
+fn manual_pages_cover_all_programs() {
     let dir = TempFile::new("man");
-    for name in ["airtcp", "airlink"] {
+    for name in ["airtcp", "airtcp-serve", "airlink"] {
         assert!(Command::new(program(name)).args(["man", dir.path()]).status().unwrap().success());
     }
     for (page, words) in [
         ("airtcp.1", "EXIT STATUS"),
         ("airtcp-send.1", "verify"),
         ("airtcp-sink.1", "SO_RCVBUF"),
+        ("airtcp-serve.1", "forward"),
         ("airlink.1", "EXIT STATUS"),
         ("airlink-run.1", "scenario"),
     ] {
@@ -381,6 +388,17 @@ fn manual_pages_cover_both_programs() {
         assert!(text.contains(".TH ") && text.contains(words), "{page}: {text}");
     }
     std::fs::remove_dir_all(dir.path()).unwrap();
+}
+
+#[test]
+fn serve_starts_airtcp_serve_from_same_directory() {
+    assert!(run(&["serve", "--version"]).stdout.starts_with("airtcp-serve "));
+    let directory = TempDir::new("alone");
+    std::fs::copy(program("airtcp"), directory.path("airtcp")).unwrap();
+    let alone = Command::new(directory.path("airtcp")).args(["serve", "--listen", "80"]).output().unwrap();
+    let alone = Ended::of(alone);
+    assert_eq!(alone.code, 3, "{}", alone.stderr);
+    assert!(alone.stderr.contains("install airtcp-serve in this directory"), "{}", alone.stderr);
 }
 
 #[test]

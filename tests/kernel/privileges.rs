@@ -6,13 +6,13 @@ use std::process::Command;
 use airtcp_testkit::machine::{Ended, TempDir};
 use airtcp_testkit::programs::{program, repository};
 
-/// A directory that every user can read, with both programs and a place to write.
+/// A directory that every user can read, with the programs and a place to write.
 fn installed(name: &str, also: &str) -> TempDir {
     let directory = TempDir::new(name);
-    for program in ["airtcp", "airlink"].map(program) {
+    for program in ["airtcp", "airtcp-serve", "airlink"].map(program) {
         fs::copy(&program, directory.path(program.file_name().unwrap().to_str().unwrap())).unwrap();
     }
-    let script = format!("chmod 755 . airtcp airlink && mkdir -m 777 results && {also}");
+    let script = format!("chmod 755 . airtcp airtcp-serve airlink && mkdir -m 777 results && {also}");
     let made = Command::new("sh").args(["-ec", &script]).current_dir(directory.directory()).status().unwrap();
     assert!(made.success(), "{script}");
     directory

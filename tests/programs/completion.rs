@@ -14,6 +14,7 @@ const TYPED: &[(&str, &str)] = &[
     ("airtcp send --recipe newreno+eif", "newreno+eifel"),
     ("airtcp send --recipe=newreno+eif", "newreno+eifel"),
     ("airtcp sim --recipe sack@fr", "sack@freebsd"),
+    ("airtcp-serve --recipe newreno+eif", "newreno+eifel"),
     ("airtcp sim --scenario wcdma-384-ji", "wcdma-384-jitter"),
     ("airtcp sim -s wcdma-384-ji", "wcdma-384-jitter"),
     ("airtcp lab run --receiver linux-qu", "linux-quickack"),
@@ -33,11 +34,11 @@ const TYPED: &[(&str, &str)] = &[
 struct Scripts(PathBuf);
 
 impl Scripts {
-    /// Writes the scripts of both programs for a shell into files with these names.
+    /// Writes the scripts of all programs for a shell into files with these names.
     fn of(shell: &str, name: fn(&str) -> String) -> Self {
         let place = std::env::temp_dir().join(format!("airtcp-{shell}-{}", std::process::id()));
         fs::create_dir(&place).unwrap();
-        for of in ["airtcp", "airlink"] {
+        for of in ["airtcp", "airtcp-serve", "airlink"] {
             let made = Command::new(program(of)).args(["completions", shell]).output().unwrap();
             fs::write(place.join(name(of)), made.stdout).unwrap();
         }
@@ -51,7 +52,7 @@ impl Drop for Scripts {
     }
 }
 
-/// Starts a shell with both programs on its PATH, in a directory without file names that resemble a value.
+/// Starts a shell with all programs on its PATH, in a directory without file names that resemble a value.
 fn shell(name: &str, scripts: &Scripts) -> Command {
     let programs = program("airtcp").parent().unwrap().display().to_string();
     let mut command = Command::new(name);
@@ -74,8 +75,9 @@ fn bash_completes_program_values() {
         let of = line.split(' ').next().unwrap();
         let ask = format!(
             "source '{}'; COMP_LINE='{line}'; COMP_POINT=${{#COMP_LINE}}; \
-             _{of}_words {of} '' '' 2>/dev/null; printf '%s\\n' \"${{COMPREPLY[@]}}\"",
-            scripts.0.join(of).display()
+             _{}_words {of} '' '' 2>/dev/null; printf '%s\\n' \"${{COMPREPLY[@]}}\"",
+            scripts.0.join(of).display(),
+            of.replace('-', "__")
         );
         let said = shell_output(shell("bash", &scripts).args(["--norc", "-c", &ask]));
         // bash replaces only the part of the typed word after the last `=`, `:` or `@`.

@@ -1,4 +1,4 @@
-//! The exit codes that both programs print under `--help`: 0 done, 1 the run did not succeed, 2 usage, 3
+//! The exit codes that all programs print under `--help`: 0 done, 1 the run did not succeed, 2 usage, 3
 //! environment. Every failure is reported in one place, once.
 
 use std::fs::{self, File};
@@ -106,7 +106,7 @@ const FAILURES: &[(&str, i32, &str, &[&str])] = &[
         &[
             "airtcp send --bytes 1 10.83.0.1:9 --recipe newrno",
             "airtcp recv 9 --recipe newrno",
-            "airtcp serve --listen 80 --forward 127.0.0.1:80 --recipe newrno",
+            "airtcp-serve --listen 80 --forward 127.0.0.1:80 --recipe newrno",
             "airtcp sim -s lossless --recipe newrno",
             "airtcp lab run -s lossless --recipe newrno",
             "airtcp lab matrix --recipe newrno",

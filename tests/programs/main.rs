@@ -1,4 +1,4 @@
-//! Rules that all commands of both programs follow.
+//! Rules that all commands of all programs follow.
 
 mod completion;
 mod exits;

@@ -1,4 +1,4 @@
-//! An option means the same in every command of both programs: it has the same short form, the same name for
+//! An option means the same in every command of all programs: it has the same short form, the same name for
 //! its value, and the same beginning of its help text.
 
 use std::collections::BTreeMap;
@@ -65,12 +65,12 @@ fn options(page: &str) -> Vec<(String, Meaning)> {
     named.collect()
 }
 
-/// Returns the manual pages of both programs, with the names of their commands.
+/// Returns the manual pages of all programs, with the names of their commands.
 pub(crate) fn pages(directory: &Path) -> Vec<(String, String)> {
-    let made = run(&["man", directory.to_str().unwrap()]);
-    assert_eq!(made.code, 0, "{}", made.stderr);
-    let made = Command::new(program("airlink")).arg("man").arg(directory).output().unwrap();
-    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    for name in ["airtcp", "airtcp-serve", "airlink"] {
+        let made = Command::new(program(name)).arg("man").arg(directory).output().unwrap();
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    }
     let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
     let page = |path: std::path::PathBuf| {
         let name = path.file_stem().unwrap().to_str().unwrap().to_owned();

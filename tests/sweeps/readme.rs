@@ -43,7 +43,7 @@ fn readme_claim_counts_match_reproduction_record() {
 
 #[test]
 fn command_line_pages_match_help_texts() {
-    for name in ["airtcp", "airlink"] {
+    for name in ["airtcp", "airtcp-serve", "airlink"] {
         let output = Command::new(program(name)).args(["man", "--markdown"]).output().unwrap();
         let printed = String::from_utf8(output.stdout).unwrap();
         let file = format!("docs/reference/{name}-command-line.md");

@@ -1,12 +1,10 @@
-//! A sender's decision log, which `airtcp send --decisions` writes. [`Written`] is a line to be written, and
-//! [`Line`] is a line that was read.
+//! A sender's decision log, which `airtcp send --decisions` writes. A [`DecisionLine`] is written, and a [`Line`]
+//! is read.
 
-pub mod written;
-
+use airtcp::DecisionLine;
 use airtcp::recovery::Decision;
 use serde::Deserialize;
 use serde_json::Value;
-pub use written::{Written, WrittenOf};
 
 /// A decision in the log. The fields that only some decisions have are available by name.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -94,7 +92,7 @@ impl Line {
     /// Returns the log line of a decision. Returns `None` if the decision cannot be represented in the log.
     pub fn of(decision: &Decision) -> Option<Self> {
         // The conversion through text gives the numbers the same precision as in a log file.
-        serde_json::from_str(&serde_json::to_string(&Written::new(decision, 0.0)).ok()?).ok()
+        serde_json::from_str(&serde_json::to_string(&DecisionLine::new(decision, 0.0, None)).ok()?).ok()
     }
 
     /// Returns whether both lines contain the same decision, regardless of time. Windows may differ by a

@@ -3,7 +3,7 @@
 #![deny(
     clippy::print_stdout,
     clippy::print_stderr,
-    reason = "they panic if the reader is gone: see shared/say.rs"
+    reason = "they panic if the reader is gone: see crates/command/src/say.rs"
 )]
 
 mod algorithms;
@@ -27,14 +27,12 @@ mod source;
 mod sweep;
 mod values;
 
-use std::io::Write;
 use std::process::ExitCode;
 
 use airhelp::groups::{Group, grouped};
 use airhelp::man::Common;
 use airlogs::LogArgs;
 use clap::{CommandFactory, Parser, Subcommand};
-use tracing::level_filters::LevelFilter;
 
 /// A userspace TCP for Linux with swappable loss recovery
 ///
@@ -78,7 +76,7 @@ const COMMON: Common<'_> = Common {
         ("/dev/net/tun", "Commands that run real transfers create their TUN devices here."),
         ("/run/netns", "Network namespaces that --netns names."),
     ],
-    see_also: &["airlink(1)", "tcpdump(8)", "wireshark(1)", "ip-netns(8)"],
+    see_also: &["airtcp-serve(1)", "airlink(1)", "tcpdump(8)", "wireshark(1)", "ip-netns(8)"],
 };
 
 /// The public subcommands. Hidden ones are in [`Any`], because generators of completions and manual pages
@@ -162,18 +160,8 @@ impl Cli {
 
 fn main() -> ExitCode {
     let cli: Cli = airhelp::command_line::parse(|command| grouped(command, &GROUPS));
-    let log = match cli.log.start("airtcp", LevelFilter::WARN) {
-        Ok(log) => log,
-        Err(error) => return shared::failure::report(&error.into()),
-    };
-    let ended = cli.run().and_then(|()| Ok(shared::say::out().flush()?));
-    let code = match ended {
-        Ok(()) if log.is_whole() => ExitCode::SUCCESS,
-        Ok(()) => ExitCode::FAILURE,
-        Err(error) => shared::failure::report(&error),
-    };
-    shared::say::finish();
-    code
+    let log = cli.log.clone();
+    airtcp_command::execute("airtcp", &log, || cli.run())
 }
 
 /// Returns the command definition for generators of completions and manual pages.

@@ -32,6 +32,8 @@ impl Man {
             return Ok(());
         };
         let failed = || format!("cannot write manual pages into {}", dir.display());
-        airhelp::man::write(super::command(), super::COMMON, &dir).with_context(failed)
+        // `airtcp-serve` writes the page with this name.
+        let command = super::command().mut_subcommand("serve", |serve| serve.hide(true));
+        airhelp::man::write(command, super::COMMON, &dir).with_context(failed)
     }
 }

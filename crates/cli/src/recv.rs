@@ -53,6 +53,8 @@ pub(crate) struct Recv {
     station: Station,
     #[command(flatten)]
     reporting: Reporting,
+    #[arg(from_global)]
+    quiet: bool,
 }
 
 const EXAMPLES: &str = "\
@@ -81,8 +83,9 @@ impl Recv {
         let mut driver = station.open(Families::Both)?;
         driver.write_apart()?;
         let clock = driver.clock();
-        self.reporting
-            .reported(channel, clock, |reporter| self.transfer(&station, &mut driver, reporter, writer))
+        self.reporting.reported(self.quiet, channel, clock, |reporter| {
+            self.transfer(&station, &mut driver, reporter, writer)
+        })
     }
 
     fn transfer(

@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use airtcp::host::{ConnId, Host, IoError};
-use airtcp::tcp::State;
+use airtcp::tcp::{Ended, State};
 use airtcp_numbers::units;
 use airtcp_tun::{Application, Driver, Finished};
 use airwire::time::{Duration, Instant};
@@ -66,6 +66,8 @@ pub(crate) struct Send {
     decisions: Option<PathBuf>,
     #[command(flatten)]
     reporting: Reporting,
+    #[arg(from_global)]
+    quiet: bool,
 }
 
 const EXAMPLES: &str = "\
@@ -113,7 +115,7 @@ impl Send {
         servers.into_iter().flatten().for_each(|server| driver.host.add_fast_open_server(server));
         driver.write_apart()?;
         let clock = driver.clock();
-        self.reporting.reported(Channel::Stdout, clock, |reporter| {
+        self.reporting.reported(self.quiet, Channel::Stdout, clock, |reporter| {
             self.transfer(&station, &mut driver, reporter, input, remote)
         })
     }
@@ -263,7 +265,7 @@ impl Sending {
         let connection = host.connection(self.id).ok_or(IoError::NotConnected)?;
         if let Some(why) = connection.ended() {
             let acked = connection.statistics().bytes_acked;
-            return Err(failure::ended(why, self.remote, self.monitor.established().is_some(), acked));
+            return Err(ended(why, self.remote, self.monitor.established().is_some(), acked));
         }
         let state = connection.state();
         if matches!(state, State::FinWait2 | State::TimeWait | State::Closed)
@@ -291,7 +293,7 @@ impl Sending {
         let waited = self.monitor.timeout().unwrap_or_default();
         let established = self.monitor.established().is_some();
         failure::run(match self.acknowledged_at {
-            _ if !established => format!("{remote}: no answer in {waited}{}", failure::no_answer_hint()),
+            _ if !established => format!("{remote}: no answer in {waited}{NO_ANSWER_HINT}"),
             Some(_) => format!(
                 "{remote} acknowledged everything but sent no digest in {waited}: does the receiver answer after the \
                  end of its input, as `airtcp sink --echo-digest` does?"
@@ -347,3 +349,26 @@ impl Sending {
         }
     }
 }
+
+/// Returns the error for a connection that ended before the transfer was complete.
+fn ended(why: Ended, remote: SocketAddr, established: bool, acked: u64) -> anyhow::Error {
+    let hint = match (why, established) {
+        (Ended::Refused, _) | (Ended::Reset, false) => {
+            let port = remote.port();
+            format!(": start a receiver there first, for example `airtcp sink {port}`")
+        }
+        (Ended::Reset, true) => {
+            format!(
+                " after {acked} bytes were acknowledged: the receiving program ended early, see its own output"
+            )
+        }
+        (Ended::TimedOut, false) => NO_ANSWER_HINT.to_owned(),
+        (Ended::TimedOut, true) => format!(" after {acked} bytes were acknowledged: is the path still up?"),
+        (Ended::Unreachable(_), _) => ": check the routes of the device's namespace".to_owned(),
+        (Ended::Aborted, _) => String::new(),
+    };
+    failure::run(format!("{remote}: {why}{hint}"))
+}
+
+const NO_ANSWER_HINT: &str =
+    ": is it an address of the kernel, or one that the kernel routes? `--pcap FILE` records the sent packets";

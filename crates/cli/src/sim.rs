@@ -272,13 +272,9 @@ fn seconds(report: &Report) -> Duration {
 }
 
 fn write_decisions(log: &mut DecisionLog, world: &mut World) -> io::Result<()> {
-    match world.flows() {
-        1 => log.write(world.decisions(0))?,
-        flows => {
-            for flow in 0..flows {
-                log.write_of(flow as u64 + 1, world.decisions(flow))?;
-            }
-        }
+    let flows = world.flows();
+    for flow in 0..flows {
+        log.write((flows > 1).then_some(flow as u64 + 1), world.decisions(flow))?;
     }
     log.flush()
 }

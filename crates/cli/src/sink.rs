@@ -122,8 +122,8 @@ impl Sink {
             return Err(failure::usage("--json and --output - both write to stdout: choose one"));
         }
         let channel = if output == Output::Stdout { Channel::Stderr } else { Channel::Stdout };
-        let reporting = Reporting { json: self.json, interval: None, quiet: true };
-        reporting.reported(channel, clock, |reporter| self.serve(clock, &output, &reporter))
+        let reporting = Reporting { json: self.json, interval: None };
+        reporting.reported(true, channel, clock, |reporter| self.serve(clock, &output, &reporter))
     }
 
     fn serve(&self, clock: Clock, output: &Output, reporter: &Reporter) -> anyhow::Result<()> {

@@ -78,8 +78,8 @@ struct Summary {
 impl Source {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let clock = Clock::start();
-        let reporting = Reporting { json: self.json, interval: None, quiet: true };
-        reporting.reported(Channel::Stdout, clock, |reporter| self.send(clock, &reporter))
+        let reporting = Reporting { json: self.json, interval: None };
+        reporting.reported(true, Channel::Stdout, clock, |reporter| self.send(clock, &reporter))
     }
 
     fn send(&self, clock: Clock, reporter: &Reporter) -> anyhow::Result<()> {

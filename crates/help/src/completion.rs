@@ -78,6 +78,8 @@ pub fn script(command: Command, program: &str, shell: ShellName, kinds: &Kinds) 
     };
     clap_complete::generate(generator, &mut command, program, &mut script);
     let mut script = String::from_utf8_lossy(&script).into_owned();
+    // The name that clap gives to its function for bash.
+    let function = program.replace('-', "__");
     let mut known: Vec<&str> = kinds.iter().map(|(_, kind)| *kind).collect();
     known.dedup();
     for kind in known {
@@ -85,7 +87,7 @@ pub fn script(command: Command, program: &str, shell: ShellName, kinds: &Kinds) 
             ShellName::Bash => script
                 .replace(
                     &format!("COMPREPLY=($(compgen -W \"{MARK} {kind}\" -- \"${{cur}}\"))"),
-                    &format!("_{program}_values {kind}"),
+                    &format!("_{function}_values {kind}"),
                 )
                 // clap also lists the values of positional arguments among the options.
                 .replace(&format!(" {MARK} {kind}"), ""),
@@ -101,9 +103,10 @@ pub fn script(command: Command, program: &str, shell: ShellName, kinds: &Kinds) 
     match shell {
         ShellName::Bash => {
             let cases = positionals(&command, kinds).map(|(name, kind)| {
-                format!("            {name}) cur=\"$word\"; _{program}_values {kind} ;;\n")
+                format!("            {name}) cur=\"$word\"; _{function}_values {kind} ;;\n")
             });
-            script + &BASH.replace("POSITIONALS\n", &cases.collect::<String>()).replace("PROGRAM", program)
+            let bash = BASH.replace("POSITIONALS\n", &cases.collect::<String>());
+            script + &bash.replace("FUNCTION", &function).replace("PROGRAM", program)
         }
         // Insert after the first line, `#compdef`.
         ShellName::Zsh => script.replacen("\n", &format!("\n{}", ZSH.replace("PROGRAM", program)), 1),
@@ -115,9 +118,20 @@ pub fn script(command: Command, program: &str, shell: ShellName, kinds: &Kinds) 
                     fish_arguments(kind)
                 )
             });
-            script + &lines.collect::<String>()
+            tolerate_missing_value(&script, program) + &lines.collect::<String>()
         }
     }
+}
+
+/// clap's script for fish offers no values of an option before the subcommand, because it fails to parse a line
+/// that ends with such an option.
+fn tolerate_missing_value(script: &str, program: &str) -> String {
+    let specs = format!("__fish_{}_global_optspecs", program.replace('-', "_"));
+    let parse = format!("argparse -s ({specs}) -- $cmd 2>/dev/null\n");
+    script.replace(
+        &format!("    {parse}    or return\n"),
+        &format!("    {parse}    or begin\n        set -e cmd[-1]\n        {parse}    end\n    or return\n"),
+    )
 }
 
 fn fish_arguments(kind: &str) -> String {
@@ -155,7 +169,7 @@ fn positionals<'a>(command: &'a Command, kinds: &'a Kinds) -> impl Iterator<Item
 
 /// Bash splits words at `=`, `:` and `@`, and replaces only the part after the last one.
 const BASH: &str = r#"
-_PROGRAM_values() {
+_FUNCTION_values() {
     local value
     COMPREPLY=()
     while IFS= read -r value; do
@@ -169,7 +183,7 @@ _PROGRAM_values() {
     fi
 }
 
-_PROGRAM_words() {
+_FUNCTION_words() {
     local line="${COMP_LINE:0:COMP_POINT}" word broken
     local -a words
     read -r -a words <<< "$line"
@@ -186,7 +200,7 @@ _PROGRAM_words() {
     fi
     local COMP_WORDS=("${words[@]}")
     local COMP_CWORD=$(( ${#words[@]} - 1 ))
-    _PROGRAM "$1" "$word" "${words[-2]}"
+    _FUNCTION "$1" "$word" "${words[-2]}"
     if [[ -z "${COMPREPLY-}" && "$word" != -* && "${words[-2]}" != -* ]]; then
         # Options may precede the subcommand.
         local command
@@ -202,7 +216,7 @@ POSITIONALS
     COMPREPLY=("${COMPREPLY[@]#"$broken"}")
 }
 
-complete -F _PROGRAM_words -o nosort -o bashdefault -o default PROGRAM
+complete -F _FUNCTION_words -o nosort -o bashdefault -o default PROGRAM
 "#;
 
 /// `_arguments` passes options for `compadd` before the kind.
@@ -266,6 +280,15 @@ mod tests {
         );
         let output = std::process::Command::new("bash").args(["-c", &ask]).output().unwrap();
         String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn script_for_program_with_hyphen_names_existing_functions() {
+        let with_hyphen = |shell| script(command(), "tool-box", shell, &[("RECIPE", "recipe")]);
+        let bash = with_hyphen(ShellName::Bash);
+        assert!(bash.contains("\n_tool__box_values() {") && !bash.contains("_tool-box"), "{bash}");
+        let fish = with_hyphen(ShellName::Fish);
+        assert_eq!(fish.matches("argparse -s (__fish_tool_box_global_optspecs)").count(), 2, "{fish}");
     }
 
     #[test]

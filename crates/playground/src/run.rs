@@ -9,9 +9,8 @@ use aircaptures::Capture;
 use airlink::capture::{InMemory, Tap};
 use airlink::packet::Direction;
 use airlink::path::{FIXED, MOBILE};
-use airtcp::SenderSpec;
 use airtcp::recovery::Decision;
-use airtcp_analyze::decisions::{Written, WrittenOf};
+use airtcp::{DecisionLine, SenderSpec};
 use airtcp_analyze::trace::{Fate, Loss, Trace};
 use airtcp_analyze::{ConnectionFindings, Traces};
 use airtcp_report::html::{Run as Drawn, decisions};
@@ -178,10 +177,7 @@ fn log(world: &mut World, flow: usize) -> String {
     let number = (world.flows() > 1).then_some(flow as u64 + 1);
     let mut log = String::new();
     for decision in world.decisions(flow) {
-        let line = match number {
-            None => serde_json::to_string(&Written::new(decision, 0.0)),
-            Some(number) => serde_json::to_string(&WrittenOf::new(number, decision, 0.0)),
-        };
+        let line = serde_json::to_string(&DecisionLine::new(decision, 0.0, number));
         log.push_str(&line.unwrap_or_default());
         log.push('\n');
     }

@@ -126,7 +126,16 @@ pub fn wait_for_listener(namespace: &Namespace, port: u16) {
 
 /// Returns the command `airtcp` with these arguments.
 pub fn airtcp(args: &[&str]) -> Command {
-    let mut command = Command::new(program("airtcp"));
+    command("airtcp", args)
+}
+
+/// Returns the command `airtcp-serve` with these arguments.
+pub fn airtcp_serve(args: &[&str]) -> Command {
+    command("airtcp-serve", args)
+}
+
+fn command(name: &str, args: &[&str]) -> Command {
+    let mut command = Command::new(program(name));
     command.args(args).env_remove("RUST_LOG");
     command
 }

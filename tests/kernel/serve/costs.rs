@@ -1,4 +1,4 @@
-//! The memory and time that a misbehaving peer costs `airtcp serve` and its other clients.
+//! The memory and time that a misbehaving peer costs `airtcp-serve` and its other clients.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use airlink::netns::Namespace;
-use airtcp_testkit::machine::{TempDir, airtcp, namespace};
+use airtcp_testkit::machine::{TempDir, airtcp_serve, namespace};
 use airtcp_testkit::promises::seen;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -43,11 +43,10 @@ fn assert_echo(namespace: &Namespace) {
     assert_eq!(&answer, b"hello");
 }
 
-/// `airtcp serve` in front of an echo server, with a line of output every millisecond.
+/// `airtcp-serve` in front of an echo server, with a line of output every millisecond.
 fn chatty_server(namespace: &Namespace, more: &[&str]) -> Command {
     serve_echo(listener(namespace, 8080));
-    let mut command =
-        airtcp(&["serve", "--json", "--listen", "80", "--forward", TARGET, "--interval", "1ms"]);
+    let mut command = airtcp_serve(&["--json", "--listen", "80", "--forward", TARGET, "--interval", "1ms"]);
     command.args(more).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
@@ -188,7 +187,7 @@ fn serve_drops_privileges_after_startup() {
     let stays = Serving::start(&namespace, &[TARGET], &["--user", "root"]);
     assert_eq!(stays.status("Uid:"), ["0"; 4]);
     stays.stop();
-    let mut nowhere = airtcp(&["serve", "--listen", "80", "--forward", TARGET, "--user", "no-such-user"]);
+    let mut nowhere = airtcp_serve(&["--listen", "80", "--forward", TARGET, "--user", "no-such-user"]);
     let ended = namespace.spawn(nowhere.stderr(Stdio::piped())).unwrap().wait_with_output().unwrap();
     let stderr = String::from_utf8_lossy(&ended.stderr).into_owned();
     assert_eq!(ended.status.code(), Some(3), "{stderr}");

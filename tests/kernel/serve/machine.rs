@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use airlink::netns::Namespace;
-use airtcp_testkit::machine::{airtcp, bytes, digest, namespace};
+use airtcp_testkit::machine::{airtcp_serve, bytes, digest, namespace};
 use airtcp_testkit::promises::seen;
 use airwire::rng::Stream;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
@@ -112,7 +112,7 @@ fn server_restarts_after_kill_at_any_moment() {
     let mut midst = 0;
     for _ in 0..KILLS {
         let after = Duration::from_millis(moments.below(300));
-        let mut command = airtcp(&["serve", "--listen=80", "--forward", TARGET]);
+        let mut command = airtcp_serve(&["--listen=80", "--forward", TARGET]);
         let mut child = namespace.spawn(command.stdout(Stdio::null()).stderr(Stdio::null())).unwrap();
         let begin = Instant::now();
         let mut streams = vec![];

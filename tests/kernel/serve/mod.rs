@@ -1,4 +1,4 @@
-//! `airtcp serve`: ordinary servers and clients, with our TCP between them.
+//! `airtcp-serve`: ordinary servers and clients, with our TCP between them.
 //!
 //! These tests create network namespaces. Without root privileges they fail and say so.
 

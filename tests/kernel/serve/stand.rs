@@ -1,4 +1,4 @@
-//! Helpers for the tests of `airtcp serve`: the program itself, nginx, and clients on the kernel's TCP.
+//! Helpers for the tests of `airtcp-serve`: the program itself, nginx, and clients on the kernel's TCP.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use airlink::netns::Namespace;
 use airlink::tun::{Tun, TunConfig};
-use airtcp_testkit::machine::{TempDir, airtcp, limit_waits, wait_for_listener};
+use airtcp_testkit::machine::{TempDir, airtcp_serve, limit_waits, wait_for_listener};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
@@ -22,7 +22,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 /// Address at which our TCP listens in every test.
 pub(crate) const SERVED: &str = "10.83.0.2:80";
 
-/// A running `airtcp serve --json` in front of a server in the same namespace.
+/// A running `airtcp-serve --json` in front of a server in the same namespace.
 pub(crate) struct Serving {
     child: Child,
     lines: Arc<Mutex<Vec<Value>>>,
@@ -37,10 +37,10 @@ pub(crate) struct Served {
 
 impl Serving {
     pub(crate) fn start(namespace: &Namespace, forward: &[&str], more: &[&str]) -> Self {
-        let mut args = vec!["serve", "--json", "--listen", "80", "--interval=100ms"];
+        let mut args = vec!["--json", "--listen", "80", "--interval=100ms"];
         args.extend(forward.iter().flat_map(|target| ["--forward", target]));
         args.extend(more);
-        let mut command = airtcp(&args);
+        let mut command = airtcp_serve(&args);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = namespace.spawn(&mut command).unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap());

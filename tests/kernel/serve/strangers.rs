@@ -1,4 +1,4 @@
-//! Unknown clients of `airtcp serve`: forged SYNs during downloads by kernel clients, idle connections, and
+//! Unknown clients of `airtcp-serve`: forged SYNs during downloads by kernel clients, idle connections, and
 //! one source that takes every place.
 
 use std::io::{ErrorKind, Read, Write};

@@ -3,13 +3,12 @@
 use std::path::Path;
 
 use airtcp::tcp::Connection;
+use airtcp_command::decisions::DecisionLog;
+use airtcp_command::reporter::{Interval, Reporter};
+use airtcp_command::unanswered::Silence;
 use airwire::time::{Duration, Instant};
 use hdrhistogram::Histogram;
 use serde::Serialize;
-
-use super::decisions::DecisionLog;
-use super::reporter::{Interval, Reporter};
-use super::unanswered::Silence;
 
 /// The congestion window over time: its time-weighted mean, and its maximum.
 #[derive(Clone, Copy, Debug, Default)]
@@ -147,7 +146,7 @@ impl Monitor {
         self.observe(now, connection);
         self.silence.note(now, None, connection, &self.reporter)?;
         if let Some(log) = &mut self.decisions {
-            log.write(&connection.recovery_mut().take_trace())?;
+            log.write(None, &connection.recovery_mut().take_trace())?;
         }
         if let Some(tick) = self.tick
             && tick.to <= now
@@ -174,7 +173,7 @@ impl Monitor {
     pub(crate) fn finish(&mut self, connection: Option<&mut Connection>) -> anyhow::Result<()> {
         if let Some(log) = &mut self.decisions {
             if let Some(connection) = connection {
-                log.write(&connection.recovery_mut().take_trace())?;
+                log.write(None, &connection.recovery_mut().take_trace())?;
             }
             log.flush()?;
         }

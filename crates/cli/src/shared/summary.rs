@@ -1,11 +1,11 @@
-//! Summaries of `send` and `recv`, and the parts of them that `serve` also reports.
+//! Summaries of `send` and `recv`.
 
 use airlink::tun::DeviceError;
 use airtcp::host::ConnId;
-use airtcp::recovery::Recipe;
 use airtcp::tcp::Connection;
+use airtcp_command::counters::{Arrivals, Device, Handshake, Retransmissions, Timeouts, notices};
 use airtcp_numbers::units::show_rate;
-use airtcp_tun::{Driver, DriverError, Finished, Traffic};
+use airtcp_tun::{Driver, DriverError, Finished};
 use airwire::time::Duration;
 use serde::Serialize;
 
@@ -73,71 +73,6 @@ pub(crate) enum Direction {
     Received,
 }
 
-#[derive(Serialize)]
-pub(crate) struct Handshake {
-    /// Bytes of data in a full-sized segment.
-    mss: u32,
-    /// MSS option of our SYN.
-    advertised_mss: u32,
-    sack: bool,
-    timestamps: bool,
-    ecn: bool,
-    our_window_scale: u8,
-    peer_window_scale: u8,
-    /// The data in the SYN of either end was acknowledged with it (TCP Fast Open).
-    syn_data: bool,
-}
-
-#[derive(Serialize)]
-pub(crate) struct Retransmissions {
-    pub(crate) segments: u64,
-    bytes: u64,
-    fast: u64,
-    recovery: u64,
-    timeout: u64,
-    probe: u64,
-    handshake: u64,
-}
-
-#[derive(Serialize)]
-pub(crate) struct Timeouts {
-    pub(crate) timeouts: u64,
-    /// Timeouts after 0, 1, 2, and 3 or more duplicate ACKs (x-dupack in Pan et al. 2004, §4.1).
-    timeouts_by_dupacks: [u64; 4],
-    failed_dupack: u64,
-    spurious_timeouts: u64,
-    fast_retransmits: u64,
-    spurious_fast_retransmits: u64,
-    undone: u64,
-    dsacks: u64,
-    duplicate_acks: u64,
-    window_reductions: u64,
-    /// Losses that were attributed to the radio link and did not reduce the window.
-    attributed_to_radio: u64,
-    lost_retransmissions: u64,
-    window_probes: u64,
-}
-
-#[derive(Serialize)]
-pub(crate) struct Arrivals {
-    segments_out: u64,
-    segments_in: u64,
-    duplicate_segments: u64,
-    out_of_order_segments: u64,
-}
-
-#[derive(Serialize)]
-pub(crate) struct Device {
-    name: String,
-    packets_in: u64,
-    bytes_in: u64,
-    packets_out: u64,
-    bytes_out: u64,
-    refused: u64,
-    waits: u64,
-    dropped_by_kernel: u64,
-}
-
 impl Ending {
     pub(crate) fn of(verdict: &anyhow::Result<()>, finished: Finished) -> Self {
         match (verdict, finished) {
@@ -155,93 +90,6 @@ impl Ending {
             Self::Failed | Self::Stopped => driver.host.abort(now, id),
         }
         driver.finish()
-    }
-}
-
-/// Returns a sentence for each part of the recipe whose information did not arrive on the connection.
-pub(crate) fn notices(recipe: &Recipe, connection: &Connection) -> Vec<String> {
-    let inputs = connection.recovery().inputs();
-    recipe.notices(|need| inputs.lacks(need))
-}
-
-impl Handshake {
-    pub(crate) fn of(connection: &Connection) -> Self {
-        let info = connection.info();
-        Self {
-            mss: info.snd_mss,
-            advertised_mss: info.advmss + if info.timestamps { 12 } else { 0 },
-            sack: info.sack,
-            timestamps: info.timestamps,
-            ecn: info.ecn,
-            our_window_scale: info.rcv_wscale,
-            peer_window_scale: info.snd_wscale,
-            syn_data: info.syn_data,
-        }
-    }
-}
-
-impl Retransmissions {
-    pub(crate) fn of(connection: &Connection) -> Self {
-        let counters = connection.recovery().counters();
-        let segments = u64::from(connection.info().total_retrans);
-        Self {
-            segments,
-            bytes: connection.statistics().bytes_resent,
-            fast: counters.resent_fast,
-            recovery: counters.resent_recovery,
-            timeout: counters.resent_timeout,
-            probe: counters.resent_probe,
-            handshake: segments - counters.resent(),
-        }
-    }
-}
-
-impl Timeouts {
-    pub(crate) fn of(connection: &Connection) -> Self {
-        let counters = connection.recovery().counters();
-        Self {
-            timeouts: counters.timeouts,
-            timeouts_by_dupacks: counters.timeouts_by_dupacks,
-            failed_dupack: u64::from(counters.failed_dupack),
-            spurious_timeouts: counters.spurious_timeouts,
-            fast_retransmits: counters.fast_retransmits,
-            spurious_fast_retransmits: counters.spurious_fast_retransmits,
-            undone: counters.undone,
-            dsacks: counters.dsacks,
-            duplicate_acks: counters.dupacks,
-            window_reductions: counters.window_reductions,
-            attributed_to_radio: counters.attributed_to_radio,
-            lost_retransmissions: counters.lost_retransmissions,
-            window_probes: connection.statistics().window_probes,
-        }
-    }
-}
-
-impl Arrivals {
-    pub(crate) fn of(connection: &Connection) -> Self {
-        let statistics = connection.statistics();
-        Self {
-            segments_out: statistics.segments_out,
-            segments_in: statistics.segments_in,
-            duplicate_segments: statistics.duplicate_segments_in,
-            out_of_order_segments: statistics.out_of_order_segments_in,
-        }
-    }
-}
-
-impl Device {
-    pub(crate) fn of(driver: &Driver) -> Result<Self, DeviceError> {
-        let Traffic { packets_in, bytes_in, packets_out, bytes_out, refused, waits } = driver.traffic();
-        Ok(Self {
-            name: driver.device().to_owned(),
-            packets_in,
-            bytes_in,
-            packets_out,
-            bytes_out,
-            refused,
-            waits,
-            dropped_by_kernel: driver.kernel_drops()?,
-        })
     }
 }
 

@@ -6,24 +6,24 @@ use std::net::SocketAddr;
 
 use airtcp::host::Host;
 use airtcp::tcp::Connection;
+use airtcp_command::counters::{Arrivals, Device, Handshake, Retransmissions, Timeouts};
+use airtcp_command::decisions::DecisionLog;
+use airtcp_command::failure;
+use airtcp_command::reporter::Reporter;
+use airtcp_command::say;
+use airtcp_command::unanswered::Silence;
 use airtcp_numbers::units::{show_bytes, show_rate};
 use airtcp_tun::Driver;
 use airwire::time::{Duration, Instant};
 use serde::Serialize;
 use serde_json::json;
 
-use super::gate::Gate;
-use crate::shared::decisions::DecisionLog;
-use crate::shared::failure;
-use crate::shared::reporter::Reporter;
-use crate::shared::say;
-use crate::shared::summary::{Arrivals, Device, Handshake, Retransmissions, Timeouts};
-use crate::shared::unanswered::Silence;
+use crate::gate::Gate;
 
 /// How a connection ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum SessionEnding {
+pub(crate) enum SessionEnding {
     /// Both streams ended normally.
     Done,
     /// No server accepted the connection.
@@ -55,7 +55,7 @@ impl Display for SessionEnding {
 
 /// Totals over all connections.
 #[derive(Clone, Debug, Default, Serialize)]
-pub(super) struct Totals {
+pub(crate) struct Totals {
     connections: u64,
     most_at_once: usize,
     done: u64,
@@ -86,14 +86,14 @@ impl Totals {
 }
 
 #[derive(Serialize)]
-pub(super) struct Closed<'a> {
-    pub(super) connection: u64,
-    pub(super) outcome: SessionEnding,
+pub(crate) struct Closed<'a> {
+    pub(crate) connection: u64,
+    pub(crate) outcome: SessionEnding,
     /// Details in addition to the outcome.
-    pub(super) reason: Option<&'a str>,
-    pub(super) radio: SocketAddr,
-    pub(super) local: SocketAddr,
-    pub(super) target: Option<SocketAddr>,
+    pub(crate) reason: Option<&'a str>,
+    pub(crate) radio: SocketAddr,
+    pub(crate) local: SocketAddr,
+    pub(crate) target: Option<SocketAddr>,
     /// Bytes that the client acknowledged.
     down_bytes: u64,
     /// Bytes that the server accepted.
@@ -157,14 +157,14 @@ impl Display for Memory {
 }
 
 /// The data of a [`Closed`] event that the session provides.
-pub(super) struct End<'a> {
-    pub(super) connection: u64,
-    pub(super) outcome: SessionEnding,
-    pub(super) reason: Option<&'a str>,
-    pub(super) target: Option<SocketAddr>,
-    pub(super) up_bytes: u64,
-    pub(super) lasted: Duration,
-    pub(super) notices: &'a [String],
+pub(crate) struct End<'a> {
+    pub(crate) connection: u64,
+    pub(crate) outcome: SessionEnding,
+    pub(crate) reason: Option<&'a str>,
+    pub(crate) target: Option<SocketAddr>,
+    pub(crate) up_bytes: u64,
+    pub(crate) lasted: Duration,
+    pub(crate) notices: &'a [String],
 }
 
 impl<'a> Closed<'a> {
@@ -212,7 +212,7 @@ impl<'a> Closed<'a> {
     }
 }
 
-pub(super) struct Log {
+pub(crate) struct Log {
     reporter: Reporter,
     decisions: Option<DecisionLog>,
     every: Duration,
@@ -224,30 +224,30 @@ pub(super) struct Log {
 }
 
 impl Log {
-    pub(super) fn new(reporter: Reporter, decisions: Option<DecisionLog>, every: Duration) -> Self {
+    pub(crate) fn new(reporter: Reporter, decisions: Option<DecisionLog>, every: Duration) -> Self {
         let from = reporter.now();
         let to = from + every;
         Self { reporter, decisions, every, from, to, before: (0, 0), totals: Totals::default() }
     }
 
-    pub(super) fn traces(&self) -> bool {
+    pub(crate) fn traces(&self) -> bool {
         self.decisions.is_some()
     }
 
-    pub(super) fn start(&self, data: &impl Serialize, text: &str) -> io::Result<()> {
+    pub(crate) fn start(&self, data: &impl Serialize, text: &str) -> io::Result<()> {
         self.reporter.listening(data, text)
     }
 
     /// Logs the decisions of the connection's recovery since the last call.
-    pub(super) fn decided(&mut self, number: u64, connection: &mut Connection) -> io::Result<()> {
+    pub(crate) fn decided(&mut self, number: u64, connection: &mut Connection) -> io::Result<()> {
         match &mut self.decisions {
-            Some(log) => log.write_of(number, &connection.recovery_mut().take_trace()),
+            Some(log) => log.write(Some(number), &connection.recovery_mut().take_trace()),
             None => Ok(()),
         }
     }
 
     /// Reports that the client does not answer, if that is the case.
-    pub(super) fn heard(
+    pub(crate) fn heard(
         &self,
         now: Instant,
         number: u64,
@@ -258,23 +258,23 @@ impl Log {
     }
 
     /// Adds bytes that were relayed.
-    pub(super) fn moved(&mut self, down: u64, up: u64) {
+    pub(crate) fn moved(&mut self, down: u64, up: u64) {
         self.totals.down_bytes += down;
         self.totals.up_bytes += up;
     }
 
-    pub(super) fn accepted(&mut self, open: usize) {
+    pub(crate) fn accepted(&mut self, open: usize) {
         self.totals.connections += 1;
         self.totals.most_at_once = self.totals.most_at_once.max(open);
     }
 
-    pub(super) fn opened(&self, number: u64, connection: &Connection, target: SocketAddr) -> io::Result<()> {
+    pub(crate) fn opened(&self, number: u64, connection: &Connection, target: SocketAddr) -> io::Result<()> {
         let (radio, local) = (connection.remote(), connection.local());
         let data = json!({ "connection": number, "radio": radio, "local": local, "target": target });
         self.reporter.progress("opened", &data, &format!("#{number} {radio} -> {target}"))
     }
 
-    pub(super) fn closed(&mut self, end: &End<'_>, connection: &mut Connection) -> io::Result<()> {
+    pub(crate) fn closed(&mut self, end: &End<'_>, connection: &mut Connection) -> io::Result<()> {
         self.decided(end.connection, connection)?;
         let closed = Closed::new(end, connection);
         *self.totals.of(end.outcome) += 1;
@@ -283,7 +283,7 @@ impl Log {
         self.reporter.happened("closed", &closed, &closed.text())
     }
 
-    pub(super) fn stopping(&self, open: usize, grace: Duration) -> io::Result<()> {
+    pub(crate) fn stopping(&self, open: usize, grace: Duration) -> io::Result<()> {
         let data = json!({ "open": open, "grace_seconds": grace.as_secs_f64() });
         self.reporter.progress(
             "stopping",
@@ -292,12 +292,12 @@ impl Log {
         )
     }
 
-    pub(super) fn next_deadline(&self) -> Instant {
+    pub(crate) fn next_deadline(&self) -> Instant {
         self.to
     }
 
     /// Reports the current interval if it has ended.
-    pub(super) fn run(&mut self, now: Instant, open: usize, host: &Host) -> io::Result<()> {
+    pub(crate) fn run(&mut self, now: Instant, open: usize, host: &Host) -> io::Result<()> {
         if now < self.to {
             return Ok(());
         }
@@ -336,7 +336,7 @@ impl Log {
 
     /// Reports the totals, and the numbers of events, decisions and log lines that were dropped during the
     /// run.
-    pub(super) fn end(&mut self, driver: &Driver) -> anyhow::Result<()> {
+    pub(crate) fn end(&mut self, driver: &Driver) -> anyhow::Result<()> {
         let written = self.decisions.as_mut().map_or(Ok(()), DecisionLog::flush);
         let decisions = self.decisions.as_ref().map_or(0, DecisionLog::left_out);
         let (events, log) = say::left_out();

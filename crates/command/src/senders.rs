@@ -9,13 +9,13 @@ use airtcp::sender;
 use airtcp::{ProfileName, Recipe, SenderSpec};
 use clap::builder::{PossibleValue, TypedValueParser};
 
-use super::failure::usage;
+use crate::failure::usage;
 
 /// Returns the profile that `--recipe RECIPE@PROFILE` or `--profile` names, or `None` if neither does.
 ///
 /// # Errors
 /// If they name different profiles.
-pub(crate) fn one_profile(
+pub fn one_profile(
     recipe: Option<&SenderSpec>,
     profile: Option<ProfileName>,
 ) -> anyhow::Result<Option<ProfileName>> {
@@ -30,14 +30,14 @@ pub(crate) fn one_profile(
 
 /// Returns the completions of a partly typed recipe: after a `+`, the algorithms that are compatible with the
 /// part before it, and after the `@`, the profiles.
-pub(crate) fn recipes_like(word: &str) -> Vec<Candidate> {
+pub fn recipes_like(word: &str) -> Vec<Candidate> {
     let like = sender::completions(word).into_iter();
     like.map(|(value, meaning)| Candidate::new(value, meaning)).collect()
 }
 
 /// Parses any recipe, and offers the names of the catalogue to shell completion.
 #[derive(Clone)]
-pub(crate) struct RecipeParser;
+pub struct RecipeParser;
 
 impl TypedValueParser for RecipeParser {
     type Value = Recipe;
@@ -59,7 +59,7 @@ impl TypedValueParser for RecipeParser {
 
 /// Like [`RecipeParser`], for a recipe with an optional profile.
 #[derive(Clone)]
-pub(crate) struct SenderParser;
+pub struct SenderParser;
 
 impl TypedValueParser for SenderParser {
     type Value = SenderSpec;
@@ -81,7 +81,7 @@ impl TypedValueParser for SenderParser {
 
 /// Parses the name of a profile, and offers all names to shell completion.
 #[derive(Clone)]
-pub(crate) struct ProfileParser;
+pub struct ProfileParser;
 
 impl TypedValueParser for ProfileParser {
     type Value = ProfileName;

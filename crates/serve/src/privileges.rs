@@ -1,5 +1,6 @@
 //! Drops the server's privileges once its device and files are open.
 
+use airtcp_command::failure::Failure;
 use nix::errno::Errno;
 use nix::sys::prctl;
 use nix::unistd::{Gid, Uid, User, geteuid, setgid, setgroups, setuid};
@@ -8,10 +9,8 @@ use rustix::thread::{
     set_capabilities,
 };
 
-use crate::shared::failure::Failure;
-
 /// Default of `--user`.
-pub(super) const NOBODY: &str = "nobody";
+pub(crate) const NOBODY: &str = "nobody";
 
 /// Switches to `user`, drops all capabilities, and prevents later programs from gaining any. A process that
 /// is not root keeps its user, and so does root in a user namespace that does not have `user`. Other threads
@@ -19,7 +18,7 @@ pub(super) const NOBODY: &str = "nobody";
 ///
 /// # Errors
 /// If the user does not exist, or if a privilege cannot be dropped.
-pub(super) fn give_up(user: &str) -> anyhow::Result<String> {
+pub(crate) fn give_up(user: &str) -> anyhow::Result<String> {
     let left = |what: &str, error: &dyn std::fmt::Display| {
         Failure::Environment(format!("cannot drop {what}: {error}"))
     };

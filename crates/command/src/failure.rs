@@ -1,61 +1,71 @@
 //! Errors of commands: an exit code, and one line that says what to do next.
 
 use std::io;
-use std::net::SocketAddr;
 use std::process::ExitCode;
 
 use airlink::driver::DriverError;
 use airlink::netns::NamespaceError;
 use airlink::tun::DeviceError;
 use airtcp::host::{ConnectError, ListenError};
-use airtcp::tcp::Ended;
 use airtcp_tun::NeedsVirtualTime;
 use nix::sys::signal::Signal;
 
-use super::say;
+use crate::say;
 
+/// An error with its own exit code.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Failure {
+pub enum Failure {
     /// The command line is invalid, or names something that does not exist.
     #[error("{0}")]
     Usage(String),
+    /// The run failed.
     #[error("{0}")]
     Run(String),
+    /// A privilege, device or program is missing.
     #[error("{0}")]
     Environment(String),
     /// A signal stopped the command before its work was complete.
     #[error("{message}")]
-    Stopped { signal: Signal, message: String },
+    Stopped {
+        /// The signal.
+        signal: Signal,
+        /// The message on stderr.
+        message: String,
+    },
 }
 
-pub(crate) fn usage(message: impl Into<String>) -> anyhow::Error {
+/// Creates a [`Failure::Usage`].
+pub fn usage(message: impl Into<String>) -> anyhow::Error {
     Failure::Usage(message.into()).into()
 }
 
-pub(crate) fn run(message: impl Into<String>) -> anyhow::Error {
+/// Creates a [`Failure::Run`].
+pub fn run(message: impl Into<String>) -> anyhow::Error {
     Failure::Run(message.into()).into()
 }
 
-pub(crate) fn environment(message: impl Into<String>) -> anyhow::Error {
+/// Creates a [`Failure::Environment`].
+pub fn environment(message: impl Into<String>) -> anyhow::Error {
     Failure::Environment(message.into()).into()
 }
 
-pub(crate) fn stopped(signal: Signal, message: impl Into<String>) -> anyhow::Error {
+/// Creates a [`Failure::Stopped`].
+pub fn stopped(signal: Signal, message: impl Into<String>) -> anyhow::Error {
     Failure::Stopped { signal, message: message.into() }.into()
 }
 
-/// Prints the error to stderr and returns the exit code.
-pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
+/// Prints the error of `program` to stderr and returns the exit code.
+pub fn report(program: &str, error: &anyhow::Error) -> ExitCode {
     if is_closed_pipe(error) {
         // The reader of the output has closed the pipe, which is not a failure.
         return ExitCode::SUCCESS;
     }
-    say::aside(format_args!("airtcp: {}{}", told(error), advice(error)));
+    say::aside(format_args!("{program}: {}{}", told(error), advice(error)));
     ExitCode::from(exit_code(error))
 }
 
 /// Joins the messages of the error and its causes, except causes that an earlier message already contains.
-pub(crate) fn told(error: &anyhow::Error) -> String {
+pub fn told(error: &anyhow::Error) -> String {
     error.chain().map(ToString::to_string).fold(String::new(), |told, cause| match told.as_str() {
         "" => cause,
         _ if told.contains(&cause) => told,
@@ -80,11 +90,12 @@ fn advice(error: &anyhow::Error) -> &'static str {
 }
 
 /// Returns the exit code of a command that a signal stopped, as in a shell.
-pub(crate) fn code_of(signal: Signal) -> u8 {
+pub fn code_of(signal: Signal) -> u8 {
     128 + signal as u8
 }
 
-pub(crate) fn exit_code(error: &anyhow::Error) -> u8 {
+/// Returns the exit code for an error.
+pub fn exit_code(error: &anyhow::Error) -> u8 {
     if let Some(Failure::Stopped { signal, .. }) = error.downcast_ref() {
         return code_of(*signal);
     }
@@ -103,30 +114,6 @@ pub(crate) fn exit_code(error: &anyhow::Error) -> u8 {
     } else {
         1
     }
-}
-
-/// Returns the error for a connection that ended before the transfer was complete.
-pub(crate) fn ended(why: Ended, remote: SocketAddr, established: bool, acked: u64) -> anyhow::Error {
-    let hint = match (why, established) {
-        (Ended::Refused, _) | (Ended::Reset, false) => {
-            let port = remote.port();
-            format!(": start a receiver there first, for example `airtcp sink {port}`")
-        }
-        (Ended::Reset, true) => {
-            format!(
-                " after {acked} bytes were acknowledged: the receiving program ended early, see its own output"
-            )
-        }
-        (Ended::TimedOut, false) => no_answer_hint().to_owned(),
-        (Ended::TimedOut, true) => format!(" after {acked} bytes were acknowledged: is the path still up?"),
-        (Ended::Unreachable(_), _) => ": check the routes of the device's namespace".to_owned(),
-        (Ended::Aborted, _) => String::new(),
-    };
-    run(format!("{remote}: {why}{hint}"))
-}
-
-pub(crate) fn no_answer_hint() -> &'static str {
-    ": is it an address of the kernel, or one that the kernel routes? `--pcap FILE` records the sent packets"
 }
 
 fn is_closed_pipe(error: &anyhow::Error) -> bool {

@@ -3,9 +3,9 @@
 use std::collections::VecDeque;
 use std::net::{SocketAddr, ToSocketAddrs};
 
-use crate::shared::failure;
+use airtcp_command::failure;
 
-pub(super) struct Targets {
+pub(crate) struct Targets {
     /// Addresses of each `--forward` argument. A name can have several.
     servers: Vec<Vec<SocketAddr>>,
     /// Index of the server for the next connection.
@@ -13,17 +13,17 @@ pub(super) struct Targets {
 }
 
 impl Targets {
-    pub(super) fn resolve(forward: &[String]) -> anyhow::Result<Self> {
+    pub(crate) fn resolve(forward: &[String]) -> anyhow::Result<Self> {
         let servers = forward.iter().map(|text| resolve(text)).collect::<anyhow::Result<_>>()?;
         Ok(Self { servers, next: 0 })
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = SocketAddr> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = SocketAddr> {
         self.servers.iter().flatten().copied()
     }
 
     /// Returns the addresses to try for the next connection, in this order.
-    pub(super) fn candidates(&mut self) -> VecDeque<SocketAddr> {
+    pub(crate) fn candidates(&mut self) -> VecDeque<SocketAddr> {
         let (later, first) = self.servers.split_at(self.next);
         let candidates = first.iter().chain(later).flatten().copied().collect();
         self.next = (self.next + 1) % self.servers.len();

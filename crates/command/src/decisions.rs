@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use airlogs::apart::{Apart, Words};
+use airtcp::DecisionLine;
 use airtcp::recovery::Decision;
-use airtcp_analyze::decisions::{Written, WrittenOf};
 use anyhow::Context;
-use serde::Serialize;
 
-use super::say;
+use crate::say;
 
-pub(crate) struct DecisionLog {
+/// A decision log that is written during a run.
+pub struct DecisionLog {
     path: PathBuf,
     to: To,
     /// Wall-clock time of the senders' `Instant::ZERO`, in seconds since 1970.
@@ -27,20 +27,27 @@ enum To {
 }
 
 impl DecisionLog {
-    pub(crate) fn create(path: &Path, zero: SystemTime) -> anyhow::Result<Self> {
+    /// Creates the file. `zero` is the wall-clock time of the senders' `Instant::ZERO`.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn create(path: &Path, zero: SystemTime) -> anyhow::Result<Self> {
         let file = airfiles::create(path).with_context(|| format!("cannot write {}", path.display()))?;
         let zero = zero.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs_f64();
         Ok(Self { path: path.to_owned(), to: To::File(BufWriter::new(file)), zero })
     }
 
     /// Moves writing to a separate thread. From here on, decisions that cannot be written in time are dropped
-    /// and counted.
-    pub(crate) fn write_apart(&mut self) -> io::Result<()> {
+    /// and counted. `program` begins the message on stderr if writing fails.
+    ///
+    /// # Errors
+    /// If the thread cannot be started.
+    pub fn write_apart(&mut self, program: &'static str) -> io::Result<()> {
         let To::File(file) = &self.to else { return Ok(()) };
         let path = self.path.clone();
         let failed = move |error: &io::Error| {
             say::aside(format_args!(
-                "airtcp: cannot write {}: {error}: decisions are dropped until there is room",
+                "{program}: cannot write {}: {error}: decisions are dropped until there is room",
                 path.display()
             ));
         };
@@ -50,28 +57,25 @@ impl DecisionLog {
     }
 
     /// Returns the number of dropped decisions.
-    pub(crate) fn left_out(&self) -> u64 {
+    pub fn left_out(&self) -> u64 {
         match &self.to {
             To::File(_) => 0,
             To::Apart(apart) => apart.left_out(),
         }
     }
 
-    pub(crate) fn write(&mut self, decisions: &[Decision]) -> io::Result<()> {
+    /// Writes decisions. In a log that several connections share, each line begins with the number `connection`.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn write(&mut self, connection: Option<u64>, decisions: &[Decision]) -> io::Result<()> {
         let zero = self.zero;
-        let written = decisions.iter().try_for_each(|decision| self.line(&Written::new(decision, zero)));
-        self.named(written)
-    }
-
-    /// Writes to a log that several connections share. Each line begins with the connection's number.
-    pub(crate) fn write_of(&mut self, connection: u64, decisions: &[Decision]) -> io::Result<()> {
-        let zero = self.zero;
-        let line = |decision| WrittenOf::new(connection, decision, zero);
+        let line = |decision| DecisionLine::new(decision, zero, connection);
         let written = decisions.iter().try_for_each(|decision| self.line(&line(decision)));
         self.named(written)
     }
 
-    fn line(&mut self, line: &impl Serialize) -> io::Result<()> {
+    fn line(&mut self, line: &DecisionLine) -> io::Result<()> {
         match &mut self.to {
             To::File(file) => {
                 serde_json::to_writer(&mut *file, line)?;
@@ -86,7 +90,11 @@ impl DecisionLog {
         }
     }
 
-    pub(crate) fn flush(&mut self) -> io::Result<()> {
+    /// Writes everything that is buffered.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn flush(&mut self) -> io::Result<()> {
         let flushed = match &mut self.to {
             To::File(file) => file.flush(),
             To::Apart(apart) if apart.finish(say::LAST_WORDS) => Ok(()),

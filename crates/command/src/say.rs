@@ -1,4 +1,4 @@
-//! Output of a command: results go to stdout, everything else goes to stderr. `println!` and `eprintln!`
+//! Output of a program: results go to stdout, everything else goes to stderr. `println!` and `eprintln!`
 //! would panic if the reader has closed the pipe or the disk is full. Text from outside is escaped, so that
 //! it cannot control the terminal.
 
@@ -14,10 +14,10 @@ use airlogs::apart::{Apart, Words};
 static APART: OnceLock<Apart> = OnceLock::new();
 
 /// Time that a program waits at its end for its output to be written.
-pub(crate) const LAST_WORDS: Duration = Duration::from_secs(2);
+pub const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// Returns stdout, for results.
-pub(crate) fn out() -> Showing<Out> {
+pub fn out() -> Showing<Out> {
     Showing::new(match APART.get() {
         Some(apart) => Out::Apart { lines: Vec::new(), apart },
         None => Out::Directly(io::stdout().lock()),
@@ -25,23 +25,27 @@ pub(crate) fn out() -> Showing<Out> {
 }
 
 /// Returns the width for tables: `None` with `wide`, otherwise the width of the terminal, and at least 80.
-pub(crate) fn width(wide: bool) -> Option<usize> {
+pub fn width(wide: bool) -> Option<usize> {
     const LEAST: usize = 80;
     let terminal = || rustix::termios::tcgetwinsize(io::stdout()).ok().map(|size| usize::from(size.ws_col));
     (!wide).then(|| terminal().unwrap_or(LEAST).max(LEAST))
 }
 
 /// Writes a line to stderr. An error is ignored, because it cannot be reported.
-pub(crate) fn aside(text: impl Display) {
+pub fn aside(text: impl Display) {
     airlogs::stderr::write(&format!("{}\n", Shown(text)));
 }
 
 /// Starts threads that write stdout, stderr and the log, so that slow readers do not block the program. Lines
-/// that cannot be written in time are dropped and counted; `gap` formats the line that replaces them.
-pub(crate) fn apart(gap: fn(u64) -> String) -> io::Result<()> {
+/// that cannot be written in time are dropped and counted; `gap` formats the line that replaces them. `program`
+/// begins the message on stderr if writing fails.
+///
+/// # Errors
+/// If a thread cannot be started.
+pub fn apart(program: &'static str, gap: fn(u64) -> String) -> io::Result<()> {
     airlogs::write_apart()?;
-    let failed = |error: &io::Error| {
-        aside(format_args!("airtcp: {}: lines are dropped until writing succeeds", cannot(error)))
+    let failed = move |error: &io::Error| {
+        aside(format_args!("{program}: {}: lines are dropped until writing succeeds", cannot(error)))
     };
     if APART.get().is_none() {
         let words = Words { gap: Some(gap), failed: Box::new(failed) };
@@ -51,7 +55,7 @@ pub(crate) fn apart(gap: fn(u64) -> String) -> io::Result<()> {
 }
 
 /// Waits until all output is written, but at most [`LAST_WORDS`] per stream.
-pub(crate) fn finish() {
+pub fn finish() {
     if let Some(apart) = APART.get() {
         apart.finish(LAST_WORDS);
     }
@@ -59,43 +63,50 @@ pub(crate) fn finish() {
 }
 
 /// Returns the numbers of lines dropped so far: of stdout, and of the log.
-pub(crate) fn left_out() -> (u64, u64) {
+pub fn left_out() -> (u64, u64) {
     (APART.get().map_or(0, Apart::left_out), airlogs::left_out())
 }
 
 /// A line on stderr that is overwritten repeatedly. Shown only if stderr is a terminal.
 #[derive(Clone, Copy)]
-pub(crate) struct LiveLine {
+pub struct LiveLine {
     shown: bool,
 }
 
 impl LiveLine {
-    pub(crate) fn new(wanted: bool) -> Self {
+    /// Creates the line if it is wanted and stderr is a terminal.
+    pub fn new(wanted: bool) -> Self {
         Self { shown: wanted && io::stderr().is_terminal() }
     }
 
-    pub(crate) fn is_shown(&self) -> bool {
+    /// Returns whether the line is shown.
+    pub fn is_shown(&self) -> bool {
         self.shown
     }
 
-    pub(crate) fn show(&self, text: &str) {
+    /// Replaces the text of the line.
+    pub fn show(&self, text: &str) {
         if self.shown {
             // Return to the first column, and erase the line.
             let _ = write!(io::stderr(), "\r\x1b[K{}", Shown(text));
         }
     }
 
-    pub(crate) fn clear(&self) {
+    /// Erases the line.
+    pub fn clear(&self) {
         self.show("");
     }
 }
 
 /// Stdout. Errors say that stdout cannot be written, except a closed pipe, which is not a failure.
-pub(crate) enum Out {
+pub enum Out {
+    /// Stdout itself.
     Directly(StdoutLock<'static>),
     /// Collects lines, and passes them to the writing thread when it is dropped.
     Apart {
+        /// The lines until now.
         lines: Vec<u8>,
+        /// The writing thread.
         apart: &'static Apart,
     },
 }

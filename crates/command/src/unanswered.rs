@@ -6,17 +6,17 @@ use airtcp::tcp::{Connection, Unanswered};
 use airwire::time::Instant;
 use serde_json::json;
 
-use super::reporter::Reporter;
+use crate::reporter::Reporter;
 
 /// Reports each period without an answer once, for one connection.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Silence {
+pub struct Silence {
     told: Option<Instant>,
 }
 
 impl Silence {
     /// Reports a new period without an answer. `number` identifies the connection if there are several.
-    pub(crate) fn note(
+    pub fn note(
         &mut self,
         now: Instant,
         number: Option<u64>,

@@ -1,14 +1,18 @@
-//! A decision in the form of a log line.
+//! A line of a decision log.
 
-use airtcp::recovery::{Decision, What};
 use serde::Serialize;
 
-/// A log line. Offsets are bytes of the stream, with the SYN at 0. Windows are in segments.
+use crate::recovery::{Decision, What};
+
+/// A decision as a line of a decision log. Offsets are bytes of the stream, with the SYN at 0. Windows are in
+/// segments.
 ///
 /// `time` is relative to the program's start. `wall` is relative to 1970, like the timestamps of captures.
 /// `episode` is the state of loss recovery at the time of the decision.
-#[derive(Serialize)]
-pub struct Written {
+#[derive(Clone, Debug, Serialize)]
+pub struct DecisionLine {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    connection: Option<u64>,
     time: f64,
     wall: f64,
     episode: &'static str,
@@ -19,22 +23,7 @@ pub struct Written {
     why: &'static str,
 }
 
-/// A line in a log that several connections share.
-#[derive(Serialize)]
-pub struct WrittenOf {
-    connection: u64,
-    #[serde(flatten)]
-    line: Written,
-}
-
-impl WrittenOf {
-    /// Creates a line. `connection` is the connection's number, counted from 1.
-    pub fn new(connection: u64, decision: &Decision, zero: f64) -> Self {
-        Self { connection, line: Written::new(decision, zero) }
-    }
-}
-
-#[derive(Serialize)]
+#[derive(Clone, Debug, Serialize)]
 #[serde(tag = "what", rename_all = "lowercase")]
 enum Details {
     Lost { offset: u64, segments: u64 },
@@ -52,9 +41,10 @@ enum Details {
     Fallback { to: &'static str },
 }
 
-impl Written {
-    /// Creates a line. `zero` is the time of the sender's `Instant::ZERO` in seconds since 1970.
-    pub fn new(decision: &Decision, zero: f64) -> Self {
+impl DecisionLine {
+    /// Creates a line. `zero` is the time of the sender's `Instant::ZERO` in seconds since 1970. `connection` is
+    /// the connection's number, counted from 1, in a log that several connections share.
+    pub fn new(decision: &Decision, zero: f64, connection: Option<u64>) -> Self {
         let Decision { at, episode, question, by, what, why } = decision;
         let details = match *what {
             What::Lost { offset, segments } => Details::Lost { offset, segments },
@@ -74,18 +64,18 @@ impl Written {
         };
         let time = at.as_secs_f64();
         let (wall, episode, question) = (zero + time, episode.name(), question.name());
-        Self { time, wall, episode, question, by, what: details, why }
+        Self { connection, time, wall, episode, question, by, what: details, why }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use airtcp::recovery::Phase;
-    use airtcp::recovery::catalogue::Question;
     use airwire::Cause;
     use airwire::time::Instant;
 
     use super::*;
+    use crate::recovery::Phase;
+    use crate::recovery::catalogue::Question;
 
     #[test]
     fn decision_line_serializes_all_fields() {
@@ -98,11 +88,13 @@ mod tests {
             why: "loss",
         };
         let expected = r#"{"time":1.5,"wall":1000.5,"episode":"recovery","question":"window","by":"aimd","what":"window","cwnd":5.0,"ssthresh":5.0,"was_cwnd":10.0,"was_ssthresh":null,"why":"loss"}"#;
-        assert_eq!(serde_json::to_string(&Written::new(&decision, 999.0)).unwrap(), expected);
+        assert_eq!(serde_json::to_string(&DecisionLine::new(&decision, 999.0, None)).unwrap(), expected);
+        let shared = serde_json::to_string(&DecisionLine::new(&decision, 999.0, Some(3))).unwrap();
+        assert_eq!(shared, expected.replacen('{', r#"{"connection":3,"#, 1));
     }
 
     #[test]
-    fn written_name_matches_decision_name() {
+    fn line_name_matches_decision_name() {
         let (offset, cause, phase, recover) = (1, Cause::Radio, Phase::Recovery, 2);
         let window = What::Window { cwnd: 1.0, ssthresh: 1.0, was_cwnd: 2.0, was_ssthresh: 2.0 };
         for what in [
@@ -128,7 +120,7 @@ mod tests {
                 what,
                 why: "",
             };
-            assert_eq!(serde_json::to_value(Written::new(&decision, 0.0)).unwrap()["what"], name);
+            assert_eq!(serde_json::to_value(DecisionLine::new(&decision, 0.0, None)).unwrap()["what"], name);
         }
     }
 
@@ -143,6 +135,6 @@ mod tests {
             why: "f < alpha: no queue",
         };
         let expected = r#"{"time":0.25,"wall":999.25,"episode":"open","question":"attribute","by":"vegas","what":"judged","offset":2896,"cause":"radio","why":"f < alpha: no queue"}"#;
-        assert_eq!(serde_json::to_string(&Written::new(&decision, 999.0)).unwrap(), expected);
+        assert_eq!(serde_json::to_string(&DecisionLine::new(&decision, 999.0, None)).unwrap(), expected);
     }
 }

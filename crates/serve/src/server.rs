@@ -8,24 +8,24 @@ use airtcp::host::{ConnId, Host, ListenId};
 use airtcp_tun::{Application, Descriptors, Driver, Readiness};
 use airwire::time::{Duration, Instant};
 
-use super::crowd::Crowd;
-use super::log::{Log, SessionEnding};
-use super::session::{Around, Next, Session, Tools};
-use super::targets::Targets;
+use crate::crowd::Crowd;
+use crate::log::{Log, SessionEnding};
+use crate::session::{Around, Next, Session, Tools};
+use crate::targets::Targets;
 
-pub(super) struct Settings {
+pub(crate) struct Settings {
     /// Whether servers receive the address of the client.
-    pub(super) proxy_protocol: bool,
-    pub(super) connections: usize,
-    pub(super) connect: Duration,
-    pub(super) backend: Duration,
-    pub(super) idle: Duration,
+    pub(crate) proxy_protocol: bool,
+    pub(crate) connections: usize,
+    pub(crate) connect: Duration,
+    pub(crate) backend: Duration,
+    pub(crate) idle: Duration,
     /// Idle time after which a session can be reset to make room.
-    pub(super) spared: Duration,
-    pub(super) grace: Duration,
+    pub(crate) spared: Duration,
+    pub(crate) grace: Duration,
 }
 
-pub(super) struct Server {
+pub(crate) struct Server {
     listeners: Vec<ListenId>,
     targets: Targets,
     most: usize,
@@ -86,7 +86,7 @@ const CHUNK: usize = 64 << 10;
 const TURNS: usize = 16;
 
 impl Server {
-    pub(super) fn new(
+    pub(crate) fn new(
         listeners: Vec<ListenId>,
         targets: Targets,
         settings: Settings,
@@ -122,7 +122,7 @@ impl Server {
         }
     }
 
-    pub(super) fn conclude(mut self, driver: &Driver) -> anyhow::Result<()> {
+    pub(crate) fn conclude(mut self, driver: &Driver) -> anyhow::Result<()> {
         if let Some(error) = self.error.take() {
             return Err(error.into());
         }

@@ -1,4 +1,4 @@
-//! Options of `send`, `recv` and `serve` for the host and its TUN device.
+//! Options of `airtcp send`, `airtcp recv` and `airtcp-serve` for the host and its TUN device.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -19,11 +19,12 @@ use airtcp_tun::Driver;
 use airwire::time::Duration;
 use clap::Args;
 
-use super::failure::usage;
-use super::senders::{ProfileParser, SenderParser, one_profile};
+use crate::failure::usage;
+use crate::senders::{ProfileParser, SenderParser, one_profile};
 
+/// The options.
 #[derive(Clone, Debug, Args)]
-pub(crate) struct Station {
+pub struct Station {
     /// Recipe, optionally with a profile: newreno@linux (see `airtcp algorithms`)
     #[arg(long, value_name = "RECIPE[@PROFILE]", default_value = "newreno", value_parser = SenderParser, hide_possible_values = true, help_heading = "Host")]
     recipe: SenderSpec,
@@ -32,7 +33,7 @@ pub(crate) struct Station {
     profile: Option<ProfileName>,
     /// Seed of all random numbers: initial sequence numbers and ports [default: random]
     #[arg(long, value_name = "NUMBER", help_heading = "Host")]
-    pub(crate) seed: Option<u64>,
+    pub seed: Option<u64>,
     /// Send buffer size [default: the profile's]
     #[arg(long, value_name = "SIZE", value_parser = units::buffer_size, help_heading = "Host")]
     send_buffer: Option<usize>,
@@ -105,7 +106,7 @@ pub(crate) struct Station {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
-pub(crate) enum Offload {
+pub enum Offload {
     On,
     Off,
 }
@@ -163,7 +164,7 @@ const DEFAULT_V6: (IpAddr, &str) = (IpAddr::V6(Ipv6Addr::new(0xfd83, 0, 0, 0, 0,
 
 /// The address families to use if the command line does not name addresses.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Families {
+pub enum Families {
     V4,
     V6,
     Both,
@@ -188,13 +189,13 @@ struct Addresses {
 
 impl Station {
     /// Fails if the recipe and `--profile` name different profiles.
-    pub(crate) fn check_profile(&self) -> anyhow::Result<()> {
+    pub fn check_profile(&self) -> anyhow::Result<()> {
         one_profile(Some(&self.recipe), self.profile).map(drop)
     }
 
     /// Opens the device and creates a host behind it. Signals are caught from here on, so no other thread may
     /// run yet.
-    pub(crate) fn open(&self, families: Families) -> anyhow::Result<Driver> {
+    pub fn open(&self, families: Families) -> anyhow::Result<Driver> {
         let addresses = self.addresses(families)?;
         let clock = Clock::start();
         let mut reactor = Reactor::new(clock)?;
@@ -227,7 +228,7 @@ impl Station {
     }
 
     /// Fails if no host can connect to the target, or if it is this host itself.
-    pub(crate) fn check_target(&self, families: Families, remote: SocketAddr) -> anyhow::Result<()> {
+    pub fn check_target(&self, families: Families, remote: SocketAddr) -> anyhow::Result<()> {
         let unicast = match remote.ip() {
             IpAddr::V4(addr) => !(addr.is_broadcast() || addr.is_multicast() || addr.is_unspecified()),
             IpAddr::V6(addr) => !(addr.is_multicast() || addr.is_unspecified()),
@@ -244,7 +245,7 @@ impl Station {
     }
 
     /// Adds this address to the host's own.
-    pub(crate) fn with_addr(mut self, addr: IpAddr) -> Self {
+    pub fn with_addr(mut self, addr: IpAddr) -> Self {
         if !self.addr.contains(&addr) {
             self.addr.push(addr);
         }
@@ -253,18 +254,18 @@ impl Station {
 
     /// Enables TCP Fast Open for active opens and for listeners, whatever the profile's default is. At most
     /// `pending` connections of a listener may be open before their handshake is complete.
-    pub(crate) fn with_fast_open(mut self, pending: usize) -> Self {
+    pub fn with_fast_open(mut self, pending: usize) -> Self {
         self.fast_open = Some(FastOpenOptions { connect: true, pending, ..FastOpenOptions::default() });
         self
     }
 
     /// Sets the offload, if the command line does not.
-    pub(crate) fn offload_or(mut self, usual: Offload) -> Self {
+    pub fn offload_or(mut self, usual: Offload) -> Self {
         self.offload = self.offload.or(Some(usual));
         self
     }
 
-    pub(crate) fn options(&self) -> SocketOptions {
+    pub fn options(&self) -> SocketOptions {
         let mut options = SocketOptions::of(&self.recipe.recipe.tune(&self.profile().profile()));
         options.send_buffer = self.send_buffer.unwrap_or(options.send_buffer);
         options.recv_buffer = self.receive_buffer;
@@ -295,7 +296,7 @@ impl Station {
     }
 
     /// Returns the recipe's profile, or the one of `--profile`, or `default`.
-    pub(crate) fn profile(&self) -> ProfileName {
+    pub fn profile(&self) -> ProfileName {
         self.recipe.profile_or(self.profile.unwrap_or_default())
     }
 

@@ -15,7 +15,7 @@ use nix::sys::socket::{
 };
 
 /// The connection to the server, on the kernel's TCP.
-pub(super) struct Kernel {
+pub(crate) struct Kernel {
     stream: Watched<TcpStream>,
     /// Whether a read or a write can succeed, as far as known. False after the call would have blocked.
     readable: bool,
@@ -25,7 +25,7 @@ pub(super) struct Kernel {
     suspect: bool,
 }
 
-pub(super) enum Connecting {
+pub(crate) enum Connecting {
     Pending,
     Done,
     Failed(io::Error),
@@ -33,7 +33,7 @@ pub(super) enum Connecting {
 
 impl Kernel {
     /// Starts to connect.
-    pub(super) fn connect(target: SocketAddr, descriptors: &Descriptors, name: u64) -> io::Result<Self> {
+    pub(crate) fn connect(target: SocketAddr, descriptors: &Descriptors, name: u64) -> io::Result<Self> {
         let family = if target.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
         let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
         let descriptor = socket(family, SockType::Stream, flags, SockProtocol::Tcp)?;
@@ -47,7 +47,7 @@ impl Kernel {
         Ok(Self { stream, readable: true, writable: true, suspect: false })
     }
 
-    pub(super) fn connecting(&self) -> Connecting {
+    pub(crate) fn connecting(&self) -> Connecting {
         if !self.suspect {
             return Connecting::Pending;
         }
@@ -58,11 +58,11 @@ impl Kernel {
     }
 
     /// Writes the first bytes of the connection. They fit into the send buffer, which is still empty.
-    pub(super) fn begin(&mut self, bytes: &[u8]) -> io::Result<()> {
+    pub(crate) fn begin(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.stream.get().write_all(bytes)
     }
 
-    pub(super) fn ready(&mut self, readiness: Readiness) {
+    pub(crate) fn ready(&mut self, readiness: Readiness) {
         self.readable |= readiness.includes_read();
         self.writable |= readiness.includes_write();
         self.suspect = true;
@@ -115,7 +115,7 @@ fn attempt(ready: &mut bool, mut call: impl FnMut() -> io::Result<usize>) -> Res
 const AHEAD: usize = 64 << 10;
 
 /// The connection to the client on the radio side, on the userspace host, for one turn.
-pub(super) struct Radio<'a> {
+pub(crate) struct Radio<'a> {
     now: Instant,
     host: &'a mut Host,
     conn: ConnId,
@@ -125,7 +125,7 @@ pub(super) struct Radio<'a> {
 }
 
 impl<'a> Radio<'a> {
-    pub(super) fn new(now: Instant, host: &'a mut Host, conn: ConnId) -> Self {
+    pub(crate) fn new(now: Instant, host: &'a mut Host, conn: ConnId) -> Self {
         Self { now, host, conn, tail_waits: false }
     }
 }

@@ -10,38 +10,43 @@ use clap::Args;
 use serde::Serialize;
 use serde_json::json;
 
-use super::{failure, say};
+use crate::{failure, say};
 
-pub(crate) const SCHEMA_VERSION: u32 = 1;
+/// Version of the JSON events.
+pub const SCHEMA_VERSION: u32 = 1;
 
+/// Options of a command that reports events.
 #[derive(Clone, Debug, Args)]
-pub(crate) struct Reporting {
+pub struct Reporting {
     /// Print JSON instead of text: one line per event (start, interval, end, error)
     #[arg(long, help_heading = "Output")]
-    pub(crate) json: bool,
+    pub json: bool,
     /// Time between progress lines [default: 1s if stderr is a terminal, or with --json]
     #[arg(long, value_name = "TIME", value_parser = units::duration, conflicts_with = "quiet", help_heading = "Output")]
-    pub(crate) interval: Option<Duration>,
-    #[arg(from_global)]
-    pub(crate) quiet: bool,
+    pub interval: Option<Duration>,
 }
 
 impl Reporting {
-    pub(crate) fn every(&self) -> Duration {
+    /// Returns the time between progress lines.
+    pub fn every(&self) -> Duration {
         self.interval.unwrap_or(Duration::from_secs(1))
     }
 
     /// Calls `run` with a reporter. With `--json`, reports an error as an event too, because `main` prints it
     /// to stderr only.
-    pub(crate) fn reported(
+    ///
+    /// # Errors
+    /// The error of `run`.
+    pub fn reported(
         &self,
+        quiet: bool,
         channel: Channel,
         clock: Clock,
         run: impl FnOnce(Reporter) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
-        let result = run(Reporter::new(self, channel, clock));
+        let result = run(Reporter::new(self, quiet, channel, clock));
         if let Err(error) = &result {
-            Reporter::new(self, channel, clock).error(error);
+            Reporter::new(self, quiet, channel, clock).error(error);
         }
         result
     }
@@ -58,29 +63,32 @@ struct Line<'a, T> {
 
 /// The stream for the text of the summary.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Channel {
+pub enum Channel {
+    /// Results go to stdout.
     Stdout,
     /// Used if stdout carries the received data.
     Stderr,
 }
 
+/// The data of an `interval` event of one connection.
 #[derive(Serialize)]
-pub(crate) struct Interval {
-    pub(crate) from: f64,
-    pub(crate) to: f64,
-    pub(crate) bytes: u64,
-    pub(crate) bit_per_s: f64,
-    pub(crate) total_bytes: u64,
-    pub(crate) cwnd: u32,
-    pub(crate) ssthresh: Option<u32>,
-    pub(crate) in_flight: u32,
-    pub(crate) srtt_ms: f64,
-    pub(crate) rto_ms: f64,
-    pub(crate) retransmissions: u32,
-    pub(crate) timeouts: u64,
+pub struct Interval {
+    pub from: f64,
+    pub to: f64,
+    pub bytes: u64,
+    pub bit_per_s: f64,
+    pub total_bytes: u64,
+    pub cwnd: u32,
+    pub ssthresh: Option<u32>,
+    pub in_flight: u32,
+    pub srtt_ms: f64,
+    pub rto_ms: f64,
+    pub retransmissions: u32,
+    pub timeouts: u64,
 }
 
-pub(crate) struct Reporter {
+/// Writes the events.
+pub struct Reporter {
     json: bool,
     quiet: bool,
     progress: bool,
@@ -90,18 +98,18 @@ pub(crate) struct Reporter {
 }
 
 impl Reporter {
-    fn new(options: &Reporting, channel: Channel, clock: Clock) -> Self {
+    fn new(options: &Reporting, quiet: bool, channel: Channel, clock: Clock) -> Self {
         let wanted = options.json || options.interval.is_some() || io::stderr().is_terminal();
-        let (json, quiet) = (options.json, options.quiet);
-        Self { json, quiet, progress: wanted && !quiet, channel, clock, intervals: 0 }
+        Self { json: options.json, quiet, progress: wanted && !quiet, channel, clock, intervals: 0 }
     }
 
-    pub(crate) fn now(&self) -> Instant {
+    /// Returns the time since the start of the program.
+    pub fn now(&self) -> Instant {
         self.clock.now()
     }
 
     /// Returns the wall-clock time of `Instant::ZERO`.
-    pub(crate) fn wall_zero(&self) -> SystemTime {
+    pub fn wall_zero(&self) -> SystemTime {
         self.clock.wall_zero()
     }
 
@@ -116,7 +124,8 @@ impl Reporter {
         writeln!(say::out(), "{line}")
     }
 
-    pub(crate) fn start(&self, data: &impl Serialize, text: &str) -> io::Result<()> {
+    /// Reports the start. The text is progress.
+    pub fn start(&self, data: &impl Serialize, text: &str) -> io::Result<()> {
         if self.json {
             self.event("start", data)
         } else {
@@ -129,7 +138,7 @@ impl Reporter {
 
     /// Reports the start of a host that listens. Unlike [`start`](Self::start), it writes the text even if
     /// progress is not shown, because users wait for this line before they connect.
-    pub(crate) fn listening(&self, data: &impl Serialize, text: &str) -> io::Result<()> {
+    pub fn listening(&self, data: &impl Serialize, text: &str) -> io::Result<()> {
         match (self.json, self.quiet) {
             (true, _) => self.event("start", data),
             (false, true) => Ok(()),
@@ -141,12 +150,12 @@ impl Reporter {
     }
 
     /// Reports an event of one of several connections. The text goes to stdout.
-    pub(crate) fn happened(&self, name: &str, data: &impl Serialize, text: &str) -> io::Result<()> {
+    pub fn happened(&self, name: &str, data: &impl Serialize, text: &str) -> io::Result<()> {
         if self.json { self.event(name, data) } else { writeln!(say::out(), "{text}") }
     }
 
     /// Reports progress. The text goes to stderr.
-    pub(crate) fn progress(&self, name: &str, data: &impl Serialize, text: &str) -> io::Result<()> {
+    pub fn progress(&self, name: &str, data: &impl Serialize, text: &str) -> io::Result<()> {
         match (self.progress, self.json) {
             (false, _) => Ok(()),
             (true, true) => self.event(name, data),
@@ -157,7 +166,8 @@ impl Reporter {
         }
     }
 
-    pub(crate) fn interval(&mut self, interval: &Interval) -> io::Result<()> {
+    /// Reports an interval of one connection.
+    pub fn interval(&mut self, interval: &Interval) -> io::Result<()> {
         if !self.progress {
             return Ok(());
         }
@@ -180,7 +190,8 @@ impl Reporter {
         Ok(())
     }
 
-    pub(crate) fn end(&self, data: &impl Serialize, text: &str) -> io::Result<()> {
+    /// Reports the end. The text is the summary.
+    pub fn end(&self, data: &impl Serialize, text: &str) -> io::Result<()> {
         match (self.json, self.channel) {
             (true, _) => self.event("end", data),
             (false, Channel::Stdout) => write!(say::out(), "{text}"),

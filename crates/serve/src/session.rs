@@ -8,38 +8,38 @@ use std::net::SocketAddr;
 use airtcp::host::{ConnId, Host};
 use airtcp::relay::{Endpoint, Leg, Relay, Turn};
 use airtcp::tcp::State;
+use airtcp_command::counters::notices;
+use airtcp_command::unanswered::Silence;
 use airtcp_tun::{Descriptors, Readiness};
 use airwire::time::{Duration, Instant};
 
-use super::endpoints::{Connecting, Kernel, Radio};
-use super::log::{End, Log, SessionEnding};
-use super::proxy_protocol;
-use crate::shared::summary::notices;
-use crate::shared::unanswered::Silence;
+use crate::endpoints::{Connecting, Kernel, Radio};
+use crate::log::{End, Log, SessionEnding};
+use crate::proxy_protocol;
 
 /// State that all sessions share.
-pub(super) struct Tools {
-    pub(super) descriptors: Descriptors,
-    pub(super) log: Log,
+pub(crate) struct Tools {
+    pub(crate) descriptors: Descriptors,
+    pub(crate) log: Log,
     /// Scratch buffer. Its length limits the bytes that one turn relays in each direction.
-    pub(super) chunk: Box<[u8]>,
+    pub(crate) chunk: Box<[u8]>,
     /// Whether servers receive the address of the client.
-    pub(super) proxy_protocol: bool,
-    pub(super) connect_timeout: Duration,
-    pub(super) backend_timeout: Duration,
-    pub(super) idle_timeout: Duration,
+    pub(crate) proxy_protocol: bool,
+    pub(crate) connect_timeout: Duration,
+    pub(crate) backend_timeout: Duration,
+    pub(crate) idle_timeout: Duration,
 }
 
 /// The environment of a turn.
-pub(super) struct Around<'a> {
-    pub(super) now: Instant,
-    pub(super) host: &'a mut Host,
-    pub(super) tools: &'a mut Tools,
+pub(crate) struct Around<'a> {
+    pub(crate) now: Instant,
+    pub(crate) host: &'a mut Host,
+    pub(crate) tools: &'a mut Tools,
 }
 
 /// The next step after a turn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Next {
+pub(crate) enum Next {
     /// Run another turn after the other sessions had theirs.
     Again,
     /// Wait for an event.
@@ -48,7 +48,7 @@ pub(super) enum Next {
     Over,
 }
 
-pub(super) struct Session {
+pub(crate) struct Session {
     number: u64,
     conn: ConnId,
     phase: Phase,
@@ -96,7 +96,7 @@ enum Phase {
 }
 
 impl Session {
-    pub(super) fn open(
+    pub(crate) fn open(
         number: u64,
         conn: ConnId,
         candidates: VecDeque<SocketAddr>,
@@ -121,25 +121,25 @@ impl Session {
         session
     }
 
-    pub(super) fn number(&self) -> u64 {
+    pub(crate) fn number(&self) -> u64 {
         self.number
     }
 
-    pub(super) fn conn(&self) -> ConnId {
+    pub(crate) fn conn(&self) -> ConnId {
         self.conn
     }
 
-    pub(super) fn moved_at(&self) -> Instant {
+    pub(crate) fn moved_at(&self) -> Instant {
         self.moved_at
     }
 
-    pub(super) fn ready(&mut self, readiness: Readiness) {
+    pub(crate) fn ready(&mut self, readiness: Readiness) {
         if let Phase::Connecting { kernel, .. } | Phase::Carrying { kernel, .. } = &mut self.phase {
             kernel.ready(readiness);
         }
     }
 
-    pub(super) fn turn(&mut self, around: &mut Around<'_>) -> io::Result<Next> {
+    pub(crate) fn turn(&mut self, around: &mut Around<'_>) -> io::Result<Next> {
         let Some(connection) = around.host.connection_mut(self.conn) else { return Ok(Next::Over) };
         around.tools.log.decided(self.number, connection)?;
         around.tools.log.heard(around.now, self.number, &mut self.silence, connection)?;
@@ -188,7 +188,7 @@ impl Session {
     }
 
     /// Returns the time at which [`Session::give_up`] is due if nothing happens before.
-    pub(super) fn deadline(&self, tools: &Tools) -> Instant {
+    pub(crate) fn deadline(&self, tools: &Tools) -> Instant {
         match self.phase {
             Phase::Connecting { since, .. } => since + tools.connect_timeout,
             Phase::Leaving { .. } => self.moved_at + tools.idle_timeout,
@@ -200,7 +200,7 @@ impl Session {
     }
 
     /// Handles an expired deadline: tries the next server, or resets the connection.
-    pub(super) fn give_up(&mut self, around: &mut Around<'_>) {
+    pub(crate) fn give_up(&mut self, around: &mut Around<'_>) {
         match &self.phase {
             Phase::Connecting { .. } => {
                 let why = format!("no answer in {}", around.tools.connect_timeout);
@@ -222,13 +222,13 @@ impl Session {
     }
 
     /// Resets the connection to make room for others, because it has been idle for longest.
-    pub(super) fn give_way(&mut self, around: &mut Around<'_>) {
+    pub(crate) fn give_way(&mut self, around: &mut Around<'_>) {
         let why = format!("idle for {}, and other connections were waiting", around.now - self.moved_at);
         self.cut(around, SessionEnding::GaveWay, Some(why));
     }
 
     /// Resets both sides.
-    pub(super) fn cut(&mut self, around: &mut Around<'_>, outcome: SessionEnding, reason: Option<String>) {
+    pub(crate) fn cut(&mut self, around: &mut Around<'_>, outcome: SessionEnding, reason: Option<String>) {
         if let Phase::Connecting { kernel, .. } | Phase::Carrying { kernel, .. } = &mut self.phase {
             kernel.reset();
         }
@@ -239,7 +239,7 @@ impl Session {
     }
 
     /// Logs the end of the session, and closes the connection.
-    pub(super) fn close(self, around: &mut Around<'_>) -> io::Result<()> {
+    pub(crate) fn close(self, around: &mut Around<'_>) -> io::Result<()> {
         let (outcome, reason) = match &self.phase {
             Phase::Leaving { outcome, reason } => (*outcome, reason.as_deref()),
             Phase::Connecting { .. } | Phase::Carrying { .. } => (SessionEnding::Stopped, None),

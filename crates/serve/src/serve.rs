@@ -1,14 +1,4 @@
-//! `airtcp serve`: a TCP proxy in front of an ordinary server, with this TCP towards the clients.
-
-mod crowd;
-mod endpoints;
-mod gate;
-mod log;
-mod privileges;
-mod proxy_protocol;
-mod server;
-mod session;
-mod targets;
+//! The options, and the setup of the server.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
@@ -16,6 +6,11 @@ use std::str::FromStr;
 
 use airtcp::host::{Limits as HostLimits, ListenId};
 use airtcp::tcp::SocketOptions;
+use airtcp_command::decisions::DecisionLog;
+use airtcp_command::failure::{self, Failure};
+use airtcp_command::reporter::{self, Channel, Reporting};
+use airtcp_command::say;
+use airtcp_command::station::{Families, Offload, Station};
 use airtcp_numbers::units;
 use airtcp_tun::Driver;
 use airwire::time::Duration;
@@ -23,21 +18,14 @@ use clap::Args;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use serde_json::json;
 
-use self::log::Log;
-use self::server::{Server, Settings};
-use self::targets::Targets;
-use crate::shared::decisions::DecisionLog;
-use crate::shared::failure::{self, Failure};
-use crate::shared::reporter::{self, Channel, Reporting};
-use crate::shared::say;
-use crate::shared::station::{Families, Offload, Station};
+use crate::PROGRAM;
+use crate::log::Log;
+use crate::privileges;
+use crate::server::{Server, Settings};
+use crate::targets::Targets;
 
-/// Put this TCP in front of an ordinary server
-///
-/// Creates a TUN device and listens behind it. For each incoming connection, opens a kernel TCP connection to the server
-/// from the namespace in which the command was started, and relays data, half-closes and resets in both directions.
+/// The options.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
 pub(crate) struct Serve {
     /// Address and port to listen on, or a port on all addresses of the userspace host (repeatable)
     #[arg(long, required = true, value_name = "ADDR:PORT|PORT")]
@@ -97,7 +85,7 @@ pub(crate) struct Serve {
     reporting: Reporting,
 }
 
-const EXAMPLES: &str = "\
+pub(crate) const EXAMPLES: &str = "\
 Data read from one side waits here (for a server, at most 64 KiB) until the
 other side takes it, so a slow reader slows down only its own connection. Each
 connection uses at most --send-buffer and --receive-buffer of memory, and all
@@ -122,11 +110,24 @@ Output never blocks the server: if stdout, stderr, the log or --decisions
 cannot be written (full disk, stopped reader), lines are dropped and counted,
 and connections continue.
 
+Exit codes:
+  0  success, also if a signal stopped the server
+  1  the run failed
+  2  usage error, or a server's name that cannot be resolved
+  3  environment error: missing privilege, device or user
+
+Log levels (default: warnings):
+  -v    connections opened and closed, ICMP errors, path MTU
+  -vv   SYN options, states, recovery decisions, expired timers, zero windows,
+        refused segments
+  -vvv  every segment as tcpdump prints it, every timer that is set
+  -q    errors only, and no progress messages
+
 Example (as root): nginx behind this TCP in a separate network namespace, and
 curl over a W-CDMA bearer
   unshare --net sh
     ip link set lo up; sysctl -w net.ipv4.ip_forward=1; nginx
-    airtcp serve --listen 10.83.0.2:80 --forward 127.0.0.1:80 \\
+    airtcp-serve --listen 10.83.0.2:80 --forward 127.0.0.1:80 \\
       --recipe sack+sifest+liw &
     airlink run --scenario wcdma-384 --linger 1s -- \\
       curl -o /dev/null http://10.83.0.2/";
@@ -195,7 +196,7 @@ fn memory_size(text: &str) -> Result<usize, String> {
 }
 
 impl Serve {
-    pub(crate) fn run(self) -> anyhow::Result<()> {
+    pub(crate) fn run(self, quiet: bool) -> anyhow::Result<()> {
         self.station.check_profile()?;
         let mut station = self.station.clone().offload_or(Offload::On);
         if self.fast_open {
@@ -219,10 +220,10 @@ impl Serve {
         let user = privileges::give_up(&self.user)?;
         // From here on, separate threads write the output, so that a slow reader does not delay the
         // connections. They must start after `give_up`, because threads keep their privileges.
-        decisions.as_mut().map_or(Ok(()), DecisionLog::write_apart)?;
+        decisions.as_mut().map_or(Ok(()), |log| log.write_apart(PROGRAM))?;
         driver.write_apart()?;
-        say::apart(if self.reporting.json { gap_in_json } else { gap_in_text })?;
-        self.reporting.reported(Channel::Stdout, clock, |reporter| {
+        say::apart(PROGRAM, if self.reporting.json { gap_in_json } else { gap_in_text })?;
+        self.reporting.reported(quiet, Channel::Stdout, clock, |reporter| {
             let log = Log::new(reporter, decisions, self.reporting.every());
             self.serve(&station, &mut driver, targets, log, &user)
         })

@@ -5,7 +5,7 @@ use airwire::time::{Duration, Instant};
 /// Finds the session that has been idle for longest. Does not scan the sessions before one of them can have
 /// been idle for long enough.
 #[derive(Debug)]
-pub(super) struct Crowd {
+pub(crate) struct Crowd {
     /// Minimum idle time of a session that can be selected.
     spared: Duration,
     /// No session can have been idle for long enough before this time.
@@ -13,13 +13,13 @@ pub(super) struct Crowd {
 }
 
 impl Crowd {
-    pub(super) fn new(spared: Duration) -> Self {
+    pub(crate) fn new(spared: Duration) -> Self {
         Self { spared, not_before: Instant::ZERO }
     }
 
     /// Returns the session that has been idle for longest, if it was idle for long enough. `moved` contains
     /// all sessions, each with the time at which it last moved data.
-    pub(super) fn idlest(
+    pub(crate) fn idlest(
         &mut self,
         now: Instant,
         moved: impl Iterator<Item = (u64, Instant)>,
@@ -34,7 +34,7 @@ impl Crowd {
     }
 
     /// Returns the earliest time at which [`Crowd::idlest`] can succeed.
-    pub(super) fn next_deadline(&self) -> Instant {
+    pub(crate) fn next_deadline(&self) -> Instant {
         self.not_before
     }
 }

@@ -10,7 +10,7 @@ const TCP_OVER_IPV4: u8 = 0x11;
 const TCP_OVER_IPV6: u8 = 0x21;
 
 /// Returns the header for a connection from `client` to `local`, an address that the proxy listens on.
-pub(super) fn header(client: SocketAddr, local: SocketAddr) -> Vec<u8> {
+pub(crate) fn header(client: SocketAddr, local: SocketAddr) -> Vec<u8> {
     let (family, mut body) = match (client.ip(), local.ip()) {
         (IpAddr::V4(from), IpAddr::V4(to)) => (TCP_OVER_IPV4, [from.octets(), to.octets()].concat()),
         (from, to) => (TCP_OVER_IPV6, [from, to].map(as_ipv6).concat()),

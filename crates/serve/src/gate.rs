@@ -6,7 +6,7 @@ use serde::Serialize;
 
 /// Counters since the start.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub(super) struct Gate {
+pub(crate) struct Gate {
     syn_cookies_sent: u64,
     syn_cookies_accepted: u64,
     syn_cookies_refused: u64,
@@ -26,7 +26,7 @@ pub(super) struct Gate {
 }
 
 impl Gate {
-    pub(super) fn of(host: &Host) -> Self {
+    pub(crate) fn of(host: &Host) -> Self {
         let counters = host.counters();
         let GateCounters {
             cookies_sent,
@@ -59,7 +59,7 @@ impl Gate {
     }
 
     /// Formats a line of text. Empty if there is nothing to report.
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let told = [
             (self.syn_cookies_sent, "SYN cookies sent"),
             (self.syn_cookies_accepted, "SYN cookies accepted"),

@@ -1,0 +1,172 @@
+//! Counters of a connection and its device, as parts of JSON events.
+
+use airlink::tun::DeviceError;
+use airtcp::recovery::Recipe;
+use airtcp::tcp::Connection;
+use airtcp_tun::{Driver, Traffic};
+use serde::Serialize;
+
+/// The result of the handshake.
+#[derive(Serialize)]
+pub struct Handshake {
+    /// Bytes of data in a full-sized segment.
+    pub mss: u32,
+    /// MSS option of our SYN.
+    pub advertised_mss: u32,
+    pub sack: bool,
+    pub timestamps: bool,
+    pub ecn: bool,
+    pub our_window_scale: u8,
+    pub peer_window_scale: u8,
+    /// The data in the SYN of either end was acknowledged with it (TCP Fast Open).
+    pub syn_data: bool,
+}
+
+/// Retransmissions, by their cause.
+#[derive(Serialize)]
+pub struct Retransmissions {
+    pub segments: u64,
+    pub bytes: u64,
+    pub fast: u64,
+    pub recovery: u64,
+    pub timeout: u64,
+    pub probe: u64,
+    pub handshake: u64,
+}
+
+/// Timeouts, mistakes, and other counters of loss recovery.
+#[derive(Serialize)]
+pub struct Timeouts {
+    pub timeouts: u64,
+    /// Timeouts after 0, 1, 2, and 3 or more duplicate ACKs (x-dupack in Pan et al. 2004, §4.1).
+    pub timeouts_by_dupacks: [u64; 4],
+    pub failed_dupack: u64,
+    pub spurious_timeouts: u64,
+    pub fast_retransmits: u64,
+    pub spurious_fast_retransmits: u64,
+    pub undone: u64,
+    pub dsacks: u64,
+    pub duplicate_acks: u64,
+    pub window_reductions: u64,
+    /// Losses that were attributed to the radio link and did not reduce the window.
+    pub attributed_to_radio: u64,
+    pub lost_retransmissions: u64,
+    pub window_probes: u64,
+}
+
+/// Segments in both directions.
+#[derive(Serialize)]
+pub struct Arrivals {
+    pub segments_out: u64,
+    pub segments_in: u64,
+    pub duplicate_segments: u64,
+    pub out_of_order_segments: u64,
+}
+
+/// The traffic of the TUN device.
+#[derive(Serialize)]
+pub struct Device {
+    pub name: String,
+    pub packets_in: u64,
+    pub bytes_in: u64,
+    pub packets_out: u64,
+    pub bytes_out: u64,
+    pub refused: u64,
+    pub waits: u64,
+    pub dropped_by_kernel: u64,
+}
+
+/// Returns a sentence for each part of the recipe whose information did not arrive on the connection.
+pub fn notices(recipe: &Recipe, connection: &Connection) -> Vec<String> {
+    let inputs = connection.recovery().inputs();
+    recipe.notices(|need| inputs.lacks(need))
+}
+
+impl Handshake {
+    /// Returns the values of a connection.
+    pub fn of(connection: &Connection) -> Self {
+        let info = connection.info();
+        Self {
+            mss: info.snd_mss,
+            advertised_mss: info.advmss + if info.timestamps { 12 } else { 0 },
+            sack: info.sack,
+            timestamps: info.timestamps,
+            ecn: info.ecn,
+            our_window_scale: info.rcv_wscale,
+            peer_window_scale: info.snd_wscale,
+            syn_data: info.syn_data,
+        }
+    }
+}
+
+impl Retransmissions {
+    /// Returns the values of a connection.
+    pub fn of(connection: &Connection) -> Self {
+        let counters = connection.recovery().counters();
+        let segments = u64::from(connection.info().total_retrans);
+        Self {
+            segments,
+            bytes: connection.statistics().bytes_resent,
+            fast: counters.resent_fast,
+            recovery: counters.resent_recovery,
+            timeout: counters.resent_timeout,
+            probe: counters.resent_probe,
+            handshake: segments - counters.resent(),
+        }
+    }
+}
+
+impl Timeouts {
+    /// Returns the values of a connection.
+    pub fn of(connection: &Connection) -> Self {
+        let counters = connection.recovery().counters();
+        Self {
+            timeouts: counters.timeouts,
+            timeouts_by_dupacks: counters.timeouts_by_dupacks,
+            failed_dupack: u64::from(counters.failed_dupack),
+            spurious_timeouts: counters.spurious_timeouts,
+            fast_retransmits: counters.fast_retransmits,
+            spurious_fast_retransmits: counters.spurious_fast_retransmits,
+            undone: counters.undone,
+            dsacks: counters.dsacks,
+            duplicate_acks: counters.dupacks,
+            window_reductions: counters.window_reductions,
+            attributed_to_radio: counters.attributed_to_radio,
+            lost_retransmissions: counters.lost_retransmissions,
+            window_probes: connection.statistics().window_probes,
+        }
+    }
+}
+
+impl Arrivals {
+    /// Returns the values of a connection.
+    pub fn of(connection: &Connection) -> Self {
+        let statistics = connection.statistics();
+        Self {
+            segments_out: statistics.segments_out,
+            segments_in: statistics.segments_in,
+            duplicate_segments: statistics.duplicate_segments_in,
+            out_of_order_segments: statistics.out_of_order_segments_in,
+        }
+    }
+}
+
+impl Device {
+    /// Returns the values of a device.
+    ///
+    /// # Errors
+    /// If the kernel does not report its drops.
+    pub fn of(driver: &Driver) -> Result<Self, DeviceError> {
+        let Traffic { packets_in, bytes_in, packets_out, bytes_out, refused, waits } = driver.traffic();
+        Ok(Self {
+            name: driver.device().to_owned(),
+            packets_in,
+            bytes_in,
+            packets_out,
+            bytes_out,
+            refused,
+            waits,
+            dropped_by_kernel: driver.kernel_drops()?,
+        })
+    }
+}

@@ -1,0 +1,34 @@
+//! What the programs `airtcp` and `airtcp-serve` share: errors, output, and the options of a host.
+
+#![deny(clippy::print_stdout, clippy::print_stderr, reason = "they panic if the reader is gone: see say.rs")]
+
+pub mod counters;
+pub mod decisions;
+pub mod failure;
+pub mod reporter;
+pub mod say;
+pub mod senders;
+pub mod station;
+pub mod unanswered;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use airlogs::LogArgs;
+use tracing::level_filters::LevelFilter;
+
+/// Starts the log, executes a command of `program`, and reports its error.
+pub fn execute(program: &'static str, log: &LogArgs, run: impl FnOnce() -> anyhow::Result<()>) -> ExitCode {
+    let log = match log.start(program, LevelFilter::WARN) {
+        Ok(log) => log,
+        Err(error) => return failure::report(program, &error.into()),
+    };
+    let ended = run().and_then(|()| Ok(say::out().flush()?));
+    let code = match ended {
+        Ok(()) if log.is_whole() => ExitCode::SUCCESS,
+        Ok(()) => ExitCode::FAILURE,
+        Err(error) => failure::report(program, &error),
+    };
+    say::finish();
+    code
+}
