@@ -59,7 +59,6 @@
 
 pub mod capture;
 pub mod fading;
-pub mod fit;
 pub mod machine;
 pub mod maths;
 mod memory;

@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 use airlink::capture::Tap;
-use airlink::fit::{self, Observed, Options};
 use airlink::path::{FIXED, MOBILE};
 use airlink::scenario::Scenario;
+use airlink_fit::{self as fit, Observed, Options};
 use airtcp::profile::Profile;
 use airtcp_numbers::statistics::Mean;
 use airtcp_sim::world::{Flow, HostSpec, Length, Watch, World, WorldConfig};

@@ -51,6 +51,7 @@
 
 pub mod cause;
 pub mod checksum;
+pub mod direction;
 pub mod dump;
 pub mod experiment;
 pub mod fast_open;

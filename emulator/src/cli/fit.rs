@@ -1,14 +1,20 @@
 //! `airlink fit`: creates a scenario that reproduces a recorded path.
 
+mod replay;
+#[cfg(test)]
+mod tests;
+
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use aircaptures::{Capture, Next};
-use airlink::fit::clock::Clock;
-use airlink::fit::{self, Bound, Burst, Comparison, Fitted, FittedFiles, Matched, Observed, Options, Way};
 use airlink::packet::{Direction, PerDirection};
 use airlink::scenario::Scenario;
 use airlink::stage::Recording as Nothing;
+use airlink_fit::clock::Clock;
+use airlink_fit::{
+    self as fit, Bound, Burst, Comparison, Fitted, FittedDirection, FittedFiles, Matched, Observed, Options,
+};
 use airwire::time::Duration;
 use airwire::units::Rate;
 use anyhow::Context;
@@ -93,7 +99,7 @@ impl Fit {
         // Check the files as written, because users will load these.
         let scenario = Scenario::load(&self.output.display().to_string())?;
         let mut path = scenario.build(None, Nothing::Off, false)?;
-        let replayed = fit::carry(&matched.recording, &mut path);
+        let replayed = replay::carry(&matched.recording, &mut path);
         let check = fit::compare(&matched.recording, &replayed);
         for warning in warnings(&matched, &fitted) {
             say::complain(format_args!("warning: {warning}\n"));
@@ -170,9 +176,9 @@ fn warnings(matched: &Matched, fitted: &Fitted) -> Vec<String> {
             matched.unmatched_arrivals
         ));
     }
-    for (direction, way) in fitted.ways.iter() {
-        let losses = &way.losses;
-        if way.rate.is_some() && losses.bound.is_none() {
+    for (direction, fitted) in fitted.directions.iter() {
+        let losses = &fitted.losses;
+        if fitted.rate.is_some() && losses.bound.is_none() {
             warnings.push(format!(
                 "{direction}: no loss shows the limit of the queue, so the scenario has none; the longest observed queue \
                  had {} bytes",
@@ -188,25 +194,25 @@ fn as_text(matched: &Matched, fitted: &Fitted, check: &PerDirection<Comparison>)
     let mut row = |name: &str, of: &dyn Fn(Direction) -> String| {
         rows.push([name.to_owned(), of(Direction::Down), of(Direction::Up)]);
     };
-    let way = |direction: Direction| &fitted.ways[direction];
+    let fitted_in = |direction: Direction| &fitted.directions[direction];
     row("packets", &|direction| matched.recording.directions[direction].crossings.len().to_string());
-    row("propagation delay", &|direction| delay(way(direction)));
-    row("rate", &|direction| rate(way(direction)));
-    row("rate measured", &|direction| rate_measured(way(direction)));
-    row("queue limit", &|direction| queue(way(direction)));
-    row("lost in the queue", &|direction| way(direction).losses.to_queue.to_string());
-    row("other losses", &|direction| lost(way(direction)));
-    if fitted.ways.iter().any(|(_, way)| way.overtaken.is_some()) {
+    row("propagation delay", &|direction| delay(fitted_in(direction)));
+    row("rate", &|direction| rate(fitted_in(direction)));
+    row("rate measured", &|direction| rate_measured(fitted_in(direction)));
+    row("queue limit", &|direction| queue(fitted_in(direction)));
+    row("lost in the queue", &|direction| fitted_in(direction).losses.to_queue.to_string());
+    row("other losses", &|direction| lost(fitted_in(direction)));
+    if fitted.directions.iter().any(|(_, fitted)| fitted.overtaken.is_some()) {
         row("reordered", &|direction| {
-            let overtaken = way(direction).overtaken;
+            let overtaken = fitted_in(direction).overtaken;
             overtaken.map_or_else(
                 || "none".to_owned(),
                 |it| format!("{}, {} late", percent(it.share), ms(it.late)),
             )
         });
     }
-    if fitted.ways.iter().any(|(_, way)| way.copied > 0.0) {
-        row("duplicated", &|direction| percent(way(direction).copied));
+    if fitted.directions.iter().any(|(_, fitted)| fitted.copied > 0.0) {
+        row("duplicated", &|direction| percent(fitted_in(direction).copied));
     }
     rows.push(Default::default());
     let mut both = |name: &str, of: &dyn Fn(&fit::Outcome) -> String| {
@@ -259,17 +265,20 @@ fn kbit(rate: Rate) -> String {
     format!("{:.0}", rate.as_bits_per_second() as f64 / 1e3)
 }
 
-fn delay(way: &Way) -> String {
-    let delays = way.delay.pieces().iter().map(|(_, delay)| *delay);
+fn delay(direction: &FittedDirection) -> String {
+    let delays = direction.delay.pieces().iter().map(|(_, delay)| *delay);
     let (least, most) = (delays.clone().min().unwrap_or_default(), delays.max().unwrap_or_default());
-    let jitter =
-        if way.jitter.is_zero() { String::new() } else { format!(", plus up to {}", ms(way.jitter)) };
+    let jitter = if direction.jitter.is_zero() {
+        String::new()
+    } else {
+        format!(", plus up to {}", ms(direction.jitter))
+    };
     if least == most { ms(least) + &jitter } else { format!("{} to {}{jitter}", ms(least), ms(most)) }
 }
 
-fn rate(way: &Way) -> String {
-    let Some(rate) = &way.rate else { return "unknown".to_owned() };
-    let rates = rate.course.pieces().iter().map(|(_, rate)| *rate);
+fn rate(direction: &FittedDirection) -> String {
+    let Some(rate) = &direction.rate else { return "unknown".to_owned() };
+    let rates = rate.over_time.pieces().iter().map(|(_, rate)| *rate);
     let (least, most) = (rates.clone().min(), rates.max());
     let (least, most) = (least.unwrap_or(rate.mean), most.unwrap_or(rate.mean));
     if least == most {
@@ -279,21 +288,21 @@ fn rate(way: &Way) -> String {
 }
 
 /// Share of the time in which packets waited, so that the rate could be measured.
-fn rate_measured(way: &Way) -> String {
-    let seen = way.rate.as_ref().map(|rate| format!("{:.0} % of the time", 100.0 * rate.seen));
+fn rate_measured(direction: &FittedDirection) -> String {
+    let seen = direction.rate.as_ref().map(|rate| format!("{:.0} % of the time", 100.0 * rate.seen));
     seen.unwrap_or_else(|| "never: no packet waited".to_owned())
 }
 
-fn queue(way: &Way) -> String {
-    match way.losses.bound {
+fn queue(direction: &FittedDirection) -> String {
+    match direction.losses.bound {
         Some(Bound::Packets(packets)) => format!("{packets} packets"),
         Some(Bound::Bytes(size)) => size.to_string(),
         None => "none observed".to_owned(),
     }
 }
 
-fn lost(way: &Way) -> String {
-    let losses = &way.losses;
+fn lost(direction: &FittedDirection) -> String {
+    let losses = &direction.losses;
     let burst = match losses.burst {
         None => String::new(),
         Some(Burst::Packets(length)) => format!(", in bursts of {length:.1} packets"),
@@ -306,7 +315,7 @@ fn as_json(matched: &Matched, fitted: &Fitted, check: &PerDirection<Comparison>)
     let of = |direction: Direction| {
         json!({
             "packets": matched.recording.directions[direction].crossings.len(),
-            "fitted": fitted.ways[direction],
+            "fitted": fitted.directions[direction],
             "check": check[direction],
         })
     };

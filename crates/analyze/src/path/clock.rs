@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
-use airlink::fit::clock::{Clock, Later};
+use airlink_fit::clock::{Clock, Later};
 
 use super::Way;
 use super::reader::Reader;

@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
-pub use airlink::fit::clock::Clock;
+pub use airlink_fit::clock::Clock;
 pub use findings::PathFindings;
 
 use self::findings::{CaptureFindings, ConnectionOnPath, FlowFindings};

@@ -1,12 +1,17 @@
 //! Tests with known paths: they carry packets, and the fit must recover their properties.
 
+use airlink::packet::{Direction, PerDirection};
+use airlink::path::Path;
+use airlink::scenario::Scenario;
+use airlink::stage::Recording as Events;
+use airlink_fit::{
+    Bound, Burst, Crossing, Fitted, FittedDirection, Options, Recorded, Recording, compare, files, fit,
+};
 use airwire::rng::Stream;
-use airwire::units::Size;
+use airwire::time::{Duration, Instant};
+use airwire::units::{Rate, Size};
 
-use super::*;
-use crate::path::Path;
-use crate::scenario::Scenario;
-use crate::stage::Recording as Events;
+use super::replay::carry;
 
 fn at(millis: u64) -> Instant {
     Instant::from_millis(millis)
@@ -76,12 +81,12 @@ fn fit_recovers_rate_delay_and_queue_exactly() {
     let link =
         link(r#"{ rate = "1Mbit", delay = "35ms", queue = { packets = 20 } }"#, r#"{ delay = "20ms" }"#);
     let fitted = fitted(&over(&link, packets(1, 1250, 8333, 60), acks(60), 1));
-    let Way { delay, rate, losses, overtaken, copied, .. } = &fitted.ways.down;
+    let FittedDirection { delay, rate, losses, overtaken, copied, .. } = &fitted.directions.down;
     assert_eq!(delay.as_constant(), Some(ms(35)));
-    assert_eq!(rate.as_ref().unwrap().course.as_constant(), Some(Rate::bits_per_second(1_000_000)));
+    assert_eq!(rate.as_ref().unwrap().over_time.as_constant(), Some(Rate::bits_per_second(1_000_000)));
     assert_eq!(losses.bound, Some(Bound::Packets(20)));
     assert_eq!((losses.others, *overtaken, *copied), (0, None, 0.0));
-    let Way { delay, rate, losses, jitter, .. } = &fitted.ways.up;
+    let FittedDirection { delay, rate, losses, jitter, .. } = &fitted.directions.up;
     assert_eq!((delay.as_constant(), rate, *jitter), (Some(ms(20)), &None, Duration::ZERO));
     assert_eq!((losses.bound, losses.others), (None, 0));
 }
@@ -95,11 +100,11 @@ fn fit_distinguishes_byte_bound_from_packet_bound() {
     }
     let in_octets = r#"{ rate = "1Mbit", delay = "35ms", queue = { bytes = "30kB" } }"#;
     let recording = over(&link(in_octets, r#"{ delay = "20ms" }"#), down.clone(), acks(60), 1);
-    let Some(Bound::Bytes(size)) = fitted(&recording).ways.down.losses.bound else { panic!() };
+    let Some(Bound::Bytes(size)) = fitted(&recording).directions.down.losses.bound else { panic!() };
     assert!((Size::bytes(28_500)..=Size::bytes(31_500)).contains(&size), "{size}");
     let in_packets = r#"{ rate = "1Mbit", delay = "35ms", queue = { packets = 30 } }"#;
     let recording = over(&link(in_packets, r#"{ delay = "20ms" }"#), down, acks(60), 1);
-    let Some(Bound::Packets(packets)) = fitted(&recording).ways.down.losses.bound else { panic!() };
+    let Some(Bound::Packets(packets)) = fitted(&recording).directions.down.losses.bound else { panic!() };
     assert!((29..=31).contains(&packets), "{packets}");
 }
 
@@ -113,15 +118,15 @@ fn fit_follows_changing_rate() {
     let recording = over(&link, packets(3, 1250, 4000, 20), acks(20), 1);
     std::fs::remove_dir_all(directory).unwrap();
     let fitted = fitted(&recording);
-    let course = &fitted.ways.down.rate.as_ref().unwrap().course;
+    let rate_over_time = &fitted.directions.down.rate.as_ref().unwrap().over_time;
     // Times here are departure times, 35 ms after the link. A transmission takes 10 ms or 40 ms.
     for (time, rate) in
         [(1000, 1e6), (4900, 1e6), (5200, 0.25e6), (8900, 0.25e6), (10_200, 2e6), (15_000, 2e6)]
     {
-        let found = course.at(at(time)).as_bits_per_second() as f64;
+        let found = rate_over_time.at(at(time)).as_bits_per_second() as f64;
         assert!((found / rate - 1.0).abs() < 0.03, "{time}: {found}");
     }
-    let standing = course.at(at(9500)).as_bits_per_second();
+    let standing = rate_over_time.at(at(9500)).as_bits_per_second();
     assert!(standing < 12_000, "{standing} bit/s while the rate is 0: a packet of 10000 bits takes a second");
     let mut path = built(&fitted, "rates");
     let comparison = compare(&recording, &carry(&recording, &mut path)).down;
@@ -139,7 +144,7 @@ fn fit_estimates_random_loss_and_burst_length() {
             let link = link(r#"{ rate = "1Mbit", delay = "35ms" }"#, r#"{ delay = "20ms" }"#);
             // 40,000 packets: 99.9 % of all runs are within 0.25 % of 2 %, and within 0.8 % of 3 % in bursts.
             let recording = over(&(link + &loss), packets(seed, 125, 1500, 60), acks(60), seed);
-            let found = fitted(&recording).ways.down.losses;
+            let found = fitted(&recording).directions.down.losses;
             assert_eq!(found.bound, None, "{model}, seed {seed}");
             let share = 1000.0 * found.share;
             assert!((share - per_mille).abs() < if burst.is_some() { 8.0 } else { 2.5 }, "{model}: {share}");
@@ -158,7 +163,7 @@ fn fit_estimates_random_loss_and_burst_length() {
 fn fit_reports_outages_as_bursts_in_time() {
     let hole = "[[stage]]\nkind = \"outage\"\ndown = { at = [\"3s\"], lasts = \"500ms\", every = \"5s\", packets = \"dropped\" }\n";
     let link = link(r#"{ rate = "1Mbit", delay = "35ms" }"#, r#"{ delay = "20ms" }"#);
-    let losses = fitted(&over(&(link + hole), packets(4, 125, 1500, 60), acks(60), 1)).ways.down.losses;
+    let losses = fitted(&over(&(link + hole), packets(4, 125, 1500, 60), acks(60), 1)).directions.down.losses;
     let Some(Burst::Time(lasts, share)) = losses.burst else { panic!("{losses:?}") };
     assert!(lasts.abs_diff(ms(500)) < ms(10), "{lasts}");
     assert!((share - 0.1).abs() < 0.01, "{share}");
@@ -171,12 +176,12 @@ fn fit_follows_changing_delay_without_queue() {
         r#"{ delay = "20ms", jitter = "2ms", steps = { every = "10s", within = "40ms" } }"#,
     );
     let recording = over(&link, packets(5, 1250, 8333, 60), packets(6, 40, 20_000, 60), 3);
-    let Fitted { ways, .. } = fitted(&recording);
-    assert_eq!(ways.up.rate, None);
+    let Fitted { directions, .. } = fitted(&recording);
+    assert_eq!(directions.up.rate, None);
     for crossing in
         recording.directions.up.crossings.iter().filter(|it| it.entered.as_millis() % 10_000 > 100)
     {
-        let (found, delay) = (ways.up.delay.at(crossing.entered), crossing.delay().unwrap());
+        let (found, delay) = (directions.up.delay.at(crossing.entered), crossing.delay().unwrap());
         assert!(delay.abs_diff(found) < ms(3), "{:?}: {delay}, {found}", crossing.entered);
     }
 }
@@ -187,14 +192,14 @@ fn fit_estimates_reordering_and_duplication() {
                   [[stage]]\nkind = \"duplicate\"\ndown = { chance = \"5%\" }\n";
     let link = link(r#"{ delay = "35ms" }"#, r#"{ delay = "20ms" }"#);
     let recording = over(&(link + stages), packets(7, 125, 3000, 60), acks(60), 1);
-    let way = fitted(&recording).ways.down;
-    let overtaken = way.overtaken.unwrap();
+    let down = fitted(&recording).directions.down;
+    let overtaken = down.overtaken.unwrap();
     assert!((overtaken.share - 0.04).abs() < 0.005, "{overtaken:?}");
-    assert!((way.copied - 0.05).abs() < 0.005, "{}", way.copied);
+    assert!((down.copied - 0.05).abs() < 0.005, "{}", down.copied);
     let replayed = carry(&recording, &mut built(&fitted(&recording), "order"));
-    let again = fitted(&replayed).ways.down;
+    let again = fitted(&replayed).directions.down;
     assert!((again.overtaken.unwrap().share / overtaken.share - 1.0).abs() < 0.25, "{:?}", again.overtaken);
-    assert!((again.copied / way.copied - 1.0).abs() < 0.25, "{}", again.copied);
+    assert!((again.copied / down.copied - 1.0).abs() < 0.25, "{}", again.copied);
 }
 
 #[test]

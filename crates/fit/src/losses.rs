@@ -6,7 +6,7 @@ use airwire::time::{Duration, Instant};
 use airwire::units::Size;
 use serde::Serialize;
 
-use super::{Course, Crossing};
+use crate::{Crossing, PiecewiseConstant};
 
 /// Share of the longest queue from which a loss may be a queue loss.
 const NEARLY_FULL: f64 = 0.85;
@@ -61,9 +61,9 @@ pub enum Burst {
 
 /// The losses, and for each packet whether the queue's transmitter sent it, even if it was lost afterwards.
 #[derive(Clone, Debug)]
-pub(super) struct Judged {
-    pub(super) losses: Losses,
-    pub(super) was_sent: Vec<bool>,
+pub(crate) struct Judged {
+    pub(crate) losses: Losses,
+    pub(crate) was_sent: Vec<bool>,
 }
 
 /// Queue contents when a packet enters, without that packet.
@@ -74,7 +74,7 @@ struct Waiting {
 }
 
 /// Analyses the losses. `wire` is the delay of packets without the transmitter.
-pub(super) fn losses(crossings: &[Crossing], wire: &Course<Duration>) -> Judged {
+pub(crate) fn losses(crossings: &[Crossing], wire: &PiecewiseConstant<Duration>) -> Judged {
     let waiting = waiting(crossings, wire);
     let most = |of: fn(&Waiting) -> u64| waiting.iter().map(of).max().unwrap_or_default();
     let (most_packets, most_octets) = (most(|waiting| waiting.packets), most(|waiting| waiting.octets));
@@ -103,7 +103,7 @@ pub(super) fn losses(crossings: &[Crossing], wire: &Course<Duration>) -> Judged 
 
 /// Queue contents at the entry of each packet. A packet waits from its entry until the one before it has left
 /// the transmitter. A lost packet does not wait.
-fn waiting(crossings: &[Crossing], wire: &Course<Duration>) -> Vec<Waiting> {
+fn waiting(crossings: &[Crossing], wire: &PiecewiseConstant<Duration>) -> Vec<Waiting> {
     let mut queue: VecDeque<(Instant, u32)> = VecDeque::new();
     let (mut octets, mut free) = (0, Instant::ZERO);
     let mut all = Vec::with_capacity(crossings.len());

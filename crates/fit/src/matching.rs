@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
 
+use airwire::direction::{Direction, PerDirection};
 use airwire::time::Instant;
 
-use super::clock::{Clock, Later};
-use super::identity::{Identity, identify};
-use super::{Crossing, Recorded, Recording};
-use crate::packet::{Direction, PerDirection};
+use crate::clock::{Clock, Later};
+use crate::identity::{Identity, identify};
+use crate::{Crossing, Recorded, Recording};
 
 /// The packets captured at one end.
 #[derive(Clone, Debug, Default)]
@@ -198,16 +198,26 @@ fn without_untold(crossings: &mut Vec<Crossing>, end: Instant) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::simulate::{Family, sequenced};
 
     const MS: i64 = 1_000_000;
 
+    /// Returns an IPv4 packet between two hosts, with a number after the UDP header.
+    fn packet(from: u8, to: u8, number: u64, length: u16) -> Vec<u8> {
+        const UDP: u8 = 17;
+        let mut packet = vec![0; length.into()];
+        packet[0] = 0x45;
+        packet[2..4].copy_from_slice(&length.to_be_bytes());
+        (packet[9], packet[15], packet[19]) = (UDP, from, to);
+        packet[28..36].copy_from_slice(&number.to_be_bytes());
+        packet
+    }
+
     fn down(number: u64) -> Vec<u8> {
-        sequenced(Family::V4, Direction::Down, number, 100)
+        packet(1, 2, number, 100)
     }
 
     fn up(number: u64) -> Vec<u8> {
-        sequenced(Family::V4, Direction::Up, number, 80)
+        packet(2, 1, number, 80)
     }
 
     fn observed(packets: impl IntoIterator<Item = (i64, Vec<u8>)>) -> Observed {

@@ -16,16 +16,16 @@ const TIMESTAMPS: [u8; 4] = [1, 1, 8, 10];
 
 /// Identity of a packet, independent of the place of capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Identity {
-    pub(super) flow: (IpAddr, IpAddr),
+pub(crate) struct Identity {
+    pub(crate) flow: (IpAddr, IpAddr),
     /// Hash of the fields that do not change.
-    pub(super) hash: u64,
+    pub(crate) hash: u64,
     /// Packet length according to the header.
-    pub(super) octets: u32,
+    pub(crate) octets: u32,
 }
 
 /// Identifies a packet. `None`: not an IP packet, or the header is incomplete.
-pub(super) fn identify(packet: &[u8]) -> Option<Identity> {
+pub(crate) fn identify(packet: &[u8]) -> Option<Identity> {
     let view = View::without_extensions(packet).ok()?;
     let mut hasher = SipHasher13::new();
     // Skip the type of service or traffic class, the flow label, the length, the time to live and the

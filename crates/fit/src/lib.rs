@@ -11,32 +11,32 @@
 //! - reordered and duplicated packets.
 //!
 //! Unobserved properties cannot be fitted. If no packet waits, the rate is unknown, and the average of the
-//! surrounding seconds is used. [`carry`] sends the recorded packets over the fitted path, and [`compare`]
-//! shows how similar the results are.
+//! surrounding seconds is used. [`compare`] shows how similar a recording is to the same packets over the
+//! fitted path.
 //!
 //! The whole method is a design choice: no standard defines one. The deciding constants are next to each
 //! function.
 
+#![warn(missing_docs)]
+
 pub mod clock;
+mod comparison;
 mod identity;
 mod losses;
 mod matching;
-mod replay;
 mod scenario;
 mod service;
-#[cfg(test)]
-mod tests;
 
+use airwire::direction::{Direction, PerDirection};
 use airwire::time::{Duration, Instant};
 use airwire::units::Rate;
 use serde::{Serialize, Serializer};
 
+pub use self::comparison::{Comparison, Outcome, compare};
 use self::losses::Judged;
 pub use self::losses::{Bound, Burst, Losses};
 pub use self::matching::{Matched, NothingFound, Observed, find};
-pub use self::replay::{Comparison, Outcome, carry, compare};
 pub use self::scenario::{FittedFiles, files};
-use crate::packet::{Direction, PerDirection};
 
 /// A packet that entered a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,18 +100,18 @@ impl Default for Options {
 
 /// A piecewise constant function of time.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Course<T>(Vec<(Instant, T)>);
+pub struct PiecewiseConstant<T>(Vec<(Instant, T)>);
 
-impl<T: Copy + PartialEq> Course<T> {
-    /// Creates a course from pieces in order of time, the first one at zero. Equal neighbours are merged.
+impl<T: Copy + PartialEq> PiecewiseConstant<T> {
+    /// Creates a function from pieces in order of time, the first one at zero. Equal neighbours are merged.
     fn new(pieces: impl IntoIterator<Item = (Instant, T)>) -> Self {
-        let mut course: Vec<(Instant, T)> = Vec::new();
+        let mut merged: Vec<(Instant, T)> = Vec::new();
         for (from, value) in pieces {
-            if course.last().is_none_or(|(_, last)| *last != value) {
-                course.push((from, value));
+            if merged.last().is_none_or(|(_, last)| *last != value) {
+                merged.push((from, value));
             }
         }
-        Self(course)
+        Self(merged)
     }
 
     fn constant(value: T) -> Self {
@@ -131,13 +131,14 @@ impl<T: Copy + PartialEq> Course<T> {
         &self.0
     }
 
-    fn at(&self, now: Instant) -> T {
+    /// The value at this time.
+    pub fn at(&self, now: Instant) -> T {
         let next = self.0.partition_point(|(from, _)| *from <= now);
         self.0[next.max(1) - 1].1
     }
 }
 
-impl<T: Serialize> Serialize for Course<T> {
+impl<T: Serialize> Serialize for PiecewiseConstant<T> {
     /// Serializes a list of `{ from, value }`.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
@@ -152,9 +153,9 @@ impl<T: Serialize> Serialize for Course<T> {
 
 /// Properties of one direction that the packets reveal.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Way {
+pub struct FittedDirection {
     /// Delay of the wire, without queueing.
-    pub delay: Course<Duration>,
+    pub delay: PiecewiseConstant<Duration>,
     /// Upper bound on the additional random delay, if a queue does not explain the variation of delays.
     pub jitter: Duration,
     /// The rate. `None`: no packet ever waited for another one, so the rate is unknown.
@@ -171,7 +172,8 @@ pub struct Way {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RateSeen {
     /// Rate in bits per second, including IP headers.
-    pub course: Course<Rate>,
+    #[serde(rename = "course")]
+    pub over_time: PiecewiseConstant<Rate>,
     /// Mean rate while packets waited.
     pub mean: Rate,
     /// Share of the time in which packets waited. Only then can the rate be observed.
@@ -191,14 +193,14 @@ pub struct Overtaken {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fitted {
     /// Properties of each direction.
-    pub ways: PerDirection<Way>,
+    pub directions: PerDirection<FittedDirection>,
     /// Length of the recording. After this time, changes with time repeat.
     pub duration: Duration,
 }
 
 /// Reason why a path cannot be fitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unfit {
+pub enum FitError {
     /// Too few packets arrived in one direction.
     #[error(
         "only {arrived} packets crossed {}, and {FEWEST} are needed: record a longer transfer, in both directions",
@@ -234,35 +236,40 @@ const SHORTEST: Duration = Duration::from_secs(1);
 const MOST_STEPS: u64 = 5_000_000;
 
 /// Derives the properties of a path from a recording.
-pub fn fit(recording: &Recording, options: Options) -> Result<Fitted, Unfit> {
+pub fn fit(recording: &Recording, options: Options) -> Result<Fitted, FitError> {
     if recording.duration < SHORTEST {
-        return Err(Unfit::Short(recording.duration));
+        return Err(FitError::Short(recording.duration));
     }
     if recording.duration.as_nanos() / options.step.as_nanos() > MOST_STEPS {
-        return Err(Unfit::Long { duration: recording.duration, step: options.step });
+        return Err(FitError::Long { duration: recording.duration, step: options.step });
     }
     for (direction, recorded) in recording.directions.iter() {
         let arrived = recorded.arrived();
         if arrived < FEWEST {
-            return Err(Unfit::Packets { direction, arrived });
+            return Err(FitError::Packets { direction, arrived });
         }
     }
     let busiest = PerDirection::from_fn(|direction| {
         service::busiest_second(&recording.directions[direction].crossings)
     });
-    let ways = PerDirection::from_fn(|direction| {
+    let directions = PerDirection::from_fn(|direction| {
         let is_thin = busiest[direction] * service::THIN < busiest[direction.reversed()];
-        way(&recording.directions[direction], recording.duration, is_thin, options)
+        fit_direction(&recording.directions[direction], recording.duration, is_thin, options)
     });
-    Ok(Fitted { ways, duration: recording.duration })
+    Ok(Fitted { directions, duration: recording.duration })
 }
 
-fn way(recorded: &Recorded, duration: Duration, is_thin: bool, options: Options) -> Way {
+fn fit_direction(
+    recorded: &Recorded,
+    duration: Duration,
+    is_thin: bool,
+    options: Options,
+) -> FittedDirection {
     let crossings = &recorded.crossings;
     if is_thin {
         let delay = service::delay(crossings, options.step);
         let losses = losses::losses(crossings, &delay).losses;
-        return Way {
+        return FittedDirection {
             jitter: service::jitter(crossings, &delay),
             delay,
             rate: None,
@@ -280,7 +287,7 @@ fn way(recorded: &Recorded, duration: Duration, is_thin: bool, options: Options)
     let Judged { losses, was_sent } = losses::losses(crossings, &wire);
     let rate = service::rate(crossings, &alone, &was_sent, duration, options.step);
     let jitter = if rate.is_none() { service::jitter(crossings, &alone) } else { Duration::ZERO };
-    Way {
+    FittedDirection {
         delay: service::of_the_wire(crossings, &alone, rate.as_ref()),
         jitter,
         rate,

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use airwire::time::{Duration, Instant};
 use airwire::units::Rate;
 
-use super::{Course, Crossing, Overtaken, RateSeen};
+use crate::{Crossing, Overtaken, PiecewiseConstant, RateSeen};
 
 /// A direction that carries at least this many times fewer bytes than the other one carries ACKs. It does not
 /// have a standing queue, so its packets show the current delay of the wire. The other direction may have a
 /// standing queue.
-pub(super) const THIN: u64 = 5;
+pub(crate) const THIN: u64 = 5;
 const SECOND: u64 = 1_000_000_000;
 /// Delays count as equal if they differ by at most this number of nanoseconds.
 const LEAST_STEP: u64 = 500_000;
@@ -24,7 +24,7 @@ const NEARLY_ALL: f64 = 0.97;
 const AROUND: u64 = SECOND;
 
 /// The largest number of bytes that entered within one second.
-pub(super) fn busiest_second(crossings: &[Crossing]) -> u64 {
+pub(crate) fn busiest_second(crossings: &[Crossing]) -> u64 {
     let mut seconds = BTreeMap::<u64, u64>::new();
     for crossing in crossings {
         *seconds.entry(crossing.entered.as_nanos() / SECOND).or_default() += u64::from(crossing.octets);
@@ -33,13 +33,13 @@ pub(super) fn busiest_second(crossings: &[Crossing]) -> u64 {
 }
 
 /// Delay of packets that do not wait: the delay of the wire plus the transmission time.
-pub(super) fn least_delay(crossings: &[Crossing]) -> Course<Duration> {
-    Course::constant(crossings.iter().filter_map(Crossing::delay).min().unwrap_or_default())
+pub(crate) fn least_delay(crossings: &[Crossing]) -> PiecewiseConstant<Duration> {
+    PiecewiseConstant::constant(crossings.iter().filter_map(Crossing::delay).min().unwrap_or_default())
 }
 
 /// The delay in each `step` of time, for a direction without a queue: the smallest delay of the packets that
 /// entered in the step. Steps without packets keep the previous delay.
-pub(super) fn delay(crossings: &[Crossing], step: Duration) -> Course<Duration> {
+pub(crate) fn delay(crossings: &[Crossing], step: Duration) -> PiecewiseConstant<Duration> {
     let mut steps = BTreeMap::<u64, u64>::new();
     for (entered, delay) in crossings.iter().filter_map(|it| Some((it.entered, it.delay()?.as_nanos()))) {
         let least = steps.entry(entered.as_nanos() / step.as_nanos()).or_insert(delay);
@@ -58,31 +58,33 @@ pub(super) fn delay(crossings: &[Crossing], step: Duration) -> Course<Duration> 
     if let [_] = pieces[..] {
         return least_delay(crossings);
     }
-    Course::new(pieces.into_iter().map(|(at, delay)| (Instant::from_nanos(at), Duration::from_nanos(delay))))
+    PiecewiseConstant::new(
+        pieces.into_iter().map(|(at, delay)| (Instant::from_nanos(at), Duration::from_nanos(delay))),
+    )
 }
 
 /// The delay without the transmission time of the fastest packet.
-pub(super) fn of_the_wire(
+pub(crate) fn of_the_wire(
     crossings: &[Crossing],
-    delay: &Course<Duration>,
+    delay: &PiecewiseConstant<Duration>,
     rate: Option<&RateSeen>,
-) -> Course<Duration> {
+) -> PiecewiseConstant<Duration> {
     let arrived =
         crossings.iter().filter_map(|crossing| Some((crossing.delay()?, crossing.left?, crossing.octets)));
     let (Some(rate), Some((_, left, octets))) = (rate, arrived.min()) else { return delay.clone() };
-    let transmission = rate.course.at(left).time_for(octets as usize);
-    Course::new(delay.pieces().iter().map(|(from, delay)| (*from, *delay - transmission)))
+    let transmission = rate.over_time.at(left).time_for(octets as usize);
+    PiecewiseConstant::new(delay.pieces().iter().map(|(from, delay)| (*from, *delay - transmission)))
 }
 
 /// Twice the mean of the delays above `delay`, because the mean of uniform jitter is half its maximum.
-pub(super) fn jitter(crossings: &[Crossing], delay: &Course<Duration>) -> Duration {
+pub(crate) fn jitter(crossings: &[Crossing], delay: &PiecewiseConstant<Duration>) -> Duration {
     let more = crossings.iter().filter_map(|it| Some((it.delay()? - delay.at(it.entered)).as_nanos()));
     let (sum, count) = more.fold((0_u128, 0), |(sum, count), more| (sum + u128::from(more), count + 1));
     Duration::from_nanos((2 * sum / count.max(1)) as u64)
 }
 
 /// Packets that left after one that had entered later.
-pub(super) fn overtaken(crossings: &[Crossing]) -> Option<Overtaken> {
+pub(crate) fn overtaken(crossings: &[Crossing]) -> Option<Overtaken> {
     let arrived: Vec<_> = crossings.iter().filter_map(|crossing| crossing.left).collect();
     let mut earliest_behind = Instant::from_nanos(u64::MAX);
     let (mut count, mut late) = (0_u64, 0_u128);
@@ -118,9 +120,9 @@ impl Work {
 
 /// The rate in each `step` of time. If a packet is waiting when the previous one leaves, then until its own
 /// departure the path transmits only this packet and packets that are lost after the queue.
-pub(super) fn rate(
+pub(crate) fn rate(
     crossings: &[Crossing],
-    delay: &Course<Duration>,
+    delay: &PiecewiseConstant<Duration>,
     was_sent: &[bool],
     duration: Duration,
     step: Duration,
@@ -159,7 +161,7 @@ pub(super) fn rate(
         (Instant::from_nanos(index as u64 * step), Rate::bits_per_second((rate.round() as u64).max(1)))
     });
     Some(RateSeen {
-        course: Course::new(pieces),
+        over_time: PiecewiseConstant::new(pieces),
         mean: Rate::bits_per_second((all.rate().round() as u64).max(1)),
         seen: (all.nanos / duration as f64).min(1.0),
     })

@@ -2,11 +2,11 @@
 
 use std::fmt::Write;
 
+use airwire::direction::PerDirection;
 use airwire::time::{Duration, Instant};
 use airwire::units::exact_time;
 
-use super::{Bound, Burst, Course, Fitted, RateSeen, Way};
-use crate::packet::PerDirection;
+use crate::{Bound, Burst, Fitted, FittedDirection, PiecewiseConstant, RateSeen};
 
 /// A scenario, and a schedule for each direction that changes with time.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,18 +26,18 @@ const SELDOM: f64 = 1e-3;
 pub fn files(fitted: &Fitted, name: &str, what: &str) -> FittedFiles {
     let mut schedules = Vec::new();
     let links = PerDirection::from_fn(|direction| {
-        let way = &fitted.ways[direction];
-        let schedule = schedule(way, fitted.duration).map(|text| {
+        let fitted_direction = &fitted.directions[direction];
+        let schedule = schedule(fitted_direction, fitted.duration).map(|text| {
             let file = format!("{name}-{direction}.csv");
             schedules.push((file.clone(), text));
             file
         });
-        link(way, schedule.as_deref())
+        link(fitted_direction, schedule.as_deref())
     });
     let mut text = format!("schema = 1\ndescription = {what:?}\n");
     // In both directions, losses come after the link, because lost packets have used transmission time.
-    let up = stages(&fitted.ways.up);
-    let down = stages(&fitted.ways.down);
+    let up = stages(&fitted.directions.up);
+    let down = stages(&fitted.directions.down);
     for (kind, settings) in up.into_iter().rev() {
         let _ = write!(text, "\n[[stage]]\nkind = \"{kind}\"\nname = \"{kind}-up\"\nup = {settings}\n");
     }
@@ -51,11 +51,11 @@ pub fn files(fitted: &Fitted, name: &str, what: &str) -> FittedFiles {
 }
 
 /// The stages after the link, in the order in which packets pass them.
-fn stages(way: &Way) -> Vec<(&'static str, String)> {
+fn stages(direction: &FittedDirection) -> Vec<(&'static str, String)> {
     let mut stages = Vec::new();
-    let share = way.losses.share;
+    let share = direction.losses.share;
     if share > RARE {
-        let settings = match way.losses.burst {
+        let settings = match direction.losses.burst {
             None => format!("{{ model = \"uniform\", per = {share:.3e} }}"),
             Some(Burst::Packets(length)) => {
                 format!("{{ model = \"gilbert-elliott\", mean = {share:.3e}, burst = {length:.2} }}")
@@ -70,31 +70,31 @@ fn stages(way: &Way) -> Vec<(&'static str, String)> {
         };
         stages.push(("loss", settings));
     }
-    if let Some(overtaken) = way.overtaken.filter(|overtaken| overtaken.share >= SELDOM) {
+    if let Some(overtaken) = direction.overtaken.filter(|overtaken| overtaken.share >= SELDOM) {
         let late = rounded(overtaken.late.max(Duration::from_micros(1)));
         stages.push(("reorder", format!("{{ chance = {:.3e}, time = \"{late}\" }}", overtaken.share)));
     }
-    if way.copied >= SELDOM {
-        stages.push(("duplicate", format!("{{ chance = {:.3e} }}", way.copied)));
+    if direction.copied >= SELDOM {
+        stages.push(("duplicate", format!("{{ chance = {:.3e} }}", direction.copied)));
     }
     stages
 }
 
-fn link(way: &Way, schedule: Option<&str>) -> String {
+fn link(direction: &FittedDirection, schedule: Option<&str>) -> String {
     let mut keys = Vec::new();
     if let Some(file) = schedule {
         keys.push(format!("follow = {file:?}, loop = true"));
     }
-    if let Some(rate) = constant_rate(way) {
+    if let Some(rate) = constant_rate(direction) {
         keys.push(format!("rate = \"{rate}\""));
     }
-    if let Some(delay) = way.delay.as_constant() {
+    if let Some(delay) = direction.delay.as_constant() {
         keys.push(format!("delay = \"{}\"", rounded(delay)));
     }
-    if !way.jitter.is_zero() {
-        keys.push(format!("jitter = \"{}\"", rounded(way.jitter)));
+    if !direction.jitter.is_zero() {
+        keys.push(format!("jitter = \"{}\"", rounded(direction.jitter)));
     }
-    match way.losses.bound {
+    match direction.losses.bound {
         Some(Bound::Packets(packets)) => keys.push(format!("queue = {{ packets = {packets} }}")),
         Some(Bound::Bytes(size)) => keys.push(format!("queue = {{ bytes = \"{size}\" }}")),
         None => {}
@@ -102,8 +102,8 @@ fn link(way: &Way, schedule: Option<&str>) -> String {
     format!("{{ {} }}", keys.join(", "))
 }
 
-fn constant_rate(way: &Way) -> Option<String> {
-    let rate = way.rate.as_ref()?.course.as_constant()?;
+fn constant_rate(direction: &FittedDirection) -> Option<String> {
+    let rate = direction.rate.as_ref()?.over_time.as_constant()?;
     Some(rate.to_string())
 }
 
@@ -114,10 +114,10 @@ fn rounded(time: Duration) -> String {
 }
 
 /// The values that change with time. The last line is the end of the recording, where the schedule repeats.
-fn schedule(way: &Way, duration: Duration) -> Option<String> {
-    let rates = way.rate.as_ref().map(|RateSeen { course, .. }| course);
-    let rates = rates.filter(|course| course.as_constant().is_none());
-    let delays = Some(&way.delay).filter(|course| course.as_constant().is_none());
+fn schedule(direction: &FittedDirection, duration: Duration) -> Option<String> {
+    let rates = direction.rate.as_ref().map(|RateSeen { over_time, .. }| over_time);
+    let rates = rates.filter(|rates| rates.as_constant().is_none());
+    let delays = Some(&direction.delay).filter(|delays| delays.as_constant().is_none());
     let mut times: Vec<Instant> = times(rates).chain(times(delays)).collect();
     times.sort_unstable();
     times.dedup();
@@ -126,8 +126,8 @@ fn schedule(way: &Way, duration: Duration) -> Option<String> {
     if times.is_empty() {
         return None;
     }
-    let rate = |at| rates.map(|course| course.at(at).as_bits_per_second() as f64 / 1e3);
-    let delay = |at| delays.map(|course| course.at(at).as_nanos() as f64 / 1e6);
+    let rate = |at| rates.map(|rates| rates.at(at).as_bits_per_second() as f64 / 1e3);
+    let delay = |at| delays.map(|delays| delays.at(at).as_nanos() as f64 / 1e6);
     let mut text = "time ms".to_owned();
     text += if rates.is_some() { ",rate kbit" } else { "" };
     text += if delays.is_some() { ",delay ms" } else { "" };
@@ -144,6 +144,6 @@ fn schedule(way: &Way, duration: Duration) -> Option<String> {
     Some(text)
 }
 
-fn times<T: Copy + PartialEq>(course: Option<&Course<T>>) -> impl Iterator<Item = Instant> {
-    course.into_iter().flat_map(|course| course.pieces().iter().map(|(from, _)| *from))
+fn times<T: Copy + PartialEq>(values: Option<&PiecewiseConstant<T>>) -> impl Iterator<Item = Instant> {
+    values.into_iter().flat_map(|values| values.pieces().iter().map(|(from, _)| *from))
 }
