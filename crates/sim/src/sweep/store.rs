@@ -108,7 +108,7 @@ fn name_rows(directory: &Path, plan: &Plan) -> Result<(), StoreError> {
 }
 
 /// Returns the row of a run as a line. `plan` is [`Plan::hash`].
-pub fn row(plan: &str, planned: &Planned<'_>, report: &Report) -> Result<Vec<u8>, serde_json::Error> {
+fn row(plan: &str, planned: &Planned<'_>, report: &Report) -> Result<Vec<u8>, serde_json::Error> {
     let report = serde_json::value::to_raw_value(report)?;
     let row = Written {
         format: FORMAT,
