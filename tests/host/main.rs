@@ -10,7 +10,6 @@ mod mtu_search;
 mod path_mtu;
 mod patience;
 mod pieces;
-mod timers;
 mod transfer;
 mod turns;
 mod window_edge;

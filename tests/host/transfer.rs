@@ -4,7 +4,9 @@ use airtcp::host::{ConnId, IoError};
 use airtcp::profile::Profile;
 use airtcp::recovery::Recipe;
 use airtcp::tcp::{SocketOptions, State};
+use airtcp_testkit::exchange::{Exchange, ExchangeSpec, Faults, Opening};
 use airtcp_testkit::pair::{Impairments, LEFT, Pair, Peer, RIGHT};
+use airtcp_testkit::sample::sample;
 use airwire::rng::Stream;
 use airwire::time::{Duration, Instant};
 
@@ -156,5 +158,54 @@ fn stream_arrives_exact_despite_all_impairments() {
         let profile = ["default", "linux", "freebsd"][rng.below(3) as usize];
         let buffers = 1000 + rng.below(100_000) as usize;
         transfer(seed, recipe, profile, path, (60_000, 20_000), buffers);
+    }
+}
+
+#[test]
+fn time_based_senders_deliver_exact_stream_over_bad_paths() {
+    let recipes = [
+        "sack+pr",
+        "newreno+pr",
+        "reno+pr",
+        "tahoe+pr",
+        "sack+pr+prr",
+        "sack+rack",
+        "sack+prr",
+        "sack+rack+prr",
+        "sack+rack+prr+frto",
+        "sack+pr+frto+limited-transmit",
+        "sack+rack+loss-retransmission",
+        "newreno+pr+receiver-window",
+        "sack+rack+prr+receiver-window",
+    ];
+    for (number, recipe) in recipes.into_iter().enumerate() {
+        for seed in sample(recipe, 0..12_u64, 4) {
+            let path = Impairments {
+                loss: 0.02 * (seed % 4) as f64,
+                duplicate: 0.02 * (seed % 3) as f64,
+                reorder: 0.1 * (seed % 3) as f64,
+                reorder_by: Duration::from_millis([30, 400, 3000][(seed % 3) as usize]),
+                delay: Duration::from_millis(40),
+                per_byte: Duration::from_micros(4),
+                queue: [6, 60][(seed % 2) as usize],
+                ..Impairments::default()
+            };
+            let parsed: Recipe = recipe.parse().unwrap();
+            let profile = Profile::default();
+            let pair = Pair::new(100 * number as u64 + seed, (&parsed, &parsed), (&profile, &profile), path);
+            let plan = ExchangeSpec {
+                opening: Opening::Passive,
+                eager: false,
+                options: SocketOptions::of(&profile),
+                octets: [200_000, 20_000],
+                read_at_most: 100_000,
+                read_every: Duration::ZERO,
+                faults: Faults::Fail,
+            };
+            let what = |error| format!("{recipe}, seed {seed}: {error}");
+            let mut exchange = Exchange::new(pair, plan).unwrap();
+            exchange.complete(Duration::from_secs(3600)).map_err(what).unwrap();
+            exchange.wind_up().map_err(what).unwrap();
+        }
     }
 }

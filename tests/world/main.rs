@@ -10,5 +10,6 @@ mod oracle;
 mod paths;
 mod queues;
 mod spurious;
+mod timers;
 mod unwatched;
 mod windows;

@@ -1,12 +1,8 @@
 //! Time-based senders end to end in virtual time: TCP-PR, RACK-TLP, and proportional rate reduction.
 
-use airtcp::profile::Profile;
-use airtcp::recovery::{Decision, Phase, Recipe, What};
-use airtcp::tcp::SocketOptions;
+use airtcp::recovery::{Decision, Phase, What};
 use airtcp_sim::world::{FlowResult, Seen, World};
-use airtcp_testkit::exchange::{Exchange, ExchangeSpec, Faults, Opening};
-use airtcp_testkit::pair::{Impairments, Pair};
-use airtcp_testkit::sample::{sample, size};
+use airtcp_testkit::sample::size;
 use airwire::Cause;
 use airwire::time::{Duration, Instant};
 
@@ -300,55 +296,4 @@ fn prr_does_not_pause_after_single_loss() {
     // RFC 6675 waits until half of the window has left the network: half a round trip.
     assert!(plain > Duration::from_millis(40), "{plain:?}");
     assert!(prr < Duration::from_millis(10), "{prr:?}");
-}
-
-// ----- all combinations -----
-
-#[test]
-fn every_combination_delivers_exact_stream_over_bad_paths() {
-    let recipes = [
-        "sack+pr",
-        "newreno+pr",
-        "reno+pr",
-        "tahoe+pr",
-        "sack+pr+prr",
-        "sack+rack",
-        "sack+prr",
-        "sack+rack+prr",
-        "sack+rack+prr+frto",
-        "sack+pr+frto+limited-transmit",
-        "sack+rack+loss-retransmission",
-        "newreno+pr+receiver-window",
-        "sack+rack+prr+receiver-window",
-    ];
-    for (number, recipe) in recipes.into_iter().enumerate() {
-        for seed in sample(recipe, 0..12_u64, 4) {
-            let path = Impairments {
-                loss: 0.02 * (seed % 4) as f64,
-                duplicate: 0.02 * (seed % 3) as f64,
-                reorder: 0.1 * (seed % 3) as f64,
-                reorder_by: Duration::from_millis([30, 400, 3000][(seed % 3) as usize]),
-                delay: Duration::from_millis(40),
-                per_byte: Duration::from_micros(4),
-                queue: [6, 60][(seed % 2) as usize],
-                ..Impairments::default()
-            };
-            let parsed: Recipe = recipe.parse().unwrap();
-            let profile = Profile::default();
-            let pair = Pair::new(100 * number as u64 + seed, (&parsed, &parsed), (&profile, &profile), path);
-            let plan = ExchangeSpec {
-                opening: Opening::Passive,
-                eager: false,
-                options: SocketOptions::of(&profile),
-                octets: [200_000, 20_000],
-                read_at_most: 100_000,
-                read_every: Duration::ZERO,
-                faults: Faults::Fail,
-            };
-            let what = |error| format!("{recipe}, seed {seed}: {error}");
-            let mut exchange = Exchange::new(pair, plan).unwrap();
-            exchange.complete(LIMIT).map_err(what).unwrap();
-            exchange.wind_up().map_err(what).unwrap();
-        }
-    }
 }
