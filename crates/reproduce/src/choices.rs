@@ -4,7 +4,7 @@
 use airtcp_numbers::table::wrapped;
 
 use crate::finding::WIDTH;
-use crate::{Figure, Finding, Paper, listed, p0, p1, p2, p3, p4};
+use crate::{Figure, Finding, Paper, chandra2003, inamura2009, lai2013, listed, ni2002, pan2004};
 
 /// Choices that several figures of a paper share.
 #[derive(Clone, Copy, Debug)]
@@ -54,11 +54,11 @@ impl Paper {
     /// Choices that figures of this paper share.
     pub const fn shared(self) -> &'static [Shared] {
         match self {
-            Self::P0 => p0::SHARED,
-            Self::P1 => p1::SHARED,
-            Self::P2 => p2::SHARED,
-            Self::P3 => p3::SHARED,
-            Self::P4 => p4::SHARED,
+            Self::Pan2004 => pan2004::SHARED,
+            Self::Ni2002 => ni2002::SHARED,
+            Self::Inamura2009 => inamura2009::SHARED,
+            Self::Lai2013 => lai2013::SHARED,
+            Self::Chandra2003 => chandra2003::SHARED,
             // It has only one figure.
             Self::Every => &[],
         }

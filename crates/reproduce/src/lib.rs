@@ -5,19 +5,20 @@
 //! returns a [`Finding`]: tables, the claims of the paper with verdicts, and the choices for details that the paper
 //! does not state. Nothing is fitted. A claim that does not hold is reported, with the reason if it is known.
 //!
-//! The modules [`p0`] to [`p4`] are one paper each. Their submodules `setting` contain the set-up of the paper.
+//! Each paper has a module, named after its first author and year. The submodule `setting` contains the set-up of the
+//! paper, and `choices.md` its choices for details that the paper leaves open.
 //! `ranking` compares recipes from the whole catalogue on paths of each paper.
 
+pub mod chandra2003;
 pub mod chart;
 mod choices;
 mod effort;
 mod finding;
+pub mod inamura2009;
 pub mod judge;
-pub mod p0;
-pub mod p1;
-pub mod p2;
-pub mod p3;
-pub mod p4;
+pub mod lai2013;
+pub mod ni2002;
+pub mod pan2004;
 mod ranking;
 
 use airtcp_sim::world::WorldError;
@@ -31,39 +32,40 @@ pub use judge::Judged;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Paper {
     /// Pan, Mark, Shen: segment-in-flight estimation.
-    P0,
+    Pan2004,
     /// Ni, Turletti, Fu: hybrid paths, and attribution of losses.
-    P1,
+    Ni2002,
     /// Inamura, Miyake, Okada: W-CDMA.
-    P2,
+    Inamura2009,
     /// Lai, Leung, Li: AIMD with a tax rebate.
-    P3,
+    Lai2013,
     /// Chandra, Harris, Shenoy: E-TCP.
-    P4,
+    Chandra2003,
     /// All five together: the ranking.
     Every,
 }
 
 impl Paper {
     /// The papers themselves, without `Every`.
-    pub const ALL: [Self; 5] = [Self::P0, Self::P1, Self::P2, Self::P3, Self::P4];
+    pub const ALL: [Self; 5] =
+        [Self::Pan2004, Self::Ni2002, Self::Inamura2009, Self::Lai2013, Self::Chandra2003];
 
     /// Authors, year and title.
     pub const fn reference(self) -> &'static str {
         match self {
-            Self::P0 => {
+            Self::Pan2004 => {
                 "J. Pan, J. W. Mark, X. Shen, 2004: TCP performance with segment-in-flight estimation algorithm over wireless links"
             }
-            Self::P1 => {
+            Self::Ni2002 => {
                 "Q. Ni, T. Turletti, W. Fu, 2002: Simulation-based analysis of TCP behavior over hybrid wireless & wired networks"
             }
-            Self::P2 => {
+            Self::Inamura2009 => {
                 "H. Inamura, M. Miyake, K. Okada, 2009: Mitigations in TCP performance for jitter and loss in W-CDMA networks"
             }
-            Self::P3 => {
+            Self::Lai2013 => {
                 "C. Lai, K.-C. Leung, V. O. K. Li, 2013: Design and analysis of TCP AIMD in wireless networks"
             }
-            Self::P4 => {
+            Self::Chandra2003 => {
                 "D. Chandra, R. J. Harris, N. Shenoy, 2003: TCP performance for future IP-based wireless networks"
             }
             Self::Every => "Ranking of recipes",
@@ -73,11 +75,11 @@ impl Paper {
     /// The name of its page.
     pub const fn name(self) -> &'static str {
         match self {
-            Self::P0 => "pan2004",
-            Self::P1 => "ni2002",
-            Self::P2 => "inamura2009",
-            Self::P3 => "lai2013",
-            Self::P4 => "chandra2003",
+            Self::Pan2004 => "pan2004",
+            Self::Ni2002 => "ni2002",
+            Self::Inamura2009 => "inamura2009",
+            Self::Lai2013 => "lai2013",
+            Self::Chandra2003 => "chandra2003",
             Self::Every => "ranking",
         }
     }
@@ -85,11 +87,11 @@ impl Paper {
     /// The first author and the year.
     pub const fn cited(self) -> &'static str {
         match self {
-            Self::P0 => "Pan et al. 2004",
-            Self::P1 => "Ni et al. 2002",
-            Self::P2 => "Inamura et al. 2009",
-            Self::P3 => "Lai et al. 2013",
-            Self::P4 => "Chandra et al. 2003",
+            Self::Pan2004 => "Pan et al. 2004",
+            Self::Ni2002 => "Ni et al. 2002",
+            Self::Inamura2009 => "Inamura et al. 2009",
+            Self::Lai2013 => "Lai et al. 2013",
+            Self::Chandra2003 => "Chandra et al. 2003",
             Self::Every => "all five papers",
         }
     }
@@ -123,7 +125,15 @@ pub enum Seeds {
 
 /// All figures, paper by paper. The ranking is last.
 pub fn figures() -> Vec<Figure> {
-    [p0::FIGURES, p1::FIGURES, p2::FIGURES, p3::FIGURES, p4::FIGURES, ranking::FIGURES].concat()
+    [
+        pan2004::FIGURES,
+        ni2002::FIGURES,
+        inamura2009::FIGURES,
+        lai2013::FIGURES,
+        chandra2003::FIGURES,
+        ranking::FIGURES,
+    ]
+    .concat()
 }
 
 impl Figure {

@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 
 use airtcp_reproduce::{Claim, Effort, Finding, Judged, figures};
 
-mod p0;
-mod p1;
-mod p2;
-mod p3;
-mod p4;
+mod chandra2003;
+mod inamura2009;
+mod lai2013;
+mod ni2002;
+mod pan2004;
 
 /// Returns the finding of `airtcp reproduce ID`, and checks that it is complete.
 fn finding(id: &str, seeds: u32) -> Finding {

@@ -5,7 +5,7 @@
 //! handover delays the segments after the lost one until the timeout is over.
 
 use airtcp::profile::Profile;
-use airtcp_reproduce::p2::handover::{FIRST, SND_HIGH, path};
+use airtcp_reproduce::inamura2009::handover::{FIRST, SND_HIGH, path};
 
 use super::sequence::{Event, Row, Run, Sequence};
 

@@ -20,7 +20,7 @@ mod tables;
 
 use std::ops::Range;
 
-use airtcp_reproduce::p0::setting::{Acks, Channel, MSS, Reading, Setting};
+use airtcp_reproduce::pan2004::setting::{Acks, Channel, MSS, Reading, Setting};
 use airtcp_sim::run::{self, Report, Run};
 use airtcp_testkit::sample::{is_everything, size};
 use comparison::{Cause, Comparison, Measure};

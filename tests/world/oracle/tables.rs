@@ -3,7 +3,7 @@
 //! There are two generations. The scripts of the original tables are lost. The means named `AGAIN` come from
 //! the scripts in `ns2/` with seeds from 1 on, and can be reproduced.
 
-use airtcp_reproduce::p0::setting::Acks;
+use airtcp_reproduce::pan2004::setting::Acks;
 
 /// A mean, and the half-width of its 95 % interval if it was recorded.
 #[derive(Clone, Copy)]

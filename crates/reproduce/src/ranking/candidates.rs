@@ -5,15 +5,15 @@ use std::collections::BTreeSet;
 use airtcp::recovery::Recipe;
 use airtcp::recovery::catalogue::{Build, CATALOGUE, Need, Row};
 
-use super::super::Paper;
+use crate::Paper;
 
-/// The papers' own proposals. P1 proposes no algorithm; its entries are the judges that it examined.
+/// The papers' own proposals. Ni et al. propose no algorithm; its entries are the judges that it examined.
 pub(super) const PROPOSALS: [(Paper, &[&str]); 5] = [
-    (Paper::P0, &["tahoe+sifest+liw", "reno+sifest", "newreno+sifest"]),
-    (Paper::P1, &["newreno+vegas", "newreno+ntg", "newreno+ndg", "newreno+ncpld"]),
-    (Paper::P2, &["newreno+eifel", "newreno+fast-timeout+loss-retransmission"]),
-    (Paper::P3, &["newreno+rebate", "sack+pr+rebate"]),
-    (Paper::P4, &["etcp", "etcp+early-marks"]),
+    (Paper::Pan2004, &["tahoe+sifest+liw", "reno+sifest", "newreno+sifest"]),
+    (Paper::Ni2002, &["newreno+vegas", "newreno+ntg", "newreno+ndg", "newreno+ncpld"]),
+    (Paper::Inamura2009, &["newreno+eifel", "newreno+fast-timeout+loss-retransmission"]),
+    (Paper::Lai2013, &["newreno+rebate", "sack+pr+rebate"]),
+    (Paper::Chandra2003, &["etcp", "etcp+early-marks"]),
 ];
 
 /// Well-known senders, for comparison. The last one is the most common sender today.

@@ -114,9 +114,9 @@ fn of_bearer(rlc: &RlcConfig, packet: f64) -> f64 {
 mod tests {
     use airtcp_sim::run::{Run, run};
 
-    use super::super::places::{PLACES, Place};
     use super::*;
     use crate::Paper;
+    use crate::ranking::places::{PLACES, Place};
 
     /// In kbit/s, calculated by hand from the papers' numbers.
     #[test]
@@ -152,7 +152,7 @@ mod tests {
         let newreno = "newreno".parse().unwrap();
         let plan = place.plan(&[&newreno]).unwrap();
         let packet = u64::from(place.mss) + 40;
-        let voice = place.paper == Paper::P0;
+        let voice = place.paper == Paper::Pan2004;
         let rate =
             if voice { 64e3 } else { 1.5 * place.most().unwrap() * packet as f64 / f64::from(place.mss) };
         let datagrams = format!(
@@ -181,7 +181,7 @@ mod tests {
             let most = place.most().unwrap() / 8.0 / f64::from(place.mss) * place.seconds as f64;
             let share = delivered_datagrams(place) / most;
             // Where status reports are held back for 500 ms, the RLC window stalls. The bound ignores stalls.
-            let least = if place.paper == Paper::P2 { 0.7 } else { 0.97 };
+            let least = if place.paper == Paper::Inamura2009 { 0.7 } else { 0.97 };
             assert!((least..1.01).contains(&share), "{}: {share}", place.name);
         }
     }

@@ -22,7 +22,7 @@ use self::places::PLACES;
 use self::scores::{Scores, evaluate};
 use self::search::{BEAM, Search, USEFUL, best};
 use self::trial::HARMLESS;
-use super::{Effort, Figure, Finding, Paper, Seeds};
+use crate::{Effort, Figure, Finding, Paper, Seeds};
 
 pub(super) const FIGURES: &[Figure] = &[Figure {
     id: "ranking",

@@ -10,11 +10,11 @@ use airtcp_sim::run::{Run, Until};
 use airtcp_sim::world::{Flow, HostSpec, Length, WorldError};
 use airwire::time::{Duration, Instant};
 
-use super::super::{Paper, p0, p1, p3, p4};
 use super::capacity;
-use p0::setting::Channel;
-use p3::setting::{Extent, NR, Radio, Site};
-use p4::setting::{Variant, Way};
+use crate::{Paper, chandra2003, lai2013, ni2002, pan2004};
+use chandra2003::setting::{Variant, Way};
+use lai2013::setting::{Extent, NR, Radio, Site};
+use pan2004::setting::Channel;
 
 /// A path of a paper, with the properties of the hosts that all of the paper's figures share.
 pub(super) struct Place {
@@ -39,7 +39,7 @@ pub(super) struct Place {
 }
 
 const LONG: u64 = 60;
-/// Approximate duration of P2's megabyte in seconds. Timeouts are rare after that.
+/// Approximate duration of Inamura et al.'s megabyte in seconds. Timeouts are rare after that.
 const MEGABYTE: u64 = 25;
 
 /// RFC 6298 with the clock ticks and the minimum timeout of a paper.
@@ -50,16 +50,16 @@ const fn timer(tick_ms: u64, least_ms: u64) -> Timer {
     }
 }
 
-/// ACK policy of P0 and P2.
+/// ACK policy of Pan et al. and Inamura et al.
 const DELAYED: AckPolicy = AckPolicy { delay: Duration::from_millis(200), ..AckPolicy::DELAYED };
 
-/// P0 §3.1: the path of Fig. 3, and 16 segments of 512 bytes.
+/// Pan et al. §3.1: the path of Fig. 3, and 16 segments of 512 bytes.
 const SIFEST: Place = Place {
-    paper: Paper::P0,
+    paper: Paper::Pan2004,
     name: "x = 0.01, y = 0.15",
     path: || sifest(Channel::new(0.01, 0.15)),
     radio: Some("radio"),
-    mss: p0::setting::MSS,
+    mss: pan2004::setting::MSS,
     window: 16,
     acks: DELAYED,
     timestamps: true,
@@ -68,21 +68,21 @@ const SIFEST: Place = Place {
     seconds: LONG,
 };
 
-/// P1 §4.1: two-state errors, 2 % of the data, and cross traffic.
+/// Ni et al. §4.1: two-state errors, 2 % of the data, and cross traffic.
 const CONGESTED: Place = Place {
-    paper: Paper::P1,
+    paper: Paper::Ni2002,
     name: "last hop, 2 % loss, cross traffic",
-    path: || Ok(Scenario::parse(&p1::setting::congested_last_hop(), "Ni et al., Fig. 3b")?),
-    mss: p1::setting::MSS,
+    path: || Ok(Scenario::parse(&ni2002::setting::congested_last_hop(), "Ni et al., Fig. 3b")?),
+    mss: ni2002::setting::MSS,
     window: 20,
     acks: AckPolicy::EVERY,
     timer: timer(100, 1000),
     ..SIFEST
 };
 
-/// P2 §5: buffers of 64 KB.
+/// Inamura et al. §5: buffers of 64 KB.
 const BEARER: Place = Place {
-    paper: Paper::P2,
+    paper: Paper::Inamura2009,
     name: "W-CDMA, delayed but not lost",
     path: || Ok(Scenario::load("wcdma-384-jitter")?),
     mss: 1460,
@@ -93,9 +93,9 @@ const BEARER: Place = Place {
     ..SIFEST
 };
 
-/// P3 §IV.
+/// Lai et al. §IV.
 const TAXED: Place = Place {
-    paper: Paper::P3,
+    paper: Paper::Lai2013,
     name: "4 % loss",
     path: || taxed(Radio::Loses),
     mss: Site::ORDINARY.mss,
@@ -105,14 +105,14 @@ const TAXED: Place = Place {
     ..SIFEST
 };
 
-/// P4 §IV, Table 2: windows of 94 segments, an ACK for each segment, a minimum ssthresh of 1. No timestamps, because
+/// Chandra et al. §IV, Table 2: windows of 94 segments, an ACK for each segment, a minimum ssthresh of 1. No timestamps, because
 /// they would take a fifth of these small segments.
 const MARKED: Place = Place {
-    paper: Paper::P4,
+    paper: Paper::Chandra2003,
     name: "fixed to mobile, 15.6 % loss",
     path: || etcp(Way::FixedToMobile, 1e-3),
     radio: None,
-    mss: p4::setting::MSS,
+    mss: chandra2003::setting::MSS,
     window: 94,
     acks: AckPolicy::EVERY,
     timestamps: false,
@@ -127,7 +127,7 @@ pub(super) const PLACES: [Place; 11] = [
     CONGESTED,
     Place {
         name: "narrow backbone, 2 % loss, two congested wires",
-        path: || Ok(Scenario::parse(&p1::setting::narrow_backbone(), "Ni et al., Fig. 3c")?),
+        path: || Ok(Scenario::parse(&ni2002::setting::narrow_backbone(), "Ni et al., Fig. 3c")?),
         radio: Some("backbone"),
         ..CONGESTED
     },
@@ -145,15 +145,15 @@ pub(super) const PLACES: [Place; 11] = [
 ];
 
 fn sifest(channel: Channel) -> Result<Scenario, WorldError> {
-    Ok(p0::setting::Setting::new("newreno", channel).plan()?.scenario)
+    Ok(pan2004::setting::Setting::new("newreno", channel).plan()?.scenario)
 }
 
 fn taxed(radio: Radio) -> Result<Scenario, WorldError> {
-    Ok(p3::setting::plan(radio, Site::ORDINARY, 4, &[NR], &Extent::FEW)?.scenario)
+    Ok(lai2013::setting::plan(radio, Site::ORDINARY, 4, &[NR], &Extent::FEW)?.scenario)
 }
 
 fn etcp(way: Way, bit_error_rate: f64) -> Result<Scenario, WorldError> {
-    let setting = p4::setting::Setting::new(way, Variant::Reno, bit_error_rate);
+    let setting = chandra2003::setting::Setting::new(way, Variant::Reno, bit_error_rate);
     Ok(setting.plan(Duration::from_secs(LONG))?.scenario)
 }
 

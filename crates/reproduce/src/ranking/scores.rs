@@ -5,9 +5,9 @@ use airtcp_numbers::statistics::{Mean, gains};
 use airtcp_sim::run::Run;
 use airtcp_sim::world::WorldError;
 
-use super::super::judge::across;
-use super::super::{Effort, Paper, mean};
 use super::places::PLACES;
+use crate::judge::across;
+use crate::{Effort, Paper, mean};
 
 /// Results of one sender by path, then by seed. Empty for paths without runs.
 #[derive(Clone, Debug)]
@@ -143,11 +143,11 @@ impl Scores {
 pub(super) mod tests {
     use airtcp_testkit::sample::{is_everything, sample, size};
 
-    use super::super::candidates::TODAYS;
     use super::*;
+    use crate::ranking::candidates::TODAYS;
 
     /// Results of two seeds that deviate by 1 bit/s from these means.
-    pub(in super::super) fn scores(goodput: [f64; 5], neighbour: [f64; 5]) -> Scores {
+    pub(in crate::ranking) fn scores(goodput: [f64; 5], neighbour: [f64; 5]) -> Scores {
         let by_place = |of: [f64; 5]| {
             let at = |paper: Paper| of[Paper::ALL.iter().position(|one| *one == paper).unwrap()];
             PLACES.iter().map(|place| vec![at(place.paper) - 1.0, at(place.paper) + 1.0]).collect()
@@ -159,10 +159,10 @@ pub(super) mod tests {
     fn cost_is_goodput_lost_by_competing_newreno() {
         let newreno = scores([100.0; 5], [100.0; 5]);
         let greedy = scores([200.0; 5], [100.0, 80.0, 100.0, 100.0, 100.0]);
-        assert!((greedy.cost(&newreno, Paper::P1).mean - 0.2).abs() < 1e-9);
-        assert!(greedy.cost(&newreno, Paper::P0).mean.abs() < 1e-9);
+        assert!((greedy.cost(&newreno, Paper::Ni2002).mean - 0.2).abs() < 1e-9);
+        assert!(greedy.cost(&newreno, Paper::Pan2004).mean.abs() < 1e-9);
         assert!((greedy.mean_cost(&newreno) - 0.04).abs() < 1e-9);
-        assert!((greedy.gain_over(&newreno, Paper::P3).mean - 1.0).abs() < 1e-9);
+        assert!((greedy.gain_over(&newreno, Paper::Lai2013).mean - 1.0).abs() < 1e-9);
     }
 
     #[test]
@@ -193,7 +193,7 @@ pub(super) mod tests {
     #[test]
     fn goodput_never_exceeds_path_capacity() {
         let named = ["sack+oracle", "sack", "sack+pr+rebate", "sack+bbr", "sack+receiver-window", TODAYS];
-        let papers = size(&[Paper::P3, Paper::P4][..], &Paper::ALL);
+        let papers = size(&[Paper::Lai2013, Paper::Chandra2003][..], &Paper::ALL);
         let named = named[..size(2, named.len())].iter().map(|name| (*name).to_owned());
         let named: Vec<_> = named.collect();
         let mut found = vec![Scores::default(); named.len()];
@@ -209,7 +209,7 @@ pub(super) mod tests {
                 assert!(share <= 1.01, "{name}, {}: {share}", PLACES[place].name);
             }
         }
-        for paper in [Paper::P3, Paper::P4] {
+        for paper in [Paper::Lai2013, Paper::Chandra2003] {
             let [oracle, sack] = [&found[0], &found[1]].map(|scores| scores.share_of(paper, &most));
             assert!(oracle > 2.0 * sack, "the ground truth increases the share: {oracle} and {sack}");
         }

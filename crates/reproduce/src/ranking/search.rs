@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use airtcp_sim::world::WorldError;
 
-use super::super::{Effort, Paper, Table};
 use super::candidates::{BASES, CEILING, canonical, neighbours, parts};
 use super::places::PLACES;
 use super::scores::{Scores, evaluate_for, places};
 use super::trial::Trial;
 use super::{SEMIFINALISTS, run, runs};
+use crate::{Effort, Paper, Table};
 
 /// The number of recipes that each step of the search continues with.
 pub(super) const BEAM: usize = 2;
@@ -18,7 +18,8 @@ const STEPS: usize = 6;
 pub(super) const USEFUL: f64 = 0.03;
 
 /// The order in which a recipe runs on the paths of the papers. The runs for the last two take most of the time.
-const PAPERS: [Paper; 5] = [Paper::P0, Paper::P2, Paper::P1, Paper::P3, Paper::P4];
+const PAPERS: [Paper; 5] =
+    [Paper::Pan2004, Paper::Inamura2009, Paper::Ni2002, Paper::Lai2013, Paper::Chandra2003];
 /// The number of recipes that run together: enough for all cores, and few enough that their results can rule out
 /// others.
 const TURN: usize = 24;
@@ -201,9 +202,9 @@ mod tests {
     use airtcp_testkit::sample::size;
     use airwire::rng::Stream;
 
-    use super::super::candidates::proposals;
-    use super::super::scores::tests::scores;
     use super::*;
+    use crate::ranking::candidates::proposals;
+    use crate::ranking::scores::tests::scores;
 
     /// Random results of a recipe, determined by `world` and its name. Many recipes have the same results.
     fn drawn(world: u64, recipe: &str) -> Scores {

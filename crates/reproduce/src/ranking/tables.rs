@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use airtcp_numbers::statistics::Mean;
 
-use super::super::{Judged, Paper, Table, shown};
 use super::candidates::{BASES, CEILING, canonical, parts, repairs};
 use super::places::PLACES;
 use super::scores::Scores;
 use super::trial::{HARMLESS, Setting, Trial};
+use crate::{Judged, Paper, Table, shown};
 
 fn code(name: &str) -> String {
     format!("`{name}`")
@@ -251,9 +251,9 @@ fn in_the_way<'a>(
 
 #[cfg(test)]
 mod tests {
-    use super::super::candidates::PROPOSALS;
-    use super::super::scores::tests::scores;
     use super::*;
+    use crate::ranking::candidates::PROPOSALS;
+    use crate::ranking::scores::tests::scores;
 
     /// The proposals have 1000 in their own settings. All other results are 400, except for `sack+sifest` and the
     /// oracle.

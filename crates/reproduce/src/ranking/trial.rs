@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use airtcp_numbers::statistics::Mean;
 
-use super::super::{Judged, Paper};
 use super::candidates::PROPOSALS;
 use super::scores::Scores;
+use crate::{Judged, Paper};
 
 /// A recipe is harmless if a competing NewReno loses at most this share of its goodput.
 pub(super) const HARMLESS: f64 = 0.05;
@@ -89,9 +89,9 @@ impl Trial {
 
 #[cfg(test)]
 mod tests {
-    use super::super::candidates::proposals;
-    use super::super::scores::tests::scores;
     use super::*;
+    use crate::ranking::candidates::proposals;
+    use crate::ranking::scores::tests::scores;
 
     /// All recipes have 1000 in all settings, except for `sack+pr+rebate`.
     fn world() -> BTreeMap<String, Scores> {
@@ -120,7 +120,7 @@ mod tests {
         let neighbours = [990.0, 990.0, 900.0, 990.0, 990.0];
         let greedy = Trial::of(&scores([1300.0; 5], neighbours), &world());
         assert_eq!(greedy.is_best(), Judged::DoesNotHold);
-        assert_eq!(greedy.dearest().paper, Paper::P2);
+        assert_eq!(greedy.dearest().paper, Paper::Inamura2009);
         assert!((greedy.lacks() - 0.05).abs() < 1e-9);
     }
 

@@ -1,0 +1,285 @@
+//! The set-up (§IV, Table 2), with choices for the parameters that the paper does not state.
+
+use airlink::scenario::Scenario;
+use airtcp::profile::AckPolicy;
+use airtcp::profile::Profile;
+use airtcp::profile::knobs::InitialWindow;
+use airtcp::recovery::Recipe;
+use airtcp_sim::run::{Run, Until};
+use airtcp_sim::world::{Flow, HostSpec, Length, WorldError};
+use airwire::time::{Duration, Instant};
+
+/// The smallest MSS that `airtcp` accepts from a peer. Table 2's 170 bit are 21 bytes, half of the headers alone.
+pub const MSS: u16 = 64;
+/// Window of both ends in segments (Table 2).
+const WINDOW: usize = 94;
+/// Size of a segment in the paper (Table 2), and size of a segment with its headers here.
+const SEGMENT_BITS: f64 = 170.0;
+const OUR_BITS: f64 = (MSS as f64 + 40.0) * 8.0;
+/// Rates of Table 2 in bit/s.
+const WIRE: f64 = 56e3;
+const RADIO: f64 = 2e6;
+
+/// Table 2: "10^-3 to 10^-6".
+pub const BIT_ERROR_RATES: [(&str, f64); 4] =
+    [("1e-3", 1e-3), ("1e-4", 1e-4), ("1e-5", 1e-5), ("1e-6", 1e-6)];
+
+/// Direction of the data: `F to M`, `M to F` or `M to M`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Way {
+    FixedToMobile,
+    MobileToFixed,
+    MobileToMobile,
+}
+
+impl Way {
+    pub const ALL: [Self; 3] = [Self::FixedToMobile, Self::MobileToFixed, Self::MobileToMobile];
+
+    /// The name in Table 3.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::FixedToMobile => "F to M",
+            Self::MobileToFixed => "M to F",
+            Self::MobileToMobile => "M to M",
+        }
+    }
+
+    const fn preset(self) -> &'static str {
+        match self {
+            Self::FixedToMobile => "etcp-fixed-mobile",
+            Self::MobileToFixed => "etcp-mobile-fixed",
+            Self::MobileToMobile => "etcp-mobile-mobile",
+        }
+    }
+
+    /// The preset's radio links, each with the setting of its loss rate.
+    const fn radios(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Self::FixedToMobile => &[("radio", "radio-errors.down.per")],
+            Self::MobileToFixed => &[("radio", "radio-errors-up.up.per")],
+            Self::MobileToMobile => {
+                &[("radio-1", "radio-errors-1.down.per"), ("radio-2", "radio-errors-2.down.per")]
+            }
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Variant {
+    Reno,
+    Etcp,
+    /// §V: "without having to wait until it has received three duplicate acknowledgments".
+    EtcpEarly,
+    /// Not in the paper: marks also count at a timeout.
+    EtcpAtTimeouts,
+    NewReno,
+}
+
+impl Variant {
+    /// The name in Table 3, or one in its style.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Reno => "Reno-TCP",
+            Self::Etcp => "E-TCP",
+            Self::EtcpEarly => "E-TCP, first mark",
+            Self::EtcpAtTimeouts => "E-TCP, also at timeouts",
+            Self::NewReno => "NewReno",
+        }
+    }
+
+    const fn recipe(self) -> &'static str {
+        match self {
+            Self::Reno => "reno",
+            Self::Etcp => "etcp",
+            Self::EtcpEarly => "etcp+early-marks",
+            Self::EtcpAtTimeouts => "etcp+marked-timeout",
+            Self::NewReno => "newreno",
+        }
+    }
+}
+
+/// Two readings of the bit error rate where data cross two radio links.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Errors {
+    /// The total of both links: each link has half of it.
+    InTotal,
+    /// The bit error rate of each link.
+    OnEachRadio,
+}
+
+/// Transmission time of a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Timing {
+    /// As for 170 bit at the paper's rates.
+    OfThePaper,
+    /// As for the packets here at the paper's rates. They are 4.9 times as large as 170 bit.
+    OfOurPackets,
+}
+
+/// One sender on one path. [`Setting::new`] takes the first three fields and sets the rest to the paper's values or
+/// to choices of this project.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Setting {
+    pub way: Way,
+    pub sender: Variant,
+    pub bit_error_rate: f64,
+    pub errors: Errors,
+    pub timing: Timing,
+    /// Capacity of a queue in packets.
+    pub queue: u32,
+    /// Delay of each radio link.
+    pub radio_delay: Duration,
+    pub least_timeout: Duration,
+    /// Minimum ssthresh in segments (Table 2).
+    pub least_ssthresh: u32,
+}
+
+impl Setting {
+    pub const fn new(way: Way, sender: Variant, bit_error_rate: f64) -> Self {
+        Self {
+            way,
+            sender,
+            bit_error_rate,
+            errors: Errors::InTotal,
+            timing: Timing::OfThePaper,
+            queue: 20,
+            radio_delay: Duration::from_millis(1),
+            least_timeout: Duration::from_secs(1),
+            least_ssthresh: 1,
+        }
+    }
+
+    /// Loss rate of one radio link.
+    pub fn packet_error_rate(&self) -> f64 {
+        let share = match self.errors {
+            Errors::InTotal => self.way.radios().len() as f64,
+            Errors::OnEachRadio => 1.0,
+        };
+        1.0 - (1.0 - self.bit_error_rate / share).powf(SEGMENT_BITS)
+    }
+
+    /// Loss rate over all radio links of the path.
+    pub fn loss(&self) -> f64 {
+        1.0 - (1.0 - self.packet_error_rate()).powi(self.way.radios().len() as i32)
+    }
+
+    fn scenario(&self) -> Result<Scenario, WorldError> {
+        let mut scenario = Scenario::load(self.way.preset())?;
+        let longer = match self.timing {
+            Timing::OfThePaper => OUR_BITS / SEGMENT_BITS,
+            Timing::OfOurPackets => 1.0,
+        };
+        let rate = |rate: f64| format!("{:.0}bit", rate * longer);
+        scenario.set("wire.both.rate", &rate(WIRE))?;
+        scenario.set("wire.both.queue.packets", &self.queue.to_string())?;
+        let per = format!("{:.6}%", 100.0 * self.packet_error_rate());
+        for (link, errors) in self.way.radios() {
+            scenario.set(&format!("{link}.both.rate"), &rate(RADIO))?;
+            let delay = format!("{:.0}us", 1e6 * self.radio_delay.as_secs_f64());
+            scenario.set(&format!("{link}.both.delay"), &delay)?;
+            scenario.set(errors, &per)?;
+        }
+        Ok(scenario)
+    }
+
+    fn recipe(&self) -> Result<Recipe, WorldError> {
+        let (name, least) = (self.sender.recipe(), self.least_ssthresh);
+        let timeout = 1e3 * self.least_timeout.as_secs_f64();
+        Ok(format!("{name}+min-ssthresh={least}+min-rto={timeout:.0}").parse()?)
+    }
+
+    /// A run with one endless flow. The caller sets the seed.
+    pub fn plan(&self, length: Duration) -> Result<Run, WorldError> {
+        let profile = |profile: Profile| {
+            let mut profile = Profile {
+                mss: Some(MSS),
+                recv_buffer: WINDOW * usize::from(MSS),
+                window_scale: None,
+                timestamps: false,
+                ack: AckPolicy::EVERY,
+                ..profile
+            };
+            profile.recovery.initial_window = InitialWindow::Segments(1);
+            profile
+        };
+        let sending = HostSpec { profile: profile(Profile::default()), recipe: self.recipe()? };
+        let ordinary = HostSpec::receiver();
+        let receiving = HostSpec { profile: profile(ordinary.profile), recipe: ordinary.recipe };
+        let endless = Length::Endless;
+        let (fixed, mobile, flow) = match self.way {
+            Way::FixedToMobile | Way::MobileToMobile => (sending, receiving, Flow::down(endless)),
+            Way::MobileToFixed => (receiving, sending, Flow::up(endless)),
+        };
+        Ok(Run {
+            scenario: self.scenario()?,
+            seed: 0,
+            fixed,
+            mobile,
+            flows: vec![flow],
+            until: Until::At(Instant::ZERO + length),
+            from: Instant::ZERO,
+            score: false,
+        })
+    }
+}
+
+/// Choices for all figures of this paper.
+pub(super) fn choices() -> Vec<String> {
+    [
+        "Segments of \"170 bit\" (Table 2) are too short for a TCP/IP header. Segments here have 64 bytes of \
+         data and 40 bytes of headers. All rates are 832/170 times the paper's. So a packet occupies the \
+         wire and the radio link as long as 170 bit in the paper (3.04 ms and 0.085 ms). Its loss rate is \
+         also as for 170 bit: 15.64 % at BER 1e-3.",
+        "From mobile to mobile, the BER is the total of both radio links, half of it on each. With 1e-3 on \
+         each link (28.8 % loss), Reno-TCP could not receive 2735 packets, more than the 2624 over a single \
+         link. Table 3 and Fig. 8 show both readings.",
+        "\"A finite-buffer drop tail gateway\" has a queue of 20 packets here. The delay of a radio link is \
+         1 ms. ACKs are never lost. An ACK takes as long as 65 bit in the paper.",
+        "Senders follow the RFCs (profile `default`), with a minimum timeout of 1 s, an initial window of \
+         one segment and a minimum ssthresh of 1 (Table 2; `min-ssthresh=1`). Both ends have a window of 94 \
+         segments, and every segment is acknowledged.",
+        "Base stations announce themselves in SYNs. This is an invention of airtcp. In the paper, the sender \
+         knows its row of Table 1 \"after the handshake process\" (§III D), but the paper does not say how.",
+        "E-TCP is Reno with one difference: it keeps cwnd and ssthresh if a mark attributes the loss to a \
+         radio link. Only marks in duplicate and partial ACKs count. Three duplicate ACKs are still needed \
+         for a fast retransmission, and a timeout counts as congestion. \"E-TCP, first mark\" is the sender \
+         of §V, which does not wait for the third duplicate ACK.",
+    ]
+    .map(str::to_owned)
+    .to_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use airwire::units::Rate;
+
+    use super::*;
+
+    /// By hand: ln 0.999 = −0.00100050; times 170, −0.17008503; 1 − e^−0.17008503 = 0.15640.
+    #[test]
+    fn packet_loss_rate_matches_presets() {
+        let loss = |way, ber| Setting::new(way, Variant::Reno, ber).loss();
+        assert!((loss(Way::FixedToMobile, 1e-3) - 0.1564).abs() < 5e-5);
+        assert!((loss(Way::FixedToMobile, 1e-4) - 0.01686).abs() < 5e-6);
+        assert!((loss(Way::MobileToMobile, 1e-3) - 0.15637).abs() < 5e-6, "in total");
+        let each =
+            Setting { errors: Errors::OnEachRadio, ..Setting::new(Way::MobileToMobile, Variant::Reno, 1e-3) };
+        assert!((each.loss() - (1.0 - 0.8436_f64.powi(2))).abs() < 1e-4);
+    }
+
+    /// 170 bit take 3.04 ms at 56 kbit/s, and 0.085 ms at 2 Mbit/s.
+    #[test]
+    fn transmission_time_matches_paper() {
+        for way in Way::ALL {
+            let scenario = Setting::new(way, Variant::Reno, 1e-3).scenario().unwrap();
+            let rate = |link: &str| {
+                let rate = scenario.get(&format!("{link}.both.rate")).unwrap();
+                rate.as_str().unwrap().parse::<Rate>().unwrap().as_bits_per_second() as f64
+            };
+            assert!((OUR_BITS / rate("wire") - 170.0 / 56e3).abs() < 1e-7, "{way:?}");
+            for (radio, _) in way.radios() {
+                assert!((OUR_BITS / rate(radio) - 170.0 / 2e6).abs() < 1e-9, "{way:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! §IV and §V: E-TCP's congestion window, and the delay until it retransmits a lost packet.
+
+use std::collections::BTreeMap;
+
+use airtcp::recovery::{Decision, What};
+use airtcp_sim::run::Run;
+use airtcp_sim::world::{Dropped, Seen, Sighting, Watch, WorldError};
+use airwire::time::{Duration, Instant};
+
+use super::measured::{gain, percent, received, share, watch};
+use super::setting::{BIT_ERROR_RATES, Setting, Variant, Way};
+use crate::chart::{Axis, Chart, Curve, Scale};
+use crate::judge::pooled_gains;
+use crate::{Claim, Counts, Effort, Finding, Judged, Table, cell, mean};
+
+const SENDERS: [Variant; 3] = [Variant::Reno, Variant::Etcp, Variant::EtcpEarly];
+/// Minimum timeout of all senders here, in seconds. A timer does not cause an earlier retransmission.
+const LEAST_TIMEOUT: f64 = 1.0;
+
+/// Measurements of one run.
+#[derive(Clone, Copy)]
+struct OneRun {
+    packets: f64,
+    /// Mean of cwnd over time, in segments.
+    cwnd: f64,
+    /// The share of detected losses that ACKs detected, and not a timeout.
+    by_acks: f64,
+    /// The share of lost packets that were retransmitted within [`LEAST_TIMEOUT`].
+    soon: f64,
+}
+
+/// The mean of cwnd over time, up to `end`.
+fn mean_window(decisions: &[Decision], end: Instant) -> f64 {
+    let changes = decisions.iter().filter_map(|decision| match decision.what {
+        What::Window { cwnd, was_cwnd, .. } => Some((decision.at, was_cwnd, cwnd)),
+        _ => None,
+    });
+    let (mut since, mut window, mut sum) = (Instant::ZERO, 1.0, 0.0);
+    for (at, was, cwnd) in changes {
+        sum += was * at.saturating_since(since).as_secs_f64();
+        (since, window) = (at, cwnd);
+    }
+    sum += window * end.saturating_since(since).as_secs_f64();
+    sum / end.as_secs_f64()
+}
+
+/// The time from the transmission of each lost packet to the next copy. Packets without a next copy are left out.
+fn repairs(lost: &[Dropped], sightings: &[Sighting]) -> Vec<f64> {
+    let left: BTreeMap<(u64, u32), Instant> = sightings
+        .iter()
+        .filter_map(|sighting| match sighting.seen {
+            Seen::Sent { offset, copy, .. } => Some(((offset, copy), sighting.at)),
+            Seen::Ack { .. } => None,
+        })
+        .collect();
+    let again = |lost: &Dropped| {
+        let next = left.get(&(lost.offset, lost.copy + 1))?;
+        Some(next.saturating_since(lost.sent).as_secs_f64())
+    };
+    lost.iter().filter_map(again).collect()
+}
+
+fn soon(repairs: &[f64]) -> f64 {
+    let soon = repairs.iter().filter(|seconds| **seconds < LEAST_TIMEOUT).count();
+    soon as f64 / repairs.len().max(1) as f64
+}
+
+/// Results by direction and bit error rate, then by sender in the order of `SENDERS`, then by seed.
+fn run(effort: &Effort, length: Duration) -> Result<Vec<Vec<Vec<OneRun>>>, WorldError> {
+    let cases = Way::ALL.into_iter().flat_map(|way| BIT_ERROR_RATES.map(|(_, rate)| (way, rate)));
+    let settings = cases.flat_map(|(way, rate)| SENDERS.map(|sender| Setting::new(way, sender, rate)));
+    let packets = |run: &mut Run| run.flows[0].watch = Watch::Packets;
+    let runs = watch(effort, settings, length, packets, |report, world| {
+        let counters = &report.flows[0].counters;
+        let found = counters.fast_retransmits + counters.timeouts;
+        OneRun {
+            packets: received(report),
+            cwnd: mean_window(world.decisions(0), Instant::ZERO + length),
+            by_acks: counters.fast_retransmits as f64 / found.max(1) as f64,
+            soon: soon(&repairs(world.losses(0).as_slice(), world.sightings(0))),
+        }
+    })?;
+    Ok(runs.chunks(SENDERS.len()).map(<[_]>::to_vec).collect())
+}
+
+/// One measurement of one sender, by case, then by seed.
+fn values(runs: &[Vec<Vec<OneRun>>], sender: usize, value: fn(&OneRun) -> f64) -> Vec<Vec<f64>> {
+    runs.iter().map(|case| case[sender].iter().map(value).collect()).collect()
+}
+
+pub fn window(effort: &Effort, length: Duration) -> Result<Finding, WorldError> {
+    let runs = run(effort, length)?;
+    let mut table = Table::new(
+        format!(
+            "Means over {} s: congestion window, share of losses detected by ACKs and not by a timeout, and \
+             share of lost packets retransmitted within {LEAST_TIMEOUT} s",
+            length.as_secs_f64()
+        ),
+        &[
+            "direction",
+            "BER",
+            "sender",
+            "packets received",
+            "window (segments)",
+            "detected by ACKs",
+            "retransmitted quickly",
+        ],
+    );
+    let cases = Way::ALL.into_iter().flat_map(|way| BIT_ERROR_RATES.map(|(name, _)| (way.name(), name)));
+    for ((way, rate), case) in cases.zip(&runs) {
+        for (sender, runs) in SENDERS.iter().zip(case) {
+            let of = |value: fn(&OneRun) -> f64| runs.iter().map(value).collect::<Vec<_>>();
+            table.row([
+                way.to_owned(),
+                rate.to_owned(),
+                sender.name().to_owned(),
+                cell(&of(|run| run.packets), 0),
+                cell(&of(|run| run.cwnd), 2),
+                share(&mean(&of(|run| run.by_acks))),
+                share(&mean(&of(|run| run.soon))),
+            ]);
+        }
+    }
+    Ok(Finding {
+        tables: vec![table],
+        charts: vec![chart(&runs)],
+        claims: claims(&runs),
+        choices: vec![format!(
+            "{} s per run. Except for the first one, claims are about all directions and bit error rates \
+             together. \"Quickly\" compares E-TCP on the first mark with E-TCP that waits for three \
+             duplicate ACKs: it retransmits more of the lost packets within the minimum timeout after their \
+             transmission.",
+            length.as_secs_f64()
+        )],
+        remarks: vec![
+            "A large window can lose several packets at once. Reno's fast recovery, which E-TCP also uses, \
+             ends with the first of them (RFC 5681 §3.2). So a larger window can also leave more losses to \
+             timeouts. The table of numbers shows at which BERs this happens."
+                .to_owned(),
+        ],
+    })
+}
+
+fn claims(runs: &[Vec<Vec<OneRun>>]) -> Vec<Claim> {
+    let claim = |paper: &str, place: &str, ours: String, judged| Claim {
+        paper: paper.to_owned(),
+        place: place.to_owned(),
+        counts: Counts::Yes,
+        ours,
+        judged,
+    };
+    let of = |sender, value| values(runs, sender, value);
+    let pooled = |more: usize, less: usize, value: fn(&OneRun) -> f64| {
+        mean(&pooled_gains(&of(more, value), &of(less, value)))
+    };
+    let (windows, packets) = (pooled(1, 0, |run| run.cwnd), pooled(1, 0, |run| run.packets));
+    let found = pooled(2, 1, |run| run.by_acks);
+    let sooner = pooled(2, 1, |run| run.soon);
+    // The first case is F to M at 1e-3, as in Table 3.
+    let (etcp, reno) = (of(1, |run| run.cwnd), of(0, |run| run.cwnd));
+    let at_worst = gain(&etcp[0], &reno[0]);
+    vec![
+        claim(
+            "“The reason is that E-TCP could maintain its congestion window size.”",
+            "§IV, of F to M at BER 1e-3",
+            format!(
+                "mean window of {} segments, {} with Reno-TCP: {}",
+                cell(&etcp[0], 2),
+                cell(&reno[0], 2),
+                percent(&at_worst)
+            ),
+            Judged::better(&at_worst),
+        ),
+        claim(
+            "“Since our proposed transport protocol could maintain large congestion window size, more \
+             packets could be sent to the receiver and throughput could be increased.”",
+            "§V",
+            format!(
+                "window {}, packets received {}, compared with Reno-TCP",
+                percent(&windows),
+                percent(&packets)
+            ),
+            Judged::all([Judged::better(&windows), Judged::better(&packets)]),
+        ),
+        claim(
+            "“This scheme also allows the sender to quickly discover packet loss without having to wait \
+             until it has received three duplicate acknowledgments.”",
+            "§V",
+            format!(
+                "share of losses that ACKs detect: {} on the first mark, compared with three duplicate ACKs",
+                percent(&found)
+            ),
+            Judged::better(&found),
+        ),
+        claim(
+            "“Furthermore, the sender can quickly retransmit the lost packets.”",
+            "§V",
+            format!(
+                "share of lost packets retransmitted within {LEAST_TIMEOUT} s on the first mark: {} compared \
+                 with three duplicate ACKs, {} compared with Reno-TCP",
+                percent(&sooner),
+                percent(&pooled(2, 0, |run| run.soon))
+            ),
+            Judged::better(&sooner),
+        ),
+    ]
+}
+
+fn chart(runs: &[Vec<Vec<OneRun>>]) -> Chart {
+    let cases = Way::ALL
+        .into_iter()
+        .flat_map(|way| BIT_ERROR_RATES.map(|(rate, _)| format!("{}, {rate}", way.name())));
+    let bars = |(sender, variant): (usize, &Variant)| {
+        let windows = values(runs, sender, |run| run.cwnd);
+        Curve::bars(variant.name(), windows.iter().enumerate().map(|(at, case)| (at as f64, &case[..])))
+    };
+    Chart {
+        title: "Mean congestion window".to_owned(),
+        x: Axis::new("direction and bit error rate", Scale::Names(cases.collect())),
+        y: Axis::new("window (segments)", Scale::FromZero),
+        curves: SENDERS.iter().enumerate().map(bars).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use airlink::stage::Why;
+    use airtcp::recovery::Phase;
+    use airtcp::recovery::catalogue::Question;
+
+    use super::*;
+
+    fn at(seconds: u64) -> Instant {
+        Instant::from_secs(seconds)
+    }
+
+    fn change(seconds: u64, was_cwnd: f64, cwnd: f64) -> Decision {
+        let what = What::Window { cwnd, ssthresh: 8.0, was_cwnd, was_ssthresh: 8.0 };
+        let (question, episode) = (Question::Window, Phase::Open);
+        Decision { at: at(seconds), episode, question, by: "aimd", what, why: "" }
+    }
+
+    #[test]
+    fn mean_window_is_weighted_by_time() {
+        let decisions = [change(2, 1.0, 4.0), change(6, 4.0, 2.0)];
+        assert_eq!(mean_window(&decisions, at(10)), (2.0 + 16.0 + 8.0) / 10.0);
+    }
+
+    #[test]
+    fn lost_copy_is_repaired_by_next_copy() {
+        let sent =
+            |seconds, offset, copy| Sighting { at: at(seconds), seen: Seen::Sent { offset, len: 64, copy } };
+        let lost = |offset, copy, seconds| Dropped {
+            at: at(seconds),
+            sent: at(seconds),
+            offset,
+            len: 64,
+            copy,
+            why: Why::Loss,
+            stage: Some(0),
+        };
+        let sightings = [sent(1, 1, 1), sent(2, 65, 1), sent(4, 1, 2), sent(9, 1, 3)];
+        assert_eq!(repairs(&[lost(1, 1, 1), lost(65, 1, 2), lost(1, 2, 4)], &sightings), [3.0, 5.0]);
+    }
+}

@@ -1,0 +1,319 @@
+//! The set-up of §2 and §5: a server sends a file over a W-CDMA bearer of 384 kbit/s.
+
+use airlink::scenario::Scenario;
+use airtcp::profile::AckPolicy;
+use airtcp::profile::Profile;
+use airtcp::recovery::{Decision, Recipe, What};
+use airtcp_numbers::statistics::{Mean, gains};
+use airtcp_sim::run::{Report, Run, Until};
+use airtcp_sim::world::{Flow, HostSpec, Length, Losses, Watch, World, WorldError};
+use airwire::time::{Duration, Instant};
+
+use crate::{Effort, mean};
+
+/// Choices where the paper is silent, for §2 and §5.
+const CHOICES: [&str; 6] = [
+    "The bearer is preset `wcdma-384`: RLC AM with PDUs of 42 bytes, TTIs of 10 ms down and 20 ms up, and a \
+     transmission window of 2047 PDUs. RLC polls when its buffer runs empty and when half of the window is \
+     in use. BLER, TSP and MaxDAT are the same in both directions.",
+    "All figures use MAX DAT as §2.3 defines it: “the maximum number of retransmission attempts for a single \
+     PDU”. TS 25.322 permits MaxDAT − 1 transmissions of a PDU, including the first. So its MaxDAT is 2 \
+     higher: the paper's 5 is 7 there, and its 10 is 12.",
+    "TSP is Timer_Status_Prohibit of TS 25.322: the timer starts with a status report and holds back the \
+     next one. §2.2 instead describes a delay of each report: “the delay imposed on the receiver before it \
+     can issue a STATUS PDU”. Where this makes a difference, a table also shows the results for this reading \
+     (`status_delay`).",
+    "All senders are NewReno with profile `default`, an initial window of two segments, timestamps and an \
+     MTU of 1500 bytes. They differ only in their timer and in Eifel. The receiver acknowledges every second \
+     segment, or after 200 ms (BSD). Transfers with different seeds start at different times within the \
+     half-second tick of a coarse clock.",
+    "Throughput is the file size divided by the time from the first SYN to the last byte. A timeout is \
+     spurious if the path dropped none of the copies of the segment that were sent since its previous \
+     timeout, neither before nor after this timeout.",
+    "The queue before the bearer is unlimited (“enough queue depth”, §7.1).",
+];
+
+pub(super) fn choices() -> Vec<String> {
+    CHOICES.map(str::to_owned).to_vec()
+}
+
+/// Choices for the figures that were made with OPNET.
+pub(super) fn choices_of_opnet() -> Vec<String> {
+    vec!["The sender in OPNET used BSD's timer, here `timer-bsd` with ticks of 500 ms.".to_owned()]
+}
+
+/// §2.3: “the MAX DAT parameter defines the maximum number of retransmission attempts for a single PDU”. TS 25.322
+/// permits MaxDAT − 1 transmissions of a PDU, including the first.
+pub(super) const fn max_dat(attempts: u32) -> u32 {
+    attempts + 2
+}
+
+/// The two readings of TSP.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tsp {
+    /// The timer holds back the next report (TS 25.322).
+    NextReport,
+    /// The timer delays each report (§2.2).
+    EachReport,
+}
+
+impl Tsp {
+    /// Settings of stage `radio` for a TSP of this length.
+    pub(super) fn settings(self, length: &str) -> [(&'static str, String); 2] {
+        let off = "off".to_owned();
+        let (prohibit, delay) = match self {
+            Self::NextReport => (length.to_owned(), off),
+            Self::EachReport => (off, length.to_owned()),
+        };
+        [("receiver.timer_status_prohibit", prohibit), ("receiver.status_delay", delay)]
+    }
+}
+
+/// Send and receive buffers of both hosts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Buffers {
+    /// "The sender and receiver OSs used 64 Kbyte buffers" (§5.2).
+    Kbytes64,
+    /// Larger than any file, so that they never limit the window.
+    Unlimited,
+}
+
+impl Buffers {
+    const fn octets(self) -> usize {
+        match self {
+            Self::Kbytes64 => 65_535,
+            Self::Unlimited => 8 << 20,
+        }
+    }
+
+    const fn window_scale(self) -> Option<u8> {
+        match self {
+            Self::Kbytes64 => None,
+            Self::Unlimited => Some(0),
+        }
+    }
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Kbytes64 => "64 KB",
+            Self::Unlimited => "no limit",
+        }
+    }
+}
+
+/// A transfer over a bearer, which is run with all seeds.
+pub(super) struct Point {
+    scenario: Scenario,
+    recipe: Recipe,
+    octets: u64,
+    buffers: Buffers,
+}
+
+impl Point {
+    /// `settings`: keys and values of stage `radio`, for both directions.
+    pub(super) fn new(
+        preset: &str,
+        settings: &[(&str, String)],
+        recipe: &str,
+        octets: u64,
+        buffers: Buffers,
+    ) -> Result<Self, WorldError> {
+        let mut scenario = Scenario::load(preset)?;
+        for (key, value) in settings {
+            scenario.set(&format!("radio.both.{key}"), value)?;
+        }
+        Ok(Self { scenario, recipe: format!("newreno+iw=2+{recipe}").parse()?, octets, buffers })
+    }
+
+    fn plan(&self, seed: u64) -> Run {
+        let (buffer, window_scale) = (self.buffers.octets(), self.buffers.window_scale());
+        let host = Profile { window_scale, send_buffer: buffer, ..Profile::default() };
+        let bsd = AckPolicy { delay: Duration::from_millis(200), ..AckPolicy::DELAYED };
+        let receiver = HostSpec::receiver();
+        Run {
+            scenario: self.scenario.clone(),
+            seed,
+            fixed: HostSpec { profile: host, recipe: self.recipe.clone() },
+            mobile: HostSpec {
+                profile: Profile { window_scale, ack: bsd, ..receiver.profile },
+                recipe: receiver.recipe,
+            },
+            flows: vec![Flow {
+                receive_buffer: Some(buffer),
+                watch: Watch::Decisions,
+                // Each seed starts at another phase of a clock that counts half seconds.
+                start: Instant::from_millis(309 * seed % 500),
+                ..Flow::down(Length::Octets(self.octets))
+            }],
+            until: Until::Complete(Duration::from_secs(1800)),
+            from: Instant::ZERO,
+            score: false,
+        }
+    }
+}
+
+/// Measurements of one transfer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Transfer {
+    pub(super) kbit_per_s: f64,
+    pub(super) seconds: f64,
+    pub(super) timeouts: f64,
+    /// Timeouts whose segment was not lost.
+    pub(super) spurious: f64,
+    pub(super) undone: f64,
+    /// Downlink PDU retransmissions per new PDU.
+    pub(super) repeated: f64,
+    /// STATUS PDUs for the downlink.
+    pub(super) statuses: f64,
+    /// Number of times that the window of the downlink RLC sender was full.
+    pub(super) stalls: f64,
+    /// Share of the downlink packets that RLC gave up.
+    pub(super) lost: f64,
+}
+
+impl Transfer {
+    fn of(report: &Report, world: &mut World) -> Self {
+        let flow = &report.flows[0];
+        let down =
+            |key: &str| report.stages["radio"]["down"].pointer(key).and_then(|n| n.as_f64()).unwrap_or(0.0);
+        let ratio = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
+        let decisions = world.decisions(0).to_vec();
+        Self {
+            kbit_per_s: flow.goodput_bit_per_s / 1e3,
+            seconds: flow.took_seconds.unwrap_or(report.seconds),
+            timeouts: flow.counters.timeouts as f64,
+            spurious: spurious_timeouts(&decisions, world.losses(0)) as f64,
+            undone: flow.counters.undone as f64,
+            repeated: ratio(down("/sender/pdus_resent"), down("/sender/pdus_new")),
+            statuses: down("/receiver/statuses_sent"),
+            stalls: down("/sender/window_stalls"),
+            lost: ratio(down("/rlc_discard") + down("/rlc_reset"), down("/packets")),
+        }
+    }
+}
+
+/// Timeouts whose segment was not lost: none of the copies that were sent since the segment's previous timeout was
+/// dropped, neither before nor after this timeout.
+fn spurious_timeouts(decisions: &[Decision], losses: &Losses) -> usize {
+    let timeouts: Vec<_> = decisions
+        .iter()
+        .filter_map(|decision| match decision.what {
+            What::Timeout { offset } => Some((decision.at, offset)),
+            _ => None,
+        })
+        .collect();
+    let is_spurious = |&(nth, (at, offset)): &(usize, (Instant, u64))| {
+        let previous = timeouts[..nth].iter().rev().find(|(_, earlier)| *earlier == offset);
+        let since = previous.map_or(Instant::ZERO, |(at, _)| *at);
+        !losses.as_slice().iter().any(|dropped| {
+            let covers = (dropped.offset..dropped.offset + dropped.len).contains(&offset);
+            covers && (since..at).contains(&dropped.sent)
+        })
+    };
+    timeouts.iter().copied().enumerate().filter(is_spurious).count()
+}
+
+/// The transfers of one point, ordered by seed.
+pub(super) struct Sample(Vec<Transfer>);
+
+pub(super) fn sample(effort: &Effort, points: &[Point]) -> Result<Vec<Sample>, WorldError> {
+    let samples = effort.watch(points, Point::plan, |_, report, world| Transfer::of(report, world))?;
+    Ok(samples.into_iter().map(Sample).collect())
+}
+
+impl Sample {
+    pub(super) fn transfers(&self) -> &[Transfer] {
+        &self.0
+    }
+
+    pub(super) fn values(&self, of: impl Fn(&Transfer) -> f64) -> Vec<f64> {
+        self.0.iter().map(of).collect()
+    }
+
+    pub(super) fn throughputs(&self) -> Vec<f64> {
+        self.values(|t| t.kbit_per_s)
+    }
+
+    pub(super) fn mean(&self, of: impl Fn(&Transfer) -> f64) -> Mean {
+        mean(&self.values(of))
+    }
+
+    /// Differences between runs with the same seed.
+    pub(super) fn differences(&self, other: &Self, of: impl Fn(&Transfer) -> f64) -> Vec<f64> {
+        self.0.iter().zip(&other.0).map(|(a, b)| of(a) - of(b)).collect()
+    }
+
+    /// Mean difference between runs with the same seed.
+    pub(super) fn minus(&self, other: &Self, of: impl Fn(&Transfer) -> f64) -> Mean {
+        mean(&self.differences(other, of))
+    }
+
+    /// Throughput gain over `other`, as a share of the throughput of `other`.
+    pub(super) fn gain(&self, other: &Self) -> Mean {
+        mean(&gains(&self.throughputs(), &other.throughputs()))
+    }
+}
+
+/// A gain in percent, with its sign; a dash if the reference is zero.
+pub(super) fn percent(gain: &Mean) -> String {
+    match gain.half_width {
+        _ if gain.mean.is_nan() => "–".to_owned(),
+        Some(width) => format!("{:+.1} ± {:.1} %", 100.0 * gain.mean, 100.0 * width),
+        None => format!("{:+.1} %", 100.0 * gain.mean),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Decisions and losses of a transfer of 30 kB on a path that drops the segments in `drop`.
+    fn run(drop: &str, recipe: &str) -> (Vec<Decision>, Losses) {
+        let text = format!(
+            "schema = 1\n[[stage]]\nkind = \"outage\"\nname = \"pause\"\ndown = {{ at = [\"300ms\"], lasts = \"2s\", packets = \"requeued\" }}\n\
+             [[stage]]\nkind = \"loss\"\nname = \"list\"\ndown = {{ model = \"list\", drop = [{drop}] }}\n\
+             [[stage]]\nkind = \"link\"\nname = \"wire\"\nboth = {{ rate = \"1Mbit\", delay = \"100ms\" }}\n"
+        );
+        let point = Point {
+            scenario: Scenario::parse(&text, "test").unwrap(),
+            recipe: recipe.parse().unwrap(),
+            octets: 30_000,
+            buffers: Buffers::Kbytes64,
+        };
+        let mut plan = point.plan(1);
+        plan.flows[0].start = Instant::ZERO;
+        let (_, mut world) = airtcp_sim::run::run_watched(&plan, |_| {}).unwrap();
+        (world.decisions(0).to_vec(), world.losses(0).clone())
+    }
+
+    fn timeouts(decisions: &[Decision]) -> usize {
+        decisions.iter().filter(|decision| matches!(decision.what, What::Timeout { .. })).count()
+    }
+
+    #[test]
+    fn timeout_for_delayed_segment_is_spurious() {
+        let (decisions, losses) = run("", "newreno+iw=2");
+        assert!(timeouts(&decisions) > 0);
+        assert_eq!(spurious_timeouts(&decisions, &losses), timeouts(&decisions));
+    }
+
+    #[test]
+    fn timeout_for_lost_segment_is_not_spurious() {
+        // The last segment: only the timer detects its loss.
+        let (decisions, losses) = run("\"segment 21\"", "newreno+iw=2");
+        let late = run("", "newreno+iw=2");
+        assert_eq!(timeouts(&decisions), timeouts(&late.0) + 1);
+        assert_eq!(spurious_timeouts(&decisions, &losses), timeouts(&late.0));
+    }
+
+    #[test]
+    fn max_dat_counts_retransmissions_like_paper() {
+        assert_eq!(max_dat(10), 12);
+    }
+
+    #[test]
+    fn gain_over_zero_is_dash() {
+        assert_eq!(percent(&mean(&gains(&[1.0], &[0.0]))), "–");
+        assert_eq!(percent(&mean(&gains(&[3.0], &[2.0]))), "+50.0 %");
+    }
+}

@@ -1,0 +1,214 @@
+//! §IV-A and §IV-C: goodput of one flow over a radio link that damages packets.
+
+use airtcp_sim::world::WorldError;
+
+use super::grid::{Grid, percent_shown};
+use super::sentences::{
+    Found, IDEAL, NR_HALF, above_newreno_plus, best, close_to_the_ideal, costs_22_and_52, gains_in_both_sets,
+    improves_by_up_to_100, more_than_westwood, on_both, similar_observations, still_above_westwood,
+    still_gains, up_to_130,
+};
+use super::setting::{Extent, NR, NR_PLUS, PR, PR_PLUS, Plus, Radio, Scheme, Site, Variant, W};
+use crate::{Claim, Counts, Effort, Finding, Judged};
+
+pub(super) const TITLE: &str = "Goodput in Mbit/s by packet error rate";
+const ON_NEWRENO: Variant = Scheme::PrOnNewReno.plain();
+const PLUS_ON_NEWRENO: Variant = Scheme::PrOnNewReno.plus(Plus::Full);
+
+fn claim(paper: &str, place: &str, (ours, judged): Found) -> Claim {
+    Claim { paper: paper.to_owned(), place: place.to_owned(), counts: Counts::Yes, ours, judged }
+}
+
+/// Fig. 2a.
+pub fn against_newreno(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
+    let grid = Grid::run(effort, Radio::Loses, Site::ORDINARY, &[NR, W, NR_PLUS], over)?;
+    let fall = grid.fall(NR);
+    let claims = vec![
+        claim(
+            "“TCP-NR suffers severe performance deterioration as the packet error rate increases.”",
+            "§IV-A, Fig. 2a",
+            (
+                format!(
+                    "fall from the lowest to the highest error rate: {} of the mean goodput",
+                    percent_shown(&fall)
+                ),
+                Judged::considerably(&fall),
+            ),
+        ),
+        claim(
+            "“TCP-NR+ is observed to attain significant performance improvement over TCP-NR by up to 100%.”",
+            "§IV-A, Fig. 2a",
+            improves_by_up_to_100(&grid),
+        ),
+        claim(
+            "“The performance gain is more significant than that of TCP-W, especially for the packet error \
+             rate lower than 5%.”",
+            "§IV-A, Fig. 2a",
+            more_than_westwood(&grid, NR_PLUS),
+        ),
+    ];
+    Ok(Finding {
+        charts: vec![grid.chart("Fig. 2(a)", &[NR, W, NR_PLUS])],
+        tables: vec![grid.table_beside_ns2(TITLE)],
+        claims,
+        choices: Vec::new(),
+        remarks: vec![
+            format!("Gain of TCP-NR+ over TCP-NR, by error rate: {}.", grid.gains_shown(NR_PLUS, NR)),
+            format!("Gain of TCP-W over TCP-NR: {}.", grid.gains_shown(W, NR)),
+            format!("Gain of TCP-NR+ over TCP-W: {}.", grid.gains_shown(NR_PLUS, W)),
+        ],
+    })
+}
+
+/// Fig. 2b. NewReno+ is added because the text compares with it.
+pub fn against_pr(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
+    let senders = [W, PR, PR_PLUS, NR_PLUS, ON_NEWRENO, PLUS_ON_NEWRENO];
+    let grid = Grid::run(effort, Radio::Loses, Site::ORDINARY, &senders, over)?;
+    let claims = vec![
+        claim(
+            "“We can derive similar observations from these plots.” (Here: as in Fig. 2a, TCP-PR \
+             deteriorates severely. TCP-PR+ improves on it significantly, and by more than TCP-W does, \
+             especially below 5 %.)",
+            "§IV-A, Fig. 2b",
+            on_both(&grid, similar_observations),
+        ),
+        claim(
+            "“TCP-PR+ is observed to attain better performance than TCP-NR+ due to its proactive \
+             postponement of any window reductions.”",
+            "§IV-A, Fig. 2b",
+            on_both(&grid, above_newreno_plus),
+        ),
+    ];
+    Ok(Finding {
+        charts: vec![grid.chart("Fig. 2(b)", &[W, PR, PR_PLUS])],
+        tables: vec![grid.table(TITLE)],
+        claims,
+        choices: Vec::new(),
+        remarks: vec![
+            format!("Gain of TCP-PR+ over TCP-PR, by error rate: {}.", grid.gains_shown(PR_PLUS, PR)),
+            format!(
+                "The same gain with TCP-PR on NewReno: {}.",
+                grid.gains_shown(PLUS_ON_NEWRENO, ON_NEWRENO)
+            ),
+            format!("Gain of TCP-PR+ over TCP-W: {}.", grid.gains_shown(PR_PLUS, W)),
+            "The paper's “up to 100%” refers to Fig. 2a and is not tested on Fig. 2b.".to_owned(),
+        ],
+    })
+}
+
+/// Fig. 2c, and the summary of both sets of experiments.
+pub fn out_of_order(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
+    // The path of Fig. 2a.
+    let first_set = Grid::run(effort, Radio::Loses, Site::ORDINARY, &[NR, NR_PLUS], over)?;
+    let on_newreno = Scheme::IdealDifferentiator.plain();
+    let senders = [NR, W, NR_PLUS, PR, ON_NEWRENO, IDEAL, on_newreno];
+    let grid = Grid::run(effort, Radio::Reorders, Site::ORDINARY, &senders, over)?;
+    let needless = [NR_PLUS, W].map(|sender| (sender, grid.needless(sender)));
+    let claims = vec![
+        claim("“TCP-PR(+) attains the best performance.”", "§IV-A, Fig. 2c", on_both(&grid, best)),
+        claim(
+            "“This is due to its accuracy in differentiating between packet reordering and packet loss, \
+             making it a very close approximation of the ideal differentiator in this scenario.”",
+            "§IV-A, Fig. 2c",
+            on_both(&grid, close_to_the_ideal),
+        ),
+        claim(
+            "“On the other hand, TCP-NR+ and TCP-W tend to trigger packet retransmissions spuriously with \
+             packet reordering.”",
+            "§IV-A, Fig. 2c",
+            (
+                needless
+                    .iter()
+                    .map(|(sender, share)| {
+                        format!("{}: {:.1} % spurious retransmissions", sender.name(), share.mean * 100.0)
+                    })
+                    .collect::<Vec<_>>()
+                    .join(", "),
+                Judged::all(needless.iter().map(|(_, share)| Judged::above_zero(share))),
+            ),
+        ),
+        claim(
+            "“However, TCP-NR+ exhibits a performance gain over TCP-NR of up to 130%, which is greater than \
+             that achieved by TCP-W.”",
+            "§IV-A, Fig. 2c",
+            up_to_130(&grid),
+        ),
+        claim(
+            "“To summarize, TCP-NR+ attains a significant performance gain over TCP-NR in both sets of \
+             experiments, but it is relatively less robust against packet reordering.” (Here: than \
+             TCP-PR(+).)",
+            "§IV-A",
+            gains_in_both_sets(&first_set, &grid),
+        ),
+    ];
+    Ok(Finding {
+        charts: vec![grid.chart("Fig. 2(c), TCP-PR(+) drawn as TCP-PR", &[NR, W, NR_PLUS, PR])],
+        tables: vec![grid.table(TITLE)],
+        claims,
+        choices: vec![
+            "The link layer retransmits a damaged packet 20 ms after it was sent. On a busy link, about five \
+             other packets have overtaken it by then. After three retransmissions the packet is lost."
+                .to_owned(),
+            "The ideal differentiator \"can fully and promptly differentiate among congestive loss, \
+             non-congestive loss, and packet reordering\" (§II-B). Here it is TCP-PR with the attribution \
+             `oracle`, to which airlink reports the cause of every loss. The table also has NewReno with \
+             `oracle`. That sender reduces its window for queue drops only, but it retransmits segments that \
+             are only late and waits one round trip for each. It is therefore not ideal, and no verdict uses \
+             it."
+                .to_owned(),
+        ],
+        remarks: vec![
+            format!("Gain of TCP-NR+ over TCP-NR, by error rate: {}.", grid.gains_shown(NR_PLUS, NR)),
+            format!("Gain of TCP-W over TCP-NR: {}.", grid.gains_shown(W, NR)),
+            "Three more sentences of the paper summarize claims of Figs. 2 and 4 and of \
+             `p3-underestimation`. They are not counted again: “TCP-PR+ proves to be an effective unified \
+             solution for both packet reordering and random loss.” (§IV-A), “In most scenarios, significant \
+             performance gains are attained.” (abstract), “Our simulation results show that the tax-rebate \
+             approach offers significant performance gains in a variety of scenarios while preserving \
+             inter-flow fairness.” (§V)"
+                .to_owned(),
+        ],
+    })
+}
+
+/// §IV-C.
+pub fn underestimated(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
+    let (pr_half, half_on_newreno) = (Scheme::Pr.plus(Plus::Half), Scheme::PrOnNewReno.plus(Plus::Half));
+    let senders =
+        [NR, NR_HALF, NR_PLUS, PR, pr_half, PR_PLUS, ON_NEWRENO, half_on_newreno, PLUS_ON_NEWRENO, W];
+    let grid = Grid::run(effort, Radio::Loses, Site::ORDINARY, &senders, over)?;
+    let claims = vec![
+        claim(
+            "“We have observed that tax under-estimation can lead to performance degradation of TCP-NR+ (up \
+             to 22%) and TCP-PR+ (up to 52%).”",
+            "§IV-C",
+            on_both(&grid, costs_22_and_52),
+        ),
+        claim(
+            "“Nevertheless, they still maintain better performance than TCP-W under low packet error rate \
+             (up to 2% for TCP-NR+ and 7% for TCP-PR+).”",
+            "§IV-C",
+            on_both(&grid, still_above_westwood),
+        ),
+        claim(
+            "“Moreover, they attain non-trivial performance gains over their counterparts without \
+             enhancements under the range of the packet error rates simulated.”",
+            "§IV-C",
+            on_both(&grid, still_gains),
+        ),
+    ];
+    let curves = [NR, NR_HALF, NR_PLUS, PR, pr_half, PR_PLUS, W];
+    Ok(Finding {
+        charts: vec![grid.chart("Goodput with half of the tax (§IV-C, not drawn in the paper)", &curves)],
+        tables: vec![grid.table_beside_ns2(TITLE)],
+        claims,
+        choices: Vec::new(),
+        remarks: vec![
+            format!(
+                "Gain of TCP-NR+ with half the tax over TCP-W, by error rate: {}.",
+                grid.gains_shown(NR_HALF, W)
+            ),
+            format!("Gain of TCP-PR+ with half the tax over TCP-W: {}.", grid.gains_shown(pr_half, W)),
+        ],
+    })
+}

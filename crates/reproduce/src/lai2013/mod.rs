@@ -1,0 +1,114 @@
+//! The figures of Lai et al. 2013: AIMD with a tax rebate. The *tax* is the rate of losses and reordering without
+//! congestion. The *rebate* gives back the part of the window that the tax costs.
+
+mod fairness;
+mod flows;
+mod goodput;
+mod grid;
+mod rate;
+mod sensitivity;
+mod sentences;
+pub mod setting;
+mod theorem;
+mod variants;
+
+pub use fairness::{beside, jain_index};
+pub use goodput::{against_newreno, against_pr, out_of_order, underestimated};
+pub use rate::rate_adaptation;
+pub use sensitivity::paths;
+use setting::Extent;
+pub use theorem::overlay;
+pub use variants::{approximation, other_differentiators, rules};
+
+use crate::{By, Effort, Figure, Paper, Seeds, Shared};
+
+/// Ten seeds show the direction of an effect, which is enough for a table of many paths.
+const SEEDS_PER_PATH: u32 = 10;
+
+const fn figure(
+    id: &'static str,
+    title: &'static str,
+    run: fn(&Effort) -> Result<crate::Finding, airtcp_sim::world::WorldError>,
+) -> Figure {
+    Figure { id, paper: Paper::Lai2013, title, run, seeds: Seeds::Each }
+}
+
+pub const SHARED: &[Shared] = &[
+    Shared { by: By::All, choices: setting::choices },
+    Shared {
+        by: By::These(&[
+            "p3-fig2a",
+            "p3-fig2b",
+            "p3-fig2c",
+            "p3-underestimation",
+            "p3-rr-dcr",
+            "p3-approximation",
+            "p3-rules",
+            "p3-sensitivity",
+        ]),
+        choices: setting::choices_of_one_flow,
+    },
+    Shared {
+        by: By::These(&[
+            "p3-fig2b",
+            "p3-fig2c",
+            "p3-fig4",
+            "p3-underestimation",
+            "p3-rr-dcr",
+            "p3-approximation",
+            "p3-rules",
+            "p3-sensitivity",
+        ]),
+        choices: setting::choices_of_pr,
+    },
+    Shared {
+        by: By::These(&["p3-fig4", "p3-equation1", "p3-theorem1", "p3-sensitivity", "p3-fairness"]),
+        choices: fairness::choices_of_the_dumbbell,
+    },
+];
+
+pub const FIGURES: &[Figure] = &[
+    figure("p3-fig2a", "Fig. 2a: goodput of NewReno, Westwood and NewReno+ under random loss", |effort| {
+        against_newreno(effort, &Extent::FULL)
+    }),
+    figure("p3-fig2b", "Fig. 2b: goodput of TCP-PR, Westwood and TCP-PR+ under random loss", |effort| {
+        against_pr(effort, &Extent::FULL)
+    }),
+    figure("p3-fig2c", "Fig. 2c: goodput with link-layer retransmission and reordering", |effort| {
+        out_of_order(effort, &Extent::FULL)
+    }),
+    figure("p3-fig4", "Fig. 4: Jain's fairness index of 12 flows that share a radio link", |effort| {
+        jain_index(effort, &Extent::FULL)
+    }),
+    figure("p3-underestimation", "§IV-C: goodput when the sender underestimates the tax by half", |effort| {
+        underestimated(effort, &Extent::UNDERESTIMATION)
+    }),
+    figure("p3-rr-dcr", "§III: RR-TCP and TCP-DCR with the tax rebate", |effort| {
+        other_differentiators(effort, &Extent::FEW)
+    }),
+    figure(
+        "p3-approximation",
+        "§V: the tax rebate compared with the ideal compensators and the ideal differentiator",
+        |effort| approximation(effort, &Extent::FEW),
+    ),
+    figure("p3-rules", "§III-A: the parameter α and variants of the algorithm", |effort| {
+        rules(effort, &Extent::FEW)
+    }),
+    figure(
+        "p3-equation1",
+        "§II-B: equilibrium of equation (1), compared with measured throughput",
+        |effort| rate_adaptation(effort, &Extent::MODEL),
+    ),
+    figure("p3-theorem1", "§III-C: measured throughput of NewReno+, compared with equation (16)", |effort| {
+        overlay(effort, &Extent::THEOREM)
+    }),
+    Figure {
+        seeds: Seeds::UpTo(SEEDS_PER_PATH),
+        ..figure("p3-sensitivity", "the claims on other paths", |effort| {
+            paths(&effort.at_most(SEEDS_PER_PATH), &Extent::SENSITIVITY)
+        })
+    },
+    figure("p3-fairness", "six NewReno flows competing with six NewReno+ flows", |effort| {
+        beside(effort, &Extent::FULL)
+    }),
+];

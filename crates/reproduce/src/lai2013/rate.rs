@@ -1,0 +1,311 @@
+//! Equation (1), the rate adaptation process (§II-B): its equilibrium in the ideal case, with (4) and (5) of the ideal
+//! compensator, and with (7) and (11) of the rebate. The measured throughput of flows is compared with the ideal case.
+
+use airtcp::recovery::window::ideal_compensator;
+use airtcp_numbers::statistics::Mean;
+use airtcp_sim::world::WorldError;
+
+use super::flows::{LARGE, Sample, exact, measure};
+use super::grid::percent_shown;
+use super::setting::{Extent, NR, NR_PLUS, Plus, Scheme, Variant};
+use crate::chart::{Axis, Chart, Curve, Scale};
+use crate::{Claim, Counts, Effort, Finding, Judged, Table, cell, mean};
+
+const DIFFERENTIATOR: Variant = Scheme::IdealDifferentiator.plain();
+const COMPENSATOR: Variant = Scheme::NewReno.plus(Plus::Ideal);
+/// The senders that should attain the ideal process although packets are damaged.
+const SENDERS: [Variant; 3] = [DIFFERENTIATOR, COMPENSATOR, NR_PLUS];
+
+/// Values of q^c: the range of the drop rates of queues in these runs.
+const CONGESTION: [f64; 3] = [1e-4, 1e-3, 1e-2];
+/// Values of T: the paper's error rates, 1 to 12 %.
+const TAXES: [f64; 5] = [0.01, 0.02, 0.04, 0.08, 0.12];
+
+/// The source of γ and ε in (1).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Parameters {
+    /// Both zero, and q = q^c: "the ideal rate adaptation process".
+    Ideal,
+    /// (4) and (5), and q = q^a.
+    Compensator,
+    /// (7) and (11), and q = q^a.
+    Rebate,
+}
+
+impl Parameters {
+    /// q, γ and ε for a window of `w` packets.
+    fn at(self, w: f64, q_c: f64, tax: f64) -> (f64, f64, f64) {
+        let q = q_c + tax;
+        match self {
+            Self::Ideal => (q_c, 0.0, 0.0),
+            Self::Compensator => {
+                let (gamma, epsilon) = ideal_compensator(w, q_c, q);
+                (q, gamma, epsilon)
+            }
+            Self::Rebate => {
+                let np = w / (1.0 - (1.0 - q).powf(w));
+                (q, w * tax, (tax * (np - w)).min(1.0))
+            }
+        }
+    }
+
+    /// The equilibrium window of (1) in packets: x(t+1) = x(t), with W = Dx. The result of stepping through (1) would
+    /// depend on the unit of t. The equilibrium does not.
+    fn settles_at(self, q_c: f64, tax: f64) -> f64 {
+        let grows = |w: f64| {
+            let (q, gamma, epsilon) = self.at(w, q_c, tax);
+            let unmarked = (1.0 - q).powf(w);
+            (1.0 + gamma) * unmarked > 2.0 * (1.0 - epsilon) / (3.0 + epsilon) * (1.0 - unmarked) * w
+        };
+        let (mut low, mut high) = (1e-6, 1e6);
+        for _ in 0..200 {
+            let middle = f64::sqrt(low * high);
+            if grows(middle) { low = middle } else { high = middle }
+        }
+        low
+    }
+}
+
+/// Relative difference of the equilibrium with `parameters` from the equilibrium with `from`, for each q^c and tax.
+fn apart(parameters: Parameters, from: Parameters) -> Vec<Mean> {
+    let points = CONGESTION.into_iter().flat_map(|q_c| TAXES.map(|tax| (q_c, tax)));
+    points
+        .map(|(q_c, tax)| exact(parameters.settles_at(q_c, tax) / from.settles_at(q_c, tax) - 1.0))
+        .collect()
+}
+
+fn range(gains: &[Mean]) -> String {
+    let by = |one: &&Mean, other: &&Mean| one.mean.total_cmp(&other.mean);
+    match gains.iter().min_by(by).zip(gains.iter().max_by(by)) {
+        Some((least, most)) => format!("{:+.0} to {:+.0} %", 100.0 * least.mean, 100.0 * most.mean),
+        None => String::new(),
+    }
+}
+
+/// Measured throughput of a sender's flows, divided by the ideal equilibrium of (1) for their q^c and D. It has the
+/// error rates at which the queue dropped packets in every run, with the samples by seed.
+struct Flows {
+    site: &'static str,
+    sender: Variant,
+    over: Vec<(u32, Vec<f64>)>,
+}
+
+impl Flows {
+    fn said(&self) -> String {
+        let points: Vec<_> =
+            self.off().map(|(at, off)| format!("{} at {at} %", percent_shown(&off))).collect();
+        format!("{}, {}: {}", self.sender.name(), self.site, points.join(", "))
+    }
+
+    fn judged(&self) -> Judged {
+        Judged::all(self.off().map(|(_, off)| Judged::similar(&off)))
+    }
+
+    fn off(&self) -> impl Iterator<Item = (u32, Mean)> {
+        let off = |samples: &[f64]| mean(&samples.iter().map(|share| share - 1.0).collect::<Vec<_>>());
+        self.over.iter().map(move |(at, samples)| (*at, off(samples)))
+    }
+
+    fn curve(&self) -> Curve {
+        let points = self.over.iter().map(|(at, samples)| (f64::from(*at), samples.as_slice()));
+        Curve::line(self.sender.name(), points)
+    }
+}
+
+/// Packets per second at the ideal equilibrium of (1).
+fn predicted(sample: &Sample) -> f64 {
+    Parameters::Ideal.settles_at(sample.congestion, 0.0) / sample.round_trip
+}
+
+fn arithmetic() -> Table {
+    let mut table = Table::new(
+        "Equilibrium window of equation (1), in packets",
+        &["q^c", "T", "ideal", "(4) and (5)", "rebate, (7) and (11)", "TCP-NR"],
+    );
+    for q_c in CONGESTION {
+        for tax in TAXES {
+            let [ideal, compensator, rebate] =
+                [Parameters::Ideal, Parameters::Compensator, Parameters::Rebate]
+                    .map(|parameters| format!("{:.2}", parameters.settles_at(q_c, tax)));
+            // TCP-NR reacts to the tax as to congestion.
+            let newreno = format!("{:.2}", Parameters::Ideal.settles_at(q_c + tax, 0.0));
+            table.row([format!("{q_c}"), format!("{} %", 100.0 * tax), ideal, compensator, rebate, newreno]);
+        }
+    }
+    table
+}
+
+/// Compares (1) with measured flows. Cost: 20 runs of 120 s at 10 and 20 Mbit/s per seed.
+pub fn rate_adaptation(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
+    let lossy: Vec<_> = over.error_rates.iter().copied().filter(|percent| *percent > 0).collect();
+    let points: Vec<_> = std::iter::once((NR, 0))
+        .chain(SENDERS.into_iter().flat_map(|sender| lossy.iter().map(move |percent| (sender, *percent))))
+        .collect();
+    let mut table = Table::new(
+        "Throughput of one of twelve flows in packets per second: measured, and by (1) with the flows' q^c \
+         and D",
+        &[
+            "radio link",
+            "sender",
+            "error rate",
+            "D in ms",
+            "q^c",
+            "measured",
+            "equation (1)",
+            "measured / equation (1)",
+        ],
+    );
+    let (mut flows, mut charts) = (Vec::new(), Vec::new());
+    for (site, place) in LARGE {
+        let found = measure(effort, place, &points, over)?;
+        for ((sender, percent), samples) in points.iter().zip(&found) {
+            // (1) has no equilibrium without drops. At a point where only some runs have drops, their mean misleads.
+            let all_drop = samples.iter().all(|sample| sample.congestion > 0.0);
+            let of = |value: fn(&Sample) -> f64| samples.iter().map(value).collect::<Vec<_>>();
+            let beside = |value: fn(&Sample) -> f64| if all_drop { of(value) } else { Vec::new() };
+            table.row([
+                site.to_owned(),
+                sender.name(),
+                format!("{percent} %"),
+                cell(&of(|sample| 1e3 * sample.round_trip), 1),
+                cell(&of(|sample| sample.congestion), 5),
+                cell(&of(|sample| sample.throughput), 2),
+                cell(&beside(predicted), 2),
+                cell(&beside(|sample| sample.throughput / predicted(sample)), 2),
+            ]);
+            if flows.last().is_none_or(|last: &Flows| (last.site, last.sender) != (site, *sender)) {
+                flows.push(Flows { site, sender: *sender, over: Vec::new() });
+            }
+            if let Some(last) = flows.last_mut().filter(|_| all_drop) {
+                last.over.push((*percent, of(|sample| sample.throughput / predicted(sample))));
+            }
+        }
+        charts.push(Chart {
+            title: format!("Measured throughput over equation (1), at {site} (not drawn in the paper)"),
+            x: Axis::new("packet error rate, %", Scale::FromZero),
+            y: Axis::new("measured / equation (1)", Scale::Logarithmic),
+            curves: flows
+                .iter()
+                .filter(|flows| flows.site == site && !flows.over.is_empty())
+                .map(Flows::curve)
+                .collect(),
+        });
+    }
+    let of = |sender: Variant| {
+        let these: Vec<_> = flows.iter().filter(|flows| flows.sender == sender).collect();
+        let said: Vec<_> = these.iter().map(|flows| flows.said()).collect();
+        (
+            format!("measured throughput compared with (1): {}", said.join("; ")),
+            Judged::all(these.iter().map(|flows| flows.judged())),
+        )
+    };
+    let claim = |paper: &str, place: &str, (ours, judged)| Claim {
+        paper: paper.to_owned(),
+        place: place.to_owned(),
+        counts: Counts::Yes,
+        ours,
+        judged,
+    };
+    let compensated = apart(Parameters::Compensator, Parameters::Ideal);
+    let rebated = apart(Parameters::Rebate, Parameters::Compensator);
+    let settles = |gains: &[Mean]| (range(gains), Judged::all(gains.iter().map(Judged::similar)));
+    let claims = vec![
+        claim(
+            "“(1) with q(t) = q^c(t) and ϵ = γ = 0 corresponds to the well-behaved rate adaptation process \
+             of TCP-NR over reliable, in-order transmission channels.”",
+            "§II-B",
+            of(NR),
+        ),
+        claim(
+            "“It restores q(t) to be q^c(t), thereby attaining the ideal rate adaptation process.” (Here: \
+             the ideal differentiator.)",
+            "§II-B 2",
+            of(DIFFERENTIATOR),
+        ),
+        claim(
+            "“With q(t) = q^a(t), this is attained by adapting γ and ϵ as: …” (Here: equations (4) and (5).)",
+            "§II-B 3",
+            {
+                let (ours, judged) = settles(&compensated);
+                let (measured, _) = of(COMPENSATOR);
+                (
+                    format!(
+                        "equilibrium with (4) and (5): {ours} compared with the ideal, over all q^c and T; \
+                         {measured}"
+                    ),
+                    judged,
+                )
+            },
+        ),
+        claim(
+            "“In this section, we propose a tax-rebate approach as a close approximation of the compensation \
+             scheme.”",
+            "§III",
+            {
+                let (ours, judged) = settles(&rebated);
+                let (measured, _) = of(NR_PLUS);
+                (
+                    format!(
+                        "equilibrium with the rebate: {ours} compared with (4) and (5), over all q^c and T; \
+                         {measured}"
+                    ),
+                    judged,
+                )
+            },
+        ),
+    ];
+    Ok(Finding {
+        charts,
+        tables: vec![arithmetic(), table],
+        claims,
+        choices: vec![
+            "(1) is solved for its equilibrium, x(t+1) = x(t), because the paper does not give the unit of \
+             t. With a unit of one second, the last term can subtract more than x in one step."
+                .to_owned(),
+            "The path, the length of the runs, D and q^c are as in `p3-theorem1`. A point is left out if the \
+             queue dropped no packet in one of its runs. ε by (11) is at most 1, because (1) with a larger ε \
+             would raise the rate at a loss. The averages W and Np follow from (1) itself."
+                .to_owned(),
+        ],
+        remarks: vec![
+            "(5) neglects the ε in the denominator of (1). With (4) and (5), a decrease has the factor \
+             2/(3 + ε) instead of the ideal 2/3. The equilibrium is therefore up to 15 % higher: √(4/3) \
+             times the ideal one."
+                .to_owned(),
+        ],
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// With few losses, (1) adds 1 and subtracts 2/3 · qW · W: W = √(1.5 / q), the TCP-friendly flow of §III-C.
+    #[test]
+    fn ideal_rate_follows_square_root_law() {
+        for q_c in [1e-4, 1e-5] {
+            let friendly = (1.5_f64 / q_c).sqrt();
+            assert!((Parameters::Ideal.settles_at(q_c, 0.3) / friendly - 1.0).abs() < 0.01, "{q_c}");
+        }
+    }
+
+    /// Without a tax, all three parameter sets are the same.
+    #[test]
+    fn parameter_sets_are_equal_without_tax() {
+        let ideal = Parameters::Ideal.settles_at(1e-3, 0.0);
+        for parameters in [Parameters::Compensator, Parameters::Rebate] {
+            let settled = parameters.settles_at(1e-3, 0.0);
+            assert!((settled / ideal - 1.0).abs() < 1e-9, "{parameters:?}: {settled}, {ideal}");
+        }
+    }
+
+    /// Calculated by hand for W = 10, q^c = 0.001 and T = 0.04. With (4), equation (1) adds (0.999)^10 as in the ideal
+    /// case. With (5), it subtracts 2 / (3 + ε) of 1 − 0.999^10, where ε = 1 − 0.009955 / 0.342060 = 0.970897.
+    #[test]
+    fn equations_4_and_5_match_hand_calculation() {
+        let (q, gamma, epsilon) = Parameters::Compensator.at(10.0, 0.001, 0.04);
+        assert!((q - 0.041).abs() < 1e-12);
+        assert!(((1.0 + gamma) * (1.0 - q).powf(10.0) - 0.999_f64.powf(10.0)).abs() < 1e-12);
+        assert!((epsilon - 0.970897).abs() < 1e-5, "{epsilon}");
+    }
+}

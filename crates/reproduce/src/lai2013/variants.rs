@@ -1,0 +1,152 @@
+//! The paper's claims about its own algorithm: it is close to the ideal (§V), α has little effect (§III-A), and RR-TCP
+//! and TCP-DCR give results similar to TCP-PR (§III, footnote 1). `p3-rules` also shows the effect of the choices that
+//! this project made in the algorithm.
+
+use airtcp_sim::world::WorldError;
+
+use super::goodput::TITLE;
+use super::grid::{Grid, percent_shown};
+use super::sentences::{APPROXIMATIONS, is_an_excellent_approximation, like_pr_plus};
+use super::setting::{Extent, NR, PR, PR_PLUS, Plus, Radio, Scheme, Site, Variant, W};
+use crate::{Claim, Counts, Effort, Finding, Judged, Table};
+
+/// §V: the tax rebate compared with the compensation scheme.
+pub fn approximation(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
+    let senders: Vec<_> = [NR, W].into_iter().chain(APPROXIMATIONS.into_iter().flatten()).collect();
+    let grid = Grid::run(effort, Radio::Loses, Site::ORDINARY, &senders, over)?;
+    let [[.., on_newreno], _] = APPROXIMATIONS;
+    let beside = |[_, ideal, differentiator]: [Variant; 3]| {
+        let gains = grid.gains_shown(ideal, differentiator);
+        format!("*{}* compared with *{}*: {gains}.", ideal.name(), differentiator.name())
+    };
+    let mut remarks = APPROXIMATIONS.map(beside).to_vec();
+    let (ours, judged) = is_an_excellent_approximation(&grid);
+    remarks.push(format!(
+        "Gain of the ideal differentiator over TCP-W: {}. Where this gain is small, TCP-NR+ cannot gain much \
+         over TCP-W either. NewReno is then limited by its recovery, with one retransmission per round trip, \
+         and by its timeouts, but not by its window.",
+        grid.gains_shown(on_newreno, W)
+    ));
+    Ok(Finding {
+        charts: vec![grid.chart(
+            "The tax rebate, the ideal compensators and the ideal differentiators (not \
+                                 drawn in the paper)",
+            &senders,
+        )],
+        tables: vec![grid.table(TITLE)],
+        claims: vec![Claim {
+            paper: "“A tax-rebate approach has been constructed as an excellent approximation of the \
+                    compensation schemes.”"
+                .to_owned(),
+            place: "§V".to_owned(),
+            counts: Counts::Yes,
+            ours,
+            judged,
+        }],
+        choices: vec![
+            "The compensation schemes (`rebate-ideal`) apply (4) and (5) with W by (9), the true q^c, and \
+             q^a = q^c + T. airlink reports every congestion loss, and q^c is their rate over about the last \
+             4096 packets."
+                .to_owned(),
+        ],
+        remarks,
+    })
+}
+
+/// §III-A: the parameter α, and the choices that the paper leaves open in the algorithm.
+pub fn rules(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
+    let of = |scheme: Scheme| [Plus::Alpha(20), Plus::Full, Plus::Alpha(30)].map(|plus| scheme.plus(plus));
+    let [nr_low, nr, nr_high] = of(Scheme::NewReno);
+    let [pr_low, pr, pr_high] = of(Scheme::Pr);
+    let rules = [Plus::Full, Plus::Unclamped, Plus::AtTimeouts, Plus::Literal];
+    let others = [Plus::Unclamped, Plus::AtTimeouts, Plus::Literal];
+    let filters = [
+        W,
+        Scheme::WestwoodTau(100).plain(),
+        Scheme::WestwoodTau(2000).plain(),
+        Scheme::WestwoodConstant.plain(),
+    ];
+    let mut senders = vec![nr_low, nr, nr_high, pr_low, pr, pr_high];
+    senders.extend(filters);
+    senders.extend(others.map(|plus| Scheme::NewReno.plus(plus)));
+    senders.extend(others.map(|plus| Scheme::Pr.plus(plus)));
+    let grid = Grid::run(effort, Radio::Loses, Site::ORDINARY, &senders, over)?;
+    let alphas = [(nr_low, nr), (nr_high, nr), (pr_low, pr), (pr_high, pr)];
+    let shown = |(other, ours): (Variant, Variant)| {
+        format!("{}: {}", other.name(), percent_shown(&grid.pooled(other, ours, &grid.rates(|_| true))))
+    };
+    let mut table = Table::new(
+        "Gains of the variants over TCP-W, by TCP-W's filter",
+        &["sender", "τ = 0.5 s", "τ = 0.1 s", "τ = 2 s", "constant filter"],
+    );
+    for scheme in [Scheme::NewReno, Scheme::Pr] {
+        for sender in rules.map(|plus| scheme.plus(plus)) {
+            let against = filters.map(|other| grid.gains_shown(sender, other));
+            table.row([sender.name()].into_iter().chain(against));
+        }
+    }
+    let low = grid.rates(|percent| percent < 5);
+    let never = |plus: &Plus| {
+        let sender = Scheme::NewReno.plus(*plus);
+        let lost =
+            |filter: &Variant| Judged::better(&grid.pooled(sender, *filter, &low)) == Judged::DoesNotHold;
+        filters.iter().all(lost)
+    };
+    let loses = rules.iter().all(never);
+    let range = match loses {
+        true => "At error rates below 5 %, no variant of TCP-NR+ is above TCP-W, with any filter",
+        false => {
+            "Whether TCP-NR+ is above TCP-W at error rates below 5 % depends on the variant and the filter, \
+             or is undecided"
+        }
+    };
+    Ok(Finding {
+        charts: Vec::new(),
+        tables: vec![table, grid.table(TITLE)],
+        claims: vec![Claim {
+            paper: "“The results are similar when α is set to other values in the recommended range.”"
+                .to_owned(),
+            place: "§III-A".to_owned(),
+            counts: Counts::Yes,
+            ours: format!("mean gain over α = 0.25: {}", alphas.map(shown).join("; ")),
+            judged: Judged::all(alphas.map(|(other, ours)| grid.everywhere(other, ours, Judged::similar))),
+        }],
+        choices: vec!["α takes both ends of the recommended range, 0.2 and 0.3.".to_owned()],
+        remarks: vec![format!("{range}.")],
+    })
+}
+
+/// §III, footnote 1: RR-TCP and TCP-DCR with the rebate.
+pub fn other_differentiators(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
+    let schemes = [Scheme::Rr, Scheme::Dcr];
+    let mut senders = vec![W, PR, PR_PLUS];
+    senders.extend(schemes.iter().flat_map(|scheme| [scheme.plain(), scheme.plus(Plus::Full)]));
+    let grid = Grid::run(effort, Radio::Loses, Site::ORDINARY, &senders, over)?;
+    let all = grid.rates(|_| true);
+    let (ours, judged) = like_pr_plus(&grid);
+    let gains = schemes.map(|scheme| {
+        let (plain, plus) = (scheme.plain(), scheme.plus(Plus::Full));
+        format!(
+            "Mean gain of {} over {}: {}; over TCP-W: {}.",
+            plus.name(),
+            plain.name(),
+            percent_shown(&grid.pooled(plus, plain, &all)),
+            percent_shown(&grid.pooled(plus, W, &all))
+        )
+    });
+    Ok(Finding {
+        charts: vec![grid.chart("RR-TCP and TCP-DCR with the rebate (not drawn in the paper)", &senders)],
+        tables: vec![grid.table(TITLE)],
+        claims: vec![Claim {
+            paper: "“The related discussion and results are similar to TCP-PR+ and thus omitted due to \
+                    constraints in space.” (Here: RR-TCP and TCP-DCR with the rebate.)"
+                .to_owned(),
+            place: "§III, footnote 1".to_owned(),
+            counts: Counts::Yes,
+            ours,
+            judged,
+        }],
+        choices: vec!["RR-TCP and TCP-DCR use SACK.".to_owned()],
+        remarks: gains.to_vec(),
+    })
+}

@@ -1,0 +1,224 @@
+//! Round-trip times before losses, and how well they separate congestion losses from radio losses.
+//!
+//! The paper judges this by eye. Here it is a number, the separation: the share of all pairs of a congestion loss and a
+//! radio loss of one run in which the round-trip time before the congestion loss is longer. This is the Mann-Whitney
+//! statistic, or the area under the ROC curve. It needs no threshold. It is 1 for perfect separation and 0.5 for a
+//! random guess.
+
+use airtcp::recovery::What;
+use airtcp_numbers::statistics::average;
+use airtcp_sim::world::{Losses, Watch, World, WorldError};
+use airwire::Cause;
+use airwire::time::Instant;
+
+use super::setting::{Place, Setting, Variant, any, not, percent};
+use super::trips::{Trip, before_losses, of_the_text, superiority, undisturbed};
+use crate::judge::SIMILAR;
+use crate::{Effort, Judged, Table, cell, mean};
+
+/// The times at which the retransmission timer expired.
+pub(super) fn timeouts(world: &mut World) -> Vec<Instant> {
+    let fired = world.decisions(0).iter().filter(|decision| matches!(decision.what, What::Timeout { .. }));
+    fired.map(|decision| decision.at).collect()
+}
+
+/// The measurements of one run.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Observed {
+    least_ms: f64,
+    /// In multiples of the minimum RTT, as are the next three.
+    pub(super) mean: f64,
+    p95: f64,
+    before_congestion: Option<f64>,
+    pub(super) before_radio: Option<f64>,
+    by_rtt: Option<f64>,
+    by_change: Option<f64>,
+    /// The shares of the congestion losses before which the RTT rises, falls and is constant.
+    trends: Option<[f64; 3]>,
+    pub(super) congestion: f64,
+    radio: f64,
+}
+
+impl Observed {
+    fn of(trips: &[Trip], losses: &Losses) -> Option<Self> {
+        let mut took: Vec<_> = trips.iter().map(|trip| trip.took.as_secs_f64()).collect();
+        took.sort_by(f64::total_cmp);
+        let least = *took.first()?;
+        let before = before_losses(trips, losses, least);
+        let of = |cause: Cause| before.iter().filter(move |before| before.cause == cause);
+        let rtts = |cause| of(cause).map(|before| before.rtt).collect::<Vec<_>>();
+        let changes = |cause| of(cause).filter_map(|before| before.change).collect::<Vec<_>>();
+        let (congestion, radio) = (rtts(Cause::Congestion), rtts(Cause::Radio));
+        let at_congestion = changes(Cause::Congestion);
+        let share = |is: fn(f64) -> bool| {
+            at_congestion.iter().filter(|change| is(**change)).count() as f64 / at_congestion.len() as f64
+        };
+        Some(Self {
+            least_ms: 1e3 * least,
+            mean: average(&took)? / least,
+            p95: took[(took.len() - 1) * 95 / 100] / least,
+            before_congestion: average(&congestion),
+            before_radio: average(&radio),
+            by_rtt: superiority(&congestion, &radio),
+            by_change: superiority(&at_congestion, &changes(Cause::Radio)),
+            trends: (!at_congestion.is_empty())
+                .then(|| [share(|c| c > SIMILAR), share(|c| c < -SIMILAR), share(|c| c.abs() <= SIMILAR)]),
+            congestion: losses.count(Cause::Congestion) as f64,
+            radio: losses.count(Cause::Radio) as f64,
+        })
+    }
+}
+
+/// The runs of one place, with RTTs as defined in §3.1 (`text`) and of undisturbed segments (`own`).
+pub(super) struct Seen {
+    pub(super) name: String,
+    pub(super) text: Vec<Observed>,
+    pub(super) own: Vec<Observed>,
+}
+
+pub(super) fn watch(effort: &Effort, places: &[(String, Place, Variant)]) -> Result<Vec<Seen>, WorldError> {
+    let setting = |(_, place, variant): &(String, Place, Variant)| {
+        Ok(Setting { watch: Watch::Packets, ..Setting::new(place, variant.recipe())? })
+    };
+    let settings = places.iter().map(setting).collect::<Result<Vec<_>, WorldError>>()?;
+    let samples = effort.watch(
+        &settings,
+        |setting, seed| setting.run(seed),
+        |_, _, world| {
+            let timeouts = timeouts(world);
+            let (sightings, losses) = (world.sightings(0), world.losses(0));
+            [of_the_text(sightings, &timeouts), undisturbed(sightings)]
+                .map(|trips| Observed::of(&trips, losses).unwrap_or_default())
+        },
+    )?;
+    let seen = |((name, ..), runs): (&(String, Place, Variant), Vec<[Observed; 2]>)| {
+        let (text, own) = runs.into_iter().map(|[text, own]| (text, own)).unzip();
+        Seen { name: name.clone(), text, own }
+    };
+    Ok(places.iter().zip(samples).map(seen).collect())
+}
+
+pub(super) fn column(runs: &[Observed], of: impl Fn(&Observed) -> Option<f64>) -> Vec<f64> {
+    runs.iter().filter_map(of).collect()
+}
+
+fn table(title: &str, seen: &[Seen], runs: impl Fn(&Seen) -> &[Observed]) -> Table {
+    let mut table = Table::new(
+        title,
+        &[
+            "path",
+            "minimum RTT, ms",
+            "mean",
+            "95th percentile",
+            "before radio losses",
+            "before congestion losses",
+            "separation by RTT",
+            "separation by change",
+            "radio losses",
+            "congestion losses",
+        ],
+    );
+    for place in seen {
+        let runs = runs(place);
+        table.row([
+            place.name.clone(),
+            cell(&column(runs, |run| Some(run.least_ms)), 0),
+            cell(&column(runs, |run| Some(run.mean)), 2),
+            cell(&column(runs, |run| Some(run.p95)), 2),
+            cell(&column(runs, |run| run.before_radio), 2),
+            cell(&column(runs, |run| run.before_congestion), 2),
+            cell(&column(runs, |run| run.by_rtt), 2),
+            cell(&column(runs, |run| run.by_change), 2),
+            cell(&column(runs, |run| Some(run.radio)), 0),
+            cell(&column(runs, |run| Some(run.congestion)), 0),
+        ]);
+    }
+    table
+}
+
+pub(super) fn tables(seen: &[Seen]) -> Vec<Table> {
+    vec![
+        table(
+            "RTTs as defined in §3.1, in multiples of the minimum RTT; losses per run of 400 s",
+            seen,
+            |seen| &seen.text,
+        ),
+        table("The same for segments that were sent once and arrived in order", seen, |seen| &seen.own),
+    ]
+}
+
+/// How much longer round-trip times are before losses of one cause than on average.
+fn rise(runs: &[Observed], before: impl Fn(&Observed) -> Option<f64>) -> Vec<f64> {
+    column(runs, |run| Some(before(run)? / run.mean - 1.0))
+}
+
+/// A verdict by one kind of round-trip times, and the values behind it.
+pub(super) type By = (Judged, String);
+
+pub(super) fn increase_before_congestion(runs: &[Observed]) -> By {
+    let rise = rise(runs, |run| run.before_congestion);
+    let shown = format!("RTT {} % above the mean before congestion losses", percent(&rise, 0));
+    (Judged::considerably(&mean(&rise)), shown)
+}
+
+/// How much the mean round-trip time exceeds the minimum. The round-trip times before radio losses do not help here:
+/// random losses do not depend on the round-trip time, so on average those times equal all others.
+pub(super) fn increase_over_the_least(runs: &[Observed]) -> By {
+    let rise = column(runs, |run| Some(run.mean - 1.0));
+    let shown = format!("mean RTT {} % above the minimum", percent(&rise, 0));
+    (Judged::considerably(&mean(&rise)), shown)
+}
+
+/// By how much separations exceed a random guess.
+fn over_a_coin(shares: &[f64]) -> Vec<f64> {
+    shares.iter().map(|share| share / 0.5 - 1.0).collect()
+}
+
+pub(super) fn possible(runs: &[Observed]) -> By {
+    let (rtt, change) = (column(runs, |run| run.by_rtt), column(runs, |run| run.by_change));
+    let ways = [&rtt, &change].map(|way| Judged::considerably(&mean(&over_a_coin(way))));
+    (any(ways), format!("separation by RTT {}, by its change {}", cell(&rtt, 2), cell(&change, 2)))
+}
+
+pub(super) fn easy(runs: &[Observed]) -> By {
+    let ways = [column(runs, |run| run.by_rtt), column(runs, |run| run.by_change)];
+    let short = ways.map(|way| way.iter().map(|share| share - 1.0).collect::<Vec<_>>());
+    (any(short.iter().map(|short| Judged::similar(&mean(short)))), possible(runs).1)
+}
+
+/// "both increase, decrease and constant" (§4.2.2): each of the three precedes more than 10 % of the congestion losses.
+pub(super) fn all_three(runs: &[Observed]) -> By {
+    let trend = |i: usize| column(runs, |run| run.trends.map(|trends| trends[i]));
+    let [rises, falls, constant] = [0, 1, 2].map(trend);
+    let judged = [&rises, &falls, &constant].map(|share| Judged::between(&mean(share), SIMILAR, 1.0));
+    let shown = format!(
+        "RTT rises before {} %, falls before {} % and is constant before {} % of the congestion losses",
+        percent(&rises, 0),
+        percent(&falls, 0),
+        percent(&constant, 0)
+    );
+    (Judged::all(judged), shown)
+}
+
+pub(super) fn denied((judged, shown): By) -> By {
+    (not(judged), shown)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A run with these separations.
+    fn with_separations(by_rtt: f64, by_change: f64) -> Observed {
+        Observed { by_rtt: Some(by_rtt), by_change: Some(by_change), ..Observed::default() }
+    }
+
+    #[test]
+    fn one_separating_measure_is_enough() {
+        let runs = |rtt, change| [-0.01, 0.0, 0.01].map(|off| with_separations(rtt + off, change + off));
+        assert_eq!(possible(&runs(0.5, 0.8)).0, Judged::Holds);
+        assert_eq!(possible(&runs(0.5, 0.5)).0, Judged::DoesNotHold);
+        assert_eq!(easy(&runs(0.8, 0.8)).0, Judged::DoesNotHold, "possible, but not easy");
+        assert_eq!(easy(&runs(0.95, 0.8)).0, Judged::Holds);
+    }
+}

@@ -1,0 +1,321 @@
+//! The setup of §3.1: the path of the presets `sifest-*`, the hosts, and alternative interpretations of the text.
+
+use airlink::scenario::Scenario;
+use airtcp::profile::AckPolicy;
+use airtcp::profile::knobs::InitialWindow;
+use airtcp::profile::{Profile, Timer};
+use airtcp::recovery::Recipe;
+use airtcp_sim::run::{FlowReport, Report, Run, Until};
+use airtcp_sim::world::{Flow, HostSpec, Length, Watch, WorldError};
+use airwire::time::{Duration, Instant};
+
+/// Details that the paper omits, or that contradict its own results.
+const CHOICES: [&str; 5] = [
+    "The 512 bytes of a segment include its headers, so a segment carries 472 bytes of data. With additional headers and 64 kbit/s of voice, at most 1449 packets would fit into 100 s, but the paper counts 1443 although 3 % are lost. The receiver's window is 16 segments. The links come from preset `sifest-random`.",
+    "The sender's clock ticks every 100 ms, not every 500 ms, because Fig. 9 shows a timeout of 0.7 s. A timeout takes at least two ticks. Everything else follows profile `ns2`.",
+    "The receiver delays ACKs by up to 200 ms, except in the curves marked ND (no delayed ACKs). The initial window is one segment (two with LIW). The initial timeout is 3 s because no RTT is known yet. Limited Transmit is off unless a curve names it.",
+    "Only packets to the mobile host are damaged. The channel is a single chain with two states. It starts in the good state, and each packet, of TCP or of the voice, can change its state, with probability α = β. x and y are the packet error rates in the good and in the bad state, and z is the overall rate.",
+    "The voice stream (CBR, 512 bytes every 64 ms) starts with the run. An acknowledged packet is a segment that was acknowledged within the 100 s. `p0-text` shows results with other interpretations of the setup.",
+];
+
+pub(super) fn choices() -> Vec<String> {
+    CHOICES.map(str::to_owned).to_vec()
+}
+
+/// Payload bytes of a segment.
+pub const MSS: u16 = 512 - 40;
+/// The receiver's window in segments: "about 8 Kbytes" (§3.1).
+const WINDOW: usize = 16;
+pub const SECONDS: u64 = 100;
+
+/// The radio link of Fig. 4, with α = β.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Channel {
+    /// Packet error rate in the good state.
+    pub x: f64,
+    /// Packet error rate in the bad state.
+    pub y: f64,
+    /// α = β, the probability of leaving a state with the next packet.
+    pub change: f64,
+}
+
+impl Channel {
+    pub const fn new(x: f64, y: f64) -> Self {
+        Self { x, y, change: 0.3 }
+    }
+
+    /// x = 0.01, and y such that the overall error rate is z (Figs. 5, 10 to 13).
+    pub const fn overall(z: f64) -> Self {
+        Self::new(0.01, 2.0 * z - 0.01)
+    }
+
+    /// The same loss rate in clusters of another length.
+    pub const fn changing(self, change: f64) -> Self {
+        Self { change, ..self }
+    }
+}
+
+/// The receiver's ACK policy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Acks {
+    /// Every second segment, or after 200 ms.
+    Delayed,
+    /// ND: each segment.
+    Each,
+}
+
+/// An interpretation of §3.1, which is ambiguous.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reading {
+    /// As in `CHOICES`.
+    Chosen,
+    /// "the timer granularity is set about 500 ms".
+    TicksOf500,
+    /// The resolution of ns-2's own clock.
+    TicksOf10,
+    /// "TCP MSS and UDP payload are both 512 bytes", without headers: 552 and 540 bytes on the wire.
+    HeadersBeside,
+    /// The errors affect only TCP's packets.
+    VoiceApart,
+    /// Packets from the mobile host are damaged as well.
+    AcksToo,
+    /// The setup of the ns-2 runs whose means are in the tests: errors on TCP's packets only, ACKs via the home agent,
+    /// and no handshake. The SYN takes the place of the first packet, and its ACK opens the window to two segments.
+    AsInNs2,
+}
+
+impl Reading {
+    pub(super) const ALL: [Self; 7] = [
+        Self::Chosen,
+        Self::TicksOf500,
+        Self::TicksOf10,
+        Self::HeadersBeside,
+        Self::VoiceApart,
+        Self::AcksToo,
+        Self::AsInNs2,
+    ];
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Chosen => "as chosen",
+            Self::TicksOf500 => "ticks of 500 ms",
+            Self::TicksOf10 => "ticks of 10 ms",
+            Self::HeadersBeside => "512 bytes without headers",
+            Self::VoiceApart => "errors on TCP packets only",
+            Self::AcksToo => "errors on ACKs too",
+            Self::AsInNs2 => "as in ns-2: errors on TCP packets only, ACKs via the home agent, no handshake",
+        }
+    }
+
+    const fn tick(self) -> Duration {
+        Duration::from_millis(match self {
+            Self::TicksOf500 => 500,
+            Self::TicksOf10 => 10,
+            Self::Chosen | Self::HeadersBeside | Self::VoiceApart | Self::AcksToo | Self::AsInNs2 => 100,
+        })
+    }
+
+    /// Payload bytes of a segment.
+    pub(super) const fn mss(self) -> u16 {
+        match self {
+            Self::HeadersBeside => 512,
+            _ => MSS,
+        }
+    }
+}
+
+/// The data that an application sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Load {
+    /// FTP: an endless transfer.
+    Bulk,
+    /// Web pages of this number of segments. Each page is a connection, and one starts every `PAUSE`.
+    Pages(u64),
+}
+
+/// Time between the starts of two pages.
+const PAUSE: Duration = Duration::from_millis(2500);
+/// Pages per run.
+const PAGES: u64 = 40;
+
+/// The parameters of a run. Bulk transfers run for [`SECONDS`].
+#[derive(Clone, Debug)]
+pub struct Setting {
+    /// One transfer per recipe. If empty, only the voice stream runs.
+    pub recipes: Vec<String>,
+    pub channel: Channel,
+    pub acks: Acks,
+    /// Rate of the radio link, in kbit/s.
+    pub radio: u32,
+    /// The receiver's window in segments.
+    pub window: usize,
+    pub load: Load,
+    pub reading: Reading,
+    pub watch: Watch,
+}
+
+impl Setting {
+    /// A setting with one transfer.
+    pub fn new(recipe: &str, channel: Channel) -> Self {
+        Self {
+            recipes: vec![recipe.to_owned()],
+            channel,
+            acks: Acks::Delayed,
+            radio: 128,
+            window: WINDOW,
+            load: Load::Bulk,
+            reading: Reading::Chosen,
+            watch: Watch::Results,
+        }
+    }
+
+    /// The run. The caller sets the seed.
+    pub fn plan(&self) -> Result<Run, WorldError> {
+        let mss = self.reading.mss();
+        let flow = |recipe: &str, length, start| {
+            Ok::<_, WorldError>(Flow {
+                recipe: Some(recipe.parse()?),
+                receive_buffer: Some(self.window * usize::from(mss)),
+                watch: self.watch,
+                start,
+                ..Flow::down(length)
+            })
+        };
+        let mut flows = Vec::new();
+        for recipe in &self.recipes {
+            match self.load {
+                Load::Bulk => flows.push(flow(recipe, Length::Endless, Instant::ZERO)?),
+                Load::Pages(segments) => {
+                    for page in 0..PAGES {
+                        let start = Instant::ZERO + PAUSE.saturating_mul(page);
+                        flows.push(flow(recipe, Length::Octets(segments * u64::from(mss)), start)?);
+                    }
+                }
+            }
+        }
+        let until = match self.load {
+            Load::Bulk => Until::At(Instant::from_secs(SECONDS)),
+            Load::Pages(_) => Until::Complete(Duration::from_secs(10 * SECONDS)),
+        };
+        Ok(Run {
+            scenario: Scenario::parse(&self.path(), "Pan et al., Fig. 3")?,
+            seed: 0,
+            fixed: HostSpec { profile: self.sender(), recipe: Recipe::default() },
+            mobile: HostSpec { profile: self.receiver(), recipe: Recipe::default() },
+            flows,
+            until,
+            from: Instant::ZERO,
+            score: false,
+        })
+    }
+
+    /// The path of Fig. 3 (correspondent host, home agent, foreign agent, mobile host): the preset with this setting's
+    /// values.
+    fn path(&self) -> String {
+        let Self { radio, reading, channel: Channel { x, y, change }, .. } = self;
+        let errors =
+            format!("good = {x:.6}, bad = {y:.6}, good_to_bad = {change:.6}, bad_to_good = {change:.6}");
+        let model = format!("{{ model = \"gilbert-elliott\", {errors}, step = \"packet\" }}");
+        let up = if *reading == Reading::AcksToo { format!("up = {model}\n") } else { String::new() };
+        let mut text = format!(
+            "schema = 1\nextends = \"sifest-random\"\n[[stage]]\nname = \"radio\"\nboth.rate = \"{radio}kbit\"\n\
+             [[stage]]\nname = \"radio-errors\"\ndown = {model}\n{up}"
+        );
+        let voice = match reading {
+            Reading::HeadersBeside => "down.rate = \"67.5kbit\"\ndown.packet = \"540B\"\n",
+            Reading::VoiceApart | Reading::AsInNs2 if !self.recipes.is_empty() => {
+                "down.leaves_after = \"radio\"\n"
+            }
+            _ => return text,
+        };
+        if *reading == Reading::AsInNs2 {
+            text += "[[stage]]\nname = \"to-home-agent\"\nup = { rate = \"1Mbit\", delay = \"5ms\" }\n";
+        }
+        text += "[[stage]]\nname = \"voice\"\n";
+        text + voice
+    }
+
+    fn sender(&self) -> Profile {
+        let mut profile = Profile { mss: Some(self.reading.mss()), window_scale: None, ..Profile::ns2() };
+        profile.timer = Timer::ns2(self.reading.tick());
+        // ns-2's one-way agents have no handshake. They start with data, no RTT sample and a timeout of 6 s. Here the
+        // SYN can be lost as well, so SYN and data get 3 s each. Pages get 1 s, because the paper's pages have no SYN.
+        profile.time_handshake = false;
+        if let Load::Pages(_) = self.load {
+            profile.timer.limits.initial = Duration::from_secs(1);
+        }
+        if self.reading == Reading::AsInNs2 {
+            profile.time_handshake = true;
+            profile.timer.limits.initial = Duration::from_secs(6);
+            profile.recovery.initial_window = InitialWindow::Segments(2);
+            profile.recovery.window_after_lost_syn = Some(2.0);
+        }
+        profile
+    }
+
+    /// ns-2's receivers do not report duplicate segments (DSACK).
+    fn receiver(&self) -> Profile {
+        let ack = match self.acks {
+            Acks::Delayed => AckPolicy { delay: Duration::from_millis(200), ..AckPolicy::DELAYED },
+            Acks::Each => AckPolicy::EVERY,
+        };
+        Profile {
+            mss: Some(self.reading.mss()),
+            window_scale: None,
+            timestamps: false,
+            dsack: false,
+            ack,
+            ..HostSpec::receiver().profile
+        }
+    }
+
+    /// Number of packets that were acknowledged.
+    pub fn acknowledged(&self, flow: &FlowReport) -> f64 {
+        (flow.acked / u64::from(self.reading.mss())) as f64
+    }
+}
+
+/// Voice packets that passed the radio link, and voice packets that entered it, in a run without transfers.
+pub(super) fn voice(report: &Report) -> [f64; 2] {
+    let of = |stage: &str, what: &str| report.stages[stage]["down"][what].as_f64().unwrap_or(f64::NAN);
+    [of("radio-errors", "packets_out"), of("radio-errors", "packets_in")]
+}
+
+#[cfg(test)]
+mod tests {
+    use airlink::scenario::Scenario;
+    use airtcp_sim::run::run_watched;
+
+    use super::*;
+    use crate::pan2004::trace::Trace;
+
+    /// `--scenario sifest-…` uses the same paths as the figures.
+    #[test]
+    fn presets_match_reproduced_settings() {
+        for (preset, radio, channel) in [
+            ("sifest-random", 128, Channel::new(0.03, 0.03)),
+            ("sifest-clustered", 128, Channel::new(0.0, 0.06)),
+            ("sifest-tiny-window", 128, Channel::new(0.01, 0.09)),
+            ("sifest-resent", 128, Channel::new(0.01, 0.15)),
+            ("sifest-heavy", 128, Channel::new(0.08, 0.08)),
+            ("sifest-fairness", 192, Channel::overall(0.07)),
+        ] {
+            let path = Setting { radio, ..Setting::new("tahoe", channel) }.path();
+            let ours = Scenario::parse(&path, "ours").unwrap();
+            assert_eq!(ours.stages, Scenario::load(preset).unwrap().stages, "{preset}");
+        }
+    }
+
+    /// LIW starts with "a two-segment initial *cwnd*" (§4.2), the others with "one Maximum Segment Size" (§2.2).
+    #[test]
+    fn liw_starts_with_two_segments_others_with_one() {
+        let first_flight = |recipe: &str| {
+            let setting = Setting { watch: Watch::Packets, ..Setting::new(recipe, Channel::new(0.0, 0.0)) };
+            let (_, mut world) = run_watched(&setting.plan().unwrap(), |_| {}).unwrap();
+            let trace = Trace::of(&mut world, 0, MSS);
+            let (heard, _) = trace.acks.iter().find(|(_, number)| *number > 0).unwrap();
+            trace.sent.iter().filter(|packet| packet.at < *heard).count()
+        };
+        assert_eq!((first_flight("tahoe+sifest"), first_flight("tahoe+sifest+liw")), (1, 2));
+    }
+}

@@ -1,0 +1,311 @@
+//! Packets acknowledged within 100 s, by loss rate (Fig. 5) and by clustering of the losses (Fig. 6).
+
+use airtcp_numbers::statistics::gains;
+use airtcp_sim::world::WorldError;
+
+use super::judging::{acked, claim, gain, percent, points, saving, turned};
+use super::setting::{self, Channel, SECONDS, Setting};
+use super::{Curve, between, channels, grid, only, overall_rates, planned, seeded, traced};
+use crate::chart::{Axis, Chart, Curve as Line, Scale};
+use crate::judge::{across, deviation, one_run, one_run_gain, pooled_gains, trends};
+use crate::{Claim, Counts, Effort, Finding, Judged, Table, mean, shown};
+
+pub(super) fn figure_5(effort: &Effort) -> Result<Finding, WorldError> {
+    const CURVES: [Curve; 6] = [
+        Curve::new("Tahoe", "tahoe"),
+        Curve::new("Reno", "reno"),
+        Curve::new("NewReno", "newreno"),
+        Curve::new("SACK", "sack"),
+        Curve::undelayed("Tahoe ND", "tahoe"),
+        Curve::undelayed("Reno ND", "reno"),
+    ];
+    let rates = overall_rates();
+    let channels = channels(&rates);
+    let outcomes = grid(effort, &CURVES, &channels)?;
+    let packets: Vec<_> = outcomes.iter().map(|curve| points(curve, |one| one.acked)).collect();
+    let voice = voice(effort, &channels)?;
+    let arrived: Vec<Vec<f64>> =
+        voice.iter().map(|samples| samples.iter().map(|voice| voice[0]).collect()).collect();
+
+    let mut table = Table::new(
+        "Packets acknowledged in 100 s, and voice packets that arrived, by loss rate z:",
+        &["z", "Tahoe", "Reno", "NewReno", "SACK", "Tahoe ND", "Reno ND", "voice"],
+    );
+    for (point, z) in rates.iter().enumerate() {
+        let curves = packets.iter().map(|curve| shown(&mean(&curve[point]), 0));
+        let cells = [format!("{:.1} %", 100.0 * z)].into_iter().chain(curves);
+        table.row(cells.chain([shown(&mean(&arrived[point]), 0)]));
+    }
+    let lines = CURVES.iter().zip(&packets).map(|(Curve { name, .. }, curve)| over_z(name, &rates, curve));
+    let chart = Chart {
+        title: "Fig. 5: Packet vs. Throughput Loss".to_owned(),
+        x: Axis::new("overall packet loss rate z", Scale::FromZero),
+        y: Axis::new("packets received in 100 s", Scale::FromZero),
+        curves: lines.chain([over_z("CBR", &rates, &arrived)]).collect(),
+    };
+
+    let [tahoe, reno, newreno, sack, tahoe_nd, reno_nd] = &packets[..] else { return Ok(Finding::default()) };
+    let nd = [pooled_gains(tahoe_nd, tahoe), pooled_gains(reno_nd, reno)].map(|gains| mean(&gains));
+    let sack_over = mean(&pooled_gains(sack, newreno));
+    let tahoe_over = mean(&pooled_gains(tahoe, reno));
+    let claims = vec![
+        exponential(&rates, &packets[..4]),
+        proportional(&rates, &voice),
+        claim(
+            "§3.2.1, Fig. 5",
+            "“Figure 5 shows that without *delack* (ND), TCP can better maintain *ack self-clocking* and get a relatively higher throughput.”",
+            format!(
+                "Gain without delayed ACKs, averaged over z: Tahoe {}, Reno {}",
+                percent(&nd[0]),
+                percent(&nd[1])
+            ),
+            Judged::all(nd.map(|gain| Judged::better(&gain))),
+        ),
+        claim(
+            "§3.3.1",
+            "“Fig. 5 does show that in most cases SACK outperforms NewReno”",
+            format!("SACK's gain over NewReno, averaged over z: {}", percent(&sack_over)),
+            Judged::better(&sack_over),
+        ),
+        claim(
+            "§3.3.1",
+            "“Tahoe is chosen as a representative TCP variant since it is more robust than Reno over wireless links.”",
+            format!(
+                "Tahoe's gain over Reno, averaged over z: {}; without delayed ACKs: {}",
+                percent(&tahoe_over),
+                percent(&mean(&pooled_gains(tahoe_nd, reno_nd)))
+            ),
+            Judged::better(&tahoe_over),
+        ),
+    ];
+    let (clusters, sentence) = by_clusters(effort)?;
+    Ok(Finding {
+        tables: vec![table, clusters],
+        charts: vec![chart],
+        claims,
+        choices: Vec::new(),
+        remarks: vec![sentence],
+    })
+}
+
+/// The two comparisons of §3.3.1 with longer clusters, because §3.3.1 is about several losses in one window.
+fn by_clusters(effort: &Effort) -> Result<(Table, String), WorldError> {
+    const CHANGES: [f64; 4] = [0.3, 0.1, 0.03, 0.01];
+    const CURVES: [Curve; 4] = [
+        Curve::new("Tahoe", "tahoe"),
+        Curve::new("Reno", "reno"),
+        Curve::new("NewReno", "newreno"),
+        Curve::new("SACK", "sack"),
+    ];
+    let outcomes = grid(effort, &CURVES, &CHANGES.map(|change| Channel::overall(0.05).changing(change)))?;
+    let mut table = Table::new(
+        "Packets acknowledged in 100 s at z = 5 %, and gains, with longer clusters of errors (smaller α = β):",
+        &["α = β", "Tahoe", "Reno", "NewReno", "SACK", "Tahoe over Reno", "SACK over NewReno"],
+    );
+    let mut judged = [Vec::new(), Vec::new()];
+    for (point, change) in CHANGES.iter().enumerate() {
+        let packets = [0, 1, 2, 3].map(|curve| acked(&outcomes[curve][point]));
+        let over = [gain(&packets[0], &packets[1]), gain(&packets[3], &packets[2])];
+        for (judged, over) in judged.iter_mut().zip(&over) {
+            judged.push(Judged::better(over));
+        }
+        let cells = packets.iter().map(|samples| shown(&mean(samples), 0));
+        table.row([change.to_string()].into_iter().chain(cells).chain(over.each_ref().map(percent)));
+    }
+    let [tahoe, sack] = judged.each_ref().map(|judged| holding(&CHANGES, judged));
+    Ok((
+        table,
+        format!("At z = 5 %, Tahoe outperforms Reno at {tahoe}, and SACK outperforms NewReno at {sack}."),
+    ))
+}
+
+/// The values of α = β at which a claim holds, as part of a sentence.
+pub(super) fn holding(changes: &[f64], judged: &[Judged]) -> String {
+    let holding = changes.iter().zip(judged).filter(|(_, judged)| **judged == Judged::Holds);
+    let named: Vec<_> = holding.map(|(change, _)| change.to_string()).collect();
+    if named.is_empty() {
+        "no value of α = β".to_owned()
+    } else {
+        format!("α = β = {}", named.join(", "))
+    }
+}
+
+/// A curve of a figure over z.
+pub(super) fn over_z(name: &str, rates: &[f64], points: &[Vec<f64>]) -> Line {
+    Line::line(name, rates.iter().copied().zip(points.iter().map(Vec::as_slice)))
+}
+
+/// Voice packets that arrived, and voice packets that were sent, by channel and seed.
+fn voice(effort: &Effort, channels: &[Channel]) -> Result<Vec<Vec<[f64; 2]>>, WorldError> {
+    let alone = |channel: &Channel| Setting { recipes: Vec::new(), ..Setting::new("tahoe", *channel) };
+    let plans = planned(&channels.iter().map(alone).collect::<Vec<_>>())?;
+    effort.sample(&plans, seeded, |_, report| setting::voice(report))
+}
+
+/// An exponential decrease is steepest at low loss rates, so its middle lies below the straight line between its ends.
+fn exponential(rates: &[f64], curves: &[Vec<Vec<f64>>]) -> Claim {
+    let last = rates.len() - 1;
+    let of = |curve: &Vec<Vec<f64>>| {
+        let chord = across(&[curve[0].clone(), curve[last].clone()]);
+        (saving(&curve[last], &curve[0]), gain(&chord, &curve[last / 2]))
+    };
+    let found: Vec<_> = curves.iter().map(of).collect();
+    let parts = found.iter().flat_map(|(falls, sags)| [Judged::considerably(falls), Judged::better(sags)]);
+    claim(
+        "§3.2.1, Fig. 5",
+        "“the throughput of FTP traffic, no matter transported by which TCP variants, degrades dramatically in a negative-exponential manner, even when there are only few packet losses.” (Here: each of the four curves falls by at least 20 % from the first z to the last, and its middle lies below the straight line between its ends.)",
+        format!(
+            "Tahoe falls by {} from z = 1 % to 13 %. At 7 % the straight line lies above the curve by {} for Tahoe, {} for Reno, {} for NewReno and {} for SACK",
+            percent(&found[0].0),
+            percent(&found[0].1),
+            percent(&found[1].1),
+            percent(&found[2].1),
+            percent(&found[3].1)
+        ),
+        Judged::all(parts),
+    )
+}
+
+/// The relative difference between the voice's loss rate and z: zero if the loss is proportional to z.
+fn proportional(rates: &[f64], voice: &[Vec<[f64; 2]>]) -> Claim {
+    let over = |(z, samples): (&f64, &Vec<[f64; 2]>)| -> Vec<f64> {
+        samples.iter().map(|[arrived, sent]| (1.0 - arrived / sent) / z - 1.0).collect()
+    };
+    let all: Vec<_> = rates.iter().zip(voice).map(over).collect();
+    let off = mean(&across(&all));
+    let third = between(rates, 0.0, 0.04);
+    let few = mean(&across(&only(&all, &third)));
+    Claim {
+        counts: Counts::ByConstruction(
+            "the channel loses a share z of all packets, and the voice stream does not retransmit".to_owned(),
+        ),
+        ..claim(
+            "§3.2.1, Fig. 5",
+            "“In contrast, the throughput degradation for the UDP-transported CBR is proportional to *z*.”",
+            format!(
+                "Relative difference between the voice's loss rate and z: {} for all z, {} up to z = 4 %",
+                percent(&off),
+                percent(&few)
+            ),
+            Judged::all([Judged::similar(&off), Judged::similar(&few)]),
+        )
+    }
+}
+
+pub(super) fn figure_6(effort: &Effort) -> Result<Finding, WorldError> {
+    const CHANGES: [f64; 5] = [0.3, 0.1, 0.03, 0.01, 0.003];
+    const TAHOE: Curve = Curve::new("Tahoe", "tahoe");
+    let random = Channel::new(0.03, 0.03);
+    let clustered = CHANGES.map(|change| Channel::new(0.0, 0.06).changing(change));
+    let channels: Vec<_> = [random].into_iter().chain(clustered).collect();
+    let packets: Vec<Vec<f64>> = grid(effort, &[TAHOE], &channels)?[0].iter().map(|s| acked(s)).collect();
+
+    let mut table = Table::new(
+        "Tahoe's acknowledged packets after 100 s, at z = 3 %:",
+        &["errors", "the paper", "here", "gain over random", "SD of one run"],
+    );
+    let row = |errors: String, paper: &str, samples: &[f64], against: String| {
+        [errors, paper.to_owned(), shown(&mean(samples), 0), against, format!("{:.0}", deviation(samples))]
+    };
+    table.row(row("random, x = y = 0.03".to_owned(), "1443", &packets[0], String::new()));
+    let against: Vec<_> = packets[1..].iter().map(|samples| gain(samples, &packets[0])).collect();
+    for (index, change) in CHANGES.iter().enumerate() {
+        let paper = if index == 0 { "1262 (−12.5 %)" } else { "" };
+        let errors = format!("clustered, x = 0, y = 0.06, α = β = {change}");
+        table.row(row(errors, paper, &packets[index + 1], percent(&against[index])));
+    }
+
+    let less = turned(&against[0]);
+    let (at_random, in_clusters) = (&packets[0], &packets[1]);
+    let falls = mean(&trends(&packets[1..]).iter().map(|trend| -trend).collect::<Vec<_>>());
+    let numbers = [
+        Judged::number(&mean(at_random), 1443.0, one_run(at_random)),
+        Judged::number(&mean(in_clusters), 1262.0, one_run(in_clusters)),
+        Judged::number(&less, 0.125, one_run_gain(in_clusters, at_random)),
+    ];
+    let claims = vec![
+        claim(
+            "§3.2.2, Fig. 6",
+            "“The number of received FTP packets over the randomized error link is 1443 when the simulation ends, and that over the clustered link is only 1262, or about 12.5% less.”",
+            format!(
+                "Random errors: {} packets; clustered: {}; reduction: {} (± {:.1} % with one run each)",
+                shown(&mean(at_random), 0),
+                shown(&mean(in_clusters), 0),
+                percent(&less),
+                100.0 * one_run_gain(in_clusters, at_random)
+            ),
+            Judged::all(numbers),
+        ),
+        claim(
+            "§3.2.2, Fig. 6",
+            "“The results in Fig. 6 show that TCP performs poorly in a clustered error environment.”",
+            format!(
+                "Reduction compared with the random link: {} at α = β = 0.3, {} at 0.03",
+                percent(&less),
+                percent(&turned(&against[2]))
+            ),
+            Judged::better(&less),
+        ),
+        claim(
+            "§3.2.2",
+            "“the stronger a lossy link exhibits clustered error behaviors, the more degradation TCP suffers.”",
+            format!(
+                "From α = β = 0.3 to 0.003 the packets fall by {}, by a straight line fitted to the five points",
+                percent(&falls)
+            ),
+            Judged::better(&falls),
+        ),
+    ];
+    let remarks = vec![format!(
+        "The paper's 12.5 % is the difference between two single runs. Here this difference has a standard deviation of {:.1} %. At α = β = 0.3 a state lasts three packets on average, so the errors with x = 0 and y = 0.06 are hardly more clustered than random errors: two consecutive packets on the link are lost with a probability of {:.2} %, compared with {:.2} % for random errors.",
+        100.0 * deviation(in_clusters).hypot(deviation(at_random)) / mean(at_random).mean,
+        100.0 * 0.03 * 0.7 * 0.06,
+        100.0 * 0.03 * 0.03
+    )];
+    let choices = vec![
+        "α = β is 0.3 as in Fig. 5. The smaller values are additions that show where clusters begin to cost throughput.".to_owned(),
+    ];
+    let charts = vec![over_time(effort, &channels[..2])?, over_clusters(&CHANGES, &packets)];
+    Ok(Finding { tables: vec![table], charts, claims, choices, remarks })
+}
+
+/// The two curves of the figure, over time.
+fn over_time(effort: &Effort, channels: &[Channel]) -> Result<Chart, WorldError> {
+    let settings: Vec<_> = channels.iter().map(|channel| Setting::new("tahoe", *channel)).collect();
+    let times: Vec<f64> = (0..=10).map(|step| (step * SECONDS / 10) as f64).collect();
+    let found = {
+        let times = times.clone();
+        traced(effort, &settings, move |_, trace| -> Vec<f64> {
+            times.iter().map(|at| trace.acked(*at)).collect()
+        })?
+    };
+    let names = ["random", "clustered"].into_iter().zip([1443.0, 1262.0]);
+    let curves = names
+        .zip(&found)
+        .map(|((name, paper), seeds)| curve_over_time(name, &times, seeds).beside([(SECONDS as f64, paper)]));
+    Ok(Chart {
+        title: "Fig. 6: Clustered vs. Random Error - Tahoe".to_owned(),
+        x: Axis::new("runtime, s", Scale::FromZero),
+        y: Axis::new("packets received", Scale::FromZero),
+        curves: curves.collect(),
+    })
+}
+
+/// A curve over time. Each seed has one value for each of the `times`.
+pub(super) fn curve_over_time(name: &str, times: &[f64], seeds: &[Vec<f64>]) -> Line {
+    let at: Vec<Vec<f64>> =
+        (0..times.len()).map(|step| seeds.iter().map(|seed| seed[step]).collect()).collect();
+    Line::line(name, times.iter().copied().zip(at.iter().map(Vec::as_slice)))
+}
+
+fn over_clusters(changes: &[f64], packets: &[Vec<f64>]) -> Chart {
+    let lengths = changes.iter().map(|change| 1.0 / change);
+    let less: Vec<Vec<f64>> = packets[1..].iter().map(|samples| gains(samples, &packets[0])).collect();
+    let curve = Line::line("Tahoe", lengths.zip(less.iter().map(Vec::as_slice)));
+    Chart {
+        title: "Clustered compared with random errors, by the length of a state".to_owned(),
+        x: Axis::new("packets per state, 1/α", Scale::Logarithmic),
+        y: Axis::new("gain over random errors", Scale::Around),
+        curves: vec![curve.beside([(1.0 / changes[0], -0.125)])],
+    }
+}
