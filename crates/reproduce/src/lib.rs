@@ -97,6 +97,9 @@ impl Paper {
     }
 }
 
+/// The runs of a figure. An error is a fault of the program and not a claim that does not hold.
+type Reproduce = fn(&Effort) -> Result<Finding, WorldError>;
+
 /// One figure, table or passage with numbers.
 #[derive(Clone, Copy, Debug)]
 pub struct Figure {
@@ -106,10 +109,9 @@ pub struct Figure {
     pub paper: Paper,
     /// Its title.
     pub title: &'static str,
-    /// Executes all of its runs on all cores. An error is a fault of the program and not a claim that does not hold.
-    pub run: fn(&Effort) -> Result<Finding, WorldError>,
     /// How its number of runs depends on the seeds.
     pub seeds: Seeds,
+    run: Reproduce,
 }
 
 /// How the number of runs of a figure depends on the seeds.
@@ -137,11 +139,24 @@ pub fn figures() -> Vec<Figure> {
 }
 
 impl Figure {
+    const fn new(paper: Paper, id: &'static str, title: &'static str, run: Reproduce) -> Self {
+        Self { id, paper, title, seeds: Seeds::Each, run }
+    }
+
+    /// Executes all of its runs on all cores.
+    pub fn run(&self, effort: &Effort) -> Result<Finding, WorldError> {
+        let mut finding = (self.run)(effort)?;
+        if finding.choices.is_empty() {
+            finding.choices = self.paper.own_choices(self.id);
+        }
+        Ok(finding)
+    }
+
     /// Runs the first seed, to measure how long it takes. For a search, this is only a sample, because its number of
     /// runs does not grow in proportion to the seeds.
     pub fn look(&self, effort: &Effort) -> Result<(), WorldError> {
         match self.seeds {
-            Seeds::Each | Seeds::UpTo(_) => (self.run)(effort).map(drop),
+            Seeds::Each | Seeds::UpTo(_) => self.run(effort).map(drop),
             Seeds::Search => ranking::sample(effort),
         }
     }
@@ -165,7 +180,7 @@ impl Figure {
         mut looked: impl FnMut(u32, usize),
     ) -> Result<(Finding, u32), WorldError> {
         loop {
-            let finding = (self.run)(&effort)?;
+            let finding = self.run(&effort)?;
             let undecided = |claim: &&Claim| claim.counts == Counts::Yes && claim.judged == Judged::Undecided;
             let undecided = finding.claims.iter().filter(undecided).count();
             looked(effort.seeds, undecided);

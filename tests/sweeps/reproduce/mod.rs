@@ -15,7 +15,7 @@ mod pan2004;
 fn finding(id: &str, seeds: u32) -> Finding {
     let figure =
         figures().into_iter().find(|figure| figure.id == id).unwrap_or_else(|| panic!("no figure {id}"));
-    let finding = (figure.run)(&Effort::new(seeds)).unwrap_or_else(|error| panic!("{id}: {error}"));
+    let finding = figure.run(&Effort::new(seeds)).unwrap_or_else(|error| panic!("{id}: {error}"));
     whole(&finding);
     assert!(!figure.choices(&finding).is_empty(), "{id}");
     finding

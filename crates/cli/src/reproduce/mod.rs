@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use airtcp_report::plot::Format;
-use airtcp_reproduce::{Effort, Figure, Finding, Paper, Shared, Watcher, figures, listed};
+use airtcp_reproduce::{Effort, Figure, Finding, Paper, Watcher, figures, listed};
 use anyhow::Context;
 use clap::Args;
 use serde_json::json;
@@ -262,7 +262,7 @@ impl Reproduce {
             writeln!(say::out(), "## {}\n", paper.reference())?;
             if its.len() > 1 {
                 writeln!(say::out(), "{CHOSEN}:\n")?;
-                let shared: String = paper.shared_by(&its).map(Shared::markdown).collect();
+                let shared: String = paper.shared_by(&its).map(|shared| shared.markdown()).collect();
                 write!(say::out(), "{shared}")?;
             }
         }

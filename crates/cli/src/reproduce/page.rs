@@ -57,7 +57,7 @@ pub(super) fn page(made: &[Made]) -> std::io::Result<String> {
 fn shared(paper: Paper, figures: &[Figure]) -> String {
     let lists: Vec<String> = paper
         .shared_by(figures)
-        .map(|shared| format!("<p>{}</p>\n{}", inline(&shared.by.heading()), listed(&(shared.choices)())))
+        .map(|shared| format!("<p>{}</p>\n{}", inline(&shared.by.heading()), listed(&shared.choices)))
         .collect();
     details(CHOSEN_FOR_SEVERAL, !lists.is_empty(), &lists.concat())
 }

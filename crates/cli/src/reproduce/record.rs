@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use airtcp_numbers::table::wrapped;
 use airtcp_report::plot::Format;
-use airtcp_reproduce::{Figure, Judged, Paper, Shared, Table, figures, listed};
+use airtcp_reproduce::{Figure, Judged, Paper, Table, figures, listed};
 use airtcp_sim::file;
 use anyhow::Context;
 
@@ -118,7 +118,7 @@ impl Record {
         }
         text += "\n[Method](method.md) · [All claims](README.md)\n";
         let its: Vec<Figure> = figures.iter().map(|(figure, _)| *figure).collect();
-        let shared: String = paper.shared_by(&its).map(Shared::markdown).collect();
+        let shared: String = paper.shared_by(&its).map(|shared| shared.markdown()).collect();
         if !shared.is_empty() {
             let _ = write!(text, "\n{}\n", folded(CHOSEN_FOR_SEVERAL, &shared).trim_end());
         }
@@ -370,7 +370,7 @@ mod tests {
         let (head, sections) = text.split_once("## `p1-fig12`").unwrap();
         let unwrapped = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         for shared in own.figure.shared() {
-            let [first, ..] = &(shared.choices)()[..] else { panic!("{:?} shares no choices", shared.by) };
+            let [first, ..] = &shared.choices[..] else { panic!("{:?} shares no choices", shared.by) };
             let first = unwrapped(first);
             assert!(unwrapped(head).contains(&first) && !unwrapped(sections).contains(&first), "{text}");
         }

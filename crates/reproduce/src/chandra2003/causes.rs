@@ -191,17 +191,13 @@ pub fn causes(effort: &Effort, length: Duration) -> Result<Finding, WorldError> 
         tables: vec![table],
         charts: vec![chart(&said)],
         claims,
-        choices: vec![format!(
-            "{} s per run. E-TCP distinguishes the causes if it attributes nearly all losses of both kinds \
-             correctly: the share is similar to 100 %. E-TCP judges only losses that ACKs detect.",
-            length.as_secs_f64()
-        )],
         remarks: vec![
             "As in the paper, a base station records sequence numbers and not transmissions. If the original \
              passes the station and the retransmission is lost before it, the marks show a loss after the \
              station."
                 .to_owned(),
         ],
+        ..Finding::default()
     })
 }
 

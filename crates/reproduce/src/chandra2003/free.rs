@@ -124,17 +124,13 @@ pub fn free(effort: &Effort, length: Duration) -> Result<Finding, WorldError> {
     }];
     Ok(Finding {
         tables,
-        charts: Vec::new(),
         claims,
-        choices: vec![format!(
-            "{} s per run. Each row changes one setting, for both senders unless it names E-TCP.",
-            length.as_secs_f64()
-        )],
         remarks: vec![
             "A minimum ssthresh of 1 or 2 segments gives identical runs. Only a timeout could set ssthresh \
              to 1, and from a window of one segment, slow start and congestion avoidance both increase it to \
              two."
                 .to_owned(),
         ],
+        ..Finding::default()
     })
 }

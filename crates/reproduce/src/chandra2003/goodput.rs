@@ -131,14 +131,6 @@ impl Curves {
     }
 }
 
-fn choice(length: Duration) -> String {
-    format!(
-        "{} s per run. Claims about different BERs are judged by the average of the gains at all four BERs. \
-         A gain is relative to the packets that Reno-TCP receives at the same BER.",
-        length.as_secs_f64()
-    )
-}
-
 pub fn fig6(effort: &Effort, length: Duration) -> Result<Finding, WorldError> {
     let curves = Curves::run(effort, (Way::FixedToMobile, Errors::InTotal), &SENDERS, length)?;
     let (pooled, trend, slower) = (mean(&curves.pooled()), mean(&curves.trend()), mean(&curves.slower()));
@@ -192,8 +184,7 @@ pub fn fig6(effort: &Effort, length: Duration) -> Result<Finding, WorldError> {
             length,
         )],
         claims,
-        choices: vec![choice(length)],
-        remarks: Vec::new(),
+        ..Finding::default()
     })
 }
 
@@ -213,8 +204,7 @@ pub fn fig7(effort: &Effort, length: Duration) -> Result<Finding, WorldError> {
             ours: format!("{}; {} on average", curves.listed(), percent(&pooled)),
             judged: Judged::better(&pooled),
         }],
-        choices: vec![choice(length)],
-        remarks: Vec::new(),
+        ..Finding::default()
     })
 }
 
@@ -260,7 +250,6 @@ pub fn fig8(effort: &Effort, length: Duration) -> Result<Finding, WorldError> {
             length,
         )],
         claims,
-        choices: vec![choice(length)],
-        remarks: Vec::new(),
+        ..Finding::default()
     })
 }

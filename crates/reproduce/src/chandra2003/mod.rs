@@ -8,7 +8,6 @@ pub mod setting;
 mod table3;
 mod window;
 
-use airtcp_sim::world::WorldError;
 use airwire::time::Duration;
 pub use causes::causes;
 pub use free::free;
@@ -16,14 +15,16 @@ pub use goodput::{fig6, fig7, fig8};
 pub use table3::table3;
 pub use window::window;
 
-use crate::{By, Effort, Figure, Finding, Paper, Seeds, Shared};
+use crate::{Figure, Paper, Reproduce};
 
 /// Duration of the runs of Table 3: Reno-TCP receives about as many packets as in the paper.
 const LENGTH: Duration = Duration::from_secs(600);
 /// Duration of all other runs, whose packets are not compared with the paper's.
 const SHORT: Duration = Duration::from_secs(100);
 
-pub const SHARED: &[Shared] = &[Shared { by: By::All, choices: setting::choices }];
+const fn figure(id: &'static str, title: &'static str, run: Reproduce) -> Figure {
+    Figure::new(Paper::Chandra2003, id, title, run)
+}
 
 pub const FIGURES: &[Figure] = &[
     figure("p4-table3", "Table 3: packets received with E-TCP and with Reno-TCP at BER 1e-3", |effort| {
@@ -50,11 +51,3 @@ pub const FIGURES: &[Figure] = &[
         free(effort, SHORT)
     }),
 ];
-
-const fn figure(
-    id: &'static str,
-    title: &'static str,
-    run: fn(&Effort) -> Result<Finding, WorldError>,
-) -> Figure {
-    Figure { id, paper: Paper::Chandra2003, title, run, seeds: Seeds::Each }
-}

@@ -223,32 +223,6 @@ impl Setting {
     }
 }
 
-/// Choices for all figures of this paper.
-pub(super) fn choices() -> Vec<String> {
-    [
-        "Segments of \"170 bit\" (Table 2) are too short for a TCP/IP header. Segments here have 64 bytes of \
-         data and 40 bytes of headers. All rates are 832/170 times the paper's. So a packet occupies the \
-         wire and the radio link as long as 170 bit in the paper (3.04 ms and 0.085 ms). Its loss rate is \
-         also as for 170 bit: 15.64 % at BER 1e-3.",
-        "From mobile to mobile, the BER is the total of both radio links, half of it on each. With 1e-3 on \
-         each link (28.8 % loss), Reno-TCP could not receive 2735 packets, more than the 2624 over a single \
-         link. Table 3 and Fig. 8 show both readings.",
-        "\"A finite-buffer drop tail gateway\" has a queue of 20 packets here. The delay of a radio link is \
-         1 ms. ACKs are never lost. An ACK takes as long as 65 bit in the paper.",
-        "Senders follow the RFCs (profile `default`), with a minimum timeout of 1 s, an initial window of \
-         one segment and a minimum ssthresh of 1 (Table 2; `min-ssthresh=1`). Both ends have a window of 94 \
-         segments, and every segment is acknowledged.",
-        "Base stations announce themselves in SYNs. This is an invention of airtcp. In the paper, the sender \
-         knows its row of Table 1 \"after the handshake process\" (§III D), but the paper does not say how.",
-        "E-TCP is Reno with one difference: it keeps cwnd and ssthresh if a mark attributes the loss to a \
-         radio link. Only marks in duplicate and partial ACKs count. Three duplicate ACKs are still needed \
-         for a fast retransmission, and a timeout counts as congestion. \"E-TCP, first mark\" is the sender \
-         of §V, which does not wait for the third duplicate ACK.",
-    ]
-    .map(str::to_owned)
-    .to_vec()
-}
-
 #[cfg(test)]
 mod tests {
     use airwire::units::Rate;

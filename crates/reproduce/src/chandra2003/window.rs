@@ -125,19 +125,13 @@ pub fn window(effort: &Effort, length: Duration) -> Result<Finding, WorldError> 
         tables: vec![table],
         charts: vec![chart(&runs)],
         claims: claims(&runs),
-        choices: vec![format!(
-            "{} s per run. Except for the first one, claims are about all directions and bit error rates \
-             together. \"Quickly\" compares E-TCP on the first mark with E-TCP that waits for three \
-             duplicate ACKs: it retransmits more of the lost packets within the minimum timeout after their \
-             transmission.",
-            length.as_secs_f64()
-        )],
         remarks: vec![
             "A large window can lose several packets at once. Reno's fast recovery, which E-TCP also uses, \
              ends with the first of them (RFC 5681 §3.2). So a larger window can also leave more losses to \
              timeouts. The table of numbers shows at which BERs this happens."
                 .to_owned(),
         ],
+        ..Finding::default()
     })
 }
 

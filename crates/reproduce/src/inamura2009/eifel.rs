@@ -122,5 +122,5 @@ pub(super) fn figure_7(effort: &Effort) -> Result<Finding, WorldError> {
     );
     let charts =
         vec![grid.throughput_chart("Contribution of Eifel in Throughput vs BLER in Linux", &[with, without])];
-    Ok(Finding { tables: vec![throughput, found], charts, claims, choices: Vec::new(), remarks })
+    Ok(Finding { tables: vec![throughput, found], charts, claims, remarks, ..Finding::default() })
 }

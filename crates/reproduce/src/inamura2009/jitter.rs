@@ -36,27 +36,6 @@ const ROWS: [Row; 7] = [
     Row { name: XP, sender: System::FreeBsd22, paper: [0.0, 0.0, 0.0, 0.0] },
 ];
 
-const CHOICES: [&str; 4] = [
-    "TSP is 500 ms, MAX DAT is 10 (retransmissions), and buffers have 64 KB, as in §5.2. 1 Mbyte is 2^20 \
-     bytes. A seed is one transfer. The paper made ten transfers at each point, so one run of the paper's \
-     length varies like the mean of ten transfers.",
-    "Each system is represented only by its timer, and all senders use timestamps. FreeBSD 2.2's timer \
-     counts half seconds, FreeBSD 4.5's counts hundredths of a second (tcp_timer.h 1.18 of 1999). Both have \
-     a minimum RTO of 1 s and take an RTT sample from each ACK. An RTO of two half-second ticks can expire \
-     after little more than half a second. FreeBSD 4.5 also undoes a timeout if an ACK arrives within half a \
-     round trip after it. This is not modelled.",
-    "Windows XP's timer is not published, and a measurement study found no equation for it (S. Rewaskar, \
-     end2end-interest, February 2006). “For Windows XP, The RTO outcome is similar to the FreeBSD as in our \
-     investigation that suggests it implements BSD behavior”. Therefore FreeBSD 2.2.8's timer represents it, \
-     and the paper's claims about XP are not counted.",
-    "Linux 2.4's Eifel is `eifel-linux`: the kernel's detection and response, without step (5) of RFC 3522.",
-];
-
-/// Choices for Figs. 5 to 7.
-pub(super) fn choices() -> Vec<String> {
-    CHOICES.map(str::to_owned).to_vec()
-}
-
 /// The paper's explanation of the difference between the systems.
 const TIMER_START: &str = "“BSD's retransmission timer is restarted by the arrival of a new acknowledgment” \
                            (§5.2; RFC 6298 (5.3)). Linux 2.2's timer counts from the transmission of the \
@@ -233,7 +212,7 @@ pub(super) fn figure_5(effort: &Effort) -> Result<Finding, WorldError> {
         format!("{lost} in these transfers (“packet loss was prevented by setting MAX DAT to 10”, §5.2)."),
     ];
     let charts = vec![incidents(&grid)];
-    Ok(Finding { tables: vec![counts, spurious, read], charts, claims, choices: Vec::new(), remarks })
+    Ok(Finding { tables: vec![counts, spurious, read], charts, claims, remarks, ..Finding::default() })
 }
 
 fn incidents(grid: &Grid) -> Chart {
@@ -321,7 +300,7 @@ pub(super) fn figure_6(effort: &Effort) -> Result<Finding, WorldError> {
         ));
     }
     let charts = vec![grid.throughput_chart("Throughput vs BLER", &System::ALL)];
-    Ok(Finding { tables: vec![throughputs(&grid)], charts, claims, choices: Vec::new(), remarks })
+    Ok(Finding { tables: vec![throughputs(&grid)], charts, claims, remarks, ..Finding::default() })
 }
 
 #[cfg(test)]

@@ -12,25 +12,11 @@ mod story;
 mod systems;
 mod twice_lost;
 
-use crate::{By, Figure, Paper, Seeds, Shared};
+use crate::{Figure, Paper, Reproduce};
 
-const fn figure(
-    id: &'static str,
-    title: &'static str,
-    run: fn(&crate::Effort) -> Result<crate::Finding, airtcp_sim::world::WorldError>,
-) -> Figure {
-    Figure { id, paper: Paper::Inamura2009, title, run, seeds: Seeds::Each }
+const fn figure(id: &'static str, title: &'static str, run: Reproduce) -> Figure {
+    Figure::new(Paper::Inamura2009, id, title, run)
 }
-
-pub const SHARED: &[Shared] = &[
-    Shared {
-        by: By::These(&["p2-fig2", "p2-fig3", "p2-fig5", "p2-fig6", "p2-fig7"]),
-        choices: setting::choices,
-    },
-    Shared { by: By::These(&["p2-fig2", "p2-fig3"]), choices: setting::choices_of_opnet },
-    Shared { by: By::These(&["p2-fig5", "p2-fig6", "p2-fig7"]), choices: jitter::choices },
-    Shared { by: By::These(&["p2-fig12", "p2-fig13", "p2-fig14", "p2-fig15"]), choices: twice_lost::choices },
-];
 
 pub const FIGURES: &[Figure] = &[
     figure("p2-fig2", "throughput against Timer Status Prohibit (TSP)", prohibit::figure_2),

@@ -150,17 +150,8 @@ pub(super) fn figure_3(effort: &Effort) -> Result<Finding, WorldError> {
             judged: Judged::above_zero(&fewer_lost),
         },
     ];
-    let choices = [
-        "In TS 25.322, MaxDAT counts transmissions, and the last of them is never made. In this reading, the \
-         paper's 5 would be the row of 3 retransmissions, where the throughput is far lower.",
-        "RLC discards only the packet that it gives up, and informs the receiver with an MRW. A RESET would \
-         discard all packets in transit. TSP is 300 ms, as long as the round trip of the bearer, so that no \
-         report requests a PDU that has just been retransmitted. The second table has other choices.",
-    ]
-    .map(str::to_owned)
-    .to_vec();
     let charts = charts(&samples);
-    Ok(Finding { tables: vec![table, swept], charts, claims, choices, remarks: Vec::new() })
+    Ok(Finding { tables: vec![table, swept], charts, claims, ..Finding::default() })
 }
 
 fn charts(samples: &[Sample]) -> Vec<Chart> {

@@ -296,18 +296,8 @@ pub(super) fn figure_2(effort: &Effort) -> Result<Finding, WorldError> {
          all packets wait for one whose retransmission waits for a status report."
             .to_owned(),
     ];
-    let choices = [
-        "The paper gives the TSP only as axis labels of its picture. Here it ranges from 0 to 1000 ms, the \
-         maximum that TS 25.331 permits. BLER is 10 %, and a MaxDAT of 40 prevents losses and RESETs. The \
-         second table covers another BLER, and windows of 64 KB as in §5.2.",
-        "Eifel is `eifel` (RFC 3522). The timer that never fires has a minimum RTO of 60 s.",
-        "For each seed, the throughput at the optimum is the one at the TSP that is best for all other seeds \
-         together.",
-    ]
-    .map(str::to_owned)
-    .to_vec();
     let charts = vec![chart(&sweep)];
-    Ok(Finding { tables: vec![table, swept], charts, claims, choices, remarks })
+    Ok(Finding { tables: vec![table, swept], charts, claims, remarks, ..Finding::default() })
 }
 
 fn chart(sweep: &Sweep) -> Chart {

@@ -167,11 +167,6 @@ pub(super) fn figure_15(_: &Effort) -> Result<Finding, WorldError> {
             )
         },
     ];
-    let choices = vec![
-        "The paper does not state which other segments are lost. Segments 30 and 37 were chosen, and a \
-         verdict also has to hold for three other choices."
-            .to_owned(),
-    ];
     let charts = vec![sack[0].sequence_chart("Fig. 15: time-sequence graph, proposed algorithm with SACK")];
-    Ok(Finding { tables: vec![table, swept], charts, claims, choices, remarks: Vec::new() })
+    Ok(Finding { tables: vec![table, swept], charts, claims, ..Finding::default() })
 }

@@ -11,37 +11,6 @@ use airwire::time::{Duration, Instant};
 
 use crate::{Effort, mean};
 
-/// Choices where the paper is silent, for §2 and §5.
-const CHOICES: [&str; 6] = [
-    "The bearer is preset `wcdma-384`: RLC AM with PDUs of 42 bytes, TTIs of 10 ms down and 20 ms up, and a \
-     transmission window of 2047 PDUs. RLC polls when its buffer runs empty and when half of the window is \
-     in use. BLER, TSP and MaxDAT are the same in both directions.",
-    "All figures use MAX DAT as §2.3 defines it: “the maximum number of retransmission attempts for a single \
-     PDU”. TS 25.322 permits MaxDAT − 1 transmissions of a PDU, including the first. So its MaxDAT is 2 \
-     higher: the paper's 5 is 7 there, and its 10 is 12.",
-    "TSP is Timer_Status_Prohibit of TS 25.322: the timer starts with a status report and holds back the \
-     next one. §2.2 instead describes a delay of each report: “the delay imposed on the receiver before it \
-     can issue a STATUS PDU”. Where this makes a difference, a table also shows the results for this reading \
-     (`status_delay`).",
-    "All senders are NewReno with profile `default`, an initial window of two segments, timestamps and an \
-     MTU of 1500 bytes. They differ only in their timer and in Eifel. The receiver acknowledges every second \
-     segment, or after 200 ms (BSD). Transfers with different seeds start at different times within the \
-     half-second tick of a coarse clock.",
-    "Throughput is the file size divided by the time from the first SYN to the last byte. A timeout is \
-     spurious if the path dropped none of the copies of the segment that were sent since its previous \
-     timeout, neither before nor after this timeout.",
-    "The queue before the bearer is unlimited (“enough queue depth”, §7.1).",
-];
-
-pub(super) fn choices() -> Vec<String> {
-    CHOICES.map(str::to_owned).to_vec()
-}
-
-/// Choices for the figures that were made with OPNET.
-pub(super) fn choices_of_opnet() -> Vec<String> {
-    vec!["The sender in OPNET used BSD's timer, here `timer-bsd` with ticks of 500 ms.".to_owned()]
-}
-
 /// §2.3: “the MAX DAT parameter defines the maximum number of retransmission attempts for a single PDU”. TS 25.322
 /// permits MaxDAT − 1 transmissions of a PDU, including the first.
 pub(super) const fn max_dat(attempts: u32) -> u32 {

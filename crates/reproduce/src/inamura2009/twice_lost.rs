@@ -58,33 +58,6 @@ pub(super) fn counted(place: &str, paper: &str, ours: String, judged: Judged) ->
     Claim { paper: paper.to_owned(), place: place.to_owned(), counts: Counts::Yes, ours, judged }
 }
 
-/// Choices for Figs. 12 to 15.
-pub(super) fn choices() -> Vec<String> {
-    vec![
-        "The paper does not state which segments are lost. “The 25th duplicate ACK” is FlightSize + \
-         DupThresh, so FlightSize is 22. In slow start from one segment, this means that segment 22 is \
-         lost."
-            .to_owned(),
-        "If only this segment is lost, duplicate ACKs reveal the loss before the timer fires. Therefore a \
-         handover delays the rest of the window until after the timeout, and the retransmission is lost \
-         too."
-            .to_owned(),
-        format!(
-            "The paper used ns-2.26, so the verdicts are about profile `ns2`. There the handover lasts \
-             {HANDOVER}, so that the 25th duplicate ACK comes {:.1} s after the timeout, as in the paper. In \
-             profile `default` (the RFCs) the handover lasts {SHORT_HANDOVER}, because its shorter timer \
-             would otherwise fire a second time before any duplicate ACK. All times are counted from the \
-             first timeout (9:00:{TIMEOUT} in the paper), because the paper does not say when the connection \
-             began. A time is met within {RESOLUTION} s, the precision of the printed times.",
-            DUPACK_25 - TIMEOUT
-        ),
-        "The MSS is 1460 bytes in packets of 1500 bytes. Each segment is acknowledged. The initial window is \
-         one segment, the receive window is 128 segments, and queues are unlimited. Nothing here is random, \
-         so the number of seeds has no effect."
-            .to_owned(),
-    ]
-}
-
 fn none() -> String {
     "none".to_owned()
 }
@@ -261,7 +234,7 @@ pub(super) fn figure_12(_: &Effort) -> Result<Finding, WorldError> {
         fast.sequence_chart("Fig. 12 (a): time-sequence graph, Fast Timeout"),
         fast.window_chart("Fig. 12 (b): sender state variables, Fast Timeout"),
     ];
-    Ok(Finding { tables: vec![table, by_handover], charts, claims, choices: Vec::new(), remarks })
+    Ok(Finding { tables: vec![table, by_handover], charts, claims, remarks, ..Finding::default() })
 }
 
 /// Cost: two short transfers.
@@ -320,5 +293,5 @@ pub(super) fn figure_13(_: &Effort) -> Result<Finding, WorldError> {
         ns2.sequence_chart("Fig. 13 (a): time-sequence graph, proposed algorithms"),
         ns2.window_chart("Fig. 13 (b): sender state variables, proposed algorithms"),
     ];
-    Ok(Finding { tables: vec![table], charts, claims, choices: Vec::new(), remarks: Vec::new() })
+    Ok(Finding { tables: vec![table], charts, claims, ..Finding::default() })
 }

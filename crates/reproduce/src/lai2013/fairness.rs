@@ -176,13 +176,13 @@ pub fn jain_index(effort: &Effort, over: &Extent) -> Result<Finding, WorldError>
             shares.table("Total goodput of the twelve flows, in Mbit/s", &shares.together, 3),
         ],
         claims,
-        choices: Vec::new(),
         remarks: vec![
             "In ns-2, twelve NewReno flows on such a dumbbell reach a total of 1.923 Mbit/s without errors \
              and 1.602 Mbit/s with 12 % errors, and Jain's index never falls below 0.993. The paper's bound \
              of 0.9 is therefore a loose one. The verdicts use the error rates above zero."
                 .to_owned(),
         ],
+        ..Finding::default()
     })
 }
 
@@ -272,14 +272,4 @@ pub fn beside(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
         tables: vec![table],
         ..Finding::default()
     })
-}
-
-/// Choices of the figures with twelve flows.
-pub(super) fn choices_of_the_dumbbell() -> Vec<String> {
-    vec![
-        "The dumbbell is the one of the ns-2 runs: a bottleneck of 2 Mbit/s and 20 ms with a queue of 50 \
-         packets, and access links of 10 ms on both sides. Here one link of 100 Mbit/s and 20 ms replaces \
-         the access links, and packets never queue in front of it. The flows start 100 ms apart."
-            .to_owned(),
-    ]
 }

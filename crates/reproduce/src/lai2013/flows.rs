@@ -1,4 +1,4 @@
-//! Measures twelve flows that share one radio link, in the quantities of the paper's model: throughput, round-trip time D and
+//! Measures twelve flows that share one radio link, in the quantities of the model: throughput, round-trip time D and
 //! rate of congestion losses q^c.
 
 use airlink::stage::Why;

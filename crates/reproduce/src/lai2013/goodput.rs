@@ -51,12 +51,12 @@ pub fn against_newreno(effort: &Effort, over: &Extent) -> Result<Finding, WorldE
         charts: vec![grid.chart("Fig. 2(a)", &[NR, W, NR_PLUS])],
         tables: vec![grid.table_beside_ns2(TITLE)],
         claims,
-        choices: Vec::new(),
         remarks: vec![
             format!("Gain of TCP-NR+ over TCP-NR, by error rate: {}.", grid.gains_shown(NR_PLUS, NR)),
             format!("Gain of TCP-W over TCP-NR: {}.", grid.gains_shown(W, NR)),
             format!("Gain of TCP-NR+ over TCP-W: {}.", grid.gains_shown(NR_PLUS, W)),
         ],
+        ..Finding::default()
     })
 }
 
@@ -83,7 +83,6 @@ pub fn against_pr(effort: &Effort, over: &Extent) -> Result<Finding, WorldError>
         charts: vec![grid.chart("Fig. 2(b)", &[W, PR, PR_PLUS])],
         tables: vec![grid.table(TITLE)],
         claims,
-        choices: Vec::new(),
         remarks: vec![
             format!("Gain of TCP-PR+ over TCP-PR, by error rate: {}.", grid.gains_shown(PR_PLUS, PR)),
             format!(
@@ -93,6 +92,7 @@ pub fn against_pr(effort: &Effort, over: &Extent) -> Result<Finding, WorldError>
             format!("Gain of TCP-PR+ over TCP-W: {}.", grid.gains_shown(PR_PLUS, W)),
             "The paper's “up to 100%” refers to Fig. 2a and is not tested on Fig. 2b.".to_owned(),
         ],
+        ..Finding::default()
     })
 }
 
@@ -145,18 +145,6 @@ pub fn out_of_order(effort: &Effort, over: &Extent) -> Result<Finding, WorldErro
         charts: vec![grid.chart("Fig. 2(c), TCP-PR(+) drawn as TCP-PR", &[NR, W, NR_PLUS, PR])],
         tables: vec![grid.table(TITLE)],
         claims,
-        choices: vec![
-            "The link layer retransmits a damaged packet 20 ms after it was sent. On a busy link, about five \
-             other packets have overtaken it by then. After three retransmissions the packet is lost."
-                .to_owned(),
-            "The ideal differentiator \"can fully and promptly differentiate among congestive loss, \
-             non-congestive loss, and packet reordering\" (§II-B). Here it is TCP-PR with the attribution \
-             `oracle`, to which airlink reports the cause of every loss. The table also has NewReno with \
-             `oracle`. That sender reduces its window for queue drops only, but it retransmits segments that \
-             are only late and waits one round trip for each. It is therefore not ideal, and no verdict uses \
-             it."
-                .to_owned(),
-        ],
         remarks: vec![
             format!("Gain of TCP-NR+ over TCP-NR, by error rate: {}.", grid.gains_shown(NR_PLUS, NR)),
             format!("Gain of TCP-W over TCP-NR: {}.", grid.gains_shown(W, NR)),
@@ -168,6 +156,7 @@ pub fn out_of_order(effort: &Effort, over: &Extent) -> Result<Finding, WorldErro
              inter-flow fairness.” (§V)"
                 .to_owned(),
         ],
+        ..Finding::default()
     })
 }
 
@@ -202,7 +191,6 @@ pub fn underestimated(effort: &Effort, over: &Extent) -> Result<Finding, WorldEr
         charts: vec![grid.chart("Goodput with half of the tax (§IV-C, not drawn in the paper)", &curves)],
         tables: vec![grid.table_beside_ns2(TITLE)],
         claims,
-        choices: Vec::new(),
         remarks: vec![
             format!(
                 "Gain of TCP-NR+ with half the tax over TCP-W, by error rate: {}.",
@@ -210,5 +198,6 @@ pub fn underestimated(effort: &Effort, over: &Extent) -> Result<Finding, WorldEr
             ),
             format!("Gain of TCP-PR+ with half the tax over TCP-W: {}.", grid.gains_shown(pr_half, W)),
         ],
+        ..Finding::default()
     })
 }

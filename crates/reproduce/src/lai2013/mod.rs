@@ -20,52 +20,14 @@ use setting::Extent;
 pub use theorem::overlay;
 pub use variants::{approximation, other_differentiators, rules};
 
-use crate::{By, Effort, Figure, Paper, Seeds, Shared};
+use crate::{Figure, Paper, Reproduce, Seeds};
 
 /// Ten seeds show the direction of an effect, which is enough for a table of many paths.
 const SEEDS_PER_PATH: u32 = 10;
 
-const fn figure(
-    id: &'static str,
-    title: &'static str,
-    run: fn(&Effort) -> Result<crate::Finding, airtcp_sim::world::WorldError>,
-) -> Figure {
-    Figure { id, paper: Paper::Lai2013, title, run, seeds: Seeds::Each }
+const fn figure(id: &'static str, title: &'static str, run: Reproduce) -> Figure {
+    Figure::new(Paper::Lai2013, id, title, run)
 }
-
-pub const SHARED: &[Shared] = &[
-    Shared { by: By::All, choices: setting::choices },
-    Shared {
-        by: By::These(&[
-            "p3-fig2a",
-            "p3-fig2b",
-            "p3-fig2c",
-            "p3-underestimation",
-            "p3-rr-dcr",
-            "p3-approximation",
-            "p3-rules",
-            "p3-sensitivity",
-        ]),
-        choices: setting::choices_of_one_flow,
-    },
-    Shared {
-        by: By::These(&[
-            "p3-fig2b",
-            "p3-fig2c",
-            "p3-fig4",
-            "p3-underestimation",
-            "p3-rr-dcr",
-            "p3-approximation",
-            "p3-rules",
-            "p3-sensitivity",
-        ]),
-        choices: setting::choices_of_pr,
-    },
-    Shared {
-        by: By::These(&["p3-fig4", "p3-equation1", "p3-theorem1", "p3-sensitivity", "p3-fairness"]),
-        choices: fairness::choices_of_the_dumbbell,
-    },
-];
 
 pub const FIGURES: &[Figure] = &[
     figure("p3-fig2a", "Fig. 2a: goodput of NewReno, Westwood and NewReno+ under random loss", |effort| {

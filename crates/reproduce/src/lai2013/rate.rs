@@ -258,21 +258,13 @@ pub fn rate_adaptation(effort: &Effort, over: &Extent) -> Result<Finding, WorldE
         charts,
         tables: vec![arithmetic(), table],
         claims,
-        choices: vec![
-            "(1) is solved for its equilibrium, x(t+1) = x(t), because the paper does not give the unit of \
-             t. With a unit of one second, the last term can subtract more than x in one step."
-                .to_owned(),
-            "The path, the length of the runs, D and q^c are as in `p3-theorem1`. A point is left out if the \
-             queue dropped no packet in one of its runs. ε by (11) is at most 1, because (1) with a larger ε \
-             would raise the rate at a loss. The averages W and Np follow from (1) itself."
-                .to_owned(),
-        ],
         remarks: vec![
             "(5) neglects the ε in the denominator of (1). With (4) and (5), a decrease has the factor \
              2/(3 + ε) instead of the ideal 2/3. The equilibrium is therefore up to 15 % higher: √(4/3) \
              times the ideal one."
                 .to_owned(),
         ],
+        ..Finding::default()
     })
 }
 

@@ -102,15 +102,5 @@ pub fn paths(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
         let judged = SENTENCES.map(|(_, judge)| judge(&place).name().to_owned());
         verdicts.row([name.to_owned()].into_iter().chain(judged));
     }
-    Ok(Finding {
-        tables: vec![verdicts, gains],
-        choices: vec![
-            "Each path differs from the reference path in the one value that its name gives. The dumbbell \
-             changes with it: its access delay is 0.4 times the wire delay. Each run lasts 250 s, of which \
-             the last 200 s count, and there are at most ten seeds. With two error rates, “up to” means the \
-             larger of two values."
-                .to_owned(),
-        ],
-        ..Finding::default()
-    })
+    Ok(Finding { tables: vec![verdicts, gains], ..Finding::default() })
 }

@@ -106,21 +106,11 @@ pub fn overlay(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
         charts,
         tables: vec![table],
         claims: vec![approximately, without_tax()],
-        choices: vec![
-            "The path is the dumbbell of Fig. 4 with a radio link of 10 Mbit/s and a queue of 100 packets, \
-             or 20 Mbit/s and 200 packets. Windows are large enough there for (16), which models neither \
-             timeouts nor a minimum window. Other delays, other segment sizes, and 2 Mbit/s with 50 packets \
-             are shown but do not decide the verdict. Each run lasts 120 s, of which the last 60 s count."
-                .to_owned(),
-            "D is the mean of the senders' smoothed RTTs, sampled once per second. q^c is the share of sent \
-             packets that the queue dropped. (16) has no finite value for a run without drops, so a point \
-             with such a run is left out. \"approximately\" is judged like \"similar\"."
-                .to_owned(),
-        ],
         remarks: vec![format!(
             "Verdict on other paths: {}.",
             others.iter().map(beside).collect::<Vec<_>>().join("; ")
         )],
+        ..Finding::default()
     })
 }
 

@@ -43,13 +43,8 @@ pub fn approximation(effort: &Effort, over: &Extent) -> Result<Finding, WorldErr
             ours,
             judged,
         }],
-        choices: vec![
-            "The compensation schemes (`rebate-ideal`) apply (4) and (5) with W by (9), the true q^c, and \
-             q^a = q^c + T. airlink reports every congestion loss, and q^c is their rate over about the last \
-             4096 packets."
-                .to_owned(),
-        ],
         remarks,
+        ..Finding::default()
     })
 }
 
@@ -101,7 +96,6 @@ pub fn rules(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
         }
     };
     Ok(Finding {
-        charts: Vec::new(),
         tables: vec![table, grid.table(TITLE)],
         claims: vec![Claim {
             paper: "“The results are similar when α is set to other values in the recommended range.”"
@@ -111,8 +105,8 @@ pub fn rules(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
             ours: format!("mean gain over α = 0.25: {}", alphas.map(shown).join("; ")),
             judged: Judged::all(alphas.map(|(other, ours)| grid.everywhere(other, ours, Judged::similar))),
         }],
-        choices: vec!["α takes both ends of the recommended range, 0.2 and 0.3.".to_owned()],
         remarks: vec![format!("{range}.")],
+        ..Finding::default()
     })
 }
 
@@ -146,7 +140,7 @@ pub fn other_differentiators(effort: &Effort, over: &Extent) -> Result<Finding, 
             ours,
             judged,
         }],
-        choices: vec!["RR-TCP and TCP-DCR use SACK.".to_owned()],
         remarks: gains.to_vec(),
+        ..Finding::default()
     })
 }

@@ -76,27 +76,9 @@ pub(super) fn figures_4_to_7(effort: &Effort) -> Result<Finding, WorldError> {
             worst_under_loss(&all),
             slightly_higher(&all),
         ],
-        choices: choices(),
         remarks: vec![range(&open, &varied), off_ns2(&open, &varied)],
+        ..Finding::default()
     })
-}
-
-fn choices() -> Vec<String> {
-    vec![
-        "The bottleneck of 0.5 Mbit/s and 30 ms is the wire before the base station (§4.1: \"congestion at \
-         wireline bottleneck\"). It is also the bottleneck of Fig. 3 (a), to which Fig. 3 (b) adds the cross \
-         traffic. The last hop is faster (abstract: \"high-speed wireless last hop\")."
-            .to_owned(),
-        "The paper gives no transition probabilities for the two-state model. Here, no packet is lost in the \
-         good state, and half of the packets are lost in the bad state. Each packet ends the bad state with \
-         a probability of 24 %."
-            .to_owned(),
-        format!(
-            "The words \"in most cases\" are judged by the gain at each point of Figs. 4 to 7, averaged over \
-             all points. The words \"to some extent\" mean a packet error rate (PER) of {:.0} % or more.",
-            100.0 * HIGH
-        ),
-    ]
 }
 
 fn little_and_similar(all: &[&Point], curves: &[Vec<Point>]) -> Claim {

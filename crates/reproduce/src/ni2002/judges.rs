@@ -13,7 +13,7 @@ use super::setting::{Loss, Place, Queues, Setting, Timing, Topology, not, percen
 use crate::{Claim, Counts, Effort, Finding, Judged, Table, cell, mean};
 
 pub(super) const JUDGES: [&str; 4] = ["vegas", "ntg", "ndg", "ncpld"];
-pub(super) const PER: f64 = 0.02;
+const PER: f64 = 0.02;
 
 /// One matrix per judge, in the order of `JUDGES`.
 pub(super) type Matrices = [Confusion; 4];
@@ -103,24 +103,6 @@ fn expectation(topology: Topology) -> Expectation {
         Topology::LongQueue => EASY,
         Topology::SmallQueue | Topology::Narrow(_) | Topology::Shared => IMPOSSIBLE,
     }
-}
-
-/// Shared by all figures with judges.
-pub(super) fn choices() -> Vec<String> {
-    vec![
-        "The sender is NewReno. It measures the RTT of every segment that it sends only once, as the paper \
-         did with its packet traces. The timer of ns-2 measures one segment at a time in ticks of 100 ms, \
-         which is too coarse for the judges."
-            .to_owned(),
-        "The score of a judge is the mean of two shares: congestion losses judged correctly and radio losses \
-         judged correctly. On the path without congestion, it is the share of radio losses judged correctly. \
-         A judge works if its score is considerably above 50 %, the score of a random guess."
-            .to_owned(),
-        "`src/recovery/attribute/` documents the choices where a judge's rule is incomplete (thresholds, W, \
-         which change of the window counts). `p1-fig12` and `p1-fig14` show how well RTTs separate the two \
-         causes without any threshold."
-            .to_owned(),
-    ]
 }
 
 fn onlookers_table(topology: Topology, title: &str, runs: &[Matrices]) -> Table {
@@ -248,11 +230,10 @@ fn figure(effort: &Effort, topology: Topology) -> Result<Finding, WorldError> {
         judged: Judged::all(judged),
     };
     Ok(Finding {
-        charts: Vec::new(),
         claims: vec![claim],
         tables,
-        choices: Vec::new(),
         remarks: vec![in_charge_remark(&charges)],
+        ..Finding::default()
     })
 }
 

@@ -4,7 +4,7 @@ use airtcp::recovery::confusion::Confusion;
 use airtcp_numbers::statistics::gains;
 use airtcp_sim::world::WorldError;
 
-use super::judges::{JUDGES, Matrices, PER, own, place, scores, setting, tolerant_onlookers, works};
+use super::judges::{JUDGES, Matrices, own, place, scores, setting, tolerant_onlookers, works};
 use super::setting::{Loss, Place, Sources, Topology, not, percent, throughput};
 use crate::{Claim, Effort, Finding, Judged, Table, mean};
 
@@ -102,13 +102,7 @@ pub(super) fn overall(effort: &Effort) -> Result<Finding, WorldError> {
         ours: format!("On {} paths: {}.", places.len(), shown.join("; ")),
         judged: Judged::all(judged),
     };
-    Ok(Finding {
-        charts: Vec::new(),
-        claims: vec![claim],
-        tables: vec![table, tolerant],
-        choices: vec![format!("The radio link loses {:.0} % of the packets on every path.", 100.0 * PER)],
-        remarks: vec![],
-    })
+    Ok(Finding { claims: vec![claim], tables: vec![table, tolerant], ..Finding::default() })
 }
 
 /// §3.2: "NCPLD measures round-trip time at the sender and compares it to the measured delay when there is no

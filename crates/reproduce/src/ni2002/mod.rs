@@ -1,5 +1,5 @@
-//! The figures of Ni et al. 2002: four TCP versions over paths with a wired and a wireless part, and whether round-trip times show
-//! the cause of a loss.
+//! The figures of Ni et al. 2002: four TCP versions over paths with a wired and a wireless part, and whether round-trip
+//! times show the cause of a loss.
 //!
 //! The paper's text states only two numbers from its figures: 6 s and 1.8 times (§4.2.2, Figs. 8 to 11). All other
 //! claims are statements about curves.
@@ -15,114 +15,41 @@ mod traces;
 mod transfer;
 mod trips;
 
-use self::setting::{Queues, Topology};
-use crate::{By, Figure, Paper, Seeds, Shared};
+use crate::{Figure, Paper, Reproduce};
 
-pub const SHARED: &[Shared] = &[
-    Shared { by: By::All, choices: setting::choices },
-    Shared {
-        by: By::These(&["p1-fig4", "p1-fig12", "p1-judges-last-hop", "p1-judges-overall"]),
-        choices: || vec![Topology::LastHop.choice()],
-    },
-    Shared {
-        by: By::These(&["p1-fig4", "p1-fig8", "p1-fig12", "p1-judges-congestion", "p1-judges-overall"]),
-        choices: || vec![Topology::Congestion.choice()],
-    },
-    Shared {
-        by: By::These(&["p1-fig4", "p1-fig14", "p1-judges-small-queue", "p1-judges-overall"]),
-        choices: || vec![Topology::SmallQueue.choice()],
-    },
-    Shared {
-        by: By::These(&["p1-fig4", "p1-fig14", "p1-judges-long-queue", "p1-judges-overall"]),
-        choices: || vec![Topology::LongQueue.choice()],
-    },
-    Shared {
-        by: By::These(&["p1-fig14", "p1-judges-narrow", "p1-judges-overall"]),
-        choices: || vec![Topology::Narrow(Queues::Small).choice()],
-    },
-    Shared { by: By::These(&["p1-fig12", "p1-fig14"]), choices: rtt::choices },
-    Shared {
-        by: By::These(&[
-            "p1-judges-last-hop",
-            "p1-judges-congestion",
-            "p1-judges-long-queue",
-            "p1-judges-small-queue",
-            "p1-judges-narrow",
-            "p1-judges-overall",
-        ]),
-        choices: judges::choices,
-    },
-];
+const fn figure(id: &'static str, title: &'static str, run: Reproduce) -> Figure {
+    Figure::new(Paper::Ni2002, id, title, run)
+}
 
 pub const FIGURES: &[Figure] = &[
-    Figure {
-        id: "p1-fig4",
-        paper: Paper::Ni2002,
-        title: "Figs. 4 to 7: throughput of four TCP versions by loss rate",
-        run: goodput::figures_4_to_7,
-        seeds: Seeds::Each,
-    },
-    Figure {
-        id: "p1-fig8",
-        paper: Paper::Ni2002,
-        title: "Figs. 8 to 11: time to transfer 100 kB at 2 % loss",
-        run: transfer::figures_8_to_11,
-        seeds: Seeds::Each,
-    },
-    Figure {
-        id: "p1-fig12",
-        paper: Paper::Ni2002,
-        title: "Figs. 12, 13: last-hop RTTs without and with congestion",
-        run: rtt::figures_12_and_13,
-        seeds: Seeds::Each,
-    },
-    Figure {
-        id: "p1-fig14",
-        paper: Paper::Ni2002,
-        title: "Figs. 14 to 19: RTTs over broad and narrow backbones",
-        run: rtt::figures_14_to_19,
-        seeds: Seeds::Each,
-    },
-    Figure {
-        id: "p1-judges-last-hop",
-        paper: Paper::Ni2002,
-        title: "judges of loss causes over a last hop without congestion",
-        run: judges::last_hop,
-        seeds: Seeds::Each,
-    },
-    Figure {
-        id: "p1-judges-congestion",
-        paper: Paper::Ni2002,
-        title: "judges of loss causes over a last hop with congestion",
-        run: judges::congestion,
-        seeds: Seeds::Each,
-    },
-    Figure {
-        id: "p1-judges-long-queue",
-        paper: Paper::Ni2002,
-        title: "judges of loss causes over a broad backbone, long queues",
-        run: judges::long_queue,
-        seeds: Seeds::Each,
-    },
-    Figure {
-        id: "p1-judges-small-queue",
-        paper: Paper::Ni2002,
-        title: "judges of loss causes over a broad backbone, small queues",
-        run: judges::small_queue,
-        seeds: Seeds::Each,
-    },
-    Figure {
-        id: "p1-judges-narrow",
-        paper: Paper::Ni2002,
-        title: "judges of loss causes over a narrow backbone",
-        run: judges::narrow,
-        seeds: Seeds::Each,
-    },
-    Figure {
-        id: "p1-judges-overall",
-        paper: Paper::Ni2002,
-        title: "judges of loss causes over all paths: is one reliable? (§5)",
-        run: judges_everywhere::overall,
-        seeds: Seeds::Each,
-    },
+    figure("p1-fig4", "Figs. 4 to 7: throughput of four TCP versions by loss rate", goodput::figures_4_to_7),
+    figure("p1-fig8", "Figs. 8 to 11: time to transfer 100 kB at 2 % loss", transfer::figures_8_to_11),
+    figure("p1-fig12", "Figs. 12, 13: last-hop RTTs without and with congestion", rtt::figures_12_and_13),
+    figure("p1-fig14", "Figs. 14 to 19: RTTs over broad and narrow backbones", rtt::figures_14_to_19),
+    figure(
+        "p1-judges-last-hop",
+        "judges of loss causes over a last hop without congestion",
+        judges::last_hop,
+    ),
+    figure(
+        "p1-judges-congestion",
+        "judges of loss causes over a last hop with congestion",
+        judges::congestion,
+    ),
+    figure(
+        "p1-judges-long-queue",
+        "judges of loss causes over a broad backbone, long queues",
+        judges::long_queue,
+    ),
+    figure(
+        "p1-judges-small-queue",
+        "judges of loss causes over a broad backbone, small queues",
+        judges::small_queue,
+    ),
+    figure("p1-judges-narrow", "judges of loss causes over a narrow backbone", judges::narrow),
+    figure(
+        "p1-judges-overall",
+        "judges of loss causes over all paths: is one reliable? (§5)",
+        judges_everywhere::overall,
+    ),
 ];

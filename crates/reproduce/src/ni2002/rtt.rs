@@ -15,27 +15,6 @@ use crate::{Claim, Counts, Effort, Finding, Judged, cell, mean};
 
 const PER: f64 = 0.02;
 
-/// Shared by both figures.
-pub(super) fn choices() -> Vec<String> {
-    [
-        "The verdicts use RTTs as defined in §3.1: from the first transmission of a segment to the first \
-         cumulative ACK that covers it, unless a timeout occurs meanwhile. These RTTs include the time to \
-         repair losses. The RTTs of undisturbed segments, which were sent once and arrived in order, are \
-         given for comparison.",
-        "The increase before congestion losses compares the mean RTT before these losses with the mean of \
-         all RTTs. Without congestion, the increase compares the mean of all RTTs with the minimum, because \
-         random losses do not depend on the RTT. The RTT before a loss belongs to the last measured segment \
-         before the lost one. Its change is relative to the segment sent one RTT earlier. A change within \
-         ±10 % counts as constant (the limit of \"similar\").",
-        "The separation is the share of all pairs of a congestion loss and a radio loss of one run in which \
-         the RTT before the congestion loss is longer (ties count half). A random guess yields 0.5. The same \
-         is computed for the change of the RTT. Distinguishing the causes is possible if one of the two \
-         separations is considerably above 0.5, and easy if one of them is similar to 1.",
-    ]
-    .map(str::to_owned)
-    .to_vec()
-}
-
 /// A claim that is judged by RTTs as defined in §3.1. The RTTs of undisturbed segments are given for comparison.
 fn claim(paper: &str, place: &str, parts: impl Fn(fn(&Seen) -> &[Observed]) -> Vec<(String, By)>) -> Claim {
     let whole = |runs| {
@@ -148,8 +127,8 @@ pub(super) fn figures_12_and_13(effort: &Effort) -> Result<Finding, WorldError> 
         charts: charts.into_iter().collect::<Result<_, _>>()?,
         tables: tables(&seen),
         claims,
-        choices: vec!["Both figures use uniform loss of 2 %.".to_owned()],
         remarks,
+        ..Finding::default()
     })
 }
 
@@ -243,15 +222,8 @@ pub(super) fn figures_14_to_19(effort: &Effort) -> Result<Finding, WorldError> {
         charts,
         tables: tables(&seen),
         claims,
-        choices: vec![
-            "The paper does not state the queue length of the narrow backbone. The captions name queues only \
-             for the broad backbone (\"broad wireless backbone, with long queue\", \"with small queue\"), \
-             and §4.1 lists both lengths for a \"slow wireless backbone\". §4.2.2 mentions the narrow \
-             backbone in one sentence with small queues, so the verdicts use small queues. Results with \
-             queues of 20 packets are given as well."
-                .to_owned(),
-        ],
         remarks: vec![range(&seen, narrow_long, loads)],
+        ..Finding::default()
     })
 }
 

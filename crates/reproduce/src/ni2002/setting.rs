@@ -112,22 +112,6 @@ impl Topology {
             }
         }
     }
-
-    pub(super) fn choice(self) -> String {
-        let preset = self.preset();
-        let source =
-            format!("It documents the choices where the paper is silent (`airlink show --source {preset}`)");
-        match self {
-            Self::Narrow(_) => format!(
-                "The narrow backbone has {NARROW} kbit/s and lies between the two wires of the preset \
-                 `{preset}` (0.5 Mbit/s each, both congested). The paper says only \"narrow\"."
-            ),
-            _ => format!(
-                "The path is the preset `{preset}`. Any cross-traffic sources start in the off state. \
-                 {source}."
-            ),
-        }
-    }
 }
 
 /// The narrow backbone, in kbit/s.
@@ -276,24 +260,6 @@ const PACKET: u16 = 1000;
 pub(crate) const MSS: u16 = PACKET - 40;
 /// ns-2's default window, in segments.
 const WINDOW: usize = 20;
-
-const CHOICES: [&str; 4] = [
-    "Each bottleneck has five sources of cross traffic (§4.1: \"The number of ON/OFF sources in our \
-     experiments is set to be 5\"). While on, a source sends at 200 kbit/s at the first bottleneck and at \
-     160 kbit/s at the second. §4.1 names these rates and 300 kbit/s. Each source starts with an off period, \
-     as in ns-2.",
-    "Packets have 1000 bytes on the wire, and the window is 20 packets. The receiver does not delay ACKs \
-     (§3.1). The clock of the sender ticks every 100 ms, the RTO is at least 1 s, and the initial window is \
-     two packets. Limited Transmit is off. These are defaults of ns-2. All other settings follow profile \
-     `ns2`.",
-    "The radio link loses only packets to the mobile host.",
-    "Each run lasts 400 s, as in the paper. The paper drew the loss rates of its curves at random; here they \
-     are fixed.",
-];
-
-pub(super) fn choices() -> Vec<String> {
-    CHOICES.map(str::to_owned).to_vec()
-}
 
 /// Which round-trip times a sender measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

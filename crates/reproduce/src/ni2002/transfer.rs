@@ -132,19 +132,8 @@ pub(super) fn figures_8_to_11(effort: &Effort) -> Result<Finding, WorldError> {
         charts,
         tables: vec![table],
         claims: vec![six_seconds(first), larger(first)],
-        choices: vec![
-            "The captions name congestion and wireless loss over a last hop, but neither the rate of the \
-             cross traffic nor the error model. The claims are judged with 200 kbit/s per source and uniform \
-             loss; the table also has the verdicts of other cases. The transfer starts at the same time as \
-             the sources."
-                .to_owned(),
-            "100 kB are 100 packets of 1000 bytes. The transfer time is measured from the SYN to the last \
-             byte at the receiver. \"Older\" is the mean of Tahoe and Reno, and \"newer\" is the mean of \
-             NewReno and SACK with the same seed. For the ratio, the variation of a single run is the \
-             variation of one such pair, because ns-2 uses the same random numbers in each run by default."
-                .to_owned(),
-        ],
         remarks: vec![remark(first)],
+        ..Finding::default()
     })
 }
 

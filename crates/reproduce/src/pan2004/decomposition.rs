@@ -96,7 +96,7 @@ pub(super) fn figure_10(effort: &Effort) -> Result<Finding, WorldError> {
     let charts = vec![events_over_z("Fig. 10: TCP Retransmission Decomposition", "events in 100 s", curves)];
     let remarks = vec!["failed-dupack follows the paper's definition and includes timeouts of a single outstanding packet (x = 0). No duplicate ACK can reveal the loss of such a packet.".to_owned()];
     let clusters = clusters::triggers(effort)?;
-    Ok(Finding { tables: vec![table, clusters], charts, claims, choices: Vec::new(), remarks })
+    Ok(Finding { tables: vec![table, clusters], charts, claims, remarks, ..Finding::default() })
 }
 
 /// A ratio from a gain.
@@ -220,7 +220,7 @@ pub(super) fn figure_12(effort: &Effort) -> Result<Finding, WorldError> {
         ),
     ];
     let clusters = clusters::replaced(effort)?;
-    Ok(Finding { tables: vec![counts, shares, clusters], charts, claims, choices: Vec::new(), remarks })
+    Ok(Finding { tables: vec![counts, shares, clusters], charts, claims, remarks, ..Finding::default() })
 }
 
 #[cfg(test)]

@@ -118,9 +118,8 @@ pub(super) fn figure_7(effort: &Effort) -> Result<Finding, WorldError> {
         drawn("Fig. 7(a): Multiple Packet Losses, Tahoe", &over("tahoe", 0.3), 3.0, first)?,
         drawn("Fig. 7(b): Multiple Packet Losses, Reno", &over("reno", 0.3), 3.0, waiting)?,
     ];
-    let choices = vec!["Error recovery lasts from the loss of the first packet to the ACK that covers both packets. The drawings show the first seed that has such an event.".to_owned()];
     let charts = charts.into_iter().flatten().collect();
-    Ok(Finding { tables: vec![table], charts, claims, choices, remarks: Vec::new() })
+    Ok(Finding { tables: vec![table], charts, claims, ..Finding::default() })
 }
 
 fn average(values: &[f64]) -> Option<f64> {
@@ -295,7 +294,7 @@ pub(super) fn figure_9(effort: &Effort) -> Result<Finding, WorldError> {
         cell(&events(4).iter().map(|event| event.waits.iter().sum()).collect::<Vec<f64>>(), 1)
     )];
     let charts = charts.into_iter().collect();
-    Ok(Finding { tables: vec![table], charts, claims, choices: Vec::new(), remarks })
+    Ok(Finding { tables: vec![table], charts, claims, remarks, ..Finding::default() })
 }
 
 /// Judges the paper's number, which is from one event, by the variation of single events.

@@ -135,9 +135,14 @@ pub(super) fn figure_13(effort: &Effort) -> Result<Finding, WorldError> {
         y: Axis::new("packets acknowledged in 100 s", Scale::FromZero),
         curves: lines.map(|(name, curve)| over_z(name, &rates, curve)).collect(),
     };
-    let choices = vec!["Both transfers start at the same time and share one channel. If one of them uses sifest, it is the second (the paper's text first calls it B, then A).".to_owned()];
     let clusters = clusters::fairness(effort)?;
-    Ok(Finding { tables: vec![table, variants, clusters], charts: vec![chart], claims, choices, remarks })
+    Ok(Finding {
+        tables: vec![table, variants, clusters],
+        charts: vec![chart],
+        claims,
+        remarks,
+        ..Finding::default()
+    })
 }
 
 /// "Similar simulation evaluations": in each variant, sifest changes the ordinary competitor's packets by at most 10 %.

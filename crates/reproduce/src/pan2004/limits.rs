@@ -163,8 +163,7 @@ pub(super) fn small_windows_and_sessions(effort: &Effort) -> Result<Finding, Wor
         y: Axis::new("packets acknowledged in 100 s", Scale::FromZero),
         curves: lines.collect(),
     };
-    let choices = vec!["x = 0.01 and y = 0.15, as in Fig. 11a. Each page is a separate connection. One starts every 2.5 s, forty in each run. The initial timeout of pages is 1 s, because ns-2's agents have no SYN that could be lost. The claims are judged with Tahoe, the paper's representative variant.".to_owned()];
-    Ok(Finding { tables, charts: vec![chart], claims, choices, remarks: Vec::new() })
+    Ok(Finding { tables, charts: vec![chart], claims, ..Finding::default() })
 }
 
 fn windows_table(name: &str, acked: &Grid, wait: &Grid, idle: &Grid) -> Table {

@@ -1,4 +1,5 @@
-//! The figures of Pan et al. 2004: the effect of radio losses on a TCP sender, and of segment-in-flight estimation (sifest).
+//! The figures of Pan et al. 2004: the effect of radio losses on a TCP sender, and of segment-in-flight
+//! estimation (sifest).
 
 mod clusters;
 mod decomposition;
@@ -19,17 +20,11 @@ use airtcp_sim::world::{Watch, WorldError};
 use self::judging::Measured;
 use self::setting::{Acks, Channel, Setting};
 use self::trace::Trace;
-use crate::{By, Effort, Figure, Paper, Seeds, Shared};
+use crate::{Effort, Figure, Paper, Reproduce};
 
-const fn figure(
-    id: &'static str,
-    title: &'static str,
-    run: fn(&Effort) -> Result<crate::Finding, WorldError>,
-) -> Figure {
-    Figure { id, paper: Paper::Pan2004, title, run, seeds: Seeds::Each }
+const fn figure(id: &'static str, title: &'static str, run: Reproduce) -> Figure {
+    Figure::new(Paper::Pan2004, id, title, run)
 }
-
-pub const SHARED: &[Shared] = &[Shared { by: By::All, choices: setting::choices }];
 
 pub const FIGURES: &[Figure] = &[
     figure("p0-fig5", "Fig. 5: acknowledged packets by loss rate", throughput::figure_5),

@@ -9,19 +9,6 @@ use airtcp_sim::run::{FlowReport, Report, Run, Until};
 use airtcp_sim::world::{Flow, HostSpec, Length, Watch, WorldError};
 use airwire::time::{Duration, Instant};
 
-/// Details that the paper omits, or that contradict its own results.
-const CHOICES: [&str; 5] = [
-    "The 512 bytes of a segment include its headers, so a segment carries 472 bytes of data. With additional headers and 64 kbit/s of voice, at most 1449 packets would fit into 100 s, but the paper counts 1443 although 3 % are lost. The receiver's window is 16 segments. The links come from preset `sifest-random`.",
-    "The sender's clock ticks every 100 ms, not every 500 ms, because Fig. 9 shows a timeout of 0.7 s. A timeout takes at least two ticks. Everything else follows profile `ns2`.",
-    "The receiver delays ACKs by up to 200 ms, except in the curves marked ND (no delayed ACKs). The initial window is one segment (two with LIW). The initial timeout is 3 s because no RTT is known yet. Limited Transmit is off unless a curve names it.",
-    "Only packets to the mobile host are damaged. The channel is a single chain with two states. It starts in the good state, and each packet, of TCP or of the voice, can change its state, with probability α = β. x and y are the packet error rates in the good and in the bad state, and z is the overall rate.",
-    "The voice stream (CBR, 512 bytes every 64 ms) starts with the run. An acknowledged packet is a segment that was acknowledged within the 100 s. `p0-text` shows results with other interpretations of the setup.",
-];
-
-pub(super) fn choices() -> Vec<String> {
-    CHOICES.map(str::to_owned).to_vec()
-}
-
 /// Payload bytes of a segment.
 pub const MSS: u16 = 512 - 40;
 /// The receiver's window in segments: "about 8 Kbytes" (§3.1).

@@ -216,8 +216,8 @@ pub(super) fn figure_11a(effort: &Effort) -> Result<Finding, WorldError> {
         tables: vec![table, clusters],
         charts: vec![chart],
         claims,
-        choices: vec!["Idle time is the time from the last packet or ACK to a timeout.".to_owned()],
         remarks: vec![sentence],
+        ..Finding::default()
     })
 }
 
@@ -332,5 +332,5 @@ pub(super) fn figure_11b(effort: &Effort) -> Result<Finding, WorldError> {
         y: Axis::new("packets acknowledged in 100 s", Scale::FromZero),
         curves: lines.collect(),
     };
-    Ok(Finding { tables: vec![table], charts: vec![chart], claims, choices: Vec::new(), remarks })
+    Ok(Finding { tables: vec![table], charts: vec![chart], claims, remarks, ..Finding::default() })
 }

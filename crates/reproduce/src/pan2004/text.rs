@@ -57,8 +57,8 @@ pub(super) fn readings(effort: &Effort) -> Result<Finding, WorldError> {
         tables: vec![analysis, set_ups, letters, queues, choices],
         charts: vec![chart],
         claims: vec![analytic()],
-        choices: Vec::new(),
         remarks: vec![of_set_ups, of_letters, of_choices],
+        ..Finding::default()
     })
 }
 

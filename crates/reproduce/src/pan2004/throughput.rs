@@ -83,8 +83,8 @@ pub(super) fn figure_5(effort: &Effort) -> Result<Finding, WorldError> {
         tables: vec![table, clusters],
         charts: vec![chart],
         claims,
-        choices: Vec::new(),
         remarks: vec![sentence],
+        ..Finding::default()
     })
 }
 
@@ -262,11 +262,8 @@ pub(super) fn figure_6(effort: &Effort) -> Result<Finding, WorldError> {
         100.0 * 0.03 * 0.7 * 0.06,
         100.0 * 0.03 * 0.03
     )];
-    let choices = vec![
-        "α = β is 0.3 as in Fig. 5. The smaller values are additions that show where clusters begin to cost throughput.".to_owned(),
-    ];
     let charts = vec![over_time(effort, &channels[..2])?, over_clusters(&CHANGES, &packets)];
-    Ok(Finding { tables: vec![table], charts, claims, choices, remarks })
+    Ok(Finding { tables: vec![table], charts, claims, remarks, ..Finding::default() })
 }
 
 /// The two curves of the figure, over time.

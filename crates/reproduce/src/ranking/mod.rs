@@ -25,11 +25,13 @@ use self::trial::HARMLESS;
 use crate::{Effort, Figure, Finding, Paper, Seeds};
 
 pub(super) const FIGURES: &[Figure] = &[Figure {
-    id: "ranking",
-    paper: Paper::Every,
-    title: "recipes from the whole catalogue on the paths of all five papers",
-    run: ranking,
     seeds: Seeds::Search,
+    ..Figure::new(
+        Paper::Every,
+        "ranking",
+        "recipes from the whole catalogue on the paths of all five papers",
+        ranking,
+    )
 }];
 
 /// The search tries hundreds of recipes, so it uses only one seed in this number.
@@ -120,59 +122,21 @@ fn run(effort: &Effort, after: u64, names: BTreeSet<String>) -> Result<BTreeMap<
     Ok(names.into_iter().zip(scores).collect())
 }
 
+/// The choices, with these numbers of seeds.
 fn choices(search: u32, semifinal: u32, last: u32) -> Vec<String> {
-    let limit = 100.0 * HARMLESS;
-    vec![
-        format!(
-            "Each recipe runs alone, and again together with a competing NewReno to measure its cost. A run \
-             is an endless transfer of 60 s (Inamura et al.: 25 s, about the time of a megabyte). The paths \
-             come from the papers' own figures, and the paths of one paper have equal weight: {}.",
-            names_of_places()
-        ),
-        "Segment size, receive window, ACK policy, clock granularity and minimum timeout also come from the \
-         paper's figures. For Chandra et al., so do the minimum ssthresh of 1 and the absence of timestamps. \
-         The rest is profile `default`. `linux` and the recipes with `@linux` have the timer, initial window \
-         and window growth of the Linux kernel on all paths. The competing NewReno has profile `default` \
-         with the paper's values."
-            .to_owned(),
-        "All paths have a base station that marks ACKs and reports its loss rate, so every proposal has the \
-         information that it needs. On the narrow backbone of Ni et al., a congested wire follows the radio \
-         link, and the station attributes the drops of this wire to the radio. `rebate` gets the loss rate \
-         from the station. Ni et al. do not propose an algorithm, so the judges that they examined are used \
-         as their proposals."
-            .to_owned(),
-        "Capacity × (1 − loss) is the payload that the narrowest link could carry during the run (without 40 \
-         bytes of headers per packet), minus the losses on this link and after it. A sender's share is the \
-         payload that arrives in order. The bound is calculated from the scenario, without a run. The \
-         constant voice traffic of Pan et al. is subtracted, because no queue drops it. The on/off sources \
-         of Ni et al. are not subtracted, because a sender can displace them in the queue; they offer 333 \
-         kbit/s to the first wire of 500 kbit/s. On W-CDMA, damaged blocks are subtracted. Stalls of the RLC \
-         window, which occur where status reports are held back, are not."
-            .to_owned(),
-        "`oracle` knows from the path why each packet was lost. It exists only in virtual time and is not a \
-         candidate. `newreno+oracle` is the fair ceiling for a proposal that only judges losses and \
-         retransmits like NewReno. The ceiling for all recipes is the best of the three `oracle` recipes in \
-         each setting, because other recipes detect and repair losses better than NewReno. This is a ceiling \
-         for attribution only: a sender that keeps more data in flight than AIMD can reach a higher goodput, \
-         at the expense of other flows."
-            .to_owned(),
-        format!(
-            "The search uses {search} seeds. Each step continues with the {BEAM} best recipes and tries all \
-             recipes with one part added, removed or replaced. It uses only parts that gain more than {:.0} \
-             % on their own in at least one setting. The search minimizes the shortfall of a recipe. The \
-             shortfall adds up, over the five settings, the goodput by which the recipe is below the paper's \
-             best proposal, and the loss of a competing NewReno beyond {limit} %. The best {SEMIFINALISTS} \
-             recipes run again with {semifinal} other seeds, and the best {FINALISTS} of them with {last} \
-             further seeds. So the seeds that judge a recipe did not select it.",
-            100.0 * USEFUL
-        ),
-        format!(
-            "A recipe beats a paper's own proposals if it gains over each of them in the paper's own \
-             setting. It is harmless if a competing NewReno loses at most {limit} % of the goodput that it \
-             has when it competes with another NewReno, in each of the five settings. As for all claims, the \
-             interval of the paired differences decides both."
-        ),
-    ]
+    let values = [
+        ("{paths}", names_of_places()),
+        ("{limit}", (100.0 * HARMLESS).to_string()),
+        ("{search}", search.to_string()),
+        ("{beam}", BEAM.to_string()),
+        ("{useful}", format!("{:.0}", 100.0 * USEFUL)),
+        ("{semifinalists}", SEMIFINALISTS.to_string()),
+        ("{semifinal}", semifinal.to_string()),
+        ("{finalists}", FINALISTS.to_string()),
+        ("{last}", last.to_string()),
+    ];
+    let filled = |text: String| values.iter().fold(text, |text, (name, value)| text.replace(name, value));
+    Paper::Every.own_choices("ranking").into_iter().map(filled).collect()
 }
 
 fn names_of_places() -> String {

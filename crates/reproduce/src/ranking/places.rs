@@ -105,8 +105,8 @@ const TAXED: Place = Place {
     ..SIFEST
 };
 
-/// Chandra et al. §IV, Table 2: windows of 94 segments, an ACK for each segment, a minimum ssthresh of 1. No timestamps, because
-/// they would take a fifth of these small segments.
+/// Chandra et al. §IV, Table 2: windows of 94 segments, an ACK for each segment, a minimum ssthresh of 1. No timestamps,
+/// because they would take a fifth of these small segments.
 const MARKED: Place = Place {
     paper: Paper::Chandra2003,
     name: "fixed to mobile, 15.6 % loss",
