@@ -37,7 +37,34 @@ pub struct Table {
     pub rows: Vec<Vec<String>>,
 }
 
+/// A column of a table: its heading, and its cell in each row.
+pub(crate) struct Column<'a, R> {
+    heading: String,
+    cell: Box<dyn Fn(&R) -> String + 'a>,
+}
+
+/// Creates a column.
+pub(crate) fn column<'a, R>(heading: impl Into<String>, cell: impl Fn(&R) -> String + 'a) -> Column<'a, R> {
+    Column { heading: heading.into(), cell: Box::new(cell) }
+}
+
 impl Table {
+    /// Creates a table with a row for each of `rows`.
+    pub(crate) fn of<'a, R>(
+        title: impl Into<String>,
+        columns: impl IntoIterator<Item = Column<'a, R>>,
+        rows: impl IntoIterator<Item = R>,
+    ) -> Self {
+        let columns: Vec<_> = columns.into_iter().collect();
+        let row = |row: R| columns.iter().map(|column| (column.cell)(&row)).collect();
+        let rows = rows.into_iter().map(row).collect();
+        Self {
+            title: title.into(),
+            columns: columns.into_iter().map(|column| column.heading).collect(),
+            rows,
+        }
+    }
+
     /// Creates a table without rows.
     pub fn new(title: impl Into<String>, columns: &[&str]) -> Self {
         Self {
@@ -103,6 +130,23 @@ impl Counts {
     }
 }
 
+/// A place in a paper: "§4.3.1", "Fig. 5", "Table 3".
+#[derive(Clone, Copy)]
+pub(crate) struct At<'a>(pub(crate) &'a str);
+
+/// A claim that counts: a sentence of the paper, our result and the verdict.
+pub(crate) fn claim(At(place): At<'_>, paper: &str, ours: String, judged: Judged) -> Claim {
+    Claim { paper: paper.to_owned(), place: place.to_owned(), counts: Counts::Yes, ours, judged }
+}
+
+/// Our result for a sentence of a paper, and the verdict.
+pub(crate) type Found = (String, Judged);
+
+/// Like [`claim`].
+pub(crate) fn found(at: At<'_>, paper: &str, (ours, judged): Found) -> Claim {
+    claim(at, paper, ours, judged)
+}
+
 /// Choices as a list in Markdown.
 pub fn listed(choices: &[String]) -> String {
     choices.iter().map(|choice| wrapped("- ", choice, WIDTH)).collect()
@@ -146,6 +190,11 @@ impl Finding {
 }
 
 impl Claim {
+    /// The same claim, which does not count for this reason.
+    pub(crate) fn not_counted(self, counts: Counts) -> Self {
+        Self { counts, ..self }
+    }
+
     /// A list item. The verdict of a claim that counts is bold.
     fn markdown(&self) -> String {
         let Self { paper, place, counts, ours, judged } = self;

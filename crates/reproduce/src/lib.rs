@@ -14,6 +14,7 @@ pub mod chart;
 mod choices;
 mod effort;
 mod finding;
+mod grid;
 pub mod inamura2009;
 pub mod judge;
 pub mod lai2013;
@@ -24,8 +25,8 @@ mod ranking;
 use airtcp_sim::world::WorldError;
 pub use choices::{By, Shared};
 pub use effort::{Effort, Watcher};
+pub(crate) use finding::{At, Found, cell, claim, column, found, mean};
 pub use finding::{Claim, Counts, Finding, Table, listed, shown};
-pub(crate) use finding::{cell, mean};
 pub use judge::Judged;
 
 /// The paper of a figure. [`Paper::reference`] has authors and titles.

@@ -2,15 +2,17 @@
 
 use airtcp::recovery::confusion::{Confusion, Truth};
 use airtcp::recovery::{Decision, What};
-use airtcp_sim::world::{Dropped, WorldError};
+use airtcp_sim::run::{Report, Run};
+use airtcp_sim::world::{Dropped, World, WorldError};
 use airwire::Cause;
 use airwire::time::{Duration, Instant};
 
 use super::measured::{share, watch};
-use super::setting::{BIT_ERROR_RATES, Setting, Variant, Way};
+use super::setting::{BIT_ERROR_RATES, Ber, Setting, Variant, Way};
 use crate::chart::{Axis, Chart, Curve, Scale};
+use crate::grid::Grid;
 use crate::judge::across;
-use crate::{Claim, Counts, Effort, Finding, Judged, Table, cell, mean};
+use crate::{At, Claim, Effort, Finding, Judged, Table, cell, claim, column, mean};
 
 /// E-TCP's verdicts on the losses of one run.
 #[derive(Clone, Copy, Default)]
@@ -24,6 +26,24 @@ struct Said {
 }
 
 impl Said {
+    fn of(report: &Report, world: &mut World) -> Self {
+        let marks = report.flows[0].judges.iter().find(|judge| judge.name == "transit-marks");
+        let timeouts: Vec<_> = world.decisions(0).iter().filter_map(timeout).collect();
+        let by_radio = |(offset, at): &(u64, Instant)| {
+            world.losses(0).why(*offset, *at).and_then(Dropped::cause) == Some(Cause::Radio)
+        };
+        Self {
+            confusion: marks.map(|judge| judge.confusion).unwrap_or_default(),
+            timeouts: timeouts.len() as u64,
+            timeouts_by_radio: timeouts.iter().filter(|timeout| by_radio(timeout)).count() as u64,
+        }
+    }
+
+    /// The share of the losses with this cause that ACKs detected and that was attributed correctly.
+    fn right(&self, cause: Cause) -> Option<f64> {
+        right(&self.confusion, cause)
+    }
+
     /// The share of detected radio losses, including those that timeouts detected, that was attributed to the radio.
     fn radio_of_all(&self) -> Option<f64> {
         let right = self.confusion.count(Cause::Radio, Truth::Lost(Cause::Radio));
@@ -32,30 +52,13 @@ impl Said {
     }
 }
 
-/// Results by direction, bit error rate and seed.
-fn run(effort: &Effort, length: Duration) -> Result<Vec<Vec<Vec<Said>>>, WorldError> {
-    let setting = |way| BIT_ERROR_RATES.map(|(_, rate)| Setting::new(way, Variant::Etcp, rate));
-    let settings = Way::ALL.into_iter().flat_map(setting);
-    let said = watch(
-        effort,
-        settings,
-        length,
-        |run| run.score = true,
-        |report, world| {
-            let flow = &report.flows[0];
-            let marks = flow.judges.iter().find(|judge| judge.name == "transit-marks");
-            let timeouts: Vec<_> = world.decisions(0).iter().filter_map(timeout).collect();
-            let by_radio = |(offset, at): &(u64, Instant)| {
-                world.losses(0).why(*offset, *at).and_then(Dropped::cause) == Some(Cause::Radio)
-            };
-            Said {
-                confusion: marks.map(|judge| judge.confusion).unwrap_or_default(),
-                timeouts: timeouts.len() as u64,
-                timeouts_by_radio: timeouts.iter().filter(|timeout| by_radio(timeout)).count() as u64,
-            }
-        },
-    )?;
-    Ok(said.chunks(BIT_ERROR_RATES.len()).map(<[_]>::to_vec).collect())
+/// E-TCP's verdicts by direction and bit error rate.
+type All = Grid<Way, Ber, Said>;
+
+fn run(effort: &Effort, length: Duration) -> Result<All, WorldError> {
+    let plan = |way, (_, rate): Ber| Ok(Setting::new(way, Variant::Etcp, rate));
+    let score = |run: &mut Run| run.score = true;
+    Grid::run(&Way::ALL, &BIT_ERROR_RATES, plan, |settings| watch(effort, settings, length, score, Said::of))
 }
 
 fn timeout(decision: &Decision) -> Option<(u64, Instant)> {
@@ -84,60 +87,70 @@ fn rights(way: &[Vec<Said>], cause: Cause) -> Vec<f64> {
     (0..seeds).filter_map(together).collect()
 }
 
-/// [`Said::radio_of_all`] per seed, averaged over directions and bit error rates.
-fn of_all_found(said: &[Vec<Vec<Said>>]) -> Vec<f64> {
-    let points = said.iter().flatten();
-    let points = points.map(|runs| runs.iter().filter_map(Said::radio_of_all).collect());
-    across(&points.collect::<Vec<Vec<f64>>>())
+/// The values of the runs that have one.
+fn known(runs: &[Said], value: impl Fn(&Said) -> Option<f64>) -> Vec<f64> {
+    runs.iter().filter_map(value).collect()
 }
 
-pub fn causes(effort: &Effort, length: Duration) -> Result<Finding, WorldError> {
-    let said = run(effort, length)?;
-    let mut table = Table::new(
+/// [`Said::radio_of_all`] per seed, averaged over directions and bit error rates.
+fn of_all_found(said: &All) -> Vec<f64> {
+    let points = Way::ALL.iter().flat_map(|way| said.row(*way));
+    across(&points.map(|runs| known(runs, Said::radio_of_all)).collect::<Vec<_>>())
+}
+
+fn table(said: &All, length: Duration) -> Table {
+    type Row = (Way, Ber);
+    let runs = |(way, ber): &Row| said.samples(*way, *ber);
+    let number = |value: fn(&Said) -> u64| {
+        move |row: &Row| cell(&runs(row).iter().map(|said| value(said) as f64).collect::<Vec<_>>(), 1)
+    };
+    let right = |cause: Cause| {
+        move |row: &Row| match &known(runs(row), |said| said.right(cause))[..] {
+            [] => "–".to_owned(),
+            shares => share(&mean(shares)),
+        }
+    };
+    Table::of(
         format!(
             "Losses detected in {} s: by ACKs, with the share attributed correctly, and by timeouts",
             length.as_secs_f64()
         ),
-        &[
-            "direction",
-            "BER",
-            "radio losses",
-            "radio losses correct",
-            "congestion losses",
-            "congestion losses correct",
-            "not lost",
-            "timeouts",
-            "timeouts from radio loss",
-            "radio correct incl. timeouts",
+        [
+            column("direction", |(way, _): &Row| way.name().to_owned()),
+            column("BER", |(_, (name, _)): &Row| (*name).to_owned()),
+            column("radio losses", number(|said| said.confusion.of(Truth::Lost(Cause::Radio)))),
+            column("radio losses correct", right(Cause::Radio)),
+            column("congestion losses", number(|said| said.confusion.of(Truth::Lost(Cause::Congestion)))),
+            column("congestion losses correct", right(Cause::Congestion)),
+            column("not lost", number(|said| said.confusion.of(Truth::NotLost))),
+            column("timeouts", number(|said| said.timeouts)),
+            column("timeouts from radio loss", number(|said| said.timeouts_by_radio)),
+            column("radio correct incl. timeouts", |row: &Row| {
+                share(&mean(&known(runs(row), Said::radio_of_all)))
+            }),
         ],
-    );
-    for (way, rates) in Way::ALL.iter().zip(&said) {
-        for ((name, _), runs) in BIT_ERROR_RATES.iter().zip(rates) {
-            let counted =
-                |truth| cell(&runs.iter().map(|said| said.confusion.of(truth) as f64).collect::<Vec<_>>(), 1);
-            let judged_right = |cause| {
-                let shares: Vec<_> = runs.iter().filter_map(|said| right(&said.confusion, cause)).collect();
-                if shares.is_empty() { "–".to_owned() } else { share(&mean(&shares)) }
-            };
-            let number = |value: fn(&Said) -> u64| {
-                cell(&runs.iter().map(|said| value(said) as f64).collect::<Vec<_>>(), 1)
-            };
-            let of_all: Vec<_> = runs.iter().filter_map(Said::radio_of_all).collect();
-            table.row([
-                way.name().to_owned(),
-                (*name).to_owned(),
-                counted(Truth::Lost(Cause::Radio)),
-                judged_right(Cause::Radio),
-                counted(Truth::Lost(Cause::Congestion)),
-                judged_right(Cause::Congestion),
-                counted(Truth::NotLost),
-                number(|said| said.timeouts),
-                number(|said| said.timeouts_by_radio),
-                share(&mean(&of_all)),
-            ]);
-        }
-    }
-    let shares: Vec<_> = said.iter().map(|way| Cause::ALL.map(|cause| rights(way, cause))).collect();
+        Way::cases(),
+    )
+}
+
+pub fn causes(effort: &Effort, length: Duration) -> Result<Finding, WorldError> {
+    let said = run(effort, length)?;
+    Ok(Finding {
+        tables: vec![table(&said, length)],
+        charts: vec![chart(&said)],
+        claims: claims(&said),
+        remarks: vec![
+            "As in the paper, a base station records sequence numbers and not transmissions. If the original \
+             passes the station and the retransmission is lost before it, the marks show a loss after the \
+             station."
+                .to_owned(),
+        ],
+        ..Finding::default()
+    })
+}
+
+fn claims(said: &All) -> Vec<Claim> {
+    let shares = Way::ALL.map(|way| Cause::ALL.map(|cause| rights(said.row(way), cause)));
     let whole = |ways: &[[Vec<f64>; 2]]| {
         let wrong = |samples: &Vec<f64>| mean(&samples.iter().map(|share| share - 1.0).collect::<Vec<_>>());
         Judged::all(ways.iter().flatten().map(|samples| Judged::similar(&wrong(samples))))
@@ -151,34 +164,27 @@ pub fn causes(effort: &Effort, length: Duration) -> Result<Finding, WorldError> 
             of(Cause::Congestion)
         )
     };
-    let claim = |paper: &str, place: &str, ours: String, judged| Claim {
-        paper: paper.to_owned(),
-        place: place.to_owned(),
-        counts: Counts::Yes,
-        ours,
-        judged,
-    };
-    let found = of_all_found(&said);
-    let claims = vec![
+    let found = of_all_found(said);
+    vec![
         claim(
+            At("§V"),
             "“Our proposed schemes allow the transport protocol to distinguish between congestion and \
              corruption losses.”",
-            "§V",
             format!("{}; {}; {}", words(0), words(1), words(2)),
             whole(&shares),
         ),
         claim(
+            At("§III D.4"),
             "“With these two bits of information, the sender will be able to determine where the losses have \
              occurred.”",
-            "§III D.4",
             words(2),
             whole(&shares[2..]),
         ),
         claim(
+            At("§III"),
             "“We propose a new enhanced type of TCP called E-TCP (Enhanced TCP) that can differentiate \
              packet losses either due to corruption or congestion and take appropriate action to overcome \
              the losses.”",
-            "§III",
             format!(
                 "averaged over directions and BERs, E-TCP attributes {} of all radio losses to the radio. \
                  Timeouts detect the others; the paper does not mention timeouts.",
@@ -186,38 +192,19 @@ pub fn causes(effort: &Effort, length: Duration) -> Result<Finding, WorldError> 
             ),
             Judged::similar(&mean(&found.iter().map(|share| share - 1.0).collect::<Vec<_>>())),
         ),
-    ];
-    Ok(Finding {
-        tables: vec![table],
-        charts: vec![chart(&said)],
-        claims,
-        remarks: vec![
-            "As in the paper, a base station records sequence numbers and not transmissions. If the original \
-             passes the station and the retransmission is lost before it, the marks show a loss after the \
-             station."
-                .to_owned(),
-        ],
-        ..Finding::default()
-    })
+    ]
 }
 
-fn chart(said: &[Vec<Vec<Said>>]) -> Chart {
-    let lines = Way::ALL.iter().zip(said).flat_map(|(way, rates)| {
+fn chart(said: &All) -> Chart {
+    let lines = Way::ALL.into_iter().flat_map(|way| {
         Cause::ALL.map(|cause| {
-            let shares: Vec<Vec<f64>> = rates
-                .iter()
-                .map(|runs| {
-                    runs.iter()
-                        .filter_map(|said| right(&said.confusion, cause))
-                        .map(|share| 100.0 * share)
-                        .collect()
-                })
-                .collect();
-            let points = BIT_ERROR_RATES.iter().zip(&shares);
+            let percent = |runs: &Vec<Said>| known(runs, |said| Some(100.0 * said.right(cause)?));
+            let shares: Vec<_> = said.row(way).iter().map(percent).collect();
             let lost = match cause {
                 Cause::Radio => "radio",
                 Cause::Congestion => "congestion",
             };
+            let points = BIT_ERROR_RATES.iter().zip(&shares);
             Curve::line(
                 format!("{}, {lost}", way.name()),
                 points.map(|((_, rate), shares)| (*rate, &shares[..])),

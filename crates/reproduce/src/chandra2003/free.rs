@@ -4,10 +4,11 @@ use airtcp_numbers::statistics::Mean;
 use airtcp_sim::world::WorldError;
 use airwire::time::Duration;
 
-use super::measured::{count, gain, percent};
-use super::setting::{BIT_ERROR_RATES, Errors, Setting, Timing, Variant, Way};
-use crate::judge::pooled_gains;
-use crate::{Claim, Counts, Effort, Finding, Judged, Table, mean};
+use super::measured::{Received, count, packets, percent};
+use super::setting::Variant::{Etcp, Reno};
+use super::setting::{BIT_ERROR_RATES, Ber, CASES, Case, Errors, Setting, Timing, Variant};
+use crate::grid::Grid;
+use crate::{At, Effort, Finding, Judged, Table, claim, column};
 
 /// One changed setting. It applies to E-TCP and Reno-TCP, unless it concerns only E-TCP.
 struct Change {
@@ -37,61 +38,44 @@ const CHANGES: [Change; 9] = [
 ];
 
 fn told(setting: Setting, sender: Variant) -> Setting {
-    if setting.sender == Variant::Etcp { Setting { sender, ..setting } } else { setting }
+    if setting.sender == Etcp { Setting { sender, ..setting } } else { setting }
 }
 
-/// The columns: the directions, and the second reading of the BER from mobile to mobile.
-const COLUMNS: [(Way, Errors); 4] = [
-    (Way::FixedToMobile, Errors::InTotal),
-    (Way::MobileToFixed, Errors::InTotal),
-    (Way::MobileToMobile, Errors::InTotal),
-    (Way::MobileToMobile, Errors::OnEachRadio),
-];
-
-/// Packets received by change, bit error rate and column, with Reno-TCP and E-TCP by seed.
-type Packets = Vec<Vec<Vec<[Vec<f64>; 2]>>>;
+/// The sender, at each bit error rate in each direction with each change, by its index in `CHANGES`.
+type Packets = Grid<Variant, (usize, Ber, Case), Received>;
 
 fn run(effort: &Effort, length: Duration) -> Result<Packets, WorldError> {
-    let mut settings = Vec::new();
-    for change in &CHANGES {
-        for (_, rate) in BIT_ERROR_RATES {
-            for (way, errors) in COLUMNS {
-                for sender in [Variant::Reno, Variant::Etcp] {
-                    let setting = Setting { errors, ..Setting::new(way, sender, rate) };
-                    settings.push((change.apply)(setting));
-                }
-            }
-        }
-    }
-    let mut samples = count(effort, &settings, length)?.packets.into_iter();
-    let mut next = || samples.next().unwrap_or_default();
-    let mut column = || [next(), next()];
-    let mut rate = || COLUMNS.iter().map(|_| column()).collect::<Vec<_>>();
-    let mut change = || BIT_ERROR_RATES.iter().map(|_| rate()).collect::<Vec<_>>();
-    Ok(CHANGES.iter().map(|_| change()).collect())
+    let changes = 0..CHANGES.len();
+    let points: Vec<_> = changes
+        .flat_map(|change| BIT_ERROR_RATES.map(|ber| (change, ber)))
+        .flat_map(|(change, ber)| CASES.map(|case| (change, ber, case)))
+        .collect();
+    let plan = |sender, (change, (_, rate), (way, errors)): (usize, Ber, Case)| {
+        Ok((CHANGES[change].apply)(Setting { errors, ..Setting::new(way, sender, rate) }))
+    };
+    Grid::run(&[Reno, Etcp], &points, plan, |settings| count(effort, settings, length))
+}
+
+fn table(runs: &Packets, ber: Ber) -> Table {
+    let gain =
+        |case: Case| move |change: &usize| percent(&runs.gain(Etcp, Reno, (*change, ber, case), packets));
+    let names = ["F to M", "M to F", "M to M", "M to M, BER per radio"];
+    let gains = names.into_iter().zip(CASES).map(|(name, case)| column(name, gain(case)));
+    Table::of(
+        format!("BER {}: gain of E-TCP over Reno-TCP in packets received", ber.0),
+        [column("setting", |change: &usize| CHANGES[*change].name.to_owned())].into_iter().chain(gains),
+        0..CHANGES.len(),
+    )
 }
 
 pub fn free(effort: &Effort, length: Duration) -> Result<Finding, WorldError> {
-    let packets = run(effort, length)?;
-    let mut tables = Vec::new();
-    for (at, (name, _)) in BIT_ERROR_RATES.iter().enumerate() {
-        let mut table = Table::new(
-            format!("BER {name}: gain of E-TCP over Reno-TCP in packets received"),
-            &["setting", "F to M", "M to F", "M to M", "M to M, BER per radio"],
-        );
-        for (change, rates) in CHANGES.iter().zip(&packets) {
-            let gains = rates[at].iter().map(|[reno, etcp]| percent(&gain(etcp, reno)));
-            table.row(std::iter::once(change.name.to_owned()).chain(gains));
-        }
-        tables.push(table);
-    }
+    let runs = run(effort, length)?;
+    let tables = BIT_ERROR_RATES.map(|ber| table(&runs, ber)).to_vec();
     // Each change, pooled over directions and bit error rates, without the second reading of the BER.
-    let pooled: Vec<Mean> = packets
-        .iter()
-        .map(|rates| {
-            let points: Vec<_> = rates.iter().flat_map(|columns| &columns[..Way::ALL.len()]).collect();
-            let of = |sender: usize| points.iter().map(|pair| pair[sender].clone()).collect::<Vec<_>>();
-            mean(&pooled_gains(&of(1), &of(0)))
+    let pooled: Vec<Mean> = (0..CHANGES.len())
+        .map(|index| {
+            let these = runs.only(|(change, _, (_, errors))| change == index && errors == Errors::InTotal);
+            these.pooled(Etcp, Reno, packets)
         })
         .collect();
     let by_gain =
@@ -107,21 +91,18 @@ pub fn free(effort: &Effort, length: Duration) -> Result<Finding, WorldError> {
             most.1.name
         )
     });
-    let [reno, etcp] = &packets[0][0][COLUMNS.len() - 1];
-    let claims = vec![Claim {
-        paper:
-            "“Simulation results show that our proposed solution provides better results compared with the \
-                implementation of conventional TCP (TCP Reno).”"
-                .to_owned(),
-        place: "§V".to_owned(),
-        counts: Counts::Yes,
-        ours: format!(
+    let each = runs.gain(Etcp, Reno, (0, BIT_ERROR_RATES[0], CASES[3]), packets);
+    let claims = vec![claim(
+        At("§V"),
+        "“Simulation results show that our proposed solution provides better results compared with the \
+         implementation of conventional TCP (TCP Reno).”",
+        format!(
             "gains with {} settings: {range}. As chosen, but with BER 1e-3 on each of two radio links: {}",
             CHANGES.len(),
-            percent(&gain(etcp, reno))
+            percent(&each)
         ),
-        judged: Judged::all(pooled.iter().map(Judged::better)),
-    }];
+        Judged::all(pooled.iter().map(Judged::better)),
+    )];
     Ok(Finding {
         tables,
         claims,

@@ -1,57 +1,56 @@
 //! Figs. 6 to 8: packets received as a function of the bit error rate.
 
-use airtcp_numbers::statistics::{differences, gains};
+use airtcp_numbers::statistics::{Mean, differences, gains};
 use airtcp_sim::world::WorldError;
 use airwire::time::Duration;
 
-use super::measured::{count, gain, listed, percent};
-use super::setting::{BIT_ERROR_RATES, Errors, Setting, Variant, Way};
-use crate::chart::{Axis, Chart, Curve, Scale};
-use crate::judge::{across, pooled_gains, trends};
-use crate::{Claim, Counts, Effort, Finding, Judged, Table, cell, mean};
+use super::measured::{Received, count, listed, packets, percent};
+use super::setting::Variant::{Etcp, EtcpEarly, Reno};
+use super::setting::{BIT_ERROR_RATES, Ber, Case, Errors, Setting, Variant, Way};
+use crate::chart::{Axis, Chart, Scale};
+use crate::grid::{Grid, Series};
+use crate::judge::{across, trends};
+use crate::{At, Counts, Effort, Finding, Judged, Table, claim, column, mean};
 
-const SENDERS: [Variant; 3] = [Variant::Reno, Variant::Etcp, Variant::EtcpEarly];
+const SENDERS: [Variant; 3] = [Reno, Etcp, EtcpEarly];
 /// Packets that E-TCP and Reno-TCP received from F to M, M to F and M to M at BER 1e-3 (Table 3).
 const PAPER: [(f64, f64); 3] = [(3176.0, 2624.0), (3341.0, 2722.0), (3459.0, 2735.0)];
 
 /// The paper does not state its duration. Over this time, Reno-TCP receives about as many packets here as in Table 3.
 const PAPER_SECONDS: f64 = 600.0;
 
-/// One direction at all bit error rates, the highest first. Samples are by bit error rate, then by seed.
+/// One direction at all bit error rates, the highest first.
 struct Curves {
     way: Way,
     errors: Errors,
-    /// By sender, in the order of `SENDERS`.
-    packets: Vec<Vec<Vec<f64>>>,
-    sent: Vec<Vec<Vec<f64>>>,
+    length: Duration,
+    grid: Grid<Variant, Ber, Received>,
 }
 
 impl Curves {
     fn run(
         effort: &Effort,
-        (way, errors): (Way, Errors),
+        (way, errors): Case,
         senders: &[Variant],
         length: Duration,
     ) -> Result<Self, WorldError> {
-        let setting = |sender: &Variant| {
-            BIT_ERROR_RATES.map(|(_, rate)| Setting { errors, ..Setting::new(way, *sender, rate) })
-        };
-        let settings: Vec<_> = senders.iter().flat_map(setting).collect();
-        let counts = count(effort, &settings, length)?;
-        let by_sender = |samples: Vec<Vec<f64>>| {
-            samples.chunks(BIT_ERROR_RATES.len()).map(<[_]>::to_vec).collect::<Vec<_>>()
-        };
-        Ok(Self { way, errors, packets: by_sender(counts.packets), sent: by_sender(counts.sent) })
+        let plan = |sender, (_, rate): Ber| Ok(Setting { errors, ..Setting::new(way, sender, rate) });
+        let grid = Grid::run(senders, &BIT_ERROR_RATES, plan, |settings| count(effort, settings, length))?;
+        Ok(Self { way, errors, length, grid })
     }
 
     /// Gains of E-TCP over Reno-TCP, by bit error rate, then by seed.
-    fn gains(&self) -> Vec<Vec<f64>> {
-        self.packets[1].iter().zip(&self.packets[0]).map(|(etcp, reno)| gains(etcp, reno)).collect()
+    fn gains(&self) -> Series {
+        self.grid.gains(Etcp, Reno, packets)
     }
 
     /// Gain of E-TCP over Reno-TCP per seed, averaged over the bit error rates.
-    fn pooled(&self) -> Vec<f64> {
-        pooled_gains(&self.packets[1], &self.packets[0])
+    fn averages(&self) -> Vec<f64> {
+        across(&self.gains())
+    }
+
+    fn pooled(&self) -> Mean {
+        mean(&self.averages())
     }
 
     /// "+40.1 ± 2.0 % at 1e-3, …"
@@ -61,46 +60,37 @@ impl Curves {
         listed(names.iter().map(String::as_str).zip(gains.iter().map(|gains| mean(gains))))
     }
 
-    fn table(&self, length: Duration) -> Table {
+    fn table(&self) -> Table {
         let errors = match self.errors {
             Errors::InTotal => "",
             Errors::OnEachRadio => ", with this BER on each radio link",
         };
-        let mut table = Table::new(
-            format!("{}: packets received in {} s{errors}", self.way.name(), length.as_secs_f64()),
-            &[
-                "BER",
-                "packet loss rate",
-                "Reno-TCP",
-                "E-TCP",
-                "gain",
-                "E-TCP, first mark",
-                "gain, first mark",
+        let ours = |heading: &str, sender| self.grid.column(heading, sender, 0, packets);
+        let gain = |sender| move |ber: &Ber| percent(&self.grid.gain(sender, Reno, *ber, packets));
+        let loss = |(_, rate): &Ber| {
+            let setting = Setting { errors: self.errors, ..Setting::new(self.way, Reno, *rate) };
+            format!("{:.3} %", 100.0 * setting.loss())
+        };
+        let seconds = self.length.as_secs_f64();
+        Table::of(
+            format!("{}: packets received in {seconds} s{errors}", self.way.name()),
+            [
+                column("BER", |(name, _): &Ber| (*name).to_owned()),
+                column("packet loss rate", loss),
+                ours("Reno-TCP", Reno),
+                ours("E-TCP", Etcp),
+                column("gain", gain(Etcp)),
+                ours("E-TCP, first mark", EtcpEarly),
+                column("gain, first mark", gain(EtcpEarly)),
             ],
-        );
-        for (at, (name, rate)) in BIT_ERROR_RATES.into_iter().enumerate() {
-            let [reno, etcp, early] = [0, 1, 2].map(|sender: usize| &self.packets[sender][at][..]);
-            let setting = Setting { errors: self.errors, ..Setting::new(self.way, Variant::Reno, rate) };
-            table.row([
-                name.to_owned(),
-                format!("{:.3} %", 100.0 * setting.loss()),
-                cell(reno, 0),
-                cell(etcp, 0),
-                percent(&gain(etcp, reno)),
-                cell(early, 0),
-                percent(&gain(early, reno)),
-            ]);
-        }
-        table
+            BIT_ERROR_RATES,
+        )
     }
 
-    fn chart(&self, title: &str, length: Duration) -> Chart {
-        let line = |sender: usize| {
-            let second =
-                |samples: &Vec<f64>| samples.iter().map(|packets| packets / length.as_secs_f64()).collect();
-            let points: Vec<Vec<f64>> = self.packets[sender].iter().map(second).collect();
-            let points = BIT_ERROR_RATES.iter().zip(&points);
-            Curve::line(SENDERS[sender].name(), points.map(|((_, rate), samples)| (*rate, &samples[..])))
+    fn chart(&self, title: &str) -> Chart {
+        let line = |sender: Variant| {
+            let per_second = |counts: &Received| counts.packets / self.length.as_secs_f64();
+            self.grid.line(sender, sender.name(), |(_, rate)| rate, per_second)
         };
         let (etcp, reno) = PAPER[Way::ALL.iter().position(|way| *way == self.way).unwrap_or_default()];
         Chart {
@@ -108,42 +98,35 @@ impl Curves {
             x: Axis::new("bit error rate", Scale::Logarithmic),
             y: Axis::new("packets received per second", Scale::FromZero),
             curves: vec![
-                line(1).beside([(1e-3, etcp / PAPER_SECONDS)]),
-                line(0).beside([(1e-3, reno / PAPER_SECONDS)]),
-                line(2),
+                line(Etcp).beside([(1e-3, etcp / PAPER_SECONDS)]),
+                line(Reno).beside([(1e-3, reno / PAPER_SECONDS)]),
+                line(EtcpEarly),
             ],
         }
     }
 
     /// Growth of E-TCP's gain from the lowest to the highest bit error rate.
-    fn trend(&self) -> Vec<f64> {
+    fn trend(&self) -> Mean {
         let mut gains = self.gains();
         gains.reverse();
-        trends(&gains)
+        mean(&trends(&gains))
     }
 
     /// E-TCP's sending rate compared with the lowest bit error rate, averaged over the other ones.
-    fn slower(&self) -> Vec<f64> {
-        let sent = &self.sent[1];
-        let (least, worse) = (sent.last(), &sent[..sent.len() - 1]);
-        let of = |least: &Vec<f64>| pooled_gains(worse, &vec![least.clone(); worse.len()]);
-        least.map(of).unwrap_or_default()
+    fn slower(&self) -> Mean {
+        let mut worse = self.grid.of(Etcp, |counts| counts.sent);
+        let least = worse.pop().unwrap_or_default();
+        mean(&across(&worse.iter().map(|sent| gains(sent, &least)).collect::<Vec<_>>()))
     }
 }
 
 pub fn fig6(effort: &Effort, length: Duration) -> Result<Finding, WorldError> {
     let curves = Curves::run(effort, (Way::FixedToMobile, Errors::InTotal), &SENDERS, length)?;
-    let (pooled, trend, slower) = (mean(&curves.pooled()), mean(&curves.trend()), mean(&curves.slower()));
-    let early = mean(&pooled_gains(&curves.packets[2], &curves.packets[0]));
-    let claim = |paper: &str, ours: String, judged| Claim {
-        paper: paper.to_owned(),
-        place: "§IV, Fig. 6".to_owned(),
-        counts: Counts::Yes,
-        ours,
-        judged,
-    };
+    let (pooled, trend, slower) = (curves.pooled(), curves.trend(), curves.slower());
+    let early = curves.grid.pooled(EtcpEarly, Reno, packets);
     let claims = vec![
         claim(
+            At("§IV, Fig. 6"),
             "“Under different values of BER, it shows that E-TCP performance is slightly better than Reno as \
              the BER is increased.”",
             format!(
@@ -157,6 +140,7 @@ pub fn fig6(effort: &Effort, length: Duration) -> Result<Finding, WorldError> {
             Judged::all([Judged::slightly(&pooled), Judged::above_zero(&trend)]),
         ),
         claim(
+            At("§IV, Fig. 6"),
             "“E-TCP allows the receiver to receive more packets since the sender was able to detect the real \
              cause of packet losses.”",
             format!(
@@ -168,6 +152,7 @@ pub fn fig6(effort: &Effort, length: Duration) -> Result<Finding, WorldError> {
             Judged::better(&pooled),
         ),
         claim(
+            At("§IV, Fig. 6"),
             "“Thus, the sender was also able to maintain its transmission rate since it found out that the \
              packet losses were due to corruption.”",
             format!(
@@ -178,11 +163,11 @@ pub fn fig6(effort: &Effort, length: Duration) -> Result<Finding, WorldError> {
         ),
     ];
     Ok(Finding {
-        tables: vec![curves.table(length)],
-        charts: vec![curves.chart(
-            "Goodput comparisons at different BER on data transmission from fixed to mobile host",
-            length,
-        )],
+        tables: vec![curves.table()],
+        charts: vec![
+            curves
+                .chart("Goodput comparisons at different BER on data transmission from fixed to mobile host"),
+        ],
         claims,
         ..Finding::default()
     })
@@ -190,20 +175,19 @@ pub fn fig6(effort: &Effort, length: Duration) -> Result<Finding, WorldError> {
 
 pub fn fig7(effort: &Effort, length: Duration) -> Result<Finding, WorldError> {
     let curves = Curves::run(effort, (Way::MobileToFixed, Errors::InTotal), &SENDERS, length)?;
-    let pooled = mean(&curves.pooled());
+    let pooled = curves.pooled();
     Ok(Finding {
-        tables: vec![curves.table(length)],
-        charts: vec![curves.chart(
-            "Goodput comparisons at different BER on data transmission from mobile to fixed host",
-            length,
+        tables: vec![curves.table()],
+        charts: vec![
+            curves
+                .chart("Goodput comparisons at different BER on data transmission from mobile to fixed host"),
+        ],
+        claims: vec![claim(
+            At("§IV, Fig. 7"),
+            "“It also shows that E-TCP could provide a better goodput than Reno.”",
+            format!("{}; {} on average", curves.listed(), percent(&pooled)),
+            Judged::better(&pooled),
         )],
-        claims: vec![Claim {
-            paper: "“It also shows that E-TCP could provide a better goodput than Reno.”".to_owned(),
-            place: "§IV, Fig. 7".to_owned(),
-            counts: Counts::Yes,
-            ours: format!("{}; {} on average", curves.listed(), percent(&pooled)),
-            judged: Judged::better(&pooled),
-        }],
         ..Finding::default()
     })
 }
@@ -215,40 +199,38 @@ pub fn fig8(effort: &Effort, length: Duration) -> Result<Finding, WorldError> {
     // The directions with a single radio link, for comparison.
     let one = run((Way::FixedToMobile, Errors::InTotal), &SENDERS[..2])?;
     let back = run((Way::MobileToFixed, Errors::InTotal), &SENDERS[..2])?;
-    let pooled = mean(&both.pooled());
-    let over = [&one, &back].map(|other| mean(&differences(&both.pooled(), &other.pooled())));
-    let averages = [&one, &back, &both].map(|curves| mean(&across(&curves.gains())));
+    let pooled = both.pooled();
+    let over = [&one, &back].map(|other| mean(&differences(&both.averages(), &other.averages())));
+    let averages = [&one, &back, &both].map(Curves::pooled);
     let claims = vec![
-        Claim {
-            paper:
-                "“In this figure, we can also see that E-TCP could provide a better goodput compared to TCP \
-                    Reno.”"
-                    .to_owned(),
-            place: "§IV, Fig. 8".to_owned(),
-            counts: Counts::Yes,
-            ours: format!(
+        claim(
+            At("§IV, Fig. 8"),
+            "“In this figure, we can also see that E-TCP could provide a better goodput compared to TCP \
+             Reno.”",
+            format!(
                 "{}; {} on average. With these BERs on each radio link: {}; {} on average.",
                 both.listed(),
                 percent(&pooled),
                 each.listed(),
-                percent(&mean(&each.pooled()))
+                percent(&each.pooled())
             ),
-            judged: Judged::better(&pooled),
-        },
-        Claim {
-            paper: "The gain is largest from mobile to mobile, averaged over all BERs".to_owned(),
-            place: "Figs. 6 to 8".to_owned(),
-            counts: Counts::Own("the paper says this only of BER 1e-3, in Table 3".to_owned()),
-            ours: format!("average gains: {}", listed(Way::ALL.iter().map(|way| way.name()).zip(averages)),),
-            judged: Judged::all(over.iter().map(Judged::above_zero)),
-        },
+            Judged::better(&pooled),
+        ),
+        claim(
+            At("Figs. 6 to 8"),
+            "The gain is largest from mobile to mobile, averaged over all BERs",
+            format!("average gains: {}", listed(Way::ALL.iter().map(|way| way.name()).zip(averages)),),
+            Judged::all(over.iter().map(Judged::above_zero)),
+        )
+        .not_counted(Counts::Own("the paper says this only of BER 1e-3, in Table 3".to_owned())),
     ];
     Ok(Finding {
-        tables: vec![both.table(length), each.table(length)],
-        charts: vec![both.chart(
-            "Goodput comparisons at different BER on data transmission from mobile to mobile host",
-            length,
-        )],
+        tables: vec![both.table(), each.table()],
+        charts: vec![
+            both.chart(
+                "Goodput comparisons at different BER on data transmission from mobile to mobile host",
+            ),
+        ],
         claims,
         ..Finding::default()
     })

@@ -1,19 +1,24 @@
 //! Measurements of the runs, and their formatting.
 
-use airtcp_numbers::statistics::{Mean, gains};
+use airtcp_numbers::statistics::Mean;
 use airtcp_sim::run::{Report, Run};
 use airtcp_sim::world::{World, WorldError};
 use airwire::time::Duration;
 
 use super::setting::{MSS, Setting};
-use crate::{Effort, mean, shown};
+use crate::{Effort, shown};
 
-/// Counts of several settings, each by setting, then by seed.
-pub(super) struct Counts {
-    pub(super) packets: Vec<Vec<f64>>,
-    pub(super) timeouts: Vec<Vec<f64>>,
+/// The counts of one run.
+#[derive(Clone, Copy)]
+pub(super) struct Received {
+    pub(super) packets: f64,
+    pub(super) timeouts: f64,
     /// Segments sent, including retransmissions.
-    pub(super) sent: Vec<Vec<f64>>,
+    pub(super) sent: f64,
+}
+
+pub(super) fn packets(counts: &Received) -> f64 {
+    counts.packets
 }
 
 pub(super) fn received(report: &Report) -> f64 {
@@ -24,13 +29,12 @@ pub(super) fn received(report: &Report) -> f64 {
 /// Returns the measurements by setting, then by seed.
 pub(super) fn watch<T: Clone + Send + 'static>(
     effort: &Effort,
-    settings: impl IntoIterator<Item = Setting>,
+    settings: &[Setting],
     length: Duration,
     prepare: impl Fn(&mut Run) + Sync,
     measure: impl Fn(&Report, &mut World) -> T + Sync,
 ) -> Result<Vec<Vec<T>>, WorldError> {
-    let points: Vec<_> =
-        settings.into_iter().map(|setting| setting.plan(length)).collect::<Result<_, WorldError>>()?;
+    let points = settings.iter().map(|setting| setting.plan(length)).collect::<Result<Vec<_>, _>>()?;
     let plan = |point: &Run, seed| {
         let mut run = Run { seed, ..point.clone() };
         prepare(&mut run);
@@ -39,25 +43,23 @@ pub(super) fn watch<T: Clone + Send + 'static>(
     effort.watch(&points, plan, |_, report, world| measure(report, world))
 }
 
-pub(super) fn count(effort: &Effort, settings: &[Setting], length: Duration) -> Result<Counts, WorldError> {
-    let found = watch(
+/// Runs every setting with every seed, and counts.
+pub(super) fn count(
+    effort: &Effort,
+    settings: &[Setting],
+    length: Duration,
+) -> Result<Vec<Vec<Received>>, WorldError> {
+    watch(
         effort,
-        settings.iter().copied(),
+        settings,
         length,
         |_| {},
         |report, _| {
             let flow = &report.flows[0];
-            [received(report), flow.counters.timeouts as f64, flow.data_segments as f64]
+            let (timeouts, sent) = (flow.counters.timeouts as f64, flow.data_segments as f64);
+            Received { packets: received(report), timeouts, sent }
         },
-    )?;
-    let each =
-        |value: usize| found.iter().map(|point| point.iter().map(|sample| sample[value]).collect()).collect();
-    Ok(Counts { packets: each(0), timeouts: each(1), sent: each(2) })
-}
-
-/// The gain of `with` over `without`, as a share.
-pub(super) fn gain(with: &[f64], without: &[f64]) -> Mean {
-    mean(&gains(with, without))
+    )
 }
 
 /// A share in percent.

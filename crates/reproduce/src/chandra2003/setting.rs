@@ -20,9 +20,11 @@ const OUR_BITS: f64 = (MSS as f64 + 40.0) * 8.0;
 const WIRE: f64 = 56e3;
 const RADIO: f64 = 2e6;
 
+/// A bit error rate with its name.
+pub type Ber = (&'static str, f64);
+
 /// Table 2: "10^-3 to 10^-6".
-pub const BIT_ERROR_RATES: [(&str, f64); 4] =
-    [("1e-3", 1e-3), ("1e-4", 1e-4), ("1e-5", 1e-5), ("1e-6", 1e-6)];
+pub const BIT_ERROR_RATES: [Ber; 4] = [("1e-3", 1e-3), ("1e-4", 1e-4), ("1e-5", 1e-5), ("1e-6", 1e-6)];
 
 /// Direction of the data: `F to M`, `M to F` or `M to M`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,6 +36,11 @@ pub enum Way {
 
 impl Way {
     pub const ALL: [Self; 3] = [Self::FixedToMobile, Self::MobileToFixed, Self::MobileToMobile];
+
+    /// All directions at all bit error rates.
+    pub(super) fn cases() -> Vec<(Self, Ber)> {
+        Self::ALL.into_iter().flat_map(|way| BIT_ERROR_RATES.map(|ber| (way, ber))).collect()
+    }
 
     /// The name in Table 3.
     pub const fn name(self) -> &'static str {
@@ -106,6 +113,17 @@ pub enum Errors {
     /// The bit error rate of each link.
     OnEachRadio,
 }
+
+/// A direction, with a reading of the bit error rate.
+pub(super) type Case = (Way, Errors);
+
+/// All directions, and the second reading of the bit error rate from mobile to mobile.
+pub(super) const CASES: [Case; 4] = [
+    (Way::FixedToMobile, Errors::InTotal),
+    (Way::MobileToFixed, Errors::InTotal),
+    (Way::MobileToMobile, Errors::InTotal),
+    (Way::MobileToMobile, Errors::OnEachRadio),
+];
 
 /// Transmission time of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

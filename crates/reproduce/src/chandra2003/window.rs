@@ -3,17 +3,18 @@
 use std::collections::BTreeMap;
 
 use airtcp::recovery::{Decision, What};
-use airtcp_sim::run::Run;
-use airtcp_sim::world::{Dropped, Seen, Sighting, Watch, WorldError};
+use airtcp_sim::run::{Report, Run};
+use airtcp_sim::world::{Dropped, Seen, Sighting, Watch, World, WorldError};
 use airwire::time::{Duration, Instant};
 
-use super::measured::{gain, percent, received, share, watch};
-use super::setting::{BIT_ERROR_RATES, Setting, Variant, Way};
-use crate::chart::{Axis, Chart, Curve, Scale};
-use crate::judge::pooled_gains;
-use crate::{Claim, Counts, Effort, Finding, Judged, Table, cell, mean};
+use super::measured::{percent, received, share, watch};
+use super::setting::Variant::{Etcp, EtcpEarly, Reno};
+use super::setting::{BIT_ERROR_RATES, Ber, Setting, Variant, Way};
+use crate::chart::{Axis, Chart, Scale};
+use crate::grid::Grid;
+use crate::{At, Claim, Effort, Finding, Judged, Table, cell, claim, column, mean};
 
-const SENDERS: [Variant; 3] = [Variant::Reno, Variant::Etcp, Variant::EtcpEarly];
+const SENDERS: [Variant; 3] = [Reno, Etcp, EtcpEarly];
 /// Minimum timeout of all senders here, in seconds. A timer does not cause an earlier retransmission.
 const LEAST_TIMEOUT: f64 = 1.0;
 
@@ -65,64 +66,34 @@ fn soon(repairs: &[f64]) -> f64 {
     soon as f64 / repairs.len().max(1) as f64
 }
 
-/// Results by direction and bit error rate, then by sender in the order of `SENDERS`, then by seed.
-fn run(effort: &Effort, length: Duration) -> Result<Vec<Vec<Vec<OneRun>>>, WorldError> {
-    let cases = Way::ALL.into_iter().flat_map(|way| BIT_ERROR_RATES.map(|(_, rate)| (way, rate)));
-    let settings = cases.flat_map(|(way, rate)| SENDERS.map(|sender| Setting::new(way, sender, rate)));
-    let packets = |run: &mut Run| run.flows[0].watch = Watch::Packets;
-    let runs = watch(effort, settings, length, packets, |report, world| {
+type Case = (Way, Ber);
+type Runs = Grid<Variant, Case, OneRun>;
+
+impl OneRun {
+    fn of(length: Duration, report: &Report, world: &mut World) -> Self {
         let counters = &report.flows[0].counters;
         let found = counters.fast_retransmits + counters.timeouts;
-        OneRun {
+        Self {
             packets: received(report),
             cwnd: mean_window(world.decisions(0), Instant::ZERO + length),
             by_acks: counters.fast_retransmits as f64 / found.max(1) as f64,
             soon: soon(&repairs(world.losses(0).as_slice(), world.sightings(0))),
         }
-    })?;
-    Ok(runs.chunks(SENDERS.len()).map(<[_]>::to_vec).collect())
+    }
 }
 
-/// One measurement of one sender, by case, then by seed.
-fn values(runs: &[Vec<Vec<OneRun>>], sender: usize, value: fn(&OneRun) -> f64) -> Vec<Vec<f64>> {
-    runs.iter().map(|case| case[sender].iter().map(value).collect()).collect()
+fn run(effort: &Effort, length: Duration) -> Result<Runs, WorldError> {
+    let plan = |sender, (way, (_, rate)): Case| Ok(Setting::new(way, sender, rate));
+    let packets = |run: &mut Run| run.flows[0].watch = Watch::Packets;
+    Grid::run(&SENDERS, &Way::cases(), plan, |settings| {
+        watch(effort, settings, length, packets, |report, world| OneRun::of(length, report, world))
+    })
 }
 
 pub fn window(effort: &Effort, length: Duration) -> Result<Finding, WorldError> {
     let runs = run(effort, length)?;
-    let mut table = Table::new(
-        format!(
-            "Means over {} s: congestion window, share of losses detected by ACKs and not by a timeout, and \
-             share of lost packets retransmitted within {LEAST_TIMEOUT} s",
-            length.as_secs_f64()
-        ),
-        &[
-            "direction",
-            "BER",
-            "sender",
-            "packets received",
-            "window (segments)",
-            "detected by ACKs",
-            "retransmitted quickly",
-        ],
-    );
-    let cases = Way::ALL.into_iter().flat_map(|way| BIT_ERROR_RATES.map(|(name, _)| (way.name(), name)));
-    for ((way, rate), case) in cases.zip(&runs) {
-        for (sender, runs) in SENDERS.iter().zip(case) {
-            let of = |value: fn(&OneRun) -> f64| runs.iter().map(value).collect::<Vec<_>>();
-            table.row([
-                way.to_owned(),
-                rate.to_owned(),
-                sender.name().to_owned(),
-                cell(&of(|run| run.packets), 0),
-                cell(&of(|run| run.cwnd), 2),
-                share(&mean(&of(|run| run.by_acks))),
-                share(&mean(&of(|run| run.soon))),
-            ]);
-        }
-    }
     Ok(Finding {
-        tables: vec![table],
+        tables: vec![table(&runs, length)],
         charts: vec![chart(&runs)],
         claims: claims(&runs),
         remarks: vec![
@@ -135,40 +106,57 @@ pub fn window(effort: &Effort, length: Duration) -> Result<Finding, WorldError> 
     })
 }
 
-fn claims(runs: &[Vec<Vec<OneRun>>]) -> Vec<Claim> {
-    let claim = |paper: &str, place: &str, ours: String, judged| Claim {
-        paper: paper.to_owned(),
-        place: place.to_owned(),
-        counts: Counts::Yes,
-        ours,
-        judged,
+fn table(runs: &Runs, length: Duration) -> Table {
+    type Row = (Case, Variant);
+    let number = |value: fn(&OneRun) -> f64, digits| {
+        move |(case, sender): &Row| cell(&runs.at(*sender, *case, value), digits)
     };
-    let of = |sender, value| values(runs, sender, value);
-    let pooled = |more: usize, less: usize, value: fn(&OneRun) -> f64| {
-        mean(&pooled_gains(&of(more, value), &of(less, value)))
-    };
-    let (windows, packets) = (pooled(1, 0, |run| run.cwnd), pooled(1, 0, |run| run.packets));
-    let found = pooled(2, 1, |run| run.by_acks);
-    let sooner = pooled(2, 1, |run| run.soon);
-    // The first case is F to M at 1e-3, as in Table 3.
-    let (etcp, reno) = (of(1, |run| run.cwnd), of(0, |run| run.cwnd));
-    let at_worst = gain(&etcp[0], &reno[0]);
+    let part =
+        |value: fn(&OneRun) -> f64| move |(case, sender): &Row| share(&mean(&runs.at(*sender, *case, value)));
+    Table::of(
+        format!(
+            "Means over {} s: congestion window, share of losses detected by ACKs and not by a timeout, and \
+             share of lost packets retransmitted within {LEAST_TIMEOUT} s",
+            length.as_secs_f64()
+        ),
+        [
+            column("direction", |((way, _), _): &Row| way.name().to_owned()),
+            column("BER", |((_, (name, _)), _): &Row| (*name).to_owned()),
+            column("sender", |(_, sender): &Row| sender.name().to_owned()),
+            column("packets received", number(|run| run.packets, 0)),
+            column("window (segments)", number(|run| run.cwnd, 2)),
+            column("detected by ACKs", part(|run| run.by_acks)),
+            column("retransmitted quickly", part(|run| run.soon)),
+        ],
+        Way::cases().into_iter().flat_map(|case| SENDERS.map(|sender| (case, sender))),
+    )
+}
+
+fn claims(runs: &Runs) -> Vec<Claim> {
+    let (windows, packets) =
+        (runs.pooled(Etcp, Reno, |run| run.cwnd), runs.pooled(Etcp, Reno, |run| run.packets));
+    let found = runs.pooled(EtcpEarly, Etcp, |run| run.by_acks);
+    let sooner = runs.pooled(EtcpEarly, Etcp, |run| run.soon);
+    // As in Table 3.
+    let worst = (Way::FixedToMobile, BIT_ERROR_RATES[0]);
+    let at_worst = runs.gain(Etcp, Reno, worst, |run| run.cwnd);
+    let [etcp, reno] = [Etcp, Reno].map(|sender| runs.at(sender, worst, |run| run.cwnd));
     vec![
         claim(
+            At("§IV, of F to M at BER 1e-3"),
             "“The reason is that E-TCP could maintain its congestion window size.”",
-            "§IV, of F to M at BER 1e-3",
             format!(
                 "mean window of {} segments, {} with Reno-TCP: {}",
-                cell(&etcp[0], 2),
-                cell(&reno[0], 2),
+                cell(&etcp, 2),
+                cell(&reno, 2),
                 percent(&at_worst)
             ),
             Judged::better(&at_worst),
         ),
         claim(
+            At("§V"),
             "“Since our proposed transport protocol could maintain large congestion window size, more \
              packets could be sent to the receiver and throughput could be increased.”",
-            "§V",
             format!(
                 "window {}, packets received {}, compared with Reno-TCP",
                 percent(&windows),
@@ -177,9 +165,9 @@ fn claims(runs: &[Vec<Vec<OneRun>>]) -> Vec<Claim> {
             Judged::all([Judged::better(&windows), Judged::better(&packets)]),
         ),
         claim(
+            At("§V"),
             "“This scheme also allows the sender to quickly discover packet loss without having to wait \
              until it has received three duplicate acknowledgments.”",
-            "§V",
             format!(
                 "share of losses that ACKs detect: {} on the first mark, compared with three duplicate ACKs",
                 percent(&found)
@@ -187,32 +175,26 @@ fn claims(runs: &[Vec<Vec<OneRun>>]) -> Vec<Claim> {
             Judged::better(&found),
         ),
         claim(
+            At("§V"),
             "“Furthermore, the sender can quickly retransmit the lost packets.”",
-            "§V",
             format!(
                 "share of lost packets retransmitted within {LEAST_TIMEOUT} s on the first mark: {} compared \
                  with three duplicate ACKs, {} compared with Reno-TCP",
                 percent(&sooner),
-                percent(&pooled(2, 0, |run| run.soon))
+                percent(&runs.pooled(EtcpEarly, Reno, |run| run.soon))
             ),
             Judged::better(&sooner),
         ),
     ]
 }
 
-fn chart(runs: &[Vec<Vec<OneRun>>]) -> Chart {
-    let cases = Way::ALL
-        .into_iter()
-        .flat_map(|way| BIT_ERROR_RATES.map(|(rate, _)| format!("{}, {rate}", way.name())));
-    let bars = |(sender, variant): (usize, &Variant)| {
-        let windows = values(runs, sender, |run| run.cwnd);
-        Curve::bars(variant.name(), windows.iter().enumerate().map(|(at, case)| (at as f64, &case[..])))
-    };
+fn chart(runs: &Runs) -> Chart {
+    let cases = Way::cases().into_iter().map(|(way, (ber, _))| format!("{}, {ber}", way.name()));
     Chart {
         title: "Mean congestion window".to_owned(),
         x: Axis::new("direction and bit error rate", Scale::Names(cases.collect())),
         y: Axis::new("window (segments)", Scale::FromZero),
-        curves: SENDERS.iter().enumerate().map(bars).collect(),
+        curves: SENDERS.map(|sender| runs.bars(sender, sender.name(), |run| run.cwnd)).to_vec(),
     }
 }
 
