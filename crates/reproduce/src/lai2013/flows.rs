@@ -9,15 +9,25 @@ use airwire::Cause;
 use airwire::time::{Duration, Instant};
 
 use super::setting::{Extent, Radio, Site, Variant, plan};
-use crate::Effort;
+use crate::finding::Column;
+use crate::grid::Grid;
+use crate::{Effort, cell, column};
 
 /// Twelve flows cause congestion losses at most error rates. Without congestion losses the model has no bound.
 pub(super) const FLOWS: usize = 12;
 /// Sampling interval of the round-trip times.
 const EVERY: Duration = Duration::from_secs(1);
 
+/// A path with its name.
+pub(super) type Path = (&'static str, Site);
+/// A sender at an error rate in percent.
+pub(super) type Point = (Variant, u32);
+/// A row of a table.
+pub(super) type Row = (Path, Point);
+pub(super) type Cells = Grid<Path, Point, Sample>;
+
 /// Paths with large windows. At 2 Mbit/s the windows of twelve flows are only five to seven packets each.
-pub(super) const LARGE: [(&str, Site); 2] = [
+pub(super) const LARGE: [Path; 2] = [
     ("10 Mbit/s", Site { radio_mbit: 10, queue: 100, ..Site::DUMBBELL }),
     ("20 Mbit/s", Site { radio_mbit: 20, queue: 200, ..Site::DUMBBELL }),
 ];
@@ -33,18 +43,47 @@ pub(super) struct Sample {
     pub(super) congestion: f64,
 }
 
-/// Runs twelve flows of each sender at each error rate. The samples are by point, then by seed.
+/// Runs twelve flows of each sender at each error rate.
 pub(super) fn measure(
     effort: &Effort,
-    site: Site,
-    points: &[(Variant, u32)],
+    paths: &[Path],
+    points: &[Point],
     over: &Extent,
-) -> Result<Vec<Vec<Sample>>, WorldError> {
-    let runs: Vec<_> = points
-        .iter()
-        .map(|(sender, percent)| plan(Radio::Shared, site, *percent, &[*sender; FLOWS], over))
-        .collect::<Result<_, WorldError>>()?;
-    effort.each(&runs, |run, seed| measure_one(&Run { seed, ..run.clone() }))
+) -> Result<Cells, WorldError> {
+    let plan = |(_, site): Path, (sender, percent): Point| {
+        plan(Radio::Shared, site, percent, &[sender; FLOWS], over)
+    };
+    Grid::run(paths, points, plan, |runs| {
+        effort.each(runs, |run, seed| measure_one(&Run { seed, ..run.clone() }))
+    })
+}
+
+/// Values that involve a formula, which gets the tax. The formulas are not finite without drops. At a point where only
+/// some runs have drops, their mean would mislead, so there are no values.
+pub(super) fn modelled(cells: &Cells, (path, point): Row, value: impl Fn(&Sample, f64) -> f64) -> Vec<f64> {
+    let samples = cells.samples(path, point);
+    let all_drop = samples.iter().all(|sample| sample.congestion > 0.0);
+    let tax = f64::from(point.1) / 100.0;
+    if all_drop { samples.iter().map(|sample| value(sample, tax)).collect() } else { Vec::new() }
+}
+
+/// A column of measurements.
+pub(super) fn measured<'a>(
+    cells: &'a Cells,
+    heading: &str,
+    digits: usize,
+    value: fn(&Sample) -> f64,
+) -> Column<'a, Row> {
+    column(heading, move |(path, point): &Row| cell(&cells.at(*path, *point, value), digits))
+}
+
+/// A column of values that involve a formula.
+pub(super) fn calculated<'a>(
+    cells: &'a Cells,
+    heading: &str,
+    value: fn(&Sample, f64) -> f64,
+) -> Column<'a, Row> {
+    column(heading, move |row: &Row| cell(&modelled(cells, *row, value), 2))
 }
 
 fn measure_one(run: &Run) -> Result<Sample, WorldError> {

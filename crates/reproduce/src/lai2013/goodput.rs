@@ -4,29 +4,25 @@ use airtcp_sim::world::WorldError;
 
 use super::grid::{Grid, percent_shown};
 use super::sentences::{
-    Found, IDEAL, NR_HALF, above_newreno_plus, best, close_to_the_ideal, costs_22_and_52, gains_in_both_sets,
+    IDEAL, NR_HALF, above_newreno_plus, best, close_to_the_ideal, costs_22_and_52, gains_in_both_sets,
     improves_by_up_to_100, more_than_westwood, on_both, similar_observations, still_above_westwood,
     still_gains, up_to_130,
 };
 use super::setting::{Extent, NR, NR_PLUS, PR, PR_PLUS, Plus, Radio, Scheme, Site, Variant, W};
-use crate::{Claim, Counts, Effort, Finding, Judged};
+use crate::{At, Effort, Finding, Judged, found};
 
 pub(super) const TITLE: &str = "Goodput in Mbit/s by packet error rate";
 const ON_NEWRENO: Variant = Scheme::PrOnNewReno.plain();
 const PLUS_ON_NEWRENO: Variant = Scheme::PrOnNewReno.plus(Plus::Full);
-
-fn claim(paper: &str, place: &str, (ours, judged): Found) -> Claim {
-    Claim { paper: paper.to_owned(), place: place.to_owned(), counts: Counts::Yes, ours, judged }
-}
 
 /// Fig. 2a.
 pub fn against_newreno(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
     let grid = Grid::run(effort, Radio::Loses, Site::ORDINARY, &[NR, W, NR_PLUS], over)?;
     let fall = grid.fall(NR);
     let claims = vec![
-        claim(
+        found(
+            At("§IV-A, Fig. 2a"),
             "“TCP-NR suffers severe performance deterioration as the packet error rate increases.”",
-            "§IV-A, Fig. 2a",
             (
                 format!(
                     "fall from the lowest to the highest error rate: {} of the mean goodput",
@@ -35,15 +31,15 @@ pub fn against_newreno(effort: &Effort, over: &Extent) -> Result<Finding, WorldE
                 Judged::considerably(&fall),
             ),
         ),
-        claim(
+        found(
+            At("§IV-A, Fig. 2a"),
             "“TCP-NR+ is observed to attain significant performance improvement over TCP-NR by up to 100%.”",
-            "§IV-A, Fig. 2a",
             improves_by_up_to_100(&grid),
         ),
-        claim(
+        found(
+            At("§IV-A, Fig. 2a"),
             "“The performance gain is more significant than that of TCP-W, especially for the packet error \
              rate lower than 5%.”",
-            "§IV-A, Fig. 2a",
             more_than_westwood(&grid, NR_PLUS),
         ),
     ];
@@ -65,17 +61,17 @@ pub fn against_pr(effort: &Effort, over: &Extent) -> Result<Finding, WorldError>
     let senders = [W, PR, PR_PLUS, NR_PLUS, ON_NEWRENO, PLUS_ON_NEWRENO];
     let grid = Grid::run(effort, Radio::Loses, Site::ORDINARY, &senders, over)?;
     let claims = vec![
-        claim(
+        found(
+            At("§IV-A, Fig. 2b"),
             "“We can derive similar observations from these plots.” (Here: as in Fig. 2a, TCP-PR \
              deteriorates severely. TCP-PR+ improves on it significantly, and by more than TCP-W does, \
              especially below 5 %.)",
-            "§IV-A, Fig. 2b",
             on_both(&grid, similar_observations),
         ),
-        claim(
+        found(
+            At("§IV-A, Fig. 2b"),
             "“TCP-PR+ is observed to attain better performance than TCP-NR+ due to its proactive \
              postponement of any window reductions.”",
-            "§IV-A, Fig. 2b",
             on_both(&grid, above_newreno_plus),
         ),
     ];
@@ -105,17 +101,17 @@ pub fn out_of_order(effort: &Effort, over: &Extent) -> Result<Finding, WorldErro
     let grid = Grid::run(effort, Radio::Reorders, Site::ORDINARY, &senders, over)?;
     let needless = [NR_PLUS, W].map(|sender| (sender, grid.needless(sender)));
     let claims = vec![
-        claim("“TCP-PR(+) attains the best performance.”", "§IV-A, Fig. 2c", on_both(&grid, best)),
-        claim(
+        found(At("§IV-A, Fig. 2c"), "“TCP-PR(+) attains the best performance.”", on_both(&grid, best)),
+        found(
+            At("§IV-A, Fig. 2c"),
             "“This is due to its accuracy in differentiating between packet reordering and packet loss, \
              making it a very close approximation of the ideal differentiator in this scenario.”",
-            "§IV-A, Fig. 2c",
             on_both(&grid, close_to_the_ideal),
         ),
-        claim(
+        found(
+            At("§IV-A, Fig. 2c"),
             "“On the other hand, TCP-NR+ and TCP-W tend to trigger packet retransmissions spuriously with \
              packet reordering.”",
-            "§IV-A, Fig. 2c",
             (
                 needless
                     .iter()
@@ -127,17 +123,17 @@ pub fn out_of_order(effort: &Effort, over: &Extent) -> Result<Finding, WorldErro
                 Judged::all(needless.iter().map(|(_, share)| Judged::above_zero(share))),
             ),
         ),
-        claim(
+        found(
+            At("§IV-A, Fig. 2c"),
             "“However, TCP-NR+ exhibits a performance gain over TCP-NR of up to 130%, which is greater than \
              that achieved by TCP-W.”",
-            "§IV-A, Fig. 2c",
             up_to_130(&grid),
         ),
-        claim(
+        found(
+            At("§IV-A"),
             "“To summarize, TCP-NR+ attains a significant performance gain over TCP-NR in both sets of \
              experiments, but it is relatively less robust against packet reordering.” (Here: than \
              TCP-PR(+).)",
-            "§IV-A",
             gains_in_both_sets(&first_set, &grid),
         ),
     ];
@@ -167,22 +163,22 @@ pub fn underestimated(effort: &Effort, over: &Extent) -> Result<Finding, WorldEr
         [NR, NR_HALF, NR_PLUS, PR, pr_half, PR_PLUS, ON_NEWRENO, half_on_newreno, PLUS_ON_NEWRENO, W];
     let grid = Grid::run(effort, Radio::Loses, Site::ORDINARY, &senders, over)?;
     let claims = vec![
-        claim(
+        found(
+            At("§IV-C"),
             "“We have observed that tax under-estimation can lead to performance degradation of TCP-NR+ (up \
              to 22%) and TCP-PR+ (up to 52%).”",
-            "§IV-C",
             on_both(&grid, costs_22_and_52),
         ),
-        claim(
+        found(
+            At("§IV-C"),
             "“Nevertheless, they still maintain better performance than TCP-W under low packet error rate \
              (up to 2% for TCP-NR+ and 7% for TCP-PR+).”",
-            "§IV-C",
             on_both(&grid, still_above_westwood),
         ),
-        claim(
+        found(
+            At("§IV-C"),
             "“Moreover, they attain non-trivial performance gains over their counterparts without \
              enhancements under the range of the packet error rates simulated.”",
-            "§IV-C",
             on_both(&grid, still_gains),
         ),
     ];

@@ -1,21 +1,31 @@
 //! Runs several senders at several error rates and compares their goodput.
 
-use airtcp_numbers::statistics::{Mean, gains};
+use airtcp_numbers::statistics::{Mean, differences};
 use airtcp_sim::run::Run;
 use airtcp_sim::world::WorldError;
 
 use super::setting::{Extent, Radio, Site, Variant, plan};
-use crate::chart::{Axis, Chart, Curve, Scale};
-use crate::judge::{across, one_run_gain, pooled_gains};
-use crate::{Effort, Judged, Table, cell, mean};
+use crate::chart::{Axis, Chart, Scale};
+use crate::judge::{across, one_run_gain, trends};
+use crate::{Effort, Found, Judged, Table, column, grid, mean};
 
+/// One flow in one run.
+#[derive(Clone, Copy)]
+struct Sample {
+    /// In Mbit/s.
+    goodput: f64,
+    /// Spurious retransmissions as a share of all data packets.
+    needless: f64,
+}
+
+fn goodput(sample: &Sample) -> f64 {
+    sample.goodput
+}
+
+/// Senders by error rate in percent.
 pub(super) struct Grid {
     extent: Extent,
-    senders: Vec<Variant>,
-    /// In Mbit/s, by sender, then by error rate, then by seed.
-    goodput: Vec<Vec<f64>>,
-    /// Spurious retransmissions as a share of all data packets: by sender, then by error rate, then by seed.
-    needless: Vec<Vec<f64>>,
+    cells: grid::Grid<Variant, u32, Sample>,
 }
 
 /// Goodput of NewReno in ns-2.35 over the same path, in Mbit/s, by error rate in percent.
@@ -30,36 +40,21 @@ impl Grid {
         senders: &[Variant],
         extent: &Extent,
     ) -> Result<Self, WorldError> {
-        let mut points = Vec::new();
-        for sender in senders {
-            for percent in extent.error_rates {
-                points.push(plan(radio, site, *percent, &[*sender], extent)?);
-            }
-        }
-        let samples = effort.sample(
-            &points,
-            |point, seed| Run { seed, ..point.clone() },
-            |_, report| {
-                let flow = &report.flows[0];
-                let lost = report.dropped_by_queues + report.dropped_by_radio;
-                let needless = flow.counters.resent().saturating_sub(lost) as f64;
-                (flow.goodput_bit_per_s / 1e6, needless / flow.data_segments as f64)
-            },
-        )?;
-        let (goodput, needless) = samples.into_iter().map(|point| point.into_iter().unzip()).unzip();
-        Ok(Self { extent: *extent, senders: senders.to_vec(), goodput, needless })
-    }
-
-    /// The values of one sender: by error rate, then by seed.
-    fn row<'a>(&self, all: &'a [Vec<f64>], sender: Variant) -> &'a [Vec<f64>] {
-        let rates = self.extent.error_rates.len();
-        let index = self.senders.iter().position(|known| *known == sender);
-        index.map_or(&[], |index| &all[index * rates..(index + 1) * rates])
-    }
-
-    pub(super) fn of(&self, sender: Variant, percent: u32) -> &[f64] {
-        let column = self.extent.error_rates.iter().position(|known| *known == percent);
-        column.and_then(|column| self.row(&self.goodput, sender).get(column)).map_or(&[], Vec::as_slice)
+        let plan = |sender, percent| plan(radio, site, percent, &[sender], extent);
+        let cells = grid::Grid::run(senders, extent.error_rates, plan, |plans| {
+            effort.sample(
+                plans,
+                |plan, seed| Run { seed, ..plan.clone() },
+                |_, report| {
+                    let flow = &report.flows[0];
+                    let lost = report.dropped_by_queues + report.dropped_by_radio;
+                    let needless = flow.counters.resent().saturating_sub(lost) as f64;
+                    let needless = needless / flow.data_segments as f64;
+                    Sample { goodput: flow.goodput_bit_per_s / 1e6, needless }
+                },
+            )
+        })?;
+        Ok(Self { extent: *extent, cells })
     }
 
     /// The error rates above zero for which `wanted` holds. An error rate of zero does not distinguish the senders.
@@ -67,24 +62,24 @@ impl Grid {
         self.extent.error_rates.iter().copied().filter(|percent| *percent > 0 && wanted(*percent)).collect()
     }
 
-    fn at(&self, sender: Variant, rates: &[u32]) -> Vec<Vec<f64>> {
-        rates.iter().map(|percent| self.of(sender, *percent).to_vec()).collect()
-    }
-
     /// Gain in goodput of `sender` over `over`, from pairs of runs with the same seed.
     pub(super) fn gain(&self, sender: Variant, over: Variant, percent: u32) -> Mean {
-        mean(&gains(self.of(sender, percent), self.of(over, percent)))
+        self.cells.gain(sender, over, percent, goodput)
+    }
+
+    /// The gain per seed, averaged over several error rates.
+    fn gains(&self, sender: Variant, over: Variant, rates: &[u32]) -> Vec<f64> {
+        across(&self.cells.only(|percent| rates.contains(&percent)).gains(sender, over, goodput))
     }
 
     /// The gain, averaged over several error rates.
     pub(super) fn pooled(&self, sender: Variant, over: Variant, rates: &[u32]) -> Mean {
-        mean(&pooled_gains(&self.at(sender, rates), &self.at(over, rates)))
+        mean(&self.gains(sender, over, rates))
     }
 
     /// Pooled gain of `sender` over `over` at the rates `these`, minus the gain at the rates `those`.
     pub(super) fn contrast(&self, sender: Variant, over: Variant, these: &[u32], those: &[u32]) -> Mean {
-        let pooled = |rates: &[u32]| pooled_gains(&self.at(sender, rates), &self.at(over, rates));
-        mean(&pooled(these).iter().zip(pooled(those)).map(|(one, other)| one - other).collect::<Vec<_>>())
+        mean(&differences(&self.gains(sender, over, these), &self.gains(sender, over, those)))
     }
 
     /// Judges the gain of `sender` over `over` at every error rate above zero.
@@ -97,55 +92,55 @@ impl Grid {
         Judged::all(self.rates(|_| true).into_iter().map(|at| judge(&self.gain(sender, over, at))))
     }
 
-    /// A claim "up to `paper`": the largest mean gain, and whether it meets the paper's number.
-    pub(super) fn up_to(&self, sender: Variant, over: Variant, paper: f64) -> (String, Judged) {
+    /// The error rate above zero with the largest gain, or with the smallest one, and this gain.
+    fn extreme(&self, sender: Variant, over: Variant, sign: f64) -> Option<(u32, Mean)> {
         let gains = self.rates(|_| true).into_iter().map(|at| (at, self.gain(sender, over, at)));
-        let Some((at, gain)) = gains.max_by(|(_, one), (_, other)| one.mean.total_cmp(&other.mean)) else {
+        gains.max_by(|(_, one), (_, other)| (sign * one.mean).total_cmp(&(sign * other.mean)))
+    }
+
+    /// The deviation of a gain that the paper calculates from one run with each sender.
+    fn one_run(&self, sender: Variant, over: Variant, percent: u32) -> f64 {
+        let [with, without] = [sender, over].map(|sender| self.cells.at(sender, percent, goodput));
+        self.extent.scaled_to_the_paper(one_run_gain(&with, &without))
+    }
+
+    /// A claim "up to `paper`": the largest mean gain, and whether it meets the paper's number.
+    pub(super) fn up_to(&self, sender: Variant, over: Variant, paper: f64) -> Found {
+        let Some((at, gain)) = self.extreme(sender, over, 1.0) else {
             return (String::new(), Judged::Undecided);
         };
-        let one_run = one_run_gain(self.of(sender, at), self.of(over, at));
-        let one_run = self.extent.scaled_to_the_paper(one_run);
+        let one_run = self.one_run(sender, over, at);
         let text =
             format!("largest gain {} at {at} % (one run: ± {:.0})", percent_shown(&gain), one_run * 100.0);
         (text, Judged::number(&gain, paper, one_run))
     }
 
     /// A claim "degradation up to `paper`": the largest loss of `part` compared with `whole`, judged in the same way.
-    pub(super) fn down_by_up_to(&self, part: Variant, whole: Variant, paper: f64) -> (String, Judged) {
-        let gains = self.rates(|_| true).into_iter().map(|at| (at, self.gain(part, whole, at)));
-        let Some((at, gain)) = gains.min_by(|(_, one), (_, other)| one.mean.total_cmp(&other.mean)) else {
+    pub(super) fn down_by_up_to(&self, part: Variant, whole: Variant, paper: f64) -> Found {
+        let Some((at, gain)) = self.extreme(part, whole, -1.0) else {
             return (String::new(), Judged::Undecided);
         };
-        let one_run = one_run_gain(self.of(part, at), self.of(whole, at));
-        let one_run = self.extent.scaled_to_the_paper(one_run);
+        let one_run = self.one_run(part, whole, at);
         let text = format!("{} at {at} % (one run: ± {:.0})", percent_shown(&gain), one_run * 100.0);
         (text, Judged::number(&Mean { mean: -gain.mean, ..gain }, paper, one_run))
     }
 
     /// Fall in goodput from the lowest error rate to the highest, by a straight line, as a share of the mean goodput.
     pub(super) fn fall(&self, sender: Variant) -> Mean {
-        let falls: Vec<_> = crate::judge::trends(self.row(&self.goodput, sender));
+        let falls = trends(&self.cells.of(sender, goodput));
         mean(&falls.into_iter().map(|trend| -trend).collect::<Vec<_>>())
     }
 
     /// Share of spurious retransmissions in all data packets, averaged over the error rates above zero.
     pub(super) fn needless(&self, sender: Variant) -> Mean {
-        let all = self.extent.error_rates.iter().zip(self.row(&self.needless, sender));
-        let lossy: Vec<_> = all.filter(|(at, _)| **at > 0).map(|(_, samples)| samples.clone()).collect();
-        mean(&across(&lossy))
+        mean(&across(&self.cells.only(|percent| percent > 0).of(sender, |sample| sample.needless)))
     }
 
     pub(super) fn table(&self, title: &str) -> Table {
-        let names: Vec<_> = ["error rate".to_owned()]
-            .into_iter()
-            .chain(self.senders.iter().map(|sender| sender.name()))
-            .collect();
-        let mut table = Table::new(title, &names.iter().map(String::as_str).collect::<Vec<_>>());
-        for percent in self.extent.error_rates {
-            let ours = self.senders.iter().map(|sender| cell(self.of(*sender, *percent), 3));
-            table.row([format!("{percent} %")].into_iter().chain(ours));
-        }
-        table
+        let rate = column("error rate", |percent: &u32| format!("{percent} %"));
+        let ours = self.cells.senders().iter();
+        let ours = ours.map(|sender| self.cells.column(sender.name(), *sender, 3, goodput));
+        Table::of(title, [rate].into_iter().chain(ours), self.extent.error_rates.iter().copied())
     }
 
     /// The table with an additional column for NewReno in ns-2.
@@ -161,16 +156,12 @@ impl Grid {
 
     /// A chart with the axes of the paper's Fig. 2 and one curve per sender.
     pub(super) fn chart(&self, title: &str, senders: &[Variant]) -> Chart {
-        let points = |sender: &Variant| {
-            let rates = self.extent.error_rates.iter().map(|percent| f64::from(*percent));
-            let row = self.row(&self.goodput, *sender).iter().map(Vec::as_slice);
-            Curve::line(sender.name(), rates.zip(row))
-        };
+        let line = |sender: &Variant| self.cells.line(*sender, sender.name(), f64::from, goodput);
         Chart {
             title: title.to_owned(),
             x: Axis::new("packet error rate, %", Scale::FromZero),
             y: Axis::new("connection goodput, Mbit/s", Scale::FromZero),
-            curves: senders.iter().map(points).collect(),
+            curves: senders.iter().map(line).collect(),
         }
     }
 

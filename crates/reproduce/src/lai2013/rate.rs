@@ -5,11 +5,11 @@ use airtcp::recovery::window::ideal_compensator;
 use airtcp_numbers::statistics::Mean;
 use airtcp_sim::world::WorldError;
 
-use super::flows::{LARGE, Sample, exact, measure};
+use super::flows::{Cells, LARGE, Path, Row, Sample, calculated, exact, measure, measured, modelled};
 use super::grid::percent_shown;
 use super::setting::{Extent, NR, NR_PLUS, Plus, Scheme, Variant};
 use crate::chart::{Axis, Chart, Curve, Scale};
-use crate::{Claim, Counts, Effort, Finding, Judged, Table, cell, mean};
+use crate::{At, Claim, Effort, Finding, Found, Judged, Table, column, found, mean};
 
 const DIFFERENTIATOR: Variant = Scheme::IdealDifferentiator.plain();
 const COMPENSATOR: Variant = Scheme::NewReno.plus(Plus::Ideal);
@@ -82,57 +82,89 @@ fn range(gains: &[Mean]) -> String {
     }
 }
 
-/// Measured throughput of a sender's flows, divided by the ideal equilibrium of (1) for their q^c and D. It has the
-/// error rates at which the queue dropped packets in every run, with the samples by seed.
-struct Flows {
-    site: &'static str,
-    sender: Variant,
-    over: Vec<(u32, Vec<f64>)>,
-}
-
-impl Flows {
-    fn said(&self) -> String {
-        let points: Vec<_> =
-            self.off().map(|(at, off)| format!("{} at {at} %", percent_shown(&off))).collect();
-        format!("{}, {}: {}", self.sender.name(), self.site, points.join(", "))
-    }
-
-    fn judged(&self) -> Judged {
-        Judged::all(self.off().map(|(_, off)| Judged::similar(&off)))
-    }
-
-    fn off(&self) -> impl Iterator<Item = (u32, Mean)> {
-        let off = |samples: &[f64]| mean(&samples.iter().map(|share| share - 1.0).collect::<Vec<_>>());
-        self.over.iter().map(move |(at, samples)| (*at, off(samples)))
-    }
-
-    fn curve(&self) -> Curve {
-        let points = self.over.iter().map(|(at, samples)| (f64::from(*at), samples.as_slice()));
-        Curve::line(self.sender.name(), points)
-    }
-}
-
 /// Packets per second at the ideal equilibrium of (1).
-fn predicted(sample: &Sample) -> f64 {
+fn predicted(sample: &Sample, _: f64) -> f64 {
     Parameters::Ideal.settles_at(sample.congestion, 0.0) / sample.round_trip
 }
 
+/// Measured throughput divided by the ideal equilibrium of (1) for the same q^c and D.
+fn ratio(sample: &Sample, tax: f64) -> f64 {
+    sample.throughput / predicted(sample, tax)
+}
+
+/// The ratio of a sender by error rate, then by seed, where it has values.
+fn ratios(cells: &Cells, path: Path, sender: Variant) -> Vec<(u32, Vec<f64>)> {
+    let points = cells.points().iter().filter(|(of, _)| *of == sender);
+    let ratios = points.map(|point| (point.1, modelled(cells, (path, *point), ratio)));
+    ratios.filter(|(_, ratios)| !ratios.is_empty()).collect()
+}
+
+/// The relative difference from the ideal equilibrium on each path.
+fn compared(cells: &Cells, sender: Variant) -> Found {
+    let off = |(at, ratios): (u32, Vec<f64>)| {
+        (at, mean(&ratios.iter().map(|ratio| ratio - 1.0).collect::<Vec<_>>()))
+    };
+    let of = |path: Path| -> Vec<_> { ratios(cells, path, sender).into_iter().map(off).collect() };
+    let said = LARGE.map(|path| {
+        let shown = |(at, off): (u32, Mean)| format!("{} at {at} %", percent_shown(&off));
+        let points: Vec<_> = of(path).into_iter().map(shown).collect();
+        format!("{}, {}: {}", sender.name(), path.0, points.join(", "))
+    });
+    let judged = LARGE.map(|path| Judged::all(of(path).iter().map(|(_, off)| Judged::similar(off))));
+    (format!("measured throughput compared with (1): {}", said.join("; ")), Judged::all(judged))
+}
+
 fn arithmetic() -> Table {
-    let mut table = Table::new(
+    let settled = |parameters: Parameters| {
+        move |(q_c, tax): &(f64, f64)| format!("{:.2}", parameters.settles_at(*q_c, *tax))
+    };
+    Table::of(
         "Equilibrium window of equation (1), in packets",
-        &["q^c", "T", "ideal", "(4) and (5)", "rebate, (7) and (11)", "TCP-NR"],
-    );
-    for q_c in CONGESTION {
-        for tax in TAXES {
-            let [ideal, compensator, rebate] =
-                [Parameters::Ideal, Parameters::Compensator, Parameters::Rebate]
-                    .map(|parameters| format!("{:.2}", parameters.settles_at(q_c, tax)));
+        [
+            column("q^c", |(q_c, _): &(f64, f64)| format!("{q_c}")),
+            column("T", |(_, tax): &(f64, f64)| format!("{} %", 100.0 * tax)),
+            column("ideal", settled(Parameters::Ideal)),
+            column("(4) and (5)", settled(Parameters::Compensator)),
+            column("rebate, (7) and (11)", settled(Parameters::Rebate)),
             // TCP-NR reacts to the tax as to congestion.
-            let newreno = format!("{:.2}", Parameters::Ideal.settles_at(q_c + tax, 0.0));
-            table.row([format!("{q_c}"), format!("{} %", 100.0 * tax), ideal, compensator, rebate, newreno]);
-        }
+            column("TCP-NR", |(q_c, tax): &(f64, f64)| {
+                format!("{:.2}", Parameters::Ideal.settles_at(q_c + tax, 0.0))
+            }),
+        ],
+        CONGESTION.into_iter().flat_map(|q_c| TAXES.map(|tax| (q_c, tax))),
+    )
+}
+
+fn table(cells: &Cells) -> Table {
+    Table::of(
+        "Throughput of one of twelve flows in packets per second: measured, and by (1) with the flows' q^c \
+         and D",
+        [
+            column("radio link", |((name, _), _): &Row| (*name).to_owned()),
+            column("sender", |(_, (sender, _)): &Row| sender.name()),
+            column("error rate", |(_, (_, percent)): &Row| format!("{percent} %")),
+            measured(cells, "D in ms", 1, |sample| 1e3 * sample.round_trip),
+            measured(cells, "q^c", 5, |sample| sample.congestion),
+            measured(cells, "measured", 2, |sample| sample.throughput),
+            calculated(cells, "equation (1)", predicted),
+            calculated(cells, "measured / equation (1)", ratio),
+        ],
+        LARGE.into_iter().flat_map(|path| cells.points().iter().map(move |point| (path, *point))),
+    )
+}
+
+fn chart(cells: &Cells, path: Path) -> Chart {
+    let curve = |sender: Variant| {
+        let ratios = ratios(cells, path, sender);
+        let points = ratios.iter().map(|(at, samples)| (f64::from(*at), samples.as_slice()));
+        (!ratios.is_empty()).then(|| Curve::line(sender.name(), points))
+    };
+    Chart {
+        title: format!("Measured throughput over equation (1), at {} (not drawn in the paper)", path.0),
+        x: Axis::new("packet error rate, %", Scale::FromZero),
+        y: Axis::new("measured / equation (1)", Scale::Logarithmic),
+        curves: [NR].into_iter().chain(SENDERS).filter_map(curve).collect(),
     }
-    table
 }
 
 /// Compares (1) with measured flows. Cost: 20 runs of 120 s at 10 and 20 Mbit/s per seed.
@@ -141,93 +173,44 @@ pub fn rate_adaptation(effort: &Effort, over: &Extent) -> Result<Finding, WorldE
     let points: Vec<_> = std::iter::once((NR, 0))
         .chain(SENDERS.into_iter().flat_map(|sender| lossy.iter().map(move |percent| (sender, *percent))))
         .collect();
-    let mut table = Table::new(
-        "Throughput of one of twelve flows in packets per second: measured, and by (1) with the flows' q^c \
-         and D",
-        &[
-            "radio link",
-            "sender",
-            "error rate",
-            "D in ms",
-            "q^c",
-            "measured",
-            "equation (1)",
-            "measured / equation (1)",
+    let cells = measure(effort, &LARGE, &points, over)?;
+    Ok(Finding {
+        charts: LARGE.map(|path| chart(&cells, path)).to_vec(),
+        tables: vec![arithmetic(), table(&cells)],
+        claims: claims(&cells),
+        remarks: vec![
+            "(5) neglects the ε in the denominator of (1). With (4) and (5), a decrease has the factor 2/(3 \
+             + ε) instead of the ideal 2/3. The equilibrium is therefore up to 15 % higher: √(4/3) times the \
+             ideal one."
+                .to_owned(),
         ],
-    );
-    let (mut flows, mut charts) = (Vec::new(), Vec::new());
-    for (site, place) in LARGE {
-        let found = measure(effort, place, &points, over)?;
-        for ((sender, percent), samples) in points.iter().zip(&found) {
-            // (1) has no equilibrium without drops. At a point where only some runs have drops, their mean misleads.
-            let all_drop = samples.iter().all(|sample| sample.congestion > 0.0);
-            let of = |value: fn(&Sample) -> f64| samples.iter().map(value).collect::<Vec<_>>();
-            let beside = |value: fn(&Sample) -> f64| if all_drop { of(value) } else { Vec::new() };
-            table.row([
-                site.to_owned(),
-                sender.name(),
-                format!("{percent} %"),
-                cell(&of(|sample| 1e3 * sample.round_trip), 1),
-                cell(&of(|sample| sample.congestion), 5),
-                cell(&of(|sample| sample.throughput), 2),
-                cell(&beside(predicted), 2),
-                cell(&beside(|sample| sample.throughput / predicted(sample)), 2),
-            ]);
-            if flows.last().is_none_or(|last: &Flows| (last.site, last.sender) != (site, *sender)) {
-                flows.push(Flows { site, sender: *sender, over: Vec::new() });
-            }
-            if let Some(last) = flows.last_mut().filter(|_| all_drop) {
-                last.over.push((*percent, of(|sample| sample.throughput / predicted(sample))));
-            }
-        }
-        charts.push(Chart {
-            title: format!("Measured throughput over equation (1), at {site} (not drawn in the paper)"),
-            x: Axis::new("packet error rate, %", Scale::FromZero),
-            y: Axis::new("measured / equation (1)", Scale::Logarithmic),
-            curves: flows
-                .iter()
-                .filter(|flows| flows.site == site && !flows.over.is_empty())
-                .map(Flows::curve)
-                .collect(),
-        });
-    }
-    let of = |sender: Variant| {
-        let these: Vec<_> = flows.iter().filter(|flows| flows.sender == sender).collect();
-        let said: Vec<_> = these.iter().map(|flows| flows.said()).collect();
-        (
-            format!("measured throughput compared with (1): {}", said.join("; ")),
-            Judged::all(these.iter().map(|flows| flows.judged())),
-        )
-    };
-    let claim = |paper: &str, place: &str, (ours, judged)| Claim {
-        paper: paper.to_owned(),
-        place: place.to_owned(),
-        counts: Counts::Yes,
-        ours,
-        judged,
-    };
+        ..Finding::default()
+    })
+}
+
+fn claims(cells: &Cells) -> Vec<Claim> {
     let compensated = apart(Parameters::Compensator, Parameters::Ideal);
     let rebated = apart(Parameters::Rebate, Parameters::Compensator);
     let settles = |gains: &[Mean]| (range(gains), Judged::all(gains.iter().map(Judged::similar)));
-    let claims = vec![
-        claim(
+    vec![
+        found(
+            At("§II-B"),
             "“(1) with q(t) = q^c(t) and ϵ = γ = 0 corresponds to the well-behaved rate adaptation process \
              of TCP-NR over reliable, in-order transmission channels.”",
-            "§II-B",
-            of(NR),
+            compared(cells, NR),
         ),
-        claim(
+        found(
+            At("§II-B 2"),
             "“It restores q(t) to be q^c(t), thereby attaining the ideal rate adaptation process.” (Here: \
              the ideal differentiator.)",
-            "§II-B 2",
-            of(DIFFERENTIATOR),
+            compared(cells, DIFFERENTIATOR),
         ),
-        claim(
+        found(
+            At("§II-B 3"),
             "“With q(t) = q^a(t), this is attained by adapting γ and ϵ as: …” (Here: equations (4) and (5).)",
-            "§II-B 3",
             {
                 let (ours, judged) = settles(&compensated);
-                let (measured, _) = of(COMPENSATOR);
+                let (measured, _) = compared(cells, COMPENSATOR);
                 (
                     format!(
                         "equilibrium with (4) and (5): {ours} compared with the ideal, over all q^c and T; \
@@ -237,13 +220,13 @@ pub fn rate_adaptation(effort: &Effort, over: &Extent) -> Result<Finding, WorldE
                 )
             },
         ),
-        claim(
+        found(
+            At("§III"),
             "“In this section, we propose a tax-rebate approach as a close approximation of the compensation \
              scheme.”",
-            "§III",
             {
                 let (ours, judged) = settles(&rebated);
-                let (measured, _) = of(NR_PLUS);
+                let (measured, _) = compared(cells, NR_PLUS);
                 (
                     format!(
                         "equilibrium with the rebate: {ours} compared with (4) and (5), over all q^c and T; \
@@ -253,19 +236,7 @@ pub fn rate_adaptation(effort: &Effort, over: &Extent) -> Result<Finding, WorldE
                 )
             },
         ),
-    ];
-    Ok(Finding {
-        charts,
-        tables: vec![arithmetic(), table],
-        claims,
-        remarks: vec![
-            "(5) neglects the ε in the denominator of (1). With (4) and (5), a decrease has the factor \
-             2/(3 + ε) instead of the ideal 2/3. The equilibrium is therefore up to 15 % higher: √(4/3) \
-             times the ideal one."
-                .to_owned(),
-        ],
-        ..Finding::default()
-    })
+    ]
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use super::sentences::{
     still_above_westwood, still_gains, up_to_130,
 };
 use super::setting::{Extent, NR, NR_PLUS, PR, PR_PLUS, Plus, Radio, Scheme, Site, Variant, W};
-use crate::{Effort, Finding, Judged, Table};
+use crate::{Effort, Finding, Judged, Table, column};
 
 const SITES: [(&str, Site); 9] = [
     ("reference path", Site::ORDINARY),
@@ -51,6 +51,20 @@ const SENTENCES: [Sentence; 11] = [
     ("§V: excellent approximation", |place| is_an_excellent_approximation(&place.loses).1),
 ];
 
+/// A gain: the heading of its column, and its text.
+const GAINS: [(&str, fn(&Place) -> String); 7] = [
+    ("TCP-NR+ over TCP-NR", |place| place.loses.gains_shown(NR_PLUS, NR)),
+    ("TCP-NR+ over TCP-W", |place| place.loses.gains_shown(NR_PLUS, W)),
+    ("TCP-PR+ over TCP-W", |place| place.loses.gains_shown(PR_PLUS, W)),
+    ("TCP-NR+: half over full tax", |place| place.loses.gains_shown(NR_HALF, NR_PLUS)),
+    ("TCP-PR+: half over full tax", |place| place.loses.gains_shown(Scheme::Pr.plus(Plus::Half), PR_PLUS)),
+    ("reordering: TCP-NR+ over TCP-NR", |place| place.reorders.gains_shown(NR_PLUS, NR)),
+    ("reordering: TCP-NR+ over TCP-W", |place| place.reorders.gains_shown(NR_PLUS, W)),
+];
+
+/// The name of a path, and the results on it.
+type Row = (&'static str, Place);
+
 fn run(effort: &Effort, site: Site, over: &Extent) -> Result<Place, WorldError> {
     let pluses = [Scheme::Rr, Scheme::Dcr].map(|scheme| scheme.plus(Plus::Full));
     let approximations = APPROXIMATIONS.map(|[plus, ideal, _]| [plus, ideal]);
@@ -68,39 +82,25 @@ fn run(effort: &Effort, site: Site, over: &Extent) -> Result<Place, WorldError> 
 /// Judges each claim on each path, at a few error rates. Cost: 324 short runs per seed.
 pub fn paths(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
     let rates: Vec<_> = over.error_rates.iter().map(|percent| format!("{percent} %")).collect();
-    let columns = std::iter::once("path").chain(SENTENCES.iter().map(|(column, _)| *column));
-    let mut verdicts = Table::new(
+    let places = SITES
+        .into_iter()
+        .map(|(name, site)| Ok((name, run(effort, site, over)?)))
+        .collect::<Result<Vec<Row>, WorldError>>()?;
+    let verdict =
+        |(heading, judge): Sentence| column(heading, move |(_, place): &&Row| judge(place).name().to_owned());
+    let gain = |(heading, shown): (&str, fn(&Place) -> String)| {
+        column(heading, move |(_, place): &&Row| shown(place))
+    };
+    let path = || column("path", |(name, _): &&Row| (*name).to_owned());
+    let verdicts = Table::of(
         format!("Verdicts by path and claim, at error rates of {}", rates.join(", ")),
-        &columns.collect::<Vec<_>>(),
+        [path()].into_iter().chain(SENTENCES.map(verdict)),
+        &places,
     );
-    let mut gains = Table::new(
+    let gains = Table::of(
         format!("Gains in goodput by path, at error rates of {}", rates.join(", ")),
-        &[
-            "path",
-            "TCP-NR+ over TCP-NR",
-            "TCP-NR+ over TCP-W",
-            "TCP-PR+ over TCP-W",
-            "TCP-NR+: half over full tax",
-            "TCP-PR+: half over full tax",
-            "reordering: TCP-NR+ over TCP-NR",
-            "reordering: TCP-NR+ over TCP-W",
-        ],
+        [path()].into_iter().chain(GAINS.map(gain)),
+        &places,
     );
-    for (name, site) in SITES {
-        let place = run(effort, site, over)?;
-        let Place { loses, reorders, .. } = &place;
-        gains.row([
-            name.to_owned(),
-            loses.gains_shown(NR_PLUS, NR),
-            loses.gains_shown(NR_PLUS, W),
-            loses.gains_shown(PR_PLUS, W),
-            loses.gains_shown(NR_HALF, NR_PLUS),
-            loses.gains_shown(Scheme::Pr.plus(Plus::Half), PR_PLUS),
-            reorders.gains_shown(NR_PLUS, NR),
-            reorders.gains_shown(NR_PLUS, W),
-        ]);
-        let judged = SENTENCES.map(|(_, judge)| judge(&place).name().to_owned());
-        verdicts.row([name.to_owned()].into_iter().chain(judged));
-    }
     Ok(Finding { tables: vec![verdicts, gains], ..Finding::default() })
 }

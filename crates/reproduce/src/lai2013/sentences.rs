@@ -3,10 +3,7 @@
 
 use super::grid::{Grid, percent_shown};
 use super::setting::{NR, NR_PLUS, PR, Plus, Scheme, Variant, W};
-use crate::Judged;
-
-/// The result as text, and the verdict.
-pub(super) type Found = (String, Judged);
+use crate::{Found, Judged};
 
 pub(super) const NR_HALF: Variant = Scheme::NewReno.plus(Plus::Half);
 /// The ideal differentiator of Fig. 2c. Few packets are lost there; it knows which are only late and waits for them.

@@ -4,112 +4,99 @@ use airtcp::recovery::window::theorem_1;
 use airtcp_numbers::statistics::Mean;
 use airtcp_sim::world::WorldError;
 
-use super::flows::{LARGE, Sample, exact, measure};
+use super::flows::{Cells, LARGE, Path, Point, Row, Sample, calculated, exact, measure, measured, modelled};
 use super::grid::percent_shown;
 use super::setting::{Extent, NR_PLUS, Site};
 use crate::chart::{Axis, Chart, Curve, Scale};
-use crate::{Claim, Counts, Effort, Finding, Judged, Table, shown};
+use crate::{At, Claim, Counts, Effort, Finding, Judged, Table, claim, column};
 
 /// Other paths, which show whether the verdict depends on the path. They do not decide it.
-const OTHERS: [(&str, Site); 4] = [
+const OTHERS: [Path; 4] = [
     ("10 Mbit/s, access delay 100 ms", Site { wire_ms: 100, ..LARGE[0].1 }),
     ("10 Mbit/s, MSS 536 bytes", Site { mss: 536, ..LARGE[0].1 }),
     ("10 Mbit/s, MSS 1460 bytes", Site { mss: 1460, ..LARGE[0].1 }),
     ("2 Mbit/s", Site::DUMBBELL),
 ];
 
-impl Sample {
-    fn predicted(&self, tax: f64) -> f64 {
-        theorem_1(self.round_trip, 0.0, tax, self.congestion)
-    }
+fn predicted(sample: &Sample, tax: f64) -> f64 {
+    theorem_1(sample.round_trip, 0.0, tax, sample.congestion)
+}
+
+fn ratio(sample: &Sample, tax: f64) -> f64 {
+    sample.throughput / predicted(sample, tax)
 }
 
 /// Relative difference of the measured throughput from (16), by error rate.
-type Off = Vec<(u32, Mean)>;
-
-fn verdict(off: &Off) -> Judged {
-    Judged::all(off.iter().map(|(_, off)| Judged::similar(off)))
+fn off(cells: &Cells, path: Path) -> Vec<(u32, Mean)> {
+    let off = |point: &Point| {
+        let difference = modelled(cells, (path, *point), |sample, tax| ratio(sample, tax) - 1.0);
+        Some((point.1, Mean::of(&difference)?))
+    };
+    cells.points().iter().filter_map(off).collect()
 }
 
-fn said((name, off): &(&str, Off)) -> String {
-    let points: Vec<_> = off.iter().map(|(at, off)| format!("{} at {at} %", percent_shown(off))).collect();
-    format!("{name}: {}", points.join(", "))
+fn verdict(cells: &Cells, path: Path) -> Judged {
+    Judged::all(off(cells, path).iter().map(|(_, off)| Judged::similar(off)))
+}
+
+fn said(cells: &Cells, path: Path) -> String {
+    let shown = |(at, off): (u32, Mean)| format!("{} at {at} %", percent_shown(&off));
+    format!("{}: {}", path.0, off(cells, path).into_iter().map(shown).collect::<Vec<_>>().join(", "))
+}
+
+fn table(cells: &Cells) -> Table {
+    Table::of(
+        "Throughput of one of twelve TCP-NR+ flows in packets per second: measured, and by equation (16)",
+        [
+            column("radio link", |((name, _), _): &Row| (*name).to_owned()),
+            column("error rate", |(_, (_, percent)): &Row| format!("{percent} %")),
+            measured(cells, "D in ms", 1, |sample| sample.round_trip * 1e3),
+            measured(cells, "window", 1, |sample| sample.throughput * sample.round_trip),
+            measured(cells, "q^c", 5, |sample| sample.congestion),
+            measured(cells, "measured", 2, |sample| sample.throughput),
+            calculated(cells, "equation (16)", predicted),
+            calculated(cells, "measured / equation (16)", ratio),
+        ],
+        cells.senders().iter().flat_map(|path| cells.points().iter().map(|point| (*path, *point))),
+    )
+}
+
+fn chart(cells: &Cells, path: Path) -> Chart {
+    let theirs: Vec<_> = cells
+        .points()
+        .iter()
+        .map(|point| (f64::from(point.1), modelled(cells, (path, *point), predicted)))
+        .collect();
+    Chart {
+        title: format!("Theorem 1 at {} (not drawn in the paper)", path.0),
+        x: Axis::new("packet error rate, %", Scale::FromZero),
+        y: Axis::new("throughput per flow, packets/s", Scale::Logarithmic),
+        curves: vec![
+            cells.line(path, "TCP-NR+", |(_, percent)| f64::from(percent), |sample| sample.throughput),
+            Curve::line("equation (16)", theirs.iter().map(|(x, samples)| (*x, samples.as_slice()))),
+        ],
+    }
 }
 
 pub fn overlay(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
-    let mut table = Table::new(
-        "Throughput of one of twelve TCP-NR+ flows in packets per second: measured, and by equation (16)",
-        &[
-            "radio link",
-            "error rate",
-            "D in ms",
-            "window",
-            "q^c",
-            "measured",
-            "equation (16)",
-            "measured / equation (16)",
-        ],
-    );
-    let (mut charts, mut offs) = (Vec::new(), Vec::new());
-    for (name, site) in LARGE.into_iter().chain(OTHERS) {
-        let points: Vec<_> = over.error_rates.iter().map(|percent| (NR_PLUS, *percent)).collect();
-        let found = measure(effort, site, &points, over)?;
-        let (mut measured, mut predicted, mut off) = (Vec::new(), Vec::new(), Vec::new());
-        for (percent, samples) in over.error_rates.iter().zip(&found) {
-            let tax = f64::from(*percent) / 100.0;
-            let of = |value: &dyn Fn(&Sample) -> f64| samples.iter().map(value).collect::<Vec<f64>>();
-            // (16) is not finite without drops. At a point where only some runs have drops, their mean misleads.
-            let all_drop = samples.iter().all(|sample| sample.congestion > 0.0);
-            let beside = |value: &dyn Fn(&Sample) -> f64| if all_drop { of(value) } else { Vec::new() };
-            let columns = [
-                (of(&|sample| sample.round_trip * 1e3), 1),
-                (of(&|sample| sample.throughput * sample.round_trip), 1),
-                (of(&|sample| sample.congestion), 5),
-                (of(&|sample| sample.throughput), 2),
-                (beside(&|sample| sample.predicted(tax)), 2),
-                (beside(&|sample| sample.throughput / sample.predicted(tax)), 2),
-            ];
-            let cells = columns.iter().map(|(samples, digits)| {
-                Mean::of(samples).map_or_else(|| "–".to_owned(), |mean| shown(&mean, *digits))
-            });
-            table.row([name.to_owned(), format!("{percent} %")].into_iter().chain(cells));
-            let difference = beside(&|sample| sample.throughput / sample.predicted(tax) - 1.0);
-            off.extend(Mean::of(&difference).map(|off| (*percent, off)));
-            let [.., (ours, _), (theirs, _), _] = columns;
-            measured.push((f64::from(*percent), ours));
-            predicted.push((f64::from(*percent), theirs));
-        }
-        let line = |caption: &str, points: &[(f64, Vec<f64>)]| {
-            Curve::line(caption, points.iter().map(|(x, samples)| (*x, samples.as_slice())))
-        };
-        charts.push(Chart {
-            title: format!("Theorem 1 at {name} (not drawn in the paper)"),
-            x: Axis::new("packet error rate, %", Scale::FromZero),
-            y: Axis::new("throughput per flow, packets/s", Scale::Logarithmic),
-            curves: vec![line("TCP-NR+", &measured), line("equation (16)", &predicted)],
-        });
-        offs.push((name, off));
-    }
-    let (large, others) = offs.split_at(LARGE.len());
-    let beside = |(name, off): &(&str, Off)| format!("{name}: {}", verdict(off).name());
-    let approximately = Claim {
-        paper: "“The throughput of TCP-NR+ is approximately: (16)”".to_owned(),
-        place: "§III-C, Theorem 1".to_owned(),
-        counts: Counts::Yes,
-        ours: format!(
+    let points: Vec<_> = over.error_rates.iter().map(|percent| (NR_PLUS, *percent)).collect();
+    let paths: Vec<_> = LARGE.into_iter().chain(OTHERS).collect();
+    let cells = measure(effort, &paths, &points, over)?;
+    let beside = |path: Path| format!("{}: {}", path.0, verdict(&cells, path).name());
+    let approximately = claim(
+        At("§III-C, Theorem 1"),
+        "“The throughput of TCP-NR+ is approximately: (16)”",
+        format!(
             "measured throughput compared with (16): {}",
-            large.iter().map(said).collect::<Vec<_>>().join("; ")
+            LARGE.map(|path| said(&cells, path)).join("; ")
         ),
-        judged: Judged::all(large.iter().map(|(_, off)| verdict(off))),
-    };
+        Judged::all(LARGE.map(|path| verdict(&cells, path))),
+    );
     Ok(Finding {
-        charts,
-        tables: vec![table],
+        charts: paths.iter().map(|path| chart(&cells, *path)).collect(),
+        tables: vec![table(&cells)],
         claims: vec![approximately, without_tax()],
-        remarks: vec![format!(
-            "Verdict on other paths: {}.",
-            others.iter().map(beside).collect::<Vec<_>>().join("; ")
-        )],
+        remarks: vec![format!("Verdict on other paths: {}.", OTHERS.map(beside).join("; "))],
         ..Finding::default()
     })
 }
@@ -121,15 +108,14 @@ fn without_tax() -> Claim {
         theorem_1(0.1, 0.0, 0.0, q_c) / friendly - 1.0
     });
     let largest = off.into_iter().map(f64::abs).fold(0.0, f64::max);
-    Claim {
-        paper: "“It is worth noting that (16) reduces to … the throughput of a TCP-friendly flow defined in \
-                [7], when q^wb = q^r = 0.”"
-            .to_owned(),
-        place: "§III-C".to_owned(),
-        counts: Counts::ByConstruction("calculated, without a run".to_owned()),
-        ours: format!("largest relative difference {largest:.0e}, for q^c from 1e-4 to 0.1"),
-        judged: Judged::all(off.map(|off| Judged::similar(&exact(off)))),
-    }
+    claim(
+        At("§III-C"),
+        "“It is worth noting that (16) reduces to … the throughput of a TCP-friendly flow defined in [7], \
+         when q^wb = q^r = 0.”",
+        format!("largest relative difference {largest:.0e}, for q^c from 1e-4 to 0.1"),
+        Judged::all(off.map(|off| Judged::similar(&exact(off)))),
+    )
+    .not_counted(Counts::ByConstruction("calculated, without a run".to_owned()))
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use super::goodput::TITLE;
 use super::grid::{Grid, percent_shown};
 use super::sentences::{APPROXIMATIONS, is_an_excellent_approximation, like_pr_plus};
 use super::setting::{Extent, NR, PR, PR_PLUS, Plus, Radio, Scheme, Site, Variant, W};
-use crate::{Claim, Counts, Effort, Finding, Judged, Table};
+use crate::{At, Effort, Finding, Judged, Table, claim};
 
 /// §V: the tax rebate compared with the compensation scheme.
 pub fn approximation(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
@@ -29,20 +29,17 @@ pub fn approximation(effort: &Effort, over: &Extent) -> Result<Finding, WorldErr
     ));
     Ok(Finding {
         charts: vec![grid.chart(
-            "The tax rebate, the ideal compensators and the ideal differentiators (not \
-                                 drawn in the paper)",
+            "The tax rebate, the ideal compensators and the ideal differentiators (not drawn in the paper)",
             &senders,
         )],
         tables: vec![grid.table(TITLE)],
-        claims: vec![Claim {
-            paper: "“A tax-rebate approach has been constructed as an excellent approximation of the \
-                    compensation schemes.”"
-                .to_owned(),
-            place: "§V".to_owned(),
-            counts: Counts::Yes,
+        claims: vec![claim(
+            At("§V"),
+            "“A tax-rebate approach has been constructed as an excellent approximation of the compensation \
+             schemes.”",
             ours,
             judged,
-        }],
+        )],
         remarks,
         ..Finding::default()
     })
@@ -97,14 +94,12 @@ pub fn rules(effort: &Effort, over: &Extent) -> Result<Finding, WorldError> {
     };
     Ok(Finding {
         tables: vec![table, grid.table(TITLE)],
-        claims: vec![Claim {
-            paper: "“The results are similar when α is set to other values in the recommended range.”"
-                .to_owned(),
-            place: "§III-A".to_owned(),
-            counts: Counts::Yes,
-            ours: format!("mean gain over α = 0.25: {}", alphas.map(shown).join("; ")),
-            judged: Judged::all(alphas.map(|(other, ours)| grid.everywhere(other, ours, Judged::similar))),
-        }],
+        claims: vec![claim(
+            At("§III-A"),
+            "“The results are similar when α is set to other values in the recommended range.”",
+            format!("mean gain over α = 0.25: {}", alphas.map(shown).join("; ")),
+            Judged::all(alphas.map(|(other, ours)| grid.everywhere(other, ours, Judged::similar))),
+        )],
         remarks: vec![format!("{range}.")],
         ..Finding::default()
     })
@@ -131,15 +126,13 @@ pub fn other_differentiators(effort: &Effort, over: &Extent) -> Result<Finding, 
     Ok(Finding {
         charts: vec![grid.chart("RR-TCP and TCP-DCR with the rebate (not drawn in the paper)", &senders)],
         tables: vec![grid.table(TITLE)],
-        claims: vec![Claim {
-            paper: "“The related discussion and results are similar to TCP-PR+ and thus omitted due to \
-                    constraints in space.” (Here: RR-TCP and TCP-DCR with the rebate.)"
-                .to_owned(),
-            place: "§III, footnote 1".to_owned(),
-            counts: Counts::Yes,
+        claims: vec![claim(
+            At("§III, footnote 1"),
+            "“The related discussion and results are similar to TCP-PR+ and thus omitted due to constraints \
+             in space.” (Here: RR-TCP and TCP-DCR with the rebate.)",
             ours,
             judged,
-        }],
+        )],
         remarks: gains.to_vec(),
         ..Finding::default()
     })
