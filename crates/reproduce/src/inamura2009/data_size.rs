@@ -6,11 +6,11 @@ use airtcp_sim::world::WorldError;
 use super::handover::{FIRST, MSS, SEGMENTS};
 use super::story::Story;
 use super::twice_lost::{
-    FAST_TIMEOUT, HANDOVERS, ONCE, PROPOSED, TWICE, WITH_SACK, WITHOUT, counted, exact, ns2, twice,
+    FAST_TIMEOUT, HANDOVERS, ONCE, PROPOSED, TWICE, WITH_SACK, WITHOUT, exact, ns2, twice,
 };
 use crate::chart::{Axis, Chart, Curve, Drawn, Scale};
 use crate::judge::SIMILAR;
-use crate::{Effort, Finding, Judged, Table};
+use crate::{At, Claim, Effort, Finding, Judged, Table, claim, column};
 
 /// Data sizes in segments. All of them include the loss.
 const SIZES: [u64; 11] = [50, 75, 100, 150, 200, 300, 500, 720, 1000, 1500, 2000];
@@ -43,27 +43,56 @@ fn pooled(more: &Story, less: &Story) -> Mean {
     exact(gains.iter().sum::<f64>() / gains.len() as f64)
 }
 
+/// A sender whose retransmission is lost, by recipe.
+struct Stories {
+    fast: Story,
+    proposed: Story,
+    sack: Story,
+    plain: Story,
+}
+
 /// Cost: nineteen short transfers.
 pub(super) fn figure_14(_: &Effort) -> Result<Finding, WorldError> {
-    let (fast, proposed, sack) = (twice(FAST_TIMEOUT)?, twice(PROPOSED)?, twice(WITH_SACK)?);
-    let plain = twice(WITHOUT)?;
-    let mut curves = Table::new(
+    let stories = Stories {
+        fast: twice(FAST_TIMEOUT)?,
+        proposed: twice(PROPOSED)?,
+        sack: twice(WITH_SACK)?,
+        plain: twice(WITHOUT)?,
+    };
+    let (by_handover, gains) = by_handover()?;
+    Ok(Finding {
+        tables: vec![by_size(&stories), by_handover],
+        charts: vec![chart(&stories)],
+        claims: claims(&stories, &gains),
+        ..Finding::default()
+    })
+}
+
+fn by_size(stories: &Stories) -> Table {
+    let of = |heading, story| {
+        column(heading, move |segments: &u64| format!("{:.1}", Story::throughput(story, octets(*segments))))
+    };
+    Table::of(
         "Throughput in kbit/s from the first SYN until the data is acknowledged (profile `ns2`; proposal: \
          Fast Timeout with loss retransmission)",
-        &["data size", "Fast Timeout", "proposal", "proposal with SACK", "NewReno", "gain over Fast Timeout"],
-    );
-    for segments in SIZES {
-        let octets = octets(segments);
-        let of = |story: &Story| format!("{:.1}", story.throughput(octets));
-        curves.row([
-            format!("{:.0} kB", octets as f64 / 1e3),
-            of(&fast),
-            of(&proposed),
-            of(&sack),
-            of(&plain),
-            format!("{:.1}", proposed.throughput(octets) - fast.throughput(octets)),
-        ]);
-    }
+        [
+            column("data size", |segments: &u64| format!("{:.0} kB", octets(*segments) as f64 / 1e3)),
+            of("Fast Timeout", &stories.fast),
+            of("proposal", &stories.proposed),
+            of("proposal with SACK", &stories.sack),
+            of("NewReno", &stories.plain),
+            column("gain over Fast Timeout", |segments: &u64| {
+                let [more, less] =
+                    [&stories.proposed, &stories.fast].map(|story| story.throughput(octets(*segments)));
+                format!("{:.1}", more - less)
+            }),
+        ],
+        SIZES,
+    )
+}
+
+/// The largest gains of the proposal by handover duration, and those over Fast Timeout.
+fn by_handover() -> Result<(Table, Vec<f64>), WorldError> {
     let mut by_handover = Table::new(
         "Largest gain of the proposal in kbit/s, by handover duration",
         &["handover", "second retransmission, s", "over Fast Timeout", "over NewReno"],
@@ -82,23 +111,28 @@ pub(super) fn figure_14(_: &Effort) -> Result<Finding, WorldError> {
         ]);
         gains.push(over_fast);
     }
-    let (most, at) = largest_gain(&proposed, &fast);
+    Ok((by_handover, gains))
+}
+
+fn claims(stories: &Stories, gains: &[f64]) -> Vec<Claim> {
+    let Stories { fast, proposed, sack, plain } = stories;
+    let (most, at) = largest_gain(proposed, fast);
     let (least, largest) =
         gains.iter().fold((f64::INFINITY, 0.0_f64), |(a, b), gain| (a.min(*gain), b.max(*gain)));
-    let behind = gain(&proposed, &fast, MBYTE);
+    let behind = gain(proposed, fast, MBYTE);
     let longer = exact(fast.afterwards(MBYTE) / proposed.afterwards(MBYTE) - 1.0);
-    let equivalent = SIZES.map(|segments| gain(&sack, &proposed, octets(segments)));
+    let equivalent = SIZES.map(|segments| gain(sack, proposed, octets(segments)));
     let apart = equivalent.iter().map(|gain| gain.mean.abs()).fold(0.0, f64::max);
-    let (superior, over_plain) = (pooled(&proposed, &fast), pooled(&proposed, &plain));
-    let claims = vec![
-        counted(
-            "§7.2, Fig. 14",
+    let (superior, over_plain) = (pooled(proposed, fast), pooled(proposed, plain));
+    vec![
+        claim(
+            At("§7.2, Fig. 14"),
             "“the throughput of the proposed algorithms is superior to the fast timeout algorithm.”",
             format!("by {:.1} %, averaged over all sizes", 100.0 * superior.mean),
             Judged::better(&superior),
         ),
-        counted(
-            "§7.2, Fig. 14",
+        claim(
+            At("§7.2, Fig. 14"),
             "“The proposed algorithm overcomes Fast timeout at most around 33 kbps of improvement in \
              throughput for single set of recovery in our simulation settings.”",
             format!(
@@ -108,15 +142,15 @@ pub(super) fn figure_14(_: &Effort) -> Result<Finding, WorldError> {
             ),
             Judged::number(&exact(most), GAIN, SIMILAR * GAIN),
         ),
-        counted(
-            "§7.2, Fig. 14",
+        claim(
+            At("§7.2, Fig. 14"),
             "“the fast timeout algorithm needs excessive data size to recovery the throughput.” (Here: after \
              1 Mbyte, the throughputs are still not similar.)",
             format!("the proposal is {:.1} % faster over 1 Mbyte", 100.0 * behind.mean),
             Judged::between(&behind, SIMILAR, f64::INFINITY),
         ),
-        counted(
-            "§7.2, Fig. 14",
+        claim(
+            At("§7.2, Fig. 14"),
             "“Then, it spends much time for sending data rather than the others after the loss \
              retransmission.”",
             format!(
@@ -125,32 +159,34 @@ pub(super) fn figure_14(_: &Effort) -> Result<Finding, WorldError> {
             ),
             Judged::considerably(&longer),
         ),
-        counted(
-            "§7.2, Fig. 14",
+        claim(
+            At("§7.2, Fig. 14"),
             "“Moreover, the proposed algorithm achieves the performance equivalent to the proposed algorithm \
              can with SACK option …”",
             format!("at most {:.1} % difference", 100.0 * apart),
             Judged::all(equivalent.iter().map(Judged::similar)),
         ),
-        counted(
-            "§7.2, Fig. 13",
+        claim(
+            At("§7.2, Fig. 13"),
             "“This allows it to achieve better throughput than conventional TCP.”",
             format!("by {:.1} % compared with `newreno`, averaged over all sizes", 100.0 * over_plain.mean),
             Judged::better(&over_plain),
         ),
-    ];
-    let chart = Chart {
+    ]
+}
+
+fn chart(stories: &Stories) -> Chart {
+    Chart {
         title: "Throughput comparison between the fast timeout and the proposed algorithm".to_owned(),
         x: Axis::new("data size, kB", Scale::FromZero),
         y: Axis::new("throughput, kbit/s", Scale::FromZero),
         curves: vec![
-            curve("Fast Timeout", &fast),
-            curve("proposal", &proposed),
-            curve("proposal with SACK", &sack),
-            curve("NewReno", &plain),
+            curve("Fast Timeout", &stories.fast),
+            curve("proposal", &stories.proposed),
+            curve("proposal with SACK", &stories.sack),
+            curve("NewReno", &stories.plain),
         ],
-    };
-    Ok(Finding { tables: vec![curves, by_handover], charts: vec![chart], claims, ..Finding::default() })
+    }
 }
 
 fn curve(name: &str, story: &Story) -> Curve {

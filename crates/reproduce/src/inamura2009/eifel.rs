@@ -3,36 +3,43 @@
 use airtcp_numbers::statistics::Mean;
 use airtcp_sim::world::WorldError;
 
-use super::jitter::{counted, of_ten, throughputs};
+use super::jitter::{of_ten, throughputs};
 use super::setting::{Tsp, percent};
 use super::systems::{BLER, FILE, Grid, System, TRANSFERS};
-use crate::mean;
-use crate::{Effort, Finding, Judged, shown};
+use crate::{At, Claim, Effort, Finding, Judged, claim, mean, shown};
 
 /// "Around 25 kbps".
 const GAIN: f64 = 25.0;
 
+const WITH: System = System::Linux24Eifel;
+const WITHOUT: System = System::Linux24;
+const RFC: System = System::Linux24Rfc;
+/// Each timer with and without Eifel.
+const PAIRS: [(System, System); 4] = [
+    (System::FreeBsd22Eifel, System::FreeBsd22),
+    (System::FreeBsd45Eifel, System::FreeBsd45),
+    (WITH, WITHOUT),
+    (System::SolarisEifel, System::Solaris),
+];
+
+/// The gain of Linux with this Eifel, at the BLER with this index.
+fn gain_at(grid: &Grid, more: System, index: usize) -> Mean {
+    grid.of(more)[index].minus(&grid.of(WITHOUT)[index], |t| t.kbit_per_s)
+}
+
 /// Cost: 44 transfers for each seed.
 pub(super) fn figure_7(effort: &Effort) -> Result<Finding, WorldError> {
-    let (with, without, rfc) = (System::Linux24Eifel, System::Linux24, System::Linux24Rfc);
-    let pairs = [
-        (System::FreeBsd22Eifel, System::FreeBsd22),
-        (System::FreeBsd45Eifel, System::FreeBsd45),
-        (with, without),
-        (System::SolarisEifel, System::Solaris),
-    ];
-    let senders: Vec<_> = pairs.iter().flat_map(|(with, without)| [*with, *without]).chain([rfc]).collect();
+    let senders: Vec<_> = PAIRS.iter().flat_map(|(with, without)| [*with, *without]).chain([RFC]).collect();
     let grid = Grid::run(effort, &senders)?;
-    let delayed = Grid::read(effort, &[with, without], Tsp::EachReport)?;
+    let delayed = Grid::read(effort, &[WITH, WITHOUT], Tsp::EachReport)?;
     let mut throughput = throughputs(&grid);
-    let gain_at = |more, i: usize| grid.of(more)[i].minus(&grid.of(without)[i], |t| t.kbit_per_s);
     for (more, name) in
-        [(with, "gain of Eifel (paper at 10 %: around 25)"), (rfc, "gain of RFC 3522's Eifel")]
+        [(WITH, "gain of Eifel (paper at 10 %: around 25)"), (RFC, "gain of RFC 3522's Eifel")]
     {
-        let gains = (0..BLER.len()).map(|i| shown(&gain_at(more, i), 1));
+        let gains = (0..BLER.len()).map(|i| shown(&gain_at(&grid, more, i), 1));
         throughput.row([name.to_owned(), String::new()].into_iter().chain(gains));
     }
-    let gains = std::iter::zip(delayed.of(with), delayed.of(without));
+    let gains = std::iter::zip(delayed.of(WITH), delayed.of(WITHOUT));
     let gains = gains.map(|(with, without)| shown(&with.minus(without, |t| t.kbit_per_s), 1));
     let names = ["gain of Eifel if TSP delays each report (§2.2)".to_owned(), String::new()];
     throughput.row(names.into_iter().chain(gains));
@@ -41,8 +48,20 @@ pub(super) fn figure_7(effort: &Effort) -> Result<Finding, WorldError> {
         format!("{} of {}", sum(|t| t.undone), sum(|t| t.timeouts))
     });
 
-    let gain = gain_at(with, BLER.len() - 1);
-    let (ours, base) = (grid.at_10(with).throughputs(), grid.at_10(without).throughputs());
+    let charts =
+        vec![grid.throughput_chart("Contribution of Eifel in Throughput vs BLER in Linux", &[WITH, WITHOUT])];
+    Ok(Finding {
+        tables: vec![throughput, found],
+        charts,
+        claims: claims(&grid),
+        remarks: remarks(&grid),
+        ..Finding::default()
+    })
+}
+
+fn claims(grid: &Grid) -> Vec<Claim> {
+    let gain = gain_at(grid, WITH, BLER.len() - 1);
+    let (ours, base) = (grid.at_10(WITH).throughputs(), grid.at_10(WITHOUT).throughputs());
     let off = of_ten(&ours).hypot(of_ten(&base));
     let missed = |sender| {
         let of_seed = |seed: usize| {
@@ -51,24 +70,24 @@ pub(super) fn figure_7(effort: &Effort) -> Result<Finding, WorldError> {
         };
         mean(&(0..ours.len()).map(of_seed).collect::<Vec<_>>())
     };
-    let (of_linux, of_rfc) = (missed(with), missed(rfc));
-    let counts = (grid.in_forty(with), grid.in_forty(without));
+    let (of_linux, of_rfc) = (missed(WITH), missed(RFC));
+    let counts = (grid.in_forty(WITH), grid.in_forty(WITHOUT));
     let difference = mean(&airtcp_numbers::statistics::gains(&counts.0, &counts.1));
-    let improvements = pairs.map(|(with, without)| grid.gain(with, without));
-    let claims = vec![
-        counted(
-            "§5.2, Fig. 7",
+    let improvements = PAIRS.map(|(with, without)| grid.gain(with, without));
+    vec![
+        claim(
+            At("§5.2, Fig. 7"),
             "“the Eifel improved the throughput by around 25 kbps at BLER 10% sample”",
             format!(
                 "{} kbit/s. The difference between two sets of ten transfers varies by ± {off:.0} kbit/s. \
                  With RFC 3522's Eifel, the gain is {} kbit/s.",
                 shown(&gain, 1),
-                shown(&gain_at(rfc, BLER.len() - 1), 1)
+                shown(&gain_at(grid, RFC, BLER.len() - 1), 1)
             ),
             Judged::all([Judged::above_zero(&gain), Judged::number(&gain, GAIN, off)]),
         ),
-        counted(
-            "§5.2",
+        claim(
+            At("§5.2"),
             "“all of RTO is detected and responded by Eifel to cancel the congestion avoidance behavior.”",
             format!(
                 "{} timeouts in forty transfers are not undone; {} with RFC 3522's Eifel",
@@ -77,14 +96,14 @@ pub(super) fn figure_7(effort: &Effort) -> Result<Finding, WorldError> {
             ),
             Judged::between(&of_linux, f64::NEG_INFINITY, 0.0),
         ),
-        counted(
-            "§5.2",
+        claim(
+            At("§5.2"),
             "“The number of incidents of RTO is almost the same as in Table 5 regardless of Eifel”",
             format!("change in the number of timeouts with Eifel: {}, over all BLERs", percent(&difference)),
             Judged::similar(&difference),
         ),
-        counted(
-            "§8",
+        claim(
+            At("§8"),
             "“our evaluation using actual TCP implementation on FreeBSD, Linux, and Solaris showed clear \
              improvements on throughput.” (Here: all four timers. Fig. 7 shows only Linux.)",
             format!(
@@ -97,17 +116,20 @@ pub(super) fn figure_7(effort: &Effort) -> Result<Finding, WorldError> {
             ),
             Judged::all(improvements.iter().map(Judged::better)),
         ),
-    ];
+    ]
+}
+
+fn remarks(grid: &Grid) -> Vec<String> {
     // The cost of a timeout that explains the paper's gain: the seconds that 25 kbit/s save per transfer, divided by
     // the paper's 0.3 timeouts per transfer.
-    let base = grid.at_10(without).mean(|t| t.kbit_per_s).mean;
+    let base = grid.at_10(WITHOUT).mean(|t| t.kbit_per_s).mean;
     let bits = FILE as f64 * 8e-3;
     let implied = (bits / base - bits / (base + GAIN)) / 0.3;
     let mut remarks = vec![format!(
         "The paper counts 3 timeouts in ten transfers (Fig. 5). To explain an average gain of 25 kbit/s, \
          each of them has to cost {implied:.0} s. `p2-fig6` explains why a timeout costs this much."
     )];
-    let saved: Vec<_> = std::iter::zip(grid.at_10(without).transfers(), grid.at_10(with).transfers())
+    let saved: Vec<_> = std::iter::zip(grid.at_10(WITHOUT).transfers(), grid.at_10(WITH).transfers())
         .filter(|(_, with)| with.undone > 0.0)
         .map(|(without, with)| (without.seconds - with.seconds) / with.undone)
         .collect();
@@ -120,7 +142,5 @@ pub(super) fn figure_7(effort: &Effort) -> Result<Finding, WorldError> {
          known to report duplicate segments (D-SACK). Linux does not have this step."
             .to_owned(),
     );
-    let charts =
-        vec![grid.throughput_chart("Contribution of Eifel in Throughput vs BLER in Linux", &[with, without])];
-    Ok(Finding { tables: vec![throughput, found], charts, claims, remarks, ..Finding::default() })
+    remarks
 }

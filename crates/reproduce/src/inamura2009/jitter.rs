@@ -7,7 +7,7 @@ use super::setting::{Sample, Tsp, percent};
 use super::systems::{BLER, Grid, System, TRANSFERS};
 use crate::chart::{Axis, Chart, Curve, Scale};
 use crate::judge::{one_run, rare, with_one_more};
-use crate::{Claim, Counts, Effort, Finding, Judged, Table, shown};
+use crate::{At, Claim, Counts, Effort, Finding, Judged, Table, claim, column, shown};
 
 /// A row of Fig. 5: the system, the sender that represents it, and the paper's timeouts in ten transfers at each BLER.
 struct Row {
@@ -43,10 +43,6 @@ const TIMER_START: &str = "“BSD's retransmission timer is restarted by the arr
                            same. The paper does not describe the timer of Solaris 8; here, ACKs restart it. \
                            The formula also differs: with a window of two segments, `timer-linux22` waits \
                            1.75 times as long as RFC 6298.";
-
-pub(super) fn counted(place: &str, paper: &str, ours: String, judged: Judged) -> Claim {
-    Claim { paper: paper.to_owned(), place: place.to_owned(), counts: Counts::Yes, ours, judged }
-}
 
 /// Timeouts of each seed, scaled to ten transfers.
 fn in_ten(sample: &Sample) -> Vec<f64> {
@@ -88,18 +84,19 @@ fn except_at_10(samples: &[Sample]) -> Judged {
 
 /// Fig. 5 with the paper's numbers in parentheses, and a verdict for each row.
 fn incident_table(title: &str, grid: &Grid) -> Table {
-    let blers = BLER.map(|bler| format!("BLER {bler} %"));
-    let blers = blers.iter().map(String::as_str);
-    let columns: Vec<_> = ["system", "recipe"].into_iter().chain(blers).chain(["verdict"]).collect();
-    let mut table = Table::new(title, &columns);
-    for row in &ROWS {
-        let samples = grid.of(row.sender);
-        let cells = samples.iter().zip(row.paper);
-        let cells = cells.map(|(sample, paper)| format!("{} ({paper})", shown(&rate(&in_ten(sample)), 1)));
-        let names = [row.name.to_owned(), format!("`{}`", row.sender.recipe())];
-        table.row(names.into_iter().chain(cells).chain([row.is_met(samples).name().to_owned()]));
-    }
-    table
+    let at = |(index, bler): (usize, u32)| {
+        column(format!("BLER {bler} %"), move |row: &Row| {
+            let ours = rate(&in_ten(&grid.of(row.sender)[index]));
+            format!("{} ({})", shown(&ours, 1), row.paper[index])
+        })
+    };
+    let names = [
+        column("system", |row: &Row| row.name.to_owned()),
+        column("recipe", |row: &Row| format!("`{}`", row.sender.recipe())),
+    ];
+    let verdict = column("verdict", |row: &Row| row.is_met(grid.of(row.sender)).name().to_owned());
+    let columns = names.into_iter().chain(BLER.into_iter().enumerate().map(at));
+    Table::of(title, columns.chain([verdict]), ROWS)
 }
 
 /// Cost: 52 transfers for each seed.
@@ -118,6 +115,33 @@ pub(super) fn figure_5(effort: &Effort) -> Result<Finding, WorldError> {
         &delayed,
     );
 
+    let lost = if grid.most_lost() == 0.0 { "No packet was lost" } else { "Some packets were lost" };
+    let remarks = vec![
+        TIMER_START.to_owned(),
+        format!("{lost} in these transfers (“packet loss was prevented by setting MAX DAT to 10”, §5.2)."),
+    ];
+    let claims = rows_claims(&grid).chain(claims_5(&grid)).collect();
+    let charts = vec![incidents(&grid)];
+    Ok(Finding { tables: vec![counts, spurious, read], charts, claims, remarks, ..Finding::default() })
+}
+
+/// A claim for each row of Fig. 5.
+fn rows_claims(grid: &Grid) -> impl Iterator<Item = Claim> {
+    ROWS.into_iter().map(|row| {
+        let (samples, [one, two, five, ten]) = (grid.of(row.sender), row.paper);
+        let sentence = format!(
+            "“{} {one} {two} {five} {ten}” (Here: timeouts in ten transfers at BLER 1, 2, 5 and 10 %.)",
+            row.name
+        );
+        let claim = claim(At("Fig. 5"), &sentence, listed(samples), row.is_met(samples));
+        match row.name {
+            XP => claim.not_counted(Counts::ByConstruction(XP_IS_UNKNOWN.to_owned())),
+            _ => claim,
+        }
+    })
+}
+
+fn claims_5(grid: &Grid) -> [Claim; 7] {
     let more = |more, fewer| grid.more_timeouts(more, fewer);
     let resilient = [System::FreeBsd22, System::FreeBsd45]
         .map(|freebsd| [System::Linux22, System::Solaris].map(|other| more(other, freebsd)));
@@ -125,30 +149,15 @@ pub(super) fn figure_5(effort: &Effort) -> Result<Finding, WorldError> {
     let conservative = more(System::Linux22, System::Linux24);
     let minimum = more(System::Linux22, System::Linux22OneSecond);
     let freebsds = [System::FreeBsd22, System::FreeBsd45].map(|freebsd| grid.of(freebsd));
-    let mut claims: Vec<_> = ROWS
-        .iter()
-        .map(|row| {
-            let (samples, [one, two, five, ten]) = (grid.of(row.sender), row.paper);
-            let paper = format!(
-                "“{} {one} {two} {five} {ten}” (Here: timeouts in ten transfers at BLER 1, 2, 5 and 10 %.)",
-                row.name
-            );
-            let claim = counted("Fig. 5", &paper, listed(samples), row.is_met(samples));
-            match row.name {
-                XP => Claim { counts: Counts::ByConstruction(XP_IS_UNKNOWN.to_owned()), ..claim },
-                _ => claim,
-            }
-        })
-        .collect();
-    claims.extend([
-        counted(
-            "§5.2",
+    [
+        claim(
+            At("§5.2"),
             "“Linux2.2 exhibits RTO events at all BLER values examined.”",
             format!("{} in ten transfers", listed(grid.of(System::Linux22))),
             at_every_bler(grid.of(System::Linux22)),
         ),
-        counted(
-            "§5.2",
+        claim(
+            At("§5.2"),
             "“This is also true for Solaris but the number of events is fewer.”",
             format!(
                 "{} in ten transfers; over all BLERs {} fewer than Linux 2.2 in forty transfers",
@@ -157,8 +166,8 @@ pub(super) fn figure_5(effort: &Effort) -> Result<Finding, WorldError> {
             ),
             Judged::all([at_every_bler(grid.of(System::Solaris)), Judged::above_zero(&fewer_than_linux)]),
         ),
-        counted(
-            "§5.2",
+        claim(
+            At("§5.2"),
             "“FreeBSD prevents any RTO event, except at the BLER value of 10%.” (Here: FreeBSD 2.2.8. In \
              Fig. 5, FreeBSD 4.5 also has a timeout at 5 %.)",
             format!(
@@ -168,8 +177,8 @@ pub(super) fn figure_5(effort: &Effort) -> Result<Finding, WorldError> {
             ),
             except_at_10(freebsds[0]),
         ),
-        counted(
-            "§5.2",
+        claim(
+            At("§5.2"),
             "“Table 5 shows that Windows XP and FreeBSD are resilient against jitter.” (Here: both FreeBSD \
              timers have fewer timeouts than the timers of Linux 2.2 and Solaris 8.)",
             format!(
@@ -182,37 +191,28 @@ pub(super) fn figure_5(effort: &Effort) -> Result<Finding, WorldError> {
             ),
             Judged::all(resilient.iter().flatten().map(Judged::above_zero)),
         ),
-        counted(
-            "§5.2",
+        claim(
+            At("§5.2"),
             "“Linux2.4 changed RTO implementation to conform BSD algorithm that leads its behavior more \
              conservative as BSD does.” (Here: Linux 2.4 has fewer timeouts than Linux 2.2.)",
             format!("{} fewer timeouts in forty transfers", shown(&conservative, 1)),
             Judged::above_zero(&conservative),
         ),
-        counted(
-            "§5.2",
+        claim(
+            At("§5.2"),
             "“FreeBSD has larger minimum value than Linux2.2, which makes it less aggressive than Linux.” \
              (Here: Linux 2.2 has fewer timeouts with a minimum RTO of 1 s.)",
             format!("{} fewer timeouts in forty transfers with `min-rto=1000`", shown(&minimum, 1)),
             Judged::above_zero(&minimum),
         ),
-        Claim {
-            counts: Counts::ByConstruction(XP_IS_UNKNOWN.to_owned()),
-            ..counted(
-                "§5.2",
-                "“For Windows XP, The RTO outcome is similar to the FreeBSD …”",
-                "identical".to_owned(),
-                Judged::Holds,
-            )
-        },
-    ]);
-    let lost = if grid.most_lost() == 0.0 { "No packet was lost" } else { "Some packets were lost" };
-    let remarks = vec![
-        TIMER_START.to_owned(),
-        format!("{lost} in these transfers (“packet loss was prevented by setting MAX DAT to 10”, §5.2)."),
-    ];
-    let charts = vec![incidents(&grid)];
-    Ok(Finding { tables: vec![counts, spurious, read], charts, claims, remarks, ..Finding::default() })
+        claim(
+            At("§5.2"),
+            "“For Windows XP, The RTO outcome is similar to the FreeBSD …”",
+            "identical".to_owned(),
+            Judged::Holds,
+        )
+        .not_counted(Counts::ByConstruction(XP_IS_UNKNOWN.to_owned())),
+    ]
 }
 
 fn incidents(grid: &Grid) -> Chart {
@@ -254,8 +254,8 @@ pub(super) fn figure_6(effort: &Effort) -> Result<Finding, WorldError> {
     let of_others =
         others.iter().zip(&above).map(|(other, gain)| format!("{} {}", other.name(), percent(gain)));
     let claims = vec![
-        counted(
-            "§5.2, Fig. 6",
+        claim(
+            At("§5.2, Fig. 6"),
             "“The results show that the throughput is decreased by the RTO events, especially in Linux2.2.” \
              (Here: Linux 2.2 is faster without timeouts, and all other systems are faster than Linux 2.2.)",
             format!(
@@ -265,8 +265,8 @@ pub(super) fn figure_6(effort: &Effort) -> Result<Finding, WorldError> {
             ),
             Judged::all(std::iter::once(&without).chain(&above).map(Judged::better)),
         ),
-        counted(
-            "§5.2, Fig. 6",
+        claim(
+            At("§5.2, Fig. 6"),
             "“Comparing the difference between FreeBSD2.2.8 and 4.5 is small due to the fact that the \
              incidents of RTO itself are small.” (Here: their throughput is similar, and a timer that never \
              fires is similar to both.)",

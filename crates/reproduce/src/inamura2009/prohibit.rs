@@ -5,9 +5,9 @@ use airtcp_sim::world::WorldError;
 
 use super::setting::{Buffers, Point, Sample, Transfer, Tsp, percent, sample};
 use crate::chart::{Axis, Chart, Curve, Scale};
+use crate::finding::Column;
 use crate::judge::rare;
-use crate::mean;
-use crate::{Claim, Counts, Effort, Finding, Judged, Table, shown};
+use crate::{At, Claim, Effort, Finding, Judged, Table, claim, column, mean, shown};
 
 /// "The traffic is a 2 Mbyte TCP stream" (§5.1).
 const FILE: u64 = 2_000_000;
@@ -138,87 +138,97 @@ fn argmax(values: impl Iterator<Item = f64>) -> usize {
         .0
 }
 
+/// The place of all claims.
+const HERE: At<'static> = At("§2.2, Fig. 2");
+
 /// Cost: 81 transfers for each seed.
 pub(super) fn figure_2(effort: &Effort) -> Result<Finding, WorldError> {
     let sweep = Sweep::run(effort, &CHOSEN, TSP)?;
     let others =
         OTHERS.iter().map(|unstated| Sweep::run(effort, unstated, FEW_TSP)).collect::<Result<Vec<_>, _>>()?;
-    let Sweep { plain, eifel, patient, .. } = &sweep;
-
-    let mut table = Table::new(
-        "Throughput of 2 MB in kbit/s, timeouts and RLC counters at BLER 10 %, unlimited windows",
-        &[
-            "TSP",
-            "BSD timer",
-            "BSD timer with Eifel",
-            "timer never fires",
-            "timeouts",
-            "spurious timeouts",
-            "PDUs sent again, per new one",
-            "STATUS PDUs",
-            "RLC window stalls",
+    Ok(Finding {
+        tables: vec![table(&sweep), swept(&sweep, &others)],
+        charts: vec![chart(&sweep)],
+        claims: claims(&sweep),
+        remarks: vec![
+            "The link itself causes most of the degradation on the right side. RLC delivers packets in \
+             order, so all packets wait for one whose retransmission waits for a status report."
+                .to_owned(),
         ],
-    );
-    for (i, tsp) in TSP.iter().enumerate() {
-        table.row([
-            format!("{tsp} ms"),
-            shown(&plain[i].mean(|t| t.kbit_per_s), 1),
-            shown(&eifel[i].mean(|t| t.kbit_per_s), 1),
-            shown(&patient[i].mean(|t| t.kbit_per_s), 1),
-            shown(&plain[i].mean(|t| t.timeouts), 2),
-            shown(&plain[i].mean(|t| t.spurious), 2),
-            shown(&plain[i].mean(|t| t.repeated), 2),
-            shown(&plain[i].mean(|t| t.statuses), 0),
-            shown(&plain[i].mean(|t| t.stalls), 1),
-        ]);
+        ..Finding::default()
+    })
+}
+
+fn table(sweep: &Sweep) -> Table {
+    fn of<'a>(
+        heading: &str,
+        curve: &'a [Sample],
+        digits: usize,
+        value: fn(&Transfer) -> f64,
+    ) -> Column<'a, usize> {
+        column(heading, move |index: &usize| shown(&curve[*index].mean(value), digits))
     }
-    let mut swept = Table::new(
+    let Sweep { tsp, plain, eifel, patient } = sweep;
+    Table::of(
+        "Throughput of 2 MB in kbit/s, timeouts and RLC counters at BLER 10 %, unlimited windows",
+        [
+            column("TSP", |index: &usize| format!("{} ms", tsp[*index])),
+            of("BSD timer", plain, 1, |t| t.kbit_per_s),
+            of("BSD timer with Eifel", eifel, 1, |t| t.kbit_per_s),
+            of("timer never fires", patient, 1, |t| t.kbit_per_s),
+            of("timeouts", plain, 2, |t| t.timeouts),
+            of("spurious timeouts", plain, 2, |t| t.spurious),
+            of("PDUs sent again, per new one", plain, 2, |t| t.repeated),
+            of("STATUS PDUs", plain, 0, |t| t.statuses),
+            of("RLC window stalls", plain, 1, |t| t.stalls),
+        ],
+        0..tsp.len(),
+    )
+}
+
+fn swept(chosen: &Sweep, others: &[Sweep]) -> Table {
+    type Row<'a> = (&'a Unstated, &'a Sweep);
+    let judged = |shown: String, judged: Judged| format!("{shown}: {}", judged.name());
+    Table::of(
         format!(
             "Settings that the paper does not state, with the verdicts on the claims (TSP {FEW_TSP:?} ms)"
         ),
-        &[
-            "BLER",
-            "window",
-            "delayed by TSP",
-            "optimum without/with Eifel",
-            "optimum over lowest TSP",
-            "optimum over highest TSP",
-            "change without timeouts",
-            "optimum shift with Eifel",
+        [
+            column("BLER", |(unstated, _): &Row<'_>| unstated.bler.replace('%', " %")),
+            column("window", |(unstated, _): &Row<'_>| unstated.buffers.name().to_owned()),
+            column("delayed by TSP", |(unstated, _): &Row<'_>| match unstated.reading {
+                Tsp::NextReport => "the next report".to_owned(),
+                Tsp::EachReport => "each report".to_owned(),
+            }),
+            column("optimum without/with Eifel", |(_, sweep): &Row<'_>| {
+                let at = |curve| sweep.tsp[sweep.best(curve)];
+                format!("{} ms, {} ms", at(&sweep.plain), at(&sweep.eifel))
+            }),
+            column("optimum over lowest TSP", |(_, sweep): &Row<'_>| {
+                judged(percent(&sweep.above(0)), sweep.left())
+            }),
+            column("optimum over highest TSP", |(_, sweep): &Row<'_>| {
+                judged(percent(&sweep.above(sweep.last())), sweep.right())
+            }),
+            column("change without timeouts", |(_, sweep): &Row<'_>| percent(&sweep.patient_change())),
+            column("optimum shift with Eifel", |(_, sweep): &Row<'_>| {
+                judged(format!("{} ms", shown(&sweep.shift(&sweep.eifel), 0)), sweep.moves())
+            }),
         ],
-    );
-    for (unstated, sweep) in std::iter::once((&CHOSEN, &sweep)).chain(OTHERS.iter().zip(&others)) {
-        let at = |curve| sweep.tsp[sweep.best(curve)];
-        swept.row([
-            unstated.bler.replace('%', " %"),
-            unstated.buffers.name().to_owned(),
-            match unstated.reading {
-                Tsp::NextReport => "the next report",
-                Tsp::EachReport => "each report",
-            }
-            .to_owned(),
-            format!("{} ms, {} ms", at(&sweep.plain), at(&sweep.eifel)),
-            format!("{}: {}", percent(&sweep.above(0)), sweep.left().name()),
-            format!("{}: {}", percent(&sweep.above(sweep.last())), sweep.right().name()),
-            percent(&sweep.patient_change()),
-            format!("{} ms: {}", shown(&sweep.shift(&sweep.eifel), 0), sweep.moves().name()),
-        ]);
-    }
+        std::iter::once((&CHOSEN, chosen)).chain(OTHERS.iter().zip(others)),
+    )
+}
 
+fn claims(sweep: &Sweep) -> Vec<Claim> {
+    let Sweep { plain, eifel, patient, .. } = sweep;
     let (first, last, best) = (0, sweep.last(), sweep.best(plain));
     let (spurious, timeouts) = (sweep.more(|t| t.spurious), sweep.more(|t| t.timeouts));
     let copies = plain[first].minus(&plain[best], |t| t.repeated);
     let statuses = plain[first].minus(&plain[best], |t| t.statuses);
     let stalls = plain[last].minus(&plain[best], |t| t.stalls);
-    let claim = |paper: &str, ours, judged| Claim {
-        paper: paper.to_owned(),
-        place: "§2.2, Fig. 2".to_owned(),
-        counts: Counts::Yes,
-        ours,
-        judged,
-    };
-    let claims = vec![
+    vec![
         claim(
+            HERE,
             "“small TSP causes low link utilization which degrades throughput falls (see the left side of \
              Figure 2)”",
             format!(
@@ -230,6 +240,7 @@ pub(super) fn figure_2(effort: &Effort) -> Result<Finding, WorldError> {
             sweep.left(),
         ),
         claim(
+            HERE,
             "“When TSP is small, many STATUS PDUs are generated and loss notification is quick, while the \
              STATUS PDUs themselves and multiple retransmissions of the same PDU decrease the effective link \
              bandwidth, vice versa.”",
@@ -243,6 +254,7 @@ pub(super) fn figure_2(effort: &Effort) -> Result<Finding, WorldError> {
             Judged::all([Judged::above_zero(&statuses), Judged::above_zero(&copies), sweep.left()]),
         ),
         claim(
+            HERE,
             "“A large TSP causes deferred notification of loss which increases the retransmission interval \
              and results in large jitter, which degrades RTO and TCP throughput.”",
             format!(
@@ -254,6 +266,7 @@ pub(super) fn figure_2(effort: &Effort) -> Result<Finding, WorldError> {
             Judged::all([Judged::better(&sweep.above(last)), Judged::above_zero(&timeouts)]),
         ),
         claim(
+            HERE,
             "“If TSP is too large, PDU flow stops due to a lack of acknowledgments …”",
             format!(
                 "at {} ms, the RLC window is full {} more times than at {} ms",
@@ -264,9 +277,9 @@ pub(super) fn figure_2(effort: &Effort) -> Result<Finding, WorldError> {
             Judged::above_zero(&stalls),
         ),
         claim(
+            HERE,
             "“The throughput degradation seen on the right side of Figure 2 is caused by the spurious \
-             timeouts triggered by the delay-jitter.” (Here: without timeouts, the \
-             degradation disappears.)",
+             timeouts triggered by the delay-jitter.” (Here: without timeouts, the degradation disappears.)",
             format!(
                 "at {} ms, {} more spurious timeouts than at {} ms; but if the timer never fires, throughput \
                  still changes by {}",
@@ -278,6 +291,7 @@ pub(super) fn figure_2(effort: &Effort) -> Result<Finding, WorldError> {
             sweep.right(),
         ),
         claim(
+            HERE,
             "“So if all of TCP implementations have a way of STO avoidance mechanism, the optimum point will \
              be shifted toward the right side that provides larger link efficiency.”",
             format!(
@@ -290,14 +304,7 @@ pub(super) fn figure_2(effort: &Effort) -> Result<Finding, WorldError> {
             ),
             sweep.moves(),
         ),
-    ];
-    let remarks = vec![
-        "The link itself causes most of the degradation on the right side. RLC delivers packets in order, so \
-         all packets wait for one whose retransmission waits for a status report."
-            .to_owned(),
-    ];
-    let charts = vec![chart(&sweep)];
-    Ok(Finding { tables: vec![table, swept], charts, claims, remarks, ..Finding::default() })
+    ]
 }
 
 fn chart(sweep: &Sweep) -> Chart {

@@ -6,8 +6,7 @@ use airtcp_sim::world::WorldError;
 use super::setting::{Buffers, Point, Sample, Tsp, max_dat, sample};
 use crate::chart::{Axis, Chart, Curve, Scale};
 use crate::judge::pooled_gains;
-use crate::mean;
-use crate::{Effort, Table};
+use crate::{Effort, Table, mean};
 
 /// "FTP was used to transfer 1 Mbyte": 2^20 bytes, because the same sentence has "64 Kbyte buffers".
 pub(super) const FILE: u64 = 1 << 20;

@@ -11,7 +11,7 @@ use airtcp_numbers::statistics::Mean;
 use airtcp_sim::world::WorldError;
 
 use super::story::Story;
-use crate::{Claim, Counts, Effort, Finding, Judged, Table};
+use crate::{At, Claim, Counts, Effort, Finding, Judged, Table, claim};
 
 pub(super) const ONCE: &str = "segment 22";
 pub(super) const TWICE: &str = "segment 22 retransmission 1";
@@ -52,10 +52,6 @@ pub(super) fn twice(recipe: &str) -> Result<Story, WorldError> {
 /// With the RFCs' timer instead of ns-2's.
 pub(super) fn rfc(recipe: &str, drop: &[&str]) -> Result<Story, WorldError> {
     Story::of(Profile::default(), recipe, drop, SHORT_HANDOVER)
-}
-
-pub(super) fn counted(place: &str, paper: &str, ours: String, judged: Judged) -> Claim {
-    Claim { paper: paper.to_owned(), place: place.to_owned(), counts: Counts::Yes, ours, judged }
 }
 
 fn none() -> String {
@@ -143,6 +139,20 @@ pub(super) fn figure_12(_: &Effort) -> Result<Finding, WorldError> {
             Row { name: "cwnd / ssthresh at acceptable ACK", paper: "– / 2".to_owned(), ours: window },
         ],
     );
+    let charts = vec![
+        fast.sequence_chart("Fig. 12 (a): time-sequence graph, Fast Timeout"),
+        fast.window_chart("Fig. 12 (b): sender state variables, Fast Timeout"),
+    ];
+    Ok(Finding {
+        tables: vec![table, by_handover()?],
+        charts,
+        claims: claims_12(&fast, &plain)?,
+        remarks: remarks_12(&fast, &fast_rfc, &plain),
+        ..Finding::default()
+    })
+}
+
+fn by_handover() -> Result<Table, WorldError> {
     let mut by_handover = Table::new(
         "`fast-timeout` by handover duration, in seconds after the first timeout (profile `ns2`; in \
          parentheses: the paper)",
@@ -166,43 +176,47 @@ pub(super) fn figure_12(_: &Effort) -> Result<Finding, WorldError> {
             format!("{:.2}", ns2(PROPOSED, &[ONCE, TWICE], handover)?.third()),
         ]);
     }
+    Ok(by_handover)
+}
+
+fn claims_12(fast: &Story, plain: &Story) -> Result<Vec<Claim>, WorldError> {
     // §1: only the first segment is lost, and duplicate ACKs come after the timeout.
     let alone = [rfc(WITHOUT, &[ONCE])?, rfc("newreno+eifel", &[ONCE])?];
     let eifel = exact(alone[1].throughput(1 << 20) / alone[0].throughput(1 << 20) - 1.0);
     let (cwnd, ssthresh) = fast.window();
-    let claims = vec![
-        counted(
-            "§7.2, Fig. 12",
+    Ok(vec![
+        claim(
+            At("§7.2, Fig. 12"),
             "“it has to wait a long time, from 9:00:10.7 to 9:00:15.4, following the exponential backoff \
              algorithm.”",
             format!(
                 "{} timeouts; the second is {} s after the first",
                 fast.timeouts.len(),
-                second_timeout(&fast)
+                second_timeout(fast)
             ),
-            Judged::all([timeouts(&fast, 2), time(second(&fast), SECOND_TIMEOUT)]),
+            Judged::all([timeouts(fast, 2), time(second(fast), SECOND_TIMEOUT)]),
         ),
-        counted(
-            "§7.2, Fig. 12",
+        claim(
+            At("§7.2, Fig. 12"),
             "“According to RFC2581, the ssthresh is set as ssthresh ← max(cwnd/2, 2) = 2”",
             format!("ssthresh {ssthresh:.0}; without Fast Timeout {:.0}", plain.window().1),
             Judged::number(&exact(ssthresh), 2.0, 0.0),
         ),
-        counted(
-            "§7.2, Fig. 12",
+        claim(
+            At("§7.2, Fig. 12"),
             "“so the sender enters the congestion avoidance phase directly when the sender receives the \
              acceptable ACK at 9:00:16.6.”",
             format!(
                 "{} s after the first timeout, with cwnd {cwnd:.0} and ssthresh {ssthresh:.0}",
-                acceptable(&fast)
+                acceptable(fast)
             ),
             Judged::all([
                 time(fast.since(fast.acked), ACCEPTABLE),
                 is_in_congestion_avoidance(fast.window()),
             ]),
         ),
-        counted(
-            "§1",
+        claim(
+            At("§1"),
             "“As a result, these STO detection algorithms, such as the Eifel, only work as conventional TCP” \
              (Here: Eifel makes no difference if the segment that timed out was lost, and duplicate ACKs \
              follow.)",
@@ -212,8 +226,12 @@ pub(super) fn figure_12(_: &Effort) -> Result<Finding, WorldError> {
             ),
             Judged::similar(&eifel),
         ),
-    ];
-    let remarks = vec![
+    ])
+}
+
+fn remarks_12(fast: &Story, fast_rfc: &Story, plain: &Story) -> Vec<String> {
+    let (_, ssthresh) = fast.window();
+    vec![
         format!(
             "At the third duplicate ACK, step 6 of Fig. 8 sets cwnd to half of its value before the timeout. \
              The second timeout then sets ssthresh to half of this cwnd, {ssthresh:.0}, with RFC 2581's rule \
@@ -223,18 +241,13 @@ pub(super) fn figure_12(_: &Effort) -> Result<Finding, WorldError> {
              timeout after {} s).",
             fast_rfc.window().1,
             plain.window().1,
-            second_timeout(&plain)
+            second_timeout(plain)
         ),
         "At the third duplicate ACK, step 5 of Fig. 8 restarts the timer with an RTO computed from twice the \
          SRTT. Here the exponential backoff also ends at this point. With the backoff, the second timeout \
          would come even later."
             .to_owned(),
-    ];
-    let charts = vec![
-        fast.sequence_chart("Fig. 12 (a): time-sequence graph, Fast Timeout"),
-        fast.window_chart("Fig. 12 (b): sender state variables, Fast Timeout"),
-    ];
-    Ok(Finding { tables: vec![table, by_handover], charts, claims, remarks, ..Finding::default() })
+    ]
 }
 
 /// Cost: two short transfers.
@@ -265,25 +278,23 @@ pub(super) fn figure_13(_: &Effort) -> Result<Finding, WorldError> {
     let (cwnd, _) = ns2.window_at(ACCEPTABLE - TIMEOUT);
     let trigger = ns2.trigger().map_or(f64::NAN, |nth| nth as f64);
     let claims = vec![
-        Claim {
-            counts: Counts::Calibrated(CALIBRATED.to_owned()),
-            ..counted(
-                "§7.2, Fig. 13",
-                "“It is shown that the sender detects the retransmitted segment loss by examining the 25th \
-                 duplicate ACK at 9:00:14.7, and it retransmits the unacknowledged segment immediately.”",
-                format!("second retransmission, seconds after the timeout: {}", ns2.third_told()),
-                Judged::all([Judged::number(&exact(trigger), 25.0, 0.0), time(ns2.third(), DUPACK_25)]),
-            )
-        },
-        counted(
-            "§7.2, Fig. 13",
+        claim(
+            At("§7.2, Fig. 13"),
+            "“It is shown that the sender detects the retransmitted segment loss by examining the 25th \
+             duplicate ACK at 9:00:14.7, and it retransmits the unacknowledged segment immediately.”",
+            format!("second retransmission, seconds after the timeout: {}", ns2.third_told()),
+            Judged::all([Judged::number(&exact(trigger), 25.0, 0.0), time(ns2.third(), DUPACK_25)]),
+        )
+        .not_counted(Counts::Calibrated(CALIBRATED.to_owned())),
+        claim(
+            At("§7.2, Fig. 13"),
             "“Thus, the sender switches from the fast timeout algorithm to congestion avoidance and \
              transmits a series of segments.”",
             format!("{} timeout; cwnd / ssthresh {} at the acceptable ACK", ns2.timeouts.len(), window(&ns2)),
             Judged::all([timeouts(&ns2, 1), is_in_congestion_avoidance(ns2.window())]),
         ),
-        counted(
-            "§7.2, Fig. 13",
+        claim(
+            At("§7.2, Fig. 13"),
             "“the sender holds one half of the previous cwnd value at 9:00:16.6”",
             format!("cwnd {cwnd:.1} at this time, {:.0} before the timeout", ns2.cwnd_prev()),
             half(&ns2, cwnd),
