@@ -7,10 +7,10 @@ use airtcp::recovery::confusion::{Confusion, Truth};
 use airtcp_numbers::statistics::{differences, gains};
 use airtcp_sim::world::WorldError;
 
-use super::judges_everywhere;
 use super::panels::NO_BOTTLENECK;
 use super::setting::{Loss, Place, Queues, Setting, Timing, Topology, not, percent, throughput};
-use crate::{Claim, Counts, Effort, Finding, Judged, Table, cell, mean};
+use crate::grid::Grid;
+use crate::{At, Counts, Effort, Finding, Judged, Table, cell, claim, column, mean};
 
 pub(super) const JUDGES: [&str; 4] = ["vegas", "ntg", "ndg", "ncpld"];
 const PER: f64 = 0.02;
@@ -106,63 +106,82 @@ fn expectation(topology: Topology) -> Expectation {
 }
 
 fn onlookers_table(topology: Topology, title: &str, runs: &[Matrices]) -> Table {
-    let mut table = Table::new(
+    let shares = |of: fn(&Confusion) -> Option<f64>| {
+        move |judge: &usize| {
+            let shares: Vec<_> = runs.iter().filter_map(|matrices| of(&matrices[*judge])).collect();
+            percent(&shares, 0)
+        }
+    };
+    let count = |judge: usize, truth| {
+        let total: u64 = runs.iter().map(|matrices| matrices[judge].of(truth)).sum();
+        format!("{:.0}", total as f64 / runs.len().max(1) as f64)
+    };
+    Table::of(
         title,
-        &["judge", "congestion correct, %", "radio correct, %", "score, %", "verdicts by true cause"],
-    );
-    for (i, name) in JUDGES.into_iter().enumerate() {
-        let shares = |of: fn(&Confusion) -> Option<f64>| -> Vec<f64> {
-            runs.iter().filter_map(|matrices| of(&matrices[i])).collect()
-        };
-        let count = |truth| {
-            let total: u64 = runs.iter().map(|matrices| matrices[i].of(truth)).sum();
-            format!("{:.0}", total as f64 / runs.len().max(1) as f64)
-        };
-        table.row([
-            name.to_owned(),
-            percent(&shares(Confusion::congestion_accuracy), 0),
-            percent(&shares(Confusion::radio_accuracy), 0),
-            percent(&scores(topology, runs, i), 0),
-            Truth::ALL.map(count).join(" / "),
-        ]);
-    }
-    table
+        [
+            column("judge", |judge: &usize| JUDGES[*judge].to_owned()),
+            column("congestion correct, %", shares(Confusion::congestion_accuracy)),
+            column("radio correct, %", shares(Confusion::radio_accuracy)),
+            column("score, %", |judge: &usize| percent(&scores(topology, runs, *judge), 0)),
+            column("verdicts by true cause", |judge: &usize| {
+                Truth::ALL.map(|truth| count(*judge, truth)).join(" / ")
+            }),
+        ],
+        0..JUDGES.len(),
+    )
 }
 
-/// Throughput of a sender in kbit/s, and how many of its packets queues dropped, by seed.
+/// A run with a judge as the sender's attribution.
+#[derive(Clone, Copy)]
 struct Charge {
-    recipe: String,
-    goodput: Vec<f64>,
-    drops: Vec<f64>,
+    /// In kbit/s.
+    goodput: f64,
+    /// Packets dropped by queues.
+    drops: f64,
 }
 
 /// Plain NewReno, which comes first, and NewReno with each judge as its attribution.
-fn in_charge(effort: &Effort, place: &Place) -> Result<Vec<Charge>, WorldError> {
-    let mut recipes = vec!["newreno".to_owned()];
-    recipes.extend(JUDGES.map(|judge| format!("newreno+{judge}")));
-    let points = recipes.iter().map(|recipe| setting(place, recipe)).collect::<Result<Vec<_>, _>>()?;
-    let samples = effort.sample(
-        &points,
-        |setting, seed| setting.run(seed),
-        |_, report| (throughput(&report.flows[0]), report.dropped_by_queues as f64),
-    )?;
-    let charge = |(recipe, samples): (String, Vec<(f64, f64)>)| {
-        let (goodput, drops) = samples.into_iter().unzip();
-        Charge { recipe, goodput, drops }
-    };
-    Ok(recipes.into_iter().zip(samples).map(charge).collect())
+const SENDERS: [&str; 5] = ["newreno", "newreno+vegas", "newreno+ntg", "newreno+ndg", "newreno+ncpld"];
+
+type Charges = Grid<&'static str, (), Charge>;
+
+fn goodput(charge: &Charge) -> f64 {
+    charge.goodput
 }
 
-fn in_charge_table(charges: &[Charge]) -> Table {
-    let mut table = Table::new(
+fn drops(charge: &Charge) -> f64 {
+    charge.drops
+}
+
+fn in_charge(effort: &Effort, place: &Place) -> Result<Charges, WorldError> {
+    Grid::run(
+        &SENDERS,
+        &[()],
+        |recipe, ()| setting(place, recipe),
+        |settings| {
+            effort.sample(settings, Setting::run, |_, report| Charge {
+                goodput: throughput(&report.flows[0]),
+                drops: report.dropped_by_queues as f64,
+            })
+        },
+    )
+}
+
+fn in_charge_table(charges: &Charges) -> Table {
+    Table::of(
         "Judges as the sender's attribution: no window reduction for a loss attributed to the radio",
-        &["sender", "throughput, kbit/s", "gain over newreno, %", "packets dropped by queues"],
-    );
-    for Charge { recipe, goodput, drops } in charges {
-        let gain = gains(goodput, &charges[0].goodput);
-        table.row([recipe.clone(), cell(goodput, 0), percent(&gain, 1), cell(drops, 0)]);
-    }
-    table
+        [
+            column("sender", |sender: &&'static str| (*sender).to_owned()),
+            column("throughput, kbit/s", |sender: &&'static str| cell(&charges.at(*sender, (), goodput), 0)),
+            column("gain over newreno, %", |sender: &&'static str| {
+                percent(&gains(&charges.at(*sender, (), goodput), &charges.at(SENDERS[0], (), goodput)), 1)
+            }),
+            column("packets dropped by queues", |sender: &&'static str| {
+                cell(&charges.at(*sender, (), drops), 0)
+            }),
+        ],
+        SENDERS,
+    )
 }
 
 /// Compares two senders in words.
@@ -177,17 +196,14 @@ fn than(one: &[f64], other: &[f64]) -> &'static str {
 }
 
 /// The effect of each judge on throughput and queue drops.
-fn in_charge_remark(charges: &[Charge]) -> String {
-    let Some((plain, judged)) = charges.split_first() else { return String::new() };
-    let verdicts = judged.iter().map(|charge| {
-        let goodput = than(&charge.goodput, &plain.goodput);
-        let drops = than(&charge.drops, &plain.drops);
-        format!("{}: throughput {goodput}, queue drops {drops}", charge.recipe)
+fn in_charge_remark(charges: &Charges) -> String {
+    let [plain, judged @ ..] = SENDERS;
+    let verdicts = judged.map(|sender| {
+        let than =
+            |value: fn(&Charge) -> f64| than(&charges.at(sender, (), value), &charges.at(plain, (), value));
+        format!("{sender}: throughput {}, queue drops {}", than(goodput), than(drops))
     });
-    format!(
-        "Judges as attribution, compared with plain newreno. {}.",
-        verdicts.collect::<Vec<_>>().join("; ")
-    )
+    format!("Judges as attribution, compared with plain newreno. {}.", verdicts.join("; "))
 }
 
 /// Uniform loss on the path without congestion, two-state loss on the others.
@@ -199,7 +215,7 @@ pub(super) fn place(topology: Topology) -> Place {
     Place::new(topology, loss)
 }
 
-fn figure(effort: &Effort, topology: Topology) -> Result<Finding, WorldError> {
+pub(super) fn figure(effort: &Effort, topology: Topology) -> Result<Finding, WorldError> {
     let chosen = place(topology);
     let mut places = vec![chosen];
     if topology == Topology::LastHop {
@@ -222,15 +238,9 @@ fn figure(effort: &Effort, topology: Topology) -> Result<Finding, WorldError> {
         (format!("{name} {} ({})", shown.join(", with 10 Mbit/s on both links "), judged.name()), judged)
     });
     let (shown, judged): (Vec<_>, Vec<_>) = by_judge.unzip();
-    let claim = Claim {
-        paper: paper.to_owned(),
-        place: "§4.2.2".to_owned(),
-        counts: own(),
-        ours: format!("Scores: {}.", shown.join("; ")),
-        judged: Judged::all(judged),
-    };
+    let claim = claim(At("§4.2.2"), paper, format!("Scores: {}.", shown.join("; ")), Judged::all(judged));
     Ok(Finding {
-        claims: vec![claim],
+        claims: vec![claim.not_counted(own())],
         tables,
         remarks: vec![in_charge_remark(&charges)],
         ..Finding::default()
@@ -239,12 +249,6 @@ fn figure(effort: &Effort, topology: Topology) -> Result<Finding, WorldError> {
 
 pub(super) fn last_hop(effort: &Effort) -> Result<Finding, WorldError> {
     figure(effort, Topology::LastHop)
-}
-
-pub(super) fn congestion(effort: &Effort) -> Result<Finding, WorldError> {
-    let mut finding = figure(effort, Topology::Congestion)?;
-    judges_everywhere::samaraweera(effort, &mut finding)?;
-    Ok(finding)
 }
 
 pub(super) fn long_queue(effort: &Effort) -> Result<Finding, WorldError> {

@@ -4,50 +4,50 @@ use airtcp::recovery::confusion::Confusion;
 use airtcp_numbers::statistics::gains;
 use airtcp_sim::world::WorldError;
 
-use super::judges::{JUDGES, Matrices, own, place, scores, setting, tolerant_onlookers, works};
-use super::setting::{Loss, Place, Sources, Topology, not, percent, throughput};
-use crate::{Claim, Effort, Finding, Judged, Table, mean};
+use super::judges::{JUDGES, Matrices, figure, own, place, scores, setting, tolerant_onlookers, works};
+use super::setting::{Loss, Place, Setting, Sources, Topology, not, percent, throughput};
+use crate::grid::Grid;
+use crate::{At, Claim, Effort, Finding, Judged, Table, claim, mean};
 
 /// NCPLD as attribution: as in §3.2, and with a tolerance.
 const NCPLD: [&str; 2] = ["newreno+ncpld", "newreno+ncpld+ncpld-tolerance=0.25"];
 /// As shares of the delay at the knee. §3.2 has no tolerance.
 const TOLERANCES: [f64; 4] = [0.0, 0.1, 0.25, 0.5];
 
-/// Adds claims about NCPLD: §3.2 reports how Samaraweera evaluated it.
-pub(super) fn samaraweera(effort: &Effort, finding: &mut Finding) -> Result<(), WorldError> {
-    /// A low rate and a high one.
-    const RATES: [f64; 2] = [0.001, 0.08];
-    let mut points = Vec::new();
-    for per in RATES {
-        for recipe in std::iter::once("newreno").chain(NCPLD) {
-            points.push(setting(&Place::new(Topology::Congestion, Loss::two_state(per)), recipe)?);
-        }
-    }
-    let samples = effort.sample(
-        &points,
-        |setting, seed| setting.run(seed),
-        |_, report| throughput(&report.flows[0]),
-    )?;
-    let [low, high] = [0, 1].map(|rate| &samples[rate * (1 + NCPLD.len())..]);
-    for (i, recipe) in NCPLD.into_iter().enumerate() {
-        let [at_low, at_high] = [low, high].map(|of| gains(&of[1 + i], &of[0]));
-        finding.claims.push(Claim {
-            paper: format!(
-                "“when a connection experiences congestion, NCPLD behaves as well as TCP when the wireless \
-                 error rate is low, and improves throughput over TCP when the wireless error rate is high” \
-                 (Here: `{recipe}`, at a PER of 0.1 % and of 8 %.)"
-            ),
-            place: "§3.2".to_owned(),
-            counts: own(),
-            ours: format!(
-                "Gain over newreno: {} % at the low rate, {} % at the high rate.",
-                percent(&at_low, 1),
-                percent(&at_high, 1)
-            ),
-            judged: Judged::all([Judged::similar(&mean(&at_low)), Judged::better(&mean(&at_high))]),
-        });
-    }
-    Ok(())
+/// The judges on the congested last hop.
+pub(super) fn congestion(effort: &Effort) -> Result<Finding, WorldError> {
+    let mut finding = figure(effort, Topology::Congestion)?;
+    finding.claims.extend(samaraweera(effort)?);
+    Ok(finding)
+}
+
+/// Claims about NCPLD: §3.2 reports how Samaraweera evaluated it.
+fn samaraweera(effort: &Effort) -> Result<[Claim; 2], WorldError> {
+    const LOW: f64 = 0.001;
+    const HIGH: f64 = 0.08;
+    let plan = |recipe: &str, per| setting(&Place::new(Topology::Congestion, Loss::two_state(per)), recipe);
+    let [without, with] = NCPLD;
+    let grid = Grid::run(&["newreno", without, with], &[LOW, HIGH], plan, |settings| {
+        effort.sample(settings, Setting::run, |_, report| throughput(&report.flows[0]))
+    })?;
+    let judged = |recipe| {
+        let kbit = |throughput: &f64| *throughput;
+        let [low, high] =
+            [LOW, HIGH].map(|per| gains(&grid.at(recipe, per, kbit), &grid.at("newreno", per, kbit)));
+        let sentence = format!(
+            "“when a connection experiences congestion, NCPLD behaves as well as TCP when the wireless error \
+             rate is low, and improves throughput over TCP when the wireless error rate is high” (Here: \
+             `{recipe}`, at a PER of 0.1 % and of 8 %.)"
+        );
+        let ours = format!(
+            "Gain over newreno: {} % at the low rate, {} % at the high rate.",
+            percent(&low, 1),
+            percent(&high, 1)
+        );
+        let judged = Judged::all([Judged::similar(&mean(&low)), Judged::better(&mean(&high))]);
+        claim(At("§3.2"), &sentence, ours, judged).not_counted(own())
+    };
+    Ok(NCPLD.map(judged))
 }
 
 /// All topologies, with the three rates of cross traffic that §4.1 names on the congested last hop.
@@ -93,15 +93,13 @@ pub(super) fn overall(effort: &Effort) -> Result<Finding, WorldError> {
             (shown, not(Judged::all(judged)))
         })
         .unzip();
-    let claim = Claim {
-        paper:
-            "“simple RTT variation schemes can not always predict congestion from wireless link error well”"
-                .to_owned(),
-        place: "abstract".to_owned(),
-        counts: own(),
-        ours: format!("On {} paths: {}.", places.len(), shown.join("; ")),
-        judged: Judged::all(judged),
-    };
+    let claim = claim(
+        At("abstract"),
+        "“simple RTT variation schemes can not always predict congestion from wireless link error well”",
+        format!("On {} paths: {}.", places.len(), shown.join("; ")),
+        Judged::all(judged),
+    )
+    .not_counted(own());
     Ok(Finding { claims: vec![claim], tables: vec![table, tolerant], ..Finding::default() })
 }
 

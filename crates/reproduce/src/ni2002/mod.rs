@@ -34,7 +34,7 @@ pub const FIGURES: &[Figure] = &[
     figure(
         "p1-judges-congestion",
         "judges of loss causes over a last hop with congestion",
-        judges::congestion,
+        judges_everywhere::congestion,
     ),
     figure(
         "p1-judges-long-queue",

@@ -14,7 +14,7 @@ use airwire::time::Instant;
 use super::setting::{Place, Setting, Variant, any, not, percent};
 use super::trips::{Trip, before_losses, of_the_text, superiority, undisturbed};
 use crate::judge::SIMILAR;
-use crate::{Effort, Judged, Table, cell, mean};
+use crate::{Effort, Found, Judged, Table, cell, column, mean};
 
 /// The times at which the retransmission timer expired.
 pub(super) fn timeouts(world: &mut World) -> Vec<Instant> {
@@ -98,42 +98,30 @@ pub(super) fn watch(effort: &Effort, places: &[(String, Place, Variant)]) -> Res
     Ok(places.iter().zip(samples).map(seen).collect())
 }
 
-pub(super) fn column(runs: &[Observed], of: impl Fn(&Observed) -> Option<f64>) -> Vec<f64> {
+pub(super) fn known(runs: &[Observed], of: impl Fn(&Observed) -> Option<f64>) -> Vec<f64> {
     runs.iter().filter_map(of).collect()
 }
 
-fn table(title: &str, seen: &[Seen], runs: impl Fn(&Seen) -> &[Observed]) -> Table {
-    let mut table = Table::new(
+fn table(title: &str, seen: &[Seen], runs: impl Fn(&Seen) -> &[Observed] + Copy) -> Table {
+    let of = |heading: &str, digits: usize, value: fn(&Observed) -> Option<f64>| {
+        column(heading, move |place: &&Seen| cell(&known(runs(place), value), digits))
+    };
+    Table::of(
         title,
-        &[
-            "path",
-            "minimum RTT, ms",
-            "mean",
-            "95th percentile",
-            "before radio losses",
-            "before congestion losses",
-            "separation by RTT",
-            "separation by change",
-            "radio losses",
-            "congestion losses",
+        [
+            column("path", |place: &&Seen| place.name.clone()),
+            of("minimum RTT, ms", 0, |run| Some(run.least_ms)),
+            of("mean", 2, |run| Some(run.mean)),
+            of("95th percentile", 2, |run| Some(run.p95)),
+            of("before radio losses", 2, |run| run.before_radio),
+            of("before congestion losses", 2, |run| run.before_congestion),
+            of("separation by RTT", 2, |run| run.by_rtt),
+            of("separation by change", 2, |run| run.by_change),
+            of("radio losses", 0, |run| Some(run.radio)),
+            of("congestion losses", 0, |run| Some(run.congestion)),
         ],
-    );
-    for place in seen {
-        let runs = runs(place);
-        table.row([
-            place.name.clone(),
-            cell(&column(runs, |run| Some(run.least_ms)), 0),
-            cell(&column(runs, |run| Some(run.mean)), 2),
-            cell(&column(runs, |run| Some(run.p95)), 2),
-            cell(&column(runs, |run| run.before_radio), 2),
-            cell(&column(runs, |run| run.before_congestion), 2),
-            cell(&column(runs, |run| run.by_rtt), 2),
-            cell(&column(runs, |run| run.by_change), 2),
-            cell(&column(runs, |run| Some(run.radio)), 0),
-            cell(&column(runs, |run| Some(run.congestion)), 0),
-        ]);
-    }
-    table
+        seen,
+    )
 }
 
 pub(super) fn tables(seen: &[Seen]) -> Vec<Table> {
@@ -149,24 +137,21 @@ pub(super) fn tables(seen: &[Seen]) -> Vec<Table> {
 
 /// How much longer round-trip times are before losses of one cause than on average.
 fn rise(runs: &[Observed], before: impl Fn(&Observed) -> Option<f64>) -> Vec<f64> {
-    column(runs, |run| Some(before(run)? / run.mean - 1.0))
+    known(runs, |run| Some(before(run)? / run.mean - 1.0))
 }
 
-/// A verdict by one kind of round-trip times, and the values behind it.
-pub(super) type By = (Judged, String);
-
-pub(super) fn increase_before_congestion(runs: &[Observed]) -> By {
+pub(super) fn increase_before_congestion(runs: &[Observed]) -> Found {
     let rise = rise(runs, |run| run.before_congestion);
     let shown = format!("RTT {} % above the mean before congestion losses", percent(&rise, 0));
-    (Judged::considerably(&mean(&rise)), shown)
+    (shown, Judged::considerably(&mean(&rise)))
 }
 
 /// How much the mean round-trip time exceeds the minimum. The round-trip times before radio losses do not help here:
 /// random losses do not depend on the round-trip time, so on average those times equal all others.
-pub(super) fn increase_over_the_least(runs: &[Observed]) -> By {
-    let rise = column(runs, |run| Some(run.mean - 1.0));
+pub(super) fn increase_over_the_least(runs: &[Observed]) -> Found {
+    let rise = known(runs, |run| Some(run.mean - 1.0));
     let shown = format!("mean RTT {} % above the minimum", percent(&rise, 0));
-    (Judged::considerably(&mean(&rise)), shown)
+    (shown, Judged::considerably(&mean(&rise)))
 }
 
 /// By how much separations exceed a random guess.
@@ -174,21 +159,21 @@ fn over_a_coin(shares: &[f64]) -> Vec<f64> {
     shares.iter().map(|share| share / 0.5 - 1.0).collect()
 }
 
-pub(super) fn possible(runs: &[Observed]) -> By {
-    let (rtt, change) = (column(runs, |run| run.by_rtt), column(runs, |run| run.by_change));
+pub(super) fn possible(runs: &[Observed]) -> Found {
+    let (rtt, change) = (known(runs, |run| run.by_rtt), known(runs, |run| run.by_change));
     let ways = [&rtt, &change].map(|way| Judged::considerably(&mean(&over_a_coin(way))));
-    (any(ways), format!("separation by RTT {}, by its change {}", cell(&rtt, 2), cell(&change, 2)))
+    (format!("separation by RTT {}, by its change {}", cell(&rtt, 2), cell(&change, 2)), any(ways))
 }
 
-pub(super) fn easy(runs: &[Observed]) -> By {
-    let ways = [column(runs, |run| run.by_rtt), column(runs, |run| run.by_change)];
+pub(super) fn easy(runs: &[Observed]) -> Found {
+    let ways = [known(runs, |run| run.by_rtt), known(runs, |run| run.by_change)];
     let short = ways.map(|way| way.iter().map(|share| share - 1.0).collect::<Vec<_>>());
-    (any(short.iter().map(|short| Judged::similar(&mean(short)))), possible(runs).1)
+    (possible(runs).0, any(short.iter().map(|short| Judged::similar(&mean(short)))))
 }
 
 /// "both increase, decrease and constant" (§4.2.2): each of the three precedes more than 10 % of the congestion losses.
-pub(super) fn all_three(runs: &[Observed]) -> By {
-    let trend = |i: usize| column(runs, |run| run.trends.map(|trends| trends[i]));
+pub(super) fn all_three(runs: &[Observed]) -> Found {
+    let trend = |i: usize| known(runs, |run| run.trends.map(|trends| trends[i]));
     let [rises, falls, constant] = [0, 1, 2].map(trend);
     let judged = [&rises, &falls, &constant].map(|share| Judged::between(&mean(share), SIMILAR, 1.0));
     let shown = format!(
@@ -197,11 +182,11 @@ pub(super) fn all_three(runs: &[Observed]) -> By {
         percent(&falls, 0),
         percent(&constant, 0)
     );
-    (Judged::all(judged), shown)
+    (shown, Judged::all(judged))
 }
 
-pub(super) fn denied((judged, shown): By) -> By {
-    (not(judged), shown)
+pub(super) fn denied((shown, judged): Found) -> Found {
+    (shown, not(judged))
 }
 
 #[cfg(test)]
@@ -216,9 +201,9 @@ mod tests {
     #[test]
     fn one_separating_measure_is_enough() {
         let runs = |rtt, change| [-0.01, 0.0, 0.01].map(|off| with_separations(rtt + off, change + off));
-        assert_eq!(possible(&runs(0.5, 0.8)).0, Judged::Holds);
-        assert_eq!(possible(&runs(0.5, 0.5)).0, Judged::DoesNotHold);
-        assert_eq!(easy(&runs(0.8, 0.8)).0, Judged::DoesNotHold, "possible, but not easy");
-        assert_eq!(easy(&runs(0.95, 0.8)).0, Judged::Holds);
+        assert_eq!(possible(&runs(0.5, 0.8)).1, Judged::Holds);
+        assert_eq!(possible(&runs(0.5, 0.5)).1, Judged::DoesNotHold);
+        assert_eq!(easy(&runs(0.8, 0.8)).1, Judged::DoesNotHold, "possible, but not easy");
+        assert_eq!(easy(&runs(0.95, 0.8)).1, Judged::Holds);
     }
 }

@@ -6,6 +6,7 @@ use super::setting::{
     Bad, Begins, Loss, Number, Place, Setting, Sources, Topology, VARIANTS, Variant, throughput,
 };
 use crate::Effort;
+use crate::grid::Grid;
 
 /// Packet error rates. The paper drew them at random: "In each set, PER is randomly generated" (§4.2.1).
 const RATES: [f64; 5] = [0.01, 0.02, 0.04, 0.06, 0.08];
@@ -15,7 +16,8 @@ pub(super) const FEW: [f64; 2] = [0.02, 0.08];
 const RADIO_IS_THE_BOTTLENECK: &str = "[[stage]]\nname = \"wire\"\nboth = { rate = \"10Mbit\", delay = \"5ms\", queue = { packets = 19 } }\n\
      [[stage]]\nname = \"radio\"\nboth = { rate = \"500kbit\", delay = \"30ms\", queue = { packets = 19 } }\n";
 /// Links so fast that not even the sender's own window causes a queue.
-pub(super) const NO_BOTTLENECK: &str = "[[stage]]\nname = \"wire\"\nboth.rate = \"10Mbit\"\n[[stage]]\nname = \"radio\"\nboth.rate = \"10Mbit\"\n";
+pub(super) const NO_BOTTLENECK: &str = "[[stage]]\nname = \"wire\"\nboth.rate = \"10Mbit\"\n[[stage]]\nname \
+                                        = \"radio\"\nboth.rate = \"10Mbit\"\n";
 
 /// A panel of a figure, or a variant of one that the paper does not have.
 pub(super) struct Panel {
@@ -109,43 +111,26 @@ pub(super) fn variations() -> Vec<Panel> {
 
 #[derive(Clone, Copy)]
 pub(super) struct Measured {
-    kbit_per_s: f64,
+    pub(super) kbit_per_s: f64,
     pub(super) reductions: f64,
     pub(super) timeouts: f64,
     pub(super) queue_drops: f64,
 }
 
-/// The results of a panel at one packet error rate.
-pub(super) struct Point {
-    pub(super) per: f64,
-    /// One vector per version, in the order of `VARIANTS`, with one value per seed.
-    of: Vec<Vec<Measured>>,
-}
+/// The four versions on several panels, each by its index, at each packet error rate.
+pub(super) type Cells = Grid<Variant, (usize, f64), Measured>;
 
-impl Point {
-    pub(super) fn samples(&self, variant: Variant, of: impl Fn(&Measured) -> f64) -> Vec<f64> {
-        let at = VARIANTS.iter().position(|known| *known == variant).unwrap_or_default();
-        self.of[at].iter().map(of).collect()
-    }
-
-    pub(super) fn throughput(&self, variant: Variant) -> Vec<f64> {
-        self.samples(variant, |measured| measured.kbit_per_s)
-    }
-}
-
-pub(super) fn run(effort: &Effort, panels: &[Panel]) -> Result<Vec<Vec<Point>>, WorldError> {
-    let mut settings = Vec::new();
-    for panel in panels {
-        for per in panel.rates {
-            for variant in VARIANTS {
-                settings.push(Setting::new(&(panel.place)(*per), variant.recipe())?);
-            }
-        }
-    }
-    let samples = effort.sample(
-        &settings,
-        |setting, seed| setting.run(seed),
-        |_, report| {
+pub(super) fn run(effort: &Effort, panels: &[Panel]) -> Result<Cells, WorldError> {
+    let points: Vec<_> = panels
+        .iter()
+        .enumerate()
+        .flat_map(|(index, panel)| panel.rates.iter().map(move |per| (index, *per)))
+        .collect();
+    let plan = |variant: Variant, (panel, per): (usize, f64)| {
+        Setting::new(&(panels[panel].place)(per), variant.recipe())
+    };
+    Grid::run(&VARIANTS, &points, plan, |settings| {
+        effort.sample(settings, Setting::run, |_, report| {
             let flow = &report.flows[0];
             Measured {
                 kbit_per_s: throughput(flow),
@@ -153,9 +138,6 @@ pub(super) fn run(effort: &Effort, panels: &[Panel]) -> Result<Vec<Vec<Point>>, 
                 timeouts: flow.counters.timeouts as f64,
                 queue_drops: report.dropped_by_queues as f64,
             }
-        },
-    )?;
-    let mut samples = samples.into_iter();
-    let mut point = |per: &f64| Point { per: *per, of: samples.by_ref().take(VARIANTS.len()).collect() };
-    Ok(panels.iter().map(|panel| panel.rates.iter().map(&mut point).collect()).collect())
+        })
+    })
 }

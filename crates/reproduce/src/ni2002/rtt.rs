@@ -3,7 +3,7 @@
 use airtcp_sim::world::WorldError;
 
 use super::observed::{
-    By, Observed, Seen, all_three, column, denied, easy, increase_before_congestion, increase_over_the_least,
+    Observed, Seen, all_three, denied, easy, increase_before_congestion, increase_over_the_least, known,
     possible, tables, watch,
 };
 use super::panels::NO_BOTTLENECK;
@@ -11,27 +11,26 @@ use super::setting::{
     Loss, Number, Place, Queues, Setting, Sources, Topology, VARIANTS, Variant, not, percent,
 };
 use super::traces;
-use crate::{Claim, Counts, Effort, Finding, Judged, cell, mean};
+use crate::{At, Claim, Effort, Finding, Found, Judged, cell, claim, mean};
 
 const PER: f64 = 0.02;
 
 /// A claim that is judged by RTTs as defined in §3.1. The RTTs of undisturbed segments are given for comparison.
-fn claim(paper: &str, place: &str, parts: impl Fn(fn(&Seen) -> &[Observed]) -> Vec<(String, By)>) -> Claim {
+fn by_rtts(
+    at: At<'_>,
+    sentence: &str,
+    parts: impl Fn(fn(&Seen) -> &[Observed]) -> Vec<(String, Found)>,
+) -> Claim {
     let whole = |runs| {
         let parts = parts(runs);
-        let judged = Judged::all(parts.iter().map(|(_, (judged, _))| *judged));
+        let judged = Judged::all(parts.iter().map(|(_, (_, judged))| *judged));
         let shown =
-            parts.into_iter().map(|(name, (judged, shown))| format!("{name}: {shown} ({})", judged.name()));
+            parts.into_iter().map(|(name, (shown, judged))| format!("{name}: {shown} ({})", judged.name()));
         (judged, shown.collect::<Vec<_>>().join("; "))
     };
     let ((judged, text), (by_own, own)) = (whole(|seen| &seen.text), whole(|seen| &seen.own));
-    Claim {
-        paper: format!("“{paper}”"),
-        place: place.to_owned(),
-        counts: Counts::Yes,
-        ours: format!("{text}. Undisturbed segments: {own}; overall: {}.", by_own.name()),
-        judged,
-    }
+    let ours = format!("{text}. Undisturbed segments: {own}; overall: {}.", by_own.name());
+    claim(at, &format!("“{sentence}”"), ours, judged)
 }
 
 fn place(topology: Topology, loss: Loss) -> (String, Place, Variant) {
@@ -59,20 +58,20 @@ pub(super) fn figures_12_and_13(effort: &Effort) -> Result<Finding, WorldError> 
     places.extend(open.map(|(name, place)| (name.to_owned(), place, Variant::Tahoe)));
     let seen = watch(effort, &places)?;
     let (clear, congested, open) = (&seen[..4], &seen[4..8], &seen[8..]);
-    let of = |seen: &[Seen], runs: fn(&Seen) -> &[Observed], by: &dyn Fn(&[Observed]) -> By| {
+    let of = |seen: &[Seen], runs: fn(&Seen) -> &[Observed], by: &dyn Fn(&[Observed]) -> Found| {
         let by = |(variant, seen): (&Variant, &Seen)| (variant.to_string(), by(runs(seen)));
         VARIANTS.iter().zip(seen).map(by).collect::<Vec<_>>()
     };
     let overflows = |runs: &[Observed]| {
-        let losses = column(runs, |run| Some(run.congestion));
-        (Judged::above_zero(&mean(&losses)), format!("{} congestion losses per run", cell(&losses, 0)))
+        let losses = known(runs, |run| Some(run.congestion));
+        (format!("{} congestion losses per run", cell(&losses, 0)), Judged::above_zero(&mean(&losses)))
     };
     let claims = vec![
-        claim(
+        by_rtts(
+            At("§4.2.2, Figs. 12 and 13"),
             "From the figures we can see that in such a simple topology, the RTT will not increase \
              considerably with only wireless loss existing, but will increase a lot due to queue build-up \
              and result in packet loss due to buffer overflow finally.",
-            "§4.2.2, Figs. 12 and 13",
             |runs| {
                 let only_wireless = of(clear, runs, &|runs| denied(increase_over_the_least(runs)));
                 let build_up = of(congested, runs, &increase_before_congestion);
@@ -85,10 +84,10 @@ pub(super) fn figures_12_and_13(effort: &Effort) -> Result<Finding, WorldError> 
                     .collect()
             },
         ),
-        claim(
+        by_rtts(
+            At("§4.2.2, Figs. 12 and 13"),
             "Say, RTT variation computing can be used to distinguish the wireless packet loss from \
              congestion loss in such conditions.",
-            "§4.2.2, Figs. 12 and 13",
             |runs| of(congested, runs, &possible),
         ),
     ];
@@ -97,11 +96,11 @@ pub(super) fn figures_12_and_13(effort: &Effort) -> Result<Finding, WorldError> 
             denied(increase_over_the_least(&seen.text))
         } else {
             let parts = [increase_before_congestion(&seen.text), possible(&seen.text)];
-            (Judged::all(parts.iter().map(|by| by.0)), parts.map(|by| by.1).join(", "))
+            (parts.each_ref().map(|by| by.0.as_str()).join(", "), Judged::all(parts.iter().map(|by| by.1)))
         };
-        format!("{}: {} ({})", seen.name, by.1, by.0.name())
+        format!("{}: {} ({})", seen.name, by.0, by.1.name())
     });
-    let before_radio = column(&clear[0].text, |run| Some(run.before_radio? / run.mean - 1.0));
+    let before_radio = known(&clear[0].text, |run| Some(run.before_radio? / run.mean - 1.0));
     let remarks = vec![
         format!("With alternative assumptions: {}.", range.collect::<Vec<_>>().join("; ")),
         format!(
@@ -168,17 +167,17 @@ pub(super) fn figures_14_to_19(effort: &Effort) -> Result<Finding, WorldError> {
     places.push(place(Topology::Shared, loss));
     let seen = watch(effort, &places)?;
     let [long, small, narrow, narrow_long, ..] = seen.as_slice() else { return Ok(Finding::default()) };
-    let named = |name: &str, by: By| (name.to_owned(), by);
-    let with_queues_of_20 = |claim: Claim, (judged, shown): By| Claim {
+    let named = |name: &str, by: Found| (name.to_owned(), by);
+    let with_queues_of_20 = |claim: Claim, (shown, judged): Found| Claim {
         ours: format!("{} Narrow backbone, queues of 20: {shown} ({}).", claim.ours, judged.name()),
         ..claim
     };
     let claims = vec![
-        claim(
+        by_rtts(
+            At("§4.2.2, Fig. 17"),
             "Indeed, the congestion loss due to a long intermediate queue length will cause a considerable \
              increase in RTT and it is easy to distinguish the wireless packet loss from congestion \
              loss(Fig.17).",
-            "§4.2.2, Fig. 17",
             |runs| {
                 vec![
                     named("RTT increase", increase_before_congestion(runs(long))),
@@ -187,11 +186,11 @@ pub(super) fn figures_14_to_19(effort: &Effort) -> Result<Finding, WorldError> {
             },
         ),
         with_queues_of_20(
-            claim(
+            by_rtts(
+                At("§4.2.2, Figs. 18 and 19"),
                 "But a small queue length will not result in considerable increase in RTT(Fig.18) and a \
                  narrow wireless backbone will make RTT variation both increase, decrease and constant \
                  during congestion (Fig.19).",
-                "§4.2.2, Figs. 18 and 19",
                 |runs| {
                     vec![
                         named("small queues", denied(increase_before_congestion(runs(small)))),
@@ -202,10 +201,10 @@ pub(super) fn figures_14_to_19(effort: &Effort) -> Result<Finding, WorldError> {
             all_three(&narrow_long.text),
         ),
         with_queues_of_20(
-            claim(
+            by_rtts(
+                At("§4.2.2, Figs. 18 and 19"),
                 "In such a circumstance, it is not possible to distinguish wireless packet loss from \
                  congestion loss by RTT variation metrics.",
-                "§4.2.2, Figs. 18 and 19",
                 |runs| {
                     vec![
                         named("small queues", denied(possible(runs(small)))),
@@ -231,12 +230,12 @@ pub(super) fn figures_14_to_19(effort: &Effort) -> Result<Finding, WorldError> {
 /// discrimination scheme can not perform well across all kinds of simulation topologies and background competing
 /// environments".
 fn everywhere(seen: &[Seen]) -> Claim {
-    claim(
+    by_rtts(
+        At("abstract; §5"),
         "Moreover they do not work well under all kinds of simulation topologies and background load \
          environments.",
-        "abstract; §5",
         |runs| {
-            let judged: Vec<_> = seen.iter().map(|seen| possible(runs(seen)).0).collect();
+            let judged: Vec<_> = seen.iter().map(|seen| possible(runs(seen)).1).collect();
             let by = |wanted| judged.iter().filter(|judged| **judged == wanted).count();
             let shown = format!(
                 "the causes can be distinguished in {}, cannot in {}, undecided in {}",
@@ -246,7 +245,7 @@ fn everywhere(seen: &[Seen]) -> Claim {
             );
             vec![(
                 format!("{} combinations of topology and load", seen.len()),
-                (not(Judged::all(judged)), shown),
+                (shown, not(Judged::all(judged))),
             )]
         },
     )
@@ -259,22 +258,22 @@ fn range(seen: &[Seen], narrow_long: &Seen, loads: usize) -> String {
             let runs = &seen.text;
             let by = if seen.name.starts_with(Topology::LongQueue.name()) {
                 let parts = [increase_before_congestion(runs), easy(runs)];
-                (Judged::all(parts.iter().map(|by| by.0)), "RTT increase, easy to distinguish")
+                ("RTT increase, easy to distinguish", Judged::all(parts.iter().map(|by| by.1)))
             } else if seen.name.starts_with(Topology::SmallQueue.name()) {
                 let parts = [denied(increase_before_congestion(runs)), denied(possible(runs))];
-                (Judged::all(parts.iter().map(|by| by.0)), "no RTT increase, not distinguishable")
+                ("no RTT increase, not distinguishable", Judged::all(parts.iter().map(|by| by.1)))
             } else if seen.name.starts_with("narrow") {
                 let parts = [all_three(runs), denied(possible(runs))];
                 return Some(format!(
                     "{}: RTT rises, falls and is constant ({}), not distinguishable ({})",
                     seen.name,
-                    parts[0].0.name(),
-                    parts[1].0.name()
+                    parts[0].1.name(),
+                    parts[1].1.name()
                 ));
             } else {
                 return None;
             };
-            Some(format!("{}: {} ({})", seen.name, by.1, by.0.name()))
+            Some(format!("{}: {} ({})", seen.name, by.0, by.1.name()))
         });
     format!("With alternative assumptions: {}.", others.collect::<Vec<_>>().join("; "))
 }

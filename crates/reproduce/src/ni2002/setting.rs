@@ -186,7 +186,8 @@ impl Place {
             };
             let rate = sources.rate.unwrap_or(*rate);
             path += &format!(
-                "[[stage]]\nname = \"{stage}\"\ndown.sources = {number}\ndown.rate = \"{rate}kbit\"\ndown.begins = \"{begins}\"\n"
+                "[[stage]]\nname = \"{stage}\"\ndown.sources = {number}\ndown.rate = \
+                 \"{rate}kbit\"\ndown.begins = \"{begins}\"\n"
             );
         }
         path
@@ -235,7 +236,8 @@ impl Loss {
         let model = match self {
             Self::Uniform(per) => format!("model = \"uniform\", per = {per:.6}"),
             Self::TwoState(per, bad) => format!(
-                "model = \"gilbert-elliott\", good = 0.0, bad = {:.6}, good_to_bad = {:.6}, bad_to_good = {:.6}",
+                "model = \"gilbert-elliott\", good = 0.0, bad = {:.6}, good_to_bad = {:.6}, bad_to_good = \
+                 {:.6}",
                 bad.loss,
                 good_to_bad(per, bad),
                 bad.ends

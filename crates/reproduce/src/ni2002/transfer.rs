@@ -6,7 +6,7 @@ use airtcp_sim::world::{Length, WorldError};
 use super::setting::{Begins, Loss, MSS, Place, SECONDS, Setting, Sources, Topology, VARIANTS, percent};
 use super::traces;
 use crate::judge::{across, one_run};
-use crate::{Claim, Counts, Effort, Finding, Judged, Table, cell, mean};
+use crate::{At, Claim, Effort, Finding, Judged, Table, cell, claim, mean};
 
 /// Length of the file, in packets of 1000 bytes.
 const FILE: u64 = 100;
@@ -138,13 +138,11 @@ pub(super) fn figures_8_to_11(effort: &Effort) -> Result<Finding, WorldError> {
 }
 
 fn six_seconds(took: &Took<'_>) -> Claim {
-    Claim {
-        paper: "“The transmission time of SACK and NewReno is about 6 seconds when PER=2%, which is around \
-                1.8 times shorter than those of Reno and Tahoe versions.”"
-            .to_owned(),
-        place: "§4.2.2, Figs. 8 to 11".to_owned(),
-        counts: Counts::Yes,
-        ours: format!(
+    claim(
+        At("§4.2.2, Figs. 8 to 11"),
+        "“The transmission time of SACK and NewReno is about 6 seconds when PER=2%, which is around 1.8 \
+         times shorter than those of Reno and Tahoe versions.”",
+        format!(
             "SACK takes {} s and NewReno {} s; 95 % of single runs are within {:.1} s and {:.1} s of these. \
              Tahoe and Reno take {} times as long; 95 % of pairs are within {:.2} of this (1.8 times: {}).",
             cell(took.sack, 2),
@@ -155,21 +153,20 @@ fn six_seconds(took: &Took<'_>) -> Claim {
             one_run(&took.ratios()),
             took.ratio().name()
         ),
-        judged: took.numbers(),
-    }
+        took.numbers(),
+    )
 }
 
 fn larger(took: &Took<'_>) -> Claim {
-    Claim {
-        paper: "“So the throughputs of SACK and NewReno are larger than those of Reno and Tahoe.”".to_owned(),
-        place: "§4.2.2, Figs. 8 to 11".to_owned(),
-        counts: Counts::Yes,
-        ours: format!(
+    claim(
+        At("§4.2.2, Figs. 8 to 11"),
+        "“So the throughputs of SACK and NewReno are larger than those of Reno and Tahoe.”",
+        format!(
             "Tahoe and Reno take {} % longer than NewReno and SACK.",
             percent(&gains(&took.older(), &took.newer()), 1)
         ),
-        judged: took.larger(),
-    }
+        took.larger(),
+    )
 }
 
 /// How much single runs vary: the paper shows one run of each version.
