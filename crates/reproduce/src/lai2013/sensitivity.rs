@@ -52,7 +52,9 @@ const SENTENCES: [Sentence; 11] = [
 ];
 
 /// A gain: the heading of its column, and its text.
-const GAINS: [(&str, fn(&Place) -> String); 7] = [
+type Gain = (&'static str, fn(&Place) -> String);
+
+const GAINS: [Gain; 7] = [
     ("TCP-NR+ over TCP-NR", |place| place.loses.gains_shown(NR_PLUS, NR)),
     ("TCP-NR+ over TCP-W", |place| place.loses.gains_shown(NR_PLUS, W)),
     ("TCP-PR+ over TCP-W", |place| place.loses.gains_shown(PR_PLUS, W)),

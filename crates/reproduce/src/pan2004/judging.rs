@@ -4,7 +4,7 @@ use airtcp_numbers::statistics::{Mean, gains};
 use airtcp_sim::run::FlowReport;
 
 use super::setting::Setting;
-use crate::{Claim, Counts, Judged, mean, shown};
+use crate::{mean, shown};
 
 /// One sender in one run.
 #[derive(Clone, Copy, Debug)]
@@ -49,9 +49,8 @@ pub(super) fn acked(samples: &[Measured]) -> Vec<f64> {
     values(samples, |outcome| outcome.acked)
 }
 
-/// One value of each run of a curve: `[point][seed]`.
-pub(super) fn points(curve: &[Vec<Measured>], value: impl Fn(&Measured) -> f64) -> Vec<Vec<f64>> {
-    curve.iter().map(|samples| values(samples, &value)).collect()
+pub(super) fn packets(one: &Measured) -> f64 {
+    one.acked
 }
 
 /// The gain of `with` over `without`, paired by seed.
@@ -73,11 +72,6 @@ pub(super) fn turned(of: &Mean) -> Mean {
 pub(super) fn percent(share: &Mean) -> String {
     let half_width = share.half_width.map(|width| 100.0 * width);
     format!("{} %", shown(&Mean { mean: 100.0 * share.mean, half_width, ..*share }, 1))
-}
-
-/// A claim of the paper that counts.
-pub(super) fn claim(place: &str, paper: &str, ours: String, judged: Judged) -> Claim {
-    Claim { paper: paper.to_owned(), place: place.to_owned(), counts: Counts::Yes, ours, judged }
 }
 
 #[cfg(test)]

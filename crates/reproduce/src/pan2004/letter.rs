@@ -7,7 +7,7 @@ use airtcp_sim::world::{Flow, HostSpec, Length, WorldError};
 use airwire::time::{Duration, Instant};
 
 use super::judging::{acked, gain, percent, turned, values};
-use super::measured;
+use super::senders::measured;
 use super::setting::{Channel, Setting};
 use crate::{Effort, Judged, Table, mean, shown};
 
@@ -29,7 +29,9 @@ pub(super) fn letters(effort: &Effort) -> Result<(Table, String), WorldError> {
         .collect();
     let found = measured(effort, &settings)?;
     let mut table = Table::new(
-        "`sifest` compared with `sifest-literal`, which follows §4.2 to the letter: it decides by the clock only and never holds a retransmission back. Acknowledged packets, gains over the plain sender, and counts for plain / `sifest` / `sifest-literal`:",
+        "`sifest` compared with `sifest-literal`, which follows §4.2 to the letter: it decides by the clock \
+         only and never holds a retransmission back. Acknowledged packets, gains over the plain sender, and \
+         counts for plain / `sifest` / `sifest-literal`:",
         &[
             "sender",
             "plain",
@@ -61,7 +63,8 @@ pub(super) fn letters(effort: &Effort) -> Result<(Table, String), WorldError> {
 fn overflowing(queue: u32, recipe: &str) -> Result<Run, WorldError> {
     const OCTETS: u64 = 2_000_000;
     let path = format!(
-        "schema = 1\n[[stage]]\nkind = \"link\"\nboth = {{ rate = \"2Mbit\", delay = \"50ms\", queue = {{ packets = {queue} }} }}\n"
+        "schema = 1\n[[stage]]\nkind = \"link\"\nboth = {{ rate = \"2Mbit\", delay = \"50ms\", queue = {{ \
+         packets = {queue} }} }}\n"
     );
     Ok(Run {
         scenario: Scenario::parse(&path, "a queue")?,
@@ -102,7 +105,9 @@ pub(super) fn over_queues(effort: &Effort) -> Result<Table, WorldError> {
         .collect::<Result<_, _>>()?;
     let found = queue_runs(effort, &plans)?;
     let mut table = Table::new(
-        "The same senders over 2 Mbit/s with an RTT of 100 ms, where only queue overflows cause losses. Seconds for 2 MB, retransmissions and lost packets of plain / `sifest` / `sifest-literal`, by queue length in packets:",
+        "The same senders over 2 Mbit/s with an RTT of 100 ms, where only queue overflows cause losses. \
+         Seconds for 2 MB, retransmissions and lost packets of plain / `sifest` / `sifest-literal`, by queue \
+         length in packets:",
         &["queue", "sender", "seconds", "retransmissions", "losses"],
     );
     for (index, runs) in found.chunks(3).enumerate() {
@@ -145,7 +150,8 @@ pub(super) fn each_choice(effort: &Effort) -> Result<(Table, String), WorldError
         .map(|(word, words)| (format!("sifest+{word}"), *words))
         .chain([(
             "sifest-literal".to_owned(),
-            "five of these together: `sifest-idle-clock`, `sifest-by-clock`, `sifest-all-copies`, `sifest-in-vain` and `sifest-no-recover`",
+            "five of these together: `sifest-idle-clock`, `sifest-by-clock`, `sifest-all-copies`, \
+             `sifest-in-vain` and `sifest-no-recover`",
         )])
         .collect();
     let detectors = || std::iter::once("sifest").chain(rows.iter().map(|(detector, _)| detector.as_str()));
@@ -165,7 +171,9 @@ pub(super) fn each_choice(effort: &Effort) -> Result<(Table, String), WorldError
     columns.extend(SENDERS.map(|(name, _)| name));
     columns.extend(["Reno, queue", "NewReno, queue"]);
     let mut table = Table::new(
-        "Effect of each choice of `sifest`: one parameter at a time restores the paper's wording. Gain over `sifest` in packets at x = 0.01, y = 0.15; and seconds for 2 MB and retransmissions with the queue of 10, where `sifest` equals the plain sender:",
+        "Effect of each choice of `sifest`: one parameter at a time restores the paper's wording. Gain over \
+         `sifest` in packets at x = 0.01, y = 0.15; and seconds for 2 MB and retransmissions with the queue \
+         of 10, where `sifest` equals the plain sender:",
         &columns,
     );
     let (mut felt, mut not_felt) = (Vec::new(), Vec::new());
@@ -194,7 +202,8 @@ pub(super) fn each_choice(effort: &Effort) -> Result<(Table, String), WorldError
     }
     let named = |names: &[String]| if names.is_empty() { "none".to_owned() } else { names.join("; ") };
     let sentence = format!(
-        "Over the radio link, these parameters alone change the number of acknowledged packets (the interval excludes zero): {}. These do not: {}.",
+        "Over the radio link, these parameters alone change the number of acknowledged packets (the interval \
+         excludes zero): {}. These do not: {}.",
         named(&felt),
         named(&not_felt)
     );

@@ -15,6 +15,12 @@ pub const MSS: u16 = 512 - 40;
 const WINDOW: usize = 16;
 pub const SECONDS: u64 = 100;
 
+/// With fewer segments in flight, the loss of the first one cannot cause three duplicate ACKs.
+pub(super) const ENOUGH: f64 = 4.0;
+
+/// x and y of Figs. 7 and 8.
+pub(super) const RARE: Channel = Channel::new(0.01, 0.09);
+
 /// The radio link of Fig. 4, with α = β.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Channel {

@@ -1,15 +1,20 @@
 //! The gain of segment-in-flight estimation: Figs. 11a and 11b, and the numbers of §4.3.1.
 
-use airtcp_numbers::statistics::gains;
+use airtcp_numbers::statistics::{Mean, differences, gains};
 use airtcp_sim::world::WorldError;
 
-use super::judging::{Measured, acked, claim, gain, percent, points, saving};
+use super::judging::{Measured, gain, packets, percent, turned};
+use super::senders::{
+    Curve, LIMITED, LIW, NEWRENO, RENO, SACK, SIFEST, TAHOE, change_column, over_z, overall_rates, run,
+    traced, within, z_column,
+};
 use super::setting::{Channel, SECONDS};
-use super::throughput::{curve_over_time, holding, over_z};
-use super::{Curve, between, channels, grid, only, overall_rates, traced};
+use super::throughput::{curve_over_time, holding};
+use super::trace::Trace;
 use crate::chart::{Axis, Chart, Scale};
-use crate::judge::{deviation, one_run, one_run_gain, pooled_gains};
-use crate::{Claim, Effort, Finding, Judged, Table, mean, shown};
+use crate::grid::Grid;
+use crate::judge::{deviation, one_run, one_run_gain};
+use crate::{At, Claim, Effort, Finding, Judged, Table, cell, claim, column, mean};
 
 /// One run of Fig. 11a.
 #[derive(Clone)]
@@ -22,30 +27,33 @@ struct Seen {
 }
 
 /// Packet counts that the paper's text states for two senders, and the gain of the second over the first.
-struct Stated<'a> {
-    plain: (&'a [f64], f64),
-    with: (&'a [f64], f64),
+struct Stated {
+    plain: (Vec<f64>, f64),
+    with: (Vec<f64>, f64),
     gain: f64,
 }
 
-impl Stated<'_> {
+/// Whether the paper's number is met.
+fn number((samples, paper): &(Vec<f64>, f64)) -> Judged {
+    Judged::number(&mean(samples), *paper, one_run(samples))
+}
+
+impl Stated {
     fn judged(&self) -> Judged {
-        let number =
-            |(samples, paper): (&[f64], f64)| Judged::number(&mean(samples), paper, one_run(samples));
-        Judged::all([number(self.plain), number(self.with), self.judged_gain()])
+        Judged::all([number(&self.plain), number(&self.with), self.judged_gain()])
     }
 
     fn judged_gain(&self) -> Judged {
-        let (with, plain) = (self.with.0, self.plain.0);
+        let (with, plain) = (&self.with.0, &self.plain.0);
         Judged::number(&gain(with, plain), self.gain, one_run_gain(with, plain))
     }
 
     fn ours(&self) -> String {
-        let (with, plain) = (self.with.0, self.plain.0);
+        let (with, plain) = (&self.with.0, &self.plain.0);
         format!(
             "{} packets without, {} with: {} more (± {:.1} % with one run each)",
-            shown(&mean(plain), 0),
-            shown(&mean(with), 0),
+            cell(plain, 0),
+            cell(with, 0),
             percent(&gain(with, plain)),
             100.0 * one_run_gain(with, plain)
         )
@@ -55,103 +63,130 @@ impl Stated<'_> {
 const MODERATE: Channel = Channel::new(0.01, 0.15);
 const HEAVY: Channel = Channel::new(0.08, 0.08);
 
+/// A sender on a channel.
+type Sender = (Curve, Channel);
+type Cells = Grid<Sender, (), Seen>;
+
+const fn moderate(name: &'static str, recipe: &'static str) -> Sender {
+    (Curve::new(name, recipe), MODERATE)
+}
+
+const PLAIN_TAHOE: Sender = (TAHOE, MODERATE);
+const TAHOE_SIFEST: Sender = moderate("Tahoe, sifest", "tahoe+sifest");
+const TAHOE_LIW: Sender = moderate("Tahoe, sifest, LIW", "tahoe+sifest+liw");
+const TAHOE_LIMITED: Sender = moderate("Tahoe, Limited Transmit", "tahoe+limited-transmit");
+const PLAIN_RENO: Sender = (RENO, MODERATE);
+const RENO_SIFEST: Sender = moderate("Reno, sifest", "reno+sifest");
+const PLAIN_NEWRENO: Sender = (NEWRENO, MODERATE);
+const NEWRENO_SIFEST: Sender = moderate("NewReno, sifest", "newreno+sifest");
+const PLAIN_SACK: Sender = (SACK, MODERATE);
+const SACK_SIFEST: Sender = moderate("SACK, sifest", "sack+sifest");
+const HEAVY_NEWRENO: Sender = (Curve::new("NewReno, x = y = 0.08", "newreno"), HEAVY);
+const HEAVY_SIFEST: Sender = (Curve::new("NewReno, sifest, x = y = 0.08", "newreno+sifest"), HEAVY);
+
+/// A sender, the paper's number, and the plain sender that it is compared with.
+type Row = (Sender, &'static str, Sender);
+
+const ROWS: [Row; 12] = [
+    (PLAIN_TAHOE, "932", PLAIN_TAHOE),
+    (TAHOE_SIFEST, "1111 (+19.2 %)", PLAIN_TAHOE),
+    (TAHOE_LIW, "1245 (+33.6 %)", PLAIN_TAHOE),
+    (PLAIN_RENO, "831", PLAIN_RENO),
+    (RENO_SIFEST, "1059 (+27.4 %)", PLAIN_RENO),
+    (PLAIN_NEWRENO, "", PLAIN_NEWRENO),
+    (NEWRENO_SIFEST, "", PLAIN_NEWRENO),
+    (PLAIN_SACK, "", PLAIN_SACK),
+    (SACK_SIFEST, "", PLAIN_SACK),
+    (TAHOE_LIMITED, "", PLAIN_TAHOE),
+    (HEAVY_NEWRENO, "970", HEAVY_NEWRENO),
+    (HEAVY_SIFEST, "1116 (+15.1 %)", HEAVY_NEWRENO),
+];
+
+fn acked(seen: &Seen) -> f64 {
+    seen.measured.acked
+}
+
+fn gain_over(cells: &Cells, sender: Sender, plain: Sender) -> Mean {
+    cells.gain(sender, plain, (), acked)
+}
+
 pub(super) fn figure_11a(effort: &Effort) -> Result<Finding, WorldError> {
-    const CURVES: [Curve; 12] = [
-        Curve::new("Tahoe", "tahoe"),
-        Curve::new("Tahoe, sifest", "tahoe+sifest"),
-        Curve::new("Tahoe, sifest, LIW", "tahoe+sifest+liw"),
-        Curve::new("Reno", "reno"),
-        Curve::new("Reno, sifest", "reno+sifest"),
-        Curve::new("NewReno", "newreno"),
-        Curve::new("NewReno, sifest", "newreno+sifest"),
-        Curve::new("SACK", "sack"),
-        Curve::new("SACK, sifest", "sack+sifest"),
-        Curve::new("Tahoe, Limited Transmit", "tahoe+limited-transmit"),
-        Curve::new("NewReno, x = y = 0.08", "newreno"),
-        Curve::new("NewReno, sifest, x = y = 0.08", "newreno+sifest"),
-    ];
-    const PAPER: [&str; 12] = [
-        "932",
-        "1111 (+19.2 %)",
-        "1245 (+33.6 %)",
-        "831",
-        "1059 (+27.4 %)",
-        "",
-        "",
-        "",
-        "",
-        "",
-        "970",
-        "1116 (+15.1 %)",
-    ];
-    /// Index of the plain sender that each is compared with.
-    const PLAIN: [usize; 12] = [0, 0, 0, 3, 3, 5, 5, 7, 7, 0, 10, 10];
     let times: Vec<f64> = (0..=10).map(|step| (step * SECONDS / 10) as f64).collect();
-    let settings: Vec<_> = CURVES
-        .iter()
-        .zip(PLAIN)
-        .map(|(curve, plain)| curve.over(if plain == 10 { HEAVY } else { MODERATE }))
-        .collect();
-    let found = {
-        let times = times.clone();
-        traced(effort, &settings, move |measured, trace| Seen {
-            measured: *measured,
-            idle: trace.idle(),
-            over_time: times.iter().map(|at| trace.acked(*at)).collect(),
-        })?
+    let look = |measured: &Measured, trace: &Trace| Seen {
+        measured: *measured,
+        idle: trace.idle(),
+        over_time: times.iter().map(|at| trace.acked(*at)).collect(),
     };
-    let of = |value: &dyn Fn(&Seen) -> f64| -> Vec<Vec<f64>> {
-        found.iter().map(|seeds| seeds.iter().map(value).collect()).collect()
-    };
-    let packets = of(&|seen| seen.measured.acked);
-    let idle = of(&|seen| seen.idle);
-    let (timeouts, fast) = (of(&|seen| seen.measured.timeouts), of(&|seen| seen.measured.succeeded));
-
-    let mut table = Table::new(
-        "Acknowledged packets after 100 s, at x = 0.01, y = 0.15 unless stated otherwise, and gains over the plain sender:",
-        &[
-            "sender",
-            "the paper",
-            "here",
-            "gain",
-            "SD of one run",
-            "idle before timeouts, s",
-            "timeouts",
-            "fast retransmissions",
-        ],
-    );
-    for (index, Curve { name, .. }) in CURVES.iter().enumerate() {
-        let plain = PLAIN[index];
-        let over = percent(&gain(&packets[index], &packets[plain]));
-        table.row([
-            (*name).to_owned(),
-            PAPER[index].to_owned(),
-            shown(&mean(&packets[index]), 0),
-            if index == plain { String::new() } else { over },
-            format!("{:.0}", deviation(&packets[index])),
-            shown(&mean(&idle[index]), 1),
-            format!("{:.1}", mean(&timeouts[index]).mean),
-            format!("{:.1}", mean(&fast[index]).mean),
-        ]);
-    }
+    let senders = ROWS.map(|(sender, ..)| sender);
+    let plan = |(curve, channel): Sender, ()| Ok(curve.over(channel));
+    let cells = Grid::run(&senders, &[()], plan, |settings| traced(effort, settings, look))?;
     let (clusters, sentence) = by_clusters(effort)?;
+    let drawn = [(PLAIN_TAHOE, 932.0), (TAHOE_SIFEST, 1111.0), (TAHOE_LIW, 1245.0)];
+    let curves = drawn.map(|(sender, paper)| {
+        let seeds: Vec<_> = cells.samples(sender, ()).iter().map(|seen| seen.over_time.clone()).collect();
+        curve_over_time(sender.0.name, &times, &seeds).beside([(SECONDS as f64, paper)])
+    });
+    let chart = Chart {
+        title: "Fig. 11(a): End-to-End Performance Comparisons".to_owned(),
+        x: Axis::new("runtime, s", Scale::FromZero),
+        y: Axis::new("packets acknowledged", Scale::FromZero),
+        curves: curves.to_vec(),
+    };
+    Ok(Finding {
+        tables: vec![table(&cells), clusters],
+        charts: vec![chart],
+        claims: claims(&cells),
+        remarks: vec![sentence],
+        ..Finding::default()
+    })
+}
 
-    let pair = |plain: usize, paper: f64, with: usize, paper_with: f64| Stated {
-        plain: (&packets[plain], paper),
-        with: (&packets[with], paper_with),
+fn table(cells: &Cells) -> Table {
+    let of = |sender: &Sender, value: fn(&Seen) -> f64| cells.at(*sender, (), value);
+    Table::of(
+        "Acknowledged packets after 100 s, at x = 0.01, y = 0.15 unless stated otherwise, and gains over the \
+         plain sender:",
+        [
+            column("sender", |((curve, _), ..): &Row| curve.name.to_owned()),
+            column("the paper", |(_, paper, _): &Row| (*paper).to_owned()),
+            column("here", |(sender, ..): &Row| cell(&of(sender, acked), 0)),
+            column("gain", |(sender, _, plain): &Row| match sender == plain {
+                true => String::new(),
+                false => percent(&gain_over(cells, *sender, *plain)),
+            }),
+            column("SD of one run", |(sender, ..): &Row| format!("{:.0}", deviation(&of(sender, acked)))),
+            column("idle before timeouts, s", |(sender, ..): &Row| cell(&of(sender, |seen| seen.idle), 1)),
+            column("timeouts", |(sender, ..): &Row| {
+                format!("{:.1}", mean(&of(sender, |seen| seen.measured.timeouts)).mean)
+            }),
+            column("fast retransmissions", |(sender, ..): &Row| {
+                format!("{:.1}", mean(&of(sender, |seen| seen.measured.succeeded)).mean)
+            }),
+        ],
+        ROWS,
+    )
+}
+
+fn claims(cells: &Cells) -> Vec<Claim> {
+    let pair = |plain, paper: f64, with, paper_with: f64| Stated {
+        plain: (cells.at(plain, (), acked), paper),
+        with: (cells.at(with, (), acked), paper_with),
         gain: paper_with / paper - 1.0,
     };
-    let (tahoe, reno, newreno) =
-        (pair(0, 932.0, 1, 1111.0), pair(3, 831.0, 4, 1059.0), pair(10, 970.0, 11, 1116.0));
-    let (liw, liw_alone) = (pair(0, 932.0, 2, 1245.0), pair(1, 1111.0, 2, 1245.0));
-    let more = gain(&packets[1], &packets[0]);
-    let less_idle = saving(&idle[1], &idle[0]);
-    let larger = gain(&packets[2], &packets[1]);
-    let random = gain(&packets[11], &packets[10]);
-    let claims = vec![
+    let tahoe = pair(PLAIN_TAHOE, 932.0, TAHOE_SIFEST, 1111.0);
+    let reno = pair(PLAIN_RENO, 831.0, RENO_SIFEST, 1059.0);
+    let newreno = pair(HEAVY_NEWRENO, 970.0, HEAVY_SIFEST, 1116.0);
+    let liw = pair(PLAIN_TAHOE, 932.0, TAHOE_LIW, 1245.0);
+    let liw_alone = pair(TAHOE_SIFEST, 1111.0, TAHOE_LIW, 1245.0);
+    let more = gain_over(cells, TAHOE_SIFEST, PLAIN_TAHOE);
+    let less_idle = turned(&cells.gain(TAHOE_SIFEST, PLAIN_TAHOE, (), |seen| seen.idle));
+    let larger = gain_over(cells, TAHOE_LIW, TAHOE_SIFEST);
+    let random = gain_over(cells, HEAVY_SIFEST, HEAVY_NEWRENO);
+    vec![
         claim(
-            "§4.3.1, Fig. 11a",
-            "“As shown in Fig. 11(a) where *x* = 0.01 and *y* = 0.15, the *sifest* algorithm improves the TCP performance in terms of a higher throughput and lower idle periods.”",
+            At("§4.3.1, Fig. 11a"),
+            "“As shown in Fig. 11(a) where *x* = 0.01 and *y* = 0.15, the *sifest* algorithm improves the \
+             TCP performance in terms of a higher throughput and lower idle periods.”",
             format!(
                 "sifest gives Tahoe {} more packets and {} less idle time before timeouts",
                 percent(&more),
@@ -160,79 +195,60 @@ pub(super) fn figure_11a(effort: &Effort) -> Result<Finding, WorldError> {
             Judged::all([Judged::better(&more), Judged::better(&less_idle)]),
         ),
         claim(
-            "§4.3.1, Fig. 11a",
-            "“the number of acknowledged packets is 932 for Tahoe, and 1111 for the *sifest*-enhanced Tahoe, which is 19.2% higher.”",
+            At("§4.3.1, Fig. 11a"),
+            "“the number of acknowledged packets is 932 for Tahoe, and 1111 for the *sifest*-enhanced Tahoe, \
+             which is 19.2% higher.”",
             tahoe.ours(),
             tahoe.judged(),
         ),
         claim(
-            "§4.3.1, Fig. 11a",
+            At("§4.3.1, Fig. 11a"),
             "“Integrating with LIW, the *sifest*-enhanced Tahoe performs even better.”",
             format!("{} more packets than with sifest alone", percent(&larger)),
             Judged::better(&larger),
         ),
         claim(
-            "§4.3.1, Fig. 11a",
-            "“The number of acknowledged packets for the hybrid SIF/LIW Tahoe is 1245, which is 33.6% higher than the plain Tahoe and 12.1% higher than the Tahoe enhanced with the *sifest* algorithm alone.”",
+            At("§4.3.1, Fig. 11a"),
+            "“The number of acknowledged packets for the hybrid SIF/LIW Tahoe is 1245, which is 33.6% higher \
+             than the plain Tahoe and 12.1% higher than the Tahoe enhanced with the *sifest* algorithm \
+             alone.”",
             format!("{}; {} more than with sifest alone", liw.ours(), percent(&larger)),
-            Judged::all([
-                Judged::number(&mean(&packets[2]), 1245.0, one_run(&packets[2])),
-                liw.judged_gain(),
-                liw_alone.judged_gain(),
-            ]),
+            Judged::all([number(&liw.with), liw.judged_gain(), liw_alone.judged_gain()]),
         ),
-        others(&packets),
+        others(cells),
         claim(
-            "§4.3.1",
-            "“For example, when *x* = 0.01 and *y* = 0.15, 1059 or 831 packets are received for Reno with or without the *sifest* algorithm, respectively.”",
+            At("§4.3.1"),
+            "“For example, when *x* = 0.01 and *y* = 0.15, 1059 or 831 packets are received for Reno with or \
+             without the *sifest* algorithm, respectively.”",
             reno.ours(),
             reno.judged(),
         ),
         claim(
-            "§4.3.1",
+            At("§4.3.1"),
             "“Furthermore, *sifest* also improves the TCP performance over randomized lossy links.”",
             format!("NewReno at x = y = 0.08: {} more packets with sifest", percent(&random)),
             Judged::better(&random),
         ),
         claim(
-            "§4.3.1",
-            "“When *x* = *y* = 0.08, 1116 or 970 packets are received when the simulation ends for NewReno with or without the *sifest* algorithm, respectively.”",
+            At("§4.3.1"),
+            "“When *x* = *y* = 0.08, 1116 or 970 packets are received when the simulation ends for NewReno \
+             with or without the *sifest* algorithm, respectively.”",
             newreno.ours(),
             newreno.judged(),
         ),
-    ];
-    let paper = [932.0, 1111.0, 1245.0];
-    let curves = (0..3).map(|index| {
-        let seeds: Vec<_> = found[index].iter().map(|seen| seen.over_time.clone()).collect();
-        curve_over_time(CURVES[index].name, &times, &seeds).beside([(SECONDS as f64, paper[index])])
-    });
-    let chart = Chart {
-        title: "Fig. 11(a): End-to-End Performance Comparisons".to_owned(),
-        x: Axis::new("runtime, s", Scale::FromZero),
-        y: Axis::new("packets acknowledged", Scale::FromZero),
-        curves: curves.collect(),
-    };
-    Ok(Finding {
-        tables: vec![table, clusters],
-        charts: vec![chart],
-        claims,
-        remarks: vec![sentence],
-        ..Finding::default()
-    })
+    ]
 }
 
 /// "quite similar": each gain differs from Tahoe's by at most 10 % of the plain sender's packets.
-fn others(packets: &[Vec<f64>]) -> Claim {
-    let of = |with: usize, plain: usize| gains(&packets[with], &packets[plain]);
-    let tahoe = of(1, 0);
-    let others = [of(4, 3), of(6, 5), of(8, 7)];
-    let apart = others.each_ref().map(|other| {
-        let apart: Vec<f64> = other.iter().zip(&tahoe).map(|(other, tahoe)| other - tahoe).collect();
-        mean(&apart)
-    });
+fn others(cells: &Cells) -> Claim {
+    let of = |with, plain| gains(&cells.at(with, (), acked), &cells.at(plain, (), acked));
+    let tahoe = of(TAHOE_SIFEST, PLAIN_TAHOE);
+    let others =
+        [of(RENO_SIFEST, PLAIN_RENO), of(NEWRENO_SIFEST, PLAIN_NEWRENO), of(SACK_SIFEST, PLAIN_SACK)];
+    let apart = others.each_ref().map(|other| mean(&differences(other, &tahoe)));
     let [reno, newreno, sack] = others.map(|other| percent(&mean(&other)));
     claim(
-        "§4.3.1",
+        At("§4.3.1"),
         "“The performance gains due to the *sifest* algorithm for other TCP variants are quite similar.”",
         format!(
             "Gain with sifest: Tahoe {}, Reno {reno}, NewReno {newreno}, SACK {sack}",
@@ -245,92 +261,71 @@ fn others(packets: &[Vec<f64>]) -> Claim {
 /// The gain with longer clusters of errors. The paper states α = β only for Fig. 5.
 fn by_clusters(effort: &Effort) -> Result<(Table, String), WorldError> {
     const CHANGES: [f64; 4] = [0.3, 0.1, 0.03, 0.01];
-    const CURVES: [Curve; 3] = [
-        Curve::new("Tahoe", "tahoe"),
-        Curve::new("sifest", "tahoe+sifest"),
-        Curve::new("sifest, LIW", "tahoe+sifest+liw"),
-    ];
-    let outcomes = grid(effort, &CURVES, &CHANGES.map(|change| MODERATE.changing(change)))?;
-    let mut table = Table::new(
-        "Tahoe's acknowledged packets at z = 8 %, and gains over plain Tahoe, with longer clusters of errors (smaller α = β):",
-        &["α = β", "Tahoe", "gain with sifest", "gain with sifest, LIW"],
+    let cells = run(effort, &[TAHOE, SIFEST, LIW], &CHANGES, |change| MODERATE.changing(change))?;
+    let over = |more, less| {
+        let cells = &cells;
+        move |change: &f64| cells.gain(more, less, *change, packets)
+    };
+    let (with, with_liw, larger) = (over(SIFEST, TAHOE), over(LIW, TAHOE), over(LIW, SIFEST));
+    let table = Table::of(
+        "Tahoe's acknowledged packets at z = 8 %, and gains over plain Tahoe, with longer clusters of errors \
+         (smaller α = β):",
+        [
+            change_column(),
+            cells.column("Tahoe", TAHOE, 0, packets),
+            column("gain with sifest", |change: &f64| percent(&with(change))),
+            column("gain with sifest, LIW", |change: &f64| percent(&with_liw(change))),
+        ],
+        CHANGES,
     );
-    let (mut better, mut larger) = (Vec::new(), Vec::new());
-    for (point, change) in CHANGES.iter().enumerate() {
-        let [plain, sifest, liw] = [0, 1, 2].map(|curve| acked(&outcomes[curve][point]));
-        let gains = [gain(&sifest, &plain), gain(&liw, &plain)];
-        better.push(Judged::better(&gains[0]));
-        larger.push(Judged::better(&gain(&liw, &sifest)));
-        let [alone, with] = gains.map(|gain| percent(&gain));
-        table.row([change.to_string(), shown(&mean(&plain), 0), alone, with]);
-    }
     let sentence = format!(
         "Tahoe is better with sifest than without at {}. It is better still with sifest and LIW at {}.",
-        holding(&CHANGES, &better),
-        holding(&CHANGES, &larger)
+        holding(&CHANGES, |change| Judged::better(&with(&change))),
+        holding(&CHANGES, |change| Judged::better(&larger(&change)))
     );
     Ok((table, sentence))
 }
 
 pub(super) fn figure_11b(effort: &Effort) -> Result<Finding, WorldError> {
-    const CURVES: [Curve; 4] = [
-        Curve::new("Tahoe", "tahoe"),
-        Curve::new("sifest", "tahoe+sifest"),
-        Curve::new("sifest, LIW", "tahoe+sifest+liw"),
-        Curve::new("Limited Transmit", "tahoe+limited-transmit"),
-    ];
-    let rates = overall_rates();
-    let outcomes = grid(effort, &CURVES, &channels(&rates))?;
-    let packets: Vec<_> = outcomes.iter().map(|curve| points(curve, |one| one.acked)).collect();
-    let of = |curve: usize, point: usize| gain(&packets[curve][point], &packets[0][point]);
-
-    let mut table = Table::new(
-        "Tahoe's acknowledged packets after 100 s, and gains over plain Tahoe:",
-        &[
-            "z",
-            "Tahoe",
-            "sifest",
-            "sifest, LIW",
-            "Limited Transmit",
-            "sifest's gain",
-            "Limited Transmit's gain",
-        ],
-    );
-    for (point, z) in rates.iter().enumerate() {
-        let curves = packets.iter().map(|curve| shown(&mean(&curve[point]), 0));
-        let gains = [1, 3].map(|curve| percent(&of(curve, point)));
-        table.row([format!("{:.1} %", 100.0 * z)].into_iter().chain(curves).chain(gains));
-    }
-    let pooled = |points: &[usize], curve: usize| {
-        mean(&pooled_gains(&only(&packets[curve], points), &only(&packets[0], points)))
+    const CURVES: [Curve; 4] = [TAHOE, SIFEST, LIW, LIMITED];
+    let cells = run(effort, &CURVES, &overall_rates(), Channel::overall)?;
+    let gain = |curve| {
+        let cells = &cells;
+        move |z: &f64| percent(&cells.gain(curve, TAHOE, *z, packets))
     };
-    let (few, many) = (between(&rates, 0.0, 0.03), between(&rates, 0.07, 1.0));
-    let (low, high) = (pooled(&few, 1), pooled(&many, 1));
+    let columns = CURVES.map(|curve| cells.column(curve.name, curve, 0, packets));
+    let gains = [column("sifest's gain", gain(SIFEST)), column("Limited Transmit's gain", gain(LIMITED))];
+    let table = Table::of(
+        "Tahoe's acknowledged packets after 100 s, and gains over plain Tahoe:",
+        [z_column()].into_iter().chain(columns).chain(gains),
+        overall_rates(),
+    );
+    let (few, many) = (cells.only(within(0.0, 0.03)), cells.only(within(0.07, 1.0)));
+    let (low, high) = (few.pooled(SIFEST, TAHOE, packets), many.pooled(SIFEST, TAHOE, packets));
     let claims = vec![
         claim(
-            "§4.3.1, Fig. 11b",
-            "“When the error rate is comparatively low (*e.g.*, *z* ≤ 0.03), the difference between Tahoe and the *sifest*-enhanced Tahoe is quite trivial”",
+            At("§4.3.1, Fig. 11b"),
+            "“When the error rate is comparatively low (*e.g.*, *z* ≤ 0.03), the difference between Tahoe \
+             and the *sifest*-enhanced Tahoe is quite trivial”",
             format!("{} more packets with sifest, averaged over z ≤ 3 %", percent(&low)),
             Judged::similar(&low),
         ),
         claim(
-            "§4.3.1, Fig. 11b",
+            At("§4.3.1, Fig. 11b"),
             "“When *z* ≥ 0.07, the enhancement due to the *sifest* algorithm becomes quite obvious”",
             format!("{} more packets with sifest, averaged over z ≥ 7 %", percent(&high)),
             Judged::considerably(&high),
         ),
     ];
     let remarks = vec![format!(
-        "The paper cites Limited Transmit (RFC 3042) but does not run it. With a receiver window of 16 segments it gains {} for z ≤ 3 % and {} for z ≥ 7 %. `p0-limits` runs it under the conditions in which, according to §5, it suffers.",
-        percent(&pooled(&few, 3)),
-        percent(&pooled(&many, 3))
+        "The paper cites Limited Transmit (RFC 3042) but does not run it. With a receiver window of 16 \
+         segments it gains {} for z ≤ 3 % and {} for z ≥ 7 %. `p0-limits` runs it under the conditions in \
+         which, according to §5, it suffers.",
+        percent(&few.pooled(LIMITED, TAHOE, packets)),
+        percent(&many.pooled(LIMITED, TAHOE, packets))
     )];
-    let lines = CURVES[..3].iter().zip(&packets).map(|(curve, points)| over_z(curve.name, &rates, points));
-    let chart = Chart {
-        title: "Fig. 11(b): End-to-End Performance Comparisons".to_owned(),
-        x: Axis::new("overall packet loss rate z", Scale::FromZero),
-        y: Axis::new("packets acknowledged in 100 s", Scale::FromZero),
-        curves: lines.collect(),
-    };
-    Ok(Finding { tables: vec![table], charts: vec![chart], claims, remarks, ..Finding::default() })
+    let curves = [TAHOE, SIFEST, LIW].map(|curve| cells.line(curve, curve.name, |z| z, packets)).to_vec();
+    let title = "Fig. 11(b): End-to-End Performance Comparisons";
+    let charts = vec![over_z(title, "packets acknowledged in 100 s", curves)];
+    Ok(Finding { tables: vec![table], charts, claims, remarks, ..Finding::default() })
 }

@@ -3,57 +3,60 @@
 use airtcp_numbers::statistics::gains;
 use airtcp_sim::world::WorldError;
 
-use super::judging::{acked, claim, gain, percent, points, saving, turned};
+use super::judging::{Measured, gain, packets, percent, saving, turned};
+use super::senders::{
+    Curve, NEWRENO, RENO, SACK, TAHOE, VARIANTS, change_column, over_z, overall_rates, planned, run, seeded,
+    traced, within, z_column,
+};
 use super::setting::{self, Channel, SECONDS, Setting};
-use super::{Curve, between, channels, grid, only, overall_rates, planned, seeded, traced};
 use crate::chart::{Axis, Chart, Curve as Line, Scale};
-use crate::judge::{across, deviation, one_run, one_run_gain, pooled_gains, trends};
-use crate::{Claim, Counts, Effort, Finding, Judged, Table, mean, shown};
+use crate::grid::Grid;
+use crate::judge::{across, deviation, one_run, one_run_gain, trends};
+use crate::{At, Claim, Counts, Effort, Finding, Judged, Table, claim, column, mean, shown};
+
+type Cells = Grid<Curve, f64, Measured>;
+/// Voice packets that arrived, and voice packets that were sent, by z.
+type Voice = Grid<(), f64, [f64; 2]>;
+
+const TAHOE_ND: Curve = Curve::undelayed("Tahoe ND", "tahoe");
+const RENO_ND: Curve = Curve::undelayed("Reno ND", "reno");
 
 pub(super) fn figure_5(effort: &Effort) -> Result<Finding, WorldError> {
-    const CURVES: [Curve; 6] = [
-        Curve::new("Tahoe", "tahoe"),
-        Curve::new("Reno", "reno"),
-        Curve::new("NewReno", "newreno"),
-        Curve::new("SACK", "sack"),
-        Curve::undelayed("Tahoe ND", "tahoe"),
-        Curve::undelayed("Reno ND", "reno"),
-    ];
+    const CURVES: [Curve; 6] = [TAHOE, RENO, NEWRENO, SACK, TAHOE_ND, RENO_ND];
     let rates = overall_rates();
-    let channels = channels(&rates);
-    let outcomes = grid(effort, &CURVES, &channels)?;
-    let packets: Vec<_> = outcomes.iter().map(|curve| points(curve, |one| one.acked)).collect();
-    let voice = voice(effort, &channels)?;
-    let arrived: Vec<Vec<f64>> =
-        voice.iter().map(|samples| samples.iter().map(|voice| voice[0]).collect()).collect();
-
-    let mut table = Table::new(
+    let cells = run(effort, &CURVES, &rates, Channel::overall)?;
+    let voice = voice(effort, &rates)?;
+    let arrived = |voice: &[f64; 2]| voice[0];
+    let columns = CURVES.map(|curve| cells.column(curve.name, curve, 0, packets));
+    let columns = [z_column()].into_iter().chain(columns);
+    let table = Table::of(
         "Packets acknowledged in 100 s, and voice packets that arrived, by loss rate z:",
-        &["z", "Tahoe", "Reno", "NewReno", "SACK", "Tahoe ND", "Reno ND", "voice"],
+        columns.chain([voice.column("voice", (), 0, arrived)]),
+        rates,
     );
-    for (point, z) in rates.iter().enumerate() {
-        let curves = packets.iter().map(|curve| shown(&mean(&curve[point]), 0));
-        let cells = [format!("{:.1} %", 100.0 * z)].into_iter().chain(curves);
-        table.row(cells.chain([shown(&mean(&arrived[point]), 0)]));
-    }
-    let lines = CURVES.iter().zip(&packets).map(|(Curve { name, .. }, curve)| over_z(name, &rates, curve));
-    let chart = Chart {
-        title: "Fig. 5: Packet vs. Throughput Loss".to_owned(),
-        x: Axis::new("overall packet loss rate z", Scale::FromZero),
-        y: Axis::new("packets received in 100 s", Scale::FromZero),
-        curves: lines.chain([over_z("CBR", &rates, &arrived)]).collect(),
-    };
+    let mut curves = CURVES.map(|curve| cells.line(curve, curve.name, |z| z, packets)).to_vec();
+    curves.push(voice.line((), "CBR", |z| z, arrived));
+    let (clusters, sentence) = by_clusters(effort)?;
+    Ok(Finding {
+        tables: vec![table, clusters],
+        charts: vec![over_z("Fig. 5: Packet vs. Throughput Loss", "packets received in 100 s", curves)],
+        claims: claims_5(&cells, &voice),
+        remarks: vec![sentence],
+        ..Finding::default()
+    })
+}
 
-    let [tahoe, reno, newreno, sack, tahoe_nd, reno_nd] = &packets[..] else { return Ok(Finding::default()) };
-    let nd = [pooled_gains(tahoe_nd, tahoe), pooled_gains(reno_nd, reno)].map(|gains| mean(&gains));
-    let sack_over = mean(&pooled_gains(sack, newreno));
-    let tahoe_over = mean(&pooled_gains(tahoe, reno));
-    let claims = vec![
-        exponential(&rates, &packets[..4]),
-        proportional(&rates, &voice),
+fn claims_5(cells: &Cells, voice: &Voice) -> Vec<Claim> {
+    let over = |more, less| cells.pooled(more, less, packets);
+    let nd = [over(TAHOE_ND, TAHOE), over(RENO_ND, RENO)];
+    let (sack_over, tahoe_over) = (over(SACK, NEWRENO), over(TAHOE, RENO));
+    vec![
+        exponential(cells),
+        proportional(voice),
         claim(
-            "§3.2.1, Fig. 5",
-            "“Figure 5 shows that without *delack* (ND), TCP can better maintain *ack self-clocking* and get a relatively higher throughput.”",
+            At("§3.2.1, Fig. 5"),
+            "“Figure 5 shows that without *delack* (ND), TCP can better maintain *ack self-clocking* and get \
+             a relatively higher throughput.”",
             format!(
                 "Gain without delayed ACKs, averaged over z: Tahoe {}, Reno {}",
                 percent(&nd[0]),
@@ -62,67 +65,57 @@ pub(super) fn figure_5(effort: &Effort) -> Result<Finding, WorldError> {
             Judged::all(nd.map(|gain| Judged::better(&gain))),
         ),
         claim(
-            "§3.3.1",
+            At("§3.3.1"),
             "“Fig. 5 does show that in most cases SACK outperforms NewReno”",
             format!("SACK's gain over NewReno, averaged over z: {}", percent(&sack_over)),
             Judged::better(&sack_over),
         ),
         claim(
-            "§3.3.1",
-            "“Tahoe is chosen as a representative TCP variant since it is more robust than Reno over wireless links.”",
+            At("§3.3.1"),
+            "“Tahoe is chosen as a representative TCP variant since it is more robust than Reno over \
+             wireless links.”",
             format!(
                 "Tahoe's gain over Reno, averaged over z: {}; without delayed ACKs: {}",
                 percent(&tahoe_over),
-                percent(&mean(&pooled_gains(tahoe_nd, reno_nd)))
+                percent(&over(TAHOE_ND, RENO_ND))
             ),
             Judged::better(&tahoe_over),
         ),
-    ];
-    let (clusters, sentence) = by_clusters(effort)?;
-    Ok(Finding {
-        tables: vec![table, clusters],
-        charts: vec![chart],
-        claims,
-        remarks: vec![sentence],
-        ..Finding::default()
-    })
+    ]
 }
 
 /// The two comparisons of §3.3.1 with longer clusters, because §3.3.1 is about several losses in one window.
 fn by_clusters(effort: &Effort) -> Result<(Table, String), WorldError> {
     const CHANGES: [f64; 4] = [0.3, 0.1, 0.03, 0.01];
-    const CURVES: [Curve; 4] = [
-        Curve::new("Tahoe", "tahoe"),
-        Curve::new("Reno", "reno"),
-        Curve::new("NewReno", "newreno"),
-        Curve::new("SACK", "sack"),
+    let cells = run(effort, &VARIANTS, &CHANGES, |change| Channel::overall(0.05).changing(change))?;
+    let over = |more, less| {
+        let cells = &cells;
+        move |change: &f64| cells.gain(more, less, *change, packets)
+    };
+    let (tahoe, sack) = (over(TAHOE, RENO), over(SACK, NEWRENO));
+    let columns = VARIANTS.map(|curve| cells.column(curve.name, curve, 0, packets));
+    let gains = [
+        column("Tahoe over Reno", |change: &f64| percent(&tahoe(change))),
+        column("SACK over NewReno", |change: &f64| percent(&sack(change))),
     ];
-    let outcomes = grid(effort, &CURVES, &CHANGES.map(|change| Channel::overall(0.05).changing(change)))?;
-    let mut table = Table::new(
-        "Packets acknowledged in 100 s at z = 5 %, and gains, with longer clusters of errors (smaller α = β):",
-        &["α = β", "Tahoe", "Reno", "NewReno", "SACK", "Tahoe over Reno", "SACK over NewReno"],
+    let table = Table::of(
+        "Packets acknowledged in 100 s at z = 5 %, and gains, with longer clusters of errors (smaller α = \
+         β):",
+        [change_column()].into_iter().chain(columns).chain(gains),
+        CHANGES,
     );
-    let mut judged = [Vec::new(), Vec::new()];
-    for (point, change) in CHANGES.iter().enumerate() {
-        let packets = [0, 1, 2, 3].map(|curve| acked(&outcomes[curve][point]));
-        let over = [gain(&packets[0], &packets[1]), gain(&packets[3], &packets[2])];
-        for (judged, over) in judged.iter_mut().zip(&over) {
-            judged.push(Judged::better(over));
-        }
-        let cells = packets.iter().map(|samples| shown(&mean(samples), 0));
-        table.row([change.to_string()].into_iter().chain(cells).chain(over.each_ref().map(percent)));
-    }
-    let [tahoe, sack] = judged.each_ref().map(|judged| holding(&CHANGES, judged));
-    Ok((
-        table,
-        format!("At z = 5 %, Tahoe outperforms Reno at {tahoe}, and SACK outperforms NewReno at {sack}."),
-    ))
+    let sentence = format!(
+        "At z = 5 %, Tahoe outperforms Reno at {}, and SACK outperforms NewReno at {}.",
+        holding(&CHANGES, |change| Judged::better(&tahoe(&change))),
+        holding(&CHANGES, |change| Judged::better(&sack(&change)))
+    );
+    Ok((table, sentence))
 }
 
 /// The values of α = β at which a claim holds, as part of a sentence.
-pub(super) fn holding(changes: &[f64], judged: &[Judged]) -> String {
-    let holding = changes.iter().zip(judged).filter(|(_, judged)| **judged == Judged::Holds);
-    let named: Vec<_> = holding.map(|(change, _)| change.to_string()).collect();
+pub(super) fn holding(changes: &[f64], judge: impl Fn(f64) -> Judged) -> String {
+    let holding = changes.iter().filter(|change| judge(**change) == Judged::Holds);
+    let named: Vec<_> = holding.map(f64::to_string).collect();
     if named.is_empty() {
         "no value of α = β".to_owned()
     } else {
@@ -130,32 +123,32 @@ pub(super) fn holding(changes: &[f64], judged: &[Judged]) -> String {
     }
 }
 
-/// A curve of a figure over z.
-pub(super) fn over_z(name: &str, rates: &[f64], points: &[Vec<f64>]) -> Line {
-    Line::line(name, rates.iter().copied().zip(points.iter().map(Vec::as_slice)))
-}
-
-/// Voice packets that arrived, and voice packets that were sent, by channel and seed.
-fn voice(effort: &Effort, channels: &[Channel]) -> Result<Vec<Vec<[f64; 2]>>, WorldError> {
-    let alone = |channel: &Channel| Setting { recipes: Vec::new(), ..Setting::new("tahoe", *channel) };
-    let plans = planned(&channels.iter().map(alone).collect::<Vec<_>>())?;
-    effort.sample(&plans, seeded, |_, report| setting::voice(report))
+fn voice(effort: &Effort, rates: &[f64]) -> Result<Voice, WorldError> {
+    let alone = |(), z| Ok(Setting { recipes: Vec::new(), ..Setting::new("tahoe", Channel::overall(z)) });
+    Grid::run(&[()], rates, alone, |settings| {
+        effort.sample(&planned(settings)?, seeded, |_, report| setting::voice(report))
+    })
 }
 
 /// An exponential decrease is steepest at low loss rates, so its middle lies below the straight line between its ends.
-fn exponential(rates: &[f64], curves: &[Vec<Vec<f64>>]) -> Claim {
-    let last = rates.len() - 1;
-    let of = |curve: &Vec<Vec<f64>>| {
-        let chord = across(&[curve[0].clone(), curve[last].clone()]);
-        (saving(&curve[last], &curve[0]), gain(&chord, &curve[last / 2]))
+fn exponential(cells: &Cells) -> Claim {
+    let of = |curve| {
+        let points = cells.of(curve, packets);
+        let last = points.len() - 1;
+        let chord = across(&[points[0].clone(), points[last].clone()]);
+        (saving(&points[last], &points[0]), gain(&chord, &points[last / 2]))
     };
-    let found: Vec<_> = curves.iter().map(of).collect();
+    let found = VARIANTS.map(of);
     let parts = found.iter().flat_map(|(falls, sags)| [Judged::considerably(falls), Judged::better(sags)]);
     claim(
-        "§3.2.1, Fig. 5",
-        "“the throughput of FTP traffic, no matter transported by which TCP variants, degrades dramatically in a negative-exponential manner, even when there are only few packet losses.” (Here: each of the four curves falls by at least 20 % from the first z to the last, and its middle lies below the straight line between its ends.)",
+        At("§3.2.1, Fig. 5"),
+        "“the throughput of FTP traffic, no matter transported by which TCP variants, degrades dramatically \
+         in a negative-exponential manner, even when there are only few packet losses.” (Here: each of the \
+         four curves falls by at least 20 % from the first z to the last, and its middle lies below the \
+         straight line between its ends.)",
         format!(
-            "Tahoe falls by {} from z = 1 % to 13 %. At 7 % the straight line lies above the curve by {} for Tahoe, {} for Reno, {} for NewReno and {} for SACK",
+            "Tahoe falls by {} from z = 1 % to 13 %. At 7 % the straight line lies above the curve by {} for \
+             Tahoe, {} for Reno, {} for NewReno and {} for SACK",
             percent(&found[0].0),
             percent(&found[0].1),
             percent(&found[1].1),
@@ -167,38 +160,33 @@ fn exponential(rates: &[f64], curves: &[Vec<Vec<f64>>]) -> Claim {
 }
 
 /// The relative difference between the voice's loss rate and z: zero if the loss is proportional to z.
-fn proportional(rates: &[f64], voice: &[Vec<[f64; 2]>]) -> Claim {
-    let over = |(z, samples): (&f64, &Vec<[f64; 2]>)| -> Vec<f64> {
-        samples.iter().map(|[arrived, sent]| (1.0 - arrived / sent) / z - 1.0).collect()
-    };
-    let all: Vec<_> = rates.iter().zip(voice).map(over).collect();
+fn proportional(voice: &Voice) -> Claim {
+    let over = |z: &f64| voice.at((), *z, |[arrived, sent]| (1.0 - arrived / sent) / z - 1.0);
+    let all: Vec<_> = voice.points().iter().map(over).collect();
     let off = mean(&across(&all));
-    let third = between(rates, 0.0, 0.04);
-    let few = mean(&across(&only(&all, &third)));
-    Claim {
-        counts: Counts::ByConstruction(
-            "the channel loses a share z of all packets, and the voice stream does not retransmit".to_owned(),
+    let third: Vec<_> = voice.points().iter().copied().filter(|z| within(0.0, 0.04)(*z)).collect();
+    let few = mean(&across(&third.iter().map(over).collect::<Vec<_>>()));
+    claim(
+        At("§3.2.1, Fig. 5"),
+        "“In contrast, the throughput degradation for the UDP-transported CBR is proportional to *z*.”",
+        format!(
+            "Relative difference between the voice's loss rate and z: {} for all z, {} up to z = 4 %",
+            percent(&off),
+            percent(&few)
         ),
-        ..claim(
-            "§3.2.1, Fig. 5",
-            "“In contrast, the throughput degradation for the UDP-transported CBR is proportional to *z*.”",
-            format!(
-                "Relative difference between the voice's loss rate and z: {} for all z, {} up to z = 4 %",
-                percent(&off),
-                percent(&few)
-            ),
-            Judged::all([Judged::similar(&off), Judged::similar(&few)]),
-        )
-    }
+        Judged::all([Judged::similar(&off), Judged::similar(&few)]),
+    )
+    .not_counted(Counts::ByConstruction(
+        "the channel loses a share z of all packets, and the voice stream does not retransmit".to_owned(),
+    ))
 }
 
 pub(super) fn figure_6(effort: &Effort) -> Result<Finding, WorldError> {
     const CHANGES: [f64; 5] = [0.3, 0.1, 0.03, 0.01, 0.003];
-    const TAHOE: Curve = Curve::new("Tahoe", "tahoe");
     let random = Channel::new(0.03, 0.03);
     let clustered = CHANGES.map(|change| Channel::new(0.0, 0.06).changing(change));
     let channels: Vec<_> = [random].into_iter().chain(clustered).collect();
-    let packets: Vec<Vec<f64>> = grid(effort, &[TAHOE], &channels)?[0].iter().map(|s| acked(s)).collect();
+    let packets = run(effort, &[TAHOE], &channels, |channel| channel)?.of(TAHOE, packets);
 
     let mut table = Table::new(
         "Tahoe's acknowledged packets after 100 s, at z = 3 %:",
@@ -225,8 +213,9 @@ pub(super) fn figure_6(effort: &Effort) -> Result<Finding, WorldError> {
     ];
     let claims = vec![
         claim(
-            "§3.2.2, Fig. 6",
-            "“The number of received FTP packets over the randomized error link is 1443 when the simulation ends, and that over the clustered link is only 1262, or about 12.5% less.”",
+            At("§3.2.2, Fig. 6"),
+            "“The number of received FTP packets over the randomized error link is 1443 when the simulation \
+             ends, and that over the clustered link is only 1262, or about 12.5% less.”",
             format!(
                 "Random errors: {} packets; clustered: {}; reduction: {} (± {:.1} % with one run each)",
                 shown(&mean(at_random), 0),
@@ -237,7 +226,7 @@ pub(super) fn figure_6(effort: &Effort) -> Result<Finding, WorldError> {
             Judged::all(numbers),
         ),
         claim(
-            "§3.2.2, Fig. 6",
+            At("§3.2.2, Fig. 6"),
             "“The results in Fig. 6 show that TCP performs poorly in a clustered error environment.”",
             format!(
                 "Reduction compared with the random link: {} at α = β = 0.3, {} at 0.03",
@@ -247,17 +236,22 @@ pub(super) fn figure_6(effort: &Effort) -> Result<Finding, WorldError> {
             Judged::better(&less),
         ),
         claim(
-            "§3.2.2",
-            "“the stronger a lossy link exhibits clustered error behaviors, the more degradation TCP suffers.”",
+            At("§3.2.2"),
+            "“the stronger a lossy link exhibits clustered error behaviors, the more degradation TCP \
+             suffers.”",
             format!(
-                "From α = β = 0.3 to 0.003 the packets fall by {}, by a straight line fitted to the five points",
+                "From α = β = 0.3 to 0.003 the packets fall by {}, by a straight line fitted to the five \
+                 points",
                 percent(&falls)
             ),
             Judged::better(&falls),
         ),
     ];
     let remarks = vec![format!(
-        "The paper's 12.5 % is the difference between two single runs. Here this difference has a standard deviation of {:.1} %. At α = β = 0.3 a state lasts three packets on average, so the errors with x = 0 and y = 0.06 are hardly more clustered than random errors: two consecutive packets on the link are lost with a probability of {:.2} %, compared with {:.2} % for random errors.",
+        "The paper's 12.5 % is the difference between two single runs. Here this difference has a standard \
+         deviation of {:.1} %. At α = β = 0.3 a state lasts three packets on average, so the errors with x = \
+         0 and y = 0.06 are hardly more clustered than random errors: two consecutive packets on the link \
+         are lost with a probability of {:.2} %, compared with {:.2} % for random errors.",
         100.0 * deviation(in_clusters).hypot(deviation(at_random)) / mean(at_random).mean,
         100.0 * 0.03 * 0.7 * 0.06,
         100.0 * 0.03 * 0.03
