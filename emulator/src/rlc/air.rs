@@ -19,6 +19,8 @@ pub(super) struct Air {
     /// Number of the first TTI that has not begun.
     next_tti: u64,
     flights: VecDeque<Flight>,
+    /// Memory of the blocks in flight, in bytes.
+    in_flight: u64,
     /// End of the last outage that affected a TTI.
     met: Option<Instant>,
     pub(super) counters: Counters,
@@ -59,6 +61,17 @@ pub(super) struct Flight {
     pub(super) blocks: Vec<Arc<[u8]>>,
 }
 
+impl Flight {
+    fn memory(&self) -> u64 {
+        self.blocks.iter().map(|block| block_memory(block.len())).sum()
+    }
+}
+
+/// Memory of a block in flight: its bytes, the reference to them, and what the allocator adds.
+pub(super) fn block_memory(bytes: usize) -> u64 {
+    bytes as u64 + 48
+}
+
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counters {
     pub(super) ttis: u64,
@@ -77,6 +90,7 @@ impl Air {
             channel: Channel::new(config.errors.clone(), seed, name),
             next_tti: 0,
             flights: VecDeque::new(),
+            in_flight: 0,
             met: None,
             counters: Counters::default(),
         }
@@ -203,7 +217,9 @@ impl Air {
         // TTIs arrive in order, even if the delay was shortened while blocks were in flight.
         let lands = self.free + self.config.delay;
         let lands = self.flights.back().map_or(lands, |last| lands.max(last.lands));
-        self.flights.push_back(Flight { lands, blocks: arriving });
+        let flight = Flight { lands, blocks: arriving };
+        self.in_flight += flight.memory();
+        self.flights.push_back(flight);
         let new = outage.filter(|_| outage != self.met);
         self.met = outage.or(self.met);
         new
@@ -212,6 +228,12 @@ impl Air {
     /// Drops the blocks in flight.
     pub(super) fn clear(&mut self) {
         self.flights.clear();
+        self.in_flight = 0;
+    }
+
+    /// Memory of the blocks in flight, in bytes.
+    pub(super) fn in_flight(&self) -> u64 {
+        self.in_flight
     }
 
     pub(super) fn next_landing(&self) -> Option<Instant> {
@@ -219,7 +241,9 @@ impl Air {
     }
 
     pub(super) fn land(&mut self, now: Instant) -> Option<Flight> {
-        self.flights.pop_front_if(|flight| flight.lands <= now)
+        let flight = self.flights.pop_front_if(|flight| flight.lands <= now)?;
+        self.in_flight -= flight.memory();
+        Some(flight)
     }
 }
 

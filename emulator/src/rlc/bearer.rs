@@ -66,7 +66,7 @@ struct Lane {
     ledger: Ledger,
     counters: Counters,
     told: Told,
-    /// Memory of the entity's own copies of packets, as last counted.
+    /// Memory of the entity's own copies of packets and of the PDUs in flight, as last counted.
     copies: u64,
 }
 
@@ -268,10 +268,11 @@ impl Bearer {
     /// every call.
     fn schedule(&mut self, now: Instant, out: &mut Outbox) {
         for direction in Direction::BOTH {
-            // The window bounds the copies of packets whose transmission has begun.
+            // The window bounds the copies that the entities keep of packets whose transmission has begun.
             let (sdus, octets) = self.entities[direction].waiting();
-            let copies = (octets + sdus * SDU_OVERHEAD) as u64;
-            out.count_memory(direction, &mut self.lanes[direction].copies, copies);
+            let Lane { air, copies, .. } = &mut self.lanes[direction];
+            let bytes = (octets + sdus * SDU_OVERHEAD) as u64 + air.in_flight();
+            out.count_memory(direction, copies, bytes);
         }
         let wanted = self.entities.iter().any(|(_, entity)| entity.blocks_wanted(1) > 0)
             || Direction::BOTH.into_iter().any(|direction| self.is_to_be_fed(direction));

@@ -71,6 +71,14 @@ impl Carrier {
         }
     }
 
+    /// Memory of the undamaged blocks in flight, in bytes.
+    pub(super) fn in_flight(&self) -> u64 {
+        match self {
+            Self::Dedicated(air) => air.in_flight(),
+            Self::Shared(link) => link.in_flight(),
+        }
+    }
+
     pub(super) fn next_landing(&self) -> Option<Instant> {
         match self {
             Self::Dedicated(air) => air.next_landing(),

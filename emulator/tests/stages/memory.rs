@@ -34,6 +34,7 @@ fn every_stage_that_holds_packets_is_limited() {
         "kind = \"link\"\ndown = { rate = \"64kbit\", queue = { discipline = \"fq-codel\", interval = \"1h\" } }",
         "kind = \"link\"\ndown = { delay = \"1h\" }",
         "kind = \"rlc\"",
+        "kind = \"rlc\"\ndown.channel.delay = \"1h\"",
         "kind = \"rlc\"\ndown.queue = { discipline = \"codel\", interval = \"1h\" }",
         "kind = \"arq\"\ndown = { per = \"0%\", retries = 3, rate = \"64kbit\" }",
         "kind = \"outage\"\ndown = { at = [\"0ms\"], lasts = \"1h\", packets = \"requeued\" }",
@@ -52,6 +53,26 @@ fn every_stage_that_holds_packets_is_limited() {
         assert_eq!(totals.inside(), path.held() as u64, "{stage}: {totals:?}");
         catch_up(&mut path, at(Duration::from_secs(4 * 3600)), |_, _, _| {});
         assert_eq!((path.held(), path.memory()), (0, 0), "{stage}");
+    }
+}
+
+/// A PDU in flight is a copy of data whose packet stays in the ledger until it is delivered.
+#[test]
+fn radio_blocks_in_flight_are_counted() {
+    for shared in ["", "hsdpa.snr = \"20dB\"\n"] {
+        let mut path = limited(&format!(
+            "[[stage]]\nkind = \"rlc\"\nname = \"radio\"\n{shared}down.channel.delay = \"10s\"\n"
+        ));
+        for n in 0..40 {
+            path.handle_packet(Instant::ZERO, FIXED, numbered(n, 1000));
+        }
+        let packets = 40 * (1000 + 128);
+        assert!(path.memory() > packets + 40 * 1000, "{shared}before: {}", path.memory());
+        catch_up(&mut path, at(ms(5000)), |_, _, _| {});
+        assert_eq!(path.held(), 40, "{shared}");
+        assert!(path.memory() > packets + 40 * 1000, "{shared}in flight: {}", path.memory());
+        catch_up(&mut path, at(Duration::from_secs(3600)), |_, _, _| {});
+        assert_eq!((path.held(), path.memory()), (0, 0), "{shared}");
     }
 }
 

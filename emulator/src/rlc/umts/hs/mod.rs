@@ -54,6 +54,8 @@ pub(in crate::rlc) struct Link {
     next_number: u64,
     /// Undamaged blocks in flight, in the order of their arrival.
     arriving: VecDeque<Arrival>,
+    /// Memory of `arriving`, in bytes.
+    in_flight: u64,
     reordering: Reordering<(u64, Content)>,
     reassembler: Reassembler,
     /// The last TTI that this link has used.
@@ -110,6 +112,7 @@ impl Link {
             harq: Harq::new(config.processes),
             next_number: 0,
             arriving: VecDeque::new(),
+            in_flight: 0,
             reordering: Reordering::new(config.window, config.t1),
             reassembler: Reassembler::default(),
             last: None,
@@ -216,6 +219,7 @@ impl Link {
                 // Blocks arrive in order, even if the delay was shortened while blocks were in flight.
                 let at = now + TTI + self.delay;
                 let at = self.arriving.back().map_or(at, |last| at.max(last.at));
+                self.in_flight += block.content.memory();
                 self.arriving.push_back(Arrival { at, number: block.number, content: block.content });
             }
             Outcome::Lost(block) => {
@@ -239,11 +243,18 @@ impl Link {
     /// Drops the blocks in flight. Both ends of MAC-hs are reset (§11.6.2.5).
     pub(in crate::rlc) fn clear(&mut self) {
         self.arriving.clear();
+        self.in_flight = 0;
         self.segmenter.reset();
         self.reassembler.reset();
         self.harq.reset();
         self.next_number = 0;
         self.reordering.reset();
+    }
+
+    /// Memory of the undamaged blocks in flight, in bytes. The windows of HARQ and of the reordering queue
+    /// bound all other blocks.
+    pub(in crate::rlc) fn in_flight(&self) -> u64 {
+        self.in_flight
     }
 
     /// Next time at which blocks may leave the reordering queue.
@@ -259,6 +270,7 @@ impl Link {
         let mut blocks = Vec::new();
         match self.arriving.pop_front_if(|arrival| arrival.at == lands) {
             Some(Arrival { at, number, content }) => {
+                self.in_flight -= content.memory();
                 self.reordering.receive(at, Tsn::of(number), (number, content), &mut blocks);
             }
             None => self.reordering.handle_deadline(lands, &mut blocks),

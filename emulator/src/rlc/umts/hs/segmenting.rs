@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::cqi::Cqi;
 use super::framing::Framing;
+use crate::rlc::air::block_memory;
 use crate::rlc::umts::entity::{Outgoing, Room};
 
 /// Segmentation Indication of MAC-ehs. With MAC-hs, all PDUs are complete.
@@ -29,6 +30,13 @@ pub(super) struct Content {
     pub(super) parts: Vec<Vec<u8>>,
     /// Number of the PDU to which each part belongs.
     pdus: Vec<u64>,
+}
+
+impl Content {
+    /// Memory of the block, in bytes.
+    pub(super) fn memory(&self) -> u64 {
+        self.parts.iter().map(|part| block_memory(part.len())).sum()
+    }
 }
 
 /// The end that builds blocks.
