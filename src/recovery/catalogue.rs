@@ -17,8 +17,8 @@ use super::attribute::{
     AlwaysCongestion, Ncpld, Ndg, Ntg, Oracle, TransitMarks, Vegas, ncpld, transit_marks,
 };
 use super::detect::{
-    BlantonAllman, Dcr, EarlyMarks, EarlyRetransmit, LossRetransmission, Pr, Rack, Rr, Sifest, SifestLiteral,
-    ThreeDupacks, blanton_allman, pr, rr, sifest,
+    BlantonAllman, Dcr, EarlyMarks, EarlyRetransmit, EmulatedSacks, LossRetransmission, Pr, Rack, Rr, Sifest,
+    SifestLiteral, ThreeDupacks, blanton_allman, pr, rr, sifest,
 };
 use super::episode::{Condition, Phase};
 use super::repair::{self, NewReno, Reno, Sack, Sack1, Tahoe, sack};
@@ -28,8 +28,8 @@ use super::window::{
     Aimd, Bbr, Bbr3, Cubic, CubicLinux, HyStart, HyStartPp, Jtcp, Prr, Rebate, ReceiverWindow, TcpFit,
     VegasWindow, Veno, Westwood, rebate, westwood,
 };
-use crate::profile::knobs::{CubicDialect, InitialWindow, Pacing, SackDialect};
-use crate::profile::{AckPolicy, ProfileName, SackOffer, Timer};
+use crate::profile::knobs::{CubicDialect, InitialWindow, Pacing, RackDialect, SackDialect};
+use crate::profile::{AckPolicy, Profile, ProfileName, SackOffer, Timer};
 
 /// All rows except parameters, which are in the row of their algorithm. A recipe's canonical form has this
 /// order.
@@ -661,6 +661,14 @@ static SACK1: Row = Row::answer(
 .needs(&[Need::Sack])
 .repair_traits(repair::Traits { scoreboard_in_recovery_only: true, ..repair::Traits::DEFAULT });
 
+/// `three-dupacks` on a connection without SACK, as in Linux.
+static EMULATED_SACKS: Row = Row::answer(
+    "three-dupacks",
+    Build::Detect(|_| Box::<EmulatedSacks>::default()),
+    "three duplicate ACKs, or more after reordering",
+    "Linux 6.18",
+);
+
 /// Returns all rows, each followed by its parameters. This is the order of names in a recipe's canonical
 /// form.
 pub fn rows() -> impl Iterator<Item = &'static Row> {
@@ -675,6 +683,14 @@ pub fn find(name: &str) -> Option<&'static Row> {
 /// Returns the row that answers `question` if a recipe names no answer, or `None` for [`Question::Option`].
 pub(crate) fn default_answer(question: Question) -> Option<&'static Row> {
     CATALOGUE.iter().find(|row| row.is_default && row.question() == question)
+}
+
+/// Returns the row that replaces an answer of a sender without `need`.
+pub(crate) fn fallback(need: Need, question: Question, profile: &Profile) -> &'static Row {
+    match (need, question, profile.recovery.rack_dialect) {
+        (Need::Sack, Question::Detect, RackDialect::Linux) => &EMULATED_SACKS,
+        _ => default_answer(question).expect("a test of the catalogue checks that there is one"),
+    }
 }
 
 /// Returns the table of answers and options in `docs/reference/recipes.md`. A test compares the page with it.

@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn sack_not_negotiated_is_noticed() {
-        let without = BareSender::without_sack("sack+rack");
+        let without = BareSender::without_sack("sack+rack", Profile::default());
         let expected = ["sack: SACK was not negotiated; it works like `newreno`"];
         assert_eq!(notices("sack+rack", &without), expected);
         assert_eq!(notices("sack+rack", &sender("sack+rack", AGREED)), [""; 0]);
@@ -172,7 +172,7 @@ mod tests {
         sender.receive(Ack { dsack: Some((0, SMSS)), ..Ack::default() }, 6, &[]);
         assert_eq!(notices(recipe, &sender), [""; 0]);
         // Without SACK there is no D-SACK either, and one sentence suffices.
-        let without = BareSender::without_sack(recipe);
+        let without = BareSender::without_sack(recipe, Profile::default());
         assert_eq!(
             notices(recipe, &without),
             [

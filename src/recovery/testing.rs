@@ -45,9 +45,9 @@ impl BareSender {
         Self::with(recipe, profile, &Handshake { timestamps: true, ..Handshake::default() })
     }
 
-    /// Like [`Self::new`], with a peer that does not permit SACK.
-    pub(crate) fn without_sack(recipe: &str) -> Self {
-        let mut sender = Self::unconnected(recipe, Profile::default());
+    /// Creates a sender with timestamps whose peer does not permit SACK.
+    pub(crate) fn without_sack(recipe: &str, profile: Profile) -> Self {
+        let mut sender = Self::unconnected(recipe, profile);
         let handshake = Handshake { timestamps: true, ..Handshake::default() };
         sender.decide(|recovery, path| recovery.on_established(path, &handshake));
         sender

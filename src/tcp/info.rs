@@ -146,7 +146,10 @@ impl Connection {
             min_rtt: self.rtt.min(),
             cwnd: (cc.cwnd + cc.inflation()) as u32,
             ssthresh: cc.ssthresh.is_finite().then_some(cc.ssthresh as u32),
-            reordering: self.profile.recovery.dup_thresh.max(reordering.degree),
+            reordering: match reordering.degree {
+                0 => self.profile.recovery.dup_thresh,
+                degree => degree,
+            },
             reord_seen: reordering.events,
             total_retrans: self.retransmissions() as u32,
             bytes_retrans: self.statistics.bytes_resent,

@@ -6,6 +6,7 @@ mod dcr;
 mod departures;
 mod early_marks;
 mod early_retransmit;
+mod emulated_sacks;
 mod loss_retransmission;
 pub(crate) mod pr;
 mod rack;
@@ -20,6 +21,7 @@ pub(crate) use blanton_allman::BlantonAllman;
 pub(crate) use dcr::Dcr;
 pub(crate) use early_marks::EarlyMarks;
 pub(crate) use early_retransmit::EarlyRetransmit;
+pub(crate) use emulated_sacks::EmulatedSacks;
 pub(crate) use loss_retransmission::LossRetransmission;
 pub(crate) use pr::Pr;
 pub(crate) use rack::Rack;
@@ -184,11 +186,14 @@ pub enum Correction {
     RefusedCollapse,
 }
 
+/// tcp_max_reordering of Linux, in segments.
+const MAX_REORDERING: u64 = 300;
+
 /// Reordering that a detector has measured on the path.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct MeasuredReordering {
-    /// Largest distance, in segments, by which one segment has overtaken another. Zero if it does not exceed
-    /// DupThresh, or if the detector does not measure it.
+    /// Largest distance, in segments, by which one segment has overtaken another. Zero if the detector has
+    /// not measured one that changes its behaviour.
     pub degree: u32,
     /// Number of ACKs that showed reordering.
     pub events: u32,

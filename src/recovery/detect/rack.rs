@@ -55,7 +55,7 @@ use airwire::time::{Duration, Instant};
 use tlp::Tlp;
 
 use super::departures::{Departed, Departures, is_on_its_way};
-use super::{Correction, Detect, LossEvent, MeasuredReordering, Opens, Traits, Verdict};
+use super::{Correction, Detect, LossEvent, MAX_REORDERING, MeasuredReordering, Opens, Traits, Verdict};
 use crate::flight::{Delivery, Fate, Sent};
 use crate::profile::jiffies;
 use crate::profile::knobs::RackDialect;
@@ -63,9 +63,6 @@ use crate::recovery::{Ack, Departure, Phase, Transmission, View};
 
 /// Number of recoveries after which the reordering window is narrow again (RACK.reo_wnd_persist).
 const REO_WND_PERSIST: u32 = 16;
-
-/// tcp_max_reordering of Linux, in segments.
-const MAX_REORDERING: u64 = 300;
 
 /// TCP_TIMEOUT_MIN_US of Linux.
 const TIMEOUT_MIN: Duration = Duration::from_millis(2);

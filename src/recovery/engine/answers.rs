@@ -107,7 +107,7 @@ impl Answers {
     ) -> Option<(Author, &'static str)> {
         macro_rules! replace {
             ($answer:ident, $question:ident) => {{
-                let (by, row) = (self.$answer.author(), default_answer(question));
+                let (by, row) = (self.$answer.author(), catalogue::fallback(need, question, profile));
                 self.$answer.row().requires(need).then(|| {
                     self.$answer = build!($question, row, &Given::new(profile, &[]));
                     (by, row.name)

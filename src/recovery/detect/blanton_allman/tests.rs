@@ -1,3 +1,4 @@
+use crate::profile::Profile;
 use crate::recovery::Ack;
 use crate::recovery::testing::{BareSender, RTT, SMSS};
 
@@ -119,7 +120,7 @@ fn window_is_restored_only_with_dsack() {
 
 #[test]
 fn peer_without_sack_falls_back_to_three_dupacks() {
-    let sender = BareSender::without_sack("newreno+blanton-allman+dsack");
+    let sender = BareSender::without_sack("newreno+blanton-allman+dsack", Profile::default());
     assert_eq!(sender.recovery.answers()[0], "three-dupacks");
     assert_eq!(sender.recovery.answers()[5], "never");
 }

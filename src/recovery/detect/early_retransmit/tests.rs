@@ -1,3 +1,4 @@
+use crate::profile::Profile;
 use crate::recovery::Recipe;
 use crate::recovery::testing::{BareSender, RTT};
 
@@ -72,7 +73,7 @@ fn new_data_to_send_disables_early_retransmit() {
 
 #[test]
 fn peer_without_sack_uses_duplicate_acks() {
-    let mut sender = BareSender::without_sack("sack+early-retransmit");
+    let mut sender = BareSender::without_sack("sack+early-retransmit", Profile::default());
     sender.written = 3;
     let mut sender = sender.under_way(10.0, 8.0, RTT);
     assert_eq!(sender.wait(RTT).dupacks(2), "1r");

@@ -201,7 +201,7 @@ fn rr_behaves_like_three_dupacks_before_reordering() {
 
 #[test]
 fn peer_without_sack_falls_back_to_three_dupacks() {
-    let mut sender = BareSender::without_sack("newreno+rr");
+    let mut sender = BareSender::without_sack("newreno+rr", Profile::default());
     assert_eq!(sender.recovery.answers()[0], "three-dupacks");
     let trace = sender.trace();
     let said = trace.iter().filter(|decision| decision.what == What::Fallback { to: "three-dupacks" });
