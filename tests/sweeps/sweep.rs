@@ -107,13 +107,13 @@ fn profile_axis_and_recipe_suffix_are_equivalent() {
         (heading.split_whitespace().collect::<Vec<_>>().join(" "), shown)
     };
     let (heading, text) = shown("behind");
-    assert_eq!(heading, "recipe profiles runs mean median difference gain verdict");
+    assert_eq!(heading, "recipe profiles runs mean median quartiles difference gain verdict");
     assert!(text.contains("default ns2"), "{text}");
     // The axis already names the profile.
-    assert_eq!(shown("named").0, "profile runs mean median");
+    assert_eq!(shown("named").0, "profile runs mean median quartiles");
     reports("one", "flows = [1, 2]");
     let (heading, text) = shown("one");
-    assert_eq!(heading, "flows runs mean median");
+    assert_eq!(heading, "flows runs mean median quartiles");
     assert!(text.starts_with("recipes with profile default\n\ngoodput, kbit/s: of all flows\n"), "{text}");
 }
 
@@ -310,12 +310,19 @@ fn documentation_example_runs() {
         good(&["sweep", "summary", &store, "--json", "--against", "recipe=newreno"]).lines;
     assert!(named == lines, "recipe=newreno is the default reference");
     let median = of("newreno")["medians"]["goodput"].as_f64().unwrap();
+    let quartiles = &of("newreno")["quartiles"]["goodput"];
+    let [first, third] = [0, 1].map(|index| quartiles[index].as_f64().unwrap());
+    assert!(first <= median && median <= third, "{quartiles}");
     let table = good(&["sweep", "summary", &store, "--wide"]).stdout;
     for words in ["compared with recipe=newreno", "took, s: ", &format!("{:.1}", median / 1e3)] {
         assert!(table.contains(words), "{words}: {table}");
     }
     let csv = good(&["sweep", "summary", &store, "--csv"]).stdout;
-    for heading in ["goodput median (bit/s),", "goodput gain ± (%),goodput verdict,", ",took (s),"] {
+    for heading in [
+        "goodput median (bit/s),goodput median low (bit/s),",
+        "goodput gain ± (%),goodput verdict,",
+        ",took (s),",
+    ] {
         assert!(csv.contains(heading), "{heading}: {csv}");
     }
     for (base, words) in [("speed=1", "unknown axis"), ("recipe=reno", "unknown value `reno`")] {

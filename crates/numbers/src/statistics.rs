@@ -44,10 +44,15 @@ pub(crate) fn half_width(samples: &[f64], count: usize) -> Option<f64> {
 /// Returns the median: the middle sample, or the mean of the middle two. `None` if `samples` is
 /// empty.
 pub fn median(samples: &[f64]) -> Option<f64> {
-    let mut sorted = samples.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let (low, high) = (sorted.get(sorted.len().checked_sub(1)? / 2)?, sorted.get(sorted.len() / 2)?);
-    Some((low + high) / 2.0)
+    if samples.is_empty() {
+        return None;
+    }
+    // The bootstrap calls this for each resample, so the samples are not sorted.
+    let mut samples = samples.to_vec();
+    let (half, is_even) = (samples.len() / 2, samples.len().is_multiple_of(2));
+    let (lower, high, _) = samples.select_nth_unstable_by(half, f64::total_cmp);
+    let low = lower.iter().copied().max_by(f64::total_cmp).filter(|_| is_even).unwrap_or(*high);
+    Some((low + *high) / 2.0)
 }
 
 /// Returns the quantile `p`, from 0 to 1: linear interpolation between the two nearest samples. `None`

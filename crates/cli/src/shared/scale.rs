@@ -57,7 +57,20 @@ impl Scale {
     }
 
     pub(crate) fn median(&self, values: Option<&Values>) -> String {
-        values.map_or_else(|| "-".to_owned(), |values| self.number(values.median))
+        values.map_or_else(|| "-".to_owned(), |values| self.number(values.median.median))
+    }
+
+    /// Formats the 95 % interval of the median. It is empty if there are too few runs.
+    pub(crate) fn median_interval(&self, values: Option<&Values>) -> String {
+        values.and_then(|values| values.median.interval).map_or_else(String::new, |it| self.range(it))
+    }
+
+    pub(crate) fn quartiles(&self, values: Option<&Values>) -> String {
+        values.map_or_else(|| "-".to_owned(), |values| self.range(values.median.quartiles))
+    }
+
+    fn range(&self, (low, high): (f64, f64)) -> String {
+        format!("{} to {}", self.number(low), self.number(high))
     }
 
     /// Formats the difference, the gain and the verdict.
@@ -87,10 +100,13 @@ pub(crate) fn seeds_change_nothing<'a>(all: impl IntoIterator<Item = &'a Values>
 
 #[cfg(test)]
 mod tests {
+    use airtcp_numbers::statistics::Median;
+
     use super::*;
 
     fn values(mean: f64, half_width: Option<f64>, samples: usize) -> Values {
-        Values { mean: Mean { mean, half_width, samples }, median: mean, beside: None }
+        let median = Median { median: mean, interval: None, quartiles: (mean, mean) };
+        Values { mean: Mean { mean, half_width, samples }, median, beside: None }
     }
 
     fn scale(metric: &str, mean: f64) -> Scale {
@@ -134,6 +150,18 @@ mod tests {
         assert!(!said(&[same, other]));
         assert!(!said(&[values(3.0, None, 1)]), "one seed shows no spread");
         assert!(!said(&[]));
+    }
+
+    #[test]
+    fn median_interval_and_quartiles_show_both_ends() {
+        let (scale, runs) = (scale("took", 12.0), [10.0, 11.0, 12.0, 13.0, 14.0, 30.0]);
+        let of = |runs: &[f64]| {
+            let median = Median::of(runs).unwrap();
+            let values = Values { median, ..values(12.0, None, runs.len()) };
+            [scale.median_interval(Some(&values)), scale.quartiles(Some(&values))]
+        };
+        assert_eq!(of(&runs), ["10.50 to 22.00", "11.25 to 13.75"]);
+        assert_eq!(of(&runs[1..]), ["", "12.00 to 14.00"]);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use airlink::scenario::Scenario;
 use airtcp::sender::shared;
-use airtcp_numbers::statistics::{Mean, median};
+use airtcp_numbers::statistics::{Mean, Median};
 use airtcp_numbers::table::{Column, Table, wrapped_lines};
 use airtcp_sim::run::{self, Report};
 use airtcp_sim::sweep::metric::Metric;
@@ -154,5 +154,5 @@ fn table(reports: &Reports, width: Option<usize>) -> anyhow::Result<String> {
 /// Returns the statistics of a metric over the runs that have it, or `None` if no run has it.
 fn statistics(metric: &Metric, reports: &[Value]) -> Option<Values> {
     let numbers: Vec<f64> = reports.iter().filter_map(|report| metric.of(report)).collect();
-    Some(Values { mean: Mean::of(&numbers)?, median: median(&numbers)?, beside: None })
+    Some(Values { mean: Mean::of(&numbers)?, median: Median::of(&numbers)?, beside: None })
 }

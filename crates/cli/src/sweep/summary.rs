@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use airtcp::sender::shared;
-use airtcp_numbers::statistics::Mean;
+use airtcp_numbers::statistics::{Mean, Median};
 use airtcp_numbers::table::{Column, Table, wrapped_lines};
 use airtcp_sim::sweep::against::Base;
 use airtcp_sim::sweep::metric::{Metric, Unit};
@@ -63,12 +63,7 @@ Examples (loss.toml is in docs/examples):
 impl Summary {
     pub(super) fn run(self) -> anyhow::Result<()> {
         let results = super::results_of(&self.source)?;
-        let planned = results.manifest.as_ref().map(|manifest| &manifest.metrics);
-        let metrics = match planned {
-            _ if !self.metric.is_empty() => self.metric.clone(),
-            Some(names) => names.iter().flat_map(|name| name.parse()).collect(),
-            None => Metric::usual(),
-        };
+        let metrics = if self.metric.is_empty() { planned_metrics(&results) } else { self.metric.clone() };
         let base = match self.against {
             Some(base) => Some(base),
             None => usual_base(&results)?,
@@ -93,7 +88,15 @@ impl Summary {
     }
 }
 
-fn usual_base(results: &Results) -> anyhow::Result<Option<Base>> {
+/// The metrics in the sweep file, or the usual ones of results without a manifest.
+pub(super) fn planned_metrics(results: &Results) -> Vec<Metric> {
+    match &results.manifest {
+        Some(manifest) => manifest.metrics.iter().flat_map(|name| name.parse()).collect(),
+        None => Metric::usual(),
+    }
+}
+
+pub(super) fn usual_base(results: &Results) -> anyhow::Result<Option<Base>> {
     let points = results.rows().map(|row| Ok(row?.point)).collect::<anyhow::Result<Vec<_>>>()?;
     Ok(Base::usual(&points))
 }
@@ -106,53 +109,78 @@ fn table(
     width: Option<usize>,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    // A profile that all points share is printed once.
-    let common = shared(lines.iter().map(|line| line.profiles.as_slice()));
+    let said = preamble(lines, base);
+    write!(out, "{}", wrapped_lines(&said, width))?;
+    for (index, metric) in metrics.iter().enumerate() {
+        if index > 0 || !said.is_empty() {
+            writeln!(out)?;
+        }
+        let scale = Scale::of(metric, lines.iter().filter_map(|line| line.numbers[index].as_ref()));
+        write!(out, "{}", wrapped_lines(&heading(metric, &scale), width))?;
+        write!(out, "{}", table_of(lines, index, &scale).render(width))?;
+    }
+    write!(out, "{}", wrapped_lines(&remarks(lines), width))
+}
+
+/// Describes what all tables have in common: the profile, and the reference.
+pub(super) fn preamble(lines: &[Line], base: Option<&Base>) -> String {
     let mut said: Vec<String> = Vec::new();
-    if let Some([profile]) = common {
+    if let Some([profile]) = common_profiles(lines) {
         said.push(format!("recipes with profile {profile}"));
     }
     if let Some(base) = base {
         said.push(format!("compared with {base}, in pairs of runs with the same seed"));
     }
-    if !said.is_empty() {
-        write!(out, "{}", wrapped_lines(&said.join("; "), width))?;
-    }
+    said.join("; ")
+}
+
+fn common_profiles(lines: &[Line]) -> Option<&[String]> {
+    shared(lines.iter().map(|line| line.profiles.as_slice()))
+}
+
+/// The table of one metric, the one with this index in each line.
+pub(super) fn table_of(lines: &[Line], index: usize, scale: &Scale) -> Table {
+    // A profile that all points share is in the preamble.
     let is_axis = |line: &Line| line.point.of("profile") == Some(line.profiles.join(" ").as_str());
-    let with_profiles = !matches!(common, Some([] | [_])) && !lines.iter().all(is_axis);
-    for (index, metric) in metrics.iter().enumerate() {
-        if index > 0 || !said.is_empty() {
-            writeln!(out)?;
+    let with_profiles = !matches!(common_profiles(lines), Some([] | [_])) && !lines.iter().all(is_axis);
+    let compared = lines.iter().flat_map(|line| line.numbers[index]).any(|values| values.beside.is_some());
+    let names = lines.first().into_iter().flat_map(|line| line.point.0.iter().map(|(name, _)| name.as_str()));
+    let names = names.chain(with_profiles.then_some("profiles")).map(|name| Column::new(name).left());
+    let numbers = [
+        Column::new("runs").optional(3),
+        Column::new("mean"),
+        Column::new("median").optional(2),
+        Column::new("median interval").optional(0),
+        Column::new("quartiles").optional(0),
+    ];
+    let comparison =
+        [Column::new("difference").optional(1), Column::new("gain"), Column::new("verdict").left()];
+    let comparison = comparison.into_iter().filter(|_| compared);
+    let mut table = Table::new(names.chain(numbers).chain(comparison));
+    for line in lines {
+        let labels = line.point.0.iter().map(|(_, label)| label.clone());
+        let profiles = with_profiles.then(|| line.profiles.join(" "));
+        let labels = labels.chain(profiles).chain([line.runs.to_string()]);
+        let values = line.numbers[index].as_ref();
+        let mut numbers = vec![
+            scale.mean(values, line.runs),
+            scale.median(values),
+            scale.median_interval(values),
+            scale.quartiles(values),
+        ];
+        if compared {
+            numbers.extend(scale.beside(values.and_then(|values| values.beside.as_ref())));
         }
-        let values = || lines.iter().filter_map(|line| line.numbers[index].as_ref());
-        let scale = Scale::of(metric, values());
-        write!(out, "{}", wrapped_lines(&heading(metric, &scale), width))?;
-        let compared = values().any(|values| values.beside.is_some());
-        let names =
-            lines.first().into_iter().flat_map(|line| line.point.0.iter().map(|(name, _)| name.as_str()));
-        let names = names.chain(with_profiles.then_some("profiles")).map(|name| Column::new(name).left());
-        let numbers =
-            [Column::new("runs").optional(2), Column::new("mean"), Column::new("median").optional(1)];
-        let comparison =
-            [Column::new("difference").optional(0), Column::new("gain"), Column::new("verdict").left()];
-        let comparison = comparison.into_iter().filter(|_| compared);
-        let mut table = Table::new(names.chain(numbers).chain(comparison));
-        for line in lines {
-            let labels = line.point.0.iter().map(|(_, label)| label.clone());
-            let profiles = with_profiles.then(|| line.profiles.join(" "));
-            let labels = labels.chain(profiles).chain([line.runs.to_string()]);
-            let values = line.numbers[index].as_ref();
-            let mut numbers = vec![scale.mean(values, line.runs), scale.median(values)];
-            if compared {
-                numbers.extend(scale.beside(values.and_then(|values| values.beside.as_ref())));
-            }
-            table.push(labels.chain(numbers));
-        }
-        write!(out, "{}", table.render(width))?;
+        table.push(labels.chain(numbers));
     }
+    table
+}
+
+/// What applies to all tables, one line each: results without randomness, and notices.
+pub(super) fn remarks(lines: &[Line]) -> String {
     let all = lines.iter().flat_map(|line| line.numbers.iter().flatten());
     let constant = seeds_change_nothing(all).map(|line| format!("\n{line}")).unwrap_or_default();
-    write!(out, "{}", wrapped_lines(&(constant + &notices(lines)), width))
+    constant + &notices(lines)
 }
 
 /// Formats the notices of all points, each with its number of runs.
@@ -169,7 +197,7 @@ fn notices(lines: &[Line]) -> String {
 }
 
 /// Formats a heading such as `goodput, kbit/s: of all flows`.
-fn heading(metric: &Metric, scale: &Scale) -> String {
+pub(super) fn heading(metric: &Metric, scale: &Scale) -> String {
     let unit = match metric.unit() {
         Unit::Number => ", number per run",
         _ if scale.sign.is_empty() => "",
@@ -190,11 +218,27 @@ fn with_unit(metric: &Metric, what: &str) -> String {
     }
 }
 
+/// The columns of [`median`].
+const MEDIAN: [&str; 5] = ["median", "median low", "median high", "first quartile", "third quartile"];
+
+/// The median, its 95 % interval, and the quartiles.
+fn median(it: Option<Median>) -> [Option<f64>; 5] {
+    let (interval, quartiles) = (it.and_then(|it| it.interval), it.map(|it| it.quartiles));
+    [
+        it.map(|it| it.median),
+        interval.map(|(low, _)| low),
+        interval.map(|(_, high)| high),
+        quartiles.map(|(first, _)| first),
+        quartiles.map(|(_, third)| third),
+    ]
+}
+
 fn csv(lines: &[Line], metrics: &[Metric], compared: bool, out: &mut impl Write) -> io::Result<()> {
     let Some(first) = lines.first() else { return Ok(()) };
     let names = first.point.0.iter().map(|(name, _)| name.clone()).chain(["runs".to_owned()]);
     let numbers = metrics.iter().flat_map(|metric| {
-        let mut names = ["", "±", "median"].map(|what| with_unit(metric, what)).to_vec();
+        let mut names =
+            ["", "±"].into_iter().chain(MEDIAN).map(|what| with_unit(metric, what)).collect::<Vec<_>>();
         names.push(format!("{metric} samples"));
         if compared {
             names.extend(["difference", "difference ±"].map(|what| with_unit(metric, what)));
@@ -215,7 +259,7 @@ fn csv(lines: &[Line], metrics: &[Metric], compared: bool, out: &mut impl Write)
         let numbers = line.numbers.iter().flat_map(|values| {
             let mean = values.map(|values| values.mean);
             let mut fields = pair(mean, 1.0).to_vec();
-            fields.push(number(values.map(|values| values.median)));
+            fields.extend(median(values.map(|values| values.median)).map(number));
             fields.push(mean.map_or(0, |mean| mean.samples).to_string());
             if compared {
                 let beside = values.and_then(|values| values.beside);

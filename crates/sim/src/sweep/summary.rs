@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use airtcp_numbers::statistics::{Mean, median};
+use airtcp_numbers::statistics::{Mean, Median};
 use airtcp_numbers::verdict;
 use serde_json::{Value, json};
 
@@ -35,8 +35,8 @@ pub struct Line {
 pub struct Values {
     /// Mean and 95 % interval.
     pub mean: Mean,
-    /// Median.
-    pub median: f64,
+    /// Median, its 95 % interval, and the quartiles.
+    pub median: Median,
     /// Comparison with the reference point. `None` without a reference, for the reference itself,
     /// or if no pair of runs has the metric.
     pub beside: Option<Beside>,
@@ -68,7 +68,9 @@ impl Line {
             "profiles": self.profiles,
             "runs": self.runs,
             "means": of(|numbers| Some(json!(numbers.mean))),
-            "medians": of(|numbers| Some(json!(numbers.median))),
+            "medians": of(|numbers| Some(json!(numbers.median.median))),
+            "median_intervals": of(|numbers| Some(json!(numbers.median.interval?))),
+            "quartiles": of(|numbers| Some(json!(numbers.median.quartiles))),
             "against": of(|numbers| numbers.beside.map(|beside| beside.json())),
         });
         if !self.notices.is_empty() {
@@ -141,7 +143,7 @@ pub fn summarise(
                 let (with, without): (Vec<f64>, Vec<f64>) = pairs(mine, &base.numbers[index]).unzip();
                 Beside::of(&with, &without, metric)
             });
-            Some(Values { mean: Mean::of(&values)?, median: median(&values)?, beside })
+            Some(Values { mean: Mean::of(&values)?, median: Median::of(&values)?, beside })
         });
         Line { numbers: numbers.collect(), ..samples.line.clone() }
     });

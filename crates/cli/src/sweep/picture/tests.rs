@@ -1,4 +1,4 @@
-use airtcp_numbers::statistics::Mean;
+use airtcp_numbers::statistics::{Mean, Median};
 use airtcp_report::plot::Format;
 use airtcp_sim::sweep::labels::Labels;
 use airtcp_sim::sweep::summary::Values;
@@ -22,7 +22,7 @@ fn lines() -> Vec<Line> {
         notices: std::collections::BTreeMap::new(),
         numbers: vec![Mean::of(&[mean * 0.9, mean, mean * 1.1]).map(|it| Values {
             mean: it,
-            median: mean,
+            median: Median { median: mean, interval: None, quartiles: (mean * 0.95, mean * 1.05) },
             beside: None,
         })],
     };
