@@ -26,6 +26,8 @@ pub enum Lack {
     Foreseen(&'static str),
     /// None has arrived. Known after the run.
     Observed,
+    /// None has arrived, for this reason. Known after a run over a known path.
+    Explained(&'static str),
 }
 
 impl Inputs {
@@ -78,6 +80,11 @@ fn sentence(row: &Row, need: Need, lack: Lack) -> String {
     let missing = match (lack, are) {
         (Lack::Foreseen(why), "") => format!("no {signals} will arrive: {why}"),
         (Lack::Foreseen(why), _) => format!("{signals} will not be negotiated: {why}"),
+        (Lack::Explained(why), "") => format!("0 {signals} received: {why}"),
+        (Lack::Explained(why), _) => format!("{signals} {are} not negotiated: {why}"),
+        (Lack::Observed, "") if need == Need::EcnMarks => {
+            format!("0 {signals} received: no queue of the path sets them, or none was congested")
+        }
         (Lack::Observed, "") if need == Need::Truth => format!("no {signals} received"),
         (Lack::Observed, "") => format!("0 {signals} received"),
         (Lack::Observed, are) => format!("{signals} {are} not negotiated"),
@@ -109,6 +116,14 @@ pub fn merged<'a>(runs: impl IntoIterator<Item = &'a [String]>, unit: &str) -> V
         false => format!("{notice} ({count} of {all} {unit})"),
     };
     counted.into_iter().map(said).collect()
+}
+
+/// Removes the notices that do not occur in another run. `common` is `None` before the first run.
+pub fn keep_common(common: &mut Option<Vec<String>>, run: &[String]) {
+    match common {
+        Some(common) => common.retain(|notice| run.contains(notice)),
+        None => *common = Some(run.to_vec()),
+    }
 }
 
 #[cfg(test)]
@@ -188,7 +203,8 @@ mod tests {
         let without = sender(recipe, Handshake { ecn: false, ..AGREED });
         assert_eq!(notices(recipe, &without), ["ecn: ECN was not negotiated"]);
         let mut sender = sender(recipe, AGREED);
-        assert_eq!(notices(recipe, &sender), ["ecn: 0 ECN marks received"]);
+        let missing = "ecn: 0 ECN marks received: no queue of the path sets them, or none was congested";
+        assert_eq!(notices(recipe, &sender), [missing]);
         sender.receive(Ack { ece: true, ..Ack::default() }, 1, &[]);
         assert_eq!(notices(recipe, &sender), [""; 0]);
     }
@@ -263,6 +279,15 @@ mod tests {
             assert_eq!(foreseen(recipe, need), [expected]);
             assert_eq!(foreseen("newreno", need), [""; 0]);
         }
+    }
+
+    #[test]
+    fn common_notices_occur_in_every_run() {
+        let mut common = None;
+        for run in [&["a", "b"][..], &["b", "a"], &["c", "b"]] {
+            keep_common(&mut common, &run.iter().map(|notice| (*notice).to_owned()).collect::<Vec<_>>());
+        }
+        assert_eq!(common, Some(vec!["b".to_owned()]));
     }
 
     #[test]

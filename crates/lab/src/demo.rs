@@ -107,6 +107,9 @@ pub struct Row {
     /// The share of virtual-time runs that were slower than the real transfer. `None` if the real transfer
     /// failed or is invalid.
     pub faster_than: Option<f64>,
+    /// A sentence for each part of the recipe whose information arrived in no run in virtual time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notices: Vec<String>,
     /// The transfer over TUN devices.
     pub real: Outcome,
 }
@@ -287,6 +290,7 @@ impl Played {
                 modelled_by: seeds::stands_for(&sender.kind),
                 in_virtual_time: own.means(),
                 against: (at > 0).then(|| Comparison::of(&own.kbit_per_s, &runs[0].kbit_per_s)),
+                notices: own.notices.clone().unwrap_or_default(),
                 faster_than: counts.then(|| slower as f64 / own.kbit_per_s.len() as f64),
                 real,
             }
@@ -311,6 +315,13 @@ impl Played {
     pub fn invalid(&self) -> impl Iterator<Item = (&str, &str)> {
         let exact = self.rows.iter().filter(|row| row.real.failure.is_none());
         exact.filter_map(|row| Some((row.sender.as_str(), row.real.invalid.as_deref()?)))
+    }
+
+    /// The notices of the runs in virtual time.
+    pub fn notices(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.rows
+            .iter()
+            .flat_map(|row| row.notices.iter().map(|notice| (row.sender.as_str(), notice.as_str())))
     }
 
     /// Failed transfers over TUN devices, and the reasons.

@@ -3,8 +3,9 @@
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use airtcp::recovery::inputs::keep_common;
 use airtcp_sim::run::{self, Report, Run};
 use airtcp_sim::world::{World, WorldError};
 use rayon::prelude::*;
@@ -16,6 +17,29 @@ pub struct Effort {
     pub seeds: u32,
     made: Made,
     watcher: Arc<dyn Watcher>,
+    missing: Arc<Missing>,
+}
+
+/// The information that arrived in no run of a figure, by recipe.
+#[derive(Debug, Default)]
+pub struct Missing(Mutex<BTreeMap<String, Option<Vec<String>>>>);
+
+impl Missing {
+    fn note(&self, report: &Report) {
+        let mut missing = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for flow in &report.flows {
+            keep_common(missing.entry(flow.recipe.clone()).or_default(), &flow.notices);
+        }
+    }
+
+    /// One line for each part of a recipe whose information never arrived.
+    pub fn notices(&self) -> Vec<String> {
+        let missing = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let of = |(recipe, notices): (&String, &Option<Vec<String>>)| {
+            notices.iter().flatten().map(|notice| format!("{recipe}: {notice}")).collect::<Vec<_>>()
+        };
+        missing.iter().flat_map(of).collect()
+    }
 }
 
 /// Receives the progress of a figure, from all threads that run it.
@@ -46,7 +70,17 @@ impl Effort {
 
     /// An effort with `seeds` seeds and a watcher, without previous results.
     pub fn watched(seeds: u32, watcher: Arc<dyn Watcher>) -> Self {
-        Self { seeds, made: Made::default(), watcher }
+        Self { seeds, made: Made::default(), watcher, missing: Arc::default() }
+    }
+
+    /// The information that has arrived in no run so far.
+    pub fn missing(&self) -> Arc<Missing> {
+        Arc::clone(&self.missing)
+    }
+
+    /// Records which information has not arrived in a run.
+    pub(crate) fn note_missing(&self, report: &Report) {
+        self.missing.note(report);
     }
 
     /// Reports the approximate number of runs that will follow, for a search.
@@ -56,7 +90,8 @@ impl Effort {
 
     /// An effort with at most `seeds` seeds and without previous results, for a part of a figure with long runs.
     pub(crate) fn at_most(&self, seeds: u32) -> Self {
-        Self::watched(self.seeds.min(seeds), Arc::clone(&self.watcher))
+        let effort = Self::watched(self.seeds.min(seeds), Arc::clone(&self.watcher));
+        Self { missing: self.missing(), ..effort }
     }
 
     /// The same effort with more seeds. A figure that runs again executes only the runs that are missing.
@@ -93,6 +128,7 @@ impl Effort {
     ) -> Result<Vec<Vec<T>>, WorldError> {
         self.each(points, |point, seed| {
             let (report, mut world) = run::run_watched(&plan(point, seed), |_| {})?;
+            self.note_missing(&report);
             Ok(measure(point, &report, &mut world))
         })
     }

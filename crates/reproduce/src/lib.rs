@@ -24,7 +24,7 @@ mod ranking;
 
 use airtcp_sim::world::WorldError;
 pub use choices::{By, Shared};
-pub use effort::{Effort, Watcher};
+pub use effort::{Effort, Missing, Watcher};
 pub(crate) use finding::{At, Found, cell, claim, column, found, mean};
 pub use finding::{Claim, Counts, Finding, Table, listed, shown};
 pub use judge::Judged;

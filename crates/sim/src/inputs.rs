@@ -6,7 +6,7 @@ use airlink::scenario::{Scenario, StageConfig};
 use airlink::stages::station::StationConfig;
 use airtcp::profile::Profile;
 use airtcp::recovery::catalogue::Need;
-use airtcp::recovery::{Lack, Recipe};
+use airtcp::recovery::{Inputs, Lack, Recipe};
 
 /// The features of receivers that senders use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -47,6 +47,20 @@ pub fn notices(
 ) -> Vec<String> {
     let notices = recipe.notices(|need| lacks(scenario, directions, receivers, need).map(Lack::Foreseen));
     notices.into_iter().map(|notice| format!("{recipe}: {notice}")).collect()
+}
+
+/// Returns a notice for each part of the recipe whose information has not arrived in a run over this
+/// path. `inputs` is what has arrived at a sender with data in this direction.
+///
+/// ECN marks are missing only if no queue sets them. Otherwise, no queue was congested.
+pub fn observed(scenario: &Scenario, direction: Direction, inputs: Inputs, recipe: &Recipe) -> Vec<String> {
+    recipe.notices(|need| {
+        let lack = inputs.lacks(need)?;
+        match need {
+            Need::EcnMarks => lacks(scenario, &[direction], Receives::ALL, need).map(Lack::Explained),
+            _ => Some(lack),
+        }
+    })
 }
 
 fn lacks(

@@ -15,6 +15,7 @@ use airwire::Cause;
 use airwire::time::{Duration, Instant};
 use serde::Serialize;
 
+use super::inputs;
 use super::world::{Flow, HostSpec, Watch, World, WorldConfig, WorldError, judges};
 
 /// The complete input of a run.
@@ -241,7 +242,7 @@ fn flow_report(run: &Run, world: &mut World, flow: usize, before: u64, end: Inst
         ended: result.ended.map(|why| why.to_string()).filter(|_| result.completed.is_none()),
         data_segments: result.statistics.data_segments_out,
         counters: result.counters,
-        notices: recipe.notices(|need| result.inputs.lacks(need)),
+        notices: inputs::observed(&run.scenario, spec.direction, result.inputs, recipe),
         judges,
     }
 }
@@ -320,19 +321,33 @@ mod tests {
     #[test]
     fn report_says_which_information_did_not_arrive() {
         let until = Until::Complete(Duration::from_secs(600));
-        let notices = |recipes: &[&str], station: &str| {
+        let notices_from = |receiver: &str, recipes: &[&str], stages: &str| {
             let flow = |recipe: &&str| Flow {
                 recipe: Some(recipe.parse().unwrap()),
                 ..Flow::down(Length::Octets(20_000))
             };
             let mut plan = plan(recipes.iter().map(flow).collect(), until);
-            plan.scenario = Scenario::parse(&format!("{PATH}{station}"), "test").unwrap();
+            plan.scenario = Scenario::parse(&format!("{PATH}{stages}"), "test").unwrap();
+            plan.mobile.profile =
+                receiver.parse::<airtcp::recovery::Recipe>().unwrap().tune(&plan.mobile.profile);
             run(&plan).unwrap().notices()
         };
+        let notices = |recipes: &[&str], station: &str| notices_from("newreno", recipes, station);
         let station = "[[stage]]\nkind = \"station\"\ntransit_marks = true\n";
         let missing = "etcp: transit-marks: 0 transit marks received; it works like `always-congestion`";
         assert_eq!(notices(&["etcp", "reno", "etcp"], ""), [missing]);
         assert_eq!(notices(&["etcp", "sack+ecn"], station), ["sack+ecn: ecn: ECN was not negotiated"]);
+        // Without congestion, no mark is needed.
+        let queue = |ecn: bool| {
+            format!(
+                "[[stage]]\nkind = \"link\"\nname = \"core\"\nboth = {{ rate = \"1Gbit\", queue = {{ discipline = \"codel\", ecn = {ecn} }} }}\n"
+            )
+        };
+        let ecn = |queue: &str| notices_from("ecn", &["newreno+ecn"], queue);
+        assert_eq!(ecn(&queue(true)), [""; 0]);
+        let unmarked =
+            "newreno+ecn: ecn: 0 ECN marks received: no queue on the way of the data has `ecn = true`";
+        assert_eq!(ecn(&queue(false)), [unmarked]);
         // Virtual time has the ground truth, and the receiver accepts SACK and timestamps.
         assert_eq!(notices(&["sack+eifel+oracle"], ""), [""; 0]);
     }

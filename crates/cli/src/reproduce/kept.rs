@@ -28,6 +28,8 @@ struct Entry {
     asked: Asked,
     seeds: u32,
     finding: Finding,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    notices: Vec<String>,
 }
 
 impl Kept {
@@ -46,13 +48,15 @@ impl Kept {
         };
         let entry: Entry = serde_json::from_str(&text)
             .with_context(|| format!("{} is not a saved result: delete it", path.display()))?;
-        let Entry { asked, seeds, finding } = entry;
-        Ok((asked == self.asked).then_some(Made { figure: *figure, seeds, finding }))
+        let Entry { asked, seeds, finding, notices } = entry;
+        Ok((asked == self.asked).then_some(Made { figure: *figure, seeds, finding, notices }))
     }
 
     pub(super) fn put(&self, made: &Made) -> anyhow::Result<()> {
         let path = self.path(&made.figure);
-        let entry = Entry { asked: self.asked, seeds: made.seeds, finding: made.finding.clone() };
+        let Made { seeds, finding, notices, .. } = made;
+        let (finding, notices) = (finding.clone(), notices.clone());
+        let entry = Entry { asked: self.asked, seeds: *seeds, finding, notices };
         file::replace(&path, serde_json::to_string(&entry)?.as_bytes())
             .with_context(|| format!("cannot write {}", path.display()))
     }
@@ -74,9 +78,12 @@ mod tests {
         let kept = Kept::open(&directory, asked).unwrap();
         assert!(kept.take(&figure).unwrap().is_none());
         let remarks = vec!["seen".to_owned()];
-        kept.put(&Made { figure, seeds: 60, finding: Finding { remarks, ..Finding::default() } }).unwrap();
+        let finding = Finding { remarks, ..Finding::default() };
+        let notices = vec!["a: missing".to_owned()];
+        kept.put(&Made { figure, seeds: 60, finding, notices: notices.clone() }).unwrap();
         let taken = kept.take(&figure).unwrap().unwrap();
         assert_eq!((taken.seeds, taken.finding.remarks), (60, vec!["seen".to_owned()]));
+        assert_eq!(taken.notices, notices);
         let more = Kept::open(&directory, Asked { most_seeds: 480, ..asked }).unwrap();
         assert!(more.take(&figure).unwrap().is_none());
         fs::write(directory.join(format!("{}.json", figure.id)), "{").unwrap();

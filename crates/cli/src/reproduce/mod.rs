@@ -86,6 +86,8 @@ struct Made {
     figure: Figure,
     seeds: u32,
     finding: Finding,
+    /// The information that arrived in no run, one line for each part of a recipe.
+    notices: Vec<String>,
 }
 
 /// A figure for which only the first seed has run.
@@ -139,6 +141,7 @@ impl Reproduce {
             if let Some(directory) = &self.plot {
                 plot(directory, &one)?;
             }
+            one.notices.iter().for_each(|notice| tracing::warn!("{}: {notice}", one.figure.id));
             match &mut record {
                 Some(record) => record.put(&one)?,
                 None => self.print(&one, made.last(), &wanted)?,
@@ -238,22 +241,26 @@ impl Reproduce {
                 say::aside(format_args!("{}: {undecided} {claims} undecided with {seeds} seeds", figure.id));
             }
         };
+        let missing = effort.missing();
         let (finding, seeds) = figure
             .decide(effort.with(self.seeds), self.most_seeds, looked)
             .with_context(|| format!("cannot run {}", figure.id))?;
         progress.done();
-        Ok(Made { figure, seeds, finding })
+        Ok(Made { figure, seeds, finding, notices: missing.notices() })
     }
 
     /// Prints one figure. `before` is the previous figure, and `wanted` contains all requested figures. If
     /// several figures of a paper were requested, their shared choices appear once, before the first one. A
     /// single figure lists all its choices itself.
     fn print(&self, made: &Made, before: Option<&Made>, wanted: &[Figure]) -> anyhow::Result<()> {
-        let Made { figure, seeds, finding } = made;
+        let Made { figure, seeds, finding, notices } = made;
         let Figure { id, title, paper, .. } = figure;
         if self.json {
             let finding = Finding { choices: figure.choices(finding), ..finding.clone() };
-            let line = json!({ "figure": id, "title": title, "seeds": seeds, "finding": finding });
+            let mut line = json!({ "figure": id, "title": title, "seeds": seeds, "finding": finding });
+            if !notices.is_empty() {
+                line["notices"] = json!(notices);
+            }
             writeln!(say::out(), "{line}")?;
             return Ok(());
         }
@@ -281,7 +288,7 @@ fn of(paper: Paper, figures: &[Figure]) -> Vec<Figure> {
 }
 
 /// Writes each chart to a file.
-fn plot(directory: &Path, Made { figure, seeds, finding }: &Made) -> anyhow::Result<()> {
+fn plot(directory: &Path, Made { figure, seeds, finding, .. }: &Made) -> anyhow::Result<()> {
     for (index, chart) in finding.charts.iter().enumerate() {
         let file = directory.join(record::numbered(figure.id, index, "svg"));
         let svg = Format::Svg.render(&picture::figure(chart, figure.paper.cited(), *seeds).draw())?;

@@ -21,7 +21,7 @@ pub(super) fn page(made: &[Made]) -> std::io::Result<String> {
     text += &summary(made);
     let shown: Vec<Figure> = made.iter().map(|made| made.figure).collect();
     let mut paper: Option<Paper> = None;
-    for Made { figure, seeds, finding } in made {
+    for Made { figure, seeds, finding, .. } in made {
         if paper.replace(figure.paper) != Some(figure.paper) {
             let _ = writeln!(text, "<h2>{}</h2>", escape(figure.paper.reference()));
             text += &shared(figure.paper, &of(figure.paper, &shown));

@@ -64,7 +64,7 @@ impl Record {
 
     /// Adds a figure, or replaces it.
     pub(super) fn put(&mut self, made: &Made) -> anyhow::Result<()> {
-        let Made { figure, seeds, finding } = made;
+        let Made { figure, seeds, finding, .. } = made;
         let mut pictures = Vec::new();
         for (index, chart) in finding.charts.iter().enumerate() {
             let name = format!("data/{}", numbered(figure.id, index, "svg"));
@@ -179,7 +179,7 @@ fn anchor(heading: &str) -> String {
 }
 
 fn section(made: &Made, pictures: &[(String, String)], numbers: &[String]) -> String {
-    let Made { seeds, finding, figure } = made;
+    let Made { seeds, finding, figure, .. } = made;
     let command = format!("`airtcp reproduce {}`, {seeds} seeds.", figure.id);
     let numbers = numbers.iter().map(|name| format!("[{name}](data/{name})")).collect::<Vec<_>>().join(", ");
     let numbers = if numbers.is_empty() { numbers } else { format!(" Numbers: {numbers}") };
@@ -336,7 +336,7 @@ mod tests {
             judged,
         };
         let finding = Finding { tables: vec![table], claims: vec![claim], ..Finding::default() };
-        Made { figure, seeds: 30, finding }
+        Made { figure, seeds: 30, finding, notices: Vec::new() }
     }
 
     #[test]

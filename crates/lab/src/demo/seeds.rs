@@ -3,10 +3,13 @@
 use std::ops::RangeInclusive;
 use std::sync::{Mutex, PoisonError};
 
+use airlink::packet::Direction;
 use airlink::scenario::Scenario;
 use airtcp::profile::ProfileName;
+use airtcp::recovery::inputs::keep_common;
 use airtcp_numbers::statistics::Mean;
-use airtcp_sim::world::{HostSpec, Watch};
+use airtcp_sim::inputs::observed;
+use airtcp_sim::world::{FlowResult, HostSpec, Watch};
 use airwire::rng::Stream;
 use airwire::time::{Duration, Instant};
 use rayon::prelude::*;
@@ -35,12 +38,15 @@ pub(super) struct Runs {
     pub(super) kbit_per_s: Vec<f64>,
     pub(super) resent: Vec<f64>,
     pub(super) timeouts: Vec<f64>,
+    /// The notices that all runs have in common. `None` without runs.
+    pub(super) notices: Option<Vec<String>>,
 }
 
 struct Counted {
     kbit_per_s: f64,
     resent: f64,
     timeouts: f64,
+    notices: Vec<String>,
 }
 
 impl Runs {
@@ -124,10 +130,11 @@ pub(super) fn run(
         let counted: Result<Vec<Counted>, LabError> =
             seeds.par_iter().map(|seed| one(&host, *seed)).collect();
         let mut runs = Runs::default();
-        for Counted { kbit_per_s, resent, timeouts } in counted? {
+        for Counted { kbit_per_s, resent, timeouts, notices } in counted? {
             runs.kbit_per_s.push(kbit_per_s);
             runs.resent.push(resent);
             runs.timeouts.push(timeouts);
+            keep_common(&mut runs.notices, &notices);
         }
         Ok(runs)
     };
@@ -149,7 +156,13 @@ pub(super) fn transfer(scenario: &Scenario, octets: u64, fixed: HostSpec, seed: 
 }
 
 fn run_one(scenario: &Scenario, octets: u64, fixed: HostSpec, seed: u64) -> Result<Counted, LabError> {
+    let recipe = fixed.recipe.clone();
     let (world, kbit_per_s) = transfer(scenario, octets, fixed, seed).run(|_| {})?;
-    let counters = world.result(0).counters;
-    Ok(Counted { kbit_per_s, resent: counters.resent() as f64, timeouts: counters.timeouts as f64 })
+    let FlowResult { counters, inputs, .. } = world.result(0);
+    Ok(Counted {
+        kbit_per_s,
+        resent: counters.resent() as f64,
+        timeouts: counters.timeouts as f64,
+        notices: observed(scenario, Direction::Down, inputs, &recipe),
+    })
 }

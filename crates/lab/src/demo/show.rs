@@ -122,12 +122,17 @@ impl Played {
         for sentence in &self.sentences {
             text += &wrapped("- ", &sentence.text, width.unwrap_or(usize::MAX));
         }
+        let missing = self.notices().map(|(sender, notice)| format!("{sender}: {notice}\n"));
+        text += &wrapped_lines(&missing.collect::<String>(), width);
         text += "\nTUN devices, one transfer to this machine's kernel\n";
         text += &self.over_tun().render(width);
+        let real = self.rows.iter().flat_map(|row| {
+            row.real.notices().into_iter().map(|notice| format!("{}: {notice}\n", row.sender))
+        });
         let failed = self.failures().map(|(sender, why)| format!("{sender} failed: {why}\n"));
         let invalid =
             self.invalid().map(|(sender, why)| format!("{sender} is invalid and left out: {why}\n"));
-        text + &wrapped_lines(&failed.chain(invalid).collect::<String>(), width)
+        text + &wrapped_lines(&real.chain(failed).chain(invalid).collect::<String>(), width)
     }
 
     fn in_virtual_time(&self) -> text::Table {

@@ -15,7 +15,12 @@ fn other_seeds(scene: &Scene) -> RangeInclusive<u64> {
 }
 
 fn runs(kbit_per_s: &[f64], resent: &[f64]) -> Runs {
-    Runs { kbit_per_s: kbit_per_s.to_vec(), resent: resent.to_vec(), timeouts: vec![0.0; resent.len()] }
+    Runs {
+        kbit_per_s: kbit_per_s.to_vec(),
+        resent: resent.to_vec(),
+        timeouts: vec![0.0; resent.len()],
+        notices: None,
+    }
 }
 
 /// A row in which only the sender's name matters.
@@ -33,6 +38,7 @@ fn row(sender: &str) -> Row {
         in_virtual_time: Many { kbit_per_s: none, resent: none, timeouts: none },
         against: None,
         faster_than: None,
+        notices: Vec::new(),
         real: serde_json::from_value(real).unwrap(),
     }
 }

@@ -54,7 +54,7 @@ pub(super) fn measure(
         plan(Radio::Shared, site, percent, &[sender; FLOWS], over)
     };
     Grid::run(paths, points, plan, |runs| {
-        effort.each(runs, |run, seed| measure_one(&Run { seed, ..run.clone() }))
+        effort.each(runs, |run, seed| measure_one(effort, &Run { seed, ..run.clone() }))
     })
 }
 
@@ -86,10 +86,10 @@ pub(super) fn calculated<'a>(
     column(heading, move |row: &Row| cell(&modelled(cells, *row, value), 2))
 }
 
-fn measure_one(run: &Run) -> Result<Sample, WorldError> {
+fn measure_one(effort: &Effort, run: &Run) -> Result<Sample, WorldError> {
     let (mut next, mut sum, mut looks) = (run.from, 0.0, 0_u32);
     let mut at_start = None;
-    let (_, world) = run_prepared(run, World::step_by_event, |world| {
+    let (report, world) = run_prepared(run, World::step_by_event, |world| {
         if world.now() < next {
             return;
         }
@@ -101,6 +101,7 @@ fn measure_one(run: &Run) -> Result<Sample, WorldError> {
             looks += 1;
         }
     })?;
+    effort.note_missing(&report);
     let (sent_before, dropped_before) = at_start.unwrap_or_default();
     let packets = (sent(&world) - sent_before) as f64;
     let end = match run.until {
