@@ -37,6 +37,43 @@ fn vertical_extent(browser: &mut Browser, element: &str) -> (f64, f64) {
     (ends[0].as_f64().unwrap(), ends[1].as_f64().unwrap())
 }
 
+/// Returns the numbers of the senders of which any part is outside the visible part of the list or the window.
+fn hidden_senders(browser: &mut Browser) -> Value {
+    browser.eval(
+        "(() => { const { top, bottom } = document.querySelector('.senders').getBoundingClientRect(); \
+         return [...document.querySelectorAll('.sender')].map((row, at) => [row.getBoundingClientRect(), at + 1]) \
+         .filter(([row]) => row.top < top - 1 || row.bottom > Math.min(bottom, innerHeight) + 1).map(([, at]) => at); })()",
+    )
+}
+
+#[test]
+fn twelve_senders_are_visible_on_a_laptop() {
+    let verdicts = ["better", "worse", "no difference", "undecided: about 17 more"];
+    let page = |name: &str, count: usize| {
+        let senders = (0..count).map(|at| Sender {
+            name: format!("sack+rack+max-rate={at}"),
+            shows: Shows { runs: vec![at] },
+            goodput: Some(Interval { mean: 100.0 + at as f64, half_width: Some(12.0) }),
+            transfers: vec![90.0, 110.0],
+            gain: (at > 0).then_some(Interval { mean: at as f64, half_width: Some(12.0) }),
+            verdict: if at > 0 { verdicts[at % 4].to_owned() } else { String::new() },
+        });
+        let chart = Chart { against: "sack+rack+max-rate=0".to_owned(), senders: senders.collect() };
+        let runs = (0..count).map(|at| ("sender", transfer(40 + at as u64, 5 * MILLISECOND)));
+        Written::with_chart(name, runs.collect(), Some(chart))
+    };
+    let twelve = page("twelve senders", 12);
+    let mut browser = Browser::open(&twelve.0, LAPTOP);
+    assert_eq!(hidden_senders(&mut browser), json!([]));
+    // With more senders the list scrolls, but the best one stays in view.
+    let forty = page("forty senders", 40);
+    visit(&mut browser, &forty);
+    let hidden = hidden_senders(&mut browser);
+    let hidden = hidden.as_array().unwrap();
+    assert!(!hidden.is_empty() && !hidden.contains(&json!(40)), "{hidden:?}");
+    assert_no_complaints(&browser);
+}
+
 /// Checks that the element lies between `from` and `to`.
 fn assert_in_view(browser: &mut Browser, element: &str, (from, to): (f64, f64)) {
     let (top, bottom) = vertical_extent(browser, element);

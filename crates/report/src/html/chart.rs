@@ -79,6 +79,9 @@ const NOTHING_LEFT: f64 = -100.0;
 /// compress the display of all others.
 const FAR: f64 = 200.0;
 
+/// With more senders, the rows are lower.
+const FEW: usize = 6;
+
 impl Chart {
     fn goodput_axis(&self) -> Axis {
         let values = self.senders.iter().flat_map(|sender| {
@@ -108,15 +111,17 @@ impl Chart {
         let (goodput, gain) = (self.goodput_axis(), self.gain_axis());
         let axes: Vec<&Axis> = [&goodput].into_iter().chain(&gain).collect();
         let mut html = format!(
-            "<figure class=\"chart\" data-measures=\"{}\">\n<div class=\"measures\"><span></span>",
+            "<figure class=\"chart{}\" data-measures=\"{}\">\n<div class=\"measures\"><span></span>",
+            if self.senders.len() > FEW { " dense" } else { "" },
             axes.len()
         );
         for axis in &axes {
             let _ = write!(html, "<span>{}</span>", escape(&axis.title()));
         }
         html.push_str("</div>\n<div class=\"senders\">\n");
-        for sender in &self.senders {
-            self.sender(sender, &goodput, gain.as_ref(), &mut html);
+        let best = self.best();
+        for (at, sender) in self.senders.iter().enumerate() {
+            self.sender(sender, best == Some(at), &goodput, gain.as_ref(), &mut html);
         }
         html.push_str("</div>\n<div class=\"measures\" aria-hidden=\"true\"><span></span>");
         for axis in &axes {
@@ -133,14 +138,30 @@ impl Chart {
         html
     }
 
-    fn sender(&self, sender: &Sender, goodput_axis: &Axis, gain_axis: Option<&Axis>, html: &mut String) {
+    /// The sender with the highest mean goodput. `None` for a single sender, or if no goodput is known.
+    fn best(&self) -> Option<usize> {
+        let means = self.senders.iter().map(|sender| sender.goodput.map(|it| it.mean)).enumerate();
+        let known = means.filter_map(|(at, mean)| Some((at, mean?)));
+        let best = known.rev().max_by(|(_, one), (_, other)| one.total_cmp(other));
+        best.map(|(at, _)| at).filter(|_| self.senders.len() > 1)
+    }
+
+    fn sender(
+        &self,
+        sender: &Sender,
+        is_best: bool,
+        goodput_axis: &Axis,
+        gain_axis: Option<&Axis>,
+        html: &mut String,
+    ) {
         let Sender { name, shows, goodput, transfers, gain, verdict } = sender;
         let runs: Vec<_> = shows.runs.iter().map(usize::to_string).collect();
         let disabled = if runs.is_empty() { " disabled" } else { "" };
         let _ = write!(
             html,
-            "<button type=\"button\" class=\"sender\" data-runs=\"{}\" aria-pressed=\"false\"{disabled}>\
+            "<button type=\"button\" class=\"sender{}\" data-runs=\"{}\" aria-pressed=\"false\"{disabled}>\
              <span class=\"name\">{}</span>",
+            if is_best { " best" } else { "" },
             runs.join(" "),
             escape(name)
         );
@@ -167,7 +188,8 @@ fn measure(
     axis: &Axis,
     html: &mut String,
 ) {
-    let _ = write!(html, "<span class=\"measure\"><span class=\"said\">{}", escape(said));
+    let whole = escape(format!("{said} {verdict}").trim());
+    let _ = write!(html, "<span class=\"measure\"><span class=\"said\" title=\"{whole}\">{}", escape(said));
     if !verdict.is_empty() {
         let _ = write!(html, " <b>{}</b>", escape(verdict));
     }
@@ -256,6 +278,22 @@ mod tests {
         for said in ["70.0 ± 10.0", "+28.6 ± 900.0 <b>undecided</b>", "reference", "data-runs=\"0 2\""] {
             assert!(html.contains(said), "{said} in {html}");
         }
+    }
+
+    #[test]
+    fn sender_with_highest_mean_stays_in_view() {
+        let mut chart = chart();
+        let best = |chart: &Chart| {
+            chart
+                .html()
+                .split("<button type=\"button\" class=\"sender")
+                .position(|row| row.starts_with(" best"))
+        };
+        assert_eq!(best(&chart), Some(2));
+        chart.senders[0].goodput = interval(90.0, 1.0);
+        assert_eq!(best(&chart), Some(1), "the first of equal senders");
+        chart.senders.truncate(1);
+        assert_eq!(best(&chart), None);
     }
 
     #[test]
