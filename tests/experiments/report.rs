@@ -175,16 +175,27 @@ fn results_file_stands_for_its_directory() {
 }
 
 #[test]
-fn sweep_results_are_refused_with_commands_that_show_them() {
+fn sweep_page_has_picture_and_table_of_each_metric() {
     let directory = TempDir::new("report-sweep");
-    let sweep = "schema = 1\nseeds = 1\n[fixed]\nscenario = \"lossless\"\nbytes = \"20k\"\n";
+    let sweep = "schema = 1\nseeds = 2\nmetrics = [\"goodput\", \"took\"]\n[fixed]\nscenario = \"lossless\"\n\
+                 [axes]\nrecipe = [\"reno\", \"sack\"]\nbytes = [\"20k\", \"40k\"]\n";
     let file = directory.write("s.toml", sweep);
     assert_eq!(run(&["sweep", "run", &file, "--quiet"]).code, 0);
     let store = directory.path("s.results");
-    let ended = run(&["report", &store]);
+    let page = directory.path("s.html");
+    let ended = run(&["report", &store, "-o", &page]);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert!(ended.stdout.contains("s.html: 4 points, "), "{}", ended.stdout);
+    let html = fs::read_to_string(&page).unwrap();
+    assert_eq!(html.matches("data:image/svg+xml;base64,").count(), 2, "{html}");
+    for said in
+        ["<h2>goodput, ", "<h2>took, s", "<td>sack</td><td>40k</td><td>2</td>", "compared with recipe=reno"]
+    {
+        assert!(html.contains(said), "{said}: {html}");
+    }
+    let ended = run(&["report", &store, &store, "-o", &page]);
     assert_eq!(ended.code, 2);
-    assert!(ended.stderr.contains(&format!("`airtcp sweep summary {store}`")), "{}", ended.stderr);
-    assert_eq!(run(&["sweep", "summary", &store]).code, 0);
+    assert!(ended.stderr.contains("need a page of their own"), "{}", ended.stderr);
 }
 
 #[test]

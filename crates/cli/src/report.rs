@@ -1,4 +1,4 @@
-//! `airtcp report`: writes the results of labs and demos, or captures, as one HTML page.
+//! `airtcp report`: writes the results of labs, demos and sweeps, or captures, as one HTML page.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -12,12 +12,12 @@ use anyhow::Context;
 use clap::Args;
 use jiff::tz::TimeZone;
 
-use crate::analyze;
 use crate::shared::{failure, say};
+use crate::{analyze, sweep};
 
 /// Write an HTML page with zoomable graphs
 ///
-/// The page shows labs, demos or captures.
+/// The page shows labs, demos or captures, or the pictures and tables of one sweep.
 ///
 /// Each transfer has graphs of its segments and ACKs, retransmissions by cause, losses, decisions, recovery periods,
 /// window, RTT and goodput. Point at a packet to see its details and the decisions about it; `?` lists the keys. The page
@@ -25,7 +25,7 @@ use crate::shared::{failure, say};
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Report {
-    /// Output directories of `airtcp lab run` or `airtcp demo` (or their lab.json), single transfers in them, or captures
+    /// Output directories of `airtcp lab run` or `airtcp demo` (or their lab.json), single transfers in them, captures, or the results directory of one sweep
     #[arg(required = true, value_name = "RUNDIR|FILE")]
     sources: Vec<PathBuf>,
     /// Only these packets, as a tcpdump filter (captures only)
@@ -47,6 +47,8 @@ Examples:
     airtcp report target/demo
   A capture, with graphs of the connections with the most data:
     airtcp report eth0.pcap -f 'host 10.0.0.1'
+  A sweep:
+    airtcp report loss.results -o loss.html
   Two transfers next to each other:
     airtcp report lab/001-geo/01-newreno lab/001-geo/01-linux-cubic";
 
@@ -55,11 +57,14 @@ impl Report {
         let (captures, directories): (Vec<_>, Vec<_>) =
             self.sources.iter().map(|source| experiment_of(source)).partition(|source| source.is_file());
         if let Some(sweep) = directories.iter().find(|directory| is_sweep(directory)) {
-            let sweep = quoted(&sweep.display().to_string());
-            return Err(failure::usage(format!(
-                "{sweep} has the results of a sweep, without packets that the page could show: use `airtcp sweep \
-                 summary {sweep}`, or `airtcp sweep plot {sweep}` for pictures"
-            )));
+            if self.sources.len() > 1 {
+                let sweep = quoted(&sweep.display().to_string());
+                return Err(failure::usage(format!(
+                    "{sweep} has the results of a sweep, which need a page of their own: use `airtcp report {sweep}`"
+                )));
+            }
+            let (html, points) = sweep::page(sweep)?;
+            return self.write(&html, points, "point");
         }
         let mut page = match directories[..] {
             [] => Page { title: "airtcp: connections".to_owned(), ..Page::default() },
@@ -75,16 +80,17 @@ impl Report {
             captures::add(&mut page, capture, self.filter.as_deref(), bounds, &when)
                 .map_err(analyze::failed)?;
         }
-        let html = page.html();
-        airfiles::write(&self.output, &html)
+        let what = if directories.is_empty() { "graph" } else { "transfer" };
+        self.write(&page.html(), page.runs.len(), what)
+    }
+
+    /// Writes the page, and says how many of these items it has.
+    fn write(&self, html: &str, count: usize, what: &str) -> anyhow::Result<()> {
+        airfiles::write(&self.output, html)
             .with_context(|| format!("cannot write {}", self.output.display()))?;
         let size = units::show_bytes(html.len() as u64);
-        let what = if directories.is_empty() { "graph" } else { "transfer" };
-        let transfers = match page.runs.len() {
-            1 => format!("1 {what}"),
-            many => format!("{many} {what}s"),
-        };
-        writeln!(say::out(), "{}: {transfers}, {size}; open it in a browser", self.output.display())?;
+        let s = if count == 1 { "" } else { "s" };
+        writeln!(say::out(), "{}: {count} {what}{s}, {size}; open it in a browser", self.output.display())?;
         Ok(())
     }
 }

@@ -71,6 +71,14 @@ impl Table {
         self.rows.push(row);
     }
 
+    /// Returns the headings of the columns with text, and the cells of these columns in each row.
+    pub fn cells(&self) -> (Vec<&str>, Vec<Vec<&str>>) {
+        let shown: Vec<usize> = (0..self.columns.len()).filter(|column| self.width(*column) > 0).collect();
+        let headings = shown.iter().map(|column| self.columns[*column].heading.as_str()).collect();
+        let rows = self.rows.iter().map(|row| shown.iter().map(|column| row[*column].as_str()).collect());
+        (headings, rows.collect())
+    }
+
     /// Renders the table as lines of text that fit into `width`, or without a limit if it is
     /// `None`. Columns without any text are left out.
     pub fn render(&self, width: Option<usize>) -> String {

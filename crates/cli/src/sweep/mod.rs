@@ -1,5 +1,6 @@
 //! `airtcp sweep`: executes many runs in virtual time, on all cores or on many machines.
 
+mod page;
 mod picture;
 mod plot;
 mod ranges;
@@ -19,6 +20,7 @@ use airtcp_sim::sweep::results::{Damaged, Known, Results};
 use airtcp_sim::sweep::store::StoreError;
 use anyhow::Context;
 use clap::{Args, Subcommand};
+pub(crate) use page::page;
 use serde_json::json;
 
 use crate::shared::{failure, say};

@@ -98,12 +98,11 @@ impl Plot {
         })?;
         let results = super::results_of(&self.source)?;
         let lines = summarise(&results, std::slice::from_ref(&self.y), None)?;
-        let title = self.title.unwrap_or_else(|| match &results.manifest {
-            Some(manifest) if !manifest.description.is_empty() => manifest.description.clone(),
-            _ => match self.x.as_ref().or(self.by.as_ref()) {
+        let title = self.title.or_else(|| description(&results)).unwrap_or_else(|| {
+            match self.x.as_ref().or(self.by.as_ref()) {
                 Some(axis) => format!("{} by {axis}", self.y),
                 None => self.y.to_string(),
-            },
+            }
         });
         let about = about(&results, &lines, &self.only)?;
         let runs = distributions(&results, &self.y)?;
@@ -129,8 +128,14 @@ impl Plot {
     }
 }
 
+/// The description of the sweep, if it has one.
+pub(super) fn description(results: &Results) -> Option<String> {
+    let manifest = results.manifest.as_ref()?;
+    (!manifest.description.is_empty()).then(|| manifest.description.clone())
+}
+
 /// Describes the points with these values: `over wcdma-384, 5 seeds each, recipes with profile default`.
-fn about(results: &Results, lines: &[Line], only: &[(String, String)]) -> anyhow::Result<String> {
+pub(super) fn about(results: &Results, lines: &[Line], only: &[(String, String)]) -> anyhow::Result<String> {
     let is_drawn = |point: &Labels| only.iter().all(|(axis, value)| point.of(axis) == Some(value.as_str()));
     let mut paths = BTreeSet::new();
     for row in results.rows() {
