@@ -62,7 +62,7 @@ impl Playground {
             let named = self.core.unwrap_or_default();
             return Err(failure::usage(format!("{} is not a WebAssembly module", named.display())));
         }
-        let html = airtcp_playground::page::html(&core)?;
+        let html = airtcp_playground::page::html(&core);
         if let Some(address) = self.serve {
             return server::serve(address, html.into_bytes());
         }

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use airtcp_report::html::document::Document;
-use airtcp_report::html::modules::{BundleError, Module, bundle};
+use airtcp_report::html::modules::{Module, bundle};
 use airtcp_report::html::{graphs, tables_style};
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -23,11 +23,8 @@ const KEYS: [(&str, &str); 4] = [
 ];
 
 /// Returns the complete file. `core` is this crate, compiled to WebAssembly.
-///
-/// # Errors
-/// If the modules of the script do not match. Tests ensure that they do.
-pub fn html(core: &[u8]) -> Result<String, BundleError> {
-    let script = bundle("playground.js", &modules())?;
+pub fn html(core: &[u8]) -> String {
+    let script = bundle("playground.js", &modules());
     let style = [
         graphs::style().as_str(),
         tables_style(),
@@ -51,12 +48,11 @@ pub fn html(core: &[u8]) -> Result<String, BundleError> {
     );
     // The page itself contains the core and its worker.
     let also = [("script-src", "'wasm-unsafe-eval'"), ("worker-src", "blob:")];
-    Ok(Document { title: "airtcp playground", style: &style, body: &body, script: &script, also: &also }
-        .html())
+    Document { title: "airtcp playground", style: &style, body: &body, script: &script, also: &also }.html()
 }
 
 /// Returns the modules of the page's script.
-pub(crate) fn modules() -> Vec<Module> {
+fn modules() -> Vec<Module> {
     let module = |name, text: &'static str| Module { name, text: text.into() };
     let constant = |name, what: &str, text: &str| {
         let value = serde_json::Value::from(text);

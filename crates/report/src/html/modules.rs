@@ -1,30 +1,11 @@
 //! Bundles ECMAScript modules into one script, so that a page is a single file and fetches nothing.
 //!
-//! ```
-//! use airtcp_report::html::modules::{Module, bundle};
-//!
-//! let greet = "export function greet(name) { return `Hello, ${name}`; }\n";
-//! let main = "import { greet } from './greet.js';\ndocument.title = greet('you');\n";
-//! let modules =
-//!     [Module { name: "greet.js", text: greet.into() }, Module { name: "main.js", text: main.into() }];
-//! let script = bundle("main.js", &modules)?;
-//! assert!(script.find("function greet").unwrap() < script.find("document.title").unwrap());
-//! # Ok::<(), airtcp_report::html::modules::BundleError>(())
-//! ```
-//!
 //! Each module becomes a function, in import order. The module's imports become the function's parameters,
-//! and its exports become the result. No name leaks, and a module sees only what it imports. The bundler
-//! supports only the forms that these pages use: `import { a, b } from './file.js';`, and `export` before a
-//! constant, a function or a class. It rejects all others.
-
-mod names;
-mod tokens;
+//! and its exports become the result. The bundler reads lines, not the language: an import is
+//! `import { a, b } from './file.js';` from the start of a line, and an export is a line that begins with
+//! `export` and declares one constant, function or class. The browser reports all other errors.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
-
-pub use self::names::undeclared;
-use self::tokens::{Kind, Token, tokens};
 
 /// A source file of a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,231 +16,105 @@ pub struct Module {
     pub text: Cow<'static, str>,
 }
 
-/// The reason why modules cannot be bundled.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BundleError {
-    /// The entry module, or a module that another one imports from, does not exist.
-    #[error("missing module {name}, which {} imports", .from.unwrap_or("the page"))]
-    NoModule {
-        /// The missing module.
-        name: String,
-        /// The importing module; `None` for the entry.
-        from: Option<&'static str>,
-    },
-    /// Two modules have this name.
-    #[error("two modules are called {0}")]
-    SameName(&'static str),
-    /// A module imports a name that the other module does not export.
-    #[error("{module} imports {name} from {from}, which does not export it")]
-    NotExported {
-        /// The importing module.
-        module: &'static str,
-        /// The missing name.
-        name: String,
-        /// The module that should export it.
-        from: &'static str,
-    },
-    /// An import cycle. The first module is repeated at the end.
-    #[error("these import each other: {}", .0.join(" → "))]
-    Cycle(Vec<&'static str>),
-    /// A name is imported twice, or imported and declared, or exported twice.
-    #[error("{module}: line {line}: {name} is there already")]
-    Twice {
-        /// The module.
-        module: &'static str,
-        /// The line of the second occurrence.
-        line: usize,
-        /// The name.
-        name: String,
-    },
-    /// A form of the language that the bundler does not support.
-    #[error("{module}: line {line}: cannot bundle {what}")]
-    Unsupported {
-        /// The module.
-        module: &'static str,
-        /// The line.
-        line: usize,
-        /// The unsupported form, and what to write instead.
-        what: &'static str,
-    },
-    /// A string, comment, template, regular expression or block does not end.
-    #[error("{module}: line {line}: unterminated string, comment or bracket")]
-    Endless {
-        /// The module.
-        module: &'static str,
-        /// The line in which it begins.
-        line: usize,
-    },
-}
-
 /// Returns one script that runs the module `entry` after everything it imports. Modules that no other module
 /// imports are left out.
 ///
-/// # Errors
+/// # Panics
 ///
-/// Returns an error if modules are missing, import each other in a cycle, or use an unsupported form.
-pub fn bundle(entry: &str, modules: &[Module]) -> Result<String, BundleError> {
-    let mut parsed = BTreeMap::new();
-    for module in modules {
-        if parsed.insert(module.name, Parsed::new(module)?).is_some() {
-            return Err(BundleError::SameName(module.name));
-        }
-    }
-    let first =
-        parsed.get(entry).ok_or_else(|| BundleError::NoModule { name: entry.to_owned(), from: None })?;
-    let mut order = Vec::new();
-    visit(first, &parsed, &mut Vec::new(), &mut order)?;
+/// Panics if a module or an exported name is missing, modules import each other, or a line that begins with
+/// `import` or `export` has another form.
+pub fn bundle(entry: &str, modules: &[Module]) -> String {
     let mut script = String::from(
         "// Each module is a function: it is given what it imports, and returns what it exports.\nconst modules = {};\n",
     );
-    for module in order {
-        script += &module.function();
-    }
-    Ok(script)
+    let parsed: Vec<_> = modules.iter().map(Parsed::new).collect();
+    let mut order = Vec::new();
+    visit(entry, &parsed, &mut Vec::new(), &mut order);
+    order.into_iter().for_each(|module| script += &module.function());
+    script
 }
 
-/// Appends this module to `order` after all modules that it imports, depth first.
+/// Appends the module `name` to `order` after all modules that it imports, and returns it.
 fn visit<'a>(
-    module: &'a Parsed<'a>,
-    all: &'a BTreeMap<&'static str, Parsed<'a>>,
-    path: &mut Vec<&'static str>,
+    name: &str,
+    all: &'a [Parsed<'a>],
+    importing: &mut Vec<&'a str>,
     order: &mut Vec<&'a Parsed<'a>>,
-) -> Result<(), BundleError> {
-    let name = module.module.name;
-    if order.iter().any(|done| done.module.name == name) {
-        return Ok(());
-    }
-    if let Some(begin) = path.iter().position(|before| *before == name) {
-        let circle = path[begin..].iter().copied().chain([name]);
-        return Err(BundleError::Cycle(circle.collect()));
-    }
-    path.push(name);
-    for Import { names, from } in &module.imports {
-        let source = all
-            .get(*from)
-            .ok_or_else(|| BundleError::NoModule { name: (*from).to_owned(), from: Some(name) })?;
-        if let Some(missing) = names.iter().find(|name| !source.exports.contains(*name)) {
-            let missing = (*missing).to_owned();
-            return Err(BundleError::NotExported { module: name, name: missing, from: source.module.name });
+) -> &'a Parsed<'a> {
+    let module = all.iter().find(|module| module.name == name);
+    let module = module.unwrap_or_else(|| panic!("missing module {name}, imported from {importing:?}"));
+    assert!(!importing.contains(&name), "import cycle: {importing:?} → {name}");
+    if !order.iter().any(|done| done.name == name) {
+        importing.push(module.name);
+        for (names, from) in &module.imports {
+            let exports = &visit(from, all, importing, order).exports;
+            let missing = names.iter().find(|name| !exports.contains(name));
+            assert!(missing.is_none(), "{name}: {from} does not export {missing:?}");
         }
-        visit(source, all, path, order)?;
+        importing.pop();
+        order.push(module);
     }
-    path.pop();
-    order.push(module);
-    Ok(())
+    module
 }
 
-/// One import statement.
-struct Import<'a> {
-    names: Vec<&'a str>,
-    from: &'a str,
-}
-
-/// A parsed module.
 struct Parsed<'a> {
-    module: &'a Module,
-    imports: Vec<Import<'a>>,
-    exports: BTreeSet<&'a str>,
+    name: &'a str,
+    /// For each import statement, the imported names and the module they come from.
+    imports: Vec<(Vec<&'a str>, &'a str)>,
+    exports: Vec<&'a str>,
     /// The text without import statements and without the keyword `export`.
     body: String,
 }
 
 impl<'a> Parsed<'a> {
-    fn new(module: &'a Module) -> Result<Self, BundleError> {
-        let text: &str = &module.text;
-        let line = |at: usize| line_of(text, at);
-        let unsupported = |at, what| BundleError::Unsupported { module: module.name, line: line(at), what };
-        let lower = text.to_ascii_lowercase();
-        if let Some(at) = ["</script", "<!--"].iter().find_map(|end| lower.find(end)) {
-            return Err(unsupported(at, "</script or <!--, which HTML takes for its own: write <\\/script"));
-        }
-        let tokens = tokens(text)
-            .map_err(|endless| BundleError::Endless { module: module.name, line: line(endless.0) })?;
-        let (mut imports, mut exports, mut declared) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
-        let (mut body, mut kept) = (String::with_capacity(text.len()), 0);
-        let twice = |set: &mut BTreeSet<&'a str>, token: &Token<'a>| {
-            if set.insert(token.text) {
-                return Ok(());
+    fn new(Module { name, text }: &'a Module) -> Self {
+        let lower = text.to_lowercase();
+        assert!(!lower.contains("</script") && !lower.contains("<!--"), "{name}: ends the script in HTML");
+        let mut parsed = Self { name, imports: Vec::new(), exports: Vec::new(), body: String::new() };
+        let mut rest: &str = text;
+        while !rest.is_empty() {
+            if rest.starts_with("import") {
+                let (statement, after) = rest.split_once(";\n").unwrap_or((rest, ""));
+                let parts = statement.strip_prefix("import {").and_then(|it| it.split_once("} from './"));
+                let parts = parts.and_then(|(names, from)| Some((names, from.strip_suffix('\'')?)));
+                let (names, from) = parts.unwrap_or_else(|| panic!("{name}: cannot bundle {statement}"));
+                let names = names.split(',').map(str::trim).filter(|name| !name.is_empty());
+                parsed.imports.push((names.collect(), from));
+                rest = after;
+                // Do not leave two adjacent empty lines.
+                if rest.starts_with('\n') && (parsed.body.is_empty() || parsed.body.ends_with("\n\n")) {
+                    rest = &rest[1..];
+                }
+                continue;
             }
-            let name = token.text.to_owned();
-            Err(BundleError::Twice { module: module.name, line: line(token.at), name })
-        };
-        let mut depth = 0usize;
-        let mut index = 0;
-        while let Some(token) = tokens.get(index) {
-            let here = &tokens[index..];
-            index += 1;
-            match (token.kind, token.text) {
-                (Kind::Sign, "{" | "(" | "[") => depth += 1,
-                (Kind::Sign, "}" | ")" | "]") => depth = depth.saturating_sub(1),
-                (Kind::Template, text) => {
-                    depth = (depth + usize::from(text.ends_with("${")))
-                        .saturating_sub(usize::from(text.starts_with('}')));
-                }
-                (Kind::Word, _) if is_property(&tokens, index - 1) => {}
-                (Kind::Word, "import") => {
-                    let (import, names, length) = import(here).ok_or_else(|| {
-                        unsupported(token.at, "this import: write import { a, b } from './file.js';")
-                    })?;
-                    for name in names {
-                        twice(&mut declared, name)?;
-                    }
-                    imports.push(import);
-                    body += &text[kept..token.at];
-                    kept = here[length - 1].end();
-                    // Also remove the statement's line break, and one of two adjacent empty lines.
-                    for before in ["\n", "\n\n"] {
-                        if text[kept..].starts_with('\n') && (body.is_empty() || body.ends_with(before)) {
-                            kept += 1;
-                        }
-                    }
-                    index += length - 1;
-                }
-                (Kind::Word, "export") => {
-                    let name = export(here).ok_or_else(|| {
-                        unsupported(
-                            token.at,
-                            "this export: write export before one const, function, async function or class with a name",
-                        )
-                    })?;
-                    twice(&mut exports, name)?;
-                    body += &text[kept..token.at];
-                    kept = here[1].at;
-                }
-                (Kind::Word, "await") if depth == 0 => {
-                    return Err(unsupported(
-                        token.at,
-                        "await outside of braces: call an async function with some",
-                    ));
-                }
-                (Kind::Word, "const" | "let" | "var" | "function" | "class") if depth == 0 => {
-                    let name = here[1..].iter().find(|next| !next.is("*"));
-                    if let Some(name) = name.filter(|name| name.kind == Kind::Word) {
-                        twice(&mut declared, name)?;
-                    }
-                }
-                _ => {}
+            let line = rest.split_inclusive('\n').next().unwrap_or_default();
+            let declaration = line.strip_prefix("export ");
+            if let Some(declaration) = declaration {
+                let kinds = ["const ", "function ", "async function ", "class "];
+                let declared = kinds.iter().find_map(|kind| declaration.strip_prefix(kind));
+                let declared = declared.unwrap_or_else(|| panic!("{name}: cannot bundle {line}"));
+                let end = declared.find(|c: char| !c.is_alphanumeric() && !"$_".contains(c));
+                parsed.exports.push(&declared[..end.unwrap_or(declared.len())]);
             }
+            parsed.body += declaration.unwrap_or(line);
+            rest = &rest[line.len()..];
         }
-        body += &text[kept..];
-        Ok(Self { module, imports, exports, body })
+        parsed.exports.sort_unstable();
+        parsed
     }
 
     /// Returns the module as a function that is called immediately.
     fn function(&self) -> String {
-        let names = |import: &Import<'_>| format!("{{ {} }}", import.names.join(", "));
-        let parameters: Vec<_> = self.imports.iter().map(names).collect();
-        let arguments: Vec<_> =
-            self.imports.iter().map(|import| format!("modules['{}']", import.from)).collect();
-        let exports: Vec<_> = self.exports.iter().copied().collect();
-        let result = if exports.is_empty() {
-            String::new()
-        } else {
-            format!("return {{ {} }};\n", exports.join(", "))
+        let parameters: Vec<_> =
+            self.imports.iter().map(|(names, _)| format!("{{ {} }}", names.join(", "))).collect();
+        let arguments: Vec<_> = self.imports.iter().map(|(_, from)| format!("modules['{from}']")).collect();
+        let result = match self.exports.as_slice() {
+            [] => String::new(),
+            exports => format!("return {{ {} }};\n", exports.join(", ")),
         };
         format!(
             "\n// ---- {name}\nmodules['{name}'] = (({parameters}) => {{\n{body}\n{result}}})({arguments});\n",
-            name = self.module.name,
+            name = self.name,
             parameters = parameters.join(", "),
             body = self.body.trim_end_matches('\n'),
             arguments = arguments.join(", "),
@@ -267,67 +122,29 @@ impl<'a> Parsed<'a> {
     }
 }
 
-fn line_of(text: &str, at: usize) -> usize {
-    text[..at].matches('\n').count() + 1
-}
-
-/// Returns true for names of properties, as in `it.export` and `{ import: 1 }`.
-fn is_property(tokens: &[Token<'_>], index: usize) -> bool {
-    let before = index.checked_sub(1).map(|before| tokens[before]);
-    let behind = tokens.get(index + 1);
-    before.is_some_and(|before| before.is(".") || before.is("?."))
-        || before.is_some_and(|before| before.is("{") || before.is(","))
-            && behind.is_some_and(|it| it.is(":"))
-}
-
-/// Parses the import statement that begins here. Returns it, the tokens of its names, and its number of
-/// tokens.
-fn import<'t, 'a>(here: &'t [Token<'a>]) -> Option<(Import<'a>, Vec<&'t Token<'a>>, usize)> {
-    let end = here.iter().position(|token| token.is("}"))?;
-    let [open, names @ ..] = here.get(1..end)? else { return None };
-    let [from, source, semicolon] = here.get(end + 1..end + 4)? else { return None };
-    if !open.is("{") || !from.is("from") || source.kind != Kind::Text || !semicolon.is(";") {
-        return None;
-    }
-    let mut words = Vec::new();
-    for pair in names.chunks(2) {
-        let [name, comma @ ..] = pair else { return None };
-        if name.kind != Kind::Word || comma.first().is_some_and(|comma| !comma.is(",")) {
-            return None;
-        }
-        words.push(name);
-    }
-    let from = source.text.trim_matches(['\'', '"']).strip_prefix("./")?;
-    let import = Import { names: words.iter().map(|word| word.text).collect(), from };
-    Some((import, words, end + 4))
-}
-
-/// The name that is exported here.
-fn export<'t, 'a>(here: &'t [Token<'a>]) -> Option<&'t Token<'a>> {
-    let name = match here.get(1..4)? {
-        [kind, name, _] if ["const", "function", "class"].iter().any(|known| kind.is(known)) => name,
-        [asynchronous, function, name] if asynchronous.is("async") && function.is("function") => name,
-        _ => return None,
-    };
-    // Only the first name of a `const` statement is recorded, so a second one is rejected.
-    if here[1].is("const") {
-        let mut depth = 0;
-        for token in &here[3..] {
-            match token.text {
-                ";" if depth == 0 => break,
-                "," if depth == 0 => return None,
-                _ if token.kind == Kind::Template => {
-                    depth += i32::from(token.text.ends_with("${")) - i32::from(token.text.starts_with('}'));
-                }
-                _ if token.kind != Kind::Sign => {}
-                "{" | "(" | "[" => depth += 1,
-                "}" | ")" | "]" => depth -= 1,
-                _ => {}
-            }
-        }
-    }
-    (name.kind == Kind::Word).then_some(name)
-}
-
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modules_become_functions_in_import_order() {
+        let module = |name, text: &'static str| Module { name, text: text.into() };
+        let modules = [
+            module(
+                "main.js",
+                "// 1\nimport { b } from './b.js';\nimport { a, c } from './a.js';\n\nb(a, c);\n",
+            ),
+            module("unused.js", "export const d = 1;\n"),
+            module("a.js", "export class c {}\nexport const a = 1;\n"),
+            module("b.js", "import {\n  a,\n} from './a.js';\n\nexport async function b() { return a; }\n"),
+        ];
+        let script = "// Each module is a function: it is given what it imports, and returns what it exports.\n\
+            const modules = {};\n\n\
+            // ---- a.js\nmodules['a.js'] = (() => {\nclass c {}\nconst a = 1;\nreturn { a, c };\n})();\n\n\
+            // ---- b.js\nmodules['b.js'] = (({ a }) => {\n\
+            async function b() { return a; }\nreturn { b };\n})(modules['a.js']);\n\n\
+            // ---- main.js\nmodules['main.js'] = (({ b }, { a, c }) => {\n\
+            // 1\n\nb(a, c);\n})(modules['b.js'], modules['a.js']);\n";
+        assert_eq!(bundle("main.js", &modules), script);
+    }
+}

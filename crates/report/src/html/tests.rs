@@ -92,3 +92,12 @@ fn page_columns_match_trace_values() {
     assert!(html.contains(&format!(r#""fate":"{}""#, column([4]))), "lost on the radio");
     assert!(html.contains(&format!(r#""at":"{}""#, column([1500]))), "microseconds");
 }
+
+#[test]
+fn script_contains_every_file_of_page() {
+    let files = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/src/html/page")).unwrap();
+    let files = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+    for file in files.filter(|file| file.ends_with(".js")) {
+        assert!(SCRIPT.contains(&format!("\n// ---- {file}\n")), "{file}");
+    }
+}
