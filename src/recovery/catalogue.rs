@@ -733,25 +733,10 @@ pub(crate) fn nearest(name: &str) -> Option<&'static str> {
 pub fn nearest_of<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     known
         .into_iter()
-        .map(|known| (edit_distance(name, known), known))
+        .map(|known| (strsim::levenshtein(name, known), known))
         .min()
         .filter(|(distance, known)| *distance <= 1 + known.len() / 3)
         .map(|(_, known)| known)
-}
-
-/// Returns the Levenshtein distance: the number of letters to insert, remove or replace.
-fn edit_distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, y) in b.iter().enumerate() {
-            let cost = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = cost.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]
