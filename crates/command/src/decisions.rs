@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use airlogs::apart::{Apart, Words};
+use airlogs::background::BackgroundWriter;
 use airtcp::DecisionLine;
 use airtcp::recovery::Decision;
 use anyhow::Context;
@@ -23,7 +23,7 @@ pub struct DecisionLog {
 enum To {
     File(BufWriter<File>),
     /// A separate thread writes the decisions, so that the disk does not block the senders.
-    Apart(Apart),
+    Background(BackgroundWriter),
 }
 
 impl DecisionLog {
@@ -42,7 +42,7 @@ impl DecisionLog {
     ///
     /// # Errors
     /// If the thread cannot be started.
-    pub fn write_apart(&mut self, program: &'static str) -> io::Result<()> {
+    pub fn write_in_background(&mut self, program: &'static str) -> io::Result<()> {
         let To::File(file) = &self.to else { return Ok(()) };
         let path = self.path.clone();
         let failed = move |error: &io::Error| {
@@ -51,16 +51,16 @@ impl DecisionLog {
                 path.display()
             ));
         };
-        let words = Words { gap: None, failed: Box::new(failed) };
-        self.to = To::Apart(Apart::start("decisions", file.get_ref().try_clone()?, words)?);
+        let file = file.get_ref().try_clone()?;
+        self.to = To::Background(BackgroundWriter::start("decisions", file, None, failed)?);
         Ok(())
     }
 
     /// Returns the number of dropped decisions.
-    pub fn left_out(&self) -> u64 {
+    pub fn dropped(&self) -> u64 {
         match &self.to {
             To::File(_) => 0,
-            To::Apart(apart) => apart.left_out(),
+            To::Background(writer) => writer.dropped(),
         }
     }
 
@@ -81,10 +81,10 @@ impl DecisionLog {
                 serde_json::to_writer(&mut *file, line)?;
                 file.write_all(b"\n")
             }
-            To::Apart(apart) => {
-                let mut octets = serde_json::to_vec(line)?;
-                octets.push(b'\n');
-                apart.write(&octets);
+            To::Background(writer) => {
+                let mut line = serde_json::to_vec(line)?;
+                line.push(b'\n');
+                writer.write(&line);
                 Ok(())
             }
         }
@@ -97,8 +97,8 @@ impl DecisionLog {
     pub fn flush(&mut self) -> io::Result<()> {
         let flushed = match &mut self.to {
             To::File(file) => file.flush(),
-            To::Apart(apart) if apart.finish(say::LAST_WORDS) => Ok(()),
-            To::Apart(_) => Err(io::ErrorKind::StorageFull.into()),
+            To::Background(writer) if writer.finish(say::LAST_WORDS) => Ok(()),
+            To::Background(_) => Err(io::ErrorKind::StorageFull.into()),
         };
         self.named(flushed)
     }

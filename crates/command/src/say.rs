@@ -8,18 +8,18 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use airfiles::{Showing, Shown};
-use airlogs::apart::{Apart, Words};
+use airlogs::background::BackgroundWriter;
 
 /// Stdout, if a separate thread writes it.
-static APART: OnceLock<Apart> = OnceLock::new();
+static WRITER: OnceLock<BackgroundWriter> = OnceLock::new();
 
 /// Time that a program waits at its end for its output to be written.
 pub const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// Returns stdout, for results.
 pub fn out() -> Showing<Out> {
-    Showing::new(match APART.get() {
-        Some(apart) => Out::Apart { lines: Vec::new(), apart },
+    Showing::new(match WRITER.get() {
+        Some(writer) => Out::Background { lines: Vec::new(), writer },
         None => Out::Directly(io::stdout().lock()),
     })
 }
@@ -42,29 +42,28 @@ pub fn aside(text: impl Display) {
 ///
 /// # Errors
 /// If a thread cannot be started.
-pub fn apart(program: &'static str, gap: fn(u64) -> String) -> io::Result<()> {
-    airlogs::write_apart()?;
+pub fn write_in_background(program: &'static str, gap: fn(u64) -> String) -> io::Result<()> {
+    airlogs::write_in_background()?;
     let failed = move |error: &io::Error| {
         aside(format_args!("{program}: {}: lines are dropped until writing succeeds", cannot(error)))
     };
-    if APART.get().is_none() {
-        let words = Words { gap: Some(gap), failed: Box::new(failed) };
-        let _ = APART.set(Apart::start("stdout", io::stdout(), words)?);
+    if WRITER.get().is_none() {
+        let _ = WRITER.set(BackgroundWriter::start("stdout", io::stdout(), Some(gap), failed)?);
     }
     Ok(())
 }
 
 /// Waits until all output is written, but at most [`LAST_WORDS`] per stream.
 pub fn finish() {
-    if let Some(apart) = APART.get() {
-        apart.finish(LAST_WORDS);
+    if let Some(writer) = WRITER.get() {
+        writer.finish(LAST_WORDS);
     }
     airlogs::finish(LAST_WORDS);
 }
 
 /// Returns the numbers of lines dropped so far: of stdout, and of the log.
-pub fn left_out() -> (u64, u64) {
-    (APART.get().map_or(0, Apart::left_out), airlogs::left_out())
+pub fn dropped_lines() -> (u64, u64) {
+    (WRITER.get().map_or(0, BackgroundWriter::dropped), airlogs::dropped_lines())
 }
 
 /// A line on stderr that is overwritten repeatedly. Shown only if stderr is a terminal.
@@ -103,11 +102,11 @@ pub enum Out {
     /// Stdout itself.
     Directly(StdoutLock<'static>),
     /// Collects lines, and passes them to the writing thread when it is dropped.
-    Apart {
+    Background {
         /// The lines until now.
         lines: Vec<u8>,
         /// The writing thread.
-        apart: &'static Apart,
+        writer: &'static BackgroundWriter,
     },
 }
 
@@ -115,24 +114,24 @@ impl Write for Out {
     fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
         match self {
             Self::Directly(stdout) => stdout.write(octets).map_err(named),
-            Self::Apart { lines, .. } => lines.write(octets),
+            Self::Background { lines, .. } => lines.write(octets),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
             Self::Directly(stdout) => stdout.flush().map_err(named),
-            Self::Apart { .. } => Ok(()),
+            Self::Background { .. } => Ok(()),
         }
     }
 }
 
 impl Drop for Out {
     fn drop(&mut self) {
-        if let Self::Apart { lines, apart } = self
+        if let Self::Background { lines, writer } = self
             && !lines.is_empty()
         {
-            apart.write(lines);
+            writer.write(lines);
         }
     }
 }

@@ -10,7 +10,7 @@
 //!   JSON omits it.
 //! * `message`: the message, as everywhere with `tracing`.
 
-pub mod apart;
+pub mod background;
 mod fields;
 mod lines;
 pub mod stderr;
@@ -20,7 +20,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use apart::Apart;
+use background::BackgroundWriter;
 use clap::{ArgAction, Args, ValueEnum};
 use lines::{Lines, LogFile};
 use tracing::Subscriber;
@@ -69,23 +69,23 @@ static FILE: OnceLock<Arc<LogFile>> = OnceLock::new();
 ///
 /// # Errors
 /// If the threads cannot be started.
-pub fn write_apart() -> io::Result<()> {
-    stderr::write_apart()?;
-    FILE.get().map_or(Ok(()), |file| file.write_apart())
+pub fn write_in_background() -> io::Result<()> {
+    stderr::write_in_background()?;
+    FILE.get().map_or(Ok(()), |file| file.write_in_background())
 }
 
 /// Waits at most `limit` until these threads have written everything.
 pub fn finish(limit: Duration) {
-    let file = FILE.get().and_then(|file| file.apart());
-    for apart in file.iter().chain(&stderr::apart()) {
-        apart.finish(limit);
+    let file = FILE.get().and_then(|file| file.background());
+    for writer in file.iter().chain(&stderr::background()) {
+        writer.finish(limit);
     }
 }
 
 /// Returns the number of lines that these threads have dropped so far, in the log and on stderr.
-pub fn left_out() -> u64 {
-    let file = FILE.get().and_then(|file| file.apart());
-    file.iter().chain(&stderr::apart()).map(Apart::left_out).sum()
+pub fn dropped_lines() -> u64 {
+    let file = FILE.get().and_then(|file| file.background());
+    file.iter().chain(&stderr::background()).map(BackgroundWriter::dropped).sum()
 }
 
 /// A log that has been started.

@@ -20,7 +20,7 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::LookupSpan;
 
-use super::apart::{Apart, Words};
+use super::background::BackgroundWriter;
 use super::fields::Fields;
 use super::{LogError, stderr};
 
@@ -39,7 +39,7 @@ pub(super) struct LogFile {
 enum State {
     Open(File),
     /// Written by a separate thread.
-    Apart(Apart),
+    Background(BackgroundWriter),
     /// The file is a pipe whose reader has closed it.
     Unread,
     /// The file could not be written.
@@ -55,7 +55,7 @@ impl LogFile {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let file = match &mut *state {
             State::Open(file) => file,
-            State::Apart(apart) => return apart.write(line.as_bytes()),
+            State::Background(writer) => return writer.write(line.as_bytes()),
             State::Unread | State::EndedEarly => return,
         };
         let Err(source) = file.write_all(line.as_bytes()) else { return };
@@ -71,13 +71,13 @@ impl LogFile {
     pub(super) fn is_whole(&self) -> bool {
         match &*self.state.lock().unwrap_or_else(PoisonError::into_inner) {
             State::Open(_) | State::Unread => true,
-            State::Apart(apart) => apart.left_out() == 0,
+            State::Background(writer) => writer.dropped() == 0,
             State::EndedEarly => false,
         }
     }
 
     /// Moves writing to a separate thread.
-    pub(super) fn write_apart(&self) -> io::Result<()> {
+    pub(super) fn write_in_background(&self) -> io::Result<()> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let State::Open(file) = &*state else { return Ok(()) };
         let (program, path) = (self.program, self.path.clone());
@@ -85,15 +85,14 @@ impl LogFile {
             let why = LogError { path: path.clone(), source: source.kind().into() };
             stderr::write(&format!("{program}: {why}: lines are dropped until there is room\n"));
         };
-        let words = Words { gap: None, failed: Box::new(failed) };
-        *state = State::Apart(Apart::start("log", file.try_clone()?, words)?);
+        *state = State::Background(BackgroundWriter::start("log", file.try_clone()?, None, failed)?);
         Ok(())
     }
 
-    /// Returns the queue of the separate thread, if there is one.
-    pub(super) fn apart(&self) -> Option<Apart> {
+    /// Returns the separate thread, if there is one.
+    pub(super) fn background(&self) -> Option<BackgroundWriter> {
         match &*self.state.lock().unwrap_or_else(PoisonError::into_inner) {
-            State::Apart(apart) => Some(apart.clone()),
+            State::Background(writer) => Some(writer.clone()),
             _ => None,
         }
     }

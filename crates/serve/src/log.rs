@@ -338,8 +338,8 @@ impl Log {
     /// run.
     pub(crate) fn end(&mut self, driver: &Driver) -> anyhow::Result<()> {
         let written = self.decisions.as_mut().map_or(Ok(()), DecisionLog::flush);
-        let decisions = self.decisions.as_ref().map_or(0, DecisionLog::left_out);
-        let (events, log) = say::left_out();
+        let decisions = self.decisions.as_ref().map_or(0, DecisionLog::dropped);
+        let (events, log) = say::dropped_lines();
         let (counters, gate) = (driver.host.counters(), Gate::of(&driver.host));
         let data = json!({
             "totals": self.totals,
@@ -361,14 +361,14 @@ impl Log {
             gate.text(),
             Memory::of(&driver.host)
         );
-        let left_out = [(events, "events"), (decisions, "decisions"), (log, "log lines")];
-        let left_out = left_out.map(|(count, what)| match count {
+        let dropped = [(events, "events"), (decisions, "decisions"), (log, "log lines")];
+        let dropped = dropped.map(|(count, what)| match count {
             0 => String::new(),
             count => {
                 format!("dropped       {count} {what}: they could not be written fast enough\n")
             }
         });
-        self.reporter.end(&data, &(text + &left_out.concat()))?;
+        self.reporter.end(&data, &(text + &dropped.concat()))?;
         written?;
         if decisions > 0 {
             return Err(failure::run(format!(

@@ -220,9 +220,9 @@ impl Serve {
         let user = privileges::give_up(&self.user)?;
         // From here on, separate threads write the output, so that a slow reader does not delay the
         // connections. They must start after `give_up`, because threads keep their privileges.
-        decisions.as_mut().map_or(Ok(()), |log| log.write_apart(PROGRAM))?;
+        decisions.as_mut().map_or(Ok(()), |log| log.write_in_background(PROGRAM))?;
         driver.write_apart()?;
-        say::apart(PROGRAM, if self.reporting.json { gap_in_json } else { gap_in_text })?;
+        say::write_in_background(PROGRAM, if self.reporting.json { gap_in_json } else { gap_in_text })?;
         self.reporting.reported(quiet, Channel::Stdout, clock, |reporter| {
             let log = Log::new(reporter, decisions, self.reporting.every());
             self.serve(&station, &mut driver, targets, log, &user)
