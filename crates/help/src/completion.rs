@@ -2,6 +2,9 @@
 //!
 //! A script requests these values with the hidden command `PROGRAM values KIND WORD -- LINE…`, which prints one
 //! value per line, followed by a tab and its meaning. LINE contains the words before the cursor.
+//!
+//! The dynamic engine of `clap_complete` does not replace this: its interface is unstable, in bash it gets words
+//! split at `=` and `:`, which recipes and settings contain, and it passes a completer the word but not the line.
 
 use std::io::Write;
 
