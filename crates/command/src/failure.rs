@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use airlink::driver::DriverError;
 use airlink::netns::NamespaceError;
 use airlink::tun::DeviceError;
+use airlogs::stderr::with_causes;
 use airtcp::host::{ConnectError, ListenError};
 use airtcp_tun::NeedsVirtualTime;
 use nix::sys::signal::Signal;
@@ -60,25 +61,17 @@ pub fn report(program: &str, error: &anyhow::Error) -> ExitCode {
         // The reader of the output has closed the pipe, which is not a failure.
         return ExitCode::SUCCESS;
     }
-    say::aside(format_args!("{program}: {}{}", told(error), advice(error)));
+    say::aside(format_args!("{program}: {}{}", with_causes(&**error), advice(error)));
     ExitCode::from(exit_code(error))
-}
-
-/// Joins the messages of the error and its causes, except causes that an earlier message already contains.
-pub fn told(error: &anyhow::Error) -> String {
-    error.chain().map(ToString::to_string).fold(String::new(), |told, cause| match told.as_str() {
-        "" => cause,
-        _ if told.contains(&cause) => told,
-        _ => format!("{told}: {cause}"),
-    })
 }
 
 /// Returns a suggestion if a file cannot be written.
 fn advice(error: &anyhow::Error) -> &'static str {
     let kind = error.chain().find_map(|cause| Some(cause.downcast_ref::<io::Error>()?.kind()));
+    let message = with_causes(&**error);
     match kind {
         // A message with a question already contains a suggestion.
-        _ if !told(error).contains("cannot write") || told(error).contains('?') => "",
+        _ if !message.contains("cannot write") || message.contains('?') => "",
         Some(io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) => {
             ": free some space, or choose another place"
         }

@@ -4,6 +4,7 @@ use std::io::{self, IsTerminal, Write};
 use std::time::SystemTime;
 
 use airlink::reactor::Clock;
+use airlogs::stderr::with_causes;
 use airtcp_numbers::units::{self, show_bytes, show_rate};
 use airwire::time::{Duration, Instant};
 use clap::Args;
@@ -204,7 +205,7 @@ impl Reporter {
 
     fn error(&self, error: &anyhow::Error) {
         if self.json {
-            let data = json!({ "message": failure::told(error), "exit_code": failure::exit_code(error) });
+            let data = json!({ "message": with_causes(&**error), "exit_code": failure::exit_code(error) });
             // If stdout is closed, the error cannot be reported there.
             let _ = self.event("error", &data);
         }

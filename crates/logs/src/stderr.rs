@@ -1,6 +1,8 @@
 //! Output to stderr.
 
+use std::error::Error;
 use std::io::{self, Write};
+use std::iter;
 use std::sync::OnceLock;
 
 use super::background::BackgroundWriter;
@@ -26,4 +28,35 @@ pub(super) fn write_in_background() -> io::Result<()> {
 
 pub(super) fn background() -> Option<BackgroundWriter> {
     WRITER.get().cloned()
+}
+
+/// Joins the messages of the error and its causes, except causes that an earlier message already
+/// contains.
+pub fn with_causes(error: &(dyn Error + 'static)) -> String {
+    let causes = iter::successors(Some(error), |error| (*error).source()).map(ToString::to_string);
+    causes.fold(String::new(), |joined, cause| match joined.as_str() {
+        "" => cause,
+        _ if joined.contains(&cause) => joined,
+        _ => format!("{joined}: {cause}"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("{message}")]
+    struct Outer {
+        message: &'static str,
+        source: io::Error,
+    }
+
+    #[test]
+    fn error_text_contains_each_cause_once() {
+        for message in ["cannot open x", "cannot open x: the disk is full"] {
+            let error = Outer { message, source: io::Error::other("the disk is full") };
+            assert_eq!(with_causes(&error), "cannot open x: the disk is full");
+        }
+    }
 }
