@@ -7,8 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use airtcp_lab::demo::{self, Demo as Plan, Played, Progress, Scene};
 use airtcp_lab::page;
-use airtcp_lab::testbed::{Tools, quoted};
+use airtcp_lab::testbed::Tools;
 use airtcp_numbers::table::wrapped_lines;
+use airtcp_sim::sweep::setup::quoted;
 use anyhow::Context;
 use clap::Args;
 use serde_json::json;

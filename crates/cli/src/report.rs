@@ -4,10 +4,10 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use airtcp_lab::page::{self, RunDirError};
-use airtcp_lab::testbed::quoted;
 use airtcp_numbers::units;
 use airtcp_report::captures::{self, Bounds};
 use airtcp_report::html::Page;
+use airtcp_sim::sweep::setup::quoted;
 use anyhow::Context;
 use clap::Args;
 use jiff::tz::TimeZone;

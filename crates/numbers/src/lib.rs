@@ -1,7 +1,8 @@
-//! Statistics over repeated runs, parsing and formatting of sizes, times and rates, and tables of text.
+//! Statistics over repeated runs, parsing and formatting of sizes, times and rates, tables of text, and CSV.
 
 #![warn(missing_docs)]
 
+pub mod csv;
 pub mod statistics;
 pub mod table;
 pub mod units;

@@ -13,8 +13,9 @@ use airtcp_lab::matrix::{
 };
 use airtcp_lab::receiver::{KERNEL_PROFILES, Receiver};
 use airtcp_lab::sender::{self, Sender, Typed};
-use airtcp_lab::testbed::{Tools, quoted};
+use airtcp_lab::testbed::Tools;
 use airtcp_numbers::units;
+use airtcp_sim::sweep::setup::quoted;
 use clap::Args;
 
 use super::run::{next_free, show_time};

@@ -12,9 +12,10 @@ use airtcp_lab::compare;
 use airtcp_lab::experiment::{self, Experiment, Progress, Report};
 use airtcp_lab::receiver::Receiver;
 use airtcp_lab::sender::{self, Kind, Typed};
-use airtcp_lab::testbed::{Keep, Tools, quoted};
+use airtcp_lab::testbed::{Keep, Tools};
 use airtcp_lab::transfer::Outcome;
 use airtcp_numbers::units;
+use airtcp_sim::sweep::setup::quoted;
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 

@@ -10,7 +10,8 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-use airtcp_lab::testbed::{Tools, quoted};
+use airtcp_lab::testbed::Tools;
+use airtcp_sim::sweep::setup::quoted;
 use clap::{Args, ValueEnum};
 
 use super::failed;

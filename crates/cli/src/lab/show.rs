@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use airtcp_lab::experiment::Report;
-use airtcp_lab::testbed::quoted;
+use airtcp_sim::sweep::setup::quoted;
 use clap::Args;
 
 use super::failed;

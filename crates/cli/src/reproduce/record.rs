@@ -4,9 +4,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs;
-use std::io::{self, ErrorKind};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use airtcp_numbers::csv;
 use airtcp_numbers::table::wrapped;
 use airtcp_report::plot::Format;
 use airtcp_reproduce::{Figure, Judged, Paper, Table, figures, listed};
@@ -14,7 +15,6 @@ use airtcp_sim::file;
 use anyhow::Context;
 
 use super::{Made, of, picture};
-use crate::shared::csv;
 
 const METHOD: &str = include_str!("method.md");
 
@@ -75,7 +75,7 @@ impl Record {
         let mut numbers = Vec::new();
         for (index, table) in finding.tables.iter().enumerate() {
             let name = numbered(figure.id, index, "csv");
-            self.write(&format!("data/{name}"), &as_csv(table)?)?;
+            self.write(&format!("data/{name}"), as_csv(table).as_bytes())?;
             numbers.push(name);
         }
         self.sections.insert(figure.id.to_owned(), section(made, &pictures, &numbers));
@@ -283,13 +283,13 @@ fn is_number(text: &str) -> bool {
 
 /// Converts a table to CSV. A column whose cells are all means with intervals becomes two columns of numbers,
 /// with the unit in the headings.
-fn as_csv(table: &Table) -> io::Result<Vec<u8>> {
+fn as_csv(table: &Table) -> String {
     let columns: Vec<Vec<String>> = (0..table.columns.len()).flat_map(|index| column(table, index)).collect();
-    let mut out = Vec::new();
+    let mut out = String::new();
     for row in 0..=table.rows.len() {
-        csv::record(&mut out, columns.iter().map(|column| column[row].clone()))?;
+        out += &csv::record(columns.iter().map(|column| &column[row]));
     }
-    Ok(out)
+    out
 }
 
 fn column(table: &Table, index: usize) -> Vec<Vec<String>> {
@@ -342,7 +342,7 @@ mod tests {
     #[test]
     fn csv_table_has_plain_numbers() {
         let Made { finding, .. } = made("p0-fig5", Judged::Holds);
-        let text = String::from_utf8(as_csv(&finding.tables[0]).unwrap()).unwrap();
+        let text = as_csv(&finding.tables[0]);
         assert_eq!(text, "z (%),sack,sack ±,gain (%),gain ± (%)\n1,12.5,0.5,3.0,1.0\n2,,,-2.0,1.5\n");
     }
 
@@ -351,7 +351,7 @@ mod tests {
         let mut table = Table::new("", &["sender", "at most"]);
         table.row(["`reno`", "3 ± 1 % (4 % lost)"].map(str::to_owned));
         table.row(["a, b", "5"].map(str::to_owned));
-        let text = String::from_utf8(as_csv(&table).unwrap()).unwrap();
+        let text = as_csv(&table);
         assert_eq!(text, "sender,at most\nreno,3 ± 1 % (4 % lost)\n\"a, b\",5\n");
     }
 

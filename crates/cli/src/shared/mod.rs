@@ -1,7 +1,6 @@
 //! Code that several subcommands share.
 
 pub(crate) mod cookies;
-pub(crate) mod csv;
 pub(crate) mod digest;
 pub(crate) mod input;
 pub(crate) mod monitor;

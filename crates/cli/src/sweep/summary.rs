@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use airtcp::sender::shared;
+use airtcp_numbers::csv::record;
 use airtcp_numbers::statistics::{Mean, Median};
 use airtcp_numbers::table::{Column, Table, wrapped_lines};
 use airtcp_sim::sweep::against::Base;
@@ -13,7 +14,6 @@ use airtcp_sim::sweep::results::Results;
 use airtcp_sim::sweep::summary::{Line, SummaryError, summarise};
 use clap::Args;
 
-use crate::shared::csv::record;
 use crate::shared::scale::{Scale, seeds_change_nothing};
 use crate::shared::{failure, say};
 
@@ -248,7 +248,8 @@ fn csv(lines: &[Line], metrics: &[Metric], compared: bool, out: &mut impl Write)
     });
     let has_notices = lines.iter().any(|line| !line.notices.is_empty());
     let notices = has_notices.then(|| "notices".to_owned());
-    record(out, names.chain(numbers).chain(["profiles".to_owned()]).chain(notices))?;
+    let headings = names.chain(numbers).chain(["profiles".to_owned()]).chain(notices);
+    out.write_all(record(headings).as_bytes())?;
     let number = |number: Option<f64>| number.map(|number| number.to_string()).unwrap_or_default();
     let pair = |mean: Option<Mean>, factor: f64| {
         [mean.map(|mean| mean.mean), mean.and_then(|mean| mean.half_width)]
@@ -271,7 +272,7 @@ fn csv(lines: &[Line], metrics: &[Metric], compared: bool, out: &mut impl Write)
         });
         let notices = || line.notices.keys().map(String::as_str).collect::<Vec<_>>().join("; ");
         let last = [line.profiles.join(" ")].into_iter().chain(has_notices.then(notices));
-        record(out, labels.chain(numbers).chain(last))?;
+        out.write_all(record(labels.chain(numbers).chain(last)).as_bytes())?;
     }
     Ok(())
 }
@@ -285,17 +286,16 @@ pub(super) fn rows_as_csv(results: &Results, out: &mut impl Write) -> anyhow::Re
         if !std::mem::replace(&mut head, true) {
             let names = row.point.0.iter().map(|(name, _)| name.clone());
             let numbers = metrics.iter().map(|metric| with_unit(metric, "")).chain(["command".to_owned()]);
-            record(
-                out,
-                ["run".to_owned()].into_iter().chain(names).chain(["seed".to_owned()]).chain(numbers),
-            )?;
+            let headings =
+                ["run".to_owned()].into_iter().chain(names).chain(["seed".to_owned()]).chain(numbers);
+            out.write_all(record(headings).as_bytes())?;
         }
         let labels = row.point.0.into_iter().map(|(_, label)| label);
         let numbers = metrics
             .iter()
             .map(|metric| metric.of(&row.report).map(|number| number.to_string()).unwrap_or_default());
         let fields = [row.run.to_string()].into_iter().chain(labels).chain([row.seed.to_string()]);
-        record(out, fields.chain(numbers).chain([row.command]))?;
+        out.write_all(record(fields.chain(numbers).chain([row.command])).as_bytes())?;
     }
     Ok(())
 }

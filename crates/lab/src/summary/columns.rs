@@ -1,11 +1,12 @@
 //! The columns of a table of senders, for a terminal, a page and a spreadsheet.
 
+use airtcp_numbers::csv::record;
 use airtcp_numbers::statistics::Mean;
 use airtcp_numbers::table::{self, Table};
 use airtcp_numbers::verdict::percent_digits;
 use airtcp_report::html::table::Cell;
 
-use super::csv::{exact, records};
+use super::csv::exact;
 use super::{Row, profile};
 
 /// A column of the table.
@@ -342,7 +343,7 @@ pub(crate) fn csv(rows: &[Row]) -> String {
         });
         lines.push(cells.collect());
     }
-    records(&lines)
+    lines.iter().map(record).collect()
 }
 
 #[cfg(test)]

@@ -1,4 +1,6 @@
-//! Comma-separated values, and the list of all transfers.
+//! The list of all transfers as comma-separated values.
+
+use airtcp_numbers::csv::record;
 
 use crate::sender::Repair;
 use crate::transfer::Outcome;
@@ -54,14 +56,7 @@ pub(crate) fn transfers_csv(senders: usize, transfers: &[Outcome]) -> String {
             reason.cloned().unwrap_or_default(),
         ]);
     }
-    records(&lines)
-}
-
-/// Formats the records as comma-separated values (RFC 4180).
-pub(super) fn records(lines: &[Vec<String>]) -> String {
-    let line =
-        |cells: &Vec<String>| cells.iter().map(|cell| quoted(cell)).collect::<Vec<_>>().join(",") + "\n";
-    lines.iter().map(line).collect()
+    lines.iter().map(record).collect()
 }
 
 /// Formats a number with at most this number of decimal places, and without trailing zeros.
@@ -70,14 +65,6 @@ pub(super) fn exact(number: f64, digits: usize) -> String {
     match text.trim_end_matches('0').trim_end_matches('.') {
         "-0" => "0".to_owned(),
         text => text.to_owned(),
-    }
-}
-
-/// Quotes the cell if a spreadsheet needs it.
-fn quoted(cell: &str) -> String {
-    match cell.contains([',', '"', '\n', '\r']) {
-        true => format!("\"{}\"", cell.replace('"', "\"\"")),
-        false => cell.to_owned(),
     }
 }
 

@@ -11,9 +11,10 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use airtcp_sim::sweep::setup::quoted;
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 
-use super::{Airlink, GRACE, POLL, Tools, last_line, quoted};
+use super::{Airlink, GRACE, POLL, Tools, last_line};
 use crate::LabError;
 use crate::agent::{Notice, Order, Output, Program, Received};
 use crate::counters::Counters;

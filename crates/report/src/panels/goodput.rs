@@ -2,7 +2,7 @@
 
 use airtcp_analyze::trace::Trace;
 
-use super::{View, seconds};
+use super::{View, median_rtt, seconds};
 use crate::looks;
 use crate::plot::Series;
 use crate::plot::axis::{Axis, Unit};
@@ -36,10 +36,7 @@ pub(super) fn panel(trace: &Trace, view: View, height: f64) -> Option<Panel> {
         return None;
     }
     // Bins shorter than two round trips would show the bursts of ACKs.
-    let mut rtts: Vec<f64> = trace.rtt.iter().map(|sample| sample.seconds).collect();
-    rtts.sort_by(f64::total_cmp);
-    let rtt = rtts.get(rtts.len() / 2).copied().unwrap_or_default();
-    let bins = (span / (2.0 * rtt).max(span / MOST)).clamp(FEWEST, MOST).round();
+    let bins = (span / (2.0 * median_rtt(trace)).max(span / MOST)).clamp(FEWEST, MOST).round();
     let width = span / bins;
     let rates = |points: &[(f64, f64)]| -> Vec<(f64, f64)> {
         let mut octets = vec![0.0; bins as usize];

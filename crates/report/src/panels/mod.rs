@@ -91,15 +91,19 @@ pub fn figure(trace: &Trace, pictures: &[Picture], emulated: &EmulatedPath, rang
 fn silence(trace: &Trace, view: View) -> Breaks {
     const SHARE: f64 = 0.01;
     const LEAST: f64 = 1e-3;
-    let mut rtts: Vec<f64> = trace.rtt.iter().map(|sample| sample.seconds).collect();
-    rtts.sort_by(f64::total_cmp);
-    let rtt = rtts.get(rtts.len() / 2).copied().unwrap_or_default();
-    let long = (2.0 * rtt).max(SHARE * (view.to - view.from)).max(LEAST);
+    let long = (2.0 * median_rtt(trace)).max(SHARE * (view.to - view.from)).max(LEAST);
     let times = trace.segments.iter().map(|segment| segment.at).chain(trace.acks.iter().map(|ack| ack.at));
     let mut times: Vec<f64> = times.map(seconds).filter(|at| view.contains(*at)).collect();
     times.sort_by(f64::total_cmp);
     let gaps = times.windows(2).filter(|pair| pair[1] - pair[0] > long).map(|pair| (pair[0], pair[1]));
     Breaks::new(gaps.collect(), view.from, view.to)
+}
+
+/// The median RTT in seconds, rounded up to a sample as on the page; 0 without samples.
+fn median_rtt(trace: &Trace) -> f64 {
+    let mut rtts: Vec<f64> = trace.rtt.iter().map(|sample| sample.seconds).collect();
+    rtts.sort_by(f64::total_cmp);
+    rtts.get(rtts.len() / 2).copied().unwrap_or_default()
 }
 
 fn height(alone: bool) -> f64 {
