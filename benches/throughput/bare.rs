@@ -11,13 +11,11 @@ use nix::sys::socket::{
     AddressFamily, MsgFlags, SockFlag, SockType, SockaddrIn, connect, send, setsockopt, socket, sockopt,
 };
 
-use crate::lab::{Lab, MTU, NOWHERE, Offload};
+use crate::addresses::{MSS, MTU, NOWHERE};
+use crate::lab::{Lab, Offload};
 use crate::meter::{Count, Meter, Sample, Timing};
 use crate::packet::{ACK, Segment, timestamps};
 
-/// Payload of a full segment with timestamps. All yardsticks send this size, so that their results
-/// are comparable.
-pub(crate) const MSS: usize = MTU as usize - 40 - 12;
 const BATCH: usize = 64;
 
 /// Writes full packets to a device whose kernel drops them.

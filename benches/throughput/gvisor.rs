@@ -11,8 +11,9 @@ use std::time::Duration;
 use airlink::reactor::Clock;
 use anyhow::{Context, ensure};
 
+use crate::addresses::{KERNEL, OURS, PORT};
 use crate::kernel::wire;
-use crate::lab::{KERNEL, OURS, PORT, Receiver};
+use crate::lab::Receiver;
 use crate::meter::{Meter, Sample, Timing};
 
 /// Interval at which the meter is queried.

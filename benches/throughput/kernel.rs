@@ -11,7 +11,8 @@ use airlink::reactor::Clock;
 use anyhow::{Context, ensure};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrIn, connect, setsockopt, socket, sockopt};
 
-use crate::lab::{KERNEL, OURS, Offload, PORT, Receiver};
+use crate::addresses::{KERNEL, OURS, PORT};
+use crate::lab::{Offload, Receiver};
 use crate::meter::{Meter, Sample, Timing};
 
 /// 1 Gbit/s of payload, in bytes per second.

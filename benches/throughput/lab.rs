@@ -2,7 +2,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "the receiver rests between its reads")]
 
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::SocketAddrV4;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -20,16 +20,8 @@ use nix::sys::socket::{
 };
 use nix::sys::time::{TimeVal, TimeValLike};
 
-use crate::bare::MSS;
+use crate::addresses::{KERNEL, MSS, MTU, PORT};
 use crate::meter::{Count, thread_cpu};
-
-/// Addresses of the device: [`KERNEL`] is the kernel's end, [`OURS`] is this program's end.
-pub(crate) const KERNEL: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 1);
-pub(crate) const OURS: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 2);
-/// A destination behind the kernel. The kernel does not forward, so it drops packets to this address.
-pub(crate) const NOWHERE: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 1);
-pub(crate) const PORT: u16 = 5001;
-pub(crate) const MTU: u16 = 1500;
 
 /// Value for SO_RCVBUFFORCE, which the kernel doubles. Far above the path's bandwidth-delay product.
 const RECEIVE_BUFFER: usize = 4 << 20;

@@ -4,6 +4,7 @@
 //! Each round runs every yardstick once, so that other load on the machine affects all of them.
 //! Each yardstick creates its own namespaces and removes them afterwards.
 
+mod addresses;
 mod bare;
 mod gvisor;
 mod kernel;

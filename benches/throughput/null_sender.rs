@@ -12,8 +12,8 @@ use airwire::options::{Options, Timestamps};
 use airwire::time::{Duration, Instant};
 use anyhow::{Context, bail, ensure};
 
-use crate::bare::MSS;
-use crate::lab::{KERNEL, Lab, Offload, Receiver};
+use crate::addresses::{KERNEL, MSS};
+use crate::lab::{Lab, Offload, Receiver};
 use crate::meter::{Count, Meter, Sample, Timing};
 use crate::packet::{ACK, RST, SYN, Segment, Segments, received, timestamps};
 

@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use airwire::view::{Tcp, View};
 use smoltcp::wire::{IpProtocol, checksum};
 
-use crate::lab::{OURS, PORT};
+use crate::addresses::{OURS, PORT};
 
 pub(crate) const SYN: u8 = 0x02;
 pub(crate) const RST: u8 = 0x04;
@@ -122,7 +122,7 @@ mod tests {
     use smoltcp::wire::{IpAddress, Ipv4Packet, TcpPacket};
 
     use super::*;
-    use crate::lab::KERNEL;
+    use crate::addresses::KERNEL;
 
     #[test]
     fn checksums_are_correct_for_every_carry() {

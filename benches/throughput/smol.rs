@@ -14,7 +14,8 @@ use smoltcp::socket::tcp::{Socket, SocketBuffer};
 use smoltcp::time::Instant as SmolInstant;
 use smoltcp::wire::{HardwareAddress, IpAddress, IpCidr};
 
-use crate::lab::{KERNEL, Lab, MTU, OURS, Offload, PORT, Receiver};
+use crate::addresses::{KERNEL, MTU, OURS, PORT};
+use crate::lab::{Lab, Offload, Receiver};
 use crate::meter::{Count, Meter, Sample, Timing};
 
 /// Large enough not to limit the throughput.

@@ -12,8 +12,9 @@ use airtcp_tun::{Application, Driver};
 use airwire::time::Instant;
 use anyhow::{Context, anyhow};
 
+use crate::addresses::{KERNEL, MTU, OURS, PORT};
 use crate::kernel::GIGABIT;
-use crate::lab::{KERNEL, Lab, MTU, OURS, Offload, PORT, Receiver};
+use crate::lab::{Lab, Offload, Receiver};
 use crate::meter::{Count, Meter, Sample, Timing};
 
 const CHUNK: usize = 64 << 10;

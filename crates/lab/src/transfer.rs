@@ -1,129 +1,23 @@
 //! Runs one transfer: a path, a receiver and a sender, and the evaluation of their files.
 
+pub(crate) mod outcome;
+pub(crate) mod plan;
 mod programs;
-mod reading;
+pub(crate) mod reading;
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::Path;
-use std::time::Duration;
 
+pub use outcome::Outcome;
+pub(crate) use plan::Transfer;
 use programs::send;
-pub(crate) use reading::end_of;
 use reading::{annotate, check};
-use serde::{Deserialize, Serialize};
 
 use super::LabError;
-use super::agent::Received;
-use super::capture::Findings;
-use super::connection::{Connection, Together};
-use super::counters::Counters;
 use super::disk;
-use super::receiver::Receiver;
-use super::sender::{Repair, Sender};
-use super::testbed::{Keep, Link, Testbed, Tools};
+use super::testbed::{Link, Testbed, Tools};
 use super::validity::{self, Clocks};
-use super::workload::{Role, Stream, Workload};
-
-/// The plan of one transfer.
-#[derive(Clone, Debug)]
-pub(crate) struct Transfer<'a> {
-    /// A file, or the name of a preset.
-    pub(crate) scenario: &'a str,
-    pub(crate) seed: u64,
-    pub(crate) sender: &'a Sender,
-    pub(crate) receiver: &'a Receiver,
-    pub(crate) workload: &'a Workload,
-    /// Time from the start of the path to the start of the senders. They start later if they are not ready by
-    /// then.
-    pub(crate) wait: Duration,
-    /// Time limit. A transfer that takes longer is stopped and has failed.
-    pub(crate) limit: Duration,
-    /// The directory for all files; it exists.
-    pub(crate) directory: &'a Path,
-    pub(crate) keep: Keep,
-}
-
-/// The result of a transfer.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Outcome {
-    /// The name of the sender in the experiment.
-    pub sender: String,
-    /// The profile. `None` for a kernel sender, or if the file is older than this field.
-    #[serde(default)]
-    pub profile: Option<String>,
-    /// The name of the receiver on the command line.
-    pub receiver: String,
-    /// The seed of the path.
-    pub seed: u64,
-    /// The reason for a failure. `None` if exactly the sent bytes arrived.
-    pub failure: Option<String>,
-    /// The reason why the transfer is invalid: the machine disturbed it. `None` if it is valid.
-    #[serde(default)]
-    pub invalid: Option<String>,
-    /// The reason for each repetition: the machine disturbed the earlier attempts.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub repeated: Vec<String>,
-    /// Acknowledged bytes of all connections of the sender.
-    pub bytes: u64,
-    /// Goodput from the first SYN to the ACK for the last byte, or within the time limit (`capture` has the
-    /// seconds, `connections` the bytes); 0 if no data was acknowledged.
-    pub kbit_per_s: f64,
-    /// The sender's own counts for all its connections. `None` if another kernel sender shared the counters,
-    /// or if they could not be read.
-    pub repair: Option<Repair>,
-    /// Findings from the capture on the sender's side, for all its connections.
-    pub capture: Findings,
-    /// SHA-256 of the data sent on the first connection, if the sender reported it.
-    pub sent: Option<String>,
-    /// The data received on the first connection, if the receiver reported it.
-    pub received: Option<Received>,
-    /// The interaction of several connections.
-    #[serde(default)]
-    pub together: Together,
-    /// All connections of the tested sender and of the competitors. Empty if the transfer failed before they
-    /// were read, or if the file is older than this field.
-    #[serde(default)]
-    pub connections: Vec<Connection>,
-    /// The increase of the counters in both namespaces, by side (`fixed`, `mobile`) and nstat's name.
-    #[serde(default)]
-    pub counters: BTreeMap<String, Counters>,
-}
-
-impl Outcome {
-    /// Returns true if the result counts: exactly the sent bytes arrived, and the transfer is valid.
-    pub fn counts(&self) -> bool {
-        self.failure.is_none() && self.invalid.is_none()
-    }
-
-    /// The notices of all connections, each once. Those of a competitor begin with its name.
-    pub(crate) fn notices(&self) -> Vec<String> {
-        let mut notices = Vec::new();
-        for Connection { role, sender, notices: own, .. } in &self.connections {
-            for notice in own {
-                let notice = match role {
-                    Role::Tested => notice.clone(),
-                    Role::Competitor => format!("competitor {sender}: {notice}"),
-                };
-                if !notices.contains(&notice) {
-                    notices.push(notice);
-                }
-            }
-        }
-        notices
-    }
-
-    /// Returns true if the goodput of every connection refers to its time limit.
-    pub(crate) fn is_in_time(&self) -> bool {
-        self.connections.iter().all(|connection| connection.bytes_in_time.is_some())
-    }
-
-    /// Marks the transfer as failed. A failure is never attributed to the machine.
-    fn has_failed(&mut self, why: String) {
-        (self.failure, self.invalid) = (Some(why), None);
-    }
-}
 
 /// Maximum number of attempts for a transfer that the machine disturbs. After that it stays invalid.
 const ATTEMPTS: usize = 3;
@@ -203,31 +97,4 @@ fn watch(tools: &Tools, plan: &Transfer<'_>, outcome: &mut Outcome) -> Result<()
         check(plan, stream, connection)?;
     }
     Ok(())
-}
-
-impl Transfer<'_> {
-    /// The prefix that identifies the connection in errors. Empty if there is only one.
-    fn which(&self, stream: &Stream<'_>) -> String {
-        match self.workload.streams(self.sender).len() {
-            1 => String::new(),
-            _ => format!("{stream}: "),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn failure_clears_invalid_reason() {
-        let mut outcome = Outcome { invalid: Some("late".to_owned()), ..Outcome::default() };
-        assert!(!outcome.counts());
-        outcome.has_failed("not the same octets".to_owned());
-        assert_eq!(
-            (outcome.failure.as_deref(), outcome.invalid.as_deref()),
-            (Some("not the same octets"), None)
-        );
-        assert!(!outcome.counts() && Outcome::default().counts());
-    }
 }

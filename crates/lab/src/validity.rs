@@ -22,7 +22,9 @@ use nix::time::{ClockId, clock_gettime};
 use serde_json::Value;
 
 use super::counters::Counters;
-use super::transfer::{Outcome, Transfer, end_of};
+use super::transfer::outcome::Outcome;
+use super::transfer::plan::Transfer;
+use super::transfer::reading::end_of;
 use super::workload::{Stream, Workload};
 
 /// Limit in nanoseconds: half the shortest round-trip time of the presets with a radio link, and less than

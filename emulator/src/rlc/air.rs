@@ -8,6 +8,7 @@ use airwire::time::{Duration, Instant};
 use super::channel::Channel;
 use super::config::{ChannelConfig, Counts};
 use super::umts::dch::Dch;
+use super::umts::room::{OneLess, block_memory};
 
 pub(super) struct Air {
     config: ChannelConfig,
@@ -44,16 +45,6 @@ impl Formats {
     }
 }
 
-/// Whether the transport format set also has a format with one block fewer than the chosen one (TS 25.321
-/// §11.4).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OneLess {
-    /// The format exists.
-    Fits,
-    /// The format does not exist. Padding would take the place of a block that is left out.
-    HasNoFormat,
-}
-
 /// The blocks of one TTI that are in flight.
 pub(super) struct Flight {
     pub(super) lands: Instant,
@@ -65,11 +56,6 @@ impl Flight {
     fn memory(&self) -> u64 {
         self.blocks.iter().map(|block| block_memory(block.len())).sum()
     }
-}
-
-/// Memory of a block in flight: its bytes, the reference to them, and what the allocator adds.
-pub(super) fn block_memory(bytes: usize) -> u64 {
-    bytes as u64 + 48
 }
 
 #[derive(Clone, Copy, Debug, Default)]

@@ -24,15 +24,15 @@ use airwire::time::Instant;
 use serde_json::Value;
 
 use super::carrier::Carrier;
-use super::cell::Cell;
 use super::config::{DirectionConfig, RlcConfig};
 use super::incidents::Told;
 use super::ledger::Ledger;
 use super::rrc::{Readiness, Rrc};
 use super::switching::Switcher;
 use crate::packet::{Direction, Packet, PerDirection};
-use crate::rlc::umts::entity::{Entity, EntityConfig, Incoming, Outgoing, Room, TimersStart};
-use crate::settings::{Invalid, Position, Settings};
+use crate::rlc::umts::entity::{Entity, EntityConfig, Incoming, Outgoing, TimersStart};
+use crate::rlc::umts::room::Room;
+use crate::settings::Invalid;
 use crate::stage::{Event, Mishap, NotLive, Outbox, Stage, Why};
 use crate::stages::queue::Queue;
 use sending::{pull, put_on_air, submit, technology};
@@ -85,24 +85,9 @@ struct Counters {
     unknown_sdus: u64,
 }
 
-impl Settings for RlcConfig {
-    fn validate(&self) -> Result<(), Invalid> {
-        // Not a recursion: an inherent function takes precedence over a trait's function.
-        Self::validate(self)
-    }
-
-    fn build(&self, position: Position<'_>, seed: u64) -> Result<Box<dyn Stage>, String> {
-        let stage: Result<Box<dyn Stage>, Invalid> = match &self.hsdpa {
-            None => Bearer::new(self, seed, position.name()).map(|bearer| Box::new(bearer) as _),
-            Some(_) => Cell::new(self, seed, position.name()).map(|cell| Box::new(cell) as _),
-        };
-        stage.map_err(|invalid| invalid.to_string())
-    }
-}
-
 impl Bearer {
     /// Creates the bearer of the stage `name`. Block errors of each direction have their own random stream.
-    /// With a shared downlink, the stage of a path is a [`Cell`].
+    /// With a shared downlink, the stage of a path is a [`Cell`](super::cell::Cell).
     pub fn new(config: &RlcConfig, seed: u64, name: &str) -> Result<Self, Invalid> {
         let snr = config.hsdpa.as_ref().map_or(0.0, |hsdpa| hsdpa.snr.value());
         Self::receiving(config, snr, seed, name)

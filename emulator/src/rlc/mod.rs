@@ -22,3 +22,25 @@ pub mod rrc;
 pub mod switching;
 pub mod umts;
 mod values;
+
+use bearer::Bearer;
+use cell::Cell;
+use config::RlcConfig;
+
+use crate::settings::{Invalid, Position, Settings};
+use crate::stage::Stage;
+
+impl Settings for RlcConfig {
+    fn validate(&self) -> Result<(), Invalid> {
+        // Not a recursion: an inherent function takes precedence over a trait's function.
+        Self::validate(self)
+    }
+
+    fn build(&self, position: Position<'_>, seed: u64) -> Result<Box<dyn Stage>, String> {
+        let stage: Result<Box<dyn Stage>, Invalid> = match &self.hsdpa {
+            None => Bearer::new(self, seed, position.name()).map(|bearer| Box::new(bearer) as _),
+            Some(_) => Cell::new(self, seed, position.name()).map(|cell| Box::new(cell) as _),
+        };
+        stage.map_err(|invalid| invalid.to_string())
+    }
+}

@@ -20,6 +20,7 @@ mod config;
 mod draws;
 mod flow;
 mod fq_codel;
+mod length;
 mod pie;
 mod red;
 #[cfg(test)]
@@ -33,8 +34,8 @@ pub use config::{Bounds, CodelConfig, Discipline, FqCodelConfig, PieConfig, Queu
 use draws::Draws;
 use flow::FlowHash;
 use fq_codel::FqCodel;
+pub use length::Length;
 use pie::Pie;
-pub use red::Length;
 use red::Red;
 
 /// A packet queue with its discipline.

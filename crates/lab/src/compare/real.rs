@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::trace::{Captured, Decided, Fate, Machine, Trace};
 use crate::LabError;
-use crate::transfer::end_of;
+use crate::transfer::reading::end_of;
 use crate::validity::dropped;
 use crate::workload::PORT;
 

@@ -9,7 +9,7 @@ use airtcp_numbers::verdict::{MARGIN, is_look};
 use serde::{Deserialize, Serialize};
 
 use crate::LabError;
-use crate::compare::Compared;
+use crate::compare::result::Compared;
 use crate::summary::{self, Row};
 use crate::testbed::Tools;
 use crate::transfer::Outcome;

@@ -5,7 +5,7 @@ use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::Transfer;
+use super::plan::Transfer;
 use super::reading::end_of;
 use crate::LabError;
 use crate::agent::Received;

@@ -11,7 +11,8 @@ use airtcp_analyze::decisions::Log;
 use airtcp_analyze::survey;
 use serde_json::Value;
 
-use super::{Outcome, Transfer};
+use super::outcome::Outcome;
+use super::plan::Transfer;
 use crate::LabError;
 use crate::agent::Received;
 use crate::capture::Findings;

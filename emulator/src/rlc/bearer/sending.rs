@@ -3,11 +3,11 @@
 use airwire::time::Instant;
 
 use crate::packet::{Direction, Packet};
-use crate::rlc::air::OneLess;
 use crate::rlc::ledger::Ledger;
 use crate::rlc::umts::codec::Format;
 use crate::rlc::umts::config::FormatConfig;
-use crate::rlc::umts::entity::{Entity, Outgoing, PduKind, Room, SduId};
+use crate::rlc::umts::entity::{Entity, Outgoing, PduKind, SduId};
+use crate::rlc::umts::room::{OneLess, Room};
 use crate::stage::{Event, Outbox, RadioPdu, Technology};
 
 /// Submits a packet that has waited since `since` to the entity.

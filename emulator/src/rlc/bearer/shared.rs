@@ -2,16 +2,17 @@
 
 use airwire::time::Instant;
 
-use super::super::air::{Air, OneLess};
 use super::super::carrier::Carrier;
 use super::super::config::RlcConfig;
-use super::super::umts::entity::{Outgoing, Room};
 use super::super::umts::hs::config::HsdpaConfig;
 use super::super::umts::hs::framing::Framing;
 use super::super::umts::hs::{Link, TTI};
 use super::sending::{pull, put_on_air, technology};
 use super::{Bearer, Lane, of};
 use crate::packet::Direction;
+use crate::rlc::air::Air;
+use crate::rlc::umts::entity::Outgoing;
+use crate::rlc::umts::room::{OneLess, Room};
 use crate::stage::{NotLive, Outbox};
 
 /// Creates the channel that carries PDUs in `direction`.

@@ -41,12 +41,11 @@ use smallvec::SmallVec;
 pub use stats::Stats;
 use transmitter::{Transmission, Transmitter};
 
-pub use crate::rlc::air::OneLess;
-
 use super::codec::{Format, decode, encode, is_data};
 use super::config::{ReceiverConfig, SenderConfig};
 use super::pdu::{Pdu, Reset, Rest, Sn, Status, Sufi};
 use super::reassembly::Faults;
+pub use super::room::{OneLess, Room};
 use super::status_report;
 
 /// Parameters of an entity (§9.6), and properties of the layer below.
@@ -110,51 +109,6 @@ pub struct Outgoing {
     /// the epoch of its PDU. So (epoch, SN) identifies an AMD PDU, for 4096 wraps (4 hours at a full 384
     /// kbit/s) after each of 2^20 resets. Control PDUs have the epoch of VT(S).
     pub epoch: u32,
-}
-
-/// Capacity of the lower layer in a TTI.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Room {
-    /// A number of PDUs.
-    Pdus(usize),
-    /// A number of bytes. The last PDU may exceed it, and is completed in a later TTI.
-    Octets {
-        /// Available bytes.
-        octets: usize,
-        /// Bytes that the lower layer adds to each PDU.
-        header: usize,
-        /// Maximum number of PDUs.
-        pdus: usize,
-    },
-}
-
-impl Room {
-    /// Whether there is room for another PDU in addition to `pdus` and to `reserved` further ones.
-    fn takes_another(self, pdus: &[Outgoing], reserved: usize) -> bool {
-        match self {
-            Self::Pdus(most) => pdus.len() + reserved < most,
-            Self::Octets { octets, header, pdus: most } => {
-                let taken: usize = pdus.iter().map(|pdu| header + pdu.octets.len()).sum();
-                taken < octets && pdus.len() + reserved < most
-            }
-        }
-    }
-
-    /// Maximum number of PDUs.
-    pub const fn pdus(self) -> usize {
-        match self {
-            Self::Pdus(pdus) | Self::Octets { pdus, .. } => pdus,
-        }
-    }
-
-    /// Limits the number of PDUs to `most`.
-    #[must_use]
-    pub fn at_most(self, most: usize) -> Self {
-        match self {
-            Self::Pdus(pdus) => Self::Pdus(pdus.min(most)),
-            Self::Octets { octets, header, pdus } => Self::Octets { octets, header, pdus: pdus.min(most) },
-        }
-    }
 }
 
 /// Type of an outgoing PDU, for the owner's records.
@@ -295,7 +249,7 @@ impl Entity {
         // it does.
         let mut piggyback = None;
         let mut first_data = 0;
-        while room.takes_another(&pdus, usize::from(piggyback.is_some())) {
+        while room.takes_another(pdus.iter().map(|pdu| pdu.octets.len()), usize::from(piggyback.is_some())) {
             if let Some(ack) = self.resetting.take_ack() {
                 pdus.push(self.control(&Pdu::ResetAck(ack), PduKind::ResetAck));
             } else if let Some(reset) = self.resetting.take_reset(starts) {

@@ -3,7 +3,7 @@
 //! - [`pdu`] defines PDUs, and [`codec`] encodes and decodes them;
 //! - `segmentation` fills AMD PDUs with SDUs, and [`reassembly`] restores the SDUs;
 //! - [`status_report`] writes and reads the content of STATUS PDUs;
-//! - [`entity`] is the protocol entity at each end;
+//! - [`entity`] is the protocol entity at each end, and `room` what the layer below offers it in a TTI;
 //! - [`config`] defines the settings, `ranges` the values that RRC can configure, and [`dch`] and [`hs`] the
 //!   channels below RLC.
 //!
@@ -20,5 +20,6 @@ pub mod hs;
 pub mod pdu;
 pub(crate) mod ranges;
 pub mod reassembly;
+pub(crate) mod room;
 pub(crate) mod segmentation;
 pub mod status_report;

@@ -4,7 +4,7 @@ use airwire::time::Duration;
 use airwire::units::{Probability, Size};
 use serde::{Deserialize, Serialize};
 
-use super::red::Length;
+use super::length::Length;
 use crate::settings::Invalid;
 
 /// The bounds of a queue: `{ packets = 50 }`, `{ bytes = "64kB" }`, both, or `{}` for an unlimited queue.
@@ -273,7 +273,7 @@ impl RedConfig {
     fn validate(&self) -> Result<(), Invalid> {
         let in_order = match (self.min, self.max) {
             (Length::Packets(min), Length::Packets(max)) => min < max,
-            (Length::Octets(min), Length::Octets(max)) => min < max,
+            (Length::Bytes(min), Length::Bytes(max)) => min < max,
             _ => {
                 return Err(Invalid::new(
                     "max",

@@ -10,78 +10,12 @@
 //! Choice: ECN-capable packets are marked even if the average is above `max`, as in the paper and in Linux.
 //! RFC 3168 §7 allows routers to drop them.
 
-use std::fmt;
-
 use airwire::time::{Duration, Instant};
-use airwire::units::Size;
-use serde::de::{self, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::config::RedConfig;
 use super::draws::Draws;
 use super::{Tally, Verdict};
 use crate::maths::pow;
-
-/// A queue length, in packets or in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Length {
-    /// In packets, written `5`.
-    Packets(u32),
-    /// In bytes, written `"7.5kB"`.
-    Octets(Size),
-}
-
-impl Length {
-    fn value(self) -> f64 {
-        match self {
-            Self::Packets(packets) => f64::from(packets),
-            Self::Octets(size) => size.as_bytes() as f64,
-        }
-    }
-
-    /// Returns the current length of the queue in the same unit.
-    fn of(self, tally: &Tally) -> f64 {
-        match self {
-            Self::Packets(_) => tally.packets as f64,
-            Self::Octets(_) => tally.bytes as f64,
-        }
-    }
-}
-
-impl Serialize for Length {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Packets(packets) => packets.serialize(serializer),
-            Self::Octets(size) => size.serialize(serializer),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for Length {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Either;
-        impl Visitor<'_> for Either {
-            type Value = Length;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a number of packets such as 5, or a size such as \"7.5kB\"")
-            }
-            fn visit_u64<E: de::Error>(self, packets: u64) -> Result<Length, E> {
-                u32::try_from(packets)
-                    .map(Length::Packets)
-                    .map_err(|_| E::invalid_value(de::Unexpected::Unsigned(packets), &self))
-            }
-            fn visit_i64<E: de::Error>(self, packets: i64) -> Result<Length, E> {
-                u32::try_from(packets)
-                    .map(Length::Packets)
-                    .map_err(|_| E::invalid_value(de::Unexpected::Signed(packets), &self))
-            }
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Length, E> {
-                text.parse().map(Length::Octets).map_err(E::custom)
-            }
-        }
-        deserializer.deserialize_any(Either)
-    }
-}
 
 /// The state, with the paper's names.
 #[derive(Clone, Debug, Default)]

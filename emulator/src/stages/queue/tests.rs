@@ -132,10 +132,7 @@ fn invalid_setting_error_names_key() {
         ("alpha", Discipline::Pie(PieConfig { alpha: -0.1, ..pie })),
         ("beta", Discipline::Pie(PieConfig { beta: f64::NAN, ..pie })),
         ("max", Discipline::Red(RedConfig { max: red.min, ..red })),
-        (
-            "max",
-            Discipline::Red(RedConfig { min: packets(5), max: Length::Octets(Size::bytes(9000)), ..red }),
-        ),
+        ("max", Discipline::Red(RedConfig { min: packets(5), max: Length::Bytes(Size::bytes(9000)), ..red })),
         ("weight", Discipline::Red(RedConfig { weight: airwire::units::Probability::ZERO, ..red })),
         ("max_p", Discipline::Red(RedConfig { max_p: airwire::units::Probability::ZERO, ..red })),
     ] {

@@ -6,7 +6,7 @@ use airwire::units::{Probability, Size};
 use serde::{Deserialize, Serialize};
 
 use super::config::{Bounds, CodelConfig, Discipline, FqCodelConfig, PieConfig, QueueConfig, RedConfig};
-use super::red::Length;
+use super::length::Length;
 
 /// The name of a discipline in a scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,7 +6,7 @@
 
 use super::cqi::Cqi;
 use crate::rlc::umts::config::FormatConfig;
-use crate::rlc::umts::entity::Room;
+use crate::rlc::umts::room::Room;
 
 /// Bits of VF, Queue ID, TSN, SID, N and F in MAC-hs.
 const HS_HEADER: usize = 21;
@@ -73,7 +73,7 @@ impl Framing {
                 if octets <= EHS_EACH {
                     octets = 0;
                 }
-                Room::Octets { octets, header: EHS_EACH, pdus }
+                Room::Bytes { bytes: octets, header: EHS_EACH, pdus }
             }
         }
     }
@@ -140,7 +140,7 @@ mod tests {
         // 7168 bits are 896 bytes.
         assert_eq!(ehs.octets(cqi(22)), 893);
         assert_eq!((ehs.octets(cqi(30)), ehs.pdus(cqi(30))), (3191, 2));
-        let room = |octets, pdus| Room::Octets { octets, header: 2, pdus };
+        let room = |bytes, pdus| Room::Bytes { bytes, header: 2, pdus };
         assert_eq!(ehs.room(cqi(22), std::iter::empty()), room(895, 26));
         assert_eq!(ehs.room(cqi(22), [500].into_iter()), room(393, 25));
         assert_eq!(ehs.room(cqi(22), [891].into_iter()), room(0, 25), "no byte fits after another header");

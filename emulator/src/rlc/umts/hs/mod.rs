@@ -35,7 +35,8 @@ use harq::{Block, Harq, Outcome, Rules, Turn};
 use reordering::{Reordering, Tsn};
 use segmenting::{Content, Reassembler, Segmenter};
 
-use super::entity::{Outgoing, Room};
+use super::entity::Outgoing;
+use super::room::Room;
 use crate::rlc::air::Flight;
 
 /// TTI of an HS-DSCH.

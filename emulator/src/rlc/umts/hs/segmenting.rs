@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use super::cqi::Cqi;
 use super::framing::Framing;
-use crate::rlc::air::block_memory;
-use crate::rlc::umts::entity::{Outgoing, Room};
+use crate::rlc::umts::entity::Outgoing;
+use crate::rlc::umts::room::{Room, block_memory};
 
 /// Segmentation Indication of MAC-ehs. With MAC-hs, all PDUs are complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -103,8 +103,8 @@ impl Vector {
                 ..PieConfig::default()
             }),
             "red" => Discipline::Red(RedConfig {
-                min: Length::Octets(Size::bytes(number("min"))),
-                max: Length::Octets(Size::bytes(number("max"))),
+                min: Length::Bytes(Size::bytes(number("min"))),
+                max: Length::Bytes(Size::bytes(number("max"))),
                 weight: Probability::new(0.5_f64.powi(number("wlog") as i32)),
                 max_p: Probability::new(number("max_p") as f64 / 2_f64.powi(32)),
                 gentle: false,

@@ -30,7 +30,7 @@ fn average_is_exponentially_weighted_moving_average() {
     let in_packets = RedConfig { weight: Probability::new(weight), ..RedConfig::default() };
     let size = Size::bytes;
     let in_octets =
-        RedConfig { min: Length::Octets(size(5000)), max: Length::Octets(size(15_000)), ..in_packets };
+        RedConfig { min: Length::Bytes(size(5000)), max: Length::Bytes(size(15_000)), ..in_packets };
     for (config, unit) in [(in_packets, 1), (in_octets, 700)] {
         let mut bench = Bench::new(Discipline::Red(config));
         let mut by_hand = 0.0;

@@ -128,11 +128,11 @@ fn pull_returns_pdus_until_room_is_filled() {
         let pdus = pair.ends[A].pull(at(0), room, OneLess::Fits);
         pdus.iter().map(|pdu| pdu.octets.len()).collect::<Vec<_>>()
     };
-    let octets = |octets, pdus| Room::Octets { octets, header: 2, pdus };
-    assert!(pulled(octets(0, 26)).is_empty());
-    assert_eq!(pulled(octets(1, 26)), [1505]);
-    assert_eq!(pulled(octets(1507, 26)), [1505], "the PDU and its header take 1507 bytes");
-    assert_eq!(pulled(octets(1508, 26)), [1505, 1505]);
-    assert_eq!(pulled(octets(5_000, 2)), [1505, 1505]);
+    let bytes = |bytes, pdus| Room::Bytes { bytes, header: 2, pdus };
+    assert!(pulled(bytes(0, 26)).is_empty());
+    assert_eq!(pulled(bytes(1, 26)), [1505]);
+    assert_eq!(pulled(bytes(1507, 26)), [1505], "the PDU and its header take 1507 bytes");
+    assert_eq!(pulled(bytes(1508, 26)), [1505, 1505]);
+    assert_eq!(pulled(bytes(5_000, 2)), [1505, 1505]);
     assert_eq!(pulled(Room::Pdus(3)), [1505, 1505, 1505]);
 }

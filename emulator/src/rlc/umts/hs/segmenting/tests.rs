@@ -56,7 +56,7 @@ fn pdu_remainder_continues_in_next_block() {
 fn room_for_rlc_excludes_waiting_segment() {
     let mut segmenter = Segmenter::new(EHS);
     let block = cqi(1483);
-    let room = |octets, pdus| Room::Octets { octets, header: 2, pdus };
+    let room = |bytes, pdus| Room::Bytes { bytes, header: 2, pdus };
     assert_eq!(segmenter.room(block), room(184, 26));
     segmenter.fill(block, vec![pdu(0, 300)]).unwrap();
     assert_eq!(segmenter.room(block), room(184 - 2 - 118, 25));
@@ -167,8 +167,8 @@ proptest! {
             let (bits, lost) = *sizes.next().unwrap();
             let (block, lost) = (cqi(bits), lost && loses == 0);
             let mut given = Vec::new();
-            if let Room::Octets { octets, header, pdus } = segmenter.room(block) {
-                let mut left = octets;
+            if let Room::Bytes { bytes, header, pdus } = segmenter.room(block) {
+                let mut left = bytes;
                 while left > 0 && given.len() < pdus && let Some(pdu) = waiting.pop_front() {
                     left = left.saturating_sub(header + pdu.octets.len());
                     given.push(pdu);
