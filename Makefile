@@ -7,9 +7,9 @@ PACKAGES ?= target/packages
 # For example MATRIX_OPTIONS="--kind lossless" for one kind of path.
 MATRIX_OPTIONS ?=
 CARGO ?= cargo
-# Of each target, in `make fuzz`.
+# Seconds for each target in `make fuzz`.
 FUZZ_SECONDS ?= 600
-# What is in the environment counts, an empty list too.
+# A value in the environment takes precedence, even an empty one.
 FUZZ_TARGETS ?= $(basename $(notdir $(wildcard fuzz/seeds/*)))
 # Tests and the demo need root for TUN devices and namespaces; cargo itself does not.
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
@@ -22,7 +22,7 @@ NEXTEST := PATH="$(CURDIR)/target/tools/bin:$$PATH" $(CARGO) nextest run --locke
 SEED := $(or $(AIRTCP_SEED),$(shell date +%Y%m%d))
 
 CORE := $(TARGET)/wasm32-unknown-unknown/page/airtcp_playground.wasm
-# Looked for whenever a program is built. Without it `airtcp playground` says what is missing.
+# The build of the programs includes this file if it exists. Without it, `airtcp playground` reports what is missing.
 export AIRTCP_PLAYGROUND_CORE = $(shell [ ! -f $(CORE) ] || echo $(abspath $(CORE)))
 
 .PHONY: book demo playground core test check nightly siege pairs matrix examples wasm fuzz fuzz-seeds deny bench install uninstall deb dist packages \
@@ -88,14 +88,14 @@ siege:
 	  -p airtcp-tests --test kernel $(RUNNER) -- serve::strangers serve::costs serve::faults serve::machine; \
 	  status=$$?; printf '\n%-50s  %-54s  %s\n' attack promised seen; cat target/siege.txt; exit $$status
 
-## Our senders linux, reno-linux and bbr-linux beside the kernel's own: thirty pairs on each of eight paths (hours; AIRTCP_PAIRS
-## and AIRTCP_PATHS take fewer).
+## Compares the senders linux, reno-linux and bbr-linux with the kernel's own senders: thirty pairs on each of eight paths. Takes
+## hours; AIRTCP_PAIRS and AIRTCP_PATHS choose fewer.
 pairs:
 	@sh interop/need-root.sh 'make pairs'
 	$(CARGO) build --locked -p airtcp-cli -p airlink
 	AIRTCP_PROGRAMS=$(TARGET)/debug $(CARGO) test --locked -p airtcp-tests --test experiments $(RUNNER) -- --ignored --nocapture thirty_pairs
 
-## Every recipe's family to receivers of five makers, over five kinds of path (a few minutes).
+## Transfers to receivers of five stacks over five kinds of path, with one recipe of each family (a few minutes).
 matrix:
 	@sh interop/setup.sh build
 	@sh interop/need-root.sh 'make matrix'
@@ -122,19 +122,19 @@ fuzz-seeds:
 	  $(CARGO) run --quiet --locked -p airtcp-fuzz --bin $$target -- fuzz/seeds/$$target || exit 1; \
 	done
 
-## Every fuzz target for ten minutes (FUZZ_SECONDS=60 for a minute; FUZZ_TARGETS="packets rlc" takes some), from where the last
-## time has come to: fuzz/corpus.
+## Runs every fuzz target for ten minutes (FUZZ_SECONDS=60 for one minute; FUZZ_TARGETS="packets rlc" for these two), starting
+## from the inputs that earlier runs saved in fuzz/corpus.
 fuzz:
 	@CARGO='$(CARGO)' sh fuzz/fuzz.sh $(FUZZ_SECONDS) $(FUZZ_TARGETS)
 
-## Licences, sources and doubled versions of what this is built from, by deny.toml.
+## Checks the licences, sources and duplicate versions of dependencies (deny.toml).
 deny:
 	@sh interop/cargo-tool.sh cargo-deny target/tools
 	PATH="$(CURDIR)/target/tools/bin:$$PATH" $(CARGO) deny --locked --workspace check bans licenses sources
 
-## Whole programs against each other (`airtcp-serve` beside nginx and HAProxy), then what a segment, a simulated world (beside
-## ns-2), a captured packet (beside tcptrace and tshark), a packet and a PDU cost. tcptrace takes minutes where connections
-## are many.
+## Compares whole programs (`airtcp-serve` with nginx and HAProxy), then measures the cost of a segment, of a simulated world
+## (compared with ns-2), of a captured packet (compared with tcptrace and tshark), of a packet in airlink and of a PDU. tcptrace
+## takes minutes for captures with many connections.
 bench: core
 	@sh interop/setup.sh bench
 	@sh interop/need-root.sh 'make bench'
@@ -185,7 +185,7 @@ lint:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 
-## The documentation as a book, in target/book. Installs mdBook if it is missing (minutes).
+## The documentation as a book, in target/book. Installs mdBook if it is missing, which takes minutes.
 book:
 	@PATH="$(CURDIR)/target/tools/bin:$$PATH" command -v mdbook >/dev/null || $(CARGO) install mdbook --version 0.5.4 --locked --root target/tools
 	PATH="$(CURDIR)/target/tools/bin:$$PATH" mdbook build

@@ -1,5 +1,5 @@
-//! What one connection of the kernel's TCP transfers between two namespaces: over airlink with offload and without, over
-//! bare loops that copy what the devices hand over, and over veth with the kernel's own emulator.
+//! Throughput of one connection of the kernel's TCP between two namespaces: over airlink with and without offload,
+//! over a loop that copies between two devices, and over veth with the kernel's own emulator.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -17,12 +17,12 @@ use nix::time::ClockId;
 use super::{Asked, Between, cpu_time, device, namespaces, reactor, table, wire};
 
 const BATCH: usize = 64;
-/// A packet with the header of a device with offload in front.
+/// Largest packet, including the header that a device with offload adds.
 const LARGEST: usize = 65_600;
 
-/// What is between the namespaces.
+/// The path between the namespaces.
 enum Path {
-    /// Two devices, and a loop that writes what it has read.
+    /// Two devices, and a loop that copies packets between them.
     BareCopy {
         offload: bool,
     },
@@ -30,7 +30,7 @@ enum Path {
         between: Between,
         offload: bool,
     },
-    /// A pair of veth with this queueing discipline at both ends; without one if it is empty.
+    /// A pair of veth devices with this queueing discipline at both ends. Empty: none.
     Veth(&'static str),
 }
 
@@ -60,12 +60,12 @@ pub(super) fn run(asked: &Asked) {
 #[derive(Clone, Copy, Debug)]
 struct Sample {
     gbit_per_second: f64,
-    /// Processor time of this process, that is of sender, receiver and what forwards, per time and rate.
+    /// Processor time of this process (sender, receiver and forwarder) per second and Gbit/s.
     cores_per_gbit: f64,
 }
 
 impl Path {
-    /// Whether this kernel has it. It says what is missing.
+    /// Whether this kernel supports it. Prints the reason if it does not.
     fn is_there(&self, row: &str) -> bool {
         let Self::Veth(discipline) = self else { return true };
         let namespaces = namespaces();
@@ -102,7 +102,7 @@ impl Path {
             let before = cpu_time(ClockId::CLOCK_PROCESS_CPUTIME_ID);
             let mut reactor = reactor();
             let until = reactor.clock().now() + asked.duration;
-            // Kept until the threads have been told to stop: they wait for each other through these.
+            // The threads exchange data through these until `stop` is set.
             let kept = match (self, devices) {
                 (Self::BareCopy { .. }, Some(devices)) => {
                     copy(&devices, &mut reactor, until);
@@ -122,7 +122,7 @@ impl Path {
             let cpu = (cpu_time(ClockId::CLOCK_PROCESS_CPUTIME_ID) - before) * 1e-9;
             stop.store(true, Ordering::Relaxed);
             drop(kept);
-            // Nothing forwards any more: both threads end by their time limits.
+            // Without a forwarder, both threads end by their time limits.
             Sample { gbit_per_second: gbit / asked.duration.as_secs_f64(), cores_per_gbit: cpu / gbit }
         })
     }
@@ -134,7 +134,7 @@ fn send(namespace: &Namespace, stop: &AtomicBool) {
     let _ = stream.set_write_timeout(Some(std::time::Duration::from_millis(300)));
     let data = vec![0; 1 << 17];
     while !stop.load(Ordering::Relaxed) {
-        // A time limit that has passed is no error to stop for.
+        // An expired time limit is not a reason to stop.
         let _ = stream.write(&data);
     }
     let _ = stream.shutdown(Shutdown::Both);
@@ -149,7 +149,7 @@ fn receive(listener: &TcpListener, received: &AtomicU64) {
     }
 }
 
-/// As little as there can be, both ways: what is in front of a packet is written as it was read.
+/// The least possible work in both directions: headers of offload are copied with the packets.
 fn copy(devices: &[Tun; 2], reactor: &mut Reactor, until: Instant) {
     let clock = reactor.clock();
     for (device, token) in devices.iter().zip(0..) {
@@ -174,7 +174,7 @@ fn copy(devices: &[Tun; 2], reactor: &mut Reactor, until: Instant) {
     }
 }
 
-/// A pair of veth between the namespaces.
+/// Creates a pair of veth devices between the namespaces.
 fn veth(namespaces: &[Namespace; 2], discipline: &str) -> Result<(), String> {
     let [a, b] = namespaces;
     run_in(a, &format!("ip link add veth0 type veth peer name veth0 netns {}", b.name()))?;

@@ -1,4 +1,5 @@
-//! How many UDP datagrams per second go from one device to the other in one thread, another one feeding it.
+//! Number of UDP datagrams per second that one thread forwards from one device to another. A second thread sends
+//! them.
 
 use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -16,16 +17,16 @@ use nix::time::ClockId;
 use super::{Asked, Between, MTU, cpu_time, device, namespaces, reactor, table, wire};
 
 const BATCH: usize = 64;
-/// What is sent there leaves by the first device; behind the second nobody forwards it.
+/// A destination behind the first device. The kernel behind the second device drops packets to it.
 const NOWHERE: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 1);
 
 const LOSS: &str =
     "[[stage]]\nkind = \"loss\"\nname = \"loss\"\nboth = { model = \"uniform\", per = \"0.1%\" }\n";
 
-/// What forwards.
+/// The code that forwards.
 enum Forwarder {
     BareCopy,
-    /// The same, and each packet is kept for so long: what a delay costs by itself.
+    /// A bare copy that holds each packet for this time, which shows the cost of a delay alone.
     BareDelay(Duration),
     Airlink(Between),
 }
@@ -51,7 +52,7 @@ struct Sample {
     per_second: f64,
     /// Processor time of the forwarding thread per packet.
     cpu_ns: f64,
-    #[expect(dead_code, reason = "it is printed: for who divides what perf has counted by it")]
+    #[expect(dead_code, reason = "it is printed, to divide counts of perf by it")]
     packets: u64,
 }
 
@@ -83,7 +84,7 @@ impl Forwarder {
     }
 }
 
-/// As little as there can be.
+/// The least possible work.
 fn copy(from: &Tun, to: &Tun, reactor: &mut Reactor, until: Instant) -> u64 {
     let clock = reactor.clock();
     reactor.register(from, Token(0), Interest::Read).expect("epoll");
@@ -104,7 +105,7 @@ fn copy(from: &Tun, to: &Tun, reactor: &mut Reactor, until: Instant) -> u64 {
     packets
 }
 
-/// The same with a queue between.
+/// Like [`copy`], with a queue between the devices.
 fn copy_later(from: &Tun, to: &Tun, delay: Duration, reactor: &mut Reactor, until: Instant) -> u64 {
     let clock = reactor.clock();
     reactor.register(from, Token(0), Interest::Read).expect("epoll");
@@ -137,7 +138,7 @@ fn copy_later(from: &Tun, to: &Tun, delay: Duration, reactor: &mut Reactor, unti
 fn blaster() -> nix::Result<OwnedFd> {
     let socket = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?;
     connect(socket.as_raw_fd(), &SockaddrIn::from(SocketAddrV4::new(NOWHERE, 9)))?;
-    // One call hands over many packets: otherwise the blaster would be the slower thread.
+    // Each call sends many packets. Otherwise the sender would be slower than the forwarder.
     setsockopt(&socket, sockopt::UdpGsoSegment, &(i32::from(MTU) - 28))?;
     Ok(socket)
 }
@@ -145,7 +146,7 @@ fn blaster() -> nix::Result<OwnedFd> {
 fn blast(socket: &OwnedFd, stop: &AtomicBool) {
     let datagrams = vec![0; (usize::from(MTU) - 28) * 40];
     while !stop.load(Ordering::Relaxed) {
-        // A full queue drops, which is not an error to stop for.
+        // A full queue drops packets, which is not a reason to stop.
         let _ = send(socket.as_raw_fd(), &datagrams, MsgFlags::empty());
     }
 }

@@ -1,11 +1,12 @@
-//! How fast and how punctually a path forwards in real time, beside bare loops that copy from one device to another, and
-//! beside the kernel's own emulator.
+//! Throughput and punctuality of a path in real time, compared with loops that copy from one device to another
+//! and with the kernel's own emulator.
 //!
-//! What is compared runs in every round, in turn, so that what else the machine does hits all; each between devices of
-//! its own. Where other programs share the processors, a rate is what they leave over; the processor time says more then.
+//! Each round measures every row once, so that other load on the machine affects all rows. Each measurement has
+//! its own devices. If other programs share the processors, compare processor times instead of rates.
 //!
-//! Needs root and two cores: `cargo bench -p airlink --bench forward [-- [datagrams|bulk|lateness] [ROUNDS SECONDS] [ROW…]]`.
-//! Without the word it is the first two; a row is named by words of it, such as `delay`.
+//! Needs root and two cores: `cargo bench -p airlink --bench forward [-- [datagrams|bulk|lateness] [ROUNDS
+//! SECONDS] [ROW…]]`. By default `datagrams` and `bulk` run. ROW selects rows by a part of their names, such as
+//! `delay`.
 
 mod bulk;
 mod datagrams;
@@ -23,7 +24,7 @@ use nix::time::{ClockId, clock_gettime};
 
 const MTU: u16 = 1500;
 
-/// A queue and a wire that is faster than any device here.
+/// A queue and a wire that is faster than the devices.
 fn wire(delay: &str) -> String {
     format!(
         "schema = 1\n[[stage]]\nkind = \"link\"\nname = \"wire\"\n\
@@ -39,12 +40,12 @@ struct Asked {
 }
 
 impl Asked {
-    /// Whether a row of this name is to be measured.
+    /// Whether to measure the row.
     fn is_wanted(&self, row: &str) -> bool {
         self.rows.is_empty() || self.rows.iter().any(|wanted| row.contains(wanted.as_str()))
     }
 
-    /// The samples of each row: all rows in every round, in turn.
+    /// Measures every row in every round. Returns the samples of each row.
     fn compare<R, S: std::fmt::Debug>(&self, rows: &[(&str, R)], sample: impl Fn(&R) -> S) -> Vec<Vec<S>> {
         let mut samples: Vec<Vec<S>> = rows.iter().map(|_| Vec::new()).collect();
         for round in 1..=self.rounds {
@@ -58,8 +59,8 @@ impl Asked {
     }
 }
 
-/// Of each row two medians, a rate and what it costs, and what they are beside the first row's of the same round: more is
-/// better in both ratios. `columns`: their names, and digits behind the point.
+/// Prints for each row the medians of a rate and of its cost, and their ratios to the first row of the same
+/// round. In both ratios more is better. `columns`: names and numbers of decimals.
 fn table<R, S>(
     what: &str,
     columns: [(&str, usize); 2],
@@ -126,7 +127,7 @@ fn device(namespace: &Namespace, addr: &str, routes: &[&str], offload: bool) -> 
     .expect("this needs root and /dev/net/tun")
 }
 
-/// What airlink has between the devices.
+/// The machine that airlink runs between the devices.
 #[derive(Clone, Debug)]
 enum Between {
     Nothing,
@@ -134,7 +135,7 @@ enum Between {
 }
 
 impl Between {
-    /// Forwards until `until`. How late packets were to be, and the endpoints at the end.
+    /// Forwards until `until`. Returns the lateness of packets, and the endpoints.
     fn drive(
         &self,
         devices: [Tun; 2],
@@ -167,19 +168,19 @@ fn reactor() -> Reactor {
     Reactor::new(Clock::start()).expect("epoll")
 }
 
-/// In nanoseconds.
+/// Returns a processor time in nanoseconds.
 fn cpu_time(of: ClockId) -> f64 {
     let now = clock_gettime(of).expect("every Linux has it");
     now.tv_sec() as f64 * 1e9 + now.tv_nsec() as f64
 }
 
-/// Smallest, median, largest.
+/// Returns the minimum, the median and the maximum.
 fn spread(mut values: Vec<f64>) -> [f64; 3] {
     values.sort_by(f64::total_cmp);
     [values[0], values[values.len() / 2], values[values.len() - 1]]
 }
 
-/// `median (least to most)`.
+/// Formats as `median (minimum to maximum)`.
 fn shown([least, median, most]: [f64; 3]) -> String {
     format!("{median:.2} ({least:.2} to {most:.2})")
 }
