@@ -24,12 +24,12 @@ pub struct Event {
     /// Our address and the peer's. `None`: the packet's addresses cannot be trusted.
     pub ends: Option<(SocketAddr, SocketAddr)>,
     /// The kind of event.
-    pub what: What,
+    pub kind: EventKind,
 }
 
 /// The kind of an event.
 #[derive(Clone, Debug, PartialEq)]
-pub enum What {
+pub enum EventKind {
     /// Our SYN or SYN,ACK left with these options.
     Offered(Offer),
     /// The peer's SYN or SYN,ACK arrived with these options.
@@ -74,12 +74,12 @@ pub enum What {
     /// The peer's window closed (0 bytes) or reopened.
     PeerWindow {
         /// SND.WND.
-        octets: u64,
+        bytes: u64,
     },
     /// Our advertised window closed (0 bytes) or reopened.
     OwnWindow {
         /// RCV.WND.
-        octets: u64,
+        bytes: u64,
     },
     /// The path MTU was reduced, by an ICMP error or because of a suspected black hole. Or longer packets are
     /// used again, because an MTU probe was delivered or because the reduction is long ago.
@@ -256,7 +256,7 @@ pub enum Refusal {
     /// Data arrived after the application closed the socket. A RST answers it.
     NobodyReads,
     /// No connection and no listener has that address. A RST answers it.
-    NobodyThere,
+    NoListener,
     /// It reached a listener, belongs to no connection and is not a SYN. A RST answers it.
     NoConnection,
     /// The listener's backlog is full.
@@ -310,7 +310,7 @@ impl Refusal {
             Self::NobodyReads => {
                 ("nobody-reads", "data after the socket was closed: answered with RST (RFC 9293 §3.6.1)")
             }
-            Self::NobodyThere => {
+            Self::NoListener => {
                 ("nobody-there", "no listener on that port: answered with RST (RFC 9293 §3.10.7.1)")
             }
             Self::NoConnection => ("no-connection", "no connection, and not a SYN (RFC 9293 §3.10.7.2)"),

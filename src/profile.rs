@@ -153,7 +153,7 @@ pub enum WindowProbe {
 
 /// Which segments update the send window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum WindowNews {
+pub enum SendWindowUpdate {
     /// Segments with a sequence number or ACK that is not older than the last one used (RFC 9293 §3.10.7.4).
     Rfc9293,
     /// With the same numbers, only a larger window or a zero window counts (Linux, tcp_may_update_window()),
@@ -436,7 +436,7 @@ pub struct Profile {
     /// tcp_tso_should_defer()).
     pub defers: bool,
     /// Which segments update the send window.
-    pub window_news: WindowNews,
+    pub send_window_update: SendWindowUpdate,
     /// The contents of a RST for an existing connection.
     pub resets: Resets,
     /// The format of a window probe.
@@ -515,7 +515,7 @@ impl Profile {
             nagle: Nagle::Minshall,
             half_window: true,
             fills_window: true,
-            window_news: WindowNews::Linux,
+            send_window_update: SendWindowUpdate::Linux,
             resets: Resets::Linux,
             acks_restart_probes: true,
             window_probe: WindowProbe::OldSequence,
@@ -692,7 +692,7 @@ impl Default for Profile {
             half_window: false,
             fills_window: false,
             defers: false,
-            window_news: WindowNews::Rfc9293,
+            send_window_update: SendWindowUpdate::Rfc9293,
             resets: Resets::Rfc7323,
             window_probe: WindowProbe::NewOctet,
             time_wait: Duration::from_secs(60),

@@ -8,7 +8,7 @@ use airwire::fast_open::{Cookie, FastOpen as FastOpenOption, Format};
 use airwire::segment::{Flags, Segment};
 use airwire::time::{Duration, Instant};
 
-use super::standing::Standing;
+use super::admission::AdmissionClass;
 use super::{Host, ListenId, keyed_hash};
 use crate::profile::FastOpenRules;
 use crate::tcp::fast_open::{Answer, Plan, Report, TextOfSyn, Validity};
@@ -261,10 +261,10 @@ impl Host {
         }
     }
 
-    /// Passes a connection whose data was accepted to its listener. Returns the standing of the new
+    /// Passes a connection whose data was accepted to its listener. Returns the class of the new
     /// connection.
-    pub(super) fn admit_early(&mut self, index: u32, id: ListenId, answer: Answer) -> Standing {
-        let Answer::Accept(_) = answer else { return Standing::HalfOpen };
+    pub(super) fn admit_early(&mut self, index: u32, id: ListenId, answer: Answer) -> AdmissionClass {
+        let Answer::Accept(_) = answer else { return AdmissionClass::HalfOpen };
         self.counters.fast_open.accepted += 1;
         self.fast_open.pending.insert(index, id);
         if let Some(listener) = self.listeners.get_mut(&id) {
@@ -272,7 +272,7 @@ impl Host {
             listener.ready.push_back(index);
         }
         // The cookie shows that the peer has the address that its SYN names.
-        Standing::Arrived
+        AdmissionClass::Arrived
     }
 
     /// Takes note of what a connection has learned, and of the end of its handshake.

@@ -8,9 +8,9 @@ use airwire::segment::{self, Ecn, Flags, Header, Segment};
 use airwire::seq::Seq;
 use airwire::time::{Duration, Instant};
 
+use super::admission::{AdmissionClass, AdmissionTable, Who};
 use super::cookies::{self, Cookie};
 use super::resets::Resets;
-use super::standing::{Standing, Standings, Who};
 use super::{Host, ListenId};
 use crate::events::Refusal;
 use crate::profile::SynFin;
@@ -75,7 +75,7 @@ const MAX_REPLIES: usize = 256;
 #[derive(Debug, Default)]
 pub(super) struct Gate {
     pub(super) limits: Limits,
-    pub(super) standings: Standings,
+    pub(super) admissions: AdmissionTable,
     resets: Resets,
 }
 
@@ -92,7 +92,7 @@ impl Host {
             return;
         }
         let Some(id) = self.listener_for(segment.dst) else {
-            self.tell_refused(now, segment, Refusal::NobodyThere);
+            self.log_refused(now, segment, Refusal::NoListener);
             self.reply_reset(now, segment, None);
             return;
         };
@@ -101,7 +101,7 @@ impl Host {
             return;
         }
         if !segment.flags.contains(Flags::SYN) {
-            self.tell_refused(now, segment, Refusal::NoSyn);
+            self.log_refused(now, segment, Refusal::NoSyn);
             return;
         }
         if segment.flags.contains(Flags::FIN) && self.profile.syn_fin != SynFin::Taken {
@@ -124,7 +124,7 @@ impl Host {
             self.drop_syn(now, segment, Refusal::BacklogFull);
             return;
         }
-        let visitors = self.gate.standings.visitors(segment.src.ip());
+        let visitors = self.gate.admissions.visitors(segment.src.ip());
         let share = self.gate.limits.per_source.unwrap_or(usize::MAX);
         if visitors.arrived >= share {
             self.counters.gate.over_source += 1;
@@ -151,29 +151,29 @@ impl Host {
         let mut connection = Connection::accept(now, opening, segment);
         connection.answer_fast_open(now, segment, answer);
         let index = self.insert(connection, Some(id));
-        let standing = self.admit_early(index, id, answer);
-        self.set_standing(now, index, standing);
+        let class = self.admit_early(index, id, answer);
+        self.set_class(now, index, class);
         self.account(index);
-        self.gather(now, index);
+        self.collect_events(now, index);
         self.mark_ready(index);
     }
 
     fn drop_syn(&mut self, now: Instant, segment: &Segment<'_>, why: Refusal) {
         self.counters.syns_dropped += 1;
-        self.tell_refused(now, segment, why);
+        self.log_refused(now, segment, why);
     }
 
     /// Drops the oldest half-open connection if it is old enough. Returns true if there is room for another
     /// one.
     fn evict_half_open(&mut self, now: Instant, id: ListenId) -> bool {
-        let oldest = self.gate.standings.oldest_half_open(id);
+        let oldest = self.gate.admissions.oldest_half_open(id);
         let Some((_, index)) = oldest.filter(|(since, _)| now - *since >= GIVES_WAY_AFTER) else {
             return false;
         };
         if let Some(connection) = self.slots.at_mut(index) {
             connection.retire();
         }
-        self.gather(now, index);
+        self.collect_events(now, index);
         self.drop_connection(now, index);
         self.counters.gate.half_open_evicted += 1;
         true
@@ -196,30 +196,30 @@ impl Host {
         let Some(listener) = self.listeners.get(&id) else { return };
         let cookies_are_out = listener.cookies_until.is_some_and(|until| now < until);
         if segment.flags.contains(Flags::SYN) || !cookies_are_out {
-            self.tell_refused(now, segment, Refusal::NoConnection);
+            self.log_refused(now, segment, Refusal::NoConnection);
             self.reply_reset(now, segment, None);
             return;
         }
         let Some(cookie) = Cookie::open(self.seed, now, segment, self.profile.timestamps) else {
             self.counters.gate.cookies_refused += 1;
-            self.tell_refused(now, segment, Refusal::NoConnection);
+            self.log_refused(now, segment, Refusal::NoConnection);
             self.reply_reset(now, segment, None);
             return;
         };
         if self.budget.is_full() {
             // The client will retransmit the segment or the data after it.
             self.budget.note_refused_connection();
-            self.tell_refused(now, segment, Refusal::NoMemory);
+            self.log_refused(now, segment, Refusal::NoMemory);
             return;
         }
         if listener.ready.len() >= listener.room() {
             // The client will retransmit here too.
-            self.tell_refused(now, segment, Refusal::BacklogFull);
+            self.log_refused(now, segment, Refusal::BacklogFull);
             return;
         }
         if self.source_has_its_share(segment.src) {
             self.counters.gate.over_source += 1;
-            self.tell_refused(now, segment, Refusal::SourceFull);
+            self.log_refused(now, segment, Refusal::SourceFull);
             self.reply_reset(now, segment, None);
             return;
         }
@@ -233,14 +233,14 @@ impl Host {
         if let Some(listener) = self.listeners.get_mut(&id) {
             listener.opening += 1;
         }
-        self.set_standing(now, index, Standing::HalfOpen);
+        self.set_class(now, index, AdmissionClass::HalfOpen);
         self.counters.gate.cookies_accepted += 1;
         self.after_segment(now, index, reaction, segment);
     }
 
     fn source_has_its_share(&self, source: SocketAddr) -> bool {
         let share = self.gate.limits.per_source.unwrap_or(usize::MAX);
-        self.gate.standings.visitors(source.ip()).arrived >= share
+        self.gate.admissions.visitors(source.ip()).arrived >= share
     }
 
     /// Admits a connection whose handshake at a listener has completed. Returns false and resets it if its
@@ -248,34 +248,34 @@ impl Host {
     pub(super) fn let_in(&mut self, now: Instant, index: u32) -> bool {
         let Some(peer) = self.slots.at_mut(index).map(|connection| connection.remote()) else { return false };
         if !self.source_has_its_share(peer) {
-            self.set_standing(now, index, Standing::Arrived);
+            self.set_class(now, index, AdmissionClass::Arrived);
             return true;
         }
         self.counters.gate.over_source += 1;
         if let Some(connection) = self.slots.at_mut(index) {
             connection.abort();
         }
-        self.set_standing(now, index, Standing::Ordinary);
+        self.set_class(now, index, AdmissionClass::Ordinary);
         false
     }
 
-    /// Updates the standing of a connection that has nothing more to send, and enforces the limits.
-    pub(super) fn note_standing(&mut self, now: Instant, index: u32, state: State) {
+    /// Updates the class of a connection that has nothing more to send, and enforces the limits.
+    pub(super) fn update_class(&mut self, now: Instant, index: u32, state: State) {
         let new = match state {
-            State::Closed => Standing::Ordinary,
-            State::TimeWait => Standing::TimeWait,
-            _ if self.slots.is_let_go(index) => Standing::Orphan,
+            State::Closed => AdmissionClass::Ordinary,
+            State::TimeWait => AdmissionClass::TimeWait,
+            _ if self.slots.is_let_go(index) => AdmissionClass::Orphan,
             _ => return,
         };
-        if new == self.slots.standing(index) {
+        if new == self.slots.class(index) {
             return;
         }
-        self.set_standing(now, index, new);
-        if let Some(oldest) = self.gate.standings.superfluous_time_wait(self.gate.limits.time_wait) {
+        self.set_class(now, index, new);
+        if let Some(oldest) = self.gate.admissions.superfluous_time_wait(self.gate.limits.time_wait) {
             self.counters.gate.time_wait_evicted += 1;
             self.make_room(now, oldest, Connection::retire);
         }
-        if let Some(oldest) = self.gate.standings.superfluous_orphan(self.gate.limits.orphans) {
+        if let Some(oldest) = self.gate.admissions.superfluous_orphan(self.gate.limits.orphans) {
             self.counters.gate.orphans_evicted += 1;
             self.make_room(now, oldest, Connection::abort);
         }
@@ -285,17 +285,17 @@ impl Host {
         if let Some(connection) = self.slots.at_mut(index) {
             end(connection);
         }
-        self.set_standing(now, index, Standing::Ordinary);
-        self.gather(now, index);
+        self.set_class(now, index, AdmissionClass::Ordinary);
+        self.collect_events(now, index);
         self.mark_ready(index);
     }
 
-    pub(super) fn set_standing(&mut self, now: Instant, index: u32, to: Standing) {
+    pub(super) fn set_class(&mut self, now: Instant, index: u32, to: AdmissionClass) {
         let Some(peer) = self.slots.at_mut(index).map(|connection| connection.remote().ip()) else { return };
-        let from = self.slots.replace_standing(index, to);
+        let from = self.slots.replace_class(index, to);
         if from != to {
             let who = Who { index, peer, listener: self.slots.listener_of(index) };
-            self.gate.standings.change(now, who, from, to);
+            self.gate.admissions.change(now, who, from, to);
         }
     }
 

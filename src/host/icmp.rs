@@ -52,7 +52,7 @@ impl Host {
         };
         let opener = if self.slots.listener_of(index).is_some() { Opener::Peer } else { Opener::Us };
         let taken = self.slots.at_mut(index).is_some_and(|c| c.handle_icmp(now, seq, error, opener));
-        self.gather(now, index);
+        self.collect_events(now, index);
         if taken {
             self.counters.icmp_errors += 1;
             self.mark_ready(index);

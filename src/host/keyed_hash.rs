@@ -20,8 +20,8 @@ impl Hasher for Portable {
         self.0.finish()
     }
 
-    fn write(&mut self, octets: &[u8]) {
-        self.0.write(octets);
+    fn write(&mut self, bytes: &[u8]) {
+        self.0.write(bytes);
     }
 
     fn write_usize(&mut self, number: usize) {

@@ -72,11 +72,11 @@ impl Host {
         let sends = self.slots.at_mut(index).is_some_and(|connection| connection.poll_packet(now, out));
         if sends {
             self.counters.packets_out += 1;
-            self.gather(now, index);
+            self.collect_events(now, index);
         } else {
             self.in_turn = 0;
             self.ready.pop_front();
-            self.gather(now, index);
+            self.collect_events(now, index);
             self.settle(now, index);
         }
         sends

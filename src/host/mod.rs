@@ -6,8 +6,10 @@
 //! [`Host::next_deadline`]. Packets passed in before that are answered by one ACK instead of one each. `now`
 //! must never go backwards; several calls may have the same `now`.
 
+mod admission;
 mod cookies;
 mod demux;
+mod event_log;
 mod fast_open;
 mod gate;
 mod icmp;
@@ -16,14 +18,13 @@ mod leaving;
 mod opening;
 mod resets;
 mod slots;
-mod standing;
-mod telling;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::hash::Hash;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use admission::AdmissionClass;
 use airwire::piece::Piece;
 use airwire::segment::{self, BadPacket, Flags, Segment, Verified};
 use airwire::time::Instant;
@@ -38,7 +39,6 @@ pub use opening::{ConnectError, ListenError, ListenId};
 pub use slots::ConnId;
 use slots::Slots;
 use smoltcp::wire::IpProtocol;
-use standing::Standing;
 
 use crate::events::{Event, Refusal};
 use crate::memory::{Budget, MemoryUse};
@@ -188,7 +188,7 @@ impl Host {
         self.counters.packets_in += 1;
         if let Err(bad) = self.take_packet(now, packet, verified) {
             *self.counters.bad.entry(bad).or_default() += 1;
-            self.tell_bad(now, packet, bad);
+            self.log_bad(now, packet, bad);
         }
     }
 
@@ -220,7 +220,7 @@ impl Host {
         if let Some(index) = self.index_of(&tuple) {
             if syn_fin && self.profile.syn_fin == SynFin::Drop {
                 self.counters.syns_dropped += 1;
-                self.tell_refused(now, segment, Refusal::SynFin);
+                self.log_refused(now, segment, Refusal::SynFin);
                 return;
             }
             if let Some(next) = self.retire_for(now, index, segment) {
@@ -255,7 +255,7 @@ impl Host {
             }
         }
         self.account(index);
-        self.gather(now, index);
+        self.collect_events(now, index);
         self.mark_ready(index);
     }
 
@@ -269,10 +269,10 @@ impl Host {
             self.slots.take_deadline(index);
             if let Some(connection) = self.slots.at_mut(index) {
                 if connection.next_deadline().is_some_and(|due| due <= now) {
-                    connection.tell_due_timers(now);
+                    connection.log_due_timers(now);
                     connection.handle_deadline(now);
                 }
-                self.gather(now, index);
+                self.collect_events(now, index);
                 self.mark_ready(index);
             }
         }
@@ -392,8 +392,8 @@ impl Host {
     /// Limits the memory that all connections together may use for received, unsent and out-of-order data, in
     /// bytes. See [`memory`](crate::memory) for the effects of a shortage. Without this call there is no
     /// limit.
-    pub fn limit_memory(&mut self, octets: usize) {
-        self.budget.set_limit(octets);
+    pub fn limit_memory(&mut self, bytes: usize) {
+        self.budget.set_limit(bytes);
     }
 
     /// Makes every connection opened from now on keep a trace of its decisions.
@@ -519,7 +519,7 @@ impl Host {
             changed.push_back(index);
         }
         let Some(state) = self.slots.at_mut(index).map(|connection| connection.state()) else { return };
-        self.note_standing(now, index, state);
+        self.update_class(now, index, state);
         self.note_fast_open(now, index);
         let Some(connection) = self.slots.at_mut(index) else { return };
         connection.account();
@@ -569,7 +569,7 @@ impl Host {
         if let Some(at) = self.slots.take_deadline(index) {
             self.deadlines.remove(&(at, index));
         }
-        self.set_standing(now, index, Standing::Ordinary);
+        self.set_class(now, index, AdmissionClass::Ordinary);
         let Some((connection, listener)) = self.slots.remove(index) else { return };
         self.demux.remove(&connection.ends(), index);
         if let Some(listener) = listener {

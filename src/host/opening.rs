@@ -206,7 +206,7 @@ impl Host {
             return None;
         }
         self.slots.at_mut(index)?.retire();
-        self.gather(now, index);
+        self.collect_events(now, index);
         self.mark_ready(index);
         Some(unused)
     }
@@ -251,7 +251,7 @@ impl Host {
             mtu: self.mtu,
             budget: Arc::clone(&self.budget),
             fast_open: None,
-            listened_to: self.events.is_some(),
+            logs_events: self.events.is_some(),
         }
     }
 

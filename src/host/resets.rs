@@ -5,8 +5,8 @@ use std::net::IpAddr;
 
 use airwire::time::Instant;
 
+use super::admission::source_of;
 use super::keyed_hash;
-use super::standing::source_of;
 
 /// Maximum number of sources that get RSTs within one second. It bounds the memory.
 const MAX_SOURCES: usize = 16_384;

@@ -3,8 +3,8 @@
 use airwire::time::Instant;
 
 use super::ListenId;
+use super::admission::AdmissionClass;
 use super::demux::Tuple;
-use super::standing::Standing;
 use crate::tcp::Connection;
 
 /// Identifies a connection of one host. Ids are never reused, so an old id refers to nothing.
@@ -32,7 +32,7 @@ struct Slot {
     changed: bool,
     /// True if the application does not hold the connection.
     released: bool,
-    standing: Standing,
+    class: AdmissionClass,
     /// The connection's entry in the host's queue of deadlines.
     deadline: Option<Instant>,
 }
@@ -54,7 +54,7 @@ impl Slots {
                 changed: false,
                 released: false,
                 deadline: None,
-                standing: Standing::Ordinary,
+                class: AdmissionClass::Ordinary,
             });
             self.slots.len() as u32 - 1
         });
@@ -104,13 +104,13 @@ impl Slots {
         self.slots.get(index as usize)?.listener
     }
 
-    pub(super) fn standing(&self, index: u32) -> Standing {
-        self.slots.get(index as usize).map_or(Standing::Ordinary, |slot| slot.standing)
+    pub(super) fn class(&self, index: u32) -> AdmissionClass {
+        self.slots.get(index as usize).map_or(AdmissionClass::Ordinary, |slot| slot.class)
     }
 
-    /// Returns the previous standing.
-    pub(super) fn replace_standing(&mut self, index: u32, standing: Standing) -> Standing {
-        std::mem::replace(&mut self.slots[index as usize].standing, standing)
+    /// Returns the previous class.
+    pub(super) fn replace_class(&mut self, index: u32, class: AdmissionClass) -> AdmissionClass {
+        std::mem::replace(&mut self.slots[index as usize].class, class)
     }
 
     pub(super) fn of_listener(&self, id: ListenId) -> Vec<u32> {

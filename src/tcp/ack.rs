@@ -11,7 +11,7 @@ use super::connection::Connection;
 use crate::events::Refusal;
 use crate::flight::{Acked, Amount, Delivery, Fate, Sacked, Sent};
 use crate::profile::knobs::Growth;
-use crate::profile::{TimerNews, WindowNews};
+use crate::profile::{SendWindowUpdate, TimerNews};
 use crate::recovery::Ack;
 use crate::recovery::engine::TimerRule;
 use crate::rtt::Sample;
@@ -292,9 +292,9 @@ impl Connection {
     pub(super) fn update_window(&mut self, now: Instant, segment: &Segment<'_>, acked_to: u64, una: u64) {
         let Some(seq) = segment.seq.offset(self.rcv.irs, self.rcv_nxt()) else { return };
         let wnd = self.offered_window(segment);
-        let as_new = match self.profile.window_news {
-            WindowNews::Rfc9293 => self.snd.wl2 <= acked_to,
-            WindowNews::Linux => wnd > self.snd.wnd || wnd == 0,
+        let as_new = match self.profile.send_window_update {
+            SendWindowUpdate::Rfc9293 => self.snd.wl2 <= acked_to,
+            SendWindowUpdate::Linux => wnd > self.snd.wnd || wnd == 0,
         };
         // An ACK that advances SND.UNA updates the window whatever its sequence number. Otherwise one forged
         // segment far into the window could block window updates until SND.WL1 is passed.

@@ -104,9 +104,9 @@ impl RecvBuffer {
     /// Gives up out-of-order data, highest offset first, until `enough` bytes of memory are free. Returns the
     /// number of data bytes given up.
     pub(super) fn prune(&mut self, enough: usize) -> u64 {
-        let octets = self.held.as_mut().map_or(0, |held| held.prune(enough));
+        let bytes = self.held.as_mut().map_or(0, |held| held.prune(enough));
         self.held.take_if(|held| held.ranges().is_empty());
-        octets
+        bytes
     }
 
     pub(super) fn peek(&self, out: &mut [u8]) -> usize {

@@ -8,6 +8,7 @@ use airwire::seq::Seq;
 use airwire::time::{Duration, Instant};
 
 use super::buffer::RecvBuffer;
+use super::event_log::EventLog;
 use super::fast_open::{FastOpen, Plan};
 use super::icmp::Unreachable;
 use super::input::FIRST_DATA_CREDIT;
@@ -17,7 +18,6 @@ use super::receive::linux_steps::receiver_of;
 use super::send_buffer::SendBuffer;
 use super::socket::{Ended, Linger, Push, SocketOptions, State};
 use super::statistics::Statistics;
-use super::told::Told;
 use super::variables::{AckDue, Challenges, Pending, ReceiveVariables, SendVariables, Tail, Timers};
 use crate::flight::Flight;
 use crate::memory::{Budget, Charge};
@@ -71,7 +71,7 @@ pub struct Connection {
     /// The connection's part of the host's memory budget.
     pub(super) charge: Charge,
     /// Log events. `None`: logging is off.
-    pub(super) told: Option<Box<Told>>,
+    pub(super) event_log: Option<Box<EventLog>>,
 }
 
 /// The parameters of a new connection.
@@ -88,7 +88,7 @@ pub(crate) struct Opening {
     /// `None`: an active open does not use TCP Fast Open.
     pub(crate) fast_open: Option<Plan>,
     /// True if the connection's [events](crate::events) are logged.
-    pub(crate) listened_to: bool,
+    pub(crate) logs_events: bool,
 }
 
 impl Connection {
@@ -185,7 +185,7 @@ impl Connection {
             challenges: None,
             statistics: Statistics::default(),
             charge: Charge::of(&budget),
-            told: opening.listened_to.then(|| Box::new(Told::new(mtu as u32))),
+            event_log: opening.logs_events.then(|| Box::new(EventLog::new(mtu as u32))),
             profile,
         }
     }

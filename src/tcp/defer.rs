@@ -144,7 +144,7 @@ impl Connection {
         let micros = self.rtt.min().unwrap_or_default().as_micros();
         let short = micros >> TSO_RTT_LOG;
         let bonus = if short < 32 { GSO_MAX_SIZE >> short } else { 0 };
-        let octets = (rate as u64 / 1024 + bonus).min(GSO_MAX_SIZE);
-        (octets / smss).max(least) * smss
+        let bytes = (rate as u64 / 1024 + bonus).min(GSO_MAX_SIZE);
+        (bytes / smss).max(least) * smss
     }
 }

@@ -5,7 +5,7 @@ use airwire::time::Instant;
 
 use super::connection::Connection;
 use super::socket::{Ended, State};
-use crate::events::What;
+use crate::events::EventKind;
 use crate::profile::OpeningErrors;
 
 /// The effect of an ICMP error on a connection.
@@ -111,7 +111,7 @@ impl Connection {
     /// Processes an ICMP error. Returns false if it was ignored.
     pub(crate) fn handle_icmp(&mut self, now: Instant, seq: Seq, error: IcmpError, opener: Opener) -> bool {
         let believed = self.take_icmp(now, seq, error, opener);
-        self.tell(|| What::Icmp { says: error, believed });
+        self.log(|| EventKind::Icmp { says: error, believed });
         believed
     }
 

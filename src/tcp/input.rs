@@ -8,7 +8,7 @@ use super::connection::{Connection, Opening};
 use super::pacer::Pacer;
 use super::socket::{Ended, State};
 use super::variables::{AckDue, Queued, Spacing};
-use crate::events::{Offer, Refusal, What};
+use crate::events::{EventKind, Offer, Refusal};
 use crate::profile::{Challenge, TextOnSyn};
 use crate::recovery::Handshake;
 
@@ -394,7 +394,7 @@ impl Connection {
 
     fn learn_from_syn(&mut self, now: Instant, segment: &Segment<'_>) {
         let options = &segment.options;
-        self.tell(|| What::PeerOffered(Offer::of(options, segment.flags)));
+        self.log(|| EventKind::PeerOffered(Offer::of(options, segment.flags)));
         self.rcv.irs = segment.seq;
         self.rcv.last_ack_sent = 1;
         let least = if self.local.is_ipv4() { 536 } else { 1220 };
@@ -500,7 +500,7 @@ impl Connection {
         }
         self.start_mtu_search(now);
         let agreement = self.agreement();
-        self.tell(|| What::Agreed(agreement));
+        self.log(|| EventKind::Agreed(agreement));
         self.begin_transfer(now);
         self.conclude_handshake(now, segment);
         self.heard_from_peer(now);

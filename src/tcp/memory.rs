@@ -48,11 +48,11 @@ impl Connection {
         self.account();
     }
 
-    fn note_pruned(&mut self, octets: u64) {
-        if octets == 0 {
+    fn note_pruned(&mut self, bytes: u64) {
+        if bytes == 0 {
             return;
         }
-        self.charge.budget().note_pruned(octets);
+        self.charge.budget().note_pruned(bytes);
         let ranges = self.rcv.buffer.out_of_order();
         let next = self.rcv.buffer.next();
         let end = ranges.last().map_or(next, |last| last.end);

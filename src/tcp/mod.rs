@@ -17,7 +17,7 @@
 //! | `icmp`, `path_mtu` | effects of ICMP errors, path MTU discovery |
 //! | `mtu_search` | path MTU discovery without ICMP errors |
 //! | `info` | state reported to the application |
-//! | `told` | log events |
+//! | `event_log` | log events |
 //!
 //! [`crate::recovery`] decides which segments are lost, why, and how the window reacts.
 
@@ -26,6 +26,7 @@ mod alarm;
 mod buffer;
 pub(crate) mod connection;
 mod defer;
+mod event_log;
 pub(crate) mod fast_open;
 pub(crate) mod icmp;
 mod info;
@@ -43,7 +44,7 @@ mod stateless;
 mod statistics;
 mod time_wait;
 mod timers;
-mod told;
+
 mod variables;
 
 pub use connection::Connection;

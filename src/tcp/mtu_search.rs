@@ -117,8 +117,9 @@ impl Connection {
 
     /// tcp_mtu_probing(): the first time, the search begins. After that, the segments get half as long.
     fn shorten_segments(&mut self, now: Instant, limits: &MtuLimits) {
-        let in_vain = self.in_vain().map(|in_vain| now - in_vain.since);
-        if in_vain.is_none_or(|time| time < self.black_hole_time()) {
+        let unanswered_period =
+            self.unanswered_period().map(|unanswered_period| now - unanswered_period.since);
+        if unanswered_period.is_none_or(|time| time < self.black_hole_time()) {
             return;
         }
         let Some(range) = self.mtu_search.as_deref().and_then(Search::range) else {

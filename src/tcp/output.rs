@@ -10,7 +10,7 @@ use super::mtu_search::NextSegment;
 use super::pacer::Pacer;
 use super::socket::State;
 use super::variables::{AckDue, Tail};
-use crate::events::{Offer, What};
+use crate::events::{EventKind, Offer};
 use crate::profile::{Nagle, Resets, TimerNews, WindowProbe};
 use crate::recovery::{Departure, Transmission};
 
@@ -261,8 +261,8 @@ impl Connection {
 
     /// Returns true if a small segment must wait while data is in flight.
     pub(super) fn holds_small_segments(&self) -> bool {
-        let told_to = self.options.cork || self.snd.tail == Tail::Waits;
-        !self.snd.pushed && (told_to || !self.nagle_allows(false))
+        let corked = self.options.cork || self.snd.tail == Tail::Waits;
+        !self.snd.pushed && (corked || !self.nagle_allows(false))
     }
 
     fn nagle_allows(&self, idle: bool) -> bool {
@@ -354,16 +354,16 @@ impl Connection {
             && self.recovery.waits_until(now).is_none()
     }
 
-    /// Charges `octets` of sent data to the pacer, which delays the next segment.
+    /// Charges `bytes` of sent data to the pacer, which delays the next segment.
     #[inline]
-    fn pace(&mut self, now: Instant, octets: u64) {
+    fn pace(&mut self, now: Instant, bytes: u64) {
         if self.pacer().is_none() {
             return;
         }
         let (recovery, path) = self.recovery_and_path(now);
         let rate = recovery.pacing_rate(&path);
         if let (Some(pacer), Some(rate)) = (self.pacer(), rate) {
-            pacer.on_sent(octets, rate);
+            pacer.on_sent(bytes, rate);
         }
     }
 
@@ -505,7 +505,7 @@ impl Connection {
         };
         let options = if syn { self.syn_options(now) } else { self.segment_options(now, text.0 == text.1) };
         if syn {
-            self.tell(|| What::Offered(Offer::of(&options, flags)));
+            self.log(|| EventKind::Offered(Offer::of(&options, flags)));
         }
         let len = (text.1 - text.0) as usize;
         out.put(&header, &options, self.profile.layout, len, self.snd.buffer.texts(text.0..text.1));

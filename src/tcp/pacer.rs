@@ -45,10 +45,10 @@ impl Pacer {
         true
     }
 
-    /// Records that `octets` bytes were sent, at `rate` bytes per second.
-    pub(super) fn on_sent(&mut self, octets: u64, rate: f64) {
+    /// Records that `bytes` bytes were sent, at `rate` bytes per second.
+    pub(super) fn on_sent(&mut self, bytes: u64, rate: f64) {
         // A rate close to zero must not stop the sender forever.
-        let takes = (octets as f64 / rate).clamp(0.0, 60.0);
+        let takes = (bytes as f64 / rate).clamp(0.0, 60.0);
         self.next += Duration::from_secs_f64(takes);
     }
 

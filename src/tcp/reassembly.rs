@@ -80,16 +80,16 @@ impl OutOfOrder {
     /// Gives up data, highest offset first, until `enough` bytes of memory are free or nothing is left.
     /// Returns the number of data bytes given up.
     pub(super) fn prune(&mut self, enough: usize) -> u64 {
-        let (mut freed, mut octets) = (0, 0);
+        let (mut freed, mut bytes) = (0, 0);
         while freed < enough
             && let Some((start, piece)) = self.pieces.pop_last()
         {
             self.ranges.remove_from(start);
             freed += cost_of(&piece);
-            octets += piece.len() as u64;
+            bytes += piece.len() as u64;
         }
         self.cost -= freed;
-        octets
+        bytes
     }
 
     /// Gives up the last range. Returns the number of its bytes.
@@ -186,7 +186,7 @@ mod tests {
             let mut data = VecDeque::new();
             assert_eq!(held.join(9, &[255], &mut data), 10_010);
             assert_eq!((held.cost(), pieces(&held), held.ranges().len()), (0, 0, 0));
-            assert!(data.iter().skip(1).enumerate().all(|(n, octet)| *octet == n as u8));
+            assert!(data.iter().skip(1).enumerate().all(|(n, byte)| *byte == n as u8));
         }
     }
 

@@ -303,7 +303,7 @@ impl Connection {
         let unit = 1_u64 << scale;
         // Rounding must not shrink the advertised window. It must not enlarge it each time either: the edge
         // would creep forward with every ACK, and the window would never close (RFC 7323 §2.4).
-        let rounded_up = |octets: u64| (octets + unit - 1) >> scale;
+        let rounded_up = |bytes: u64| (bytes + unit - 1) >> scale;
         let units = match (self.profile.window_update, wanted >> scale) {
             // A buffer smaller than one unit must not keep the window closed.
             (WindowUpdate::QuarterBuffer, _) | (_, 0) => rounded_up(wanted),

@@ -38,33 +38,33 @@ struct Records(VecDeque<u64>);
 struct Chunk {
     /// Offset of its first byte.
     start: u64,
-    octets: Octets,
+    bytes: Bytes,
 }
 
 #[derive(Debug)]
-enum Octets {
+enum Bytes {
     /// A chunk that is still being filled, up to its initial capacity.
     Own(Vec<u8>),
     /// A full chunk of [`LARGEST`] bytes. Outgoing packets refer to it, so its data need not be copied.
     Shared(Arc<Vec<u8>>),
 }
 
-impl Octets {
+impl Bytes {
     fn capacity(&self) -> usize {
         self.memory().capacity()
     }
 
     fn memory(&self) -> &Vec<u8> {
         match self {
-            Self::Own(octets) => octets,
-            Self::Shared(octets) => octets,
+            Self::Own(bytes) => bytes,
+            Self::Shared(bytes) => bytes,
         }
     }
 
     fn text(&self, range: Range<usize>) -> Text<'_> {
         match self {
-            Self::Own(octets) => Text::Copied(&octets[range]),
-            Self::Shared(octets) => Text::Shared(octets, range),
+            Self::Own(bytes) => Text::Copied(&bytes[range]),
+            Self::Shared(bytes) => Text::Shared(bytes, range),
         }
     }
 }
@@ -72,18 +72,18 @@ impl Octets {
 impl Chunk {
     /// Returns the offset after its last byte.
     fn end(&self) -> u64 {
-        self.start + self.octets.memory().len() as u64
+        self.start + self.bytes.memory().len() as u64
     }
 
     fn spare(&self) -> usize {
-        self.octets.capacity() - self.octets.memory().len()
+        self.bytes.capacity() - self.bytes.memory().len()
     }
 
     fn append(&mut self, more: &[u8]) {
-        if let Octets::Own(octets) = &mut self.octets {
-            octets.extend_from_slice(more);
-            if octets.len() == LARGEST {
-                self.octets = Octets::Shared(Arc::new(std::mem::take(octets)));
+        if let Bytes::Own(bytes) = &mut self.bytes {
+            bytes.extend_from_slice(more);
+            if bytes.len() == LARGEST {
+                self.bytes = Bytes::Shared(Arc::new(std::mem::take(bytes)));
             }
         }
     }
@@ -156,12 +156,12 @@ impl SendBuffer {
 
     fn add_chunk(&mut self, size: usize) {
         let kept = if size == LARGEST { self.kept.pop() } else { None };
-        let octets = kept.unwrap_or_else(|| {
+        let bytes = kept.unwrap_or_else(|| {
             let new = Vec::with_capacity(size);
             self.allocated += new.capacity();
             new
         });
-        self.chunks.push_back(Chunk { start: self.end, octets: Octets::Own(octets) });
+        self.chunks.push_back(Chunk { start: self.end, bytes: Bytes::Own(bytes) });
     }
 
     /// Ends a record after the last byte written.
@@ -198,7 +198,7 @@ impl SendBuffer {
             }
             let from = (at - chunk.start) as usize;
             at = chunk.end().min(end);
-            Some(chunk.octets.text(from..(at - chunk.start) as usize))
+            Some(chunk.bytes.text(from..(at - chunk.start) as usize))
         })
     }
 
@@ -212,7 +212,7 @@ impl SendBuffer {
                 break;
             }
             if let Some(first) = self.chunks.pop_front() {
-                self.give_back(first.octets);
+                self.give_back(first.bytes);
             }
         }
         let most = if chunk_for(self.len()) < LARGEST { 0 } else { self.chunks.len() };
@@ -231,15 +231,15 @@ impl SendBuffer {
         }
     }
 
-    fn give_back(&mut self, octets: Octets) {
-        self.allocated -= octets.capacity();
+    fn give_back(&mut self, bytes: Bytes) {
+        self.allocated -= bytes.capacity();
         // A chunk that an outgoing packet still refers to is not reused, although its data was acknowledged.
-        if let Octets::Shared(octets) = octets
-            && let Ok(mut octets) = Arc::try_unwrap(octets)
+        if let Bytes::Shared(bytes) = bytes
+            && let Ok(mut bytes) = Arc::try_unwrap(bytes)
         {
-            octets.clear();
-            self.allocated += octets.capacity();
-            self.kept.push(octets);
+            bytes.clear();
+            self.allocated += bytes.capacity();
+            self.kept.push(bytes);
         }
     }
 
@@ -273,12 +273,12 @@ impl SendBuffer {
 mod tests {
     use super::*;
 
-    fn octet(offset: u64) -> u8 {
+    fn byte(offset: u64) -> u8 {
         (offset.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8
     }
 
-    fn octets(range: Range<u64>) -> Vec<u8> {
-        range.map(octet).collect()
+    fn bytes(range: Range<u64>) -> Vec<u8> {
+        range.map(byte).collect()
     }
 
     fn copied(buffer: &SendBuffer, range: Range<u64>) -> Vec<u8> {
@@ -303,16 +303,16 @@ mod tests {
                 let room = buffer.free();
                 let growth = buffer.growth(wanted.min(room));
                 let before = buffer.cost();
-                assert_eq!(buffer.write(&octets(end..end + wanted as u64)), wanted.min(room));
+                assert_eq!(buffer.write(&bytes(end..end + wanted as u64)), wanted.min(room));
                 assert_eq!(buffer.cost() - before, growth, "round {round}: {wanted}");
                 assert_eq!(buffer.end(), end + wanted.min(room) as u64);
                 let from = start + random(1 + buffer.len() as u64);
                 let to = from + random(1 + buffer.end() - from);
-                assert_eq!(copied(&buffer, from..to), octets(from..to), "round {round}");
+                assert_eq!(copied(&buffer, from..to), bytes(from..to), "round {round}");
                 start += random(1 + buffer.len() as u64);
                 buffer.release_below(start);
                 assert_eq!(buffer.len() as u64, buffer.end() - start);
-                let sum: usize = buffer.chunks.iter().map(|chunk| chunk.octets.capacity()).sum();
+                let sum: usize = buffer.chunks.iter().map(|chunk| chunk.bytes.capacity()).sum();
                 assert_eq!(buffer.cost(), sum + buffer.kept.len() * LARGEST);
             }
         }
@@ -354,12 +354,12 @@ mod tests {
     #[test]
     fn buffer_memory_shrinks_with_window() {
         let mut buffer = SendBuffer::new(1, 4 << 20);
-        buffer.write(&octets(1..1 + (1 << 20)));
+        buffer.write(&bytes(1..1 + (1 << 20)));
         assert_eq!(buffer.cost(), 1 << 20);
         for _ in 0..100 {
             let end = buffer.end();
             buffer.release_below(end - 5_000);
-            buffer.write(&octets(end..end + 1_000));
+            buffer.write(&bytes(end..end + 1_000));
         }
         assert!(buffer.cost() <= 6_000 + 2 * USUAL, "{} bytes allocated for 6000", buffer.cost());
         buffer.release_below(buffer.end());
@@ -370,12 +370,12 @@ mod tests {
     #[test]
     fn sliding_window_needs_no_new_memory() {
         let mut buffer = SendBuffer::new(1, 4 << 20);
-        buffer.write(&octets(1..1 + (1 << 20)));
+        buffer.write(&bytes(1..1 + (1 << 20)));
         for round in 0..40 {
             let end = buffer.end();
             buffer.release_below(end - (1 << 20) + 65_536);
             assert_eq!(buffer.growth(65_536), 0, "round {round}");
-            buffer.write(&octets(end..end + 65_536));
+            buffer.write(&bytes(end..end + 65_536));
         }
         assert_eq!(buffer.cost(), 1 << 20);
     }
@@ -383,7 +383,7 @@ mod tests {
     #[test]
     fn shared_chunks_stay_intact_after_release() {
         let mut buffer = SendBuffer::new(0, 4 << 20);
-        buffer.write(&octets(0..(1 << 20) + 100));
+        buffer.write(&bytes(0..(1 << 20) + 100));
         let chunk = LARGEST as u64;
         let across = chunk - 10..chunk + 10;
         let texts: Vec<_> = buffer.texts(across.clone()).collect();
@@ -402,7 +402,7 @@ mod tests {
         assert_eq!(buffer.cost(), cost - 2 * LARGEST, "one of three chunks is kept for reuse");
         buffer.write(&[0xff; 2 * LARGEST]);
         let left = [&leaving[0][LARGEST - 10..], &leaving[1][..10]].concat();
-        assert_eq!(left, octets(across), "shared chunks are not overwritten");
+        assert_eq!(left, bytes(across), "shared chunks are not overwritten");
     }
 
     #[test]

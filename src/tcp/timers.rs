@@ -5,7 +5,7 @@ use airwire::time::{Duration, Instant};
 use super::connection::Connection;
 use super::pacer::Pacer;
 use super::socket::{Ended, Patience, State, Threshold, Unanswered};
-use super::variables::{AckDue, InVain, Tail, earlier};
+use super::variables::{AckDue, Tail, UnansweredPeriod, earlier};
 use crate::flight::Fate;
 use crate::profile::UserTimeoutFrom;
 use crate::recovery::engine::TimerRule;
@@ -82,7 +82,7 @@ impl Connection {
         match self.state {
             State::SynSent | State::SynReceived => {
                 self.syn_timeouts = self.syn_timeouts.saturating_add(1);
-                if self.is_in_vain(now, self.rtt.backoff()) {
+                if self.is_r2_reached(now, self.rtt.backoff()) {
                     self.give_up();
                     return;
                 }
@@ -96,11 +96,11 @@ impl Connection {
                 // RFC 9293 §3.8.6.1: a peer that answers with a closed window is alive, however long the
                 // window stays closed.
                 let closed = self.snd.wnd == 0;
-                let in_vain = match closed {
+                let unanswered_period = match closed {
                     true => self.timers.probes_sent,
                     false => self.recovery.congestion().timeouts_in_row.saturating_sub(self.timers.refused),
                 };
-                if self.is_in_vain(now, in_vain) {
+                if self.is_r2_reached(now, unanswered_period) {
                     self.give_up();
                     return;
                 }
@@ -158,45 +158,47 @@ impl Connection {
 
     /// Returns true if R2 is reached: a segment or probe timed out after `retransmissions` that were not
     /// answered. Also records whether R1 is reached.
-    fn is_in_vain(&mut self, now: Instant, retransmissions: u32) -> bool {
+    fn is_r2_reached(&mut self, now: Instant, retransmissions: u32) -> bool {
         let closed = self.snd.wnd == 0 && self.state.is_synchronized();
         if closed && retransmissions == 0 && self.patience().user_timeout.is_none() {
             // The peer answered the last probe.
-            self.timers.in_vain = None;
+            self.timers.unanswered_period = None;
         }
-        let in_vain_since = self.note_in_vain(now);
+        let unanswered_since = self.note_unanswered(now);
         let since = match self.oldest_sent() {
             Some((_, first_sent)) if !closed => first_sent,
-            _ => in_vain_since,
+            _ => unanswered_since,
         };
         let usual = Threshold::retransmissions(self.profile.retries_told);
         if self.patience().r1.unwrap_or(usual).is_reached(retransmissions, since, now)
-            && let Some(in_vain) = &mut self.timers.in_vain
+            && let Some(unanswered_period) = &mut self.timers.unanswered_period
         {
-            in_vain.r1_reached = true;
+            unanswered_period.r1_reached = true;
         }
         self.r2().is_reached(retransmissions, since, now)
     }
 
     /// Returns the start of the period in which nothing was answered. It starts now if there is none yet.
-    fn note_in_vain(&mut self, now: Instant) -> Instant {
+    fn note_unanswered(&mut self, now: Instant) -> Instant {
         let una = self.flight.una();
-        match &self.timers.in_vain {
+        match &self.timers.unanswered_period {
             Some(known) if known.una == una => known.since,
             _ => {
-                self.timers.in_vain = Some(Box::new(InVain { una, since: now, r1_reached: false }));
+                self.timers.unanswered_period =
+                    Some(Box::new(UnansweredPeriod { una, since: now, r1_reached: false }));
                 now
             }
         }
     }
 
-    pub(super) fn in_vain(&self) -> Option<&InVain> {
-        self.timers.in_vain.as_deref().filter(|known| known.una == self.flight.una())
+    pub(super) fn unanswered_period(&self) -> Option<&UnansweredPeriod> {
+        self.timers.unanswered_period.as_deref().filter(|known| known.una == self.flight.una())
     }
 
     /// Returns `Some` once R1 is reached, until the peer acknowledges something (RFC 9293 §3.8.3 (e)).
     pub fn unanswered(&self) -> Option<Unanswered> {
-        let InVain { since, .. } = *self.in_vain().filter(|in_vain| in_vain.r1_reached)?;
+        let UnansweredPeriod { since, .. } =
+            *self.unanswered_period().filter(|unanswered_period| unanswered_period.r1_reached)?;
         let retransmissions = match self.state {
             State::SynSent | State::SynReceived => self.rtt.backoff(),
             _ => self.recovery.congestion().timeouts_in_row.max(self.timers.probes_sent),
@@ -207,15 +209,15 @@ impl Connection {
     /// Returns when TCP_USER_TIMEOUT expires, unless something is acknowledged before.
     pub(super) fn user_deadline(&self) -> Option<Instant> {
         let limit = self.options.patience.as_ref()?.user_timeout?;
-        let in_vain = self.in_vain().map(|in_vain| in_vain.since);
+        let unanswered_period = self.unanswered_period().map(|unanswered_period| unanswered_period.since);
         let from_first = self.profile.user_timeout_from == UserTimeoutFrom::Transmission;
         let since = match self.oldest_sent() {
             // The data in flight may be a probe that was sent after waiting for the window.
             Some((_, first_sent)) if from_first || !self.state.is_synchronized() => {
-                in_vain.map_or(first_sent, |since| since.min(first_sent))
+                unanswered_period.map_or(first_sent, |since| since.min(first_sent))
             }
-            Some(_) => in_vain?,
-            None => self.timers.persist.and(in_vain)?,
+            Some(_) => unanswered_period?,
+            None => self.timers.persist.and(unanswered_period)?,
         };
         Some(since + limit)
     }
@@ -232,7 +234,7 @@ impl Connection {
         if self.timers.persist.is_none() {
             let from_first = self.profile.user_timeout_from == UserTimeoutFrom::Transmission;
             if from_first && self.patience().user_timeout.is_some() {
-                self.note_in_vain(now);
+                self.note_unanswered(now);
             }
             let base = self.rtt.rto().get().max(self.profile.persist_min);
             let wait = base * (1 << self.timers.persist_backoff.min(20));
@@ -264,7 +266,7 @@ impl Connection {
             return;
         }
         // RFC 9293 §3.8.6.1: probing continues as long as the peer answers.
-        if self.is_in_vain(now, self.timers.probes_sent) {
+        if self.is_r2_reached(now, self.timers.probes_sent) {
             self.give_up();
             return;
         }

@@ -176,12 +176,12 @@ pub(super) struct Timers {
     /// Timeouts while the peer's window was closed, since data was last acknowledged.
     pub(super) refused: u32,
     /// Boxed because it is rare.
-    pub(super) in_vain: Option<Box<InVain>>,
+    pub(super) unanswered_period: Option<Box<UnansweredPeriod>>,
 }
 
 /// A period in which nothing was answered. It ends when SND.UNA moves past `una`.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct InVain {
+pub(super) struct UnansweredPeriod {
     /// SND.UNA at the first timeout.
     pub(super) una: u64,
     pub(super) since: Instant,

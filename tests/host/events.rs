@@ -1,6 +1,6 @@
 //! Events that a host reports about its connections, for logs.
 
-use airtcp::events::{Agreement, Offer, Refusal, Timer, What};
+use airtcp::events::{Agreement, EventKind, Offer, Refusal, Timer};
 use airtcp::profile::Profile;
 use airtcp::recovery::What as Decided;
 use airtcp::tcp::{Ended, IcmpError, SocketOptions, State, Unreachable};
@@ -14,14 +14,14 @@ use crate::hostile::hand::{Hand, mss, with_timestamps};
 use crate::hostile::world::{pair, plan};
 
 /// Drains the events since the last call. All of them belong to the only connection.
-fn take_events(hand: &mut Hand) -> Vec<What> {
+fn take_events(hand: &mut Hand) -> Vec<EventKind> {
     let now = hand.now;
     std::iter::from_fn(|| hand.host.poll_event())
         .map(|event| {
-            assert_eq!(event.at, now, "{:?}", event.what);
+            assert_eq!(event.at, now, "{:?}", event.kind);
             let (local, remote) = event.ends.expect("the event has addresses");
             assert_eq!((local.ip(), remote.ip()), (LEFT, RIGHT));
-            event.what
+            event.kind
         })
         .collect()
 }
@@ -36,7 +36,7 @@ fn connected(recipe: &str, options: Options) -> Hand {
 
 fn refusals(hand: &mut Hand) -> Vec<(Refusal, Option<u64>)> {
     let refused = |what| match what {
-        What::Refused { why, segment } => Some((why, segment.seq)),
+        EventKind::Refused { why, segment } => Some((why, segment.seq)),
         _ => None,
     };
     take_events(hand).into_iter().filter_map(refused).collect()
@@ -48,14 +48,14 @@ fn active_open_reports_offers_and_agreement() {
     let events = take_events(&mut connected("sack", syn_ack));
     let ours = Offer { mss: Some(1460), window_scale: Some(8), sack: true, timestamps: true, ecn: false };
     let theirs = Offer { mss: Some(1000), window_scale: Some(3), sack: false, timestamps: true, ecn: false };
-    let at = |wanted: &What| events.iter().position(|what| what == wanted);
+    let at = |wanted: &EventKind| events.iter().position(|what| what == wanted);
     let agreed =
         Agreement { smss: 988, own_scale: 8, peer_scale: 3, sack: false, timestamps: true, ecn: false };
     let places = [
-        at(&What::Offered(ours)),
-        at(&What::PeerOffered(theirs)),
-        at(&What::State { from: State::SynSent, to: State::Established }),
-        at(&What::Agreed(agreed)),
+        at(&EventKind::Offered(ours)),
+        at(&EventKind::PeerOffered(theirs)),
+        at(&EventKind::State { from: State::SynSent, to: State::Established }),
+        at(&EventKind::Agreed(agreed)),
     ];
     assert!(places.is_sorted() && places[0].is_some(), "{places:?} in {events:?}");
 }
@@ -70,10 +70,10 @@ fn passive_open_reports_offers_and_agreement() {
     let kinds: Vec<_> = events
         .iter()
         .filter_map(|what| match what {
-            What::PeerOffered(_) => Some("peer"),
-            What::Offered(_) => Some("own"),
-            What::State { from: State::SynReceived, to: State::Established } => Some("open"),
-            What::Agreed(_) => Some("agreed"),
+            EventKind::PeerOffered(_) => Some("peer"),
+            EventKind::Offered(_) => Some("own"),
+            EventKind::State { from: State::SynReceived, to: State::Established } => Some("open"),
+            EventKind::Agreed(_) => Some("agreed"),
             _ => None,
         })
         .collect();
@@ -112,7 +112,7 @@ fn refused_segment_is_reported_with_reason_and_offset() {
     hand.segment(Flags::RST, 14, 0, 0, 0);
     take_events(&mut hand);
     hand.segment(ack, 14, 2, 60_000, 0);
-    assert_eq!(refusals(&mut hand), [(Refusal::NobodyThere, None)]);
+    assert_eq!(refusals(&mut hand), [(Refusal::NoListener, None)]);
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn damaged_segment_is_reported_with_its_ports() {
     *packet.last_mut().unwrap() ^= 1;
     hand.host.handle_packet(hand.now, &packet);
     let event = hand.host.poll_event().expect("the bad packet is reported");
-    assert_eq!(event.what, What::Bad(BadPacket::TcpChecksum));
+    assert_eq!(event.kind, EventKind::Bad(BadPacket::TcpChecksum));
     assert_eq!(event.ends, Some(((LEFT, 80).into(), (RIGHT, 40_000).into())));
 }
 
@@ -141,9 +141,9 @@ fn timer_start_expiry_and_stop_are_reported() {
     take_events(&mut hand);
     hand.write(3000);
     let rto = Timer::Retransmission;
-    let set = |events: &[What]| {
+    let set = |events: &[EventKind]| {
         events.iter().find_map(|what| match what {
-            What::TimerSet { timer: Timer::Retransmission, until } => Some(*until),
+            EventKind::TimerSet { timer: Timer::Retransmission, until } => Some(*until),
             _ => None,
         })
     };
@@ -151,15 +151,15 @@ fn timer_start_expiry_and_stop_are_reported() {
     assert_eq!(hand.host.next_deadline(), Some(first));
     hand.next();
     let news = take_events(&mut hand);
-    let fired = news.iter().position(|what| *what == What::TimerFired { timer: rto });
+    let fired = news.iter().position(|what| *what == EventKind::TimerFired { timer: rto });
     let decided = news.iter().position(
-        |what| matches!(what, What::Decided(decision) if decision.what == Decided::Timeout { offset: 1 }),
+        |what| matches!(what, EventKind::Decided(decision) if decision.what == Decided::Timeout { offset: 1 }),
     );
     assert!(fired.is_some() && fired < decided, "{news:?}");
     let again = set(&news).expect("the retransmission sets the timer");
     assert!(again - first > Duration::from_millis(500), "backed off: {first} {again}");
     hand.segment(Flags::ACK, 1, 3001, 60_000, 0);
-    assert!(take_events(&mut hand).contains(&What::TimerStopped { timer: rto }));
+    assert!(take_events(&mut hand).contains(&EventKind::TimerStopped { timer: rto }));
 }
 
 #[test]
@@ -167,12 +167,12 @@ fn window_close_and_open_are_reported() {
     let mut hand = connected("newreno", mss(1000));
     take_events(&mut hand);
     hand.segment(Flags::ACK, 1, 1, 0, 0);
-    assert!(take_events(&mut hand).contains(&What::PeerWindow { octets: 0 }));
+    assert!(take_events(&mut hand).contains(&EventKind::PeerWindow { bytes: 0 }));
     hand.segment(Flags::ACK, 1, 1, 500, 0);
-    assert!(take_events(&mut hand).contains(&What::PeerWindow { octets: 500 }));
+    assert!(take_events(&mut hand).contains(&EventKind::PeerWindow { bytes: 500 }));
     hand.segment(Flags::ACK, 1, 1, 600, 0);
     assert!(
-        !take_events(&mut hand).iter().any(|what| matches!(what, What::PeerWindow { .. })),
+        !take_events(&mut hand).iter().any(|what| matches!(what, EventKind::PeerWindow { .. })),
         "only a closing or opening window is reported"
     );
 
@@ -182,11 +182,11 @@ fn window_close_and_open_are_reported() {
     hand.connect(options, mss(1000), 60_000);
     hand.segment(Flags::ACK, 1, 1, 60_000, 1000);
     hand.segment(Flags::ACK, 1001, 1, 60_000, 1000);
-    assert!(take_events(&mut hand).contains(&What::OwnWindow { octets: 0 }));
+    assert!(take_events(&mut hand).contains(&EventKind::OwnWindow { bytes: 0 }));
     let id = hand.id.unwrap();
     hand.host.read(hand.now, id, &mut [0; 2000]).unwrap();
     hand.out();
-    let opened = |what: &What| matches!(what, What::OwnWindow { octets } if *octets >= 1000);
+    let opened = |what: &EventKind| matches!(what, EventKind::OwnWindow { bytes } if *bytes >= 1000);
     assert!(take_events(&mut hand).iter().any(opened));
 }
 
@@ -196,9 +196,9 @@ fn connection_end_is_reported_once_with_reason() {
     take_events(&mut hand);
     hand.segment(Flags::RST, 1, 0, 0, 0);
     let news = take_events(&mut hand);
-    let ends: Vec<_> = news.iter().filter(|what| matches!(what, What::Ended(_))).collect();
-    assert_eq!(ends, [&What::Ended(Some(Ended::Reset))]);
-    assert!(news.contains(&What::State { from: State::Established, to: State::Closed }));
+    let ends: Vec<_> = news.iter().filter(|what| matches!(what, EventKind::Ended(_))).collect();
+    assert_eq!(ends, [&EventKind::Ended(Some(Ended::Reset))]);
+    assert!(news.contains(&EventKind::State { from: State::Established, to: State::Closed }));
 }
 
 #[test]
@@ -211,8 +211,8 @@ fn events_and_trace_report_same_decisions() {
     while !exchange.is_complete() && exchange.step().unwrap() {}
     let traced = exchange.take_trace(airtcp_testkit::pair::Peer::Left);
     let events: Vec<_> = std::iter::from_fn(|| exchange.pair.left.poll_event())
-        .filter_map(|event| match event.what {
-            What::Decided(decision) => Some(decision),
+        .filter_map(|event| match event.kind {
+            EventKind::Decided(decision) => Some(decision),
             _ => None,
         })
         .collect();
@@ -221,9 +221,9 @@ fn events_and_trace_report_same_decisions() {
 }
 
 /// Drains the events and returns the ICMP errors and the changes of the path MTU.
-fn path_events(hand: &mut Hand) -> Vec<What> {
+fn path_events(hand: &mut Hand) -> Vec<EventKind> {
     let events = take_events(hand).into_iter();
-    events.filter(|what| matches!(what, What::Icmp { .. } | What::Pmtu { .. })).collect()
+    events.filter(|what| matches!(what, EventKind::Icmp { .. } | EventKind::Pmtu { .. })).collect()
 }
 
 #[test]
@@ -231,14 +231,14 @@ fn icmp_error_is_reported_as_believed_or_not() {
     let mut hand = connected("newreno", mss(1460));
     hand.write(1000);
     take_events(&mut hand);
-    let host = What::Icmp { says: IcmpError::Unreachable(Unreachable::Host), believed: true };
+    let host = EventKind::Icmp { says: IcmpError::Unreachable(Unreachable::Host), believed: true };
     hand.icmp(3, 1, 0, 1);
     assert_eq!(path_events(&mut hand), [host]);
     // RFC 5927 §4.1: an ICMP error must quote data in flight. Bytes 1 to 1000 are in flight; 1001 is not sent
     // yet.
     for offset in [0, 1001] {
         hand.icmp(3, 3, 0, offset);
-        let port = What::Icmp { says: IcmpError::Unreachable(Unreachable::Port), believed: false };
+        let port = EventKind::Icmp { says: IcmpError::Unreachable(Unreachable::Port), believed: false };
         assert_eq!(path_events(&mut hand), [port], "{offset}");
     }
     // Source quench is ignored (RFC 6633).
@@ -274,16 +274,16 @@ fn pmtu_decrease_is_reported_and_increase_is_ignored() {
     let mut hand = connected("newreno", mss(1460));
     hand.write(3000);
     take_events(&mut hand);
-    let too_big = |mtu, believed| What::Icmp { says: IcmpError::TooBig { mtu }, believed };
+    let too_big = |mtu, believed| EventKind::Icmp { says: IcmpError::TooBig { mtu }, believed };
     hand.icmp(3, 4, 1000, 1);
-    assert_eq!(path_events(&mut hand), [too_big(1000, true), What::Pmtu { from: 1500, to: 1000 }]);
+    assert_eq!(path_events(&mut hand), [too_big(1000, true), EventKind::Pmtu { from: 1500, to: 1000 }]);
     for mtu in [1000, 1400] {
         hand.icmp(3, 4, mtu, 1);
         assert_eq!(path_events(&mut hand), [too_big(mtu, false)]);
     }
     // An old router does not report the next-hop MTU (RFC 1191 §5).
     hand.icmp(3, 4, 0, 1);
-    assert_eq!(path_events(&mut hand), [too_big(0, true), What::Pmtu { from: 1000, to: 576 }]);
+    assert_eq!(path_events(&mut hand), [too_big(0, true), EventKind::Pmtu { from: 1000, to: 576 }]);
 }
 
 #[test]

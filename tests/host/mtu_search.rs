@@ -1,6 +1,6 @@
 //! Path MTU discovery without ICMP errors (RFC 4821), over paths that drop long packets silently.
 
-use airtcp::events::What;
+use airtcp::events::EventKind;
 use airtcp::host::ConnId;
 use airtcp::profile::{MtuProbing, Profile};
 use airtcp::tcp::{Connection, SocketOptions};
@@ -289,6 +289,6 @@ fn packet_length_changes_are_reported() {
     hand.segment(ACK, 1, PROBE + 1242, 65_535, 0);
     let events = std::iter::from_fn(|| hand.host.poll_event());
     let pmtu: Vec<_> =
-        events.map(|event| event.what).filter(|what| matches!(what, What::Pmtu { .. })).collect();
-    assert_eq!(pmtu, [What::Pmtu { from: 1500, to: 1064 }, What::Pmtu { from: 1064, to: 1282 }]);
+        events.map(|event| event.kind).filter(|kind| matches!(kind, EventKind::Pmtu { .. })).collect();
+    assert_eq!(pmtu, [EventKind::Pmtu { from: 1500, to: 1064 }, EventKind::Pmtu { from: 1064, to: 1282 }]);
 }

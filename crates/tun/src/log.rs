@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::SystemTime;
 
-use airtcp::events::{Agreement, Event, Offer, Refused, What};
+use airtcp::events::{Agreement, Event, EventKind, Offer, Refused};
 use airtcp::host::Host;
 use airtcp::recovery::{Decision, What as Decided};
 use airtcp::tcp::IcmpError;
@@ -93,17 +93,17 @@ impl Log {
     }
 
     /// Logs one event of a host.
-    pub fn event(&mut self, Event { at, ends, what }: Event) {
+    pub fn event(&mut self, Event { at, ends, kind }: Event) {
         let wall = self.wall(at);
-        let Some(ends) = ends else { return say(wall, at, what) };
-        let over = matches!(what, What::Ended(_));
-        if begins(&what) {
+        let Some(ends) = ends else { return say(wall, at, kind) };
+        let over = matches!(kind, EventKind::Ended(_));
+        if begins(&kind) {
             self.spans.entry(ends).or_insert_with(|| span_of(ends));
         }
         match self.spans.get(&ends) {
-            Some(span) => span.in_scope(|| say(wall, at, what)),
+            Some(span) => span.in_scope(|| say(wall, at, kind)),
             // The segment does not belong to any connection.
-            None => span_of(ends).in_scope(|| say(wall, at, what)),
+            None => span_of(ends).in_scope(|| say(wall, at, kind)),
         }
         if over {
             self.spans.remove(&ends);
@@ -136,51 +136,51 @@ fn span_of((local, remote): Ends) -> Span {
 }
 
 /// Returns whether this is the first event of a connection.
-fn begins(what: &What) -> bool {
-    matches!(what, What::Offered(_) | What::PeerOffered(_))
+fn begins(kind: &EventKind) -> bool {
+    matches!(kind, EventKind::Offered(_) | EventKind::PeerOffered(_))
 }
 
-fn say(at: u64, now: Instant, what: What) {
-    match what {
-        What::Offered(offer) => say_offer(at, "offered", offer),
-        What::PeerOffered(offer) => say_offer(at, "the peer offered", offer),
-        What::Agreed(Agreement { smss, own_scale, peer_scale, sack, timestamps, ecn }) => info!(
+fn say(at: u64, now: Instant, kind: EventKind) {
+    match kind {
+        EventKind::Offered(offer) => say_offer(at, "offered", offer),
+        EventKind::PeerOffered(offer) => say_offer(at, "the peer offered", offer),
+        EventKind::Agreed(Agreement { smss, own_scale, peer_scale, sack, timestamps, ecn }) => info!(
             target: "airtcp::connection",
             at, smss, own_scale, peer_scale, sack, timestamps, ecn, "established"
         ),
-        What::State { from, to } => {
+        EventKind::State { from, to } => {
             debug!(target: "airtcp::connection", at, from = from.name(), to = to.name(), "state");
         }
-        What::Ended(None) => info!(target: "airtcp::connection", at, "closed"),
-        What::Ended(Some(why)) => info!(target: "airtcp::connection", at, %why, "ended"),
-        What::Decided(decision) => say_decision(at, &decision),
-        What::TimerSet { timer, until } => {
+        EventKind::Ended(None) => info!(target: "airtcp::connection", at, "closed"),
+        EventKind::Ended(Some(why)) => info!(target: "airtcp::connection", at, %why, "ended"),
+        EventKind::Decided(decision) => say_decision(at, &decision),
+        EventKind::TimerSet { timer, until } => {
             trace!(target: "airtcp::timer", at, timer = timer.name(), after = %(until - now), "set");
         }
-        What::TimerStopped { timer } => {
+        EventKind::TimerStopped { timer } => {
             trace!(target: "airtcp::timer", at, timer = timer.name(), "stopped");
         }
-        What::TimerFired { timer } => debug!(target: "airtcp::timer", at, timer = timer.name(), "fired"),
-        What::Refused { why, segment: Refused { flags, seq, ack, len } } => debug!(
+        EventKind::TimerFired { timer } => debug!(target: "airtcp::timer", at, timer = timer.name(), "fired"),
+        EventKind::Refused { why, segment: Refused { flags, seq, ack, len } } => debug!(
             target: "airtcp::refused",
             at, reason = why.name(), ?flags, seq, ack, length = len, why = why.why(), "segment refused"
         ),
-        What::Bad(why) => debug!(target: "airtcp::refused", at, %why, "packet refused"),
-        What::PeerWindow { octets: 0 } => {
+        EventKind::Bad(why) => debug!(target: "airtcp::refused", at, %why, "packet refused"),
+        EventKind::PeerWindow { bytes: 0 } => {
             debug!(target: "airtcp::window", at, "the peer's window has closed");
         }
-        What::PeerWindow { octets } => {
-            debug!(target: "airtcp::window", at, octets, "the peer's window has opened");
+        EventKind::PeerWindow { bytes } => {
+            debug!(target: "airtcp::window", at, octets = bytes, "the peer's window has opened");
         }
-        What::OwnWindow { octets: 0 } => debug!(target: "airtcp::window", at, "our window has closed"),
-        What::OwnWindow { octets } => {
-            debug!(target: "airtcp::window", at, octets, "our window has opened");
+        EventKind::OwnWindow { bytes: 0 } => debug!(target: "airtcp::window", at, "our window has closed"),
+        EventKind::OwnWindow { bytes } => {
+            debug!(target: "airtcp::window", at, octets = bytes, "our window has opened");
         }
-        What::Pmtu { from, to } => info!(target: "airtcp::path", at, from, to, "path MTU"),
-        What::Icmp { says: IcmpError::TooBig { mtu }, believed } => {
+        EventKind::Pmtu { from, to } => info!(target: "airtcp::path", at, from, to, "path MTU"),
+        EventKind::Icmp { says: IcmpError::TooBig { mtu }, believed } => {
             info!(target: "airtcp::path", at, mtu, believed, "ICMP: a packet was too big");
         }
-        What::Icmp { says: IcmpError::Unreachable(why), believed } => {
+        EventKind::Icmp { says: IcmpError::Unreachable(why), believed } => {
             info!(target: "airtcp::path", at, %why, believed, "ICMP: not delivered");
         }
     }

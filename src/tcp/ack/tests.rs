@@ -58,9 +58,9 @@ impl Attacked {
             dont_fragment: true,
             ident: 0,
         };
-        let (mut octets, mut packet) = (vec![], vec![]);
-        options.write(Layout::Linux, &mut octets);
-        segment::emit(&mut packet, &header, &octets, (&[], &[]));
+        let (mut bytes, mut packet) = (vec![], vec![]);
+        options.write(Layout::Linux, &mut bytes);
+        segment::emit(&mut packet, &header, &bytes, (&[], &[]));
         self.host.handle_packet(self.now, &packet);
         self.send();
     }
@@ -146,8 +146,8 @@ fn small_segments_in_flight_are_limited_by_number() {
     // With segments of an ordinary size, the send buffer is the limit.
     let mut ordinary = Attacked::open("sack", 536);
     ordinary.fill(usize::MAX);
-    let octets = ordinary.flight().outstanding().bytes;
-    assert!(octets > (4 << 20) - 536, "{octets} bytes in {} segments", ordinary.in_flight());
+    let bytes = ordinary.flight().outstanding().bytes;
+    assert!(bytes > (4 << 20) - 536, "{bytes} bytes in {} segments", ordinary.in_flight());
 }
 
 #[test]

@@ -80,8 +80,8 @@ mod tests {
         let keys = keys(KEY, None);
         let cookie = keys.cookie([0, 1, 2, 3].into(), [4, 5, 6, 7].into());
         assert_eq!(cookie.to_string(), "6224939a79f5f593");
-        let octets = |from: u8| std::array::from_fn::<u8, 16, _>(|at| from + at as u8);
-        let cookie = keys.cookie(octets(0).into(), octets(16).into());
+        let bytes = |from: u8| std::array::from_fn::<u8, 16, _>(|at| from + at as u8);
+        let cookie = keys.cookie(bytes(0).into(), bytes(16).into());
         assert_eq!(cookie.to_string(), "ce7cf2722f512771");
     }
 

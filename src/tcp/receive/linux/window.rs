@@ -75,7 +75,7 @@ struct ReceiveRtt {
 /// The amount that the application read in a round trip (rcvq_space).
 #[derive(Debug, Default)]
 struct Space {
-    octets: u32,
+    bytes: u32,
     seq: u32,
     since: u32,
 }
@@ -85,13 +85,13 @@ fn micros(now: Instant) -> u32 {
 }
 
 /// Converts to 32 bits, saturating.
-fn size(octets: u64) -> u32 {
-    u32::try_from(octets).unwrap_or(u32::MAX)
+fn size(bytes: u64) -> u32 {
+    u32::try_from(bytes).unwrap_or(u32::MAX)
 }
 
 /// Returns the buffer size for a value of SO_RCVBUF (sock_setsockopt()).
-fn doubled(octets: usize) -> u64 {
-    2 * (octets as u64).max(LEAST_CLAMP)
+fn doubled(bytes: usize) -> u64 {
+    2 * (bytes as u64).max(LEAST_CLAMP)
 }
 
 impl Window {
@@ -101,7 +101,7 @@ impl Window {
         let rmem = memory.unwrap_or(ReceiveMemory::LINUX);
         let (rcvbuf, buffer) = match (memory, locked) {
             (None, _) => (rmem.most as u64, Buffer::Plain),
-            (Some(_), Some(octets)) => (doubled(octets), Buffer::Locked),
+            (Some(_), Some(bytes)) => (doubled(bytes), Buffer::Locked),
             (Some(_), None) => (rmem.initial as u64, Buffer::Tuned),
         };
         let mut window = Self {
@@ -159,16 +159,16 @@ impl Window {
         }
         self.window_clamp = size(clamp);
         self.rcv_ssthresh = self.rcv_wnd.min(self.window_clamp);
-        let octets = self.rcv_ssthresh.min(size(INIT_CWND * mss));
-        self.space = Space { octets, seq: copied as u32, since: self.mstamp };
+        let bytes = self.rcv_ssthresh.min(size(INIT_CWND * mss));
+        self.space = Space { bytes, seq: copied as u32, since: self.mstamp };
         let hint = u64::from(advmss.min(MSS_DEFAULT)).min(sends).min(self.rcv_wnd() / 2);
         self.rcv_mss = (hint as u16).max(MIN_MSS as u16);
     }
 
     /// Applies SO_RCVBUF.
-    pub(in crate::tcp::receive) fn lock(&mut self, octets: usize) {
+    pub(in crate::tcp::receive) fn lock(&mut self, bytes: usize) {
         if self.is_in_charge() {
-            (self.rcvbuf, self.buffer) = (size(doubled(octets)), Buffer::Locked);
+            (self.rcvbuf, self.buffer) = (size(doubled(bytes)), Buffer::Locked);
         }
     }
 
@@ -256,7 +256,7 @@ impl Window {
             self.rcv_ssthresh = self.rcv_ssthresh.max(self.rcv_wnd.min(clamp));
         }
         self.window_clamp = clamp;
-        self.space.octets = self.space.octets.min(clamp);
+        self.space.bytes = self.space.bytes.min(clamp);
     }
 
     /// Slow start of the window: grows it by two segments for each segment with a low memory cost
@@ -349,26 +349,26 @@ impl Window {
             return;
         }
         let unread = size(rcv_nxt.saturating_sub(copied));
-        let octets = (copied as u32).wrapping_sub(self.space.seq).saturating_sub(unread);
-        if octets > self.space.octets {
-            self.grow_buffer(octets, span);
+        let bytes = (copied as u32).wrapping_sub(self.space.seq).saturating_sub(unread);
+        if bytes > self.space.bytes {
+            self.grow_buffer(bytes, span);
         }
         (self.space.seq, self.space.since) = (copied as u32, self.mstamp);
     }
 
     /// Makes additional room for out-of-order data.
     pub(super) fn make_room_for(&mut self, span: u64) {
-        self.grow_buffer(self.space.octets, span);
+        self.grow_buffer(self.space.bytes, span);
     }
 
     /// tcp_rcvbuf_grow(): allows for slow start doubling the rate.
-    fn grow_buffer(&mut self, octets: u32, out_of_order: u64) {
-        let old = std::mem::replace(&mut self.space.octets, octets);
+    fn grow_buffer(&mut self, bytes: u32, out_of_order: u64) {
+        let old = std::mem::replace(&mut self.space.bytes, bytes);
         if self.buffer != Buffer::Tuned {
             return;
         }
-        let twice = 2 * u64::from(octets);
-        let grow = twice.saturating_mul((octets - old).into()) / u64::from(old.max(1));
+        let twice = 2 * u64::from(bytes);
+        let grow = twice.saturating_mul((bytes - old).into()) / u64::from(old.max(1));
         let window = size(twice.saturating_add(grow.saturating_mul(2)).saturating_add(out_of_order));
         let rcvbuf = size(u64::from(window) * WHOLE / u64::from(self.scaling_ratio)).min(self.rmem_max);
         if rcvbuf > self.rcvbuf {

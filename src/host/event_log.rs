@@ -8,49 +8,49 @@ use airwire::time::Instant;
 use smoltcp::wire::IpProtocol;
 
 use super::Host;
-use crate::events::{Event, Refusal, Refused, What};
+use crate::events::{Event, EventKind, Refusal, Refused};
 
 impl Host {
     /// Collects the events of a connection after a step. It runs for every packet, and is a single comparison
     /// while events are disabled.
     #[inline]
-    pub(super) fn gather(&mut self, at: Instant, index: u32) {
+    pub(super) fn collect_events(&mut self, at: Instant, index: u32) {
         if self.events.is_some() {
-            self.gather_events(at, index);
+            self.drain_events(at, index);
         }
     }
 
     #[cold]
-    fn gather_events(&mut self, at: Instant, index: u32) {
+    fn drain_events(&mut self, at: Instant, index: u32) {
         let Some(events) = &mut self.events else { return };
         let Some(connection) = self.slots.at_mut(index) else { return };
         let ends = Some((connection.local(), connection.remote()));
-        connection.take_told(|what| events.push_back(Event { at, ends, what }));
+        connection.take_events(|kind| events.push_back(Event { at, ends, kind }));
     }
 
     /// Records that a segment without a connection was refused.
     #[cold]
-    pub(super) fn tell_refused(&mut self, at: Instant, segment: &Segment<'_>, why: Refusal) {
+    pub(super) fn log_refused(&mut self, at: Instant, segment: &Segment<'_>, why: Refusal) {
         let Some(events) = &mut self.events else { return };
         // Without a connection, its numbers cannot be converted to offsets in a stream.
         let refused = Refused::of(segment, (Seq(0), 0), (Seq(0), 0));
         let segment_alone = Refused { seq: None, ack: None, ..refused };
-        let what = What::Refused { why, segment: segment_alone };
-        events.push_back(Event { at, ends: Some((segment.dst, segment.src)), what });
+        let kind = EventKind::Refused { why, segment: segment_alone };
+        events.push_back(Event { at, ends: Some((segment.dst, segment.src)), kind });
     }
 
     /// Records a malformed packet. Its ports are reported unverified, because they show which connection it
     /// was meant for.
     #[cold]
-    pub(super) fn tell_bad(&mut self, at: Instant, packet: &[u8], bad: BadPacket) {
+    pub(super) fn log_bad(&mut self, at: Instant, packet: &[u8], bad: BadPacket) {
         let Some(events) = &mut self.events else { return };
         let ends = segment::parse_ip(packet).ok().map(|ip| {
             let port = |at: usize| match ip.payload.get(at..at + 2) {
-                Some(octets) if ip.protocol == IpProtocol::Tcp => u16::from_be_bytes([octets[0], octets[1]]),
+                Some(bytes) if ip.protocol == IpProtocol::Tcp => u16::from_be_bytes([bytes[0], bytes[1]]),
                 _ => 0,
             };
             (SocketAddr::new(ip.dst, port(2)), SocketAddr::new(ip.src, port(0)))
         });
-        events.push_back(Event { at, ends, what: What::Bad(bad) });
+        events.push_back(Event { at, ends, kind: EventKind::Bad(bad) });
     }
 }

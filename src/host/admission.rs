@@ -1,4 +1,4 @@
-//! Standing of connections, for the kinds that remote peers could accumulate, with the oldest connection of
+//! AdmissionClass of connections, for the kinds that remote peers could accumulate, with the oldest connection of
 //! each kind.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,9 +8,9 @@ use airwire::time::Instant;
 
 use super::ListenId;
 
-/// The standing of a connection: the kind that it counts as for the host's limits.
+/// The class of a connection: the kind that it counts as for the host's limits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) enum Standing {
+pub(super) enum AdmissionClass {
     /// It was opened by this host, or it has ended.
     #[default]
     Ordinary,
@@ -25,7 +25,7 @@ pub(super) enum Standing {
     TimeWait,
 }
 
-/// Connections of one standing, with the time since when they have had it.
+/// Connections of one class, with the time since when they have had it.
 #[derive(Debug, Default)]
 struct Line {
     by_age: BTreeSet<(Instant, u32)>,
@@ -60,7 +60,7 @@ pub(super) struct Visitors {
     pub(super) arrived: usize,
 }
 
-/// A connection, as the standings identify it.
+/// A connection, as the table identify it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Who {
     pub(super) index: u32,
@@ -69,19 +69,19 @@ pub(super) struct Who {
     pub(super) listener: Option<ListenId>,
 }
 
-/// All connections of a host by their standing.
+/// All connections of a host by their class.
 #[derive(Debug, Default)]
-pub(super) struct Standings {
+pub(super) struct AdmissionTable {
     half_open: BTreeMap<ListenId, Line>,
     orphans: Line,
     time_wait: Line,
     sources: BTreeMap<IpAddr, Visitors>,
 }
 
-impl Standings {
-    pub(super) fn change(&mut self, now: Instant, who: Who, from: Standing, to: Standing) {
+impl AdmissionTable {
+    pub(super) fn change(&mut self, now: Instant, who: Who, from: AdmissionClass, to: AdmissionClass) {
         match (from, who.listener) {
-            (Standing::HalfOpen, Some(id)) => {
+            (AdmissionClass::HalfOpen, Some(id)) => {
                 if let Some(line) = self.half_open.get_mut(&id) {
                     line.leave(who.index);
                     if line.since.is_empty() {
@@ -89,24 +89,26 @@ impl Standings {
                     }
                 }
             }
-            (Standing::Orphan, _) => self.orphans.leave(who.index),
-            (Standing::TimeWait, _) => self.time_wait.leave(who.index),
-            (Standing::Ordinary | Standing::Arrived | Standing::HalfOpen, _) => {}
+            (AdmissionClass::Orphan, _) => self.orphans.leave(who.index),
+            (AdmissionClass::TimeWait, _) => self.time_wait.leave(who.index),
+            (AdmissionClass::Ordinary | AdmissionClass::Arrived | AdmissionClass::HalfOpen, _) => {}
         }
         match (to, who.listener) {
-            (Standing::HalfOpen, Some(id)) => self.half_open.entry(id).or_default().enter(now, who.index),
-            (Standing::Orphan, _) => self.orphans.enter(now, who.index),
-            (Standing::TimeWait, _) => self.time_wait.enter(now, who.index),
-            (Standing::Ordinary | Standing::Arrived | Standing::HalfOpen, _) => {}
+            (AdmissionClass::HalfOpen, Some(id)) => {
+                self.half_open.entry(id).or_default().enter(now, who.index)
+            }
+            (AdmissionClass::Orphan, _) => self.orphans.enter(now, who.index),
+            (AdmissionClass::TimeWait, _) => self.time_wait.enter(now, who.index),
+            (AdmissionClass::Ordinary | AdmissionClass::Arrived | AdmissionClass::HalfOpen, _) => {}
         }
         self.count(who.peer, from, to);
     }
 
-    fn count(&mut self, peer: IpAddr, from: Standing, to: Standing) {
-        let counts = |standing| match standing {
-            Standing::HalfOpen => (1, 0),
-            Standing::Arrived => (0, 1),
-            Standing::Ordinary | Standing::Orphan | Standing::TimeWait => (0, 0),
+    fn count(&mut self, peer: IpAddr, from: AdmissionClass, to: AdmissionClass) {
+        let counts = |class| match class {
+            AdmissionClass::HalfOpen => (1, 0),
+            AdmissionClass::Arrived => (0, 1),
+            AdmissionClass::Ordinary | AdmissionClass::Orphan | AdmissionClass::TimeWait => (0, 0),
         };
         let (before, after) = (counts(from), counts(to));
         if before == after {
@@ -155,31 +157,31 @@ mod tests {
 
     #[test]
     fn standings_track_oldest_connection_of_each_kind() {
-        use Standing::{Arrived, HalfOpen, Ordinary, Orphan, TimeWait};
-        let mut standings = Standings::default();
+        use AdmissionClass::{Arrived, HalfOpen, Ordinary, Orphan, TimeWait};
+        let mut table = AdmissionTable::default();
         let peer = IpAddr::from([192, 0, 2, 1]);
         let at = Instant::from_secs;
         let who = |index, listener| Who { index, peer, listener: Some(ListenId(listener)) };
         for (index, when) in [(7, 3), (8, 1), (9, 2)] {
-            standings.change(at(when), who(index, 1), Ordinary, HalfOpen);
+            table.change(at(when), who(index, 1), Ordinary, HalfOpen);
         }
-        standings.change(at(0), who(10, 0), Ordinary, HalfOpen);
-        assert_eq!(standings.oldest_half_open(ListenId(1)), Some((at(1), 8)));
-        assert_eq!(standings.oldest_half_open(ListenId(2)), None);
-        assert_eq!(standings.visitors(peer), Visitors { half_open: 4, arrived: 0 });
-        standings.change(at(4), who(8, 1), HalfOpen, Arrived);
-        assert_eq!(standings.oldest_half_open(ListenId(1)), Some((at(2), 9)));
-        assert_eq!(standings.visitors(peer), Visitors { half_open: 3, arrived: 1 });
+        table.change(at(0), who(10, 0), Ordinary, HalfOpen);
+        assert_eq!(table.oldest_half_open(ListenId(1)), Some((at(1), 8)));
+        assert_eq!(table.oldest_half_open(ListenId(2)), None);
+        assert_eq!(table.visitors(peer), Visitors { half_open: 4, arrived: 0 });
+        table.change(at(4), who(8, 1), HalfOpen, Arrived);
+        assert_eq!(table.oldest_half_open(ListenId(1)), Some((at(2), 9)));
+        assert_eq!(table.visitors(peer), Visitors { half_open: 3, arrived: 1 });
         let accepted = Who { listener: None, ..who(8, 1) };
-        standings.change(at(5), accepted, Arrived, Orphan);
-        assert_eq!((standings.superfluous_orphan(1), standings.superfluous_orphan(0)), (None, Some(8)));
-        standings.change(at(6), accepted, Orphan, TimeWait);
-        assert_eq!((standings.superfluous_orphan(0), standings.superfluous_time_wait(0)), (None, Some(8)));
-        standings.change(at(7), accepted, TimeWait, Ordinary);
+        table.change(at(5), accepted, Arrived, Orphan);
+        assert_eq!((table.superfluous_orphan(1), table.superfluous_orphan(0)), (None, Some(8)));
+        table.change(at(6), accepted, Orphan, TimeWait);
+        assert_eq!((table.superfluous_orphan(0), table.superfluous_time_wait(0)), (None, Some(8)));
+        table.change(at(7), accepted, TimeWait, Ordinary);
         for (index, listener) in [(10, 0), (7, 1), (9, 1)] {
-            standings.change(at(8), who(index, listener), HalfOpen, Ordinary);
+            table.change(at(8), who(index, listener), HalfOpen, Ordinary);
         }
-        let Standings { half_open, orphans, time_wait, sources } = standings;
+        let AdmissionTable { half_open, orphans, time_wait, sources } = table;
         assert!(half_open.is_empty() && sources.is_empty());
         for line in [orphans, time_wait] {
             assert!(line.by_age.is_empty() && line.since.is_empty());
