@@ -85,10 +85,10 @@ impl Connection {
             duplicates,
             any_resent: acked.any_resent,
             rtt,
-            ecr: segment.options.timestamps.filter(|_| self.ts_enabled).map(|ts| ts.ecr),
-            acked_tsval: acked.last_tsval.filter(|_| self.ts_enabled),
+            ecr: self.negotiated.timestamps_of(segment).map(|ts| ts.ecr),
+            acked_tsval: acked.last_tsval.filter(|_| self.negotiated.timestamps()),
             // With nothing outstanding, the sender has no sending rate to reduce.
-            ece: segment.flags.contains(Flags::ECE) && self.ecn_enabled && flight_before.bytes > 0,
+            ece: segment.flags.contains(Flags::ECE) && self.negotiated.ecn() && flight_before.bytes > 0,
             flags: segment.flags,
             newest: Delivery::later(acked.newest, news.newest),
             last: [acked.last, news.highest],
@@ -165,7 +165,7 @@ impl Connection {
         let (rtt, sent_at) = if self.rtt.style().times_one_segment() {
             let (_, sent_at) = *self.timed.take_if(|timed| timed.0 <= to)?;
             if let Some(timestamps) =
-                segment.options.timestamps.filter(|_| self.ts_enabled && acked.any_resent)
+                segment.options.timestamps.filter(|_| self.negotiated.timestamps() && acked.any_resent)
             {
                 self.sample_rtt(now, sent_at);
                 return self.rtt_from_echo(now, timestamps.ecr, head_sent);
@@ -173,7 +173,7 @@ impl Connection {
             (now - sent_at, sent_at)
         } else if let Some(sent_at) = unambiguous.or(sacked_sent) {
             (now - sent_at, sent_at)
-        } else if acked.any_resent && self.ts_enabled {
+        } else if acked.any_resent && self.negotiated.timestamps() {
             // RFC 7323 §4: the echoed timestamp identifies the transmission, unless the ACK reports a
             // duplicate (D-SACK). In that case the original's ACK was lost, but its timestamp may still be
             // echoed.
@@ -193,7 +193,7 @@ impl Connection {
         ecr: u32,
         head_sent: Option<Instant>,
     ) -> Option<Duration> {
-        let ticks = self.ts_now(now).wrapping_sub(ecr);
+        let ticks = self.negotiated.ts_now(&self.profile, now).wrapping_sub(ecr);
         let rtt = self.profile.ts_tick * u64::from(ticks);
         let longest = now - head_sent? + self.profile.ts_tick;
         (ecr != 0 && rtt <= longest).then(|| rtt.max(self.profile.ts_tick / 2))
@@ -208,7 +208,7 @@ impl Connection {
     /// Returns the range of a D-SACK block. It is the first block, and lies below the ACK or inside the
     /// second block (RFC 2883 §4).
     fn reported_duplicate(&self, segment: &Segment<'_>, acked_to: u64) -> Option<(u64, u64)> {
-        if !self.sack_enabled {
+        if !self.negotiated.sack() {
             return None;
         }
         let offset = |seq: Seq| seq.offset(self.snd.iss, acked_to);
@@ -239,7 +239,7 @@ impl Connection {
 
     /// Returns true if SACK blocks are recorded: SACK was negotiated, and the repair algorithm uses it.
     pub(super) fn has_scoreboard(&self) -> bool {
-        self.sack_enabled && self.recovery.uses_sack()
+        self.negotiated.sack() && self.recovery.uses_sack()
     }
 
     fn take_blocks(&mut self, now: Instant, segment: &Segment<'_>, dsack: Option<(u64, u64)>) -> Sacked {
@@ -285,7 +285,7 @@ impl Connection {
 
     /// Returns SEG.WND in bytes.
     fn offered_window(&self, segment: &Segment<'_>) -> u64 {
-        u64::from(segment.window) << self.snd.scale
+        u64::from(segment.window) << self.negotiated.snd_scale()
     }
 
     /// Updates SND.WND (RFC 9293 §3.10.7.4).

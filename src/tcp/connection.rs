@@ -3,7 +3,6 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use airwire::segment::Flags;
 use airwire::seq::Seq;
 use airwire::time::{Duration, Instant};
 
@@ -13,6 +12,7 @@ use super::fast_open::{FastOpen, Plan};
 use super::icmp::Unreachable;
 use super::input::FIRST_DATA_CREDIT;
 use super::mtu_search::Search;
+use super::negotiated::Negotiated;
 use super::path_mtu::NarrowPath;
 use super::receive::linux_steps::receiver_of;
 use super::send_buffer::SendBuffer;
@@ -46,12 +46,7 @@ pub struct Connection {
     pub(super) recovery: Recovery,
     pub(super) timers: Timers,
     pub(super) pending: Pending,
-    pub(super) scaling_enabled: bool,
-    pub(super) sack_enabled: bool,
-    pub(super) ts_enabled: bool,
-    pub(super) ecn_enabled: bool,
-    pub(super) ts_offset: u32,
-    pub(super) mtu: u32,
+    pub(super) negotiated: Negotiated,
     /// `None`: the path takes packets of `mtu` bytes, as far as known. Boxed because it is rare.
     pub(super) narrow_path: Option<Box<NarrowPath>>,
     /// `None`: no search for the path MTU has begun. Boxed because it is rare.
@@ -59,8 +54,6 @@ pub struct Connection {
     pub(super) ip_ident: u16,
     pub(super) handshake_resent: u16,
     pub(super) syn_timeouts: u16,
-    /// Header flags of the peer's SYN.
-    pub(super) peer_flags: Flags,
     pub(super) fast_open: FastOpen,
     pub(super) orphaned: bool,
     /// True after the application shut down reading (SHUT_RD).
@@ -102,17 +95,15 @@ impl Connection {
 
     pub(super) fn new(now: Instant, opening: Opening, state: State) -> Self {
         let Opening { local, remote, profile, recovery, options, iss, ts_offset, mtu, budget, .. } = opening;
-        let header = if local.is_ipv4() { 40 } else { 60 };
-        let fits = mtu.saturating_sub(header).clamp(8, 65_535) as u16;
-        let advmss = options.max_seg.or(profile.mss).unwrap_or(fits).min(fits);
+        let mut negotiated = Negotiated::new(local.is_ipv4(), mtu, ts_offset);
+        let advmss = negotiated.advertised_mss(&profile, &options);
         let linux = receiver_of(&profile, &options, advmss.into());
         let recv_limit = options.recv_limit(&profile);
         let scale_needed = match &linux {
             Some(linux) if linux.tunes_window() => linux.scale_to_offer(profile.recv_buffer_max),
             _ => (0..=14).find(|s| recv_limit >> s <= 65_535).unwrap_or(14),
         };
-        let scale = profile.window_scale.map_or(0, |offered| offered.max(scale_needed));
-        let peer_mss = if local.is_ipv4() { 536 } else { 1220 };
+        negotiated.offer_scale(profile.window_scale.map_or(0, |offered| offered.max(scale_needed)));
         Self {
             local,
             remote,
@@ -128,9 +119,9 @@ impl Connection {
                 wl2: 0,
                 max_wnd: 0,
                 least_ack: 0,
-                scale: 0,
-                smss: u64::from(peer_mss).min(mtu.saturating_sub(header) as u64).max(8),
-                peer_mss,
+                smss: u64::from(negotiated.peer_mss())
+                    .min(mtu.saturating_sub(negotiated.header_len()) as u64)
+                    .max(8),
                 fin: None,
                 small_end: 0,
                 last_sent: now,
@@ -144,7 +135,6 @@ impl Connection {
                 buffer: RecvBuffer::new(1, recv_limit),
                 adv: 0,
                 promised: 0,
-                scale,
                 fin: None,
                 ts_recent: 0,
                 ts_recent_at: now,
@@ -167,18 +157,12 @@ impl Connection {
             recovery,
             timers: Timers::default(),
             pending: Pending::default(),
-            scaling_enabled: false,
-            sack_enabled: false,
-            ts_enabled: false,
-            ecn_enabled: false,
-            ts_offset,
-            mtu: mtu as u32,
+            negotiated,
             narrow_path: None,
             mtu_search: None,
             ip_ident: iss.0 as u16,
             handshake_resent: 0,
             syn_timeouts: 0,
-            peer_flags: Flags::default(),
             fast_open: FastOpen::default(),
             orphaned: false,
             read_shut: false,
@@ -393,20 +377,9 @@ impl Connection {
         (&mut self.recovery, path)
     }
 
-    pub(super) fn header_len(&self) -> usize {
-        if self.local.is_ipv4() { 40 } else { 60 }
-    }
-
-    /// Returns the MSS for our SYN: what fits the interface MTU, or less if the application asked for it.
-    pub(super) fn advertised_mss(&self) -> u16 {
-        let fits = (self.mtu as usize).saturating_sub(self.header_len()).clamp(8, 65_535) as u16;
-        let wanted = self.options.max_seg.or(self.profile.mss).unwrap_or(fits);
-        wanted.min(fits)
-    }
-
     /// Updates SMSS. Options reduce the data of a segment, not the MSS value (RFC 6691).
     pub(super) fn update_smss(&mut self) {
-        let options = self.options_len();
+        let options = self.negotiated.options_len();
         let smss = self.max_seg().saturating_sub(options);
         // Linux, tcp_bound_to_half_wnd(): at least what remains of 68 bytes after the headers.
         let half = match self.snd.max_wnd {
@@ -419,23 +392,9 @@ impl Connection {
 
     /// Returns the bytes of options and data in a full-sized segment of ours.
     pub(super) fn max_seg(&self) -> u64 {
-        let fits = (self.longest_packet() as usize).saturating_sub(self.header_len()).max(8) as u64;
-        fits.min(self.permitted_seg())
-    }
-
-    /// Returns the bytes of options and data that the peer and the application permit in a segment.
-    pub(super) fn permitted_seg(&self) -> u64 {
-        u64::from(self.options.max_seg.unwrap_or(u16::MAX).min(self.snd.peer_mss))
-    }
-
-    /// Returns the bytes of options in a segment with data.
-    pub(super) fn options_len(&self) -> u64 {
-        if self.ts_enabled { 12 } else { 0 }
-    }
-
-    pub(super) fn ts_now(&self, now: Instant) -> u32 {
-        let ticks = now.as_nanos() / self.profile.ts_tick.as_nanos().max(1);
-        (ticks as u32).wrapping_add(self.ts_offset)
+        let fits =
+            (self.longest_packet() as usize).saturating_sub(self.negotiated.header_len()).max(8) as u64;
+        fits.min(self.negotiated.permitted_seg(&self.options))
     }
 
     /// Returns the connection's state in the diagram of RFC 9293.

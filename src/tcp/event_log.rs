@@ -8,7 +8,7 @@ use airwire::time::Instant;
 
 use super::connection::Connection;
 use super::socket::{Ended, State};
-use crate::events::{Agreement, EventKind, Refusal, Refused, Timer};
+use crate::events::{EventKind, Refusal, Refused, Timer};
 
 /// The deadlines in the order of [`Timer::ALL`].
 type Deadlines = [Option<Instant>; Timer::ALL.len()];
@@ -115,17 +115,6 @@ impl Connection {
             let refused = Refused::of(segment, own, peer);
             let segment = Refused { seq: refused.seq.filter(|_| seq_known), ..refused };
             self.log(|| EventKind::Refused { why, segment });
-        }
-    }
-
-    pub(super) fn agreement(&self) -> Agreement {
-        Agreement {
-            smss: self.snd.smss,
-            own_scale: self.rcv.scale,
-            peer_scale: self.snd.scale,
-            sack: self.sack_enabled,
-            timestamps: self.ts_enabled,
-            ecn: self.ecn_enabled,
         }
     }
 

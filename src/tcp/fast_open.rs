@@ -189,7 +189,7 @@ impl Connection {
 
     fn syn_limit(&self, text: TextOfSyn) -> u64 {
         let TextOfSyn::UpTo { mss } = text else { return 0 };
-        let fits = u64::from(self.pmtu()).saturating_sub(self.header_len() as u64);
+        let fits = u64::from(self.pmtu()).saturating_sub(self.negotiated.header_len() as u64);
         let mss = mss.min(self.options.max_seg.unwrap_or(u16::MAX));
         fits.min(mss.into()).saturating_sub(OPTION_SPACE)
     }
@@ -370,7 +370,7 @@ impl Connection {
         // A simultaneous open has no server.
         let option = segment.options.fast_open.filter(|_| segment.flags.contains(Flags::SYN));
         let request = plan.option.filter(|_| text == 0 && option.is_none() && !retransmitted);
-        let mss = self.snd.peer_mss;
+        let mss = self.negotiated.peer_mss();
         if let Some(client) = self.client_mut() {
             let text_acked = (text > 0).then_some(!missing);
             client.stage = Stage::Open { text_acked };
@@ -394,7 +394,7 @@ impl Connection {
 
     /// Retransmits at once. This is not congestion, so the window stays.
     fn resend_text_of_syn(&mut self, now: Instant) {
-        let tsval = self.ts_now(now);
+        let tsval = self.negotiated.ts_now(&self.profile, now);
         let (start, end) = (self.flight.una(), self.flight.max());
         let departure = Departure { start, end, kind: Transmission::New, tsval };
         let (recovery, mut path) = self.recovery_and_path(now);

@@ -166,7 +166,7 @@ impl Connection {
     /// functions react to different errors.
     fn linux_drops_request(&self, why: Unreachable) -> bool {
         use Unreachable::{BadHeader, Host, Network, Policy, Port, TimeExceeded};
-        match self.local.is_ipv4() {
+        match self.negotiated.is_ipv4() {
             true => matches!(why, Network | Host | TimeExceeded | BadHeader),
             false => matches!(why, Policy | Port | BadHeader),
         }

@@ -118,7 +118,7 @@ impl Connection {
             Phase::Open if cc.dupacks() > 0 || sacked > 0 => CaState::Disorder,
             Phase::Open => CaState::Open,
         };
-        let advertised = u32::from(self.advertised_mss());
+        let advertised = u32::from(self.negotiated.advertised_mss(&self.profile, &self.options));
         let reordering = self.recovery.reordering();
         Info {
             state: self.state,
@@ -126,19 +126,19 @@ impl Connection {
             retransmits: cc.timeouts_in_row,
             probes: self.timers.probes_sent,
             backoff: self.rtt.backoff(),
-            sack: self.sack_enabled,
-            timestamps: self.ts_enabled,
-            ecn: self.ecn_enabled,
+            sack: self.negotiated.sack(),
+            timestamps: self.negotiated.timestamps(),
+            ecn: self.negotiated.ecn(),
             syn_data: self.syn_text_acked(),
             fast_open_failure: self.fast_open_failure(),
-            snd_wscale: self.snd.scale,
-            rcv_wscale: self.rcv.scale,
+            snd_wscale: self.negotiated.snd_scale(),
+            rcv_wscale: self.negotiated.rcv_scale(),
             rto: self.rtt.rto().get(),
             snd_mss: self.snd.smss as u32,
             rcv_mss: self.rcv.mss_seen.max(536).min(advertised),
-            advmss: advertised - if self.ts_enabled { 12 } else { 0 },
+            advmss: advertised - if self.negotiated.timestamps() { 12 } else { 0 },
             unacked: flight.len() as u32,
-            sacked: if self.sack_enabled { sacked } else { cc.dupacks().min(flight.len() as u32) },
+            sacked: if self.negotiated.sack() { sacked } else { cc.dupacks().min(flight.len() as u32) },
             lost: flight.lost().segments as u32,
             retrans: flight.resent().segments as u32,
             rtt: self.rtt.srtt().unwrap_or_default(),

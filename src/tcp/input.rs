@@ -102,9 +102,7 @@ impl Connection {
             self.queue_text_of_syn(segment);
             return Reaction::Done;
         }
-        // RFC 3168 §6.1.1: ECE without CWR accepts ECN.
-        self.ecn_enabled =
-            self.profile.ecn && segment.flags.contains(Flags::ECE) && !segment.flags.contains(Flags::CWR);
+        self.negotiated.learn_ecn_answer(&self.profile, segment.flags);
         self.establish(now, segment);
         self.take_text_of_syn(now, segment);
         self.rcv.ack = AckDue::Now;
@@ -181,7 +179,7 @@ impl Connection {
     /// First step: PAWS (RFC 7323 §5.3 R1 to R3) and the window.
     fn check_sequence(&mut self, now: Instant, segment: &Segment<'_>) -> Verdict {
         let reset = segment.flags.contains(Flags::RST);
-        if self.ts_enabled && !reset {
+        if self.negotiated.timestamps() && !reset {
             match segment.options.timestamps {
                 Some(ts) if self.is_old_timestamp(now, ts.val) => {
                     self.statistics.unacceptable += 1;
@@ -393,33 +391,17 @@ impl Connection {
     }
 
     fn learn_from_syn(&mut self, now: Instant, segment: &Segment<'_>) {
-        let options = &segment.options;
-        self.log(|| EventKind::PeerOffered(Offer::of(options, segment.flags)));
+        self.log(|| EventKind::PeerOffered(Offer::of(&segment.options, segment.flags)));
+        let offers_sack = self.offers_sack();
+        self.negotiated.learn(&self.profile, self.state, offers_sack, segment);
         self.rcv.irs = segment.seq;
         self.rcv.last_ack_sent = 1;
-        let least = if self.local.is_ipv4() { 536 } else { 1220 };
-        // A tiny MSS from the peer must not make us send one header per byte.
-        self.snd.peer_mss = options.mss.unwrap_or(least).max(64);
-        match (options.window_scale, self.profile.window_scale) {
-            (Some(shift), Some(_)) => {
-                self.snd.scale = shift;
-                self.scaling_enabled = true;
-            }
-            _ => self.rcv.scale = 0,
-        }
-        self.sack_enabled = options.sack_permitted && self.offers_sack();
-        self.ts_enabled = options.timestamps.is_some() && self.profile.timestamps;
-        if let Some(ts) = options.timestamps.filter(|_| self.ts_enabled) {
+        if let Some(ts) = self.negotiated.timestamps_of(segment) {
             self.rcv.ts_recent = ts.val;
             self.rcv.ts_recent_at = now;
         }
         self.rcv.adv = 1 + self.first_window(self.state == State::SynReceived);
         self.rcv.promised = self.rcv.adv;
-        // RFC 3168 §6.1.1: ECE and CWR in a SYN request ECN.
-        let asks = segment.flags.contains(Flags::ECE) && segment.flags.contains(Flags::CWR);
-        let may = self.profile.ecn || (self.profile.ecn_passive && self.state == State::SynReceived);
-        self.ecn_enabled = asks && may && !segment.flags.contains(Flags::ACK);
-        self.peer_flags = segment.flags;
         // The window of a SYN is never scaled.
         self.snd.wnd = u64::from(segment.window);
         self.snd.max_wnd = self.snd.wnd;
@@ -480,7 +462,7 @@ impl Connection {
         let ecr = segment.options.timestamps.map(|ts| ts.ecr);
         match sent {
             Some((sent_at, 1)) if self.profile.time_handshake => self.sample_rtt(now, sent_at),
-            Some((first_sent, 2..)) if self.ts_enabled => {
+            Some((first_sent, 2..)) if self.negotiated.timestamps() => {
                 if let Some(rtt) = ecr.and_then(|ecr| self.rtt_from_echo(now, ecr, Some(first_sent))) {
                     self.sample_rtt(now, now - rtt);
                 }
@@ -499,7 +481,7 @@ impl Connection {
             self.update_window(now, segment, 1, 1);
         }
         self.start_mtu_search(now);
-        let agreement = self.agreement();
+        let agreement = self.negotiated.agreement(self.snd.smss);
         self.log(|| EventKind::Agreed(agreement));
         self.begin_transfer(now);
         self.conclude_handshake(now, segment);
@@ -508,20 +490,20 @@ impl Connection {
 
     /// Prepares the receiver for the peer's data.
     pub(super) fn begin_receiving(&mut self, now: Instant) {
-        let mss = self.expected_mss();
+        let mss = self.negotiated.expected_mss(&self.profile, &self.options);
         if let Some(linux) = &mut self.rcv.linux {
-            linux.establish(now, self.rcv.scale, mss, self.snd.smss, 1);
+            linux.establish(now, self.negotiated.rcv_scale(), mss, self.snd.smss, 1);
         }
     }
 
     /// Prepares the sender for our data.
     pub(super) fn begin_sending(&mut self, now: Instant) {
         let handshake = Handshake {
-            sack: self.sack_enabled,
+            sack: self.negotiated.sack(),
             scoreboard: self.has_scoreboard(),
-            timestamps: self.ts_enabled,
-            ecn: self.ecn_enabled,
-            peer_flags: self.peer_flags,
+            timestamps: self.negotiated.timestamps(),
+            ecn: self.negotiated.ecn(),
+            peer_flags: self.negotiated.peer_flags(),
             syn_was_lost: self.syn_timeouts > self.profile.recovery.syn_timeouts_forgiven,
             ..Handshake::default()
         };
@@ -535,7 +517,7 @@ impl Connection {
 
     /// RFC 7323 §4.3: only a segment that spans Last.ACK.sent may update TS.Recent.
     fn refresh_ts_recent(&mut self, now: Instant, segment: &Segment<'_>) {
-        let Some(ts) = segment.options.timestamps.filter(|_| self.ts_enabled) else { return };
+        let Some(ts) = self.negotiated.timestamps_of(segment) else { return };
         let start = segment.seq.offset(self.rcv.irs, self.rcv_nxt());
         // Linux accepts a duplicate and its timestamp. This is not imitated, because a forged duplicate would
         // make all later segments look old.
@@ -553,7 +535,7 @@ impl Connection {
 
     /// Processes ECN marks. A CE mark is echoed until a CWR arrives (RFC 3168 §6.1.3).
     fn note_ecn(&mut self, segment: &Segment<'_>) {
-        if !self.ecn_enabled {
+        if !self.negotiated.ecn() {
             return;
         }
         self.hasten_ecn_acks(segment);

@@ -3,6 +3,7 @@
 //! | module | contents |
 //! |---|---|
 //! | `connection` | the connection and the application's commands |
+//! | `negotiated` | the parameters that the SYNs settled |
 //! | `socket`, `variables`, `statistics`, `send_buffer`, `buffer`, `reassembly` | its plain data |
 //! | `input` | processing of segments: RFC 9293 §3.10.7, step by step |
 //! | `time_wait` | TIME-WAIT, and the rules of the profiles for it |
@@ -33,6 +34,7 @@ mod info;
 pub(crate) mod input;
 mod memory;
 mod mtu_search;
+mod negotiated;
 pub(crate) mod output;
 mod pacer;
 mod path_mtu;

@@ -77,7 +77,7 @@ impl Search {
 impl Connection {
     /// Returns the length of the longest packets in use, except for MTU probes.
     pub(super) fn longest_packet(&self) -> u32 {
-        let headers = self.header_len() as u32;
+        let headers = self.negotiated.header_len() as u32;
         let found = self.mtu_search.as_deref().map_or(u32::MAX, |search| match search {
             Search::Waiting(range) | Search::Probing { range, .. } => range.low,
             Search::Reduced { mss } => u32::from(*mss) + headers,
@@ -147,7 +147,7 @@ impl Connection {
         let head = self.flight.head();
         let is_full = head.is_some_and(|head| head.end.min(data_end).saturating_sub(head.start) >= smss);
         if matches!(timeouts, 2 | 4) && is_full && self.options.pmtu_discovery {
-            let (first, last) = if self.local.is_ipv4() { (1200, 536) } else { (1220, 1220) };
+            let (first, last) = if self.negotiated.is_ipv4() { (1200, 536) } else { (1220, 1220) };
             let mss = if self.max_seg() > u64::from(first) { first } else { last };
             self.mtu_search = Some(Box::new(Search::Reduced { mss }));
         } else if timeouts >= 6 {
@@ -158,13 +158,15 @@ impl Connection {
 
     /// Returns the length of a packet with `data` bytes of data (tcp_mss_to_mtu()).
     fn packet_with(&self, data: u64) -> u32 {
-        (data + self.options_len()) as u32 + self.header_len() as u32
+        (data + self.negotiated.options_len()) as u32 + self.negotiated.header_len() as u32
     }
 
     /// Returns the data in a packet of `mtu` bytes (tcp_mtu_to_mss()).
     fn data_in(&self, mtu: u32) -> u64 {
-        let seg = u64::from(mtu).saturating_sub(self.header_len() as u64).min(self.permitted_seg());
-        seg.saturating_sub(self.options_len())
+        let seg = u64::from(mtu)
+            .saturating_sub(self.negotiated.header_len() as u64)
+            .min(self.negotiated.permitted_seg(&self.options));
+        seg.saturating_sub(self.negotiated.options_len())
     }
 
     fn plan_mtu_probe(&self) -> Option<Plan> {
@@ -173,7 +175,8 @@ impl Connection {
         else {
             return None;
         };
-        let permitted = self.permitted_seg() as u32 + self.header_len() as u32;
+        let permitted =
+            self.negotiated.permitted_seg(&self.options) as u32 + self.negotiated.header_len() as u32;
         let high = range.high.min(self.pmtu()).min(permitted);
         if high.saturating_sub(range.low) < limits.threshold.max(1) {
             return None;

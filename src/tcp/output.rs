@@ -295,14 +295,14 @@ impl Connection {
             flags = flags.with(Flags::PSH);
         }
         let mut ecn = Ecn::NotEct;
-        if self.ecn_enabled && kind == Transmission::New && data_end > start {
+        if self.negotiated.ecn() && kind == Transmission::New && data_end > start {
             // RFC 3168: never on a retransmission (§6.1.5) or without data (§6.1.4).
             ecn = Ecn::Ect0;
             if self.recovery.take_cwr() {
                 flags = flags.with(Flags::CWR);
             }
         }
-        let tsval = self.ts_now(now);
+        let tsval = self.negotiated.ts_now(&self.profile, now);
         self.emit(now, out, start, flags, ecn, (start, data_end));
 
         if let Some(linux) = self.rcv.linux.as_mut().filter(|_| data_end > start) {
@@ -377,7 +377,7 @@ impl Connection {
         let mut flags = Flags::SYN;
         if self.state == State::SynReceived {
             flags = flags.with(Flags::ACK);
-            if self.ecn_enabled {
+            if self.negotiated.ecn() {
                 flags = flags.with(Flags::ECE);
             }
         } else if self.profile.ecn && self.syn_timeouts == 0 {
@@ -385,7 +385,7 @@ impl Connection {
             // without them.
             flags = flags.with(Flags::ECE).with(Flags::CWR);
         }
-        let tsval = self.ts_now(now);
+        let tsval = self.negotiated.ts_now(&self.profile, now);
         let text = self.text_of_syn();
         self.emit(now, out, 0, flags, Ecn::NotEct, (1, 1 + text));
         let is_listed = self.note_syn_sent(now, text);
@@ -424,10 +424,10 @@ impl Connection {
                 let start = self.flight.una();
                 let end = self.flight.head().map_or(start + 1, |head| head.end.min(start + 1));
                 if self.flight.is_empty() {
-                    self.flight.on_new(end, now, self.ts_now(now));
+                    self.flight.on_new(end, now, self.negotiated.ts_now(&self.profile, now));
                 } else {
                     self.flight.split(start, end);
-                    self.flight.on_resent(start, now, self.ts_now(now));
+                    self.flight.on_resent(start, now, self.negotiated.ts_now(&self.profile, now));
                 }
                 let data_end = end.min(self.snd.buffer.end());
                 let flags = if data_end < end { Flags::ACK.with(Flags::FIN) } else { Flags::ACK };
@@ -467,7 +467,7 @@ impl Connection {
             window: 0,
             ..self.header(Flags::NONE, Ecn::NotEct)
         };
-        let timestamps = self.ts_enabled.then(|| self.timestamps(now));
+        let timestamps = self.negotiated.timestamps().then(|| self.timestamps(now));
         let options = Options { timestamps, ..Options::default() };
         self.statistics.segments_out += 1;
         out.put(&header, &options, self.profile.layout, 0, std::iter::empty());
@@ -479,7 +479,7 @@ impl Connection {
         if self.profile.resets == Resets::Linux {
             return None;
         }
-        let timestamps = self.ts_enabled.then(|| self.timestamps(now))?;
+        let timestamps = self.negotiated.timestamps().then(|| self.timestamps(now))?;
         let answers_ack = segment.flags.contains(Flags::ACK);
         Some(Timestamps { ecr: if answers_ack { 0 } else { timestamps.ecr }, ..timestamps })
     }
@@ -491,7 +491,7 @@ impl Connection {
         if self.rcv.echo_ce && !syn {
             flags = flags.with(Flags::ECE);
         }
-        let window = self.window_to_advertise(if syn { 0 } else { self.rcv.scale });
+        let window = self.window_to_advertise(if syn { 0 } else { self.negotiated.rcv_scale() });
         let header = Header {
             seq: self.snd.iss.at(at),
             ack: if flags.contains(Flags::ACK) {
@@ -544,18 +544,21 @@ impl Connection {
     }
 
     fn timestamps(&self, now: Instant) -> Timestamps {
-        Timestamps { val: self.ts_now(now), ecr: self.rcv.copy_tsval.unwrap_or(self.rcv.ts_recent) }
+        Timestamps {
+            val: self.negotiated.ts_now(&self.profile, now),
+            ecr: self.rcv.copy_tsval.unwrap_or(self.rcv.ts_recent),
+        }
     }
 
     fn syn_options(&self, now: Instant) -> Options {
         let answering = self.state == State::SynReceived;
         // A SYN,ACK repeats only options that the SYN offered (RFC 7323 §2.2, §3.2; RFC 2018 §2).
-        let timestamps = if answering { self.ts_enabled } else { self.profile.timestamps };
-        let scaled = if answering { self.scaling_enabled } else { self.profile.window_scale.is_some() };
+        let timestamps = if answering { self.negotiated.timestamps() } else { self.profile.timestamps };
+        let scaled = if answering { self.negotiated.scaling() } else { self.profile.window_scale.is_some() };
         Options {
-            mss: Some(self.advertised_mss()),
-            window_scale: scaled.then_some(self.rcv.scale),
-            sack_permitted: if answering { self.sack_enabled } else { self.offers_sack() },
+            mss: Some(self.negotiated.advertised_mss(&self.profile, &self.options)),
+            window_scale: scaled.then_some(self.negotiated.rcv_scale()),
+            sack_permitted: if answering { self.negotiated.sack() } else { self.offers_sack() },
             timestamps: timestamps.then(|| self.timestamps(now)),
             fast_open: self.fast_open_option(),
             ..Options::default()
@@ -564,7 +567,7 @@ impl Connection {
 
     fn segment_options(&self, now: Instant, pure_ack: bool) -> Options {
         let mut options = Options::default();
-        if self.ts_enabled {
+        if self.negotiated.timestamps() {
             options.timestamps = Some(self.timestamps(now));
         }
         if pure_ack {
@@ -572,7 +575,7 @@ impl Connection {
             // Without timestamps nothing is counted, so the option is omitted. A count of 0 would mean
             // something else.
             options.reordered =
-                self.rcv.alarm.as_ref().filter(|_| self.ts_enabled).map(|alarm| alarm.count());
+                self.rcv.alarm.as_ref().filter(|_| self.negotiated.timestamps()).map(|alarm| alarm.count());
         }
         options
     }

@@ -31,7 +31,7 @@ pub(super) struct NarrowPath {
 impl Connection {
     /// Returns the path MTU, as far as ICMP errors show it.
     pub(super) fn pmtu(&self) -> u32 {
-        self.narrow_path.as_ref().map_or(self.mtu, |path| path.mtu)
+        self.narrow_path.as_ref().map_or(self.negotiated.mtu(), |path| path.mtu)
     }
 
     /// Returns true if the packets have Don't Fragment set.
@@ -46,7 +46,7 @@ impl Connection {
             return false;
         }
         let pmtu = self.pmtu();
-        let (mtu, may_fragment) = match self.local.is_ipv4() {
+        let (mtu, may_fragment) = match self.negotiated.is_ipv4() {
             true => {
                 // RFC 1191 §5: an old router sends 0. Use the next common MTU below.
                 let below = || PLATEAUS.into_iter().find(|plateau| *plateau < pmtu).unwrap_or(0);

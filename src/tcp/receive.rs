@@ -245,7 +245,7 @@ impl Connection {
             true => self.has_holes(),
             false => !self.rcv.buffer.out_of_order().is_empty(),
         };
-        self.sack_enabled && (self.rcv.dsack.is_some() || held)
+        self.negotiated.sack() && (self.rcv.dsack.is_some() || held)
     }
 
     /// Returns the SACK option of the next ACK: a D-SACK block if one is due, then the most recent blocks.
@@ -294,7 +294,9 @@ impl Connection {
         // The right edge never moves back, and advances only by a worthwhile amount.
         let worthwhile = match self.profile.window_update {
             WindowUpdate::Doubled | WindowUpdate::Tuned(_) => {
-                let least = u64::from(self.advertised_mss()).min(limit / 2).max(1);
+                let least = u64::from(self.negotiated.advertised_mss(&self.profile, &self.options))
+                    .min(limit / 2)
+                    .max(1);
                 room >= promised + least || room >= limit
             }
             WindowUpdate::QuarterBuffer => room >= promised && (room >= limit / 4 || room >= self.max_seg()),
@@ -328,7 +330,7 @@ impl Connection {
         let update = match self.profile.window_update {
             WindowUpdate::Doubled | WindowUpdate::Tuned(_) => {
                 let promised = self.rcv.promised.saturating_sub(self.rcv_nxt());
-                let offered = self.plain_window(self.rcv.scale).promised - self.rcv_nxt();
+                let offered = self.plain_window(self.negotiated.rcv_scale()).promised - self.rcv_nxt();
                 offered > promised && offered >= 2 * promised
             }
             // A pending delayed ACK will announce the window.
@@ -341,7 +343,7 @@ impl Connection {
 
     /// FreeBSD 13, tcp_output(): standalone window updates.
     fn has_opened_a_quarter(&self) -> bool {
-        let (limit, scale) = (self.rcv.buffer.limit() as u64, self.rcv.scale);
+        let (limit, scale) = (self.rcv.buffer.limit() as u64, self.negotiated.rcv_scale());
         let largest = 65_535 << scale;
         let recwin = (self.rcv.buffer.window() as u64).min(largest);
         let oldwin = self.rcv.adv.saturating_sub(self.rcv_nxt());

@@ -21,8 +21,8 @@ impl Connection {
     ) -> Vec<u8> {
         let mut connection = Self::accept(now, opening, syn);
         if let Some(hidden) = hidden {
-            let back = connection.ts_now(now).wrapping_sub(hidden) % HIDDEN;
-            connection.ts_offset = connection.ts_offset.wrapping_sub(back);
+            let back = connection.negotiated.ts_now(&connection.profile, now).wrapping_sub(hidden) % HIDDEN;
+            connection.negotiated.set_back_clock(back);
         }
         let mut packet = Vec::new();
         connection.poll_packet(now, &mut Out::Packet(&mut packet));

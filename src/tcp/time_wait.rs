@@ -46,7 +46,7 @@ impl Connection {
     fn is_new_syn(&self, now: Instant, segment: &Segment<'_>) -> bool {
         let next = self.rcv_nxt();
         let newer_seq = segment.seq.offset(self.rcv.irs, next).is_some_and(|offset| offset > next);
-        let stamp = segment.options.timestamps.filter(|_| self.ts_enabled);
+        let stamp = self.negotiated.timestamps_of(segment);
         let newer_ts = stamp.is_some_and(|ts| ts.val.wrapping_sub(self.rcv.ts_recent) as i32 > 0);
         let new = match self.profile.time_wait_rules {
             TimeWaitRules::FreeBsd => newer_seq,
@@ -157,7 +157,8 @@ impl Connection {
     /// tcp_twcheck() of FreeBSD 14. A RST is ignored (RFC 1337), and timestamps are not compared.
     fn in_time_wait_of_freebsd(&mut self, now: Instant, segment: &Segment<'_>) -> Reaction {
         let flags = segment.flags;
-        let stamped = segment.options.timestamps.is_some() || !self.ts_enabled || self.rcv.ts_recent == 0;
+        let stamped =
+            segment.options.timestamps.is_some() || !self.negotiated.timestamps() || self.rcv.ts_recent == 0;
         let next = self.rcv_nxt();
         let start = segment.seq.offset(self.rcv.irs, next);
         let duplicate_ack = flags == Flags::ACK
@@ -194,7 +195,7 @@ impl Connection {
 
     /// PAWS as Linux applies it to late segments (tcp_paws_reject()): without slack, and to a RST too.
     fn is_refused_by_paws(&self, now: Instant, segment: &Segment<'_>) -> bool {
-        let known = self.ts_enabled && self.rcv.ts_recent != 0;
+        let known = self.negotiated.timestamps() && self.rcv.ts_recent != 0;
         let reset = segment.flags.contains(Flags::RST);
         let valid = if reset { PAWS_RESET } else { PAWS_VALID };
         segment.options.timestamps.is_some_and(|ts| {
@@ -204,7 +205,7 @@ impl Connection {
     }
 
     fn take_late_timestamp(&mut self, now: Instant, segment: &Segment<'_>) {
-        if let Some(ts) = segment.options.timestamps.filter(|_| self.ts_enabled) {
+        if let Some(ts) = self.negotiated.timestamps_of(segment) {
             self.rcv.ts_recent = ts.val;
             self.rcv.ts_recent_at = now;
         }

@@ -24,10 +24,8 @@ pub(super) struct SendVariables {
     pub(super) max_wnd: u64,
     /// Lowest valid ACK of this connection.
     pub(super) least_ack: u64,
-    pub(super) scale: u8,
     /// Bytes of data in a full-sized segment, after deducting options.
     pub(super) smss: u64,
-    pub(super) peer_mss: u16,
     /// Offset of our FIN, once the application has closed.
     pub(super) fin: Option<u64>,
     /// End of the last segment sent that was not full-sized, for Minshall's variant of Nagle.
@@ -72,7 +70,6 @@ pub(super) struct ReceiveVariables {
     pub(super) adv: u64,
     /// The same edge before rounding up to the unit of the window scale (RFC 7323 §2.4).
     pub(super) promised: u64,
-    pub(super) scale: u8,
     /// Offset of the peer's FIN, once it has arrived in or out of order.
     pub(super) fin: Option<u64>,
     /// TS.Recent (RFC 7323 §4.3) and the time of its last update.

@@ -67,8 +67,8 @@ impl Connection {
 
     /// Measures the round-trip time from the echoed timestamp of an acceptable segment with data.
     pub(in crate::tcp) fn measure_receive_rtt(&mut self, now: Instant, segment: &Segment<'_>) {
-        let ts_now = self.ts_now(now);
-        let ecr = segment.options.timestamps.filter(|_| self.ts_enabled).map_or(0, |ts| ts.ecr);
+        let ts_now = self.negotiated.ts_now(&self.profile, now);
+        let ecr = self.negotiated.timestamps_of(segment).map_or(0, |ts| ts.ecr);
         let idle = self.rcv.buffer.readable() == 0;
         if let Some(linux) = &mut self.rcv.linux {
             linux.window.measure_rtt_by_echo(now, ecr, ts_now, segment.seq_len(), idle);
@@ -86,7 +86,7 @@ impl Connection {
         repeated: Option<(u64, u64)>,
     ) {
         let Some(mut linux) = self.rcv.linux.take() else { return };
-        let options = if self.ts_enabled { 12 } else { 0 };
+        let options = self.negotiated.options_len() as u32;
         let sack = match segment.options.sack.as_slice().len() as u32 {
             0 => 0,
             blocks => 4 + 8 * blocks,
@@ -95,8 +95,8 @@ impl Connection {
             start: offset,
             end: offset + len,
             len: len as u32,
-            advmss: self.expected_mss(),
-            headers: self.header_len() as u32 + options + sack,
+            advmss: self.negotiated.expected_mss(&self.profile, &self.options),
+            headers: self.negotiated.header_len() as u32 + options + sack,
             tcp_header: 20 + options + sack,
             least_tcp_header: 20 + options,
             psh: segment.flags.contains(Flags::PSH),
@@ -112,7 +112,7 @@ impl Connection {
             let span = self.out_of_order_span();
             let stored = self.rcv.buffer.out_of_order().containing(offset).is_some();
             let fresh = stored && repeated.is_none_or(|(start, end)| start > text.start || end < text.end);
-            linux.on_out_of_order(&text, span, fresh, self.sack_enabled);
+            linux.on_out_of_order(&text, span, fresh, self.negotiated.sack());
         }
         self.rcv.linux = Some(linux);
     }
@@ -145,7 +145,7 @@ impl Connection {
             rcv_nxt: self.rcv_nxt(),
             unacked: self.rcv_nxt() - self.rcv.last_ack_sent,
             holes: self.has_holes(),
-            sack: self.sack_enabled,
+            sack: self.negotiated.sack(),
             srtt: self.rtt.srtt().map(Duration::as_nanos),
             running: self.timers.delayed_ack,
         };
@@ -154,7 +154,7 @@ impl Connection {
             return;
         }
         // tcp_ecn_accept_cwr(): a sender that has just reduced its window may have room for one segment only.
-        if self.ecn_enabled && segment.flags.contains(Flags::CWR) && segment.seq_len() > 0 {
+        if self.negotiated.ecn() && segment.flags.contains(Flags::CWR) && segment.seq_len() > 0 {
             linux.acks.owe_at_once();
         }
         match linux.decide(&moment, rules.compression) {
@@ -189,7 +189,7 @@ impl Connection {
 
     /// Returns the first window of the connection, which starts after the peer's SYN.
     pub(in crate::tcp) fn first_window(&mut self, answers_syn: bool) -> u64 {
-        let mss = self.expected_mss();
+        let mss = self.negotiated.expected_mss(&self.profile, &self.options);
         match &mut self.rcv.linux {
             Some(linux) if linux.tunes_window() => {
                 if answers_syn {
@@ -199,11 +199,6 @@ impl Connection {
             }
             _ => self.rcv.buffer.window().min(65_535) as u64,
         }
-    }
-
-    /// Returns the bytes of data in the largest segment that the peer may send.
-    pub(in crate::tcp) fn expected_mss(&self) -> u32 {
-        u32::from(self.advertised_mss()).saturating_sub(if self.ts_enabled { 12 } else { 0 }).max(8)
     }
 
     /// Returns the window for a segment that is sent now.
