@@ -96,11 +96,17 @@ impl Connection {
         }
     }
 
-    /// Changes the state. No other function does.
+    /// Changes the state.
     pub(super) fn enter(&mut self, state: State) {
-        let from = std::mem::replace(&mut self.state, state);
-        if from != state {
-            self.log(|| EventKind::State { from, to: state });
+        let from = self.lifecycle.enter(state);
+        self.log_state(from);
+    }
+
+    /// Records that the state has changed.
+    pub(super) fn log_state(&mut self, from: State) {
+        let to = self.state();
+        if from != to {
+            self.log(|| EventKind::State { from, to });
         }
     }
 
@@ -108,10 +114,10 @@ impl Connection {
     #[cold]
     pub(super) fn refuse(&mut self, segment: &Segment<'_>, why: Refusal) {
         if self.event_log.is_some() {
-            let own = (self.snd.iss, self.flight.una());
-            let peer = (self.rcv.irs, self.rcv_nxt());
+            let own = (self.sender.iss(), self.sender.una());
+            let peer = (self.receiver.irs(), self.receiver.nxt());
             // Before the peer's SYN, its stream has no offsets.
-            let seq_known = self.state != State::SynSent;
+            let seq_known = self.state() != State::SynSent;
             let refused = Refused::of(segment, own, peer);
             let segment = Refused { seq: refused.seq.filter(|_| seq_known), ..refused };
             self.log(|| EventKind::Refused { why, segment });
@@ -131,9 +137,9 @@ impl Connection {
     pub(crate) fn take_events(&mut self, mut each: impl FnMut(EventKind)) {
         let Some(mut log) = self.event_log.take() else { return };
         log.events.drain(..).for_each(&mut each);
-        self.recovery.take_events().into_iter().map(EventKind::Decided).for_each(&mut each);
-        if self.state == State::Closed {
-            log.note_end(self.ended);
+        self.sender.recovery_mut().take_events().into_iter().map(EventKind::Decided).for_each(&mut each);
+        if self.state() == State::Closed {
+            log.note_end(self.ended());
         } else {
             log.note_windows(&self.windows());
             log.note_timers(self.deadlines());
@@ -143,24 +149,25 @@ impl Connection {
     }
 
     fn windows(&self) -> Windows {
+        let state = self.state();
         Windows {
-            peer: self.state.may_send_data().then_some(self.snd.wnd),
-            own: self.state.may_receive_data().then(|| self.rcv.adv.saturating_sub(self.rcv_nxt())),
-            pmtu: self.longest_packet(),
+            peer: state.may_send_data().then(|| self.sender.wnd()),
+            own: state.may_receive_data().then(|| self.receiver.wnd()),
+            pmtu: self.sender.longest_packet(&self.negotiated),
         }
     }
 
     fn deadlines(&self) -> Deadlines {
-        let timers = &self.timers;
+        let (sender, cx) = (&self.sender, self.context());
         [
-            timers.rto,
-            self.detection_deadline(),
-            timers.persist,
-            timers.delayed_ack,
-            timers.keepalive,
-            timers.linger,
-            timers.cork,
-            self.user_deadline(),
+            sender.rto_deadline(),
+            sender.detection_deadline(cx),
+            sender.persist_deadline(),
+            self.receiver.deadline(),
+            self.lifecycle.keepalive_deadline(),
+            self.lifecycle.linger_deadline(),
+            sender.cork_deadline(),
+            sender.user_deadline(cx),
         ]
     }
 }

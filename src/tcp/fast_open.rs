@@ -13,7 +13,6 @@ pub(crate) use keys::Validity;
 
 use super::connection::Connection;
 use super::socket::State;
-use crate::recovery::{Departure, Transmission};
 
 /// Maximum length of the options of a segment. The data in a SYN leaves space for all of them, because
 /// middleboxes may add some (Linux, tcp_send_syn_data()).
@@ -150,80 +149,53 @@ impl Client {
     }
 }
 
-impl Connection {
-    /// Prepares an active open. Returns true if the SYN can be sent at once.
-    pub(super) fn plan_fast_open(&mut self, plan: Option<Plan>) -> bool {
-        let Some(plan) = plan else { return true };
+impl FastOpen {
+    /// Returns the state of an active open.
+    fn of_plan(plan: Plan) -> Self {
         let stage = if plan.text == TextOfSyn::None { Stage::Ready } else { Stage::Waiting };
         let failure = (stage == Stage::Ready).then_some(FastOpenFailure::CookieUnavailable);
-        self.fast_open = FastOpen::Client(Box::new(Client { plan, stage, failure, report: None }));
-        stage == Stage::Ready
+        Self::Client(Box::new(Client { plan, stage, failure, report: None }))
     }
 
     fn client(&self) -> Option<&Client> {
-        match &self.fast_open {
-            FastOpen::Client(client) => Some(client),
+        match self {
+            Self::Client(client) => Some(client),
             _ => None,
         }
     }
 
     fn client_mut(&mut self) -> Option<&mut Client> {
-        match &mut self.fast_open {
-            FastOpen::Client(client) => Some(client),
+        match self {
+            Self::Client(client) => Some(client),
             _ => None,
         }
     }
 
-    /// Returns true if the data of the peer's SYN was accepted and our SYN,ACK is not acknowledged yet. Data
-    /// can then be exchanged in SYN-RECEIVED.
-    pub fn is_open_early(&self) -> bool {
-        self.state == State::SynReceived && self.was_opened_early()
+    /// Returns true if the data of the peer's SYN was accepted.
+    pub(super) fn is_server(&self) -> bool {
+        matches!(self, Self::Server(_))
     }
 
-    /// Returns how many bytes the SYN can carry, while it waits for the application to write them. `None`: it
-    /// does not wait.
-    pub fn room_in_syn(&self) -> Option<usize> {
-        let client = self.client().filter(|client| client.stage == Stage::Waiting)?;
-        Some(self.syn_limit(client.plan.text) as usize)
-    }
-
-    fn syn_limit(&self, text: TextOfSyn) -> u64 {
-        let TextOfSyn::UpTo { mss } = text else { return 0 };
-        let fits = u64::from(self.pmtu()).saturating_sub(self.negotiated.header_len() as u64);
-        let mss = mss.min(self.options.max_seg.unwrap_or(u16::MAX));
-        fits.min(mss.into()).saturating_sub(OPTION_SPACE)
-    }
-
-    /// Lets a SYN leave that waits for data: the application has written, or will not write.
+    /// Lets a SYN leave that waits for data. Returns true if there is one.
     #[inline]
-    pub(super) fn release_syn(&mut self) {
-        if let FastOpen::Client(client) = &mut self.fast_open
-            && client.stage == Stage::Waiting
-        {
-            client.stage = Stage::Ready;
-            self.pending.syn = true;
-        }
-    }
-
-    /// Returns the bytes of data in the SYN that is sent next. A retransmitted SYN has none (RFC 7413
-    /// §4.2.2).
-    pub(super) fn text_of_syn(&self) -> u64 {
-        match self.client() {
-            Some(Client { plan, stage: Stage::Ready, .. }) if self.state == State::SynSent => {
-                self.syn_limit(plan.text).min(self.snd.buffer.record_end(1) - 1)
+    fn release_syn(&mut self) -> bool {
+        match self {
+            Self::Client(client) if client.stage == Stage::Waiting => {
+                client.stage = Stage::Ready;
+                true
             }
-            _ => 0,
+            _ => false,
         }
     }
 
-    /// Returns the Fast Open option of the SYN or SYN,ACK that is sent next. Retransmissions have none.
-    pub(super) fn fast_open_option(&self) -> Option<FastOpenOption> {
-        match &self.fast_open {
-            FastOpen::Client(client) if client.stage == Stage::Ready && self.state == State::SynSent => {
+    /// Returns the option of the SYN or SYN,ACK that is sent next in `state`. Retransmissions have none.
+    pub(super) fn option(&self, state: State) -> Option<FastOpenOption> {
+        match self {
+            Self::Client(client) if client.stage == Stage::Ready && state == State::SynSent => {
                 client.plan.option
             }
-            FastOpen::Offering(option) => Some(**option),
-            FastOpen::Server(server) => match server.stage {
+            Self::Offering(option) => Some(**option),
+            Self::Server(server) => match server.stage {
                 Answering::Pending { option, .. } => option,
                 Answering::Open => None,
             },
@@ -231,19 +203,17 @@ impl Connection {
         }
     }
 
-    /// Records the SYN or SYN,ACK that was just sent, and its data in flight. Returns false for a SYN,ACK
-    /// that is not in the list of data in flight.
-    pub(super) fn note_syn_sent(&mut self, now: Instant, text: u64) -> bool {
-        match &mut self.fast_open {
-            FastOpen::Client(client) if matches!(client.stage, Stage::Waiting | Stage::Ready) => {
-                match self.state {
-                    State::SynSent => client.stage = Stage::Sent { text },
-                    // The peer's SYN came before ours.
-                    _ => self.fast_open = FastOpen::Unused,
-                }
-            }
-            FastOpen::Offering(_) => self.fast_open = FastOpen::Unused,
-            FastOpen::Server(server) => {
+    /// Records the SYN or SYN,ACK that was just sent in `state`, with `text` bytes of data. Returns false for a
+    /// SYN,ACK that is not in the list of data in flight.
+    pub(super) fn on_syn_sent(&mut self, state: State, now: Instant, text: u64) -> bool {
+        match self {
+            Self::Client(client) if matches!(client.stage, Stage::Waiting | Stage::Ready) => match state {
+                State::SynSent => client.stage = Stage::Sent { text },
+                // The peer's SYN came before ours.
+                _ => *self = Self::Unused,
+            },
+            Self::Offering(_) => *self = Self::Unused,
+            Self::Server(server) => {
                 if let Answering::Pending { option, sent, .. } = &mut server.stage {
                     *option = None;
                     let (first, times) = sent.unwrap_or((now, 0));
@@ -256,35 +226,11 @@ impl Connection {
         true
     }
 
-    /// Applies the host's decision about the peer's SYN, whose options are known already.
-    pub(crate) fn answer_fast_open(&mut self, now: Instant, syn: &Segment<'_>, answer: Answer) {
-        let option = match answer {
-            Answer::Ordinary => return,
-            Answer::Offer(option) => {
-                self.fast_open = FastOpen::Offering(Box::new(option));
-                return;
-            }
-            Answer::Accept(option) => option,
-        };
-        self.rcv.queued = None;
-        self.begin_receiving(now);
-        let text = !syn.payload.is_empty();
-        if text && self.admits(1, syn.payload.len()) {
-            self.statistics.bytes_received += self.rcv.buffer.insert(1, syn.payload, self.rcv.adv);
-            self.rcv.mss_seen = syn.payload.len() as u32;
-        }
-        // Our stream begins after the SYN,ACK.
-        self.flight.on_new(1, now, 0);
-        self.flight.on_ack(1);
-        let stage = Answering::Pending { option, sent: None, sends: false };
-        self.fast_open = FastOpen::Server(Box::new(Server { text, stage }));
-    }
-
     /// Returns when the SYN,ACK of a passive open whose data was accepted was first sent, and how often.
     /// `None`: it is acknowledged, or was not sent yet.
-    fn early_syn_ack(&self) -> Option<(Instant, u16)> {
-        match &self.fast_open {
-            FastOpen::Server(server) => match server.stage {
+    pub(super) fn early_syn_ack(&self) -> Option<(Instant, u16)> {
+        match self {
+            Self::Server(server) => match server.stage {
                 Answering::Pending { sent, .. } => sent,
                 Answering::Open => None,
             },
@@ -292,135 +238,52 @@ impl Connection {
         }
     }
 
-    /// Returns the lowest offset that is not acknowledged, and the time when it was first sent.
-    pub(super) fn oldest_sent(&self) -> Option<(u64, Instant)> {
-        let syn_ack = self.early_syn_ack().map(|(first, _)| (0, first));
-        syn_ack.or_else(|| self.flight.head().map(|head| (head.start, head.first_sent)))
+    /// Records that data is sent although the SYN,ACK is not acknowledged. Returns whether it is the first, or
+    /// `None` if no data may be sent yet.
+    fn begin_early_data(&mut self) -> Option<bool> {
+        match self {
+            Self::Server(server) => match &mut server.stage {
+                Answering::Pending { sent: Some(_), sends, .. } => Some(!std::mem::replace(sends, true)),
+                _ => None,
+            },
+            _ => None,
+        }
     }
 
-    /// Returns true if data or a FIN is to be sent although the SYN,ACK is not acknowledged. The first call
-    /// that does so prepares the sender.
-    pub(super) fn prepare_early_data(&mut self, now: Instant) -> bool {
-        let fin = self.fin_to_send().is_some_and(|fin| self.flight.max() <= fin);
-        // After a timeout, data that was sent early is retransmitted first, once the handshake is complete.
-        if (self.unsent() == 0 && !fin) || self.snd.wnd == 0 || self.flight.has_rewound() {
-            return false;
-        }
-        let FastOpen::Server(server) = &mut self.fast_open else { return false };
-        let Answering::Pending { sent: Some(_), sends, .. } = &mut server.stage else { return false };
-        if !std::mem::replace(sends, true) {
-            self.begin_sending(now);
-        }
-        true
-    }
-
-    /// Reacts to a timeout of the SYN,ACK after data was sent: regular TCP would have begun with a smaller
-    /// window (Linux, tcp_fastopen_synack_timer()). Returns true if the window was reduced, which also backs
-    /// off the timer.
-    pub(super) fn reduce_early_window(&mut self, now: Instant) -> bool {
-        if !self.is_open_early() || self.syn_timeouts != 2 || self.flight.is_empty() {
-            return false;
-        }
-        let (recovery, mut path) = self.recovery_and_path(now);
-        recovery.on_timeout(&mut path);
-        true
-    }
-
-    /// Processes the ACK of our SYN and of data that was sent with it. Returns when the SYN was first sent,
-    /// and how often.
-    pub(super) fn take_ack_of_syn(&mut self, segment: &Segment<'_>) -> Option<(Instant, u16)> {
-        if self.was_opened_early() {
-            return self.early_syn_ack();
-        }
-        let sent = self.flight.head().map(|syn| (syn.first_sent, syn.transmissions));
-        self.flight.on_ack(1);
-        if let Some(acked) = segment.ack.offset(self.snd.iss, 1).filter(|acked| *acked > 1) {
-            self.advance(acked);
-        }
-        sent
-    }
-
-    /// Prepares the receiver and the sender, unless data in the SYN has already done so.
-    pub(super) fn begin_transfer(&mut self, now: Instant) {
-        let (receives, sends) = match &mut self.fast_open {
-            FastOpen::Server(server) => match std::mem::replace(&mut server.stage, Answering::Open) {
+    /// Records that the handshake is complete. Returns whether the receiver and the sender began before.
+    fn complete(&mut self) -> (bool, bool) {
+        match self {
+            Self::Server(server) => match std::mem::replace(&mut server.stage, Answering::Open) {
                 Answering::Pending { sends, .. } => (true, sends),
                 Answering::Open => (true, true),
             },
             _ => (false, false),
-        };
-        if !receives {
-            self.begin_receiving(now);
-        }
-        if !sends {
-            self.begin_sending(now);
-        }
-        if !self.flight.is_empty() {
-            self.restart_rto(now);
         }
     }
 
-    /// Draws the conclusions from the end of the handshake, and retransmits the data of the SYN that it does
-    /// not acknowledge (RFC 7413 §4.2.2).
-    pub(super) fn conclude_handshake(&mut self, now: Instant, segment: &Segment<'_>) {
-        let Some(Client { plan, stage: Stage::Sent { text }, .. }) = self.client() else { return };
-        let (plan, text) = (*plan, *text);
-        let retransmitted = self.syn_timeouts > 0;
-        let missing = !self.flight.is_empty();
+    /// Draws the conclusions from the ACK of the SYN, which leaves data of the SYN unacknowledged if `missing`.
+    /// Returns false if this was not an active open with Fast Open.
+    fn conclude_handshake(&mut self, segment: &Segment<'_>, mss: u16, missing: bool, resent: bool) -> bool {
+        let Some(client) = self.client_mut() else { return false };
+        let Stage::Sent { text } = client.stage else { return false };
         // A simultaneous open has no server.
         let option = segment.options.fast_open.filter(|_| segment.flags.contains(Flags::SYN));
-        let request = plan.option.filter(|_| text == 0 && option.is_none() && !retransmitted);
-        let mss = self.negotiated.peer_mss();
-        if let Some(client) = self.client_mut() {
-            let text_acked = (text > 0).then_some(!missing);
-            client.stage = Stage::Open { text_acked };
-            client.report = Some(Report::Opened {
-                mss,
-                // An option that was not asked for is ignored.
-                option: option.filter(|_| plan.option.is_some()),
-                unanswered: request.map(|option| option.format),
-                text_acked,
-            });
-            client.failure = match missing {
-                true if retransmitted => Some(FastOpenFailure::SynRetransmitted),
-                true => Some(FastOpenFailure::DataNotAcked),
-                false => client.failure,
-            };
+        let request = client.plan.option.filter(|_| text == 0 && option.is_none() && !resent);
+        let text_acked = (text > 0).then_some(!missing);
+        client.stage = Stage::Open { text_acked };
+        client.report = Some(Report::Opened {
+            mss,
+            // An option that was not asked for is ignored.
+            option: option.filter(|_| client.plan.option.is_some()),
+            unanswered: request.map(|option| option.format),
+            text_acked,
+        });
+        match missing {
+            true if resent => client.failure = Some(FastOpenFailure::SynRetransmitted),
+            true => client.failure = Some(FastOpenFailure::DataNotAcked),
+            false => {}
         }
-        if missing {
-            self.resend_text_of_syn(now);
-        }
-    }
-
-    /// Retransmits at once. This is not congestion, so the window stays.
-    fn resend_text_of_syn(&mut self, now: Instant) {
-        let tsval = self.negotiated.ts_now(&self.profile, now);
-        let (start, end) = (self.flight.una(), self.flight.max());
-        let departure = Departure { start, end, kind: Transmission::New, tsval };
-        let (recovery, mut path) = self.recovery_and_path(now);
-        recovery.on_sent(&mut path, &departure);
-        self.flight.rewind();
-    }
-
-    /// Suspects a black hole at the third timeout in a row (Linux, tcp_fastopen_active_detect_blackhole()).
-    pub(super) fn suspect_blocked_fast_open(&mut self) {
-        if self.timeouts_in_row() == BLACK_HOLE_AFTER {
-            self.report_black_hole();
-        }
-    }
-
-    /// Suspects a black hole also if the connection is given up before (RFC 9293 §3.8.3, R2).
-    pub(super) fn suspect_blocked_fast_open_at_end(&mut self) {
-        if self.timeouts_in_row() < BLACK_HOLE_AFTER {
-            self.report_black_hole();
-        }
-    }
-
-    fn timeouts_in_row(&self) -> u32 {
-        match self.state {
-            State::SynSent | State::SynReceived => self.rtt.backoff(),
-            _ => self.recovery.congestion().timeouts_in_row,
-        }
+        true
     }
 
     fn report_black_hole(&mut self) {
@@ -431,48 +294,170 @@ impl Connection {
         }
     }
 
-    /// Draws the conclusions from the end of the connection (Linux, tcp_fastopen_active_disable_ofo_check()).
-    pub(super) fn conclude_fast_open(&mut self) {
-        let Some(resumes) = self.client().map(|client| client.plan.resumes) else { return };
-        if self.state == State::Closed {
-            return;
-        }
-        let held = !self.rcv.buffer.out_of_order().is_empty();
-        let has_received = self.statistics.bytes_received > 0 || held;
-        if !has_received && self.rcv.fin.is_some_and(|fin| fin > self.rcv.buffer.next()) {
+    /// Suspects a black hole at the third timeout in a row (Linux, tcp_fastopen_active_detect_blackhole()).
+    pub(super) fn on_timeout(&mut self, earlier: u32) {
+        if earlier == BLACK_HOLE_AFTER {
             self.report_black_hole();
-        } else if has_received
-            && resumes
-            && let Some(client) = self.client_mut()
-        {
+        }
+    }
+
+    /// Suspects a black hole also if the connection is given up before (RFC 9293 §3.8.3, R2).
+    pub(super) fn on_given_up(&mut self, timeouts: u32) {
+        if timeouts < BLACK_HOLE_AFTER {
+            self.report_black_hole();
+        }
+    }
+
+    /// Draws the conclusions from the end of the connection (Linux, tcp_fastopen_active_disable_ofo_check()).
+    /// `lost_data` is true if only the peer's FIN has arrived, out of order.
+    fn conclude(&mut self, has_received: bool, lost_data: bool) {
+        let Some(client) = self.client_mut() else { return };
+        if !has_received && lost_data {
+            self.report_black_hole();
+        } else if has_received && client.plan.resumes {
             client.report = Some(Report::Passes);
+        }
+    }
+
+    /// Returns whether the data in a SYN of either end was acknowledged with it (TCPI_OPT_SYN_DATA).
+    pub(super) fn syn_text_acked(&self) -> bool {
+        match self {
+            Self::Client(client) => client.stage == Stage::Open { text_acked: Some(true) },
+            Self::Server(server) => server.text,
+            _ => false,
+        }
+    }
+
+    pub(super) fn failure(&self) -> Option<FastOpenFailure> {
+        self.client()?.failure
+    }
+}
+
+impl Connection {
+    /// Prepares an active open. The SYN leaves at once, or waits for the first data.
+    pub(super) fn plan_fast_open(&mut self, plan: Option<Plan>) {
+        if let Some(plan) = plan {
+            self.fast_open = FastOpen::of_plan(plan);
+        }
+        if self.fast_open.client().is_none_or(|client| client.stage == Stage::Ready) {
+            self.lifecycle.send_syn();
+        }
+    }
+
+    /// Returns true if the data of the peer's SYN was accepted and our SYN,ACK is not acknowledged yet. Data
+    /// can then be exchanged in SYN-RECEIVED.
+    pub fn is_open_early(&self) -> bool {
+        self.context().is_open_early()
+    }
+
+    /// Returns how many bytes the SYN can carry, while it waits for the application to write them. `None`: it
+    /// does not wait.
+    pub fn room_in_syn(&self) -> Option<usize> {
+        let client = self.fast_open.client().filter(|client| client.stage == Stage::Waiting)?;
+        Some(self.syn_limit(client.plan.text) as usize)
+    }
+
+    fn syn_limit(&self, text: TextOfSyn) -> u64 {
+        let TextOfSyn::UpTo { mss } = text else { return 0 };
+        let mtu = u64::from(self.sender.pmtu(&self.negotiated));
+        let fits = mtu.saturating_sub(self.negotiated.header_len() as u64);
+        let mss = mss.min(self.options.max_seg.unwrap_or(u16::MAX));
+        fits.min(mss.into()).saturating_sub(OPTION_SPACE)
+    }
+
+    /// Lets a SYN leave that waits for data: the application has written, or will not write.
+    #[inline]
+    pub(super) fn release_syn(&mut self) {
+        if self.fast_open.release_syn() {
+            self.lifecycle.send_syn();
+        }
+    }
+
+    /// Returns the bytes of data in the SYN that is sent next. A retransmitted SYN has none (RFC 7413
+    /// §4.2.2).
+    pub(super) fn text_of_syn(&self) -> u64 {
+        match self.fast_open.client() {
+            Some(Client { plan, stage: Stage::Ready, .. }) if self.state() == State::SynSent => {
+                self.sender.text_for_syn(self.syn_limit(plan.text))
+            }
+            _ => 0,
+        }
+    }
+
+    /// Applies the host's decision about the peer's SYN, whose options are known already.
+    pub(crate) fn answer_fast_open(&mut self, now: Instant, syn: &Segment<'_>, answer: Answer) {
+        let option = match answer {
+            Answer::Ordinary => return,
+            Answer::Offer(option) => {
+                self.fast_open = FastOpen::Offering(Box::new(option));
+                return;
+            }
+            Answer::Accept(option) => option,
+        };
+        self.begin_receiving(now);
+        let (receiver, _, mut storing) = self.storing();
+        receiver.take_early_text(&mut storing, syn);
+        // Our stream begins after the SYN,ACK.
+        self.sender.skip_syn(now);
+        let stage = Answering::Pending { option, sent: None, sends: false };
+        let text = !syn.payload.is_empty();
+        self.fast_open = FastOpen::Server(Box::new(Server { text, stage }));
+    }
+
+    /// Returns true if data or a FIN is to be sent although the SYN,ACK is not acknowledged. The first call
+    /// that does so prepares the sender.
+    pub(super) fn prepare_early_data(&mut self, now: Instant) -> bool {
+        if !self.sender.has_early_data(self.context()) {
+            return false;
+        }
+        let first = self.fast_open.begin_early_data();
+        if first == Some(true) {
+            self.begin_sending(now);
+        }
+        first.is_some()
+    }
+
+    /// Prepares the receiver and the sender, unless data in the SYN has already done so.
+    pub(super) fn begin_transfer(&mut self, now: Instant) {
+        let (receives, sends) = self.fast_open.complete();
+        if !receives {
+            self.begin_receiving(now);
+        }
+        if !sends {
+            self.begin_sending(now);
+        }
+        if !self.sender.flight().is_empty() {
+            self.sender.restart_rto(now);
+        }
+    }
+
+    /// Draws the conclusions from the end of the handshake, and retransmits the data of the SYN that it does
+    /// not acknowledge (RFC 7413 §4.2.2).
+    pub(super) fn conclude_handshake(&mut self, now: Instant, segment: &Segment<'_>) {
+        let missing = !self.sender.flight().is_empty();
+        let resent = self.sender.syn_timeouts() > 0;
+        let mss = self.negotiated.peer_mss();
+        if self.fast_open.conclude_handshake(segment, mss, missing, resent) && missing {
+            self.sender.resend_text_of_syn(now, self.negotiated.ts_now(&self.profile, now));
+        }
+    }
+
+    /// Draws the conclusions from the end of the connection.
+    pub(super) fn conclude_fast_open(&mut self) {
+        if self.state() != State::Closed {
+            let has_received = self.statistics.bytes_received > 0 || self.receiver.holds_out_of_order();
+            self.fast_open.conclude(has_received, self.receiver.early_fin().is_some());
         }
     }
 
     /// Returns what the host should know, once.
     #[inline]
     pub(crate) fn take_fast_open_report(&mut self) -> Option<Report> {
-        match &mut self.fast_open {
-            FastOpen::Client(client) => client.report.take(),
-            _ => None,
-        }
+        self.fast_open.client_mut()?.report.take()
     }
 
     /// Returns true if the data of the peer's SYN was accepted.
     pub(crate) fn was_opened_early(&self) -> bool {
-        matches!(self.fast_open, FastOpen::Server(_))
-    }
-
-    /// Returns whether the data in a SYN of either end was acknowledged with it (TCPI_OPT_SYN_DATA).
-    pub(super) fn syn_text_acked(&self) -> bool {
-        match &self.fast_open {
-            FastOpen::Client(client) => client.stage == Stage::Open { text_acked: Some(true) },
-            FastOpen::Server(server) => server.text,
-            _ => false,
-        }
-    }
-
-    pub(super) fn fast_open_failure(&self) -> Option<FastOpenFailure> {
-        self.client()?.failure
+        self.fast_open.is_server()
     }
 }

@@ -4,6 +4,7 @@ use airwire::seq::Seq;
 use airwire::time::Instant;
 
 use super::connection::Connection;
+use super::context::Parts;
 use super::socket::{Ended, State};
 use crate::events::EventKind;
 use crate::profile::OpeningErrors;
@@ -117,15 +118,14 @@ impl Connection {
 
     fn take_icmp(&mut self, now: Instant, seq: Seq, error: IcmpError, opener: Opener) -> bool {
         // RFC 5927 §4.1: the error must quote something in flight.
-        let oldest = self.oldest_sent().map_or_else(|| self.flight.una(), |(start, _)| start);
-        let in_flight = seq
-            .offset(self.snd.iss, oldest)
-            .is_some_and(|offset| (oldest..self.flight.max()).contains(&offset));
-        if !in_flight {
+        if !self.sender.is_in_flight(self.context(), seq) {
             return false;
         }
         match error {
-            IcmpError::TooBig { mtu } => self.lower_pmtu(now, mtu),
+            IcmpError::TooBig { mtu } => {
+                let Parts { sender, cx, .. } = self.parts();
+                sender.lower_pmtu(cx, now, mtu)
+            }
             IcmpError::Unreachable(why) if self.ends_opening(why, opener) => {
                 let refused = why == Unreachable::Port
                     || (why.is_prohibition() && self.options.opening_errors == OpeningErrors::FreeBsd);
@@ -135,14 +135,14 @@ impl Connection {
             // RFC 9293 §3.9.2.2, RFC 5927 §5.2: the connection survives. The error is reported if it times
             // out.
             IcmpError::Unreachable(why) => {
-                self.soft_error = Some(why);
+                self.lifecycle.note_soft_error(why);
                 true
             }
         }
     }
 
     fn ends_opening(&self, why: Unreachable, opener: Opener) -> bool {
-        let (active, passive) = match (self.state, opener) {
+        let (active, passive) = match (self.state(), opener) {
             // Once the application has the connection, it counts as established (Linux, tcp_v4_err()).
             (State::SynReceived, Opener::Us) if self.is_open_early() => return false,
             (State::SynReceived, Opener::Peer) if self.is_open_early() => (true, false),
@@ -151,7 +151,7 @@ impl Connection {
             _ => return false,
         };
         // FreeBSD requires a previous error and several timeouts (`tcp_notify`, `syncache_unreach`).
-        let again = |least| self.soft_error.is_some() && self.rtt.backoff() >= least;
+        let again = |least| self.lifecycle.soft_error().is_some() && self.rtt().backoff() >= least;
         match self.options.opening_errors {
             OpeningErrors::Hard => why.is_hard(),
             OpeningErrors::All => active || self.linux_drops_request(why),
@@ -170,11 +170,5 @@ impl Connection {
             true => matches!(why, Network | Host | TimeExceeded | BadHeader),
             false => matches!(why, Policy | Port | BadHeader),
         }
-    }
-
-    /// Returns and clears the last ICMP error that did not end the connection (RFC 9293 §3.9.2.2, SHLD-25). A
-    /// later timeout then does not report it again.
-    pub fn take_soft_error(&mut self) -> Option<Unreachable> {
-        self.soft_error.take()
     }
 }

@@ -108,8 +108,8 @@ pub struct Info {
 impl Connection {
     /// Returns a snapshot with the values of TCP_INFO.
     pub fn info(&self) -> Info {
-        let cc = self.recovery.congestion();
-        let flight = &self.flight;
+        let cc = self.sender.recovery().congestion();
+        let flight = self.sender.flight();
         let sacked = flight.sacked().segments as u32;
         let ca_state = match cc.phase() {
             Phase::Recovery => CaState::Recovery,
@@ -119,31 +119,31 @@ impl Connection {
             Phase::Open => CaState::Open,
         };
         let advertised = u32::from(self.negotiated.advertised_mss(&self.profile, &self.options));
-        let reordering = self.recovery.reordering();
+        let reordering = self.sender.recovery().reordering();
         Info {
-            state: self.state,
+            state: self.state(),
             ca_state,
             retransmits: cc.timeouts_in_row,
-            probes: self.timers.probes_sent,
-            backoff: self.rtt.backoff(),
+            probes: self.sender.probes_sent(),
+            backoff: self.sender.rtt().backoff(),
             sack: self.negotiated.sack(),
             timestamps: self.negotiated.timestamps(),
             ecn: self.negotiated.ecn(),
-            syn_data: self.syn_text_acked(),
-            fast_open_failure: self.fast_open_failure(),
+            syn_data: self.fast_open.syn_text_acked(),
+            fast_open_failure: self.fast_open.failure(),
             snd_wscale: self.negotiated.snd_scale(),
             rcv_wscale: self.negotiated.rcv_scale(),
-            rto: self.rtt.rto().get(),
-            snd_mss: self.snd.smss as u32,
-            rcv_mss: self.rcv.mss_seen.max(536).min(advertised),
+            rto: self.sender.rtt().rto().get(),
+            snd_mss: self.sender.smss() as u32,
+            rcv_mss: self.receiver.mss_seen().max(536).min(advertised),
             advmss: advertised - if self.negotiated.timestamps() { 12 } else { 0 },
             unacked: flight.len() as u32,
             sacked: if self.negotiated.sack() { sacked } else { cc.dupacks().min(flight.len() as u32) },
             lost: flight.lost().segments as u32,
             retrans: flight.resent().segments as u32,
-            rtt: self.rtt.srtt().unwrap_or_default(),
-            rttvar: self.rtt.rttvar(),
-            min_rtt: self.rtt.min(),
+            rtt: self.sender.rtt().srtt().unwrap_or_default(),
+            rttvar: self.sender.rtt().rttvar(),
+            min_rtt: self.sender.rtt().min(),
             cwnd: (cc.cwnd + cc.inflation()) as u32,
             ssthresh: cc.ssthresh.is_finite().then_some(cc.ssthresh as u32),
             reordering: match reordering.degree {
@@ -151,22 +151,17 @@ impl Connection {
                 degree => degree,
             },
             reord_seen: reordering.events,
-            total_retrans: self.retransmissions() as u32,
+            total_retrans: self.sender.retransmissions() as u32,
             bytes_retrans: self.statistics.bytes_resent,
             delivered: self.statistics.segments_delivered as u32,
             dsack_dups: self.statistics.duplicates_reported as u32,
-            rcv_space: self.rcv.buffer.limit() as u32,
-            snd_wnd: self.snd.wnd as u32,
-            pmtu: self.pmtu(),
+            rcv_space: self.receiver.buffer_limit() as u32,
+            snd_wnd: self.sender.wnd() as u32,
+            pmtu: self.sender.pmtu(&self.negotiated),
             bytes_acked: self.statistics.bytes_acked,
             bytes_received: self.statistics.bytes_received,
             segs_out: self.statistics.segments_out,
             segs_in: self.statistics.segments_in,
         }
-    }
-
-    /// Returns the number of segments retransmitted since the connection began, including SYNs.
-    pub(super) fn retransmissions(&self) -> u64 {
-        self.recovery.counters().resent() + u64::from(self.handshake_resent)
     }
 }

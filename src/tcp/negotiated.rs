@@ -160,6 +160,17 @@ impl Negotiated {
         u64::from(options.max_seg.unwrap_or(u16::MAX).min(self.peer_mss))
     }
 
+    /// Returns the length of a packet with `data` bytes of data (tcp_mss_to_mtu()).
+    pub(super) fn packet_with(&self, data: u64) -> u32 {
+        (data + self.options_len()) as u32 + self.header_len() as u32
+    }
+
+    /// Returns the data in a packet of `mtu` bytes (tcp_mtu_to_mss()).
+    pub(super) fn data_in(&self, options: &SocketOptions, mtu: u32) -> u64 {
+        let seg = u64::from(mtu).saturating_sub(self.header_len() as u64).min(self.permitted_seg(options));
+        seg.saturating_sub(self.options_len())
+    }
+
     /// Describes the agreement for logs. `smss` is the data of a full-sized segment of ours.
     pub(super) fn agreement(&self, smss: u64) -> Agreement {
         Agreement {

@@ -258,6 +258,11 @@ impl SocketOptions {
         }
     }
 
+    /// Returns R1, R2 and the user timeout, as far as they are set.
+    pub(crate) fn patience(&self) -> Patience {
+        self.patience.as_deref().copied().unwrap_or_default()
+    }
+
     /// Returns the receive buffer size in bytes.
     pub(crate) fn recv_limit(&self, profile: &Profile) -> usize {
         self.recv_buffer.unwrap_or(profile.recv_buffer)

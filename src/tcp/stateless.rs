@@ -34,7 +34,7 @@ impl Connection {
     pub(crate) fn accept_answered(now: Instant, opening: Opening, syn: &Segment<'_>) -> Self {
         let mut connection = Self::accept(now, opening, syn);
         connection.poll_packet(now, &mut Out::Packet(&mut Vec::new()));
-        connection.flight.on_ack(1);
+        connection.sender.forget_syn();
         connection
     }
 }

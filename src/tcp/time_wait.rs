@@ -8,9 +8,10 @@ use airwire::seq::Seq;
 use airwire::time::{Duration, Instant};
 
 use super::connection::Connection;
-use super::input::{PAWS_VALID, Reaction};
+use super::context::Parts;
+use super::input::Reaction;
+use super::receiver::PAWS_VALID;
 use super::socket::{Ended, State};
-use super::variables::{AckDue, Timers};
 use crate::events::Refusal;
 use crate::profile::TimeWaitRules;
 
@@ -20,34 +21,29 @@ const PAWS_RESET: Duration = Duration::from_secs(60);
 impl Connection {
     /// Enters TIME-WAIT, or restarts it.
     pub(super) fn enter_time_wait(&mut self, now: Instant) {
-        if self.state != State::TimeWait {
-            // Linux limits the ACKs of TIME-WAIT separately (tw_last_oow_ack_time).
-            self.challenges = None;
-        }
-        self.enter(State::TimeWait);
-        let delayed = self.rcv.ack;
-        self.timers = Timers::default();
-        self.rcv.ack = if delayed == AckDue::No { AckDue::No } else { AckDue::Now };
-        self.timers.linger = Some(now + self.profile.time_wait);
+        let from = self.lifecycle.enter_time_wait(now, &self.profile);
+        self.log_state(from);
+        self.receiver.enter_time_wait(from);
+        self.sender.stop_timers();
     }
 
     /// Returns SND.NXT, the first sequence number that this connection has not used.
     pub(crate) fn snd_nxt(&self) -> Seq {
-        self.snd.iss.at(self.flight.max())
+        self.sender.iss().at(self.sender.nxt())
     }
 
     /// Returns true if a SYN may replace this TIME-WAIT connection, because its timestamp or sequence number
     /// shows that it is new (RFC 6191, RFC 9293 §3.6.1).
     #[inline]
     pub(crate) fn yields_to(&self, now: Instant, segment: &Segment<'_>) -> bool {
-        self.state == State::TimeWait && self.is_new_syn(now, segment)
+        self.state() == State::TimeWait && self.is_new_syn(now, segment)
     }
 
     fn is_new_syn(&self, now: Instant, segment: &Segment<'_>) -> bool {
-        let next = self.rcv_nxt();
-        let newer_seq = segment.seq.offset(self.rcv.irs, next).is_some_and(|offset| offset > next);
+        let next = self.receiver.nxt();
+        let newer_seq = self.receiver.offset_of(segment).is_some_and(|offset| offset > next);
         let stamp = self.negotiated.timestamps_of(segment);
-        let newer_ts = stamp.is_some_and(|ts| ts.val.wrapping_sub(self.rcv.ts_recent) as i32 > 0);
+        let newer_ts = stamp.is_some_and(|ts| ts.val.wrapping_sub(self.receiver.ts_recent().0) as i32 > 0);
         let new = match self.profile.time_wait_rules {
             TimeWaitRules::FreeBsd => newer_seq,
             // An old timestamp belongs to an old SYN, whatever its sequence number is.
@@ -60,7 +56,7 @@ impl Connection {
 
     /// Processes a segment by the profile's own rules. Returns `None` if it has none for this state.
     pub(super) fn in_late_states(&mut self, now: Instant, segment: &Segment<'_>) -> Option<Reaction> {
-        let reaction = match (self.profile.time_wait_rules, self.state) {
+        let reaction = match (self.profile.time_wait_rules, self.state()) {
             (TimeWaitRules::Linux, State::TimeWait) => self.in_time_wait_of_linux(now, segment),
             (TimeWaitRules::Linux, State::FinWait2) if self.is_socket_released(now) => {
                 self.in_fin_wait_2_of_linux(now, segment)
@@ -69,7 +65,7 @@ impl Connection {
             _ => return None,
         };
         // The ACKs of these rules have neither ECE nor D-SACK.
-        self.rcv.echo_ce = false;
+        self.receiver.stop_echoing_ce();
         Some(reaction)
     }
 
@@ -79,7 +75,7 @@ impl Connection {
     pub(super) fn take_in_time_wait(&mut self, now: Instant, segment: &Segment<'_>, offset: u64) {
         // By other rules, the ACK of our FIN in CLOSING is all that counts of a segment.
         let follows_rfc = self.profile.time_wait_rules == TimeWaitRules::Rfc9293;
-        if follows_rfc && (segment.seq_len() > 0 || offset != self.rcv_nxt()) {
+        if follows_rfc && (segment.seq_len() > 0 || offset != self.receiver.nxt()) {
             self.enter_time_wait(now);
             self.answer_late(now, segment);
         }
@@ -89,12 +85,12 @@ impl Connection {
     fn in_time_wait_of_linux(&mut self, now: Instant, segment: &Segment<'_>) -> Reaction {
         let reset = segment.flags.contains(Flags::RST);
         let old = self.is_refused_by_paws(now, segment);
-        let in_order = segment.seq == self.rcv.irs.at(self.rcv_nxt());
+        let in_order = segment.seq == self.receiver.nxt_seq();
         if in_order && !old && (reset || segment.seq_len() == 0) {
             if reset {
                 self.end(None);
             } else {
-                self.take_late_timestamp(now, segment);
+                self.receiver.take_late_timestamp(&self.negotiated, now, segment);
                 self.enter_time_wait(now);
             }
             return Reaction::Done;
@@ -112,21 +108,21 @@ impl Connection {
 
     /// Returns true if Linux has released the socket in FIN-WAIT-2: after a close, one minute before the end.
     fn is_socket_released(&self, now: Instant) -> bool {
-        self.orphaned && self.timers.linger.is_some_and(|at| at - now <= self.profile.time_wait)
+        self.lifecycle.is_orphaned()
+            && self.lifecycle.linger_deadline().is_some_and(|at| at - now <= self.profile.time_wait)
     }
 
     /// The same function of Linux in FIN-WAIT-2: it takes nothing but a FIN in order.
     fn in_fin_wait_2_of_linux(&mut self, now: Instant, segment: &Segment<'_>) -> Reaction {
         // Out-of-order data was released together with the socket.
-        self.rcv.buffer.drop_out_of_order();
-        self.rcv.fin = None;
-        let (flags, len, next) = (segment.flags, segment.seq_len(), self.rcv_nxt());
-        let edge = self.rcv.adv.max(next);
+        self.receiver.release();
+        let (flags, len, next) = (segment.flags, segment.seq_len(), self.receiver.nxt());
+        let edge = next + self.receiver.wnd();
         let old = self.is_refused_by_paws(now, segment);
         let in_window = |start: &u64| {
             *start == next || (*start + len > next && *start < edge) || (*start == edge && len == 0)
         };
-        let start = segment.seq.offset(self.rcv.irs, next).filter(in_window);
+        let start = self.receiver.offset_of(segment).filter(in_window);
         let Some(start) = start.filter(|_| !old) else {
             self.statistics.unacceptable += 1;
             self.refuse(segment, if old { Refusal::OldTimestamp } else { Refusal::OutOfWindow });
@@ -147,20 +143,20 @@ impl Connection {
             self.end(Some(Ended::Aborted));
             return Reaction::Reset(None);
         }
-        self.rcv.fin = Some(next);
-        self.take_late_timestamp(now, segment);
+        self.receiver.take_fin();
+        self.receiver.take_late_timestamp(&self.negotiated, now, segment);
         self.enter_time_wait(now);
-        self.rcv.ack = AckDue::Now;
         Reaction::Done
     }
 
     /// tcp_twcheck() of FreeBSD 14. A RST is ignored (RFC 1337), and timestamps are not compared.
     fn in_time_wait_of_freebsd(&mut self, now: Instant, segment: &Segment<'_>) -> Reaction {
         let flags = segment.flags;
-        let stamped =
-            segment.options.timestamps.is_some() || !self.negotiated.timestamps() || self.rcv.ts_recent == 0;
-        let next = self.rcv_nxt();
-        let start = segment.seq.offset(self.rcv.irs, next);
+        let stamped = segment.options.timestamps.is_some()
+            || !self.negotiated.timestamps()
+            || self.receiver.ts_recent().0 == 0;
+        let next = self.receiver.nxt();
+        let start = self.receiver.offset_of(segment);
         let duplicate_ack = flags == Flags::ACK
             && segment.payload.is_empty()
             && start == Some(next)
@@ -182,32 +178,21 @@ impl Connection {
         Reaction::Done
     }
 
-    /// Answers a late segment with an ACK. Without data it may itself be such an answer, and far outside the
-    /// window it is probably forged. The limit on challenge ACKs applies to both.
+    /// Answers a late segment with an ACK.
     fn answer_late(&mut self, now: Instant, segment: &Segment<'_>) {
-        let has_text = segment.seq_len() > 0 && !segment.flags.contains(Flags::SYN);
-        if has_text && self.is_near(segment) {
-            self.rcv.ack = AckDue::Now;
-        } else {
-            self.challenge_ack(now);
-        }
+        let Parts { receiver, statistics, cx, .. } = self.parts();
+        receiver.answer_late(cx, statistics, now, segment);
     }
 
     /// PAWS as Linux applies it to late segments (tcp_paws_reject()): without slack, and to a RST too.
     fn is_refused_by_paws(&self, now: Instant, segment: &Segment<'_>) -> bool {
-        let known = self.negotiated.timestamps() && self.rcv.ts_recent != 0;
+        let (ts_recent, ts_recent_at) = self.receiver.ts_recent();
+        let known = self.negotiated.timestamps() && ts_recent != 0;
         let reset = segment.flags.contains(Flags::RST);
         let valid = if reset { PAWS_RESET } else { PAWS_VALID };
         segment.options.timestamps.is_some_and(|ts| {
-            let behind = self.rcv.ts_recent.wrapping_sub(ts.val) as i32;
-            known && behind > 0 && now - self.rcv.ts_recent_at < valid
+            let behind = ts_recent.wrapping_sub(ts.val) as i32;
+            known && behind > 0 && now - ts_recent_at < valid
         })
-    }
-
-    fn take_late_timestamp(&mut self, now: Instant, segment: &Segment<'_>) {
-        if let Some(ts) = self.negotiated.timestamps_of(segment) {
-            self.rcv.ts_recent = ts.val;
-            self.rcv.ts_recent_at = now;
-        }
     }
 }

@@ -16,7 +16,7 @@ const NEEDED_DUPACKS: u8 = 3;
 
 /// How long an ACK waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::tcp::receive) enum Waiting {
+pub(in crate::tcp::receiver) enum Waiting {
     Not,
     /// The timer for delayed or compressed ACKs runs until then.
     Until(Instant),
@@ -44,7 +44,7 @@ enum Pushed {
 }
 
 #[derive(Debug, Default)]
-pub(in crate::tcp::receive) struct Acks {
+pub(in crate::tcp::receiver) struct Acks {
     owed: Owed,
     pushed: Pushed,
     /// Number of quick ACKs left.
@@ -59,7 +59,7 @@ pub(in crate::tcp::receive) struct Acks {
 
 /// Compression of ACKs that report holes.
 #[derive(Debug, Default)]
-pub(in crate::tcp::receive) struct Compressed {
+pub(in crate::tcp::receiver) struct Compressed {
     /// Number of ACKs merged into the one that waits.
     acks: u32,
     until: Option<Instant>,
@@ -74,17 +74,17 @@ fn ticks_of(nanos: u64) -> u16 {
 }
 
 impl Acks {
-    pub(in crate::tcp::receive) fn owe(&mut self) {
+    pub(in crate::tcp::receiver) fn owe(&mut self) {
         if self.owed == Owed::Nothing {
             self.owed = Owed::Some;
         }
     }
 
-    pub(in crate::tcp::receive) fn owe_at_once(&mut self) {
+    pub(in crate::tcp::receiver) fn owe_at_once(&mut self) {
         self.owed = Owed::AtOnce;
     }
 
-    pub(in crate::tcp::receive) fn is_owed(&self) -> bool {
+    pub(in crate::tcp::receiver) fn is_owed(&self) -> bool {
         self.owed != Owed::Nothing
     }
 
@@ -115,7 +115,7 @@ impl Acks {
     }
 
     /// tcp_enter_quickack_mode()
-    pub(in crate::tcp::receive) fn enter_quick_mode(&mut self, quick: u32) {
+    pub(in crate::tcp::receiver) fn enter_quick_mode(&mut self, quick: u32) {
         self.quicken(quick);
         self.interactive = false;
         self.ato = ATO_MIN;
@@ -161,14 +161,14 @@ impl Acks {
     }
 
     /// Enters pingpong mode if data that is sent probably answers received data (tcp_event_data_sent()).
-    pub(in crate::tcp::receive) fn on_text_sent(&mut self, now: Instant) {
+    pub(in crate::tcp::receiver) fn on_text_sent(&mut self, now: Instant) {
         if (ticks(now) as u32).wrapping_sub(self.lrcvtime) < self.ato.into() {
             self.interactive = true;
         }
     }
 
     /// Delays the ACK of the peer's FIN (tcp_fin()), because the application may send data or close too.
-    pub(in crate::tcp::receive) fn on_fin(&mut self) {
+    pub(in crate::tcp::receiver) fn on_fin(&mut self) {
         self.owe();
         self.interactive = true;
     }
@@ -197,7 +197,7 @@ impl Acks {
 
     /// Handles the expiry of the delayed-ACK timer: if no data carried the ACK, the next one waits longer
     /// (tcp_delack_timer_handler()).
-    pub(in crate::tcp::receive) fn on_timer(&mut self, rto: u64) {
+    pub(in crate::tcp::receiver) fn on_timer(&mut self, rto: u64) {
         if self.interactive {
             self.interactive = false;
             self.ato = ATO_MIN;
@@ -207,7 +207,7 @@ impl Acks {
     }
 
     /// Records that an ACK was sent, with or without data (tcp_event_ack_sent()).
-    pub(in crate::tcp::receive) fn on_ack_sent(&mut self) {
+    pub(in crate::tcp::receiver) fn on_ack_sent(&mut self) {
         if self.quick > 0 && self.is_owed() {
             self.quick -= 1;
             if self.quick == 0 {
@@ -240,7 +240,7 @@ impl Compressed {
     }
 
     /// Returns true if a compressed ACK waits.
-    pub(in crate::tcp::receive) fn is_compressing(&self) -> bool {
+    pub(in crate::tcp::receiver) fn is_compressing(&self) -> bool {
         self.acks > 0
     }
 
@@ -252,7 +252,7 @@ impl Compressed {
 
 /// Whether a segment ends a burst of data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::tcp::receive) enum PushNews {
+pub(in crate::tcp::receiver) enum PushNews {
     None,
     /// A full-sized segment with PSH.
     Full,

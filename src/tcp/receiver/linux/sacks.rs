@@ -7,7 +7,7 @@
 type Block = (u64, u64);
 
 #[derive(Clone, Debug, Default)]
-pub(in crate::tcp) struct Sacks {
+pub(in crate::tcp::receiver) struct Sacks {
     blocks: [Block; 4],
     len: u8,
 }
@@ -17,18 +17,18 @@ pub(in crate::tcp) struct Sacks {
 const EXPECTED: usize = 2;
 
 impl Sacks {
-    pub(in crate::tcp::receive) fn as_slice(&self) -> &[Block] {
+    pub(in crate::tcp::receiver) fn as_slice(&self) -> &[Block] {
         &self.blocks[..usize::from(self.len)]
     }
 
     /// Returns true if an out-of-order segment displaces blocks that no ACK has reported yet.
-    pub(in crate::tcp::receive) fn moves_far(&self, segment: Block) -> bool {
+    pub(in crate::tcp::receiver) fn moves_far(&self, segment: Block) -> bool {
         let mut first = self.as_slice().iter().take(EXPECTED);
         self.as_slice().len() >= EXPECTED && !first.any(|block| touches(*block, segment))
     }
 
     /// Adds an out-of-order segment (tcp_sack_new_ofo_skb()).
-    pub(in crate::tcp::receive) fn add(&mut self, segment: Block) {
+    pub(in crate::tcp::receiver) fn add(&mut self, segment: Block) {
         let mut list: Vec<Block> = self.as_slice().to_vec();
         let mut first = segment;
         if let Some(at) = list.iter().position(|block| touches(*block, segment)) {
@@ -48,7 +48,7 @@ impl Sacks {
     }
 
     /// Removes the blocks that RCV.NXT has reached (tcp_sack_remove()).
-    pub(in crate::tcp::receive) fn remove_below(&mut self, rcv_nxt: u64) {
+    pub(in crate::tcp::receiver) fn remove_below(&mut self, rcv_nxt: u64) {
         let list: Vec<Block> = self.as_slice().iter().copied().filter(|block| block.0 > rcv_nxt).collect();
         self.set(&list);
     }

@@ -8,9 +8,12 @@
 
 use airwire::time::{Duration, Instant};
 
-use super::connection::Connection;
-use crate::profile::{MtuLimits, MtuProbing, MtuSearch};
+use super::Sender;
+use crate::profile::{MtuLimits, MtuProbing, MtuSearch, Profile};
 use crate::recovery::engine::ProbeRoom;
+use crate::tcp::context::Context;
+use crate::tcp::negotiated::Negotiated;
+use crate::tcp::statistics::Statistics;
 
 /// TCP_RTO_MIN and TCP_RTO_MAX.
 const SHORTEST_RTO: Duration = Duration::from_millis(200);
@@ -74,141 +77,132 @@ impl Search {
     }
 }
 
-impl Connection {
+impl Sender {
     /// Returns the length of the longest packets in use, except for MTU probes.
-    pub(super) fn longest_packet(&self) -> u32 {
-        let headers = self.negotiated.header_len() as u32;
+    pub(in crate::tcp) fn longest_packet(&self, negotiated: &Negotiated) -> u32 {
+        let headers = negotiated.header_len() as u32;
         let found = self.mtu_search.as_deref().map_or(u32::MAX, |search| match search {
             Search::Waiting(range) | Search::Probing { range, .. } => range.low,
             Search::Reduced { mss } => u32::from(*mss) + headers,
         });
-        self.pmtu().min(found)
+        self.pmtu(negotiated).min(found)
     }
 
     /// Starts the search with the connection, if it was asked for (tcp_mtup_init()). Unlike Linux, a passive
     /// open does not wait for a larger window of the peer before it shortens the segments.
-    pub(super) fn start_mtu_search(&mut self, now: Instant) {
+    pub(super) fn start_mtu_search(&mut self, cx: Context<'_>, now: Instant) {
         if let (MtuProbing::Always, MtuSearch::Linux(limits)) =
-            (self.options.mtu_probing, self.profile.mtu_search)
+            (cx.options.mtu_probing, cx.profile.mtu_search)
         {
-            self.begin_mtu_search(now, &limits);
+            self.begin_mtu_search(cx, now, &limits);
         }
     }
 
-    fn begin_mtu_search(&mut self, now: Instant, limits: &MtuLimits) {
-        let low = self.packet_with(u64::from(limits.base_mss.max(limits.floor).max(limits.least_mss)));
-        self.search_in(Range { low, high: u32::MAX, since: now });
+    fn begin_mtu_search(&mut self, cx: Context<'_>, now: Instant, limits: &MtuLimits) {
+        let low =
+            cx.negotiated.packet_with(u64::from(limits.base_mss.max(limits.floor).max(limits.least_mss)));
+        self.search_in(cx, Range { low, high: u32::MAX, since: now });
     }
 
-    fn search_in(&mut self, range: Range) {
+    fn search_in(&mut self, cx: Context<'_>, range: Range) {
         self.mtu_search = Some(Box::new(Search::Waiting(range)));
-        self.update_smss();
+        self.update_smss(cx);
     }
 
     /// Processes a timeout, which may be the effect of a black hole.
-    pub(super) fn suspect_black_hole(&mut self, now: Instant) {
+    pub(super) fn suspect_black_hole(&mut self, cx: Context<'_>, now: Instant) {
         self.abandon_mtu_probe();
-        match (self.options.mtu_probing, self.profile.mtu_search) {
+        match (cx.options.mtu_probing, cx.profile.mtu_search) {
             (MtuProbing::Off, _) => {}
-            (_, MtuSearch::Linux(limits)) => self.shorten_segments(now, &limits),
-            (_, MtuSearch::FreeBsd) => self.reduce_mss(),
+            (_, MtuSearch::Linux(limits)) => self.shorten_segments(cx, now, &limits),
+            (_, MtuSearch::FreeBsd) => self.reduce_mss(cx),
         }
     }
 
     /// tcp_mtu_probing(): the first time, the search begins. After that, the segments get half as long.
-    fn shorten_segments(&mut self, now: Instant, limits: &MtuLimits) {
-        let unanswered_period =
-            self.unanswered_period().map(|unanswered_period| now - unanswered_period.since);
-        if unanswered_period.is_none_or(|time| time < self.black_hole_time()) {
+    fn shorten_segments(&mut self, cx: Context<'_>, now: Instant, limits: &MtuLimits) {
+        let unanswered = self.unanswered_period().map(|period| now - period.since);
+        if unanswered.is_none_or(|time| time < Self::black_hole_time(cx.profile)) {
             return;
         }
         let Some(range) = self.mtu_search.as_deref().and_then(Search::range) else {
-            return self.begin_mtu_search(now, limits);
+            return self.begin_mtu_search(cx, now, limits);
         };
-        let half = self.data_in(range.low) / 2;
+        let half = cx.negotiated.data_in(cx.options, range.low) / 2;
         let least = limits.floor.max(limits.least_mss);
-        let low = self.packet_with(half.min(limits.base_mss.into()).max(least.into()));
-        self.search_in(Range { low, ..range });
+        let low = cx.negotiated.packet_with(half.min(limits.base_mss.into()).max(least.into()));
+        self.search_in(cx, Range { low, ..range });
     }
 
     /// Returns how long retransmissions must have failed. Linux converts the number of retransmissions
     /// (tcp_retries1) to the time that they take with the shortest timeout (tcp_model_timeout()).
-    fn black_hole_time(&self) -> Duration {
-        let retries = self.profile.retries_told;
+    fn black_hole_time(profile: &Profile) -> Duration {
+        let retries = profile.retries_told;
         let doublings = retries.min(DOUBLINGS);
         SHORTEST_RTO * ((2 << doublings) - 1) + LONGEST_RTO * u64::from(retries - doublings)
     }
 
     /// tcp_timer_rexmt(), with the defaults of `net.inet.tcp.pmtud_blackhole_mss`, `mssdflt` and their
     /// counterparts for IPv6.
-    fn reduce_mss(&mut self) {
+    fn reduce_mss(&mut self, cx: Context<'_>) {
         let timeouts = self.recovery.congestion().timeouts_in_row + 1;
-        let (smss, data_end) = (self.snd.smss, self.snd.buffer.end());
+        let (smss, data_end) = (self.smss, self.buffer.end());
         let head = self.flight.head();
         let is_full = head.is_some_and(|head| head.end.min(data_end).saturating_sub(head.start) >= smss);
-        if matches!(timeouts, 2 | 4) && is_full && self.options.pmtu_discovery {
-            let (first, last) = if self.negotiated.is_ipv4() { (1200, 536) } else { (1220, 1220) };
-            let mss = if self.max_seg() > u64::from(first) { first } else { last };
+        if matches!(timeouts, 2 | 4) && is_full && cx.options.pmtu_discovery {
+            let (first, last) = if cx.negotiated.is_ipv4() { (1200, 536) } else { (1220, 1220) };
+            let mss = if self.max_seg(cx.negotiated, cx.options) > u64::from(first) { first } else { last };
             self.mtu_search = Some(Box::new(Search::Reduced { mss }));
         } else if timeouts >= 6 {
             self.mtu_search = None;
         }
-        self.update_smss();
+        self.update_smss(cx);
     }
 
-    /// Returns the length of a packet with `data` bytes of data (tcp_mss_to_mtu()).
-    fn packet_with(&self, data: u64) -> u32 {
-        (data + self.negotiated.options_len()) as u32 + self.negotiated.header_len() as u32
-    }
-
-    /// Returns the data in a packet of `mtu` bytes (tcp_mtu_to_mss()).
-    fn data_in(&self, mtu: u32) -> u64 {
-        let seg = u64::from(mtu)
-            .saturating_sub(self.negotiated.header_len() as u64)
-            .min(self.negotiated.permitted_seg(&self.options));
-        seg.saturating_sub(self.negotiated.options_len())
-    }
-
-    fn plan_mtu_probe(&self) -> Option<Plan> {
+    fn plan_mtu_probe(&self, cx: Context<'_>) -> Option<Plan> {
         let (Some(Search::Waiting(range)), MtuSearch::Linux(limits)) =
-            (self.mtu_search.as_deref(), self.profile.mtu_search)
+            (self.mtu_search.as_deref(), cx.profile.mtu_search)
         else {
             return None;
         };
-        let permitted =
-            self.negotiated.permitted_seg(&self.options) as u32 + self.negotiated.header_len() as u32;
-        let high = range.high.min(self.pmtu()).min(permitted);
+        let permitted = cx.negotiated.permitted_seg(cx.options) as u32 + cx.negotiated.header_len() as u32;
+        let high = range.high.min(self.pmtu(cx.negotiated)).min(permitted);
         if high.saturating_sub(range.low) < limits.threshold.max(1) {
             return None;
         }
-        let data = self.data_in(range.low.midpoint(high));
-        Some(Plan { data, needed: data + self.segments_behind_probe() * self.snd.smss })
-    }
-
-    fn segments_behind_probe(&self) -> u64 {
-        u64::from(self.profile.recovery.dup_thresh) + 1
+        let data = cx.negotiated.data_in(cx.options, range.low.midpoint(high));
+        Some(Plan { data, needed: data + segments_behind_probe(cx.profile) * self.smss })
     }
 
     /// Returns the most unsent data that a probe can require; 0 without a search.
-    pub(super) fn data_for_mtu_probe(&self) -> u64 {
+    pub(super) fn data_for_mtu_probe(&self, cx: Context<'_>) -> u64 {
         match self.mtu_search.as_deref().and_then(Search::range) {
-            Some(_) => (1 + self.segments_behind_probe()) * self.data_in(self.pmtu()),
+            Some(_) => {
+                (1 + segments_behind_probe(cx.profile))
+                    * cx.negotiated.data_in(cx.options, self.pmtu(cx.negotiated))
+            }
             None => 0,
         }
     }
 
     /// Decides whether the next new segment is a probe (tcp_mtu_probe()). `edge` is the right edge of the
-    /// peer's window.
-    pub(super) fn next_segment(&mut self, now: Instant, start: u64, edge: u64, unsent: u64) -> NextSegment {
+    /// peer's window. `reports_blocks` is true if an ACK with SACK blocks is due, for which a probe has no room.
+    pub(super) fn next_segment(
+        &mut self,
+        cx: Context<'_>,
+        now: Instant,
+        (start, edge, unsent): (u64, u64, u64),
+        reports_blocks: bool,
+    ) -> NextSegment {
         if self.mtu_search.is_none() {
             return NextSegment::Ordinary;
         }
-        let Some(Plan { data, needed }) = self.plan_mtu_probe() else {
-            self.search_again(now);
+        let Some(Plan { data, needed }) = self.plan_mtu_probe(cx) else {
+            self.search_again(cx.profile, now);
             return NextSegment::Ordinary;
         };
-        let is_possible = unsent >= needed && self.snd.wnd >= needed && self.forbids_fragments();
-        if !is_possible || self.has_blocks_to_report() {
+        let is_possible = unsent >= needed && self.wnd >= needed && self.forbids_fragments(cx.options);
+        if !is_possible || reports_blocks {
             return NextSegment::Ordinary;
         }
         let (recovery, path) = self.recovery_and_path(now);
@@ -220,9 +214,9 @@ impl Connection {
     }
 
     /// Tries longer packets again after a while, because the path may have changed (tcp_mtu_check_reprobe()).
-    fn search_again(&mut self, now: Instant) {
+    fn search_again(&mut self, profile: &Profile, now: Instant) {
         if let (Some(Search::Waiting(range)), MtuSearch::Linux(limits)) =
-            (self.mtu_search.as_deref_mut(), self.profile.mtu_search)
+            (self.mtu_search.as_deref_mut(), profile.mtu_search)
             && now >= range.since + limits.interval
         {
             *range = Range { high: u32::MAX, since: now, ..*range };
@@ -230,13 +224,19 @@ impl Connection {
     }
 
     /// Records that the segment from `start` on, with `data` bytes, is sent as a probe.
-    pub(super) fn begin_mtu_probe(&mut self, now: Instant, start: u64, data: u64) {
-        let mtu = self.packet_with(data);
+    pub(super) fn begin_mtu_probe(
+        &mut self,
+        cx: Context<'_>,
+        statistics: &mut Statistics,
+        now: Instant,
+        (start, data): (u64, u64),
+    ) {
+        let mtu = cx.negotiated.packet_with(data);
         if let Some(search) = self.mtu_search.as_deref_mut()
             && let Search::Waiting(range) = *search
         {
             *search = Search::Probing { range, mtu, end: start + data };
-            self.statistics.mtu_probes += 1;
+            statistics.mtu_probes += 1;
             self.recovery.on_mtu_probe(now);
         }
     }
@@ -247,29 +247,29 @@ impl Connection {
     }
 
     /// Processes an ACK, which may be the one of the probe (tcp_mtup_probe_success()).
-    pub(super) fn confirm_mtu_probe(&mut self, now: Instant) {
+    pub(super) fn confirm_mtu_probe(&mut self, cx: Context<'_>, now: Instant) {
         let una = self.flight.una();
         if let Some(search) = self.mtu_search.as_deref_mut()
             && let Search::Probing { range, mtu, end } = *search
             && una >= end
         {
             *search = Search::Waiting(Range { low: mtu, ..range });
-            let before = self.packet_with(self.snd.smss);
-            self.update_smss();
-            let after = self.packet_with(self.snd.smss);
-            let headers = self.packet_with(0);
+            let before = cx.negotiated.packet_with(self.smss);
+            self.update_smss(cx);
+            let after = cx.negotiated.packet_with(self.smss);
+            let headers = cx.negotiated.packet_with(0);
             self.recovery.on_longer_packets(now, before, after, headers);
         }
     }
 
     /// Processes the loss of the probe, if recovery has detected it (tcp_mtup_probe_failed()).
-    pub(super) fn note_lost_mtu_probe(&mut self) {
+    pub(super) fn note_lost_mtu_probe(&mut self, statistics: &mut Statistics) {
         if self.recovery.take_lost_mtu_probe()
             && let Some(search) = self.mtu_search.as_deref_mut()
             && let Search::Probing { range, mtu, .. } = *search
         {
             *search = Search::Waiting(Range { high: mtu - 1, ..range });
-            self.statistics.mtu_probes_lost += 1;
+            statistics.mtu_probes_lost += 1;
         }
     }
 
@@ -283,4 +283,9 @@ impl Connection {
             self.flight.set_probes_mtu(end, false);
         }
     }
+}
+
+/// Returns the number of segments whose ACKs reveal the loss of a probe.
+fn segments_behind_probe(profile: &Profile) -> u64 {
+    u64::from(profile.recovery.dup_thresh) + 1
 }

@@ -21,20 +21,20 @@ use crate::profile::{AckCompression, ReceiveMemory};
 
 /// The properties of a data segment that the receiver uses.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::tcp) struct Text {
-    pub(in crate::tcp) start: u64,
-    pub(in crate::tcp) end: u64,
+pub(in crate::tcp::receiver) struct Text {
+    pub(in crate::tcp::receiver) start: u64,
+    pub(in crate::tcp::receiver) end: u64,
     /// Bytes of data in this segment, and in the largest segment that may arrive.
-    pub(in crate::tcp) len: u32,
-    pub(in crate::tcp) advmss: u32,
+    pub(in crate::tcp::receiver) len: u32,
+    pub(in crate::tcp::receiver) advmss: u32,
     /// Bytes of IP and TCP headers, including options.
-    pub(in crate::tcp) headers: u32,
+    pub(in crate::tcp::receiver) headers: u32,
     /// Bytes of this TCP header, and of the shortest one on this connection.
-    pub(in crate::tcp) tcp_header: u32,
-    pub(in crate::tcp) least_tcp_header: u32,
-    pub(in crate::tcp) psh: bool,
+    pub(in crate::tcp::receiver) tcp_header: u32,
+    pub(in crate::tcp::receiver) least_tcp_header: u32,
+    pub(in crate::tcp::receiver) psh: bool,
     /// PSH, FIN, URG or SYN: the segment may be smaller than full-sized (TCP_REMNANT).
-    pub(in crate::tcp) remnant: bool,
+    pub(in crate::tcp::receiver) remnant: bool,
 }
 
 impl Text {
@@ -76,7 +76,7 @@ pub(super) struct Read {
 
 /// The receiving side of one connection.
 #[derive(Debug)]
-pub(in crate::tcp) struct LinuxReceiver {
+pub(in crate::tcp::receiver) struct LinuxReceiver {
     pub(super) acks: Acks,
     pub(super) window: Window,
     held: Option<Box<Held>>,
@@ -85,7 +85,11 @@ pub(in crate::tcp) struct LinuxReceiver {
 impl LinuxReceiver {
     /// Creates a receiver. `advmss` is the MSS that we advertise; see [`Window::new`] for the other
     /// parameters.
-    pub(in crate::tcp) fn new(memory: Option<ReceiveMemory>, locked: Option<usize>, advmss: u32) -> Self {
+    pub(in crate::tcp::receiver) fn new(
+        memory: Option<ReceiveMemory>,
+        locked: Option<usize>,
+        advmss: u32,
+    ) -> Self {
         Self { acks: Acks::default(), window: Window::new(memory, locked, advmss), held: None }
     }
 
@@ -99,7 +103,7 @@ impl LinuxReceiver {
     }
 
     /// Returns the bytes of memory that this accounting takes.
-    pub(in crate::tcp) fn cost(&self) -> usize {
+    pub(in crate::tcp::receiver) fn cost(&self) -> usize {
         self.held.as_ref().map_or(0, |held| held.memory.cost())
     }
 
@@ -108,27 +112,27 @@ impl LinuxReceiver {
     }
 
     /// Chooses the window for a SYN,ACK. `mss` is the data of the largest segment that may arrive.
-    pub(in crate::tcp) fn answer_syn(&mut self, mss: u32) {
+    pub(in crate::tcp::receiver) fn answer_syn(&mut self, mss: u32) {
         self.window.choose_first(mss);
     }
 
     /// Returns the window of a SYN.
-    pub(in crate::tcp) fn first_window(&self) -> u64 {
+    pub(in crate::tcp::receiver) fn first_window(&self) -> u64 {
         self.window.rcv_wnd()
     }
 
     /// Returns the shift count for our SYN; see [`Window::scale_to_offer`].
-    pub(in crate::tcp) fn scale_to_offer(&self, settable: usize) -> u8 {
+    pub(in crate::tcp::receiver) fn scale_to_offer(&self, settable: usize) -> u8 {
         self.window.scale_to_offer(settable)
     }
 
     /// Returns the bytes of memory that received data may take (sk_rcvbuf).
-    pub(in crate::tcp) fn receive_memory(&self) -> usize {
+    pub(in crate::tcp::receiver) fn receive_memory(&self) -> usize {
         self.window.receive_memory()
     }
 
     /// Initialises the receiver when the connection opens; see [`Window::establish`].
-    pub(in crate::tcp) fn establish(
+    pub(in crate::tcp::receiver) fn establish(
         &mut self,
         now: Instant,
         scale: u8,
@@ -141,12 +145,12 @@ impl LinuxReceiver {
     }
 
     /// Returns true if this receiver determines the window.
-    pub(in crate::tcp) fn tunes_window(&self) -> bool {
+    pub(in crate::tcp::receiver) fn tunes_window(&self) -> bool {
         self.window.is_in_charge()
     }
 
     /// Applies SO_RCVBUF.
-    pub(in crate::tcp) fn lock(&mut self, size: usize) {
+    pub(in crate::tcp::receiver) fn lock(&mut self, size: usize) {
         self.window.lock(size);
     }
 
@@ -186,7 +190,7 @@ impl LinuxReceiver {
     }
 
     /// Drops out-of-order data above `end` after pruning (tcp_prune_ofo_queue()), and the SACK blocks.
-    pub(in crate::tcp) fn on_pruned(&mut self, end: u64) {
+    pub(in crate::tcp::receiver) fn on_pruned(&mut self, end: u64) {
         let Some(held) = &mut self.held else { return };
         held.memory.drop_from(end);
         held.sacks = Sacks::default();
@@ -224,7 +228,7 @@ impl LinuxReceiver {
     }
 
     /// Handles the expiry of the ACK timer.
-    pub(in crate::tcp) fn on_ack_timer(&mut self, rto: u64) {
+    pub(in crate::tcp::receiver) fn on_ack_timer(&mut self, rto: u64) {
         if !self.is_compressing() {
             self.acks.on_timer(rto);
         }
@@ -274,7 +278,7 @@ impl LinuxReceiver {
     }
 
     /// Records that a segment with an ACK and this window was sent.
-    pub(in crate::tcp) fn on_ack_sent(&mut self, window: u64) {
+    pub(in crate::tcp::receiver) fn on_ack_sent(&mut self, window: u64) {
         self.window.note_offer(window);
         self.acks.on_ack_sent();
         if let Some(held) = &mut self.held {
@@ -285,7 +289,7 @@ impl LinuxReceiver {
     }
 
     /// Records that data was sent, which may answer received data.
-    pub(in crate::tcp) fn on_text_sent(&mut self, now: Instant) {
+    pub(in crate::tcp::receiver) fn on_text_sent(&mut self, now: Instant) {
         self.acks.on_text_sent(now);
     }
 

@@ -7,7 +7,7 @@ use airwire::segment::{Flags, Segment};
 use airwire::seq::Seq;
 use airwire::time::{Duration, Instant};
 
-use super::connection::Connection;
+use super::Sender;
 use crate::events::Refusal;
 use crate::flight::{Acked, Amount, Delivery, Fate, Sacked, Sent};
 use crate::profile::knobs::Growth;
@@ -15,67 +15,75 @@ use crate::profile::{SendWindowUpdate, TimerNews};
 use crate::recovery::Ack;
 use crate::recovery::engine::TimerRule;
 use crate::rtt::Sample;
+use crate::tcp::context::Context;
+use crate::tcp::negotiated::Negotiated;
+use crate::tcp::statistics::Statistics;
 
-impl Connection {
-    /// Processes the segment's acknowledgment. Returns false if the segment must be dropped.
-    pub(super) fn take_ack(&mut self, now: Instant, segment: &Segment<'_>) -> bool {
+impl Sender {
+    /// Fifth step of RFC 9293 §3.10.7.4: processes the segment's acknowledgment. `seq` is its offset in the
+    /// peer's stream. Returns an error if the segment must be dropped.
+    pub(in crate::tcp) fn take_ack(
+        &mut self,
+        cx: Context<'_>,
+        statistics: &mut Statistics,
+        now: Instant,
+        segment: &Segment<'_>,
+        seq: Option<u64>,
+    ) -> Result<(), Refusal> {
         let (una, max) = (self.flight.una(), self.flight.max());
-        let Some(acked_to) = segment.ack.offset(self.snd.iss, una).filter(|ack| *ack <= max) else {
-            // RFC 9293 §3.10.7.4: the ACK acknowledges something not yet sent.
-            self.statistics.acks_of_unsent += 1;
-            self.refuse(segment, Refusal::AckOfUnsent);
-            self.challenge_ack(now);
-            return false;
+        let Some(acked_to) = segment.ack.offset(self.iss, una).filter(|ack| *ack <= max) else {
+            // §3.10.7.4: the ACK acknowledges something not yet sent.
+            statistics.acks_of_unsent += 1;
+            return Err(Refusal::AckOfUnsent);
         };
         // RFC 5961 §5.2: too old to be a delayed ACK of this connection.
-        if acked_to + self.snd.max_wnd < una || acked_to < self.snd.least_ack {
-            self.refuse(segment, Refusal::AckTooOld);
-            self.challenge_ack(now);
-            return false;
+        if acked_to + self.max_wnd < una || acked_to < self.least_ack {
+            return Err(Refusal::AckTooOld);
         }
         if acked_to == una && self.flight.is_empty() && is_bare(segment) {
-            self.update_window(now, segment, acked_to, una);
-            return true;
+            self.update_window(cx, statistics, now, segment, (seq, acked_to, una));
+            return Ok(());
         }
-        self.look_at_piece_again();
-        let dsack = self.reported_duplicate(segment, acked_to);
-        let (reported, duplicates) = self.count_duplicates(dsack);
+        self.reconsider_burst();
+        let dsack = self.reported_duplicate(cx.negotiated, segment, acked_to);
+        let (reported, duplicates) = self.count_duplicates(statistics, dsack);
         let flight_before = self.flight.outstanding();
         let head_sent = self.flight.head().map(|head| head.first_sent);
-        let acked = if acked_to > una { self.advance(acked_to) } else { Acked::default() };
-        self.confirm_mtu_probe(now);
-        let news = self.take_blocks(now, segment, dsack);
-        let sacked_sent = self.sacked_sent(&news);
+        let acked = if acked_to > una { self.advance(statistics, acked_to) } else { Acked::default() };
+        self.confirm_mtu_probe(cx, now);
+        let news = self.take_blocks(cx.negotiated, statistics, now, segment, dsack);
+        let sacked_sent = self.sacked_sent(cx, &news);
         let rtt = if acked_to > una || sacked_sent.is_some() {
             let head_sent = head_sent.filter(|_| dsack.is_none());
-            self.take_rtt(now, segment, acked_to, &acked, head_sent, sacked_sent)
+            self.take_rtt(cx, now, segment, acked_to, &acked, (head_sent, sacked_sent))
         } else {
             None
         };
-        let last_window = self.snd.wnd;
-        self.update_window(now, segment, acked_to, una);
+        let last_window = self.wnd;
+        self.update_window(cx, statistics, now, segment, (seq, acked_to, una));
         let duplicate = self.repeats(segment, acked_to, una)
-            && if self.has_scoreboard() {
+            && if self.has_scoreboard(cx.negotiated) {
                 // RFC 6675 §2: it must carry new SACK information; the window may change.
                 news.amount.bytes > 0
             } else {
                 // RFC 5681 §2. While the window is closed, such an ACK answers a probe or refused data and is
                 // not a duplicate.
-                self.offered_window(segment) == last_window && last_window > 0 && dsack.is_none()
+                offered_window(cx.negotiated, segment) == last_window && last_window > 0 && dsack.is_none()
             };
         let mut originals = acked.originals;
         originals.merge(news.originals);
         let in_sequence = acked.amount.bytes - acked.sacked_before.bytes;
         // Linux 6.18, tcp_dsack_seen(): a segment that the peer did not need was delivered too. An old ACK
         // delivers nothing (tcp_ack()).
-        let counts_duplicates =
-            self.profile.recovery.growth == Growth::Delivered && self.has_scoreboard() && acked_to >= una;
+        let counts_duplicates = cx.profile.recovery.growth == Growth::Delivered
+            && self.has_scoreboard(cx.negotiated)
+            && acked_to >= una;
         let again = if counts_duplicates { reported } else { 0 };
         let ack = Ack {
             number: acked_to,
             acked: acked.amount,
             delivered: Amount {
-                bytes: in_sequence + news.amount.bytes + again * self.snd.smss,
+                bytes: in_sequence + news.amount.bytes + again * self.smss,
                 segments: acked.amount.segments - acked.sacked_before.segments + news.amount.segments + again,
             },
             newly_sacked: news.amount,
@@ -85,10 +93,10 @@ impl Connection {
             duplicates,
             any_resent: acked.any_resent,
             rtt,
-            ecr: self.negotiated.timestamps_of(segment).map(|ts| ts.ecr),
-            acked_tsval: acked.last_tsval.filter(|_| self.negotiated.timestamps()),
+            ecr: cx.negotiated.timestamps_of(segment).map(|ts| ts.ecr),
+            acked_tsval: acked.last_tsval.filter(|_| cx.negotiated.timestamps()),
             // With nothing outstanding, the sender has no sending rate to reduce.
-            ece: segment.flags.contains(Flags::ECE) && self.negotiated.ecn() && flight_before.bytes > 0,
+            ece: segment.flags.contains(Flags::ECE) && cx.negotiated.ecn() && flight_before.bytes > 0,
             flags: segment.flags,
             newest: Delivery::later(acked.newest, news.newest),
             last: [acked.last, news.highest],
@@ -98,11 +106,11 @@ impl Connection {
             flight_before,
             proves_spurious: None,
         };
-        self.statistics.segments_delivered += ack.delivered.segments;
+        statistics.segments_delivered += ack.delivered.segments;
 
         // An old ACK without new information does not describe the present state of the path.
         if acked_to < una && ack.newly_sacked.bytes == 0 && ack.dsack.is_none() {
-            return true;
+            return Ok(());
         }
         let (recovery, mut path) = self.recovery_and_path(now);
         let rule = match recovery.on_ack(&mut path, &ack) {
@@ -111,14 +119,14 @@ impl Connection {
             }
             rule => rule,
         };
-        self.note_lost_mtu_probe();
+        self.note_lost_mtu_probe(statistics);
         self.apply_timer_rule(now, rule, ack.advances());
-        true
+        Ok(())
     }
 
     /// Returns the sending time of the oldest newly SACKed segment, if SACKs yield RTT samples.
-    fn sacked_sent(&self, news: &Sacked) -> Option<Instant> {
-        let measures = self.profile.timer_news == TimerNews::Linux && !self.rtt.style().times_one_segment();
+    fn sacked_sent(&self, cx: Context<'_>, news: &Sacked) -> Option<Instant> {
+        let measures = cx.profile.timer_news == TimerNews::Linux && !self.rtt.style().times_one_segment();
         news.oldest_original.filter(|_| measures)
     }
 
@@ -130,14 +138,14 @@ impl Connection {
     }
 
     /// Moves SND.UNA to `to` and returns the effect on the list.
-    pub(super) fn advance(&mut self, to: u64) -> Acked {
+    pub(super) fn advance(&mut self, statistics: &mut Statistics, to: u64) -> Acked {
         let acked = self.flight.on_ack(to);
-        self.timers.refused = 0;
-        let fin_acked = self.snd.fin.is_some_and(|fin| to > fin);
-        self.statistics.bytes_acked += acked.amount.bytes - u64::from(fin_acked);
-        self.snd.buffer.release_below(to.min(self.snd.buffer.end()));
-        if self.snd.fin.is_none() || fin_acked {
-            self.snd.buffer.shrink_if_empty();
+        self.refused = 0;
+        let fin_acked = self.fin.is_some_and(|fin| to > fin);
+        statistics.bytes_acked += acked.amount.bytes - u64::from(fin_acked);
+        self.buffer.release_below(to.min(self.buffer.end()));
+        if self.fin.is_none() || fin_acked {
+            self.buffer.shrink_if_empty();
         }
         if self.rtt.style().backoff_ends_with_progress() {
             self.rtt.clear_backoff();
@@ -153,31 +161,31 @@ impl Connection {
     /// there is one.
     fn take_rtt(
         &mut self,
+        cx: Context<'_>,
         now: Instant,
         segment: &Segment<'_>,
         to: u64,
         acked: &Acked,
-        head_sent: Option<Instant>,
-        sacked_sent: Option<Instant>,
+        (head_sent, sacked_sent): (Option<Instant>, Option<Instant>),
     ) -> Option<Duration> {
         // Karn (RFC 6298 §3): use the oldest segment covered, so that the delay of a delayed ACK is included.
         let unambiguous = acked.oldest_unambiguous.filter(|_| !acked.any_resent);
         let (rtt, sent_at) = if self.rtt.style().times_one_segment() {
             let (_, sent_at) = *self.timed.take_if(|timed| timed.0 <= to)?;
             if let Some(timestamps) =
-                segment.options.timestamps.filter(|_| self.negotiated.timestamps() && acked.any_resent)
+                segment.options.timestamps.filter(|_| cx.negotiated.timestamps() && acked.any_resent)
             {
                 self.sample_rtt(now, sent_at);
-                return self.rtt_from_echo(now, timestamps.ecr, head_sent);
+                return self.rtt_from_echo(cx, now, timestamps.ecr, head_sent);
             }
             (now - sent_at, sent_at)
         } else if let Some(sent_at) = unambiguous.or(sacked_sent) {
             (now - sent_at, sent_at)
-        } else if acked.any_resent && self.negotiated.timestamps() {
+        } else if acked.any_resent && cx.negotiated.timestamps() {
             // RFC 7323 §4: the echoed timestamp identifies the transmission, unless the ACK reports a
             // duplicate (D-SACK). In that case the original's ACK was lost, but its timestamp may still be
             // echoed.
-            let rtt = self.rtt_from_echo(now, segment.options.timestamps?.ecr, head_sent)?;
+            let rtt = self.rtt_from_echo(cx, now, segment.options.timestamps?.ecr, head_sent)?;
             (rtt, now - rtt)
         } else {
             return None;
@@ -189,14 +197,15 @@ impl Connection {
     /// Returns the age of the echoed timestamp, if a segment that this ACK covers can be that old.
     pub(super) fn rtt_from_echo(
         &self,
+        cx: Context<'_>,
         now: Instant,
         ecr: u32,
         head_sent: Option<Instant>,
     ) -> Option<Duration> {
-        let ticks = self.negotiated.ts_now(&self.profile, now).wrapping_sub(ecr);
-        let rtt = self.profile.ts_tick * u64::from(ticks);
-        let longest = now - head_sent? + self.profile.ts_tick;
-        (ecr != 0 && rtt <= longest).then(|| rtt.max(self.profile.ts_tick / 2))
+        let ticks = cx.negotiated.ts_now(cx.profile, now).wrapping_sub(ecr);
+        let rtt = cx.profile.ts_tick * u64::from(ticks);
+        let longest = now - head_sent? + cx.profile.ts_tick;
+        (ecr != 0 && rtt <= longest).then(|| rtt.max(cx.profile.ts_tick / 2))
     }
 
     pub(super) fn sample_rtt(&mut self, now: Instant, sent_at: Instant) {
@@ -207,11 +216,16 @@ impl Connection {
 
     /// Returns the range of a D-SACK block. It is the first block, and lies below the ACK or inside the
     /// second block (RFC 2883 §4).
-    fn reported_duplicate(&self, segment: &Segment<'_>, acked_to: u64) -> Option<(u64, u64)> {
-        if !self.negotiated.sack() {
+    fn reported_duplicate(
+        &self,
+        negotiated: &Negotiated,
+        segment: &Segment<'_>,
+        acked_to: u64,
+    ) -> Option<(u64, u64)> {
+        if !negotiated.sack() {
             return None;
         }
-        let offset = |seq: Seq| seq.offset(self.snd.iss, acked_to);
+        let offset = |seq: Seq| seq.offset(self.iss, acked_to);
         let mut blocks = segment.options.sack.as_slice().iter();
         let (left, right) = blocks.next()?;
         let (left, right) = (offset(*left)?, offset(*right)?);
@@ -225,12 +239,12 @@ impl Connection {
     /// Returns the number of segments that a D-SACK block reports, and the number of retransmissions among
     /// them (Linux 6.18, tcp_dsack_seen(), tcp_check_dsack() and tcp_sacktag_one()). Both are zero once the
     /// peer has reported more segments than were retransmitted, because the network then duplicates packets.
-    fn count_duplicates(&mut self, dsack: Option<(u64, u64)>) -> (u64, u64) {
-        let plausible = |(left, right): &(u64, u64)| right - left <= self.snd.max_wnd;
+    fn count_duplicates(&mut self, statistics: &mut Statistics, dsack: Option<(u64, u64)>) -> (u64, u64) {
+        let plausible = |(left, right): &(u64, u64)| right - left <= self.max_wnd;
         let Some((left, right)) = dsack.filter(plausible) else { return (0, 0) };
-        let reported = (right - left).div_ceil(self.snd.smss);
-        self.statistics.duplicates_reported += reported;
-        if self.statistics.duplicates_reported > self.retransmissions() {
+        let reported = (right - left).div_ceil(self.smss);
+        statistics.duplicates_reported += reported;
+        if statistics.duplicates_reported > self.retransmissions() {
             return (0, 0);
         }
         let forgotten = right <= self.flight.una();
@@ -238,33 +252,40 @@ impl Connection {
     }
 
     /// Returns true if SACK blocks are recorded: SACK was negotiated, and the repair algorithm uses it.
-    pub(super) fn has_scoreboard(&self) -> bool {
-        self.negotiated.sack() && self.recovery.uses_sack()
+    pub(super) fn has_scoreboard(&self, negotiated: &Negotiated) -> bool {
+        negotiated.sack() && self.recovery.uses_sack()
     }
 
-    fn take_blocks(&mut self, now: Instant, segment: &Segment<'_>, dsack: Option<(u64, u64)>) -> Sacked {
+    fn take_blocks(
+        &mut self,
+        negotiated: &Negotiated,
+        statistics: &mut Statistics,
+        now: Instant,
+        segment: &Segment<'_>,
+        dsack: Option<(u64, u64)>,
+    ) -> Sacked {
         let mut news = Sacked::default();
-        if !self.has_scoreboard() {
+        if !self.has_scoreboard(negotiated) {
             return news;
         }
         let (una, max) = (self.flight.una(), self.flight.max());
         // RFC 2018 §8: the ACK stops below SACKed data, so the receiver has reneged.
         if self.flight.head().is_some_and(|head| head.fate == Fate::Sacked) {
-            self.statistics.reneged += 1;
+            statistics.reneged += 1;
             if self.flight.may_forget_sacks() {
                 self.forget_sacks(now);
             }
         }
         for (left, right) in segment.options.sack.as_slice() {
-            let left = left.offset(self.snd.iss, una);
-            let right = right.offset(self.snd.iss, una).map(|right| right + self.fin_behind(right));
+            let left = left.offset(self.iss, una);
+            let right = right.offset(self.iss, una).map(|right| right + self.fin_behind(right));
             match (left, right) {
                 (Some(left), Some(right)) if left < right && right <= max && left > una => {
                     self.flight.on_sack(left..right, &mut news);
                 }
                 (Some(left), Some(right)) if left < right && right <= una => {}
                 _ if dsack.is_some() => {}
-                _ => self.statistics.bad_sack_blocks += 1,
+                _ => statistics.bad_sack_blocks += 1,
             }
         }
         news
@@ -280,41 +301,43 @@ impl Connection {
     /// in SACK blocks, but such a FIN has arrived too.
     fn fin_behind(&self, right: u64) -> u64 {
         let in_one_segment = |fin| self.flight.segment_at(fin).is_some_and(|sent| sent.start < fin);
-        u64::from(self.snd.fin.is_some_and(|fin| fin == right && in_one_segment(fin)))
-    }
-
-    /// Returns SEG.WND in bytes.
-    fn offered_window(&self, segment: &Segment<'_>) -> u64 {
-        u64::from(segment.window) << self.negotiated.snd_scale()
+        u64::from(self.fin.is_some_and(|fin| fin == right && in_one_segment(fin)))
     }
 
     /// Updates SND.WND (RFC 9293 §3.10.7.4).
-    pub(super) fn update_window(&mut self, now: Instant, segment: &Segment<'_>, acked_to: u64, una: u64) {
-        let Some(seq) = segment.seq.offset(self.rcv.irs, self.rcv_nxt()) else { return };
-        let wnd = self.offered_window(segment);
-        let as_new = match self.profile.send_window_update {
-            SendWindowUpdate::Rfc9293 => self.snd.wl2 <= acked_to,
-            SendWindowUpdate::Linux => wnd > self.snd.wnd || wnd == 0,
+    pub(super) fn update_window(
+        &mut self,
+        cx: Context<'_>,
+        statistics: &mut Statistics,
+        now: Instant,
+        segment: &Segment<'_>,
+        (seq, acked_to, una): (Option<u64>, u64, u64),
+    ) {
+        let Some(seq) = seq else { return };
+        let wnd = offered_window(cx.negotiated, segment);
+        let as_new = match cx.profile.send_window_update {
+            SendWindowUpdate::Rfc9293 => self.wl2 <= acked_to,
+            SendWindowUpdate::Linux => wnd > self.wnd || wnd == 0,
         };
         // An ACK that advances SND.UNA updates the window whatever its sequence number. Otherwise one forged
         // segment far into the window could block window updates until SND.WL1 is passed.
-        let newer = acked_to > una || self.snd.wl1 < seq || (self.snd.wl1 == seq && as_new);
+        let newer = acked_to > una || self.wl1 < seq || (self.wl1 == seq && as_new);
         if acked_to < una || !newer {
             return;
         }
-        let before = self.snd.wnd;
+        let before = self.wnd;
         // SND.WL2 is zero only until the first ACK after the SYN.
-        let edge_before = self.snd.wl2.max(1) + before;
-        if acked_to + wnd < edge_before && self.snd.wl2 > 0 {
-            self.statistics.window_shrunk += 1;
+        let edge_before = self.wl2.max(1) + before;
+        if acked_to + wnd < edge_before && self.wl2 > 0 {
+            statistics.window_shrunk += 1;
         }
-        self.snd.wnd = wnd;
-        if wnd > self.snd.max_wnd {
-            self.snd.max_wnd = wnd;
-            self.update_smss();
+        self.wnd = wnd;
+        if wnd > self.max_wnd {
+            self.max_wnd = wnd;
+            self.update_smss(cx);
         }
-        self.snd.wl1 = seq;
-        self.snd.wl2 = acked_to;
+        self.wl1 = seq;
+        self.wl2 = acked_to;
         let opens = before == 0 && wnd > 0;
         if opens {
             self.stop_persist();
@@ -329,7 +352,7 @@ impl Connection {
     /// probe, or data that the peer excluded by shrinking its window (RFC 9293 §3.8.6, SHLD-16).
     fn send_refused_again(&mut self, now: Instant) {
         let (Some(head), Some(newest)) = (self.flight.head(), self.flight.iter().next_back()) else { return };
-        if self.timers.rto.is_none() {
+        if self.rto.is_none() {
             self.flight.rewind();
             return;
         }
@@ -343,10 +366,10 @@ impl Connection {
             if head_is_on_its_way {
                 self.flight.skip_head();
             }
-        } else if self.timers.refused == 0 {
+        } else if self.refused == 0 {
             return;
         }
-        if self.timers.refused > 0 {
+        if self.refused > 0 {
             // The peer answered the timer's retransmissions, so the backoff is not a sign of congestion.
             self.rtt.clear_backoff();
         }
@@ -364,22 +387,27 @@ impl Connection {
 
     fn apply_timer_rule(&mut self, now: Instant, rule: TimerRule, advanced: bool) {
         if self.flight.is_empty() {
-            self.timers.rto = None;
+            self.rto = None;
             return;
         }
-        let restart = match self.timers.rto {
+        let restart = match self.rto {
             Some(_) => rule == TimerRule::Restart,
             // With a closed window, the persist timer sends probes instead of retransmissions.
-            None => advanced && self.snd.wnd > 0,
+            None => advanced && self.wnd > 0,
         };
         if restart {
             let oldest = self.flight.head().filter(|_| self.rtt.style().counts_from_transmission());
             let since = oldest.map_or(now, |oldest| oldest.last_sent);
             self.restart_rto(since);
             // If the ACK was late, the next segment's timeout has already passed.
-            self.timers.rto = self.timers.rto.max(Some(now));
+            self.rto = self.rto.max(Some(now));
         }
     }
+}
+
+/// Returns SEG.WND in bytes.
+fn offered_window(negotiated: &Negotiated, segment: &Segment<'_>) -> u64 {
+    u64::from(segment.window) << negotiated.snd_scale()
 }
 
 /// Returns true if the ACK number is the segment's only information about sent data. With nothing

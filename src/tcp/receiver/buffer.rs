@@ -51,6 +51,11 @@ impl RecvBuffer {
         self.held.as_ref().map_or(&NONE, |held| held.ranges())
     }
 
+    /// Returns the distance from RCV.NXT to the end of the out-of-order data.
+    pub(super) fn out_of_order_span(&self) -> u64 {
+        self.out_of_order().last().map_or(0, |last| last.end - self.next)
+    }
+
     /// Returns the total memory use in bytes.
     pub(super) fn cost(&self) -> usize {
         self.data.capacity() + self.cost_out_of_order()
@@ -157,7 +162,7 @@ fn give_back(queue: &mut VecDeque<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tcp::reassembly::OVERHEAD;
+    use crate::tcp::receiver::reassembly::OVERHEAD;
 
     #[test]
     fn reader_gets_stream_despite_reordering_and_overlap() {

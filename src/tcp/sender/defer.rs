@@ -13,8 +13,9 @@
 
 use airwire::time::{Duration, Instant};
 
-use super::connection::Connection;
+use super::Sender;
 use crate::profile::knobs::Pacing;
+use crate::tcp::context::Context;
 
 /// Maximum age of the last transmission for which a burst waits.
 const RECENT: Duration = Duration::from_millis(1);
@@ -32,7 +33,7 @@ const MIN_TSO_RATE: f64 = 150_000.0;
 
 /// A burst of segments that are sent back to back.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Piece {
+pub(super) struct Burst {
     /// End offset of a burst whose transmission has begun.
     end: u64,
     /// True if a burst was too short. It waits for the next ACK or write.
@@ -46,58 +47,65 @@ struct Room {
     by_cwnd: u64,
 }
 
-impl Connection {
+impl Sender {
     /// Reconsiders a waiting burst after an ACK or a write, because it may be long enough now.
     #[inline]
-    pub(super) fn look_at_piece_again(&mut self) {
-        if let Some(piece) = self.waiting_piece() {
-            piece.waits = false;
+    pub(super) fn reconsider_burst(&mut self) {
+        if let Some(burst) = self.waiting_burst() {
+            burst.waits = false;
         }
     }
 
     /// Returns true if a burst has been sent partly. Its rest is not paced.
     #[inline]
-    pub(super) fn is_within_piece(&self) -> bool {
-        let piece = self.snd.spacing.as_ref().and_then(|spacing| spacing.piece);
-        piece.is_some_and(|piece| self.flight.max() < piece.end)
+    pub(super) fn is_within_burst(&self) -> bool {
+        let burst = self.spacing.as_ref().and_then(|spacing| spacing.burst);
+        burst.is_some_and(|burst| self.flight.max() < burst.end)
     }
 
     #[inline]
-    fn waiting_piece(&mut self) -> Option<&mut Piece> {
-        self.snd.spacing.as_mut()?.piece.as_mut()
+    fn waiting_burst(&mut self) -> Option<&mut Burst> {
+        self.spacing.as_mut()?.burst.as_mut()
     }
 
     /// Returns true if new data from `start` on waits although a segment could be sent. `edge` is the right
     /// edge of the peer's window.
     #[inline]
-    pub(super) fn defers(&mut self, now: Instant, start: u64, edge: u64, unsent: u64) -> bool {
-        if !self.profile.defers || unsent <= self.snd.smss {
+    pub(super) fn defers(
+        &mut self,
+        cx: Context<'_>,
+        now: Instant,
+        start: u64,
+        edge: u64,
+        unsent: u64,
+    ) -> bool {
+        if !cx.profile.defers || unsent <= self.smss {
             return false;
         }
-        let Piece { end, waits } = self.waiting_piece().copied().unwrap_or_default();
+        let Burst { end, waits } = self.waiting_burst().copied().unwrap_or_default();
         if start < end {
             return false;
         }
-        let piece = match waits || self.is_short(now, start, edge, unsent) {
-            true => Piece { end, waits: true },
+        let burst = match waits || self.is_short(now, start, edge, unsent) {
+            true => Burst { end, waits: true },
             false => {
-                let length = self.length_from(now, start, edge).min(self.ready_of(unsent));
-                Piece { end: start + length, waits: false }
+                let length = self.length_from(now, start, edge).min(self.ready_of(cx, unsent));
+                Burst { end: start + length, waits: false }
             }
         };
-        self.snd.spacing.get_or_insert_default().piece = Some(piece);
-        piece.waits
+        self.spacing.get_or_insert_default().burst = Some(burst);
+        burst.waits
     }
 
     /// Returns how much of the unsent data may be sent in one burst (tcp_mss_split_point()). A small last
     /// segment belongs to the burst unless Nagle or a cork holds it back.
-    fn ready_of(&self, unsent: u64) -> u64 {
-        if self.holds_small_segments() { unsent - unsent % self.snd.smss } else { unsent }
+    fn ready_of(&self, cx: Context<'_>, unsent: u64) -> u64 {
+        if self.holds_small_segments(cx) { unsent - unsent % self.smss } else { unsent }
     }
 
     fn is_short(&mut self, now: Instant, start: u64, edge: u64, unsent: u64) -> bool {
         let srtt = self.rtt.srtt().unwrap_or_default();
-        let just_now = now - self.snd.last_sent <= RECENT;
+        let just_now = now - self.last_sent <= RECENT;
         // The next ACK is the one of the first outstanding segment.
         let ack_is_near =
             self.flight.head().is_some_and(|head| head.last_sent + srtt <= now + NEAR.min(srtt / 2));
@@ -106,10 +114,10 @@ impl Connection {
         }
         let Room { by_window, by_cwnd } = self.room(now, start, edge);
         let limit = by_window.min(by_cwnd);
-        let cwnd = (self.recovery.congestion().cwnd * self.snd.smss as f64) as u64;
-        let third = self.snd.wnd.min(cwnd) / WIN_DIVISOR;
+        let cwnd = (self.recovery.congestion().cwnd * self.smss as f64) as u64;
+        let third = self.wnd.min(cwnd) / WIN_DIVISOR;
         // Nothing can be added to the data before a FIN or at the end of a record.
-        let ends = self.snd.fin.is_some() || start + unsent < self.snd.buffer.end();
+        let ends = self.fin.is_some() || start + unsent < self.buffer.end();
         let is_last = ends && limit >= unsent;
         if limit >= self.autosized(now).min(third) || is_last || self.recovery.is_repairing() {
             return false;
@@ -128,14 +136,14 @@ impl Connection {
 
     fn length_from(&mut self, now: Instant, start: u64, edge: u64) -> u64 {
         let Room { by_window, by_cwnd } = self.room(now, start, edge);
-        let smss = self.snd.smss;
+        let smss = self.smss;
         let half = (self.recovery.congestion().cwnd / 2.0) as u64 * smss;
         (by_window.min(by_cwnd).min(half).min(self.autosized(now)) / smss).max(1) * smss
     }
 
     /// tcp_tso_autosize(), in bytes.
     fn autosized(&mut self, now: Instant) -> u64 {
-        let smss = self.snd.smss;
+        let smss = self.smss;
         let (recovery, path) = self.recovery_and_path(now);
         let own = recovery.own_rate(&path);
         let rate = own.or_else(|| recovery.rate_of_window(&path, Pacing::LINUX)).unwrap_or_default();

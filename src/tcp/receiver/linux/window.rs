@@ -23,9 +23,9 @@ const INIT_CWND: u64 = 10;
 
 /// A window, and whether less than half of the buffer is free.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::tcp::receive) struct Selected {
-    pub(in crate::tcp::receive) window: u64,
-    pub(in crate::tcp::receive) scarce: bool,
+pub(in crate::tcp::receiver) struct Selected {
+    pub(in crate::tcp::receiver) window: u64,
+    pub(in crate::tcp::receiver) scarce: bool,
 }
 
 /// Whether the buffer may grow.
@@ -42,7 +42,7 @@ enum Buffer {
 /// The receive window of one connection. It is small because every connection has one: sizes, sequence
 /// numbers and times (in microseconds) take 32 bits. Numbers and times are only compared with nearby ones.
 #[derive(Debug)]
-pub(in crate::tcp::receive) struct Window {
+pub(in crate::tcp::receiver) struct Window {
     rcvbuf: u32,
     /// `tcp_rmem[2]`.
     rmem_max: u32,
@@ -124,7 +124,7 @@ impl Window {
     }
 
     /// Chooses the window of a SYN or SYN,ACK, in whole segments (tcp_select_initial_window()).
-    pub(in crate::tcp::receive) fn choose_first(&mut self, mss: u32) -> u64 {
+    pub(in crate::tcp::receiver) fn choose_first(&mut self, mss: u32) -> u64 {
         let (space, mss) = (self.full_space(), u64::from(mss));
         self.rcv_wnd = size(if space > mss { space - space % mss } else { space });
         self.rcv_wnd()
@@ -132,7 +132,7 @@ impl Window {
 
     /// Returns the shift count for the largest window that the buffer may reach: by tuning, or if SO_RCVBUF is
     /// later set to `settable`, its largest size (tcp_select_initial_window()).
-    pub(in crate::tcp::receive) fn scale_to_offer(&self, settable: usize) -> u8 {
+    pub(in crate::tcp::receiver) fn scale_to_offer(&self, settable: usize) -> u8 {
         let space = match self.buffer {
             Buffer::Tuned => u64::from(self.rmem_max).max(settable as u64).max(self.full_space()),
             Buffer::Locked | Buffer::Plain => self.full_space(),
@@ -142,7 +142,7 @@ impl Window {
 
     /// Initialises the window when the connection opens (tcp_init_buffer_space(), tcp_initialize_rcv_mss()).
     /// `sends` is the size of our largest segment, `advmss` the data of the largest one that may arrive.
-    pub(in crate::tcp::receive) fn establish(
+    pub(in crate::tcp::receiver) fn establish(
         &mut self,
         now: Instant,
         scale: u8,
@@ -166,7 +166,7 @@ impl Window {
     }
 
     /// Applies SO_RCVBUF.
-    pub(in crate::tcp::receive) fn lock(&mut self, bytes: usize) {
+    pub(in crate::tcp::receiver) fn lock(&mut self, bytes: usize) {
         if self.is_in_charge() {
             (self.rcvbuf, self.buffer) = (size(doubled(bytes)), Buffer::Locked);
         }
@@ -185,7 +185,7 @@ impl Window {
     }
 
     /// Returns true if these rules determine the window.
-    pub(in crate::tcp::receive) fn is_in_charge(&self) -> bool {
+    pub(in crate::tcp::receiver) fn is_in_charge(&self) -> bool {
         self.buffer != Buffer::Plain
     }
 
@@ -212,7 +212,7 @@ impl Window {
 
     /// Returns the number of quick ACKs: one per two segments that fit the window, and two for a tiny window
     /// (tcp_incr_quickack()).
-    pub(in crate::tcp::receive) fn quick_acks(&self, most: u32) -> u32 {
+    pub(in crate::tcp::receiver) fn quick_acks(&self, most: u32) -> u32 {
         let pairs = self.rcv_wnd() / (2 * u64::from(self.rcv_mss));
         let quick = if pairs == 0 { 2 } else { pairs };
         quick.min(u64::from(most)) as u32
@@ -290,7 +290,7 @@ impl Window {
 
     /// Measures the round-trip time from the timestamps of a full-sized segment, in milliseconds
     /// (tcp_rcv_rtt_measure_ts()). `idle` is true if no unread data was buffered.
-    pub(in crate::tcp::receive) fn measure_rtt_by_echo(
+    pub(in crate::tcp::receiver) fn measure_rtt_by_echo(
         &mut self,
         now: Instant,
         ecr: u32,
@@ -402,7 +402,7 @@ impl Window {
         Selected { window, scarce }
     }
 
-    pub(in crate::tcp::receive) fn note_offer(&mut self, window: u64) {
+    pub(in crate::tcp::receiver) fn note_offer(&mut self, window: u64) {
         self.rcv_wnd = size(window);
     }
 }

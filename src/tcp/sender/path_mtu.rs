@@ -2,8 +2,11 @@
 
 use airwire::time::{Duration, Instant};
 
-use super::connection::Connection;
+use super::Sender;
 use crate::flight::{Fate, Sent};
+use crate::tcp::context::Context;
+use crate::tcp::negotiated::Negotiated;
+use crate::tcp::socket::{SocketOptions, State};
 
 /// Lower bound of the path MTU for IPv4: Linux's default of `net.ipv4.route.min_pmtu`.
 const MIN_MTU_V4: u32 = 552;
@@ -28,25 +31,25 @@ pub(super) struct NarrowPath {
     resend_at: Option<Instant>,
 }
 
-impl Connection {
+impl Sender {
     /// Returns the path MTU, as far as ICMP errors show it.
-    pub(super) fn pmtu(&self) -> u32 {
-        self.narrow_path.as_ref().map_or(self.negotiated.mtu(), |path| path.mtu)
+    pub(in crate::tcp) fn pmtu(&self, negotiated: &Negotiated) -> u32 {
+        self.narrow_path.as_ref().map_or_else(|| negotiated.mtu(), |path| path.mtu)
     }
 
     /// Returns true if the packets have Don't Fragment set.
-    pub(super) fn forbids_fragments(&self) -> bool {
-        self.options.pmtu_discovery && self.narrow_path.as_ref().is_none_or(|path| !path.may_fragment)
+    pub(in crate::tcp) fn forbids_fragments(&self, options: &SocketOptions) -> bool {
+        options.pmtu_discovery && self.narrow_path.as_ref().is_none_or(|path| !path.may_fragment)
     }
 
     /// Processes a report that packets of more than `mtu` bytes do not pass; 0 if the router did not say.
     /// Returns false if it was ignored.
-    pub(super) fn lower_pmtu(&mut self, now: Instant, mtu: u32) -> bool {
-        if !self.options.pmtu_discovery {
+    pub(in crate::tcp) fn lower_pmtu(&mut self, cx: Context<'_>, now: Instant, mtu: u32) -> bool {
+        if !cx.options.pmtu_discovery {
             return false;
         }
-        let pmtu = self.pmtu();
-        let (mtu, may_fragment) = match self.negotiated.is_ipv4() {
+        let pmtu = self.pmtu(cx.negotiated);
+        let (mtu, may_fragment) = match cx.negotiated.is_ipv4() {
             true => {
                 // RFC 1191 §5: an old router sends 0. Use the next common MTU below.
                 let below = || PLATEAUS.into_iter().find(|plateau| *plateau < pmtu).unwrap_or(0);
@@ -67,20 +70,20 @@ impl Connection {
             path.map_or((may_fragment, None), |path| (may_fragment || path.may_fragment, path.resent_at));
         let path = NarrowPath { mtu, since: now, may_fragment, resent_at, resend_at: None };
         self.narrow_path = Some(Box::new(path));
-        self.update_smss();
-        self.resend_smaller(now);
+        self.update_smss(cx);
+        self.resend_smaller(cx.state(), now);
         true
     }
 
     /// Retransmits the data in flight if it is in larger segments than the path takes, without treating this
     /// as congestion (RFC 1191 §6.4). At most once per round trip: the report may be forged, and it has only
     /// 56 bytes.
-    fn resend_smaller(&mut self, now: Instant) {
-        let (smss, data_end) = (self.snd.smss, self.snd.buffer.end());
+    fn resend_smaller(&mut self, state: State, now: Instant) {
+        let (smss, data_end) = (self.smss, self.buffer.end());
         let data = |sent: &Sent| sent.end.min(data_end).saturating_sub(sent.start);
         // The loss of an MTU probe is detected like any other loss.
         let too_big = |sent: &Sent| sent.fate != Fate::Sacked && !sent.probes_mtu && data(sent) > smss;
-        let is_due = self.state.is_synchronized() && self.flight.iter().any(too_big);
+        let is_due = state.is_synchronized() && self.flight.iter().any(too_big);
         let round_trip = self.rtt.srtt().unwrap_or_else(|| self.rtt.rto().get());
         let Some(path) = self.narrow_path.as_deref_mut() else { return };
         let earliest = path.resent_at.map_or(now, |at| at + round_trip);
@@ -102,17 +105,17 @@ impl Connection {
         self.narrow_path.as_ref()?.resend_at
     }
 
-    pub(super) fn on_resend_deadline(&mut self, now: Instant) {
+    pub(super) fn on_resend_deadline(&mut self, state: State, now: Instant) {
         if self.resend_deadline().is_some_and(|at| at <= now) {
-            self.resend_smaller(now);
+            self.resend_smaller(state, now);
         }
     }
 
     /// Tries the interface's MTU again once the last reduction is old enough. A router that still cannot
     /// forward such packets reports that again.
-    pub(super) fn raise_pmtu(&mut self, now: Instant) {
+    pub(super) fn raise_pmtu(&mut self, cx: Context<'_>, now: Instant) {
         if self.narrow_path.take_if(|path| now >= path.since + LIFETIME).is_some() {
-            self.update_smss();
+            self.update_smss(cx);
         }
     }
 }

@@ -1,0 +1,42 @@
+//! What the two halves of a connection read of it, but do not own.
+
+use super::fast_open::FastOpen;
+use super::lifecycle::Lifecycle;
+use super::negotiated::Negotiated;
+use super::receiver::Receiver;
+use super::sender::Sender;
+use super::socket::{SocketOptions, State};
+use super::statistics::Statistics;
+use crate::memory::Charge;
+use crate::profile::Profile;
+
+/// Facts that both halves read.
+#[derive(Clone, Copy)]
+pub(super) struct Context<'a> {
+    pub(super) profile: &'a Profile,
+    pub(super) options: &'a SocketOptions,
+    pub(super) negotiated: &'a Negotiated,
+    pub(super) lifecycle: &'a Lifecycle,
+    pub(super) fast_open: &'a FastOpen,
+}
+
+/// The two halves, the counters, and what the halves read.
+pub(super) struct Parts<'a> {
+    pub(super) sender: &'a mut Sender,
+    pub(super) receiver: &'a mut Receiver,
+    pub(super) statistics: &'a mut Statistics,
+    /// The connection's part of the host's memory budget.
+    pub(super) charge: &'a mut Charge,
+    pub(super) cx: Context<'a>,
+}
+
+impl Context<'_> {
+    pub(super) fn state(&self) -> State {
+        self.lifecycle.state()
+    }
+
+    /// Returns true if the data of the peer's SYN was accepted and our SYN,ACK is not acknowledged yet.
+    pub(super) fn is_open_early(&self) -> bool {
+        self.state() == State::SynReceived && self.fast_open.is_server()
+    }
+}

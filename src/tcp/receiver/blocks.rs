@@ -1,0 +1,126 @@
+//! SACK and D-SACK blocks (RFC 2018, RFC 2883).
+
+use airwire::options::SackBlocks;
+use airwire::segment::{Flags, Segment};
+
+use super::{AckDue, Receiver};
+use crate::profile::Profile;
+use crate::tcp::context::Context;
+use crate::tcp::negotiated::Negotiated;
+use crate::tcp::statistics::Statistics;
+
+impl Receiver {
+    /// Records duplicate data for a D-SACK block (RFC 2883 §4).
+    pub(in crate::tcp) fn note_duplicate(
+        &mut self,
+        cx: Context<'_>,
+        statistics: &mut Statistics,
+        segment: &Segment<'_>,
+    ) {
+        if segment.seq_len() == 0 || segment.flags.contains(Flags::SYN) {
+            return;
+        }
+        let next = self.nxt();
+        let Some(start) = self.offset_of(segment).filter(|start| *start < next) else { return };
+        statistics.duplicate_segments_in += 1;
+        // An ACK was lost, or the sender retransmits from an earlier offset.
+        self.policy.quicken(cx.profile, u32::MAX);
+        let end = match cx.profile.sack_counts_fin {
+            true => (start + segment.seq_len()).min(next),
+            false => (start + segment.payload.len() as u64).min(self.buffer.next()),
+        };
+        if cx.profile.dsack && end > start {
+            self.dsack = Some(Box::new((start, end)));
+        }
+    }
+
+    /// Returns the part of `start..end` that was received before, in or out of order.
+    pub(super) fn overlap_with_held(&self, start: u64, end: u64) -> Option<(u64, u64)> {
+        let next = self.buffer.next();
+        if start < next {
+            return Some((start, end.min(next)));
+        }
+        let held = self.buffer.out_of_order().first_overlap(start..end)?;
+        Some((held.start, held.end))
+    }
+
+    /// Returns the out-of-order block that contains `offset`. The peer's FIN counts as one byte, if the
+    /// profile says so.
+    fn held_around(&self, profile: &Profile, offset: u64) -> Option<(u64, u64)> {
+        let ranges = self.buffer.out_of_order();
+        let fin = self.early_fin().filter(|_| profile.sack_counts_fin);
+        match ranges.containing(offset) {
+            Some(range) if fin == Some(range.end) => Some((range.start, range.end + 1)),
+            Some(range) => Some((range.start, range.end)),
+            None if fin == Some(offset) => {
+                let before = ranges.last().filter(|range| range.end == offset);
+                Some((before.map_or(offset, |range| range.start), offset + 1))
+            }
+            None => None,
+        }
+    }
+
+    /// Records the block that contains the segment just received, ahead of earlier blocks (RFC 2018 §4).
+    pub(super) fn remember_block(&mut self, profile: &Profile, offset: u64, len: u64) {
+        // Data beyond the window, or without room in the buffer, is not held.
+        let Some((start, end)) = self.held_around(profile, offset) else { return };
+        if self.policy.is_linux() {
+            // A FIN may be a duplicate, or in order.
+            if offset > self.buffer.next() && self.policy.add_block(offset, end.min(offset + len)) {
+                self.ack = AckDue::Now;
+            }
+            return;
+        }
+        let mut recent = [Some(start), None, None, None];
+        let known = self.recent.as_deref().copied().unwrap_or_default();
+        let earlier = known.into_iter().flatten().filter(|known| !(start..end).contains(known));
+        for (slot, known) in recent[1..].iter_mut().zip(earlier) {
+            *slot = Some(known);
+        }
+        self.recent = Some(Box::new(recent));
+    }
+
+    /// Clears the recorded blocks once nothing is missing.
+    pub(super) fn forget_blocks(&mut self) {
+        if self.recent.is_some() && !self.has_holes() {
+            self.recent = None;
+        }
+    }
+
+    /// Returns true if the next ACK reports a hole or a duplicate.
+    pub(in crate::tcp) fn has_blocks_to_report(&self, profile: &Profile, negotiated: &Negotiated) -> bool {
+        let held = if profile.sack_counts_fin { self.has_holes() } else { self.holds_out_of_order() };
+        negotiated.sack() && (self.dsack.is_some() || held)
+    }
+
+    /// Returns the SACK option of the next ACK: a D-SACK block if one is due, then the most recent blocks.
+    pub(in crate::tcp) fn blocks_to_report(&self, profile: &Profile, negotiated: &Negotiated) -> SackBlocks {
+        let mut blocks = SackBlocks::default();
+        if !self.has_blocks_to_report(profile, negotiated) {
+            return blocks;
+        }
+        let seq = |offset| self.irs.at(offset);
+        let dsack = self.dsack.as_deref().copied();
+        if let Some((left, right)) = dsack {
+            blocks.push(seq(left), seq(right));
+        }
+        if let Some(sacks) = self.policy.blocks() {
+            sacks.iter().for_each(|(start, end)| blocks.push(seq(*start), seq(*end)));
+            return blocks;
+        }
+        // RFC 2883 §4.2: a duplicate above the ACK is followed by the block that contains it.
+        if let Some((start, end)) = dsack.and_then(|(left, _)| self.held_around(profile, left)) {
+            blocks.push(seq(start), seq(end));
+        }
+        let recent = self.recent.as_deref().copied().unwrap_or_default();
+        let mut last = None;
+        for (start, end) in recent.iter().flatten().filter_map(|offset| self.held_around(profile, *offset)) {
+            let repeated = blocks.as_slice().iter().skip(1).any(|(left, _)| *left == seq(start));
+            if !repeated && last != Some(start) {
+                blocks.push(seq(start), seq(end));
+                last = Some(start);
+            }
+        }
+        blocks
+    }
+}

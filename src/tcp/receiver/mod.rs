@@ -1,0 +1,387 @@
+//! The receiving half: the Receive Sequence Variables (RFC 9293 §3.3.1), the receive buffer, and the decision
+//! when to acknowledge.
+//!
+//! | module | contents |
+//! |---|---|
+//! | `arrives` | the steps of RFC 9293 §3.10.7.4 that concern the receiver |
+//! | `data` | incoming data and its ACK |
+//! | `blocks` | SACK and D-SACK blocks |
+//! | `window` | the advertised window |
+//! | `memory` | storing and pruning when memory is short |
+//! | `policy`, `linux` | decisions that the RFCs leave open: plain rules, or Linux's receiver |
+//! | `alarm` | the reordering alarm |
+//! | `buffer`, `reassembly` | the receive buffer |
+
+mod alarm;
+mod arrives;
+mod blocks;
+mod buffer;
+mod data;
+mod linux;
+mod memory;
+mod policy;
+mod reassembly;
+mod window;
+
+use airwire::options::Timestamps;
+use airwire::segment::{Flags, Segment};
+use airwire::seq::Seq;
+use airwire::time::{Duration, Instant};
+
+use self::alarm::ReorderingAlarm;
+pub(super) use self::arrives::{Acceptability, PAWS_VALID};
+use self::arrives::{Challenges, FIRST_DATA_CREDIT};
+use self::buffer::RecvBuffer;
+pub(super) use self::memory::Storing;
+use self::policy::Policy;
+use super::context::Context;
+use super::lifecycle::take_due;
+use super::negotiated::Negotiated;
+use super::socket::{SocketOptions, State};
+use crate::memory::Budget;
+use crate::profile::{Profile, ShutRead, TextOnSyn};
+
+/// The receiving half of a connection.
+#[derive(Debug)]
+pub(super) struct Receiver {
+    irs: Seq,
+    buffer: RecvBuffer,
+    /// Right edge of the last advertised window as the peer computes it. Everything below it is accepted.
+    adv: u64,
+    /// The same edge before rounding up to the unit of the window scale (RFC 7323 §2.4).
+    promised: u64,
+    /// Offset of the peer's FIN, once it has arrived in or out of order.
+    fin: Option<u64>,
+    /// True after the application shut down reading (SHUT_RD).
+    is_shut: bool,
+    /// TS.Recent (RFC 7323 §4.3) and the time of its last update.
+    ts_recent: u32,
+    ts_recent_at: Instant,
+    /// TSval of a duplicate segment, which the next segment echoes.
+    copy_tsval: Option<u32>,
+    /// Last.ACK.sent.
+    last_ack_sent: u64,
+    ack: AckDue,
+    /// Deadline of a delayed ACK.
+    delayed_ack: Option<Instant>,
+    /// Number of unacceptable data segments near RCV.NXT that are acknowledged at once. Each accepted segment
+    /// adds one, because the network may duplicate it and the peer may retransmit it.
+    data_credit: u16,
+    /// Boxed because few connections need it.
+    challenges: Option<Box<Challenges>>,
+    policy: Policy,
+    /// Largest segment seen, an estimate of the peer's SMSS.
+    mss_seen: u32,
+    /// Start offsets of the out-of-order ranges that grew most recently, newest first (RFC 2018 §4).
+    recent: Option<Box<[Option<u64>; 4]>>,
+    /// A duplicate to report in the next ACK (RFC 2883).
+    dsack: Option<Box<(u64, u64)>>,
+    /// `None` unless the profile enables it.
+    alarm: Option<Box<ReorderingAlarm>>,
+    /// A segment marked CE was received and no CWR since (RFC 3168 §6.1.3).
+    echo_ce: bool,
+    /// True once an ECN-capable data segment has arrived.
+    ect_seen: bool,
+    /// Boxed because it is rare and connections should be small.
+    queued: Option<Box<Queued>>,
+}
+
+/// Whether an ACK is due.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum AckDue {
+    No,
+    /// The delayed-ACK timer is running.
+    Delayed,
+    Now,
+}
+
+/// A SYN with data or a FIN, which is queued until the connection is established. At most one segment is
+/// queued.
+#[derive(Debug)]
+pub(super) struct Queued {
+    /// The segment without its data.
+    bare: Segment<'static>,
+    text: Vec<u8>,
+}
+
+impl Queued {
+    fn of(syn: &Segment<'_>) -> Self {
+        Self { bare: Segment { payload: &[], ..syn.clone() }, text: syn.payload.to_vec() }
+    }
+
+    pub(super) fn segment(&self) -> Segment<'_> {
+        Segment { payload: &self.text, ..self.bare.clone() }
+    }
+}
+
+/// An advertised window, as the header field and as offsets.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Advertisement {
+    pub(super) field: u16,
+    /// The right edge as the peer computes it from the field.
+    edge: u64,
+    /// The intended right edge, which is less than one unit of the window scale below `edge`.
+    promised: u64,
+}
+
+impl Receiver {
+    /// Creates the receiver of a connection whose SYN announces `advmss`.
+    pub(super) fn new(now: Instant, profile: &Profile, options: &SocketOptions, advmss: u32) -> Self {
+        Self {
+            irs: Seq(0),
+            buffer: RecvBuffer::new(1, options.recv_limit(profile)),
+            adv: 0,
+            promised: 0,
+            fin: None,
+            is_shut: false,
+            ts_recent: 0,
+            ts_recent_at: now,
+            copy_tsval: None,
+            last_ack_sent: 0,
+            ack: AckDue::No,
+            delayed_ack: None,
+            data_credit: FIRST_DATA_CREDIT,
+            challenges: None,
+            policy: Policy::new(profile, options, advmss),
+            mss_seen: 0,
+            recent: None,
+            dsack: None,
+            alarm: profile.reordering_alarm.then(Box::default),
+            echo_ce: false,
+            ect_seen: false,
+            queued: None,
+        }
+    }
+
+    /// Processes the sequence number and the timestamp of the peer's SYN, and opens the first window.
+    pub(super) fn learn_from_syn(&mut self, cx: Context<'_>, now: Instant, segment: &Segment<'_>) {
+        self.irs = segment.seq;
+        self.last_ack_sent = 1;
+        if let Some(ts) = cx.negotiated.timestamps_of(segment) {
+            self.set_ts_recent(now, ts);
+        }
+        self.adv = 1 + self.first_window(cx);
+        self.promised = self.adv;
+    }
+
+    /// RFC 9293 §3.10.7.2 and §3.10.7.3: data and a FIN that arrive with a SYN are queued until the
+    /// connection is established.
+    pub(super) fn queue_text_of_syn(&mut self, profile: &Profile, syn: &Segment<'_>) {
+        let has_any = !syn.payload.is_empty() || syn.flags.contains(Flags::FIN);
+        if has_any && profile.text_on_syn == TextOnSyn::Queued {
+            self.queued = Some(Box::new(Queued::of(syn)));
+        }
+    }
+
+    pub(super) fn take_queued(&mut self) -> Option<Box<Queued>> {
+        self.queued.take()
+    }
+
+    /// Prepares for the peer's data. `smss` is the data of a full-sized segment of ours.
+    pub(super) fn begin(&mut self, cx: Context<'_>, now: Instant, smss: u64) {
+        let mss = cx.negotiated.expected_mss(cx.profile, cx.options);
+        self.policy.establish(now, cx.negotiated.rcv_scale(), mss, smss);
+    }
+
+    /// Accepts the data of a SYN before the handshake is complete (RFC 7413 §4.2).
+    pub(super) fn take_early_text(&mut self, storing: &mut Storing<'_>, syn: &Segment<'_>) {
+        self.queued = None;
+        if !syn.payload.is_empty() && self.admits(storing, 1, syn.payload.len()) {
+            storing.statistics.bytes_received += self.buffer.insert(1, syn.payload, self.adv);
+            self.mss_seen = syn.payload.len() as u32;
+        }
+    }
+
+    pub(super) fn irs(&self) -> Seq {
+        self.irs
+    }
+
+    /// Returns RCV.NXT as an offset. It includes the peer's FIN once all data before it has arrived.
+    pub(super) fn nxt(&self) -> u64 {
+        self.buffer.next() + u64::from(self.has_reached_fin())
+    }
+
+    /// Returns RCV.NXT.
+    pub(super) fn nxt_seq(&self) -> Seq {
+        self.irs.at(self.nxt())
+    }
+
+    /// Returns the offset of a segment in the peer's stream.
+    pub(super) fn offset_of(&self, segment: &Segment<'_>) -> Option<u64> {
+        segment.seq.offset(self.irs, self.nxt())
+    }
+
+    /// Returns RCV.WND as the peer knows it.
+    pub(super) fn wnd(&self) -> u64 {
+        self.adv.saturating_sub(self.nxt())
+    }
+
+    /// Returns true if the peer's FIN and everything before it has arrived.
+    pub(super) fn has_reached_fin(&self) -> bool {
+        self.fin.is_some_and(|fin| self.buffer.next() >= fin)
+    }
+
+    /// Returns the offset of the peer's FIN while data before it is missing.
+    pub(super) fn early_fin(&self) -> Option<u64> {
+        self.fin.filter(|fin| *fin > self.buffer.next())
+    }
+
+    /// Returns true if data after a hole has arrived.
+    pub(super) fn holds_out_of_order(&self) -> bool {
+        !self.buffer.out_of_order().is_empty()
+    }
+
+    /// Returns the number of bytes that can be read now.
+    pub(super) fn readable(&self) -> usize {
+        self.buffer.readable()
+    }
+
+    pub(super) fn peek(&self, out: &mut [u8]) -> usize {
+        self.buffer.peek(out)
+    }
+
+    /// Reads bytes that arrived in order. `max_seg` is the length of a full-sized segment of ours.
+    pub(super) fn read(&mut self, cx: Context<'_>, budget: &Budget, max_seg: u64, out: &mut [u8]) -> usize {
+        let count = self.buffer.read(out);
+        if count > 0 {
+            self.consider_window_update(cx, budget, max_seg);
+        }
+        count
+    }
+
+    /// Shuts down reading. The profile decides whether buffered data can still be read.
+    pub(super) fn shut(&mut self, profile: &Profile) {
+        self.is_shut = true;
+        self.discard_unwanted(profile);
+    }
+
+    pub(super) fn is_shut(&self) -> bool {
+        self.is_shut
+    }
+
+    /// Discards received data after SHUT_RD, if the profile does so.
+    pub(super) fn discard_unwanted(&mut self, profile: &Profile) {
+        if self.is_shut && profile.shut_read == ShutRead::Discard {
+            self.buffer.discard(self.buffer.readable());
+        }
+    }
+
+    /// Applies SO_RCVBUF, whose previous value was `before`.
+    pub(super) fn set_buffer(&mut self, profile: &Profile, options: &SocketOptions, before: Option<usize>) {
+        self.buffer.set_limit(options.recv_limit(profile));
+        if let Some(size) = options.recv_buffer.filter(|_| options.recv_buffer != before) {
+            self.policy.lock(size);
+        }
+    }
+
+    /// Returns the bytes of memory that received data may take, if it is tuned (sk_rcvbuf).
+    pub(super) fn memory_limit(&self) -> Option<usize> {
+        self.policy.receive_memory()
+    }
+
+    pub(super) fn buffer_limit(&self) -> usize {
+        self.buffer.limit()
+    }
+
+    /// Returns the size of the largest segment seen.
+    pub(super) fn mss_seen(&self) -> u32 {
+        self.mss_seen
+    }
+
+    /// Returns the count of the reordering alarm for an ACK without data.
+    pub(super) fn alarm_count(&self, negotiated: &Negotiated) -> Option<u16> {
+        // Without timestamps nothing is counted, so the option is omitted. A count of 0 would mean something
+        // else.
+        self.alarm.as_ref().filter(|_| negotiated.timestamps()).map(|alarm| alarm.count())
+    }
+
+    /// Returns the timestamp to echo.
+    pub(super) fn ts_echo(&self) -> u32 {
+        self.copy_tsval.unwrap_or(self.ts_recent)
+    }
+
+    /// Returns true if segments carry ECE.
+    pub(super) fn echoes_ce(&self) -> bool {
+        self.echo_ce
+    }
+
+    pub(super) fn stop_echoing_ce(&mut self) {
+        self.echo_ce = false;
+    }
+
+    pub(super) fn ack_is_due(&self) -> bool {
+        self.ack == AckDue::Now
+    }
+
+    pub(super) fn ack_now(&mut self) {
+        self.ack = AckDue::Now;
+    }
+
+    /// Records that a segment with an ACK and this window was sent.
+    pub(super) fn on_ack_sent(&mut self, window: &Advertisement) {
+        self.adv = self.adv.max(window.edge);
+        self.promised = self.promised.max(window.promised);
+        self.last_ack_sent = self.nxt();
+        self.policy.on_ack_sent(window.promised - self.nxt());
+        self.ack = AckDue::No;
+        self.dsack = None;
+        self.forget_blocks();
+        self.copy_tsval = None;
+        self.delayed_ack = None;
+    }
+
+    /// Records that data was sent, which may answer received data.
+    pub(super) fn on_data_sent(&mut self, now: Instant) {
+        self.policy.on_data_sent(now);
+    }
+
+    /// Returns the deadline of a delayed ACK.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.delayed_ack
+    }
+
+    /// Handles the delayed-ACK timer. `rto` is the sender's retransmission timeout.
+    pub(super) fn handle_deadline(&mut self, now: Instant, rto: Duration) {
+        if take_due(&mut self.delayed_ack, now) && self.ack == AckDue::Delayed {
+            self.ack_now();
+            self.policy.on_ack_timer(rto);
+        }
+    }
+
+    /// Stops the timer in TIME-WAIT. A delayed ACK leaves at once.
+    pub(super) fn enter_time_wait(&mut self, from: State) {
+        if from != State::TimeWait {
+            // Linux limits the ACKs of TIME-WAIT separately (tw_last_oow_ack_time).
+            self.challenges = None;
+        }
+        if self.ack == AckDue::Delayed {
+            self.ack_now();
+        }
+        self.delayed_ack = None;
+    }
+
+    /// Drops out-of-order data and a FIN after a hole: the kernel has released the socket.
+    pub(super) fn release(&mut self) {
+        self.buffer.drop_out_of_order();
+        self.fin = None;
+    }
+
+    /// Accepts the FIN at RCV.NXT.
+    pub(super) fn take_fin(&mut self) {
+        self.fin = Some(self.nxt());
+        self.ack_now();
+    }
+
+    /// Ends reception. Data that has arrived in order can still be read.
+    pub(super) fn end(&mut self) {
+        self.ack = AckDue::No;
+        self.delayed_ack = None;
+        self.buffer.drop_out_of_order();
+        self.queued = None;
+    }
+
+    fn set_ts_recent(&mut self, now: Instant, ts: Timestamps) {
+        self.ts_recent = ts.val;
+        self.ts_recent_at = now;
+    }
+}

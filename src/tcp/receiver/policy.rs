@@ -1,0 +1,264 @@
+//! The receiver's decisions that the RFCs leave open: when an ACK leaves, and how far the window opens.
+
+use airwire::segment::{Flags, Segment};
+use airwire::time::{Duration, Instant};
+
+use super::buffer::RecvBuffer;
+use super::linux::{Acks, LinuxReceiver, Moment, Read, Text, Waiting};
+use crate::profile::{AckRules, LinuxAcks, Profile, WindowUpdate};
+use crate::tcp::context::Context;
+use crate::tcp::socket::SocketOptions;
+
+/// The rules of a receiver, which its profile chooses.
+#[derive(Debug)]
+pub(super) enum Policy {
+    /// ACKs are delayed by a fixed time, and the window is the free space.
+    Rfc,
+    /// ACKs ([`AckRules::Linux`]), the window ([`WindowUpdate::Tuned`]) or both are those of Linux's receiver.
+    /// Boxed because only its profile has it.
+    Linux(Box<LinuxReceiver>),
+}
+
+/// Data that was stored.
+pub(super) struct Arrival {
+    pub(super) offset: u64,
+    /// RCV.NXT when the segment arrived.
+    pub(super) next: u64,
+    pub(super) len: u64,
+    /// The part that was received before.
+    pub(super) repeated: Option<(u64, u64)>,
+    /// The sender's retransmission timeout.
+    pub(super) rto: Duration,
+}
+
+fn linux_acks(profile: &Profile) -> Option<LinuxAcks> {
+    match profile.ack.rules {
+        AckRules::Linux(acks) => Some(acks),
+        AckRules::Plain => None,
+    }
+}
+
+impl Policy {
+    /// Creates the policy of a profile. `advmss` is the MSS that we advertise.
+    pub(super) fn new(profile: &Profile, options: &SocketOptions, advmss: u32) -> Self {
+        let memory = match profile.window_update {
+            WindowUpdate::Tuned(memory) => Some(memory),
+            WindowUpdate::Doubled | WindowUpdate::QuarterBuffer => None,
+        };
+        if memory.is_none() && profile.ack.rules == AckRules::Plain {
+            return Self::Rfc;
+        }
+        Self::Linux(Box::new(LinuxReceiver::new(memory, options.recv_buffer, advmss)))
+    }
+
+    fn linux(&mut self) -> Option<&mut LinuxReceiver> {
+        match self {
+            Self::Rfc => None,
+            Self::Linux(linux) => Some(linux),
+        }
+    }
+
+    /// Returns the Linux receiver, if it determines the window.
+    fn tuned(&self) -> Option<&LinuxReceiver> {
+        match self {
+            Self::Linux(linux) if linux.tunes_window() => Some(linux),
+            _ => None,
+        }
+    }
+
+    pub(super) fn is_linux(&self) -> bool {
+        matches!(self, Self::Linux(_))
+    }
+
+    pub(super) fn tunes_window(&self) -> bool {
+        self.tuned().is_some()
+    }
+
+    /// Returns the state that decides when ACKs leave. `None`: the rules are [`AckRules::Plain`].
+    pub(super) fn acks(&mut self, profile: &Profile) -> Option<&mut Acks> {
+        linux_acks(profile)?;
+        self.linux().map(|linux| &mut linux.acks)
+    }
+
+    /// Returns the shift count for our SYN, if the policy has a rule for it.
+    pub(super) fn scale_to_offer(&self, profile: &Profile) -> Option<u8> {
+        self.tuned().map(|linux| linux.scale_to_offer(profile.recv_buffer_max))
+    }
+
+    /// Returns the window of the SYN, or of the SYN,ACK if `answers`, if the policy has a rule for it. `mss`
+    /// is the data of the largest segment that may arrive.
+    pub(super) fn first_window(&mut self, mss: u32, answers: bool) -> Option<u64> {
+        let linux = self.linux().filter(|linux| linux.tunes_window())?;
+        if answers {
+            linux.answer_syn(mss);
+        }
+        Some(linux.first_window())
+    }
+
+    /// Returns the window of a segment that is sent now, whose right edge was `edge` before. `syn` is true
+    /// before the connection is synchronized.
+    pub(super) fn window(&mut self, rcv_nxt: u64, edge: u64, syn: bool) -> Option<u64> {
+        let linux = self.linux().filter(|linux| linux.tunes_window())?;
+        Some(if syn { linux.first_window() } else { linux.offer_chosen(rcv_nxt, edge) })
+    }
+
+    /// Returns the bytes of memory that received data may take, if the policy tunes it (sk_rcvbuf).
+    pub(super) fn receive_memory(&self) -> Option<usize> {
+        self.tuned().map(|linux| linux.receive_memory())
+    }
+
+    /// Returns the bytes of memory that the policy's accounting takes.
+    pub(super) fn cost(&self) -> usize {
+        match self {
+            Self::Rfc => 0,
+            Self::Linux(linux) => linux.cost(),
+        }
+    }
+
+    /// Applies SO_RCVBUF.
+    pub(super) fn lock(&mut self, size: usize) {
+        if let Self::Linux(linux) = self {
+            linux.lock(size);
+        }
+    }
+
+    /// Initialises the policy when the connection opens.
+    pub(super) fn establish(&mut self, now: Instant, scale: u8, advmss: u32, smss: u64) {
+        if let Self::Linux(linux) = self {
+            linux.establish(now, scale, advmss, smss, 1);
+        }
+    }
+
+    /// Enters quick-ACK mode: up to `most` of the next ACKs are not delayed and do not wait for data to carry
+    /// them.
+    pub(super) fn quicken(&mut self, profile: &Profile, most: u32) {
+        if let (Some(acks), Self::Linux(linux)) = (linux_acks(profile), self) {
+            let quick = linux.window.quick_acks(most.min(acks.quick));
+            linux.acks.enter_quick_mode(quick);
+        }
+    }
+
+    /// Measures the round-trip time from the echoed timestamp of an acceptable segment with data. `idle` is
+    /// true if nothing waits to be read.
+    pub(super) fn measure_rtt(&mut self, cx: Context<'_>, now: Instant, segment: &Segment<'_>, idle: bool) {
+        if let Self::Linux(linux) = self {
+            let ts_now = cx.negotiated.ts_now(cx.profile, now);
+            let ecr = cx.negotiated.timestamps_of(segment).map_or(0, |ts| ts.ecr);
+            linux.window.measure_rtt_by_echo(now, ecr, ts_now, segment.seq_len(), idle);
+        }
+    }
+
+    /// Processes stored data.
+    pub(super) fn on_data(
+        &mut self,
+        cx: Context<'_>,
+        now: Instant,
+        segment: &Segment<'_>,
+        arrival: &Arrival,
+        buffer: &RecvBuffer,
+    ) {
+        let Self::Linux(linux) = self else { return };
+        let Arrival { offset, next, len, repeated, rto } = *arrival;
+        let options = cx.negotiated.options_len() as u32;
+        let sack = match segment.options.sack.as_slice().len() as u32 {
+            0 => 0,
+            blocks => 4 + 8 * blocks,
+        };
+        let text = Text {
+            start: offset,
+            end: offset + len,
+            len: len as u32,
+            advmss: cx.negotiated.expected_mss(cx.profile, cx.options),
+            headers: cx.negotiated.header_len() as u32 + options + sack,
+            tcp_header: 20 + options + sack,
+            least_tcp_header: 20 + options,
+            psh: segment.flags.contains(Flags::PSH),
+            remnant: segment.flags.intersects(Flags::PSH.with(Flags::FIN).with(Flags::URG)),
+        };
+        if offset <= next {
+            let quick = linux_acks(cx.profile).map_or(0, |acks| acks.quick);
+            let next = buffer.next();
+            linux.on_in_order(now, &text, text.end.min(next), rto.as_nanos(), quick);
+            linux.on_progress(next);
+        } else {
+            let stored = buffer.out_of_order().containing(offset).is_some();
+            let fresh = stored && repeated.is_none_or(|(start, end)| start > text.start || end < text.end);
+            linux.on_out_of_order(&text, buffer.out_of_order_span(), fresh, cx.negotiated.sack());
+        }
+    }
+
+    /// Decides how long an ACK waits that the policy owes. `None`: it owes none. `reduced` is true if the peer
+    /// has just reduced its window; `edge` is the right edge of our window.
+    pub(super) fn settle(
+        &mut self,
+        profile: &Profile,
+        moment: &Moment,
+        reduced: bool,
+        edge: u64,
+    ) -> Option<Waiting> {
+        let rules = linux_acks(profile)?;
+        let linux = self.linux().filter(|linux| linux.acks.is_owed())?;
+        if reduced {
+            linux.acks.owe_at_once();
+        }
+        let waiting = linux.decide(moment, rules.compression);
+        if waiting == Waiting::Not {
+            linux.choose(moment.rcv_nxt, edge);
+        }
+        Some(waiting)
+    }
+
+    /// Processes a read by the application. Returns true if an ACK must leave now, unless `is_due` says that
+    /// one does anyway.
+    pub(super) fn on_read(&mut self, profile: &Profile, read: &Read, is_due: bool) -> bool {
+        let Self::Linux(linux) = self else { return false };
+        let asked = linux_acks(profile).is_some() || linux.tunes_window();
+        let sends = linux.on_read(read) && asked && !is_due;
+        if sends {
+            linux.choose(read.rcv_nxt, read.edge);
+        }
+        sends
+    }
+
+    /// Records that a segment with an ACK and this window was sent.
+    pub(super) fn on_ack_sent(&mut self, window: u64) {
+        if let Self::Linux(linux) = self {
+            linux.on_ack_sent(window);
+        }
+    }
+
+    /// Records that data was sent, which may answer received data.
+    pub(super) fn on_data_sent(&mut self, now: Instant) {
+        if let Self::Linux(linux) = self {
+            linux.on_text_sent(now);
+        }
+    }
+
+    /// Handles the expiry of the ACK timer. `rto` is the sender's retransmission timeout.
+    pub(super) fn on_ack_timer(&mut self, rto: Duration) {
+        if let Self::Linux(linux) = self {
+            linux.on_ack_timer(rto.as_nanos());
+        }
+    }
+
+    /// Records that out-of-order data from `end` on was pruned.
+    pub(super) fn on_pruned(&mut self, end: u64) {
+        if let Self::Linux(linux) = self {
+            linux.on_pruned(end);
+        }
+    }
+
+    /// Adds an out-of-order segment to the policy's SACK blocks. Returns true if it displaces blocks that no
+    /// ACK has reported yet: an ACK with those blocks must leave first.
+    pub(super) fn add_block(&mut self, start: u64, end: u64) -> bool {
+        self.linux().is_some_and(|linux| linux.add_sack(start, end))
+    }
+
+    /// Returns the SACK blocks of the next ACK, if the policy keeps them.
+    pub(super) fn blocks(&self) -> Option<&[(u64, u64)]> {
+        match self {
+            Self::Rfc => None,
+            Self::Linux(linux) => Some(linux.sacks_to_tell()),
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! The advertised window, and the ACKs that announce it after a read.
+
+use super::linux::Read;
+use super::{AckDue, Advertisement, Receiver};
+use crate::memory::Budget;
+use crate::profile::{Profile, WindowUpdate};
+use crate::tcp::context::Context;
+use crate::tcp::socket::State;
+
+impl Receiver {
+    /// Returns the shift count for our SYN.
+    pub(in crate::tcp) fn scale_to_offer(&self, profile: &Profile) -> u8 {
+        let limit = self.buffer.limit();
+        let by_buffer = || (0..=14).find(|scale| limit >> scale <= 65_535).unwrap_or(14);
+        let needed = self.policy.scale_to_offer(profile).unwrap_or_else(by_buffer);
+        profile.window_scale.map_or(0, |offered| offered.max(needed))
+    }
+
+    /// Returns the first window of the connection, which starts after the peer's SYN.
+    pub(super) fn first_window(&mut self, cx: Context<'_>) -> u64 {
+        let mss = cx.negotiated.expected_mss(cx.profile, cx.options);
+        let own = self.policy.first_window(mss, cx.state() == State::SynReceived);
+        own.unwrap_or_else(|| self.buffer.window().min(65_535) as u64)
+    }
+
+    /// Returns the window of the next segment. `max_seg` is the length of a full-sized segment of ours.
+    pub(in crate::tcp) fn window_to_advertise(
+        &mut self,
+        cx: Context<'_>,
+        budget: &Budget,
+        scale: u8,
+        max_seg: u64,
+    ) -> Advertisement {
+        let (next, edge) = (self.nxt(), self.adv);
+        let Some(window) = self.policy.window(next, edge, !cx.state().is_synchronized()) else {
+            return self.plain_window(cx, budget, scale, max_seg);
+        };
+        let window = window.min(self.tuned_room(budget).max(edge.saturating_sub(next)));
+        let field = (window >> scale).min(65_535);
+        Advertisement { field: field as u16, edge: next + window, promised: next + window }
+    }
+
+    fn plain_window(&self, cx: Context<'_>, budget: &Budget, scale: u8, max_seg: u64) -> Advertisement {
+        let next = self.nxt();
+        let promised = self.promised.saturating_sub(next);
+        let (room, limit) = self.room_to_offer(budget);
+        // The right edge never moves back, and advances only by a worthwhile amount.
+        let worthwhile = match cx.profile.window_update {
+            WindowUpdate::Doubled | WindowUpdate::Tuned(_) => {
+                let mss = cx.negotiated.advertised_mss(cx.profile, cx.options);
+                room >= promised + u64::from(mss).min(limit / 2).max(1) || room >= limit
+            }
+            WindowUpdate::QuarterBuffer => room >= promised && (room >= limit / 4 || room >= max_seg),
+        };
+        let wanted = if worthwhile { room } else { promised };
+        let unit = 1_u64 << scale;
+        // Rounding must not shrink the advertised window. It must not enlarge it each time either: the edge
+        // would creep forward with every ACK, and the window would never close (RFC 7323 §2.4).
+        let rounded_up = |bytes: u64| (bytes + unit - 1) >> scale;
+        let units = match (cx.profile.window_update, wanted >> scale) {
+            // A buffer smaller than one unit must not keep the window closed.
+            (WindowUpdate::QuarterBuffer, _) | (_, 0) => rounded_up(wanted),
+            (_, whole) => whole.max(rounded_up(promised)),
+        };
+        let units = units.min(65_535);
+        Advertisement {
+            field: units as u16,
+            edge: next + units * unit,
+            promised: next + wanted.min(units * unit),
+        }
+    }
+
+    /// Sends a window update if a read has widened the window enough to justify a separate ACK.
+    pub(super) fn consider_window_update(&mut self, cx: Context<'_>, budget: &Budget, max_seg: u64) {
+        let is_over = !cx.state().may_receive_data() || self.fin.is_some();
+        let read = Read {
+            copied: self.buffer.next() - self.buffer.readable() as u64,
+            rcv_nxt: self.nxt(),
+            last_ack: self.last_ack_sent,
+            edge: self.adv,
+            span: self.buffer.out_of_order_span(),
+            closed: is_over,
+        };
+        if self.policy.on_read(cx.profile, &read, self.ack == AckDue::Now) {
+            self.ack = AckDue::Now;
+        }
+        if self.policy.tunes_window() || is_over {
+            return;
+        }
+        let scale = cx.negotiated.rcv_scale();
+        let update = match cx.profile.window_update {
+            WindowUpdate::Doubled | WindowUpdate::Tuned(_) => {
+                let promised = self.promised.saturating_sub(self.nxt());
+                let offered = self.plain_window(cx, budget, scale, max_seg).promised - self.nxt();
+                offered > promised && offered >= 2 * promised
+            }
+            // A pending delayed ACK will announce the window.
+            WindowUpdate::QuarterBuffer => {
+                self.ack != AckDue::Delayed && self.has_opened_a_quarter(scale, max_seg)
+            }
+        };
+        if update {
+            self.ack = AckDue::Now;
+        }
+    }
+
+    /// FreeBSD 13, tcp_output(): standalone window updates.
+    fn has_opened_a_quarter(&self, scale: u8, max_seg: u64) -> bool {
+        let limit = self.buffer.limit() as u64;
+        let largest = 65_535 << scale;
+        let recwin = (self.buffer.window() as u64).min(largest);
+        let oldwin = self.wnd();
+        let adv = recwin.saturating_sub(oldwin);
+        let enough = adv >= limit / 4 || recwin <= limit / 8 || limit <= 8 * max_seg || adv >= largest;
+        // The window must change by at least one unit of the scale.
+        oldwin >> scale < recwin >> scale && (adv >= 2 * max_seg && enough || 2 * adv >= limit)
+    }
+}

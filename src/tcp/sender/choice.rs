@@ -1,0 +1,355 @@
+//! The decision which segment leaves next, and the record of the segments that have left.
+
+use airwire::segment::{Ecn, Flags};
+use airwire::time::{Duration, Instant};
+
+use super::mtu_search::NextSegment;
+use super::pacer::Pacer;
+use super::{Sender, Tail};
+use crate::profile::{Nagle, TimerNews, WindowProbe};
+use crate::recovery::{Departure, Transmission};
+use crate::tcp::context::Context;
+use crate::tcp::statistics::Statistics;
+
+/// Time that a corked partial segment is held (as documented for TCP_CORK).
+const CORK: Duration = Duration::from_millis(200);
+
+/// A segment with data or a FIN that may be sent now.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::tcp) struct Choice {
+    pub(in crate::tcp) start: u64,
+    end: u64,
+    kind: Transmission,
+}
+
+/// A zero-window probe.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::tcp) struct Probe {
+    pub(in crate::tcp) start: u64,
+    pub(in crate::tcp) data_end: u64,
+    pub(in crate::tcp) flags: Flags,
+}
+
+impl Sender {
+    /// Chooses the next segment with data or a FIN. `sends` is false in a state that sends no new data.
+    /// `reports_blocks` is true if the next ACK has SACK blocks.
+    pub(in crate::tcp) fn choose(
+        &mut self,
+        cx: Context<'_>,
+        statistics: &mut Statistics,
+        now: Instant,
+        (sends, reports_blocks): (bool, bool),
+    ) -> Option<Choice> {
+        let is_early = cx.is_open_early();
+        if !sends && (is_early || self.flight.is_empty()) {
+            return None;
+        }
+        let is_its_turn = self.pacer().is_none_or(|pacer| pacer.permits(now));
+        if !is_its_turn && !self.is_within_burst() {
+            return None;
+        }
+        // Nothing but the SYN,ACK is retransmitted before it is acknowledged.
+        if !is_its_turn || is_early {
+            return self.choose_new(cx, statistics, now, reports_blocks);
+        }
+        if let Some(choice) = self.choose_old(now) {
+            return Some(choice);
+        }
+        if let Some(choice) = self.choose_new(cx, statistics, now, reports_blocks) {
+            return Some(choice);
+        }
+        if self.flight.is_empty() || self.wnd == 0 {
+            return None;
+        }
+        let (recovery, mut path) = self.recovery_and_path(now);
+        let (start, kind) = recovery.next_resend_without_new_data(&mut path)?;
+        self.clip_old(start, kind)
+    }
+
+    fn choose_old(&mut self, now: Instant) -> Option<Choice> {
+        if self.flight.is_empty() {
+            return None;
+        }
+        let (recovery, mut path) = self.recovery_and_path(now);
+        let (start, kind) = recovery.next_resend(&mut path)?;
+        // The peer shrank its window: retransmit only the first segment (RFC 9293 §3.8.6).
+        if start >= self.flight.una() + self.wnd && start > self.flight.una() {
+            return None;
+        }
+        self.clip_old(start, kind)
+    }
+
+    /// Returns the segment at `start` for retransmission, cut to the current SMSS.
+    fn clip_old(&mut self, start: u64, kind: Transmission) -> Option<Choice> {
+        let segment = self.flight.segment_at(start)?;
+        let (start, mut end) = (segment.start, segment.end);
+        if end - start > self.smss + 1 || (end - start > self.smss && self.fin != Some(end - 1)) {
+            end = start + self.smss;
+            self.flight.split(start, end);
+        }
+        Some(Choice { start, end, kind })
+    }
+
+    fn choose_new(
+        &mut self,
+        cx: Context<'_>,
+        statistics: &mut Statistics,
+        now: Instant,
+        reports_blocks: bool,
+    ) -> Option<Choice> {
+        self.raise_pmtu(cx, now);
+        let start = self.flight.max();
+        let data_end = self.buffer.end();
+        let fin_due = self.fin_to_send(cx);
+        let fin_sent = fin_due.is_some_and(|fin| start > fin);
+        if fin_sent || (start >= data_end && fin_due.is_none()) {
+            return None;
+        }
+        let edge = self.flight.una() + self.wnd;
+        // A segment does not extend beyond the end of a record.
+        let unsent = self.buffer.record_end(start) - start;
+        let usable = edge.saturating_sub(start).min(unsent);
+        let next = self.next_segment(cx, now, (start, edge, unsent), reports_blocks);
+        let len = match next {
+            NextSegment::Ordinary => usable.min(self.smss),
+            NextSegment::Probe(data) => data,
+            NextSegment::ProbeLater => return None,
+        };
+        let last = fin_due == Some(start + len);
+        // Nothing can be added to the end of a record, so it does not wait (Linux 6.18, tcp_write_xmit(), where
+        // only the last buffer in the queue waits).
+        let is_complete = len == unsent && start + len < data_end;
+        // A FIN takes a sequence number, and therefore needs space in the window.
+        let fin = last && start + len < edge;
+        if len == 0 && !fin {
+            if self.flight.is_empty() {
+                self.start_persist(cx, now);
+            }
+            return None;
+        }
+        if !last && !is_complete && len < self.smss && !self.small_segment_may_leave(cx, now, len, unsent) {
+            return None;
+        }
+        if self.flight.len() >= Self::most_in_flight(cx) {
+            return None;
+        }
+        let (recovery, path) = self.recovery_and_path(now);
+        let may_leave = recovery.may_send_new(&path, len.max(u64::from(fin)));
+        if !may_leave || (next == NextSegment::Ordinary && self.defers(cx, now, start, edge, unsent)) {
+            return None;
+        }
+        if next != NextSegment::Ordinary {
+            self.begin_mtu_probe(cx, statistics, now, (start, len));
+        }
+        self.stop_persist();
+        // Data that was held back is sent with this segment, or starts to wait again.
+        self.cork = None;
+        self.small_once = false;
+        Some(Choice { start, end: start + len + u64::from(fin), kind: Transmission::New })
+    }
+
+    /// Nagle and the sender's side of silly-window avoidance (RFC 9293 §3.7.4, §3.8.6.2.1).
+    fn small_segment_may_leave(&mut self, cx: Context<'_>, now: Instant, len: u64, unsent: u64) -> bool {
+        let idle = self.flight.is_empty();
+        if len < unsent {
+            // The segment is small because of the window, not because of the application.
+            if len * 2 >= self.max_wnd {
+                return true;
+            }
+            let fits = 2 * (self.smss + len) <= self.max_wnd;
+            if cx.profile.fills_window
+                && fits
+                && self.follows_full_segment(now)
+                && self.nagle_allows(cx, idle)
+            {
+                return true;
+            }
+            if !idle {
+                return false;
+            }
+            let overdue = std::mem::take(&mut self.small_once);
+            if !overdue {
+                self.start_persist(cx, now);
+            }
+            return overdue;
+        }
+        // RFC 8985 §7.3: the waiting segment is new data, which makes a better probe than a retransmission.
+        if self.pushed || self.recovery.is_probing() {
+            return true;
+        }
+        if self.is_corked(cx) {
+            if self.cork.is_none() {
+                self.cork = Some(now + CORK);
+            }
+            return std::mem::take(&mut self.small_once);
+        }
+        self.nagle_allows(cx, idle)
+    }
+
+    /// Returns true if a partial segment waits for more data from the application.
+    pub(super) fn is_corked(&self, cx: Context<'_>) -> bool {
+        cx.options.cork || self.tail == Tail::Waits
+    }
+
+    /// Returns true if a small segment must wait while data is in flight.
+    pub(super) fn holds_small_segments(&self, cx: Context<'_>) -> bool {
+        !self.pushed && (self.is_corked(cx) || !self.nagle_allows(cx, false))
+    }
+
+    fn nagle_allows(&self, cx: Context<'_>, idle: bool) -> bool {
+        match cx.profile.nagle {
+            _ if cx.options.nodelay => true,
+            Nagle::Off => true,
+            Nagle::Classic => idle,
+            Nagle::Minshall => self.small_end <= self.flight.una(),
+        }
+    }
+
+    /// Returns true if the last segment sent was full-sized and was sent at this instant.
+    fn follows_full_segment(&self, now: Instant) -> bool {
+        let last = self.flight.iter().next_back();
+        last.is_some_and(|last| last.last_sent == now && last.len() >= self.smss)
+    }
+
+    /// Returns the end of the data of a chosen segment, its flags and its ECN field.
+    pub(in crate::tcp) fn fields_of(&mut self, choice: &Choice, ecn: bool) -> (u64, Flags, Ecn) {
+        let Choice { start, end, kind } = *choice;
+        let data_end = end.min(self.buffer.end());
+        let mut flags = Flags::ACK;
+        if self.fin == Some(end - 1) {
+            flags = flags.with(Flags::FIN);
+        }
+        let pushes = match data_end == self.buffer.end() {
+            true => self.tail == Tail::End,
+            false => self.buffer.ends_record(data_end),
+        };
+        if pushes && data_end > start {
+            flags = flags.with(Flags::PSH);
+        }
+        // RFC 3168: never on a retransmission (§6.1.5) or without data (§6.1.4).
+        if !ecn || kind != Transmission::New || data_end <= start {
+            return (data_end, flags, Ecn::NotEct);
+        }
+        if self.recovery.take_cwr() {
+            flags = flags.with(Flags::CWR);
+        }
+        (data_end, flags, Ecn::Ect0)
+    }
+
+    /// Records that a chosen segment, whose data ends at `data_end`, was sent.
+    pub(in crate::tcp) fn on_sent(
+        &mut self,
+        cx: Context<'_>,
+        statistics: &mut Statistics,
+        now: Instant,
+        choice: &Choice,
+        data_end: u64,
+    ) {
+        let Choice { start, end, kind } = *choice;
+        let tsval = cx.negotiated.ts_now(cx.profile, now);
+        if kind == Transmission::New {
+            if self.rtt.style().times_one_segment() && self.timed.is_none() {
+                self.timed = Some(Box::new((end, now)));
+            }
+            if end - start < self.smss {
+                self.small_end = end;
+            }
+            self.flight.on_new(end, now, tsval);
+            if self.is_mtu_probe(end) {
+                self.flight.set_probes_mtu(end, true);
+            }
+        } else {
+            self.abandon_mtu_probe();
+            statistics.bytes_resent += data_end - start;
+            // Karn: retransmitting the timed segment makes its timing ambiguous, and a loss distorts it.
+            let ambiguous =
+                !self.rtt.style().times_copies() && self.timed.as_ref().is_some_and(|timed| timed.0 == end);
+            if ambiguous || matches!(kind, Transmission::FastRetransmit | Transmission::Timeout) {
+                self.timed = None;
+            }
+            if self.recovery.leaves_apart_from_pass(start) {
+                self.flight.on_resent_apart(start, now, tsval);
+            } else {
+                self.flight.on_resent(start, now, tsval);
+            }
+        }
+        self.last_sent = now;
+        statistics.data_segments_out += 1;
+        let departure = Departure { start, end, kind, tsval };
+        let (recovery, mut path) = self.recovery_and_path(now);
+        recovery.on_sent(&mut path, &departure);
+        self.pace(now, data_end - start);
+        if self.rto.is_none() || self.is_awaited_copy(cx, now, start, kind) {
+            self.restart_rto(now);
+        }
+    }
+
+    /// Returns true if the first outstanding segment was retransmitted and the timer must allow time for its
+    /// ACK.
+    fn is_awaited_copy(&self, cx: Context<'_>, now: Instant, start: u64, kind: Transmission) -> bool {
+        cx.profile.timer_news == TimerNews::Linux
+            && kind != Transmission::New
+            && start == self.flight.una()
+            && self.recovery.waits_until(now).is_none()
+    }
+
+    /// Charges `bytes` of sent data to the pacer, which delays the next segment.
+    #[inline]
+    fn pace(&mut self, now: Instant, bytes: u64) {
+        if self.pacer().is_none() {
+            return;
+        }
+        let (recovery, path) = self.recovery_and_path(now);
+        let rate = recovery.pacing_rate(&path);
+        if let (Some(pacer), Some(rate)) = (self.pacer(), rate) {
+            pacer.on_sent(bytes, rate);
+        }
+    }
+
+    #[inline]
+    pub(super) fn pacer(&mut self) -> Option<&mut Pacer> {
+        self.spacing.as_mut()?.pacer.as_mut()
+    }
+
+    /// Returns true if data or a FIN is unacknowledged, so that a window probe has something to carry.
+    pub(super) fn waits_for_window(&self) -> bool {
+        let una = self.flight.una();
+        una < self.buffer.end() || self.fin.is_some_and(|fin| una <= fin)
+    }
+
+    /// Returns the zero-window probe that is to be sent now, and records it (RFC 9293 §3.8.6.1).
+    pub(in crate::tcp) fn take_window_probe(
+        &mut self,
+        cx: Context<'_>,
+        statistics: &mut Statistics,
+        now: Instant,
+    ) -> Option<Probe> {
+        let is_due = std::mem::take(&mut self.owes_window_probe);
+        if !is_due || self.wnd > 0 || !self.waits_for_window() {
+            return None;
+        }
+        self.probes_sent += 1;
+        statistics.window_probes += 1;
+        let una = self.flight.una();
+        if cx.profile.window_probe == WindowProbe::OldSequence {
+            let at = una.saturating_sub(1);
+            return Some(Probe { start: at, data_end: at, flags: Flags::ACK });
+        }
+        let end = self.flight.head().map_or(una + 1, |head| head.end.min(una + 1));
+        let tsval = cx.negotiated.ts_now(cx.profile, now);
+        if self.flight.is_empty() {
+            self.flight.on_new(end, now, tsval);
+        } else {
+            self.flight.split(una, end);
+            self.flight.on_resent(una, now, tsval);
+        }
+        let data_end = end.min(self.buffer.end());
+        let flags = if data_end < end { Flags::ACK.with(Flags::FIN) } else { Flags::ACK };
+        Some(Probe { start: una, data_end, flags })
+    }
+
+    /// Returns the offset of a RST: within the peer's window.
+    pub(in crate::tcp) fn reset_at(&self) -> u64 {
+        self.flight.max().min(self.flight.una() + self.wnd.max(1))
+    }
+}

@@ -1,0 +1,585 @@
+//! The sending half: the Send Sequence Variables (RFC 9293 §3.3.1), the send buffer, the data in flight, the
+//! retransmission and persist timers, and loss recovery.
+//!
+//! | module | contents |
+//! |---|---|
+//! | `ack` | processing of acknowledgments |
+//! | `choice` | the decision which segment leaves next |
+//! | `pacer`, `defer` | delays of data that the windows allow: pacing and deferral |
+//! | `timers` | retransmission, zero-window probing, and when to give up |
+//! | `path_mtu`, `mtu_search` | path MTU discovery with and without ICMP errors |
+//! | `buffer` | the send buffer |
+
+mod ack;
+mod buffer;
+mod choice;
+mod defer;
+mod mtu_search;
+mod pacer;
+mod path_mtu;
+mod timers;
+
+use airwire::piece::Text;
+use airwire::segment::{Flags, Segment};
+use airwire::seq::Seq;
+use airwire::time::Instant;
+
+use self::buffer::SendBuffer;
+pub(super) use self::choice::Choice;
+use self::defer::Burst;
+use self::mtu_search::Search;
+use self::pacer::Pacer;
+use self::path_mtu::NarrowPath;
+use self::timers::UnansweredPeriod;
+pub(super) use self::timers::{Timeout, earlier};
+use super::context::Context;
+use super::negotiated::Negotiated;
+use super::socket::{Push, SocketOptions, State};
+use super::statistics::Statistics;
+use crate::flight::Flight;
+use crate::memory::{Budget, RESERVE};
+use crate::profile::Profile;
+use crate::recovery::{Departure, Handshake, Path, Recovery, Transmission};
+use crate::rtt::RttEstimator;
+
+/// The sending half of a connection.
+#[derive(Debug)]
+pub(super) struct Sender {
+    iss: Seq,
+    buffer: SendBuffer,
+    flight: Flight,
+    rtt: RttEstimator,
+    /// The timed segment, in styles that time one segment per window: its end offset and sending time.
+    timed: Option<Box<(u64, Instant)>>,
+    recovery: Recovery,
+    /// SND.WND in bytes.
+    wnd: u64,
+    /// SND.WL1 and SND.WL2 as offsets: the segment that last updated the window.
+    wl1: u64,
+    wl2: u64,
+    max_wnd: u64,
+    /// Lowest valid ACK of this connection.
+    least_ack: u64,
+    /// Bytes of data in a full-sized segment, after deducting options.
+    smss: u64,
+    /// Offset of our FIN, once the application has closed.
+    fin: Option<u64>,
+    /// End of the last segment sent that was not full-sized, for Minshall's variant of Nagle.
+    small_end: u64,
+    last_sent: Instant,
+    /// The cork or override timeout has expired: one partial segment may be sent.
+    small_once: bool,
+    /// Unsent data waits for neither Nagle nor a cork.
+    pushed: bool,
+    tail: Tail,
+    /// `None`: data is sent as soon as the windows allow. Boxed because few senders need it.
+    spacing: Option<Box<Spacing>>,
+    /// `None`: the path takes packets of the interface MTU, as far as known. Boxed because it is rare.
+    narrow_path: Option<Box<NarrowPath>>,
+    /// `None`: no search for the path MTU has begun. Boxed because it is rare.
+    mtu_search: Option<Box<Search>>,
+    /// Deadline of the retransmission timer (RFC 6298 §5).
+    rto: Option<Instant>,
+    /// Deadline of the persist timer (RFC 9293 §3.8.6.1).
+    persist: Option<Instant>,
+    /// Latest time at which a corked partial segment is sent.
+    cork: Option<Instant>,
+    persist_backoff: u32,
+    /// A window probe is sent next.
+    owes_window_probe: bool,
+    /// Window probes and keep-alives since the last segment from the peer.
+    probes_sent: u32,
+    /// Timeouts while the peer's window was closed, since data was last acknowledged.
+    refused: u32,
+    /// Boxed because it is rare.
+    unanswered: Option<Box<UnansweredPeriod>>,
+    handshake_resent: u16,
+    syn_timeouts: u16,
+}
+
+/// Reasons for delaying data that the windows allow: pacing and deferral.
+#[derive(Debug, Default)]
+struct Spacing {
+    /// `None`: the sender is not paced.
+    pacer: Option<Pacer>,
+    /// `None`: the sender does not [`defer`](crate::profile::Profile::defers), or never had more than one
+    /// segment to send.
+    burst: Option<Burst>,
+}
+
+/// Whether more data is expected after the end of the written data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Tail {
+    /// No more data is expected; the last segment carries PSH.
+    End,
+    /// More data follows immediately, and a partial segment waits for it.
+    Waits,
+    /// More data was to follow, but an ACK arrived first.
+    Overdue,
+}
+
+impl Sender {
+    pub(super) fn new(
+        now: Instant,
+        profile: &Profile,
+        options: &SocketOptions,
+        negotiated: &Negotiated,
+        (iss, recovery): (Seq, Recovery),
+    ) -> Self {
+        let fits = (negotiated.mtu() as usize).saturating_sub(negotiated.header_len()) as u64;
+        Self {
+            iss,
+            buffer: SendBuffer::new(1, options.send_buffer),
+            flight: Flight::default(),
+            rtt: RttEstimator::new(profile.timer.style, profile.timer.limits),
+            timed: None,
+            recovery,
+            wnd: 0,
+            wl1: 0,
+            wl2: 0,
+            max_wnd: 0,
+            least_ack: 0,
+            smss: u64::from(negotiated.peer_mss()).min(fits).max(8),
+            fin: None,
+            small_end: 0,
+            last_sent: now,
+            small_once: false,
+            pushed: false,
+            tail: Tail::End,
+            spacing: None,
+            narrow_path: None,
+            mtu_search: None,
+            rto: None,
+            persist: None,
+            cork: None,
+            persist_backoff: 0,
+            owes_window_probe: false,
+            probes_sent: 0,
+            refused: 0,
+            unanswered: None,
+            handshake_resent: 0,
+            syn_timeouts: 0,
+        }
+    }
+
+    /// Processes the window of the peer's SYN, which is never scaled.
+    pub(super) fn learn_from_syn(&mut self, cx: Context<'_>, syn: &Segment<'_>) {
+        self.wnd = u64::from(syn.window);
+        self.max_wnd = self.wnd;
+        self.wl1 = 0;
+        self.wl2 = 0;
+        self.update_smss(cx);
+    }
+
+    /// Returns true if the segment acknowledges our SYN, and nothing that was not sent. The SYN must have been
+    /// sent: a host may process several packets before it sends.
+    pub(super) fn acks_our_syn(&self, segment: &Segment<'_>) -> bool {
+        segment.ack.offset(self.iss, 1).is_some_and(|acked| (1..=self.flight.max()).contains(&acked))
+    }
+
+    /// Records the SYN that was just sent with `text` bytes of data. `is_listed` is false if it does not count
+    /// as data in flight.
+    pub(super) fn on_syn_sent(
+        &mut self,
+        statistics: &mut Statistics,
+        now: Instant,
+        (tsval, text, is_listed): (u32, u64, bool),
+    ) {
+        if self.rto.is_some() {
+            self.handshake_resent = self.handshake_resent.saturating_add(1);
+        }
+        if is_listed && self.flight.max() == 0 {
+            self.flight.on_new(1, now, tsval);
+        } else if is_listed {
+            self.flight.on_resent(0, now, tsval);
+        }
+        if text > 0 {
+            self.flight.on_new(1 + text, now, tsval);
+            statistics.data_segments_out += 1;
+        }
+        if self.rto.is_none() {
+            self.restart_rto(now);
+        }
+    }
+
+    /// Starts our stream after a SYN,ACK that does not count as data in flight.
+    pub(super) fn skip_syn(&mut self, now: Instant) {
+        self.flight.on_new(1, now, 0);
+        self.flight.on_ack(1);
+    }
+
+    /// Acknowledges a SYN whose sending time is unknown.
+    pub(super) fn forget_syn(&mut self) {
+        self.flight.on_ack(1);
+    }
+
+    /// Processes the ACK of our SYN, which establishes the connection. `seq` is the segment's offset in the
+    /// peer's stream.
+    pub(super) fn establish(
+        &mut self,
+        cx: Context<'_>,
+        statistics: &mut Statistics,
+        now: Instant,
+        segment: &Segment<'_>,
+        seq: Option<u64>,
+    ) {
+        self.rto = None;
+        let was_early = cx.fast_open.is_server();
+        let sent = match was_early {
+            true => cx.fast_open.early_syn_ack(),
+            false => self.take_ack_of_syn(statistics, segment),
+        };
+        if !self.rtt.style().backoff_outlives_handshake() {
+            self.rtt.clear_backoff();
+        }
+        let ecr = segment.options.timestamps.map(|ts| ts.ecr);
+        match sent {
+            Some((sent_at, 1)) if cx.profile.time_handshake => self.sample_rtt(now, sent_at),
+            Some((first_sent, 2..)) if cx.negotiated.timestamps() => {
+                if let Some(rtt) = ecr.and_then(|ecr| self.rtt_from_echo(cx, now, ecr, Some(first_sent))) {
+                    self.sample_rtt(now, now - rtt);
+                }
+            }
+            _ => {}
+        }
+        if self.syn_timeouts > 0 {
+            self.rtt.fall_back_after_lost_syn();
+        }
+        if !segment.flags.contains(Flags::SYN) {
+            self.least_ack = 1;
+            if cx.profile.half_window && !was_early {
+                // Linux creates the socket at this point and does not keep the window of the SYN.
+                self.max_wnd = 0;
+            }
+            self.update_window(cx, statistics, now, segment, (seq, 1, 1));
+        }
+        self.start_mtu_search(cx, now);
+    }
+
+    /// Processes the ACK of our SYN and of data that was sent with it. Returns when the SYN was first sent,
+    /// and how often.
+    fn take_ack_of_syn(
+        &mut self,
+        statistics: &mut Statistics,
+        segment: &Segment<'_>,
+    ) -> Option<(Instant, u16)> {
+        let sent = self.flight.head().map(|syn| (syn.first_sent, syn.transmissions));
+        self.flight.on_ack(1);
+        if let Some(acked) = segment.ack.offset(self.iss, 1).filter(|acked| *acked > 1) {
+            self.advance(statistics, acked);
+        }
+        sent
+    }
+
+    /// Prepares for our data, once the options are negotiated.
+    pub(super) fn begin(&mut self, cx: Context<'_>, now: Instant) {
+        let negotiated = cx.negotiated;
+        let handshake = Handshake {
+            sack: negotiated.sack(),
+            scoreboard: self.has_scoreboard(negotiated),
+            timestamps: negotiated.timestamps(),
+            ecn: negotiated.ecn(),
+            peer_flags: negotiated.peer_flags(),
+            syn_was_lost: self.syn_timeouts > cx.profile.recovery.syn_timeouts_forgiven,
+            ..Handshake::default()
+        };
+        let (recovery, mut path) = self.recovery_and_path(now);
+        recovery.on_established(&mut path, &handshake);
+        if recovery.paces() {
+            self.spacing = Some(Box::new(Spacing { pacer: Some(Pacer::new(now)), burst: None }));
+        }
+        self.last_sent = now;
+    }
+
+    /// Retransmits the data of the SYN at once. This is not congestion, so the window stays.
+    pub(super) fn resend_text_of_syn(&mut self, now: Instant, tsval: u32) {
+        let (start, end) = (self.flight.una(), self.flight.max());
+        let departure = Departure { start, end, kind: Transmission::New, tsval };
+        let (recovery, mut path) = self.recovery_and_path(now);
+        recovery.on_sent(&mut path, &departure);
+        self.flight.rewind();
+    }
+
+    /// Writes as much of `data` as fits into the send buffer, and returns the number of bytes.
+    pub(super) fn write(
+        &mut self,
+        state: State,
+        budget: &Budget,
+        now: Instant,
+        data: &[u8],
+        push: Push,
+    ) -> usize {
+        if self.flight.is_empty() && self.buffer.end() == self.flight.max() && state.is_synchronized() {
+            let idle = now - self.last_sent;
+            if idle > self.rtt.rto().get() {
+                let (recovery, mut path) = self.recovery_and_path(now);
+                recovery.on_idle(&mut path);
+            }
+        }
+        if self.recovery.samples_rates() {
+            let (recovery, path) = self.recovery_and_path(now);
+            recovery.on_write(&path);
+        }
+        // A push lasts until all unsent data has left. Data that joins a segment waiting for the window is
+        // pushed too.
+        self.pushed &= self.unsent() > 0;
+        self.reconsider_burst();
+        self.tail = match push {
+            Push::Now => Tail::End,
+            Push::Later => Tail::Waits,
+        };
+        let room = self.room_to_write(budget);
+        self.buffer.write(&data[..data.len().min(room)])
+    }
+
+    /// Ends a record: no segment contains both data written before and data written later.
+    pub(super) fn end_record(&mut self) {
+        self.buffer.end_record();
+    }
+
+    /// Exempts all data written so far from Nagle and cork.
+    pub(super) fn push(&mut self) {
+        self.pushed = true;
+    }
+
+    /// Ends the stream: a FIN follows the buffered data.
+    pub(super) fn finish(&mut self) {
+        self.fin = Some(self.buffer.end());
+    }
+
+    /// Returns true if the application has ended the stream.
+    pub(super) fn is_finished(&self) -> bool {
+        self.fin.is_some()
+    }
+
+    pub(super) fn fin_is_sent(&self) -> bool {
+        self.fin.is_some_and(|fin| self.flight.max() > fin)
+    }
+
+    pub(super) fn fin_is_acked(&self) -> bool {
+        self.fin.is_some_and(|fin| self.flight.una() > fin)
+    }
+
+    /// Returns the offset of our FIN, if it may be sent. Before the handshake is complete, only close() sends
+    /// one, and not a shutdown of writing (Linux, tcp_close_state(), tcp_shutdown()).
+    fn fin_to_send(&self, cx: Context<'_>) -> Option<u64> {
+        self.fin.filter(|_| cx.state().is_synchronized() || cx.lifecycle.is_orphaned())
+    }
+
+    /// Returns the offset of a FIN that an ACK may repeat: it was sent.
+    pub(super) fn fin_to_repeat(&self) -> Option<u64> {
+        self.fin.filter(|fin| *fin < self.flight.max())
+    }
+
+    /// Returns true if data or a FIN is to be sent although the SYN,ACK is not acknowledged.
+    pub(super) fn has_early_data(&self, cx: Context<'_>) -> bool {
+        let fin = self.fin_to_send(cx).is_some_and(|fin| self.flight.max() <= fin);
+        // After a timeout, data that was sent early is retransmitted first, once the handshake is complete.
+        (self.unsent() > 0 || fin) && self.wnd > 0 && !self.flight.has_rewound()
+    }
+
+    /// Returns the number of bytes that the SYN can carry of the data written so far.
+    pub(super) fn text_for_syn(&self, limit: u64) -> u64 {
+        limit.min(self.buffer.record_end(1) - 1)
+    }
+
+    /// Applies a change of the socket options.
+    pub(super) fn set_options(&mut self, cx: Context<'_>) {
+        self.buffer.set_limit(cx.options.send_buffer);
+        self.update_smss(cx);
+    }
+
+    /// Returns the free space for data to send, reduced when memory is short.
+    pub(super) fn room_to_write(&self, budget: &Budget) -> usize {
+        let free = self.buffer.free();
+        let Some(share) = budget.share() else { return free };
+        let len = self.buffer.len();
+        let within = free.min(share.saturating_sub(len));
+        match budget.has(self.buffer.growth(within)) {
+            true => within,
+            false => within.min(self.buffer.spare().max(RESERVE.saturating_sub(len))),
+        }
+    }
+
+    /// Returns the maximum number of segments in flight. It is proportional to the send buffer, which bounds
+    /// the work that a peer can cause and the state per segment even if the peer offers a tiny MSS
+    /// (CVE-2019-11478, CVE-2019-11479). Segments of at least 512 bytes never reach this limit, nor do
+    /// smaller ones that our own side asked for.
+    fn most_in_flight(cx: Context<'_>) -> usize {
+        // The timestamps option takes space in each segment.
+        let text = |own: u16| own.saturating_sub(12).clamp(8, 512);
+        let own = cx.options.max_seg.or(cx.profile.mss).map_or(512, text);
+        (cx.options.send_buffer / usize::from(own)).max(1024)
+    }
+
+    /// Returns the bytes of memory in use.
+    #[inline]
+    pub(super) fn cost(&self) -> usize {
+        self.buffer.cost() + self.flight.cost()
+    }
+
+    /// Returns the recovery and the parts of the sender that it controls.
+    fn recovery_and_path(&mut self, now: Instant) -> (&mut Recovery, Path<'_>) {
+        let unsent = self.unsent() as u64;
+        let path = Path {
+            now,
+            flight: &mut self.flight,
+            rtt: &mut self.rtt,
+            smss: self.smss,
+            rwnd: self.wnd,
+            unsent,
+        };
+        (&mut self.recovery, path)
+    }
+
+    /// Updates SMSS. Options reduce the data of a segment, not the MSS value (RFC 6691).
+    fn update_smss(&mut self, cx: Context<'_>) {
+        let options = cx.negotiated.options_len();
+        let smss = self.max_seg(cx.negotiated, cx.options).saturating_sub(options);
+        // Linux, tcp_bound_to_half_wnd(): at least what remains of 68 bytes after the headers.
+        let half = match self.max_wnd {
+            0 => u64::MAX,
+            window @ 1..=536 => window.max(48 - options),
+            window => window / 2,
+        };
+        self.smss = if cx.profile.half_window { smss.min(half) } else { smss }.max(8);
+    }
+
+    /// Returns the bytes of options and data in a full-sized segment.
+    pub(super) fn max_seg(&self, negotiated: &Negotiated, options: &SocketOptions) -> u64 {
+        let packet = self.longest_packet(negotiated) as usize;
+        let fits = packet.saturating_sub(negotiated.header_len()).max(8) as u64;
+        fits.min(negotiated.permitted_seg(options))
+    }
+
+    pub(super) fn smss(&self) -> u64 {
+        self.smss
+    }
+
+    pub(super) fn iss(&self) -> Seq {
+        self.iss
+    }
+
+    /// Returns SND.UNA as an offset.
+    pub(super) fn una(&self) -> u64 {
+        self.flight.una()
+    }
+
+    /// Returns SND.NXT as an offset: the first that was never sent.
+    pub(super) fn nxt(&self) -> u64 {
+        self.flight.max()
+    }
+
+    /// Returns SND.WND.
+    pub(super) fn wnd(&self) -> u64 {
+        self.wnd
+    }
+
+    /// Returns the data in `start..end`, as far as the buffer holds it.
+    pub(super) fn texts(&self, start: u64, end: u64) -> impl Iterator<Item = Text<'_>> {
+        self.buffer.texts(start..end)
+    }
+
+    /// Returns the number of bytes that may be outstanding.
+    pub(super) fn window(&self) -> u64 {
+        let congestion = self.recovery.congestion();
+        let allowed = (congestion.cwnd + congestion.inflation()) * self.smss as f64;
+        self.wnd.min(allowed as u64)
+    }
+
+    /// Returns the number of bytes written but not yet sent.
+    pub(super) fn unsent(&self) -> usize {
+        self.buffer.end().saturating_sub(self.flight.max().max(1)) as usize
+    }
+
+    /// Returns the number of bytes written and not yet acknowledged.
+    pub(super) fn unacknowledged(&self) -> usize {
+        self.buffer.len()
+    }
+
+    /// See [`Connection::enough_unsent`](super::Connection::enough_unsent).
+    pub(super) fn enough_unsent(&mut self, cx: Context<'_>, now: Instant) -> u64 {
+        /// A timer may release a probe, and an empty path takes one segment whatever the window is.
+        const BEYOND_WINDOW: u64 = 1;
+        let by_peer = (self.flight.una() + self.wnd).saturating_sub(self.flight.max());
+        let (whole, smss) = (self.window(), self.smss);
+        let (recovery, path) = self.recovery_and_path(now);
+        let by_cwnd = if recovery.makes_room_by_clock() { whole } else { recovery.room_for_new(&path) };
+        (by_peer.min(by_cwnd + BEYOND_WINDOW * smss) + smss).max(self.data_for_mtu_probe(cx))
+    }
+
+    /// Returns the lowest offset that is not acknowledged, and the time when it was first sent.
+    fn oldest_sent(&self, cx: Context<'_>) -> Option<(u64, Instant)> {
+        let syn_ack = cx.fast_open.early_syn_ack().map(|(first, _)| (0, first));
+        syn_ack.or_else(|| self.flight.head().map(|head| (head.start, head.first_sent)))
+    }
+
+    /// Returns true if `seq` is in flight (RFC 5927 §4.1).
+    pub(super) fn is_in_flight(&self, cx: Context<'_>, seq: Seq) -> bool {
+        let oldest = self.oldest_sent(cx).map_or_else(|| self.flight.una(), |(start, _)| start);
+        seq.offset(self.iss, oldest).is_some_and(|offset| (oldest..self.flight.max()).contains(&offset))
+    }
+
+    pub(super) fn flight(&self) -> &Flight {
+        &self.flight
+    }
+
+    pub(super) fn rtt(&self) -> &RttEstimator {
+        &self.rtt
+    }
+
+    pub(super) fn recovery(&self) -> &Recovery {
+        &self.recovery
+    }
+
+    pub(super) fn recovery_mut(&mut self) -> &mut Recovery {
+        &mut self.recovery
+    }
+
+    /// Returns the number of segments retransmitted since the connection began, including SYNs.
+    pub(super) fn retransmissions(&self) -> u64 {
+        self.recovery.counters().resent() + u64::from(self.handshake_resent)
+    }
+
+    pub(super) fn probes_sent(&self) -> u32 {
+        self.probes_sent
+    }
+
+    pub(super) fn syn_timeouts(&self) -> u16 {
+        self.syn_timeouts
+    }
+
+    /// Records an acceptable segment, which proves that the peer is alive.
+    pub(super) fn heard_from_peer(&mut self) {
+        self.probes_sent = 0;
+        // Linux 6.18: MSG_MORE holds a segment back in its own call (tcp_push()), but no longer once an ACK
+        // arrives (tcp_data_snd_check()).
+        if self.tail == Tail::Waits {
+            self.tail = Tail::Overdue;
+        }
+    }
+
+    /// Counts a keep-alive, and returns its sequence number as an offset: an old one makes the peer answer.
+    pub(super) fn on_keepalive_sent(&mut self) -> u64 {
+        self.probes_sent += 1;
+        self.flight.una().saturating_sub(1)
+    }
+
+    /// Stops all timers, and forgets what they count.
+    pub(super) fn stop_timers(&mut self) {
+        (self.rto, self.persist, self.cork) = (None, None, None);
+        (self.persist_backoff, self.probes_sent, self.refused) = (0, 0, 0);
+        self.unanswered = None;
+    }
+
+    /// Ends transmission, and drops all data.
+    pub(super) fn end(&mut self) {
+        self.stop_timers();
+        self.owes_window_probe = false;
+        self.narrow_path = None;
+        self.mtu_search = None;
+        self.spacing = None;
+        self.buffer = SendBuffer::new(1, 0);
+        self.flight = Flight::default();
+    }
+}

@@ -1,0 +1,312 @@
+//! Timers of the sender: retransmission, zero-window probing, and the time after which it gives up.
+
+use airwire::time::{Duration, Instant};
+
+use super::pacer::Pacer;
+use super::{Sender, Tail};
+use crate::flight::Fate;
+use crate::profile::UserTimeoutFrom;
+use crate::recovery::engine::TimerRule;
+use crate::tcp::context::Context;
+use crate::tcp::lifecycle::take_due;
+use crate::tcp::socket::{Patience, State, Threshold, Unanswered};
+use crate::tcp::statistics::Statistics;
+
+/// A period in which nothing was answered. It ends when SND.UNA moves past `una`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct UnansweredPeriod {
+    /// SND.UNA at the first timeout.
+    una: u64,
+    pub(super) since: Instant,
+    r1_reached: bool,
+}
+
+/// What a timeout requires of the connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::tcp) enum Timeout {
+    Nothing,
+    /// The SYN or SYN,ACK must be sent again.
+    SendSyn,
+    /// R2 is reached: the connection ends.
+    GiveUp,
+}
+
+/// Returns the earlier of two times, if any is set.
+pub(in crate::tcp) fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
+}
+
+impl Sender {
+    /// Returns the earliest deadline, except for the user timeout.
+    pub(in crate::tcp) fn deadline(&self, cx: Context<'_>) -> Option<Instant> {
+        let paced = self.spacing.as_ref().and_then(|spacing| spacing.pacer.as_ref()?.deadline());
+        let timers = [self.persist, self.cork, paced, self.detection_deadline(cx), self.resend_deadline()];
+        timers.into_iter().fold(self.rto, earlier)
+    }
+
+    pub(in crate::tcp) fn rto_deadline(&self) -> Option<Instant> {
+        self.rto
+    }
+
+    pub(in crate::tcp) fn persist_deadline(&self) -> Option<Instant> {
+        self.persist
+    }
+
+    pub(in crate::tcp) fn cork_deadline(&self) -> Option<Instant> {
+        self.cork
+    }
+
+    /// Returns the deadline of the loss detectors. They wait until our SYN,ACK is acknowledged (Linux,
+    /// tcp_schedule_loss_probe()).
+    pub(in crate::tcp) fn detection_deadline(&self, cx: Context<'_>) -> Option<Instant> {
+        self.recovery.deadline().filter(|_| !cx.is_open_early())
+    }
+
+    /// Handles all timers but those of retransmission and probing.
+    pub(in crate::tcp) fn handle_deadline(
+        &mut self,
+        cx: Context<'_>,
+        statistics: &mut Statistics,
+        now: Instant,
+    ) {
+        if take_due(&mut self.cork, now) && self.is_corked(cx) {
+            // One partial segment may be sent as if no data followed; the connection stays corked.
+            self.small_once = true;
+            self.tail = Tail::End;
+        }
+        if let Some(pacer) = self.pacer() {
+            pacer.on_deadline(now);
+        }
+        self.on_resend_deadline(cx.state(), now);
+        // Before the retransmission timer, because the detector's result may postpone it.
+        if self.detection_deadline(cx).is_some_and(|at| at <= now) {
+            let (recovery, mut path) = self.recovery_and_path(now);
+            let rule = recovery.on_deadline(&mut path);
+            self.note_lost_mtu_probe(statistics);
+            if rule == TimerRule::Restart {
+                self.restart_rto(now);
+            }
+        }
+    }
+
+    /// Returns true if the retransmission timer has expired, unless it waits for the detector.
+    pub(in crate::tcp) fn take_due_rto(&mut self, cx: Context<'_>, now: Instant) -> bool {
+        if !take_due(&mut self.rto, now) {
+            return false;
+        }
+        // If the detector finds nothing at that time, this timer expires immediately afterwards.
+        self.rto = self.recovery.waits_until(now).filter(|_| !cx.is_open_early());
+        self.rto.is_none()
+    }
+
+    /// RFC 6298 (5.4) to (5.6).
+    pub(in crate::tcp) fn on_rto(&mut self, cx: Context<'_>, now: Instant) -> Timeout {
+        let timeout = match cx.state() {
+            State::SynSent | State::SynReceived => {
+                self.syn_timeouts = self.syn_timeouts.saturating_add(1);
+                if self.is_r2_reached(cx, now, self.rtt.backoff()) {
+                    return Timeout::GiveUp;
+                }
+                if !self.reduce_early_window(cx, now) {
+                    self.rtt.back_off();
+                }
+                Timeout::SendSyn
+            }
+            _ if self.flight.is_empty() => return Timeout::Nothing,
+            _ => {
+                // RFC 9293 §3.8.6.1: a peer that answers with a closed window is alive, however long the
+                // window stays closed.
+                let closed = self.wnd == 0;
+                let unanswered = match closed {
+                    true => self.probes_sent,
+                    false => self.recovery.congestion().timeouts_in_row.saturating_sub(self.refused),
+                };
+                if self.is_r2_reached(cx, now, unanswered) {
+                    return Timeout::GiveUp;
+                }
+                if closed {
+                    self.probes_sent += 1;
+                    self.refused += 1;
+                } else {
+                    self.suspect_black_hole(cx, now);
+                }
+                self.timed = None;
+                // RFC 2018 §8: the first segment timed out, so it is missing whatever SACK reported.
+                if self.flight.head().is_some_and(|head| head.fate == Fate::Sacked) {
+                    self.forget_sacks(now);
+                }
+                // Nothing arrived for a whole timeout, so the retransmission need not be paced.
+                if let Some(pacer) = self.pacer() {
+                    *pacer = Pacer::new(now);
+                }
+                let (recovery, mut path) = self.recovery_and_path(now);
+                recovery.on_timeout(&mut path);
+                Timeout::Nothing
+            }
+        };
+        self.restart_rto(now);
+        timeout
+    }
+
+    /// Reacts to a timeout of the SYN,ACK after data was sent: regular TCP would have begun with a smaller
+    /// window (Linux, tcp_fastopen_synack_timer()). Returns true if the window was reduced, which also backs
+    /// off the timer.
+    fn reduce_early_window(&mut self, cx: Context<'_>, now: Instant) -> bool {
+        if !cx.is_open_early() || self.syn_timeouts != 2 || self.flight.is_empty() {
+            return false;
+        }
+        let (recovery, mut path) = self.recovery_and_path(now);
+        recovery.on_timeout(&mut path);
+        true
+    }
+
+    /// Returns the number of timeouts in a row.
+    pub(in crate::tcp) fn timeouts_in_row(&self, state: State) -> u32 {
+        match state {
+            State::SynSent | State::SynReceived => self.rtt.backoff(),
+            _ => self.recovery.congestion().timeouts_in_row,
+        }
+    }
+
+    /// Returns R2 for this state (RFC 9293 §3.8.3).
+    fn r2(cx: Context<'_>) -> Threshold {
+        let Patience { r2, syn_r2, .. } = cx.options.patience();
+        let profile = cx.profile;
+        let of_syn = |retransmissions| Threshold { retransmissions, time: profile.syn_time };
+        let (asked_for, usual) = match cx.state() {
+            State::SynSent => (syn_r2, of_syn(profile.syn_retries)),
+            State::SynReceived => {
+                let retries = profile.syn_ack_retries.unwrap_or(profile.syn_retries);
+                // The application may already use the connection (Linux, tcp_fastopen_synack_timer()).
+                (syn_r2, of_syn(retries.saturating_add(cx.is_open_early().into())))
+            }
+            _ => (r2, Threshold::retransmissions(profile.retries)),
+        };
+        asked_for.unwrap_or(usual)
+    }
+
+    /// Returns true if R2 is reached: a segment or probe timed out after `retransmissions` that were not
+    /// answered. Also records whether R1 is reached.
+    fn is_r2_reached(&mut self, cx: Context<'_>, now: Instant, retransmissions: u32) -> bool {
+        let closed = self.wnd == 0 && cx.state().is_synchronized();
+        let patience = cx.options.patience();
+        if closed && retransmissions == 0 && patience.user_timeout.is_none() {
+            // The peer answered the last probe.
+            self.unanswered = None;
+        }
+        let unanswered_since = self.note_unanswered(now);
+        let since = match self.oldest_sent(cx) {
+            Some((_, first_sent)) if !closed => first_sent,
+            _ => unanswered_since,
+        };
+        let usual = Threshold::retransmissions(cx.profile.retries_told);
+        if patience.r1.unwrap_or(usual).is_reached(retransmissions, since, now)
+            && let Some(period) = &mut self.unanswered
+        {
+            period.r1_reached = true;
+        }
+        Self::r2(cx).is_reached(retransmissions, since, now)
+    }
+
+    /// Returns the start of the period in which nothing was answered. It starts now if there is none yet.
+    fn note_unanswered(&mut self, now: Instant) -> Instant {
+        let una = self.flight.una();
+        match &self.unanswered {
+            Some(known) if known.una == una => known.since,
+            _ => {
+                self.unanswered = Some(Box::new(UnansweredPeriod { una, since: now, r1_reached: false }));
+                now
+            }
+        }
+    }
+
+    pub(super) fn unanswered_period(&self) -> Option<&UnansweredPeriod> {
+        self.unanswered.as_deref().filter(|known| known.una == self.flight.una())
+    }
+
+    /// See [`Connection::unanswered`](crate::tcp::Connection::unanswered).
+    pub(in crate::tcp) fn unanswered(&self, cx: Context<'_>) -> Option<Unanswered> {
+        let since = self.unanswered_period().filter(|period| period.r1_reached)?.since;
+        let retransmissions = match cx.state() {
+            State::SynSent | State::SynReceived => self.rtt.backoff(),
+            _ => self.recovery.congestion().timeouts_in_row.max(self.probes_sent),
+        };
+        Some(Unanswered { retransmissions, since, error: cx.lifecycle.soft_error() })
+    }
+
+    /// Returns when TCP_USER_TIMEOUT expires, unless something is acknowledged before.
+    pub(in crate::tcp) fn user_deadline(&self, cx: Context<'_>) -> Option<Instant> {
+        let limit = cx.options.patience.as_ref()?.user_timeout?;
+        let unanswered = self.unanswered_period().map(|period| period.since);
+        let from_first = cx.profile.user_timeout_from == UserTimeoutFrom::Transmission;
+        let since = match self.oldest_sent(cx) {
+            // The data in flight may be a probe that was sent after waiting for the window.
+            Some((_, first_sent)) if from_first || !cx.state().is_synchronized() => {
+                unanswered.map_or(first_sent, |since| since.min(first_sent))
+            }
+            Some(_) => unanswered?,
+            None => self.persist.and(unanswered)?,
+        };
+        Some(since + limit)
+    }
+
+    pub(in crate::tcp) fn restart_rto(&mut self, now: Instant) {
+        let floor = self.recovery.timer_floor().unwrap_or_default();
+        let deadline = now + self.rtt.rto().get().max(floor);
+        self.rto = Some(self.rtt.style().align(deadline));
+    }
+
+    /// Starts the persist timer: the window holds data back and nothing is in flight, so only a probe can
+    /// discover that a closed window has opened.
+    pub(super) fn start_persist(&mut self, cx: Context<'_>, now: Instant) {
+        if self.persist.is_none() {
+            let from_first = cx.profile.user_timeout_from == UserTimeoutFrom::Transmission;
+            if from_first && cx.options.patience().user_timeout.is_some() {
+                self.note_unanswered(now);
+            }
+            let base: Duration = self.rtt.rto().get().max(cx.profile.persist_min);
+            let wait = base * (1 << self.persist_backoff.min(20));
+            self.persist = Some(now + wait.min(cx.profile.persist_max));
+        }
+    }
+
+    /// Postpones the next probe after an ACK has confirmed that the window is closed.
+    pub(in crate::tcp) fn postpone_probe(&mut self, cx: Context<'_>, now: Instant) {
+        if cx.profile.acks_restart_probes && self.wnd == 0 && self.persist.take().is_some() {
+            self.start_persist(cx, now);
+        }
+    }
+
+    pub(super) fn stop_persist(&mut self) {
+        self.persist = None;
+        self.persist_backoff = 0;
+    }
+
+    /// Handles the persist timer. Returns true if R2 is reached.
+    pub(in crate::tcp) fn handle_persist(&mut self, cx: Context<'_>, now: Instant) -> bool {
+        if !take_due(&mut self.persist, now) {
+            return false;
+        }
+        if !self.waits_for_window() {
+            // The last probe was accepted, and no other data is left.
+            self.stop_persist();
+            return false;
+        }
+        if self.wnd > 0 {
+            // RFC 9293 §3.8.6.2.1 (4): the override timeout. Send now as much as fits into the window.
+            self.small_once = true;
+            return false;
+        }
+        // RFC 9293 §3.8.6.1: probing continues as long as the peer answers.
+        if self.is_r2_reached(cx, now, self.probes_sent) {
+            return true;
+        }
+        self.persist_backoff += 1;
+        self.owes_window_probe = true;
+        self.start_persist(cx, now);
+        false
+    }
+}
