@@ -67,10 +67,12 @@ impl Connection {
     /// SYN-SENT (§3.10.7.3).
     fn in_syn_sent(&mut self, now: Instant, segment: &Segment<'_>) -> Reaction {
         let has = |flag| segment.flags.contains(flag);
+        // First, the ACK: "If SEG.ACK =< ISS or SEG.ACK > SND.NXT, send a reset (unless the RST bit is set …)".
         if has(Flags::ACK) && !self.sender.acks_our_syn(segment) {
             self.refuse(segment, Refusal::NotOurSyn);
             return if has(Flags::RST) { Reaction::Done } else { Reaction::Reset(None) };
         }
+        // Second, the RST: an acceptable ACK aborts the connection, without ACK the segment is dropped.
         if has(Flags::RST) {
             if has(Flags::ACK) {
                 self.end(Some(Ended::Refused));
@@ -79,14 +81,16 @@ impl Connection {
             }
             return Reaction::Done;
         }
+        // Fifth: "if neither of the SYN or RST bits is set, then drop the segment".
         if !has(Flags::SYN) {
             self.refuse(segment, Refusal::NoSyn);
             return Reaction::Done;
         }
+        // Fourth, the SYN: set RCV.NXT and IRS.
         self.learn_from_syn(now, segment);
         self.heard_from_peer(now);
         if !has(Flags::ACK) {
-            // Simultaneous open: answer with SYN,ACK and wait for its ACK.
+            // "Otherwise, enter SYN-RECEIVED" (a simultaneous open) and send a SYN,ACK.
             self.enter(State::SynReceived);
             self.answer_syn(segment);
             return Reaction::Done;
@@ -215,12 +219,14 @@ impl Connection {
             return GoOn;
         }
         let exact = self.receiver.offset_of(segment) == Some(self.receiver.nxt());
+        // RFC 5961 §3.2: a RST inside the window, but not at RCV.NXT, gets a challenge ACK.
         if !exact && self.profile.challenge_rst == Challenge::Rfc5961 {
             self.refuse(segment, Refusal::ResetNotExact);
             self.challenge_ack(now);
             return Stop(Reaction::Done);
         }
         match self.state() {
+            // A passive open returns to LISTEN, an active one is refused.
             State::SynReceived if !self.was_opened_early() => self.end(Some(Ended::Refused)),
             // Both sides have closed. If the peer has acknowledged all data, the RST loses nothing.
             State::Closing | State::LastAck | State::TimeWait if self.unacknowledged() == 0 => self.end(None),
@@ -231,10 +237,12 @@ impl Connection {
 
     /// Fifth step: ACK.
     fn check_ack(&mut self, now: Instant, segment: &Segment<'_>) -> Verdict {
+        // "If the ACK bit is off, drop the segment".
         if !segment.flags.contains(Flags::ACK) {
             self.refuse(segment, Refusal::NoAck);
             return Stop(Reaction::Done);
         }
+        // SYN-RECEIVED: an acceptable ACK establishes the connection, any other gets a RST.
         if self.state() == State::SynReceived {
             if !self.sender.acks_our_syn(segment) {
                 self.refuse(segment, Refusal::NotOurSyn);
@@ -269,6 +277,7 @@ impl Connection {
             return;
         }
         match self.state() {
+            // FIN-WAIT-1, CLOSING and LAST-ACK: the ACK of our FIN ends this state.
             State::FinWait1 => {
                 self.enter(State::FinWait2);
                 if self.lifecycle.is_orphaned() {
