@@ -46,7 +46,7 @@ fn transfer(recipe: &Recipe, window: usize, segments: usize, loss: f64) {
         peer = peer.or_else(|| pair.right.accept(listener));
         if let Some(peer) = peer {
             loop {
-                match pair.right.read(pair.now, peer, &mut sink) {
+                match pair.right.read(peer, &mut sink) {
                     Ok(n) => received += n,
                     Err(IoError::WouldBlock) => break,
                     Err(error) => panic!("{error}"),

@@ -69,7 +69,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         written += client.write(now, conn, &data[written..]).unwrap_or(0);
         accepted = accepted.or_else(|| server.accept(listener));
         if let Some(id) = accepted {
-            received += server.read(now, id, &mut buffer).unwrap_or(0);
+            received += server.read(id, &mut buffer).unwrap_or(0);
         }
 
         there.collect(now, &mut client);

@@ -64,9 +64,9 @@
 //! client.close(now, ours);
 //! exchange(now, &mut client, &mut server);
 //! let mut buffer = [0; 100];
-//! let count = server.read(now, theirs, &mut buffer)?;
+//! let count = server.read(theirs, &mut buffer)?;
 //! assert_eq!(&buffer[..count], b"through the air");
-//! assert_eq!(server.read(now, theirs, &mut buffer)?, 0, "the end of the stream");
+//! assert_eq!(server.read(theirs, &mut buffer)?, 0, "the end of the stream");
 //!
 //! server.close(now, theirs);
 //! exchange(now, &mut server, &mut client);

@@ -44,11 +44,11 @@ fn in_use() -> isize {
 /// Upper bound on heap bytes per end of a connection.
 const LIMIT: isize = 2048;
 
-fn pump(host: &mut Host, now: airwire::time::Instant, id: ConnId, octets: usize) -> usize {
+fn pump(host: &mut Host, id: ConnId, octets: usize) -> usize {
     let mut buffer = [0; 4096];
     let mut total = 0;
     while total < octets {
-        match host.read(now, id, &mut buffer) {
+        match host.read(id, &mut buffer) {
             Ok(n) => total += n,
             Err(IoError::WouldBlock) => break,
             Err(error) => panic!("{error}"),
@@ -80,10 +80,10 @@ fn segment_at_window_edge_allocates_no_buffer() {
     for _ in 0..200 {
         let _ = pair.left.write(pair.now, id, &[7; 50_000]);
         assert!(pair.step());
-        pump(&mut pair.right, pair.now, peer, usize::MAX);
+        pump(&mut pair.right, peer, usize::MAX);
     }
     while pair.step() {
-        pump(&mut pair.right, pair.now, peer, usize::MAX);
+        pump(&mut pair.right, peer, usize::MAX);
     }
     let mut packet = Vec::new();
     assert_eq!(pair.left.write(pair.now, id, b"x"), Ok(1));
@@ -162,7 +162,7 @@ fn busy_connection_stores_little_besides_its_data() {
             let mut received = 0;
             while received < LARGE {
                 assert!(pair.step());
-                received += pump(&mut pair.right, pair.now, peer, usize::MAX);
+                received += pump(&mut pair.right, peer, usize::MAX);
             }
             while pair.left.connection(id).unwrap().unacknowledged() > 0 {
                 assert!(pair.step());
@@ -245,8 +245,8 @@ fn measure(recipe: &str, profile: &str, connections: usize) -> isize {
         let mut received = [0, 0];
         while received != [octets.len(); 2] {
             assert!(pair.step());
-            received[0] += pump(&mut pair.left, pair.now, id, octets.len());
-            received[1] += pump(&mut pair.right, pair.now, peer, octets.len());
+            received[0] += pump(&mut pair.left, id, octets.len());
+            received[1] += pump(&mut pair.right, peer, octets.len());
         }
         ids.push((id, peer));
     }

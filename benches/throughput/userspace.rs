@@ -63,7 +63,7 @@ fn send(
     if let Some(error) = sender.failed {
         return Err(anyhow!("the connection ended: {error}"));
     }
-    driver.host.abort(clock.now(), id);
+    driver.host.abort(id);
     driver.finish()?;
     // The host needs the namespace until here.
     drop(lab.namespace);

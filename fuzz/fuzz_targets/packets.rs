@@ -123,14 +123,14 @@ impl World<'_> {
             10 => {
                 let mut buffer = vec![0; self.draw.below(20_000) as usize];
                 self.on_connection(|host, id| {
-                    let _ = host.read(now, id, &mut buffer);
+                    let _ = host.read(id, &mut buffer);
                 });
             }
             _ => {
                 let half = self.draw.one_in(2);
                 self.on_connection(|host, id| match half {
                     true => {
-                        let _ = host.shutdown_write(now, id);
+                        let _ = host.shutdown_write(id);
                     }
                     false => host.close(now, id),
                 });

@@ -320,7 +320,7 @@ impl Host {
     }
 
     /// Reads bytes that arrived in order, and returns their number. `Ok(0)` is the end of the stream.
-    pub fn read(&mut self, _now: Instant, id: ConnId, out: &mut [u8]) -> Result<usize, IoError> {
+    pub fn read(&mut self, id: ConnId, out: &mut [u8]) -> Result<usize, IoError> {
         let connection = self.slots.get_mut(id).ok_or(IoError::NotConnected)?;
         match connection.read(out) {
             0 if out.is_empty() => Ok(0),
@@ -343,7 +343,7 @@ impl Host {
 
     /// Shuts down reading: after the data that has arrived, reads return the end of the stream. The profile
     /// decides what happens to data that arrives later.
-    pub fn shutdown_read(&mut self, _now: Instant, id: ConnId) -> Result<(), IoError> {
+    pub fn shutdown_read(&mut self, id: ConnId) -> Result<(), IoError> {
         let connection = self.slots.get_mut(id).ok_or(IoError::NotConnected)?;
         if connection.state() == State::Closed {
             return Err(IoError::NotConnected);
@@ -354,7 +354,7 @@ impl Host {
     }
 
     /// Sends a FIN after the buffered data, once the handshake is complete. Reading is still possible.
-    pub fn shutdown_write(&mut self, _now: Instant, id: ConnId) -> Result<(), IoError> {
+    pub fn shutdown_write(&mut self, id: ConnId) -> Result<(), IoError> {
         let connection = self.slots.get_mut(id).ok_or(IoError::NotConnected)?;
         if connection.state() == State::Closed {
             return Err(IoError::NotConnected);
@@ -376,7 +376,7 @@ impl Host {
     }
 
     /// Resets the connection. Its id stays valid until it is closed.
-    pub fn abort(&mut self, _now: Instant, id: ConnId) {
+    pub fn abort(&mut self, id: ConnId) {
         let Some(connection) = self.slots.get_mut(id) else { return };
         connection.abort();
         self.mark_ready(id.index());

@@ -110,7 +110,7 @@ impl Stack for Ours {
             Call::Write(len) => host.write(now, id, &vec![b'x'; len as usize]),
             Call::Read(len) => {
                 read.resize(len as usize, 0);
-                let outcome = host.read(now, id, read);
+                let outcome = host.read(id, read);
                 read.truncate(*outcome.as_ref().unwrap_or(&0));
                 outcome
             }
@@ -119,10 +119,10 @@ impl Stack for Ours {
             Call::ShutdownWrite
                 if host.connection(id).is_some_and(|connection| connection.state() == State::SynSent) =>
             {
-                host.abort(now, id);
+                host.abort(id);
                 Ok(0)
             }
-            Call::ShutdownWrite => host.shutdown_write(now, id).map(|()| 0),
+            Call::ShutdownWrite => host.shutdown_write(id).map(|()| 0),
             Call::Close | Call::Abort => {
                 if call == Call::Abort {
                     self.options.linger = Linger::Abort;

@@ -76,7 +76,7 @@ fn changed_connection_is_reported_once() {
     assert_eq!(pair.changed(), [far]);
     assert!(!pair.server.has_changes());
 
-    pair.client.abort(NOW, other);
+    pair.client.abort(other);
     pair.settle();
     assert_eq!(pair.changed(), [far_other], "a reset is a change");
 }

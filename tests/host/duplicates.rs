@@ -91,7 +91,7 @@ fn linux_drops_pending_dsack_while_data_is_missing() {
 #[test]
 fn linux_drops_pending_dsack_after_half_close() {
     let mut hand = linux();
-    hand.host.shutdown_write(hand.now, hand.id.unwrap()).unwrap();
+    hand.host.shutdown_write(hand.id.unwrap()).unwrap();
     hand.out();
     hand.segment(Flags::ACK, 1, 2, 65_535, 0);
     assert_eq!(hand.state(), State::FinWait2);

@@ -184,7 +184,7 @@ fn window_close_and_open_are_reported() {
     hand.segment(Flags::ACK, 1001, 1, 60_000, 1000);
     assert!(take_events(&mut hand).contains(&EventKind::OwnWindow { bytes: 0 }));
     let id = hand.id.unwrap();
-    hand.host.read(hand.now, id, &mut [0; 2000]).unwrap();
+    hand.host.read(id, &mut [0; 2000]).unwrap();
     hand.out();
     let opened = |what: &EventKind| matches!(what, EventKind::OwnWindow { bytes } if *bytes >= 1000);
     assert!(take_events(&mut hand).iter().any(opened));

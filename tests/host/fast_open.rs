@@ -71,8 +71,7 @@ impl Both {
     fn read(&mut self, side: Peer, id: ConnId) -> Vec<u8> {
         let mut buffer = vec![0; 10_000];
         loop {
-            let now = self.pair.now;
-            match self.pair.host(side).read(now, id, &mut buffer) {
+            match self.pair.host(side).read(id, &mut buffer) {
                 Ok(len) => return buffer[..len].to_vec(),
                 Err(IoError::WouldBlock) => assert!(self.pair.step(), "nothing arrives"),
                 Err(error) => panic!("{error}"),
@@ -199,12 +198,12 @@ impl Half {
                 Err(error) => panic!("{:?}: {error}", self.side),
             }
             if self.written == self.length {
-                host.shutdown_write(now, id).unwrap();
+                host.shutdown_write(id).unwrap();
             }
         }
         let mut buffer = [0; 3000];
         while !self.at_end {
-            match host.read(now, id, &mut buffer) {
+            match host.read(id, &mut buffer) {
                 Ok(0) => self.at_end = true,
                 Ok(count) => {
                     for (index, value) in buffer[..count].iter().enumerate() {
@@ -253,14 +252,14 @@ fn streams_survive_bad_paths() {
         let id = both.connect();
         let mut halves = [half(Peer::Left, Some(id)), half(Peer::Right, None)];
         if lengths[0] == 0 {
-            both.pair.left.shutdown_write(both.pair.now, id).unwrap();
+            both.pair.left.shutdown_write(id).unwrap();
         }
         let limit = both.pair.now + Duration::from_secs(3600);
         while !halves.iter().all(|half| half.at_end) {
             if halves[1].id.is_none() {
                 halves[1].id = both.pair.right.accept(both.listener);
                 if let (Some(id), 0) = (halves[1].id, lengths[1]) {
-                    both.pair.right.shutdown_write(both.pair.now, id).unwrap();
+                    both.pair.right.shutdown_write(id).unwrap();
                 }
             }
             for half in &mut halves {
@@ -333,7 +332,7 @@ fn waiting_syn_leaves_or_is_dropped_with_close() {
     both.pair.drain();
     assert!(both.pair.tap.as_ref().unwrap().is_empty(), "both SYNs wait");
     both.pair.left.close(now, first);
-    both.pair.left.shutdown_write(now, second).unwrap();
+    both.pair.left.shutdown_write(second).unwrap();
     let theirs = both.accept();
     assert_eq!(both.read(Peer::Right, theirs), b"");
     let syns: Vec<bool> = both.pair.tap.take().unwrap().iter().map(|(_, _, packet)| is_syn(packet)).collect();

@@ -83,7 +83,7 @@ impl Transfer {
             if self.pair.now > deadline || !self.pair.step() {
                 return false;
             }
-            while self.pair.right.read(self.pair.now, self.receiver, &mut buffer).is_ok() {}
+            while self.pair.right.read(self.receiver, &mut buffer).is_ok() {}
         }
         true
     }

@@ -90,7 +90,7 @@ fn user_timeout_ends_connection_with_pending_data() {
     assert_eq!(wait_until_closed(&mut hand), (limit, 1));
     // An unacknowledged FIN.
     let mut hand = connected(patience);
-    hand.host.shutdown_write(hand.now, hand.id.unwrap()).unwrap();
+    hand.host.shutdown_write(hand.id.unwrap()).unwrap();
     assert_eq!(hand.out().len(), 1);
     assert_eq!(wait_until_closed(&mut hand).0, limit);
     // Data that a closed window holds back, although the peer answers probes.
@@ -134,18 +134,17 @@ fn shutdown_read_resets_only_after_shutdown_write() {
         let profile = profile(name);
         let mut hand = Hand::new("newreno", profile.clone());
         hand.connect(SocketOptions::of(&profile), mss(1000), 65_535);
-        let (now, id) = (hand.now, hand.id.unwrap());
-        assert_eq!(hand.host.read(now, id, &mut buffer), Err(IoError::WouldBlock));
-        hand.host.shutdown_read(now, id).unwrap();
-        assert_eq!(hand.host.read(now, id, &mut buffer), Ok(0), "{name}");
+        let id = hand.id.unwrap();
+        assert_eq!(hand.host.read(id, &mut buffer), Err(IoError::WouldBlock));
+        hand.host.shutdown_read(id).unwrap();
+        assert_eq!(hand.host.read(id, &mut buffer), Ok(0), "{name}");
         hand.segment(Flags::ACK, 1, 1, 65_535, 10);
         let kept = if name == "freebsd" { 0 } else { 10 };
-        assert_eq!(hand.host.read(now, id, &mut buffer), Ok(kept), "{name}");
-        assert_eq!(hand.host.read(now, id, &mut buffer), Ok(0), "{name}");
+        assert_eq!(hand.host.read(id, &mut buffer), Ok(kept), "{name}");
+        assert_eq!(hand.host.read(id, &mut buffer), Ok(0), "{name}");
         hand.wait(Duration::from_secs(1));
 
-        let (now, id) = (hand.now, hand.id.unwrap());
-        hand.host.shutdown_write(now, id).unwrap();
+        hand.host.shutdown_write(id).unwrap();
         hand.out();
         hand.segment(Flags::ACK, 11, 2, 65_535, 0);
         let answers = hand.segment(Flags::ACK, 11, 2, 65_535, 10);

@@ -79,7 +79,7 @@ fn packets_by_port(polled: impl Fn(usize) -> Polled) -> BTreeMap<u16, Vec<Vec<u8
             if (3..10).contains(&round) {
                 client.write(now, id, &vec![round; octets]).unwrap();
             } else if round == 10 {
-                client.shutdown_write(now, id).unwrap();
+                client.shutdown_write(id).unwrap();
             }
         }
         loop {

@@ -39,11 +39,11 @@ impl Flow {
                 Err(error) => panic!("{side:?} write at {now}: {error}"),
             }
             if self.sent == self.to_send.len() {
-                host.shutdown_write(now, self.id).unwrap();
+                host.shutdown_write(self.id).unwrap();
             }
         }
         let mut buffer = vec![0; read_at_most];
-        match host.read(now, self.id, &mut buffer) {
+        match host.read(self.id, &mut buffer) {
             Ok(0) => self.ended = true,
             Ok(n) => self.received.extend(&buffer[..n]),
             Err(IoError::WouldBlock) => {}

@@ -557,7 +557,7 @@ impl Application for Many {
             {
                 flow.written += taken;
                 if flow.written == flow.data.len() {
-                    host.shutdown_write(now, flow.id).unwrap();
+                    host.shutdown_write(flow.id).unwrap();
                 }
             }
         }

@@ -130,7 +130,7 @@ impl Player {
         }
         let Some(id) = self.connection else { return };
         loop {
-            match self.host.read(now, id, &mut self.buffer) {
+            match self.host.read(id, &mut self.buffer) {
                 // The sender has closed the connection.
                 Ok(0) => break self.host.close(now, id),
                 // Send the window updates that this read caused before the next read.

@@ -165,9 +165,7 @@ impl Line {
             self.receiver = self.receiver.or_else(|| self.pair.right.accept(self.listener));
             if let Some(receiver) = self.receiver {
                 let mut buffer = [0; 65_536];
-                while self.pair.right.read(self.pair.now, receiver, &mut buffer).is_ok_and(|count| count > 0)
-                {
-                }
+                while self.pair.right.read(receiver, &mut buffer).is_ok_and(|count| count > 0) {}
             }
             let before = self.pair.now;
             // The next event may be far in the future, but the application writes before that.

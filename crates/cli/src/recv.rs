@@ -218,7 +218,7 @@ impl Receiving {
             }
             let mut buffer = self.store.buffer();
             buffer.truncate(self.pace.piece(buffer.len()));
-            match host.read(now, id, &mut buffer) {
+            match host.read(id, &mut buffer) {
                 Ok(0) => self.stream = Stream::Ended,
                 Ok(len) => {
                     self.pace.has_read(now, len);
@@ -251,7 +251,7 @@ impl Receiving {
         }
         if line.is_empty() {
             // `check` handles a connection that has ended.
-            let _ = host.shutdown_write(now, id);
+            let _ = host.shutdown_write(id);
             self.stream = Stream::Closed;
         }
         Ok(())

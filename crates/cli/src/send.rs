@@ -213,7 +213,7 @@ impl Application for Sending {
             Ok(flow) => flow,
             Err(error) => {
                 self.error = Some(error);
-                host.abort(now, self.id);
+                host.abort(self.id);
                 ControlFlow::Break(())
             }
         }
@@ -239,14 +239,14 @@ impl Sending {
             self.monitor.run(now, connection)?;
         }
         self.outgoing.write(now, host, self.id)?;
-        self.read(now, host)?;
+        self.read(host)?;
         self.check(now, host)
     }
 
-    fn read(&mut self, now: Instant, host: &mut Host) -> anyhow::Result<()> {
+    fn read(&mut self, host: &mut Host) -> anyhow::Result<()> {
         let mut buffer = [0; 4096];
         loop {
-            match (host.read(now, self.id, &mut buffer), &mut self.answer) {
+            match (host.read(self.id, &mut buffer), &mut self.answer) {
                 (Ok(0), Answer::Awaited { ended, .. }) => {
                     *ended = true;
                     return Ok(());

@@ -349,7 +349,6 @@ impl Sockets {
     /// Reads from a connection. EAGAIN if no data is available; an empty result is the end of the
     /// stream.
     pub(super) fn receive(&mut self, fd: Fd, len: usize, how: Take) -> Result<Vec<u8>, Errno> {
-        let now = self.now;
         let id = self.ready_connection(fd, Errno::ENOTCONN)?;
         // A script may request more bytes than fit into memory, so the buffer is limited to the
         // available data. It has at least one byte, because a read into an empty buffer cannot
@@ -358,7 +357,7 @@ impl Sockets {
         let mut buf = vec![0; len.min(readable.max(1))];
         let result = match how {
             Take::Peek => self.host.peek(id, &mut buf),
-            Take::Consume => self.host.read(now, id, &mut buf),
+            Take::Consume => self.host.read(id, &mut buf),
         };
         match result {
             Ok(n) => {
@@ -399,7 +398,6 @@ impl Sockets {
     /// Shuts down one or both directions. As in Linux, a listener stops listening unless only
     /// writing is shut down, and a connection in SYN-SENT is aborted.
     pub fn shutdown(&mut self, fd: Fd, how: How) -> Result<(), Errno> {
-        let now = self.now;
         let socket = self.socket_mut(fd)?;
         match socket.role {
             Role::Fresh => return Err(Errno::ENOTCONN),
@@ -412,13 +410,13 @@ impl Sockets {
             Role::Connecting(id) | Role::Connected(id) => {
                 match self.host.connection(id).map(Connection::state) {
                     None | Some(State::Closed) => return Err(Errno::ENOTCONN),
-                    Some(State::SynSent) => self.host.abort(now, id),
+                    Some(State::SynSent) => self.host.abort(id),
                     Some(_) => {
                         if how != How::Write {
-                            self.host.shutdown_read(now, id).map_err(|_| Errno::ENOTCONN)?;
+                            self.host.shutdown_read(id).map_err(|_| Errno::ENOTCONN)?;
                         }
                         if how != How::Read {
-                            self.host.shutdown_write(now, id).map_err(|_| Errno::ENOTCONN)?;
+                            self.host.shutdown_write(id).map_err(|_| Errno::ENOTCONN)?;
                         }
                     }
                 }
@@ -463,7 +461,7 @@ impl Sockets {
     fn stop_listening(&mut self, id: ListenId, acceptable: VecDeque<ConnId>) {
         self.host.unlisten(id);
         for id in acceptable {
-            self.host.abort(self.now, id);
+            self.host.abort(id);
             self.host.close(self.now, id);
         }
     }

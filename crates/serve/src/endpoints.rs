@@ -132,7 +132,7 @@ impl<'a> Radio<'a> {
 
 impl Endpoint for Radio<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Stop> {
-        self.host.read(self.now, self.conn, buffer).map_err(stop)
+        self.host.read(self.conn, buffer).map_err(stop)
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<usize, Stop> {
@@ -169,11 +169,11 @@ impl Endpoint for Radio<'_> {
 
     fn shutdown(&mut self) {
         // The next read detects a connection that has ended.
-        let _ = self.host.shutdown_write(self.now, self.conn);
+        let _ = self.host.shutdown_write(self.conn);
     }
 
     fn reset(&mut self) {
-        self.host.abort(self.now, self.conn);
+        self.host.abort(self.conn);
     }
 
     fn has_failed(&mut self) -> bool {

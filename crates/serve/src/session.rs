@@ -232,7 +232,7 @@ impl Session {
         if let Phase::Connecting { kernel, .. } | Phase::Carrying { kernel, .. } = &mut self.phase {
             kernel.reset();
         }
-        around.host.abort(around.now, self.conn);
+        around.host.abort(self.conn);
         self.phase = Phase::Leaving { outcome, reason };
         // Restarts the idle timeout for the `Leaving` phase.
         self.moved_at = around.now;

@@ -111,20 +111,20 @@ impl<D: Draw> Program<'_, D> {
             7 | 8 => {
                 let mut buffer = vec![0; self.draw.below(20_000) as usize];
                 self.on_connection(|host, id, _| {
-                    let _ = host.read(now, id, &mut buffer);
+                    let _ = host.read(id, &mut buffer);
                 });
             }
             9 => {
                 let read = self.draw.one_in(3);
                 self.on_connection(|host, id, _| {
-                    let _ = if read { host.shutdown_read(now, id) } else { host.shutdown_write(now, id) };
+                    let _ = if read { host.shutdown_read(id) } else { host.shutdown_write(id) };
                 });
             }
             10 => self.on_connection(|host, id, gone| {
                 host.close(now, id);
                 *gone = true;
             }),
-            11 if self.draw.one_in(4) => self.on_connection(|host, id, _| host.abort(now, id)),
+            11 if self.draw.one_in(4) => self.on_connection(|host, id, _| host.abort(id)),
             12 => {
                 let options = self.options(side);
                 match self.listeners.last() {

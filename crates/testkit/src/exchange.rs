@@ -258,12 +258,12 @@ impl Exchange {
         }
         if app.sent == app.to_send && !app.shut {
             app.shut = true;
-            host.shutdown_write(now, id).map_err(|error| format!("shutdown: {error}"))?;
+            host.shutdown_write(id).map_err(|error| format!("shutdown: {error}"))?;
         }
         if !app.at_end && now >= app.next_read {
             app.next_read = now + spec.read_every;
             let mut buffer = vec![0; spec.read_at_most];
-            match host.read(now, id, &mut buffer) {
+            match host.read(id, &mut buffer) {
                 Ok(0) if app.received == app.expected => app.at_end = true,
                 Ok(0) => return Err(format!("the stream ended after {} octets", app.received)),
                 Ok(n) => {

@@ -32,10 +32,10 @@ struct Fetch {
 }
 
 impl Application for Fetch {
-    fn run(&mut self, now: Instant, host: &mut Host) -> ControlFlow<()> {
+    fn run(&mut self, _: Instant, host: &mut Host) -> ControlFlow<()> {
         let mut buffer = [0; 4096];
         loop {
-            match host.read(now, self.id, &mut buffer) {
+            match host.read(self.id, &mut buffer) {
                 Ok(0) => return ControlFlow::Break(()),
                 Ok(len) => self.answer.extend(&buffer[..len]),
                 // The driver calls again after the next packet.

@@ -168,7 +168,7 @@ fn fin_waits_for_window() {
         let mut hand = connected("newreno", profile_name, 1000);
         let id = hand.id.unwrap();
         hand.host.write(hand.now, id, &[0; 1000]).unwrap();
-        hand.host.shutdown_write(hand.now, id).unwrap();
+        hand.host.shutdown_write(id).unwrap();
         let out = hand.out();
         let fills = out.iter().map(|out| out.len).sum::<u64>() == 1000;
         assert!(fills && out.iter().all(|out| !out.flags.contains(Flags::FIN)), "{profile_name}: {out:?}");
@@ -191,7 +191,7 @@ fn full_segment_with_fin_is_retransmitted() {
             let mut hand = connected(recipe, profile_name, 65_535);
             let id = hand.id.unwrap();
             hand.host.write(hand.now, id, &[0; 1460]).unwrap();
-            hand.host.shutdown_write(hand.now, id).unwrap();
+            hand.host.shutdown_write(id).unwrap();
             assert_eq!(hand.out().len(), 1);
             let again = hand.wait(Duration::from_secs(10));
             assert!(again.len() > 1, "{recipe} {profile_name}: {again:?}");
@@ -285,7 +285,7 @@ fn shutdown_in_syn_received_sends_fin_once_established() {
         hand.segment(Flags::SYN, 0, 0, 1000, 0);
         assert_eq!(hand.state(), State::SynReceived);
         hand.host.write(hand.now, id, b"hello").unwrap();
-        hand.host.shutdown_write(hand.now, id).unwrap();
+        hand.host.shutdown_write(id).unwrap();
         assert_eq!(hand.host.write(hand.now, id, b"more"), Err(IoError::Closed));
         let seq = u64::from(last == ACK);
         let out = hand.segment(last, seq, 1, 1000, 0);
@@ -335,7 +335,7 @@ fn time_wait_data_stays_readable_after_new_syn() {
     hand.segment(ACK, 1, 1, 1000, 0);
     hand.accept();
     let id = hand.id.unwrap();
-    hand.host.shutdown_write(hand.now, id).unwrap();
+    hand.host.shutdown_write(id).unwrap();
     hand.out();
     hand.segment(FIN, 1, 2, 1000, 10);
     assert_eq!(hand.state(), State::TimeWait);
@@ -343,8 +343,8 @@ fn time_wait_data_stays_readable_after_new_syn() {
     let replies = hand.segment(Flags::SYN, 100_000, 0, 1000, 0);
     assert!(replies.iter().any(|o| o.flags.contains(Flags::SYN)), "{replies:?}");
     let mut buffer = [0; 20];
-    assert_eq!(hand.host.read(hand.now, id, &mut buffer), Ok(10));
-    assert_eq!(hand.host.read(hand.now, id, &mut buffer), Ok(0));
+    assert_eq!(hand.host.read(id, &mut buffer), Ok(10));
+    assert_eq!(hand.host.read(id, &mut buffer), Ok(0));
     hand.host.close(hand.now, id);
     hand.out();
     assert_eq!(hand.host.connections(), 1, "only the new connection remains");
@@ -454,7 +454,7 @@ fn refused_segment_still_acknowledges_fin() {
     let options = SocketOptions { recv_buffer: Some(0), ..SocketOptions::of(&profile) };
     let mut hand = Hand::new("newreno", profile);
     hand.connect(options, mss(1460), 65_535);
-    hand.host.shutdown_write(hand.now, hand.id.unwrap()).unwrap();
+    hand.host.shutdown_write(hand.id.unwrap()).unwrap();
     hand.out();
     assert_eq!(hand.state(), State::FinWait1);
     hand.segment(ACK, 1, 2, 65_535, 100);
@@ -486,7 +486,7 @@ fn data_written_before_handshake_is_sent_after_close() {
         assert_eq!(hand.host.write(hand.now, id, b"hello"), Ok(5));
         match close {
             true => hand.host.close(hand.now, id),
-            false => hand.host.shutdown_write(hand.now, id).unwrap(),
+            false => hand.host.shutdown_write(id).unwrap(),
         }
         assert!(hand.out().is_empty(), "{profile_name}: nothing is sent before the SYN,ACK");
         let out = hand.segment(Flags::SYN.with(ACK), 0, 1, 65_535, 0);
@@ -511,7 +511,7 @@ fn shutdown_write_in_syn_sent_keeps_reading_open() {
         let id = hand.host.connect(hand.now, Some(from), to, options).unwrap();
         hand.id = Some(id);
         assert_eq!(hand.out().len(), 1);
-        hand.host.shutdown_write(hand.now, id).unwrap();
+        hand.host.shutdown_write(id).unwrap();
         assert_eq!((hand.state(), hand.out().len()), (State::SynSent, 0));
         let out = match simultaneous {
             false => hand.segment(Flags::SYN.with(ACK), 0, 1, 65_535, 0),
@@ -523,7 +523,7 @@ fn shutdown_write_in_syn_sent_keeps_reading_open() {
         };
         assert!(out.last().is_some_and(|out| out.flags.contains(Flags::FIN) && out.seq == 1), "{out:?}");
         hand.segment(ACK, 1, 2, 65_535, 10);
-        assert_eq!(hand.host.read(hand.now, id, &mut [0; 100]), Ok(10), "simultaneous {simultaneous}");
+        assert_eq!(hand.host.read(id, &mut [0; 100]), Ok(10), "simultaneous {simultaneous}");
     }
 }
 
@@ -613,7 +613,7 @@ fn data_after_fin_is_ignored_in_close_wait() {
 fn time_wait_and_last_ack_send_no_reset() {
     let mut hand = connected("newreno", "linux", 65_535);
     let id = hand.id.unwrap();
-    hand.host.shutdown_write(hand.now, id).unwrap();
+    hand.host.shutdown_write(id).unwrap();
     hand.out();
     hand.segment(FIN, 1, 2, 65_535, 100);
     assert_eq!(hand.state(), State::TimeWait);
@@ -625,10 +625,10 @@ fn time_wait_and_last_ack_send_no_reset() {
     let mut hand = connected("newreno", "linux", 65_535);
     let id = hand.id.unwrap();
     hand.segment(FIN, 1, 1, 65_535, 0);
-    hand.host.shutdown_write(hand.now, id).unwrap();
+    hand.host.shutdown_write(id).unwrap();
     hand.out();
     assert_eq!(hand.state(), State::LastAck);
-    hand.host.abort(hand.now, id);
+    hand.host.abort(id);
     assert!(hand.out().is_empty());
 }
 

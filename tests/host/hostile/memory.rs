@@ -123,7 +123,7 @@ impl Server {
     fn read_all(&mut self, client: usize) -> usize {
         let (id, mut total, mut buffer) = (self.clients[client].id, 0, vec![0; 65_536]);
         loop {
-            match self.host.read(self.now, id, &mut buffer) {
+            match self.host.read(id, &mut buffer) {
                 Ok(count) => total += count,
                 Err(IoError::WouldBlock) => break,
                 Err(error) => panic!("{error}"),

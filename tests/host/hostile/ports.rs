@@ -118,7 +118,7 @@ fn short_connections_reuse_one_port() {
             let mut buffer = [0; 8];
             let received = loop {
                 assert!(pair.step(), "round {round}: no data");
-                match pair.left.read(pair.now, id, &mut buffer) {
+                match pair.left.read(id, &mut buffer) {
                     Ok(n) => break n,
                     Err(IoError::WouldBlock) => {}
                     Err(error) => panic!("round {round}: {error}"),
@@ -151,7 +151,7 @@ fn ephemeral_ports_are_reusable_after_exhaustion() {
     };
     assert_eq!(ids.len(), 65_536 - 49_152, "{error}");
     for id in ids {
-        pair.left.abort(pair.now, id);
+        pair.left.abort(id);
         pair.left.close(pair.now, id);
     }
     pair.drain();

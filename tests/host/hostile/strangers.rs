@@ -125,7 +125,7 @@ impl Server {
 
     fn read(&mut self, id: ConnId) -> Vec<u8> {
         let mut text = vec![0; 4096];
-        let count = self.host.read(self.now, id, &mut text).unwrap();
+        let count = self.host.read(id, &mut text).unwrap();
         text.truncate(count);
         text
     }
@@ -180,7 +180,7 @@ fn fetch(pair: &mut Pair, listener: ListenId, flood: &mut Flood, options: &Socke
                 pair.right.close(pair.now, peer);
             }
         }
-        match pair.left.read(pair.now, id, &mut buffer) {
+        match pair.left.read(id, &mut buffer) {
             Ok(0) => break,
             Ok(count) => got += count,
             Err(IoError::WouldBlock) => {}
@@ -473,7 +473,7 @@ fn half_closed_connection_does_not_count_as_orphan() {
     let mut server =
         Server::new(profile("default"), 4, Limits { orphans: 0, time_wait: 0, ..Limits::default() });
     let id = server.connect(client(0)).unwrap();
-    server.host.shutdown_write(server.now, id).unwrap();
+    server.host.shutdown_write(id).unwrap();
     server.out();
     assert_eq!(server.host.connection(id).unwrap().state(), State::FinWait1);
     assert_eq!(server.host.counters().gate, Default::default());

@@ -151,7 +151,7 @@ fn late(profile_name: &str, start: Start, stamp: Option<u32>) -> Hand {
     }
     hand.segment(PSH_ACK, 1, 1, WINDOW, 100);
     let id = hand.id.unwrap();
-    assert_eq!(hand.host.read(hand.now, id, &mut [0; 200]), Ok(100));
+    assert_eq!(hand.host.read(id, &mut [0; 200]), Ok(100));
     hand.out();
     hand.host.close(hand.now, id);
     assert!(hand.out().iter().any(|out| out.flags.contains(FIN)), "{profile_name}");
@@ -282,7 +282,7 @@ fn freebsd_repeats_fin_in_closing() {
     let mut hand = Hand::new("sack", profile);
     hand.connect(options, Options { sack_permitted: true, ..mss(1460) }, WINDOW);
     let id = hand.id.unwrap();
-    hand.host.shutdown_write(hand.now, id).unwrap();
+    hand.host.shutdown_write(id).unwrap();
     assert_eq!(hand.out().len(), 1);
     let out = hand.segment(FIN_ACK, 1, 1, WINDOW, 0);
     assert_eq!(hand.state(), State::Closing);

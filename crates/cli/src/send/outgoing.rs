@@ -62,7 +62,7 @@ impl Outgoing {
                     let up = self.limit.as_ref().zip(host.connection(id));
                     self.in_time = up.map(|(limit, connection)| limit.came_to(connection));
                     self.digest = self.limit.take().and_then(TimeLimit::digest);
-                    self.end(now, host, id);
+                    self.end(host, id);
                     return Ok(());
                 }
             };
@@ -73,7 +73,7 @@ impl Outgoing {
                     Next::Later => return Ok(()),
                     Next::End { digest } => {
                         self.digest = digest;
-                        self.end(now, host, id);
+                        self.end(host, id);
                         return Ok(());
                     }
                 },
@@ -102,9 +102,9 @@ impl Outgoing {
         Ok(())
     }
 
-    fn end(&mut self, now: Instant, host: &mut Host, id: ConnId) {
+    fn end(&mut self, host: &mut Host, id: ConnId) {
         // The caller detects whether the connection has ended.
-        let _ = host.shutdown_write(now, id);
+        let _ = host.shutdown_write(id);
         self.written = Written::Wholly;
     }
 

@@ -87,7 +87,7 @@ impl Ending {
         let now = driver.clock().now();
         match self {
             Self::Done => driver.host.close(now, id),
-            Self::Failed | Self::Stopped => driver.host.abort(now, id),
+            Self::Failed | Self::Stopped => driver.host.abort(id),
         }
         driver.finish()
     }

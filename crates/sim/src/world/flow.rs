@@ -265,7 +265,7 @@ impl FlowState {
         }
         if Length::Octets(self.written) == self.flow.length && !self.shut {
             // If the connection has ended, the next read reports it.
-            self.shut = host.shutdown_write(now, id).is_ok();
+            self.shut = host.shutdown_write(id).is_ok();
         }
         if count < wanted { wrote } else { 0 }
     }
@@ -283,7 +283,7 @@ impl FlowState {
         // Skip reads that return nothing: most segments carry no data to the sender, and at most
         // one read's worth to the receiver.
         while !waits(host) {
-            match host.read(now, id, &mut buffers.read) {
+            match host.read(id, &mut buffers.read) {
                 Ok(0) => {
                     if role == Role::Receiver && self.flow.length != Length::Octets(self.delivered) {
                         return Err(StreamError::Short(self.delivered));
