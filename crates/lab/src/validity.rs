@@ -47,7 +47,18 @@ impl Clocks {
             let now = clock_gettime(clock).expect("CLOCK_REALTIME and CLOCK_MONOTONIC can be read");
             i128::from(now.tv_sec()) * 1_000_000_000 + i128::from(now.tv_nsec())
         };
-        Self { ahead: nanos(ClockId::CLOCK_REALTIME) - nanos(ClockId::CLOCK_MONOTONIC) }
+        let read =
+            || [ClockId::CLOCK_MONOTONIC, ClockId::CLOCK_REALTIME, ClockId::CLOCK_MONOTONIC].map(nanos);
+        Self::closest(std::array::from_fn(|_| read()))
+    }
+
+    /// Compares the clocks by the reading that took the least time, because the program may be interrupted
+    /// during a reading. A reading is the monotonic clock, the wall clock and the monotonic clock again.
+    fn closest(readings: [[i128; 3]; 5]) -> Self {
+        let duration = |[before, _, after]: &[i128; 3]| after - before;
+        let closest = readings.into_iter().min_by_key(duration).expect("there are five");
+        let [before, wall, after] = closest;
+        Self { ahead: wall - before.midpoint(after) }
     }
 
     /// The change of the wall clock since `earlier`, in nanoseconds.
@@ -181,6 +192,13 @@ mod tests {
         // A disciplined clock moves by less than a microsecond per millisecond, and so does the monotonic
         // clock.
         Evidence { path: path(), ends: vec![end()], clock_set_by: -1_000, closed_windows: 0, counters }
+    }
+
+    #[test]
+    fn interrupted_reading_of_clocks_does_not_count() {
+        let mut readings = [[1000, 501_000, 31_000_000]; 5];
+        readings[3] = [2000, 502_050, 2100];
+        assert_eq!(Clocks::closest(readings).ahead, 500_000);
     }
 
     #[test]
