@@ -1,6 +1,10 @@
 //! The reordering queue of a mobile (TS 25.321 §11.6.2). HARQ delivers blocks in any order, and the queue
 //! forwards them in the order of their numbers. It stops waiting for a missing block when T1 expires or the
 //! window moves past the block.
+//!
+//! Numbers have 6 bits. If at least 64 minus the window size consecutive blocks are lost, the next block has a
+//! number in the receive window, as if it were an old block. The standard has no remedy: the queue then drops
+//! blocks as late, or forwards a block in the place of a missing older one. RLC corrects both.
 
 use airwire::time::{Duration, Instant};
 
@@ -221,6 +225,24 @@ mod tests {
         assert_eq!(through(&mut queue, &[11]), [7]);
         assert_eq!(through(&mut queue, &[8]), [8, 9]);
         assert_eq!(queue.counters, Counters { late: 0, t1_expiries: 0, window_moves: 3 });
+    }
+
+    #[test]
+    fn block_after_many_losses_takes_place_of_older_block() {
+        let mut queue = Reordering::new(32, T1);
+        let mut delivered = through(&mut queue, &[1, 31]);
+        queue.handle_deadline(at(51), &mut delivered);
+        assert_eq!(delivered, [1], "the queue waits for block 2");
+        queue.receive(at(60), Tsn::of(64), 64, &mut delivered);
+        assert_eq!(
+            (queue.counters.late, delivered.len()),
+            (1, 1),
+            "blocks 32 to 63 are lost: 64 looks like 0"
+        );
+        queue.receive(at(62), Tsn::of(66), 66, &mut delivered);
+        assert_eq!(delivered, [1, 66], "66 looks like 2");
+        queue.handle_deadline(at(101), &mut delivered);
+        assert_eq!(delivered, [1, 66, 31]);
     }
 
     #[test]
