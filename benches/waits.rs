@@ -13,6 +13,7 @@ use std::time::Instant;
 
 use airtcp_numbers::statistics::{median, spread};
 use airtcp_testkit::programs::program;
+use airtcp_testkit::temporary::TempDir;
 
 /// Ten thousand runs of a few seconds over a radio link. Each run becomes a row of the results.
 const SWEEP: &str = r#"
@@ -112,30 +113,20 @@ fn efficiency(program: &PathBuf, rounds: usize) {
 }
 
 /// A temporary directory, which is removed when it is dropped.
-struct Scratch(PathBuf);
+struct Scratch(TempDir);
 
 impl Scratch {
     fn new() -> Self {
-        let directory = std::env::temp_dir().join(format!("airtcp-waits-{}", std::process::id()));
-        std::fs::create_dir(&directory).expect("the temporary directory can be written");
-        Self(directory)
+        Self(TempDir::new("waits"))
     }
 
     fn path(&self, name: &str) -> String {
-        self.0.join(name).display().to_string()
+        self.0.path(name)
     }
 
     /// Writes the sweep's file and returns its path. The store will be next to it.
     fn plan(&self) -> String {
-        let plan = self.path("many.toml");
-        std::fs::write(&plan, SWEEP).expect("the temporary directory can be written");
-        plan
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
+        self.0.write("many.toml", SWEEP)
     }
 }
 

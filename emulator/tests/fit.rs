@@ -1,18 +1,16 @@
 //! `airlink fit`: captures of both ends go in, a scenario and a check of it come out.
 
-use std::path::PathBuf;
 use std::process::{Command, Output};
 
+use airtcp_testkit::temporary::TempDir;
 use serde_json::Value;
 
 /// A directory, gone at the end.
-struct Scratch(PathBuf);
+struct Scratch(TempDir);
 
 impl Scratch {
     fn new(name: &str) -> Self {
-        let directory = std::env::temp_dir().join(format!("airlink-fit-{}-{name}", std::process::id()));
-        std::fs::create_dir_all(&directory).unwrap();
-        Self(directory)
+        Self(TempDir::new(name))
     }
 
     fn airlink(&self, arguments: &str) -> Output {
@@ -39,12 +37,6 @@ impl Scratch {
 
     fn read(&self, name: &str) -> String {
         std::fs::read_to_string(self.0.join(name)).unwrap()
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use airtcp_testkit::sample::size;
+use airtcp_testkit::temporary::TempDir;
 use rlc_check::End;
 use rlc_check::judgement::{Invariant, Judgement};
 use serde_json::Value;
@@ -46,26 +47,6 @@ const UP: &str =
 /// A PDU stands where its last part begins, up to two TTIs after RLC has sent it: so much closer may polls be.
 const FLEXIBLE_DOWN: &str =
     "tti=2ms,phase=0ms,flight=42ms,pdu=1505,flexible=15bit,window=512,tsp=150ms,poll=200ms,prohibit=96ms";
-
-struct Directory(PathBuf);
-
-impl Directory {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("airlink-tshark-{}-{name}", std::process::id()));
-        std::fs::create_dir(&path).unwrap();
-        Self(path)
-    }
-
-    fn file(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-}
-
-impl Drop for Directory {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
 
 /// What tshark prints.
 fn tshark(pcap: &Path, args: &[&str]) -> String {
@@ -106,7 +87,7 @@ const FIELDS: [&str; 7] = [
 
 /// A simulation, and what tshark and `rlc-check` say about it.
 struct Run {
-    directory: Directory,
+    directory: TempDir,
     summary: Value,
     report: Judgement,
     /// The values of `FIELDS` in each PDU; an empty value if the PDU lacks the field.
@@ -128,24 +109,24 @@ impl Run {
     }
 
     fn of(name: &str, scenario: &str, down: &str, up: &str, args: &[&str]) -> Self {
-        let directory = Directory::new(name);
-        std::fs::write(directory.file("radio.toml"), scenario).unwrap();
+        let directory = TempDir::new(name);
+        std::fs::write(directory.join("radio.toml"), scenario).unwrap();
         let output = Command::new(env!("CARGO_BIN_EXE_airlink"))
             .args(["sim", "--json", "--scenario"])
-            .arg(directory.file("radio.toml"))
+            .arg(directory.join("radio.toml"))
             .arg("--radio-pcap")
-            .arg(directory.file("radio.pcap"))
+            .arg(directory.join("radio.pcap"))
             .arg("--pcap-fixed")
-            .arg(directory.file("fixed.pcap"))
+            .arg(directory.join("fixed.pcap"))
             .arg("--pcap-mobile")
-            .arg(directory.file("mobile.pcap"))
+            .arg(directory.join("mobile.pcap"))
             .args(args)
             .output()
             .unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
         let ended = (summary["seconds"].as_f64().unwrap() * 1e9) as u64;
-        let radio = directory.file("radio.pcap");
+        let radio = directory.join("radio.pcap");
         let [down, up] = [down, up].map(|settings| settings.parse().unwrap());
         let report = rlc_check::judge(&radio, down, up, LOST, None, End::At(ended)).unwrap();
         println!("{}", report.to_text(5));
@@ -168,7 +149,7 @@ impl Run {
     }
 
     fn radio(&self) -> PathBuf {
-        self.directory.file("radio.pcap")
+        self.directory.join("radio.pcap")
     }
 
     fn counter(&self, of: &str) -> u64 {
@@ -202,12 +183,12 @@ impl Run {
 
     fn packets(&self) -> [Packets; 2] {
         // The carrier's packets are among them; other addresses tell them apart.
-        let all = self.directory.file("all.pcap");
+        let all = self.directory.join("all.pcap");
         tshark(&self.radio(), &["-U", "IP", "-F", "nsecpcap", "-w", all.to_str().unwrap()]);
         [([10, 0, 0, 1], "fixed.pcap", "mobile.pcap"), ([10, 0, 0, 2], "mobile.pcap", "fixed.pcap")].map(
             |(from, entry, exit)| Packets {
-                sent: packets(&self.directory.file(entry), from),
-                delivered: packets(&self.directory.file(exit), from),
+                sent: packets(&self.directory.join(entry), from),
+                delivered: packets(&self.directory.join(exit), from),
                 inner: packets(&all, from),
             },
         )
@@ -402,8 +383,8 @@ fn wireshark_takes_packets_out_of_pdus_of_a_flexible_size() {
 fn wireshark_follows_pdus_of_which_a_part_was_lost() {
     let scenario = FLEXIBLE
         .replace("hsdpa.snr = \"40dB\"", "hsdpa = { snr = \"3.45dB\", transmissions = 1, t1 = \"10ms\" }");
-    let directory = Directory::new("parts");
-    std::fs::write(directory.file("radio.toml"), scenario).unwrap();
+    let directory = TempDir::new("parts");
+    std::fs::write(directory.join("radio.toml"), scenario).unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_airlink"))
         .args([
             "sim",
@@ -416,13 +397,13 @@ fn wireshark_follows_pdus_of_which_a_part_was_lost() {
             "saturate",
             "--scenario",
         ])
-        .arg(directory.file("radio.toml"))
+        .arg(directory.join("radio.toml"))
         .arg("--radio-pcap")
-        .arg(directory.file("radio.pcap"))
+        .arg(directory.join("radio.pcap"))
         .arg("--pcap-fixed")
-        .arg(directory.file("fixed.pcap"))
+        .arg(directory.join("fixed.pcap"))
         .arg("--pcap-mobile")
-        .arg(directory.file("mobile.pcap"))
+        .arg(directory.join("mobile.pcap"))
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -1,8 +1,7 @@
 //! The HTML report in a browser: it loads, draws the trace, and responds to input.
 
 use std::fs;
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::path::Path;
 
 use airtcp_analyze::trace::{
     AckSeen, DecisionSeen, EpisodeSeen, Fate, Idle, Loss, Proof, RttSample, Sending, SentSegment, Trace,
@@ -12,6 +11,7 @@ use airtcp_report::html::chart::Chart;
 use airtcp_report::html::table::{Cell, Shows, Table};
 use airtcp_report::html::{Experiment, Page, Run};
 use airtcp_testkit::browser::Browser;
+use airtcp_testkit::machine::TempFile;
 use airtcp_testkit::sample::size;
 use airwire::Cause;
 use serde_json::json;
@@ -110,7 +110,7 @@ pub(crate) fn transfer(segments: u64, gap: i64) -> Trace {
 }
 
 /// A page with these runs, in a file that is deleted when this value is dropped.
-pub(crate) struct Written(pub(crate) PathBuf);
+pub(crate) struct Written(TempFile);
 
 impl Written {
     pub(crate) fn new(name: &str, runs: Vec<(&str, Trace)>) -> Self {
@@ -132,17 +132,17 @@ impl Written {
             runs: runs.collect(),
             ..Page::default()
         };
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("airtcp-report-{number}-{}.html", std::process::id()));
-        fs::write(&path, page.html()).unwrap();
-        Self(path)
+        Self::html(&page.html())
     }
-}
 
-impl Drop for Written {
-    fn drop(&mut self) {
-        let _ = fs::remove_file(&self.0);
+    pub(crate) fn html(html: &str) -> Self {
+        let file = TempFile::new("page.html");
+        fs::write(file.path(), html).unwrap();
+        Self(file)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.0.path().as_ref()
     }
 }
 
@@ -197,7 +197,9 @@ pub(crate) fn assert_no_complaints(browser: &Browser) {
 
 /// Loads a page again, without any state from the previous visit.
 pub(crate) fn visit(browser: &mut Browser, page: &Written) {
-    for (protocol, url) in [("about:", "about:blank"), ("file:", &format!("file://{}", page.0.display()))] {
+    for (protocol, url) in
+        [("about:", "about:blank"), ("file:", &format!("file://{}", page.path().display()))]
+    {
         browser.call("Page.navigate", json!({ "url": url }));
         browser.until(&format!("location.protocol === '{protocol}' && document.readyState === 'complete'"));
     }
@@ -217,7 +219,7 @@ fn two_run_page_draws_and_responds_to_input() {
         "two runs",
         vec![("newreno", transfer(400, 5 * MILLISECOND)), ("sack", transfer(200, 5 * MILLISECOND))],
     );
-    let mut browser = Browser::open(&page.0, DESKTOP);
+    let mut browser = Browser::open(page.path(), DESKTOP);
     for look in [
         check_trace_is_drawn_without_network_requests,
         check_states_are_absent_without_log,
@@ -520,9 +522,9 @@ fn decode(text: &str) -> Vec<u8> {
 fn long_trace_redraws_quickly() {
     let segments = size(80_000, 200_000);
     let page = Written::new("two hundred thousand", vec![("newreno", transfer(segments, MILLISECOND / 2))]);
-    let octets = fs::metadata(&page.0).unwrap().len();
+    let octets = fs::metadata(page.path()).unwrap().len();
     assert!(octets < 50 * segments, "{octets} bytes");
-    let mut browser = Browser::open(&page.0, DESKTOP);
+    let mut browser = Browser::open(page.path(), DESKTOP);
     let at = browser.center(".stage");
     browser.eval("performance.clearMeasures('redraw')");
     // Redraw with the whole trace in view, then zoom in, then move.

@@ -1,7 +1,5 @@
 //! The graphs of the report in another page, which selects runs, receives their events, and adds graphs.
 
-use std::fs;
-
 use airtcp_report::html::document::Document;
 use airtcp_report::html::modules::{Module, bundle};
 use airtcp_report::html::{Run, graphs};
@@ -57,9 +55,7 @@ fn written(name: &str) -> Written {
     modules.push(Module { name: "main.js", text: MAIN.into() });
     let (style, script) = (graphs::style(), bundle("main.js", &modules));
     let document = Document { title: name, style: &style, body: &body, script: &script, also: &[] };
-    let path = std::env::temp_dir().join(format!("airtcp-graphs-{name}-{}.html", std::process::id()));
-    fs::write(&path, document.html()).unwrap();
-    Written(path)
+    Written::html(&document.html())
 }
 
 /// Records all events of the graphs from now on.
@@ -80,7 +76,7 @@ fn recorded(browser: &mut Browser, name: &str) -> Vec<Value> {
 #[test]
 fn embedding_page_controls_and_extends_graphs() {
     let page = written("graphs");
-    let mut browser = Browser::open(&page.0, DESKTOP);
+    let mut browser = Browser::open(page.path(), DESKTOP);
     for look in [
         check_events_are_sent_once,
         check_new_runs_reset_view_unless_kept,

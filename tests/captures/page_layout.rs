@@ -63,7 +63,7 @@ fn twelve_senders_are_visible_on_a_laptop() {
         Written::with_chart(name, runs.collect(), Some(chart))
     };
     let twelve = page("twelve senders", 12);
-    let mut browser = Browser::open(&twelve.0, LAPTOP);
+    let mut browser = Browser::open(twelve.path(), LAPTOP);
     assert_eq!(hidden_senders(&mut browser), json!([]));
     // With more senders the list scrolls, but the best one stays in view.
     let forty = page("forty senders", 40);
@@ -102,7 +102,7 @@ const SHOWN: &str = "airtcp.graphs.panels.map((panel) => panel.run.id + 1).join(
 #[test]
 fn forty_run_page_shows_selected_runs() {
     let page = forty_runs("forty transfers");
-    let mut browser = Browser::open(&page.0, LAPTOP);
+    let mut browser = Browser::open(page.path(), LAPTOP);
     for look in [
         check_graphs_are_visible_without_scrolling,
         check_chart_compares_and_selects_senders,
@@ -202,7 +202,7 @@ fn check_selection_scrolls_into_view(browser: &mut Browser) {
 #[test]
 fn phone_layout_fits_and_supports_touch() {
     let page = forty_runs("a telephone");
-    let mut browser = Browser::open(&page.0, TELEPHONE);
+    let mut browser = Browser::open(page.path(), TELEPHONE);
     browser.call("Emulation.setTouchEmulationEnabled", json!({ "enabled": true }));
     let across = |browser: &mut Browser| browser.eval("document.documentElement.scrollWidth");
     assert_eq!(across(&mut browser), 390.0, "the page fits the width");

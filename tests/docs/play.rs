@@ -7,10 +7,10 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 
+use airtcp_testkit::machine::TempDir;
 use airtcp_testkit::programs::{program, repository};
 use libtest_mimic::Failed;
 use nix::unistd::geteuid;
@@ -133,14 +133,11 @@ fn judge(page: &Page, notes: &Path) -> Result<(), Failed> {
 }
 
 /// A directory that looks like the repository, in which a page may write.
-struct Checkout(PathBuf);
+struct Checkout(TempDir);
 
 impl Checkout {
     fn new() -> Self {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let dir = std::env::temp_dir().join(format!("airtcp-docs-{}-{number}", std::process::id()));
-        fs::create_dir(&dir).expect("a new directory can be made");
+        let dir = TempDir::new("docs");
         for entry in fs::read_dir(repository()).expect("the repository is there").map(Result::unwrap) {
             let name = entry.file_name();
             let hidden = name.to_string_lossy().starts_with('.');
@@ -151,12 +148,6 @@ impl Checkout {
         }
         copy(&repository().join("docs"), &dir.join("docs"));
         Self(dir)
-    }
-}
-
-impl Drop for Checkout {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 
@@ -180,10 +171,9 @@ fn copy(from: &Path, to: &Path) {
 pub(crate) mod tests {
     use std::process::{Command, Stdio};
 
-    use airtcp_testkit::machine::TempDir;
     use libtest_mimic::{Failed, Trial};
 
-    use super::{Page, script_of};
+    use super::{Page, TempDir, script_of};
 
     pub(crate) fn trials() -> Vec<Trial> {
         vec![Trial::test(
@@ -198,7 +188,7 @@ pub(crate) mod tests {
         let script = script_of(&page) + "kill %2\n";
         let mut bash = Command::new("bash");
         let ended =
-            bash.args(["-c", &script, "bash"]).arg(notes.directory()).stdin(Stdio::null()).output()?;
+            bash.args(["-c", &script, "bash"]).arg(notes.as_os_str()).stdin(Stdio::null()).output()?;
         let codes = [0, 1, 2].map(|number| std::fs::read_to_string(notes.path(&format!("{number}.code"))));
         let codes = codes.map(|code| code.unwrap_or_default().trim().to_owned());
         assert_eq!(codes, ["7", "0", "0"], "{}", String::from_utf8_lossy(&ended.stderr));

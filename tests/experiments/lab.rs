@@ -796,7 +796,12 @@ fn as_unprivileged_user(scratch: &Scratch, mode: &str) -> Ended {
     let own = scratch.path("airtcp");
     let words = std::iter::once(own.as_ref()).chain(command.get_args());
     let mut unshare = Command::new("unshare");
-    unshare.args(["-m", "sh", "-c", script]).arg(&scratch.0).arg(mode).args(words).env("HOME", &scratch.0);
+    unshare
+        .args(["-m", "sh", "-c", script])
+        .arg(scratch.0.as_os_str())
+        .arg(mode)
+        .args(words)
+        .env("HOME", scratch.0.as_os_str());
     ended(unshare)
 }
 

@@ -125,10 +125,10 @@ fn report() -> Report {
 #[test]
 fn report_page_shows_table_command_and_runs() {
     let directory = TempDir::new("report");
-    transfer(&directory.directory().join("01-newreno"));
-    fs::write(directory.directory().join("lab.json"), serde_json::to_string(&report()).unwrap()).unwrap();
-    let output = directory.directory().join("report.html");
-    let ended = run(&["report", directory.directory().to_str().unwrap(), "-o", output.to_str().unwrap()]);
+    transfer(&directory.join("01-newreno"));
+    fs::write(directory.join("lab.json"), serde_json::to_string(&report()).unwrap()).unwrap();
+    let output = directory.join("report.html");
+    let ended = run(&["report", directory.to_str().unwrap(), "-o", output.to_str().unwrap()]);
     assert_eq!(ended.code, 0, "{}", ended.stderr);
     assert!(ended.stdout.contains("1 transfer,"), "{}", ended.stdout);
     let html = fs::read_to_string(&output).unwrap();
@@ -145,16 +145,16 @@ fn report_page_shows_table_command_and_runs() {
 #[test]
 fn single_transfer_report_uses_surrounding_experiment() {
     let directory = TempDir::new("report-one");
-    let transfer_directory = directory.directory().join("01-newreno");
+    let transfer_directory = directory.join("01-newreno");
     transfer(&transfer_directory);
-    fs::write(directory.directory().join("lab.json"), serde_json::to_string(&report()).unwrap()).unwrap();
-    let output = directory.directory().join("report.html");
+    fs::write(directory.join("lab.json"), serde_json::to_string(&report()).unwrap()).unwrap();
+    let output = directory.join("report.html");
     let ended = run(&["report", transfer_directory.to_str().unwrap(), "-o", output.to_str().unwrap()]);
     assert_eq!(ended.code, 0, "{}", ended.stderr);
     let html = fs::read_to_string(&output).unwrap();
     assert!(html.contains(r#"data-value="7">7<"#), "the seed");
 
-    fs::remove_file(directory.directory().join("lab.json")).unwrap();
+    fs::remove_file(directory.join("lab.json")).unwrap();
     let ended = run(&["report", transfer_directory.to_str().unwrap(), "-o", output.to_str().unwrap()]);
     assert_eq!(ended.code, 0, "{}", ended.stderr);
     assert!(fs::read_to_string(&output).unwrap().contains(r#""name":"01-newreno""#));
@@ -163,13 +163,13 @@ fn single_transfer_report_uses_surrounding_experiment() {
 #[test]
 fn results_file_stands_for_its_directory() {
     let directory = TempDir::new("report-file");
-    transfer(&directory.directory().join("01-newreno"));
-    fs::write(directory.directory().join("lab.json"), serde_json::to_string(&report()).unwrap()).unwrap();
+    transfer(&directory.join("01-newreno"));
+    fs::write(directory.join("lab.json"), serde_json::to_string(&report()).unwrap()).unwrap();
     let [of_directory, of_file] = [".", "lab.json"].map(|source| {
         let mut command = airtcp(&["report", source, "-o", "report.html"]);
-        let ended = ended(command.current_dir(directory.directory()));
+        let ended = ended(command.current_dir(&directory));
         assert_eq!(ended.code, 0, "{}", ended.stderr);
-        fs::read_to_string(directory.directory().join("report.html")).unwrap()
+        fs::read_to_string(directory.join("report.html")).unwrap()
     });
     assert_eq!(of_directory, of_file);
 }
@@ -201,13 +201,13 @@ fn sweep_page_has_picture_and_table_of_each_metric() {
 #[test]
 fn directory_without_results_is_rejected_with_hint() {
     let directory = TempDir::new("report-empty");
-    let ended = run(&["report", directory.directory().to_str().unwrap()]);
+    let ended = run(&["report", directory.to_str().unwrap()]);
     assert_eq!(ended.code, 2);
     assert!(ended.stderr.contains("neither lab.json nor fixed.pcap"), "{}", ended.stderr);
     assert!(ended.stderr.contains("airtcp lab run"), "{}", ended.stderr);
 
-    fs::write(directory.directory().join("lab.json"), "{").unwrap();
-    let ended = run(&["report", directory.directory().to_str().unwrap()]);
+    fs::write(directory.join("lab.json"), "{").unwrap();
+    let ended = run(&["report", directory.to_str().unwrap()]);
     assert_eq!(ended.code, 1);
     assert!(
         ended.stderr.contains("lab.json") && ended.stderr.contains("repeat the experiment"),

@@ -1,27 +1,26 @@
 //! Helpers for the tests of `airtcp lab`: a temporary directory, and the command that writes into it.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
-use airtcp_testkit::machine::{self, Ended, airtcp};
+use airtcp_testkit::machine::{self, Ended, TempDir, airtcp};
 use serde_json::Value;
 
 /// A temporary directory that is removed when this value is dropped.
-pub(crate) struct Scratch(pub(crate) PathBuf);
+pub(crate) struct Scratch(pub(crate) TempDir);
 
 impl Scratch {
     pub(crate) fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("airtcp-test-{}-{name}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
+        let directory = TempDir::new(name);
         let scenario = "schema = 1\n[[stage]]\nkind = \"link\"\nboth = { rate = \"4Mbit\", delay = \"5ms\" }\n\
                         [[stage]]\nkind = \"loss\"\ndown = { model = \"uniform\", per = \"2%\" }\n";
-        fs::write(path.join("lossy.toml"), scenario).unwrap();
-        Self(path)
+        directory.write("lossy.toml", scenario);
+        Self(directory)
     }
 
     pub(crate) fn path(&self, name: &str) -> String {
-        self.0.join(name).to_str().unwrap().to_owned()
+        self.0.path(name)
     }
 
     /// `airtcp lab run` over the lossy path, into the directory `output`.
@@ -33,12 +32,6 @@ impl Scratch {
         }
         command.args(more).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 

@@ -12,7 +12,7 @@ const STRANGER: u32 = 12_345;
 fn other_users_files_in_shared_directory_are_refused() {
     assert!(nix::unistd::geteuid().is_root(), "this test changes owners of files: run it as root");
     let directory = TempDir::new("shared");
-    fs::set_permissions(directory.directory(), Permissions::from_mode(0o1777)).unwrap();
+    fs::set_permissions(&directory, Permissions::from_mode(0o1777)).unwrap();
     let secret = directory.write("secret", "as it was");
     let [link, file, pipe, own] = ["link", "file", "pipe", "own"].map(|name| directory.path(name));
     symlink(&secret, &link).unwrap();
@@ -29,7 +29,7 @@ fn other_users_files_in_shared_directory_are_refused() {
     }
     assert_eq!(fs::read_to_string(&secret).unwrap(), "as it was");
     // In a directory that is not shared, only its owner and root can create files.
-    fs::set_permissions(directory.directory(), Permissions::from_mode(0o755)).unwrap();
+    fs::set_permissions(&directory, Permissions::from_mode(0o755)).unwrap();
     airfiles::write(&link, "ours").unwrap();
     assert_eq!(fs::read_to_string(&secret).unwrap(), "ours");
 }

@@ -13,7 +13,7 @@ fn installed(name: &str, also: &str) -> TempDir {
         fs::copy(&program, directory.path(program.file_name().unwrap().to_str().unwrap())).unwrap();
     }
     let script = format!("chmod 755 . airtcp airtcp-serve airlink && mkdir -m 777 results && {also}");
-    let made = Command::new("sh").args(["-ec", &script]).current_dir(directory.directory()).status().unwrap();
+    let made = Command::new("sh").args(["-ec", &script]).current_dir(&directory).status().unwrap();
     assert!(made.success(), "{script}");
     directory
 }
@@ -25,7 +25,7 @@ fn as_user(directory: &TempDir, capabilities: &str, script: &str) -> Ended {
     let user = "setpriv --reuid 65534 --regid 65534 --clear-groups";
     let all = format!("{device} && exec timeout 60 {user} {capabilities} sh -c \"$1\"");
     let mut unshare = Command::new("unshare");
-    unshare.args(["--mount", "sh", "-ec", &all, "sh", script]).current_dir(directory.directory());
+    unshare.args(["--mount", "sh", "-ec", &all, "sh", script]).current_dir(directory);
     Ended::of(unshare.output().unwrap())
 }
 

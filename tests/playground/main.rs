@@ -7,7 +7,6 @@ mod looks;
 mod runs;
 mod typed;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::LazyLock;
@@ -90,28 +89,6 @@ fn digests(browser: &mut Browser) -> Vec<String> {
         browser,
         "[...document.querySelectorAll('#results [data-digest]')].map((node) => node.dataset.digest)",
     )
-}
-
-/// A directory for one test.
-struct Directory(PathBuf);
-
-impl Directory {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("airtcp-playground-{name}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    fn file(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-}
-
-impl Drop for Directory {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
 }
 
 /// Runs the lines of "copy as command" in a shell, with `more` appended to the last line.

@@ -6,8 +6,9 @@ use std::fs;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
-use super::{Directory, change, digests, done, go, in_a_shell, open, reopen, rest, strings};
+use super::{change, digests, done, go, in_a_shell, open, reopen, rest, strings};
 use airtcp_testkit::browser::Browser;
+use airtcp_testkit::machine::TempDir;
 use airtcp_testkit::sample::{is_everything, sample};
 
 fn digest_of(path: &std::path::Path) -> String {
@@ -40,7 +41,7 @@ const ADDRESSES: [(&str, [&str; 2]); 9] = [
 
 #[test]
 fn page_runs_match_command_line_byte_for_byte() {
-    let directory = Directory::new("digests");
+    let directory = TempDir::new("digests");
     let mut browser = open("scene=1");
     for (address, extents) in ADDRESSES {
         let address = &format!("{address}&{}", extents[usize::from(is_everything())]);
@@ -52,8 +53,8 @@ fn page_runs_match_command_line_byte_for_byte() {
         let lines: Vec<_> = command.lines().collect();
         assert_eq!(lines.len(), seen.len(), "{address}: {command}");
         for (line, seen) in lines.iter().zip(&seen) {
-            let log = directory.file("run.jsonl");
-            in_a_shell(line, &format!("--decisions {}", log.display()), &directory.0);
+            let log = directory.join("run.jsonl");
+            in_a_shell(line, &format!("--decisions {}", log.display()), &directory);
             assert_eq!(*seen, digest_of(&log), "{line}");
         }
     }
@@ -74,7 +75,7 @@ fn page_draws_explains_and_restores_runs() {
 }
 
 fn edited_scenario_is_in_command_and_address(browser: &mut Browser) {
-    let directory = Directory::new("own");
+    let directory = TempDir::new("own");
     reopen(browser, "preset=lossless&sender=sack&bytes=50k");
     let text = "schema = 1\ndescription = \"it's $HOME\"\n[[stage]]\nkind = \"link\"\nname = \"air\"\nboth = { rate = \"200kbit\", delay = \"70ms\" }\n\
                 [[stage]]\nkind = \"loss\"\ndown = { model = \"uniform\", per = \"3%\" }\n";
@@ -83,8 +84,8 @@ fn edited_scenario_is_in_command_and_address(browser: &mut Browser) {
     browser.insert(text);
     done(browser);
     let (seen, command) = (digests(browser), browser.text("#command"));
-    let log = directory.file("run.jsonl");
-    in_a_shell(&command, &format!("--decisions {}", log.display()), &directory.0);
+    let log = directory.join("run.jsonl");
+    in_a_shell(&command, &format!("--decisions {}", log.display()), &directory);
     assert_eq!(seen, [digest_of(&log)]);
     browser.until("location.hash.includes('text=')");
     let address = browser.eval("location.hash.slice(1)");
@@ -117,16 +118,16 @@ fn link_restores_view_and_moment(browser: &mut Browser) {
 
 #[test]
 fn saved_capture_and_log_match_command_line() {
-    let directory = Directory::new("files");
+    let directory = TempDir::new("files");
     let mut browser = open("preset=wcdma-384-maxdat&sender=newreno&seed=2&bytes=80k");
     browser.call(
         "Page.setDownloadBehavior",
-        json!({ "behavior": "allow", "downloadPath": directory.0.display().to_string() }),
+        json!({ "behavior": "allow", "downloadPath": directory.display().to_string() }),
     );
     for (button, name) in [(1, "run-1.pcap"), (2, "run-1.jsonl")] {
         let place = browser.center(&format!("#results td button:nth-of-type({button})"));
         browser.click(place, 1);
-        let file = directory.file(name);
+        let file = directory.join(name);
         let begin = std::time::Instant::now();
         while !file.exists() || fs::metadata(&file).unwrap().len() == 0 {
             assert!(begin.elapsed().as_secs() < 60, "{name} was not saved");
@@ -134,15 +135,15 @@ fn saved_capture_and_log_match_command_line() {
         }
     }
     let command = browser.text("#command");
-    in_a_shell(&command, "--pcap cli.pcap --decisions cli.jsonl", &directory.0);
+    in_a_shell(&command, "--pcap cli.pcap --decisions cli.jsonl", &directory);
     for (ours, theirs) in [("run-1.pcap", "cli.pcap"), ("run-1.jsonl", "cli.jsonl")] {
-        let read = |name| fs::read(directory.file(name)).unwrap();
+        let read = |name| fs::read(directory.join(name)).unwrap();
         assert!(read(ours) == read(theirs), "{ours} differs from {theirs}");
     }
-    let analyzed = super::airtcp(&["analyze", directory.file("run-1.pcap").to_str().unwrap()]);
+    let analyzed = super::airtcp(&["analyze", directory.join("run-1.pcap").to_str().unwrap()]);
     assert!(String::from_utf8_lossy(&analyzed.stdout).contains("80000"), "{analyzed:?}");
     let read =
-        std::process::Command::new("tshark").arg("-r").arg(directory.file("run-1.pcap")).output().unwrap();
+        std::process::Command::new("tshark").arg("-r").arg(directory.join("run-1.pcap")).output().unwrap();
     let frames = String::from_utf8_lossy(&read.stdout).lines().filter(|line| line.contains("TCP")).count();
     assert!(read.status.success() && frames > 60, "{frames}");
 }

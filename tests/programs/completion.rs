@@ -2,10 +2,10 @@
 //! a word.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
-use airtcp_testkit::machine::Ended;
+use airtcp_testkit::machine::{Ended, TempDir};
 use airtcp_testkit::programs::{program, repository};
 
 /// A command line, and the completion of its last word: recipes after `+` and `@`, scenarios, receivers,
@@ -31,13 +31,12 @@ const TYPED: &[(&str, &str)] = &[
     ("airtcp sweep plot ../../docs/examples/loss.toml --only recipe=newreno+f", "recipe=newreno+frto"),
 ];
 
-struct Scripts(PathBuf);
+struct Scripts(TempDir);
 
 impl Scripts {
     /// Writes the scripts of all programs for a shell into files with these names.
     fn of(shell: &str, name: fn(&str) -> String) -> Self {
-        let place = std::env::temp_dir().join(format!("airtcp-{shell}-{}", std::process::id()));
-        fs::create_dir(&place).unwrap();
+        let place = TempDir::new(shell);
         for of in ["airtcp", "airtcp-serve", "airlink"] {
             let made = Command::new(program(of)).args(["completions", shell]).output().unwrap();
             fs::write(place.join(name(of)), made.stdout).unwrap();
@@ -46,18 +45,12 @@ impl Scripts {
     }
 }
 
-impl Drop for Scripts {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
 /// Starts a shell with all programs on its PATH, in a directory without file names that resemble a value.
 fn shell(name: &str, scripts: &Scripts) -> Command {
     let programs = program("airtcp").parent().unwrap().display().to_string();
     let mut command = Command::new(name);
     command.env("PATH", format!("{programs}:{}", std::env::var("PATH").unwrap_or_default()));
-    command.env("HOME", &scripts.0).current_dir(repository().join("tests/programs"));
+    command.env("HOME", scripts.0.as_os_str()).current_dir(repository().join("tests/programs"));
     command
 }
 

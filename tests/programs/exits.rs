@@ -4,7 +4,7 @@
 use std::fs::{self, File};
 use std::process::{Command, Stdio};
 
-use airtcp_testkit::machine::Ended;
+use airtcp_testkit::machine::{Ended, TempDir};
 use airtcp_testkit::programs::{program, repository};
 
 use crate::options::pages;
@@ -12,12 +12,12 @@ use crate::options::pages;
 const USAGE: i32 = 2;
 
 /// A temporary directory with inputs that cause failures.
-struct Place(std::path::PathBuf);
+struct Place(TempDir);
 
 impl Place {
     fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("airtcp-exits-{name}-{}", std::process::id()));
-        fs::create_dir_all(path.join("full")).unwrap();
+        let path = TempDir::new(name);
+        fs::create_dir(path.join("full")).unwrap();
         fs::write(path.join("full/file"), "x").unwrap();
         fs::write(path.join("fails.pkt"), "+0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 close(3) = -1\n")
             .unwrap();
@@ -47,12 +47,6 @@ impl Place {
 
     fn ended(&self, line: &str) -> Ended {
         Ended::of(self.command(line).output().unwrap())
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 

@@ -3,9 +3,9 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
+use airtcp_testkit::machine::TempDir;
 use airtcp_testkit::programs::{program, repository};
 
 /// Clears the screen and sets the title of the window.
@@ -13,13 +13,11 @@ const CLEARS: &str = "a\u{1b}[2J\u{1b}]0;title\u{7}b";
 /// Clears the screen of a terminal that interprets 8-bit control characters.
 const CLEARS_IN_LATIN: &str = "a\u{9b}2Jb";
 
-struct Place(PathBuf);
+struct Place(TempDir);
 
 impl Place {
     fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("airtcp-foreign-{name}-{}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
+        Self(TempDir::new(name))
     }
 
     fn write(&self, name: &str, octets: impl AsRef<[u8]>) {
@@ -30,12 +28,6 @@ impl Place {
         let mut command = Command::new(program(words[0]));
         command.args(&words[1..]).current_dir(&self.0).env_remove("RUST_LOG").stdin(Stdio::null());
         command.output().unwrap()
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 

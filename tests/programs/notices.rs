@@ -22,7 +22,7 @@ fn unbroken(text: &str) -> String {
 #[test]
 fn recipe_without_its_information_is_reported_by_sim_and_check() {
     let place = TempDir::new("notices");
-    let file = place.directory().join("silent.toml");
+    let file = place.join("silent.toml");
     fs::write(&file, SILENT).unwrap();
     let file = file.to_str().unwrap();
     let sim = |more: &[&str]| {
@@ -51,8 +51,8 @@ fn recipe_without_its_information_is_reported_by_sim_and_check() {
 #[test]
 fn recipe_without_its_information_is_reported_by_sweep() {
     let place = TempDir::new("notices-sweep");
-    fs::write(place.directory().join("silent.toml"), SILENT).unwrap();
-    let file = place.directory().join("marks.toml");
+    fs::write(place.join("silent.toml"), SILENT).unwrap();
+    let file = place.join("marks.toml");
     let sweep = "schema = 1\nseeds = 2\n[fixed]\nscenario = \"silent.toml\"\nbytes = \"20k\"\n\
                  [axes]\nrecipe = [\"reno\", \"etcp\"]\n";
     fs::write(&file, sweep).unwrap();

@@ -82,7 +82,7 @@ pub(crate) fn pages(directory: &Path) -> Vec<(String, String)> {
 #[test]
 fn option_has_same_meaning_in_every_command() {
     let directory = TempDir::new("options");
-    let pages = pages(directory.directory());
+    let pages = pages(&directory);
     assert!(pages.len() > 30, "only {} manual pages were found", pages.len());
     let mut by_name: BTreeMap<String, Vec<(String, Meaning)>> = BTreeMap::new();
     for (command, page) in pages {

@@ -246,7 +246,7 @@ fn lab_tables_have_units_and_report_has_headings() {
         successful_stdout(run(&[&["lab", "run", "--scenario", "wcdma-384"], &senders[..], &more].concat()));
     check("lab run", &text, &["sender", "median"], "undecided");
     check("lab run --virtual", &text, &["sender", "ratio"], "newreno, round");
-    let transfer = scratch.directory().join("out/01-newreno");
+    let transfer = scratch.join("out/01-newreno");
     let [fixed, mobile, events, sender] = ["fixed.pcap", "mobile.pcap", "events.jsonl", "sender.jsonl"]
         .map(|name| transfer.join(name).to_str().unwrap().to_owned());
     let path = ["analyze", "--path", &fixed, &mobile, "--truth", &events, "--sender-log", &sender, "--wide"];

@@ -26,7 +26,6 @@ fn recipe_is_printed_as_typed() {
 #[test]
 fn lab_receivers_finds_stacks_built_by_setup() {
     let place = TempDir::new("stacks");
-    let place = place.directory();
     let receivers = place.join("interop/receivers");
     fs::create_dir_all(receivers.join("mine")).unwrap();
     let script = "interop/receivers/setup.sh";

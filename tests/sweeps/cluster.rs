@@ -120,7 +120,7 @@ fn slurm_completes_store_despite_lost_node() {
         sbatch --wait first.sh
         echo "part $part""#;
     let slurm = root("interop/slurm.sh");
-    let arguments = [&file, dir.directory().to_str().unwrap(), slurm.to_str().unwrap(), script];
+    let arguments = [&file, dir.to_str().unwrap(), slurm.to_str().unwrap(), script];
     let apart = "exec timeout 240 unshare --net sh -c \"$4\" sh \"$1\" \"$2\" \"$3\"";
     let ended = Ended::of(shell(apart, &arguments).output().unwrap());
     assert_eq!(ended.code, 0, "{}{}", ended.stdout, ended.stderr);
@@ -179,7 +179,7 @@ fn gnu_parallel_fills_stores_over_ssh() {
             airtcp sweep run s.toml --quiet --jobs 1 --shard {}/8 --store {}.results '&&' \
             echo '$SSH_CONNECTION' ::: $(seq 8)
         airtcp sweep merge [1-8].results --output merged"#;
-    let arguments = [&file, dir.directory().to_str().unwrap(), script];
+    let arguments = [&file, dir.to_str().unwrap(), script];
     let apart = "exec timeout 120 unshare --net --mount --pid --fork --kill-child --mount-proc sh -c \"$3\" sh \"$1\" \"$2\"";
     let ended = Ended::of(shell(apart, &arguments).output().unwrap());
     assert_eq!(ended.code, 0, "{}{}", ended.stdout, ended.stderr);

@@ -219,14 +219,14 @@ fn check_reproduction(id: &str) {
     let again = TempDir::new(id);
     let output = Command::new(program("airtcp"))
         .args(["reproduce", id, "--seeds", seeds, "--most-seeds", seeds, "--record"])
-        .arg(again.directory())
+        .arg(again.as_os_str())
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let advice = format!("if the change is intended, run `airtcp reproduce {id} --record {RECORD}`");
-    let printed = fs::read_to_string(again.directory().join(format!("{}.md", figure.paper.name()))).unwrap();
+    let printed = fs::read_to_string(again.join(format!("{}.md", figure.paper.name()))).unwrap();
     assert_eq!(self::section(&printed, id), section, "{advice}");
-    for file in fs::read_dir(again.directory().join("data")).unwrap() {
+    for file in fs::read_dir(again.join("data")).unwrap() {
         let file = file.unwrap();
         let name = file.file_name();
         // Pictures show the same numbers.

@@ -381,7 +381,7 @@ fn plot_caption_names_only_drawn_data() {
     let two =
         SWEEP.replace("radio.down.delay = [\"25ms\", \"0.1s\"]", "scenario = [\"sifest-random\", \"leo\"]");
     let two = dir.write("two.toml", &two.replace("scenario = \"sifest-random\"\n", ""));
-    fs::create_dir(dir.directory().join("my links")).unwrap();
+    fs::create_dir(dir.join("my links")).unwrap();
     let path = dir.write("my links/a.toml", "schema = 1\nextends = \"leo\"\n");
     assert!(path.contains(' '));
     let one = SWEEP.replace("sifest-random", "my links/a.toml").replace("seeds = 3", "seeds = 1");

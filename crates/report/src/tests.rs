@@ -1,28 +1,11 @@
-use std::sync::atomic::{AtomicU32, Ordering};
-
 use airtcp_analyze::connection::findings::RttOf;
 use airtcp_analyze::trace::{
     AckSeen, DecisionSeen, Fate, Loss, Offset, RttSample, Sending, SentSegment, WindowPoint,
 };
+use airtcp_testkit::temporary::TempDir;
 use airwire::Cause;
 
 use super::*;
-
-struct Dir(PathBuf);
-
-impl Dir {
-    fn new() -> Self {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        Self(std::env::temp_dir().join(format!("airtcp-pictures-{}-{number}", std::process::id())))
-    }
-}
-
-impl Drop for Dir {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
 
 fn trace() -> Trace {
     let segment = |at: Offset, start: u64, sending, fate| SentSegment {
@@ -62,8 +45,8 @@ fn trace() -> Trace {
 
 #[test]
 fn traces_with_equal_names_get_distinct_files() {
-    let dir = Dir::new();
-    let mut gallery = Gallery::create(&dir.0).unwrap();
+    let dir = TempDir::new("pictures");
+    let mut gallery = Gallery::create(&dir).unwrap();
     let write = |gallery: &mut Gallery| {
         let files =
             gallery.pictures(&trace(), &[Format::Svg], &EmulatedPath::default(), Range::default()).unwrap();
@@ -73,16 +56,15 @@ fn traces_with_equal_names_get_distinct_files() {
     assert_eq!(first[0], "_fd00..1_.80-10.0.0.2.9000.all.svg");
     assert_eq!(second[0], "_fd00..1_.80-10.0.0.2.9000_2.all.svg");
     // One picture with all panels and four single ones. The panel of the link needs airlink's data.
-    assert_eq!((first.len(), fs::read_dir(&dir.0).unwrap().count()), (5, 10));
+    assert_eq!((first.len(), fs::read_dir(&dir).unwrap().count()), (5, 10));
 }
 
 #[test]
 fn write_error_names_path() {
-    let dir = Dir::new();
-    fs::write(&dir.0, "a file").unwrap();
-    let error = Gallery::create(&dir.0).unwrap_err();
-    fs::remove_file(&dir.0).unwrap();
-    assert!(error.to_string().contains("airtcp-pictures"), "{error}");
+    let dir = TempDir::new("pictures");
+    let file = dir.write("a-file", "");
+    let error = Gallery::create(file.as_ref()).unwrap_err();
+    assert!(error.to_string().contains("a-file"), "{error}");
 }
 
 /// Checks that xplot's own reader would accept the file (xplot's README and demo.0).

@@ -1,16 +1,18 @@
 //! Drives a page in headless Chromium with real input events, over the DevTools protocol on a pair of pipes.
+//! Crates for this protocol depend on a WebSocket client or an async runtime.
 
 #![expect(clippy::disallowed_methods, reason = "the browser is another program")]
 
-use std::fs;
 use std::io::{BufRead, BufReader, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+
+use crate::temporary::TempDir;
 
 /// Timeout for one answer, long enough for a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -20,7 +22,7 @@ pub struct Browser {
     process: Child,
     commands: Option<ChildStdin>,
     messages: Receiver<Value>,
-    profile: PathBuf,
+    _profile: TempDir,
     session: Value,
     last_id: u64,
     events: Vec<Value>,
@@ -34,8 +36,7 @@ impl Browser {
 
     /// Opens any address, like [`Browser::open`].
     pub fn open_address(address: &str, (width, height): (u32, u32)) -> Self {
-        let profile = std::env::temp_dir().join(format!("airtcp-browser-{}", unique()));
-        fs::create_dir_all(&profile).unwrap();
+        let profile = TempDir::new("browser");
         // The protocol uses descriptors 3 and 4.
         let mut process = Command::new("sh")
             .args(["-c", r#"exec "$0" "$@" 3<&0 4>&1 </dev/null >/dev/null 2>&1"#, program()])
@@ -67,7 +68,8 @@ impl Browser {
         });
         let commands = process.stdin.take();
         let (session, events) = (Value::Null, Vec::new());
-        let mut browser = Self { process, commands, messages, profile, session, last_id: 0, events };
+        let mut browser =
+            Self { process, commands, messages, _profile: profile, session, last_id: 0, events };
         let target = browser.call("Target.createTarget", json!({ "url": "about:blank" }))["targetId"].clone();
         let attached = browser.call("Target.attachToTarget", json!({ "targetId": target, "flatten": true }));
         browser.session = attached["sessionId"].clone();
@@ -222,14 +224,7 @@ impl Drop for Browser {
         }
         let _ = self.process.kill();
         let _ = self.process.wait();
-        let _ = fs::remove_dir_all(&self.profile);
     }
-}
-
-fn unique() -> String {
-    use std::sync::atomic::{AtomicU32, Ordering};
-    static COUNT: AtomicU32 = AtomicU32::new(0);
-    format!("{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
 }
 
 fn program() -> &'static str {

@@ -6,9 +6,7 @@ pub mod emulated;
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::TcpListener;
-use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -22,6 +20,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::programs::program;
+pub use crate::temporary::{TempDir, TempFile};
 
 /// Time that a test waits for another program or a peer before it fails.
 pub const PATIENCE: Duration = Duration::from_secs(100);
@@ -264,75 +263,5 @@ impl Drop for Running {
             let _ = child.kill();
             let _ = child.wait();
         }
-    }
-}
-
-/// A directory for a test. It is removed with its content when this is dropped, even if the test fails.
-pub struct TempDir(PathBuf);
-
-impl TempDir {
-    /// Creates a directory that no other test uses. `name` is the end of its name.
-    ///
-    /// # Panics
-    /// If it cannot be created.
-    pub fn new(name: &str) -> Self {
-        let path = unique(name);
-        std::fs::create_dir(&path).unwrap_or_else(|error| panic!("cannot make {}: {error}", path.display()));
-        Self(path)
-    }
-
-    /// Returns the path of the directory.
-    pub fn directory(&self) -> &Path {
-        &self.0
-    }
-
-    /// Returns the path of an entry.
-    pub fn path(&self, name: &str) -> String {
-        self.0.join(name).to_str().unwrap().to_owned()
-    }
-
-    /// Writes a file into the directory, and returns its path.
-    pub fn write(&self, name: &str, text: &str) -> String {
-        std::fs::write(self.0.join(name), text).unwrap();
-        self.path(name)
-    }
-}
-
-impl Drop for TempDir {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-/// Returns a path that nothing else on this machine uses.
-fn unique(name: &str) -> PathBuf {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    std::env::temp_dir().join(format!("airtcp-{}-{number}-{name}", std::process::id()))
-}
-
-/// A path for a test's file, which is removed when this is dropped.
-pub struct TempFile(PathBuf);
-
-impl TempFile {
-    /// Returns a path that no other test uses. `name` is its end.
-    pub fn new(name: &str) -> Self {
-        Self(unique(name))
-    }
-
-    /// Returns the path.
-    pub fn path(&self) -> &str {
-        self.0.to_str().unwrap()
-    }
-
-    /// Returns the content of the file.
-    pub fn read(&self) -> Vec<u8> {
-        std::fs::read(&self.0).unwrap()
-    }
-}
-
-impl Drop for TempFile {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
     }
 }

@@ -2,7 +2,7 @@
 
 #![allow(dead_code, reason = "each test program uses some of it")]
 
-use std::path::PathBuf;
+use airtcp_testkit::temporary::TempDir;
 
 /// A queue that overflows and one that is managed, losses, an outage, an RLC that resets, a station that marks ACKs and is left.
 const SCENARIO: &str = r#"
@@ -35,28 +35,21 @@ down.sender.discard = { mode = "reset-after-max-dat", max_dat = 4 }
 "#;
 
 /// It is removed with all that is in it.
-pub(crate) struct Directory(PathBuf);
+pub(crate) struct Directory(TempDir);
 
 impl Directory {
     /// With the scenario. `name` is of the test.
     pub(crate) fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("airlink-{}-{name}", std::process::id()));
-        std::fs::create_dir(&path).unwrap();
-        std::fs::write(path.join("scenario.toml"), SCENARIO).unwrap();
-        Self(path)
+        let directory = TempDir::new(name);
+        directory.write("scenario.toml", SCENARIO);
+        Self(directory)
     }
 
     pub(crate) fn file(&self, name: &str) -> String {
-        self.0.join(name).to_str().unwrap().to_owned()
+        self.0.path(name)
     }
 
     pub(crate) fn scenario(&self) -> String {
         self.file("scenario.toml")
-    }
-}
-
-impl Drop for Directory {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
     }
 }

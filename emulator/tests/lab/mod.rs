@@ -6,12 +6,11 @@
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{Read, Seek};
-use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use airtcp_testkit::temporary::{TempDir, TempFile};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
@@ -22,20 +21,15 @@ pub(crate) const AIRLINK: &str = env!("CARGO_BIN_EXE_airlink");
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A directory that is removed at the end.
-pub(crate) struct Scratch(PathBuf);
+pub(crate) struct Scratch(TempDir);
 
 impl Scratch {
-    /// Tests run beside each other, and one may use several of the same name.
     pub(crate) fn new(name: &str) -> Self {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("airlink-test-{}-{name}-{number}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
+        Self(TempDir::new(name))
     }
 
     pub(crate) fn path(&self, name: &str) -> String {
-        self.0.join(name).to_str().unwrap().to_owned()
+        self.0.path(name)
     }
 
     /// The file's text, as soon as there is a whole line.
@@ -46,12 +40,6 @@ impl Scratch {
         })
         .trim()
         .to_owned()
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 
@@ -104,12 +92,8 @@ impl Running {
 
 /// A file that is gone with the last who has it open.
 fn unnamed(what: &str) -> File {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    let path = std::env::temp_dir().join(format!("airlink-test-{}-{number}-{what}", std::process::id()));
-    let file = File::options().read(true).append(true).create_new(true).open(&path).unwrap();
-    fs::remove_file(&path).unwrap();
-    file
+    let path = TempFile::new(what);
+    File::options().read(true).append(true).create_new(true).open(path.path()).unwrap()
 }
 
 impl Drop for Running {

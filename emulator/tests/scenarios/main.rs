@@ -8,12 +8,11 @@ mod presets;
 mod reference;
 mod settings;
 
-use std::path::PathBuf;
-
 use airlink::machine::{Machine, catch_up};
 use airlink::path::{FIXED, Path};
 use airlink::scenario::{Problem, Scenario};
 use airlink::stage::Recording;
+use airtcp_testkit::temporary::TempDir;
 use airwire::time::Instant;
 
 fn build(scenario: &Scenario, seed: Option<u64>) -> Path {
@@ -37,28 +36,20 @@ fn problems(text: &str) -> Vec<Problem> {
 }
 
 /// A directory with these files, gone at the end.
-struct Files(PathBuf);
+struct Files(TempDir);
 
 impl Files {
     fn new(name: &str, files: &[(&str, &str)]) -> Self {
-        let directory = std::env::temp_dir().join(format!("airlink-scenarios-{}-{name}", std::process::id()));
-        std::fs::create_dir_all(&directory).unwrap();
+        let directory = TempDir::new(name);
         for (name, content) in files {
-            let path = directory.join(name);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, content).unwrap();
+            std::fs::create_dir_all(directory.join(name).parent().unwrap()).unwrap();
+            directory.write(name, content);
         }
         Self(directory)
     }
 
     fn path(&self, name: &str) -> String {
-        self.0.join(name).to_str().unwrap().to_owned()
-    }
-}
-
-impl Drop for Files {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
+        self.0.path(name)
     }
 }
 

@@ -173,7 +173,6 @@ pub(crate) struct Tcptrace {
 pub(crate) fn tcptrace(name: &str) -> Tcptrace {
     // tcptrace writes files into its working directory.
     let scratch = TempDir::new(&format!("tcptrace-{name}"));
-    let scratch = scratch.directory();
     let mut file = file(name);
     if name == "cooked" {
         // tcptrace does not support this link type, so it gets the IP packets without it.
@@ -181,7 +180,8 @@ pub(crate) fn tcptrace(name: &str) -> Tcptrace {
         stdout(Command::new("editcap").args(["-C", "20", "-T", "rawip"]).arg(&file).arg(&packets));
         file = packets;
     }
-    let told = stdout(Command::new("tcptrace").args(["-n", "-l", "-r", "-Z"]).arg(file).current_dir(scratch));
+    let told =
+        stdout(Command::new("tcptrace").args(["-n", "-l", "-r", "-Z"]).arg(file).current_dir(&scratch));
     // The first number in a line belongs to that direction.
     let rows = told.lines().filter_map(|line| line.split_once(':'));
     let rows = rows.filter_map(|(what, rest)| Some((what.trim(), rest.split_whitespace().next()?)));

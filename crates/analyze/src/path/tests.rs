@@ -5,13 +5,13 @@ mod changed;
 mod imperfect;
 
 use std::fs;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 use airlink::capture::Tap;
 use airlink::path::{FIXED, MOBILE};
 use airtcp::recovery::What;
 use airtcp_sim::world::{Losses, World};
+use airtcp_testkit::temporary::TempDir;
 use airwire::Cause;
 use airwire::time::{Duration, Instant};
 
@@ -42,28 +42,18 @@ struct Run {
     world: World,
     fixed: Packets,
     mobile: Packets,
-    directory: PathBuf,
-}
-
-impl Drop for Run {
-    fn drop(&mut self) {
-        fs::remove_dir_all(&self.directory).unwrap();
-    }
+    directory: TempDir,
 }
 
 fn run(scenario: &str, recipe: &str, octets: u64) -> Run {
-    static COUNT: AtomicU32 = AtomicU32::new(0);
     let mut world = World::one_flow(scenario, recipe, octets, 1).unwrap();
     let (fixed, mobile) = (Captured::default(), Captured::default());
     world.tap(FIXED, fixed.clone());
     world.tap(MOBILE, mobile.clone());
     assert!(world.run_to_end(Duration::from_secs(7200)).unwrap());
-    let name = format!("airtcp-path-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-    let directory = std::env::temp_dir().join(name);
-    fs::create_dir_all(&directory).unwrap();
     let taken = |tap: &Captured| tap.0.lock().unwrap().clone();
     let (fixed, mobile) = (taken(&fixed), taken(&mobile));
-    Run { world, fixed, mobile, directory }
+    Run { world, fixed, mobile, directory: TempDir::new("path") }
 }
 
 impl Run {

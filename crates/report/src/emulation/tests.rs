@@ -1,26 +1,14 @@
 use std::fs;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use airtcp_analyze::airlink_events::EventsError;
+use airtcp_testkit::temporary::TempFile;
 
 use super::*;
 
-struct File(PathBuf);
-
-impl File {
-    fn new(content: &[u8]) -> Self {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("airtcp-link-{}-{number}", std::process::id()));
-        fs::write(&path, content).unwrap();
-        Self(path)
-    }
-}
-
-impl Drop for File {
-    fn drop(&mut self) {
-        let _ = fs::remove_file(&self.0);
-    }
+fn file(content: &[u8]) -> TempFile {
+    let file = TempFile::new("link");
+    fs::write(file.path(), content).unwrap();
+    file
 }
 
 /// Two packets over a wire; the second one waits and is lost (docs/reference/link-views.md).
@@ -35,7 +23,7 @@ const EVENTS: &str = r#"{"schema_version":1,"event":"start","scenario":"example.
 "#;
 
 fn read(text: &str) -> Result<QueuesAndDrops, EmulationError> {
-    QueuesAndDrops::read(&File::new(text.as_bytes()).0)
+    QueuesAndDrops::read(file(text.as_bytes()).path().as_ref())
 }
 
 #[test]
@@ -66,14 +54,14 @@ fn invalid_event_stream_is_rejected() {
 }
 
 /// A pcap with nanosecond timestamps and LINKTYPE_RAW.
-fn capture(packets: &[(u32, [u8; 28])]) -> File {
+fn capture(packets: &[(u32, [u8; 28])]) -> TempFile {
     let word = |value: u32| value.to_le_bytes();
     let mut bytes = [word(0xa1b2_3c4d), [2, 0, 4, 0], word(0), word(0), word(65_535), word(101)].concat();
     for (nanos, packet) in packets {
         bytes.extend([word(1), word(*nanos), word(28), word(28)].concat());
         bytes.extend(packet);
     }
-    File::new(&bytes)
+    file(&bytes)
 }
 
 fn pdu(from: u8, port: u16, transmission: u8) -> [u8; 28] {
@@ -92,7 +80,7 @@ fn radio_pdus_are_counted_by_header_fields() {
         (20_000_000, pdu(1, 50_000, 2)),
         (30_000_000, pdu(2, 50_000, 1)),
     ]);
-    let radio = Radio::read(&file.0).unwrap();
+    let radio = Radio::read(file.path().as_ref()).unwrap();
     let sum = |count: &Count| count.bins.points().map(|(_, count)| count).sum::<f64>();
     let RadioDirection { all, again, damaged } = &radio.down;
     assert_eq!([sum(all), sum(again), sum(damaged), sum(&radio.up.all)], [3.0, 1.0, 1.0, 1.0]);
@@ -102,7 +90,7 @@ fn radio_pdus_are_counted_by_header_fields() {
 #[test]
 fn non_radio_capture_is_rejected() {
     let stranger = capture(&[(0, pdu(1, 443, 1))]);
-    assert!(matches!(Radio::read(&stranger.0), Err(EmulationError::NoRadio(_))));
+    assert!(matches!(Radio::read(stranger.path().as_ref()), Err(EmulationError::NoRadio(_))));
     assert!(matches!(Radio::read("/nonexistent/radio.pcap".as_ref()), Err(EmulationError::Read { .. })));
 }
 
@@ -116,8 +104,10 @@ fn emulated_path_is_drawn_at_capture_time() {
 
     let file = capture(&[(0, pdu(1, 50_000, 1)), (500_000_000, pdu(1, 50_000, 2))]);
     // The run's clock started 7 ns after 1970; the PDUs were captured one second after 1970.
-    let emulated =
-        EmulatedPath { queues: Some(read(EVENTS).unwrap()), radio: Some(Radio::read(&file.0).unwrap()) };
+    let emulated = EmulatedPath {
+        queues: Some(read(EVENTS).unwrap()),
+        radio: Some(Radio::read(file.path().as_ref()).unwrap()),
+    };
     let ack = |at| AckSeen { at, number: 1, ack: at as u64, edge: 0, duplicate: false, sack: Vec::new() };
     let trace = Trace { acks: vec![ack(0), ack(2_000_000_000)], ..Trace::default() };
     let drawn = |origin| {
