@@ -92,8 +92,11 @@ fn simultaneous_directions_have_separate_goodputs() {
             assert!(scratch.0.join(format!("out/01-{name}")).join(file).is_file(), "{file}");
         }
     }
-    let (heading, _) = row(&run, "sack");
-    assert!(heading.contains("  down  ") && heading.contains("  up  "), "{heading}");
+    // The table has no goodput of transfers that a busy machine disturbed.
+    if transfers(&report).iter().any(|transfer| transfer["invalid"].is_null()) {
+        let (heading, _) = row(&run, "sack");
+        assert!(heading.contains("  down  ") && heading.contains("  up  "), "{heading}");
+    }
 }
 
 // ----- several connections -----
