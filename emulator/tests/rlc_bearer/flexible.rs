@@ -1,10 +1,10 @@
-//! PDUs of a flexible size over a downlink that is shared: what its blocks carry, and what it is worth.
+//! PDUs of flexible size over a shared downlink: content of the blocks, and gain in goodput.
 
 use airlink::rlc::umts::config::{FlexibleConfig, FormatConfig};
 use airlink::rlc::umts::hs::config::HsdpaConfig;
 use airtcp_testkit::sample::size;
 
-use super::hsdpa::{bad, cell, full_buffers, loud, of};
+use super::hsdpa::{cell, full_buffers, of, outdated_cqi, strong_signal};
 use super::*;
 
 fn flexible(hsdpa: HsdpaConfig) -> RlcConfig {
@@ -19,17 +19,17 @@ fn with_he_special(mut config: RlcConfig) -> RlcConfig {
     config
 }
 
-/// Packets of so many octets, enough to fill so many seconds of 3.6 Mbit/s: all of them wait before the TTI at 2 ms.
-fn fill(run: &mut Run, octets: usize, seconds: usize) {
-    for n in 0..seconds * 460_000 / octets {
-        run.send(at(1), Direction::Down, numbered(n as u32, octets));
+/// Queues enough packets of this length for `seconds` at 3.6 Mbit/s, all of them before the TTI at 2 ms.
+fn fill(run: &mut Run, length: usize, seconds: usize) {
+    for n in 0..seconds * 460_000 / length {
+        run.send(at(1), Direction::Down, numbered(n as u32, length));
     }
 }
 
-/// How many PDUs of so many octets so many blocks of 896 octets carry: one octet is TSN and SI, and each part has a header of
-/// two.
-fn pdus_in(blocks: u64, octets: u64) -> u64 {
-    let (mut pdus, mut left) = (0, octets);
+/// Number of complete PDUs of this length in blocks of 896 bytes. TSN and SI take one byte of a block, and each segment has a
+/// header of two bytes.
+fn pdus_in(blocks: u64, length: u64) -> u64 {
+    let (mut pdus, mut left) = (0, length);
     for _ in 0..blocks {
         let mut room = 895;
         while room > 2 {
@@ -38,7 +38,7 @@ fn pdus_in(blocks: u64, octets: u64) -> u64 {
             left -= taken;
             if left == 0 {
                 pdus += 1;
-                left = octets;
+                left = length;
             }
         }
     }
@@ -46,22 +46,22 @@ fn pdus_in(blocks: u64, octets: u64) -> u64 {
 }
 
 #[test]
-fn blocks_are_full_to_the_octet() {
-    // With 15-bit indicators a packet of 1500 octets is a PDU of 1504, with HE = 10 one of 1502. 15 packets of 40 octets share
-    // one of 632.
-    for (config, octets, packets, pdu) in [
-        (flexible(loud()), 1500, 1, 1504),
-        (with_he_special(flexible(loud())), 1500, 1, 1502),
-        (flexible(loud()), 40, 15, 632),
+fn blocks_are_filled_completely() {
+    // With 15-bit indicators, a 1500-byte packet makes a PDU of 1504 bytes; with HE = 10, one of 1502 bytes. 15 packets of
+    // 40 bytes share a PDU of 632 bytes.
+    for (config, length, packets, pdu) in [
+        (flexible(strong_signal()), 1500, 1, 1504),
+        (with_he_special(flexible(strong_signal())), 1500, 1, 1502),
+        (flexible(strong_signal()), 40, 15, 632),
     ] {
         let mut run = Run::new(&config, 1);
-        fill(&mut run, octets, 10);
+        fill(&mut run, length, 10);
         run.until(Instant::from_secs(10));
-        assert_eq!(of(&run, 0, "hsdpa/blocks"), 5000, "from 2 ms to just at 10 s");
-        // The last one that has arrived began 12 ms before the end.
+        assert_eq!(of(&run, 0, "hsdpa/blocks"), 5000, "one TTI per 2 ms from 2 ms to 10 s");
+        // The last block that arrived was sent 12 ms before the end.
         let expected = pdus_in(4994, pdu) * packets;
         let delivered = run.path.totals().down.left;
-        assert_eq!(delivered, expected, "packets of {octets} octets in PDUs of {pdu}");
+        assert_eq!(delivered, expected, "packets of {length} bytes in PDUs of {pdu}");
         assert_eq!(run.counter(Direction::Down, "sender/pdus_resent"), 0);
         assert_eq!(of(&run, 0, "hsdpa/incomplete"), 0);
         assert!(of(&run, 0, "hsdpa/segments") > of(&run, 0, "hsdpa/blocks"));
@@ -69,23 +69,23 @@ fn blocks_are_full_to_the_octet() {
     }
 }
 
-/// A packet alone in the cell is one PDU, however many blocks it takes.
+/// A single packet makes one PDU, regardless of the number of blocks it needs.
 #[test]
-fn a_packet_alone_needs_its_blocks_and_the_delay() {
-    for (octets, blocks) in [(20, 1), (889, 1), (890, 2), (1500, 2), (1501, 2)] {
-        let mut run = Run::new(&flexible(loud()), 1);
-        run.send(at(5), Direction::Down, numbered(0, octets));
+fn single_packet_takes_its_blocks_plus_the_delay() {
+    for (length, blocks) in [(20, 1), (889, 1), (890, 2), (1500, 2), (1501, 2)] {
+        let mut run = Run::new(&flexible(strong_signal()), 1);
+        run.send(at(5), Direction::Down, numbered(0, length));
         run.until(at(3000));
-        // TTIs from 6 ms on, and a delay of 10 ms.
-        assert_eq!(run.left, [(at(6 + 2 * blocks + 10), Direction::Down, numbered(0, octets))], "{octets}");
-        assert_eq!((of(&run, 0, "hsdpa/blocks"), of(&run, 0, "hsdpa/pdus")), (blocks, 1), "{octets}");
+        // The first TTI begins at 6 ms. The delay is 10 ms.
+        assert_eq!(run.left, [(at(6 + 2 * blocks + 10), Direction::Down, numbered(0, length))], "{length}");
+        assert_eq!((of(&run, 0, "hsdpa/blocks"), of(&run, 0, "hsdpa/pdus")), (blocks, 1), "{length}");
         assert_eq!(run.path.next_deadline(), None);
     }
 }
 
-/// CQI 1 has blocks of 17 octets, none of which takes a PDU of 42.
+/// CQI 1 has blocks of 17 bytes, too short for a PDU of 42 bytes.
 #[test]
-fn whoever_receives_too_badly_for_a_pdu_gets_it_in_parts() {
+fn poor_reception_segments_a_pdu_over_blocks() {
     let hsdpa = HsdpaConfig { snr: "-15.8dB".parse().unwrap(), transmissions: 100, ..HsdpaConfig::default() };
     assert!(cell(hsdpa.clone()).validate().is_err());
     let mut run = Run::new(&flexible(hsdpa), 1);
@@ -93,15 +93,15 @@ fn whoever_receives_too_badly_for_a_pdu_gets_it_in_parts() {
     run.until(Instant::from_secs(10));
     assert_eq!(run.left.len(), 1);
     assert_eq!(run.left[0].2, numbered(0, 500));
-    // 504 octets, 14 in each block.
+    // 504 bytes, 14 in each block.
     assert_eq!(of(&run, 0, "hsdpa/segments"), 36);
 }
 
 #[test]
-fn rlc_repeats_what_harq_has_given_up_a_part_of() {
+fn rlc_retransmits_pdus_of_which_harq_lost_a_segment() {
     let runs = [(0, 1), (3, 2), (4, 3), (1, 1), (2, 1)];
     for (seed, transmissions) in runs.into_iter().take(size(3, 5)) {
-        let hsdpa = HsdpaConfig { others: full_buffers(2), transmissions, ..bad() };
+        let hsdpa = HsdpaConfig { others: full_buffers(2), transmissions, ..outdated_cqi() };
         let mut run = Run::recording(&flexible(hsdpa), seed, Recording::Off, true);
         for n in 0..500 {
             run.send(at(u64::from(n) * 10), Direction::Down, numbered(n, 200 + 5 * n as usize));
@@ -117,7 +117,7 @@ fn rlc_repeats_what_harq_has_given_up_a_part_of() {
             assert!(run.counter(Direction::Down, "sender/pdus_resent") > 10);
         }
         assert_eq!(run.counter(Direction::Down, "unknown_sdus"), 0);
-        // Each PDU that RLC transmitted was put on record once; it arrives if none of its blocks was lost.
+        // Each PDU that RLC transmitted is recorded once. It arrives if none of its blocks was lost.
         let pdus = run.path.take_pdus();
         let down: Vec<&RadioPdu> = pdus.iter().filter(|pdu| pdu.direction == Direction::Down).collect();
         assert_eq!(down.len() as u64, of(&run, 0, "hsdpa/pdus"));
@@ -130,48 +130,50 @@ fn rlc_repeats_what_harq_has_given_up_a_part_of() {
     }
 }
 
-/// Goodput in octets of 10 s at full rate, with packets of so many octets.
-fn goodput(config: &RlcConfig, octets: usize) -> f64 {
+/// Bytes delivered in 10 s at full rate, with packets of this length.
+fn goodput(config: &RlcConfig, length: usize) -> f64 {
     let mut run = Run::new(config, 1);
-    fill(&mut run, octets, 10);
+    fill(&mut run, length, 10);
     run.until(Instant::from_secs(10));
     run.path.totals().down.left_bytes as f64
 }
 
-/// The same cell, with PDUs of 42 octets and with a flexible size. A block of 7168 bits has 21 of those, each with 40 octets
-/// of packets and their indicators.
+/// Compares PDUs of 42 bytes with PDUs of flexible size in the same cell. A block of 7168 bits carries 21 PDUs of 42 bytes, each
+/// with 40 bytes of packets and length indicators.
 #[test]
-fn a_flexible_size_is_worth_what_headers_and_padding_of_blocks_take() {
+fn flexible_size_saves_block_headers_and_padding() {
     let he = |config: RlcConfig| with_he_special(config);
-    for (octets, fixed, flexible_octets) in [
+    for (length, fixed, flexible_bytes) in [
         (1500, 840.0 * 1500.0 / 1501.0, 893.0 * 1500.0 / 1506.0),
         (40, 840.0 * 40.0 / 41.0, 893.0 * 600.0 / 634.0),
     ] {
-        let [old, new] = [cell(loud()), flexible(loud())].map(|config| goodput(&config, octets));
+        let [old, new] =
+            [cell(strong_signal()), flexible(strong_signal())].map(|config| goodput(&config, length));
         let ratio = new / old;
-        let expected = flexible_octets / fixed;
-        println!("{octets} octets: {ratio:.4}, expected {expected:.4}");
-        assert!((ratio / expected - 1.0).abs() < 0.002, "{octets}: {ratio}, expected {expected}");
+        let expected = flexible_bytes / fixed;
+        println!("{length} bytes: {ratio:.4}, expected {expected:.4}");
+        assert!((ratio / expected - 1.0).abs() < 0.002, "{length}: {ratio}, expected {expected}");
     }
-    let he_special = goodput(&he(flexible(loud())), 1500) / goodput(&flexible(loud()), 1500);
+    let he_special =
+        goodput(&he(flexible(strong_signal())), 1500) / goodput(&flexible(strong_signal()), 1500);
     assert!((he_special - 1506.0 / 1504.0).abs() < 0.001, "{he_special}");
 }
 
-/// A window counts PDUs: 128 of 42 octets are 5 kB, 128 of 1504 are more than the channel holds.
+/// The window counts PDUs. 128 PDUs of 42 bytes are 5 kB; 128 PDUs of 1504 bytes exceed the channel's capacity.
 #[test]
-fn a_window_of_large_pdus_holds_more() {
+fn window_of_large_pdus_holds_more_data() {
     let with_window = |mut config: RlcConfig| {
         (config.down.sender.window, config.down.receiver.window) = (128, 128);
         goodput(&config, 1500)
     };
-    let full = goodput(&flexible(loud()), 1500);
-    assert_eq!(with_window(flexible(loud())), full);
-    assert!(with_window(cell(loud())) < full / 2.0);
+    let full = goodput(&flexible(strong_signal()), 1500);
+    assert_eq!(with_window(flexible(strong_signal())), full);
+    assert!(with_window(cell(strong_signal())) < full / 2.0);
 }
 
 #[test]
-fn both_ends_agree_on_the_size_and_others_have_it_too() {
-    let config = flexible(HsdpaConfig { others: full_buffers(3), ..loud() });
+fn all_mobiles_use_flexible_pdus_and_size_is_fixed() {
+    let config = flexible(HsdpaConfig { others: full_buffers(3), ..strong_signal() });
     let mut run = Run::new(&config, 1);
     fill(&mut run, 1500, 10);
     run.until(Instant::from_secs(5));

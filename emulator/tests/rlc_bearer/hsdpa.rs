@@ -1,4 +1,4 @@
-//! A downlink that mobiles share: what each has of it, and what RLC makes of its losses.
+//! A downlink that several mobiles share: each mobile's share, and how RLC recovers its losses.
 
 use airlink::rlc::umts::hs::config::{FastFading, HsdpaConfig, Load, OthersConfig};
 use airlink::rlc::umts::hs::scheduler::Scheduling;
@@ -7,7 +7,7 @@ use airtcp_testkit::sample::size;
 
 use super::*;
 
-/// RLC for megabits: a window of 2047 PDUs.
+/// RLC for several Mbit/s: a window of 2047 PDUs.
 pub(crate) fn cell(hsdpa: HsdpaConfig) -> RlcConfig {
     let mut config = RlcConfig::wcdma_384();
     config.down.channel.delay = ms(10);
@@ -19,7 +19,7 @@ pub(crate) fn cell(hsdpa: HsdpaConfig) -> RlcConfig {
     RlcConfig { hsdpa: Some(hsdpa), ..config }
 }
 
-pub(crate) fn loud() -> HsdpaConfig {
+pub(crate) fn strong_signal() -> HsdpaConfig {
     HsdpaConfig { snr: "40dB".parse().unwrap(), ..HsdpaConfig::default() }
 }
 
@@ -32,14 +32,14 @@ fn fading() -> Option<FastFading> {
     Some(FastFading { speed: "3km/h".parse().unwrap(), carrier: "2GHz".parse().unwrap() })
 }
 
-/// Packets of 1500 octets for so many seconds of 3.6 Mbit/s.
+/// Queues enough 1500-byte packets for `seconds` at 3.6 Mbit/s.
 fn fill(run: &mut Run, seconds: u64) {
     for n in 0..seconds as u32 * 300 {
         run.send(Instant::ZERO, Direction::Down, numbered(n, 1500));
     }
 }
 
-/// A counter of the path's mobile, 0, or of another one.
+/// Reads a counter of a mobile. Mobile 0 is the path's own.
 pub(crate) fn of(run: &Run, mobile: usize, pointer: &str) -> u64 {
     let stats = run.path.stats();
     let mobile = match mobile.checked_sub(1) {
@@ -53,15 +53,15 @@ pub(crate) fn of(run: &Run, mobile: usize, pointer: &str) -> u64 {
 }
 
 #[test]
-fn a_mobile_alone_has_the_rate_of_its_category() {
-    let mut run = Run::new(&cell(loud()), 1);
+fn single_mobile_gets_the_rate_of_its_category() {
+    let mut run = Run::new(&cell(strong_signal()), 1);
     fill(&mut run, 10);
     run.until(Instant::from_secs(10));
-    // From 0 s to just at 10 s.
+    // One TTI per 2 ms from 0 s to 10 s, both included.
     assert_eq!(of(&run, 0, "hsdpa/transmissions"), 5001);
     assert_eq!(of(&run, 0, "hsdpa/blocks"), 5001);
     assert_eq!(of(&run, 0, "hsdpa/pdus"), 5001 * 21);
-    // 21 PDUs of 40 octets, and an octet of each packet for its length indicator. The last one that has arrived began 12 ms
+    // 21 PDUs of 40 bytes, one byte of each packet for its length indicator. The last block that arrived was sent 12 ms
     // before the end.
     let expected = (4995 * 21 * 40) / 1501 * 1500;
     let delivered = run.path.totals().down.left_bytes;
@@ -71,9 +71,9 @@ fn a_mobile_alone_has_the_rate_of_its_category() {
 }
 
 #[test]
-fn mobiles_that_receive_alike_have_equal_shares() {
+fn mobiles_with_equal_reception_get_equal_shares() {
     for scheduler in [Scheduling::RoundRobin, Scheduling::ProportionalFair, Scheduling::MaxCqi] {
-        let hsdpa = HsdpaConfig { scheduler, others: full_buffers(3), ..loud() };
+        let hsdpa = HsdpaConfig { scheduler, others: full_buffers(3), ..strong_signal() };
         let mut run = Run::new(&cell(hsdpa), 1);
         fill(&mut run, 10);
         run.until(Instant::from_secs(10));
@@ -90,14 +90,14 @@ fn mobiles_that_receive_alike_have_equal_shares() {
 }
 
 #[test]
-fn what_nobody_else_needs_is_left_to_who_has_something() {
+fn capacity_unused_by_others_goes_to_the_busy_mobile() {
     let others: OthersConfig =
         toml::from_str("mobiles = 2\nsource = \"cbr\"\nrate = \"200kbit\"\npacket = \"500B\"").unwrap();
-    let mut run = Run::new(&cell(HsdpaConfig { others: Some(others), ..loud() }), 1);
+    let mut run = Run::new(&cell(HsdpaConfig { others: Some(others), ..strong_signal() }), 1);
     fill(&mut run, 10);
     run.until(Instant::from_secs(10));
     for mobile in [1, 2] {
-        // 50 packets a second; the last ones are under way.
+        // 50 packets per second. The last ones are still in flight.
         assert_eq!(of(&run, mobile, "packets"), 501);
         assert!((498..=501).contains(&of(&run, mobile, "delivered")));
     }
@@ -106,20 +106,20 @@ fn what_nobody_else_needs_is_left_to_who_has_something() {
 }
 
 #[test]
-fn an_idle_cell_asks_for_no_deadline() {
-    let mut run = Run::new(&cell(loud()), 1);
+fn idle_cell_has_no_deadline() {
+    let mut run = Run::new(&cell(strong_signal()), 1);
     assert_eq!(run.path.next_deadline(), None);
     run.send(at(5), Direction::Down, numbered(0, 500));
     assert_eq!(run.path.next_deadline(), Some(at(6)), "the next TTI");
     run.until(at(3000));
     assert_eq!(run.path.next_deadline(), None);
-    // One TTI of 2 ms, and the delay.
+    // One TTI of 2 ms plus the delay.
     assert_eq!(run.left, [(at(18), Direction::Down, numbered(0, 500))]);
     assert_eq!((of(&run, 0, "hsdpa/blocks"), of(&run, 0, "hsdpa/pdus")), (1, 13));
 }
 
-/// Fast enough fading that reports are out of date: HARQ repeats a lot, and gives some up.
-pub(crate) fn bad() -> HsdpaConfig {
+/// The fading is so fast that CQI reports are outdated: HARQ retransmits often and gives up some blocks.
+pub(crate) fn outdated_cqi() -> HsdpaConfig {
     HsdpaConfig {
         fading: Some(FastFading { speed: "50km/h".parse().unwrap(), carrier: "2GHz".parse().unwrap() }),
         cqi_delay: ms(20),
@@ -129,11 +129,11 @@ pub(crate) fn bad() -> HsdpaConfig {
 }
 
 #[test]
-fn rlc_repeats_what_harq_has_given_up() {
+fn rlc_retransmits_blocks_that_harq_gave_up() {
     let runs = [(0, 1), (3, 2), (4, 3), (1, 1), (2, 1)];
     for (seed, transmissions) in runs.into_iter().take(size(3, 5)) {
         let scheduler = Scheduling::ProportionalFair;
-        let hsdpa = HsdpaConfig { others: full_buffers(2), scheduler, transmissions, ..bad() };
+        let hsdpa = HsdpaConfig { others: full_buffers(2), scheduler, transmissions, ..outdated_cqi() };
         let mut run = Run::recording(&cell(hsdpa), seed, Recording::Off, true);
         for n in 0..500 {
             run.send(at(u64::from(n) * 10), Direction::Down, numbered(n, 200 + n as usize));
@@ -147,7 +147,7 @@ fn rlc_repeats_what_harq_has_given_up() {
             assert!(run.counter(Direction::Down, "sender/pdus_resent") > 10);
         }
         assert_eq!(run.counter(Direction::Down, "unknown_sdus"), 0);
-        // Each PDU that RLC transmitted was put on record once, and as lost if its block was.
+        // Each PDU that RLC transmitted is recorded once, and recorded as lost if its block was lost.
         let pdus = run.path.take_pdus();
         let down: Vec<&RadioPdu> = pdus.iter().filter(|pdu| pdu.direction == Direction::Down).collect();
         assert_eq!(down.len() as u64, of(&run, 0, "hsdpa/pdus"));
@@ -161,15 +161,15 @@ fn rlc_repeats_what_harq_has_given_up() {
     }
 }
 
-/// MaxDAT is reached when there is a TTI for a further transmission. That TTI then carries nothing.
+/// MaxDAT is reached in a TTI that would carry another transmission. That TTI then carries nothing.
 #[test]
-fn a_bearer_that_fails_in_a_tti_that_it_cannot_use_is_established_anew() {
-    let mut config = cell(loud());
+fn bearer_failing_in_an_unused_tti_is_reestablished() {
+    let mut config = cell(strong_signal());
     config.down.sender.window = 1;
     config.down.receiver.window = 1;
     config.down.sender.discard = Discard::ResetAfterMaxDat { max_dat: 1 };
     config.down.sender.max_rst = 1;
-    // So no STATUS PDU answers the first PDU.
+    // The outage blocks the STATUS PDU that would answer the first PDU.
     config.up.channel.outage = Some(Spells { at: vec![ms(0)], lasts: ms(500), every: None });
     let mut run = Run::new(&config, 1);
     run.send(Instant::ZERO, Direction::Down, numbered(0, 1500));
@@ -183,9 +183,9 @@ fn a_bearer_that_fails_in_a_tti_that_it_cannot_use_is_established_anew() {
 }
 
 #[test]
-fn a_seed_has_one_run() {
+fn run_depends_only_on_the_seed() {
     let left = |seed| {
-        let hsdpa = HsdpaConfig { others: full_buffers(2), ..bad() };
+        let hsdpa = HsdpaConfig { others: full_buffers(2), ..outdated_cqi() };
         let mut run = Run::new(&cell(hsdpa), seed);
         for n in 0..200 {
             run.send(at(u64::from(n) * 10), Direction::Down, numbered(n, 1000));
@@ -197,7 +197,7 @@ fn a_seed_has_one_run() {
     assert!(left(7).0 != left(8).0);
 }
 
-/// What all mobiles are sent in so many seconds, in PDUs that were not given up.
+/// Bytes delivered to all mobiles in four seconds.
 fn throughput(scheduler: Scheduling, seed: u64) -> f64 {
     let hsdpa = HsdpaConfig {
         scheduler,
@@ -227,7 +227,7 @@ fn proportional_fair_has_a_multi_user_gain_over_round_robin() {
 }
 
 #[test]
-fn max_cqi_starves_who_receives_worst_and_round_robin_does_not() {
+fn max_cqi_starves_the_weakest_and_round_robin_does_not() {
     let shares = |scheduler| {
         let others: OthersConfig =
             toml::from_str("mobiles = 2\nsource = \"full-buffer\"\nsnr = \"5dB\"\nspread = \"8dB\"").unwrap();
@@ -249,8 +249,8 @@ fn max_cqi_starves_who_receives_worst_and_round_robin_does_not() {
 }
 
 #[test]
-fn settings_change_under_way_but_for_what_both_ends_and_mobiles_agree_on() {
-    let config = cell(HsdpaConfig { others: full_buffers(1), ..loud() });
+fn live_settings_change_and_agreed_ones_are_refused() {
+    let config = cell(HsdpaConfig { others: full_buffers(1), ..strong_signal() });
     let mut run = Run::new(&config, 1);
     fill(&mut run, 10);
     run.until(at(1000));

@@ -1,4 +1,4 @@
-//! The RLC bearer as a stage: its rate, its delay, its losses, and what becomes of every packet.
+//! The RLC bearer as a stage: rate, delay, losses, and the fate of every packet.
 
 mod flexible;
 mod hsdpa;
@@ -20,11 +20,12 @@ use airwire::time::{Duration, Instant};
 use airwire::units::{Probability, Size};
 use run::{Run, at, bler, ms, number_of, numbered};
 
-/// A downlink that is never idle and never stalls. Its TSP of 150 ms is more than the round trip below IP: from the
-/// end of the TTI of a report, when TSP starts, 40 ms to the network, at most 10 ms until a TTI begins there, a few
-/// TTIs for the 20 PDUs that were asked for, 40 ms back. So no report asks for what is already under way, and every
-/// undamaged block brings something new. The window of 2047 PDUs is 1.7 s, room for eight reports: that a PDU needs
-/// so many copies happens once in 10^8.
+/// A downlink that is never idle and never stalls.
+///
+/// Timer_Status_Prohibit (150 ms) exceeds the RLC round trip: 40 ms to the network, up to 10 ms until the next
+/// TTI begins there, a few TTIs for about 20 retransmitted PDUs, and 40 ms back. Therefore no report requests PDUs
+/// that are already in flight, and every undamaged block carries new data. The window of 2047 PDUs lasts 1.7 s,
+/// which is eight reports. The probability that a PDU needs eight retransmissions is 10^-8.
 fn saturated(p: f64) -> RlcConfig {
     let mut config = RlcConfig::wcdma_384();
     config.down.sender.window = 2047;
@@ -35,7 +36,7 @@ fn saturated(p: f64) -> RlcConfig {
     config
 }
 
-/// Packets of 1500 octets for so many seconds of 384 kbit/s, and a second to spare.
+/// Queues enough 1500-byte packets to keep 384 kbit/s busy for `seconds` plus one second.
 fn fill(run: &mut Run, seconds: u64) {
     for n in 0..(seconds as u32 + 1) * 32 {
         run.send(Instant::ZERO, Direction::Down, numbered(n, 1500));
@@ -43,7 +44,7 @@ fn fill(run: &mut Run, seconds: u64) {
 }
 
 #[test]
-fn a_saturated_downlink_carries_what_the_block_errors_leave_of_384_kbit_per_second() {
+fn goodput_falls_in_proportion_to_block_errors() {
     const SECONDS: u64 = 200;
     for p in size(&[0.0, 0.1][..], &[0.0, 0.01, 0.05, 0.1]) {
         let p = *p;
@@ -51,23 +52,23 @@ fn a_saturated_downlink_carries_what_the_block_errors_leave_of_384_kbit_per_seco
         fill(&mut run, SECONDS);
         run.until(Instant::from_secs(SECONDS));
 
-        // 12 blocks of 40 octets per 10 ms; each packet costs one more octet, its length indicator. The first
+        // 12 blocks of 40 bytes per 10 ms. Each packet needs one more byte for its length indicator. The first
         // blocks arrive after 50 ms.
         let blocks = 1200.0 * (SECONDS as f64 - 0.050);
         let expected = blocks * 40.0 * 1500.0 / 1501.0 * (1.0 - p);
         let delivered = run.path.totals().down.left_bytes as f64;
         let ratio = delivered / expected;
-        assert!((ratio - 1.0).abs() < 0.01, "BLER {p}: {ratio} of what was expected");
+        assert!((ratio - 1.0).abs() < 0.01, "BLER {p}: delivered / expected = {ratio}");
 
         let stat = |name| run.counter(Direction::Down, name);
         assert_eq!(stat("blocks"), SECONDS * 1200 + 12, "BLER {p}: a TTI was not full");
         assert_eq!(stat("sender/resets"), 0);
         assert_eq!(stat("unknown_sdus"), 0);
-        // Not fitted: what the window holds back at the end is all that is missing.
+        // Hardly any retransmission is unnecessary, so only the packets still in the window are missing.
         let arrived = (stat("blocks") - stat("blocks_lost")) as f64;
         let copies = stat("receiver/duplicates") as f64;
-        assert!(copies <= arrived * 0.001, "BLER {p}: {copies} copies of {arrived} were not needed");
-        // Binomial, 99.9 %.
+        assert!(copies <= arrived * 0.001, "BLER {p}: {copies} of {arrived} PDUs were duplicates");
+        // Binomial distribution, 99.9 % interval.
         let (n, lost) = (stat("blocks") as f64, stat("blocks_lost") as f64);
         assert!((lost - n * p).abs() <= 3.29 * (n * p * (1.0 - p)).sqrt(), "BLER {p}: {lost} of {n}");
         run.check_conservation();
@@ -75,15 +76,15 @@ fn a_saturated_downlink_carries_what_the_block_errors_leave_of_384_kbit_per_seco
 }
 
 #[test]
-fn what_leaves_is_what_went_in_and_in_its_order() {
+fn packets_leave_unchanged_and_in_order() {
     let mut config = saturated(0.1);
     config.up.channel.errors = BlockErrors::PerTti { bler: Probability::new(0.1) };
     let mut run = Run::new(&config, 3);
     let mut sent = [Vec::new(), Vec::new()];
     for n in 0..3000 {
-        let octets = [20, 38, 39, 40, 41, 80, 120, 576, 1499, 1500][n as usize % 10];
+        let length = [20, 38, 39, 40, 41, 80, 120, 576, 1499, 1500][n as usize % 10];
         let direction = if n % 3 == 0 { Direction::Up } else { Direction::Down };
-        let packet = numbered(n, octets);
+        let packet = numbered(n, length);
         run.send(at(u64::from(n) * 20), direction, packet.clone());
         sent[direction as usize].push(packet);
     }
@@ -96,12 +97,12 @@ fn what_leaves_is_what_went_in_and_in_its_order() {
     }
 }
 
-/// How long a packet of so many octets needs that comes `after` ms after the beginning of a TTI and finds the
-/// bearer idle.
-fn expected_delay(octets: u64, after: u64, channel: &ChannelConfig) -> Duration {
+/// Delay of a packet that enters an idle bearer `after` ms after the beginning of a TTI.
+fn expected_delay(length: u64, after: u64, channel: &ChannelConfig) -> Duration {
     let tti = channel.tti.as_millis();
-    // An octet more for the length indicator. (Just filled: it comes with the next PDU.)
-    let mut pdus = (octets + 1).div_ceil(40);
+    // One more byte for the length indicator. If the packet ends exactly at the end of a PDU, the indicator is in
+    // the next PDU.
+    let mut pdus = (length + 1).div_ceil(40);
     let mut ttis = 0;
     while pdus > 0 {
         pdus -= match channel.counts {
@@ -117,7 +118,7 @@ fn expected_delay(octets: u64, after: u64, channel: &ChannelConfig) -> Duration 
 }
 
 #[test]
-fn a_packet_alone_needs_exactly_its_ttis_and_the_delay() {
+fn single_packet_takes_its_ttis_plus_the_delay() {
     for counts in [Counts::Listed, Counts::Any] {
         for phase in [0, 3] {
             let mut config = RlcConfig::wcdma_384();
@@ -128,21 +129,21 @@ fn a_packet_alone_needs_exactly_its_ttis_and_the_delay() {
             }
             let mut run = Run::new(&config, 1);
             let mut now = 20;
-            for octets in [4, 20, 38, 39, 40, 41, 79, 80, 440, 479, 480, 576, 1499, 1500, 9000, 65_535] {
+            for length in [4, 20, 38, 39, 40, 41, 79, 80, 440, 479, 480, 576, 1499, 1500, 9000, 65_535] {
                 for after in [0, 1, 3, 9, 13, 19] {
                     for direction in Direction::BOTH {
-                        let packet = numbered(7, octets);
+                        let packet = numbered(7, length);
                         let start = at(now + after);
                         run.send(start, direction, packet.clone());
-                        // STATUS PDUs and Timer_Poll have come to rest by then.
+                        // STATUS PDUs and Timer_Poll are finished by then.
                         now += 30_000;
                         run.until(at(now));
                         let channel = match direction {
                             Direction::Down => &config.down.channel,
                             Direction::Up => &config.up.channel,
                         };
-                        let expected = start + expected_delay(octets as u64, after, channel);
-                        let what = format!("{octets} octets {direction}, {after} ms, {counts:?}, {phase} ms");
+                        let expected = start + expected_delay(length as u64, after, channel);
+                        let what = format!("{length} bytes {direction}, {after} ms, {counts:?}, {phase} ms");
                         assert_eq!(run.left.len(), 1, "{what}");
                         assert_eq!(run.left.pop().unwrap(), (expected, direction, packet), "{what}");
                     }
@@ -153,7 +154,7 @@ fn a_packet_alone_needs_exactly_its_ttis_and_the_delay() {
 }
 
 #[test]
-fn an_idle_bearer_asks_for_no_deadline() {
+fn idle_bearer_has_no_deadline() {
     let mut run = Run::new(&RlcConfig::wcdma_384(), 1);
     assert_eq!(run.path.next_deadline(), None);
     run.send(at(5), Direction::Down, numbered(0, 1500));
@@ -161,30 +162,35 @@ fn an_idle_bearer_asks_for_no_deadline() {
     run.until(Instant::from_secs(5));
     assert_eq!(run.left.len(), 1);
     assert_eq!(run.path.next_deadline(), None);
-    // One STATUS PDU has answered the poll.
+    // One STATUS PDU answered the poll.
     assert_eq!(run.counter(Direction::Up, "blocks"), 1);
 }
 
 #[test]
-fn a_lost_block_is_sent_again_after_a_report() {
+fn lost_block_is_retransmitted_after_a_status_report() {
     let mut config = RlcConfig::wcdma_384();
     config.down.channel.errors = BlockErrors::Listed { lost: vec![2] };
     let mut run = Run::recording(&config, 1, Recording::Off, true);
     run.send(Instant::ZERO, Direction::Down, numbered(0, 400));
     run.until(Instant::from_secs(2));
-    // 11 PDUs: 8 in the TTI at 0 ms, 2 at 10 ms and 1 at 20 ms. The first 8 arrive at 50 ms, the third missing:
-    // a report leaves by the uplink TTI at 60 ms and arrives at 120 ms. The copy goes at once and arrives at 170 ms.
+    // 11 PDUs: 8 in the TTI at 0 ms, 2 at 10 ms and 1 at 20 ms. The first 8 arrive at 50 ms without the third. The
+    // STATUS PDU leaves in the uplink TTI at 60 ms and arrives at 120 ms. The retransmission starts immediately and
+    // arrives at 170 ms.
     assert_eq!(run.left, [(at(170), Direction::Down, numbered(0, 400))]);
     let pdus = run.path.take_pdus();
-    let again: Vec<_> = pdus.iter().filter(|pdu| pdu.transmission == 2).collect();
-    assert_eq!(again.len(), 1);
-    assert_eq!((again[0].at, again[0].direction, again[0].lost), (at(120), Direction::Down, false));
-    assert_eq!(again[0].bytes[..2], [0x80, 2 << 3 | 1 << 2], "SN 2, and the poll of the last retransmission");
+    let repeated: Vec<_> = pdus.iter().filter(|pdu| pdu.transmission == 2).collect();
+    assert_eq!(repeated.len(), 1);
+    assert_eq!((repeated[0].at, repeated[0].direction, repeated[0].lost), (at(120), Direction::Down, false));
+    assert_eq!(
+        repeated[0].bytes[..2],
+        [0x80, 2 << 3 | 1 << 2],
+        "SN 2 with the poll of the last retransmission"
+    );
     assert_eq!(pdus.iter().filter(|pdu| pdu.lost).count(), 1);
 }
 
 #[test]
-fn the_radio_pdus_tell_the_epoch_of_their_sequence_numbers() {
+fn radio_pdus_carry_their_sequence_number_epoch() {
     let mut config = saturated(0.0);
     config.down.sender.discard = Discard::ResetAfterMaxDat { max_dat: 4 };
     config.down.channel.errors = bler(0.1);
@@ -199,16 +205,16 @@ fn the_radio_pdus_tell_the_epoch_of_their_sequence_numbers() {
             continue;
         }
         let sn = u16::from_be_bytes([pdu.bytes[0], pdu.bytes[1]]) >> 3 & 0xfff;
-        // Without the P bit.
+        // The P bit may differ between transmissions.
         let content = (pdu.bytes[1] & !4, pdu.bytes[2..].to_vec());
         let (first, times) = seen.entry((pdu.epoch, sn)).or_insert_with(|| (content.clone(), 0));
         *times += 1;
-        assert_eq!(*first, content, "epoch {} SN {sn} is two different PDUs", pdu.epoch);
+        assert_eq!(*first, content, "epoch {} SN {sn} was used for two different PDUs", pdu.epoch);
         assert_eq!(pdu.transmission, *times, "epoch {} SN {sn}", pdu.epoch);
         assert!(*times <= 3, "MaxDAT = 4 allows three transmissions");
         last = last.max(pdu.epoch);
     }
-    assert!(last >> 12 > 20, "a RESET is a new epoch: {last:#x}");
+    assert!(last >> 12 > 20, "every RESET must start a new epoch: {last:#x}");
     run.check_conservation();
 }
 
@@ -226,7 +232,7 @@ fn busy_both_ways(seed: u64) -> Vec<RadioPdu> {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_radio_pdus_and_another_seed_others() {
+fn radio_pdus_depend_only_on_the_seed() {
     let pdus = busy_both_ways(11);
     assert!(pdus.len() > 10_000);
     assert!(pdus == busy_both_ways(11));
@@ -234,7 +240,7 @@ fn the_same_seed_gives_the_same_radio_pdus_and_another_seed_others() {
 }
 
 #[test]
-fn a_full_queue_drops_what_comes_and_nothing_that_has_begun() {
+fn full_queue_drops_only_arriving_packets() {
     let mut config = RlcConfig::wcdma_384();
     config.down.queue = Bounds { packets: Some(3), bytes: None }.into();
     let mut run = Run::new(&config, 1);
@@ -242,7 +248,7 @@ fn a_full_queue_drops_what_comes_and_nothing_that_has_begun() {
         run.send(at(1), Direction::Down, numbered(n, 1500));
     }
     run.until(at(10));
-    // The first has begun: there is room for one more.
+    // The transmission of the first packet has started, so the queue has room for one more.
     run.send(at(11), Direction::Down, numbered(10, 1500));
     run.send(at(11), Direction::Down, numbered(11, 1500));
     run.until(at(2000));
@@ -253,7 +259,7 @@ fn a_full_queue_drops_what_comes_and_nothing_that_has_begun() {
 }
 
 #[test]
-fn what_is_no_ip_packet_passes_and_what_is_no_sdu_is_refused() {
+fn non_ip_bytes_pass_and_invalid_sdus_are_dropped() {
     let mut run = Run::new(&RlcConfig::wcdma_384(), 1);
     let odd: [&[u8]; 5] = [&[0], &[0xff; 3], b"not IP", &[0x45; 19], &[0; 65_535]];
     for bytes in odd {
@@ -269,7 +275,7 @@ fn what_is_no_ip_packet_passes_and_what_is_no_sdu_is_refused() {
 }
 
 #[test]
-fn settings_change_under_way_and_others_are_refused() {
+fn live_settings_change_and_structural_ones_are_refused() {
     let config = RlcConfig::wcdma_384();
     let mut run = Run::new(&config, 1);
     let set = |run: &mut Run, now, change: &dyn Fn(&mut RlcConfig)| {
@@ -291,11 +297,11 @@ fn settings_change_under_way_and_others_are_refused() {
         let error = set(&mut run, at(0), change).unwrap_err();
         assert!(error.contains(name), "{error}");
     }
-    // A longer delay holds for the next TTI.
+    // A longer delay applies from the next TTI on.
     run.send(at(0), Direction::Down, numbered(0, 30));
     set(&mut run, at(5), &|config| config.down.channel.delay = ms(90)).unwrap();
     run.send(at(10), Direction::Down, numbered(1, 30));
-    // And so do block errors.
+    // New block errors, too.
     set(&mut run, at(15), &|config| config.down.channel.errors = bler(1.0)).unwrap();
     run.send(at(20), Direction::Down, numbered(2, 30));
     run.until(at(150));
@@ -307,9 +313,9 @@ fn settings_change_under_way_and_others_are_refused() {
     assert_eq!(run.left.len(), 3);
 }
 
-/// TS 25.322 §9.7.5, LOCAL_SUSPEND: no new PDU with SN ≥ VT(S) + N, until it is resumed.
+/// TS 25.322 §9.7.5, LOCAL_SUSPEND: the sender sends no new PDU with SN ≥ VT(S) + N until it is resumed.
 #[test]
-fn a_sender_is_suspended_and_resumed_under_way() {
+fn sender_can_be_suspended_and_resumed_while_running() {
     let mut config = RlcConfig::wcdma_384();
     let mut run = Run::recording(&config, 1, Recording::Incidents, false);
     fill(&mut run, 2);
@@ -322,10 +328,10 @@ fn a_sender_is_suspended_and_resumed_under_way() {
     run.send(at(1_001), Direction::Up, numbered(999, 500));
     run.until(at(3_000));
     assert_eq!((sent(&run) - before, run.counter(Direction::Down, "sender/suspended")), (30, 0));
-    assert!(run.left.iter().any(|left| left.1 == Direction::Up), "the other direction goes on");
-    assert_eq!(run.path.next_deadline(), None, "it waits for nothing but to be resumed");
+    assert!(run.left.iter().any(|left| left.1 == Direction::Up), "the other direction continues");
+    assert_eq!(run.path.next_deadline(), None, "a suspended sender needs no timer");
     assert!(run.path.held() > 0);
-    // What is set again is no new suspension.
+    // Setting the same value again does not start a new suspension.
     run.path.reconfigure(at(3_000), 0, &config).unwrap();
     assert_eq!(run.counter(Direction::Down, "sender/suspended"), 0);
     config.down.sender.suspend = None;
@@ -333,14 +339,14 @@ fn a_sender_is_suspended_and_resumed_under_way() {
     assert!(run.path.stats()["radio"]["down"]["sender"]["suspended"].is_null());
     run.until(at(6_000));
     assert_eq!(run.path.held(), 0);
-    let told: Vec<Mishap> = run.path.take_incidents().into_iter().map(|incident| incident.what).collect();
+    let incidents: Vec<Mishap> =
+        run.path.take_incidents().into_iter().map(|incident| incident.what).collect();
     let direction = Direction::Down;
-    assert_eq!(told, [Mishap::RlcSuspended { direction, pdus: 30 }, Mishap::RlcResumed { direction }]);
+    assert_eq!(incidents, [Mishap::RlcSuspended { direction, pdus: 30 }, Mishap::RlcResumed { direction }]);
 }
 
-/// From the start it sends so many.
 #[test]
-fn a_sender_can_be_suspended_from_the_start() {
+fn sender_can_be_suspended_from_the_start() {
     let mut config = RlcConfig::wcdma_384();
     config.down.sender.suspend = Some(5);
     let mut run = Run::new(&config, 1);
@@ -350,10 +356,10 @@ fn a_sender_can_be_suspended_from_the_start() {
     assert_eq!((run.left.len(), run.path.held()), (0, 1));
 }
 
-/// Discards by MRW while a report takes several PDUs, with an uplink of one block per TTI: no answer overtakes an
-/// earlier one, so no end hears of a sequence number that makes no sense.
+/// MRW discards while a report spans several PDUs and the uplink carries one block per TTI. Status PDUs stay in
+/// order, so neither side receives an erroneous sequence number.
 #[test]
-fn discards_during_reports_of_several_pdus_make_no_reset() {
+fn discards_during_multi_pdu_reports_cause_no_reset() {
     for (seed, blocks) in [(1, vec![1]), (2, vec![1]), (3, vec![1, 2, 3, 4])] {
         let mut config = saturated(0.3);
         let max_dat = 3;
@@ -364,7 +370,7 @@ fn discards_during_reports_of_several_pdus_make_no_reset() {
         fill(&mut run, 60);
         run.until(Instant::from_secs(60));
         let stat = |name| run.counter(Direction::Down, name);
-        // Each report that comes is counted with all its PDUs: TSP alone would allow 1 in 150 ms.
+        // The counter counts every PDU of a report. Timer_Status_Prohibit allows one report per 150 ms.
         assert!(stat("sender/statuses_received") > 800, "{}", stat("sender/statuses_received"));
         assert!(stat("sender/discards") > 50, "{}", stat("sender/discards"));
         assert_eq!(stat("sender/resets"), 0, "seed {seed}");
@@ -372,9 +378,9 @@ fn discards_during_reports_of_several_pdus_make_no_reset() {
     }
 }
 
-/// A discard takes a sequence number that the window does not count, and with 4095 there is none to spare.
+/// A discard needs one sequence number outside the window. A window of 4095 leaves none.
 #[test]
-fn a_full_window_of_4095_does_not_learn_to_discard_under_way() {
+fn discard_by_mrw_cannot_be_enabled_with_window_4095() {
     let (max_dat, timer_mrw, max_mrw) = (4, ms(200), 4);
     for (window, live) in [(4095, false), (3584, true)] {
         let mut config = RlcConfig::wcdma_384();
@@ -389,10 +395,10 @@ fn a_full_window_of_4095_does_not_learn_to_discard_under_way() {
     }
 }
 
-/// A poll in the window's last PDU arrives 50 ms after its TTI began, waits for the uplink's TTI, and is answered 60 ms
-/// after that; then the next window goes. So there is one window per round trip.
+/// A poll in the window's last PDU arrives 50 ms after the beginning of its TTI, and waits for the uplink's next TTI.
+/// The answer arrives 60 ms later and opens the next window. The sender sends one window per round trip.
 #[test]
-fn a_window_that_the_receiver_tells_bounds_the_rate_to_a_window_per_round_trip() {
+fn advertised_window_limits_the_rate_to_one_per_round_trip() {
     let mut config = RlcConfig::wcdma_384();
     config.down.sender.poll = PollConfig { poll_window: Some(99), ..PollConfig::NONE };
     config.down.receiver.timer_status_prohibit = None;
@@ -410,9 +416,9 @@ fn a_window_that_the_receiver_tells_bounds_the_rate_to_a_window_per_round_trip()
         assert_eq!(run.counter(Direction::Down, "sender/window_full"), 10, "{window}");
         assert!(
             run.path.stats()["radio"]["up"]["sender"]["window"].is_null(),
-            "a window is of one direction"
+            "the window applies to one direction only"
         );
-        // Under way to another one.
+        // Another window, set while the bearer runs.
         config.down.receiver.windows.clear();
         config.down.receiver.advertise_window = Some(window / 2 + 1);
         run.path.reconfigure(at(1_000 + 10 * round_trip - 1), 0, &config).unwrap();
@@ -421,7 +427,7 @@ fn a_window_that_the_receiver_tells_bounds_the_rate_to_a_window_per_round_trip()
     }
 }
 
-/// Goodput in kbit/s of a saturated downlink at 10 % block errors.
+/// Goodput of a saturated downlink in kbit/s, with 10 % block errors.
 fn goodput_with_tsp(tsp: Option<Duration>) -> f64 {
     const SECONDS: u64 = 60;
     let mut config = RlcConfig::wcdma_384();
@@ -440,8 +446,8 @@ fn goodput_with_tsp(tsp: Option<Duration>) -> f64 {
 /// "When TSP is small, many STATUS PDUs are generated … multiple retransmissions of the same PDU decrease the
 /// effective link bandwidth, vice versa" (Inamura, Miyake, Okada, §2.2, Fig. 2).
 #[test]
-fn throughput_has_an_inner_optimum_over_timer_status_prohibit() {
-    // The optimum is between 60 and 200 ms.
+fn throughput_has_an_inner_optimum_of_timer_status_prohibit() {
+    // The optimum lies between 60 and 200 ms.
     let times =
         size(&[10, 60, 100, 200, 800][..], &[10, 20, 40, 60, 80, 100, 120, 150, 200, 300, 400, 500, 800]);
     let goodput: Vec<_> = times.iter().map(|tsp| (*tsp, goodput_with_tsp(Some(ms(*tsp))))).collect();
@@ -450,6 +456,6 @@ fn throughput_has_an_inner_optimum_over_timer_status_prohibit() {
     }
     let best = goodput.iter().max_by(|a, b| a.1.total_cmp(&b.1)).unwrap();
     let (first, last) = (goodput.first().unwrap(), goodput.last().unwrap());
-    assert!(best.1 > 1.1 * first.1, "too many reports cost nothing: {goodput:?}");
-    assert!(best.1 > 1.1 * last.1, "too few reports cost nothing: {goodput:?}");
+    assert!(best.1 > 1.1 * first.1, "very frequent reports should reduce goodput: {goodput:?}");
+    assert!(best.1 > 1.1 * last.1, "very rare reports should reduce goodput: {goodput:?}");
 }

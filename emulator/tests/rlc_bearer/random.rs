@@ -1,4 +1,4 @@
-//! Any bearer, any load: what holds in every run.
+//! Property tests: invariants of every bearer configuration under every load.
 
 use airlink::rlc::config::DirectionConfig;
 use airlink::rlc::rrc::{Begun, Inactivity, ReestablishmentConfig, RrcConfig, Scheduled, Sides};
@@ -20,15 +20,15 @@ use super::*;
 struct Load {
     gap_micros: u64,
     direction: Direction,
-    octets: usize,
+    length: usize,
 }
 
 fn loads() -> impl Strategy<Value = Vec<Load>> {
-    let octets = prop_oneof![4_usize..60, Just(40), Just(80), 60_usize..1501, Just(9000)];
-    let load = (0_u64..60_000, any::<bool>(), octets).prop_map(|(gap_micros, up, octets)| Load {
+    let length = prop_oneof![4_usize..60, Just(40), Just(80), 60_usize..1501, Just(9000)];
+    let load = (0_u64..60_000, any::<bool>(), length).prop_map(|(gap_micros, up, length)| Load {
         gap_micros,
         direction: if up { Direction::Up } else { Direction::Down },
-        octets,
+        length,
     });
     prop::collection::vec(load, 1..120)
 }
@@ -78,8 +78,9 @@ fn senders() -> impl Strategy<Value = SenderConfig> {
     )
 }
 
-/// Every choice of them, but for four: without Timer_Poll a lost poll can be the last, without Poll_Window a full
-/// window waits for ever, and without a poll with the last PDU or the last retransmission nobody misses that PDU.
+/// All poll triggers, except that four are always on. Without Timer_Poll, a lost poll may be the last one. Without
+/// Poll_Window, a full window waits forever. Without polls in the last PDU and the last retransmission, the loss of
+/// that PDU is not detected.
 fn polls() -> impl Strategy<Value = PollConfig> {
     let time = || prop::option::of((50_u64..400).prop_map(ms));
     let (flags, timers) = (any::<(bool, bool)>(), (50_u64..400, time(), time()));
@@ -114,17 +115,17 @@ fn receivers() -> impl Strategy<Value = ReceiverConfig> {
 
 fn formats() -> impl Strategy<Value = FormatConfig> {
     let sizes = prop::sample::select(vec![16_u64, 17, 42, 82, 126, 127, 300]);
-    (sizes, any::<bool>()).prop_map(|(octets, he_special)| FormatConfig {
-        pdu: Size::bytes(octets),
+    (sizes, any::<bool>()).prop_map(|(length, he_special)| FormatConfig {
+        pdu: Size::bytes(length),
         he_special,
         ..FormatConfig::default()
     })
 }
 
-/// Of a downlink that is shared.
+/// PDU formats of flexible size for the shared downlink.
 fn flexible() -> impl Strategy<Value = FlexibleConfig> {
     let short = FlexibleConfig { most: Size::bytes(42), indicators: IndicatorSize::Bits7 };
-    let most = |octets| FlexibleConfig { most: Size::bytes(octets), ..FlexibleConfig::default() };
+    let most = |length| FlexibleConfig { most: Size::bytes(length), ..FlexibleConfig::default() };
     prop::sample::select(vec![
         FlexibleConfig::default(),
         FlexibleConfig::default(),
@@ -135,14 +136,14 @@ fn flexible() -> impl Strategy<Value = FlexibleConfig> {
 }
 
 fn directions() -> impl Strategy<Value = DirectionConfig> {
-    let hasty = CodelConfig { target: ms(1), interval: ms(5), ..CodelConfig::default() };
-    let eager = PieConfig { t_update: ms(1), max_burst: ms(0), alpha: 100.0, ..PieConfig::default() };
+    let sensitive_codel = CodelConfig { target: ms(1), interval: ms(5), ..CodelConfig::default() };
+    let sensitive_pie = PieConfig { t_update: ms(1), max_burst: ms(0), alpha: 100.0, ..PieConfig::default() };
     let disciplines = prop::sample::select(vec![
         Discipline::DropTail,
         Discipline::DropTail,
-        Discipline::Codel(hasty),
-        Discipline::FqCodel(FqCodelConfig { codel: hasty, ..FqCodelConfig::default() }),
-        Discipline::Pie(eager),
+        Discipline::Codel(sensitive_codel),
+        Discipline::FqCodel(FqCodelConfig { codel: sensitive_codel, ..FqCodelConfig::default() }),
+        Discipline::Pie(sensitive_pie),
         Discipline::Red(RedConfig { weight: Probability::new(1.0), ..RedConfig::default() }),
     ]);
     let bounds = Bounds { packets: Some(20), bytes: None };
@@ -212,7 +213,7 @@ fn rrcs() -> impl Strategy<Value = RrcConfig> {
     })
 }
 
-/// Without other mobiles, which never come to rest.
+/// Shared downlinks without other mobiles, because their traffic never ends.
 fn hsdpas() -> impl Strategy<Value = HsdpaConfig> {
     let fading = prop::option::of((20_u32..200).prop_map(|speed| FastFading {
         speed: format!("{speed}km/h").parse().unwrap(),
@@ -233,7 +234,7 @@ fn hsdpas() -> impl Strategy<Value = HsdpaConfig> {
     })
 }
 
-/// What is asked of every run, whatever happens in it.
+/// Runs the load and checks the invariants.
 fn check(config: &RlcConfig, loads: &[Load], seed: u64) -> Result<(), TestCaseError> {
     let mut run = Run::recording(config, seed, Recording::Events, false);
     let mut sent = Vec::new();
@@ -241,17 +242,17 @@ fn check(config: &RlcConfig, loads: &[Load], seed: u64) -> Result<(), TestCaseEr
     for (n, load) in loads.iter().enumerate() {
         now += Duration::from_micros(load.gap_micros);
         run.step_through(now);
-        let packet = numbered(n as u32, load.octets);
+        let packet = numbered(n as u32, load.length);
         sent.push(packet.clone());
         run.send(now, load.direction, packet);
         run.check_conservation();
     }
-    // Where what was begun is queued again, it may never get through.
+    // A packet that is requeued at every re-establishment may never be delivered.
     let requeues = config.rrc.reestablishment.begun == Begun::Requeued;
     run.step_through(now + Duration::from_secs(if requeues { 60 } else { 7200 }));
     for direction in Direction::BOTH {
         prop_assert_eq!(run.counter(direction, "unknown_sdus"), 0, "{} {:#}", direction, run.path.stats());
-        // Above 2047 a late copy can be taken for a PDU of the next lap.
+        // With a larger window, a late duplicate can be mistaken for a PDU of the next sequence number cycle.
         let side = if direction == Direction::Down { &config.down } else { &config.up };
         if side.sender.window <= 2047 {
             let erroneous = run.counter(direction, "sender/resets_erroneous_sn");
@@ -262,9 +263,9 @@ fn check(config: &RlcConfig, loads: &[Load], seed: u64) -> Result<(), TestCaseEr
             prop_assert_eq!(bytes, &sent[number_of(bytes) as usize]);
         }
         let in_order = left.is_sorted_by(|a, b| number_of(&a.2) < number_of(&b.2));
-        prop_assert!(in_order || !side.receiver.in_sequence, "{} disordered", direction);
+        prop_assert!(in_order || !side.receiver.in_sequence, "{}: reordered", direction);
     }
-    // Each packet has one end.
+    // Each packet leaves or is dropped exactly once.
     let mut ends = BTreeMap::new();
     for record in run.path.take_records() {
         if matches!(record.event, Event::Left | Event::Dropped { .. }) {
@@ -273,7 +274,11 @@ fn check(config: &RlcConfig, loads: &[Load], seed: u64) -> Result<(), TestCaseEr
     }
     prop_assert!(ends.values().all(|times| *times == 1));
     prop_assert_eq!(ends.len() + run.path.held(), loads.len());
-    prop_assert!(requeues || run.path.held() == 0, "still inside two hours later: {:#}", run.path.stats());
+    prop_assert!(
+        requeues || run.path.held() == 0,
+        "packets still held after two hours: {:#}",
+        run.path.stats()
+    );
     Ok(())
 }
 
@@ -281,7 +286,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: size(40, 150), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_packet_is_delivered_once_or_dropped_once_or_still_inside(
+    fn every_packet_is_delivered_or_dropped_once_or_held(
         loads in loads(),
         down in directions(),
         up in directions(),
@@ -306,9 +311,9 @@ proptest! {
         check(&config, &loads, seed)?;
     }
 
-    /// Other mobiles in the cell are accounted for apart: nothing of theirs is among the packets of the path.
+    /// The packets of other mobiles in the cell are counted separately from those of the path.
     #[test]
-    fn other_mobiles_leave_the_books_of_the_path_alone(
+    fn other_mobiles_do_not_change_the_path_totals(
         loads in loads(),
         hsdpa in hsdpas(),
         (mobiles, average) in (1_u32..5, 1_u32..2000),
@@ -331,7 +336,7 @@ proptest! {
         for (n, load) in loads.iter().enumerate() {
             now += Duration::from_micros(load.gap_micros);
             run.step_through(now);
-            run.send(now, load.direction, numbered(n as u32, load.octets));
+            run.send(now, load.direction, numbered(n as u32, load.length));
             run.check_conservation();
         }
         run.step_through(now + ms(500));
@@ -345,19 +350,19 @@ proptest! {
         }
     }
 
-    /// So much that reports need several PDUs, each of which waits for a TTI of its own.
+    /// So many losses that a report needs several PDUs, each of which waits for its own TTI.
     #[test]
-    fn reports_of_several_pdus_contradict_nothing_that_was_said_since(
+    fn multi_pdu_reports_do_not_contradict_later_reports(
         sender in senders(),
         receiver in receivers(),
-        octets in prop::sample::select(vec![16_u64, 42]),
+        length in prop::sample::select(vec![16_u64, 42]),
         (p, q) in (0.2..0.5, 0.0..0.3),
         seed in any::<u64>(),
     ) {
         let window = sender.window.max(512);
         let sender = SenderConfig { window, max_rst: 32, ..sender };
         let receiver = ReceiverConfig { window, ..receiver };
-        let format = FormatConfig { pdu: Size::bytes(octets), ..FormatConfig::default() };
+        let format = FormatConfig { pdu: Size::bytes(length), ..FormatConfig::default() };
         let mut config = RlcConfig::wcdma_384();
         for (direction, p) in [(&mut config.down, p), (&mut config.up, q)] {
             direction.channel.errors = bler(p);
@@ -366,8 +371,8 @@ proptest! {
         config.up.channel.blocks = vec![1];
         let loads: Vec<_> = (0..100)
             .map(|n| match n % 10 {
-                0 => Load { gap_micros: 60_000, direction: Direction::Up, octets: 40 },
-                _ => Load { gap_micros: 20_000, direction: Direction::Down, octets: 1500 },
+                0 => Load { gap_micros: 60_000, direction: Direction::Up, length: 40 },
+                _ => Load { gap_micros: 20_000, direction: Direction::Down, length: 1500 },
             })
             .collect();
         check(&config, &loads, seed)?;

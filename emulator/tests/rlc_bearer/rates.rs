@@ -1,4 +1,4 @@
-//! A bearer that changes its rate, or has none for a while.
+//! A bearer whose rate changes, or that has no channel for some time.
 
 use airlink::rlc::rrc::Inactivity;
 use airlink::rlc::switching::{Change, Switching};
@@ -6,7 +6,7 @@ use airlink::rlc::umts::dch::Dch;
 
 use super::*;
 
-/// Blocks in each second of the downlink, and the lengths of the TTIs in them: from when each began to the next one.
+/// Number of downlink blocks in each second.
 fn blocks_per_second(run: &mut Run, seconds: u64) -> Vec<usize> {
     let mut blocks = vec![0; seconds as usize];
     for pdu in run.path.take_pdus().into_iter().filter(|pdu| pdu.direction == Direction::Down) {
@@ -16,7 +16,7 @@ fn blocks_per_second(run: &mut Run, seconds: u64) -> Vec<usize> {
 }
 
 #[test]
-fn a_scheduled_change_of_rate_is_one_of_blocks_and_of_ttis() {
+fn scheduled_rate_change_sets_blocks_and_ttis() {
     let mut config = saturated(0.0);
     config.down.channel.switching = Switching::Scheduled {
         changes: vec![
@@ -34,9 +34,9 @@ fn a_scheduled_change_of_rate_is_one_of_blocks_and_of_ttis() {
 }
 
 #[test]
-fn the_new_tti_begins_when_the_old_one_is_over_and_on_its_own_grid() {
+fn new_tti_length_starts_on_its_own_grid() {
     let mut config = saturated(0.0);
-    // In the middle of the TTI from 1010 to 1020 ms, and in the middle of the one from 1040 to 1060 ms.
+    // The changes fall into the TTI from 1010 to 1020 ms and the TTI from 1040 to 1060 ms.
     config.down.channel.switching = Switching::Scheduled {
         changes: vec![Change { at: ms(1015), dch: Dch::Kbit128 }, Change { at: ms(1045), dch: Dch::Kbit384 }],
     };
@@ -55,7 +55,7 @@ fn the_new_tti_begins_when_the_old_one_is_over_and_on_its_own_grid() {
 }
 
 #[test]
-fn every_packet_is_carried_over_the_changes_in_its_order() {
+fn rate_changes_lose_and_reorder_no_packet() {
     let mut config = saturated(0.1);
     let rates = [Dch::Kbit64, Dch::Kbit384, Dch::Kbit128];
     let changes = (1..60).map(|n| Change { at: ms(n * 137), dch: rates[n as usize % 3] }).collect();
@@ -73,9 +73,9 @@ fn every_packet_is_carried_over_the_changes_in_its_order() {
     }
 }
 
-/// Bursts of 40 kB, each behind a pause: it begins at 64 kbit/s, and is promoted when it has waited long enough.
+/// Two bursts of 40 kB, each after a pause. Each starts at 64 kbit/s and gets the faster channel after the waiting time.
 #[test]
-fn a_busy_buffer_is_given_a_faster_channel_and_an_idle_one_a_slower() {
+fn buffer_occupancy_switches_the_channel_rate() {
     let mut config = RlcConfig::wcdma_64();
     config.down.channel.dch = Some(Dch::Kbit64);
     config.down.channel.switching = Switching::ByOccupancy {
@@ -94,18 +94,22 @@ fn a_busy_buffer_is_given_a_faster_channel_and_an_idle_one_a_slower() {
     }
     run.until(at(20_000));
     let blocks = blocks_per_second(&mut run, 20);
-    // 700 ms at 64 kbit/s, then 384 kbit/s until all is through: 1003 PDUs and a few polls.
+    // 700 ms at 64 kbit/s, then 384 kbit/s until the end: 1003 PDUs and a few polls.
     let expected = 4 * 35 + 12 * 30;
     for second in [0, 10] {
         assert!(blocks[second].abs_diff(expected) <= 12, "{blocks:?}");
     }
     assert_eq!(run.left.len(), 80);
-    assert_eq!(run.path.stats()["radio"]["down"]["rate"], "64kbit", "slower again, and for good");
+    assert_eq!(
+        run.path.stats()["radio"]["down"]["rate"],
+        "64kbit",
+        "the idle channel returns to the low rate"
+    );
 }
 
 /// `airlink ctl … set radio.down.channel.dch 64kbit`.
 #[test]
-fn the_rate_changes_while_it_runs() {
+fn rate_can_be_set_while_running() {
     let mut config = saturated(0.0);
     let mut run = Run::recording(&config, 1, Recording::Off, true);
     fill(&mut run, 4);
@@ -114,7 +118,7 @@ fn the_rate_changes_while_it_runs() {
     run.path.reconfigure(at(1995), 0, &config).unwrap();
     run.until(at(3999));
     assert_eq!(blocks_per_second(&mut run, 4), [1200, 1200, 200, 200]);
-    // TTI and blocks by themselves, too.
+    // TTI and blocks can also be set without `dch`.
     config.down.channel.dch = None;
     config.down.channel.tti = ms(40);
     run.path.reconfigure(at(3999), 0, &config).unwrap();
@@ -123,13 +127,13 @@ fn the_rate_changes_while_it_runs() {
 }
 
 #[test]
-fn a_terminal_that_was_idle_waits_for_its_channel() {
+fn idle_mobile_waits_for_its_channel() {
     let mut config = RlcConfig::wcdma_384();
     let delay = |run: &Run, n: usize, sent: u64| (run.left[n].0 - at(sent)).as_millis();
     let mut plain = Run::new(&config, 1);
     config.rrc.inactivity = Some(Inactivity { after: ms(5000), promotion: ms(700) });
     let mut run = Run::new(&config, 1);
-    // The first packet, one soon after it, one after a pause of less than 5 s, and one after more.
+    // Packets 0 and 3 follow more than 5 s of inactivity. Packet 4 is sent during the promotion of packet 3.
     let sent = [0, 1000, 5000, 11_000, 11_300];
     for (n, millis) in sent.into_iter().enumerate() {
         plain.send(at(millis), Direction::Down, numbered(n as u32, 30));
@@ -137,12 +141,12 @@ fn a_terminal_that_was_idle_waits_for_its_channel() {
     }
     plain.until(at(20_000));
     run.until(at(20_000));
-    let later = |n: usize| delay(&run, n, sent[n]) - delay(&plain, n, sent[n]);
-    assert_eq!([0, 1, 2, 3, 4].map(later), [700, 0, 0, 700, 400]);
+    let added = |n: usize| delay(&run, n, sent[n]) - delay(&plain, n, sent[n]);
+    assert_eq!([0, 1, 2, 3, 4].map(added), [700, 0, 0, 700, 400]);
 }
 
 #[test]
-fn what_comes_up_keeps_the_channel_too() {
+fn uplink_packets_also_keep_the_channel() {
     let mut config = RlcConfig::wcdma_384();
     config.rrc.inactivity = Some(Inactivity { after: ms(2000), promotion: ms(700) });
     let mut run = Run::new(&config, 1);

@@ -1,4 +1,4 @@
-//! A path of one bearer.
+//! A path that consists of one bearer.
 
 use airlink::machine::{Machine, catch_up, drain};
 use airlink::packet::Direction;
@@ -9,7 +9,7 @@ use airlink::stage::Recording;
 use airwire::time::{Duration, Instant};
 use airwire::units::Probability;
 
-/// A path of one bearer, and what has come out of it.
+/// A path that consists of one bearer, and the packets that have left it.
 pub(crate) struct Run {
     pub(crate) path: Path,
     pub(crate) left: Vec<(Instant, Direction, Vec<u8>)>,
@@ -39,7 +39,7 @@ impl Run {
         drain(path, now, |at, port, bytes| left.push((at, self::direction(port), bytes)));
     }
 
-    /// As `until`, with a look at every deadline.
+    /// Runs until `end` and checks packet conservation after every deadline.
     pub(crate) fn step_through(&mut self, end: Instant) {
         while let Some(deadline) = self.path.next_deadline().filter(|deadline| *deadline <= end) {
             self.until(deadline);
@@ -65,7 +65,7 @@ impl Run {
     }
 }
 
-/// Of a packet that leaves by this port.
+/// Direction of a packet that leaves through this port.
 pub(crate) fn direction(port: airlink::machine::Port) -> Direction {
     if port == MOBILE { Direction::Down } else { Direction::Up }
 }
@@ -82,11 +82,11 @@ pub(crate) fn bler(p: f64) -> BlockErrors {
     BlockErrors::Independent { bler: Probability::new(p) }
 }
 
-/// The n-th packet, which tells its number and is filled by it.
-pub(crate) fn numbered(n: u32, octets: usize) -> Vec<u8> {
+/// Packet number `n`: it starts with the number, followed by bytes that depend on it.
+pub(crate) fn numbered(n: u32, length: usize) -> Vec<u8> {
     let mut bytes: Vec<u8> = n.to_be_bytes().into_iter().collect();
-    let mut state = n.wrapping_mul(2_654_435_761).wrapping_add(octets as u32);
-    bytes.resize_with(octets.max(4), || {
+    let mut state = n.wrapping_mul(2_654_435_761).wrapping_add(length as u32);
+    bytes.resize_with(length.max(4), || {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         (state >> 24) as u8
     });
@@ -94,5 +94,5 @@ pub(crate) fn numbered(n: u32, octets: usize) -> Vec<u8> {
 }
 
 pub(crate) fn number_of(bytes: &[u8]) -> u32 {
-    u32::from_be_bytes(*bytes.first_chunk().expect("four octets at least"))
+    u32::from_be_bytes(*bytes.first_chunk().expect("at least four bytes"))
 }
