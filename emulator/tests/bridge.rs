@@ -1,6 +1,6 @@
-//! `airlink bridge` as a person runs it: two namespaces, ping across, stop, and nothing is left.
+//! `airlink bridge` as a user runs it: bridge two namespaces, ping, stop, and check that nothing is left.
 //!
-//! These tests make network namespaces and fail, saying so, when they are not run as root.
+//! These tests create network namespaces. Without root they fail with a message that says so.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -19,10 +19,10 @@ use nix::sys::time::{TimeVal, TimeValLike};
 use nix::unistd::Pid;
 
 fn namespace() -> Namespace {
-    Namespace::create().unwrap_or_else(|error| panic!("this test makes network namespaces: {error}"))
+    Namespace::create().unwrap_or_else(|error| panic!("this test creates network namespaces: {error}"))
 }
 
-/// An `airlink bridge` that is up.
+/// A running `airlink bridge`.
 struct Bridge(Child);
 
 impl Bridge {
@@ -38,7 +38,7 @@ impl Bridge {
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
         let mut seen = String::new();
         while !seen.contains("bridging") {
-            assert_ne!(stderr.read_line(&mut seen).unwrap(), 0, "the bridge ended at once: {seen}");
+            assert_ne!(stderr.read_line(&mut seen).unwrap(), 0, "the bridge ended before it was up: {seen}");
         }
         child.stderr = Some(stderr.into_inner());
         Self(child)
@@ -55,14 +55,14 @@ impl Bridge {
 }
 
 impl Drop for Bridge {
-    /// A failed assertion must not leave it running.
+    /// A failed assertion must not leave the process running.
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// Sends one echo request from inside the namespace; true if the reply with its payload comes back.
+/// Sends one echo request from inside the namespace. Returns whether a reply with the same payload arrives.
 fn ping(from: &Namespace, to: &str) -> bool {
     from.enter(|| match to.parse::<Ipv4Addr>() {
         Ok(to) => echo(SockProtocol::Icmp, 8, &SockaddrIn::from(SocketAddrV4::new(to, 0)), 0),
@@ -89,7 +89,7 @@ fn echo(protocol: SockProtocol, request: u8, to: &dyn SockaddrLike, reply: u8) -
     }
     sendto(socket.as_raw_fd(), &packet, to, MsgFlags::empty()).unwrap();
     let mut buffer = [0; 200];
-    // A raw socket also sees other ICMP messages: unreachables, neighbours.
+    // A raw socket also receives other ICMP messages, such as errors and neighbour discovery.
     while let Ok(len) = recv(socket.as_raw_fd(), &mut buffer, MsgFlags::empty()) {
         let message = if request == 8 { &buffer[20..len] } else { &buffer[..len] };
         if message[0] == reply && message[4..] == payload {
@@ -119,7 +119,7 @@ fn tcpdump(path: &Path) -> String {
 }
 
 #[test]
-fn two_namespaces_ping_each_other_and_nothing_is_left() {
+fn namespaces_ping_each_other_and_nothing_is_left() {
     let (fixed, mobile) = (namespace(), namespace());
     let pcap = temporary("mobile.pcap");
     let bridge = Bridge::start(&[
@@ -165,7 +165,7 @@ fn two_namespaces_ping_each_other_and_nothing_is_left() {
 }
 
 #[test]
-fn a_killed_bridge_takes_its_devices_along() {
+fn killed_bridge_leaves_no_devices() {
     let (fixed, mobile) = (namespace(), namespace());
     let side = |namespace: &Namespace| namespace.name().to_owned();
     let bridge = Bridge::start(&[
@@ -183,7 +183,7 @@ fn a_killed_bridge_takes_its_devices_along() {
 }
 
 #[test]
-fn a_bridge_with_a_duration_ends_by_itself() {
+fn bridge_with_a_duration_ends_by_itself() {
     let (fixed, mobile) = (namespace(), namespace());
     let output = Command::new(env!("CARGO_BIN_EXE_airlink"))
         .args(["bridge", "--for=0.1", "--fixed-netns", fixed.name(), "--mobile-netns", mobile.name()])
@@ -195,7 +195,7 @@ fn a_bridge_with_a_duration_ends_by_itself() {
 }
 
 #[test]
-fn a_missing_namespace_is_an_error_of_the_environment() {
+fn missing_namespace_is_an_environment_error() {
     let output = Command::new(env!("CARGO_BIN_EXE_airlink"))
         .args(["bridge", "--fixed-netns", "no-such-namespace"])
         .output()

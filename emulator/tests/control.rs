@@ -1,6 +1,6 @@
-//! A link that is looked at and changed while it runs.
+//! Reads and changes the settings of a running link.
 //!
-//! These tests make network namespaces and fail, saying so, when they are not run as root.
+//! These tests create network namespaces. Without root they fail with a message that says so.
 
 mod lab;
 
@@ -11,7 +11,7 @@ use std::os::unix::net::{SocketAddr, UnixStream};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use lab::{AIRLINK, PATIENCE, Running, Scratch, airlink, summary, text, wait_for};
+use lab::{AIRLINK, Running, Scratch, TIMEOUT, airlink, summary, text, wait_for};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
@@ -24,7 +24,7 @@ fn ctl(args: &[&str]) -> Result<Value, String> {
     }
 }
 
-/// A run that lasts until it is stopped.
+/// Starts a run and waits for its control socket.
 fn start(name: &str, scenario: &str, command: &str) -> Running {
     let run = Running::start(&["run", "-s", scenario, "--control", name, "--", "sh", "-c", command]);
     wait_for("the control socket", || ctl(&[name, "stats"]).ok());
@@ -32,7 +32,7 @@ fn start(name: &str, scenario: &str, command: &str) -> Running {
 }
 
 #[test]
-fn a_setting_is_changed_while_packets_flow() {
+fn setting_can_be_changed_while_packets_flow() {
     let scratch = Scratch::new("set");
     let scenario = scratch.path("slow.toml");
     fs::write(
@@ -71,9 +71,9 @@ fn a_setting_is_changed_while_packets_flow() {
     assert!(ctl(&[&name, "stats"]).unwrap_err().contains("airlink status"));
 }
 
-/// Abstract sockets belong to a network namespace, and a program behind the link has another one.
+/// Abstract sockets belong to one network namespace. A program behind the link runs in another one.
 #[test]
-fn a_program_behind_the_link_talks_to_it_by_its_name() {
+fn program_behind_the_link_can_control_it_by_name() {
     let scratch = Scratch::new("inside");
     let scenario = scratch.path("rlc.toml");
     fs::write(
@@ -91,19 +91,19 @@ fn a_program_behind_the_link_talks_to_it_by_its_name() {
     };
     let answers = "\"300ms\"\n\"300ms\"\n";
     assert_eq!(run(&[], &ask), answers);
-    // Both sides have namespaces of their own.
+    // Each side has its own namespace.
     let saved = scratch.path("server");
     let server = format!("sh -c '{AIRLINK} ctl $AIRLINK_CONTROL get {key} >{saved}'");
     let both = format!("{ask}; while ! test -s {saved}; do sleep 0.1; done");
     assert_eq!(run(&["--rootless=yes", "--server", &server], &both), answers);
     assert!(["\"300ms\"\n", "\"150ms\"\n"].contains(&fs::read_to_string(&saved).unwrap().as_str()));
-    // Three in a row: each has a name of its own, though their process numbers may be alike.
+    // Three nested links: each has its own name, even if their process numbers are equal.
     let nested = format!("{AIRLINK} run -s {scenario} -- {AIRLINK} run -s {scenario} -- sh -c '{ask}'");
     assert_eq!(run(&[], &nested), answers);
 }
 
 #[test]
-fn what_is_set_of_both_directions_is_answered_with_what_both_have() {
+fn setting_both_directions_returns_both_values() {
     let name = format!("both-{}", std::process::id());
     let _run = start(&name, "geo", "sleep 1000");
     assert_eq!(ctl(&[&name, "set", "satellite.both.delay", "30ms"]), Ok(json!("30ms")));
@@ -116,14 +116,14 @@ fn what_is_set_of_both_directions_is_answered_with_what_both_have() {
 }
 
 #[test]
-fn callers_for_whom_there_are_no_descriptors_left_do_not_end_the_link() {
+fn link_survives_running_out_of_file_descriptors() {
     let name = format!("full-{}", std::process::id());
     let run = start(&name, "lossless", "sleep 1000");
     let limit = |limit: usize| {
         let (pid, limit) = (format!("--pid={}", run.pid()), format!("--nofile={limit}:1024"));
         assert!(Command::new("prlimit").args([&pid, &limit]).status().unwrap().success());
     };
-    // It keeps what it has, and gets no more.
+    // The link keeps its open descriptors and cannot open more.
     limit(3);
     let address = SocketAddr::from_abstract_name(format!("airlink/{name}")).unwrap();
     let mut callers: Vec<_> = (0..6).map(|_| UnixStream::connect_addr(&address).unwrap()).collect();
@@ -132,14 +132,14 @@ fn callers_for_whom_there_are_no_descriptors_left_do_not_end_the_link() {
     caller.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
     let mut answer = [0; 16];
     let waits = caller.read(&mut answer).map_err(|error| error.kind());
-    assert_eq!(waits, Err(ErrorKind::WouldBlock), "the link is there, and does not answer");
+    assert_eq!(waits, Err(ErrorKind::WouldBlock), "the link accepts the connection but cannot answer yet");
     limit(1024);
-    caller.set_read_timeout(Some(PATIENCE)).unwrap();
-    assert_ne!(caller.read(&mut answer).unwrap(), 0, "now it does");
+    caller.set_read_timeout(Some(TIMEOUT)).unwrap();
+    assert_ne!(caller.read(&mut answer).unwrap(), 0, "the link answers when descriptors are available");
 }
 
 #[test]
-fn a_control_socket_that_cannot_be_made_is_said_to_be_that() {
+fn uncreatable_control_socket_is_reported() {
     let scratch = Scratch::new("sockets");
     let file = scratch.path("file");
     fs::write(&file, "").unwrap();
@@ -154,7 +154,7 @@ fn a_control_socket_that_cannot_be_made_is_said_to_be_that() {
 }
 
 #[test]
-fn a_standing_link_in_front_ends_cleanly_when_its_terminal_hangs_up() {
+fn foreground_link_ends_cleanly_on_hangup() {
     let scratch = Scratch::new("hangup");
     let name = scratch.path("socket");
     let up = Running::start(&["up", "--foreground", "--name", &name, "-s", "lossless", "--json"]);
@@ -167,8 +167,8 @@ fn a_standing_link_in_front_ends_cleanly_when_its_terminal_hangs_up() {
 }
 
 #[test]
-#[expect(clippy::disallowed_methods, reason = "how long another program takes is what is tested")]
-fn who_watches_sees_time_go_on() {
+#[expect(clippy::disallowed_methods, reason = "the test measures how long another program takes")]
+fn watch_shows_increasing_time() {
     let name = format!("watch-{}", std::process::id());
     let _run = start(&name, "lossless", "sleep 1000");
     let script = format!("{AIRLINK} ctl {name} watch --every 20ms | head -6");
@@ -181,15 +181,15 @@ fn who_watches_sees_time_go_on() {
         .collect();
     assert_eq!(seconds.len(), 6);
     assert!(seconds.is_sorted_by(|a, b| a < b), "{seconds:?}");
-    // On a busy machine one report may be late and the next one in time, but together they take at least this.
+    // On a busy machine one report may be late and the next one on time, but the sum has this lower bound.
     assert!(took >= Duration::from_millis(5 * 20), "{took:?}");
 }
 
 #[test]
-fn a_standing_link_joins_two_namespaces_until_it_is_taken_down() {
+fn standing_link_joins_two_namespaces_until_down() {
     let namespaces = [(); 2].map(|()| {
         airlink::netns::Namespace::create()
-            .unwrap_or_else(|error| panic!("this test makes network namespaces: {error}"))
+            .unwrap_or_else(|error| panic!("this test creates network namespaces: {error}"))
     });
     let [fixed, mobile] = &namespaces;
     let name = format!("up-{}", std::process::id());

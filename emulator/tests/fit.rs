@@ -1,11 +1,11 @@
-//! `airlink fit`: captures of both ends go in, a scenario and a check of it come out.
+//! `airlink fit`: builds a scenario from captures at both ends of a path, and checks it.
 
 use std::process::{Command, Output};
 
 use airtcp_testkit::temporary::TempDir;
 use serde_json::Value;
 
-/// A directory, gone at the end.
+/// A temporary directory that is removed when dropped.
 struct Scratch(TempDir);
 
 impl Scratch {
@@ -18,15 +18,15 @@ impl Scratch {
         command.args(arguments.split_whitespace()).current_dir(&self.0).output().unwrap()
     }
 
-    /// stdout of what succeeds.
-    fn done(&self, arguments: &str) -> String {
+    /// Runs a command that must succeed. Returns its stdout.
+    fn succeed(&self, arguments: &str) -> String {
         let output = self.airlink(arguments);
         assert!(output.status.success(), "{arguments}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// The exit code and stderr of what fails.
-    fn refused(&self, arguments: &str) -> (i32, String) {
+    /// Runs a command that must fail. Returns its exit code and stderr.
+    fn fail(&self, arguments: &str) -> (i32, String) {
         let output = self.airlink(arguments);
         (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
     }
@@ -56,43 +56,44 @@ down = { model = "uniform", per = "1%" }
 fn recorded(name: &str) -> Scratch {
     let scratch = Scratch::new(name);
     scratch.write("known.toml", KNOWN);
-    scratch.done(
+    scratch.succeed(
         "sim -s known.toml --for 60s --down poisson:2Mbit --pcap-fixed fixed.pcap --pcap-mobile mobile.pcap",
     );
     scratch
 }
 
 #[test]
-fn a_known_path_is_found_again_and_its_packets_fare_the_same() {
+fn fit_recovers_a_known_path() {
     let scratch = recorded("known");
     let fit: Value =
-        serde_json::from_str(&scratch.done("fit fixed.pcap mobile.pcap --output same.toml --json")).unwrap();
+        serde_json::from_str(&scratch.succeed("fit fixed.pcap mobile.pcap --output same.toml --json"))
+            .unwrap();
     let scenario = scratch.read("same.toml");
     assert!(scenario.contains(r#"rate = "2Mbit""#), "{scenario}");
     assert!(scenario.contains(r#"delay = "40ms""#), "{scenario}");
     assert!(scenario.contains("queue = { packets = 50 }"), "{scenario}");
     let share = fit["down"]["fitted"]["losses"]["share"].as_f64().unwrap();
-    // 10,000 packets: 99.9 % of all runs are within 0.33 % of 1 %.
+    // With 10,000 packets, 99.9 % of all runs are within 0.33 percentage points of 1 %.
     assert!((share - 0.01).abs() < 0.0033, "{share}");
     let check = &fit["down"]["check"];
-    let [recorded, replayed] = ["recorded", "replayed"].map(|it| check[it]["lost"].as_f64().unwrap());
+    let [recorded, replayed] = ["recorded", "replayed"].map(|run| check[run]["lost"].as_f64().unwrap());
     assert!((recorded - replayed).abs() < 0.01, "{check}");
-    let text = scratch.done("fit fixed.pcap mobile.pcap --output same.toml");
+    let text = scratch.succeed("fit fixed.pcap mobile.pcap --output same.toml");
     assert!(text.contains("Both captures have the same clock."), "{text}");
-    // The scenario is one like any other.
-    scratch.done("check same.toml");
-    scratch.done("sim -s same.toml --for 2s");
+    // Other commands accept the scenario.
+    scratch.succeed("check same.toml");
+    scratch.succeed("sim -s same.toml --for 2s");
 }
 
 #[test]
-fn what_changes_with_time_is_in_a_schedule_beside_the_scenario() {
+fn varying_rate_is_written_to_a_schedule_file() {
     let scratch = Scratch::new("schedule");
     scratch.write("rates.csv", "time s,rate kbit\n0,1000\n10,300\n20,1000\n");
     scratch.write(
         "known.toml",
         "schema = 1\n[[stage]]\nkind = \"link\"\ndown = { follow = \"rates.csv\", delay = \"40ms\" }\nup = { delay = \"40ms\" }\n",
     );
-    scratch.done(
+    scratch.succeed(
         "sim -s known.toml --for 20s --down saturate:20 --pcap-fixed fixed.pcap --pcap-mobile mobile.pcap",
     );
     let output = scratch.airlink("fit fixed.pcap mobile.pcap -o same.toml");
@@ -111,21 +112,21 @@ fn what_changes_with_time_is_in_a_schedule_beside_the_scenario() {
 }
 
 #[test]
-fn what_cannot_be_fitted_is_refused_and_says_what_to_do() {
+fn unusable_captures_are_refused_with_advice() {
     let scratch = recorded("refused");
-    let (code, error) = scratch.refused("fit fixed.pcap mobile.pcap --output same.txt");
+    let (code, error) = scratch.fail("fit fixed.pcap mobile.pcap --output same.txt");
     assert_eq!(
         (code, error.as_str()),
         (2, "airlink: --output same.txt: the name of a scenario file must end in .toml\n")
     );
-    let (code, error) = scratch.refused("fit fixed.pcap mobile.pcap -o same.toml --filter icmp");
+    let (code, error) = scratch.fail("fit fixed.pcap mobile.pcap -o same.toml --filter icmp");
     assert_eq!((code, error.as_str()), (1, "airlink: fixed.pcap: no IP packet passes the filter\n"));
-    let (code, error) = scratch.refused("fit fixed.pcap missing.pcap -o same.toml");
+    let (code, error) = scratch.fail("fit fixed.pcap missing.pcap -o same.toml");
     assert!(code == 1 && error.contains("cannot read missing.pcap"), "{error}");
-    scratch.done("sim -s known.toml --for 5s --size 200 --up none --pcap-fixed other.pcap");
-    let (code, error) = scratch.refused("fit other.pcap mobile.pcap -o same.toml");
+    scratch.succeed("sim -s known.toml --for 5s --size 200 --up none --pcap-fixed other.pcap");
+    let (code, error) = scratch.fail("fit other.pcap mobile.pcap -o same.toml");
     assert!(code == 1 && error.contains("no packet is in both captures"), "{error}");
-    let (code, error) = scratch.refused("fit fixed.pcap mobile.pcap -o same.toml --step 1us");
+    let (code, error) = scratch.fail("fit fixed.pcap mobile.pcap -o same.toml --step 1us");
     assert_eq!((code, error.as_str()), (2, "airlink: --step must be at least 1ms\n"));
     assert!(!scratch.0.join("same.toml").exists());
 }

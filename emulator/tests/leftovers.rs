@@ -1,6 +1,6 @@
-//! However a run ends, nothing of it is left: no process, namespace, device, route, socket, file or mount.
+//! A run leaves nothing behind, however it ends: no process, namespace, device, route, socket, file or mount.
 //!
-//! These tests make network namespaces and fail, saying so, when they are not run as root.
+//! These tests create network namespaces. Without root they fail with a message that says so.
 
 mod lab;
 
@@ -8,15 +8,15 @@ use std::fs;
 use std::sync::{Mutex, PoisonError};
 
 use airtcp_testkit::sample::{is_everything, size};
-use lab::{AIRLINK, Running, Scratch, Traces, text, wait_for};
+use lab::{AIRLINK, Resources, Running, Scratch, text, wait_for};
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-/// Whom the test kills, and how.
+/// How a run ends.
 #[derive(Clone, Copy, Debug)]
-enum Death {
-    /// The command ends by itself, and leaves others behind.
+enum Ending {
+    /// The command exits and leaves child processes behind.
     Normal,
     Signal(Victim, Signal),
 }
@@ -29,18 +29,18 @@ enum Victim {
     Command,
 }
 
-const DEATHS: [Death; 8] = [
-    Death::Normal,
-    Death::Signal(Victim::Airlink, Signal::SIGINT),
-    Death::Signal(Victim::Airlink, Signal::SIGTERM),
-    Death::Signal(Victim::Airlink, Signal::SIGKILL),
-    Death::Signal(Victim::Init, Signal::SIGKILL),
-    Death::Signal(Victim::Command, Signal::SIGKILL),
-    Death::Signal(Victim::Command, Signal::SIGSEGV),
-    Death::Signal(Victim::Airlink, Signal::SIGHUP),
+const ENDINGS: [Ending; 8] = [
+    Ending::Normal,
+    Ending::Signal(Victim::Airlink, Signal::SIGINT),
+    Ending::Signal(Victim::Airlink, Signal::SIGTERM),
+    Ending::Signal(Victim::Airlink, Signal::SIGKILL),
+    Ending::Signal(Victim::Init, Signal::SIGKILL),
+    Ending::Signal(Victim::Command, Signal::SIGKILL),
+    Ending::Signal(Victim::Command, Signal::SIGSEGV),
+    Ending::Signal(Victim::Airlink, Signal::SIGHUP),
 ];
 
-/// The outer process numbers of everything that was started with `mark`, the oldest first.
+/// Processes with `mark` in their command lines, by their numbers in the outer namespace, oldest first.
 fn processes(mark: &str) -> Vec<(i32, String)> {
     let mut found: Vec<(i32, String)> = fs::read_dir("/proc")
         .unwrap()
@@ -67,19 +67,19 @@ fn victim(airlink: i32, mark: &str, victim: Victim) -> i32 {
             })
             .map(|(pid, _)| *pid),
     };
-    found.unwrap_or_else(|| panic!("there is no {victim:?} in {all:?}"))
+    found.unwrap_or_else(|| panic!("no {victim:?} among {all:?}"))
 }
 
-/// One run with a server, a grandchild that ignores SIGTERM and SIGHUP in a session of its own, and a control
-/// socket that is a file.
-fn die(death: Death, round: usize) {
-    // Links that others have on this machine have their sockets, devices and routes elsewhere.
+/// Ends one run and waits until nothing of it is left. The run has a server, and a grandchild in its own session that
+/// ignores SIGTERM and SIGHUP. In odd rounds, its control socket is a file.
+fn end_run(ending: Ending, round: usize) {
+    // A separate namespace hides the sockets, devices and routes of other links on this machine.
     unshare(CloneFlags::CLONE_NEWNET).expect("a network namespace for this test: it needs root");
     let mark = format!("leftover-{}-{round}", std::process::id());
-    let before = Traces::look(&mark);
+    let before = Resources::list(&mark);
     let scratch = Scratch::new(&mark);
     let (ready, control) = (scratch.path("ready"), scratch.path("control"));
-    let end = if matches!(death, Death::Normal) { "exit 3" } else { "wait" };
+    let end = if matches!(ending, Ending::Normal) { "exit 3" } else { "wait" };
     let stubborn =
         format!("trap \"\" TERM HUP INT; : {mark}; echo up >> {ready}; while :; do sleep 1000; done");
     let command =
@@ -93,26 +93,26 @@ fn die(death: Death, round: usize) {
     args.extend(["--", "sh", "-c", &command]);
     let run = Running::start(&args);
     assert_eq!(scratch.line("ready"), "up");
-    if let Death::Signal(who, signal) = death {
+    if let Ending::Signal(who, signal) = ending {
         kill(Pid::from_raw(victim(run.pid(), &mark, who)), signal).unwrap();
     }
     let output = run.wait();
-    let expected = match death {
-        Death::Normal => Some(3),
-        Death::Signal(Victim::Airlink, Signal::SIGKILL) => None,
-        // `sh` dies of what it is sent, except of SIGINT while it waits in the background.
-        Death::Signal(_, signal) => Some(128 + signal as i32),
+    let expected = match ending {
+        Ending::Normal => Some(3),
+        Ending::Signal(Victim::Airlink, Signal::SIGKILL) => None,
+        // The usual exit code of a shell for a process that a signal ended.
+        Ending::Signal(_, signal) => Some(128 + signal as i32),
     };
-    assert_eq!(output.status.code(), expected, "{death:?}: {}", text(&output.stderr));
-    if matches!(death, Death::Signal(Victim::Airlink, Signal::SIGKILL)) && !by_name {
-        // A file that a killed process cannot remove is where the user asked for it; the next run replaces it.
+    assert_eq!(output.status.code(), expected, "{ending:?}: {}", text(&output.stderr));
+    if matches!(ending, Ending::Signal(Victim::Airlink, Signal::SIGKILL)) && !by_name {
+        // A killed process cannot remove its socket file. The next run with the same path replaces the file.
         let next = lab::airlink(&["run", "-s", "lossless", "--control", &control, "--", "true"]);
         assert!(next.status.success(), "{}", text(&next.stderr));
         assert!(!fs::exists(&control).unwrap());
     }
     drop(scratch);
-    wait_for(&format!("nothing to be left after {death:?}"), || {
-        let left = Traces::look(&mark).beyond(&before);
+    wait_for(&format!("the removal of all resources after {ending:?}"), || {
+        let left = Resources::list(&mark).added_since(&before);
         if !left.is_empty() {
             println!("still there: {left:?}");
         }
@@ -120,32 +120,32 @@ fn die(death: Death, round: usize) {
     });
 }
 
-/// The tests look at the whole machine, so they take turns.
-static TURN: Mutex<()> = Mutex::new(());
+/// The tests inspect the whole machine, so they run one after another.
+static MACHINE: Mutex<()> = Mutex::new(());
 
 #[test]
-fn nothing_is_left_however_a_run_ends() {
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+fn run_leaves_nothing_behind_for_any_ending() {
+    let _guard = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
     for repetition in 0..size(2, 3) {
-        for (index, death) in DEATHS.into_iter().enumerate() {
-            // An even round has its control socket under a name, an odd one in a file. That matters most if airlink
-            // itself is killed.
-            let is_killed = matches!(death, Death::Signal(Victim::Airlink, Signal::SIGKILL));
+        for (index, ending) in ENDINGS.into_iter().enumerate() {
+            // Even rounds have an abstract control socket, odd rounds a socket file. The difference matters most if
+            // airlink itself is killed.
+            let is_killed = matches!(ending, Ending::Signal(Victim::Airlink, Signal::SIGKILL));
             if repetition == 1 && !is_killed && !is_everything() {
                 continue;
             }
-            die(death, repetition * 101 + index);
+            end_run(ending, repetition * 101 + index);
         }
     }
 }
 
 #[test]
-fn a_standing_link_that_is_killed_leaves_nothing_and_its_name_is_free() {
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+fn killed_standing_link_leaves_nothing_and_frees_its_name() {
+    let _guard = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
     let name = format!("standing-{}", std::process::id());
     let up = ["up", "--name", &name, "-s", "lossless"];
     for _ in 0..3 {
-        // The inner program ends at once, and the link stays: in the namespaces of a run, which end with it.
+        // The link stands in the namespaces of an outer run, and disappears with them at the latest.
         let script = format!(
             "set -e; standing() {{ {AIRLINK} status | grep -vx \"$AIRLINK_CONTROL\" || true; }}; \
              {AIRLINK} {}; test \"$(standing)\" = {name}; \

@@ -1,4 +1,4 @@
-//! The log of `airlink` says what the summary counts and what the event file has, with the same times.
+//! The log of `airlink` agrees with the summary and with the event file, including the times.
 
 mod everything;
 
@@ -15,7 +15,7 @@ fn sim(directory: &Directory, more: &[&str]) -> Output {
     output
 }
 
-/// The log as objects, and the summary.
+/// Runs a simulation. Returns the log lines as JSON objects, and the summary.
 fn logged(directory: &Directory, more: &[&str]) -> (Vec<Value>, Value) {
     let output = sim(directory, &[&["--log-format", "json"], more].concat());
     let lines = text(&output.stderr);
@@ -28,7 +28,7 @@ fn text(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn resets_outages_and_handovers_are_logged_by_default_and_as_often_as_they_are_counted() {
+fn default_log_has_every_reset_outage_and_handover() {
     let directory = Directory::new("default");
     let (log, summary) = logged(&directory, &[]);
     let said = |message: &str| log.iter().filter(|line| line["message"] == message).collect::<Vec<_>>();
@@ -38,18 +38,18 @@ fn resets_outages_and_handovers_are_logged_by_default_and_as_often_as_they_are_c
     assert_eq!(said("RLC reset").len() as u64, counted[0] + counted[1]);
     assert!(said("RLC reset").iter().all(|line| line["cause"] == "max-dat" && line["stage"] == "radio"));
     let handovers = said("handover").iter().map(|line| line["times"].as_u64().unwrap()).sum::<u64>();
-    assert_eq!(handovers, 3, "two of them are between two packets");
+    assert_eq!(handovers, 3, "two handovers happen between the same two packets");
     assert_eq!(summary["stages"]["cell"]["handovers"], handovers);
     let outages = said("outage");
     assert_eq!(outages.iter().filter(|line| line["direction"] == "down").count(), 1, "{outages:?}");
     let at = outages[0]["wall"].as_f64().unwrap();
-    assert!((1.0..1.3).contains(&at), "the clock of virtual time begins at 1970: {at}");
+    assert!((1.0..1.3).contains(&at), "virtual time starts in 1970: {at}");
     assert!(log.iter().all(|line| line["level"] == "INFO"), "{log:?}");
     assert!(sim(&directory, &["-q"]).stderr.is_empty());
 }
 
 #[test]
-fn the_log_of_packets_is_the_event_file() {
+fn packet_log_matches_the_event_file() {
     let directory = Directory::new("packets");
     let events = directory.file("events.jsonl");
     let (log, summary) = logged(&directory, &["-vv", "--events", &events]);
@@ -58,15 +58,15 @@ fn the_log_of_packets_is_the_event_file() {
     let events: Vec<Value> = events.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let events: Vec<&Value> = events.iter().filter(|event| event["packet"].is_u64()).collect();
     assert_eq!(packets.len(), events.len());
-    for (said, event) in packets.iter().zip(&events) {
-        for (of_log, of_file) in
+    for (logged, event) in packets.iter().zip(&events) {
+        for (log_key, event_key) in
             [("message", "event"), ("packet", "packet"), ("direction", "direction"), ("stage", "stage")]
         {
-            assert_eq!(said[of_log], event[of_file], "{said} {event}");
+            assert_eq!(logged[log_key], event[event_key], "{logged} {event}");
         }
         let t = event["t"].as_u64().unwrap() as f64 / 1e9;
-        assert!((said["wall"].as_f64().unwrap() - t).abs() < 1e-9, "{said} {event}");
-        assert_eq!(said["why"], event["why"]);
+        assert!((logged["wall"].as_f64().unwrap() - t).abs() < 1e-9, "{logged} {event}");
+        assert_eq!(logged["why"], event["why"]);
     }
     let (only_fates, _) = logged(&directory, &["-v"]);
     let dropped = only_fates.iter().filter(|line| line["message"] == "dropped").count() as u64;
@@ -80,7 +80,7 @@ fn the_log_of_packets_is_the_event_file() {
 }
 
 #[test]
-fn a_text_line_has_the_time_the_level_and_the_packet_as_tcpdump_prints_it() {
+fn text_log_has_time_level_and_tcpdump_style_packet() {
     let directory = Directory::new("text");
     let log = directory.file("log");
     let output = sim(&directory, &["-vv", "--log-file", &log, "--seed", "1"]);

@@ -1,6 +1,6 @@
-//! With offload the kernels hand over and take many segments in one; the link still sees each packet by itself.
+//! Offload: the kernels exchange many segments per read and write, but the link handles each packet separately.
 //!
-//! These tests make network namespaces and fail, saying so, when they are not run as root.
+//! These tests create network namespaces. Without root they fail with a message that says so.
 
 mod lab;
 
@@ -44,58 +44,59 @@ down = { chance = "1%" }
 
 const NOTHING: &str = "schema = 1\nstage = []\n";
 
-/// The link runs until this is set.
-struct UntilOver<'a> {
-    over: &'a AtomicBool,
-    look: Instant,
+/// Ends the link when `done` is set, which it checks every 20 ms.
+struct StopWhenDone<'a> {
+    done: &'a AtomicBool,
+    next_check: Instant,
 }
 
-impl Observer<Path> for UntilOver<'_> {
+impl Observer<Path> for StopWhenDone<'_> {
     fn after(&mut self, round: Round<'_, Path>) -> Result<ControlFlow<()>, DriverError> {
-        self.look = round.now + Duration::from_millis(20);
-        Ok(if self.over.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        self.next_check = round.now + Duration::from_millis(20);
+        Ok(if self.done.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 
     fn next_deadline(&self) -> Option<Instant> {
-        Some(self.look)
+        Some(self.next_check)
     }
 }
 
-/// What a transfer from the fixed side to the mobile left behind.
+/// Results of a transfer from the fixed to the mobile side.
 struct Transfer {
-    /// Packets that left the fixed side, and that came to the mobile one.
+    /// Packets that the fixed side sent.
     entered: Vec<Vec<u8>>,
+    /// Packets that the mobile side received.
     left: Vec<Vec<u8>>,
-    /// Of the devices.
+    /// Counters of the devices: fixed, mobile.
     traffic: [Traffic; 2],
     totals: Totals,
-    upwards: Totals,
+    up_totals: Totals,
     lateness_packets: u64,
 }
 
 fn namespace() -> Namespace {
-    Namespace::create().unwrap_or_else(|error| panic!("this test makes network namespaces: {error}"))
+    Namespace::create().unwrap_or_else(|error| panic!("this test creates network namespaces: {error}"))
 }
 
 /// The packets of a pcap file that go to the mobile side.
-fn downwards(file: &str) -> Vec<Vec<u8>> {
+fn down_packets(file: &str) -> Vec<Vec<u8>> {
     let file = fs::read(file).unwrap();
     let mut rest = &file[24..];
     let mut packets = Vec::new();
-    while let Some((header, behind)) = rest.split_at_checked(16) {
+    while let Some((header, data)) = rest.split_at_checked(16) {
         let len = u32::from_ne_bytes(header[8..12].try_into().unwrap()) as usize;
-        let packet = &behind[..len];
-        // A damaged header may say anything: then who has it is told by the rest of the test.
+        let packet = &data[..len];
+        // A damaged header may contain any address. Such a packet counts as downlink.
         if packet[16..20] != [10, 8, 0, 1] {
             packets.push(packet.to_vec());
         }
-        rest = &behind[len..];
+        rest = &data[len..];
     }
     packets
 }
 
-/// A kernel sends so many octets to another one.
-fn transfer(name: &str, scenario: &str, offload: bool, octets: usize) -> Transfer {
+/// One kernel sends `length` bytes to another one.
+fn transfer(name: &str, scenario: &str, offload: bool, length: usize) -> Transfer {
     let (fixed, mobile) = (namespace(), namespace());
     let scratch = Scratch::new(name);
     let clock = Clock::start();
@@ -116,35 +117,35 @@ fn transfer(name: &str, scenario: &str, offload: bool, octets: usize) -> Transfe
     let mut path = scenario.build(Some(7), Recording::Off, false).unwrap();
     let mut reactor = Reactor::new(clock).unwrap();
     let listener = mobile.enter(|| TcpListener::bind("10.8.0.2:5000").unwrap()).unwrap();
-    let data: Vec<u8> = (0..octets as u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
-    let over = AtomicBool::new(false);
+    let data: Vec<u8> = (0..length as u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    let done = AtomicBool::new(false);
     let lateness = std::thread::scope(|scope| {
         let receiver = scope.spawn(|| {
             let mut arrived = Vec::new();
             listener.accept().unwrap().0.read_to_end(&mut arrived).unwrap();
-            over.store(true, Ordering::Relaxed);
+            done.store(true, Ordering::Relaxed);
             arrived
         });
         scope.spawn(|| {
             let mut stream = fixed.enter(|| TcpStream::connect("10.8.0.2:5000").unwrap()).unwrap();
             stream.write_all(&data).unwrap();
         });
-        let mut observer = UntilOver { over: &over, look: Instant::ZERO };
+        let mut observer = StopWhenDone { done: &done, next_check: Instant::ZERO };
         let lateness = driver::run(&mut path, &mut endpoints, &mut reactor, None, &mut observer).unwrap();
-        assert!(receiver.join().unwrap() == data, "what arrived is not what was sent");
+        assert!(receiver.join().unwrap() == data, "the received data differs from the sent data");
         lateness
     });
     Transfer {
-        entered: downwards(&scratch.path("fixed.pcap")),
-        left: downwards(&scratch.path("mobile.pcap")),
+        entered: down_packets(&scratch.path("fixed.pcap")),
+        left: down_packets(&scratch.path("mobile.pcap")),
         traffic: endpoints.each_ref().map(Endpoint::traffic),
         totals: path.totals()[Direction::Down].clone(),
-        upwards: path.totals()[Direction::Up].clone(),
+        up_totals: path.totals()[Direction::Up].clone(),
         lateness_packets: lateness.packets(),
     }
 }
 
-/// Which packets of those that entered did not leave, by their number. What is inside at the end is not among them.
+/// Numbers of the entered packets that did not leave. Packets still in the path at the end do not count.
 fn lost(entered: &[Vec<u8>], left: &[Vec<u8>]) -> Vec<usize> {
     let mut left = left.iter().peekable();
     let mut lost = Vec::new();
@@ -156,65 +157,65 @@ fn lost(entered: &[Vec<u8>], left: &[Vec<u8>]) -> Vec<usize> {
             lost.push(number);
         }
     }
-    assert_eq!(left.next(), None, "what left has entered, and in this order");
+    assert_eq!(left.next(), None, "packets must leave in the order in which they entered");
     lost
 }
 
 #[test]
-fn each_packet_is_lost_or_not_by_itself_and_is_whole_in_every_capture() {
+fn offload_keeps_loss_and_captures_per_packet() {
     let with = transfer("lossy-with", LOSSY, true, 6_000_000);
     let without = transfer("lossy-without", LOSSY, false, 1_500_000);
     for packet in with.entered.iter().chain(&with.left) {
-        assert!(packet.len() <= MTU, "a packet of {} octets", packet.len());
-        assert!(segment::parse(packet).is_ok(), "with its checksum: {packet:?}");
+        assert!(packet.len() <= MTU, "a packet of {} bytes", packet.len());
+        assert!(segment::parse(packet).is_ok(), "invalid segment or checksum: {packet:?}");
     }
-    for Transfer { entered, left, traffic: [fixed, mobile], totals, upwards, lateness_packets } in
+    for Transfer { entered, left, traffic: [fixed, mobile], totals, up_totals, lateness_packets } in
         [&with, &without]
     {
         assert_eq!(totals.entered, entered.len() as u64);
         assert_eq!((fixed.sent_packets, fixed.sent_bytes), (totals.entered, totals.entered_bytes));
         assert_eq!((mobile.received_packets, mobile.received_bytes), (totals.left, totals.left_bytes));
         assert_eq!(left.len() as u64, totals.left);
-        assert_eq!(*lateness_packets, totals.left + upwards.left, "each was due at its own time");
+        assert_eq!(*lateness_packets, totals.left + up_totals.left, "each packet has its own departure time");
         assert_eq!([fixed.refused_packets, mobile.refused_packets], [0, 0]);
     }
     let [fixed, _] = with.traffic;
     assert!(fixed.reads < fixed.sent_packets, "{} reads of {} packets", fixed.reads, fixed.sent_packets);
     let [fixed, _] = without.traffic;
     assert_eq!(fixed.reads, fixed.sent_packets);
-    // The same seed has the same numbers for the same packets, in whatever pieces they came.
+    // The same seed loses the same packets, regardless of how many packets each read returned.
     let (with_lost, without_lost) = (lost(&with.entered, &with.left), lost(&without.entered, &without.left));
     let end = with.left.len().min(without.left.len());
     let until = |lost: &[usize]| lost.iter().copied().filter(|number| *number < end).collect::<Vec<_>>();
     assert_eq!(until(&with_lost), until(&without_lost));
-    assert!(without_lost.len() >= 3, "of a thousand packets one in a hundred is lost: {without_lost:?}");
+    assert!(without_lost.len() >= 3, "too few losses in a thousand packets at 1 %: {without_lost:?}");
 }
 
 #[test]
-fn a_bulk_transfer_takes_fewer_reads_and_writes_than_packets() {
+fn bulk_transfer_needs_fewer_system_calls_than_packets() {
     let Transfer { entered, left, traffic: [fixed, mobile], .. } =
         transfer("bulk", NOTHING, true, 20_000_000);
-    assert!(entered == left, "nothing is lost, and all is in order");
+    assert!(entered == left, "packets were lost or reordered");
     let data = entered.iter().filter(|packet| packet.len() == MTU).count();
-    assert!(data > 13_000, "20 MB are more than {data} full packets");
-    // The initial window is ten segments, and slow start sends by twos at first.
+    assert!(data > 13_000, "20 MB need more than {data} full packets");
+    // Slow start sends small bursts at first, so the average is below the maximum batch.
     for (count, what) in [(fixed.reads, "reads"), (mobile.writes, "writes")] {
         assert!(count < entered.len() as u64 / 4, "{count} {what} of {} packets", entered.len());
     }
 }
 
-/// A device fills in checksums: of a damaged packet nobody would know.
+/// The device must not fill in the checksum of a damaged packet, because that would hide the damage from TCP.
 #[test]
-fn what_the_link_has_damaged_is_found_by_the_kernel_behind_it() {
+fn receiving_kernel_detects_packets_damaged_by_the_link() {
     let damaged = transfer("corrupting", CORRUPTING, true, 10_000_000);
-    let harmed = std::iter::zip(&damaged.entered, &damaged.left).filter(|(was, is)| was != is).count();
-    assert!(harmed > 30, "of seven thousand packets one in a hundred is damaged: {harmed}");
+    let changed = std::iter::zip(&damaged.entered, &damaged.left).filter(|(was, is)| was != is).count();
+    assert!(changed > 30, "too few damaged packets in seven thousand at 1 %: {changed}");
     let [_, mobile] = damaged.traffic;
     assert!(mobile.writes < mobile.received_packets, "{mobile:?}");
 }
 
 #[test]
-fn a_run_with_offload_captures_and_counts_packets_of_the_wire() {
+fn run_with_offload_captures_and_counts_wire_packets() {
     let scratch = Scratch::new("offload");
     let [data, arrived, pcap] = ["data", "arrived", "packets.pcap"].map(|name| scratch.path(name));
     fs::write(&data, (0..5_000_000_u32).map(|at| (at.wrapping_mul(at) >> 8) as u8).collect::<Vec<_>>())
@@ -243,7 +244,7 @@ fn a_run_with_offload_captures_and_counts_packets_of_the_wire() {
         let summary = summary(&output);
         let number = |side: &str, what: &str| summary[side][what].as_u64().unwrap();
         assert_eq!(number("down", "entered"), number("fixed", "sent_packets"));
-        assert!(downwards(&pcap).iter().all(|packet| packet.len() <= MTU));
+        assert!(down_packets(&pcap).iter().all(|packet| packet.len() <= MTU));
         number("fixed", "sent_packets") / number("fixed", "reads")
     };
     assert_eq!(run("off"), 1);

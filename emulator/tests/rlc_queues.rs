@@ -1,4 +1,4 @@
-//! Queue disciplines in front of RLC: packets wait where the discipline sees them, and the radio notices nothing.
+//! Queue disciplines in front of RLC: the discipline manages the waiting packets, and the radio traffic is unchanged.
 
 use airlink::machine::{Machine, catch_up};
 use airlink::packet::Direction;
@@ -12,7 +12,7 @@ use airlink::stages::queue::{
 use airwire::time::{Duration, Instant};
 use airwire::units::Probability;
 
-/// A bearer of 384 kbit/s, and what has come out of it: when, and which packet.
+/// A bearer of 384 kbit/s, and the packets that have left it.
 struct Run {
     path: Path,
     left: Vec<(Instant, Vec<u8>)>,
@@ -57,12 +57,12 @@ fn at(milliseconds: u64) -> Instant {
     Instant::from_millis(milliseconds)
 }
 
-/// A UDP datagram of this flow, with its number in it.
-fn udp(port: u16, number: u32, octets: usize) -> Vec<u8> {
-    let mut bytes = vec![0; octets];
+/// A UDP datagram that contains `number`. The port identifies its flow.
+fn udp(port: u16, number: u32, length: usize) -> Vec<u8> {
+    let mut bytes = vec![0; length];
     bytes[0] = 0x45;
     bytes[1] = 2;
-    bytes[2..4].copy_from_slice(&(octets as u16).to_be_bytes());
+    bytes[2..4].copy_from_slice(&(length as u16).to_be_bytes());
     bytes[9] = 17;
     bytes[20..22].copy_from_slice(&port.to_be_bytes());
     bytes[28..32].copy_from_slice(&number.to_be_bytes());
@@ -73,7 +73,7 @@ fn number(bytes: &[u8]) -> u32 {
     u32::from_be_bytes(bytes[28..32].try_into().unwrap())
 }
 
-/// 1500 octets each 25 ms are 480 kbit/s, for so many seconds.
+/// Sends 480 kbit/s for this time: 1500 bytes every 25 ms.
 fn overload(discipline: Discipline, seconds: u64) -> Run {
     let mut run = Run::new(discipline, 0.05);
     for n in 0..seconds * 40 {
@@ -84,8 +84,8 @@ fn overload(discipline: Discipline, seconds: u64) -> Run {
     run
 }
 
-/// Does nothing within the times of these tests.
-fn patient() -> CodelConfig {
+/// CoDel with such a long target that it drops nothing in these tests.
+fn inactive_codel() -> CodelConfig {
     CodelConfig {
         target: Duration::from_secs(1000),
         interval: Duration::from_secs(2000),
@@ -94,28 +94,29 @@ fn patient() -> CodelConfig {
 }
 
 #[test]
-fn what_waits_in_front_of_rlc_is_on_the_air_at_the_same_time_as_what_waits_in_it() {
-    // Small packets, of which many fill a TTI, and large ones; a burst, silence, and a little now and then.
+fn queue_in_front_of_rlc_does_not_change_transmissions() {
+    // Small and large packets, with bursts, pauses and single packets.
     let run = |discipline, bler| {
         let mut run = Run::new(discipline, bler);
         let mut now = Instant::ZERO;
         for n in 0..400_u32 {
             now += Duration::from_millis(if n % 50 == 0 { 600 } else { u64::from(n % 7 * 4) });
-            let octets = [40, 1500, 52, 576, 41][n as usize % 5];
-            run.send(now, udp(1, n, octets));
+            let length = [40, 1500, 52, 576, 41][n as usize % 5];
+            run.send(now, udp(1, n, length));
         }
         run.until(at(120_000));
         run
     };
     for bler in [0.0, 0.1, 0.3] {
-        let (in_it, in_front) = (run(Discipline::DropTail, bler), run(Discipline::Codel(patient()), bler));
-        assert!(in_it.left.len() > 300 && in_it.path.held() == 0);
-        assert!(in_it.left == in_front.left && in_it.pdus == in_front.pdus, "block error rate {bler}");
+        let (inside, in_front) =
+            (run(Discipline::DropTail, bler), run(Discipline::Codel(inactive_codel()), bler));
+        assert!(inside.left.len() > 300 && inside.path.held() == 0);
+        assert!(inside.left == in_front.left && inside.pdus == in_front.pdus, "block error rate {bler}");
     }
 }
 
 #[test]
-fn each_discipline_keeps_the_queue_in_front_of_rlc_short() {
+fn each_discipline_limits_the_queue_in_front_of_rlc() {
     let worst = |run: &Run| {
         run.left.iter().map(|(left, bytes)| *left - at(25 * u64::from(number(bytes)))).max().unwrap()
     };
@@ -142,12 +143,15 @@ fn each_discipline_keeps_the_queue_in_front_of_rlc_short() {
         assert!(run.dropped_for(Why::Aqm) > 50, "{discipline:?}: {}", run.dropped_for(Why::Aqm));
         assert_eq!(run.dropped_for(Why::QueueFull), 0);
         assert!(worst(&run) < worst(&without), "{discipline:?}: {}", worst(&run));
-        assert!(run.left.is_sorted_by_key(|(_, bytes)| number(bytes)), "one flow stays in order");
+        assert!(
+            run.left.is_sorted_by_key(|(_, bytes)| number(bytes)),
+            "the packets of one flow must stay in order"
+        );
     }
 }
 
 #[test]
-fn a_sparse_flow_does_not_wait_behind_a_bulk_one() {
+fn fq_codel_lets_a_sparse_flow_pass_a_bulk_flow() {
     let run = |discipline| {
         let mut run = Run::new(discipline, 0.0);
         for n in 0..100 {
@@ -157,31 +161,31 @@ fn a_sparse_flow_does_not_wait_behind_a_bulk_one() {
         run.until(at(20_000));
         run.left.iter().find(|(_, bytes)| number(bytes) == 1000).unwrap().0 - at(1000)
     };
-    let fair = FqCodelConfig { codel: patient(), ..FqCodelConfig::default() };
+    let fair = FqCodelConfig { codel: inactive_codel(), ..FqCodelConfig::default() };
     let (alone, behind) = (run(Discipline::FqCodel(fair)), run(Discipline::DropTail));
-    // What the entity has already is two packets at most: 63 ms, and the way.
+    // At most two packets are already in the RLC entity: 63 ms plus the delay.
     assert!(alone < Duration::from_millis(200) && behind > Duration::from_secs(2), "{alone} {behind}");
 }
 
 #[test]
-fn a_packet_that_is_marked_arrives_marked() {
+fn congestion_marks_arrive() {
     let mut run = overload(Discipline::Codel(CodelConfig { ecn: true, ..CodelConfig::default() }), 10);
     let marked = Event::Marked { what: Mark::Congestion };
     let marks = run.path.take_records().into_iter().filter(|record| record.event == marked).count();
     let arrived = run.left.iter().filter(|(_, bytes)| bytes[1] == 3).count();
     assert!(marks > 10 && marks == arrived, "{marks} {arrived}");
-    assert_eq!(run.left.len(), 400, "none was dropped");
+    assert_eq!(run.left.len(), 400, "CoDel must mark, not drop");
 }
 
 #[test]
-fn what_waits_is_told_with_how_long_it_waited() {
-    let mut run = Run::new(Discipline::Codel(patient()), 0.0);
+fn waiting_packets_and_their_waiting_times_are_reported() {
+    let mut run = Run::new(Discipline::Codel(inactive_codel()), 0.0);
     for n in 0..10 {
         run.send(at(0), udp(1, n, 1500));
     }
     let stats = run.path.stats();
     let packets = stats["radio"]["down"]["queue_packets"].as_u64();
-    // The first is on the air.
+    // The first packet is on the air.
     assert_eq!((packets, run.path.held()), (Some(9), 10), "{stats}");
     run.until(at(5000));
     let waits: Vec<Duration> = run
@@ -193,13 +197,13 @@ fn what_waits_is_told_with_how_long_it_waited() {
             _ => None,
         })
         .collect();
-    // 480 octets each 10 ms, less the headers: a packet takes 32 ms or so.
+    // 480 bytes per 10 ms minus the headers: a packet takes about 32 ms.
     assert_eq!((waits.len(), waits[0]), (10, Duration::ZERO));
     assert!(waits.is_sorted() && (280..310).contains(&waits[9].as_millis()), "{waits:?}");
 }
 
 #[test]
-fn a_discipline_can_come_and_go_under_way() {
+fn discipline_can_be_changed_while_running() {
     let mut run = Run::new(Discipline::DropTail, 0.0);
     for n in 0..30_u32 {
         if n % 10 == 5 {

@@ -1,6 +1,6 @@
-//! `airlink run` as a person uses it: unmodified programs behind a link.
+//! `airlink run` as a user runs it: unmodified programs behind a link.
 //!
-//! These tests make network namespaces and fail, saying so, when they are not run as root.
+//! These tests create network namespaces. Without root they fail with a message that says so.
 
 mod lab;
 
@@ -12,7 +12,8 @@ use airtcp_testkit::sample::size;
 use lab::{AIRLINK, Running, Scratch, airlink, summary, text, wait_for};
 use nix::sys::signal::Signal;
 
-/// Sends what it is given, both ways at once, and prints the digests of what has arrived: with the kernel's TCP.
+/// Sends data over the kernel's TCP while it receives data from the client, and writes the digest of the received data
+/// to a file.
 const SERVER: &str = r#"
 import socket, hashlib, threading, sys, os
 family = socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET
@@ -26,7 +27,7 @@ sender.start()
 seen = hashlib.sha256()
 while block := connection.recv(65536): seen.update(block)
 sender.join()
-# The client reads the file as soon as there is one: it appears with all that is in it.
+# The client reads the file as soon as it exists, so the file must appear complete.
 with open(sys.argv[2] + ".new", "w") as new: new.write(seen.hexdigest() + "\n")
 os.rename(sys.argv[2] + ".new", sys.argv[2] + ".seen")
 "#;
@@ -46,16 +47,16 @@ print(seen.hexdigest(), hashlib.sha256(hashlib.shake_256(b"down").digest(int(sys
 print(open(sys.argv[2] + ".seen").read().strip(), hashlib.sha256(data).hexdigest())
 "#;
 
-/// Two kernels exchange `octets` each way over the link.
-fn exchange(scenario: &str, v6: bool, octets: usize) {
+/// Two kernels exchange `bytes` in each direction over the link.
+fn exchange(scenario: &str, v6: bool, bytes: usize) {
     let scratch = Scratch::new(&format!("{scenario}-{v6}"));
     let (server, client, ready) =
         (scratch.path("server.py"), scratch.path("client.py"), scratch.path("ready"));
     fs::write(&server, SERVER).unwrap();
     fs::write(&client, CLIENT).unwrap();
     let variable = if v6 { "$AIRLINK_FIXED_V6" } else { "$AIRLINK_FIXED" };
-    let server = format!("exec python3 {server} {variable} {ready} {octets}");
-    let client = format!("exec python3 {client} {variable} {ready} {octets}");
+    let server = format!("exec python3 {server} {variable} {ready} {bytes}");
+    let client = format!("exec python3 {client} {variable} {ready} {bytes}");
     let output = airlink(&["run", "-s", scenario, "--json", "--server", &server, "--", "sh", "-c", &client]);
     assert!(output.status.success(), "{}", text(&output.stderr));
     let out = text(&output.stdout);
@@ -65,7 +66,7 @@ fn exchange(scenario: &str, v6: bool, octets: usize) {
     }
     let summary = summary(&output);
     for direction in ["down", "up"] {
-        assert!(summary[direction]["left_bytes"].as_u64() >= Some(octets as u64), "{summary}");
+        assert!(summary[direction]["left_bytes"].as_u64() >= Some(bytes as u64), "{summary}");
     }
 }
 
@@ -85,15 +86,15 @@ fn full_link_drops_packets_and_warns_once() {
 }
 
 #[test]
-fn two_kernels_exchange_data_over_a_perfect_link() {
-    let octets = size(5_000_000, 20_000_000);
-    exchange("lossless", false, octets);
-    exchange("lossless", true, octets);
+fn kernels_exchange_data_over_a_lossless_link() {
+    let bytes = size(5_000_000, 20_000_000);
+    exchange("lossless", false, bytes);
+    exchange("lossless", true, bytes);
 }
 
 #[test]
-fn two_kernels_exchange_data_over_a_radio_bearer() {
-    // Both mostly wait for the uplink of 64 kbit/s.
+fn kernels_exchange_data_over_a_radio_bearer() {
+    // Both transfers mostly wait for the uplink of 64 kbit/s, so they run in parallel.
     thread::scope(|scope| {
         for v6 in [false, true] {
             scope.spawn(move || exchange("wcdma-384", v6, size(30_000, 60_000)));
@@ -102,13 +103,13 @@ fn two_kernels_exchange_data_over_a_radio_bearer() {
 }
 
 #[test]
-fn the_program_meets_the_namespace_that_it_was_started_from_at_the_fixed_address() {
-    // A listener here, a client behind the link.
+fn fixed_address_reaches_the_starting_namespace() {
+    // The listener runs in the starting namespace, the client behind the link.
     let script = format!(
         "{AIRLINK} run -s lossless -- sh -c 'echo hello | socat -t 5 - TCP:$AIRLINK_FIXED:5001,retry=100,interval=0.1' & \
          socat -u TCP-LISTEN:5001,reuseaddr -; wait"
     );
-    // In a run of its own, so that the port is free.
+    // The outer run provides a separate namespace in which the port is free.
     let output = airlink(&["run", "-s", "lossless", "--", "sh", "-c", &script]);
     assert_eq!(text(&output.stdout), "hello\n", "{}", text(&output.stderr));
 }
@@ -132,8 +133,8 @@ fn user_namespace_without_network_needs_server() {
 }
 
 #[test]
-fn links_in_a_row_lead_from_the_innermost_program_to_the_outermost_namespace() {
-    // Who is called tells by which way the answer went: without address translation.
+fn nested_links_reach_the_outermost_namespace() {
+    // The server prints the client's address, which shows that no address is translated on the way.
     let inner = "socat -u TCP:$OUTERMOST:5002,retry=100,interval=0.1 -; \
                  socat -u TCP6:[$OUTERMOST_V6]:5003,retry=100,interval=0.1 -";
     let middle = format!(
@@ -152,7 +153,7 @@ fn links_in_a_row_lead_from_the_innermost_program_to_the_outermost_namespace() {
 }
 
 #[test]
-fn a_side_has_all_its_addresses_and_one_default_route_for_each_family() {
+fn sides_get_all_addresses_and_one_default_route() {
     let scratch = Scratch::new("addresses");
     let scenario = scratch.path("several.toml");
     fs::write(
@@ -176,7 +177,7 @@ fn a_side_has_all_its_addresses_and_one_default_route_for_each_family() {
     assert_eq!(lines, ["3", "2", "1", "1", "10.63.0.3", "10.62.0.2", peer], "{}", text(&output.stderr));
 }
 
-/// In a namespace of its own, where IPv6 is switched off for every device to come.
+/// Runs airlink in a new namespace in which IPv6 is disabled for all future devices.
 fn without_ipv6(args: &str) -> Output {
     let off = "for dev in all default; do echo 1 > /proc/sys/net/ipv6/conf/$dev/disable_ipv6; done";
     let script = format!("{off}; exec {AIRLINK} run {args}");
@@ -184,7 +185,7 @@ fn without_ipv6(args: &str) -> Output {
 }
 
 #[test]
-fn where_ipv6_is_disabled_a_link_goes_without_it_unless_it_was_asked_for() {
+fn disabled_ipv6_is_an_error_only_if_configured() {
     let show =
         "-s lossless -- sh -c 'echo $AIRLINK_FIXED $AIRLINK_MOBILE_V6; ip -o -6 addr show | grep -c airlink'";
     let output = without_ipv6(show);
@@ -203,7 +204,7 @@ fn where_ipv6_is_disabled_a_link_goes_without_it_unless_it_was_asked_for() {
 }
 
 #[test]
-fn a_run_needs_no_proc_of_its_own_process_namespace() {
+fn run_works_with_the_proc_of_another_pid_namespace() {
     let run = format!("{AIRLINK} run -s lossless --server 'sleep 1000' -- sh -c 'exit 7'; exit $?");
     let mut unshare = Command::new("unshare");
     unshare.args(["--pid", "--fork", "--kill-child", "sh", "-c", &run]);
@@ -212,10 +213,10 @@ fn a_run_needs_no_proc_of_its_own_process_namespace() {
 }
 
 #[test]
-fn a_signal_ends_the_linger() {
+fn signal_ends_the_linger() {
     for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT] {
         let run = Running::start(&["run", "-s", "lossless", "--linger", "1000s", "--", "sh", "-c", "exit 5"]);
-        // The command has ended when its namespaces' first process is a zombie, which the run has not looked after.
+        // The command has ended when the first process of its namespaces is a zombie.
         let children = format!("/proc/{0}/task/{0}/children", run.pid());
         wait_for("the command's end", || {
             let first = fs::read_to_string(&children).ok()?.trim().to_owned();
@@ -226,7 +227,7 @@ fn a_signal_ends_the_linger() {
     }
 }
 
-/// Ctrl-C while a run waits for somebody to read its capture, before it starts its program.
+/// Sends Ctrl-C while a run waits for a reader of its capture, before it starts its program.
 const EARLY_INTERRUPT: &str = r#"
 import os, pty, sys, time, signal
 fifo, pid, seen = sys.argv[1], None, b""
@@ -244,7 +245,7 @@ print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 "#;
 
 #[test]
-fn an_interrupt_from_the_terminal_that_comes_before_the_program_ends_it_too() {
+fn interrupt_before_the_program_starts_ends_the_run() {
     let scratch = Scratch::new("early");
     let (fifo, control) = (scratch.path("fifo"), scratch.path("control"));
     nix::unistd::mkfifo(fifo.as_str(), nix::sys::stat::Mode::S_IRWXU).unwrap();
@@ -255,39 +256,38 @@ fn an_interrupt_from_the_terminal_that_comes_before_the_program_ends_it_too() {
     assert_eq!(text(&output.stdout), "130\n", "{}", text(&output.stderr));
 }
 
-/// What it says is read by nobody.
-fn unheard(args: &[&str]) -> Option<i32> {
-    let nobody = || Stdio::from(std::io::pipe().unwrap().1);
-    Command::new(AIRLINK).args(args).stdout(nobody()).stderr(nobody()).status().unwrap().code()
+/// Runs airlink with closed pipes as stdout and stderr. Returns the exit code.
+fn code_without_reader(args: &[&str]) -> Option<i32> {
+    let closed_pipe = || Stdio::from(std::io::pipe().unwrap().1);
+    Command::new(AIRLINK).args(args).stdout(closed_pipe()).stderr(closed_pipe()).status().unwrap().code()
 }
 
 #[test]
-fn a_reader_that_has_gone_changes_no_exit_code() {
-    let name = format!("unheard-{}", std::process::id());
+fn closed_output_does_not_change_the_exit_code() {
+    let name = format!("no-reader-{}", std::process::id());
     let command = ["-s", "lossless", "--", "sh", "-c", "exit 57"];
-    assert_eq!(unheard(&[&["run"], &command[..]].concat()), Some(57));
-    assert_eq!(unheard(&[&["run", "--json"], &command[..]].concat()), Some(57));
+    assert_eq!(code_without_reader(&[&["run"], &command[..]].concat()), Some(57));
+    assert_eq!(code_without_reader(&[&["run", "--json"], &command[..]].concat()), Some(57));
     let missed = ["run", "-s", "geo", "--max-lateness", "max=0ns", "--", "sh", "-c"];
     let packet = "echo x | socat -u - UDP:$AIRLINK_FIXED:9; sleep 0.5";
-    assert_eq!(unheard(&[&missed[..], &[packet]].concat()), Some(4));
-    assert_eq!(unheard(&["run", "-s", "lossless", "--", "no-such-program"]), Some(127));
-    assert_eq!(unheard(&["bridge", "--duration=0.01"]), Some(0));
-    assert_eq!(unheard(&["check", "lossless"]), Some(0));
-    assert_eq!(unheard(&["check", "no-such-scenario"]), Some(2));
-    assert_eq!(unheard(&["show"]), Some(0));
-    assert_eq!(unheard(&["sim", "-s", "lossless", "--for", "1ms"]), Some(0));
-    assert_eq!(unheard(&["up", "--name", &name, "-s", "no-such-scenario"]), Some(2));
+    assert_eq!(code_without_reader(&[&missed[..], &[packet]].concat()), Some(4));
+    assert_eq!(code_without_reader(&["run", "-s", "lossless", "--", "no-such-program"]), Some(127));
+    assert_eq!(code_without_reader(&["bridge", "--duration=0.01"]), Some(0));
+    assert_eq!(code_without_reader(&["check", "lossless"]), Some(0));
+    assert_eq!(code_without_reader(&["check", "no-such-scenario"]), Some(2));
+    assert_eq!(code_without_reader(&["show"]), Some(0));
+    assert_eq!(code_without_reader(&["sim", "-s", "lossless", "--for", "1ms"]), Some(0));
+    assert_eq!(code_without_reader(&["up", "--name", &name, "-s", "no-such-scenario"]), Some(2));
     let run = Running::start(&["run", "-s", "lossless", "--control", &name, "--", "sleep", "1000"]);
     wait_for("the control socket", || airlink(&["status", &name]).status.success().then_some(()));
-    for looks in [&["status"][..], &["status", &name], &["ctl", &name, "watch", "--every", "5ms"]] {
-        assert_eq!(unheard(looks), Some(0), "{looks:?}");
+    for command in [&["status"][..], &["status", &name], &["ctl", &name, "watch", "--every", "5ms"]] {
+        assert_eq!(code_without_reader(command), Some(0), "{command:?}");
     }
     drop(run);
 }
 
-/// What a link says of itself is for whoever asked for it, which behind another link is mostly nobody.
 #[test]
-fn links_behind_one_another_can_be_quiet() {
+fn quiet_suppresses_messages_of_nested_links() {
     let inner = [AIRLINK, "run", "-q", "-s", "lossless", "--", "sh", "-c", "echo inside; exit 5"];
     for server in [&[][..], &["--server", "sleep 9"]] {
         let output = airlink(&[&["run", "-q", "-s", "lossless"][..], server, &["--"], &inner].concat());
@@ -295,13 +295,13 @@ fn links_behind_one_another_can_be_quiet() {
         assert_eq!((text(&output.stdout), text(&output.stderr)), ("inside\n".into(), "".into()));
     }
     let output = airlink(&["run", "-q", "--json", "-s", "lossless", "--", "true"]);
-    assert!(text(&output.stdout).contains("\"schema_version\""), "what was asked for is there all the same");
+    assert!(text(&output.stdout).contains("\"schema_version\""), "-q must not suppress requested output");
 }
 
 #[test]
-fn a_capture_that_cannot_be_written_fails_the_run() {
+fn unwritable_capture_fails_the_run() {
     for option in ["--pcap-fixed", "--pcap-mobile", "--radio-pcap", "--events"] {
-        // More than any buffer keeps back until the end.
+        // More data than the buffers hold, so that the write fails before the end.
         let send = "head -c 300000 /dev/zero | socat -u -b 1000 - UDP:$AIRLINK_FIXED:9";
         let output = airlink(&["run", "-s", "wcdma-384", option, "/dev/full", "--", "sh", "-c", send]);
         assert_eq!(output.status.code(), Some(1), "{option}: {}", text(&output.stderr));
@@ -310,7 +310,7 @@ fn a_capture_that_cannot_be_written_fails_the_run() {
 }
 
 #[test]
-fn the_exit_code_is_the_commands_own() {
+fn exit_code_is_that_of_the_command() {
     let code = |command: &[&str]| {
         airlink(&[&["run", "-s", "lossless", "--"], command].concat()).status.code().unwrap()
     };
@@ -322,7 +322,7 @@ fn the_exit_code_is_the_commands_own() {
 }
 
 #[test]
-fn what_cannot_be_is_an_error_of_usage() {
+fn invalid_arguments_are_usage_errors() {
     for wrong in [
         &["-s", "losless", "--", "true"][..],
         &["-s", "lossless", "--set", "wire.down.rate=64", "--", "true"],
@@ -336,7 +336,7 @@ fn what_cannot_be_is_an_error_of_usage() {
 }
 
 #[test]
-fn a_command_that_handles_a_signal_ends_as_it_likes() {
+fn command_that_handles_a_signal_chooses_its_exit_code() {
     for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGUSR1] {
         let scratch = Scratch::new(signal.as_str());
         let ready = scratch.path("ready");
@@ -356,7 +356,7 @@ fn a_command_that_handles_a_signal_ends_as_it_likes() {
 }
 
 #[test]
-fn the_program_has_its_own_processes_and_cannot_see_others() {
+fn program_sees_only_its_own_processes() {
     let output = airlink(&["run", "-s", "lossless", "--", "sh", "-c", "ls -d /proc/[0-9]* | wc -l; echo $$"]);
     let out = text(&output.stdout);
     let numbers: Vec<u32> = out.lines().map(|line| line.trim().parse().unwrap()).collect();
@@ -364,8 +364,8 @@ fn the_program_has_its_own_processes_and_cannot_see_others() {
 }
 
 #[test]
-fn an_ordinary_user_runs_both_sides_in_namespaces() {
-    // A device node that everybody may open, as on most machines, in a mount namespace of this test's own.
+fn ordinary_user_runs_both_sides_in_namespaces() {
+    // A device node that every user may open, as on most machines. The mount namespace keeps it inside this test.
     let script = format!(
         "set -e; mount -t tmpfs none /dev/net; mknod -m 666 /dev/net/tun c 10 200; mkdir -p /dev/shm; \
          cp {AIRLINK} /dev/net/airlink; chmod 755 /dev/net/airlink; cd /; \
@@ -382,7 +382,7 @@ fn an_ordinary_user_runs_both_sides_in_namespaces() {
 }
 
 #[test]
-fn the_same_seed_loses_the_same_packets_in_real_time() {
+fn same_seed_loses_same_packets_in_real_time() {
     let scratch = Scratch::new("seed");
     let scenario = scratch.path("lossy.toml");
     fs::write(
@@ -391,7 +391,7 @@ fn the_same_seed_loses_the_same_packets_in_real_time() {
          up = { model = \"uniform\", per = \"50%\" }\n",
     )
     .unwrap();
-    // 200 numbered datagrams, as fast as the program can.
+    // 200 numbered datagrams, as fast as possible.
     let sender = "import socket, os\n\
                   s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n\
                   for n in range(200): s.sendto(b'%d' % n, (os.environ['AIRLINK_FIXED'], 9))\n";
@@ -406,10 +406,10 @@ fn the_same_seed_loses_the_same_packets_in_real_time() {
         let events: Vec<serde_json::Value> =
             events.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         let up = |what: &str| -> Vec<u64> {
-            let of = |event: &&serde_json::Value| event["event"] == what && event["direction"] == "up";
-            events.iter().filter(of).filter_map(|event| event["packet"].as_u64()).collect()
+            let matches = |event: &&serde_json::Value| event["event"] == what && event["direction"] == "up";
+            events.iter().filter(matches).filter_map(|event| event["packet"].as_u64()).collect()
         };
-        // ICMP errors that go the other way take numbers too: this counts the direction's own packets.
+        // ICMP errors in the other direction also take packet numbers, so count only packets of this direction.
         let (entered, dropped) = (up("entered"), up("dropped"));
         let number = |packet: &u64| entered.iter().position(|entered| entered == packet).unwrap() as u64;
         dropped.iter().map(number).collect()

@@ -1,4 +1,4 @@
-//! `airlink sim` as a person runs it, and what its files say.
+//! `airlink sim` as a user runs it, and the contents of its output files.
 
 mod everything;
 
@@ -16,7 +16,7 @@ const FILES: [(&str, &str); 5] = [
     ("--pcap-mobile", "mobile.pcap"),
 ];
 
-/// Every file that a simulation writes, under `name`.
+/// Runs a simulation and returns the contents of every file that it writes. `name` is the prefix of the files.
 fn simulate(directory: &Directory, name: &str, seed: &str) -> BTreeMap<&'static str, Vec<u8>> {
     let mut command = sim(&directory.scenario());
     command.args(["--for", "5s", "--size", "mix", "--json", "--seed", seed]);
@@ -46,20 +46,20 @@ fn refused(args: &[&str]) -> Output {
 }
 
 #[test]
-fn the_same_seed_writes_the_same_files_to_the_octet_and_another_seed_others() {
+fn output_files_depend_only_on_the_seed() {
     let directory = Directory::new("repeat");
     let first = simulate(&directory, "first", "1");
     let again = simulate(&directory, "again", "1");
     let other = simulate(&directory, "other", "2");
     for (name, bytes) in &first {
         assert!(bytes.len() > 100, "{name} is empty");
-        assert!(*bytes == again[name], "{name} is not the same");
-        assert!(*bytes != other[name], "{name} is the same with another seed");
+        assert!(*bytes == again[name], "{name} differs with the same seed");
+        assert!(*bytes != other[name], "{name} is identical with another seed");
     }
 }
 
 #[test]
-fn the_events_account_for_every_packet() {
+fn events_account_for_every_packet() {
     let directory = Directory::new("events");
     let files = simulate(&directory, "run", "1");
     let text = String::from_utf8(files["events.jsonl"].clone()).unwrap();
@@ -79,7 +79,7 @@ fn the_events_account_for_every_packet() {
         let t = event["t"].as_u64().unwrap();
         assert!(t >= last, "{event} goes back in time");
         last = t;
-        // Of a stage, and no packet.
+        // Events of stages have no packet.
         let Some(packet) = event["packet"].as_u64() else { continue };
         match event["event"].as_str().unwrap() {
             "entered" => assert_eq!(fates.insert(packet, 0), None),
@@ -94,10 +94,10 @@ fn the_events_account_for_every_packet() {
                 assert!(event["stage"].is_string());
             }
             "queued" | "sent" | "marked" => assert!(event["stage"].is_string()),
-            other => panic!("an event `{other}` that nothing in this scenario has"),
+            other => panic!("unexpected event `{other}` in this scenario"),
         }
     }
-    assert!(fates.values().all(|fates| *fates == 1), "each packet leaves or is dropped, once");
+    assert!(fates.values().all(|fates| *fates == 1), "each packet must leave or be dropped exactly once");
     let dropped = |why: &str| summary["down"]["dropped"][why].as_u64().unwrap_or(0);
     for why in ["queue-full", "loss", "rlc-reset"] {
         let counted =
@@ -109,7 +109,7 @@ fn the_events_account_for_every_packet() {
     assert_eq!(summary["arrived"]["down"]["intact"], summary["down"]["left"]);
 }
 
-/// Four stages, each of which does something to every tenth packet or so.
+/// Four stages that each change about 10 % of the packets, and a policer.
 const IMPAIRED: &str = r#"
 schema = 1
 [[stage]]
@@ -134,7 +134,7 @@ down = { rate = "1900kbit", burst = "3kB" }
 "#;
 
 #[test]
-fn what_stages_do_to_packets_is_in_the_events_the_comments_and_the_summary() {
+fn events_comments_and_summary_agree_on_impairments() {
     let directory = Directory::new("impaired");
     std::fs::write(directory.file("impaired.toml"), IMPAIRED).unwrap();
     let [events, comments] = ["events.jsonl", "comments.pcapng"].map(|name| directory.file(name));
@@ -171,7 +171,7 @@ fn what_stages_do_to_packets_is_in_the_events_the_comments_and_the_summary() {
         .output()
         .expect("this test needs tshark: sh interop/setup.sh test");
     let text = String::from_utf8(output.stdout).unwrap();
-    // Each packet has its comment twice, where it enters and where it ends.
+    // Each packet has two comments: where it enters the path, and where it leaves or is dropped.
     let lines = |what: &str| text.lines().filter(|line| line.contains(what)).count() as u64;
     assert_eq!(lines(" copy-of=") / 2, copied);
     assert!(
@@ -179,12 +179,15 @@ fn what_stages_do_to_packets_is_in_the_events_the_comments_and_the_summary() {
             && lines(" truncated-from=") > 20
             && lines(" overtaken=") > 20
     );
-    assert!(text.lines().any(|line| line.starts_with("duplicate\t")), "copies enter where they are made");
+    assert!(
+        text.lines().any(|line| line.starts_with("duplicate\t")),
+        "a copy must enter at the stage that creates it"
+    );
     assert_eq!(lines("why=policed cause=congestion"), 2 * dropped);
 }
 
 #[test]
-fn every_packet_of_the_pcapng_has_a_comment_and_is_where_the_summary_says() {
+fn pcapng_packets_have_comments_and_match_the_summary() {
     let directory = Directory::new("comments");
     let files = simulate(&directory, "run", "1");
     let summary: Value = serde_json::from_slice(&files["summary"]).unwrap();
@@ -209,7 +212,7 @@ fn every_packet_of_the_pcapng_has_a_comment_and_is_where_the_summary_says() {
 }
 
 #[test]
-fn a_file_that_cannot_be_written_is_a_failure_that_names_it() {
+fn unwritable_file_is_reported_by_name() {
     let directory = Directory::new("full");
     for (option, _) in FILES {
         let mut command = sim(&directory.scenario());
@@ -222,7 +225,7 @@ fn a_file_that_cannot_be_written_is_a_failure_that_names_it() {
 }
 
 #[test]
-fn a_pcapng_without_a_packet_is_one_all_the_same() {
+fn pcapng_without_packets_is_valid() {
     let directory = Directory::new("empty");
     let path = directory.file("empty.pcapng");
     let mut command = sim("lossless");
@@ -235,12 +238,12 @@ fn a_pcapng_without_a_packet_is_one_all_the_same() {
         .expect("this test needs tshark: sh interop/setup.sh test");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(output.stdout.is_empty());
-    // tshark also takes a file of no octets; others do not.
+    // tshark also accepts an empty file, but other programs do not. Check the magic number of the section header.
     assert!(std::fs::read(&path).unwrap().starts_with(&0x0a0d_0d0a_u32.to_le_bytes()));
 }
 
 #[test]
-fn a_load_that_is_none_is_refused_with_what_was_meant() {
+fn invalid_load_is_refused_with_a_hint() {
     let said = |args| String::from_utf8(refused(args).stderr).unwrap();
     assert!(said(&["--down", "cbr:64"]).contains("384kbit"));
     assert!(said(&["--up", "lots"]).contains("poisson:RATE"));

@@ -1,6 +1,6 @@
-//! The kernel's own TCP on both sides of a base station: it must not mind what a station does to its headers.
+//! Kernel TCP on both sides of a base station: the station's header changes must not disturb it.
 //!
-//! These tests make network namespaces and fail, saying so, when they are not run as root.
+//! These tests create network namespaces. Without root they fail with a message that says so.
 
 use std::any::Any;
 use std::io::{Read, Write};
@@ -19,7 +19,7 @@ use airlink::tun::{Tun, TunConfig};
 use airwire::time::{Duration, Instant};
 use serde_json::Value;
 
-/// A radio link that loses every `n`th long packet that goes down.
+/// A radio link that loses every `n`th long packet in the downlink.
 struct Radio {
     n: u32,
     seen: u32,
@@ -52,8 +52,8 @@ impl Stage for Radio {
 
 fn namespace() -> Namespace {
     let namespace =
-        Namespace::create().unwrap_or_else(|error| panic!("this test makes network namespaces: {error}"));
-    // Reserved bits on a SYN must not confuse a host that negotiates ECN there.
+        Namespace::create().unwrap_or_else(|error| panic!("this test creates network namespaces: {error}"));
+    // Reserved bits on a SYN must not confuse a host that negotiates ECN with other bits of the SYN.
     namespace.sysctl("net.ipv4.tcp_ecn", "1").unwrap();
     namespace
 }
@@ -68,12 +68,12 @@ fn device(namespace: &Namespace, addrs: [&str; 2], routes: [&str; 2]) -> Tun {
     .unwrap()
 }
 
-/// The `index`th octet of what is transferred.
-fn octet(index: usize) -> u8 {
+/// The byte of the transferred data at `index`.
+fn byte_at(index: usize) -> u8 {
     (index / 251 + index) as u8
 }
 
-/// One kernel sends `size` octets to another through a station and a radio link. What the station counted.
+/// One kernel sends `size` bytes to another through a station and a radio link. Returns the station's counters.
 fn transfer(to: &str, size: usize, n: u32) -> Value {
     let (fixed, mobile) = (namespace(), namespace());
     let mut endpoints = [
@@ -93,19 +93,19 @@ fn transfer(to: &str, size: usize, n: u32) -> Value {
     let to: SocketAddr = to.parse().unwrap();
     let done = AtomicBool::new(false);
     let listener = mobile.enter(|| TcpListener::bind(to)).unwrap().unwrap();
-    // So that a failure ends the threads, too.
-    let patience = Some(std::time::Duration::from_secs(30));
+    // A failure must also end the threads.
+    let timeout = Some(std::time::Duration::from_secs(30));
     thread::scope(|scope| {
         scope.spawn(|| {
-            let sent: Vec<u8> = (0..size).map(octet).collect();
+            let sent: Vec<u8> = (0..size).map(byte_at).collect();
             let mut stream = fixed.enter(|| TcpStream::connect(to)).unwrap().unwrap();
-            stream.set_write_timeout(patience).unwrap();
+            stream.set_write_timeout(timeout).unwrap();
             stream.write_all(&sent).unwrap();
         });
         let receiver = scope.spawn(|| {
             let mut received = Vec::new();
             let (mut stream, _) = listener.accept().unwrap();
-            stream.set_read_timeout(patience).unwrap();
+            stream.set_read_timeout(timeout).unwrap();
             let result = stream.read_to_end(&mut received);
             done.store(true, Ordering::Release);
             result.unwrap();
@@ -120,14 +120,14 @@ fn transfer(to: &str, size: usize, n: u32) -> Value {
         }
         let received = receiver.join().unwrap();
         assert_eq!(received.len(), size);
-        assert!(received.iter().enumerate().all(|(index, byte)| *byte == octet(index)));
+        assert!(received.iter().enumerate().all(|(index, byte)| *byte == byte_at(index)));
     });
     path.stats()["station"].clone()
 }
 
 fn check(stats: &Value, at_least: u64) {
     let count = |group: &str, name: &str| stats[group][name].as_u64().unwrap();
-    // A SYN and its answer.
+    // A SYN and a SYN-ACK.
     assert!(count("transit", "announced") >= 2);
     assert_eq!(
         ["out_of_range", "learned_without_handshake", "bypassed"].map(|name| count("transit", name)),
@@ -138,10 +138,10 @@ fn check(stats: &Value, at_least: u64) {
 }
 
 #[test]
-fn a_stock_sender_does_not_mind_marks_and_reports_on_every_ack() {
+fn kernel_sender_tolerates_marks_and_reports_on_every_ack() {
     for to in ["10.2.0.1:5001", "[fd02::1]:5001"] {
         let stats = transfer(to, 20_000_000, u32::MAX);
-        // The kernel acknowledges many segments at once.
+        // One ACK of the kernel covers many segments.
         check(&stats, 500);
         assert_eq!(stats["radio"]["down"]["damaged"], 0);
         assert_eq!(stats["counters"]["options_full"], 0);
@@ -149,11 +149,11 @@ fn a_stock_sender_does_not_mind_marks_and_reports_on_every_ack() {
 }
 
 #[test]
-fn a_stock_sender_recovers_from_losses_with_reports_between_its_sack_blocks() {
+fn kernel_sender_recovers_with_reports_next_to_sack_blocks() {
     let stats = transfer("10.2.0.1:5001", 20_000_000, 50);
     check(&stats, 50);
     assert!(stats["radio"]["down"]["damaged"].as_u64().unwrap() > 200);
     let rate = stats["radio"]["down"]["rate"].as_f64().unwrap();
-    assert!((0.015..0.025).contains(&rate), "every 50th is lost: {rate}");
+    assert!((0.015..0.025).contains(&rate), "every 50th packet is lost, but the reported rate is {rate}");
     assert!(stats["counters"]["options_full"].as_u64().unwrap() > 0, "three SACK blocks leave no room");
 }

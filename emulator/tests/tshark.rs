@@ -1,5 +1,5 @@
-//! What Wireshark makes of a radio link: the real tshark decodes every PDU of long lossy runs, puts the packets
-//! together again and counts what was sent twice, and `rlc-check` judges the behaviour by what tshark shows.
+//! Decodes radio captures with tshark: it decodes every PDU of long lossy runs, reassembles the packets and counts
+//! retransmissions. `rlc-check` checks the behaviour of the bearer in the same captures.
 //!
 //! Needs tshark: `interop/setup.sh test`.
 
@@ -13,10 +13,10 @@ use rlc_check::End;
 use rlc_check::judgement::{Invariant, Judgement};
 use serde_json::Value;
 
-/// The source port of PDUs that the channel damages.
+/// Source port that marks PDUs as damaged by the channel.
 const LOST: u16 = airlink::views::radio::LOST;
 
-/// A bearer alone, at a block error rate of 10 % both ways.
+/// A bearer with a block error rate of 10 % in both directions.
 const BEARER: &str = r#"
 schema = 1
 description = "a bearer alone"
@@ -27,7 +27,7 @@ down.channel.errors = { model = "independent", bler = "10%" }
 up.channel.errors = { model = "independent", bler = "10%" }
 "#;
 
-/// A downlink with PDUs of a flexible size, which a mobile alone in its cell receives without losses; the uplink as above.
+/// A downlink with PDUs of flexible size that a single mobile receives without losses. The uplink is that of [`BEARER`].
 const FLEXIBLE: &str = r#"
 schema = 1
 description = "a bearer alone, over an HS-DSCH"
@@ -40,21 +40,22 @@ down.sender.poll.poll_sufi = true
 up.channel.errors = { model = "independent", bler = "10%" }
 "#;
 
-/// How `rlc-check` is told the same.
+/// The settings of [`BEARER`] in the notation of `rlc-check`.
 const DOWN: &str = "tti=10ms,phase=0ms,blocks=1+2+4+8+12,flight=50ms,window=512,tsp=150ms,poll=200ms,prohibit=100ms,bler=0.1";
 const UP: &str =
     "tti=20ms,phase=0ms,blocks=1+2+3+4,flight=60ms,window=512,tsp=150ms,poll=200ms,prohibit=100ms,bler=0.1";
-/// A PDU stands where its last part begins, up to two TTIs after RLC has sent it: so much closer may polls be.
+/// The capture time of a PDU is the start of its last segment, up to two TTIs after RLC sent it. Polls can therefore
+/// appear up to 4 ms closer together than Timer_Poll_Prohibit allows.
 const FLEXIBLE_DOWN: &str =
     "tti=2ms,phase=0ms,flight=42ms,pdu=1505,flexible=15bit,window=512,tsp=150ms,poll=200ms,prohibit=96ms";
 
-/// What tshark prints.
+/// Runs tshark on the capture. Returns its stdout.
 fn tshark(pcap: &Path, args: &[&str]) -> String {
     let output = Command::new("tshark")
         .arg("-r")
         .arg(pcap)
         .args(["-n", "--enable-heuristic", "rlc_udp"])
-        // It takes some packets of the emulator for its own.
+        // The RTCP dissector claims some packets of the emulator.
         .args(["--disable-protocol", "rtcp"])
         .args(args)
         .output()
@@ -74,7 +75,7 @@ fn packets(pcap: &Path, from: [u8; 4]) -> Vec<Vec<u8>> {
     packets
 }
 
-/// The fields that the tests read: one pass of tshark gives all of them.
+/// The fields that the tests read. One pass of tshark extracts all of them.
 const FIELDS: [&str; 7] = [
     "_ws.expert.message",
     "rlc.li.value",
@@ -85,7 +86,7 @@ const FIELDS: [&str; 7] = [
     "rlc.channel.dir",
 ];
 
-/// A simulation, and what tshark and `rlc-check` say about it.
+/// A simulation with the results of tshark and `rlc-check`.
 struct Run {
     directory: TempDir,
     summary: Value,
@@ -98,17 +99,17 @@ struct Run {
 struct Packets {
     sent: Vec<Vec<u8>>,
     delivered: Vec<Vec<u8>>,
-    /// As tshark takes them out of the PDUs.
-    inner: Vec<Vec<u8>>,
+    /// The packets that tshark reassembled from the PDUs.
+    reassembled: Vec<Vec<u8>>,
 }
 
 impl Run {
     fn new(name: &str, settings: &str, check: &str, args: &[&str]) -> Self {
         let [down, up] = [DOWN, UP].map(|direction| format!("{direction},{check}"));
-        Self::of(name, &format!("{BEARER}{settings}"), &down, &up, args)
+        Self::with_scenario(name, &format!("{BEARER}{settings}"), &down, &up, args)
     }
 
-    fn of(name: &str, scenario: &str, down: &str, up: &str, args: &[&str]) -> Self {
+    fn with_scenario(name: &str, scenario: &str, down: &str, up: &str, args: &[&str]) -> Self {
         let directory = TempDir::new(name);
         std::fs::write(directory.join("radio.toml"), scenario).unwrap();
         let output = Command::new(env!("CARGO_BIN_EXE_airlink"))
@@ -136,13 +137,13 @@ impl Run {
             .lines()
             .map(|line| {
                 let values: Vec<String> = line.split('\t').map(str::to_owned).collect();
-                values.try_into().expect("a value of each field")
+                values.try_into().expect("a value for each field")
             })
             .collect();
         Self { directory, summary, report, fields }
     }
 
-    /// The values of a field, of those PDUs that have it.
+    /// The values of a field in the PDUs that contain it.
     fn values(&self, field: &str) -> impl Iterator<Item = &str> {
         let column = FIELDS.iter().position(|name| *name == field).expect("one of FIELDS");
         self.fields.iter().map(move |values| values[column].as_str()).filter(|value| !value.is_empty())
@@ -152,10 +153,10 @@ impl Run {
         self.directory.join("radio.pcap")
     }
 
-    fn counter(&self, of: &str) -> u64 {
+    fn counter(&self, name: &str) -> u64 {
         ["down", "up"]
             .iter()
-            .map(|direction| self.summary["stages"]["radio"][direction]["sender"][of].as_u64().unwrap())
+            .map(|direction| self.summary["stages"]["radio"][direction]["sender"][name].as_u64().unwrap())
             .sum()
     }
 
@@ -166,15 +167,17 @@ impl Run {
         }
     }
 
-    /// No objection to any PDU. To the packets inside only what comes of a wrap: each lap is a channel of its own
-    /// to tshark, and the end of the packet that straddles looks like a broken one at its beginning.
+    /// tshark has no expert message about any PDU, and at most one about a packet per wrap of the sequence number.
+    ///
+    /// tshark treats each cycle of sequence numbers as a separate channel. The end of a packet that spans two cycles looks
+    /// like a broken packet at the start of the second one.
     fn assert_no_expert_items(&self) {
-        let objections: Vec<&str> = self.values("_ws.expert.message").collect();
+        let messages: Vec<&str> = self.values("_ws.expert.message").collect();
         let laps = self.report.down.laps + self.report.up.laps;
-        assert!(objections.len() as u64 <= laps, "{laps} laps, but {objections:?}");
+        assert!(messages.len() as u64 <= laps, "{laps} laps, but {messages:?}");
     }
 
-    /// The dissector recognises a number that comes again within 5 s.
+    /// The dissector recognises a sequence number that is repeated within 5 s.
     fn assert_counts_the_same_retransmissions(&self) {
         let duplicates = tshark(&self.radio(), &["-2", "-Y", "rlc.duplicate_of"]).lines().count() as u64;
         assert!(duplicates > 0);
@@ -182,40 +185,40 @@ impl Run {
     }
 
     fn packets(&self) -> [Packets; 2] {
-        // The carrier's packets are among them; other addresses tell them apart.
+        // The file also contains the carrier packets. Their addresses differ.
         let all = self.directory.join("all.pcap");
         tshark(&self.radio(), &["-U", "IP", "-F", "nsecpcap", "-w", all.to_str().unwrap()]);
         [([10, 0, 0, 1], "fixed.pcap", "mobile.pcap"), ([10, 0, 0, 2], "mobile.pcap", "fixed.pcap")].map(
             |(from, entry, exit)| Packets {
                 sent: packets(&self.directory.join(entry), from),
                 delivered: packets(&self.directory.join(exit), from),
-                inner: packets(&all, from),
+                reassembled: packets(&all, from),
             },
         )
     }
 }
 
 impl Packets {
-    /// Every one that tshark took out is one that went in, to the octet, in its order and once.
-    fn assert_inner_are_of_sent(&self) {
+    /// Every reassembled packet equals a sent packet. Order is kept and no packet is repeated.
+    fn assert_reassembled_packets_were_sent(&self) {
         let mut sent = self.sent.iter();
-        for (number, inner) in self.inner.iter().enumerate() {
+        for (number, reassembled) in self.reassembled.iter().enumerate() {
             assert!(
-                sent.any(|packet| packet == inner),
-                "packet {number} of tshark's is none of what was sent"
+                sent.any(|packet| packet == reassembled),
+                "packet {number} that tshark reassembled was not sent"
             );
         }
     }
 
     /// Delivered packets that tshark did not find.
     fn missed(&self) -> u64 {
-        let inner: BTreeSet<_> = self.inner.iter().collect();
-        self.delivered.iter().filter(|packet| !inner.contains(packet)).count() as u64
+        let reassembled: BTreeSet<_> = self.reassembled.iter().collect();
+        self.delivered.iter().filter(|packet| !reassembled.contains(packet)).count() as u64
     }
 }
 
 #[test]
-fn wireshark_takes_from_a_long_lossy_run_every_packet_that_went_in() {
+fn wireshark_reassembles_all_packets_of_a_lossy_run() {
     let run = Run::new(
         "long",
         "",
@@ -228,8 +231,8 @@ fn wireshark_takes_from_a_long_lossy_run_every_packet_that_went_in() {
     run.assert_no_expert_items();
     run.assert_counts_the_same_retransmissions();
     for (packets, laps) in run.packets().iter().zip([run.report.down.laps, run.report.up.laps]) {
-        assert_eq!(packets.sent, packets.delivered, "nothing is given up at 9 transmissions");
-        packets.assert_inner_are_of_sent();
+        assert_eq!(packets.sent, packets.delivered, "nine transmissions should deliver every packet");
+        packets.assert_reassembled_packets_were_sent();
         assert!(packets.missed() <= laps, "{} missed in {laps} laps", packets.missed());
     }
 }
@@ -252,15 +255,15 @@ up.sender.discard = { mode = "reset-after-max-dat", max_dat = 4 }
     run.assert_counts_the_same_retransmissions();
     for (packets, laps) in run.packets().iter().zip([run.report.down.laps, run.report.up.laps]) {
         assert!(packets.delivered.len() < packets.sent.len());
-        packets.assert_inner_are_of_sent();
+        packets.assert_reassembled_packets_were_sent();
         assert!(packets.missed() <= laps, "{} missed in {laps} laps", packets.missed());
     }
 }
 
-/// When MRW moves the window past numbers that were never sent, tshark waits for these until the next lap. So it
-/// cannot be expected to find every packet; but what it finds must be right.
+/// When MRW moves the window past sequence numbers that were never sent, tshark waits for them until the numbers wrap.
+/// Therefore tshark may miss packets, but those it reassembles must be correct.
 #[test]
-fn wireshark_understands_discards_by_mrw() {
+fn wireshark_decodes_mrw_discards() {
     let discard = "{ mode = \"mrw-after-max-dat\", max_dat = 3, timer_mrw = \"200ms\", max_mrw = 6 }";
     let run = Run::new(
         "mrw",
@@ -274,12 +277,12 @@ fn wireshark_understands_discards_by_mrw() {
     run.assert_counts_the_same_retransmissions();
     for packets in run.packets() {
         assert!(packets.delivered.len() < packets.sent.len());
-        packets.assert_inner_are_of_sent();
+        packets.assert_reassembled_packets_were_sent();
     }
 }
 
 #[test]
-fn wireshark_reads_reports_that_travel_in_padding() {
+fn wireshark_decodes_piggybacked_reports() {
     let run = Run::new(
         "piggybacked",
         r#"
@@ -287,7 +290,7 @@ down.receiver.piggyback = true
 up.receiver.piggyback = true
 "#,
         "max-dat=10",
-        // So little that there is padding.
+        // The load is so low that PDUs contain padding.
         &[
             "--size",
             "mix",
@@ -308,14 +311,14 @@ up.receiver.piggyback = true
     run.assert_counts_the_same_retransmissions();
     for (packets, laps) in run.packets().iter().zip([run.report.down.laps, run.report.up.laps]) {
         assert_eq!(packets.sent, packets.delivered);
-        packets.assert_inner_are_of_sent();
+        packets.assert_reassembled_packets_were_sent();
         assert!(packets.missed() <= laps, "{} missed in {laps} laps", packets.missed());
     }
 }
 
-/// 16 of these packets fit a PDU, more than length indicators do.
+/// A PDU has room for 16 of these packets, but not for their length indicators.
 #[test]
-fn wireshark_takes_many_small_packets_out_of_large_pdus() {
+fn wireshark_reassembles_small_packets_from_large_pdus() {
     let run = Run::new(
         "small",
         r#"
@@ -326,20 +329,20 @@ up.format.pdu = "700B"
         &["--size", "40", "--for", "2s", "--down", "saturate:1000", "--up", "saturate:200"],
     );
     let most = run.values("rlc.li.value").map(|values| values.split(',').count()).max();
-    assert_eq!(most, Some(15), "14 packets end, and padding");
+    assert_eq!(most, Some(15), "14 packet ends plus padding");
     run.assert_behaves();
     run.assert_no_expert_items();
     for (packets, laps) in run.packets().iter().zip([run.report.down.laps, run.report.up.laps]) {
         assert_eq!(packets.sent, packets.delivered);
-        packets.assert_inner_are_of_sent();
+        packets.assert_reassembled_packets_were_sent();
         assert!(packets.missed() <= laps, "{} missed in {laps} laps", packets.missed());
     }
 }
 
 #[test]
-fn wireshark_takes_packets_out_of_pdus_of_a_flexible_size() {
+fn wireshark_reassembles_packets_from_flexible_pdus() {
     for (name, he_special) in [("flexible", false), ("flexible-he", true)] {
-        let run = Run::of(
+        let run = Run::with_scenario(
             name,
             &format!("{FLEXIBLE}down.format.he_special = {he_special}\n"),
             &format!("{FLEXIBLE_DOWN},max-dat=10"),
@@ -363,24 +366,24 @@ fn wireshark_takes_packets_out_of_pdus_of_a_flexible_size() {
                 ends_by_he += usize::from(he.starts_with('2'));
             }
         }
-        let some = size(125, 500);
-        assert!(down > some);
-        assert_eq!(ends_by_he > some, he_special, "{ends_by_he} of {down} PDUs have HE = 10");
+        let minimum = size(125, 500);
+        assert!(down > minimum);
+        assert_eq!(ends_by_he > minimum, he_special, "{ends_by_he} of {down} PDUs have HE = 10");
         assert!(run.values("rlc.sufi.poll_sn").count() > 0);
         run.assert_behaves();
         run.assert_no_expert_items();
         for (packets, laps) in run.packets().iter().zip([run.report.down.laps, run.report.up.laps]) {
             assert!(packets.sent.len() > size(40, 100));
             assert_eq!(packets.sent, packets.delivered);
-            packets.assert_inner_are_of_sent();
+            packets.assert_reassembled_packets_were_sent();
             assert!(packets.missed() <= laps, "{} missed in {laps} laps", packets.missed());
         }
     }
 }
 
-/// Without HARQ one block in ten is lost, and with it every PDU of which it has a part.
+/// Without HARQ, 10 % of the blocks are lost, and with each block every PDU that has a segment in it.
 #[test]
-fn wireshark_follows_pdus_of_which_a_part_was_lost() {
+fn wireshark_follows_pdus_with_lost_segments() {
     let scenario = FLEXIBLE
         .replace("hsdpa.snr = \"40dB\"", "hsdpa = { snr = \"3.45dB\", transmissions = 1, t1 = \"10ms\" }");
     let directory = TempDir::new("parts");
@@ -416,8 +419,8 @@ fn wireshark_follows_pdus_of_which_a_part_was_lost() {
     );
     let run = Run { directory, summary, report: Judgement::default(), fields: Vec::new() };
     let [down, _] = run.packets();
-    down.assert_inner_are_of_sent();
+    down.assert_reassembled_packets_were_sent();
     assert_eq!(down.sent, down.delivered);
-    let found = down.inner.len() as f64 / down.delivered.len() as f64;
-    assert!(found > 0.99, "{found}");
+    let share = down.reassembled.len() as f64 / down.delivered.len() as f64;
+    assert!(share > 0.99, "{share}");
 }

@@ -1,7 +1,7 @@
-//! What the tests of the program in real time share: starting it, killing it, and looking for what is left.
+//! Shared code of the real-time tests: starts and kills `airlink`, and searches the machine for leftovers.
 
-#![allow(dead_code, reason = "each test program uses its part")]
-#![expect(clippy::disallowed_methods, reason = "another program is waited for")]
+#![allow(dead_code, reason = "each test program uses a part of this module")]
+#![expect(clippy::disallowed_methods, reason = "the tests wait for another program")]
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -17,10 +17,10 @@ use serde_json::Value;
 
 pub(crate) const AIRLINK: &str = env!("CARGO_BIN_EXE_airlink");
 
-/// A test that hangs is worse than one that fails.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+/// Time after which a test fails that waits for the program.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A directory that is removed at the end.
+/// A temporary directory that is removed when dropped.
 pub(crate) struct Scratch(TempDir);
 
 impl Scratch {
@@ -32,7 +32,7 @@ impl Scratch {
         self.0.path(name)
     }
 
-    /// The file's text, as soon as there is a whole line.
+    /// Waits until the file contains a complete line. Returns its text.
     pub(crate) fn line(&self, name: &str) -> String {
         let path = self.path(name);
         wait_for(&format!("a line in {path}"), || {
@@ -43,18 +43,18 @@ impl Scratch {
     }
 }
 
-pub(crate) fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+pub(crate) fn wait_for<T>(what: &str, mut poll: impl FnMut() -> Option<T>) -> T {
     let start = Instant::now();
     loop {
-        if let Some(found) = look() {
+        if let Some(found) = poll() {
             return found;
         }
-        assert!(start.elapsed() < PATIENCE, "waited for {what}");
+        assert!(start.elapsed() < TIMEOUT, "timed out while waiting for {what}");
         thread::sleep(Duration::from_millis(2));
     }
 }
 
-/// An `airlink` that runs beside the test.
+/// An `airlink` process that runs in parallel with the test.
 pub(crate) struct Running(Child, [File; 2]);
 
 impl Running {
@@ -63,7 +63,7 @@ impl Running {
     }
 
     pub(crate) fn spawn(command: &mut Command) -> Self {
-        // Files: of a pipe there would be no end as long as somebody is left behind who has it.
+        // Files rather than pipes: reading a pipe would not end while a leftover process holds it open.
         let outputs = ["out", "err"].map(unnamed);
         let [out, err] = outputs.each_ref().map(|file| file.try_clone().unwrap());
         let command = command.env("RUST_LOG", "warn").stdin(Stdio::null());
@@ -90,21 +90,21 @@ impl Running {
     }
 }
 
-/// A file that is gone with the last who has it open.
+/// Creates a file without a name, which disappears when the last process closes it.
 fn unnamed(what: &str) -> File {
     let path = TempFile::new(what);
     File::options().read(true).append(true).create_new(true).open(path.path()).unwrap()
 }
 
 impl Drop for Running {
-    /// A failed assertion must not leave it running.
+    /// A failed assertion must not leave the process running.
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// Runs it to its end.
+/// Runs airlink until it ends.
 pub(crate) fn airlink(args: &[&str]) -> Output {
     Running::start(args).wait()
 }
@@ -113,20 +113,20 @@ pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Of `run --json`: the last line of the output.
+/// Parses the summary of `run --json`, which is the last line of the output.
 pub(crate) fn summary(output: &Output) -> Value {
     let text = text(&output.stdout);
     let last = text.lines().last().unwrap_or_default();
     serde_json::from_str(last).unwrap_or_else(|error| panic!("{error}: {output:?}"))
 }
 
-/// Everything that a link could leave behind on the machine.
+/// The resources on this machine that a link could leave behind.
 #[derive(Debug)]
-pub(crate) struct Traces([(&'static str, BTreeSet<String>); 7]);
+pub(crate) struct Resources([(&'static str, BTreeSet<String>); 7]);
 
-impl Traces {
-    /// `mark` is in the command line of everything that the test has started.
-    pub(crate) fn look(mark: &str) -> Self {
+impl Resources {
+    /// Lists the resources that exist now. Every process that the test starts has `mark` in its command line.
+    pub(crate) fn list(mark: &str) -> Self {
         let names = |dir: &str| -> BTreeSet<String> {
             let entries = fs::read_dir(dir).into_iter().flatten().flatten();
             entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
@@ -141,7 +141,7 @@ impl Traces {
             let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
             text(&line).replace('\0', " ")
         };
-        // Others' tests run beside this one: only what carries a link's name counts, or this test's mark.
+        // Other tests run in parallel, so count only resources with the name of a link or with this test's mark.
         let ours = |line: &str| line.contains("airlink");
         let namespaces =
             names("/run/netns").into_iter().filter(|name| !name.starts_with("airtcp-")).collect();
@@ -169,17 +169,17 @@ impl Traces {
         ])
     }
 
-    /// What is there that was not there before.
-    pub(crate) fn beyond(&self, before: &Self) -> Vec<String> {
+    /// The resources that did not exist before.
+    pub(crate) fn added_since(&self, before: &Self) -> Vec<String> {
         std::iter::zip(&self.0, &before.0)
             .flat_map(|((what, now), (_, before))| {
-                now.difference(before).map(move |one| format!("{what} {one}"))
+                now.difference(before).map(move |name| format!("{what} {name}"))
             })
             .collect()
     }
 }
 
-/// The name only: the counters go on.
+/// The name of the device, without the counters, which change.
 fn device(line: &str) -> String {
     line.split(':').next().unwrap_or_default().trim().to_owned()
 }

@@ -227,7 +227,7 @@ fn proportional_fair_has_a_multi_user_gain_over_round_robin() {
 }
 
 #[test]
-fn max_cqi_starves_the_weakest_and_round_robin_does_not() {
+fn only_max_cqi_starves_the_weakest_mobile() {
     let shares = |scheduler| {
         let others: OthersConfig =
             toml::from_str("mobiles = 2\nsource = \"full-buffer\"\nsnr = \"5dB\"\nspread = \"8dB\"").unwrap();
