@@ -1,6 +1,6 @@
-//! How many packets a second of CPU time a plain chain takes in virtual time.
+//! Number of packets per second of processor time in short chains of stages, in virtual time.
 //!
-//! `cargo bench -p airlink --bench chain [-- NAME…]`; with names only those, each in full.
+//! `cargo bench -p airlink --bench chain [-- NAME…]`. NAME selects chains by their complete names.
 
 use airlink::machine::{Machine, catch_up, drain};
 use airlink::path::{FIXED, MOBILE, Named, Path};
@@ -35,7 +35,7 @@ fn main() {
     }
 }
 
-/// Whether the command line names it, or nothing.
+/// Whether the command line names this chain, or no chain at all.
 fn is_wanted(name: &str) -> bool {
     let mut names = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).peekable();
     names.peek().is_none() || names.any(|wanted| wanted == name)
@@ -55,13 +55,13 @@ fn both<T: Clone>(config: &T) -> Directions<T> {
     Directions { down: Some(config.clone()), up: Some(config.clone()) }
 }
 
-/// Of this process: other processes on the machine do not count.
+/// Processor time of this process.
 fn cpu_time() -> std::time::Duration {
     clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID).expect("every Linux has this clock").into()
 }
 
-/// Packets of 1500 octets, in bursts of 32 as a TUN device hands them out, at a load just below the rate. The
-/// octets of those that left are used again: the time is the chain's, not the allocator's.
+/// Sends 1500-byte packets at a load just below the rate, in bursts of 32 as a TUN device delivers them. The buffers of
+/// packets that left are reused, so that allocation is not measured.
 fn measure(name: &str, stages: impl Fn() -> Vec<Box<dyn Stage>>) {
     const PACKETS: u32 = 3_000_000;
     const BURST: u32 = 32;
@@ -90,7 +90,7 @@ fn measure(name: &str, stages: impl Fn() -> Vec<Box<dyn Stage>>) {
     println!("{name:24} {best:7.1} ns/packet {:12.0} packets/s", 1e9 / best);
 }
 
-/// A TCP segment in IPv4; the checksums do not matter to a station.
+/// A TCP segment in IPv4 without checksums, which a station does not verify.
 fn segment(packet: &mut Vec<u8>, down: bool, flow: u16, flags: u8, seq: u32, ack: u32, payload: usize) {
     packet.clear();
     packet.resize(40 + payload, 0);
@@ -111,8 +111,8 @@ fn segment(packet: &mut Vec<u8>, down: bool, flow: u16, flags: u8, seq: u32, ack
     packet[33] = flags;
 }
 
-/// Connections in turn, each with two segments of data down and an ACK up, past a station that marks. One segment in
-/// fifty comes late.
+/// Sends packets of several connections through a station with transit marks. Each round is two data segments in the
+/// downlink and an ACK in the uplink of the next connection. In every 50th round, the data segments are reordered.
 fn transit(flows: u16) {
     const ROUNDS: u32 = 1_000_000;
     const PAYLOAD: usize = 1460;

@@ -1,8 +1,8 @@
-//! What the RLC bearer costs.
+//! Cost of the RLC bearer.
 //!
-//! `cargo bench -p airlink --bench rlc`: a saturated bearer in virtual time (of a thread's processor time), throughput over
-//! Timer_Status_Prohibit, and 50 bearers of 384 kbit/s against the real clock on one core. `-- virtual [SECONDS]`: only the
-//! first.
+//! `cargo bench -p airlink --bench rlc` measures the processor time of a saturated bearer in virtual time, the throughput over
+//! Timer_Status_Prohibit, and the lateness of 50 bearers of 384 kbit/s in real time on one core. `-- virtual [SECONDS]` runs
+//! only the first measurement.
 
 #![expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
@@ -31,12 +31,12 @@ fn config(bler: f64) -> RlcConfig {
 }
 
 fn path(config: &RlcConfig, seed: u64) -> Path {
-    let stage = Bearer::new(config, seed, "radio").expect("possible settings");
+    let stage = Bearer::new(config, seed, "radio").expect("the settings are valid");
     let radio = Named { name: "radio".to_owned(), stage: Box::new(stage) };
     Path::new(vec![radio], Recording::Off, false)
 }
 
-/// Packets of 1500 octets down at 400 kbit/s, and one of 40 octets up for every second of them.
+/// 1500-byte packets in the downlink at 400 kbit/s, and a 40-byte packet in the uplink for every second one.
 struct Load {
     path: Path,
     next: Instant,
@@ -76,27 +76,27 @@ impl Load {
     }
 }
 
-/// Of this thread: other programs disturb it less than the clock.
+/// Processor time of this thread, which other programs disturb less than elapsed time.
 fn processor_time() -> std::time::Duration {
     clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).expect("the clock exists on every Linux").into()
 }
 
-/// What so many seconds of a load take.
+/// Processor time that `seconds` of a load take.
 fn time(load: &mut Load, seconds: u64) -> f64 {
     let start = processor_time();
     load.until(Instant::from_secs(seconds));
     (processor_time() - start).as_secs_f64()
 }
 
-/// A queue, a transmitter and a wire as fast as the bearer.
+/// A link with the rate of the bearer.
 fn link() -> Path {
     let text = "schema = 1\n[[stage]]\nkind = \"link\"\nboth = { rate = \"384kbit\", delay = \"50ms\" }\n";
-    let scenario = Scenario::parse(text, "link").expect("the scenario is right");
-    scenario.build(Some(1), Recording::Off, false).expect("the scenario is right")
+    let scenario = Scenario::parse(text, "link").expect("the scenario is valid");
+    scenario.build(Some(1), Recording::Off, false).expect("the scenario is valid")
 }
 
 fn virtual_time(seconds: u64) {
-    println!("one bearer, both directions, in virtual time, beside the same packets over a plain link");
+    println!("one bearer, both directions, in virtual time, compared with the same packets over a link");
     for bler in [0.0, 0.01, 0.1] {
         let plain = time(&mut Load::over(link()), seconds);
         let mut load = Load::new(&config(bler), 1);
@@ -134,7 +134,7 @@ fn over_timer_status_prohibit() {
     }
 }
 
-/// Each bearer's TTIs have a phase of their own, as those of unrelated users have.
+/// The TTIs of the bearers have different phases, like those of unrelated users.
 fn real_time() {
     const BEARERS: u64 = 50;
     const SECONDS: u64 = 5;
@@ -162,7 +162,7 @@ fn real_time() {
         for bearer in &mut bearers {
             let deadline = bearer.next_deadline();
             if deadline <= woke {
-                // How late it is when it is done, the others before it included.
+                // The lateness when this bearer is done, including the time of the bearers before it.
                 bearer.until(woke);
                 lateness.push((now() - deadline).as_micros());
             }

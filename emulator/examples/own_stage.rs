@@ -1,4 +1,4 @@
-//! A stage of one's own: it drops every so manieth packet of a direction. It is put into a path, and packets go through.
+//! A custom stage that drops every n-th packet of a direction, and a path that contains it.
 //!
 //! `cargo run -p airlink --example own_stage`
 
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SieveConfig {
-    /// One packet of so many is dropped.
+    /// Drop every n-th packet.
     every: u64,
 }
 
@@ -25,7 +25,7 @@ impl OneWaySettings for SieveConfig {
 
     fn validate(&self) -> Result<(), Invalid> {
         match self.every {
-            0 => Err(Invalid::new("every", "no packet at all: write for example 10")),
+            0 => Err(Invalid::new("every", "must be at least 1; write for example 10")),
             _ => Ok(()),
         }
     }

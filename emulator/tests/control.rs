@@ -73,7 +73,7 @@ fn setting_can_be_changed_while_packets_flow() {
 
 /// Abstract sockets belong to one network namespace. A program behind the link runs in another one.
 #[test]
-fn program_behind_the_link_can_control_it_by_name() {
+fn program_behind_the_link_can_control_it() {
     let scratch = Scratch::new("inside");
     let scenario = scratch.path("rlc.toml");
     fs::write(

@@ -140,7 +140,7 @@ fn run_leaves_nothing_behind_for_any_ending() {
 }
 
 #[test]
-fn killed_standing_link_leaves_nothing_and_frees_its_name() {
+fn killed_link_leaves_nothing_and_frees_its_name() {
     let _guard = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
     let name = format!("standing-{}", std::process::id());
     let up = ["up", "--name", &name, "-s", "lossless"];

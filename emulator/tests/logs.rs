@@ -80,7 +80,7 @@ fn packet_log_matches_the_event_file() {
 }
 
 #[test]
-fn text_log_has_time_level_and_tcpdump_style_packet() {
+fn text_log_has_time_level_and_packet_summary() {
     let directory = Directory::new("text");
     let log = directory.file("log");
     let output = sim(&directory, &["-vv", "--log-file", &log, "--seed", "1"]);

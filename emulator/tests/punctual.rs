@@ -75,7 +75,7 @@ fn packets_are_no_later_than_a_bare_timer() {
 }
 
 #[test]
-fn late_run_exits_with_4_and_names_the_bound() {
+fn late_run_exits_with_4_and_reports_bound() {
     const SEND: &[&str] = &["python3", "-c", SENDER];
     const FAIL: &[&str] = &["sh", "-c", "python3 -c \"$0\"; exit 9", SENDER];
     const NEVER_LATE: &[&str] = &["--max-lateness", "p50=0us"];

@@ -94,7 +94,7 @@ fn inactive_codel() -> CodelConfig {
 }
 
 #[test]
-fn queue_in_front_of_rlc_does_not_change_transmissions() {
+fn queue_before_rlc_does_not_change_transmissions() {
     // Small and large packets, with bursts, pauses and single packets.
     let run = |discipline, bler| {
         let mut run = Run::new(discipline, bler);
@@ -116,7 +116,7 @@ fn queue_in_front_of_rlc_does_not_change_transmissions() {
 }
 
 #[test]
-fn each_discipline_limits_the_queue_in_front_of_rlc() {
+fn each_discipline_limits_the_queue_before_rlc() {
     let worst = |run: &Run| {
         run.left.iter().map(|(left, bytes)| *left - at(25 * u64::from(number(bytes)))).max().unwrap()
     };
@@ -151,7 +151,7 @@ fn each_discipline_limits_the_queue_in_front_of_rlc() {
 }
 
 #[test]
-fn fq_codel_lets_a_sparse_flow_pass_a_bulk_flow() {
+fn fq_codel_lets_sparse_flows_pass_bulk_flows() {
     let run = |discipline| {
         let mut run = Run::new(discipline, 0.0);
         for n in 0..100 {

@@ -204,7 +204,7 @@ fn disabled_ipv6_is_an_error_only_if_configured() {
 }
 
 #[test]
-fn run_works_with_the_proc_of_another_pid_namespace() {
+fn run_works_with_proc_of_another_namespace() {
     let run = format!("{AIRLINK} run -s lossless --server 'sleep 1000' -- sh -c 'exit 7'; exit $?");
     let mut unshare = Command::new("unshare");
     unshare.args(["--pid", "--fork", "--kill-child", "sh", "-c", &run]);
@@ -336,7 +336,7 @@ fn invalid_arguments_are_usage_errors() {
 }
 
 #[test]
-fn command_that_handles_a_signal_chooses_its_exit_code() {
+fn command_handling_a_signal_sets_the_exit_code() {
     for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGUSR1] {
         let scratch = Scratch::new(signal.as_str());
         let ready = scratch.path("ready");

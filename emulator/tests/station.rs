@@ -138,7 +138,7 @@ fn check(stats: &Value, at_least: u64) {
 }
 
 #[test]
-fn kernel_sender_tolerates_marks_and_reports_on_every_ack() {
+fn kernel_sender_tolerates_marks_and_reports_on_acks() {
     for to in ["10.2.0.1:5001", "[fd02::1]:5001"] {
         let stats = transfer(to, 20_000_000, u32::MAX);
         // One ACK of the kernel covers many segments.
@@ -149,7 +149,7 @@ fn kernel_sender_tolerates_marks_and_reports_on_every_ack() {
 }
 
 #[test]
-fn kernel_sender_recovers_with_reports_next_to_sack_blocks() {
+fn kernel_sender_recovers_with_reports_and_sack_blocks() {
     let stats = transfer("10.2.0.1:5001", 20_000_000, 50);
     check(&stats, 50);
     assert!(stats["radio"]["down"]["damaged"].as_u64().unwrap() > 200);

@@ -14,7 +14,7 @@ use airwire::time::Instant;
 use nix::errno::Errno;
 use nix::time::ClockId;
 
-use super::{Asked, Between, cpu_time, device, namespaces, reactor, table, wire};
+use super::{Arguments, Emulated, cpu_time, device, namespaces, reactor, table, wire};
 
 const BATCH: usize = 64;
 /// Largest packet, including the header that a device with offload adds.
@@ -27,31 +27,31 @@ enum Path {
         offload: bool,
     },
     Airlink {
-        between: Between,
+        emulated: Emulated,
         offload: bool,
     },
     /// A pair of veth devices with this queueing discipline at both ends. Empty: none.
     Veth(&'static str),
 }
 
-pub(super) fn run(asked: &Asked) {
-    let airlink = |between: &Between, offload| Path::Airlink { between: between.clone(), offload };
-    let betweens = [Between::Nothing, Between::Scenario(wire("0ms")), Between::Scenario(wire("1ms"))];
+pub(super) fn run(arguments: &Arguments) {
+    let airlink = |emulated: &Emulated, offload| Path::Airlink { emulated: emulated.clone(), offload };
+    let paths = [Emulated::Nothing, Emulated::Scenario(wire("0ms")), Emulated::Scenario(wire("1ms"))];
     let mut rows = vec![
         ("offload: bare copy", Path::BareCopy { offload: true }),
-        ("offload: nothing between", airlink(&betweens[0], true)),
-        ("offload: queue + wire", airlink(&betweens[1], true)),
-        ("offload: delay of 1 ms", airlink(&betweens[2], true)),
+        ("offload: nothing between", airlink(&paths[0], true)),
+        ("offload: queue + wire", airlink(&paths[1], true)),
+        ("offload: delay of 1 ms", airlink(&paths[2], true)),
         ("single: bare copy", Path::BareCopy { offload: false }),
-        ("single: nothing between", airlink(&betweens[0], false)),
-        ("single: queue + wire", airlink(&betweens[1], false)),
-        ("single: delay of 1 ms", airlink(&betweens[2], false)),
+        ("single: nothing between", airlink(&paths[0], false)),
+        ("single: queue + wire", airlink(&paths[1], false)),
+        ("single: delay of 1 ms", airlink(&paths[2], false)),
         ("veth: nothing between", Path::Veth("")),
         ("veth: tbf", Path::Veth("tbf rate 100gbit burst 1mb limit 15mb")),
         ("veth: netem, delay of 1 ms", Path::Veth("netem delay 1ms limit 10000")),
     ];
-    rows.retain(|(name, path)| asked.is_wanted(name) && path.is_there(name));
-    let samples = asked.compare(&rows, |path| path.run(asked));
+    rows.retain(|(name, path)| arguments.is_wanted(name) && path.is_there(name));
+    let samples = arguments.compare(&rows, |path| path.run(arguments));
     table("one TCP", [("Gbit/s", 2), ("CPU of a Gbit/s", 2)], &rows, &samples, |sample| {
         [sample.gbit_per_second, sample.cores_per_gbit]
     });
@@ -76,7 +76,7 @@ impl Path {
         tried.is_ok()
     }
 
-    fn run(&self, asked: &Asked) -> Sample {
+    fn run(&self, arguments: &Arguments) -> Sample {
         let namespaces = namespaces();
         let devices = |offload| {
             ["10.9.0.1/24", "10.9.0.2/24"]
@@ -101,15 +101,15 @@ impl Path {
             scope.spawn(move || receive(&listener, received_by));
             let before = cpu_time(ClockId::CLOCK_PROCESS_CPUTIME_ID);
             let mut reactor = reactor();
-            let until = reactor.clock().now() + asked.duration;
+            let until = reactor.clock().now() + arguments.duration;
             // The threads exchange data through these until `stop` is set.
-            let kept = match (self, devices) {
+            let forwarder = match (self, devices) {
                 (Self::BareCopy { .. }, Some(devices)) => {
                     copy(&devices, &mut reactor, until);
                     (Some(devices), None)
                 }
-                (Self::Airlink { between, .. }, Some(devices)) => {
-                    (None, Some(between.drive(devices, &mut reactor, until).1))
+                (Self::Airlink { emulated, .. }, Some(devices)) => {
+                    (None, Some(emulated.drive(devices, &mut reactor, until).1))
                 }
                 _ => {
                     while reactor.clock().now() < until {
@@ -121,9 +121,9 @@ impl Path {
             let gbit = received.load(Ordering::Relaxed) as f64 * 8e-9;
             let cpu = (cpu_time(ClockId::CLOCK_PROCESS_CPUTIME_ID) - before) * 1e-9;
             stop.store(true, Ordering::Relaxed);
-            drop(kept);
+            drop(forwarder);
             // Without a forwarder, both threads end by their time limits.
-            Sample { gbit_per_second: gbit / asked.duration.as_secs_f64(), cores_per_gbit: cpu / gbit }
+            Sample { gbit_per_second: gbit / arguments.duration.as_secs_f64(), cores_per_gbit: cpu / gbit }
         })
     }
 }

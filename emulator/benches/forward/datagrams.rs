@@ -14,7 +14,7 @@ use nix::sys::socket::{
 };
 use nix::time::ClockId;
 
-use super::{Asked, Between, MTU, cpu_time, device, namespaces, reactor, table, wire};
+use super::{Arguments, Emulated, MTU, cpu_time, device, namespaces, reactor, table, wire};
 
 const BATCH: usize = 64;
 /// A destination behind the first device. The kernel behind the second device drops packets to it.
@@ -28,20 +28,20 @@ enum Forwarder {
     BareCopy,
     /// A bare copy that holds each packet for this time, which shows the cost of a delay alone.
     BareDelay(Duration),
-    Airlink(Between),
+    Airlink(Emulated),
 }
 
-pub(super) fn run(asked: &Asked) {
-    let chain = |delay| Forwarder::Airlink(Between::Scenario(wire(delay) + LOSS));
+pub(super) fn run(arguments: &Arguments) {
+    let chain = |delay| Forwarder::Airlink(Emulated::Scenario(wire(delay) + LOSS));
     let mut rows = vec![
         ("bare copy", Forwarder::BareCopy),
         ("bare copy, after 5 ms", Forwarder::BareDelay(Duration::from_millis(5))),
-        ("nothing between", Forwarder::Airlink(Between::Nothing)),
+        ("nothing between", Forwarder::Airlink(Emulated::Nothing)),
         ("queue + wire + loss", chain("0ms")),
         ("the same with a delay of 5 ms", chain("5ms")),
     ];
-    rows.retain(|(name, _)| asked.is_wanted(name));
-    let samples = asked.compare(&rows, |forwarder| forwarder.run(asked));
+    rows.retain(|(name, _)| arguments.is_wanted(name));
+    let samples = arguments.compare(&rows, |forwarder| forwarder.run(arguments));
     table("datagrams", [("kpackets/s", 0), ("ns of CPU", 0)], &rows, &samples, |sample| {
         [sample.per_second / 1e3, sample.cpu_ns]
     });
@@ -57,7 +57,7 @@ struct Sample {
 }
 
 impl Forwarder {
-    fn run(&self, asked: &Asked) -> Sample {
+    fn run(&self, arguments: &Arguments) -> Sample {
         let namespaces = namespaces();
         let from = device(&namespaces[0], "10.9.0.1/24", &["10.99.0.0/16"], false);
         let to = device(&namespaces[1], "10.9.0.2/24", &[], false);
@@ -67,18 +67,18 @@ impl Forwarder {
             scope.spawn(|| blast(&blaster, &stop));
             let before = cpu_time(ClockId::CLOCK_THREAD_CPUTIME_ID);
             let mut reactor = reactor();
-            let until = reactor.clock().now() + asked.duration;
+            let until = reactor.clock().now() + arguments.duration;
             let packets = match self {
                 Self::BareCopy => copy(&from, &to, &mut reactor, until),
                 Self::BareDelay(delay) => copy_later(&from, &to, *delay, &mut reactor, until),
-                Self::Airlink(between) => {
-                    let (_, [_, to]) = between.drive([from, to], &mut reactor, until);
+                Self::Airlink(emulated) => {
+                    let (_, [_, to]) = emulated.drive([from, to], &mut reactor, until);
                     to.traffic().received_packets
                 }
             };
             stop.store(true, Ordering::Relaxed);
             let cpu = cpu_time(ClockId::CLOCK_THREAD_CPUTIME_ID) - before;
-            let per_second = packets as f64 / asked.duration.as_secs_f64();
+            let per_second = packets as f64 / arguments.duration.as_secs_f64();
             Sample { per_second, cpu_ns: cpu / packets as f64, packets }
         })
     }

@@ -1,5 +1,5 @@
-//! How late packets leave at a hundred thousand a second through a delay: on a machine that has nothing else to do and on
-//! one with a busy loop on each core, with real-time scheduling and without.
+//! Lateness of packets at 100,000 packets per second through a delay: on an idle machine and with a busy loop on each core,
+//! with and without real-time scheduling.
 
 use std::net::UdpSocket;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -12,15 +12,16 @@ use airwire::time::Duration;
 use nix::sys::socket::{MsgFlags, send, setsockopt, sockopt};
 use nix::unistd::gettid;
 
-use super::{Asked, Between, device, namespaces, reactor, wire};
+use super::{Arguments, Emulated, device, namespaces, reactor, wire};
 
-/// Octets of data in each packet.
-const SMALL: usize = 64;
-/// Packets that are sent together, and how often.
-const TOGETHER: usize = 5;
-const EVERY: Duration = Duration::from_micros(50);
+/// Bytes of data in each packet.
+const PAYLOAD: usize = 64;
+/// Packets per burst.
+const BURST: usize = 5;
+/// Time between bursts.
+const INTERVAL: Duration = Duration::from_micros(50);
 const DELAY: &str = "5ms";
-/// As `airlink run` has it if nobody says otherwise.
+/// The default of `airlink run`.
 const SPIN: Duration = Duration::from_micros(100);
 
 #[derive(Clone, Copy)]
@@ -37,12 +38,12 @@ const ROWS: [Row; 4] = [
     Row { name: "a busy loop on each core, real-time", busy: true, realtime: true },
 ];
 
-pub(super) fn run(asked: &Asked) {
-    let rows: Vec<Row> = ROWS.into_iter().filter(|row| asked.is_wanted(row.name)).collect();
+pub(super) fn run(arguments: &Arguments) {
+    let rows: Vec<Row> = ROWS.into_iter().filter(|row| arguments.is_wanted(row.name)).collect();
     let mut samples = vec![Vec::new(); rows.len()];
-    for round in 1..=asked.rounds {
+    for round in 1..=arguments.rounds {
         for (row, samples) in rows.iter().zip(&mut samples) {
-            let sample = row.run(asked);
+            let sample = row.run(arguments);
             let [p50, p99, max] = [50.0, 99.0, 100.0].map(|percentile| sample.micros(percentile));
             eprintln!(
                 "round {round}: {:<36} {:.0} kpackets/s, {} lost before; p50 {p50:.1} µs, p99 {p99:.1} µs, max {max:.0} µs",
@@ -55,7 +56,7 @@ pub(super) fn run(asked: &Asked) {
     }
     println!(
         "{:<36} {:>10} {:>24} {:>24} {:>12}",
-        "lateness, µs", "kpackets/s", "p50 (least to most)", "p99 (least to most)", "most of all"
+        "lateness, µs", "kpackets/s", "p50 (min to max)", "p99 (min to max)", "max"
     );
     for (row, samples) in rows.iter().zip(samples) {
         let of = |value: &dyn Fn(&Sample) -> f64| super::spread(samples.iter().map(value).collect());
@@ -74,7 +75,7 @@ pub(super) fn run(asked: &Asked) {
 #[derive(Clone)]
 struct Sample {
     per_second: f64,
-    /// Packets for which the device's queue had no room.
+    /// Packets that the kernel dropped because the device's queue was full.
     lost: u64,
     lateness: Lateness,
 }
@@ -86,7 +87,7 @@ impl Sample {
 }
 
 impl Row {
-    fn run(self, asked: &Asked) -> Sample {
+    fn run(self, arguments: &Arguments) -> Sample {
         let namespaces = namespaces();
         let devices = [
             device(&namespaces[0], "10.9.0.1/24", &["10.99.0.0/16"], false),
@@ -107,44 +108,44 @@ impl Row {
             schedule(self.realtime);
             let mut reactor = reactor();
             reactor.set_spin(SPIN);
-            let until = reactor.clock().now() + asked.duration;
-            let (lateness, [from, _]) = Between::Scenario(wire(DELAY)).drive(devices, &mut reactor, until);
+            let until = reactor.clock().now() + arguments.duration;
+            let (lateness, [from, _]) = Emulated::Scenario(wire(DELAY)).drive(devices, &mut reactor, until);
             schedule(false);
             stop.store(true, Ordering::Relaxed);
-            let per_second = lateness.packets() as f64 / asked.duration.as_secs_f64();
+            let per_second = lateness.packets() as f64 / arguments.duration.as_secs_f64();
             Sample { per_second, lost: from.kernel_drops().unwrap_or_default(), lateness }
         })
     }
 }
 
-/// How this thread is scheduled: as `airlink run --realtime` does it for its own.
+/// Sets the scheduling policy of this thread, as `airlink run --realtime` does.
 fn schedule(realtime: bool) {
     let thread = gettid().to_string();
     let policy = if realtime { ["-R", "-f", "-p", "1"] } else { ["-R", "-o", "-p", "0"] };
     let mut chrt = Command::new("chrt");
     let done = chrt.args(policy).arg(&thread).stdout(Stdio::null()).stderr(Stdio::null()).status();
     if !done.is_ok_and(|status| status.success()) && realtime {
-        eprintln!("no real-time scheduling: it takes root and the program chrt (util-linux)");
+        eprintln!("no real-time scheduling: run as root and install chrt (util-linux)");
     }
 }
 
 fn sender() -> nix::Result<OwnedFd> {
     let socket = UdpSocket::bind("10.9.0.1:0").map_err(|_| nix::errno::Errno::last())?;
     socket.connect("10.99.0.1:9").map_err(|_| nix::errno::Errno::last())?;
-    // One call sends them all.
-    setsockopt(&socket, sockopt::UdpGsoSegment, &(SMALL as i32))?;
+    // One call sends a complete burst.
+    setsockopt(&socket, sockopt::UdpGsoSegment, &(PAYLOAD as i32))?;
     Ok(socket.into())
 }
 
-/// In every row with real-time scheduling, for it is not what is measured.
+/// Sends the bursts. This thread always has real-time scheduling, because it is not what the benchmark measures.
 fn pace(socket: &OwnedFd, stop: &AtomicBool) {
     schedule(true);
     let mut reactor = Reactor::new(Clock::start()).expect("epoll");
-    let datagrams = [0; SMALL * TOGETHER];
+    let datagrams = [0; PAYLOAD * BURST];
     let mut next = reactor.clock().now();
     while !stop.load(Ordering::Relaxed) {
-        // What it was kept from it makes good: the rate is what is asked for.
-        next += EVERY;
+        // After a delay, the thread catches up, so that the mean rate is kept.
+        next += INTERVAL;
         while reactor.clock().now() < next {
             let _ = reactor.wait(Some(next)).expect("epoll");
         }

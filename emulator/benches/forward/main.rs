@@ -33,13 +33,13 @@ fn wire(delay: &str) -> String {
 }
 
 /// The command line.
-struct Asked {
+struct Arguments {
     rounds: usize,
     duration: Duration,
     rows: Vec<String>,
 }
 
-impl Asked {
+impl Arguments {
     /// Whether to measure the row.
     fn is_wanted(&self, row: &str) -> bool {
         self.rows.is_empty() || self.rows.iter().any(|wanted| row.contains(wanted.as_str()))
@@ -94,20 +94,20 @@ fn main() {
     let mut numbers = numbers.iter().filter_map(|number| number.parse::<f64>().ok());
     let (modes, rows): (Vec<String>, Vec<String>) =
         words.into_iter().partition(|word| ["datagrams", "bulk", "lateness"].contains(&word.as_str()));
-    let asked = Asked {
+    let arguments = Arguments {
         rounds: numbers.next().unwrap_or(11.0) as usize,
         duration: Duration::from_secs_f64(numbers.next().unwrap_or(1.0)),
         rows,
     };
-    let is_asked = |mode: &str| modes.iter().any(|asked| asked == mode);
-    if modes.is_empty() || is_asked("datagrams") {
-        datagrams::run(&asked);
+    let is_selected = |mode: &str| modes.iter().any(|name| name == mode);
+    if modes.is_empty() || is_selected("datagrams") {
+        datagrams::run(&arguments);
     }
-    if modes.is_empty() || is_asked("bulk") {
-        bulk::run(&asked);
+    if modes.is_empty() || is_selected("bulk") {
+        bulk::run(&arguments);
     }
-    if is_asked("lateness") {
-        lateness::run(&asked);
+    if is_selected("lateness") {
+        lateness::run(&arguments);
     }
 }
 
@@ -129,12 +129,12 @@ fn device(namespace: &Namespace, addr: &str, routes: &[&str], offload: bool) -> 
 
 /// The machine that airlink runs between the devices.
 #[derive(Clone, Debug)]
-enum Between {
+enum Emulated {
     Nothing,
     Scenario(String),
 }
 
-impl Between {
+impl Emulated {
     /// Forwards until `until`. Returns the lateness of packets, and the endpoints.
     fn drive(
         &self,

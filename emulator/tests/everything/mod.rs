@@ -1,10 +1,10 @@
-//! A scenario in which much happens, in a directory of its own.
+//! A scenario with many kinds of events, in a temporary directory.
 
-#![allow(dead_code, reason = "each test program uses some of it")]
+#![allow(dead_code, reason = "each test program uses a part of this module")]
 
 use airtcp_testkit::temporary::TempDir;
 
-/// A queue that overflows and one that is managed, losses, an outage, an RLC that resets, a station that marks ACKs and is left.
+/// A queue that overflows, an actively managed queue, losses, an outage, RLC resets, and a station with ACK marks and handovers.
 const SCENARIO: &str = r#"
 schema = 1
 description = "a bit of everything"
@@ -34,11 +34,11 @@ up.channel.errors = { model = "independent", bler = "10%" }
 down.sender.discard = { mode = "reset-after-max-dat", max_dat = 4 }
 "#;
 
-/// It is removed with all that is in it.
+/// A temporary directory that is removed when dropped.
 pub(crate) struct Directory(TempDir);
 
 impl Directory {
-    /// With the scenario. `name` is of the test.
+    /// Creates the directory with the scenario. `name` identifies the test.
     pub(crate) fn new(name: &str) -> Self {
         let directory = TempDir::new(name);
         directory.write("scenario.toml", SCENARIO);

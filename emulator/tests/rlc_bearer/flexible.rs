@@ -98,7 +98,7 @@ fn poor_reception_segments_a_pdu_over_blocks() {
 }
 
 #[test]
-fn rlc_retransmits_pdus_of_which_harq_lost_a_segment() {
+fn rlc_retransmits_pdus_with_segments_lost_by_harq() {
     let runs = [(0, 1), (3, 2), (4, 3), (1, 1), (2, 1)];
     for (seed, transmissions) in runs.into_iter().take(size(3, 5)) {
         let hsdpa = HsdpaConfig { others: full_buffers(2), transmissions, ..outdated_cqi() };
@@ -172,7 +172,7 @@ fn window_of_large_pdus_holds_more_data() {
 }
 
 #[test]
-fn all_mobiles_use_flexible_pdus_and_size_is_fixed() {
+fn all_mobiles_use_flexible_pdus_permanently() {
     let config = flexible(HsdpaConfig { others: full_buffers(3), ..strong_signal() });
     let mut run = Run::new(&config, 1);
     fill(&mut run, 1500, 10);

@@ -90,7 +90,7 @@ fn mobiles_with_equal_reception_get_equal_shares() {
 }
 
 #[test]
-fn capacity_unused_by_others_goes_to_the_busy_mobile() {
+fn unused_capacity_goes_to_the_busy_mobile() {
     let others: OthersConfig =
         toml::from_str("mobiles = 2\nsource = \"cbr\"\nrate = \"200kbit\"\npacket = \"500B\"").unwrap();
     let mut run = Run::new(&cell(HsdpaConfig { others: Some(others), ..strong_signal() }), 1);
@@ -214,7 +214,7 @@ fn throughput(scheduler: Scheduling, seed: u64) -> f64 {
 }
 
 #[test]
-fn proportional_fair_has_a_multi_user_gain_over_round_robin() {
+fn proportional_fair_outperforms_round_robin() {
     let gains: Vec<f64> = (0..size(8, 20))
         .map(|seed| {
             throughput(Scheduling::ProportionalFair, seed) / throughput(Scheduling::RoundRobin, seed) - 1.0

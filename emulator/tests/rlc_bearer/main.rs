@@ -259,7 +259,7 @@ fn full_queue_drops_only_arriving_packets() {
 }
 
 #[test]
-fn non_ip_bytes_pass_and_invalid_sdus_are_dropped() {
+fn non_ip_packets_pass_and_invalid_sdus_drop() {
     let mut run = Run::new(&RlcConfig::wcdma_384(), 1);
     let odd: [&[u8]; 5] = [&[0], &[0xff; 3], b"not IP", &[0x45; 19], &[0; 65_535]];
     for bytes in odd {
@@ -380,7 +380,7 @@ fn discards_during_multi_pdu_reports_cause_no_reset() {
 
 /// A discard needs one sequence number outside the window. A window of 4095 leaves none.
 #[test]
-fn discard_by_mrw_cannot_be_enabled_with_window_4095() {
+fn window_of_4095_refuses_discard_by_mrw() {
     let (max_dat, timer_mrw, max_mrw) = (4, ms(200), 4);
     for (window, live) in [(4095, false), (3584, true)] {
         let mut config = RlcConfig::wcdma_384();
@@ -398,7 +398,7 @@ fn discard_by_mrw_cannot_be_enabled_with_window_4095() {
 /// A poll in the window's last PDU arrives 50 ms after the beginning of its TTI, and waits for the uplink's next TTI.
 /// The answer arrives 60 ms later and opens the next window. The sender sends one window per round trip.
 #[test]
-fn advertised_window_limits_the_rate_to_one_per_round_trip() {
+fn sender_sends_one_advertised_window_per_round_trip() {
     let mut config = RlcConfig::wcdma_384();
     config.down.sender.poll = PollConfig { poll_window: Some(99), ..PollConfig::NONE };
     config.down.receiver.timer_status_prohibit = None;
@@ -446,7 +446,7 @@ fn goodput_with_tsp(tsp: Option<Duration>) -> f64 {
 /// "When TSP is small, many STATUS PDUs are generated … multiple retransmissions of the same PDU decrease the
 /// effective link bandwidth, vice versa" (Inamura, Miyake, Okada, §2.2, Fig. 2).
 #[test]
-fn throughput_has_an_inner_optimum_of_timer_status_prohibit() {
+fn throughput_has_an_optimum_timer_status_prohibit() {
     // The optimum lies between 60 and 200 ms.
     let times =
         size(&[10, 60, 100, 200, 800][..], &[10, 20, 40, 60, 80, 100, 120, 150, 200, 300, 400, 500, 800]);

@@ -286,7 +286,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: size(40, 150), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_packet_is_delivered_or_dropped_once_or_held(
+    fn packets_are_delivered_dropped_or_held_exactly_once(
         loads in loads(),
         down in directions(),
         up in directions(),

@@ -67,7 +67,7 @@ fn nothing_is_delivered_until_rrc_answers() {
 }
 
 #[test]
-fn bearer_without_reestablishment_stays_dead_and_holds_its_packets() {
+fn bearer_without_reestablishment_stays_dead_holding_packets() {
     let mut config = dead_downlink(1450);
     config.rrc.reestablishment.after = None;
     let mut run = Run::new(&config, 1);

@@ -1,4 +1,4 @@
-//! What `airlink check`, `airlink show` and comparing two scenarios say.
+//! Output of `airlink check`, `airlink show` and `airlink compare`.
 
 use std::process::{Command, Output};
 
@@ -7,7 +7,7 @@ use airlink::scenario::{Scenario, presets};
 use super::*;
 
 #[test]
-fn two_scenarios_are_compared_setting_by_setting() {
+fn compare_lists_the_settings_that_differ() {
     let output = airlink(&["compare", "wcdma-384", "wcdma-384-tsp"]);
     let table = String::from_utf8(output.stdout).unwrap();
     let rows: Vec<Vec<&str>> = table.lines().map(|line| line.split_whitespace().collect()).collect();
@@ -25,12 +25,12 @@ fn airlink(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_airlink")).args(arguments).output().unwrap()
 }
 
-fn text(octets: &[u8]) -> String {
-    String::from_utf8(octets.to_vec()).unwrap()
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
 }
 
 #[test]
-fn check_says_ok_or_what_is_wrong_and_exits_with_2() {
+fn check_prints_ok_or_exits_with_2() {
     let files = Files::new(
         "check",
         &[("good.toml", &stage("link", "both = {}")), ("bad.toml", &stage("link", "both = { x = 1 }"))],
@@ -46,7 +46,7 @@ fn check_says_ok_or_what_is_wrong_and_exits_with_2() {
 }
 
 #[test]
-fn a_channel_that_stands_still_is_warned_of_where_it_is_checked_and_run() {
+fn check_and_sim_warn_about_a_packet_driven_channel() {
     let loss = |step: &str| {
         stage(
             "loss",
@@ -59,10 +59,10 @@ fn a_channel_that_stands_still_is_warned_of_where_it_is_checked_and_run() {
     let (still, time) = (files.path("still.toml"), files.path("time.toml"));
     let output = airlink(&["check", &still, &time]);
     assert_eq!(output.status.code(), Some(0));
-    let told = text(&output.stderr);
+    let warnings = text(&output.stderr);
     let beginning =
         format!("{still}: warning: air.down: in the state \"bad\" 30 packets in a row are lost on average");
-    assert!(told.starts_with(&beginning) && told.lines().count() == 1, "{told}");
+    assert!(warnings.starts_with(&beginning) && warnings.lines().count() == 1, "{warnings}");
     let sim = |file: &str| text(&airlink(&["sim", "-s", file, "--for", "1ms"]).stderr);
     assert!(sim(&still).contains("air.down: in the state"), "{}", sim(&still));
     assert!(!sim(&time).contains("air.down"));
@@ -127,7 +127,7 @@ fn stage_without_effect_is_reported() {
     );
 }
 
-/// Inamura et al. have ten retransmissions, MaxDAT 12 in TS 25.322's terms, which RRC cannot configure.
+/// Inamura et al. use ten retransmissions. In the terms of TS 25.322 this is MaxDAT 12, which RRC cannot configure.
 #[test]
 fn preset_warns_only_about_changed_settings() {
     for preset in presets::ALL {
@@ -146,7 +146,7 @@ fn preset_warns_only_about_changed_settings() {
 }
 
 #[test]
-fn show_lists_presets_and_prints_scenarios_that_can_be_read_again() {
+fn show_lists_presets_and_prints_parsable_scenarios() {
     let listed = text(&airlink(&["show"]).stdout);
     assert_eq!(listed.lines().count(), presets::ALL.len());
     let shown = text(&airlink(&["show", "tax-rebate"]).stdout);

@@ -1,11 +1,11 @@
-//! Scenarios that extend others.
+//! Scenarios that extend other scenarios.
 
 use airlink::scenario::Scenario;
 
 use super::*;
 
 #[test]
-fn an_extending_scenario_changes_what_it_names_and_keeps_the_rest() {
+fn extension_changes_only_the_named_settings() {
     let base = Scenario::load("wcdma-384").unwrap();
     let scenario = parse(
         "schema = 1\nextends = 'wcdma-384'\nseed = 7\n\
@@ -23,7 +23,7 @@ fn an_extending_scenario_changes_what_it_names_and_keeps_the_rest() {
 }
 
 #[test]
-fn a_stage_can_be_removed_and_can_become_of_another_kind() {
+fn extension_can_remove_a_stage_or_change_its_kind() {
     let scenario = parse(
         "schema = 1\nextends = 'wcdma-384'\n[[stage]]\nname = 'wire'\nremove = true\n\
          [[stage]]\nname = 'radio'\nkind = 'link'\ndown.rate = '384kbit'",
@@ -36,7 +36,7 @@ fn a_stage_can_be_removed_and_can_become_of_another_kind() {
 }
 
 #[test]
-fn another_model_takes_the_place_of_the_old_one_with_all_its_numbers() {
+fn new_model_replaces_all_settings_of_the_old_one() {
     let scenario = parse(
         "schema = 1\nextends = 'rtt-last-hop'\n[[stage]]\nname = 'radio-errors'\n\
          down = { model = 'list', drop = ['segment 5'] }",
@@ -45,7 +45,7 @@ fn another_model_takes_the_place_of_the_old_one_with_all_its_numbers() {
 }
 
 #[test]
-fn files_extend_files_beside_them_and_circles_are_found() {
+fn extends_is_relative_and_cycles_are_found() {
     let files = Files::new(
         "extends",
         &[
@@ -63,7 +63,7 @@ fn files_extend_files_beside_them_and_circles_are_found() {
     );
     let scenario = Scenario::load(&files.path("over.toml")).unwrap();
     assert_eq!(scenario.get("wire.down.rate").unwrap(), "2Mbit");
-    // A mistake is shown in the file where it is.
+    // An error names the file that contains the mistake.
     let shown = Scenario::load(&files.path("wrong.toml")).unwrap_err().to_string();
     assert!(shown.contains("base.toml:6:6: unknown key `dely`"), "{shown}");
     for name in ["a.toml", "self.toml"] {

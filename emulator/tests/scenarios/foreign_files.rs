@@ -1,4 +1,4 @@
-//! Files that somebody else has written.
+//! Files that another user may have written.
 
 use std::process::Command;
 
@@ -6,11 +6,11 @@ use airlink::scenario::Scenario;
 
 use super::*;
 
-/// What nobody is to see who only writes scenarios.
+/// File contents that error messages must not reveal to the author of a scenario.
 const SECRET: &str = "6b1f";
 
 #[test]
-fn what_stands_in_a_file_that_is_no_scenario_and_no_trace_is_not_repeated() {
+fn errors_do_not_quote_contents_of_other_files() {
     let trace = |file: &str| stage("link", &format!("both.trace = '{file}'"));
     let files = Files::new(
         "secrets",
@@ -38,7 +38,7 @@ fn what_stands_in_a_file_that_is_no_scenario_and_no_trace_is_not_repeated() {
 }
 
 #[test]
-fn a_pipe_or_a_device_that_a_scenario_names_is_neither_waited_for_nor_read() {
+fn pipes_and_devices_in_a_scenario_are_refused() {
     let files = Files::new("kinds", &[]);
     let pipe = files.path("pipe");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
@@ -51,13 +51,13 @@ fn a_pipe_or_a_device_that_a_scenario_names_is_neither_waited_for_nor_read() {
             assert!(shown.contains(&expected), "{shown}");
         }
     }
-    // A person may name a pipe, but neither has an end of what is read.
+    // On the command line, pipes and devices are allowed, but the size limit still applies.
     let shown = Scenario::load("/dev/zero").unwrap_err().to_string();
     assert!(shown.contains("/dev/zero cannot be read: it is longer than 4 MiB"), "{shown}");
 }
 
 #[test]
-fn a_chain_that_is_too_long_is_not_called_a_circle() {
+fn too_long_chain_is_not_reported_as_cycle() {
     let files: Vec<(String, String)> = (0..18)
         .map(|index| match index {
             0 => ("0.toml".to_owned(), "schema = 1\nstage = []".to_owned()),
@@ -76,8 +76,8 @@ fn a_chain_that_is_too_long_is_not_called_a_circle() {
 }
 
 #[test]
-#[expect(clippy::disallowed_methods, reason = "how long it takes is what is tested")]
-fn the_largest_scenarios_are_read_at_once_and_larger_ones_refused() {
+#[expect(clippy::disallowed_methods, reason = "the test measures the duration")]
+fn large_scenarios_load_quickly_and_larger_are_refused() {
     let states = |count: usize| {
         let mut text =
             "schema = 1\n[[stage]]\nkind = 'loss'\n[stage.down]\nmodel = 'markov'\nstates = [".to_owned();
@@ -87,7 +87,7 @@ fn the_largest_scenarios_are_read_at_once_and_larger_ones_refused() {
         text + "]"
     };
     let files = Files::new("large", &[("most.toml", &states(80_000)), ("more.toml", &states(200_000))]);
-    // With a search among all states for each transition this takes minutes.
+    // A linear search among the states for each transition would take minutes.
     let begun = std::time::Instant::now();
     let scenario = Scenario::load(&files.path("most.toml")).unwrap();
     build(&scenario, None);

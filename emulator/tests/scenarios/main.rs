@@ -1,4 +1,4 @@
-//! Scenarios: the presets, what is said about wrong ones, extending, setting, and the reference in the docs.
+//! Scenarios: presets, error messages, `extends`, changing settings, and the reference in the documentation.
 
 mod command;
 mod extending;
@@ -19,7 +19,7 @@ fn build(scenario: &Scenario, seed: Option<u64>) -> Path {
     scenario.build(seed, Recording::Off, false).unwrap()
 }
 
-/// One stage of this kind, with `settings` below.
+/// A scenario with one stage of this kind, and `settings` as its following lines.
 fn stage(kind: &str, settings: &str) -> String {
     format!("schema = 1\n[[stage]]\nkind = \"{kind}\"\n{settings}\n")
 }
@@ -30,12 +30,12 @@ fn parse(text: &str) -> Scenario {
 
 fn problems(text: &str) -> Vec<Problem> {
     match Scenario::parse(text, "x.toml") {
-        Ok(scenario) => panic!("this is fine, but should not be: {scenario:?}"),
+        Ok(scenario) => panic!("the scenario should have been refused: {scenario:?}"),
         Err(error) => error.problems().to_vec(),
     }
 }
 
-/// A directory with these files, gone at the end.
+/// A temporary directory with files. It is removed when dropped.
 struct Files(TempDir);
 
 impl Files {
@@ -53,7 +53,7 @@ impl Files {
     }
 }
 
-/// Which of 500 packets arrive.
+/// Sends 500 packets. Returns the numbers of those that arrive.
 fn arrivals(path: &mut Path) -> Vec<u16> {
     let mut arrived = Vec::new();
     for number in 0..500_u16 {

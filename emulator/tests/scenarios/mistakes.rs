@@ -1,4 +1,4 @@
-//! What is said of a scenario that is wrong, and that nothing whatever makes it panic.
+//! Error messages for invalid scenarios, and a check that no input causes a panic.
 
 use std::process::Command;
 
@@ -8,9 +8,9 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Each mistake: the text, what is marked in it (with the caret below), and words of what is said.
+/// Each case: the scenario, the text that the caret marks in it, and words of the message.
 #[test]
-fn every_mistake_is_marked_at_its_place_with_what_was_meant() {
+fn every_mistake_is_located_and_explained() {
     let two = "[[stage]]\nkind = 'link'\nname = 'a'\n";
     let cases: &[(String, &str, &[&str])] = &[
         // Keys and words.
@@ -82,7 +82,7 @@ fn every_mistake_is_marked_at_its_place_with_what_was_meant() {
             &["`at`", "9s", "5s", "ascending"],
         ),
         (stage("station", "handover = { at = ['1s', '5s'], every = '4s' }"), "'4s'", &["`every`", "longer"]),
-        // The top.
+        // Top-level keys.
         ("stage = []".into(), "", &["`schema` is missing", "schema = 1"]),
         ("schema = 2\nstage = []".into(), "2", &["version 2", "version 1"]),
         ("schema = 1".into(), "", &["no stages", "[[stage]]"]),
@@ -145,7 +145,7 @@ fn under_the_caret(place: &Place) -> String {
 }
 
 #[test]
-fn all_that_is_wrong_is_said_at_once_in_the_order_of_the_text() {
+fn all_problems_are_reported_in_text_order() {
     let text = "schema = 1\nsed = 2\n[[stage]]\nkind = 'link'\ndown.rate = '5'\nup.dely = '1ms'\n\
                 [[stage]]\nkind = 'lnik'\n[[stage]]\nkind = 'loss'\nboth = { model = 'no' }";
     let lines: Vec<usize> =
@@ -154,7 +154,7 @@ fn all_that_is_wrong_is_said_at_once_in_the_order_of_the_text() {
 }
 
 #[test]
-fn a_name_that_is_neither_preset_nor_file_brings_up_the_nearest_preset() {
+fn unknown_name_suggests_the_nearest_preset() {
     let shown = Scenario::load("wcdma384").unwrap_err().to_string();
     assert!(shown.contains("no preset or file named `wcdma384`"), "{shown}");
     assert!(shown.contains("did you mean `wcdma-384`?"), "{shown}");
@@ -163,7 +163,7 @@ fn a_name_that_is_neither_preset_nor_file_brings_up_the_nearest_preset() {
 }
 
 #[test]
-fn a_bad_line_of_a_trace_is_told_with_the_trace_s_name_and_line() {
+fn bad_trace_line_is_reported_with_file_and_line() {
     let files = Files::new(
         "trace",
         &[
@@ -173,7 +173,7 @@ fn a_bad_line_of_a_trace_is_told_with_the_trace_s_name_and_line() {
             ("bad.toml", &stage("link", "down.trace = 'bad.up'")),
         ],
     );
-    // Relative to the scenario, not to where the program was started.
+    // The path is relative to the scenario, not to the working directory.
     build(&Scenario::load(&files.path("good.toml")).unwrap(), None);
     let shown = Scenario::load(&files.path("bad.toml")).unwrap_err().to_string();
     assert!(shown.contains("bad.up:3: the line is not a time"), "{shown}");
@@ -181,12 +181,12 @@ fn a_bad_line_of_a_trace_is_told_with_the_trace_s_name_and_line() {
 }
 
 #[test]
-fn what_show_writes_of_a_scenario_with_a_trace_can_be_read_from_elsewhere() {
+fn shown_scenario_with_a_trace_works_elsewhere() {
     let files = Files::new(
         "show",
         &[("sub/trace.up", "1\n5\n"), ("sub/trace.toml", &stage("link", "both.trace = 'trace.up'"))],
     );
-    // By a path that is relative to where the program is started.
+    // The path of the scenario is relative to the working directory.
     let show = Command::new(env!("CARGO_BIN_EXE_airlink"))
         .args(["show", "sub/trace.toml"])
         .current_dir(files.path("."))
@@ -198,18 +198,18 @@ fn what_show_writes_of_a_scenario_with_a_trace_can_be_read_from_elsewhere() {
     assert_eq!(copy.stages, Scenario::load(&files.path("sub/trace.toml")).unwrap().stages);
 }
 
-// ---- whatever comes
+// ---- arbitrary input
 
 proptest! {
     #[test]
-    fn no_text_makes_it_panic(text in any::<String>()) {
+    fn arbitrary_text_does_not_panic(text in any::<String>()) {
         let _ = Scenario::parse(&text, "x").map_err(|error| error.to_string());
     }
 
-    /// Presets in which something is cut out, doubled or put in: right or wrong, but never a panic; and what is
-    /// right is the same after having been written and read.
+    /// Presets with random replacements are valid or invalid, but never cause a panic. A valid one is unchanged after
+    /// it is written and parsed.
     #[test]
-    fn no_damaged_preset_makes_it_panic(
+    fn damaged_preset_does_not_panic(
         preset in 0..presets::ALL.len(),
         cuts in prop::collection::vec((any::<prop::sample::Index>(), 0..30_usize, "[a-z0-9%'\"={}\\[\\]., \n-]{0,6}"), 1..4),
     ) {
@@ -225,9 +225,9 @@ proptest! {
         }
     }
 
-    /// Values of one kind in the place of another.
+    /// Replaces a value by one of another type.
     #[test]
-    fn no_exchanged_value_makes_it_panic(
+    fn exchanged_value_does_not_panic(
         preset in 0..presets::ALL.len(),
         line in any::<prop::sample::Index>(),
         value in prop::sample::select(vec!["0", "-1", "1e400", "nan", "''", "'0s'", "'1ns'", "'1GB'", "[]", "[[]]", "{}",
@@ -246,7 +246,7 @@ proptest! {
     }
 
     #[test]
-    fn no_key_and_no_value_make_it_panic(key in "(radio|wire)?[a-z.\"'= \n]{0,20}", value in any::<String>()) {
+    fn arbitrary_key_and_value_do_not_panic(key in "(radio|wire)?[a-z.\"'= \n]{0,20}", value in any::<String>()) {
         let mut scenario = Scenario::load("wcdma-384").unwrap();
         let _ = scenario.set(&key, &value).map_err(|error| error.to_string());
         let _ = scenario.get(&key).map_err(|error| error.to_string());

@@ -1,4 +1,4 @@
-//! Presets, and what the seed decides.
+//! Presets and seeds.
 
 use airlink::machine::{Machine, catch_up};
 use airlink::path::{FIXED, MOBILE, Path};
@@ -7,31 +7,31 @@ use airwire::time::{Duration, Instant};
 
 use super::*;
 
-/// 0.02 · 0.1 + 0.5 · 0.01, over 0.11.
+/// The mean loss is (0.02 · 0.1 + 0.5 · 0.01) / 0.11.
 #[test]
-fn a_two_state_channel_says_what_it_loses_on_average() {
-    let of = |step: &str| {
+fn two_state_loss_model_reports_its_mean() {
+    let remarks = |step: &str| {
         let text = format!(
             "schema = 1\n[[stage]]\nkind = \"loss\"\nname = \"air\"\ndown = {{ model = \"gilbert-elliott\", good = 0.02, bad = 0.5, \
              good_to_bad = 0.01, bad_to_good = 0.1{step} }}\n"
         );
         Scenario::parse(&text, "x").unwrap().remarks()
     };
-    let per_packet = of("");
+    let per_packet = remarks("");
     assert_eq!(
         per_packet[0],
         "air.down: 6.36 % of the packets are lost on average; the bad state lasts 10.0 packets on average"
     );
     assert!(per_packet[1].contains("a burst of losses does not end"), "{per_packet:?}");
-    let by_time = of(", step = \"20ms\"");
+    let by_time = remarks(", step = \"20ms\"");
     assert_eq!(by_time.len(), 1);
     assert!(by_time[0].ends_with("lasts 0.200 s on average"), "{by_time:?}");
-    let of_acks = of(", affects = \"acks\"");
-    assert!(of_acks[0].starts_with("air.down: 6.36 % of the ACKs without data are lost"), "{of_acks:?}");
+    let for_acks = remarks(", affects = \"acks\"");
+    assert!(for_acks[0].starts_with("air.down: 6.36 % of the ACKs without data are lost"), "{for_acks:?}");
 }
 
 #[test]
-fn a_two_state_channel_of_rlc_says_what_it_damages_on_average() {
+fn two_state_rlc_channel_reports_its_mean() {
     let text = "schema = 1\n[[stage]]\nkind = \"rlc\"\nname = \"radio\"\nup.channel = { tti = \"20ms\", errors = \
                 { model = \"gilbert-elliott\", good = 0.02, bad = 0.5, good_to_bad = 0.01, bad_to_good = 0.1 } }\n";
     let expected =
@@ -40,18 +40,18 @@ fn a_two_state_channel_of_rlc_says_what_it_damages_on_average() {
 }
 
 #[test]
-fn every_preset_is_read_and_built_and_says_what_it_is() {
+fn every_preset_is_valid_and_described() {
     for preset in presets::ALL {
         let scenario = Scenario::load(preset.name).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(scenario.name, preset.name);
         assert!((10..=110).contains(&scenario.description.len()), "{}", preset.name);
-        assert!(preset.text.starts_with("# "), "{} does not say where it is from", preset.name);
+        assert!(preset.text.starts_with("# "), "{} does not name its source", preset.name);
         build(&scenario, None);
     }
 }
 
 #[test]
-fn what_is_shown_of_a_preset_is_the_same_scenario() {
+fn shown_preset_parses_to_the_same_scenario() {
     for preset in presets::ALL {
         let scenario = Scenario::load(preset.name).unwrap();
         let again =
@@ -61,22 +61,22 @@ fn what_is_shown_of_a_preset_is_the_same_scenario() {
 }
 
 #[test]
-fn a_small_packet_crosses_the_w_cdma_preset_and_comes_back_in_400_ms_on_average() {
+fn wcdma_preset_has_a_round_trip_of_400_ms() {
     let mean = mean_round_trip("wcdma-384");
-    // Inamura et al. §5.1. One packet in a hundred and its acknowledgement meet a block error: a few ms on average.
+    // Inamura et al. §5.1. Block errors delay 1 % of the packets, which adds a few ms to the mean.
     let wanted = Duration::from_millis(400)..Duration::from_millis(412);
     assert!(wanted.contains(&mean), "{mean}");
 }
 
 #[test]
-fn a_small_packet_crosses_the_hsdpa_preset_and_comes_back_in_80_ms_on_average() {
+fn hsdpa_preset_has_a_round_trip_of_80_ms() {
     let mean = mean_round_trip("hsdpa-like");
-    // HARQ, and fades in which no block gets through.
+    // HARQ and deep fades add a few ms.
     let wanted = Duration::from_millis(79)..Duration::from_millis(86);
     assert!(wanted.contains(&mean), "{mean}");
 }
 
-/// Of small packets that come at all places in a TTI.
+/// Mean round-trip time of small packets that arrive at various offsets in a TTI.
 fn mean_round_trip(preset: &str) -> Duration {
     let mut path = build(&Scenario::load(preset).unwrap(), None);
     let mut total = Duration::ZERO;
@@ -89,7 +89,7 @@ fn mean_round_trip(preset: &str) -> Duration {
     total / rounds
 }
 
-/// Hands in a packet and waits until one comes out.
+/// Sends a packet and returns the time at which a packet leaves.
 fn deliver(path: &mut Path, at: Instant, port: airlink::machine::Port, packet: Vec<u8>) -> Instant {
     catch_up(path, at, |_, _, _| {});
     path.handle_packet(at, port, packet);
@@ -104,7 +104,7 @@ fn deliver(path: &mut Path, at: Instant, port: airlink::machine::Port, packet: V
 // ---- seeds
 
 #[test]
-fn the_seed_decides_and_another_one_decides_otherwise() {
+fn seed_determines_the_losses() {
     let scenario = parse(&stage("loss", "down = { model = 'uniform', per = '20%' }"));
     let mut own = build(&scenario, None);
     let mut same = build(&scenario, Some(1));
@@ -116,14 +116,14 @@ fn the_seed_decides_and_another_one_decides_otherwise() {
 }
 
 #[test]
-fn another_stage_beside_it_changes_nothing_in_what_a_stage_decides() {
+fn another_stage_does_not_change_the_losses() {
     let loss = "down = { model = 'uniform', per = '20%' }";
     let alone = parse(&stage("loss", loss));
-    let beside = parse(&format!(
+    let with_other = parse(&format!(
         "{}\n[[stage]]\nkind = 'loss'\nname = 'other'\ndown = {{ model = 'uniform', per = '0%' }}",
         stage("loss", loss)
     ));
-    assert_eq!(arrivals(&mut build(&alone, None)), arrivals(&mut build(&beside, None)));
+    assert_eq!(arrivals(&mut build(&alone, None)), arrivals(&mut build(&with_other, None)));
     let renamed = parse(&stage("loss", &format!("name = 'another'\n{loss}")));
     assert_ne!(arrivals(&mut build(&alone, None)), arrivals(&mut build(&renamed, None)));
 }

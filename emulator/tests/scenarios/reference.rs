@@ -1,4 +1,4 @@
-//! The reference in the docs is what the code says.
+//! The scenario reference in the documentation agrees with the code.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ struct Row {
     default: String,
 }
 
-/// All pages about the format of scenarios, one after the other.
+/// All pages about the format of scenarios, concatenated.
 fn reference() -> String {
     let directory = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../docs/reference/scenario");
     let entries = std::fs::read_dir(&directory).unwrap();
@@ -21,7 +21,7 @@ fn reference() -> String {
     pages.iter().map(|page| std::fs::read_to_string(page).unwrap() + "\n").collect()
 }
 
-/// Each heading, without its level, and the lines below it. Comments in code blocks are not headings.
+/// Each heading without its level, and the lines below it. Comments in code blocks are not headings.
 fn sections(text: &str) -> Vec<(&str, Vec<&str>)> {
     let mut sections = vec![("", Vec::new())];
     let mut in_code = false;
@@ -36,7 +36,7 @@ fn sections(text: &str) -> Vec<(&str, Vec<&str>)> {
     sections
 }
 
-/// The rows of the table below this heading. Exactly one page has it.
+/// The rows of the table below this heading. Exactly one page must have the heading.
 fn rows(reference: &str, heading: &str) -> Vec<Row> {
     let found: Vec<_> = sections(reference).into_iter().filter(|(other, _)| *other == heading).collect();
     let [(_, lines)] = &found[..] else { panic!("{} headings {heading}, not one", found.len()) };
@@ -45,15 +45,15 @@ fn rows(reference: &str, heading: &str) -> Vec<Row> {
     rows
 }
 
-/// A row of a table if its first cell lists keys.
+/// Parses a table row if its first cell lists keys.
 fn row(line: &str) -> Option<Row> {
     let cells: Vec<&str> = line.starts_with("| `").then(|| line.split('|').map(str::trim).collect())?;
     let keys = cells[1].split(", ").map(|key| key.trim_matches('`').to_owned()).collect();
     Some(Row { keys, default: cells[2].to_owned() })
 }
 
-/// A heading, whatever its level, and the place that it describes: kind, the path of keys, and the settings that are
-/// needed there, in every shape that knows keys of its own.
+/// A heading of any level, and the table that it describes: kind of stage, path of keys, and the required settings. There
+/// is one set of settings for every variant with its own keys.
 const PLACES: &[(&str, &str, &str, &[&str])] = &[
     ("`link`", "link", "down", &[""]),
     ("`steps`", "link", "down.steps", &["every = '1s', within = '1ms'"]),
@@ -126,16 +126,16 @@ const PLACES: &[(&str, &str, &str, &[&str])] = &[
     ),
 ];
 
-/// A scenario with `settings` at the place.
+/// A scenario with `settings` in the table at `path`.
 fn with(kind: &str, path: &str, settings: &str) -> String {
     let settings = match path {
         "" => settings.replace(", ", "\n"),
         "down.states" => format!("down = {{ model = 'markov', states = [{{ {settings} }}] }}"),
-        // The defaults of all.
+        // Without a variant, `down` has the default one.
         "down.sender.discard" | "down.channel.errors" | "down.channel.switching" if settings.is_empty() => {
             "down = {}".to_owned()
         }
-        // It goes with a downlink that is shared.
+        // Flexible PDUs require a shared downlink.
         "down.format.flexible" => format!("hsdpa = {{}}\n{path} = {{ {settings} }}"),
         _ => format!("{path} = {{ {settings} }}"),
     };
@@ -143,7 +143,7 @@ fn with(kind: &str, path: &str, settings: &str) -> String {
 }
 
 #[test]
-fn the_reference_names_every_key_with_its_default_and_no_other() {
+fn reference_lists_exactly_the_keys_and_defaults() {
     let reference = reference();
     for (heading, kind, path, shapes) in PLACES {
         let rows = rows(&reference, heading);
@@ -167,9 +167,9 @@ fn the_reference_names_every_key_with_its_default_and_no_other() {
                     .copied()
                     .collect::<Vec<_>>()
                     .join(".");
-                let is_needed = shapes[0].contains(&format!("{key} = "));
+                let is_required = shapes[0].contains(&format!("{key} = "));
                 let wanted = match minimal.get(&place) {
-                    _ if is_needed => "needed".to_owned(),
+                    _ if is_required => "needed".to_owned(),
                     Err(_) => "–".to_owned(),
                     Ok(serde_json::Value::Object(table)) if table.is_empty() => "`{}`".to_owned(),
                     Ok(serde_json::Value::Object(_)) => String::new(),
@@ -186,20 +186,20 @@ fn the_reference_names_every_key_with_its_default_and_no_other() {
     }
 }
 
-/// What the code says that it knows when it meets a key that it does not know.
+/// The keys that the error message for an unknown key lists.
 fn keys_known(kind: &str, path: &str, shape: &str) -> Vec<String> {
     let settings = if shape.is_empty() { "zzz = 0".to_owned() } else { format!("zzz = 0, {shape}") };
     let problem = problems(&with(kind, path, &settings)).remove(0);
     let help = problem.help.unwrap_or_else(|| panic!("no keys: {}", problem.message));
     let mut keys: Vec<String> = help.rsplit(": ").next().unwrap().split(", ").map(str::to_owned).collect();
-    // Which sort a table is of is read before its other keys.
+    // The message omits `mode` and `model`, which are read before the other keys.
     keys.extend(shape.split(" = ").next().filter(|tag| ["mode", "model"].contains(tag)).map(str::to_owned));
     keys
 }
 
 #[test]
-fn the_reference_lists_every_preset() {
-    // The page may have several tables, in an order of its own.
+fn reference_lists_every_preset() {
+    // The page may have several tables in any order.
     let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../docs/reference/presets.md");
     let page = std::fs::read_to_string(file).unwrap();
     let mut listed: Vec<(String, String)> =

@@ -1,4 +1,4 @@
-//! Settings that are read and changed one by one.
+//! Reading and changing single settings.
 
 use airlink::machine::Machine;
 use airlink::path::FIXED;
@@ -8,7 +8,7 @@ use airwire::time::Instant;
 use super::*;
 
 #[test]
-fn one_setting_changes_and_nothing_else() {
+fn set_changes_one_setting() {
     let mut scenario = Scenario::load("wcdma-384").unwrap();
     let before = scenario.clone();
     let (index, config) = scenario.set("radio.down.channel.errors.bler", "5%").unwrap();
@@ -20,7 +20,7 @@ fn one_setting_changes_and_nothing_else() {
 }
 
 #[test]
-fn what_is_set_reaches_the_path_that_runs() {
+fn changed_setting_applies_to_the_running_path() {
     let mut scenario = parse(&stage("loss", "down = { model = 'uniform', per = '0%' }"));
     let mut path = build(&scenario, None);
     assert_eq!(arrivals(&mut path).len(), 500);
@@ -31,7 +31,7 @@ fn what_is_set_reaches_the_path_that_runs() {
 }
 
 #[test]
-fn values_are_taken_with_and_without_quotes_and_of_any_type() {
+fn set_accepts_quoted_and_unquoted_values() {
     let mut scenario = parse(&stage("link", "name = 'wire'\nboth = {}"));
     scenario.set("wire.down.rate", "2Mbit").unwrap();
     scenario.set("wire.down.queue.packets", "50").unwrap();
@@ -51,7 +51,7 @@ fn values_are_taken_with_and_without_quotes_and_of_any_type() {
 }
 
 #[test]
-fn a_wrong_value_is_refused_as_in_a_file_and_changes_nothing() {
+fn invalid_value_is_refused_and_changes_nothing() {
     let mut scenario = Scenario::load("wcdma-384").unwrap();
     let before = scenario.clone();
     for (key, value, words) in [
@@ -124,7 +124,7 @@ fn running_path_keeps_its_stages() {
 // ---- queues
 
 #[test]
-fn a_queue_has_every_setting_of_its_discipline_and_no_other() {
+fn queue_has_only_the_settings_of_its_discipline() {
     let queue = |settings: &str| parse(&stage("link", &format!("down.queue = {{ {settings} }}")));
     let shown = |settings: &str, key: &str| {
         queue(settings)
@@ -173,7 +173,7 @@ fn a_queue_has_every_setting_of_its_discipline_and_no_other() {
 }
 
 #[test]
-fn another_discipline_takes_no_settings_over_and_one_more_keeps_the_bounds() {
+fn changing_the_discipline_keeps_only_the_bounds() {
     let mut scenario = parse(&stage("link", "down.queue = { packets = 20 }"));
     scenario.set("link.down.queue.discipline", "codel").unwrap();
     assert_eq!(scenario.get("link.down.queue.packets").unwrap().to_string(), "20");
@@ -184,7 +184,7 @@ fn another_discipline_takes_no_settings_over_and_one_more_keeps_the_bounds() {
 }
 
 #[test]
-fn what_is_kept_during_an_outage_has_bounds_and_no_discipline() {
+fn outage_queue_has_bounds_but_no_discipline() {
     let settings =
         "down = { at = ['1s'], lasts = '1s', packets = 'requeued', queue = { discipline = 'codel' } }";
     let problem = problems(&stage("outage", settings)).remove(0);

@@ -7,8 +7,8 @@ use airwire::time::Instant;
 
 use super::*;
 
-/// A packet of 100 octets takes 10 ms, is there after 5 ms more, and missed after another 15 ms.
-fn llrtx(per: f64, retries: u32) -> ArqConfig {
+/// A packet of 100 bytes takes 10 ms to send and 5 ms to arrive. Its loss is detected 15 ms later.
+fn config(per: f64, retries: u32) -> ArqConfig {
     ArqConfig {
         per: p(per),
         retries,
@@ -20,14 +20,14 @@ fn llrtx(per: f64, retries: u32) -> ArqConfig {
 }
 
 #[test]
-fn without_damage_arq_is_a_link() {
-    let arrived = run(&mut path(vec![arq(&llrtx(0.0, 3))]), &burst(3, 100), HOUR);
+fn without_errors_arq_behaves_like_a_link() {
+    let arrived = run(&mut path(vec![arq(&config(0.0, 3))]), &burst(3, 100), HOUR);
     assert_eq!(arrived, [(0, at(ms(15))), (1, at(ms(25))), (2, at(ms(35)))]);
 }
 
 #[test]
-fn a_packet_that_is_always_damaged_is_given_up_after_its_retries() {
-    let mut path = path(vec![arq(&llrtx(1.0, 3))]);
+fn packet_is_dropped_after_the_last_retry() {
+    let mut path = path(vec![arq(&config(1.0, 3))]);
     assert!(run(&mut path, &burst(1, 100), HOUR).is_empty());
     let events: Vec<_> = path.take_records().into_iter().filter(|record| record.stage == Some(0)).collect();
     let events: Vec<_> = events.into_iter().map(|record| (record.at, record.event)).collect();
@@ -44,13 +44,13 @@ fn a_packet_that_is_always_damaged_is_given_up_after_its_retries() {
 }
 
 #[test]
-fn later_packets_overtake_one_that_is_sent_again() {
-    // The channel is bad until 10 ms and good from then on: only the first transmission of packet 0 is damaged.
-    let mut path = path(vec![arq(&llrtx(1.0, 3))]);
+fn later_packets_overtake_a_retransmission() {
+    // The channel is bad until 10 ms and good afterwards: only the first transmission of packet 0 is damaged.
+    let mut path = path(vec![arq(&config(1.0, 3))]);
     let mut arrived = run(&mut path, &burst(6, 100), at(ms(10)));
-    path.reconfigure(at(ms(10)), 0, &down_only(llrtx(0.0, 3))).unwrap();
+    path.reconfigure(at(ms(10)), 0, &down_only(config(0.0, 3))).unwrap();
     arrived.extend(run(&mut path, &[], HOUR));
-    // It is missed at 30 ms, when packet 2 is just out: it goes before packet 3.
+    // The loss of packet 0 is detected at 30 ms, when packet 2 has been sent. The retransmission precedes packet 3.
     assert_eq!(
         arrived,
         [
@@ -65,10 +65,10 @@ fn later_packets_overtake_one_that_is_sent_again() {
 }
 
 #[test]
-fn arq_gives_up_and_reorders_as_often_as_the_error_rate_says() {
+fn drops_and_reordering_match_the_error_rate() {
     let (per, n) = (0.3, 50_000);
     let sent: Vec<_> = (0..n).map(|i| (at(ms(20) * i), 100)).collect();
-    let mut path = path(vec![arq(&llrtx(per, 1))]);
+    let mut path = path(vec![arq(&config(per, 1))]);
     let arrived = run(&mut path, &sent, Instant::from_secs(7200));
     let lost = n as f64 - arrived.len() as f64;
     let expected = n as f64 * per * per;

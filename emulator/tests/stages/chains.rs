@@ -1,4 +1,4 @@
-//! Random stages, alone and in chains: no packet may go unaccounted for.
+//! Random stages, alone and in chains: every packet is accounted for.
 
 use std::collections::BTreeMap;
 
@@ -33,10 +33,10 @@ use super::traffic::{cbr, pareto};
 use super::*;
 
 #[derive(Clone, Debug)]
-enum Recipe {
+enum StageConfig {
     Link(LinkConfig),
     Traced(&'static str),
-    /// What it follows, and the steps of its delay.
+    /// The schedule and the steps of the delay.
     Following(&'static str, StepsConfig),
     Loss(LossConfig),
     Outage(OutageConfig),
@@ -49,12 +49,12 @@ enum Recipe {
     Policer(PolicerConfig),
 }
 
-impl Recipe {
+impl StageConfig {
     fn reorders(&self) -> bool {
         match self {
             Self::Arq(_) | Self::Reorder(_) => true,
             Self::Link(config) => matches!(config.queue.discipline, Discipline::FqCodel(_)),
-            // Copies that come later are behind packets that came later.
+            // Delayed copies leave after later packets.
             Self::Duplicate(config) => !config.gap.is_zero(),
             _ => false,
         }
@@ -68,7 +68,7 @@ impl Recipe {
         matches!(self, Self::Truncate(_))
     }
 
-    /// The same for both directions.
+    /// Builds the stage with these settings in both directions.
     fn stage(&self, index: usize, seed: u64) -> Box<dyn Stage> {
         let stream = |direction: Direction, what| Stream::new(seed, &format!("{index}/{direction}/{what}"));
         fn both<C: Clone>(config: &C) -> Directions<C> {
@@ -168,10 +168,10 @@ fn any_queue() -> impl Strategy<Value = QueueConfig> {
     (any_bounds(), discipline).prop_map(|(bounds, discipline)| QueueConfig { bounds, discipline })
 }
 
-fn any_stage() -> impl Strategy<Value = Recipe> {
+fn any_stage() -> impl Strategy<Value = StageConfig> {
     let link = (proptest::option::of(20_000_u64..50_000_000), 0_u64..50_000, 0_u64..5_000, any_queue())
         .prop_map(|(rate, delay, jitter, queue)| {
-            Recipe::Link(LinkConfig {
+            StageConfig::Link(LinkConfig {
                 rate: rate.map(Rate::bits_per_second),
                 delay: us(delay),
                 jitter: us(jitter),
@@ -188,7 +188,7 @@ fn any_stage() -> impl Strategy<Value = Recipe> {
     let outage =
         (0_u64..300, 1_u64..100, any::<bool>(), any_bounds()).prop_map(|(at, lasts, requeue, queue)| {
             let packets = if requeue { Meanwhile::Requeued } else { Meanwhile::Dropped };
-            Recipe::Outage(OutageConfig {
+            StageConfig::Outage(OutageConfig {
                 at: vec![ms(at)],
                 lasts: ms(lasts),
                 every: Some(ms(lasts + at)),
@@ -198,7 +198,7 @@ fn any_stage() -> impl Strategy<Value = Recipe> {
         });
     let arq = (0.0..0.6, 0_u32..4, 50_000_u64..10_000_000, 0_u64..20_000, any_queue()).prop_map(
         |(per, retries, rate, delay, queue)| {
-            Recipe::Arq(ArqConfig {
+            StageConfig::Arq(ArqConfig {
                 per: p(per),
                 retries,
                 rate: Rate::bits_per_second(rate),
@@ -212,7 +212,7 @@ fn any_stage() -> impl Strategy<Value = Recipe> {
         (50_u64..1500, 10_u64..1000, any::<bool>(), 1_usize..4).prop_map(|(packet, rate, on_off, reach)| {
             let base = if on_off { pareto(1.5) } else { cbr() };
             let starts = ms(20);
-            Recipe::Traffic(
+            StageConfig::Traffic(
                 TrafficConfig { packet: Size::bytes(packet), rate: kbit(rate), starts, ..base },
                 reach,
             )
@@ -223,7 +223,7 @@ fn any_stage() -> impl Strategy<Value = Recipe> {
         Just("time ms,delay ms\n0,30\n7,0\n9,0\n"),
     ];
     let following = (schedules, 1_u64..50, 1_u64..50).prop_map(|(schedule, every, within)| {
-        Recipe::Following(schedule, StepsConfig { every: ms(every), within: ms(within), at: None })
+        StageConfig::Following(schedule, StepsConfig { every: ms(every), within: ms(within), at: None })
     });
     let chance = 0.0..1.0;
     let by_distance =
@@ -251,7 +251,7 @@ fn any_stage() -> impl Strategy<Value = Recipe> {
         (chance.clone(), 1_u32..4, prop_oneof![Just(0), 0_u64..20_000]).prop_map(|(chance, copies, gap)| {
             DuplicateConfig { chance: p(chance), copies, gap: us(gap), affects: Affects::All }
         });
-    // The number by which a packet is known stays.
+    // At least the two bytes of the packet number remain.
     let truncate = (chance.clone(), 2_u64..2000).prop_map(|(chance, to)| TruncateConfig {
         chance: p(chance),
         to: Some(Size::bytes(to)),
@@ -269,30 +269,30 @@ fn any_stage() -> impl Strategy<Value = Recipe> {
         burst: Size::bytes(burst),
     });
     prop_oneof![
-        1 => by_distance.prop_map(Recipe::Reorder),
-        1 => by_time.prop_map(Recipe::Reorder),
-        1 => duplicate.prop_map(Recipe::Duplicate),
-        1 => corrupt.prop_map(Recipe::Corrupt),
-        1 => truncate.prop_map(Recipe::Truncate),
-        1 => policer.prop_map(Recipe::Policer),
+        1 => by_distance.prop_map(StageConfig::Reorder),
+        1 => by_time.prop_map(StageConfig::Reorder),
+        1 => duplicate.prop_map(StageConfig::Duplicate),
+        1 => corrupt.prop_map(StageConfig::Corrupt),
+        1 => truncate.prop_map(StageConfig::Truncate),
+        1 => policer.prop_map(StageConfig::Policer),
         3 => link,
-        1 => Just(Recipe::Traced("0\n1\n1\n4\n9\n")),
+        1 => Just(StageConfig::Traced("0\n1\n1\n4\n9\n")),
         1 => following,
-        3 => loss.prop_map(Recipe::Loss),
+        3 => loss.prop_map(StageConfig::Loss),
         1 => outage,
         2 => arq,
         1 => traffic,
     ]
 }
 
-/// Packets at random times, from both sides: nanoseconds since the one before, direction, octets.
+/// Packets at random times, from both sides: nanoseconds since the previous packet, whether it goes down, and length.
 fn any_packets() -> impl Strategy<Value = Vec<(u64, bool, usize)>> {
     let gap = prop_oneof![Just(0), 0_u64..100_000, 0_u64..20_000_000];
     proptest::collection::vec((gap, any::<bool>(), 2_usize..3000), 0..150)
 }
 
-/// Nothing is lost without being dropped, and nothing comes from nowhere.
-fn conserved(path: &Path) {
+/// Checks that every packet that entered has left, was dropped or is still held.
+fn check_conservation(path: &Path) {
     let sum = |totals: &PerDirection<airlink::path::Totals>| {
         totals.iter().fold((0, 0), |(entered, gone), (_, totals)| {
             (
@@ -308,13 +308,13 @@ fn conserved(path: &Path) {
     assert_eq!(path.held() == 0, path.memory() == 0, "{} bytes", path.memory());
 }
 
-/// Runs it, checking after each step. What left, and when.
-fn run_conserving(
-    recipes: &[Recipe],
+/// Runs a chain and checks conservation after each step. Returns the packets that left, with time and port.
+fn run_checked(
+    configs: &[StageConfig],
     seed: u64,
     packets: &[(u64, bool, usize)],
 ) -> Vec<(Instant, Port, Vec<u8>)> {
-    let stages = recipes.iter().enumerate().map(|(index, recipe)| recipe.stage(index, seed)).collect();
+    let stages = configs.iter().enumerate().map(|(index, config)| config.stage(index, seed)).collect();
     let mut path = path(stages);
     let mut left: Vec<(Instant, Port, Vec<u8>)> = Vec::new();
     let mut now = Instant::ZERO;
@@ -322,34 +322,34 @@ fn run_conserving(
         while let Some(deadline) = path.next_deadline().filter(|deadline| *deadline <= until) {
             path.handle_deadline(deadline);
             drain(path, deadline, |now, port, bytes| left.push((now, port, bytes)));
-            conserved(path);
+            check_conservation(path);
         }
     };
-    for (n, (gap, down, octets)) in packets.iter().enumerate() {
+    for (n, (gap, down, length)) in packets.iter().enumerate() {
         now += Duration::from_nanos(*gap);
         step(&mut path, now, &mut left);
-        path.handle_packet(now, if *down { FIXED } else { MOBILE }, numbered(n, *octets));
+        path.handle_packet(now, if *down { FIXED } else { MOBILE }, numbered(n, *length));
         drain(&mut path, now, |now, port, bytes| left.push((now, port, bytes)));
-        conserved(&path);
+        check_conservation(&path);
     }
     step(&mut path, now + Duration::from_secs(1), &mut left);
 
-    let any = |what: fn(&Recipe) -> bool| recipes.iter().any(what);
+    let any = |what: fn(&StageConfig) -> bool| configs.iter().any(what);
     let mut seen = BTreeMap::new();
     for (_, port, bytes) in &left {
-        let (_, down, octets) = packets[number(bytes)];
-        let whole = numbered(number(bytes), octets);
+        let (_, down, length) = packets[number(bytes)];
+        let whole = numbered(number(bytes), length);
         assert_eq!(*port, if down { MOBILE } else { FIXED });
-        assert!(*bytes == whole || any(Recipe::truncates) && whole.starts_with(bytes));
-        let again = seen.insert(number(bytes), ()).is_some();
-        assert!(!again || any(Recipe::duplicates), "a packet left twice");
+        assert!(*bytes == whole || any(StageConfig::truncates) && whole.starts_with(bytes));
+        let is_duplicate = seen.insert(number(bytes), ()).is_some();
+        assert!(!is_duplicate || any(StageConfig::duplicates), "a packet left twice");
     }
     let copied: u64 = path.totals().iter().map(|(_, totals)| totals.copied).sum();
-    assert!(copied == 0 || any(Recipe::duplicates));
-    if !any(Recipe::reorders) {
+    assert!(copied == 0 || any(StageConfig::duplicates));
+    if !any(StageConfig::reorders) {
         for port in [FIXED, MOBILE] {
             let order = left.iter().filter(|(_, by, _)| *by == port).map(|(_, _, bytes)| number(bytes));
-            assert!(order.is_sorted(), "nobody but those reorders");
+            assert!(order.is_sorted(), "these stages must not reorder");
         }
     }
     left
@@ -359,24 +359,23 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn each_stage_alone_conserves_packets_at_every_step(stage in any_stage(), packets in any_packets()) {
-        run_conserving(&[stage], 1, &packets);
+    fn single_stage_conserves_packets_at_every_step(stage in any_stage(), packets in any_packets()) {
+        run_checked(&[stage], 1, &packets);
     }
 
     #[test]
-    fn any_chain_conserves_packets_at_every_step_and_repeats_to_the_bit(
+    fn chain_conserves_packets_and_is_reproducible(
         chain in proptest::collection::vec(any_stage(), 1..=6),
         packets in any_packets(),
         seed in any::<u64>(),
     ) {
-        let first = run_conserving(&chain, seed, &packets);
-        prop_assert_eq!(first, run_conserving(&chain, seed, &packets));
+        let first = run_checked(&chain, seed, &packets);
+        prop_assert_eq!(first, run_checked(&chain, seed, &packets));
     }
 }
 
-/// What a machine has to put up with from its driver: deadlines handed in late do not shift what follows.
 #[test]
-fn a_driver_that_is_late_does_not_make_the_link_late() {
+fn late_deadline_calls_do_not_delay_the_link() {
     let config = LinkConfig { rate: Some(kbit(80)), delay: ms(20), ..LinkConfig::default() };
     let mut stage = link(&config);
     let mut out = Outbox::new(Recording::Off, false);
@@ -392,7 +391,7 @@ fn a_driver_that_is_late_does_not_make_the_link_late() {
     for n in 0..10 {
         stage.handle_packet(Instant::ZERO, packet(n), &mut out);
     }
-    // Even one call for everything at 75 ms: 10 ms each and 20 ms of propagation make 5 that are out by then.
+    // One call at 75 ms handles all deadlines. With 10 ms per packet and 20 ms of propagation, 5 packets have left.
     stage.handle_deadline(at(ms(75)), &mut out);
     assert_eq!(out.take().len(), 5);
     assert_eq!(stage.next_deadline(), Some(at(ms(80))));

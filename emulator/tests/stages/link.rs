@@ -1,4 +1,4 @@
-//! A link with a rate, and one by a trace of delivery opportunities.
+//! Links with a rate, and links that follow a trace of delivery opportunities.
 
 use airlink::machine::{Machine, catch_up, drain};
 use airlink::path::{FIXED, Path};
@@ -13,7 +13,7 @@ use airwire::units::{Rate, Size};
 use super::*;
 
 #[test]
-fn a_packet_takes_its_serialisation_and_the_propagation() {
+fn delay_is_serialization_plus_propagation() {
     let config = LinkConfig { rate: Some(kbit(384)), delay: ms(150), ..LinkConfig::default() };
     let mut path = path(vec![link(&config)]);
     let arrived = run(&mut path, &[(at(ms(7)), 1500), (at(ms(500)), 40)], HOUR);
@@ -27,8 +27,8 @@ fn a_packet_takes_its_serialisation_and_the_propagation() {
 }
 
 #[test]
-fn back_to_back_packets_leave_at_ideal_times_for_ever() {
-    // One packet takes 12e12 / 999983 ns, which is no whole number: the sum must not drift.
+fn back_to_back_packets_never_drift_from_ideal_times() {
+    // One packet takes 12e12 / 999983 ns, which is not a whole number. The sum must not drift.
     let rate = 999_983;
     let config =
         LinkConfig { rate: Some(Rate::bits_per_second(rate)), delay: ms(3), ..LinkConfig::default() };
@@ -41,8 +41,8 @@ fn back_to_back_packets_leave_at_ideal_times_for_ever() {
 }
 
 #[test]
-fn a_packet_that_arrives_just_as_the_link_gets_free_does_not_lose_the_fraction() {
-    // 3 octets at 7 bit/s take 3428571428.57 ns. Each packet comes at the very nanosecond the one before ends.
+fn fractional_nanoseconds_survive_when_the_link_becomes_free() {
+    // 3 bytes at 7 bit/s take 3428571428.57 ns. Each packet arrives in the nanosecond in which the previous one ends.
     let mut path =
         path(vec![link(&LinkConfig { rate: Some(Rate::bits_per_second(7)), ..LinkConfig::default() })]);
     let mut left = Vec::new();
@@ -56,7 +56,7 @@ fn a_packet_that_arrives_just_as_the_link_gets_free_does_not_lose_the_fraction()
 }
 
 #[test]
-fn without_a_rate_everything_passes_at_once() {
+fn link_without_a_rate_delivers_immediately() {
     let arrived = run(&mut path(vec![link(&LinkConfig::default())]), &burst(100, 1500), Instant::ZERO);
     assert_eq!(numbers(&arrived), (0..100).collect::<Vec<_>>());
 }
@@ -64,14 +64,17 @@ fn without_a_rate_everything_passes_at_once() {
 #[test]
 fn jitter_spreads_uniformly_and_never_reorders() {
     let config = LinkConfig { delay: ms(10), jitter: ms(4), ..LinkConfig::default() };
-    // Far apart: each packet shows its own jitter.
+    // With large gaps, each packet shows its own jitter.
     let sent: Vec<_> = (0..20_000).map(|n| (at(ms(20) * n), 100)).collect();
     let arrived = run(&mut path(vec![link(&config)]), &sent, HOUR);
     let jitter: Vec<Duration> = arrived.iter().map(|(n, time)| *time - sent[*n].0 - ms(10)).collect();
     assert!(jitter.iter().all(|jitter| *jitter <= ms(4)));
     let below = jitter.iter().filter(|jitter| **jitter < ms(1)).count() as f64;
-    assert!((below - 5000.0).abs() < 3.2905 * (20_000.0 * 0.25 * 0.75_f64).sqrt(), "{below} below a quarter");
-    // Close together: they may bunch, but not overtake.
+    assert!(
+        (below - 5000.0).abs() < 3.2905 * (20_000.0 * 0.25 * 0.75_f64).sqrt(),
+        "{below} packets have less than a quarter of the jitter"
+    );
+    // With small gaps, packets may bunch but not overtake.
     let sent: Vec<_> = (0..5000).map(|n| (at(us(100) * n), 100)).collect();
     let arrived = run(&mut path(vec![link(&config)]), &sent, HOUR);
     assert_eq!(numbers(&arrived), (0..5000).collect::<Vec<_>>());
@@ -79,7 +82,7 @@ fn jitter_spreads_uniformly_and_never_reorders() {
 }
 
 #[test]
-fn a_queue_keeps_exactly_as_many_as_it_is_told_behind_the_one_on_the_wire() {
+fn packet_limit_excludes_the_packet_being_sent() {
     let queue = Bounds { packets: Some(5), bytes: None }.into();
     let config = LinkConfig { rate: Some(kbit(100)), queue, ..LinkConfig::default() };
     let mut path = path(vec![link(&config)]);
@@ -88,18 +91,18 @@ fn a_queue_keeps_exactly_as_many_as_it_is_told_behind_the_one_on_the_wire() {
 }
 
 #[test]
-fn a_queue_of_octets_refuses_what_would_not_fit_and_takes_what_does() {
+fn byte_limit_drops_only_packets_that_do_not_fit() {
     let queue = Bounds { packets: None, bytes: Some(Size::bytes(2000)) }.into();
     let config = LinkConfig { rate: Some(kbit(100)), queue, ..LinkConfig::default() };
-    let sent: Vec<_> = [1000, 1000, 900, 101, 100, 2].map(|octets| (Instant::ZERO, octets)).into();
-    // 1000 on the wire; 1000 + 900 wait; 101 do not fit, 100 do, and then nothing more.
+    let sent: Vec<_> = [1000, 1000, 900, 101, 100, 2].map(|length| (Instant::ZERO, length)).into();
+    // 1000 bytes are being sent and 1000 + 900 wait. 101 more do not fit, but 100 do, which fills the queue.
     let mut path = path(vec![link(&config)]);
     assert_eq!(numbers(&run(&mut path, &sent, HOUR)), [0, 1, 2, 4]);
     assert_eq!(dropped(&mut path), [(3, Why::QueueFull), (5, Why::QueueFull)]);
 }
 
 #[test]
-fn events_tell_how_many_were_before_and_how_long_it_waited() {
+fn events_contain_queue_length_and_waiting_time() {
     let config = LinkConfig { rate: Some(kbit(80)), ..LinkConfig::default() };
     let mut path = path(vec![link(&config)]);
     run(&mut path, &burst(3, 1000), HOUR);
@@ -120,14 +123,14 @@ fn events_tell_how_many_were_before_and_how_long_it_waited() {
 }
 
 #[test]
-fn a_new_rate_holds_for_the_bits_not_yet_sent() {
+fn new_rate_applies_to_the_remaining_bits() {
     let config = |rate| down_only(LinkConfig { rate, ..LinkConfig::default() });
     let mut path = path(vec![link(&LinkConfig { rate: Some(kbit(80)), ..LinkConfig::default() })]);
     let mut arrived = run(&mut path, &burst(3, 1000), at(ms(40)));
-    // 60 ms are left at 80 kbit/s: 120 ms at 40 kbit/s.
+    // The remaining 60 ms at 80 kbit/s become 120 ms at 40 kbit/s.
     path.reconfigure(at(ms(40)), 0, &config(Some(kbit(40)))).unwrap();
     arrived.extend(run(&mut path, &[], at(ms(200))));
-    // 160 ms of 200 ms are left of the next one when the rate is lifted: everything is out at once.
+    // 160 of 200 ms of the next packet remain when the rate is removed. All packets leave immediately.
     path.reconfigure(at(ms(200)), 0, &config(None)).unwrap();
     drain(&mut path, at(ms(200)), |now, _, bytes| arrived.push((number(&bytes), now)));
     assert_eq!(arrived, [(0, at(ms(160))), (1, at(ms(200))), (2, at(ms(200)))]);
@@ -135,7 +138,7 @@ fn a_new_rate_holds_for_the_bits_not_yet_sent() {
 }
 
 #[test]
-fn a_shorter_delay_set_under_way_lets_nobody_overtake() {
+fn shorter_delay_does_not_cause_overtaking() {
     let config = |delay| LinkConfig { delay, ..LinkConfig::default() };
     let mut path = path(vec![link(&config(ms(100)))]);
     assert!(run(&mut path, &[(at(ms(0)), 10)], at(ms(10))).is_empty());
@@ -145,7 +148,7 @@ fn a_shorter_delay_set_under_way_lets_nobody_overtake() {
 }
 
 #[test]
-fn what_cannot_change_under_way_is_refused_and_changes_nothing() {
+fn refused_settings_leave_the_link_unchanged() {
     let config = LinkConfig { delay: ms(100), ..LinkConfig::default() };
     let mut path = path(vec![link(&config)]);
     let refused = |path: &mut Path, config: &dyn Settings| {
@@ -162,31 +165,31 @@ fn what_cannot_change_under_way_is_refused_and_changes_nothing() {
 // ---- delivery traces
 
 #[test]
-fn a_trace_delivers_a_full_packet_per_line_and_starts_over() {
+fn trace_delivers_one_packet_per_line_and_repeats() {
     let sent = burst(7, 1500);
-    // The opportunity at 0 has passed when the first packet is there. The period is 10 ms.
+    // The opportunity at 0 ms is over when the first packet arrives. The period is 10 ms.
     let arrived = run(&mut path(vec![traced("0\n3\n3\n10\n")]), &sent, HOUR);
     let times: Vec<u64> = arrived.iter().map(|(_, time)| time.as_millis()).collect();
     assert_eq!(times, [3, 3, 10, 10, 13, 13, 20]);
 }
 
 #[test]
-fn small_packets_share_an_opportunity_and_long_ones_span_several() {
-    // 1504 octets each; a packet costs 4 more than its length.
-    let octets = [496, 496, 496, 3000, 1000, 2000, 40];
-    let sent: Vec<_> = octets.map(|octets| (Instant::ZERO, octets)).into();
+fn small_packets_share_opportunities_and_long_ones_span_several() {
+    // An opportunity has 1504 bytes. A packet takes 4 bytes more than its length.
+    let lengths = [496, 496, 496, 3000, 1000, 2000, 40];
+    let sent: Vec<_> = lengths.map(|length| (Instant::ZERO, length)).into();
     let arrived = run(&mut path(vec![traced("1\n")]), &sent, HOUR);
-    // 1: 500 + 500 + 500, and 4 of 3004. 2: 1504. 3: the 1496 left of it, 8 of 1004. 4: 996, 508 of 2004.
-    // 5: the 1496 left of it and 8 of 44. 6: the rest.
+    // Opportunity 1: 500 + 500 + 500, and 4 of 3004. 2: 1504. 3: the remaining 1496, and 8 of 1004. 4: 996, and 508 of
+    // 2004. 5: the remaining 1496, and 8 of 44. 6: the rest.
     let times: Vec<u64> = arrived.iter().map(|(_, time)| time.as_millis()).collect();
     assert_eq!(times, [1, 1, 1, 3, 4, 5, 6]);
 }
 
 #[test]
-fn an_opportunity_that_nobody_uses_is_gone() {
+fn unused_opportunity_expires() {
     let trace = "10\n20\n30\n";
-    // The packet of 5 ms leaves at 10 ms, what is left of that opportunity is lost on the one of 12 ms, and one
-    // that comes at the very time of an opportunity misses it. Much later, the trace is where it has to be.
+    // The packet from 5 ms leaves at 10 ms. The packet from 12 ms cannot use the rest of that opportunity. A packet that
+    // arrives exactly at an opportunity misses it. The position in the trace is also correct much later.
     let late = at(Duration::from_secs(3000));
     let sent = [(at(ms(5)), 100), (at(ms(12)), 100), (at(ms(30)), 100), (late + ms(1), 100)];
     let arrived = run(&mut path(vec![traced(trace)]), &sent, HOUR);

@@ -1,4 +1,4 @@
-//! The plain stages, alone and in chains, in virtual time.
+//! The stages other than RLC, alone and in chains, in virtual time.
 
 mod arq;
 mod chains;
@@ -85,9 +85,9 @@ fn path(stages: Vec<Box<dyn Stage>>) -> Path {
     Path::new(named.collect(), Recording::Events, false)
 }
 
-/// `octets` of which the first two are a number to know them by. Not an IP packet: no stage may mind.
-fn numbered(number: usize, octets: usize) -> Vec<u8> {
-    let mut bytes = vec![0; octets.max(2)];
+/// A packet whose first two bytes are its number. It is not an IP packet, which every stage must accept.
+fn numbered(number: usize, length: usize) -> Vec<u8> {
+    let mut bytes = vec![0; length.max(2)];
     bytes[..2].copy_from_slice(&(number as u16).to_be_bytes());
     bytes
 }
@@ -96,17 +96,17 @@ fn number(bytes: &[u8]) -> usize {
     usize::from(u16::from_be_bytes([bytes[0], bytes[1]]))
 }
 
-/// Sends each of these octets down at its time, and lets everything happen until `end`. What reached the mobile,
-/// by number and time.
+/// Sends packets (time, length) down and runs the path until `end`. Returns the numbers and arrival times at the mobile
+/// side.
 fn run(path: &mut Path, sent: &[(Instant, usize)], end: Instant) -> Vec<(usize, Instant)> {
     let mut arrived = Vec::new();
     let mut arrive = |now, port, bytes: Vec<u8>| {
         assert_eq!(port, MOBILE);
         arrived.push((number(&bytes), now));
     };
-    for (n, (time, octets)) in sent.iter().enumerate() {
+    for (n, (time, length)) in sent.iter().enumerate() {
         catch_up(path, *time, &mut arrive);
-        path.handle_packet(*time, FIXED, numbered(n, *octets));
+        path.handle_packet(*time, FIXED, numbered(n, *length));
         drain(path, *time, &mut arrive);
     }
     catch_up(path, end, &mut arrive);
@@ -117,9 +117,9 @@ fn numbers(arrived: &[(usize, Instant)]) -> Vec<usize> {
     arrived.iter().map(|(number, _)| *number).collect()
 }
 
-/// So many packets at once, at the start.
-fn burst(packets: usize, octets: usize) -> Vec<(Instant, usize)> {
-    vec![(Instant::ZERO, octets); packets]
+/// `packets` packets of equal length, all sent at the start.
+fn burst(packets: usize, length: usize) -> Vec<(Instant, usize)> {
+    vec![(Instant::ZERO, length); packets]
 }
 
 fn dropped(path: &mut Path) -> Vec<(u64, Why)> {

@@ -94,7 +94,7 @@ fn background_traffic_is_limited() {
     );
 }
 
-/// Mobiles outside the path have queues, too.
+/// The queues of mobiles outside the path count, too.
 #[test]
 fn traffic_of_other_mobiles_is_limited() {
     let mut path = limited(
@@ -110,7 +110,7 @@ fn traffic_of_other_mobiles_is_limited() {
 }
 
 #[test]
-fn full_queue_leaves_room_for_other_stages_and_direction() {
+fn full_queue_leaves_room_for_other_stages() {
     let mut path = limited(
         "[[stage]]\nkind = \"link\"\nname = \"wire\"\nboth = { rate = \"1Gbit\", delay = \"5ms\" }\n\
          [[stage]]\nkind = \"link\"\nname = \"radio\"\ndown.rate = \"64kbit\"\nup = { rate = \"1Mbit\", delay = \"10ms\" }\n",
@@ -120,9 +120,9 @@ fn full_queue_leaves_room_for_other_stages_and_direction() {
     assert_eq!(wire, before, "the fast link before the full queue takes every packet");
     for n in 0..100 {
         let now = at(ms(300 + 10 * n as u64));
-        for (port, octets) in [(FIXED, 1500), (MOBILE, 40)] {
+        for (port, length) in [(FIXED, 1500), (MOBILE, 40)] {
             catch_up(&mut path, now, |_, _, _| {});
-            path.handle_packet(now, port, numbered(n, octets));
+            path.handle_packet(now, port, numbered(n, length));
             drain(&mut path, now, |_, _, _| {});
         }
     }

@@ -1,4 +1,4 @@
-//! What becomes of packets during an outage.
+//! Packets during an outage are dropped or requeued.
 
 use airlink::stage::Why;
 use airlink::stages::duplex::OneWaySettings;
@@ -8,7 +8,7 @@ use airlink::stages::queue::Bounds;
 
 use super::*;
 
-fn hole(packets: Meanwhile) -> OutageConfig {
+fn outages(packets: Meanwhile) -> OutageConfig {
     OutageConfig {
         at: vec![ms(100), ms(300)],
         lasts: ms(50),
@@ -19,10 +19,10 @@ fn hole(packets: Meanwhile) -> OutageConfig {
 }
 
 #[test]
-fn an_outage_drops_from_its_beginning_until_before_its_end() {
+fn outage_drops_packets_until_just_before_its_end() {
     let times = [99, 100, 149, 150, 299, 300, 350, 1099, 1100, 1149, 1150, 7320, 7350];
     let sent: Vec<_> = times.iter().map(|time| (at(ms(*time)), 100)).collect();
-    let mut path = path(vec![outage(&hole(Meanwhile::Dropped))]);
+    let mut path = path(vec![outage(&outages(Meanwhile::Dropped))]);
     let arrived = run(&mut path, &sent, HOUR);
     let left: Vec<u64> = arrived.iter().map(|(_, time)| time.as_millis()).collect();
     assert_eq!(left, [99, 150, 299, 350, 1099, 1150, 7350]);
@@ -31,14 +31,14 @@ fn an_outage_drops_from_its_beginning_until_before_its_end() {
 }
 
 #[test]
-fn a_handover_that_requeues_keeps_everything_in_order_until_its_end() {
+fn requeueing_outage_keeps_packets_in_order() {
     let queue = Bounds { packets: Some(3), bytes: None };
-    let config = OutageConfig { queue, ..hole(Meanwhile::Requeued) };
+    let config = OutageConfig { queue, ..outages(Meanwhile::Requeued) };
     let slow = LinkConfig { rate: Some(kbit(80)), ..LinkConfig::default() };
     let sent: Vec<_> = [90, 110, 120, 130, 140, 150].map(|time| (at(ms(time)), 100)).into();
     let mut path = path(vec![outage(&config), link(&slow)]);
-    // The fourth one does not fit. The one that comes just when it is over goes behind those that waited. The
-    // link behind paces them: 10 ms each.
+    // The queue has no room for packet 4. Packet 5 arrives at the end of the outage, after the waiting packets. The
+    // next stage paces them at 10 ms per packet.
     let arrived = run(&mut path, &sent, HOUR);
     assert_eq!(
         arrived,
@@ -48,32 +48,32 @@ fn a_handover_that_requeues_keeps_everything_in_order_until_its_end() {
 }
 
 #[test]
-fn an_outage_that_follows_at_once_goes_on_keeping() {
-    let config = OutageConfig { at: vec![ms(100), ms(150)], every: None, ..hole(Meanwhile::Requeued) };
+fn adjacent_outages_hold_packets_without_a_gap() {
+    let config = OutageConfig { at: vec![ms(100), ms(150)], every: None, ..outages(Meanwhile::Requeued) };
     assert_eq!(run(&mut path(vec![outage(&config)]), &[(at(ms(120)), 100)], HOUR), [(0, at(ms(200)))]);
 }
 
 #[test]
-fn an_outage_taken_back_under_way_lets_go_what_it_kept() {
-    let mut path = path(vec![outage(&hole(Meanwhile::Requeued))]);
+fn cancelled_outage_releases_its_packets() {
+    let mut path = path(vec![outage(&outages(Meanwhile::Requeued))]);
     assert!(run(&mut path, &[(at(ms(110)), 10)], at(ms(120))).is_empty());
-    let later = OutageConfig { at: vec![ms(500)], ..hole(Meanwhile::Requeued) };
+    let later = OutageConfig { at: vec![ms(500)], ..outages(Meanwhile::Requeued) };
     path.reconfigure(at(ms(120)), 0, &down_only(later)).unwrap();
     assert_eq!((path.totals().down.left, path.held()), (1, 0));
 }
 
 #[test]
-fn impossible_outages_are_refused_with_what_was_meant() {
+fn invalid_outages_are_refused_with_a_hint() {
     for (config, hint) in [
-        (OutageConfig { at: vec![], ..hole(Meanwhile::Dropped) }, "`at`: no outage"),
-        (OutageConfig { lasts: ms(0), ..hole(Meanwhile::Dropped) }, "`lasts`"),
+        (OutageConfig { at: vec![], ..outages(Meanwhile::Dropped) }, "`at`: no outage"),
+        (OutageConfig { lasts: ms(0), ..outages(Meanwhile::Dropped) }, "`lasts`"),
         (
-            OutageConfig { lasts: ms(201), ..hole(Meanwhile::Dropped) },
+            OutageConfig { lasts: ms(201), ..outages(Meanwhile::Dropped) },
             "is not over when the next one begins at 300.000ms",
         ),
-        (OutageConfig { every: Some(ms(249)), ..hole(Meanwhile::Dropped) }, "must be at least 250.000ms"),
+        (OutageConfig { every: Some(ms(249)), ..outages(Meanwhile::Dropped) }, "must be at least 250.000ms"),
         (
-            OutageConfig { queue: Bounds { packets: Some(0), bytes: None }, ..hole(Meanwhile::Dropped) },
+            OutageConfig { queue: Bounds { packets: Some(0), bytes: None }, ..outages(Meanwhile::Dropped) },
             "`queue.packets`",
         ),
     ] {
@@ -83,9 +83,9 @@ fn impossible_outages_are_refused_with_what_was_meant() {
 }
 
 #[test]
-fn a_packet_that_comes_from_the_stage_before_just_when_an_outage_is_over_goes_behind_those_kept() {
+fn packet_arriving_at_the_end_follows_held_packets() {
     let before = LinkConfig { rate: Some(kbit(80)), ..LinkConfig::default() };
-    let config = OutageConfig { at: vec![ms(5)], lasts: ms(25), every: None, ..hole(Meanwhile::Requeued) };
+    let config = OutageConfig { at: vec![ms(5)], lasts: ms(25), every: None, ..outages(Meanwhile::Requeued) };
     let arrived = run(&mut path(vec![link(&before), outage(&config)]), &burst(4, 100), HOUR);
     assert_eq!(arrived, [(0, at(ms(30))), (1, at(ms(30))), (2, at(ms(30))), (3, at(ms(40)))]);
 }

@@ -26,29 +26,29 @@ pub(super) fn cbr() -> TrafficConfig {
 }
 
 #[test]
-fn background_packets_delay_hosts_packets_and_never_reach_a_host() {
-    // A link of 160 kbit/s that the source fills by half: 5 ms of each 10 ms.
+fn background_packets_delay_others_and_reach_no_host() {
+    // The source uses half of a link of 160 kbit/s: 5 ms of every 10 ms.
     let slow = LinkConfig { rate: Some(kbit(160)), ..LinkConfig::default() };
     let mut path = path(vec![traffic(&cbr(), 1), link(&slow)]);
     let arrived =
         run(&mut path, &[(at(ms(900)), 100), (at(ms(1002)), 100), (at(ms(1018)), 100)], at(ms(2005)));
     assert_eq!(arrived, [(0, at(ms(905))), (1, at(ms(1010))), (2, at(ms(1023)))]);
     assert_eq!((path.totals().down.entered, path.totals().down.left), (3, 3));
-    // 1000, 1010, …, 2000 ms.
+    // Sent at 1000, 1010, …, 2000 ms.
     let background = &path.background().down;
     assert_eq!((background.entered, background.left, background.left_bytes), (101, 101, 10_100));
 }
 
 #[test]
-fn background_packets_are_valid_udp_to_the_discard_port() {
+fn background_packets_are_valid_udp() {
     let mut out = Outbox::new(Recording::Off, false);
-    for (octets, at_once) in [(28, 3), (1500, 3), (65_535, 1)] {
-        let config = TrafficConfig { packet: Size::bytes(octets), sources: at_once, ..cbr() };
+    for (length, sources) in [(28, 3), (1500, 3), (65_535, 1)] {
+        let config = TrafficConfig { packet: Size::bytes(length), sources, ..cbr() };
         let mut source = traffic(&config, 7);
         let now = source.next_deadline().unwrap();
         source.handle_deadline(now, &mut out);
         for packet in out.take() {
-            assert_eq!(packet.len() as u64, octets);
+            assert_eq!(packet.len() as u64, length);
             assert_eq!(packet.origin, Origin::Background { leaves_after: 7 });
             assert_eq!(packet.purpose(), Some(Purpose::Data));
             let ip = smoltcp::wire::Ipv4Packet::new_checked(&packet.bytes[..]).unwrap();
@@ -60,7 +60,7 @@ fn background_packets_are_valid_udp_to_the_discard_port() {
     }
 }
 
-/// What a source sends until `end`.
+/// Times at which a source sends packets until `end`.
 fn sent_by(config: &TrafficConfig, end: Instant) -> Vec<Instant> {
     let mut source = traffic(config, 0);
     let mut out = Outbox::new(Recording::Off, false);
@@ -73,7 +73,7 @@ fn sent_by(config: &TrafficConfig, end: Instant) -> Vec<Instant> {
 }
 
 #[test]
-fn several_sources_share_the_time_between_two_packets() {
+fn starts_of_several_sources_are_spread_evenly() {
     let times = sent_by(&TrafficConfig { sources: 4, ..cbr() }, at(ms(1010)));
     assert_eq!(times, [1_000_000, 1_002_500, 1_005_000, 1_007_500, 1_010_000].map(Instant::from_micros));
 }
@@ -90,7 +90,7 @@ pub(super) fn pareto(shape: f64) -> TrafficConfig {
     }
 }
 
-/// On and off times in seconds, to the millisecond between two packets.
+/// On and off times in seconds. Their resolution is the packet interval of 1 ms.
 fn on_and_off(times: &[Instant]) -> (Vec<f64>, Vec<f64>) {
     let (mut on, mut off, mut begin) = (Vec::new(), Vec::new(), times[0]);
     for pair in times.windows(2) {
@@ -104,18 +104,18 @@ fn on_and_off(times: &[Instant]) -> (Vec<f64>, Vec<f64>) {
 }
 
 #[test]
-fn pareto_sources_are_on_and_off_as_long_as_they_are_told_in_the_mean() {
-    // With the shape 3 there is a variance to judge the mean by: mean² / (a (a − 2)).
+fn pareto_sources_have_the_configured_mean_times() {
+    // With shape a = 3, the variance is finite, mean² / (a (a − 2)), which bounds the error of the mean.
     let times = sent_by(&pareto(3.0), Instant::from_secs(12_000));
     let (on, off) = on_and_off(&times);
     for (lengths, mean) in [(on, 1.0), (off, 2.0)] {
         let n = lengths.len() as f64;
         let found = lengths.iter().sum::<f64>() / n;
         let deviation = mean / 3.0_f64.sqrt() / n.sqrt();
-        // A packet is 1 ms: that is how well an end is seen.
+        // Packets are 1 ms apart, which limits the resolution.
         assert!((found - mean).abs() < 3.2905 * deviation + 0.001, "{found} over {n}");
     }
-    // 1000 packets/s for a third of the time. The variance of a renewal reward process: with X on, Y off,
+    // 1000 packets/s for a third of the time. Variance of a renewal reward process with on times X and off times Y:
     // Var ≈ (t / E[X+Y]) · Var(X − (X + Y)/3) · 1000².
     let (x, y) = (1.0 / 3.0, 4.0 / 3.0);
     let deviation = 1000.0 * (12_000.0_f64 / 3.0 * (x * 4.0 / 9.0 + y / 9.0)).sqrt();
@@ -124,8 +124,8 @@ fn pareto_sources_are_on_and_off_as_long_as_they_are_told_in_the_mean() {
 }
 
 #[test]
-fn pareto_sources_have_the_heavy_tail_of_their_shape() {
-    // With P1's shape of 1.5 there is no variance, but quantiles: P(X > x) = (m / x)^1.5 with m = mean / 3.
+fn pareto_sources_have_the_configured_tail() {
+    // With shape 1.5, the variance is infinite, so check quantiles: P(X > x) = (m / x)^1.5 with m = mean / 3.
     let (on, off) = on_and_off(&sent_by(&pareto(1.5), Instant::from_secs(20_000)));
     for (lengths, least) in [(on, 1.0 / 3.0), (off, 2.0 / 3.0)] {
         let n = lengths.len() as f64;
@@ -134,14 +134,14 @@ fn pareto_sources_have_the_heavy_tail_of_their_shape() {
             let share = factor.powf(-1.5);
             let beyond = lengths.iter().filter(|length| **length > least * factor).count() as f64;
             let interval = 3.2905 * (n * share * (1.0 - share)).sqrt();
-            assert!((beyond - n * share).abs() < interval, "{beyond} of {n} beyond {factor} × the least");
+            assert!((beyond - n * share).abs() < interval, "{beyond} of {n} above {factor} × the minimum");
         }
     }
 }
 
-/// The first packet comes after a time of being off, which is 2/3 s at the least, and 2 s in the mean.
+/// The first packet comes after an off time, whose minimum is 2/3 s and whose mean is 2 s.
 #[test]
-fn a_source_may_begin_with_being_off() {
+fn source_can_start_with_an_off_time() {
     let first = |begins, seed| {
         let mut source = traffic_of(&TrafficConfig { begins, ..pareto(1.5) }, 0, &format!("traffic/{seed}"));
         let mut out = Outbox::new(Recording::Off, false);
@@ -160,7 +160,7 @@ fn a_source_may_begin_with_being_off() {
 }
 
 #[test]
-fn impossible_sources_are_refused_with_what_was_meant() {
+fn invalid_sources_are_refused_with_a_hint() {
     for (config, hint) in [
         (TrafficConfig { packet: Size::bytes(27), ..cbr() }, "`packet`"),
         (TrafficConfig { sources: 0, ..cbr() }, "`sources`"),
