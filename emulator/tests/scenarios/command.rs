@@ -46,7 +46,7 @@ fn check_prints_ok_or_exits_with_2() {
 }
 
 #[test]
-fn check_and_sim_warn_about_a_packet_driven_channel() {
+fn check_and_sim_warn_about_packet_driven_channel() {
     let loss = |step: &str| {
         stage(
             "loss",

@@ -23,7 +23,7 @@ fn extension_changes_only_the_named_settings() {
 }
 
 #[test]
-fn extension_can_remove_a_stage_or_change_its_kind() {
+fn extension_can_remove_or_replace_a_stage() {
     let scenario = parse(
         "schema = 1\nextends = 'wcdma-384'\n[[stage]]\nname = 'wire'\nremove = true\n\
          [[stage]]\nname = 'radio'\nkind = 'link'\ndown.rate = '384kbit'",
@@ -36,7 +36,7 @@ fn extension_can_remove_a_stage_or_change_its_kind() {
 }
 
 #[test]
-fn new_model_replaces_all_settings_of_the_old_one() {
+fn new_model_replaces_all_old_settings() {
     let scenario = parse(
         "schema = 1\nextends = 'rtt-last-hop'\n[[stage]]\nname = 'radio-errors'\n\
          down = { model = 'list', drop = ['segment 5'] }",

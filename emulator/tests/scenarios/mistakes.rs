@@ -163,7 +163,7 @@ fn unknown_name_suggests_the_nearest_preset() {
 }
 
 #[test]
-fn bad_trace_line_is_reported_with_file_and_line() {
+fn bad_trace_line_is_reported_with_its_place() {
     let files = Files::new(
         "trace",
         &[

@@ -61,7 +61,7 @@ fn shown_preset_parses_to_the_same_scenario() {
 }
 
 #[test]
-fn wcdma_preset_has_a_round_trip_of_400_ms() {
+fn wcdma_preset_round_trip_is_400_ms() {
     let mean = mean_round_trip("wcdma-384");
     // Inamura et al. §5.1. Block errors delay 1 % of the packets, which adds a few ms to the mean.
     let wanted = Duration::from_millis(400)..Duration::from_millis(412);
@@ -69,7 +69,7 @@ fn wcdma_preset_has_a_round_trip_of_400_ms() {
 }
 
 #[test]
-fn hsdpa_preset_has_a_round_trip_of_80_ms() {
+fn hsdpa_preset_round_trip_is_80_ms() {
     let mean = mean_round_trip("hsdpa-like");
     // HARQ and deep fades add a few ms.
     let wanted = Duration::from_millis(79)..Duration::from_millis(86);

@@ -27,7 +27,7 @@ fn delay_is_serialization_plus_propagation() {
 }
 
 #[test]
-fn back_to_back_packets_never_drift_from_ideal_times() {
+fn back_to_back_packets_keep_ideal_times() {
     // One packet takes 12e12 / 999983 ns, which is not a whole number. The sum must not drift.
     let rate = 999_983;
     let config =
@@ -91,7 +91,7 @@ fn packet_limit_excludes_the_packet_being_sent() {
 }
 
 #[test]
-fn byte_limit_drops_only_packets_that_do_not_fit() {
+fn byte_limit_drops_only_packets_exceeding_it() {
     let queue = Bounds { packets: None, bytes: Some(Size::bytes(2000)) }.into();
     let config = LinkConfig { rate: Some(kbit(100)), queue, ..LinkConfig::default() };
     let sent: Vec<_> = [1000, 1000, 900, 101, 100, 2].map(|length| (Instant::ZERO, length)).into();
@@ -174,7 +174,7 @@ fn trace_delivers_one_packet_per_line_and_repeats() {
 }
 
 #[test]
-fn small_packets_share_opportunities_and_long_ones_span_several() {
+fn small_packets_share_opportunities_and_long_ones_split() {
     // An opportunity has 1504 bytes. A packet takes 4 bytes more than its length.
     let lengths = [496, 496, 496, 3000, 1000, 2000, 40];
     let sent: Vec<_> = lengths.map(|length| (Instant::ZERO, length)).into();
