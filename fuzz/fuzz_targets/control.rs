@@ -69,7 +69,7 @@ fn run(data: &[u8]) {
         // Answers that are not there yet are read after the next piece.
         let _ = client.read_to_end(&mut answers);
     }
-    for answer in answers.split_inclusive(|octet| *octet == b'\n').filter(|line| line.ends_with(b"\n")) {
+    for answer in answers.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n")) {
         let answer: Value = serde_json::from_slice(answer).expect("an answer is JSON");
         assert_eq!(answer["schema_version"], 1);
         assert_eq!(answer["ok"] == true, answer.get("error").is_none(), "{answer}");

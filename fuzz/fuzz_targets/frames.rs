@@ -33,34 +33,34 @@ const LINKS: [i32; 24] = [
 const NFLOG: i32 = 239;
 const RAW: u32 = 101;
 
-struct Made {
+struct GeneratedFrame {
     link: i32,
-    octets: Vec<u8>,
+    bytes: Vec<u8>,
 }
 
 fn run(data: &[u8]) {
     let mut draw = draw::Input(Unstructured::new(data));
     let (mut whole, mut cut) = (Reading::default(), Reading::default());
-    let kept = draw.pick(&[34, 64, 96, 128, 256, 65_535]);
+    let cut_to = draw.pick(&[34, 64, 96, 128, 256, 65_535]);
     let (mut frames, mut on_wire, mut at) = (0, 0, 0);
     while !draw.0.is_empty() && frames < 200 {
         at += draw.pick(&[0, 1_000_000, 40_000_000_000, -1_000_000_000]);
-        for made in make(&mut draw) {
+        for generated in make(&mut draw) {
             frames += 1;
             // The reported length of a frame may exceed its actual length.
-            let length = made.octets.len() + draw.pick(&[0, 0, 0, 4, 1000]);
+            let length = generated.bytes.len() + draw.pick(&[0, 0, 0, 4, 1000]);
             on_wire += length;
-            let most = if made.link == NFLOG { usize::MAX } else { on_wire };
-            let found = whole.take(frames, at, made.link, &made.octets, length);
+            let most = if generated.link == NFLOG { usize::MAX } else { on_wire };
+            let found = whole.take(frames, at, generated.link, &generated.bytes, length);
             if let Found::Tcp(packet) | Found::Flawed(packet, _) = &found {
                 assert!(packet.len as usize <= most, "{packet:?} is longer than {most} bytes");
             }
-            let shorter = &made.octets[..made.octets.len().min(kept)];
-            cut.take(frames, at, made.link, shorter, length);
-            let alone =
-                [&made.octets, shorter].map(|data| frame(frames, at, made.link, data, length).packet());
+            let shorter = &generated.bytes[..generated.bytes.len().min(cut_to)];
+            cut.take(frames, at, generated.link, shorter, length);
+            let alone = [&generated.bytes, shorter]
+                .map(|data| frame(frames, at, generated.link, data, length).packet());
             if let [Some(packet), Some(short)] = alone.each_ref().map(identity) {
-                assert!(made.link == NFLOG || packet == short, "{alone:?}");
+                assert!(generated.link == NFLOG || packet == short, "{alone:?}");
             }
         }
     }
@@ -119,11 +119,11 @@ impl Reading {
 }
 
 /// Makes one frame, or one frame per fragment.
-fn make(draw: &mut draw::Input<'_>) -> Vec<Made> {
+fn make(draw: &mut draw::Input<'_>) -> Vec<GeneratedFrame> {
     if draw.one_in(4) {
         let link = draw.pick(&LINKS);
         let len = draw.below(200) as usize;
-        return vec![Made { link, octets: (0..len).map(|_| draw.below(256) as u8).collect() }];
+        return vec![GeneratedFrame { link, bytes: (0..len).map(|_| draw.below(256) as u8).collect() }];
     }
     let (src, dst) = if draw.one_in(2) { (v6(1, 4000), v6(2, 80)) } else { (v4(1, 4000), v4(2, 80)) };
     let mut tcp = Tcp::new(src, dst, draw.pick(&[ACK, SYN]), 7, 8, draw.below(600) as usize);
@@ -135,12 +135,16 @@ fn make(draw: &mut draw::Input<'_>) -> Vec<Made> {
     let inner: Vec<_> = around::ALL.iter().filter(|around| around.link_type == RAW).collect();
     for _ in 0..draw.below(4) {
         if draw.one_in(3) {
-            let octets = 8 * (1 + draw.below(40) as usize);
-            packets = packets.iter().flat_map(|packet| split(packet, octets)).collect();
+            let length = 8 * (1 + draw.below(40) as usize);
+            packets = packets.iter().flat_map(|packet| split(packet, length)).collect();
         }
         let around = inner[draw.below(inner.len() as u64) as usize];
         // Length fields in headers have 16 bits.
-        packets = packets.iter().filter(|packet| packet.len() < 60_000).map(|it| (around.wrap)(it)).collect();
+        packets = packets
+            .iter()
+            .filter(|packet| packet.len() < 60_000)
+            .map(|packet| (around.wrap)(packet))
+            .collect();
     }
     let around: &Around = &around::ALL[draw.below(around::ALL.len() as u64) as usize];
     packets.truncate(150);
@@ -155,17 +159,17 @@ fn make(draw: &mut draw::Input<'_>) -> Vec<Made> {
         }
     }
     let link = around.link_type as i32;
-    frames.into_iter().map(|octets| Made { link, octets }).collect()
+    frames.into_iter().map(|bytes| GeneratedFrame { link, bytes }).collect()
 }
 
-/// Splits a packet into IP fragments with `octets` bytes of payload each.
-fn split(packet: &[u8], octets: usize) -> Vec<Vec<u8>> {
+/// Splits a packet into IP fragments with `length` bytes of payload each.
+fn split(packet: &[u8], length: usize) -> Vec<Vec<u8>> {
     let is_v6 = packet[0] >> 4 == 6;
     let (header, payload) = packet.split_at(if is_v6 { 40 } else { 20 });
-    let last = payload.len().div_ceil(octets).saturating_sub(1);
+    let last = payload.len().div_ceil(length).saturating_sub(1);
     let piece = |(index, piece): (usize, &[u8])| {
         let (mut header, is_more) = (header.to_vec(), u16::from(index < last));
-        let place = (index * octets) as u16;
+        let place = (index * length) as u16;
         if is_v6 {
             let next = std::mem::replace(&mut header[6], 44);
             header[4..6].copy_from_slice(&(piece.len() as u16 + 8).to_be_bytes());
@@ -177,5 +181,5 @@ fn split(packet: &[u8], octets: usize) -> Vec<Vec<u8>> {
         }
         [&header, piece].concat()
     };
-    payload.chunks(octets).enumerate().map(piece).collect()
+    payload.chunks(length).enumerate().map(piece).collect()
 }

@@ -32,7 +32,7 @@ const PORTS: [u16; 3] = [80, 81, 5000];
 const RECIPES: [&str; 4] = ["newreno", "sack+limited-transmit", "linux", "newreno+ecn+eifel"];
 /// Maximum number of packets sent in one step. A window has hundreds of segments; a host that
 /// answers its own packets would never stop.
-const MOST_AT_ONCE: usize = 20_000;
+const MAX_BURST: usize = 20_000;
 
 struct World<'a> {
     draw: draw::Input<'a>,
@@ -95,7 +95,7 @@ impl World<'_> {
         match self.draw.below(12) {
             0 => {
                 let len = self.draw.below(100) as usize;
-                let packet = self.octets(len);
+                let packet = self.random_bytes(len);
                 self.host.handle_packet(now, &packet);
             }
             1..=5 => {
@@ -150,7 +150,7 @@ impl World<'_> {
         }
     }
 
-    fn octets(&mut self, len: usize) -> Vec<u8> {
+    fn random_bytes(&mut self, len: usize) -> Vec<u8> {
         (0..len).map(|_| self.draw.below(256) as u8).collect()
     }
 
@@ -190,7 +190,7 @@ impl World<'_> {
             ident: 0,
         };
         let words = self.draw.below(11) as usize;
-        let mut options = self.octets(words * 4);
+        let mut options = self.random_bytes(words * 4);
         if let (true, [kind, ..]) = (self.draw.one_in(2), options.as_mut_slice()) {
             *kind = self.draw.pick(&[2, 3, 4, 5, 8, 34, 253]);
         }
@@ -205,7 +205,7 @@ impl World<'_> {
         let mut packets = 0;
         while self.host.poll_packet(self.now, &mut packet) {
             packets += 1;
-            assert!(packets < MOST_AT_ONCE, "the host does not stop sending at {}", self.now);
+            assert!(packets < MAX_BURST, "the host does not stop sending at {}", self.now);
             assert!(packet.len() <= MTU, "a packet of {} bytes exceeds the MTU", packet.len());
             let segment = segment::parse(&packet).expect("the host sends valid segments");
             let next = Seq(segment.seq.0.wrapping_add(segment.seq_len() as u32));

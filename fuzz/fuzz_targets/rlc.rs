@@ -68,8 +68,8 @@ impl Receiver {
     }
 
     fn apply_status(&mut self, status: &Status) {
-        let Ok(told) = interpret(status) else { return };
-        let Some(mrw) = told.mrw else { return };
+        let Ok(content) = interpret(status) else { return };
+        let Some(mrw) = content.mrw else { return };
         let vr_r = self.reassembler.vr_r();
         if let Some(to) = mrw.sns.last().filter(|to| to.since(vr_r) < WINDOW) {
             let beyond = to.since(vr_r) >= self.vr_h.since(vr_r);
@@ -81,13 +81,13 @@ impl Receiver {
     }
 
     /// Checks that the status report names exactly the missing PDUs.
-    fn check(&self, octets: usize) {
+    fn check(&self, pdu_size: usize) {
         let (vr_r, vr_h) = (self.reassembler.vr_r(), self.vr_h);
         let missing = self.reassembler.missing(vr_h);
-        let statuses = acknowledge(Received { vr_r, vr_h, missing: &missing }, Vec::new(), octets);
-        let told =
+        let statuses = acknowledge(Received { vr_r, vr_h, missing: &missing }, Vec::new(), pdu_size);
+        let reported =
             statuses.iter().flat_map(|status| interpret(status).expect("our own report is valid").missing);
-        let mut named: Vec<_> = told.map(|sn| sn.since(vr_r)).collect();
+        let mut named: Vec<_> = reported.map(|sn| sn.since(vr_r)).collect();
         named.sort_unstable();
         named.dedup();
         let absent = (0..vr_h.since(vr_r)).filter(|ahead| !self.reassembler.holds(vr_r.plus(*ahead)));
@@ -96,27 +96,27 @@ impl Receiver {
 }
 
 /// Fills an AMD PDU up to the PDU size if that is fixed.
-fn filled(octets: &[u8], format: Format) -> Vec<u8> {
-    let mut octets = octets.to_vec();
-    if format.is_fixed() && octets.first().is_some_and(|first| first & 0x80 != 0) {
-        octets.resize(format.pdu_size, 0);
+fn filled(bytes: &[u8], format: Format) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    if format.is_fixed() && bytes.first().is_some_and(|first| first & 0x80 != 0) {
+        bytes.resize(format.pdu_size, 0);
     }
-    octets
+    bytes
 }
 
 /// One step of an entity, selected by a byte. Up to 127: the entity receives a PDU of this many
 /// bytes, which follow. Up to 191: after a delay, a TTI with room for a few PDUs. Otherwise: the
 /// entity gets an SDU.
 enum Step {
-    Hears(usize),
+    Receives(usize),
     Transmits { blocks: usize, after: Duration },
     Submits(usize),
 }
 
 impl From<u8> for Step {
-    fn from(octet: u8) -> Self {
-        match usize::from(octet) {
-            octets @ 0..128 => Self::Hears(octets),
+    fn from(byte: u8) -> Self {
+        match usize::from(byte) {
+            bytes @ 0..128 => Self::Receives(bytes),
             tti @ 128..192 => {
                 let after = Duration::from_millis([0, 10, 50, 200][tti % 4]);
                 Self::Transmits { blocks: tti / 4 % 16, after }
@@ -165,14 +165,14 @@ fn entity(choice: u8, settings: u8, format: Format) -> Entity {
 /// set deadlines without end, or report more outcomes than there are SDUs.
 fn run_against_arbitrary_peer(mut entity: Entity, format: Format, mut data: &[u8]) {
     let mut now = Instant::ZERO;
-    let (mut submitted, mut told) = (0, 0);
+    let (mut submitted, mut outcomes) = (0, 0);
     while let Some((step, rest)) = data.split_first() {
         data = rest;
         match Step::from(*step) {
-            Step::Hears(octets) => {
-                let (octets, after) = data.split_at(data.len().min(octets));
+            Step::Receives(bytes) => {
+                let (bytes, after) = data.split_at(data.len().min(bytes));
                 data = after;
-                entity.handle_pdu(now, &filled(octets, format));
+                entity.handle_pdu(now, &filled(bytes, format));
             }
             Step::Transmits { blocks, after } => {
                 let end = now + after;
@@ -186,16 +186,16 @@ fn run_against_arbitrary_peer(mut entity: Entity, format: Format, mut data: &[u8
                 now = end;
                 assert!(entity.pull(now, Room::Pdus(blocks), OneLess::Fits).len() <= blocks);
             }
-            Step::Submits(octets) => {
-                entity.submit(now, SduId(submitted), vec![1; octets]);
+            Step::Submits(bytes) => {
+                entity.submit(now, SduId(submitted), vec![1; bytes]);
                 submitted += 1;
             }
         }
         while entity.poll_sdu().is_some() {}
         while entity.poll_outcome().is_some() {
-            told += 1;
+            outcomes += 1;
         }
-        assert!(told <= submitted, "an SDU has two outcomes");
+        assert!(outcomes <= submitted, "an SDU has two outcomes");
         if entity.is_unrecoverable() {
             entity.reestablish(now, 0);
         }
@@ -216,10 +216,10 @@ fn run(data: &[u8]) {
     let delivery = if choice & 0x40 != 0 { Delivery::AsSoonAsComplete } else { Delivery::InSequence };
     let mut receiver = Receiver { reassembler: Reassembler::new(delivery), vr_h: Sn::ZERO };
     while let Some((length, rest)) = data.split_first() {
-        let (octets, after) = rest.split_at(rest.len().min(usize::from(*length)));
+        let (bytes, after) = rest.split_at(rest.len().min(usize::from(*length)));
         data = after;
-        let octets = filled(octets, format);
-        let Ok(pdu) = decode(&octets, format) else { continue };
+        let bytes = filled(bytes, format);
+        let Ok(pdu) = decode(&bytes, format) else { continue };
         assert_eq!(decode(&encode(&pdu, format), format).as_ref(), Ok(&pdu));
         receiver.take(pdu);
     }

@@ -47,8 +47,8 @@ fn attack(data: &[u8]) -> Result<(), String> {
         faults: if malice == Malice::Survivable { Faults::Fail } else { Faults::Close },
     };
     let mut exchange = Exchange::new(pair, plan)?;
-    let blows = (data.len() as u32 / 8).min(300);
-    siege(&mut draw, &mut exchange, malice, blows)?;
+    let attacks = (data.len() as u32 / 8).min(300);
+    siege(&mut draw, &mut exchange, malice, attacks)?;
     match malice {
         Malice::Survivable => exchange.complete(Duration::from_secs(20_000)),
         Malice::Boundless => Ok(()),
