@@ -1,13 +1,14 @@
 #!/bin/sh
-# Installs the Debian packages that building, testing, `make nightly`, packaging, the demo and the benchmarks need, and says which.
+# Installs the Debian packages for building, testing, `make nightly`, packaging, the demo and the benchmarks, and prints their
+# names.
 #   interop/setup.sh build|test|long|package|bench
-# Works as root or with sudo; when neither is there, it says what is missing and stops.
+# Needs root or sudo. Without both, prints the missing packages and exits with 3.
 set -eu
 
 want=${1:-build}
 missing=
 
-# need COMMAND PACKAGE: the package, if the command is not there.
+# need COMMAND PACKAGE: adds PACKAGE to the missing packages if COMMAND is not available.
 need() { command -v "$1" >/dev/null 2>&1 || missing="$missing $2"; }
 
 need cc gcc
@@ -16,7 +17,7 @@ need make make
 need ip iproute2
 need tcpdump tcpdump
 if [ "$want" = test ]; then
-    # libFuzzer is C++.
+    # libFuzzer is written in C++.
     need c++ g++
     need socat socat
     need tshark tshark
@@ -33,7 +34,7 @@ if [ "$want" = test ]; then
     need jq jq
     need tcptrace tcptrace
     command -v chromium-headless-shell >/dev/null 2>&1 || need chromium chromium
-    # Not on the PATH of everybody.
+    # Not on the PATH of every user.
     [ -x /usr/sbin/nginx ] || missing="$missing nginx-light"
 fi
 
@@ -42,7 +43,7 @@ if [ "$want" = long ]; then
     need jq jq
     need ssh openssh-client
     need sbatch slurm-client
-    # Not on the PATH of everybody. None of them is left running: the tests start their own.
+    # Not on the PATH of every user. The tests start their own instances of these servers.
     [ -x /usr/sbin/sshd ] || missing="$missing openssh-server"
     [ -x /usr/sbin/munged ] || missing="$missing munge"
     [ -x /usr/sbin/slurmd ] || missing="$missing slurmd"
@@ -54,7 +55,7 @@ if [ "$want" = package ]; then
     need lintian lintian
     need musl-gcc musl-tools
     need zstd zstd
-    # libpcap's build.
+    # To build libpcap.
     need bison bison
     need flex flex
     [ -x /usr/sbin/debootstrap ] || missing="$missing debootstrap"
@@ -66,7 +67,7 @@ if [ "$want" = bench ]; then
     command -v chromium-headless-shell >/dev/null 2>&1 || need chromium chromium
     need tcptrace tcptrace
     need tshark tshark
-    # Not on the PATH of everybody.
+    # Not on the PATH of every user.
     [ -x /usr/sbin/nginx ] || missing="$missing nginx-light"
     [ -e /usr/lib/nginx/modules/ngx_stream_module.so ] || missing="$missing libnginx-mod-stream"
     [ -x /usr/sbin/haproxy ] || missing="$missing haproxy"
@@ -90,16 +91,16 @@ elif command -v sudo >/dev/null 2>&1; then
     sudo=sudo
 else
     echo "setup: missing Debian packages:$missing" >&2
-    echo "setup: neither root nor sudo here; ask an administrator for: apt-get install$missing" >&2
+    echo "setup: run as root, install sudo, or ask an administrator for: apt-get install$missing" >&2
     exit 3
 fi
 if ! command -v apt-get >/dev/null 2>&1; then
-    echo "setup: missing:$missing (package names of Debian; this system has no apt-get, install their like)" >&2
+    echo "setup: missing:$missing (Debian package names; this system has no apt-get, so install the equivalents)" >&2
     exit 3
 fi
 echo "setup: installing$missing" >&2
 $sudo apt-get update -qq
-# What is installed here (nginx, sshd, Slurm) need not run.
+# Prevents installed servers (nginx, sshd, Slurm) from being started.
 if [ ! -e /usr/sbin/policy-rc.d ]; then
     printf '#!/bin/sh\nexit 101\n' | $sudo tee /usr/sbin/policy-rc.d >/dev/null
     $sudo chmod 755 /usr/sbin/policy-rc.d

@@ -16,7 +16,7 @@ usage() {
     exit 2
 }
 [ $# -ge 2 ] || usage
-case $2 in *[!A-Za-z0-9/._-]*) echo "slurm.sh: $2: such a name cannot stand in slurm.conf" >&2; exit 2 ;; esac
+case $2 in *[!A-Za-z0-9/._-]*) echo "slurm.sh: $2: unsupported characters for slurm.conf; use letters, digits and . _ / -" >&2; exit 2 ;; esac
 [ "$1" = up ] && mkdir -p "$2"
 dir=$(cd "$2" && pwd)
 export SLURM_CONF="$dir/slurm.conf"
@@ -26,7 +26,7 @@ wait_for() {
     until=$(($(date +%s) + 30))
     until "$@"; do
         if [ "$(date +%s)" -gt "$until" ]; then
-            echo "slurm.sh: it does not start ($*):" >&2
+            echo "slurm.sh: Slurm does not start (waited for: $*):" >&2
             for log in "$dir"/*.log; do tail -n 5 "$log" >&2; done
             return 1
         fi

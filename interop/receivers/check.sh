@@ -96,7 +96,7 @@ received() {
 check() {
     rm -f "$scratch/received" "$scratch/log" "$scratch/ended"
     : >"$scratch/log"
-    # shellcheck disable=SC2086 # no argument at all where the caller is root
+    # shellcheck disable=SC2086 # empty if the caller is root
     unshare $user --net --pid --mount --fork --kill-child --mount-proc timeout --kill-after=5 180 \
         sh "$here/check.sh" --inside "$built/$1/start" "$scratch" "$2" >&2 &
     run=$!
@@ -109,8 +109,8 @@ check() {
         echo "ok $1: $(cat "$built/$1/version"): $what, $seconds s"
     else
         reason=$(grep -v ^listening "$scratch/log" | tail -n 1)
-        [ "$status" != 124 ] && [ "$status" != 137 ] || reason="not done after 180 s"
-        [ "$status" != 0 ] || reason="what arrived ($(wc -c <"$scratch/received") bytes) is not what was sent"
+        [ "$status" != 124 ] && [ "$status" != 137 ] || reason="not finished after 180 s"
+        [ "$status" != 0 ] || reason="the received data ($(wc -c <"$scratch/received") bytes) differs from the sent data"
         echo "FAILED $1: $what: ${reason:-exit $status}"
         failed=1
     fi

@@ -11,7 +11,7 @@ local field = {
     ob = ProtoField.bool("airtcp.ob", "Ob"),
     db = ProtoField.bool("airtcp.db", "Db"),
     meaning = ProtoField.string("airtcp.meaning", "Meaning"),
-    cause = ProtoField.string("airtcp.cause", "If the octet that is asked for was lost, that was"),
+    cause = ProtoField.string("airtcp.cause", "Cause if the requested byte was lost"),
     loss_rate = ProtoField.double("airtcp.loss_rate", "Loss rate of the radio links, per cent"),
     reordered = ProtoField.uint16("airtcp.reordered", "Segments that the receiver saw reordered (modulo 2^16)"),
 }
@@ -88,7 +88,7 @@ local function show_ack(root, header, bits, says)
     local text = "nothing: the capture has no SYN that announced a station"
     if says then
         local cause = CAUSE[says.path][bits]
-        text = ("%s: if the octet that is asked for was lost, that was %s"):format(says.path, cause)
+        text = ("%s: if the requested byte was lost, the cause was %s"):format(says.path, cause)
         tree:add(field.cause, where, cause):set_generated()
     end
     tree:add(field.meaning, where, text):set_generated()

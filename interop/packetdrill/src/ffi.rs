@@ -670,7 +670,7 @@ unsafe extern "C" fn usleep(userdata: *mut c_void, usecs: c_uint) -> c_int {
 }
 
 unsafe extern "C" fn gettimeofday(userdata: *mut c_void, time: *mut timeval, _zone: *mut c_void) -> c_int {
-    let tell = |stack: &Stack| {
+    let read_clock = |stack: &Stack| {
         let now = stack.gettimeofday().as_micros();
         if !time.is_null() {
             let now = timeval { tv_sec: (now / 1_000_000) as i64, tv_usec: (now % 1_000_000) as i64 };
@@ -680,7 +680,7 @@ unsafe extern "C" fn gettimeofday(userdata: *mut c_void, time: *mut timeval, _zo
         Ok(())
     };
     // SAFETY: guaranteed by packetdrill.h, see the module's documentation.
-    status(unsafe { on_stack(userdata, tell) })
+    status(unsafe { on_stack(userdata, read_clock) })
 }
 
 /// Replaces libc's function through LD_PRELOAD: packetdrill reads TCP_INFO, TCP_CC_INFO and

@@ -12,8 +12,8 @@ use libc::{iovec, pollfd, sockaddr, sockaddr_in, sockaddr_in6, socklen_t};
 
 /// Limits: the kernel's maximum number of vectors (UIO_MAXIOV), and more descriptors than a process
 /// can have open.
-const MOST_VECTORS: usize = 1024;
-const MOST_POLLED: usize = 1 << 20;
+const MAX_VECTORS: usize = 1024;
+const MAX_POLLED: usize = 1 << 20;
 
 /// Returns the `len` bytes at `buf`.
 ///
@@ -45,7 +45,7 @@ pub(crate) unsafe fn bytes_mut<'a>(buf: *mut c_void, len: usize) -> Result<&'a m
 /// # Safety
 /// `vectors` must be NULL or point to `n` iovecs, which do not change while the slice is in use.
 pub(crate) unsafe fn vectors<'a>(vectors: *const iovec, n: usize) -> Result<&'a [iovec], Errno> {
-    if n > MOST_VECTORS {
+    if n > MAX_VECTORS {
         return Err(Errno::EINVAL);
     }
     if !is_there(vectors.cast(), n)? {
@@ -60,7 +60,7 @@ pub(crate) unsafe fn vectors<'a>(vectors: *const iovec, n: usize) -> Result<&'a 
 /// # Safety
 /// `fds` must be NULL or point to `n` entries, which no other code accesses while the slice is in use.
 pub(crate) unsafe fn entries<'a>(fds: *mut pollfd, n: usize) -> Result<&'a mut [pollfd], Errno> {
-    if n > MOST_POLLED {
+    if n > MAX_POLLED {
         return Err(Errno::EINVAL);
     }
     if !is_there(fds.cast_const().cast(), n)? {
@@ -151,24 +151,24 @@ pub(crate) unsafe fn write_addr(from: SocketAddr, addr: *mut sockaddr, len: *mut
     if addr.is_null() || len.is_null() {
         return;
     }
-    let mut octets = [0; size_of::<sockaddr_in6>()];
-    octets[2..4].copy_from_slice(&from.port().to_be_bytes());
+    let mut raw = [0; size_of::<sockaddr_in6>()];
+    raw[2..4].copy_from_slice(&from.port().to_be_bytes());
     let (family, used) = match from.ip() {
         IpAddr::V4(ip) => {
-            octets[4..8].copy_from_slice(&ip.octets());
+            raw[4..8].copy_from_slice(&ip.octets());
             (libc::AF_INET, size_of::<sockaddr_in>())
         }
         IpAddr::V6(ip) => {
-            octets[8..24].copy_from_slice(&ip.octets());
+            raw[8..24].copy_from_slice(&ip.octets());
             (libc::AF_INET6, size_of::<sockaddr_in6>())
         }
     };
-    octets[..2].copy_from_slice(&(family as u16).to_ne_bytes());
+    raw[..2].copy_from_slice(&(family as u16).to_ne_bytes());
     // SAFETY: guaranteed by the caller, see above: `len` contains the size of `addr`. It receives
     // the size of the whole address.
     unsafe {
         let room = used.min(len.read_unaligned() as usize);
-        std::ptr::copy_nonoverlapping(octets.as_ptr(), addr.cast(), room);
+        std::ptr::copy_nonoverlapping(raw.as_ptr(), addr.cast(), room);
         len.write_unaligned(used as socklen_t);
     }
 }

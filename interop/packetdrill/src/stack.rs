@@ -23,10 +23,10 @@ const ORIGIN: Instant = Instant::from_secs(1_000_000);
 
 /// Advance of the clock per reading. packetdrill polls the clock before each event, so each reading
 /// must advance it.
-const CREEP: Duration = Duration::from_micros(1);
+const TIME_PER_READING: Duration = Duration::from_micros(1);
 
 /// Maximum time for which a thread that does not read the clock after its call can block the others.
-const PATIENCE: std::time::Duration = std::time::Duration::from_secs(5);
+const FREEZE_LIMIT: std::time::Duration = std::time::Duration::from_secs(5);
 
 /// Source addresses for a connect without bind.
 const LOCAL: [&str; 2] = ["192.168.0.1", "fd3d:a0b:17d6::1"];
@@ -94,8 +94,8 @@ impl Stack {
             self.changed.notify_all();
             return state.sockets.now();
         }
-        let mut state = self.thaw(state);
-        let to = state.sockets.now() + CREEP;
+        let mut state = self.wait_until_running(state);
+        let to = state.sockets.now() + TIME_PER_READING;
         state.sockets.advance(to).unwrap_or_else(stuck);
         self.announce(&state);
         state.sockets.now()
@@ -106,7 +106,7 @@ impl Stack {
         let to = state.sockets.now() + time;
         while state.sockets.step(to).unwrap_or_else(stuck_now) {
             self.announce(&state);
-            state = self.thaw(state);
+            state = self.wait_until_running(state);
         }
         state.sockets.skip_to(to);
     }
@@ -134,7 +134,7 @@ impl Stack {
                 return None;
             }
             self.announce(&state);
-            state = self.thaw(state);
+            state = self.wait_until_running(state);
         }
     }
 
@@ -251,13 +251,13 @@ impl Stack {
             state.woken.retain(|woken| *woken != me);
             self.changed.notify_all();
         }
-        self.thaw(state)
+        self.wait_until_running(state)
     }
 
-    fn thaw<'a>(&'a self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+    fn wait_until_running<'a>(&'a self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
         let (mut state, waited) = self
             .changed
-            .wait_timeout_while(state, PATIENCE, |state| state.is_frozen())
+            .wait_timeout_while(state, FREEZE_LIMIT, |state| state.is_frozen())
             .unwrap_or_else(PoisonError::into_inner);
         if waited.timed_out() {
             state.woken.clear();
@@ -369,9 +369,9 @@ mod tests {
     fn clock_advances_on_reads_and_jumps_on_sleep() {
         let stack = Stack::new("profile=linux", None).unwrap();
         let first = stack.gettimeofday();
-        assert_eq!(stack.gettimeofday() - first, CREEP);
+        assert_eq!(stack.gettimeofday() - first, TIME_PER_READING);
         stack.usleep(Duration::from_secs(3600));
-        assert_eq!(stack.gettimeofday() - first, Duration::from_secs(3600) + CREEP * 2);
+        assert_eq!(stack.gettimeofday() - first, Duration::from_secs(3600) + TIME_PER_READING * 2);
     }
 
     #[test]

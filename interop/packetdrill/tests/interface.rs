@@ -47,12 +47,12 @@ type Init = unsafe extern "C" fn(*const c_char, *mut c_void);
 type GetSockOpt = unsafe extern "C" fn(c_int, c_int, c_int, *mut c_void, *mut socklen_t) -> c_int;
 
 /// Serializes the tests, because the library has only one stack for the exported getsockopt.
-static TURN: Mutex<()> = Mutex::new(());
+static ONE_TEST: Mutex<()> = Mutex::new(());
 
 struct Loaded {
     table: [usize; SIZE / 8],
     getsockopt: GetSockOpt,
-    _turn: MutexGuard<'static, ()>,
+    _guard: MutexGuard<'static, ()>,
 }
 
 // SAFETY: packetdrill calls the functions from two threads, and so do these tests.
@@ -76,7 +76,7 @@ impl Loaded {
 
     /// `control` is the value of `$PD_CTL`.
     fn open_with(flags: Option<&str>, control: Option<&Path>) -> Self {
-        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let guard = ONE_TEST.lock().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: the lock excludes other tests, and only the library reads this variable.
         match control {
             Some(control) => unsafe { std::env::set_var("PD_CTL", control) },
@@ -101,7 +101,7 @@ impl Loaded {
         let table: [usize; SIZE / 8] = table[..SIZE / 8].try_into().unwrap();
         assert!(table[..EPOLL_CREATE].iter().all(|entry| *entry != 0));
         assert!(table[EPOLL_CREATE..].iter().all(|entry| *entry == 0), "absent functions are NULL");
-        Self { table, getsockopt, _turn: turn }
+        Self { table, getsockopt, _guard: guard }
     }
 
     fn user(&self) -> User {
@@ -428,8 +428,9 @@ fn nonblocking_calls_return_expected_errors() {
     assert_eq!((polled, set[0].revents), (0, 0));
 
     let mut unread = 0;
-    let asked = call!(host, IOCTL, (c_int, u64, *mut c_int) -> c_int, listener, libc::FIONREAD, &mut unread);
-    assert_eq!((asked, errno()), (-1, libc::ENOTCONN));
+    let queried =
+        call!(host, IOCTL, (c_int, u64, *mut c_int) -> c_int, listener, libc::FIONREAD, &mut unread);
+    assert_eq!((queried, errno()), (-1, libc::ENOTCONN));
 
     let one = 1_i32;
     let set = |level, option| {
@@ -449,56 +450,56 @@ fn nonblocking_calls_return_expected_errors() {
 fn null_pointers_return_efault_without_losing_packets() {
     let host = Loaded::open(None);
     let fd = host.listening("192.168.0.1:8080".parse().unwrap());
-    let fault = |result: ssize_t| assert_eq!((result, errno()), (-1, libc::EFAULT));
-    let fault_int = |result: c_int| fault(result as ssize_t);
+    let assert_efault = |result: ssize_t| assert_eq!((result, errno()), (-1, libc::EFAULT));
+    let assert_efault_int = |result: c_int| assert_efault(result as ssize_t);
 
     let mut len: socklen_t = 4;
     for (level, option) in
         [(libc::SOL_TCP, libc::TCP_INFO), (libc::SOL_SOCKET, 55), (libc::SOL_SOCKET, libc::SO_LINGER)]
     {
-        fault_int(call!(
+        assert_efault_int(call!(
             host, GETSOCKOPT, (c_int, c_int, c_int, *mut c_void, *mut socklen_t) -> c_int,
             fd, level, option, null_mut(), &mut len
         ));
         // SAFETY: as getsockopt(2) requires, except for NULL, which is tested here.
-        fault_int(unsafe { (host.getsockopt)(fd, level, option, null_mut(), &mut len) });
+        assert_efault_int(unsafe { (host.getsockopt)(fd, level, option, null_mut(), &mut len) });
         // SAFETY: as above.
-        fault_int(unsafe { (host.getsockopt)(fd, level, option, (&raw mut len).cast(), null_mut()) });
+        assert_efault_int(unsafe { (host.getsockopt)(fd, level, option, (&raw mut len).cast(), null_mut()) });
     }
-    fault_int(call!(
+    assert_efault_int(call!(
         host, SETSOCKOPT, (c_int, c_int, c_int, *const c_void, socklen_t) -> c_int,
         fd, libc::SOL_SOCKET, libc::SO_LINGER, null(), 8
     ));
 
     for at in [BIND, CONNECT] {
-        fault_int(call!(host, at, (c_int, *const sockaddr, socklen_t) -> c_int, fd, null(), 16));
+        assert_efault_int(call!(host, at, (c_int, *const sockaddr, socklen_t) -> c_int, fd, null(), 16));
     }
-    fault(call!(host, READ, (c_int, *mut c_void, usize) -> ssize_t, fd, null_mut(), 10));
-    fault(call!(host, WRITE, (c_int, *const c_void, usize) -> ssize_t, fd, null(), 10));
+    assert_efault(call!(host, READ, (c_int, *mut c_void, usize) -> ssize_t, fd, null_mut(), 10));
+    assert_efault(call!(host, WRITE, (c_int, *const c_void, usize) -> ssize_t, fd, null(), 10));
     let nowhere = iovec { iov_base: null_mut(), iov_len: 10 };
     // SAFETY: an msghdr of zeros is valid. It has no address, no vectors and no control data.
     let mut message: msghdr = unsafe { zeroed() };
     for at in [READV, WRITEV] {
         let call = |parts, n| call!(host, at, (c_int, *const iovec, c_int) -> ssize_t, fd, parts, n);
-        fault(call(&raw const nowhere, 1));
-        fault(call(null(), 1));
+        assert_efault(call(&raw const nowhere, 1));
+        assert_efault(call(null(), 1));
         assert_eq!((call(null(), -1), errno()), (-1, libc::EINVAL));
     }
     for at in [RECVMSG, SENDMSG] {
         let call = |message| call!(host, at, (c_int, *mut msghdr, c_int) -> ssize_t, fd, message, 0);
-        fault(call(null_mut()));
+        assert_efault(call(null_mut()));
         (message.msg_iov, message.msg_iovlen) = (null_mut(), 2);
-        fault(call(&raw mut message));
+        assert_efault(call(&raw mut message));
     }
-    fault_int(call!(host, POLL, (*mut pollfd, u64, c_int) -> c_int, null_mut(), 1, 0));
-    fault_int(call!(host, IOCTL, (c_int, u64, *mut c_int) -> c_int, fd, libc::FIONREAD, null_mut()));
+    assert_efault_int(call!(host, POLL, (*mut pollfd, u64, c_int) -> c_int, null_mut(), 1, 0));
+    assert_efault_int(call!(host, IOCTL, (c_int, u64, *mut c_int) -> c_int, fd, libc::FIONREAD, null_mut()));
 
-    fault_int(call!(host, NETDEV_SEND, (*const c_void, usize) -> c_int, null(), 40));
+    assert_efault_int(call!(host, NETDEV_SEND, (*const c_void, usize) -> c_int, null(), 40));
     // The SYN-ACK is pending. A failed call must leave it for the next one.
     let peer = Peer::new();
     host.send(&peer.packet(Flags::SYN, 0, 0, &[]));
     let (mut len, mut time) = (1500_usize, 0);
-    fault_int(
+    assert_efault_int(
         call!(host, NETDEV_RECEIVE, (*mut c_void, *mut usize, *mut c_longlong) -> c_int, null_mut(), &mut len, &mut time),
     );
     assert!(host.receive().is_some());
@@ -507,7 +508,7 @@ fn null_pointers_return_efault_without_losing_packets() {
     // SAFETY: the entries have these signatures in packetdrill's header.
     unsafe {
         let listen: extern "C" fn(User, c_int, c_int) -> c_int = transmute(host.table[LISTEN]);
-        fault_int(listen(null_mut(), fd, 1));
+        assert_efault_int(listen(null_mut(), fd, 1));
         let free: extern "C" fn(User) = transmute(host.table[FREE]);
         free(null_mut());
     }

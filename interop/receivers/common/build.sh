@@ -14,11 +14,11 @@ packages() {
     done
     [ -z "$missing" ] && return
     command -v apt-get >/dev/null 2>&1 ||
-        fail "missing:$missing (package names of Debian; this system has no apt-get, install their like)"
+        fail "missing:$missing (Debian package names; this system has no apt-get, so install the equivalents)"
     sudo=''
     if [ "$(id -u)" != 0 ]; then
         command -v sudo >/dev/null 2>&1 ||
-            fail "neither root nor sudo here; ask an administrator for: apt-get install$missing"
+            fail "run as root, install sudo, or ask an administrator for: apt-get install$missing"
         sudo=sudo
     fi
     echo "setup: installing$missing" >&2

@@ -1,4 +1,4 @@
-// The guest of a NAT's stack: Ethernet, the sink, and the end of the connection (guest.h).
+// The guest of a NAT stack (guest.h): Ethernet, the receiving thread, and the end of the connection.
 #include "guest.h"
 
 #include <arpa/inet.h>
@@ -20,7 +20,7 @@ static uint8_t stack_mac[ETHER_ADDR_LEN] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
 
 static atomic_bool written;
 static bool fin_taken, fin_sent, fin_acked;
-static uint32_t after_fin; // the sequence number after the stack's FIN
+static uint32_t after_fin; // sequence number after the stack's FIN
 
 static void *take_bytes(void *argument)
 {
@@ -58,7 +58,7 @@ void start_sink(const struct settings *settings, int rcvbuf)
     if (bind(listener, (struct sockaddr *)&here, sizeof here) < 0 || listen(listener, 1) < 0)
         fail("127.0.0.1 port %d of this namespace: %s", settings->port, strerror(errno));
     if (pthread_create(&thread, NULL, take_bytes, &listener) != 0)
-        fail("no thread for the sink");
+        fail("cannot start the receiving thread");
 }
 
 void packet_to_frame(uint8_t *frame)
@@ -89,12 +89,13 @@ static size_t arp_frame(uint8_t *frame, int operation, const void *our_address, 
     return ETHERNET + sizeof *arp;
 }
 
-size_t arp_question(const struct settings *settings, uint8_t frame[FRAME])
+size_t arp_request(const struct settings *settings, uint8_t frame[FRAME])
 {
     return arp_frame(frame, ARPOP_REQUEST, &settings->kernel, stack_mac, &settings->stack);
 }
 
-// Every address that the stack asks for is ours: the guest is its way to the sender. An announcement asks nobody.
+// The guest answers for every address, because it is the stack's route to the sender. A gratuitous ARP request needs no
+// answer.
 static size_t answer_arp(const uint8_t *frame, uint8_t reply[FRAME])
 {
     const struct ether_arp *arp = (const struct ether_arp *)(frame + ETHERNET);

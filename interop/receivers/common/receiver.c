@@ -1,4 +1,4 @@
-// What every receiver in C shares (receiver.h).
+// Shared code of the receivers in C (receiver.h).
 #include "receiver.h"
 
 #include <arpa/inet.h>
@@ -42,8 +42,10 @@ static struct in_addr address(const char *name, char text[INET_ADDRSTRLEN])
 {
     struct in_addr parsed;
     const char *value = getenv(name);
-    if (!value || inet_pton(AF_INET, value, &parsed) != 1)
-        fail("%s must be an IPv4 address, and is %s", name, value ? value : "not set");
+    if (!value)
+        fail("%s is not set", name);
+    if (inet_pton(AF_INET, value, &parsed) != 1)
+        fail("%s must be an IPv4 address, not %s", name, value);
     inet_ntop(AF_INET, &parsed, text, INET_ADDRSTRLEN);
     return parsed;
 }
@@ -52,9 +54,11 @@ static int number(const char *name, int least, int most)
 {
     const char *value = getenv(name);
     char *end = NULL;
-    long parsed = value ? strtol(value, &end, 10) : 0;
-    if (!value || end == value || *end || parsed < least || parsed > most)
-        fail("%s must be a number from %d to %d, and is %s", name, least, most, value ? value : "not set");
+    if (!value)
+        fail("%s is not set", name);
+    long parsed = strtol(value, &end, 10);
+    if (end == value || *end || parsed < least || parsed > most)
+        fail("%s must be a number from %d to %d, not %s", name, least, most, value);
     return (int)parsed;
 }
 
@@ -68,7 +72,7 @@ struct settings read_settings(void)
     settings.port = (uint16_t)number("RECEIVER_PORT", 1, UINT16_MAX);
     if (getenv("RECEIVER_RCVBUF"))
         settings.rcvbuf = number("RECEIVER_RCVBUF", 1, 1 << 30);
-    // A closed stdout is an error with a line of its own.
+    // Writing to a closed stdout must return an error, which is then reported.
     signal(SIGPIPE, SIG_IGN);
     return settings;
 }
@@ -83,7 +87,7 @@ int open_tun(const struct settings *settings)
 {
     int tun = open("/dev/net/tun", O_RDWR | O_CLOEXEC);
     if (tun < 0)
-        fail("/dev/net/tun: %s: run as root, or let this user read and write it", strerror(errno));
+        fail("/dev/net/tun: %s: run as root, or give this user read and write access", strerror(errno));
     struct ifreq request = {.ifr_flags = IFF_TUN | IFF_NO_PI};
     strcpy(request.ifr_name, "stack%d");
     if (ioctl(tun, TUNSETIFF, &request) < 0)

@@ -1,4 +1,4 @@
-// What every receiver in C shares: its environment, its device, and where the bytes go (README.md).
+// Shared code of the receivers in C: environment, device and output. The contract is in interop/receivers/README.md.
 #ifndef RECEIVER_H
 #define RECEIVER_H
 
@@ -6,40 +6,40 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// The MTU of the device, and so the largest packet.
+// MTU of the device, which is also the size of the largest packet.
 enum { MTU = 1500 };
 
 struct settings {
     char addr[INET_ADDRSTRLEN], gateway[INET_ADDRSTRLEN];
-    struct in_addr stack, kernel; // the same two, as numbers
+    struct in_addr stack, kernel; // `addr` and `gateway` in binary form
     struct in_addr netmask;
     int prefix;
     uint16_t port;
-    int rcvbuf; // 0: what the stack takes by itself
+    int rcvbuf; // 0: the default of the stack
 };
 
 struct settings read_settings(void);
 
-// For stacks whose window is fixed when they are built.
+// Warns that the stack has a fixed window, if RECEIVER_RCVBUF is set.
 void warn_rcvbuf_ignored(const struct settings *settings, const char *why);
 
-// A TUN device of any free name, the kernel's side configured.
+// Creates a TUN device with a free name and configures the kernel's side.
 int open_tun(const struct settings *settings);
 
-// One IPv4 packet; 0 for anything else that the kernel sends (router solicitations).
+// Reads one packet. Returns 0 for packets other than IPv4, such as router solicitations.
 size_t read_packet(int tun, uint8_t packet[MTU]);
 void write_packet(int tun, const uint8_t *packet, size_t length);
 
-// The line for which the caller waits.
+// Prints the line for which the caller waits.
 void announce(const struct settings *settings);
 
-// Blocks while stdout is full.
+// Writes to stdout. Blocks while stdout is full.
 void write_out(const uint8_t *bytes, size_t length);
 
-// Runs a command line of sh; fails when it fails.
+// Runs a shell command. Exits if the command fails.
 void run(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-// One line on stderr, exit 1.
+// Prints a line on stderr and exits with 1.
 _Noreturn void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

@@ -29,7 +29,7 @@ if [ -z "$mirror" ] && [ "$(id -u)" = 0 ]; then
     apt-get update -qq >&2
     mirror=$(find_mirror)
 fi
-[ -n "$mirror" ] || fail "no Debian archive among this machine's apt sources (apt-get update, if it was never run)."
+[ -n "$mirror" ] || fail "no Debian archive among this machine's apt sources (if apt-get update never ran, run it)."
 
 root=$directory/apt
 mkdir -p "$root/lists/partial" "$root/cache/archives/partial" "$root/parts" "$root/debs"

@@ -1,4 +1,4 @@
-// gVisor's netstack as a receiver (README.md beside this directory).
+// gVisor's netstack as a receiver. The contract is in interop/receivers/README.md.
 package main
 
 import (
@@ -35,13 +35,13 @@ func fail(format string, args ...any) {
 type settings struct {
 	addr, gateway net.IP
 	prefix, port  int
-	rcvbuf        int // 0: what the stack takes by itself
+	rcvbuf        int // 0: the default of the stack
 }
 
 func address(name string) net.IP {
 	ip := net.ParseIP(os.Getenv(name)).To4()
 	if ip == nil {
-		fail("%s must be an IPv4 address, and is %q", name, os.Getenv(name))
+		fail("%s must be an IPv4 address, not %q", name, os.Getenv(name))
 	}
 	return ip
 }
@@ -49,7 +49,7 @@ func address(name string) net.IP {
 func number(name string, least, most int) int {
 	n, err := strconv.Atoi(os.Getenv(name))
 	if err != nil || n < least || n > most {
-		fail("%s must be a number from %d to %d, and is %q", name, least, most, os.Getenv(name))
+		fail("%s must be a number from %d to %d, not %q", name, least, most, os.Getenv(name))
 	}
 	return n
 }
@@ -67,11 +67,11 @@ func readSettings() settings {
 	return s
 }
 
-// openTun makes a TUN device of any free name and configures the kernel's side.
+// openTun creates a TUN device with a free name and configures the kernel's side.
 func openTun(s settings) int {
 	fd, err := unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
-		fail("/dev/net/tun: %v: run as root, or let this user read and write it", err)
+		fail("/dev/net/tun: %v: run as root, or give this user read and write access", err)
 	}
 	request, err := unix.NewIfreq("stack%d")
 	if err != nil {
@@ -106,7 +106,7 @@ func newStack(tun int, s settings) *stack.Stack {
 		PacketDispatchMode: fdbased.Readv,
 	})
 	if err != nil {
-		fail("the stack does not take the TUN device: %v", err)
+		fail("the stack rejects the TUN device: %v", err)
 	}
 	st := stack.New(stack.Options{
 		NetworkProtocols:   []stack.NetworkProtocolFactory{ipv4.NewProtocol},
@@ -114,7 +114,7 @@ func newStack(tun int, s settings) *stack.Stack {
 	})
 	sack := tcpip.TCPSACKEnabled(true)
 	must("SACK", st.SetTransportProtocolOption(tcp.ProtocolNumber, &sack))
-	// As the runtime that ships this stack configures it, or a window that does not move.
+	// Automatic tuning as in the gVisor runtime, or a fixed buffer if one is configured.
 	moderate := tcpip.TCPModerateReceiveBufferOption(s.rcvbuf == 0)
 	must("receive buffer", st.SetTransportProtocolOption(tcp.ProtocolNumber, &moderate))
 	if s.rcvbuf != 0 {
@@ -138,7 +138,7 @@ func newStack(tun int, s settings) *stack.Stack {
 }
 
 func main() {
-	// A closed stdout is an error with a line of its own.
+	// Writing to a closed stdout must return an error, which is then reported.
 	signal.Ignore(syscall.SIGPIPE)
 	s := readSettings()
 	st := newStack(openTun(s), s)
@@ -154,10 +154,10 @@ func main() {
 	}
 	listener.Close()
 	if _, err := io.Copy(os.Stdout, connection); err != nil {
-		fail("from the connection to stdout: %v", err)
+		fail("copying from the connection to stdout: %v", err)
 	}
 	connection.Close()
-	// Until our FIN is acknowledged.
+	// Wait until our FIN is acknowledged, for at most a second.
 	for end := time.Now().Add(time.Second); time.Now().Before(end) && st.Stats().TCP.CurrentConnected.Value() != 0; {
 		time.Sleep(10 * time.Millisecond)
 	}

@@ -1,4 +1,4 @@
-// Debian's configuration of lwIP, and the two options of TCP that it leaves off.
+// Debian's configuration of lwIP, plus the two TCP options that it disables.
 #include_next <lwipopts.h>
 
 #define LWIP_TCP_SACK_OUT 1

@@ -1,5 +1,5 @@
-// lwIP as a receiver: its own socket interface on a netif that is a TUN device.
-// The same file is linked with Debian's library (lwip) and with one built with SACK and timestamps (lwip-sack).
+// lwIP as a receiver: its socket interface on a netif that is a TUN device.
+// This file is linked with Debian's library (lwip), and with a library built with SACK and timestamps (lwip-sack).
 #include "receiver.h"
 
 #include <lwip/ip.h>
@@ -33,7 +33,7 @@ static err_t set_up(struct netif *interface)
     return ERR_OK;
 }
 
-// Packets enter under the core lock and not through tcpip_input's mailbox, which drops what does not fit.
+// Passes packets to lwIP under the core lock, because the mailbox of tcpip_input drops packets when it is full.
 static void *take_packets(void *unused)
 {
     (void)unused;
@@ -43,7 +43,7 @@ static void *take_packets(void *unused)
         if (length == 0)
             continue;
         LOCK_TCPIP_CORE();
-        // Not PBUF_POOL: in Debian's build a burst of those corrupts the heap.
+        // Not PBUF_POOL: in Debian's build, a burst of these corrupts the heap.
         struct pbuf *packet = pbuf_alloc(PBUF_RAW, (u16_t)length, PBUF_RAM);
         if (!packet)
             fail("lwIP has no memory for a packet");
@@ -69,10 +69,10 @@ static void start_stack(const struct settings *settings)
     netif_set_up(&netif);
     UNLOCK_TCPIP_CORE();
     if (pthread_create(&thread, NULL, take_packets, NULL) != 0)
-        fail("no thread for the device");
+        fail("cannot start the thread for the device");
 }
 
-// Until our FIN is acknowledged.
+// Waits until our FIN is acknowledged, for at most a second.
 static void wait_for_close(void)
 {
     for (int i = 0; i < 100; i++) {

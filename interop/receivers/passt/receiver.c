@@ -1,4 +1,4 @@
-// passt as a receiver: a TCP without a queue for what is out of order, with the sender as its guest.
+// passt as a receiver: a TCP without a queue for out-of-order segments. The sender takes the role of its guest.
 #include "guest.h"
 
 #include <arpa/inet.h>
@@ -11,11 +11,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-// On passt's stream each frame follows its length.
+// On passt's stream, each frame follows its length.
 enum { LENGTH = 4 };
 
-// The sender's connection to the gateway's address is what passt takes to the host's loopback: so the stack's address
-// is the gateway's, and the kernel's device is the guest.
+// passt forwards connections to its gateway's address to the host's loopback. Therefore the stack's address is the
+// gateway's, and the kernel's device takes the role of the guest.
 static void start_passt(const struct settings *settings, char *const command[], int ours, int theirs)
 {
     pid_t parent = getpid();
@@ -27,14 +27,14 @@ static void start_passt(const struct settings *settings, char *const command[], 
     if (getppid() != parent)
         _exit(1);
     close(ours);
-    // stdout carries the bytes that were received, and nothing else.
+    // stdout carries only the received data.
     dup2(STDERR_FILENO, STDOUT_FILENO);
 
     char fd[12], mtu[12], prefix[12];
     snprintf(fd, sizeof fd, "%d", theirs);
     snprintf(mtu, sizeof mtu, "%d", MTU);
     snprintf(prefix, sizeof prefix, "%d", settings->prefix);
-    // A user namespace may not have nobody, and this namespace has no default route to take an interface from.
+    // --runas: a user namespace may lack the user nobody. --interface: this namespace has no default route.
     const char *options[] = {
         "--foreground", "--quiet", "--ipv4-only", "--runas", "0:0", "--fd", fd, "--mtu", mtu, "--interface", "lo",
         "--mac-addr", "02:00:00:00:00:02", "--address", settings->gateway, "--netmask", prefix,
@@ -52,17 +52,17 @@ static void start_passt(const struct settings *settings, char *const command[], 
     fail("%s: %s", arguments[0], strerror(errno));
 }
 
-// passt answers for the gateway as soon as it runs.
-static void await_passt(const struct settings *settings, int stream)
+// Waits until passt answers an ARP request for the gateway.
+static void wait_for_passt(const struct settings *settings, int stream)
 {
-    uint8_t question[LENGTH + FRAME];
-    size_t length = arp_question(settings, question + LENGTH);
+    uint8_t request[LENGTH + FRAME];
+    size_t length = arp_request(settings, request + LENGTH);
     uint32_t prefix = htonl((uint32_t)length);
-    memcpy(question, &prefix, LENGTH);
+    memcpy(request, &prefix, LENGTH);
     struct pollfd polled = {.fd = stream, .events = POLLIN};
-    if (send(stream, question, LENGTH + length, 0) < 0 || poll(&polled, 1, 10000) != 1 ||
-        recv(stream, question, 1, MSG_PEEK) != 1)
-        fail("passt does not start: its own words, if any, are above");
+    if (send(stream, request, LENGTH + length, 0) < 0 || poll(&polled, 1, 10000) != 1 ||
+        recv(stream, request, 1, MSG_PEEK) != 1)
+        fail("passt does not start; its error messages, if any, are above");
 }
 
 static void send_packet(int stream, int tun)
@@ -76,17 +76,17 @@ static void send_packet(int stream, int tun)
     uint32_t length = htonl((uint32_t)(ETHERNET + packet));
     memcpy(message, &length, LENGTH);
     if (send(stream, message, LENGTH + ETHERNET + packet, 0) < 0)
-        fail("passt has gone: %s", strerror(errno));
+        fail("passt has ended: %s", strerror(errno));
 }
 
-// Takes what the stream holds, and hands on the frames that are whole.
+// Reads from the stream and passes complete frames on.
 static void take_frames(int stream, int tun)
 {
     static uint8_t buffer[65536 + LENGTH + FRAME];
     static size_t held;
     ssize_t more = recv(stream, buffer + held, sizeof buffer - held, 0);
     if (more <= 0)
-        fail("passt has gone%s%s", more < 0 ? ": " : "", more < 0 ? strerror(errno) : "");
+        fail("passt has ended%s%s", more < 0 ? ": " : "", more < 0 ? strerror(errno) : "");
     held += (size_t)more;
 
     size_t at = 0;
@@ -120,17 +120,17 @@ int main(int argc, char *argv[])
     struct settings settings = read_settings();
     int ends[2];
     int tun = open_tun(&settings);
-    // passt's window is what its connection to the sink can hold.
+    // passt's window is the capacity of its connection to the receiving thread.
     start_sink(&settings, settings.rcvbuf);
     if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) < 0)
         fail("socketpair: %s", strerror(errno));
     start_passt(&settings, argv + 1, ends[0], ends[1]);
-    await_passt(&settings, ends[0]);
+    wait_for_passt(&settings, ends[0]);
     announce(&settings);
 
     while (!finished()) {
         struct pollfd polled[] = {{.fd = tun, .events = POLLIN}, {.fd = ends[0], .events = POLLIN}};
-        // The sink's end is seen in time with this.
+        // The timeout limits the delay until the end of the connection is noticed.
         if (poll(polled, 2, 10) <= 0)
             continue;
         if (polled[0].revents)

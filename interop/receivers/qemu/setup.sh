@@ -22,7 +22,7 @@ if ! command -v qemu-system-x86_64 >/dev/null 2>&1; then
     sudo=
     if [ "$(id -u)" != 0 ]; then
         command -v sudo >/dev/null 2>&1 ||
-            fail "neither root nor sudo here; ask an administrator for: apt-get install qemu-system-x86"
+            fail "run as root, install sudo, or ask an administrator for: apt-get install qemu-system-x86"
         sudo=sudo
     fi
     echo "setup: installing qemu-system-x86" >&2
@@ -38,10 +38,10 @@ mkdir -p "$destination/run"
 # An uncompressed kernel saves the emulated machine two seconds.
 image=$(echo "$destination"/kernel/boot/vmlinuz-*)
 offset=$(LC_ALL=C grep -abo -m 1 -P '\x02\x21\x4c\x18' "$image" | head -n 1 | cut -d : -f 1)
-[ -n "$offset" ] || fail "$image is not compressed with LZ4 any more: qemu/setup.sh must learn its new format"
+[ -n "$offset" ] || fail "$image is no longer compressed with LZ4: qemu/setup.sh must be changed for its new format"
 # lz4 reports an error for the data after the kernel in the image, which is not LZ4.
 tail -c +$((offset + 1)) "$image" | "$destination/tools/usr/bin/lz4" -d -q >"$destination/vmlinux" 2>/dev/null || true
-[ "$(head -c 4 "$destination/vmlinux" | tr -d '\177')" = ELF ] || fail "what was unpacked from $image is no kernel"
+[ "$(head -c 4 "$destination/vmlinux" | tr -d '\177')" = ELF ] || fail "the data unpacked from $image is not a kernel"
 
 # In the order of their dependencies.
 modules=
@@ -50,7 +50,7 @@ for name in virtio_ring virtio virtio_pci_modern_dev virtio_pci_legacy_dev virti
     [ -n "$module" ] || fail "$image has no module $name"
     modules="$modules $module"
 done
-# shellcheck disable=SC2086 # a list of paths, ours
+# shellcheck disable=SC2086 # a list of paths without spaces
 "$guest/initramfs.sh" "$destination/tools/bin/busybox" "$destination/initramfs.gz" $modules
 cp "$guest/start" "$guest/supervise" "$here/deliver" "$destination/"
 cp "$here/boot" "$destination/boot"

@@ -1,4 +1,4 @@
-// libslirp as a receiver: the TCP that a virtual machine meets on its network, with the sender as its guest.
+// libslirp as a receiver: the TCP of a virtual machine's user network. The sender takes the role of its guest.
 #include "guest.h"
 
 #include <slirp/libslirp.h>
@@ -29,13 +29,13 @@ static ssize_t from_stack(const void *frame, size_t length, void *unused)
     return (ssize_t)length;
 }
 
-static void complain(const char *message, void *unused)
+static void report_error(const char *message, void *unused)
 {
     (void)unused;
     fprintf(stderr, "receiver: libslirp: %s\n", message);
 }
 
-// Router advertisements of IPv6, which is off, are libslirp's only timers.
+// libslirp uses timers only for IPv6 router advertisements, and IPv6 is disabled.
 static void *new_timer(SlirpTimerCb callback, void *argument, void *unused)
 {
     (void)callback, (void)argument, (void)unused;
@@ -53,7 +53,7 @@ static void set_timer(void *timer, int64_t at, void *unused)
     (void)timer, (void)at, (void)unused;
 }
 
-// Each wait asks for the descriptors anew.
+// The descriptors are collected before each poll, so there is nothing to register.
 static void poll_descriptor(int fd, void *unused)
 {
     (void)fd, (void)unused;
@@ -66,7 +66,7 @@ static void wake(void *unused)
 
 static const SlirpCb callbacks = {
     .send_packet = from_stack,
-    .guest_error = complain,
+    .guest_error = report_error,
     .clock_get_ns = now,
     .timer_new = new_timer,
     .timer_free = free_timer,
@@ -101,7 +101,7 @@ static int add_poll(int fd, int wanted, void *unused)
     return polled_count++;
 }
 
-static int happened(int index, void *unused)
+static int poll_result(int index, void *unused)
 {
     (void)unused;
     int result = 0;
@@ -116,7 +116,7 @@ int main(void)
     struct settings settings = read_settings();
     warn_rcvbuf_ignored(&settings, "libslirp's window is fixed");
     tun = open_tun(&settings);
-    // Left to itself the loopback would hold megabytes before libslirp's window closes.
+    // With the default buffer, the loopback would hold megabytes before libslirp's window closes.
     start_sink(&settings, 65536);
 
     SlirpConfig config = {
@@ -136,13 +136,13 @@ int main(void)
     announce(&settings);
 
     while (!finished()) {
-        // The sink's end and libslirp's own slow timers are seen in time with this.
+        // The timeout limits the delay until the end of the connection and libslirp's timers are noticed.
         uint32_t timeout = 10;
         polled_count = 0;
         int device = add_poll(tun, SLIRP_POLL_IN, NULL);
         slirp_pollfds_fill(slirp, &timeout, add_poll, NULL);
         int ready = poll(polled, (nfds_t)polled_count, (int)timeout);
-        slirp_pollfds_poll(slirp, ready < 0, happened, NULL);
+        slirp_pollfds_poll(slirp, ready < 0, poll_result, NULL);
         if (ready > 0 && polled[device].revents) {
             uint8_t frame[FRAME];
             size_t length = read_packet(tun, frame + ETHERNET);

@@ -17,7 +17,7 @@ use smoltcp::time::{Duration, Instant};
 use smoltcp::wire::{HardwareAddress, IpCidr};
 
 /// Maximum sleep of the stack while stdout is full. It must still handle its timers and the peer's probes.
-const FULL: Duration = Duration::from_millis(2);
+const MAX_SLEEP_WHILE_FULL: Duration = Duration::from_millis(2);
 /// Maximum wait for the ACK of our FIN.
 const LINGER: Duration = Duration::from_secs(1);
 
@@ -59,12 +59,12 @@ fn open_tun(settings: &Settings) -> Result<TunTapInterface> {
             Err(error) if error.kind() == ErrorKind::ResourceBusy => {}
             Err(error) => {
                 return Err(format!(
-                    "no TUN device: {error}: run as root of this namespace, who may read and write /dev/net/tun"
+                    "no TUN device: {error}: run as root in this namespace, with read and write access to /dev/net/tun"
                 ));
             }
         }
     }
-    unreachable!("the numbers do not end")
+    unreachable!("the range has no end")
 }
 
 fn ip(arguments: &[&str]) -> Result<()> {
@@ -89,9 +89,14 @@ fn run() -> Result<()> {
     config.random_seed = std::process::id().into();
     let mut stack = Interface::new(config, &mut tun, Instant::now());
     stack.update_ip_addrs(|addrs| {
-        addrs.push(IpCidr::new(settings.addr.into(), settings.prefix)).expect("the first of two");
+        addrs
+            .push(IpCidr::new(settings.addr.into(), settings.prefix))
+            .expect("the interface has room for two addresses");
     });
-    stack.routes_mut().add_default_ipv4_route(settings.gateway).expect("the first of two");
+    stack
+        .routes_mut()
+        .add_default_ipv4_route(settings.gateway)
+        .expect("the interface has room for two routes");
 
     let mut socket = Socket::new(SocketBuffer::new(vec![0; settings.rcvbuf]), SocketBuffer::new(vec![0; 1]));
     socket.set_tsval_generator(Some(|| Instant::now().total_millis() as u32));
@@ -138,7 +143,7 @@ fn run() -> Result<()> {
 
         let mut delay = stack.poll_delay(Instant::now(), &sockets);
         if full || chunks.is_none() {
-            delay = Some(delay.map_or(FULL, |delay| delay.min(FULL)));
+            delay = Some(delay.map_or(MAX_SLEEP_WHILE_FULL, |delay| delay.min(MAX_SLEEP_WHILE_FULL)));
         }
         match wait(tun.as_raw_fd(), delay) {
             Err(error) if error.kind() != ErrorKind::Interrupted => return Err(format!("waiting: {error}")),
