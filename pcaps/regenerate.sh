@@ -1,9 +1,9 @@
 #!/bin/sh
-# Makes the captures of this directory again, all or those that are named, and the analyses beside them:
-#   pcaps/regenerate.sh [NAME…]              as root: real time, so they come out differently each time
-#   pcaps/regenerate.sh --analyses [NAME…]   the analyses alone, of the captures that are there
-# collection.txt is made in the lab: 128 octets of a packet, the headers and a part of a station's options at least.
-# kernels.txt is made by kernels.sh.
+# Records the captures of this directory again, all or the named ones, and analyzes them.
+#   pcaps/regenerate.sh [NAME…]              needs root; runs in real time, so every recording differs
+#   pcaps/regenerate.sh --analyses [NAME…]   only repeats the analyses of the existing captures
+# The captures in collection.txt come from the lab, with the first 128 bytes of each packet: all headers, and at least a
+# part of a station's options. The captures in kernels.txt come from kernels.sh.
 set -eu
 cd "$(dirname "$0")/.."
 airtcp=${AIRTCP:-target/debug/airtcp}
@@ -15,7 +15,7 @@ if [ "${1:-}" = --analyses ]; then
     shift
 fi
 if [ ! -x "$airtcp" ]; then
-    echo "$0: there is no $airtcp: cargo build, or say where it is in AIRTCP" >&2
+    echo "$0: $airtcp does not exist: run cargo build, or set AIRTCP to its path" >&2
     exit 3
 fi
 if [ -z "$analyses" ] && ! command -v editcap >/dev/null 2>&1; then
@@ -25,7 +25,7 @@ fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# What a file of the collection was made with.
+# Prints how a capture was recorded.
 provenance() {
     cat <<END
 shows = "$shows"
@@ -50,16 +50,15 @@ capture() {
         set="$set --set $setting"
     done
     command="airtcp lab run --scenario $scenario$set $who --bytes $bytes --seed $seed --runs 1"
-    # shellcheck disable=SC2086 # they are several words
+    # shellcheck disable=SC2086 # lists of options
     "$airtcp" lab run --scenario "$scenario" $set $who --bytes "$bytes" --seed "$seed" --runs 1 --quiet \
         --output "$work/$name" >/dev/null
     editcap -F nsecpcap -s 128 "$work/$name"/01-*/fixed.pcap "pcaps/$name.pcap"
     provenance >"pcaps/$name.toml"
 }
 
-# From kernel to kernel: what another kind of capture is there for.
 capture_between_kernels() {
-    # shellcheck disable=SC2086 # the command's words
+    # shellcheck disable=SC2086 # the words of a command
     set -- $how
     place=$1
     shift
@@ -80,7 +79,7 @@ END
 
 analyze() {
     "$airtcp" analyze --json "$file" >"pcaps/$name.json"
-    echo "$name: $(wc -c <"$file") octets"
+    echo "$name: $(wc -c <"$file") bytes"
 }
 
 wanted=" $* "
@@ -92,7 +91,7 @@ is_wanted() {
 }
 
 grep -v '^#' pcaps/collection.txt | while IFS='|' read -r name scenario settings sender bytes seed shows; do
-    # Blanks around a field do not belong to it.
+    # Removes the spaces around each field.
     name=$(echo $name) scenario=$(echo $scenario) settings=$(echo $settings) sender=$(echo $sender)
     bytes=$(echo $bytes) seed=$(echo $seed) shows=$(echo $shows)
     is_wanted || continue
