@@ -1,10 +1,10 @@
-/* Plays arrivals through one of the kernel's queue disciplines, and a transmitter behind it. record.py builds it once for
- * each, with -D, and says on stdin what arrives:
+/* Runs arrivals through one of the kernel's queue disciplines and a transmitter. record.py builds the program once per
+ * discipline, selected with -D. Input on stdin:
  *
  *   KEY NUMBER                    a setting
- *   @ TIME LENGTH FLOW ECN        a packet, in nanoseconds and octets
+ *   @ TIME LENGTH FLOW ECN        a packet, in nanoseconds and bytes
  *
- * It prints what becomes of each: "> ID TIME ECN", its transmission begins, or "x ID TIME", it is dropped. */
+ * Output for each packet: "> ID TIME ECN" when its transmission begins, or "x ID TIME" when it is dropped. */
 #include "shim.h"
 
 u64 now;
@@ -39,7 +39,7 @@ static struct Qdisc sch = {.dev = &dev};
 #if defined(CODEL) || defined(FQ_CODEL)
 #include <net/codel.h>
 #include <net/codel_impl.h>
-/* Tells reciprocal_scale() whose square root is meant. */
+/* Sets current_count for reciprocal_scale(). */
 #define codel_dequeue(ctx, backlog, params, vars, ...)                                                              \
     (current_count = &(vars)->count, (codel_dequeue)(ctx, backlog, params, vars, __VA_ARGS__))
 static void codel_settings(struct codel_params *params) {
@@ -79,7 +79,7 @@ static void init(void) {
     for (u32 i = 0; i < data.flows_cnt; i++) INIT_LIST_HEAD(&data.flows[i].flowchain);
 }
 static void enqueue(struct sk_buff *skb) {
-    /* The class, which counts from 1, says the queue: no hash. */
+    /* The class, which counts from 1, selects the queue instead of the hash. */
     skb->priority = skb->hash + 1;
     sch.handle = 0;
     fq_codel_enqueue(skb, &sch, NULL);
@@ -131,7 +131,7 @@ static u64 next_timer(void) { return U64_MAX; }
 static void timer(void) {}
 #endif
 
-/* The transmitter: what rounding takes from one packet is given to the next. */
+/* The transmitter. `carry` passes the rounding error of one packet to the next. */
 static u64 rate, carry, end = U64_MAX, free_since;
 
 static void begin(struct sk_buff *skb) {
@@ -145,7 +145,7 @@ static void begin(struct sk_buff *skb) {
 static void run_until(u64 time) {
     while (min(end, next_timer()) <= time) {
         if (next_timer() == U64_MAX && end == U64_MAX) break;
-        /* The timer first. */
+        /* At equal times, the timer comes first. */
         if (next_timer() <= end) {
             now = next_timer();
             timer();

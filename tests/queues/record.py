@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Plays drawn arrivals through the kernel's own queue disciplines and prints what became of each packet: the vectors of
-this directory (README.md).
+"""Runs random arrivals through the kernel's queue disciplines and prints the outcome of each packet: the vectors of this
+directory (README.md).
 
   record.py SOURCE > recorded.jsonl
 
-SOURCE is a tree of the kernel's source, as in Debian's package linux-source-6.12. It needs cc. The same source gives the
-same file."""
+SOURCE is a kernel source tree, such as that of Debian's package linux-source-6.12. Needs cc. The same source gives the same
+file."""
 import argparse, json, pathlib, subprocess, tempfile
 
 MASK = (1 << 64) - 1
@@ -47,7 +47,7 @@ def flow(gap, start, stop, ect=False, shortest=200, longest=1500):
 CODEL = {"target": 5 * MS, "interval": 100 * MS, "mtu": 1500}
 PIE = {"target": 15 * MS, "t_update": 15 * MS, "alpha": 2, "beta": 20, "max_burst": 150 * MS, "mtu": 1500}
 S = 1000 * MS
-# CoDel's clock has 32 bits of nanoseconds here, and can order times that are at most 2.1 s apart.
+# CoDel's clock has 32 bits and ticks every nanosecond here, so it can order times that are at most 2.1 s apart.
 T = 700 * MS
 
 

@@ -1,5 +1,5 @@
-/* What the kernel's queue disciplines need of the rest of the kernel, as far as they need it: a clock that the harness
- * sets, packets that are numbers, and random numbers of a known seed. */
+/* Minimal replacement for the parts of the kernel that the queue disciplines use: a clock that the harness sets, packets
+ * that are only numbers, and random numbers with a known seed. */
 #ifndef SHIM_H
 #define SHIM_H
 
@@ -47,12 +47,12 @@ typedef u64 psched_time_t;
 static inline int fls(u32 x) { return x ? 32 - __builtin_clz(x) : 0; }
 static inline void prefetch(const void *p) { (void)p; }
 
-/* Time, in nanoseconds. CoDel's unit is 1024 of what ktime_get_ns() returns: here that is one nanosecond. */
+/* Time in nanoseconds. CoDel's unit is 1024 units of ktime_get_ns(), which makes it one nanosecond here. */
 extern u64 now;
 static inline u64 ktime_get_ns(void) { return now << 10; }
 static inline ktime_t ktime_get(void) { return now; }
 static inline s64 ktime_us_delta(ktime_t a, ktime_t b) { return (a - b) / 1000; }
-/* A tick of the packet scheduler's clock is a nanosecond, too. */
+/* The packet scheduler's clock also ticks every nanosecond. */
 #define PSCHED_NS2TICKS(x) ((u64)(x))
 #define PSCHED_TICKS_PER_SEC 1000000000LL
 static inline psched_time_t psched_get_time(void) { return now; }
@@ -62,7 +62,7 @@ u64 draw(void);
 static inline void get_random_bytes(void *to, int n) { u64 r = draw(); memcpy(to, &r, n); }
 static inline u32 get_random_u32(void) { return draw() >> 32; }
 
-/* Both scale by a factor in units of 2^-32. The exact one is told the count whose square root it is about. */
+/* Scaling by a factor in units of 2^-32. With exact_square_root, divides by the square root of *current_count instead. */
 extern bool exact_square_root;
 extern u32 *current_count;
 static inline u32 scale(u32 x, u32 by) { return ((u64)x * by) >> 32; }
@@ -137,7 +137,7 @@ static inline int qdisc_enqueue_tail(struct sk_buff *skb, struct Qdisc *sch) {
     sch->q.tail = skb; sch->q.qlen++; sch->qstats.backlog += skb->len;
     return NET_XMIT_SUCCESS;
 }
-/* As the kernel's __qdisc_dequeue_head(): leaves the backlog to its caller. */
+/* Like the kernel's __qdisc_dequeue_head(): the caller updates the backlog. */
 static inline struct sk_buff *shim_dequeue(struct Qdisc *sch) {
     struct sk_buff *skb = sch->q.head;
     if (skb) { sch->q.head = skb->next; sch->q.qlen--; }
@@ -145,7 +145,7 @@ static inline struct sk_buff *shim_dequeue(struct Qdisc *sch) {
 }
 #define __qdisc_dequeue_head(list) shim_dequeue(container_of(list, struct Qdisc, q))
 
-/* RED's child is a queue without an end of its own but `limit`. */
+/* RED's child queue, bounded only by `limit`. */
 static inline int qdisc_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free) {
     return sch->q.qlen < sch->limit ? qdisc_enqueue_tail(skb, sch) : qdisc_drop(skb, sch, to_free);
 }
@@ -155,7 +155,7 @@ static inline struct sk_buff *qdisc_dequeue_peeked(struct Qdisc *sch) {
     return skb;
 }
 
-/* Classifiers, timers and netlink, which are not used. */
+/* Unused declarations of classifiers, timers and netlink. */
 struct tcf_proto; struct tcf_block; struct tcf_result { u32 classid; }; struct timer_list { int unused; };
 struct netlink_ext_ack; struct nlattr; struct nla_bitfield32 { u32 value, selector; };
 struct tcf_qevent { int unused; };
