@@ -75,14 +75,14 @@ shift
 # tcpdump allows no options after a filter, so the file comes first.
 set -- -w "$work/capture" "$@"
 [ "$program" != tcpdump ] || set -- -Z root -U --immediate-mode "$@"
-ip netns exec "$prefix-$place" "$program" "$@" 2>"$work/said" &
+ip netns exec "$prefix-$place" "$program" "$@" 2>"$work/errors" &
 capture=$!
 started="$started $capture"
 tries=0
 until [ -s "$work/capture" ] && in_ receiver ss -Hltn 'sport = :9000' | grep -q .; do
     tries=$((tries + 1))
     if [ $tries -gt 100 ]; then
-        cat "$work/said" >&2
+        cat "$work/errors" >&2
         exit 1
     fi
     sleep 0.1

@@ -134,7 +134,7 @@ fn over_timer_status_prohibit() {
     }
 }
 
-/// The TTIs of the bearers have different phases, like those of unrelated users.
+/// The TTIs of the bearers have different phases, as if the bearers belonged to unrelated users.
 fn real_time() {
     const BEARERS: u64 = 50;
     const SECONDS: u64 = 5;

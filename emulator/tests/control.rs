@@ -147,9 +147,12 @@ fn uncreatable_control_socket_is_reported() {
         [("/no/such/dir/sock", "cannot create the control socket"), (&file, "is not a socket")]
     {
         let output = airlink(&["run", "-s", "lossless", "--control", path, "--", "true"]);
-        let said = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(1), "{said}");
-        assert!(said.contains(words) && said.contains(path) && !said.contains("no running link"), "{said}");
+        let stderr = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{stderr}");
+        assert!(
+            stderr.contains(words) && stderr.contains(path) && !stderr.contains("no running link"),
+            "{stderr}"
+        );
     }
 }
 
@@ -208,9 +211,9 @@ fn standing_link_joins_two_namespaces_until_down() {
     assert!(there);
     drop(listener);
 
-    let again = up(&[]);
-    assert_eq!(again.status.code(), Some(1));
-    assert!(text(&again.stderr).contains("airlink down"), "{}", text(&again.stderr));
+    let second = up(&[]);
+    assert_eq!(second.status.code(), Some(1));
+    assert!(text(&second.stderr).contains("airlink down"), "{}", text(&second.stderr));
 
     assert!(airlink(&["down", &name]).status.success());
     assert_eq!(airlink(&["status", &name]).status.code(), Some(1));

@@ -145,7 +145,7 @@ fn killed_link_leaves_nothing_and_frees_its_name() {
     let name = format!("standing-{}", std::process::id());
     let up = ["up", "--name", &name, "-s", "lossless"];
     for _ in 0..3 {
-        // The link stands in the namespaces of an outer run, and disappears with them at the latest.
+        // The outer run provides the namespaces for the standing link and removes them at the end.
         let script = format!(
             "set -e; standing() {{ {AIRLINK} status | grep -vx \"$AIRLINK_CONTROL\" || true; }}; \
              {AIRLINK} {}; test \"$(standing)\" = {name}; \

@@ -31,16 +31,16 @@ fn text(bytes: &[u8]) -> String {
 fn default_log_has_every_reset_outage_and_handover() {
     let directory = Directory::new("default");
     let (log, summary) = logged(&directory, &[]);
-    let said = |message: &str| log.iter().filter(|line| line["message"] == message).collect::<Vec<_>>();
+    let messages = |message: &str| log.iter().filter(|line| line["message"] == message).collect::<Vec<_>>();
     let radio = &summary["stages"]["radio"];
     let counted = ["down", "up"].map(|direction| radio[direction]["sender"]["resets"].as_u64().unwrap());
     assert!(counted[0] > 0, "{radio}");
-    assert_eq!(said("RLC reset").len() as u64, counted[0] + counted[1]);
-    assert!(said("RLC reset").iter().all(|line| line["cause"] == "max-dat" && line["stage"] == "radio"));
-    let handovers = said("handover").iter().map(|line| line["times"].as_u64().unwrap()).sum::<u64>();
+    assert_eq!(messages("RLC reset").len() as u64, counted[0] + counted[1]);
+    assert!(messages("RLC reset").iter().all(|line| line["cause"] == "max-dat" && line["stage"] == "radio"));
+    let handovers = messages("handover").iter().map(|line| line["times"].as_u64().unwrap()).sum::<u64>();
     assert_eq!(handovers, 3, "two handovers happen between the same two packets");
     assert_eq!(summary["stages"]["cell"]["handovers"], handovers);
-    let outages = said("outage");
+    let outages = messages("outage");
     assert_eq!(outages.iter().filter(|line| line["direction"] == "down").count(), 1, "{outages:?}");
     let at = outages[0]["wall"].as_f64().unwrap();
     assert!((1.0..1.3).contains(&at), "virtual time starts in 1970: {at}");

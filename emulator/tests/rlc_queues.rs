@@ -162,9 +162,12 @@ fn fq_codel_lets_sparse_flows_pass_bulk_flows() {
         run.left.iter().find(|(_, bytes)| number(bytes) == 1000).unwrap().0 - at(1000)
     };
     let fair = FqCodelConfig { codel: inactive_codel(), ..FqCodelConfig::default() };
-    let (alone, behind) = (run(Discipline::FqCodel(fair)), run(Discipline::DropTail));
+    let (fair_delay, fifo_delay) = (run(Discipline::FqCodel(fair)), run(Discipline::DropTail));
     // At most two packets are already in the RLC entity: 63 ms plus the delay.
-    assert!(alone < Duration::from_millis(200) && behind > Duration::from_secs(2), "{alone} {behind}");
+    assert!(
+        fair_delay < Duration::from_millis(200) && fifo_delay > Duration::from_secs(2),
+        "{fair_delay} {fifo_delay}"
+    );
 }
 
 #[test]

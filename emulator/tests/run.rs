@@ -77,10 +77,10 @@ fn full_link_drops_packets_and_warns_once() {
                  for _ in range(400): flood.sendto(bytes(1400), (os.environ['AIRLINK_FIXED'], 9))\n";
     let link = ["run", "-s", "lossless", "--set", "wire.up.rate=64kbit", "--memory", "200k", "--json"];
     let output = airlink(&[&link[..], &["--linger", "500ms", "--", "python3", "-c", flood]].concat());
-    let said = text(&output.stderr);
-    assert!(output.status.success(), "{said}");
-    assert_eq!(said.matches("packets without room are dropped").count(), 1, "{said}");
-    assert!(said.contains("stage `wire` (up)") && said.contains("allow more with --memory"), "{said}");
+    let stderr = text(&output.stderr);
+    assert!(output.status.success(), "{stderr}");
+    assert_eq!(stderr.matches("packets without room are dropped").count(), 1, "{stderr}");
+    assert!(stderr.contains("stage `wire` (up)") && stderr.contains("allow more with --memory"), "{stderr}");
     let dropped = summary(&output)["up"]["dropped"]["queue-full"].as_u64();
     assert!(dropped.is_some_and(|dropped| dropped > 200), "{dropped:?} of 400 packets");
 }
@@ -123,9 +123,9 @@ fn user_namespace_without_network_needs_server() {
     };
     let refused = run("--user", &[]);
     assert_eq!(refused.status.code(), Some(2), "{}", text(&refused.stderr));
-    let said = text(&refused.stderr);
+    let stderr = text(&refused.stderr);
     for advice in ["--server", "`unshare --user --map-root-user --net`"] {
-        assert!(said.contains(advice), "{said}");
+        assert!(stderr.contains(advice), "{stderr}");
     }
     for good in [run("--user", &["--server", "true"]), run("--net", &[])] {
         assert_eq!(good.status.code(), Some(0), "{}", text(&good.stderr));
@@ -189,18 +189,18 @@ fn disabled_ipv6_is_an_error_only_if_configured() {
     let show =
         "-s lossless -- sh -c 'echo $AIRLINK_FIXED $AIRLINK_MOBILE_V6; ip -o -6 addr show | grep -c airlink'";
     let output = without_ipv6(show);
-    let said = text(&output.stderr);
-    assert_eq!(text(&output.stdout), "100.64.0.1\n0\n", "{said}");
-    assert!(said.contains("IPv6 is disabled here"), "{said}");
+    let stderr = text(&output.stderr);
+    assert_eq!(text(&output.stdout), "100.64.0.1\n0\n", "{stderr}");
+    assert!(stderr.contains("IPv6 is disabled here"), "{stderr}");
 
     let scratch = Scratch::new("six");
     let scenario = scratch.path("six.toml");
     let addresses = "[addresses]\nfixed = \"fd61::1/64\"\nmobile = \"fd61::2/64\"\n";
     fs::write(&scenario, format!("schema = 1\ndescription = \"IPv6\"\nstage = []\n{addresses}")).unwrap();
     let output = without_ipv6(&format!("-s {scenario} -- true"));
-    let said = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(3), "{said}");
-    assert!(said.contains("IPv6 is disabled here") && said.contains("fd61::1/64"), "{said}");
+    let stderr = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{stderr}");
+    assert!(stderr.contains("IPv6 is disabled here") && stderr.contains("fd61::1/64"), "{stderr}");
 }
 
 #[test]
@@ -414,8 +414,8 @@ fn same_seed_loses_same_packets_in_real_time() {
         let number = |packet: &u64| entered.iter().position(|entered| entered == packet).unwrap() as u64;
         dropped.iter().map(number).collect()
     };
-    let (first, again, other) = (decisions("7"), decisions("7"), decisions("8"));
+    let (first, repeated, other) = (decisions("7"), decisions("7"), decisions("8"));
     assert!((60..140).contains(&first.len()), "{first:?}");
-    assert_eq!(first, again);
+    assert_eq!(first, repeated);
     assert_ne!(first, other);
 }

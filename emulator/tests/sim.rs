@@ -49,11 +49,11 @@ fn refused(args: &[&str]) -> Output {
 fn output_files_depend_only_on_the_seed() {
     let directory = Directory::new("repeat");
     let first = simulate(&directory, "first", "1");
-    let again = simulate(&directory, "again", "1");
+    let repeated = simulate(&directory, "repeated", "1");
     let other = simulate(&directory, "other", "2");
     for (name, bytes) in &first {
         assert!(bytes.len() > 100, "{name} is empty");
-        assert!(*bytes == again[name], "{name} differs with the same seed");
+        assert!(*bytes == repeated[name], "{name} differs with the same seed");
         assert!(*bytes != other[name], "{name} is identical with another seed");
     }
 }
@@ -217,10 +217,10 @@ fn unwritable_file_is_reported_by_name() {
     for (option, _) in FILES {
         let mut command = sim(&directory.scenario());
         let output = command.args(["--for", "2s", option, "/dev/full"]).output().unwrap();
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(1), "{option}: {said}");
-        assert_eq!(said.matches("/dev/full").count(), 1, "{option}: {said}");
-        assert_eq!(said.matches("No space left on device").count(), 1, "{option}: {said}");
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{option}: {stderr}");
+        assert_eq!(stderr.matches("/dev/full").count(), 1, "{option}: {stderr}");
+        assert_eq!(stderr.matches("No space left on device").count(), 1, "{option}: {stderr}");
     }
 }
 
@@ -244,10 +244,10 @@ fn pcapng_without_packets_is_valid() {
 
 #[test]
 fn invalid_load_is_refused_with_a_hint() {
-    let said = |args| String::from_utf8(refused(args).stderr).unwrap();
-    assert!(said(&["--down", "cbr:64"]).contains("384kbit"));
-    assert!(said(&["--up", "lots"]).contains("poisson:RATE"));
-    assert!(said(&["--size", "19"]).contains("20 to 65535"));
-    assert!(said(&["--size", "30", "--ipv6"]).contains("at least 40"));
-    assert!(said(&["--set", "wire.rate=0bit"]).contains("wire"));
+    let stderr = |args| String::from_utf8(refused(args).stderr).unwrap();
+    assert!(stderr(&["--down", "cbr:64"]).contains("384kbit"));
+    assert!(stderr(&["--up", "lots"]).contains("poisson:RATE"));
+    assert!(stderr(&["--size", "19"]).contains("20 to 65535"));
+    assert!(stderr(&["--size", "30", "--ipv6"]).contains("at least 40"));
+    assert!(stderr(&["--set", "wire.rate=0bit"]).contains("wire"));
 }

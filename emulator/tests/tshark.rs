@@ -27,7 +27,7 @@ down.channel.errors = { model = "independent", bler = "10%" }
 up.channel.errors = { model = "independent", bler = "10%" }
 "#;
 
-/// A downlink with PDUs of flexible size that a single mobile receives without losses. The uplink is that of [`BEARER`].
+/// A downlink with PDUs of flexible size that a single mobile receives without losses, and the uplink of [`BEARER`].
 const FLEXIBLE: &str = r#"
 schema = 1
 description = "a bearer alone, over an HS-DSCH"
@@ -328,8 +328,8 @@ up.format.pdu = "700B"
         "max-dat=10,pdu=700",
         &["--size", "40", "--for", "2s", "--down", "saturate:1000", "--up", "saturate:200"],
     );
-    let most = run.values("rlc.li.value").map(|values| values.split(',').count()).max();
-    assert_eq!(most, Some(15), "14 packet ends plus padding");
+    let most_indicators = run.values("rlc.li.value").map(|values| values.split(',').count()).max();
+    assert_eq!(most_indicators, Some(15), "14 packet ends plus padding");
     run.assert_behaves();
     run.assert_no_expert_items();
     for (packets, laps) in run.packets().iter().zip([run.report.down.laps, run.report.up.laps]) {

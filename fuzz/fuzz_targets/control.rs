@@ -76,7 +76,7 @@ fn run(data: &[u8]) {
     }
     // The scenario can be written, parsed and built again.
     let written = link.scenario.to_toml();
-    let again = Scenario::parse(&written, "now.toml").unwrap_or_else(|error| panic!("{error}\n{written}"));
-    assert_eq!(again.stages, link.scenario.stages);
-    again.build(None, Recording::Off, false).expect("a running scenario can be built");
+    let reparsed = Scenario::parse(&written, "now.toml").unwrap_or_else(|error| panic!("{error}\n{written}"));
+    assert_eq!(reparsed.stages, link.scenario.stages);
+    reparsed.build(None, Recording::Off, false).expect("a running scenario can be built");
 }

@@ -23,8 +23,8 @@ fn run(data: &[u8]) {
         Err(error) => return assert!(!format!("{error}").is_empty()),
     };
     for written in [sender.to_string(), sender.canonical()] {
-        let again: SenderSpec = written.parse().unwrap_or_else(|error| panic!("{written}: {error}"));
-        assert_eq!(again.canonical(), sender.canonical(), "{written}");
+        let reparsed: SenderSpec = written.parse().unwrap_or_else(|error| panic!("{written}: {error}"));
+        assert_eq!(reparsed.canonical(), sender.canonical(), "{written}");
     }
     transfer(&sender).unwrap_or_else(|error| panic!("{sender}: {error}"));
 }

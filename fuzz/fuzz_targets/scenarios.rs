@@ -24,10 +24,10 @@ fn run(data: &[u8]) {
         Err(error) => return assert!(!error.problems().is_empty() && !error.to_string().is_empty()),
     };
     let written = scenario.to_toml();
-    let again =
+    let reparsed =
         Scenario::parse(&written, "written.toml").unwrap_or_else(|error| panic!("{error}\n{written}"));
-    assert_eq!(again.to_toml(), written);
-    assert_eq!(again.stages, scenario.stages);
+    assert_eq!(reparsed.to_toml(), written);
+    assert_eq!(reparsed.stages, scenario.stages);
     let _ = scenario.to_json();
     let _ = scenario.remarks();
 

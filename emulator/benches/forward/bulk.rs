@@ -197,6 +197,6 @@ fn run_in(namespace: &Namespace, command: &str) -> Result<(), String> {
     if output.status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    Err(format!("{command}: {}", said.lines().next().unwrap_or_default()))
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    Err(format!("{command}: {}", stderr.lines().next().unwrap_or_default()))
 }

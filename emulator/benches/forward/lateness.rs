@@ -60,7 +60,7 @@ pub(super) fn run(arguments: &Arguments) {
     );
     for (row, samples) in rows.iter().zip(samples) {
         let of = |value: &dyn Fn(&Sample) -> f64| super::spread(samples.iter().map(value).collect());
-        let shown = |[least, median, most]: [f64; 3]| format!("{median:.1} ({least:.1} to {most:.1})");
+        let shown = |[min, median, max]: [f64; 3]| format!("{median:.1} ({min:.1} to {max:.1})");
         println!(
             "{:<36} {:>10.0} {:>24} {:>24} {:>12.0}",
             row.name,

@@ -181,6 +181,6 @@ fn spread(mut values: Vec<f64>) -> [f64; 3] {
 }
 
 /// Formats as `median (minimum to maximum)`.
-fn shown([least, median, most]: [f64; 3]) -> String {
-    format!("{median:.2} ({least:.2} to {most:.2})")
+fn shown([min, median, max]: [f64; 3]) -> String {
+    format!("{median:.2} ({min:.2} to {max:.2})")
 }

@@ -33,9 +33,9 @@ fn pdus_in(blocks: u64, length: u64) -> u64 {
     for _ in 0..blocks {
         let mut room = 895;
         while room > 2 {
-            let taken = left.min(room - 2);
-            room -= taken + 2;
-            left -= taken;
+            let part = left.min(room - 2);
+            room -= part + 2;
+            left -= part;
             if left == 0 {
                 pdus += 1;
                 left = length;

@@ -261,14 +261,14 @@ fn full_queue_drops_only_arriving_packets() {
 #[test]
 fn non_ip_packets_pass_and_invalid_sdus_drop() {
     let mut run = Run::new(&RlcConfig::wcdma_384(), 1);
-    let odd: [&[u8]; 5] = [&[0], &[0xff; 3], b"not IP", &[0x45; 19], &[0; 65_535]];
-    for bytes in odd {
+    let packets: [&[u8]; 5] = [&[0], &[0xff; 3], b"not IP", &[0x45; 19], &[0; 65_535]];
+    for bytes in packets {
         run.send(at(0), Direction::Down, bytes.to_vec());
     }
     run.send(at(0), Direction::Down, Vec::new());
     run.send(at(0), Direction::Up, vec![0; 65_536]);
     run.until(at(5000));
-    assert_eq!(run.left.iter().map(|left| left.2.as_slice()).collect::<Vec<_>>(), odd);
+    assert_eq!(run.left.iter().map(|left| left.2.as_slice()).collect::<Vec<_>>(), packets);
     assert_eq!(run.path.totals().down.dropped_for(Why::Malformed), 1);
     assert_eq!(run.path.totals().up.dropped_for(Why::TooLong), 1);
     run.check_conservation();
@@ -378,7 +378,7 @@ fn discards_during_multi_pdu_reports_cause_no_reset() {
     }
 }
 
-/// A discard needs one sequence number outside the window. A window of 4095 leaves none.
+/// A discard needs a spare sequence number outside the window, which a window of 4095 does not have.
 #[test]
 fn window_of_4095_refuses_discard_by_mrw() {
     let (max_dat, timer_mrw, max_mrw) = (4, ms(200), 4);

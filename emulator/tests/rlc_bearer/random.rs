@@ -311,7 +311,7 @@ proptest! {
         check(&config, &loads, seed)?;
     }
 
-    /// The packets of other mobiles in the cell are counted separately from those of the path.
+    /// The totals of the path do not include packets of other mobiles in the cell.
     #[test]
     fn other_mobiles_do_not_change_the_path_totals(
         loads in loads(),
@@ -350,7 +350,7 @@ proptest! {
         }
     }
 
-    /// So many losses that a report needs several PDUs, each of which waits for its own TTI.
+    /// With a high loss rate, a report needs several PDUs, each of which waits for its own TTI.
     #[test]
     fn multi_pdu_reports_do_not_contradict_later_reports(
         sender in senders(),

@@ -64,10 +64,10 @@ fn extends_is_relative_and_cycles_are_found() {
     let scenario = Scenario::load(&files.path("over.toml")).unwrap();
     assert_eq!(scenario.get("wire.down.rate").unwrap(), "2Mbit");
     // An error names the file that contains the mistake.
-    let shown = Scenario::load(&files.path("wrong.toml")).unwrap_err().to_string();
-    assert!(shown.contains("base.toml:6:6: unknown key `dely`"), "{shown}");
+    let message = Scenario::load(&files.path("wrong.toml")).unwrap_err().to_string();
+    assert!(message.contains("base.toml:6:6: unknown key `dely`"), "{message}");
     for name in ["a.toml", "self.toml"] {
-        let shown = Scenario::load(&files.path(name)).unwrap_err().to_string();
-        assert!(shown.contains("in a cycle") && shown.contains(" → "), "{shown}");
+        let message = Scenario::load(&files.path(name)).unwrap_err().to_string();
+        assert!(message.contains("in a cycle") && message.contains(" → "), "{message}");
     }
 }

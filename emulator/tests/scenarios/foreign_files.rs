@@ -31,9 +31,9 @@ fn errors_do_not_quote_contents_of_other_files() {
         ("trace-shadow.toml", ["shadow:1", "not a time"]),
         ("trace-columns.toml", ["columns:2", "2 columns"]),
     ] {
-        let shown = Scenario::load(&files.path(name)).unwrap_err().to_string();
-        assert!(words.iter().all(|word| shown.contains(word)), "{name}: {shown}");
-        assert!(!shown.contains(SECRET), "{name}: {shown}");
+        let message = Scenario::load(&files.path(name)).unwrap_err().to_string();
+        assert!(words.iter().all(|word| message.contains(word)), "{name}: {message}");
+        assert!(!message.contains(SECRET), "{name}: {message}");
     }
 }
 
@@ -46,14 +46,14 @@ fn pipes_and_devices_in_a_scenario_are_refused() {
         for text in
             [format!("schema = 1\nextends = '{file}'"), stage("link", &format!("both.trace = '{file}'"))]
         {
-            let shown = Scenario::parse(&text, "x.toml").unwrap_err().to_string();
+            let message = Scenario::parse(&text, "x.toml").unwrap_err().to_string();
             let expected = format!("{file} cannot be read: it is {what}, and an ordinary file is wanted");
-            assert!(shown.contains(&expected), "{shown}");
+            assert!(message.contains(&expected), "{message}");
         }
     }
     // On the command line, pipes and devices are allowed, but the size limit still applies.
-    let shown = Scenario::load("/dev/zero").unwrap_err().to_string();
-    assert!(shown.contains("/dev/zero cannot be read: it is longer than 4 MiB"), "{shown}");
+    let message = Scenario::load("/dev/zero").unwrap_err().to_string();
+    assert!(message.contains("/dev/zero cannot be read: it is longer than 4 MiB"), "{message}");
 }
 
 #[test]
@@ -68,10 +68,10 @@ fn too_long_chain_is_not_reported_as_cycle() {
     let files = Files::new("chain", &files);
     assert!(Scenario::load(&files.path("15.toml")).is_ok());
     for (name, at) in [("16.toml", "1.toml:2:11"), ("17.toml", "2.toml:2:11")] {
-        let shown = Scenario::load(&files.path(name)).unwrap_err().to_string();
-        assert!(!shown.contains("cycle"), "{shown}");
+        let message = Scenario::load(&files.path(name)).unwrap_err().to_string();
+        assert!(!message.contains("cycle"), "{message}");
         let expected = format!("{at}: this is the 16th `extends` in the chain; the limit is 15");
-        assert!(shown.contains(&expected) && shown.contains(name), "{shown}");
+        assert!(message.contains(&expected) && message.contains(name), "{message}");
     }
 }
 
@@ -92,13 +92,13 @@ fn large_scenarios_load_quickly_and_larger_are_refused() {
     let scenario = Scenario::load(&files.path("most.toml")).unwrap();
     build(&scenario, None);
     assert!(begun.elapsed() < std::time::Duration::from_secs(10), "{:?}", begun.elapsed());
-    let shown = Scenario::load(&files.path("more.toml")).unwrap_err().to_string();
-    assert!(shown.contains("longer than 4 MiB"), "{shown}");
+    let message = Scenario::load(&files.path("more.toml")).unwrap_err().to_string();
+    assert!(message.contains("longer than 4 MiB"), "{message}");
 
     let stages = format!("schema = 1\n{}", "[[stage]]\nkind = 'outage'\n".repeat(1001));
-    let shown = Scenario::parse(&stages, "x").unwrap_err().to_string();
-    assert!(shown.contains("1001 stages; the limit is 1000"), "{shown}");
+    let message = Scenario::parse(&stages, "x").unwrap_err().to_string();
+    assert!(message.contains("1001 stages; the limit is 1000"), "{message}");
     let keys: String = (0..10_001).map(|key| format!("k{key} = 1\n")).collect();
-    let shown = Scenario::parse(&format!("schema = 1\n{keys}"), "x").unwrap_err().to_string();
-    assert!(shown.contains("10002 keys; the limit is 10000"), "{shown}");
+    let message = Scenario::parse(&format!("schema = 1\n{keys}"), "x").unwrap_err().to_string();
+    assert!(message.contains("10002 keys; the limit is 10000"), "{message}");
 }

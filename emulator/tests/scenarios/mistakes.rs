@@ -127,15 +127,15 @@ fn every_mistake_is_located_and_explained() {
     for (text, marked, words) in cases {
         let problems = problems(text);
         let [problem] = problems.as_slice() else { panic!("not one problem but {problems:?}\n{text}") };
-        let shown = problem.to_string();
+        let message = problem.to_string();
         for word in *words {
-            assert!(shown.contains(word), "`{word}` is not in:\n{shown}");
+            assert!(message.contains(word), "`{word}` is not in:\n{message}");
         }
-        let place = problem.place.as_ref().unwrap_or_else(|| panic!("no place: {shown}"));
-        assert!(shown.starts_with(&format!("x.toml:{}:{}: ", place.line, place.column)), "{shown}");
-        assert_eq!(place.text.as_deref(), text.lines().nth(place.line - 1).or(Some("")), "{shown}");
+        let place = problem.place.as_ref().unwrap_or_else(|| panic!("no place: {message}"));
+        assert!(message.starts_with(&format!("x.toml:{}:{}: ", place.line, place.column)), "{message}");
+        assert_eq!(place.text.as_deref(), text.lines().nth(place.line - 1).or(Some("")), "{message}");
         if !marked.is_empty() {
-            assert_eq!(under_the_caret(place), *marked, "{shown}");
+            assert_eq!(under_the_caret(place), *marked, "{message}");
         }
     }
 }
@@ -155,11 +155,11 @@ fn all_problems_are_reported_in_text_order() {
 
 #[test]
 fn unknown_name_suggests_the_nearest_preset() {
-    let shown = Scenario::load("wcdma384").unwrap_err().to_string();
-    assert!(shown.contains("no preset or file named `wcdma384`"), "{shown}");
-    assert!(shown.contains("did you mean `wcdma-384`?"), "{shown}");
-    let shown = Scenario::load("./wcdma-384").unwrap_err().to_string();
-    assert!(shown.contains("cannot be read"), "{shown}");
+    let message = Scenario::load("wcdma384").unwrap_err().to_string();
+    assert!(message.contains("no preset or file named `wcdma384`"), "{message}");
+    assert!(message.contains("did you mean `wcdma-384`?"), "{message}");
+    let message = Scenario::load("./wcdma-384").unwrap_err().to_string();
+    assert!(message.contains("cannot be read"), "{message}");
 }
 
 #[test]
@@ -175,9 +175,9 @@ fn bad_trace_line_is_reported_with_its_place() {
     );
     // The path is relative to the scenario, not to the working directory.
     build(&Scenario::load(&files.path("good.toml")).unwrap(), None);
-    let shown = Scenario::load(&files.path("bad.toml")).unwrap_err().to_string();
-    assert!(shown.contains("bad.up:3: the line is not a time"), "{shown}");
-    assert!(shown.contains("bad.toml:4:14: "), "{shown}");
+    let message = Scenario::load(&files.path("bad.toml")).unwrap_err().to_string();
+    assert!(message.contains("bad.up:3: the line is not a time"), "{message}");
+    assert!(message.contains("bad.toml:4:14: "), "{message}");
 }
 
 #[test]
@@ -233,8 +233,8 @@ proptest! {
         value in prop::sample::select(vec!["0", "-1", "1e400", "nan", "''", "'0s'", "'1ns'", "'1GB'", "[]", "[[]]", "{}",
             "{ a = 1 }", "true", "1979-05-27", "9223372036854775807", "'100%'", "'1Gbit'", "'18446744073709551615ns'"]),
     ) {
-        let shown = Scenario::load(presets::ALL[preset].name).unwrap().to_toml();
-        let mut lines: Vec<String> = shown.lines().map(str::to_owned).collect();
+        let text = Scenario::load(presets::ALL[preset].name).unwrap().to_toml();
+        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
         let index = line.index(lines.len());
         if let Some((key, _)) = lines[index].clone().split_once(" = ") {
             lines[index] = format!("{key} = {value}");

@@ -54,9 +54,9 @@ fn every_preset_is_valid_and_described() {
 fn shown_preset_parses_to_the_same_scenario() {
     for preset in presets::ALL {
         let scenario = Scenario::load(preset.name).unwrap();
-        let again =
+        let parsed =
             Scenario::parse(&scenario.to_toml(), preset.name).unwrap_or_else(|error| panic!("{error}"));
-        assert_eq!(again, scenario, "{}", scenario.to_toml());
+        assert_eq!(parsed, scenario, "{}", scenario.to_toml());
     }
 }
 
@@ -64,16 +64,16 @@ fn shown_preset_parses_to_the_same_scenario() {
 fn wcdma_preset_round_trip_is_400_ms() {
     let mean = mean_round_trip("wcdma-384");
     // Inamura et al. §5.1. Block errors delay 1 % of the packets, which adds a few ms to the mean.
-    let wanted = Duration::from_millis(400)..Duration::from_millis(412);
-    assert!(wanted.contains(&mean), "{mean}");
+    let expected = Duration::from_millis(400)..Duration::from_millis(412);
+    assert!(expected.contains(&mean), "{mean}");
 }
 
 #[test]
 fn hsdpa_preset_round_trip_is_80_ms() {
     let mean = mean_round_trip("hsdpa-like");
     // HARQ and deep fades add a few ms.
-    let wanted = Duration::from_millis(79)..Duration::from_millis(86);
-    assert!(wanted.contains(&mean), "{mean}");
+    let expected = Duration::from_millis(79)..Duration::from_millis(86);
+    assert!(expected.contains(&mean), "{mean}");
 }
 
 /// Mean round-trip time of small packets that arrive at various offsets in a TTI.

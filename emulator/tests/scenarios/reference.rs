@@ -168,20 +168,20 @@ fn reference_lists_exactly_the_keys_and_defaults() {
                     .collect::<Vec<_>>()
                     .join(".");
                 let is_required = shapes[0].contains(&format!("{key} = "));
-                let wanted = match minimal.get(&place) {
+                let expected = match minimal.get(&place) {
                     _ if is_required => "needed".to_owned(),
                     Err(_) => "–".to_owned(),
                     Ok(serde_json::Value::Object(table)) if table.is_empty() => "`{}`".to_owned(),
                     Ok(serde_json::Value::Object(_)) => String::new(),
                     Ok(value) => format!("`{}`", value.to_string().replace(',', ", ")),
                 };
-                assert_eq!(*default, wanted, "{heading}: {key}");
+                assert_eq!(*default, expected, "{heading}: {key}");
             }
         }
         for needed in shapes[0].split(", ").filter(|_| !shapes[0].is_empty()) {
             let rest: Vec<&str> = shapes[0].split(", ").filter(|setting| *setting != needed).collect();
-            let shown = problems(&with(kind, path, &rest.join(", ")))[0].to_string();
-            assert!(shown.contains("missing"), "{heading}, without {needed}: {shown}");
+            let message = problems(&with(kind, path, &rest.join(", ")))[0].to_string();
+            assert!(message.contains("missing"), "{heading}, without {needed}: {message}");
         }
     }
 }

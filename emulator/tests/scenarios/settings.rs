@@ -68,24 +68,24 @@ fn invalid_value_is_refused_and_changes_nothing() {
         ("wire.down.trace", "/nowhere", "either a `rate` or a `trace`"),
         ("", "", "unknown stage"),
     ] {
-        let shown = scenario.set(key, value).unwrap_err().to_string();
-        assert!(shown.contains(words), "{key} = {value}: {shown}");
+        let message = scenario.set(key, value).unwrap_err().to_string();
+        assert!(message.contains(words), "{key} = {value}: {message}");
     }
     assert_eq!(scenario, before);
-    let shown = scenario.get("radio.down.chanel").unwrap_err().to_string();
-    assert!(shown.contains("key:1:12: ") && shown.contains("did you mean `channel`?"), "{shown}");
+    let message = scenario.get("radio.down.chanel").unwrap_err().to_string();
+    assert!(message.contains("key:1:12: ") && message.contains("did you mean `channel`?"), "{message}");
 }
 
 #[test]
 fn edit_removes_stage_as_a_file_does() {
     let mut scenario = Scenario::load("wcdma-384").unwrap();
-    let whole = scenario.clone();
+    let original = scenario.clone();
     scenario.edit("wire.remove", "false").unwrap();
-    assert_eq!(scenario, whole);
+    assert_eq!(scenario, original);
     scenario.edit("wire.remove", "true").unwrap();
     let file = "schema = 1\nextends = 'wcdma-384'\n[[stage]]\nname = 'wire'\nremove = true\n";
     assert_eq!(scenario, Scenario { name: scenario.name.clone(), ..parse(file) });
-    assert_eq!(scenario.stages, whole.stages[1..]);
+    assert_eq!(scenario.stages, original.stages[1..]);
     scenario.edit("radio.remove", "true").unwrap();
     assert!(Scenario::parse(&scenario.to_toml(), "x.toml").unwrap().stages.is_empty());
 }
@@ -101,8 +101,8 @@ fn stage_that_another_one_names_is_not_removed() {
         ("voices.remove", "true", "did you mean `voice`?"),
         ("voice.remove.now", "true", "unknown key `remove`"),
     ] {
-        let shown = scenario.edit(key, value).unwrap_err().to_string();
-        assert!(shown.contains(words), "{key} = {value}: {shown}");
+        let message = scenario.edit(key, value).unwrap_err().to_string();
+        assert!(message.contains(words), "{key} = {value}: {message}");
     }
     assert_eq!(scenario, before);
     scenario.edit("voice.remove", "true").unwrap();
@@ -126,7 +126,7 @@ fn running_path_keeps_its_stages() {
 #[test]
 fn queue_has_only_the_settings_of_its_discipline() {
     let queue = |settings: &str| parse(&stage("link", &format!("down.queue = {{ {settings} }}")));
-    let shown = |settings: &str, key: &str| {
+    let value_of = |settings: &str, key: &str| {
         queue(settings)
             .get(&format!("link.down.queue.{key}"))
             .map(|value| value.to_string())
@@ -146,7 +146,7 @@ fn queue_has_only_the_settings_of_its_discipline() {
         ("discipline = 'red', min = '5kB', max = '15kB'", "max", "\"15kB\""),
         ("discipline = 'drop-tail'", "discipline", ""),
     ] {
-        assert_eq!(shown(settings, key), value, "{settings}: {key}");
+        assert_eq!(value_of(settings, key), value, "{settings}: {key}");
     }
     for (settings, message) in [
         (

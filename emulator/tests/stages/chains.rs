@@ -227,24 +227,24 @@ fn any_stage() -> impl Strategy<Value = StageConfig> {
     });
     let chance = 0.0..1.0;
     let by_distance =
-        (chance.clone(), 1_u32..8, 0_u32..8, 1_u64..100).prop_map(|(chance, least, more, at_most)| {
+        (chance.clone(), 1_u32..8, 0_u32..8, 1_u64..100).prop_map(|(chance, minimum, more, at_most)| {
             ReorderConfig {
                 chance: p(chance),
-                distance: Some(least),
-                distance_up_to: Some(least + more),
+                distance: Some(minimum),
+                distance_up_to: Some(minimum + more),
                 at_most: Some(ms(at_most)),
                 time: None,
                 time_up_to: None,
                 affects: Affects::All,
             }
         });
-    let by_time = (chance.clone(), 1_u64..50, 0_u64..50).prop_map(|(chance, least, more)| ReorderConfig {
+    let by_time = (chance.clone(), 1_u64..50, 0_u64..50).prop_map(|(chance, minimum, more)| ReorderConfig {
         chance: p(chance),
         distance: None,
         distance_up_to: None,
         at_most: None,
-        time: Some(ms(least)),
-        time_up_to: Some(ms(least + more)),
+        time: Some(ms(minimum)),
+        time_up_to: Some(ms(minimum + more)),
         affects: Affects::All,
     });
     let duplicate =
@@ -338,9 +338,9 @@ fn run_checked(
     let mut seen = BTreeMap::new();
     for (_, port, bytes) in &left {
         let (_, down, length) = packets[number(bytes)];
-        let whole = numbered(number(bytes), length);
+        let complete = numbered(number(bytes), length);
         assert_eq!(*port, if down { MOBILE } else { FIXED });
-        assert!(*bytes == whole || any(StageConfig::truncates) && whole.starts_with(bytes));
+        assert!(*bytes == complete || any(StageConfig::truncates) && complete.starts_with(bytes));
         let is_duplicate = seen.insert(number(bytes), ()).is_some();
         assert!(!is_duplicate || any(StageConfig::duplicates), "a packet left twice");
     }

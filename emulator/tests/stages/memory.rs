@@ -43,8 +43,8 @@ fn every_stage_that_holds_packets_is_limited() {
     ];
     for stage in stores {
         let mut path = limited(&format!("[[stage]]\nname = \"store\"\n{stage}\n"));
-        let most = flood(&mut path);
-        assert!((LIMIT / 2..LIMIT + LIMIT / 10).contains(&most), "{stage}: {most} bytes");
+        let peak = flood(&mut path);
+        assert!((LIMIT / 2..LIMIT + LIMIT / 10).contains(&peak), "{stage}: {peak} bytes");
         let error = path.check_memory().expect_err(stage);
         let place = (error.stage.as_str(), error.direction, error.limit);
         assert_eq!(place, ("store", Direction::Down, LIMIT), "{stage}");

@@ -127,12 +127,12 @@ fn pareto_sources_have_the_configured_mean_times() {
 fn pareto_sources_have_the_configured_tail() {
     // With shape 1.5, the variance is infinite, so check quantiles: P(X > x) = (m / x)^1.5 with m = mean / 3.
     let (on, off) = on_and_off(&sent_by(&pareto(1.5), Instant::from_secs(20_000)));
-    for (lengths, least) in [(on, 1.0 / 3.0), (off, 2.0 / 3.0)] {
+    for (lengths, minimum) in [(on, 1.0 / 3.0), (off, 2.0 / 3.0)] {
         let n = lengths.len() as f64;
-        assert!(n > 4000.0 && lengths.iter().all(|length| *length > least - 0.002));
+        assert!(n > 4000.0 && lengths.iter().all(|length| *length > minimum - 0.002));
         for factor in [1.5, 3.0, 10.0, 30.0_f64] {
             let share = factor.powf(-1.5);
-            let beyond = lengths.iter().filter(|length| **length > least * factor).count() as f64;
+            let beyond = lengths.iter().filter(|length| **length > minimum * factor).count() as f64;
             let interval = 3.2905 * (n * share * (1.0 - share)).sqrt();
             assert!((beyond - n * share).abs() < interval, "{beyond} of {n} above {factor} × the minimum");
         }

@@ -50,15 +50,15 @@ static struct in_addr address(const char *name, char text[INET_ADDRSTRLEN])
     return parsed;
 }
 
-static int number(const char *name, int least, int most)
+static int number(const char *name, int minimum, int maximum)
 {
     const char *value = getenv(name);
     char *end = NULL;
     if (!value)
         fail("%s is not set", name);
     long parsed = strtol(value, &end, 10);
-    if (end == value || *end || parsed < least || parsed > most)
-        fail("%s must be a number from %d to %d, not %s", name, least, most, value);
+    if (end == value || *end || parsed < minimum || parsed > maximum)
+        fail("%s must be a number from %d to %d, not %s", name, minimum, maximum, value);
     return (int)parsed;
 }
 

@@ -46,10 +46,10 @@ func address(name string) net.IP {
 	return ip
 }
 
-func number(name string, least, most int) int {
+func number(name string, minimum, maximum int) int {
 	n, err := strconv.Atoi(os.Getenv(name))
-	if err != nil || n < least || n > most {
-		fail("%s must be a number from %d to %d, not %q", name, least, most, os.Getenv(name))
+	if err != nil || n < minimum || n > maximum {
+		fail("%s must be a number from %d to %d, not %q", name, minimum, maximum, os.Getenv(name))
 	}
 	return n
 }
