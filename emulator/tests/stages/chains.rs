@@ -168,9 +168,9 @@ fn any_queue() -> impl Strategy<Value = QueueConfig> {
     (any_bounds(), discipline).prop_map(|(bounds, discipline)| QueueConfig { bounds, discipline })
 }
 
-fn any_stage() -> impl Strategy<Value = StageConfig> {
-    let link = (proptest::option::of(20_000_u64..50_000_000), 0_u64..50_000, 0_u64..5_000, any_queue())
-        .prop_map(|(rate, delay, jitter, queue)| {
+fn any_link() -> impl Strategy<Value = StageConfig> {
+    (proptest::option::of(20_000_u64..50_000_000), 0_u64..50_000, 0_u64..5_000, any_queue()).prop_map(
+        |(rate, delay, jitter, queue)| {
             StageConfig::Link(LinkConfig {
                 rate: rate.map(Rate::bits_per_second),
                 delay: us(delay),
@@ -178,25 +178,35 @@ fn any_stage() -> impl Strategy<Value = StageConfig> {
                 queue,
                 ..LinkConfig::default()
             })
-        });
-    let loss = prop_oneof![
+        },
+    )
+}
+
+fn any_loss() -> impl Strategy<Value = StageConfig> {
+    prop_oneof![
         (0.0..0.5).prop_map(|per| LossConfig::uniform(p(per))),
         (0.0..1e-4).prop_map(|ber| LossConfig::bit_errors(p(ber))),
         (0.0..0.1, 0.3..1.0).prop_map(|(x, y)| LossConfig::gilbert_elliott(p(x), p(y), p(0.1), p(0.3))),
         Just(LossConfig::list(vec!["packets 3-5".parse().unwrap(), "packet 40".parse().unwrap()])),
-    ];
-    let outage =
-        (0_u64..300, 1_u64..100, any::<bool>(), any_bounds()).prop_map(|(at, lasts, requeue, queue)| {
-            let packets = if requeue { Meanwhile::Requeued } else { Meanwhile::Dropped };
-            StageConfig::Outage(OutageConfig {
-                at: vec![ms(at)],
-                lasts: ms(lasts),
-                every: Some(ms(lasts + at)),
-                packets,
-                queue,
-            })
-        });
-    let arq = (0.0..0.6, 0_u32..4, 50_000_u64..10_000_000, 0_u64..20_000, any_queue()).prop_map(
+    ]
+    .prop_map(StageConfig::Loss)
+}
+
+fn any_outage() -> impl Strategy<Value = StageConfig> {
+    (0_u64..300, 1_u64..100, any::<bool>(), any_bounds()).prop_map(|(at, lasts, requeue, queue)| {
+        let packets = if requeue { Meanwhile::Requeued } else { Meanwhile::Dropped };
+        StageConfig::Outage(OutageConfig {
+            at: vec![ms(at)],
+            lasts: ms(lasts),
+            every: Some(ms(lasts + at)),
+            packets,
+            queue,
+        })
+    })
+}
+
+fn any_arq() -> impl Strategy<Value = StageConfig> {
+    (0.0..0.6, 0_u32..4, 50_000_u64..10_000_000, 0_u64..20_000, any_queue()).prop_map(
         |(per, retries, rate, delay, queue)| {
             StageConfig::Arq(ArqConfig {
                 per: p(per),
@@ -207,24 +217,11 @@ fn any_stage() -> impl Strategy<Value = StageConfig> {
                 queue,
             })
         },
-    );
-    let traffic =
-        (50_u64..1500, 10_u64..1000, any::<bool>(), 1_usize..4).prop_map(|(packet, rate, on_off, reach)| {
-            let base = if on_off { pareto(1.5) } else { cbr() };
-            let starts = ms(20);
-            StageConfig::Traffic(
-                TrafficConfig { packet: Size::bytes(packet), rate: kbit(rate), starts, ..base },
-                reach,
-            )
-        });
-    let schedules = prop_oneof![
-        Just("time ms,rate kbit\n0,500\n10,0\n13,20000\n20,0\n"),
-        Just("time,delay,rate\n0s,5ms,1Mbit\n1ms,40ms,1Mbit\n9ms,0ms,9kbit\n15ms,0s,0bit\n"),
-        Just("time ms,delay ms\n0,30\n7,0\n9,0\n"),
-    ];
-    let following = (schedules, 1_u64..50, 1_u64..50).prop_map(|(schedule, every, within)| {
-        StageConfig::Following(schedule, StepsConfig { every: ms(every), within: ms(within), at: None })
-    });
+    )
+}
+
+/// A stage that reorders, duplicates, corrupts or truncates packets.
+fn any_impairment() -> impl Strategy<Value = StageConfig> {
     let chance = 0.0..1.0;
     let by_distance =
         (chance.clone(), 1_u32..8, 0_u32..8, 1_u64..100).prop_map(|(chance, minimum, more, at_most)| {
@@ -264,23 +261,46 @@ fn any_stage() -> impl Strategy<Value = StageConfig> {
         checksum: Checksum::default(),
         affects: Affects::All,
     });
+    prop_oneof![
+        by_distance.prop_map(StageConfig::Reorder),
+        by_time.prop_map(StageConfig::Reorder),
+        duplicate.prop_map(StageConfig::Duplicate),
+        corrupt.prop_map(StageConfig::Corrupt),
+        truncate.prop_map(StageConfig::Truncate),
+    ]
+}
+
+fn any_stage() -> impl Strategy<Value = StageConfig> {
+    let traffic =
+        (50_u64..1500, 10_u64..1000, any::<bool>(), 1_usize..4).prop_map(|(packet, rate, on_off, reach)| {
+            let base = if on_off { pareto(1.5) } else { cbr() };
+            let starts = ms(20);
+            StageConfig::Traffic(
+                TrafficConfig { packet: Size::bytes(packet), rate: kbit(rate), starts, ..base },
+                reach,
+            )
+        });
+    let schedules = prop_oneof![
+        Just("time ms,rate kbit\n0,500\n10,0\n13,20000\n20,0\n"),
+        Just("time,delay,rate\n0s,5ms,1Mbit\n1ms,40ms,1Mbit\n9ms,0ms,9kbit\n15ms,0s,0bit\n"),
+        Just("time ms,delay ms\n0,30\n7,0\n9,0\n"),
+    ];
+    let following = (schedules, 1_u64..50, 1_u64..50).prop_map(|(schedule, every, within)| {
+        StageConfig::Following(schedule, StepsConfig { every: ms(every), within: ms(within), at: None })
+    });
     let policer = (1_000_u64..10_000_000, 1_u64..10_000).prop_map(|(rate, burst)| PolicerConfig {
         rate: Rate::bits_per_second(rate),
         burst: Size::bytes(burst),
     });
     prop_oneof![
-        1 => by_distance.prop_map(StageConfig::Reorder),
-        1 => by_time.prop_map(StageConfig::Reorder),
-        1 => duplicate.prop_map(StageConfig::Duplicate),
-        1 => corrupt.prop_map(StageConfig::Corrupt),
-        1 => truncate.prop_map(StageConfig::Truncate),
+        5 => any_impairment(),
         1 => policer.prop_map(StageConfig::Policer),
-        3 => link,
+        3 => any_link(),
         1 => Just(StageConfig::Traced("0\n1\n1\n4\n9\n")),
         1 => following,
-        3 => loss.prop_map(StageConfig::Loss),
-        1 => outage,
-        2 => arq,
+        3 => any_loss(),
+        1 => any_outage(),
+        2 => any_arq(),
         1 => traffic,
     ]
 }
