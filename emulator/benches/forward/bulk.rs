@@ -50,7 +50,7 @@ pub(super) fn run(arguments: &Arguments) {
         ("veth: tbf", Path::Veth("tbf rate 100gbit burst 1mb limit 15mb")),
         ("veth: netem, delay of 1 ms", Path::Veth("netem delay 1ms limit 10000")),
     ];
-    rows.retain(|(name, path)| arguments.is_wanted(name) && path.is_there(name));
+    rows.retain(|(name, path)| arguments.is_wanted(name) && path.is_supported(name));
     let samples = arguments.compare(&rows, |path| path.run(arguments));
     table("one TCP", [("Gbit/s", 2), ("CPU of a Gbit/s", 2)], &rows, &samples, |sample| {
         [sample.gbit_per_second, sample.cores_per_gbit]
@@ -66,12 +66,12 @@ struct Sample {
 
 impl Path {
     /// Whether this kernel supports it. Prints the reason if it does not.
-    fn is_there(&self, row: &str) -> bool {
+    fn is_supported(&self, row: &str) -> bool {
         let Self::Veth(discipline) = self else { return true };
         let namespaces = namespaces();
         let tried = veth(&namespaces, discipline);
         if let Err(error) = &tried {
-            println!("{row}: this kernel has none ({error})");
+            println!("{row}: not supported by this kernel ({error})");
         }
         tried.is_ok()
     }
@@ -88,7 +88,7 @@ impl Path {
         let devices: Option<[Tun; 2]> = match self {
             Self::BareCopy { offload } | Self::Airlink { offload, .. } => devices(*offload).try_into().ok(),
             Self::Veth(discipline) => {
-                veth(&namespaces, discipline).expect("it was there before");
+                veth(&namespaces, discipline).expect("the kernel supports this discipline");
                 None
             }
         };

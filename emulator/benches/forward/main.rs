@@ -146,8 +146,9 @@ impl Emulated {
         let lateness = match self {
             Self::Nothing => drive(&mut Crossover::default(), &mut endpoints, reactor, until),
             Self::Scenario(text) => {
-                let scenario = Scenario::parse(text, "bench").expect("the scenario is right");
-                let mut path = scenario.build(None, Recording::Off, false).expect("it can be built");
+                let scenario = Scenario::parse(text, "bench").expect("the scenario is valid");
+                let mut path =
+                    scenario.build(None, Recording::Off, false).expect("the scenario can be built");
                 drive(&mut path, &mut endpoints, reactor, until)
             }
         };
@@ -170,7 +171,7 @@ fn reactor() -> Reactor {
 
 /// Returns a processor time in nanoseconds.
 fn cpu_time(of: ClockId) -> f64 {
-    let now = clock_gettime(of).expect("every Linux has it");
+    let now = clock_gettime(of).expect("every Linux has this clock");
     now.tv_sec() as f64 * 1e9 + now.tv_nsec() as f64
 }
 
