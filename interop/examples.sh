@@ -21,7 +21,7 @@ for source in examples/*.rs crates/*/examples/*.rs emulator/examples/*.rs; do
     ran=$((ran + 1))
 done
 if [ "$ran" = 0 ]; then
-    echo "examples: there are none" >&2
+    echo "examples: no example was found" >&2
     exit 1
 fi
 echo "examples: $ran ran"

@@ -49,7 +49,7 @@ if [ "$kind" = tagged ]; then
     mkdir "$work/bpf"
     mount -t bpf none "$work/bpf"
     for role in sender router; do
-        # Not `ip netns exec`, which has separate mounts and would hide $work/bpf.
+        # Not `ip netns exec`, which uses a separate mount namespace.
         nsenter --net="/run/netns/$prefix-$role" python3 "$here/tags.py" eth0 7 "$work/bpf"
     done
 fi

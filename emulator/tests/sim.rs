@@ -109,7 +109,7 @@ fn events_account_for_every_packet() {
     assert_eq!(summary["arrived"]["down"]["intact"], summary["down"]["left"]);
 }
 
-/// Four stages that each change about 10 % of the packets, and a policer.
+/// A link, four stages that each change about 10 % of the packets, and a policer.
 const IMPAIRED: &str = r#"
 schema = 1
 [[stage]]

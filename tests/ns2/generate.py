@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Random loss patterns for the ns-2 comparison: draws scenarios, lets ref_ns2.py play ns-2's sender on them, and prints
+"""Random loss patterns for the ns-2 comparison: generates scenarios, runs ns-2's sender (ref_ns2.py) on them, and prints
 vectors in the format of this directory (README.md).
 
   generate.py REF_NS2 [--ranges usual|wide] [--seed N] [--count N] > random.jsonl

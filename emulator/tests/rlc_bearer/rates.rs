@@ -133,7 +133,8 @@ fn idle_mobile_waits_for_its_channel() {
     let mut plain = Run::new(&config, 1);
     config.rrc.inactivity = Some(Inactivity { after: ms(5000), promotion: ms(700) });
     let mut run = Run::new(&config, 1);
-    // Packets 0 and 3 follow more than 5 s of inactivity. Packet 4 is sent during the promotion of packet 3.
+    // The mobile is idle at packet 0 and, after a pause of more than 5 s, at packet 3. Packet 4 is sent during the
+    // promotion for packet 3.
     let sent = [0, 1000, 5000, 11_000, 11_300];
     for (n, millis) in sent.into_iter().enumerate() {
         plain.send(at(millis), Direction::Down, numbered(n as u32, 30));

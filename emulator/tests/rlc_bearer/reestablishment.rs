@@ -17,7 +17,7 @@ fn dead_downlink(until: u64) -> RlcConfig {
     config
 }
 
-/// Time of the unrecoverable error of [`dead_downlink`], in milliseconds, rounded up to the next TTI.
+/// Time of the unrecoverable error of [`dead_downlink`] plus one TTI, in milliseconds.
 const ERROR: u64 = 1410;
 
 /// MaxRST RESETs stay unanswered. RRC would re-establish the bearer, and so does the stage.

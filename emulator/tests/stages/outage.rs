@@ -37,8 +37,8 @@ fn requeueing_outage_keeps_packets_in_order() {
     let slow = LinkConfig { rate: Some(kbit(80)), ..LinkConfig::default() };
     let sent: Vec<_> = [90, 110, 120, 130, 140, 150].map(|time| (at(ms(time)), 100)).into();
     let mut path = path(vec![outage(&config), link(&slow)]);
-    // The queue has no room for packet 4. Packet 5 arrives at the end of the outage, after the waiting packets. The
-    // next stage paces them at 10 ms per packet.
+    // The queue has no room for packet 4. Packet 5 arrives exactly at the end of the outage and follows the waiting
+    // packets. The next stage paces them at 10 ms per packet.
     let arrived = run(&mut path, &sent, HOUR);
     assert_eq!(
         arrived,
