@@ -47,15 +47,18 @@ const MSS: u16 = 512 - HEADERS;
 /// The hosts of paper P0 (Pan, Mark, Shen), with the parameters that fit the paper's numbers:
 /// packets of 512 bytes on the wire, ticks of 100 ms, delayed ACKs, a window of 16 segments.
 fn hosts() -> [HostSpec; 2] {
-    let mut profile = Profile { mss: Some(MSS), recv_buffer: 16 * usize::from(MSS), ..Profile::ns2() };
-    profile.timer.style = TimerStyle::Ns2 {
+    let mut profile = Profile::ns2().with(|it| {
+        it.handshake.mss = Some(MSS);
+        it.acks.recv_buffer = 16 * usize::from(MSS);
+    });
+    profile.timers.rto.style = TimerStyle::Ns2 {
         tick: Duration::from_millis(100),
         phase: Duration::from_nanos(55_588_070),
         min_before_backoff: true,
     };
-    profile.timer.limits.min = Duration::from_millis(200);
+    profile.timers.rto.limits.min = Duration::from_millis(200);
     let ack = AckPolicy { delay: Duration::from_millis(200), ..AckPolicy::DELAYED };
-    let receiver = Profile { ack, ..profile.clone() };
+    let receiver = profile.clone().with(|it| it.acks.policy = ack);
     let recipe = "newreno".parse().expect("newreno is in the catalogue");
     [HostSpec { profile, recipe }, HostSpec { profile: receiver, recipe: Recipe::default() }]
 }

@@ -103,7 +103,7 @@ pub fn states(recipe: &Recipe, tuned: &Profile) -> Vec<State> {
 /// Describes the options that a capture of the handshake will show.
 pub fn on_the_wire(recipe: &Recipe, tuned: &Profile) -> String {
     let offers = |what, offered| if offered { format!("{what} offered") } else { format!("no {what}") };
-    let sack = tuned.sack.is_offered(recipe.wants_sack());
-    let ecn = if tuned.ecn { ", ECN offered" } else { "" };
-    format!("{}, {}{ecn}", offers("SACK", sack), offers("timestamps", tuned.timestamps))
+    let sack = tuned.handshake.sack.is_offered(recipe.wants_sack());
+    let ecn = if tuned.handshake.ecn { ", ECN offered" } else { "" };
+    format!("{}, {}{ecn}", offers("SACK", sack), offers("timestamps", tuned.handshake.timestamps))
 }

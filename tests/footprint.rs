@@ -90,7 +90,7 @@ fn segment_at_window_edge_allocates_no_buffer() {
     assert!(pair.left.poll_packet(pair.now, &mut packet));
     // Forge a segment with the same byte at a much higher sequence number; `emit` computes new checksums.
     let tcp = segment::parse(&packet).unwrap();
-    let far = u64::from(profile.recv_buffer as u32) - 100_000;
+    let far = u64::from(profile.acks.recv_buffer as u32) - 100_000;
     let header = Header {
         src: tcp.src,
         dst: tcp.dst,

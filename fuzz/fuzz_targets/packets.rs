@@ -56,7 +56,8 @@ fn run(data: &[u8]) {
     let mut draw = draw::Input(Unstructured::new(data));
     let mut profile = Profile::by_name(draw.pick(&Profile::NAMES)).unwrap_or_default();
     // Fewer retries, so that a connection without a peer ends soon.
-    (profile.retries, profile.syn_retries) = (profile.retries.min(8), profile.syn_retries.min(4));
+    (profile.timers.retries, profile.handshake.syn_retries) =
+        (profile.timers.retries.min(8), profile.handshake.syn_retries.min(4));
     let recipe = draw.pick(&RECIPES).parse().expect("these recipes are in the catalogue");
     let host = Host::new(HostConfig { addrs: OURS.to_vec(), mtu: MTU, profile, recipe, seed: 7 });
     let now = Instant::from_secs(1);

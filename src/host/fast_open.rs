@@ -206,7 +206,7 @@ impl Host {
         (local, remote): (SocketAddr, SocketAddr),
         options: &SocketOptions,
     ) -> Option<Plan> {
-        let rules = self.profile.fast_open;
+        let rules = self.profile.handshake.fast_open;
         let FastOpenOptions { connect, without_cookie, .. } = *options.fast_open.as_deref()?;
         if !connect || !rules.client || self.fast_open.is_suspended(now, rules.black_hole) {
             return None;
@@ -227,7 +227,7 @@ impl Host {
 
     /// Decides about a SYN for which the listener has room (Linux, tcp_try_fastopen()).
     pub(super) fn judge_fast_open(&mut self, now: Instant, id: ListenId, syn: &Segment<'_>) -> Answer {
-        let rules = self.profile.fast_open;
+        let rules = self.profile.handshake.fast_open;
         let option = syn.options.fast_open;
         let is_request = option.is_some_and(|option| option.cookie.is_none());
         let Some(listener) = self.listeners.get_mut(&id) else { return Answer::Ordinary };

@@ -104,7 +104,7 @@ impl Host {
             self.log_refused(now, segment, Refusal::NoSyn);
             return;
         }
-        if segment.flags.contains(Flags::FIN) && self.profile.syn_fin != SynFin::Taken {
+        if segment.flags.contains(Flags::FIN) && self.profile.handshake.syn_fin != SynFin::Taken {
             self.drop_syn(now, segment, Refusal::SynFin);
             return;
         }
@@ -183,7 +183,7 @@ impl Host {
         let Some(listener) = self.listeners.get_mut(&id) else { return };
         listener.cookies_until = Some(now + cookies::LIFETIME);
         let options = listener.options.clone();
-        let cookie = Cookie::of(segment, self.profile.timestamps);
+        let cookie = Cookie::of(segment, self.profile.handshake.timestamps);
         let mut opening = self.opening(now, segment.dst, segment.src, options);
         opening.iss = cookie.seal(self.seed, now, segment);
         let syn = cookie.syn(segment, segment.seq);
@@ -200,7 +200,7 @@ impl Host {
             self.reply_reset(now, segment, None);
             return;
         }
-        let Some(cookie) = Cookie::open(self.seed, now, segment, self.profile.timestamps) else {
+        let Some(cookie) = Cookie::open(self.seed, now, segment, self.profile.handshake.timestamps) else {
             self.counters.gate.cookies_refused += 1;
             self.log_refused(now, segment, Refusal::NoConnection);
             self.reply_reset(now, segment, None);

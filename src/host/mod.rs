@@ -218,7 +218,7 @@ impl Host {
         let tuple = (segment.dst, segment.src);
         let syn_fin = segment.flags.contains(Flags::SYN.with(Flags::FIN));
         if let Some(index) = self.index_of(&tuple) {
-            if syn_fin && self.profile.syn_fin == SynFin::Drop {
+            if syn_fin && self.profile.handshake.syn_fin == SynFin::Drop {
                 self.counters.syns_dropped += 1;
                 self.log_refused(now, segment, Refusal::SynFin);
                 return;

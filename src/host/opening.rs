@@ -155,7 +155,7 @@ impl Host {
         for index in self.slots.of_listener(id) {
             if let Some(connection) = self.slots.at_mut(index) {
                 let half_open = connection.state() == State::SynReceived;
-                match self.profile.half_open {
+                match self.profile.handshake.half_open {
                     HalfOpen::Forget if half_open => connection.retire(),
                     _ => connection.abort(),
                 }
@@ -201,7 +201,7 @@ impl Host {
     pub(super) fn retire_for(&mut self, now: Instant, index: u32, segment: &Segment<'_>) -> Option<Seq> {
         let connection = self.slots.at_mut(index).filter(|connection| connection.yields_to(now, segment))?;
         let unused = connection.snd_nxt();
-        let ignores_listener = self.profile.time_wait_rules == TimeWaitRules::FreeBsd;
+        let ignores_listener = self.profile.validation.time_wait == TimeWaitRules::FreeBsd;
         if !ignores_listener && self.listener_for(segment.dst).is_none() {
             return None;
         }

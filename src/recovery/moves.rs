@@ -39,7 +39,7 @@ impl Recipe {
         let mut by = rows.iter().filter(|row| self.moves_by(row, made.condition));
         match made.condition {
             Condition::Timeout | Condition::Acknowledged => true,
-            Condition::EcnEcho => profile.ecn || profile.ecn_passive,
+            Condition::EcnEcho => profile.handshake.ecn || profile.handshake.ecn_passive,
             Condition::Loss | Condition::RestartingLoss => {
                 by.next().is_some() && begins_an_event_in(made.from, rows, &profile.recovery)
             }

@@ -253,7 +253,7 @@ impl Recipe {
             tuned.recovery.sack_dialect = SackDialect::Rfc6675;
         }
         for part in &self.parts {
-            tuned.timestamps |= part.row.needs.contains(&Need::Timestamps);
+            tuned.handshake.timestamps |= part.row.needs.contains(&Need::Timestamps);
             match part.row.build {
                 Build::Option(set) => set(&mut tuned),
                 Build::Number(_, set) => set(&mut tuned, part.value.unwrap_or_default()),

@@ -71,12 +71,12 @@ impl BareSender {
         Self {
             now: Instant::from_secs(1),
             flight: Flight::default(),
-            rtt: RttEstimator::new(profile.timer.style, profile.timer.limits),
+            rtt: RttEstimator::new(profile.timers.rto.style, profile.timers.rto.limits),
             recovery,
             rwnd: 10_000,
             written: u64::MAX / SMSS,
             rto: None,
-            style_limits: (profile.timer.style, profile.timer.limits),
+            style_limits: (profile.timers.rto.style, profile.timers.rto.limits),
         }
     }
 

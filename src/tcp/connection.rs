@@ -191,7 +191,7 @@ impl Connection {
     /// continues to do so.
     pub(super) fn refuses_data(&self) -> bool {
         let both_shut = self.receiver.is_shut() && self.sender.is_finished();
-        self.lifecycle.is_orphaned() || (both_shut && self.profile.shut_read == ShutRead::Keep)
+        self.lifecycle.is_orphaned() || (both_shut && self.profile.acks.after_shutdown == ShutRead::Keep)
     }
 
     /// Closes the connection: the application will neither read nor write any more.

@@ -154,7 +154,8 @@ impl Connection {
                 return Stop(Reaction::Done);
             }
         }
-        if self.profile.challenge_syn == Challenge::Rfc793 && self.receiver.in_window(&self.profile, segment)
+        if self.profile.validation.challenge_syn == Challenge::Rfc793
+            && self.receiver.in_window(&self.profile, segment)
         {
             self.end(Some(Ended::Reset));
             return Stop(Reaction::Reset(self.timestamps_of_reset(now, segment)));
@@ -204,7 +205,7 @@ impl Connection {
         let at_edge = self.receiver.offset_of(segment) == Some(self.receiver.nxt());
         let ends_at_next = segment.seq.at(segment.seq_len()) == self.receiver.nxt_seq();
         let repeats_fin = copy && ends_at_next && segment.flags.contains(Flags::FIN);
-        if (at_edge || (repeats_fin && self.profile.acks_repeat_fin))
+        if (at_edge || (repeats_fin && self.profile.acks.repeat_fin))
             && segment.flags.contains(Flags::ACK)
             && self.state().is_synchronized()
             && self.take_ack(now, segment)
@@ -220,7 +221,7 @@ impl Connection {
         }
         let exact = self.receiver.offset_of(segment) == Some(self.receiver.nxt());
         // RFC 5961 §3.2: a RST inside the window, but not at RCV.NXT, gets a challenge ACK.
-        if !exact && self.profile.challenge_rst == Challenge::Rfc5961 {
+        if !exact && self.profile.validation.challenge_rst == Challenge::Rfc5961 {
             self.refuse(segment, Refusal::ResetNotExact);
             self.challenge_ack(now);
             return Stop(Reaction::Done);
@@ -369,7 +370,7 @@ impl Connection {
     }
 
     pub(super) fn offers_sack(&self) -> bool {
-        self.profile.sack.is_offered(self.recovery().wants_sack())
+        self.profile.handshake.sack.is_offered(self.recovery().wants_sack())
     }
 
     /// Establishes the connection after the ACK of our SYN.

@@ -55,7 +55,7 @@ impl Lifecycle {
 
     /// Enters TIME-WAIT, or restarts it, and returns the previous state.
     pub(super) fn enter_time_wait(&mut self, now: Instant, profile: &Profile) -> State {
-        (self.linger, self.keepalive) = (Some(now + profile.time_wait), None);
+        (self.linger, self.keepalive) = (Some(now + profile.timers.time_wait), None);
         self.enter(State::TimeWait)
     }
 
@@ -105,7 +105,7 @@ impl Lifecycle {
 
     /// Limits the time in FIN-WAIT-2 after the application has closed (TCP_LINGER2).
     pub(super) fn limit_fin_wait_2(&mut self, now: Instant, profile: &Profile, options: &SocketOptions) {
-        self.linger = Some(now + options.linger2.unwrap_or(profile.time_wait));
+        self.linger = Some(now + options.linger2.unwrap_or(profile.timers.time_wait));
     }
 
     pub(super) fn send_syn(&mut self) {

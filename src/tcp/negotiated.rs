@@ -57,7 +57,7 @@ impl Negotiated {
         let options = &syn.options;
         // A tiny MSS from the peer must not make us send one header per byte.
         self.peer_mss = options.mss.unwrap_or_else(|| default_mss(self.is_ipv4)).max(64);
-        match (options.window_scale, profile.window_scale) {
+        match (options.window_scale, profile.handshake.window_scale) {
             (Some(shift), Some(_)) => {
                 self.snd_scale = shift;
                 self.scaling = true;
@@ -65,17 +65,17 @@ impl Negotiated {
             _ => self.rcv_scale = 0,
         }
         self.sack = options.sack_permitted && offers_sack;
-        self.timestamps = options.timestamps.is_some() && profile.timestamps;
+        self.timestamps = options.timestamps.is_some() && profile.handshake.timestamps;
         // RFC 3168 §6.1.1: ECE and CWR in a SYN request ECN.
         let asks = syn.flags.contains(Flags::ECE) && syn.flags.contains(Flags::CWR);
-        let may = profile.ecn || (profile.ecn_passive && state == State::SynReceived);
+        let may = profile.handshake.ecn || (profile.handshake.ecn_passive && state == State::SynReceived);
         self.ecn = asks && may && !syn.flags.contains(Flags::ACK);
         self.peer_flags = syn.flags;
     }
 
     /// Processes the flags of a SYN,ACK. RFC 3168 §6.1.1: ECE without CWR accepts ECN.
     pub(super) fn learn_ecn_answer(&mut self, profile: &Profile, flags: Flags) {
-        self.ecn = profile.ecn && flags.contains(Flags::ECE) && !flags.contains(Flags::CWR);
+        self.ecn = profile.handshake.ecn && flags.contains(Flags::ECE) && !flags.contains(Flags::CWR);
     }
 
     pub(super) fn is_ipv4(&self) -> bool {
@@ -125,7 +125,7 @@ impl Negotiated {
 
     /// Returns our timestamp clock.
     pub(super) fn ts_now(&self, profile: &Profile, now: Instant) -> u32 {
-        let ticks = now.as_nanos() / profile.ts_tick.as_nanos().max(1);
+        let ticks = now.as_nanos() / profile.timers.timestamp_tick.as_nanos().max(1);
         (ticks as u32).wrapping_add(self.ts_offset)
     }
 
@@ -147,7 +147,7 @@ impl Negotiated {
     /// Returns the MSS for our SYN: what fits the interface MTU, or less if the application asked for it.
     pub(super) fn advertised_mss(&self, profile: &Profile, options: &SocketOptions) -> u16 {
         let fits = (self.mtu as usize).saturating_sub(self.header_len()).clamp(8, 65_535) as u16;
-        options.max_seg.or(profile.mss).unwrap_or(fits).min(fits)
+        options.max_seg.or(profile.handshake.mss).unwrap_or(fits).min(fits)
     }
 
     /// Returns the bytes of data in the largest segment that the peer may send.

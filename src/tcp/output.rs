@@ -132,7 +132,7 @@ impl Connection {
             if self.negotiated.ecn() {
                 flags = flags.with(Flags::ECE);
             }
-        } else if self.profile.ecn && self.sender.syn_timeouts() == 0 {
+        } else if self.profile.handshake.ecn && self.sender.syn_timeouts() == 0 {
             // RFC 3168 §6.1.1.1: a SYN may have been dropped because of its ECN bits, so retransmit it
             // without them.
             flags = flags.with(Flags::ECE).with(Flags::CWR);
@@ -146,7 +146,7 @@ impl Connection {
 
     /// Sends the ACK that is due. In some profiles it repeats a FIN that is not acknowledged.
     fn emit_due_ack(&mut self, now: Instant, out: &mut Out<'_>) {
-        let repeats = self.profile.acks_repeat_fin && matches!(self.state(), State::Closing | State::LastAck);
+        let repeats = self.profile.acks.repeat_fin && matches!(self.state(), State::Closing | State::LastAck);
         match self.sender.fin_to_repeat().filter(|_| repeats) {
             Some(fin) => self.emit(now, out, fin, (Flags::ACK.with(Flags::FIN), Ecn::NotEct), (fin, fin)),
             None => self.emit_ack(now, out, self.sender.nxt()),
@@ -160,7 +160,7 @@ impl Connection {
     fn emit_reset(&mut self, now: Instant, out: &mut Out<'_>) {
         let at = self.sender.reset_at();
         let flags = Flags::RST.with(Flags::ACK);
-        if self.profile.resets == Resets::Linux {
+        if self.profile.validation.resets == Resets::Linux {
             self.emit(now, out, at, (flags, Ecn::NotEct), (at, at));
             return;
         }
@@ -178,7 +178,7 @@ impl Connection {
     /// Returns the timestamps of the RST that answers `segment` (RFC 7323 §3.2). The RST has an ACK, and
     /// therefore a TSecr, only if `segment` has none.
     pub(super) fn timestamps_of_reset(&self, now: Instant, segment: &Segment<'_>) -> Option<Timestamps> {
-        if self.profile.resets == Resets::Linux {
+        if self.profile.validation.resets == Resets::Linux {
             return None;
         }
         let timestamps = self.negotiated.timestamps().then(|| self.timestamps(now))?;
@@ -248,7 +248,11 @@ impl Connection {
         // A SYN,ACK repeats only options that the SYN offered (RFC 7323 §2.2, §3.2; RFC 2018 §2).
         let (timestamps, scaled, sack) = match state == State::SynReceived {
             true => (negotiated.timestamps(), negotiated.scaling(), negotiated.sack()),
-            false => (self.profile.timestamps, self.profile.window_scale.is_some(), self.offers_sack()),
+            false => (
+                self.profile.handshake.timestamps,
+                self.profile.handshake.window_scale.is_some(),
+                self.offers_sack(),
+            ),
         };
         Options {
             mss: Some(negotiated.advertised_mss(&self.profile, &self.options)),

@@ -241,18 +241,18 @@ impl SocketOptions {
     /// Returns the defaults of a system with this profile.
     pub fn of(profile: &Profile) -> Self {
         Self {
-            nodelay: !profile.nagle.holds_back(),
+            nodelay: !profile.sending.nagle.holds_back(),
             cork: false,
             max_seg: None,
-            send_buffer: profile.send_buffer,
+            send_buffer: profile.sending.send_buffer,
             recv_buffer: None,
             linger: Linger::Default,
             keepalive: None,
             linger2: None,
             tos: 0,
-            pmtu_discovery: profile.pmtu_discovery,
-            mtu_probing: profile.mtu_probing,
-            opening_errors: profile.opening_errors,
+            pmtu_discovery: profile.icmp.pmtu_discovery,
+            mtu_probing: profile.icmp.mtu_probing,
+            opening_errors: profile.icmp.opening_errors,
             patience: None,
             fast_open: None,
         }
@@ -265,6 +265,6 @@ impl SocketOptions {
 
     /// Returns the receive buffer size in bytes.
     pub(crate) fn recv_limit(&self, profile: &Profile) -> usize {
-        self.recv_buffer.unwrap_or(profile.recv_buffer)
+        self.recv_buffer.unwrap_or(profile.acks.recv_buffer)
     }
 }

@@ -44,7 +44,7 @@ impl Connection {
         let newer_seq = self.receiver.offset_of(segment).is_some_and(|offset| offset > next);
         let stamp = self.negotiated.timestamps_of(segment);
         let newer_ts = stamp.is_some_and(|ts| ts.val.wrapping_sub(self.receiver.ts_recent().0) as i32 > 0);
-        let new = match self.profile.time_wait_rules {
+        let new = match self.profile.validation.time_wait {
             TimeWaitRules::FreeBsd => newer_seq,
             // An old timestamp belongs to an old SYN, whatever its sequence number is.
             TimeWaitRules::Rfc9293 | TimeWaitRules::Linux => {
@@ -56,7 +56,7 @@ impl Connection {
 
     /// Processes a segment by the profile's own rules. Returns `None` if it has none for this state.
     pub(super) fn in_late_states(&mut self, now: Instant, segment: &Segment<'_>) -> Option<Reaction> {
-        let reaction = match (self.profile.time_wait_rules, self.state()) {
+        let reaction = match (self.profile.validation.time_wait, self.state()) {
             (TimeWaitRules::Linux, State::TimeWait) => self.in_time_wait_of_linux(now, segment),
             (TimeWaitRules::Linux, State::FinWait2) if self.is_socket_released(now) => {
                 self.in_fin_wait_2_of_linux(now, segment)
@@ -74,7 +74,7 @@ impl Connection {
     /// would acknowledge each other's ACKs forever.
     pub(super) fn take_in_time_wait(&mut self, now: Instant, segment: &Segment<'_>, offset: u64) {
         // By other rules, the ACK of our FIN in CLOSING is all that counts of a segment.
-        let follows_rfc = self.profile.time_wait_rules == TimeWaitRules::Rfc9293;
+        let follows_rfc = self.profile.validation.time_wait == TimeWaitRules::Rfc9293;
         if follows_rfc && (segment.seq_len() > 0 || offset != self.receiver.nxt()) {
             self.enter_time_wait(now);
             self.answer_late(now, segment);
@@ -109,7 +109,7 @@ impl Connection {
     /// Returns true if Linux has released the socket in FIN-WAIT-2: after a close, one minute before the end.
     fn is_socket_released(&self, now: Instant) -> bool {
         self.lifecycle.is_orphaned()
-            && self.lifecycle.linger_deadline().is_some_and(|at| at - now <= self.profile.time_wait)
+            && self.lifecycle.linger_deadline().is_some_and(|at| at - now <= self.profile.timers.time_wait)
     }
 
     /// The same function of Linux in FIN-WAIT-2: it takes nothing but a FIN in order.
@@ -165,7 +165,7 @@ impl Connection {
             self.refuse(segment, Refusal::TimeWait);
         } else if !flags.contains(Flags::ACK) {
             self.refuse(segment, Refusal::NoAck);
-        } else if !stamped && !self.profile.tolerate_missing_timestamps {
+        } else if !stamped && !self.profile.validation.tolerate_missing_timestamps {
             self.refuse(segment, Refusal::MissingTimestamp);
         } else if !duplicate_ack {
             self.refuse(segment, Refusal::TimeWait);

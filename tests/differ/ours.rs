@@ -49,7 +49,7 @@ impl Ours {
         let recipe: Recipe = RECIPE.parse().expect("the recipe is valid");
         let addrs = vec![IpAddr::V4(LOCAL)];
         let mut profile = Profile::linux();
-        if let AckRules::Linux(acks) = &mut profile.ack.rules {
+        if let AckRules::Linux(acks) = &mut profile.acks.policy.rules {
             // `kernel.rs` disables SACK compression in the kernel.
             acks.compression = None;
         }

@@ -124,7 +124,11 @@ impl Known {
                 // Also behind an argument: `airlink ctl NAME watch`.
                 path.push(word.clone());
                 help = self.help(&path)?;
-            } else if path.len() == 1 && program != "airtcp-serve" && !placeholder(word) && !is_hidden(&path, word)? {
+            } else if path.len() == 1
+                && program != "airtcp-serve"
+                && !placeholder(word)
+                && !is_hidden(&path, word)?
+            {
                 return Err(format!("`{program}` has no subcommand `{word}`"));
             }
         }

@@ -241,7 +241,7 @@ fn trace_of(recipe: &Recipe, seed: u64, timestamps: bool) -> Vec<(Instant, What)
     let (mut exchange, _) = bad_world(&Recipe::default(), seed);
     let profile = Profile::default();
     let path = exchange.pair.path.clone();
-    let receiver = Profile { timestamps, ..profile.clone() };
+    let receiver = profile.clone().with(|it| it.handshake.timestamps = timestamps);
     let mut pair = Pair::new(seed, (recipe, &Recipe::default()), (&profile, &receiver), path);
     pair.left.trace_decisions();
     let options = SocketOptions::of(&profile);

@@ -24,7 +24,7 @@ fn connected(profile: Profile) -> Hand {
 /// A host with the profile `linux`, which delays its ACKs from the start.
 fn linux() -> Hand {
     let mut profile = Profile::linux();
-    if let AckRules::Linux(acks) = &mut profile.ack.rules {
+    if let AckRules::Linux(acks) = &mut profile.acks.policy.rules {
         acks.quick = 0;
     }
     connected(profile)

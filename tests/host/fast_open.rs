@@ -18,7 +18,7 @@ use crate::catalogue::every_recipe;
 const ONE_WAY: Duration = Duration::from_millis(50);
 
 fn profile(name: &str) -> Profile {
-    Profile { fast_open: FastOpenRules::BOTH, ..Profile::by_name(name).unwrap() }
+    Profile::by_name(name).unwrap().with(|it| it.handshake.fast_open = FastOpenRules::BOTH)
 }
 
 fn options(profile: &Profile, pending: usize) -> SocketOptions {

@@ -115,7 +115,7 @@ fn user_timeout_ends_connection_with_pending_data() {
 fn syn_retries_last_at_least_three_minutes() {
     for max in [1, 5, 60, 120] {
         let mut profile = profile("default");
-        profile.timer.limits.max = Duration::from_secs(max);
+        profile.timers.rto.limits.max = Duration::from_secs(max);
         let options = SocketOptions::of(&profile);
         let mut hand = Hand::new("newreno", profile);
         let to = (RIGHT, 80).into();

@@ -142,6 +142,6 @@ impl Watcher {
         }
         let profile = connection.profile();
         let probes = (connection.statistics().window_probes - self.probes_before).min(20);
-        (rto.max(profile.persist_min) * (1 << probes)).min(profile.persist_max)
+        (rto.max(profile.persist.min) * (1 << probes)).min(profile.persist.max)
     }
 }

@@ -14,14 +14,14 @@ use crate::vector::{Careful, Flow, SenderKind};
 pub(crate) fn profile(flow: &Flow) -> Profile {
     let mut profile = Profile::ns2();
     // Without a SYN in the scenario, the handshake takes no time, and its round trip is not an RTT sample.
-    profile.time_handshake = flow.syn;
-    profile.timestamps = flow.timestamps;
-    profile.timer.style = TimerStyle::Ns2 {
+    profile.timers.samples_handshake = flow.syn;
+    profile.handshake.timestamps = flow.timestamps;
+    profile.timers.rto.style = TimerStyle::Ns2 {
         tick: Duration::from_secs_f64(flow.tick),
         phase: Duration::from_secs_f64(flow.tick_phase),
         min_before_backoff: flow.min_rto_before_backoff,
     };
-    profile.timer.limits = RtoLimits {
+    profile.timers.rto.limits = RtoLimits {
         min: Duration::from_secs_f64(flow.min_rto),
         max: Duration::from_secs_f64(flow.max_rto),
         initial: Duration::from_secs_f64(flow.initial_rto),

@@ -43,13 +43,14 @@ fn receiver(name: &str) -> Result<(Profile, SocketOptions), String> {
     let mut buffer = None;
     match name {
         "linux" => {}
-        "linux-no-sack" => profile.sack = SackOffer::Never,
-        "linux-no-timestamps" => profile.timestamps = false,
+        "linux-no-sack" => profile.handshake.sack = SackOffer::Never,
+        "linux-no-timestamps" => profile.handshake.timestamps = false,
         "linux-bare" => {
-            (profile.sack, profile.timestamps, profile.window_scale) = (SackOffer::Never, false, None);
+            (profile.handshake.sack, profile.handshake.timestamps, profile.handshake.window_scale) =
+                (SackOffer::Never, false, None);
         }
         "linux-no-compression" => {
-            if let AckRules::Linux(acks) = &mut profile.ack.rules {
+            if let AckRules::Linux(acks) = &mut profile.acks.policy.rules {
                 acks.compression = None;
             }
         }

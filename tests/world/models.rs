@@ -85,7 +85,7 @@ fn bbr_outperforms_cubic_under_random_loss() {
 fn bbr_works_without_sack() {
     for model in MODELS {
         let mut mobile = HostSpec::receiver();
-        mobile.profile.sack = SackOffer::Never;
+        mobile.profile.handshake.sack = SackOffer::Never;
         let mut world = world_with(LINK, &[model.to_owned()], mobile);
         world.run_until(Instant::from_secs(30)).unwrap();
         let share = world.result(0).delivered as f64 * 8.0 / (10e6 * 30.0 * 1448.0 / 1500.0);

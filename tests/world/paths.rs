@@ -159,7 +159,7 @@ fn endless_flow_runs_until_time_limit() {
 #[test]
 fn two_segment_send_buffer_completes_transfer() {
     let mut fixed = sender("newreno");
-    fixed.profile.send_buffer = 3000;
+    fixed.profile.sending.send_buffer = 3000;
     let scenario = Scenario::parse(&lossy("both"), "test").unwrap();
     let flows = vec![Flow::down(Length::Octets(50_000))];
     let config = WorldConfig { scenario, seed: 1, fixed, mobile: HostSpec::receiver(), flows };
@@ -174,7 +174,7 @@ fn abandoned_connection_reports_timeout() {
         "[[stage]]\nkind = \"outage\"\nboth = { at = [\"1s\"], lasts = \"1000min\", packets = \"dropped\" }\n",
     );
     let mut fixed = sender("newreno");
-    fixed.profile.retries = 3;
+    fixed.profile.timers.retries = 3;
     let scenario = Scenario::parse(&gone, "test").unwrap();
     let flows = vec![Flow { watch: Watch::Decisions, ..Flow::down(Length::Octets(1_000_000)) }];
     let config = WorldConfig { scenario, seed: 1, fixed, mobile: HostSpec::receiver(), flows };
@@ -211,7 +211,7 @@ fn simultaneous_windows_do_not_trigger_stall_error() {
     const FLOWS: usize = 5500;
     const SEGMENTS: u32 = 40;
     let mut fixed = sender("newreno");
-    fixed.profile.mss = Some(100);
+    fixed.profile.handshake.mss = Some(100);
     fixed.profile.recovery.initial_window = InitialWindow::Segments(SEGMENTS);
     let mut world = World::new(WorldConfig {
         scenario: Scenario::parse(

@@ -2,7 +2,7 @@
 //! behaves like a common kernel.
 
 use airlink::scenario::Scenario;
-use airtcp::profile::{Profile, SackOffer};
+use airtcp::profile::SackOffer;
 use airtcp::recovery::{Decision, What};
 use airtcp_sim::world::{Flow, FlowResult, HostSpec, Length, Watch, World, WorldConfig};
 use airtcp_testkit::sample::size;
@@ -222,10 +222,14 @@ fn frto_does_not_delay_tail_loss_repair() {
 #[test]
 fn algorithms_fall_back_without_required_options() {
     let ordinary = HostSpec::receiver();
-    let no_timestamps =
-        HostSpec { profile: Profile { timestamps: false, ..ordinary.profile.clone() }, ..ordinary.clone() };
-    let no_sack =
-        HostSpec { profile: Profile { sack: SackOffer::Never, ..ordinary.profile.clone() }, ..ordinary };
+    let no_timestamps = HostSpec {
+        profile: ordinary.profile.clone().with(|it| it.handshake.timestamps = false),
+        ..ordinary.clone()
+    };
+    let no_sack = HostSpec {
+        profile: ordinary.profile.clone().with(|it| it.handshake.sack = SackOffer::Never),
+        ..ordinary
+    };
     let cases = [
         ("newreno+eifel", "newreno", &no_timestamps, 1),
         ("sack+eifel", "sack", &no_timestamps, 1),

@@ -50,7 +50,7 @@ impl Run<'_> {
     fn world(&self) -> World {
         let mut mobile = HostSpec::receiver();
         mobile.recipe = self.receiver.parse().unwrap();
-        mobile.profile.sack = SackOffer::Always;
+        mobile.profile.handshake.sack = SackOffer::Always;
         let flow = Flow { watch: Watch::Decisions, ..Flow::down(Length::Endless) };
         let mut world = World::new(WorldConfig {
             scenario: Scenario::parse(self.scenario, "test").unwrap(),
@@ -205,7 +205,10 @@ impl ByHand {
     /// Creates a connection whose sender has received ACKs for its whole initial window.
     fn new(sender: &str, receiver: &str) -> Self {
         let host = |recipe: &str, addr: [u8; 4], sack| {
-            let profile = Profile { sack, ack: AckPolicy::EVERY, ..Profile::default() };
+            let profile = Profile::default().with(|it| {
+                it.handshake.sack = sack;
+                it.acks.policy = AckPolicy::EVERY;
+            });
             let recipe = recipe.parse().unwrap();
             Host::new(HostConfig { addrs: vec![addr.into()], mtu: 1500, profile, recipe, seed: 1 })
         };

@@ -213,7 +213,8 @@ impl Station {
         let capture = self.pcap.as_ref().map(|path| Capture::create(path, clock.wall_zero())).transpose()?;
         let mut profile = self.profile().profile();
         if self.fast_open.is_some() {
-            profile.fast_open = FastOpenRules { client: true, server: true, ..profile.fast_open };
+            profile.handshake.fast_open =
+                FastOpenRules { client: true, server: true, ..profile.handshake.fast_open };
         }
         let host = Host::new(HostConfig {
             addrs: addresses.addrs,

@@ -50,7 +50,8 @@ const THINGS: &[Thing] = &[
         what: |_| "SACK".to_owned(),
         theirs: |_| true,
         ours: |ours, _| {
-            ours.profile.sack.is_offered(ours.recipe.wants_sack()) && ours.answers(Question::Repair, "sack")
+            ours.profile.handshake.sack.is_offered(ours.recipe.wants_sack())
+                && ours.answers(Question::Repair, "sack")
         },
     },
     Thing {
@@ -92,7 +93,7 @@ const THINGS: &[Thing] = &[
     Thing {
         what: |_| "bursts of several segments".to_owned(),
         theirs: |_| true,
-        ours: |ours, _| ours.profile.defers,
+        ours: |ours, _| ours.profile.sending.defers,
     },
 ];
 

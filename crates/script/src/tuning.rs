@@ -177,7 +177,7 @@ impl Tuning {
             }
             _ => Err(format!("`{name}={value}`: expected three numbers: minimum, initial size, maximum")),
         };
-        let is_linux = profile.ack.rules != AckRules::Plain;
+        let is_linux = profile.acks.policy.rules != AckRules::Plain;
         let only = |linux: bool| match is_linux == linux {
             true => Ok(()),
             false if linux => Err(format!("`{name}={value}`: only profile linux has this setting")),
@@ -185,66 +185,74 @@ impl Tuning {
         };
         let millis = || number().map(Duration::from_millis);
         let on = || number().map(|number| number != 0);
-        let usual_scale = Profile::by_name(profile.name).and_then(|usual| usual.window_scale);
+        let usual_scale = Profile::by_name(profile.name).and_then(|usual| usual.handshake.window_scale);
         let challenge = || on().map(|on| if on { Challenge::Rfc793 } else { Challenge::Rfc5961 });
         match name {
-            "tcp_timestamps" => profile.timestamps = on()?,
-            "tcp_sack" => profile.sack = if on()? { SackOffer::Always } else { SackOffer::Never },
-            "tcp_dsack" => profile.dsack = on()?,
+            "tcp_timestamps" => profile.handshake.timestamps = on()?,
+            "tcp_sack" => profile.handshake.sack = if on()? { SackOffer::Always } else { SackOffer::Never },
+            "tcp_dsack" => profile.acks.dsack = on()?,
             "tcp_window_scaling" => {
-                profile.window_scale = if on()? { profile.window_scale.or(usual_scale) } else { None };
+                profile.handshake.window_scale =
+                    if on()? { profile.handshake.window_scale.or(usual_scale) } else { None };
             }
             // Timestamps and window scaling together.
             "rfc1323" => {
-                profile.timestamps = on()?;
-                profile.window_scale = if on()? { profile.window_scale.or(usual_scale) } else { None };
+                profile.handshake.timestamps = on()?;
+                profile.handshake.window_scale =
+                    if on()? { profile.handshake.window_scale.or(usual_scale) } else { None };
             }
-            "window_scale" => profile.window_scale = Some(within(14)? as u8),
+            "window_scale" => profile.handshake.window_scale = Some(within(14)? as u8),
             // Higher values are Accurate ECN.
-            "tcp_ecn" => (profile.ecn, profile.ecn_passive) = (within(2)? == 1, within(2)? != 0),
+            "tcp_ecn" => {
+                (profile.handshake.ecn, profile.handshake.ecn_passive) = (within(2)? == 1, within(2)? != 0)
+            }
             "tcp_slow_start_after_idle" => profile.recovery.restart_after_idle = on()?,
             "tcp_reordering" => profile.recovery.dup_thresh = number()? as u32,
             // An explicit count must not be extended by the profile's minimum time.
             "tcp_syn_retries" => {
-                profile.syn_ack_retries.get_or_insert(profile.syn_retries);
-                (profile.syn_retries, profile.syn_time) = (number()? as u32, Duration::ZERO);
+                profile.handshake.syn_ack_retries.get_or_insert(profile.handshake.syn_retries);
+                (profile.handshake.syn_retries, profile.handshake.min_syn_time) =
+                    (number()? as u32, Duration::ZERO);
             }
             "tcp_synack_retries" => {
-                (profile.syn_ack_retries, profile.syn_time) = (Some(number()? as u32), Duration::ZERO);
+                (profile.handshake.syn_ack_retries, profile.handshake.min_syn_time) =
+                    (Some(number()? as u32), Duration::ZERO);
             }
-            "tcp_retries1" => profile.retries_told = number()? as u32,
-            "tcp_retries2" => profile.retries = number()? as u32,
-            "tcp_challenge_ack_limit" => profile.challenge_acks_per_second = number()? as u32,
-            "tcp_invalid_ratelimit" => profile.challenge_interval = Duration::from_millis(number()?),
+            "tcp_retries1" => profile.timers.reported_retries = number()? as u32,
+            "tcp_retries2" => profile.timers.retries = number()? as u32,
+            "tcp_challenge_ack_limit" => profile.validation.challenge_acks_per_second = number()? as u32,
+            "tcp_invalid_ratelimit" => {
+                profile.validation.challenge_interval = Duration::from_millis(number()?)
+            }
             "tcp_rmem" => {
                 let (initial, most) = initial_and_most()?;
-                match &mut profile.window_update {
+                match &mut profile.acks.window_update {
                     WindowUpdate::Tuned(memory) => *memory = ReceiveMemory { initial, most },
                     // These profiles have a buffer of fixed size.
-                    WindowUpdate::Doubled | WindowUpdate::QuarterBuffer => profile.recv_buffer = initial,
+                    WindowUpdate::Doubled | WindowUpdate::QuarterBuffer => profile.acks.recv_buffer = initial,
                 }
             }
             // The kernel's send buffer grows with the congestion window up to the maximum. airtcp's has
             // its maximum size from the start, as in every profile.
-            "tcp_wmem" => profile.send_buffer = initial_and_most()?.1,
-            "rmem_max" => profile.recv_buffer_max = number()? as usize,
+            "tcp_wmem" => profile.sending.send_buffer = initial_and_most()?.1,
+            "rmem_max" => profile.acks.recv_buffer_max = number()? as usize,
             // The window is the free part of a buffer of this size, which does not grow.
             "recv_buffer" => {
-                profile.recv_buffer = number()? as usize;
-                if let WindowUpdate::Tuned(_) = profile.window_update {
-                    profile.window_update = WindowUpdate::Doubled;
+                profile.acks.recv_buffer = number()? as usize;
+                if let WindowUpdate::Tuned(_) = profile.acks.window_update {
+                    profile.acks.window_update = WindowUpdate::Doubled;
                 }
             }
-            "ip_no_pmtu_disc" => profile.pmtu_discovery = !on()?,
+            "ip_no_pmtu_disc" => profile.icmp.pmtu_discovery = !on()?,
             "tcp_mtu_probing" => {
-                profile.mtu_probing = match within(2)? {
+                profile.icmp.mtu_probing = match within(2)? {
                     0 => MtuProbing::Off,
                     1 => MtuProbing::OnLoss,
                     _ => MtuProbing::Always,
                 }
             }
             "pmtud_blackhole_detection" => {
-                profile.mtu_probing = if on()? { MtuProbing::OnLoss } else { MtuProbing::Off };
+                profile.icmp.mtu_probing = if on()? { MtuProbing::OnLoss } else { MtuProbing::Off };
             }
             "tcp_base_mss"
             | "tcp_mtu_probe_floor"
@@ -252,13 +260,13 @@ impl Tuning {
             | "tcp_probe_threshold"
             | "tcp_probe_interval" => {
                 let number = number()?;
-                if let MtuSearch::Linux(limits) = &mut profile.mtu_search {
+                if let MtuSearch::Linux(limits) = &mut profile.icmp.mtu_search {
                     set_limit(limits, name, number);
                 }
             }
-            "drop_synfin" => profile.syn_fin = if on()? { SynFin::Drop } else { SynFin::Taken },
+            "drop_synfin" => profile.handshake.syn_fin = if on()? { SynFin::Drop } else { SynFin::Taken },
             "opening_errors" => {
-                profile.opening_errors = match value {
+                profile.icmp.opening_errors = match value {
                     "hard" => OpeningErrors::Hard,
                     "all" => OpeningErrors::All,
                     "freebsd" => OpeningErrors::FreeBsd,
@@ -267,11 +275,11 @@ impl Tuning {
                     }
                 }
             }
-            "insecure_rst" => profile.challenge_rst = challenge()?,
-            "insecure_syn" => profile.challenge_syn = challenge()?,
-            "initial_rto_ms" => profile.timer.limits.initial = millis()?,
-            "min_rto_ms" => profile.timer.limits.min = millis()?,
-            "max_rto_ms" => profile.timer.limits.max = millis()?,
+            "insecure_rst" => profile.validation.challenge_rst = challenge()?,
+            "insecure_syn" => profile.validation.challenge_syn = challenge()?,
+            "initial_rto_ms" => profile.timers.rto.limits.initial = millis()?,
+            "min_rto_ms" => profile.timers.rto.limits.min = millis()?,
+            "max_rto_ms" => profile.timers.rto.limits.max = millis()?,
             "initial_window" => profile.recovery.initial_window = InitialWindow::Segments(number()? as u32),
             "beta" => {
                 profile.recovery.beta =
@@ -280,16 +288,16 @@ impl Tuning {
             "limited_transmit" => profile.recovery.limited_transmit = on()?,
             "ack_delay_ms" => {
                 only(false)?;
-                profile.ack.delay = millis()?;
+                profile.acks.policy.delay = millis()?;
             }
             "ack_every" => {
                 only(false)?;
-                profile.ack.every = number()? as u32;
+                profile.acks.policy.every = number()? as u32;
             }
             "quick_acks" => {
                 only(true)?;
                 let quick = number()? as u32;
-                if let AckRules::Linux(acks) = &mut profile.ack.rules {
+                if let AckRules::Linux(acks) = &mut profile.acks.policy.rules {
                     acks.quick = quick;
                 }
             }
@@ -297,7 +305,7 @@ impl Tuning {
                 let most = number()? as u32;
                 // Other profiles do not compress ACKs.
                 only(is_linux || most > 0)?;
-                if let AckRules::Linux(acks) = &mut profile.ack.rules {
+                if let AckRules::Linux(acks) = &mut profile.acks.policy.rules {
                     let usual = LinuxAcks::DEFAULT.compression;
                     acks.compression = usual.filter(|_| most > 0).map(|it| AckCompression { most, ..it });
                 }
@@ -305,10 +313,11 @@ impl Tuning {
             "tcp_fastopen" => {
                 let rules = fast_open::rules(value);
                 let rules = rules.ok_or_else(|| format!("`{name}={value}`: expected a number"))?;
-                profile.fast_open = FastOpenRules { black_hole: profile.fast_open.black_hole, ..rules };
+                profile.handshake.fast_open =
+                    FastOpenRules { black_hole: profile.handshake.fast_open.black_hole, ..rules };
             }
             "tcp_fastopen_blackhole_timeout_sec" => {
-                profile.fast_open.black_hole = Duration::from_secs(number()?);
+                profile.handshake.fast_open.black_hole = Duration::from_secs(number()?);
             }
             "tcp_fastopen_key" => {
                 let keys = fast_open::keys(value);
@@ -316,8 +325,8 @@ impl Tuning {
                     format!("`{name}={value}`: expected four hexadecimal numbers such as 1-2-3-4")
                 })?;
             }
-            "mss" => profile.mss = Some(within(u16::MAX.into())? as u16),
-            "time_wait_ms" => profile.time_wait = millis()?,
+            "mss" => profile.handshake.mss = Some(within(u16::MAX.into())? as u16),
+            "time_wait_ms" => profile.timers.time_wait = millis()?,
             _ => return Ok(Known::Unknown),
         }
         Ok(Known::Applied)
@@ -358,7 +367,10 @@ mod tests {
         );
         tuning.profile("freebsd").unwrap();
         let profile = profile(&tuning);
-        assert_eq!((profile.name, profile.sack, profile.recv_buffer), ("freebsd", SackOffer::Never, 8192));
+        assert_eq!(
+            (profile.name, profile.handshake.sack, profile.acks.recv_buffer),
+            ("freebsd", SackOffer::Never, 8192)
+        );
     }
 
     #[test]
@@ -369,8 +381,8 @@ mod tests {
         assert_eq!(tuning.shell(command, Path::new("")), Ok(Vec::new()));
         let profile = profile(&tuning);
         let memory = ReceiveMemory { initial: 540_000, most: 15_728_640 };
-        assert_eq!(profile.window_update, WindowUpdate::Tuned(memory));
-        assert_eq!((profile.recv_buffer_max, profile.send_buffer), (1 << 20, 4_194_304));
+        assert_eq!(profile.acks.window_update, WindowUpdate::Tuned(memory));
+        assert_eq!((profile.acks.recv_buffer_max, profile.sending.send_buffer), (1 << 20, 4_194_304));
     }
 
     #[test]
@@ -380,7 +392,7 @@ mod tests {
             tuning.profile(name).unwrap();
             tuning.sysctl("tcp_window_scaling", "0").unwrap();
             tuning.sysctl("tcp_window_scaling", "1").unwrap();
-            assert_eq!(profile(&tuning).window_scale, Some(scale), "{name}");
+            assert_eq!(profile(&tuning).handshake.window_scale, Some(scale), "{name}");
         }
     }
 
@@ -395,7 +407,10 @@ mod tests {
             .unwrap();
         assert_eq!(notes, ["`net.inet.udp.enable` was not set: airtcp does not support it"]);
         let profile = profile(&tuning);
-        assert_eq!((profile.sack, profile.timestamps, profile.window_scale), (SackOffer::Never, false, None));
+        assert_eq!(
+            (profile.handshake.sack, profile.handshake.timestamps, profile.handshake.window_scale),
+            (SackOffer::Never, false, None)
+        );
     }
 
     #[test]
@@ -403,7 +418,7 @@ mod tests {
         let mut tuning = Tuning::default();
         let others = tuning.so_flags("profile=freebsd, recipe=newreno,psh=neutral,insecure_rst=1").unwrap();
         assert_eq!(others, [("psh".to_owned(), "neutral".to_owned())]);
-        assert_eq!(profile(&tuning).challenge_rst, Challenge::Rfc793);
+        assert_eq!(profile(&tuning).validation.challenge_rst, Challenge::Rfc793);
     }
 
     #[test]
@@ -417,7 +432,10 @@ mod tests {
         let profile = profile(&tuning);
         let interval = Duration::from_secs(60);
         let limits = MtuLimits { base_mss: 512, floor: 64, least_mss: 96, threshold: 4, interval };
-        assert_eq!((profile.mtu_probing, profile.mtu_search), (MtuProbing::Always, MtuSearch::Linux(limits)));
+        assert_eq!(
+            (profile.icmp.mtu_probing, profile.icmp.mtu_search),
+            (MtuProbing::Always, MtuSearch::Linux(limits))
+        );
         assert!(tuning.sysctl("tcp_mtu_probing", "3").unwrap_err().contains("up to 2"));
     }
 

@@ -29,10 +29,10 @@ impl Receives {
     pub fn of(profile: &Profile, options: &Recipe) -> Self {
         let tuned = options.tune(profile);
         Self {
-            sack: tuned.sack.is_offered(options.wants_sack()),
-            dsack: tuned.dsack,
-            timestamps: tuned.timestamps,
-            ecn: tuned.ecn || tuned.ecn_passive,
+            sack: tuned.handshake.sack.is_offered(options.wants_sack()),
+            dsack: tuned.acks.dsack,
+            timestamps: tuned.handshake.timestamps,
+            ecn: tuned.handshake.ecn || tuned.handshake.ecn_passive,
         }
     }
 }

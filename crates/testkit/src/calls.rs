@@ -58,7 +58,8 @@ fn profile(draw: &mut impl Draw) -> Profile {
     let name = draw.pick(&Profile::NAMES);
     let mut profile = Profile::by_name(name).unwrap_or_default();
     // Fewer retries, so that a connection without a peer ends soon.
-    (profile.retries, profile.syn_retries) = (profile.retries.min(8), profile.syn_retries.min(4));
+    (profile.timers.retries, profile.handshake.syn_retries) =
+        (profile.timers.retries.min(8), profile.handshake.syn_retries.min(4));
     profile
 }
 

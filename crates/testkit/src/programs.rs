@@ -33,7 +33,19 @@ static DIRECTORY: LazyLock<PathBuf> = LazyLock::new(|| {
     };
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let built = Command::new(cargo)
-        .args(["build", "--quiet", "--locked", "-p", "airtcp-cli", "-p", "airtcp-serve", "-p", "airlink", "--profile", profile])
+        .args([
+            "build",
+            "--quiet",
+            "--locked",
+            "-p",
+            "airtcp-cli",
+            "-p",
+            "airtcp-serve",
+            "-p",
+            "airlink",
+            "--profile",
+            profile,
+        ])
         .current_dir(repository())
         .status()
         .expect("cargo is there: it runs this test");

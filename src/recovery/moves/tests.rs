@@ -111,7 +111,7 @@ fn check_moves(seeds: u64) {
         let possible = recipe.moves(&profile);
         let seeds = if name == RARE { 400 } else { seeds };
         for seed in 0..seeds {
-            for made in moves_made(&name, profile.ecn, seed) {
+            for made in moves_made(&name, profile.handshake.ecn, seed) {
                 assert!(possible.contains(&made), "{name}, seed {seed}: {made:?} is not among {possible:?}");
                 made_by_some.insert(made);
             }

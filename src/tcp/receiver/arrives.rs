@@ -63,7 +63,7 @@ impl Receiver {
             match segment.options.timestamps {
                 Some(ts) if self.is_old_timestamp(cx.profile, now, ts.val) => return Acceptability::Old,
                 // RFC 7323 §3.2: after negotiation, a segment without the option is not from the peer.
-                None if !cx.profile.tolerate_missing_timestamps => {
+                None if !cx.profile.validation.tolerate_missing_timestamps => {
                     return Acceptability::Dropped(Refusal::MissingTimestamp);
                 }
                 _ => {}
@@ -85,7 +85,7 @@ impl Receiver {
 
     fn is_old_timestamp(&self, profile: &Profile, now: Instant, val: u32) -> bool {
         let behind = self.ts_recent.wrapping_sub(val) as i32;
-        behind > profile.paws_slack && now - self.ts_recent_at < PAWS_VALID
+        behind > profile.validation.paws_slack && now - self.ts_recent_at < PAWS_VALID
     }
 
     /// RFC 9293 §3.10.7.4: the four cases of the acceptability test.
@@ -103,7 +103,7 @@ impl Receiver {
             (len, _) => inside(start) || inside(start + len - 1),
         };
         let not_acknowledged = || start <= next && start + segment.seq_len() >= self.last_ack_sent;
-        acceptable || (profile.accepts_unacknowledged && window > 0 && not_acknowledged())
+        acceptable || (profile.validation.accepts_unacknowledged && window > 0 && not_acknowledged())
     }
 
     /// Returns true if a RST is in the window. RFC 5961 §3.2 checks only the sequence number: it is RCV.NXT,
@@ -111,7 +111,8 @@ impl Receiver {
     /// Linux the window begins at the last ACK sent.
     fn is_reset_in_window(&self, profile: &Profile, segment: &Segment<'_>) -> bool {
         let next = self.nxt();
-        let least = if profile.accepts_unacknowledged { self.last_ack_sent.min(next) } else { next };
+        let least =
+            if profile.validation.accepts_unacknowledged { self.last_ack_sent.min(next) } else { next };
         let start = self.offset_of(segment);
         start.is_some_and(|start| start == next || (least..self.adv).contains(&start))
     }
@@ -129,7 +130,7 @@ impl Receiver {
         // Echoing the original's timestamp would make the sender take the whole timeout for a round trip, and
         // time out later each time (RFC 7323 §4.3 changed RFC 1323 for this case). TS.Recent is not updated: a
         // forged duplicate with a future timestamp would make all later segments look old.
-        let echoed = copy && cx.profile.echo_copies;
+        let echoed = copy && cx.profile.acks.echo_duplicates;
         self.copy_tsval = segment.options.timestamps.map(|ts| ts.val).filter(|_| echoed);
     }
 
@@ -229,7 +230,7 @@ impl Receiver {
             return true;
         }
         let challenges = self.challenges.get_or_insert_default();
-        interval_is_over(&mut challenges.last_for_data, now, cx.profile.challenge_interval)
+        interval_is_over(&mut challenges.last_for_data, now, cx.profile.validation.challenge_interval)
     }
 
     /// Returns true if the segment starts within one window of RCV.NXT, as retransmissions and window probes
@@ -277,13 +278,13 @@ impl Receiver {
     pub(in crate::tcp) fn may_challenge(&mut self, profile: &Profile, now: Instant) -> bool {
         let second = now.as_nanos() / 1_000_000_000;
         let challenges = self.challenges.get_or_insert_default();
-        if !interval_is_over(&mut challenges.last, now, profile.challenge_interval) {
+        if !interval_is_over(&mut challenges.last, now, profile.validation.challenge_interval) {
             return false;
         }
         if challenges.second != second {
             (challenges.second, challenges.sent) = (second, 0);
         }
-        let allowed = challenges.sent < profile.challenge_acks_per_second;
+        let allowed = challenges.sent < profile.validation.challenge_acks_per_second;
         challenges.sent += u32::from(allowed);
         allowed
     }

@@ -25,11 +25,11 @@ impl Receiver {
         statistics.duplicate_segments_in += 1;
         // An ACK was lost, or the sender retransmits from an earlier offset.
         self.policy.quicken(cx.profile, u32::MAX);
-        let end = match cx.profile.sack_counts_fin {
+        let end = match cx.profile.acks.sack_counts_fin {
             true => (start + segment.seq_len()).min(next),
             false => (start + segment.payload.len() as u64).min(self.buffer.next()),
         };
-        if cx.profile.dsack && end > start {
+        if cx.profile.acks.dsack && end > start {
             self.dsack = Some(Box::new((start, end)));
         }
     }
@@ -48,7 +48,7 @@ impl Receiver {
     /// profile says so.
     fn held_around(&self, profile: &Profile, offset: u64) -> Option<(u64, u64)> {
         let ranges = self.buffer.out_of_order();
-        let fin = self.early_fin().filter(|_| profile.sack_counts_fin);
+        let fin = self.early_fin().filter(|_| profile.acks.sack_counts_fin);
         match ranges.containing(offset) {
             Some(range) if fin == Some(range.end) => Some((range.start, range.end + 1)),
             Some(range) => Some((range.start, range.end)),
@@ -89,7 +89,7 @@ impl Receiver {
 
     /// Returns true if the next ACK reports a hole or a duplicate.
     pub(in crate::tcp) fn has_blocks_to_report(&self, profile: &Profile, negotiated: &Negotiated) -> bool {
-        let held = if profile.sack_counts_fin { self.has_holes() } else { self.holds_out_of_order() };
+        let held = if profile.acks.sack_counts_fin { self.has_holes() } else { self.holds_out_of_order() };
         negotiated.sack() && (self.dsack.is_some() || held)
     }
 

@@ -69,7 +69,7 @@ impl Receiver {
         storing.statistics.bytes_received += moved;
         if let Some(repeated) = repeated {
             storing.statistics.duplicate_segments_in += 1;
-            self.dsack = cx.profile.dsack.then(|| Box::new(repeated));
+            self.dsack = cx.profile.acks.dsack.then(|| Box::new(repeated));
         } else if let (Some(alarm), Some(timestamps)) = (&mut self.alarm, segment.options.timestamps) {
             alarm.on_segment(offset, next, timestamps.val);
         }
@@ -85,7 +85,7 @@ impl Receiver {
         }
         let arrival = Arrival { offset, next, len, repeated, rto: storing.rto };
         self.policy.on_data(cx, now, segment, &arrival, &self.buffer);
-        if let AckRules::Linux(_) = cx.profile.ack.rules {
+        if let AckRules::Linux(_) = cx.profile.acks.policy.rules {
             if held_any && !self.has_holes() {
                 self.owe_ack(cx.profile, Acks::owe_at_once);
             }
@@ -121,7 +121,7 @@ impl Receiver {
 
     /// Schedules an ACK that is not urgent (RFC 9293 §3.8.6.3).
     fn delay_ack(&mut self, profile: &Profile, now: Instant) {
-        let policy = profile.ack;
+        let policy = profile.acks.policy;
         let unacknowledged = self.nxt() - self.last_ack_sent;
         let full = unacknowledged > u64::from(policy.every.max(1) - 1) * u64::from(self.mss_seen);
         if policy.delay.is_zero() || full {

@@ -39,7 +39,7 @@ use super::lifecycle::take_due;
 use super::negotiated::Negotiated;
 use super::socket::{SocketOptions, State};
 use crate::memory::Budget;
-use crate::profile::{Profile, ShutRead, TextOnSyn};
+use crate::profile::{DataOnSyn, Profile, ShutRead};
 
 /// The receiving half of a connection.
 #[derive(Debug)]
@@ -146,7 +146,7 @@ impl Receiver {
             mss_seen: 0,
             recent: None,
             dsack: None,
-            alarm: profile.reordering_alarm.then(Box::default),
+            alarm: profile.acks.reordering_alarm.then(Box::default),
             echo_ce: false,
             ect_seen: false,
             queued: None,
@@ -168,7 +168,7 @@ impl Receiver {
     /// connection is established.
     pub(super) fn queue_text_of_syn(&mut self, profile: &Profile, syn: &Segment<'_>) {
         let has_any = !syn.payload.is_empty() || syn.flags.contains(Flags::FIN);
-        if has_any && profile.text_on_syn == TextOnSyn::Queued {
+        if has_any && profile.handshake.data_on_syn == DataOnSyn::Queued {
             self.queued = Some(Box::new(Queued::of(syn)));
         }
     }
@@ -261,7 +261,7 @@ impl Receiver {
 
     /// Discards received data after SHUT_RD, if the profile does so.
     pub(super) fn discard_unwanted(&mut self, profile: &Profile) {
-        if self.is_shut && profile.shut_read == ShutRead::Discard {
+        if self.is_shut && profile.acks.after_shutdown == ShutRead::Discard {
             self.buffer.discard(self.buffer.readable());
         }
     }

@@ -32,7 +32,7 @@ pub(super) struct Arrival {
 }
 
 fn linux_acks(profile: &Profile) -> Option<LinuxAcks> {
-    match profile.ack.rules {
+    match profile.acks.policy.rules {
         AckRules::Linux(acks) => Some(acks),
         AckRules::Plain => None,
     }
@@ -41,11 +41,11 @@ fn linux_acks(profile: &Profile) -> Option<LinuxAcks> {
 impl Policy {
     /// Creates the policy of a profile. `advmss` is the MSS that we advertise.
     pub(super) fn new(profile: &Profile, options: &SocketOptions, advmss: u32) -> Self {
-        let memory = match profile.window_update {
+        let memory = match profile.acks.window_update {
             WindowUpdate::Tuned(memory) => Some(memory),
             WindowUpdate::Doubled | WindowUpdate::QuarterBuffer => None,
         };
-        if memory.is_none() && profile.ack.rules == AckRules::Plain {
+        if memory.is_none() && profile.acks.policy.rules == AckRules::Plain {
             return Self::Rfc;
         }
         Self::Linux(Box::new(LinuxReceiver::new(memory, options.recv_buffer, advmss)))
@@ -82,7 +82,7 @@ impl Policy {
 
     /// Returns the shift count for our SYN, if the policy has a rule for it.
     pub(super) fn scale_to_offer(&self, profile: &Profile) -> Option<u8> {
-        self.tuned().map(|linux| linux.scale_to_offer(profile.recv_buffer_max))
+        self.tuned().map(|linux| linux.scale_to_offer(profile.acks.recv_buffer_max))
     }
 
     /// Returns the window of the SYN, or of the SYN,ACK if `answers`, if the policy has a rule for it. `mss`

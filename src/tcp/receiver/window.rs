@@ -13,7 +13,7 @@ impl Receiver {
         let limit = self.buffer.limit();
         let by_buffer = || (0..=14).find(|scale| limit >> scale <= 65_535).unwrap_or(14);
         let needed = self.policy.scale_to_offer(profile).unwrap_or_else(by_buffer);
-        profile.window_scale.map_or(0, |offered| offered.max(needed))
+        profile.handshake.window_scale.map_or(0, |offered| offered.max(needed))
     }
 
     /// Returns the first window of the connection, which starts after the peer's SYN.
@@ -45,7 +45,7 @@ impl Receiver {
         let promised = self.promised.saturating_sub(next);
         let (room, limit) = self.room_to_offer(budget);
         // The right edge never moves back, and advances only by a worthwhile amount.
-        let worthwhile = match cx.profile.window_update {
+        let worthwhile = match cx.profile.acks.window_update {
             WindowUpdate::Doubled | WindowUpdate::Tuned(_) => {
                 let mss = cx.negotiated.advertised_mss(cx.profile, cx.options);
                 room >= promised + u64::from(mss).min(limit / 2).max(1) || room >= limit
@@ -57,7 +57,7 @@ impl Receiver {
         // Rounding must not shrink the advertised window. It must not enlarge it each time either: the edge
         // would creep forward with every ACK, and the window would never close (RFC 7323 §2.4).
         let rounded_up = |bytes: u64| (bytes + unit - 1) >> scale;
-        let units = match (cx.profile.window_update, wanted >> scale) {
+        let units = match (cx.profile.acks.window_update, wanted >> scale) {
             // A buffer smaller than one unit must not keep the window closed.
             (WindowUpdate::QuarterBuffer, _) | (_, 0) => rounded_up(wanted),
             (_, whole) => whole.max(rounded_up(promised)),
@@ -88,7 +88,7 @@ impl Receiver {
             return;
         }
         let scale = cx.negotiated.rcv_scale();
-        let update = match cx.profile.window_update {
+        let update = match cx.profile.acks.window_update {
             WindowUpdate::Doubled | WindowUpdate::Tuned(_) => {
                 let promised = self.promised.saturating_sub(self.nxt());
                 let offered = self.plain_window(cx, budget, scale, max_seg).promised - self.nxt();

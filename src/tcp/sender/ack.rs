@@ -11,7 +11,7 @@ use super::Sender;
 use crate::events::Refusal;
 use crate::flight::{Acked, Amount, Delivery, Fate, Sacked, Sent};
 use crate::profile::knobs::Growth;
-use crate::profile::{SendWindowUpdate, TimerNews};
+use crate::profile::{RtoEvents, SendWindowUpdate};
 use crate::recovery::Ack;
 use crate::recovery::engine::TimerRule;
 use crate::rtt::Sample;
@@ -126,7 +126,8 @@ impl Sender {
 
     /// Returns the sending time of the oldest newly SACKed segment, if SACKs yield RTT samples.
     fn sacked_sent(&self, cx: Context<'_>, news: &Sacked) -> Option<Instant> {
-        let measures = cx.profile.timer_news == TimerNews::Linux && !self.rtt.style().times_one_segment();
+        let measures =
+            cx.profile.timers.rto_events == RtoEvents::Linux && !self.rtt.style().times_one_segment();
         news.oldest_original.filter(|_| measures)
     }
 
@@ -203,9 +204,9 @@ impl Sender {
         head_sent: Option<Instant>,
     ) -> Option<Duration> {
         let ticks = cx.negotiated.ts_now(cx.profile, now).wrapping_sub(ecr);
-        let rtt = cx.profile.ts_tick * u64::from(ticks);
-        let longest = now - head_sent? + cx.profile.ts_tick;
-        (ecr != 0 && rtt <= longest).then(|| rtt.max(cx.profile.ts_tick / 2))
+        let rtt = cx.profile.timers.timestamp_tick * u64::from(ticks);
+        let longest = now - head_sent? + cx.profile.timers.timestamp_tick;
+        (ecr != 0 && rtt <= longest).then(|| rtt.max(cx.profile.timers.timestamp_tick / 2))
     }
 
     pub(super) fn sample_rtt(&mut self, now: Instant, sent_at: Instant) {
@@ -315,7 +316,7 @@ impl Sender {
     ) {
         let Some(seq) = seq else { return };
         let wnd = offered_window(cx.negotiated, segment);
-        let as_new = match cx.profile.send_window_update {
+        let as_new = match cx.profile.sending.send_window_update {
             SendWindowUpdate::Rfc9293 => self.wl2 <= acked_to,
             SendWindowUpdate::Linux => wnd > self.wnd || wnd == 0,
         };

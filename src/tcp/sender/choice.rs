@@ -6,7 +6,7 @@ use airwire::time::{Duration, Instant};
 use super::mtu_search::NextSegment;
 use super::pacer::Pacer;
 use super::{Sender, Tail};
-use crate::profile::{Nagle, TimerNews, WindowProbe};
+use crate::profile::{Nagle, RtoEvents, WindowProbe};
 use crate::recovery::{Departure, Transmission};
 use crate::tcp::context::Context;
 use crate::tcp::statistics::Statistics;
@@ -157,7 +157,7 @@ impl Sender {
                 return true;
             }
             let fits = 2 * (self.smss + len) <= self.max_wnd;
-            if cx.profile.fills_window
+            if cx.profile.sending.fills_window
                 && fits
                 && self.follows_full_segment(now)
                 && self.nagle_allows(cx, idle)
@@ -197,7 +197,7 @@ impl Sender {
     }
 
     fn nagle_allows(&self, cx: Context<'_>, idle: bool) -> bool {
-        match cx.profile.nagle {
+        match cx.profile.sending.nagle {
             _ if cx.options.nodelay => true,
             Nagle::Off => true,
             Nagle::Classic => idle,
@@ -287,7 +287,7 @@ impl Sender {
     /// Returns true if the first outstanding segment was retransmitted and the timer must allow time for its
     /// ACK.
     fn is_awaited_copy(&self, cx: Context<'_>, now: Instant, start: u64, kind: Transmission) -> bool {
-        cx.profile.timer_news == TimerNews::Linux
+        cx.profile.timers.rto_events == RtoEvents::Linux
             && kind != Transmission::New
             && start == self.flight.una()
             && self.recovery.waits_until(now).is_none()
@@ -331,7 +331,7 @@ impl Sender {
         self.probes_sent += 1;
         statistics.window_probes += 1;
         let una = self.flight.una();
-        if cx.profile.window_probe == WindowProbe::OldSequence {
+        if cx.profile.persist.probe == WindowProbe::OldSequence {
             let at = una.saturating_sub(1);
             return Some(Probe { start: at, data_end: at, flags: Flags::ACK });
         }

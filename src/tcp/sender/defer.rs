@@ -79,7 +79,7 @@ impl Sender {
         edge: u64,
         unsent: u64,
     ) -> bool {
-        if !cx.profile.defers || unsent <= self.smss {
+        if !cx.profile.sending.defers || unsent <= self.smss {
             return false;
         }
         let Burst { end, waits } = self.waiting_burst().copied().unwrap_or_default();

@@ -131,7 +131,7 @@ impl Sender {
             iss,
             buffer: SendBuffer::new(1, options.send_buffer),
             flight: Flight::default(),
-            rtt: RttEstimator::new(profile.timer.style, profile.timer.limits),
+            rtt: RttEstimator::new(profile.timers.rto.style, profile.timers.rto.limits),
             timed: None,
             recovery,
             wnd: 0,
@@ -234,7 +234,7 @@ impl Sender {
         }
         let ecr = segment.options.timestamps.map(|ts| ts.ecr);
         match sent {
-            Some((sent_at, 1)) if cx.profile.time_handshake => self.sample_rtt(now, sent_at),
+            Some((sent_at, 1)) if cx.profile.timers.samples_handshake => self.sample_rtt(now, sent_at),
             Some((first_sent, 2..)) if cx.negotiated.timestamps() => {
                 if let Some(rtt) = ecr.and_then(|ecr| self.rtt_from_echo(cx, now, ecr, Some(first_sent))) {
                     self.sample_rtt(now, now - rtt);
@@ -247,7 +247,7 @@ impl Sender {
         }
         if !segment.flags.contains(Flags::SYN) {
             self.least_ack = 1;
-            if cx.profile.half_window && !was_early {
+            if cx.profile.sending.half_window && !was_early {
                 // Linux creates the socket at this point and does not keep the window of the SYN.
                 self.max_wnd = 0;
             }
@@ -408,7 +408,7 @@ impl Sender {
     fn most_in_flight(cx: Context<'_>) -> usize {
         // The timestamps option takes space in each segment.
         let text = |own: u16| own.saturating_sub(12).clamp(8, 512);
-        let own = cx.options.max_seg.or(cx.profile.mss).map_or(512, text);
+        let own = cx.options.max_seg.or(cx.profile.handshake.mss).map_or(512, text);
         (cx.options.send_buffer / usize::from(own)).max(1024)
     }
 
@@ -442,7 +442,7 @@ impl Sender {
             window @ 1..=536 => window.max(48 - options),
             window => window / 2,
         };
-        self.smss = if cx.profile.half_window { smss.min(half) } else { smss }.max(8);
+        self.smss = if cx.profile.sending.half_window { smss.min(half) } else { smss }.max(8);
     }
 
     /// Returns the bytes of options and data in a full-sized segment.

@@ -92,7 +92,7 @@ impl Sender {
     /// open does not wait for a larger window of the peer before it shortens the segments.
     pub(super) fn start_mtu_search(&mut self, cx: Context<'_>, now: Instant) {
         if let (MtuProbing::Always, MtuSearch::Linux(limits)) =
-            (cx.options.mtu_probing, cx.profile.mtu_search)
+            (cx.options.mtu_probing, cx.profile.icmp.mtu_search)
         {
             self.begin_mtu_search(cx, now, &limits);
         }
@@ -112,7 +112,7 @@ impl Sender {
     /// Processes a timeout, which may be the effect of a black hole.
     pub(super) fn suspect_black_hole(&mut self, cx: Context<'_>, now: Instant) {
         self.abandon_mtu_probe();
-        match (cx.options.mtu_probing, cx.profile.mtu_search) {
+        match (cx.options.mtu_probing, cx.profile.icmp.mtu_search) {
             (MtuProbing::Off, _) => {}
             (_, MtuSearch::Linux(limits)) => self.shorten_segments(cx, now, &limits),
             (_, MtuSearch::FreeBsd) => self.reduce_mss(cx),
@@ -137,7 +137,7 @@ impl Sender {
     /// Returns how long retransmissions must have failed. Linux converts the number of retransmissions
     /// (tcp_retries1) to the time that they take with the shortest timeout (tcp_model_timeout()).
     fn black_hole_time(profile: &Profile) -> Duration {
-        let retries = profile.retries_told;
+        let retries = profile.timers.reported_retries;
         let doublings = retries.min(DOUBLINGS);
         SHORTEST_RTO * ((2 << doublings) - 1) + LONGEST_RTO * u64::from(retries - doublings)
     }
@@ -161,7 +161,7 @@ impl Sender {
 
     fn plan_mtu_probe(&self, cx: Context<'_>) -> Option<Plan> {
         let (Some(Search::Waiting(range)), MtuSearch::Linux(limits)) =
-            (self.mtu_search.as_deref(), cx.profile.mtu_search)
+            (self.mtu_search.as_deref(), cx.profile.icmp.mtu_search)
         else {
             return None;
         };
@@ -216,7 +216,7 @@ impl Sender {
     /// Tries longer packets again after a while, because the path may have changed (tcp_mtu_check_reprobe()).
     fn search_again(&mut self, profile: &Profile, now: Instant) {
         if let (Some(Search::Waiting(range)), MtuSearch::Linux(limits)) =
-            (self.mtu_search.as_deref_mut(), profile.mtu_search)
+            (self.mtu_search.as_deref_mut(), profile.icmp.mtu_search)
             && now >= range.since + limits.interval
         {
             *range = Range { high: u32::MAX, since: now, ..*range };

@@ -175,15 +175,15 @@ impl Sender {
     fn r2(cx: Context<'_>) -> Threshold {
         let Patience { r2, syn_r2, .. } = cx.options.patience();
         let profile = cx.profile;
-        let of_syn = |retransmissions| Threshold { retransmissions, time: profile.syn_time };
+        let of_syn = |retransmissions| Threshold { retransmissions, time: profile.handshake.min_syn_time };
         let (asked_for, usual) = match cx.state() {
-            State::SynSent => (syn_r2, of_syn(profile.syn_retries)),
+            State::SynSent => (syn_r2, of_syn(profile.handshake.syn_retries)),
             State::SynReceived => {
-                let retries = profile.syn_ack_retries.unwrap_or(profile.syn_retries);
+                let retries = profile.handshake.syn_ack_retries.unwrap_or(profile.handshake.syn_retries);
                 // The application may already use the connection (Linux, tcp_fastopen_synack_timer()).
                 (syn_r2, of_syn(retries.saturating_add(cx.is_open_early().into())))
             }
-            _ => (r2, Threshold::retransmissions(profile.retries)),
+            _ => (r2, Threshold::retransmissions(profile.timers.retries)),
         };
         asked_for.unwrap_or(usual)
     }
@@ -202,7 +202,7 @@ impl Sender {
             Some((_, first_sent)) if !closed => first_sent,
             _ => unanswered_since,
         };
-        let usual = Threshold::retransmissions(cx.profile.retries_told);
+        let usual = Threshold::retransmissions(cx.profile.timers.reported_retries);
         if patience.r1.unwrap_or(usual).is_reached(retransmissions, since, now)
             && let Some(period) = &mut self.unanswered
         {
@@ -241,7 +241,7 @@ impl Sender {
     pub(in crate::tcp) fn user_deadline(&self, cx: Context<'_>) -> Option<Instant> {
         let limit = cx.options.patience.as_ref()?.user_timeout?;
         let unanswered = self.unanswered_period().map(|period| period.since);
-        let from_first = cx.profile.user_timeout_from == UserTimeoutFrom::Transmission;
+        let from_first = cx.profile.timers.user_timeout_from == UserTimeoutFrom::Transmission;
         let since = match self.oldest_sent(cx) {
             // The data in flight may be a probe that was sent after waiting for the window.
             Some((_, first_sent)) if from_first || !cx.state().is_synchronized() => {
@@ -263,19 +263,19 @@ impl Sender {
     /// discover that a closed window has opened.
     pub(super) fn start_persist(&mut self, cx: Context<'_>, now: Instant) {
         if self.persist.is_none() {
-            let from_first = cx.profile.user_timeout_from == UserTimeoutFrom::Transmission;
+            let from_first = cx.profile.timers.user_timeout_from == UserTimeoutFrom::Transmission;
             if from_first && cx.options.patience().user_timeout.is_some() {
                 self.note_unanswered(now);
             }
-            let base: Duration = self.rtt.rto().get().max(cx.profile.persist_min);
+            let base: Duration = self.rtt.rto().get().max(cx.profile.persist.min);
             let wait = base * (1 << self.persist_backoff.min(20));
-            self.persist = Some(now + wait.min(cx.profile.persist_max));
+            self.persist = Some(now + wait.min(cx.profile.persist.max));
         }
     }
 
     /// Postpones the next probe after an ACK has confirmed that the window is closed.
     pub(in crate::tcp) fn postpone_probe(&mut self, cx: Context<'_>, now: Instant) {
-        if cx.profile.acks_restart_probes && self.wnd == 0 && self.persist.take().is_some() {
+        if cx.profile.persist.restarted_by_acks && self.wnd == 0 && self.persist.take().is_some() {
             self.start_persist(cx, now);
         }
     }

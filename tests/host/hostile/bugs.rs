@@ -239,7 +239,7 @@ fn too_big(hand: &Hand, mtu: u16) -> Vec<u8> {
 #[test]
 fn syn_ack_offers_window_scale_of_zero() {
     let mut profile = profile("default");
-    profile.window_scale = Some(0);
+    profile.handshake.window_scale = Some(0);
     let options = SocketOptions { recv_buffer: Some(60_000), ..SocketOptions::of(&profile) };
     let mut hand = Hand::new("newreno", profile);
     let answer = hand.open(options, Options { window_scale: Some(7), ..mss(1460) });
@@ -544,7 +544,7 @@ fn close_in_syn_sent_deletes_empty_connection() {
 #[test]
 fn overlap_counts_as_duplicate_with_or_without_dsack() {
     for dsack in [true, false] {
-        let profile = airtcp::profile::Profile { dsack, ..profile("linux") };
+        let profile = profile("linux").with(|it| it.acks.dsack = dsack);
         let options = SocketOptions::of(&profile);
         let mut hand = Hand::new("newreno", profile);
         hand.connect(options, Options { sack_permitted: true, ..mss(1460) }, 65_535);

@@ -1,7 +1,6 @@
 //! Well-behaved hosts on bad paths: any window and segment size, sequence numbers that wrap, and every way to
 //! open and close a connection.
 
-use airtcp::profile::Profile;
 use airtcp_testkit::exchange::{Exchange, Opening};
 use airtcp_testkit::pair::{Impairments, Pair, Peer};
 use airwire::rng::Stream;
@@ -85,7 +84,7 @@ fn transfer_survives_heavy_loss_in_one_direction() {
         let recipe = VARIANTS[rng.below(VARIANTS.len() as u64) as usize];
         let profile = PROFILES[rng.below(3) as usize];
         // The handshake may take any number of retries, because the test is about the data transfer.
-        let patient = Profile { syn_retries: 100, ..profile_of(profile) };
+        let patient = profile_of(profile).with(|it| it.handshake.syn_retries = 100);
         let recipe_of = recipe_of(recipe);
         let mut pair = Pair::new(seed, (&recipe_of, &recipe_of), (&patient, &patient), path(20));
         pair.lossy = Some((side, 0.4));

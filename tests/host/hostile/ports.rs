@@ -49,7 +49,7 @@ fn syn_flood_uses_no_more_than_backlog() {
             host.handle_deadline(now);
             answers += drain(&mut host, now).len();
         }
-        assert_eq!(answers, 50_000 + backlog * profile.syn_retries as usize);
+        assert_eq!(answers, 50_000 + backlog * profile.handshake.syn_retries as usize);
         assert_eq!((host.connections(), host.accept(listener)), (0, None));
         // The listener works again.
         host.handle_packet(now, &syn(9, 9, Flags::SYN));

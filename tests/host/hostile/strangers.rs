@@ -199,7 +199,7 @@ fn syn_flood_does_not_slow_down_clients() {
         for timestamps in [true, false] {
             let times = |per_second| {
                 let mut pair = pair(1, "sack", name, path(10));
-                let client = Profile { timestamps, ..profile(name) };
+                let client = profile(name).with(|it| it.handshake.timestamps = timestamps);
                 let recipe: Recipe = "sack".parse().unwrap();
                 pair.left = Host::new(HostConfig {
                     addrs: vec![LEFT],

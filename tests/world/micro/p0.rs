@@ -200,7 +200,7 @@ fn figure_9_sifest_detects_lost_retransmissions() {
 /// Returns the packets acknowledged over P0's radio link (x, y of the preset) within 100 s, and the counters,
 /// summed over five seeds.
 fn hundred_seconds(preset: &str, recipe: &str) -> (u64, Counters) {
-    let host = |profile: Profile| Profile { mss: Some(512), ..profile };
+    let host = |profile: Profile| profile.with(|it| it.handshake.mss = Some(512));
     let mut sum = (0, Counters::default());
     for seed in 1..=5 {
         let flow = Flow { receive_buffer: Some(8192), ..Flow::down(Length::Endless) };

@@ -24,8 +24,13 @@ pub(crate) struct Run<'a> {
 impl Run<'_> {
     pub(crate) fn go(self) -> Sequence {
         let Self { profile, recipe, scenario, mss, segments, rwnd } = self;
-        let host = |profile: Profile| Profile { mss: Some(mss), ack: AckPolicy::EVERY, ..profile };
-        let header = if profile.timestamps { 12 } else { 0 };
+        let host = |profile: Profile| {
+            profile.with(|it| {
+                it.handshake.mss = Some(mss);
+                it.acks.policy = AckPolicy::EVERY;
+            })
+        };
+        let header = if profile.handshake.timestamps { 12 } else { 0 };
         let data = u64::from(mss - header);
         let mut world = World::new(WorldConfig {
             scenario: Scenario::parse(&scenario, "micro").unwrap(),

@@ -20,7 +20,12 @@ pub(crate) const PACKET: u16 = 1000;
 
 /// Adapts a profile to ns-2, whose receivers do not report duplicates.
 fn host(profile: Profile, mss: u16) -> Profile {
-    Profile { mss: Some(mss), timestamps: false, dsack: false, ack: AckPolicy::EVERY, ..profile }
+    profile.with(|it| {
+        it.handshake.mss = Some(mss);
+        it.handshake.timestamps = false;
+        it.acks.dsack = false;
+        it.acks.policy = AckPolicy::EVERY;
+    })
 }
 
 struct Agents {
@@ -38,8 +43,8 @@ fn plan(agents: &Agents, scenario: &str, flows: Vec<Flow>, from: u64, until: u64
     let tick = Duration::from_millis(agents.tick);
     // Phase of ns-2's clock within a tick.
     let phase = Duration::from_nanos(agents.tick * 555_881);
-    sender.timer.style = TimerStyle::Ns2 { tick, phase, min_before_backoff: true };
-    sender.timer.limits = RtoLimits {
+    sender.timers.rto.style = TimerStyle::Ns2 { tick, phase, min_before_backoff: true };
+    sender.timers.rto.limits = RtoLimits {
         min: Duration::from_millis(agents.min_rto),
         max: Duration::from_secs(60),
         initial: Duration::from_secs(3),

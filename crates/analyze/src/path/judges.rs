@@ -105,7 +105,7 @@ impl Replay {
             cc: recovery.congestion().clone(),
             handshake: Handshake::default(),
             flight: Flight::default(),
-            rtt: RttEstimator::new(profile.timer.style, profile.timer.limits),
+            rtt: RttEstimator::new(profile.timers.rto.style, profile.timers.rto.limits),
             profile,
             smss: segment.max(1),
             base: None,

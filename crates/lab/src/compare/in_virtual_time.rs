@@ -32,25 +32,26 @@ pub(crate) fn model(receiver: &Receiver) -> Option<Model> {
     let Receiver::Kernel(kernel) = receiver else { return None };
     let Model { host: HostSpec { mut profile, recipe }, mut buffer } = linux();
     let without_sack = |profile: &mut Profile| {
-        profile.sack = SackOffer::Never;
-        profile.dsack = false;
+        profile.handshake.sack = SackOffer::Never;
+        profile.acks.dsack = false;
     };
     match kernel.name {
         "linux" => {}
         "linux-no-sack" => without_sack(&mut profile),
-        "linux-no-timestamps" => profile.timestamps = false,
+        "linux-no-timestamps" => profile.handshake.timestamps = false,
         "linux-bare" => {
             without_sack(&mut profile);
-            (profile.timestamps, profile.window_scale) = (false, None);
+            (profile.handshake.timestamps, profile.handshake.window_scale) = (false, None);
         }
         "linux-8k" => buffer = Some(8 << 10),
         "linux-1m" => buffer = Some(1 << 20),
-        "linux-quickack" => profile.ack = AckPolicy::EVERY,
+        "linux-quickack" => profile.acks.policy = AckPolicy::EVERY,
         "linux-delayed-ack" => {
-            profile.ack.rules = AckRules::Linux(LinuxAcks { quick: 0, ..LinuxAcks::DEFAULT })
+            profile.acks.policy.rules = AckRules::Linux(LinuxAcks { quick: 0, ..LinuxAcks::DEFAULT })
         }
         "linux-no-compression" => {
-            profile.ack.rules = AckRules::Linux(LinuxAcks { compression: None, ..LinuxAcks::DEFAULT });
+            profile.acks.policy.rules =
+                AckRules::Linux(LinuxAcks { compression: None, ..LinuxAcks::DEFAULT });
         }
         _ => return None,
     }

@@ -209,14 +209,13 @@ impl Setting {
     /// A run with one endless flow. The caller sets the seed.
     pub fn plan(&self, length: Duration) -> Result<Run, WorldError> {
         let profile = |profile: Profile| {
-            let mut profile = Profile {
-                mss: Some(MSS),
-                recv_buffer: WINDOW * usize::from(MSS),
-                window_scale: None,
-                timestamps: false,
-                ack: AckPolicy::EVERY,
-                ..profile
-            };
+            let mut profile = profile.with(|it| {
+                it.handshake.mss = Some(MSS);
+                it.acks.recv_buffer = WINDOW * usize::from(MSS);
+                it.handshake.window_scale = None;
+                it.handshake.timestamps = false;
+                it.acks.policy = AckPolicy::EVERY;
+            });
             profile.recovery.initial_window = InitialWindow::Segments(1);
             profile
         };

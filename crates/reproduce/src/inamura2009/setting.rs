@@ -96,7 +96,10 @@ impl Point {
 
     fn plan(&self, seed: u64) -> Run {
         let (buffer, window_scale) = (self.buffers.octets(), self.buffers.window_scale());
-        let host = Profile { window_scale, send_buffer: buffer, ..Profile::default() };
+        let host = Profile::default().with(|it| {
+            it.handshake.window_scale = window_scale;
+            it.sending.send_buffer = buffer;
+        });
         let bsd = AckPolicy { delay: Duration::from_millis(200), ..AckPolicy::DELAYED };
         let receiver = HostSpec::receiver();
         Run {
@@ -104,7 +107,10 @@ impl Point {
             seed,
             fixed: HostSpec { profile: host, recipe: self.recipe.clone() },
             mobile: HostSpec {
-                profile: Profile { window_scale, ack: bsd, ..receiver.profile },
+                profile: receiver.profile.with(|it| {
+                    it.handshake.window_scale = window_scale;
+                    it.acks.policy = bsd;
+                }),
                 recipe: receiver.recipe,
             },
             flows: vec![Flow {

@@ -37,8 +37,13 @@ impl Story {
         drop: &[&str],
         handover: &str,
     ) -> Result<Self, WorldError> {
-        let host = |profile: Profile| Profile { mss: Some(MSS), ack: AckPolicy::EVERY, ..profile };
-        let data = u64::from(MSS - if profile.timestamps { 12 } else { 0 });
+        let host = |profile: Profile| {
+            profile.with(|it| {
+                it.handshake.mss = Some(MSS);
+                it.acks.policy = AckPolicy::EVERY;
+            })
+        };
+        let data = u64::from(MSS - if profile.handshake.timestamps { 12 } else { 0 });
         let receiver = HostSpec::receiver();
         let plan = Run {
             scenario: Scenario::parse(&path(drop, Some(handover)), "p2")?,

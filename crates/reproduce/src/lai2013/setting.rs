@@ -192,8 +192,11 @@ impl Site {
 
 /// The settings of the one-way agents in the ns-2 runs.
 fn like_ns2(mss: u16) -> Profile {
-    let mut profile = Profile { mss: Some(mss), recv_buffer: 1000 * usize::from(mss), ..Profile::ns2() };
-    profile.timer.limits.min = Duration::from_millis(200);
+    let mut profile = Profile::ns2().with(|it| {
+        it.handshake.mss = Some(mss);
+        it.acks.recv_buffer = 1000 * usize::from(mss);
+    });
+    profile.timers.rto.limits.min = Duration::from_millis(200);
     profile.recovery.initial_window = InitialWindow::Segments(2);
     profile.recovery.limited_transmit = true;
     profile
@@ -201,13 +204,12 @@ fn like_ns2(mss: u16) -> Profile {
 
 fn receiver(mss: u16) -> HostSpec {
     let ordinary = HostSpec::receiver();
-    let profile = Profile {
-        mss: Some(mss),
-        recv_buffer: 1000 * usize::from(mss),
-        timestamps: false,
-        ack: AckPolicy::EVERY,
-        ..ordinary.profile
-    };
+    let profile = ordinary.profile.with(|it| {
+        it.handshake.mss = Some(mss);
+        it.acks.recv_buffer = 1000 * usize::from(mss);
+        it.handshake.timestamps = false;
+        it.acks.policy = AckPolicy::EVERY;
+    });
     HostSpec { profile, ..ordinary }
 }
 

@@ -325,28 +325,30 @@ pub(super) fn throughput(flow: &FlowReport) -> f64 {
 }
 
 fn sender(timing: Timing) -> Profile {
-    let mut profile = Profile { mss: Some(MSS), window_scale: None, ..Profile::ns2() };
+    let mut profile = Profile::ns2().with(|it| {
+        it.handshake.mss = Some(MSS);
+        it.handshake.window_scale = None;
+    });
     let tick = Duration::from_millis(100);
-    profile.timer.style = match timing {
+    profile.timers.rto.style = match timing {
         Timing::OneAtATime => {
             TimerStyle::Ns2 { tick, phase: Duration::from_nanos(55_588_072), min_before_backoff: true }
         }
         Timing::EverySegment => TimerStyle::Rfc6298 { granularity: tick },
     };
-    profile.timer.limits = RtoLimits { min: Duration::from_secs(1), ..profile.timer.limits };
+    profile.timers.rto.limits = RtoLimits { min: Duration::from_secs(1), ..profile.timers.rto.limits };
     profile.recovery.initial_window = InitialWindow::Segments(2);
     profile
 }
 
 /// Without window scaling, so that the advertised window is exactly the free buffer space.
 fn receiver() -> Profile {
-    Profile {
-        mss: Some(MSS),
-        window_scale: None,
-        timestamps: false,
-        ack: AckPolicy::EVERY,
-        ..HostSpec::receiver().profile
-    }
+    HostSpec::receiver().profile.with(|it| {
+        it.handshake.mss = Some(MSS);
+        it.handshake.window_scale = None;
+        it.handshake.timestamps = false;
+        it.acks.policy = AckPolicy::EVERY;
+    })
 }
 
 /// The verdict on the negation of a sentence.

@@ -229,17 +229,20 @@ impl Setting {
     }
 
     fn sender(&self) -> Profile {
-        let mut profile = Profile { mss: Some(self.reading.mss()), window_scale: None, ..Profile::ns2() };
-        profile.timer = Timer::ns2(self.reading.tick());
+        let mut profile = Profile::ns2().with(|it| {
+            it.handshake.mss = Some(self.reading.mss());
+            it.handshake.window_scale = None;
+        });
+        profile.timers.rto = Timer::ns2(self.reading.tick());
         // ns-2's one-way agents have no handshake. They start with data, no RTT sample and a timeout of 6 s. Here the
         // SYN can be lost as well, so SYN and data get 3 s each. Pages get 1 s, because the paper's pages have no SYN.
-        profile.time_handshake = false;
+        profile.timers.samples_handshake = false;
         if let Load::Pages(_) = self.load {
-            profile.timer.limits.initial = Duration::from_secs(1);
+            profile.timers.rto.limits.initial = Duration::from_secs(1);
         }
         if self.reading == Reading::AsInNs2 {
-            profile.time_handshake = true;
-            profile.timer.limits.initial = Duration::from_secs(6);
+            profile.timers.samples_handshake = true;
+            profile.timers.rto.limits.initial = Duration::from_secs(6);
             profile.recovery.initial_window = InitialWindow::Segments(2);
             profile.recovery.window_after_lost_syn = Some(2.0);
         }
@@ -252,14 +255,13 @@ impl Setting {
             Acks::Delayed => AckPolicy { delay: Duration::from_millis(200), ..AckPolicy::DELAYED },
             Acks::Each => AckPolicy::EVERY,
         };
-        Profile {
-            mss: Some(self.reading.mss()),
-            window_scale: None,
-            timestamps: false,
-            dsack: false,
-            ack,
-            ..HostSpec::receiver().profile
-        }
+        HostSpec::receiver().profile.with(|it| {
+            it.handshake.mss = Some(self.reading.mss());
+            it.handshake.window_scale = None;
+            it.handshake.timestamps = false;
+            it.acks.dsack = false;
+            it.acks.policy = ack;
+        })
     }
 
     /// Number of packets that were acknowledged.

@@ -186,18 +186,24 @@ impl Place {
     pub(super) fn plan(&self, senders: &[&SenderSpec]) -> Result<Run, WorldError> {
         let flow = |(index, sender): (usize, &&SenderSpec)| Flow {
             recipe: Some(sender.recipe.clone()),
-            profile: sender.profile.map(|name| Profile { mss: Some(self.mss), ..name.profile() }),
+            profile: sender.profile.map(|name| name.profile().with(|it| it.handshake.mss = Some(self.mss))),
             receive_buffer: Some(self.window * usize::from(self.mss)),
             // Identical flows that begin at the same time would stay synchronized.
             start: Instant::ZERO + Duration::from_millis(100) * index as u64,
             ..Flow::down(Length::Endless)
         };
-        let mut sending = Profile { mss: Some(self.mss), timer: self.timer, ..Profile::default() };
+        let mut sending = Profile::default().with(|it| {
+            it.handshake.mss = Some(self.mss);
+            it.timers.rto = self.timer;
+        });
         sending.recovery.least_ssthresh = self.least_ssthresh;
         sending.recovery.least_window = sending.recovery.least_window.min(self.least_ssthresh);
         let ordinary = HostSpec::receiver();
-        let receiving =
-            Profile { mss: Some(self.mss), timestamps: self.timestamps, ack: self.acks, ..ordinary.profile };
+        let receiving = ordinary.profile.with(|it| {
+            it.handshake.mss = Some(self.mss);
+            it.handshake.timestamps = self.timestamps;
+            it.acks.policy = self.acks;
+        });
         Ok(Run {
             scenario: self.scenario()?,
             seed: 0,

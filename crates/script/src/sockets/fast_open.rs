@@ -28,7 +28,7 @@ impl Sockets {
         option: FastOpenOption,
         value: OptionValue,
     ) -> Result<(), Errno> {
-        let is_client = self.host.profile().fast_open.client;
+        let is_client = self.host.profile().handshake.fast_open.client;
         let socket = self.socket_mut(fd)?;
         let is_fresh = socket.role == Role::Fresh;
         let listens = matches!(socket.role, Role::Listening(_));
@@ -82,7 +82,7 @@ impl Sockets {
 
     /// Starts a connection for sendto(2) with MSG_FASTOPEN. Without a cookie, the SYN only requests one.
     pub(super) fn open_by_write(&mut self, fd: Fd, to: SocketAddr) -> Result<(), Errno> {
-        if !self.host.profile().fast_open.client {
+        if !self.host.profile().handshake.fast_open.client {
             return Err(Errno::EOPNOTSUPP);
         }
         match self.socket_of(fd)?.role {

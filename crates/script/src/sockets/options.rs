@@ -21,7 +21,7 @@ impl Sockets {
     /// connections whose handshake completes afterwards.
     pub fn set_option(&mut self, fd: Fd, option: SockOpt, value: OptionValue) -> Result<(), Errno> {
         let now = self.now;
-        let recv_buffer_max = self.host.profile().recv_buffer_max;
+        let recv_buffer_max = self.host.profile().acks.recv_buffer_max;
         let socket = self.socket_mut(fd)?;
         let (role, options, times) = (socket.role, &mut socket.options, &mut socket.keepalive);
         let (int, seconds) = match value {
@@ -117,7 +117,7 @@ impl Sockets {
             SockOpt::KeepInterval => whole_seconds(keepalive.interval),
             SockOpt::KeepCount => keepalive.probes as i32,
             SockOpt::SynCount => {
-                let usual = self.host.profile().syn_retries;
+                let usual = self.host.profile().handshake.syn_retries;
                 patience.syn_r2.map_or(usual, |r2| r2.retransmissions) as i32
             }
             SockOpt::UserTimeout => patience.user_timeout.map_or(0, |time| time.as_millis() as i32),
@@ -146,11 +146,11 @@ impl Sockets {
     fn receive_buffer(&self, fd: Fd, options: &SocketOptions) -> i32 {
         let profile = self.host.profile();
         let memory = self.connection(fd).and_then(Connection::receive_memory);
-        match (memory, options.recv_buffer, profile.window_update) {
+        match (memory, options.recv_buffer, profile.acks.window_update) {
             (Some(memory), ..) => i32::try_from(memory).unwrap_or(i32::MAX),
             (None, None, WindowUpdate::Tuned(memory)) => i32::try_from(memory.initial).unwrap_or(i32::MAX),
             (None, Some(size), WindowUpdate::Tuned(_)) => doubled(size.max(MIN_RECV_BUFFER)),
-            (None, size, _) => doubled(size.unwrap_or(profile.recv_buffer)),
+            (None, size, _) => doubled(size.unwrap_or(profile.acks.recv_buffer)),
         }
     }
 }

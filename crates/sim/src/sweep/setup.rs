@@ -10,7 +10,7 @@ use airfiles::By;
 use airlink::packet::Direction;
 use airlink::scenario::{Scenario, ScenarioError, presets};
 use airtcp::SenderSpec;
-use airtcp::profile::{Profile, ProfileName, SackOffer};
+use airtcp::profile::{ProfileName, SackOffer};
 use airtcp::recovery::Recipe;
 use airtcp_numbers::units;
 use airwire::time::{Duration, Instant};
@@ -179,7 +179,7 @@ impl Setup {
     fn receivers(&self) -> HostSpec {
         HostSpec {
             // They accept SACK from any sender that offers it, like all current kernels.
-            profile: Profile { sack: SackOffer::Always, ..self.receiver.profile() },
+            profile: self.receiver.profile().with(|it| it.handshake.sack = SackOffer::Always),
             recipe: self.receiver_options.clone().unwrap_or_default(),
         }
     }

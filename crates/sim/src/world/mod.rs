@@ -98,7 +98,7 @@ impl HostSpec {
     /// Creates a receiver that accepts SACK from any sender that offers it, like all current
     /// kernels.
     pub fn receiver() -> Self {
-        let profile = Profile { sack: SackOffer::Always, ..Profile::default() };
+        let profile = Profile::default().with(|it| it.handshake.sack = SackOffer::Always);
         Self { profile, recipe: Recipe::default() }
     }
 

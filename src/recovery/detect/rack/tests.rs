@@ -181,8 +181,8 @@ fn peer_without_sack_falls_back_to_three_dupacks() {
     let recipe: crate::recovery::Recipe = "sack+rack+prr".parse().unwrap();
     let profile = std::sync::Arc::new(recipe.tune(&Profile::default()));
     let mut recovery = recipe.build(&profile);
-    let (mut flight, limits) = (crate::flight::Flight::default(), profile.timer.limits);
-    let mut rtt = crate::rtt::RttEstimator::new(profile.timer.style, limits);
+    let (mut flight, limits) = (crate::flight::Flight::default(), profile.timers.rto.limits);
+    let mut rtt = crate::rtt::RttEstimator::new(profile.timers.rto.style, limits);
     let now = Instant::from_secs(1);
     let mut path = crate::recovery::Path {
         now,

@@ -170,7 +170,7 @@ fn queued_retransmission_is_not_repeated_early() {
 
 #[test]
 fn round_trip_is_rto_before_first_sample() {
-    let profile = Profile { time_handshake: false, ..Profile::default() };
+    let profile = Profile::default().with(|it| it.timers.samples_handshake = false);
     let mut sender = BareSender::with("newreno+sifest", profile, &Handshake::default());
     sender.send();
     assert_eq!(resent(&sender.wait(RTT).dupacks(9), 1), 1);

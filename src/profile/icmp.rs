@@ -1,6 +1,36 @@
-//! Path MTU discovery without ICMP errors.
+//! ICMP errors, and path MTU discovery with and without them.
 
 use airwire::time::Duration;
+
+/// The effect of ICMP errors, and path MTU discovery with and without them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Icmp {
+    /// Which ICMP errors abort a connection that is being opened. A socket option overrides it.
+    pub opening_errors: OpeningErrors,
+    /// Set Don't Fragment, and reduce the segment size on ICMP "packet too big" (RFC 1191).
+    pub pmtu_discovery: bool,
+    /// When the sender looks for the segment size without ICMP errors. Off in all profiles, as in Linux and
+    /// FreeBSD: an outage of a radio link looks like a black hole, and would change the segment size. A
+    /// socket option overrides it.
+    pub mtu_probing: MtuProbing,
+    /// How it looks for the segment size.
+    pub mtu_search: MtuSearch,
+}
+
+/// Which ICMP errors abort a connection that is being opened. None aborts an open connection (RFC 5927 §5.2).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OpeningErrors {
+    /// The hard errors of RFC 9293 §3.9.2.2: protocol or port unreachable. The others are soft errors, which
+    /// MUST NOT abort the connection (MUST-56).
+    Hard,
+    /// All errors abort an active open, as RFC 5461 §4.1 describes. Some of them abort a passive open (Linux,
+    /// `tcp_v4_err` and `tcp_req_err`).
+    All,
+    /// In SYN-SENT, also "prohibited" and "time exceeded" (`icmp_may_rst`). Any other error aborts the
+    /// opening only after an earlier error and at least four retransmissions of the SYN, or three of the
+    /// SYN,ACK (RFC 5461 §4.2; FreeBSD, `tcp_ctlinput`, `tcp_notify`).
+    FreeBsd,
+}
 
 /// When a sender looks for a segment size that the path delivers. A path may be a black hole, which drops
 /// long packets without an ICMP error (RFC 2923 §2.1).

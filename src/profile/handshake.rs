@@ -1,0 +1,133 @@
+//! Opening a connection: the options that a SYN offers, what may arrive with it, and how often it is sent.
+
+use airwire::time::Duration;
+
+/// The options that a SYN offers, what may arrive with it, and how often it is sent.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Handshake {
+    /// MSS to advertise, in bytes; `None` derives it from the MTU.
+    pub mss: Option<u16>,
+    /// Minimum window scale to offer (RFC 7323 §2); a larger receive buffer raises it. `None`: no scaling.
+    pub window_scale: Option<u8>,
+    /// Whether a SYN offers SACK.
+    pub sack: SackOffer,
+    /// Offer and accept the timestamps option (RFC 7323 §3).
+    pub timestamps: bool,
+    /// Offer ECN when opening, and accept it when a peer offers it (RFC 3168 §6.1.1).
+    pub ecn: bool,
+    /// Accept ECN when a peer offers it, without offering it.
+    pub ecn_passive: bool,
+    /// Which ends may use TCP Fast Open. A socket must ask for it:
+    /// [`FastOpenOptions`](crate::tcp::FastOpenOptions).
+    pub fast_open: FastOpenRules,
+    /// Handling of data that arrives with a SYN, unless TCP Fast Open accepts it.
+    pub data_on_syn: DataOnSyn,
+    /// Handling of a SYN that also has a FIN.
+    pub syn_fin: SynFin,
+    /// Retransmissions of a SYN before giving up: R2 for SYNs (RFC 9293 §3.8.3) as a count.
+    pub syn_retries: u32,
+    /// Retransmissions of a SYN,ACK before giving up. `None`: the value of `syn_retries`.
+    pub syn_ack_retries: Option<u32>,
+    /// Minimum time before giving up on a SYN or a SYN,ACK, however short the timeouts are (MUST-23: at least
+    /// 3 minutes).
+    pub min_syn_time: Duration,
+    /// The effect of closing a listener on its half-open connections.
+    pub half_open: HalfOpen,
+}
+
+/// Whether a SYN carries SACK-Permitted (RFC 2018 §2).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SackOffer {
+    /// SACK is never negotiated.
+    Never,
+    /// Only if the recipe uses SACK. Current receivers send fewer duplicate ACKs when SACK is permitted (ACK
+    /// compression), which hurts a sender that counts them.
+    IfUsed,
+    /// Always, even if the recipe does not use it.
+    Always,
+}
+
+impl SackOffer {
+    /// Returns true if a SYN offers SACK. `used`: the recipe uses SACK
+    /// ([`Recipe::wants_sack`](crate::recovery::Recipe::wants_sack)).
+    pub const fn is_offered(self, used: bool) -> bool {
+        match self {
+            Self::Never => false,
+            Self::IfUsed => used,
+            Self::Always => true,
+        }
+    }
+}
+
+/// The handling of data and a FIN that arrive with a SYN.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DataOnSyn {
+    /// They are queued until the connection is established (RFC 9293 §3.10.7.2).
+    Queued,
+    /// They are dropped, and the peer retransmits them (Linux and FreeBSD without TCP Fast Open).
+    Dropped,
+}
+
+/// How a SYN that also has a FIN is handled.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SynFin {
+    /// As a SYN. [`DataOnSyn`] decides about its FIN as it does about data.
+    Taken,
+    /// It does not open a connection. In other states it counts as a SYN (Linux 6.18,
+    /// tcp_rcv_state_process()).
+    NoConnection,
+    /// It is dropped wherever a connection or a listener would process it (FreeBSD 13,
+    /// net.inet.tcp.drop_synfin).
+    Drop,
+}
+
+/// The effect of closing a listener on its half-open connections. Connections that wait to be accepted are
+/// always reset.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum HalfOpen {
+    /// It resets them: ABORT in SYN-RECEIVED (RFC 9293 §3.10.5).
+    Reset,
+    /// It drops them silently. The peer's next ACK is answered with a RST (Linux, `inet_csk_listen_stop`).
+    Forget,
+}
+
+/// Which ends may use TCP Fast Open if the application asks for it, and how: `net.ipv4.tcp_fastopen` and
+/// `net.ipv4.tcp_fastopen_blackhole_timeout_sec`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct FastOpenRules {
+    /// Active opens may use it (0x1).
+    pub client: bool,
+    /// Listeners may use it (0x2).
+    pub server: bool,
+    /// A SYN carries data even if no cookie of the server is known, and never a cookie (0x4).
+    pub client_without_cookie: bool,
+    /// Data in a SYN is accepted without a cookie (0x200).
+    pub server_without_cookie: bool,
+    /// Every listener uses it, whether or not its options ask for it (0x400).
+    pub all_listeners: bool,
+    /// How long active opens do without it after connections that used it timed out three times in a row, or
+    /// received only a FIN, which suggests that a firewall drops their packets. The time doubles with each
+    /// further case, up to 64 times this value. Zero: they are never suspended.
+    pub black_hole: Duration,
+}
+
+impl FastOpenRules {
+    /// Neither end.
+    pub const NONE: Self = Self::of_bits(0);
+    /// Active opens only: the default of Linux and FreeBSD.
+    pub const CLIENT: Self = Self::of_bits(0x1);
+    /// Both ends.
+    pub const BOTH: Self = Self::of_bits(0x3);
+
+    /// Returns the rules for a value of `net.ipv4.tcp_fastopen`. Unknown bits are ignored.
+    pub const fn of_bits(bits: u32) -> Self {
+        Self {
+            client: bits & 0x1 != 0,
+            server: bits & 0x2 != 0,
+            client_without_cookie: bits & 0x4 != 0,
+            server_without_cookie: bits & 0x200 != 0,
+            all_listeners: bits & 0x400 != 0,
+            black_hole: Duration::ZERO,
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Profile `linux`: Linux 6.18 as seen on the wire. Behaviour that the wire does not show follows the RFCs.
+
+use airwire::time::Duration;
+
+use super::knobs::{
+    Accounting, BeyondRecover, CubicDialect, DecreaseFrom, ExitWindow, GrowOnExit, Growth, GrowthLimit,
+    InitialWindow, PartialAckDeflation, PartialAckTimer, RackDialect, RepeatedTimeout, Rounding,
+};
+use super::{
+    AckPolicy, Acks, DataOnSyn, FastOpenRules, HalfOpen, Handshake, Icmp, Knobs, Nagle, OpeningErrors,
+    Persist, Profile, ReceiveMemory, Resets, RtoEvents, SackOffer, SendWindowUpdate, Sending, SynFin,
+    TimeWaitRules, Timer, Timers, UserTimeoutFrom, Validation, WindowProbe, WindowUpdate,
+};
+
+impl Profile {
+    /// Linux as seen on the wire. Behaviour that the wire does not show follows the RFCs.
+    pub fn linux() -> Self {
+        let rfc = Self::default();
+        Self {
+            name: "linux",
+            handshake: Handshake {
+                // tcp_select_initial_window(): the scale follows from the largest receive buffer.
+                window_scale: Some(0),
+                // tcp_syn_options(): net.ipv4.tcp_sack, whatever the congestion control.
+                sack: SackOffer::Always,
+                // net.ipv4.tcp_ecn = 2.
+                ecn_passive: true,
+                // net.ipv4.tcp_fastopen = 1.
+                fast_open: FastOpenRules::CLIENT,
+                // tcp_conn_request().
+                data_on_syn: DataOnSyn::Dropped,
+                // tcp_rcv_state_process(), TCP_LISTEN.
+                syn_fin: SynFin::NoConnection,
+                // net.ipv4.tcp_syn_retries, net.ipv4.tcp_synack_retries.
+                syn_retries: 6,
+                syn_ack_retries: Some(5),
+                min_syn_time: Duration::ZERO,
+                // inet_csk_listen_stop().
+                half_open: HalfOpen::Forget,
+                ..rfc.handshake
+            },
+            validation: Validation {
+                // tcp_validate_incoming().
+                tolerate_missing_timestamps: true,
+                // tcp_paws_check(), TCP_PAWS_WINDOW.
+                paws_slack: 1,
+                // tcp_sequence().
+                accepts_unacknowledged: true,
+                // tcp_send_active_reset().
+                resets: Resets::Linux,
+                // tcp_timewait_state_process().
+                time_wait: TimeWaitRules::Linux,
+                ..rfc.validation
+            },
+            acks: Acks {
+                // tcp_event_data_recv(), __tcp_ack_snd_check().
+                policy: AckPolicy::LINUX,
+                // tcp_rcv_space_adjust(), __tcp_select_window(), tcp_cleanup_rbuf().
+                window_update: WindowUpdate::Tuned(ReceiveMemory::LINUX),
+                // net.core.rmem_max.
+                recv_buffer_max: 4 << 20,
+                // tcp_replace_ts_recent().
+                echo_duplicates: false,
+                ..rfc.acks
+            },
+            sending: Sending {
+                // tcp_nagle_check(), tcp_minshall_check().
+                nagle: Nagle::Minshall,
+                // tcp_bound_to_half_wnd().
+                half_window: true,
+                // tcp_mss_split_point().
+                fills_window: true,
+                // tcp_may_update_window().
+                send_window_update: SendWindowUpdate::Linux,
+                ..rfc.sending
+            },
+            persist: Persist {
+                // tcp_xmit_probe_skb().
+                probe: WindowProbe::OldSequence,
+                // tcp_ack_probe().
+                restarted_by_acks: true,
+                ..rfc.persist
+            },
+            timers: Timers {
+                // tcp_rtt_estimator().
+                rto: Timer::LINUX24,
+                // tcp_ack_update_rtt(), tcp_xmit_retransmit_queue(), tcp_clean_rtx_queue().
+                rto_events: RtoEvents::Linux,
+                // retransmits_timed_out().
+                user_timeout_from: UserTimeoutFrom::Retransmission,
+                ..rfc.timers
+            },
+            icmp: Icmp {
+                // tcp_v4_err(), tcp_req_err().
+                opening_errors: OpeningErrors::All,
+                ..rfc.icmp
+            },
+            recovery: Knobs::linux(),
+            ..rfc
+        }
+    }
+}
+
+impl Knobs {
+    /// Linux 6.18.
+    fn linux() -> Self {
+        Self {
+            // cwnd counts segments (tcp_snd_cwnd()).
+            accounting: Accounting::Segments,
+            // tcp_slow_start(), tcp_cong_avoid_ai().
+            growth: Growth::Delivered,
+            // tcp_is_cwnd_limited().
+            growth_limit: GrowthLimit::TwiceThePeak,
+            // tcp_reno_ssthresh(), cubictcp_recalc_ssthresh().
+            decrease_from: DecreaseFrom::Cwnd,
+            // The value of CUBIC, the default. Linux's Reno (`reno-linux`) halves the window.
+            beta: 0.7,
+            rounding: Rounding::Whole,
+            // TCP_INIT_CWND.
+            initial_window: InitialWindow::Segments(10),
+            // tcp_init_transfer().
+            syn_timeouts_forgiven: 1,
+            // tcp_ack(), FLAG_SET_XMIT_TIMER.
+            partial_ack_timer: PartialAckTimer::SlowButSteady,
+            partial_ack_deflation: PartialAckDeflation::InflationOnly,
+            // tcp_enter_loss().
+            repeated_timeout: RepeatedTimeout::OncePerWindow,
+            // tcp_time_to_recover().
+            beyond_recover: BeyondRecover::AnyLoss,
+            // tcp_end_cwnd_reduction().
+            exit_window: ExitWindow::Ssthresh,
+            // tcp_try_undo_recovery(), tcp_cong_control().
+            grow_on_exit: GrowOnExit::WithScoreboard,
+            limited_transmit: true,
+            limited_transmit_after_timeout: false,
+            cubic_dialect: CubicDialect::Linux,
+            rack_dialect: RackDialect::Linux,
+            restart_after_idle: false,
+            // tcp_timeout_mark_lost() forgets them only if the receiver reneged.
+            forget_sacks_at_timeout: false,
+            ..Self::rfc()
+        }
+    }
+}

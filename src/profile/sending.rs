@@ -1,0 +1,51 @@
+//! Sending new data: buffer, segment sizes, and small segments that wait.
+
+/// How data is cut into segments, and which segments wait.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sending {
+    /// Send buffer size in bytes: data that the application wrote and the peer has not acknowledged. A socket
+    /// option overrides it.
+    pub send_buffer: usize,
+    /// Which small segments wait.
+    pub nagle: Nagle,
+    /// Limit segments to half of the largest window that the peer has offered, or to that window if it is
+    /// tiny (Linux). Two segments then fit, and the first one's ACK arrives while the second is on its way.
+    pub half_window: bool,
+    /// After a full segment, fill the rest of the peer's window with a short one if Nagle's rule allows it
+    /// and both fit into half of the largest window, which limits what goes into one buffer (Linux,
+    /// tcp_mss_split_point()).
+    pub fills_window: bool,
+    /// Data waits for an ACK instead of leaving in a burst of less than two segments (Linux,
+    /// tcp_tso_should_defer()).
+    pub defers: bool,
+    /// Which segments update the send window.
+    pub send_window_update: SendWindowUpdate,
+}
+
+/// Which small segments wait for an ACK (RFC 9293 §3.7.4).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Nagle {
+    /// None: a small segment is sent at once (TCP_NODELAY).
+    Off,
+    /// A small segment waits while any data is unacknowledged.
+    Classic,
+    /// A small segment waits while another small segment is unacknowledged (Minshall; Linux).
+    Minshall,
+}
+
+impl Nagle {
+    /// Returns true if small segments ever wait.
+    pub(crate) const fn holds_back(self) -> bool {
+        !matches!(self, Self::Off)
+    }
+}
+
+/// Which segments update the send window.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SendWindowUpdate {
+    /// Segments with a sequence number or ACK that is not older than the last one used (RFC 9293 §3.10.7.4).
+    Rfc9293,
+    /// With the same numbers, only a larger window or a zero window counts (Linux, tcp_may_update_window()),
+    /// so a reordered segment without data cannot shrink the window.
+    Linux,
+}
