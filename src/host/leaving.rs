@@ -4,7 +4,7 @@ use airwire::piece::Piece;
 use airwire::time::Instant;
 
 use super::Host;
-use crate::tcp::output::Out;
+use crate::tcp::connection::output::Out;
 
 impl Host {
     /// Overwrites `packet` with the next IP packet to send. Returns false if there is none.

@@ -44,7 +44,7 @@ use crate::events::{Event, Refusal};
 use crate::memory::{Budget, MemoryUse};
 use crate::profile::{Profile, SynFin};
 use crate::recovery::Recipe;
-use crate::tcp::input::Reaction;
+use crate::tcp::connection::input::Reaction;
 use crate::tcp::{Connection, Ended, Push, SocketOptions, State};
 
 /// The configuration of a new host.

@@ -1,12 +1,22 @@
 //! The connection: its parts, and the commands of the application.
 
+mod deadlines;
+mod events;
+mod fast_open;
+mod icmp;
+pub(super) mod info;
+pub(crate) mod input;
+pub(crate) mod output;
+mod stateless;
+mod time_wait;
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use airwire::seq::Seq;
 use airwire::time::Instant;
 
-use super::context::{Context, Parts};
+use super::context::Context;
 use super::event_log::EventLog;
 use super::fast_open::{FastOpen, Plan};
 use super::icmp::Unreachable;
@@ -60,6 +70,16 @@ pub(crate) struct Opening {
     pub(crate) fast_open: Option<Plan>,
     /// True if the connection's [events](crate::events) are logged.
     pub(crate) logs_events: bool,
+}
+
+/// The two halves, the counters, and what the halves read.
+pub(super) struct Parts<'a> {
+    pub(super) sender: &'a mut Sender,
+    pub(super) receiver: &'a mut Receiver,
+    pub(super) statistics: &'a mut Statistics,
+    /// The connection's part of the host's memory budget.
+    pub(super) charge: &'a mut Charge,
+    pub(super) cx: Context<'a>,
 }
 
 impl Connection {

@@ -3,11 +3,7 @@
 use super::fast_open::FastOpen;
 use super::lifecycle::Lifecycle;
 use super::negotiated::Negotiated;
-use super::receiver::Receiver;
-use super::sender::Sender;
 use super::socket::{SocketOptions, State};
-use super::statistics::Statistics;
-use crate::memory::Charge;
 use crate::profile::Profile;
 
 /// Facts that both halves read.
@@ -18,16 +14,6 @@ pub(super) struct Context<'a> {
     pub(super) negotiated: &'a Negotiated,
     pub(super) lifecycle: &'a Lifecycle,
     pub(super) fast_open: &'a FastOpen,
-}
-
-/// The two halves, the counters, and what the halves read.
-pub(super) struct Parts<'a> {
-    pub(super) sender: &'a mut Sender,
-    pub(super) receiver: &'a mut Receiver,
-    pub(super) statistics: &'a mut Statistics,
-    /// The connection's part of the host's memory budget.
-    pub(super) charge: &'a mut Charge,
-    pub(super) cx: Context<'a>,
 }
 
 impl Context<'_> {

@@ -3,15 +3,13 @@
 //! State changes, refusals and offers are recorded where they happen. Timers and windows change in many
 //! places, and only their values at the end of a step matter, so these are compared with the previous step.
 
-use airwire::segment::Segment;
 use airwire::time::Instant;
 
-use super::connection::Connection;
-use super::socket::{Ended, State};
-use crate::events::{EventKind, Refusal, Refused, Timer};
+use super::socket::Ended;
+use crate::events::{EventKind, Timer};
 
 /// The deadlines in the order of [`Timer::ALL`].
-type Deadlines = [Option<Instant>; Timer::ALL.len()];
+pub(super) type Deadlines = [Option<Instant>; Timer::ALL.len()];
 
 /// Events recorded and not yet taken, and the values that were last reported.
 #[derive(Debug)]
@@ -25,12 +23,12 @@ pub(super) struct EventLog {
 }
 
 /// Values at the end of a step.
-struct Windows {
+pub(super) struct Windows {
     /// SND.WND; `None` if nothing can be sent.
-    peer: Option<u64>,
+    pub(super) peer: Option<u64>,
     /// RCV.WND; `None` if nothing can arrive.
-    own: Option<u64>,
-    pmtu: u32,
+    pub(super) own: Option<u64>,
+    pub(super) pmtu: u32,
 }
 
 impl EventLog {
@@ -45,7 +43,16 @@ impl EventLog {
         }
     }
 
-    fn note_due_timers(&mut self, now: Instant, deadlines: Deadlines) {
+    pub(super) fn push(&mut self, event: EventKind) {
+        self.events.push(event);
+    }
+
+    /// Passes the recorded events to `each`, and forgets them.
+    pub(super) fn drain(&mut self, each: impl FnMut(EventKind)) {
+        self.events.drain(..).for_each(each);
+    }
+
+    pub(super) fn note_due_timers(&mut self, now: Instant, deadlines: Deadlines) {
         for (timer, until) in std::iter::zip(Timer::ALL, deadlines) {
             if until.is_some_and(|until| until <= now) {
                 self.events.push(EventKind::TimerFired { timer });
@@ -55,13 +62,13 @@ impl EventLog {
         }
     }
 
-    fn note_end(&mut self, ended: Option<Ended>) {
+    pub(super) fn note_end(&mut self, ended: Option<Ended>) {
         if !std::mem::replace(&mut self.end_is_logged, true) {
             self.events.push(EventKind::Ended(ended));
         }
     }
 
-    fn note_windows(&mut self, Windows { peer, own, pmtu }: &Windows) {
+    pub(super) fn note_windows(&mut self, Windows { peer, own, pmtu }: &Windows) {
         if let Some(bytes) = peer.filter(|peer| self.peer_window_is_closed != (*peer == 0)) {
             self.peer_window_is_closed = bytes == 0;
             self.events.push(EventKind::PeerWindow { bytes });
@@ -76,7 +83,7 @@ impl EventLog {
         }
     }
 
-    fn note_timers(&mut self, deadlines: Deadlines) {
+    pub(super) fn note_timers(&mut self, deadlines: Deadlines) {
         for (timer, until) in std::iter::zip(Timer::ALL, deadlines) {
             let before = std::mem::replace(&mut self.deadlines[timer as usize], until);
             match until {
@@ -85,89 +92,5 @@ impl EventLog {
                 None => self.events.push(EventKind::TimerStopped { timer }),
             }
         }
-    }
-}
-
-impl Connection {
-    #[inline]
-    pub(super) fn log(&mut self, event: impl FnOnce() -> EventKind) {
-        if let Some(log) = &mut self.event_log {
-            log.events.push(event());
-        }
-    }
-
-    /// Changes the state.
-    pub(super) fn enter(&mut self, state: State) {
-        let from = self.lifecycle.enter(state);
-        self.log_state(from);
-    }
-
-    /// Records that the state has changed.
-    pub(super) fn log_state(&mut self, from: State) {
-        let to = self.state();
-        if from != to {
-            self.log(|| EventKind::State { from, to });
-        }
-    }
-
-    /// Records that `segment` was refused.
-    #[cold]
-    pub(super) fn refuse(&mut self, segment: &Segment<'_>, why: Refusal) {
-        if self.event_log.is_some() {
-            let own = (self.sender.iss(), self.sender.una());
-            let peer = (self.receiver.irs(), self.receiver.nxt());
-            // Before the peer's SYN, its stream has no offsets.
-            let seq_known = self.state() != State::SynSent;
-            let refused = Refused::of(segment, own, peer);
-            let segment = Refused { seq: refused.seq.filter(|_| seq_known), ..refused };
-            self.log(|| EventKind::Refused { why, segment });
-        }
-    }
-
-    /// Records the timers that are due. Must be called before [`Connection::handle_deadline`].
-    pub(crate) fn log_due_timers(&mut self, now: Instant) {
-        if self.event_log.is_some() {
-            let deadlines = self.deadlines();
-            self.event_log.iter_mut().for_each(|log| log.note_due_timers(now, deadlines));
-        }
-    }
-
-    /// Passes all events of a step to `each`. Decisions follow the events that caused them. The end of the
-    /// connection comes last.
-    pub(crate) fn take_events(&mut self, mut each: impl FnMut(EventKind)) {
-        let Some(mut log) = self.event_log.take() else { return };
-        log.events.drain(..).for_each(&mut each);
-        self.sender.recovery_mut().take_events().into_iter().map(EventKind::Decided).for_each(&mut each);
-        if self.state() == State::Closed {
-            log.note_end(self.ended());
-        } else {
-            log.note_windows(&self.windows());
-            log.note_timers(self.deadlines());
-        }
-        log.events.drain(..).for_each(each);
-        self.event_log = Some(log);
-    }
-
-    fn windows(&self) -> Windows {
-        let state = self.state();
-        Windows {
-            peer: state.may_send_data().then(|| self.sender.wnd()),
-            own: state.may_receive_data().then(|| self.receiver.wnd()),
-            pmtu: self.sender.longest_packet(&self.negotiated),
-        }
-    }
-
-    fn deadlines(&self) -> Deadlines {
-        let (sender, cx) = (&self.sender, self.context());
-        [
-            sender.rto_deadline(),
-            sender.detection_deadline(cx),
-            sender.persist_deadline(),
-            self.receiver.deadline(),
-            self.lifecycle.keepalive_deadline(),
-            self.lifecycle.linger_deadline(),
-            sender.cork_deadline(),
-            sender.user_deadline(cx),
-        ]
     }
 }

@@ -3,7 +3,7 @@
 //! The host keeps the cookies of servers and checks the cookies of clients. It passes a [`Plan`] to an active
 //! open and an [`Answer`] to a passive one, and takes a [`Report`] from the former.
 
-mod keys;
+pub(super) mod keys;
 
 use airwire::fast_open::{FastOpen as FastOpenOption, Format};
 use airwire::segment::{Flags, Segment};
@@ -11,12 +11,11 @@ use airwire::time::Instant;
 pub use keys::FastOpenKeys;
 pub(crate) use keys::Validity;
 
-use super::connection::Connection;
 use super::socket::State;
 
 /// Maximum length of the options of a segment. The data in a SYN leaves space for all of them, because
 /// middleboxes may add some (Linux, tcp_send_syn_data()).
-const OPTION_SPACE: u64 = 40;
+pub(super) const OPTION_SPACE: u64 = 40;
 
 /// Number of earlier timeouts at the timeout that reveals a black hole.
 const BLACK_HOLE_AFTER: u32 = 2;
@@ -151,7 +150,7 @@ impl Client {
 
 impl FastOpen {
     /// Returns the state of an active open.
-    fn of_plan(plan: Plan) -> Self {
+    pub(super) fn of_plan(plan: Plan) -> Self {
         let stage = if plan.text == TextOfSyn::None { Stage::Ready } else { Stage::Waiting };
         let failure = (stage == Stage::Ready).then_some(FastOpenFailure::CookieUnavailable);
         Self::Client(Box::new(Client { plan, stage, failure, report: None }))
@@ -178,7 +177,7 @@ impl FastOpen {
 
     /// Lets a SYN leave that waits for data. Returns true if there is one.
     #[inline]
-    fn release_syn(&mut self) -> bool {
+    pub(super) fn release_syn(&mut self) -> bool {
         match self {
             Self::Client(client) if client.stage == Stage::Waiting => {
                 client.stage = Stage::Ready;
@@ -240,7 +239,7 @@ impl FastOpen {
 
     /// Records that data is sent although the SYN,ACK is not acknowledged. Returns whether it is the first, or
     /// `None` if no data may be sent yet.
-    fn begin_early_data(&mut self) -> Option<bool> {
+    pub(super) fn begin_early_data(&mut self) -> Option<bool> {
         match self {
             Self::Server(server) => match &mut server.stage {
                 Answering::Pending { sent: Some(_), sends, .. } => Some(!std::mem::replace(sends, true)),
@@ -251,7 +250,7 @@ impl FastOpen {
     }
 
     /// Records that the handshake is complete. Returns whether the receiver and the sender began before.
-    fn complete(&mut self) -> (bool, bool) {
+    pub(super) fn complete(&mut self) -> (bool, bool) {
         match self {
             Self::Server(server) => match std::mem::replace(&mut server.stage, Answering::Open) {
                 Answering::Pending { sends, .. } => (true, sends),
@@ -263,7 +262,13 @@ impl FastOpen {
 
     /// Draws the conclusions from the ACK of the SYN, which leaves data of the SYN unacknowledged if `missing`.
     /// Returns false if this was not an active open with Fast Open.
-    fn conclude_handshake(&mut self, segment: &Segment<'_>, mss: u16, missing: bool, resent: bool) -> bool {
+    pub(super) fn conclude_handshake(
+        &mut self,
+        segment: &Segment<'_>,
+        mss: u16,
+        missing: bool,
+        resent: bool,
+    ) -> bool {
         let Some(client) = self.client_mut() else { return false };
         let Stage::Sent { text } = client.stage else { return false };
         // A simultaneous open has no server.
@@ -310,7 +315,7 @@ impl FastOpen {
 
     /// Draws the conclusions from the end of the connection (Linux, tcp_fastopen_active_disable_ofo_check()).
     /// `lost_data` is true if only the peer's FIN has arrived, out of order.
-    fn conclude(&mut self, has_received: bool, lost_data: bool) {
+    pub(super) fn conclude(&mut self, has_received: bool, lost_data: bool) {
         let Some(client) = self.client_mut() else { return };
         if !has_received && lost_data {
             self.report_black_hole();
@@ -328,136 +333,35 @@ impl FastOpen {
         }
     }
 
-    pub(super) fn failure(&self) -> Option<FastOpenFailure> {
-        self.client()?.failure
-    }
-}
-
-impl Connection {
-    /// Prepares an active open. The SYN leaves at once, or waits for the first data.
-    pub(super) fn plan_fast_open(&mut self, plan: Option<Plan>) {
-        if let Some(plan) = plan {
-            self.fast_open = FastOpen::of_plan(plan);
-        }
-        if self.fast_open.client().is_none_or(|client| client.stage == Stage::Ready) {
-            self.lifecycle.send_syn();
-        }
+    /// Returns whether the SYN does not wait for data.
+    pub(super) fn sends_syn_at_once(&self) -> bool {
+        self.client().is_none_or(|client| client.stage == Stage::Ready)
     }
 
-    /// Returns true if the data of the peer's SYN was accepted and our SYN,ACK is not acknowledged yet. Data
-    /// can then be exchanged in SYN-RECEIVED.
-    pub fn is_open_early(&self) -> bool {
-        self.context().is_open_early()
+    /// Returns the data that the SYN may carry, while it waits for it.
+    pub(super) fn text_while_waiting(&self) -> Option<TextOfSyn> {
+        self.client().filter(|client| client.stage == Stage::Waiting).map(|client| client.plan.text)
     }
 
-    /// Returns how many bytes the SYN can carry, while it waits for the application to write them. `None`: it
-    /// does not wait.
-    pub fn room_in_syn(&self) -> Option<usize> {
-        let client = self.fast_open.client().filter(|client| client.stage == Stage::Waiting)?;
-        Some(self.syn_limit(client.plan.text) as usize)
+    /// Returns the data that the SYN may carry, once it need not wait any longer.
+    pub(super) fn text_when_ready(&self) -> Option<TextOfSyn> {
+        self.client().filter(|client| client.stage == Stage::Ready).map(|client| client.plan.text)
     }
 
-    fn syn_limit(&self, text: TextOfSyn) -> u64 {
-        let TextOfSyn::UpTo { mss } = text else { return 0 };
-        let mtu = u64::from(self.sender.pmtu(&self.negotiated));
-        let fits = mtu.saturating_sub(self.negotiated.header_len() as u64);
-        let mss = mss.min(self.options.max_seg.unwrap_or(u16::MAX));
-        fits.min(mss.into()).saturating_sub(OPTION_SPACE)
-    }
-
-    /// Lets a SYN leave that waits for data: the application has written, or will not write.
-    #[inline]
-    pub(super) fn release_syn(&mut self) {
-        if self.fast_open.release_syn() {
-            self.lifecycle.send_syn();
-        }
-    }
-
-    /// Returns the bytes of data in the SYN that is sent next. A retransmitted SYN has none (RFC 7413
-    /// §4.2.2).
-    pub(super) fn text_of_syn(&self) -> u64 {
-        match self.fast_open.client() {
-            Some(Client { plan, stage: Stage::Ready, .. }) if self.state() == State::SynSent => {
-                self.sender.text_for_syn(self.syn_limit(plan.text))
-            }
-            _ => 0,
-        }
-    }
-
-    /// Applies the host's decision about the peer's SYN, whose options are known already.
-    pub(crate) fn answer_fast_open(&mut self, now: Instant, syn: &Segment<'_>, answer: Answer) {
-        let option = match answer {
-            Answer::Ordinary => return,
-            Answer::Offer(option) => {
-                self.fast_open = FastOpen::Offering(Box::new(option));
-                return;
-            }
-            Answer::Accept(option) => option,
-        };
-        self.begin_receiving(now);
-        let (receiver, _, mut storing) = self.storing();
-        receiver.take_early_text(&mut storing, syn);
-        // Our stream begins after the SYN,ACK.
-        self.sender.skip_syn(now);
+    /// Returns the state of a passive open whose SYN had data (`text`) or none, and was accepted. Its SYN,ACK
+    /// has this option.
+    pub(super) fn accepting(option: Option<FastOpenOption>, text: bool) -> Self {
         let stage = Answering::Pending { option, sent: None, sends: false };
-        let text = !syn.payload.is_empty();
-        self.fast_open = FastOpen::Server(Box::new(Server { text, stage }));
-    }
-
-    /// Returns true if data or a FIN is to be sent although the SYN,ACK is not acknowledged. The first call
-    /// that does so prepares the sender.
-    pub(super) fn prepare_early_data(&mut self, now: Instant) -> bool {
-        if !self.sender.has_early_data(self.context()) {
-            return false;
-        }
-        let first = self.fast_open.begin_early_data();
-        if first == Some(true) {
-            self.begin_sending(now);
-        }
-        first.is_some()
-    }
-
-    /// Prepares the receiver and the sender, unless data in the SYN has already done so.
-    pub(super) fn begin_transfer(&mut self, now: Instant) {
-        let (receives, sends) = self.fast_open.complete();
-        if !receives {
-            self.begin_receiving(now);
-        }
-        if !sends {
-            self.begin_sending(now);
-        }
-        if !self.sender.flight().is_empty() {
-            self.sender.restart_rto(now);
-        }
-    }
-
-    /// Draws the conclusions from the end of the handshake, and retransmits the data of the SYN that it does
-    /// not acknowledge (RFC 7413 §4.2.2).
-    pub(super) fn conclude_handshake(&mut self, now: Instant, segment: &Segment<'_>) {
-        let missing = !self.sender.flight().is_empty();
-        let resent = self.sender.syn_timeouts() > 0;
-        let mss = self.negotiated.peer_mss();
-        if self.fast_open.conclude_handshake(segment, mss, missing, resent) && missing {
-            self.sender.resend_text_of_syn(now, self.negotiated.ts_now(&self.profile, now));
-        }
-    }
-
-    /// Draws the conclusions from the end of the connection.
-    pub(super) fn conclude_fast_open(&mut self) {
-        if self.state() != State::Closed {
-            let has_received = self.statistics.bytes_received > 0 || self.receiver.holds_out_of_order();
-            self.fast_open.conclude(has_received, self.receiver.early_fin().is_some());
-        }
+        Self::Server(Box::new(Server { text, stage }))
     }
 
     /// Returns what the host should know, once.
     #[inline]
-    pub(crate) fn take_fast_open_report(&mut self) -> Option<Report> {
-        self.fast_open.client_mut()?.report.take()
+    pub(super) fn take_report(&mut self) -> Option<Report> {
+        self.client_mut()?.report.take()
     }
 
-    /// Returns true if the data of the peer's SYN was accepted.
-    pub(crate) fn was_opened_early(&self) -> bool {
-        self.fast_open.is_server()
+    pub(super) fn failure(&self) -> Option<FastOpenFailure> {
+        self.client()?.failure
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use airwire::time::{Duration, Instant};
 
-use super::fast_open::FastOpenKeys;
+use super::fast_open::keys::FastOpenKeys;
 use super::icmp::Unreachable;
 use crate::profile::{MtuProbing, OpeningErrors, Profile};
 

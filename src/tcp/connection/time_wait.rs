@@ -7,20 +7,20 @@ use airwire::segment::{Flags, Segment};
 use airwire::seq::Seq;
 use airwire::time::{Duration, Instant};
 
-use super::connection::Connection;
-use super::context::Parts;
+use super::Connection;
+use super::Parts;
 use super::input::Reaction;
-use super::receiver::PAWS_VALID;
-use super::socket::{Ended, State};
 use crate::events::Refusal;
 use crate::profile::TimeWaitRules;
+use crate::tcp::receiver::PAWS_VALID;
+use crate::tcp::socket::{Ended, State};
 
 /// Time for which Linux refuses a RST with an old timestamp (TCP_PAWS_MSL).
 const PAWS_RESET: Duration = Duration::from_secs(60);
 
 impl Connection {
     /// Enters TIME-WAIT, or restarts it.
-    pub(super) fn enter_time_wait(&mut self, now: Instant) {
+    pub(in crate::tcp) fn enter_time_wait(&mut self, now: Instant) {
         let from = self.lifecycle.enter_time_wait(now, &self.profile);
         self.log_state(from);
         self.receiver.enter_time_wait(from);
@@ -55,7 +55,7 @@ impl Connection {
     }
 
     /// Processes a segment by the profile's own rules. Returns `None` if it has none for this state.
-    pub(super) fn in_late_states(&mut self, now: Instant, segment: &Segment<'_>) -> Option<Reaction> {
+    pub(in crate::tcp) fn in_late_states(&mut self, now: Instant, segment: &Segment<'_>) -> Option<Reaction> {
         let reaction = match (self.profile.validation.time_wait, self.state()) {
             (TimeWaitRules::Linux, State::TimeWait) => self.in_time_wait_of_linux(now, segment),
             (TimeWaitRules::Linux, State::FinWait2) if self.is_socket_released(now) => {
@@ -72,7 +72,7 @@ impl Connection {
     /// The fifth and the later steps of RFC 9293 §3.10.7.4 in TIME-WAIT: acknowledge the segment, and restart
     /// the timer. An empty segment in order repeats nothing. If it were acknowledged, two ends in TIME-WAIT
     /// would acknowledge each other's ACKs forever.
-    pub(super) fn take_in_time_wait(&mut self, now: Instant, segment: &Segment<'_>, offset: u64) {
+    pub(in crate::tcp) fn take_in_time_wait(&mut self, now: Instant, segment: &Segment<'_>, offset: u64) {
         // By other rules, the ACK of our FIN in CLOSING is all that counts of a segment.
         let follows_rfc = self.profile.validation.time_wait == TimeWaitRules::Rfc9293;
         if follows_rfc && (segment.seq_len() > 0 || offset != self.receiver.nxt()) {

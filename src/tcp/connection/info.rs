@@ -2,10 +2,10 @@
 
 use airwire::time::Duration;
 
-use super::connection::Connection;
-use super::fast_open::FastOpenFailure;
-use super::socket::State;
+use super::Connection;
 use crate::recovery::Phase;
+use crate::tcp::fast_open::FastOpenFailure;
+use crate::tcp::socket::State;
 
 /// Linux's `tcpi_ca_state`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

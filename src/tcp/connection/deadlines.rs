@@ -2,9 +2,9 @@
 
 use airwire::time::Instant;
 
-use super::connection::Connection;
-use super::context::Parts;
-use super::sender::{Timeout, earlier};
+use super::Connection;
+use super::Parts;
+use crate::tcp::sender::{Timeout, earlier};
 
 impl Connection {
     pub(crate) fn next_deadline(&self) -> Option<Instant> {

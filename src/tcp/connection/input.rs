@@ -5,12 +5,12 @@ use airwire::options::Timestamps;
 use airwire::segment::{Flags, Segment};
 use airwire::time::Instant;
 
-use super::connection::{Connection, Opening};
-use super::context::Parts;
-use super::receiver::Acceptability;
-use super::socket::{Ended, State};
+use super::Parts;
+use super::{Connection, Opening};
 use crate::events::{EventKind, Offer, Refusal};
 use crate::profile::Challenge;
+use crate::tcp::receiver::Acceptability;
+use crate::tcp::socket::{Ended, State};
 
 /// The action that a segment requires of the host, after the connection has processed it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -369,7 +369,7 @@ impl Connection {
         self.check_fin(now, false);
     }
 
-    pub(super) fn offers_sack(&self) -> bool {
+    pub(in crate::tcp) fn offers_sack(&self) -> bool {
         self.profile.handshake.sack.is_offered(self.recovery().wants_sack())
     }
 
@@ -388,19 +388,19 @@ impl Connection {
     }
 
     /// Prepares the receiver for the peer's data.
-    pub(super) fn begin_receiving(&mut self, now: Instant) {
+    pub(in crate::tcp) fn begin_receiving(&mut self, now: Instant) {
         let Parts { sender, receiver, cx, .. } = self.parts();
         receiver.begin(cx, now, sender.smss());
     }
 
     /// Prepares the sender for our data.
-    pub(super) fn begin_sending(&mut self, now: Instant) {
+    pub(in crate::tcp) fn begin_sending(&mut self, now: Instant) {
         let Parts { sender, cx, .. } = self.parts();
         sender.begin(cx, now);
     }
 
     /// Sends a challenge ACK, if the limits permit it.
-    pub(super) fn challenge_ack(&mut self, now: Instant) {
+    pub(in crate::tcp) fn challenge_ack(&mut self, now: Instant) {
         self.receiver.challenge_ack(&self.profile, &mut self.statistics, now);
     }
 

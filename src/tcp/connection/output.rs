@@ -6,12 +6,12 @@ use airwire::segment::{self, Ecn, Flags, Header, Segment};
 use airwire::seq::Seq;
 use airwire::time::Instant;
 
-use super::connection::Connection;
-use super::context::Parts;
-use super::sender::Choice;
-use super::socket::State;
+use super::Connection;
+use super::Parts;
 use crate::events::{EventKind, Offer};
 use crate::profile::Resets;
+use crate::tcp::sender::Choice;
+use crate::tcp::socket::State;
 
 /// The buffer that a segment is written to.
 pub(crate) enum Out<'a> {
@@ -177,7 +177,11 @@ impl Connection {
 
     /// Returns the timestamps of the RST that answers `segment` (RFC 7323 §3.2). The RST has an ACK, and
     /// therefore a TSecr, only if `segment` has none.
-    pub(super) fn timestamps_of_reset(&self, now: Instant, segment: &Segment<'_>) -> Option<Timestamps> {
+    pub(in crate::tcp) fn timestamps_of_reset(
+        &self,
+        now: Instant,
+        segment: &Segment<'_>,
+    ) -> Option<Timestamps> {
         if self.profile.validation.resets == Resets::Linux {
             return None;
         }

@@ -4,8 +4,8 @@
 use airwire::segment::Segment;
 use airwire::time::Instant;
 
-use super::connection::{Connection, Opening};
 use super::output::Out;
+use super::{Connection, Opening};
 
 /// Range of the low timestamp bits in which the host encodes information.
 const HIDDEN: u32 = 1 << 6;

@@ -1,0 +1,75 @@
+//! The effect of ICMP errors on a connection.
+
+use airwire::seq::Seq;
+use airwire::time::Instant;
+
+use super::{Connection, Parts};
+use crate::events::EventKind;
+use crate::profile::OpeningErrors;
+use crate::tcp::icmp::{IcmpError, Opener, Unreachable};
+use crate::tcp::socket::{Ended, State};
+
+impl Connection {
+    /// Processes an ICMP error. Returns false if it was ignored.
+    pub(crate) fn handle_icmp(&mut self, now: Instant, seq: Seq, error: IcmpError, opener: Opener) -> bool {
+        let believed = self.take_icmp(now, seq, error, opener);
+        self.log(|| EventKind::Icmp { says: error, believed });
+        believed
+    }
+
+    fn take_icmp(&mut self, now: Instant, seq: Seq, error: IcmpError, opener: Opener) -> bool {
+        // RFC 5927 §4.1: the error must quote something in flight.
+        if !self.sender.is_in_flight(self.context(), seq) {
+            return false;
+        }
+        match error {
+            IcmpError::TooBig { mtu } => {
+                let Parts { sender, cx, .. } = self.parts();
+                sender.lower_pmtu(cx, now, mtu)
+            }
+            IcmpError::Unreachable(why) if self.ends_opening(why, opener) => {
+                let refused = why == Unreachable::Port
+                    || (why.is_prohibition() && self.options.opening_errors == OpeningErrors::FreeBsd);
+                self.end(Some(if refused { Ended::Refused } else { Ended::Unreachable(why) }));
+                true
+            }
+            // RFC 9293 §3.9.2.2, RFC 5927 §5.2: the connection survives. The error is reported if it times
+            // out.
+            IcmpError::Unreachable(why) => {
+                self.lifecycle.note_soft_error(why);
+                true
+            }
+        }
+    }
+
+    fn ends_opening(&self, why: Unreachable, opener: Opener) -> bool {
+        let (active, passive) = match (self.state(), opener) {
+            // Once the application has the connection, it counts as established (Linux, tcp_v4_err()).
+            (State::SynReceived, Opener::Us) if self.is_open_early() => return false,
+            (State::SynReceived, Opener::Peer) if self.is_open_early() => (true, false),
+            (State::SynSent, _) | (State::SynReceived, Opener::Us) => (true, false),
+            (State::SynReceived, Opener::Peer) => (false, true),
+            _ => return false,
+        };
+        // FreeBSD requires a previous error and several timeouts (`tcp_notify`, `syncache_unreach`).
+        let again = |least| self.lifecycle.soft_error().is_some() && self.rtt().backoff() >= least;
+        match self.options.opening_errors {
+            OpeningErrors::Hard => why.is_hard(),
+            OpeningErrors::All => active || self.linux_drops_request(why),
+            OpeningErrors::FreeBsd if passive => again(3),
+            OpeningErrors::FreeBsd => {
+                why.is_hard() || why.is_prohibition() || why == Unreachable::TimeExceeded || again(4)
+            }
+        }
+    }
+
+    /// Returns true if `tcp_v4_err` or `tcp_v6_err` lets `tcp_req_err` drop a half-open connection. The two
+    /// functions react to different errors.
+    fn linux_drops_request(&self, why: Unreachable) -> bool {
+        use Unreachable::{BadHeader, Host, Network, Policy, Port, TimeExceeded};
+        match self.negotiated.is_ipv4() {
+            true => matches!(why, Network | Host | TimeExceeded | BadHeader),
+            false => matches!(why, Policy | Port | BadHeader),
+        }
+    }
+}
