@@ -8,8 +8,8 @@ use std::net::IpAddr;
 use airwire::segment::Ecn;
 
 use super::capture::Frame;
-use super::encapsulation::{Layer, Octets, Piece, Walk};
-use super::ip::{self, Context, Found, Ip};
+use super::encapsulation::{Ip, Layer, Octets, Piece, Walk};
+use super::ip::{self, Context, Found};
 use super::packet::Timestamp;
 use super::problem::{Problem, Problems};
 

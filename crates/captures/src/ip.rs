@@ -4,14 +4,14 @@
 //! may contain only the beginning of a packet. On the sending host, it contains packets before the device has
 //! split them and filled in their checksums.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
 use airwire::checksum;
 use airwire::options::Options;
-use airwire::segment::{Ecn, Flags};
-use airwire::view::{self, NoHeader, TCP, TcpHeader, View};
+use airwire::segment::Flags;
+use airwire::view::{TCP, TcpHeader};
 
-use super::encapsulation::{End, Layer, Next, Octets, Piece, Skipped, Walk, may_have_tcp};
+use super::encapsulation::{End, Ip, Layer, Octets, Piece, Skipped, Walk};
 use super::other::Other;
 use super::packet::{Packet, Timestamp};
 use super::problem::Problem;
@@ -45,16 +45,6 @@ pub struct Context {
 /// Longest packet whose checksum is verified. A longer packet may be several that a device has merged, with
 /// the checksum of the first.
 const ONE_PACKET: usize = 1500;
-
-/// The fields of the IP header around a packet.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Ip {
-    pub(crate) src: IpAddr,
-    pub(crate) dst: IpAddr,
-    pub(crate) ecn: Ecn,
-    /// The identification field. IPv4 only.
-    pub(crate) ident: Option<u16>,
-}
 
 /// Reads the headers of an IP packet, of which the capture may have kept only the beginning.
 ///
@@ -99,8 +89,8 @@ impl From<Skipped> for Found {
 #[inline]
 pub(crate) fn tcp(context: Context, walk: &Walk, ip: &Ip, octets: Octets<'_>) -> Found {
     match parse_tcp(context, ip, octets) {
-        Ok((packet, _)) if walk.is_beyond => Found::Flawed(packet, Problem::BeyondFrame),
-        Ok((packet, _)) if walk.is_damaged || is_damaged(ip, octets) => {
+        Ok((packet, _)) if walk.is_beyond() => Found::Flawed(packet, Problem::BeyondFrame),
+        Ok((packet, _)) if walk.is_damaged() || is_damaged(ip, octets) => {
             Found::Flawed(packet, Problem::Checksum)
         }
         Ok((packet, Some(problem))) => Found::Flawed(packet, problem),
@@ -122,51 +112,6 @@ fn is_damaged(ip: &Ip, octets: Octets<'_>) -> bool {
     written != 0
         && written != checksum::partial(ip.src, ip.dst, TCP, len)
         && !checksum::verify_transport(ip.src, ip.dst, TCP, segment)
-}
-
-/// Removes an IP header.
-#[inline]
-pub(crate) fn header<'a>(octets: Octets<'a>, walk: &mut Walk) -> Result<Next<'a>, Skipped> {
-    let view = View::without_extensions(octets.kept()).map_err(|error| match error {
-        NoHeader::Truncated(needed) => octets.missing(needed),
-        NoHeader::NotIp => Problem::Malformed.into(),
-    })?;
-    let header = view.transport;
-    // The field is zero in a jumbogram, and in a packet that the device will split and that is longer than
-    // the field can express.
-    let total = if view.is_length_zero() { octets.len() } else { view.end };
-    if header < 20 || total < header {
-        return Err(Problem::Malformed.into());
-    }
-    // If the device computes the checksum, the field is zero. In a packet that the device will split, the
-    // checksum is not valid either.
-    let is_written = octets.word(10)? != 0 && !view.is_length_zero();
-    walk.is_damaged |= is_written && view.is_header_damaged();
-    let ip = Ip { src: view.source(), dst: view.destination(), ecn: view.ecn(), ident: view.ident() };
-    let octets = walk.promised(octets, total).from(header)?;
-    match view.fragment {
-        None => Ok(Next::Layer(Layer::Transport(view.protocol, ip), octets)),
-        Some(fragment) => piece(Piece { ip, protocol: view.protocol, fragment, octets }),
-    }
-}
-
-/// Removes an extension header (RFC 8200 §4): hop-by-hop, routing, fragment, destination options, mobility,
-/// HIP or shim6. An authentication header may also follow IPv4.
-pub(crate) fn extension(protocol: u8, ip: Ip, octets: Octets<'_>) -> Result<Next<'_>, Skipped> {
-    let (next, len, fragment) = view::extension(protocol, octets.first()?);
-    let octets = octets.from(len)?;
-    match fragment.filter(|fragment| !fragment.is_atomic()) {
-        None => Ok(Next::Layer(Layer::Transport(next, ip), octets)),
-        Some(fragment) => piece(Piece { ip, protocol: next, fragment, octets }),
-    }
-}
-
-/// Returns the fragment if its protocol may contain TCP. Other protocols are classified immediately.
-fn piece(piece: Piece<'_>) -> Result<Next<'_>, Skipped> {
-    if may_have_tcp(piece.protocol) {
-        return Ok(Next::End(End::Fragment(piece)));
-    }
-    Ok(Next::Layer(Layer::Transport(piece.protocol, piece.ip), piece.octets))
 }
 
 #[inline]

@@ -1,7 +1,7 @@
 //! Reads packet captures of any origin.
 //!
 //! * [`Capture`] reads frames from files and interfaces.
-//! * [`link_layer`] finds the first header in a frame.
+//! * [`link_layer`] has the link types.
 //! * [`ip`] reads the IP and TCP headers of a packet, also inside tunnels.
 //! * [`fragments`] reassembles IP fragments.
 //! * [`other`] names packets that are not TCP, and [`problem`] names packets that cannot be read.

@@ -1,6 +1,8 @@
 //! Ethernet, and the protocols in its frames: tags, LLC, PPPoE and PPP, MPLS, MACsec.
 
-use super::{Layer, Next, Octets, Skipped, Walk};
+use super::layer::{Layer, Next, Observed};
+use super::octets::Octets;
+use super::skipped::Skipped;
 use crate::other::Other;
 
 pub(super) const IPV4: u16 = 0x0800;
@@ -13,7 +15,11 @@ pub(super) fn frame(octets: Octets<'_>) -> Result<Next<'_>, Skipped> {
     Ok(Next::Layer(Layer::EtherType(kind), octets.from(14)?))
 }
 
-pub(super) fn behind<'a>(kind: u16, octets: Octets<'a>, walk: &mut Walk) -> Result<Next<'a>, Skipped> {
+pub(super) fn behind<'a>(
+    kind: u16,
+    octets: Octets<'a>,
+    observed: &mut Observed,
+) -> Result<Next<'a>, Skipped> {
     let (layer, octets) = match kind {
         IPV4 | IPV6 => (Layer::Ip, octets),
         // Tags of 802.1Q, of 802.1ad and of its predecessors.
@@ -24,13 +30,13 @@ pub(super) fn behind<'a>(kind: u16, octets: Octets<'a>, walk: &mut Walk) -> Resu
         // RFC 2516 §4.
         0x8864 => {
             let payload = octets.word(4)?;
-            (Layer::Ppp, walk.promised(octets.from(6)?, payload.into()))
+            (Layer::Ppp, observed.promised(octets.from(6)?, payload.into()))
         }
         0x880b => (Layer::Ppp, octets),
         BRIDGED => (Layer::Ethernet, octets),
         0x88e5 => return macsec(octets),
         // 802.3: a length instead of an EtherType.
-        ..=1500 => (Layer::Llc, walk.promised(octets, kind.into())),
+        ..=1500 => (Layer::Llc, observed.promised(octets, kind.into())),
         0x0806 | 0x8035 => return Err(Other::Arp.into()),
         0x8863 => return Err(Other::PppoeDiscovery.into()),
         0x88cc => return Err(Other::Lldp.into()),

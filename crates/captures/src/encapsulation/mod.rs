@@ -5,74 +5,23 @@
 //! saves. pnet_packet has been inactive since 2024.
 
 mod ethernet;
+mod ip;
+mod layer;
+mod link;
 mod octets;
+mod skipped;
 mod tunnel;
 mod wireless;
 
+use airwire::view::{ICMP, ICMP_V6, TCP, UDP};
+use layer::Observed;
+pub(crate) use layer::{End, Ip, Layer, Next, Piece};
 pub(crate) use octets::Octets;
-pub(crate) use wireless::{ppi, radiotap};
+pub(crate) use skipped::Skipped;
 
-use airwire::view::{Fragment, ICMP, ICMP_V6, TCP, UDP};
-
-use super::ip::{self, Ip};
 use super::link_layer::LinkType;
 use super::other::Other;
 use super::problem::Problem;
-
-/// The type of the next header in a frame.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Layer {
-    Link(LinkType),
-    Ethernet,
-    /// The data after an EtherType, or after the 802.3 length field in its place.
-    EtherType(u16),
-    Llc,
-    Ppp,
-    Mpls,
-    Wlan,
-    Ip,
-    /// The data after an IP header, with its protocol.
-    Transport(u8, Ip),
-}
-
-/// The result of parsing one header.
-pub(crate) enum Next<'a> {
-    Layer(Layer, Octets<'a>),
-    End(End<'a>),
-}
-
-/// The last header of interest in a frame.
-pub(crate) enum End<'a> {
-    Tcp(Ip, Octets<'a>),
-    Fragment(Piece<'a>),
-}
-
-/// A fragment of an IP packet.
-pub(crate) struct Piece<'a> {
-    pub(crate) ip: Ip,
-    pub(crate) protocol: u8,
-    pub(crate) fragment: Fragment,
-    pub(crate) octets: Octets<'a>,
-}
-
-/// The reason why a frame does not contain a TCP packet that can be read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Skipped {
-    Other(Other),
-    Problem(Problem),
-}
-
-impl From<Other> for Skipped {
-    fn from(other: Other) -> Self {
-        Self::Other(other)
-    }
-}
-
-impl From<Problem> for Skipped {
-    fn from(problem: Problem) -> Self {
-        Self::Problem(problem)
-    }
-}
 
 /// Maximum number of nested headers. Real frames have fewer than half as many. The limit bounds the time
 /// spent on crafted frames.
@@ -82,12 +31,7 @@ const DEEPEST: u8 = 32;
 #[derive(Debug, Default)]
 pub(crate) struct Walk {
     headers: u8,
-    /// Whether a header promises more data than there was on the wire.
-    pub(crate) is_beyond: bool,
-    /// Whether the checksum of an IP header is wrong.
-    pub(crate) is_damaged: bool,
-    /// Whether a tunnel was assumed only because of its UDP port.
-    is_guess: bool,
+    observed: Observed,
 }
 
 impl Walk {
@@ -101,7 +45,9 @@ impl Walk {
             (layer, octets) = match self.step(layer, octets) {
                 Ok(Next::Layer(layer, octets)) => (layer, octets),
                 Ok(Next::End(end)) => return Ok(end),
-                Err(Skipped::Problem(Problem::Malformed)) if self.is_guess => return Err(Other::Udp.into()),
+                Err(Skipped::Problem(Problem::Malformed)) if self.observed.is_guess => {
+                    return Err(Other::Udp.into());
+                }
                 Err(skipped) => return Err(skipped),
             };
         }
@@ -117,7 +63,7 @@ impl Walk {
         }
         let (kind, inside) = (octets.word(12).ok()?, octets.from(14).ok()?);
         let next = match kind {
-            ethernet::IPV4 | ethernet::IPV6 => ip::header(inside, self).ok()?,
+            ethernet::IPV4 | ethernet::IPV6 => ip::header(inside, &mut self.observed).ok()?,
             _ => return None,
         };
         match next {
@@ -155,11 +101,11 @@ impl Walk {
     fn step<'a>(&mut self, layer: Layer, octets: Octets<'a>) -> Result<Next<'a>, Skipped> {
         match layer {
             Layer::Ethernet => ethernet::frame(octets),
-            Layer::EtherType(kind) => ethernet::behind(kind, octets, self),
-            Layer::Ip => ip::header(octets, self),
+            Layer::EtherType(kind) => ethernet::behind(kind, octets, &mut self.observed),
+            Layer::Ip => ip::header(octets, &mut self.observed),
             Layer::Transport(TCP, ip) => Ok(Next::End(End::Tcp(ip, octets))),
             Layer::Transport(protocol, ip) => self.transport(protocol, ip, octets),
-            Layer::Link(link) => link.begin(octets),
+            Layer::Link(link) => link::begin(link, octets),
             Layer::Llc => ethernet::llc(octets),
             Layer::Ppp => ethernet::ppp(octets),
             Layer::Mpls => ethernet::mpls(octets),
@@ -171,8 +117,8 @@ impl Walk {
         match protocol {
             // 4: IP in IP (RFC 2003). 94: its predecessor from amateur radio. 41: IPv6 (RFC 4213, RFC 2473).
             4 | 41 | 94 => Ok(Next::Layer(Layer::Ip, octets)),
-            UDP => tunnel::udp(octets, self),
-            47 => tunnel::gre(octets, self),
+            UDP => tunnel::udp(octets, &mut self.observed),
+            47 => tunnel::gre(octets, &mut self.observed),
             // 97: RFC 3378. 137: RFC 4023. 143: RFC 8986 §4.9.
             97 => Ok(Next::Layer(Layer::Ethernet, octets.from(2)?)),
             137 => Ok(Next::Layer(Layer::Mpls, octets)),
@@ -190,16 +136,15 @@ impl Walk {
         }
     }
 
-    /// Returns the `len` bytes that a header promises, or fewer if fewer were on the wire.
-    pub(crate) fn promised<'a>(&mut self, octets: Octets<'a>, len: usize) -> Octets<'a> {
-        self.is_beyond |= len > octets.len();
-        octets.to(len)
+    /// Returns whether a header promises more data than there was on the wire.
+    pub(crate) fn is_beyond(&self) -> bool {
+        self.observed.is_beyond
     }
-}
 
-/// Returns whether a fragmented packet of this protocol can contain TCP. If not, reassembly is unnecessary.
-pub(crate) fn may_have_tcp(protocol: u8) -> bool {
-    matches!(protocol, 0 | 4 | 6 | 17 | 41 | 43 | 47 | 51 | 60 | 94 | 97 | 135 | 137 | 139 | 140 | 143)
+    /// Returns whether the checksum of an IP header is wrong.
+    pub(crate) fn is_damaged(&self) -> bool {
+        self.observed.is_damaged
+    }
 }
 
 #[cfg(test)]

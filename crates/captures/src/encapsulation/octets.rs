@@ -1,6 +1,6 @@
 //! Bytes of a frame, of which the capture may have kept only the beginning.
 
-use super::Skipped;
+use super::skipped::Skipped;
 use crate::problem::Problem;
 
 /// The captured part of some bytes, and their length on the wire.

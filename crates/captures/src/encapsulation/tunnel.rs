@@ -1,11 +1,13 @@
 //! Tunnels: GRE, and tunnels over UDP.
 
 use super::ethernet;
-use super::{Layer, Next, Octets, Skipped, Walk};
+use super::layer::{Layer, Next, Observed};
+use super::octets::Octets;
+use super::skipped::Skipped;
 use crate::other::Other;
 
 /// Parses GRE (RFC 2784, RFC 2890) and its version 1 for PPTP (RFC 2637 §4.1).
-pub(super) fn gre<'a>(octets: Octets<'a>, walk: &mut Walk) -> Result<Next<'a>, Skipped> {
+pub(super) fn gre<'a>(octets: Octets<'a>, observed: &mut Observed) -> Result<Next<'a>, Skipped> {
     let [flags, version, ..] = *octets.first::<4>()?;
     let protocol = octets.word(2)?;
     let fields = |bits: &[u8]| bits.iter().filter(|bit| flags & **bit != 0).count() * 4;
@@ -23,7 +25,7 @@ pub(super) fn gre<'a>(octets: Octets<'a>, walk: &mut Walk) -> Result<Next<'a>, S
             // A packet without payload is only an acknowledgment.
             match payload {
                 0 => Err(Other::PppControl.into()),
-                payload => Ok(Next::Layer(Layer::Ppp, walk.promised(behind, payload.into()))),
+                payload => Ok(Next::Layer(Layer::Ppp, observed.promised(behind, payload.into()))),
             }
         }
         _ => Err(Other::Gre.into()),
@@ -51,13 +53,13 @@ fn behind_gre(protocol: u16, octets: Octets<'_>, is_numbered: bool) -> Result<Ne
     Ok(Next::Layer(layer, octets))
 }
 
-pub(super) fn udp<'a>(octets: Octets<'a>, walk: &mut Walk) -> Result<Next<'a>, Skipped> {
+pub(super) fn udp<'a>(octets: Octets<'a>, observed: &mut Observed) -> Result<Next<'a>, Skipped> {
     let [a, b, c, d, e, f, ..] = *octets.first::<8>()?;
     let [from, to, len] = [[a, b], [c, d], [e, f]].map(u16::from_be_bytes);
     let payload = octets.from(8)?;
     // GTP, Teredo and L2TP use their port at one end or at both ends.
     let is_either = |port| from == port || to == port;
-    let tunnel: for<'b> fn(Octets<'b>, &mut Walk) -> Result<Next<'b>, Skipped> = match to {
+    let tunnel: for<'b> fn(Octets<'b>, &mut Observed) -> Result<Next<'b>, Skipped> = match to {
         // 4789 is the assigned port. Linux first used 8472.
         4789 | 8472 => vxlan,
         4790 => vxlan_gpe,
@@ -70,17 +72,17 @@ pub(super) fn udp<'a>(octets: Octets<'a>, walk: &mut Walk) -> Result<Next<'a>, S
         _ if is_either(1701) => l2tp,
         _ => return Err(Other::Udp.into()),
     };
-    walk.is_guess = true;
+    observed.is_guess = true;
     // Length 0 means that the datagram is longer than the field can express (RFC 2675 §4).
     let payload = match usize::from(len) {
         0 => payload,
-        len => walk.promised(payload, len.saturating_sub(8)),
+        len => observed.promised(payload, len.saturating_sub(8)),
     };
-    tunnel(payload, walk)
+    tunnel(payload, observed)
 }
 
 /// Parses VXLAN (RFC 7348 §5).
-fn vxlan<'a>(octets: Octets<'a>, _: &mut Walk) -> Result<Next<'a>, Skipped> {
+fn vxlan<'a>(octets: Octets<'a>, _: &mut Observed) -> Result<Next<'a>, Skipped> {
     let [flags, ..] = *octets.first::<8>()?;
     match flags & 8 {
         0 => Err(Other::Udp.into()),
@@ -89,7 +91,7 @@ fn vxlan<'a>(octets: Octets<'a>, _: &mut Walk) -> Result<Next<'a>, Skipped> {
 }
 
 /// Parses VXLAN-GPE, whose header names the inner protocol (draft-ietf-nvo3-vxlan-gpe §3.1).
-fn vxlan_gpe<'a>(octets: Octets<'a>, _: &mut Walk) -> Result<Next<'a>, Skipped> {
+fn vxlan_gpe<'a>(octets: Octets<'a>, _: &mut Observed) -> Result<Next<'a>, Skipped> {
     let [_, _, _, protocol, ..] = *octets.first::<8>()?;
     let layer = match protocol {
         1 | 2 => Layer::Ip,
@@ -101,7 +103,7 @@ fn vxlan_gpe<'a>(octets: Octets<'a>, _: &mut Walk) -> Result<Next<'a>, Skipped> 
 }
 
 /// Parses Geneve (RFC 8926 §3.4).
-fn geneve<'a>(octets: Octets<'a>, _: &mut Walk) -> Result<Next<'a>, Skipped> {
+fn geneve<'a>(octets: Octets<'a>, _: &mut Observed) -> Result<Next<'a>, Skipped> {
     let [first, ..] = *octets.first::<8>()?;
     if first >> 6 != 0 {
         return Err(Other::Udp.into());
@@ -111,7 +113,7 @@ fn geneve<'a>(octets: Octets<'a>, _: &mut Walk) -> Result<Next<'a>, Skipped> {
 }
 
 /// Parses GTP-U (3GPP TS 29.281 §5).
-fn gtp<'a>(octets: Octets<'a>, walk: &mut Walk) -> Result<Next<'a>, Skipped> {
+fn gtp<'a>(octets: Octets<'a>, observed: &mut Observed) -> Result<Next<'a>, Skipped> {
     const G_PDU: u8 = 255;
     let [flags, kind, high, low, ..] = *octets.first::<8>()?;
     // GTP version 1, and not GTP'.
@@ -121,7 +123,7 @@ fn gtp<'a>(octets: Octets<'a>, walk: &mut Walk) -> Result<Next<'a>, Skipped> {
     if kind != G_PDU {
         return Err(Other::GtpSignalling.into());
     }
-    let mut octets = walk.promised(octets.from(8)?, u16::from_be_bytes([high, low]).into());
+    let mut octets = observed.promised(octets.from(8)?, u16::from_be_bytes([high, low]).into());
     // If any of the flags E, S and PN is set, all three fields are present.
     if flags & 7 != 0 {
         let [_, _, _, mut next] = *octets.first()?;
@@ -146,7 +148,7 @@ fn gtp<'a>(octets: Octets<'a>, walk: &mut Walk) -> Result<Next<'a>, Skipped> {
 
 /// Parses Teredo (RFC 4380 §5.1.1): IPv6 after an optional authentication header and an optional origin
 /// indication.
-fn teredo<'a>(octets: Octets<'a>, _: &mut Walk) -> Result<Next<'a>, Skipped> {
+fn teredo<'a>(octets: Octets<'a>, _: &mut Observed) -> Result<Next<'a>, Skipped> {
     let mut octets = octets;
     if *octets.first()? == [0, 1] {
         let [_, _, identifier, value] = *octets.first()?;
@@ -160,7 +162,7 @@ fn teredo<'a>(octets: Octets<'a>, _: &mut Walk) -> Result<Next<'a>, Skipped> {
 }
 
 /// Parses L2TP version 2 (RFC 2661 §3.1).
-fn l2tp<'a>(octets: Octets<'a>, walk: &mut Walk) -> Result<Next<'a>, Skipped> {
+fn l2tp<'a>(octets: Octets<'a>, observed: &mut Observed) -> Result<Next<'a>, Skipped> {
     let [flags, version] = *octets.first()?;
     if flags & 0x80 != 0 || version & 0x0f != 2 {
         return Err(Other::L2tp.into());
@@ -168,7 +170,7 @@ fn l2tp<'a>(octets: Octets<'a>, walk: &mut Walk) -> Result<Next<'a>, Skipped> {
     let mut octets = octets;
     let mut header = 2;
     if flags & 0x40 != 0 {
-        octets = walk.promised(octets, octets.word(2)?.into());
+        octets = observed.promised(octets, octets.word(2)?.into());
         header += 2;
     }
     // Tunnel ID and session ID. With the S bit, Ns and Nr follow.

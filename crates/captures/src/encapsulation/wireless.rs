@@ -1,6 +1,8 @@
 //! 802.11, and the headers that capturing machines prepend to it.
 
-use super::{Layer, Next, Octets, Skipped};
+use super::layer::{Layer, Next};
+use super::octets::Octets;
+use super::skipped::Skipped;
 use crate::link_layer::LinkType;
 use crate::other::Other;
 
@@ -51,7 +53,7 @@ fn aggregate(octets: Octets<'_>) -> Result<Next<'_>, Skipped> {
 
 /// Parses radiotap (<https://www.radiotap.org>): little-endian fields in the order of their presence bits,
 /// each aligned to its size.
-pub(crate) fn radiotap(octets: Octets<'_>) -> Result<Next<'_>, Skipped> {
+pub(super) fn radiotap(octets: Octets<'_>) -> Result<Next<'_>, Skipped> {
     const PADDED: u8 = 0x20;
     const DAMAGED: u8 = 0x40;
     let [_, _, low, high, present, ..] = *octets.first::<8>()?;
@@ -86,7 +88,7 @@ fn padded(octets: Octets<'_>) -> Result<Next<'_>, Skipped> {
 }
 
 /// Parses Per-Packet Information, whose header contains the link type of the data that follows.
-pub(crate) fn ppi(octets: Octets<'_>) -> Result<Next<'_>, Skipped> {
+pub(super) fn ppi(octets: Octets<'_>) -> Result<Next<'_>, Skipped> {
     let [_, _, low, high, a, b, c, d] = *octets.first()?;
     let header = usize::from(u16::from_le_bytes([low, high]));
     let link = i32::from_le_bytes([a, b, c, d]);

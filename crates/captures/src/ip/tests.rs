@@ -1,5 +1,5 @@
 use airwire::options::{Layout, Timestamps};
-use airwire::segment::{self, Header};
+use airwire::segment::{self, Ecn, Header};
 use airwire::seq::Seq;
 
 use super::*;

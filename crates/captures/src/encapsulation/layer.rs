@@ -1,0 +1,74 @@
+//! The layers of a frame, and the values that parsers pass on.
+
+use std::net::IpAddr;
+
+use airwire::segment::Ecn;
+use airwire::view::Fragment;
+
+use super::octets::Octets;
+use crate::link_layer::LinkType;
+
+/// The fields of the IP header around a packet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ip {
+    pub(crate) src: IpAddr,
+    pub(crate) dst: IpAddr,
+    pub(crate) ecn: Ecn,
+    /// The identification field. IPv4 only.
+    pub(crate) ident: Option<u16>,
+}
+
+/// The type of the next header in a frame.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Layer {
+    Link(LinkType),
+    Ethernet,
+    /// The data after an EtherType, or after the 802.3 length field in its place.
+    EtherType(u16),
+    Llc,
+    Ppp,
+    Mpls,
+    Wlan,
+    Ip,
+    /// The data after an IP header, with its protocol.
+    Transport(u8, Ip),
+}
+
+/// The result of parsing one header.
+pub(crate) enum Next<'a> {
+    Layer(Layer, Octets<'a>),
+    End(End<'a>),
+}
+
+/// The last header of interest in a frame.
+pub(crate) enum End<'a> {
+    Tcp(Ip, Octets<'a>),
+    Fragment(Piece<'a>),
+}
+
+/// A fragment of an IP packet.
+pub(crate) struct Piece<'a> {
+    pub(crate) ip: Ip,
+    pub(crate) protocol: u8,
+    pub(crate) fragment: Fragment,
+    pub(crate) octets: Octets<'a>,
+}
+
+/// Observations about the headers of one frame.
+#[derive(Debug, Default)]
+pub(super) struct Observed {
+    /// Whether a header promises more data than there was on the wire.
+    pub(super) is_beyond: bool,
+    /// Whether the checksum of an IP header is wrong.
+    pub(super) is_damaged: bool,
+    /// Whether a tunnel was assumed only because of its UDP port.
+    pub(super) is_guess: bool,
+}
+
+impl Observed {
+    /// Returns the `len` bytes that a header promises, or fewer if fewer were on the wire.
+    pub(super) fn promised<'a>(&mut self, octets: Octets<'a>, len: usize) -> Octets<'a> {
+        self.is_beyond |= len > octets.len();
+        octets.to(len)
+    }
+}
