@@ -208,10 +208,10 @@ fn row(sender: &Sender, all: &[&Outcome], reference: &[&Outcome], margin: Option
 mod tests {
     use airtcp_numbers::verdict::MARGIN;
 
-    use super::super::capture::Findings;
-    use super::super::connection::Connection;
-    use super::super::workload::{Role, Way, Workload};
     use super::*;
+    use crate::capture::Findings;
+    use crate::connection::Connection;
+    use crate::workload::{Role, Way, Workload};
 
     fn connection() -> Connection {
         Connection {

@@ -1,8 +1,8 @@
 use airwire::Cause;
 
-use super::super::decisions::LogError;
-use super::super::trace::AckSeen;
 use super::*;
+use crate::decisions::LogError;
+use crate::trace::AckSeen;
 
 const MS: i64 = 1_000_000;
 

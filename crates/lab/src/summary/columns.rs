@@ -350,8 +350,8 @@ pub(crate) fn csv(rows: &[Row]) -> String {
 mod tests {
     use airtcp_numbers::verdict::{Comparison, Verdict};
 
-    use super::super::verdicts;
     use super::*;
+    use crate::summary::verdicts;
 
     #[test]
     fn summary_columns_suit_terminal_page_and_csv() {

@@ -39,8 +39,8 @@ mod reading {
     use aircaptures::link_layer::LinkType;
     use aircaptures::{Capture, CaptureError, Next};
 
-    use super::super::{Bins, EmulationError};
     use super::{Count, Radio, RadioDirection};
+    use crate::emulation::{Bins, EmulationError};
 
     const NETWORK: [u8; 4] = Ipv4Addr::new(192, 0, 2, 1).octets();
     const MOBILE: [u8; 4] = Ipv4Addr::new(192, 0, 2, 2).octets();

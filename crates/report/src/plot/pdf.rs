@@ -213,9 +213,9 @@ fn parts(Colour(red, green, blue): Colour) -> [f32; 3] {
 
 #[cfg(test)]
 mod tests {
-    use super::super::draw::Dash;
-    use super::super::palette::BLUE;
     use super::*;
+    use crate::plot::draw::Dash;
+    use crate::plot::palette::BLUE;
 
     fn drawing() -> Drawing {
         let line = Stroke { colour: BLUE, width: 1.0, dash: Dash::Long, round: true };

@@ -154,8 +154,8 @@ fn escaped(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::draw::Point;
     use super::*;
+    use crate::plot::draw::Point;
 
     #[test]
     fn path_data_uses_shortest_commands() {

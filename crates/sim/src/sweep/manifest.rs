@@ -8,11 +8,11 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::super::file;
 use super::error::StoreError;
 use super::labels::Labels;
 use super::metric::Metric;
 use super::plan::Plan;
+use crate::file;
 
 /// Version of the format of stores and rows.
 pub(super) const FORMAT: u32 = 2;

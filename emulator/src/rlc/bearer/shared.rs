@@ -2,16 +2,16 @@
 
 use airwire::time::Instant;
 
-use super::super::carrier::Carrier;
-use super::super::config::RlcConfig;
-use super::super::umts::hs::config::HsdpaConfig;
-use super::super::umts::hs::framing::Framing;
-use super::super::umts::hs::{Link, TTI};
 use super::sending::{pull, put_on_air, technology};
 use super::{Bearer, Lane, of};
 use crate::packet::Direction;
 use crate::rlc::air::Air;
+use crate::rlc::carrier::Carrier;
+use crate::rlc::config::RlcConfig;
 use crate::rlc::umts::entity::Outgoing;
+use crate::rlc::umts::hs::config::HsdpaConfig;
+use crate::rlc::umts::hs::framing::Framing;
+use crate::rlc::umts::hs::{Link, TTI};
 use crate::rlc::umts::room::{OneLess, Room};
 use crate::stage::{NotLive, Outbox};
 

@@ -4,8 +4,8 @@ use airwire::segment::{BadPacket, parse};
 use smoltcp::phy::ChecksumCapabilities;
 use smoltcp::wire::{Icmpv4Message, IpProtocol, Ipv4Address, Ipv4Packet, Ipv4Repr, UdpPacket};
 
-use super::super::testing::{Bench, tcp, within_binomial};
 use super::*;
+use crate::stages::testing::{Bench, tcp, within_binomial};
 
 fn config(chance: f64, bits: Option<u32>, part: Part, checksum: Checksum) -> CorruptConfig {
     CorruptConfig { chance: Probability::new(chance), bits, part, checksum, affects: Affects::All }

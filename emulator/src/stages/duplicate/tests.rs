@@ -1,6 +1,6 @@
-use super::super::testing::{Bench, tcp, within_binomial};
 use super::*;
 use crate::packet::PacketId;
+use crate::stages::testing::{Bench, tcp, within_binomial};
 
 fn config(chance: f64, copies: u32, gap: Duration) -> DuplicateConfig {
     DuplicateConfig { chance: Probability::new(chance), copies, gap, affects: Affects::All }

@@ -3,12 +3,12 @@
 use airwire::time::{Duration, Instant};
 use airwire::units::Rate;
 
-use super::super::pace::Pace;
-use super::super::queue::Queue;
 use super::schedule::Schedule;
 use super::wire::Wire;
 use crate::packet::Packet;
 use crate::stage::{Event, Outbox};
+use crate::stages::pace::Pace;
+use crate::stages::queue::Queue;
 
 /// A transmitter that follows a schedule. When the rate changes, the part of a packet that was already sent
 /// stays sent.

@@ -1,6 +1,6 @@
-use super::super::queue::{CodelConfig, Discipline};
-use super::super::testing::{Bench, SIGMAS};
 use super::*;
+use crate::stages::queue::{CodelConfig, Discipline};
+use crate::stages::testing::{Bench, SIGMAS};
 
 fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)

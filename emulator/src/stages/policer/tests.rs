@@ -1,8 +1,8 @@
 use airwire::rng::Stream;
 
-use super::super::testing::Bench;
 use super::*;
 use crate::stage::Event;
+use crate::stages::testing::Bench;
 
 fn config(rate: u64, burst: u64) -> PolicerConfig {
     PolicerConfig { rate: Rate::bits_per_second(rate), burst: Size::bytes(burst) }

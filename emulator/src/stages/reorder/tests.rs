@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
-use super::super::testing::{Bench, SIGMAS, tcp, within_binomial};
 use super::*;
+use crate::stages::testing::{Bench, SIGMAS, tcp, within_binomial};
 
 fn by_distance(chance: f64, distance: u32) -> ReorderConfig {
     ReorderConfig {

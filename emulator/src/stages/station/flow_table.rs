@@ -228,9 +228,9 @@ impl Flows {
 mod tests {
     use Direction::{Down, Up};
 
-    use super::super::flow::{Other, Said, Syn};
-    use super::super::ranges::Reach;
     use super::*;
+    use crate::stages::station::flow::{Other, Said, Syn};
+    use crate::stages::station::ranges::Reach;
 
     fn key(port: u16) -> Key {
         Key([(Ipv6Addr::LOCALHOST, port), (Ipv6Addr::LOCALHOST, 80)])

@@ -32,9 +32,9 @@ mod tests {
 
     use airwire::segment::Flags;
 
-    use super::super::tests::{ACK, Ip, Tcp, read};
     use super::*;
     use crate::path::FIXED;
+    use crate::stages::station::tests::{ACK, Ip, Tcp, read};
 
     fn segment(packet: &[u8]) -> TcpInPacket {
         let Parsed::Segment(segment) = parse(packet) else { panic!("not a segment: {packet:02x?}") };

@@ -1,5 +1,5 @@
-use super::super::testing::{Bench, SIGMAS, tcp, within_binomial};
 use super::*;
+use crate::stages::testing::{Bench, SIGMAS, tcp, within_binomial};
 
 fn config(chance: f64, to: Option<u64>) -> TruncateConfig {
     TruncateConfig { chance: Probability::new(chance), to: to.map(Size::bytes), affects: Affects::All }

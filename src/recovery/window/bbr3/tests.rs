@@ -1,8 +1,8 @@
 //! Tests of BBR version 3 on a path with 1000 segments per second and 40 ms ([`Bench`]), into which 40
 //! segments fit.
 
-use super::super::bench::Bench;
 use super::*;
+use crate::recovery::window::bench::Bench;
 
 type Path = Bench<Bbr3>;
 

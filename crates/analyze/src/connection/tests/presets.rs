@@ -4,8 +4,8 @@
 use airtcp::recovery::Counters;
 use airtcp_testkit::sample::{is_everything, sample, size};
 
-use super::super::findings::Retransmissions;
 use super::truth::{retransmissions, run};
+use crate::connection::findings::Retransmissions;
 
 /// The sum of a sender's counter over all runs, and the sum of the differences from the captures.
 #[derive(Clone, Copy, Debug, Default)]

@@ -10,8 +10,8 @@ use airtcp_testkit::sample::size;
 use airwire::segment::{self, Flags};
 use airwire::time::{Duration, Instant};
 
-use super::super::findings::*;
-use super::super::{Connection, Ended, Keep};
+use crate::connection::findings::*;
+use crate::connection::{Connection, Ended, Keep};
 use crate::scenarios::LATE;
 use aircaptures::packet::{Packet, Timestamp};
 

@@ -1,10 +1,10 @@
 use airwire::time::{Duration, Instant};
 use airwire::units::Size;
 
-use super::super::testing::{Bench, ect, udp};
-use super::super::{CodelConfig, Discipline};
 use super::ms;
 use crate::stage::Why;
+use crate::stages::queue::testing::{Bench, ect, udp};
+use crate::stages::queue::{CodelConfig, Discipline};
 
 fn bench(ecn: bool) -> Bench {
     Bench::new(Discipline::Codel(CodelConfig { ecn, ..CodelConfig::default() }))

@@ -1,10 +1,10 @@
 use airwire::time::Duration;
 use airwire::units::Size;
 
-use super::super::testing::{Bench, udp};
-use super::super::{Bounds, CodelConfig, Discipline, FqCodelConfig, QueueConfig};
 use super::ms;
 use crate::stage::Why;
+use crate::stages::queue::testing::{Bench, udp};
+use crate::stages::queue::{Bounds, CodelConfig, Discipline, FqCodelConfig, QueueConfig};
 
 /// Returns settings with which CoDel never drops a packet.
 fn fair(quantum: u64) -> FqCodelConfig {

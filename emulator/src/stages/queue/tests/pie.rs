@@ -5,12 +5,12 @@ use airwire::rng::Stream;
 use airwire::time::{Duration, Instant};
 use airwire::units::Probability;
 
-use super::super::draws::Draws;
-use super::super::pie::Pie;
-use super::super::testing::{Bench, ect, udp};
-use super::super::{Bounds, Discipline, PieConfig, QueueConfig, Tally, Verdict};
 use super::ms;
 use crate::stage::Why;
+use crate::stages::queue::draws::Draws;
+use crate::stages::queue::pie::Pie;
+use crate::stages::queue::testing::{Bench, ect, udp};
+use crate::stages::queue::{Bounds, Discipline, PieConfig, QueueConfig, Tally, Verdict};
 
 #[test]
 fn lazy_updates_equal_timer_updates() {

@@ -1,9 +1,9 @@
 use airwire::units::{Probability, Size};
 
-use super::super::testing::{Bench, ect, udp};
-use super::super::{Discipline, Length, RedConfig};
 use super::ms;
 use crate::stage::Why;
+use crate::stages::queue::testing::{Bench, ect, udp};
+use crate::stages::queue::{Discipline, Length, RedConfig};
 
 fn config() -> RedConfig {
     RedConfig { max_p: Probability::new(0.1), weight: Probability::new(1.0), ..RedConfig::default() }
