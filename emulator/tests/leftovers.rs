@@ -1,4 +1,4 @@
-//! A run leaves nothing behind, however it ends: no process, namespace, device, route, socket, file or mount.
+//! A run removes its processes, namespaces, devices, routes, sockets, files and mounts, however it ends.
 //!
 //! These tests create network namespaces. Without root they fail with a message that says so.
 

@@ -111,8 +111,8 @@ enum AllowedData {
     New,
 }
 
-/// What the last ACK means for an add-on that sets the window in fast recovery. The window may be reduced
-/// after the ACK, when the cause of a hole is found before its retransmission.
+/// The last ACK, for an add-on that sets the window in fast recovery. The window may be reduced after the ACK,
+/// when the cause of a hole is found before its retransmission.
 #[derive(Clone, Copy, Debug, Default)]
 struct Arrival {
     /// Delivered data that the add-on has not processed yet.

@@ -1,4 +1,4 @@
-//! What the two halves of a connection read of it, but do not own.
+//! Facts of a connection that its two halves read, but do not own.
 
 use super::fast_open::FastOpen;
 use super::lifecycle::Lifecycle;

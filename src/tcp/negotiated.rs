@@ -1,4 +1,4 @@
-//! What the SYNs settled, and the limits on segments that follow from it.
+//! The parameters that the SYNs settled, and the resulting limits on segments.
 
 use airwire::options::Timestamps;
 use airwire::segment::{Flags, Segment};

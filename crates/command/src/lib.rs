@@ -1,4 +1,4 @@
-//! What the programs `airtcp` and `airtcp-serve` share: errors, output, and the options of a host.
+//! Code that the programs `airtcp` and `airtcp-serve` share: errors, output, and the options of a host.
 
 #![deny(clippy::print_stdout, clippy::print_stderr, reason = "they panic if the reader is gone: see say.rs")]
 

@@ -1,4 +1,4 @@
-//! Duplicate ACKs of a connection without SACK, as Linux 6.18 counts them. Each one stands for a segment that
+//! Duplicate ACKs of a connection without SACK, as Linux 6.18 counts them. Each one represents a segment that
 //! the receiver holds out of order (`sacked_out`, tcp_add_reno_sack()).
 //!
 //! One outstanding segment must be missing, or as many as are marked lost. If there are more duplicate ACKs

@@ -11,7 +11,7 @@ use super::Receiver;
 use crate::memory::{Budget, Charge, RESERVE};
 use crate::tcp::statistics::Statistics;
 
-/// What storing data changes outside of the receiver, and what it needs to know of the sender.
+/// Values outside of the receiver that storing data changes or reads.
 pub(in crate::tcp) struct Storing<'a> {
     pub(in crate::tcp) statistics: &'a mut Statistics,
     pub(in crate::tcp) charge: &'a mut Charge,

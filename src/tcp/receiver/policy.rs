@@ -14,8 +14,8 @@ use crate::tcp::socket::SocketOptions;
 pub(super) enum Policy {
     /// ACKs are delayed by a fixed time, and the window is the free space.
     Rfc,
-    /// ACKs ([`AckRules::Linux`]), the window ([`WindowUpdate::Tuned`]) or both are those of Linux's receiver.
-    /// Boxed because only its profile has it.
+    /// ACKs ([`AckRules::Linux`]), the window ([`WindowUpdate::Tuned`]) or both follow
+    /// Linux's receiver. Boxed because only its profile has it.
     Linux(Box<LinuxReceiver>),
 }
 

@@ -21,7 +21,7 @@ pub(super) struct UnansweredPeriod {
     r1_reached: bool,
 }
 
-/// What a timeout requires of the connection.
+/// The action that a timeout requires of the connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::tcp) enum Timeout {
     Nothing,
@@ -65,7 +65,7 @@ impl Sender {
         self.recovery.deadline().filter(|_| !cx.is_open_early())
     }
 
-    /// Handles all timers but those of retransmission and probing.
+    /// Handles all timers except the retransmission and the persist timer.
     pub(in crate::tcp) fn handle_deadline(
         &mut self,
         cx: Context<'_>,

@@ -176,7 +176,7 @@ pub(super) fn table_of(lines: &[Line], index: usize, scale: &Scale) -> Table {
     table
 }
 
-/// What applies to all tables, one line each: results without randomness, and notices.
+/// Remarks about all tables, one line each: results without randomness, and notices.
 pub(super) fn remarks(lines: &[Line]) -> String {
     let all = lines.iter().flat_map(|line| line.numbers.iter().flatten());
     let constant = seeds_change_nothing(all).map(|line| format!("\n{line}")).unwrap_or_default();

@@ -105,7 +105,7 @@ fn swept(stories: &Stories) -> Table {
     )
 }
 
-/// The time of the second retransmission after that of `than`.
+/// The time from the second retransmission in `than` to the one in each story.
 fn late(stories: &[Story], than: &Story) -> Vec<Mean> {
     stories.iter().map(|story| exact(story.third() - than.third())).collect()
 }

@@ -59,7 +59,7 @@ pub(super) fn measure(
 }
 
 /// Values that involve a formula, which gets the tax. The formulas are not finite without drops. At a point where only
-/// some runs have drops, their mean would mislead, so there are no values.
+/// some runs have drops, their mean would mislead, so the result is empty.
 pub(super) fn modelled(cells: &Cells, (path, point): Row, value: impl Fn(&Sample, f64) -> f64) -> Vec<f64> {
     let samples = cells.samples(path, point);
     let all_drop = samples.iter().all(|sample| sample.congestion > 0.0);

@@ -1,4 +1,4 @@
-//! What the layer below offers an entity in one TTI.
+//! The capacity of the layer below in one TTI.
 
 /// Capacity of the lower layer in a TTI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

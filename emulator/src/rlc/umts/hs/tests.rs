@@ -230,8 +230,8 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: size(50, 200), failure_persistence: None, ..ProptestConfig::default() })]
 
     /// Outdated reports cause many damaged blocks. Nevertheless PDUs are delivered in order and without
-    /// duplicates, and a missing PDU was lost or late. The order is not guaranteed if so many consecutive blocks
-    /// are lost that the next TSN looks old.
+    /// duplicates, and a missing PDU was lost or late. If too many consecutive blocks are lost, the next TSN looks
+    /// old, and the order is not guaranteed.
     #[test]
     fn harq_delivers_pdus_in_order_without_duplicates(config in configs(), seed in any::<u64>()) {
         let mut link = link(&config, seed);
