@@ -5,10 +5,10 @@ use std::path::Path;
 
 use airtcp_lab::capture::Findings;
 use airtcp_lab::experiment::{Report, Versions};
-use airtcp_lab::sender::Repair;
+use airtcp_lab::sender::RetransmissionCounts;
 use airtcp_lab::summary::Row;
 use airtcp_lab::transfer::Outcome;
-use airtcp_lab::workload::Asked;
+use airtcp_lab::workload::WorkloadRecord;
 use airtcp_numbers::statistics::Mean;
 use airtcp_testkit::machine::{TempDir, airtcp, ended, run};
 
@@ -76,7 +76,7 @@ fn report() -> Report {
         resent_packets: 1,
         ..Findings::default()
     };
-    let repair = Repair { timeout: 1, timeouts: 1, ..Repair::default() };
+    let repair = RetransmissionCounts { timeout: 1, timeouts: 1, ..RetransmissionCounts::default() };
     Report {
         schema_version: 1,
         command: "airtcp lab run --scenario <script>".to_owned(),
@@ -89,7 +89,7 @@ fn report() -> Report {
         scenario: "geo".to_owned(),
         receiver: "linux".to_owned(),
         bytes: Some(2000),
-        asked: Asked::default(),
+        asked: WorkloadRecord::default(),
         rounds: 1,
         margin: 0.05,
         against: "newreno".to_owned(),

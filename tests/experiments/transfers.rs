@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-use airtcp_lab::pattern::octet;
+use airtcp_lab::pattern::byte_at;
 use airtcp_testkit::machine::{Ended, airtcp};
 use airtcp_testkit::programs::program;
 use airwire::view::View;
@@ -269,7 +269,7 @@ fn data_difference_names_first_byte_and_packets() {
             let frame = packet["packet"].as_u64().unwrap();
             let octets = payload(&scratch, file, frame);
             let len = octets.len() as u64;
-            let is_from = |from: &u64| (0..len).all(|place| octets[place as usize] == octet(from + place));
+            let is_from = |from: &u64| (0..len).all(|place| octets[place as usize] == byte_at(from + place));
             let from = (50_001 - len..=50_000).find(is_from);
             assert!(from.is_some(), "packet {frame} of {file} does not contain offset 50000: {octets:?}");
             assert!(why.contains(&format!("packet {frame} with {expected:#04x}")), "{why}");

@@ -7,7 +7,7 @@ use std::net::{Shutdown, TcpStream};
 use std::process::Stdio;
 use std::time::Instant;
 
-use airtcp_lab::pattern::octet;
+use airtcp_lab::pattern::byte_at;
 use airtcp_testkit::machine::emulated::EmulatedPath;
 use airtcp_testkit::machine::{
     Ended, Running, TempFile, airtcp, data, digest, namespace, run, wait_for_listener,
@@ -87,7 +87,7 @@ fn read_rate_limits_recv_and_sink() {
 #[test]
 fn expect_pattern_reports_first_differing_byte() {
     let namespace = namespace();
-    let mut octets: Vec<u8> = (0..60_000).map(octet).collect();
+    let mut octets: Vec<u8> = (0..60_000).map(byte_at).collect();
     octets[40_000] ^= 0x11;
     let file = TempFile::new("nearly-the-pattern");
     std::fs::write(file.path(), &octets).unwrap();
@@ -105,7 +105,7 @@ fn expect_pattern_reports_first_differing_byte() {
     assert_eq!(ended.code, 1, "{}", ended.stderr);
     assert!(ended.stderr.contains("1 of 2 connections did not carry the test pattern"), "{}", ended.stderr);
     let said = ended.stdout;
-    let [expected, received] = [octet(40_000), octets[40_000]];
+    let [expected, received] = [byte_at(40_000), octets[40_000]];
     let first = format!("byte at offset 40000 is {received:#04x}, expected {expected:#04x}");
     assert!(said.contains(&first), "{said}");
     assert_eq!(said.matches("all bytes match the test pattern").count(), 1, "{said}");

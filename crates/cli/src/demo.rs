@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use airtcp_lab::demo::{self, Demo as Plan, Played, Progress, Scene};
+use airtcp_lab::demo::{self, Demo as Plan, Progress, Scene, SceneResult};
 use airtcp_lab::page;
 use airtcp_lab::testbed::Tools;
 use airtcp_numbers::table::wrapped_lines;
@@ -129,7 +129,7 @@ impl Demo {
             true => writeln!(say::out(), "{}", json!({ "scenes": played, "page": report })),
             false => write!(say::out(), "{}", more(&played, &directory, &report, say::width(self.wide))),
         });
-        match played.iter().flat_map(Played::failures).count() {
+        match played.iter().flat_map(SceneResult::failures).count() {
             0 => Ok(written?),
             failures => Err(failure::run(format!("{failures} transfers over TUN failed"))),
         }
@@ -148,13 +148,13 @@ fn where_it_stands(complete: usize, all: usize, directory: &Path) -> String {
 
 fn words(progress: Progress) -> String {
     match progress {
-        Progress::Real(done, all) => format!("{done} of {all} transfers over TUN"),
-        Progress::Virtual(done, all) => format!("{done} of {all} runs in virtual time"),
+        Progress::RealTime(done, all) => format!("{done} of {all} transfers over TUN"),
+        Progress::VirtualTime(done, all) => format!("{done} of {all} runs in virtual time"),
     }
 }
 
 /// Explains the columns, and suggests the next commands.
-fn more(played: &[Played], directory: &Path, report: &Path, width: Option<usize>) -> String {
+fn more(played: &[SceneResult], directory: &Path, report: &Path, width: Option<usize>) -> String {
     let mut text = String::new();
     if let Some(first) = played.first() {
         text += &format!(

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use airlink::netns;
 use airlink::reactor::{Clock, Interest, Reactor, Token, Wakeup};
-use airtcp_lab::pattern::{Comparison, FirstDifference};
+use airtcp_lab::pattern::{FirstDifference, PatternCheck};
 use airtcp_numbers::units::{self, show_rate};
 use airwire::time::{Duration, Instant};
 use anyhow::Context;
@@ -225,7 +225,7 @@ impl Sink {
         let mut shrink_to = self.shrink_to;
         let clock = reactor.clock();
         let mut hasher = Hasher::new(!self.no_digest);
-        let mut comparison = self.expect_pattern.then(Comparison::default);
+        let mut comparison = self.expect_pattern.then(PatternCheck::default);
         let mut pace = Pace::new(self.read_rate);
         let mut buffer = vec![0; pace.piece(BUFFER)];
         let start = clock.now();

@@ -155,7 +155,7 @@ impl Source {
     fn connect(&self) -> anyhow::Result<TcpStream> {
         let remote = self.remote;
         if let Some(name) = &self.congestion_control {
-            sender::congestion_control(name).map_err(|error| Failure::Environment(error.to_string()))?;
+            sender::check_congestion_control(name).map_err(|error| Failure::Environment(error.to_string()))?;
         }
         let family = if remote.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
         let socket = socket(family, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;

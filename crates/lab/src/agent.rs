@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::counters::{self, Counters, by_name};
-use super::pattern::{Comparison, FirstDifference};
+use super::pattern::{FirstDifference, PatternCheck};
 
 /// An order from the lab to an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -94,15 +94,15 @@ pub struct Received {
 pub fn serve() -> io::Result<()> {
     let agent = Agent { notices: Arc::new(Mutex::new(io::stdout())) };
     let address = |name| std::env::var(name).ok();
-    agent.say(&Notice::Ready {
+    agent.send_notice(&Notice::Ready {
         pid: std::process::id(),
         fixed: address("AIRLINK_FIXED"),
         mobile: address("AIRLINK_MOBILE"),
     })?;
     for line in io::stdin().lock().lines() {
         let order = serde_json::from_str(&line?).map_err(io::Error::from)?;
-        if let Err(error) = agent.carry_out(order) {
-            agent.say(&Notice::Failed(error))?;
+        if let Err(error) = agent.execute(order) {
+            agent.send_notice(&Notice::Failed(error))?;
         }
     }
     Ok(())
@@ -114,7 +114,7 @@ struct Agent {
 }
 
 impl Agent {
-    fn say(&self, notice: &Notice) -> io::Result<()> {
+    fn send_notice(&self, notice: &Notice) -> io::Result<()> {
         let mut line = serde_json::to_string(notice)?;
         line.push('\n');
         let mut notices = self.notices.lock().unwrap_or_else(PoisonError::into_inner);
@@ -122,21 +122,20 @@ impl Agent {
         notices.flush()
     }
 
-    fn carry_out(&self, order: Order) -> Result<(), String> {
-        let said = match order {
+    fn execute(&self, order: Order) -> Result<(), String> {
+        let notice = match order {
             Order::Start(program) => return self.start(program),
             Order::Write { path, text } => match airfiles::write(&path, text) {
                 Ok(()) => Notice::Written,
                 Err(error) => return Err(format!("cannot write {}: {error}", path.display())),
             },
             Order::Count => {
-                let counters = counters::read();
-                Notice::Counted(by_name(
-                    counters.map_err(|error| format!("cannot read the counters in /proc: {error}"))?,
-                ))
+                let counters = counters::read()
+                    .map_err(|error| format!("cannot read the counters in /proc: {error}"))?;
+                Notice::Counted(by_name(counters))
             }
         };
-        self.say(&said).map_err(|error| error.to_string())
+        self.send_notice(&notice).map_err(|error| error.to_string())
     }
 
     fn start(&self, program: Program) -> Result<(), String> {
@@ -155,13 +154,13 @@ impl Agent {
             io::ErrorKind::NotFound => format!("program `{name}` not found; install it, or check PATH"),
             _ => format!("cannot start {name}: {error}"),
         })?;
-        self.say(&Notice::Started { id }).map_err(|error| error.to_string())?;
+        self.send_notice(&Notice::Started { id }).map_err(|error| error.to_string())?;
         let agent = self.clone();
         let watch = move || {
             let received = child.stdout.take().map(digest);
             let code = child.wait().map_or(1, code);
             // The lab may have ended.
-            let _ = agent.say(&Notice::Ended { id, code, received });
+            let _ = agent.send_notice(&Notice::Ended { id, code, received });
         };
         thread::Builder::new()
             .name(format!("program {id}"))
@@ -177,7 +176,7 @@ fn code(status: ExitStatus) -> i32 {
 
 fn digest(mut stream: impl Read) -> Received {
     let (mut sha256, mut bytes, mut buffer) = (Sha256::new(), 0, vec![0; 256 << 10]);
-    let mut comparison = Comparison::default();
+    let mut comparison = PatternCheck::default();
     // If reading fails, the stream is shorter than the sent data, which the comparison detects.
     while let Ok(len @ 1..) = stream.read(&mut buffer) {
         sha256.update(&buffer[..len]);

@@ -1,9 +1,9 @@
-//! Reads what the capture on the sender's side shows of a transfer, for any sender.
+//! Measures a transfer from the capture on the sender's side, for any sender.
 
 use std::path::Path;
 use std::time::Duration;
 
-use aircaptures::capture::{Capture, Next};
+use aircaptures::capture::{Capture, Frame, Next};
 use aircaptures::ip::Found;
 use aircaptures::packet::{Packet, Timestamp};
 use airwire::segment::Flags;
@@ -38,7 +38,7 @@ pub struct Findings {
 
 impl Findings {
     /// Sums up several connections of one sender. Their common time is not known here.
-    pub(crate) fn of_several<'a>(all: impl Iterator<Item = &'a Self>) -> Self {
+    pub(crate) fn sum<'a>(all: impl Iterator<Item = &'a Self>) -> Self {
         all.fold(Self::default(), |sum, one| Self {
             seconds: 0.0,
             acked_bytes: sum.acked_bytes + one.acked_bytes,
@@ -52,9 +52,24 @@ impl Findings {
     }
 }
 
+/// Calls `take` for each frame of a capture.
+pub(crate) fn for_each_frame(path: &Path, mut take: impl FnMut(&Frame<'_>)) -> Result<(), LabError> {
+    let mut capture = Capture::open(path, None).map_err(|error| LabError::Transfer(error.to_string()))?;
+    loop {
+        match capture.read() {
+            Next::Frame(frame) => take(&frame),
+            Next::LeftOut | Next::Nothing | Next::Flaw { .. } => {}
+            Next::Damaged { detail, .. } => {
+                return Err(LabError::Transfer(format!("{}: {detail}", path.display())));
+            }
+            Next::End => return Ok(()),
+        }
+    }
+}
+
 /// A connection in the capture on its sender's side.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Seen {
+pub(crate) struct MeasuredConnection {
     pub(crate) findings: Findings,
     /// The start of the goodput measurement: the first SYN, or the SYN's ACK if the connection is limited by
     /// time.
@@ -65,15 +80,15 @@ pub(crate) struct Seen {
     pub(crate) progress: Vec<(Timestamp, u64)>,
 }
 
-impl Seen {
+impl MeasuredConnection {
     /// Bytes acknowledged until this time.
     pub(crate) fn acked_until(&self, at: Timestamp) -> u64 {
-        let later = self.progress.partition_point(|(when, _)| *when <= at);
+        let later = self.progress.partition_point(|(time, _)| *time <= at);
         later.checked_sub(1).map_or(0, |last| self.progress[last].1)
     }
 
-    /// Bytes that count for goodput. Data that was still in the sender's buffer when the time was over does
-    /// not count.
+    /// Bytes that count for goodput. Data that the sender still buffered at the end of the time limit does not
+    /// count.
     pub(crate) fn measured(&self) -> u64 {
         self.acked_until(self.to)
     }
@@ -81,76 +96,73 @@ impl Seen {
 
 /// Reads the capture's connections to these ports, in the order of the ports. `time` is the time limit of
 /// each connection; `None` if connections are limited by bytes.
-pub(crate) fn read(path: &Path, ports: &[u16], time: Option<Duration>) -> Result<Vec<Seen>, LabError> {
-    let mut capture = Capture::open(path, None).map_err(|error| LabError::Transfer(error.to_string()))?;
-    let mut readers: Vec<_> = ports.iter().map(|port| (*port, Reader::of(time))).collect();
-    loop {
-        match capture.read() {
-            Next::Frame(frame) => {
-                if let Found::Tcp(packet) | Found::Flawed(packet, _) = frame.packet() {
-                    readers.iter_mut().for_each(|(port, reader)| reader.take(&packet, *port));
-                }
-            }
-            Next::LeftOut | Next::Nothing | Next::Flaw { .. } => {}
-            Next::Damaged { detail, .. } => {
-                return Err(LabError::Transfer(format!("{}: {detail}", path.display())));
-            }
-            Next::End => return Ok(readers.into_iter().map(|(_, reader)| reader.seen()).collect()),
+pub(crate) fn read(
+    path: &Path,
+    ports: &[u16],
+    time: Option<Duration>,
+) -> Result<Vec<MeasuredConnection>, LabError> {
+    let mut readers: Vec<_> = ports.iter().map(|port| (*port, ConnectionReader::new(time))).collect();
+    for_each_frame(path, |frame| {
+        if let Found::Tcp(packet) | Found::Flawed(packet, _) = frame.packet() {
+            readers.iter_mut().for_each(|(port, reader)| reader.take(&packet, *port));
         }
-    }
+    })?;
+    Ok(readers.into_iter().map(|(_, reader)| reader.finish()).collect())
 }
 
 /// Reads one connection. Offsets count from the SYN, which has offset 0.
 #[derive(Debug, Default)]
-struct Reader {
+struct ConnectionReader {
     /// The time limit. `None` if the connection is limited by bytes.
     time: Option<Duration>,
     isn: Option<Seq>,
     started: Timestamp,
     last: Timestamp,
-    /// The offsets after the last byte that was sent, and after the last byte that was acknowledged.
+    /// The offset after the last byte that was sent.
     max: u64,
+    /// The offset after the last byte that was acknowledged.
     acked: u64,
     fin: Option<u64>,
+    /// The time of the last ACK for data.
     finished: Timestamp,
     findings: Findings,
     progress: Vec<(Timestamp, u64)>,
 }
 
-impl Reader {
-    fn of(time: Option<Duration>) -> Self {
+impl ConnectionReader {
+    fn new(time: Option<Duration>) -> Self {
         Self { time, ..Self::default() }
     }
 
     /// The measured time of a connection with a time limit: from the end of its handshake. `None` without a
     /// limit, or if the SYN was not answered.
-    fn its_time(&self) -> Option<(Timestamp, Timestamp)> {
+    fn measured_time(&self) -> Option<(Timestamp, Timestamp)> {
         // The first ACK acknowledges the SYN.
         let (time, (from, _)) = (self.time?, self.progress.first()?);
         Some((*from, Timestamp(from.0.saturating_add(time.as_nanos() as i64))))
     }
 
     fn take(&mut self, packet: &Packet, port: u16) {
-        let forth = packet.dst.port() == port;
-        if !forth && packet.src.port() != port {
+        let from_sender = packet.dst.port() == port;
+        if !from_sender && packet.src.port() != port {
             return;
         }
         if self.isn.is_none() {
-            if !forth || !packet.flags.contains(Flags::SYN) {
+            if !from_sender || !packet.flags.contains(Flags::SYN) {
                 return;
             }
             self.isn = Some(packet.seq);
             (self.started, self.last) = (packet.at, packet.at);
         }
-        let until = self.its_time().map_or(packet.at, |(_, to)| to.min(packet.at));
+        let until = self.measured_time().map_or(packet.at, |(_, to)| to.min(packet.at));
         let silence = until.since(std::mem::replace(&mut self.last, packet.at)).max(0.0);
-        if forth {
-            self.sent(packet, silence);
+        if from_sender {
+            self.take_data(packet, silence);
         } else if let Some(ack) = packet.ack {
             let closed = packet.window == 0
                 && ![Flags::SYN, Flags::RST].iter().any(|flag| packet.flags.contains(*flag));
             self.findings.closed_windows += u64::from(closed);
-            self.acked(packet.at, ack);
+            self.take_ack(packet.at, ack);
         }
     }
 
@@ -158,7 +170,7 @@ impl Reader {
         number.offset(self.isn?, self.acked)
     }
 
-    fn sent(&mut self, packet: &Packet, silence: f64) {
+    fn take_data(&mut self, packet: &Packet, silence: f64) {
         let Some(start) = self.offset(packet.seq) else { return };
         let end = start + packet.seq_len();
         if end == start {
@@ -180,7 +192,7 @@ impl Reader {
         }
     }
 
-    fn acked(&mut self, at: Timestamp, ack: Seq) {
+    fn take_ack(&mut self, at: Timestamp, ack: Seq) {
         let Some(ack) = self.offset(ack) else { return };
         if ack <= self.acked || ack > self.max {
             return;
@@ -193,22 +205,22 @@ impl Reader {
         self.acked = ack;
     }
 
-    fn seen(mut self) -> Seen {
+    fn finish(mut self) -> MeasuredConnection {
         let fin = u64::from(self.fin.is_some_and(|fin| self.acked > fin));
-        let (from, to) = self.its_time().unwrap_or((self.started, self.finished));
+        let (from, to) = self.measured_time().unwrap_or((self.started, self.finished));
         self.findings.acked_bytes = self.acked.saturating_sub(1 + fin);
         self.findings.seconds = to.since(from).max(0.0);
         let Self { findings, mut progress, .. } = self;
         // The ACK for the last byte may also acknowledge the FIN.
-        if let Some((_, octets)) = progress.last_mut() {
-            *octets = findings.acked_bytes;
+        if let Some((_, bytes)) = progress.last_mut() {
+            *bytes = findings.acked_bytes;
         }
-        Seen { findings, from, to, progress }
+        MeasuredConnection { findings, from, to, progress }
     }
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use airwire::options::Options;
     use airwire::segment::Ecn;
 
@@ -218,33 +230,36 @@ mod tests {
     /// Close to the maximum, so that sequence numbers wrap.
     const ISN: Seq = Seq(u32::MAX - 500);
 
-    fn packet(at: f64, ports: [u16; 2], seq: Seq, ack: Option<Seq>, len: u32) -> Packet {
+    /// A packet on the loopback interface, with its time in nanoseconds.
+    pub(crate) fn packet(at: i64, ports: [u16; 2], seq: Seq, ack: Option<Seq>, len: u32) -> Packet {
         let [src, dst] = ports.map(|port| ([127, 0, 0, 1], port).into());
-        let (flags, options) = (Flags::NONE, Options::default());
-        let at = Timestamp((at * 1e9) as i64);
         Packet {
             number: 0,
-            at,
+            at: Timestamp(at),
             src,
             dst,
             seq,
             ack,
-            flags,
+            flags: Flags::NONE,
             window: 0,
             ecn: Ecn::NotEct,
             len,
             ip_id: None,
-            options,
+            options: Options::default(),
             options_cut: false,
         }
     }
 
+    fn nanos(seconds: f64) -> i64 {
+        (seconds * 1e9) as i64
+    }
+
     fn syn(at: f64) -> Packet {
-        Packet { flags: Flags::SYN, ..packet(at, [1000, PORT], ISN, None, 0) }
+        Packet { flags: Flags::SYN, ..packet(nanos(at), [1000, PORT], ISN, None, 0) }
     }
 
     fn data(at: f64, seq: u64, len: u32) -> Packet {
-        packet(at, [1000, PORT], ISN.at(seq), Some(Seq(1)), len)
+        packet(nanos(at), [1000, PORT], ISN.at(seq), Some(Seq(1)), len)
     }
 
     fn fin(at: f64, seq: u64, len: u32) -> Packet {
@@ -252,18 +267,21 @@ mod tests {
     }
 
     fn ack(at: f64, ack: u64) -> Packet {
-        packet(at, [PORT, 1000], Seq(1), Some(ISN.at(ack)), 0)
+        packet(nanos(at), [PORT, 1000], Seq(1), Some(ISN.at(ack)), 0)
+    }
+
+    fn measured(packets: &[Packet], time: Option<Duration>) -> MeasuredConnection {
+        let mut reader = ConnectionReader::new(time);
+        packets.iter().for_each(|packet| reader.take(packet, PORT));
+        reader.finish()
     }
 
     fn findings(packets: &[Packet]) -> Findings {
-        let mut reader = Reader::default();
-        packets.iter().for_each(|packet| reader.take(packet, PORT));
-        reader.seen().findings
+        measured(packets, None).findings
     }
 
     #[test]
     fn acked_bytes_are_known_at_any_time() {
-        let mut reader = Reader::default();
         let packets = [
             syn(10.0),
             ack(10.1, 1),
@@ -272,9 +290,8 @@ mod tests {
             fin(10.3, 1001, 500),
             ack(10.5, 1502),
         ];
-        packets.iter().for_each(|packet| reader.take(packet, PORT));
-        let seen = reader.seen();
-        let until = |at: f64| seen.acked_until(Timestamp((at * 1e9) as i64));
+        let connection = measured(&packets, None);
+        let until = |at| connection.acked_until(Timestamp(nanos(at)));
         assert_eq!([9.0, 10.2, 10.3, 10.4, 10.5, 99.0].map(until), [0, 0, 1000, 1000, 1500, 1500]);
     }
 
@@ -293,20 +310,16 @@ mod tests {
             fin(14.0, 3001, 0),
             ack(14.5, 3002),
         ];
-        let seen = |time| {
-            let mut reader = Reader::of(time);
-            packets.iter().for_each(|packet| reader.take(packet, PORT));
-            reader.seen()
-        };
-        let by_time = seen(Some(Duration::from_secs(2)));
+        let limit = Some(Duration::from_secs(2));
+        let by_time = measured(&packets, limit);
         assert_eq!((by_time.findings.seconds, by_time.measured()), (2.0, 2000));
         assert_eq!(by_time.findings.acked_bytes, 3000, "data after the time limit is acknowledged too");
         // The silence from 12.5 to 13.5 s is outside the measured time.
         assert_eq!((by_time.findings.resent_packets, by_time.findings.idle_seconds), (1, 0.0));
-        let by_octets = seen(None);
-        assert_eq!((by_octets.findings.seconds, by_octets.measured()), (4.0, 3000));
-        assert!((by_octets.findings.idle_seconds - 1.0).abs() < 1e-9);
-        assert_eq!(Reader::of(Some(Duration::from_secs(2))).seen().findings, Findings::default());
+        let by_bytes = measured(&packets, None);
+        assert_eq!((by_bytes.findings.seconds, by_bytes.measured()), (4.0, 3000));
+        assert!((by_bytes.findings.idle_seconds - 1.0).abs() < 1e-9);
+        assert_eq!(measured(&[], limit).findings, Findings::default());
     }
 
     #[test]
@@ -353,7 +366,7 @@ mod tests {
 
     #[test]
     fn packets_of_other_connections_are_ignored() {
-        let other = packet(10.05, [1001, 9001], Seq(7), None, 500);
+        let other = packet(nanos(10.05), [1001, 9001], Seq(7), None, 500);
         let found = findings(&[syn(10.0), ack(10.1, 1), data(10.1, 1, 100), other, ack(10.2, 101)]);
         assert_eq!((found.acked_bytes, found.data_packets), (100, 1));
     }

@@ -5,13 +5,15 @@ use std::path::Path;
 use std::time::Duration;
 
 use aircaptures::packet::Timestamp;
+use airlink::packet::{Direction, PerDirection};
 use serde::{Deserialize, Serialize};
 
 use super::LabError;
 use super::agent::Received;
-use super::capture::{self, Findings, Seen};
+use super::capture::{self, Findings, MeasuredConnection};
 use super::difference::Difference;
-use super::workload::{Role, Stream, Way};
+use super::testbed::PathSide;
+use super::workload::{Role, Stream};
 
 /// The results of a connection.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -21,7 +23,7 @@ pub struct Connection {
     /// The tested sender or a competitor.
     pub role: Role,
     /// The direction of the data.
-    pub direction: Way,
+    pub direction: Direction,
     /// The receiver's port.
     pub port: u16,
     /// All acknowledged bytes.
@@ -52,7 +54,7 @@ pub struct Connection {
 
 /// The interaction of several connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Together {
+pub struct Interaction {
     /// Goodput of the competitors. `None` without competitors.
     pub competitor_kbit_per_s: Option<f64>,
     /// The tested sender's share of all bytes, from 0 to 1, while all connections were sending. `None`
@@ -74,35 +76,35 @@ pub(crate) fn read(
     directory: &Path,
     streams: &[Stream<'_>],
     time: Option<Duration>,
-) -> Result<Vec<Seen>, LabError> {
-    let mut seen = vec![Seen::default(); streams.len()];
-    for way in [Way::Down, Way::Up] {
-        let own: Vec<_> = streams.iter().filter(|stream| stream.way == way).collect();
-        if own.is_empty() {
+) -> Result<Vec<MeasuredConnection>, LabError> {
+    let mut connections = vec![MeasuredConnection::default(); streams.len()];
+    for direction in Direction::BOTH {
+        let streams: Vec<_> = streams.iter().filter(|stream| stream.direction == direction).collect();
+        if streams.is_empty() {
             continue;
         }
-        let ports: Vec<_> = own.iter().map(|stream| stream.port()).collect();
-        let found = capture::read(&directory.join(way.sender_side().capture()), &ports, time)?;
-        for (stream, one) in own.iter().zip(found) {
-            seen[usize::from(stream.index)] = one;
+        let ports: Vec<_> = streams.iter().map(|stream| stream.port()).collect();
+        let measured = capture::read(&directory.join(PathSide::sending(direction).capture()), &ports, time)?;
+        for (stream, connection) in streams.iter().zip(measured) {
+            connections[usize::from(stream.index)] = connection;
         }
     }
-    Ok(seen)
+    Ok(connections)
 }
 
 /// The time in which all connections were sending. `None` for a single connection, or if their times do not
 /// overlap.
-pub(crate) fn time_together(seen: &[Seen]) -> Option<(Timestamp, Timestamp)> {
-    let from = seen.iter().map(|one| one.from).max()?;
-    let to = seen.iter().map(|one| one.to).min()?;
-    (seen.len() > 1 && from < to).then_some((from, to))
+pub(crate) fn time_together(connections: &[MeasuredConnection]) -> Option<(Timestamp, Timestamp)> {
+    let from = connections.iter().map(|connection| connection.from).max()?;
+    let to = connections.iter().map(|connection| connection.to).min()?;
+    (connections.len() > 1 && from < to).then_some((from, to))
 }
 
 /// Seconds from the earliest start to the latest end of the connections' measurements.
-pub(crate) fn seconds<'a>(seen: impl IntoIterator<Item = &'a Seen> + Clone) -> f64 {
-    let moved = || seen.clone().into_iter().filter(|one| one.findings.seconds > 0.0);
-    let from = moved().map(|one| one.from).min();
-    let to = moved().map(|one| one.to).max();
+pub(crate) fn seconds(connections: &[&MeasuredConnection]) -> f64 {
+    let measured = || connections.iter().filter(|connection| connection.findings.seconds > 0.0);
+    let from = measured().map(|connection| connection.from).min();
+    let to = measured().map(|connection| connection.to).max();
     from.zip(to).map_or(0.0, |(from, to)| to.since(from))
 }
 
@@ -111,38 +113,41 @@ pub(crate) fn kbit_per_s(bytes: u64, seconds: f64) -> f64 {
     if seconds > 0.0 { bytes as f64 * 8.0 / seconds / 1e3 } else { 0.0 }
 }
 
-/// Computes the interaction. `octets` has the bytes of each connection while all connections were sending;
+/// Computes the interaction. `bytes` has the bytes of each connection while all connections were sending;
 /// `None` if they never were.
-pub(crate) fn together(streams: &[Stream<'_>], seen: &[Seen], octets: Option<&[u64]>) -> Together {
-    let of = |fits: &dyn Fn(&Stream<'_>) -> bool| -> Vec<usize> {
-        (0..streams.len()).filter(|&at| fits(&streams[at])).collect()
+pub(crate) fn interaction(
+    streams: &[Stream<'_>],
+    connections: &[MeasuredConnection],
+    bytes: Option<&[u64]>,
+) -> Interaction {
+    let indices = |fits: &dyn Fn(&Stream<'_>) -> bool| -> Vec<usize> {
+        (0..streams.len()).filter(|&index| fits(&streams[index])).collect()
     };
-    let goodput = |places: Vec<usize>| -> Option<f64> {
-        let own: Vec<_> = places.iter().map(|&at| &seen[at]).collect();
-        let bytes = own.iter().map(|one| one.measured()).sum();
-        (!own.is_empty()).then(|| kbit_per_s(bytes, seconds(own.iter().copied())))
+    let goodput = |indices: &[usize]| -> Option<f64> {
+        let chosen: Vec<_> = indices.iter().map(|&index| &connections[index]).collect();
+        let bytes = chosen.iter().map(|connection| connection.measured()).sum();
+        (!chosen.is_empty()).then(|| kbit_per_s(bytes, seconds(&chosen)))
     };
-    let tested = |way: Way| of(&|stream| stream.role == Role::Tested && stream.way == way);
-    let beside = of(&|stream| stream.role == Role::Competitor);
-    let both_ways = !tested(Way::Down).is_empty() && !tested(Way::Up).is_empty();
-    let share = octets.filter(|_| !beside.is_empty()).and_then(|octets| {
-        let others: u64 = beside.iter().map(|&at| octets[at]).sum();
-        let all: u64 = octets.iter().sum();
+    let tested = PerDirection::from_fn(|direction| {
+        indices(&|stream| stream.role == Role::Tested && stream.direction == direction)
+    });
+    let competitors = indices(&|stream| stream.role == Role::Competitor);
+    let both_directions = !tested.down.is_empty() && !tested.up.is_empty();
+    let share = bytes.filter(|_| !competitors.is_empty()).and_then(|bytes| {
+        let others: u64 = competitors.iter().map(|&index| bytes[index]).sum();
+        let all: u64 = bytes.iter().sum();
         (all > 0).then(|| (all - others) as f64 / all as f64)
     });
-    let fairness = octets.and_then(|octets| {
-        let of_way = |way| {
-            let own: Vec<_> = tested(way).iter().map(|&at| octets[at] as f64).collect();
-            jain(&own)
-        };
-        [Way::Down, Way::Up].into_iter().filter_map(of_way).min_by(f64::total_cmp)
+    let fairness = bytes.and_then(|bytes| {
+        let shares = |indices: &[usize]| indices.iter().map(|&index| bytes[index] as f64).collect::<Vec<_>>();
+        tested.iter().filter_map(|(_, indices)| jain(&shares(indices))).min_by(f64::total_cmp)
     });
-    Together {
-        competitor_kbit_per_s: goodput(beside),
+    Interaction {
+        competitor_kbit_per_s: goodput(&competitors),
         share,
         fairness,
-        down_kbit_per_s: both_ways.then(|| goodput(tested(Way::Down))).flatten(),
-        up_kbit_per_s: both_ways.then(|| goodput(tested(Way::Up))).flatten(),
+        down_kbit_per_s: goodput(&tested.down).filter(|_| both_directions),
+        up_kbit_per_s: goodput(&tested.up).filter(|_| both_directions),
     }
 }
 
@@ -156,8 +161,8 @@ fn jain(shares: &[f64]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sender::{Typed, resolve};
-    use crate::workload::{Ways, Workload};
+    use crate::sender::{TypedSender, resolve};
+    use crate::workload::{Directions, Workload};
 
     #[test]
     fn jain_index_matches_known_shares() {
@@ -167,40 +172,40 @@ mod tests {
         assert_eq!((jain(&[5.0]), jain(&[0.0, 0.0])), (None, None));
     }
 
-    fn seen(from: i64, to: i64, bytes: u64) -> Seen {
+    fn measured(from: i64, to: i64, bytes: u64) -> MeasuredConnection {
         let at = |second: i64| Timestamp(second * 1_000_000_000);
         let findings = Findings { seconds: (to - from) as f64, acked_bytes: bytes, ..Findings::default() };
-        Seen { findings, from: at(from), to: at(to), progress: vec![(at(to), bytes)] }
+        MeasuredConnection { findings, from: at(from), to: at(to), progress: vec![(at(to), bytes)] }
     }
 
     #[test]
     fn shares_cover_time_when_all_flows_send() {
-        let typed: Vec<Typed> = ["newreno", "sack"].iter().map(|text| text.parse().unwrap()).collect();
+        let typed: Vec<TypedSender> = ["newreno", "sack"].iter().map(|text| text.parse().unwrap()).collect();
         let senders = resolve(&typed, None).unwrap();
         let workload = Workload {
-            ways: Ways::Both,
+            directions: Directions::Both,
             competitors: vec![senders[1].clone()],
             flows: 2,
             ..Workload::plain(0)
         };
         let streams = workload.streams(&senders[0]);
         let all = [
-            seen(10, 20, 10_000),
-            seen(11, 22, 20_000),
-            seen(10, 30, 40_000),
-            seen(10, 42, 1_000),
-            seen(10, 42, 1_000),
-            seen(10, 42, 2_000),
+            measured(10, 20, 10_000),
+            measured(11, 22, 20_000),
+            measured(10, 30, 40_000),
+            measured(10, 42, 1_000),
+            measured(10, 42, 1_000),
+            measured(10, 42, 2_000),
         ];
         let second = 1_000_000_000;
         assert_eq!(time_together(&all), Some((Timestamp(11 * second), Timestamp(20 * second))));
         assert_eq!(time_together(&all[..1]), None);
-        let together = together(&streams, &all, Some(&[1000, 3000, 4000, 500, 500, 1000]));
-        assert_eq!((together.share, together.fairness), (Some(0.5), Some(0.8)));
+        let interaction = interaction(&streams, &all, Some(&[1000, 3000, 4000, 500, 500, 1000]));
+        assert_eq!((interaction.share, interaction.fairness), (Some(0.5), Some(0.8)));
         // 30 kB from second 10 to second 22, and 2 kB from second 10 to second 42.
-        assert_eq!(together.down_kbit_per_s, Some(20.0));
-        assert_eq!(together.up_kbit_per_s, Some(0.5));
-        assert_eq!(together.competitor_kbit_per_s, Some(10.5));
+        assert_eq!(interaction.down_kbit_per_s, Some(20.0));
+        assert_eq!(interaction.up_kbit_per_s, Some(0.5));
+        assert_eq!(interaction.competitor_kbit_per_s, Some(10.5));
     }
 
     #[test]
@@ -208,6 +213,6 @@ mod tests {
         let senders = resolve(&["newreno".parse().unwrap()], None).unwrap();
         let workload = Workload::plain(0);
         let streams = workload.streams(&senders[0]);
-        assert_eq!(together(&streams, &[seen(0, 9, 100)], None), Together::default());
+        assert_eq!(interaction(&streams, &[measured(0, 9, 100)], None), Interaction::default());
     }
 }

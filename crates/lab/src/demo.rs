@@ -29,10 +29,10 @@ use airtcp_numbers::verdict::{Comparison, MARGIN};
 use serde::{Deserialize, Serialize};
 
 use super::LabError;
-use super::experiment::{self, Experiment, make_empty, write_json};
+use super::experiment::{self, Experiment, create_empty_directory, write_json};
 use super::receiver::Receiver;
-use super::sender::{self, Repair, Sender};
-use super::testbed::{Keep, Tools};
+use super::sender::{self, RetransmissionCounts, Sender};
+use super::testbed::{ExtraFiles, Tools};
 use super::transfer::Outcome;
 use super::workload::Workload;
 pub use claim::Sentence;
@@ -66,14 +66,14 @@ pub struct Demo {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
     /// Number of finished transfers over TUN devices, and their total.
-    Real(usize, usize),
+    RealTime(usize, usize),
     /// Number of finished runs of a scene in virtual time, and their total.
-    Virtual(usize, usize),
+    VirtualTime(usize, usize),
 }
 
 /// The results of a scene.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Played {
+pub struct SceneResult {
     /// The name on the command line.
     pub name: String,
     /// The event on the path.
@@ -101,7 +101,7 @@ pub struct Row {
     /// The recipe that models a kernel sender in virtual time.
     pub modelled_by: Option<String>,
     /// The runs with all seeds in virtual time.
-    pub in_virtual_time: Many,
+    pub in_virtual_time: SceneMeans,
     /// The comparison of the goodput in virtual time with the first sender. `None` for the first sender.
     pub against: Option<Comparison>,
     /// The share of virtual-time runs that were slower than the real transfer. `None` if the real transfer
@@ -116,7 +116,7 @@ pub struct Row {
 
 /// Means over all seeds. Retransmissions and timeouts are the sender's own counts.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Many {
+pub struct SceneMeans {
     /// Goodput from the first SYN to the last ACK.
     pub kbit_per_s: Mean,
     /// Retransmitted segments.
@@ -138,7 +138,7 @@ pub fn find(name: &str) -> Result<&'static Scene, String> {
         .ok_or_else(|| format!("unknown scene `{name}`; the scenes are {}", names()))
 }
 
-/// Plays each of these scenes once. Calls `observe` with the progress, and `shown` with the results of each
+/// Plays each of these scenes once. Calls `observe` with the progress, and `show` with the results of each
 /// scene.
 ///
 /// # Errors
@@ -150,12 +150,12 @@ pub fn play(
     demo: &Demo,
     scenes: &[&Scene],
     observe: impl Fn(Progress) + Sync,
-    shown: impl FnMut(&Played),
-) -> Result<Vec<Played>, LabError> {
+    show: impl FnMut(&SceneResult),
+) -> Result<Vec<SceneResult>, LabError> {
     let is_new = !demo.directory.exists();
-    make_empty(&demo.directory)?;
-    let played = play_all(tools, demo, scenes, observe, shown);
-    if played.is_err() {
+    create_empty_directory(&demo.directory)?;
+    let results = play_all(tools, demo, scenes, observe, show);
+    if results.is_err() {
         // Errors are ignored here, because the first error is the one to report.
         for scene in scenes {
             let directory = demo.directory.join(scene.directory());
@@ -168,7 +168,7 @@ pub fn play(
             let _ = fs::remove_dir(&demo.directory);
         }
     }
-    played
+    results
 }
 
 /// The real transfers of all scenes run in parallel, each on its own path, because they spend most of the
@@ -178,45 +178,50 @@ fn play_all(
     demo: &Demo,
     scenes: &[&Scene],
     observe: impl Fn(Progress) + Sync,
-    mut shown: impl FnMut(&Played),
-) -> Result<Vec<Played>, LabError> {
+    mut show: impl FnMut(&SceneResult),
+) -> Result<Vec<SceneResult>, LabError> {
     let all = scenes.iter().map(|scene| scene.senders.len()).sum();
-    observe(Progress::Real(0, all));
+    observe(Progress::RealTime(0, all));
     let done = Mutex::new(0);
     let transfers = thread::scope(|scope| {
-        let real = scenes.iter().map(|scene| {
-            let transferred = || {
+        let threads = scenes.iter().map(|scene| {
+            let count_transfer = || {
                 let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
                 *done += 1;
-                observe(Progress::Real(*done, all));
+                observe(Progress::RealTime(*done, all));
             };
-            scope.spawn(move || real(tools, demo, scene, transferred))
+            scope.spawn(move || run_in_real_time(tools, demo, scene, count_transfer))
         });
-        let real: Vec<_> = real.collect();
+        let threads: Vec<_> = threads.collect();
         let join = |thread: thread::ScopedJoinHandle<'_, _>| {
             thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         };
-        real.into_iter().map(join).collect::<Result<Vec<_>, LabError>>()
+        threads.into_iter().map(join).collect::<Result<Vec<_>, LabError>>()
     })?;
-    let play_virtually = |(scene, transfers): (&&Scene, Vec<Outcome>)| {
+    let run_in_virtual_time = |(scene, transfers): (&&Scene, Vec<Outcome>)| {
         let (scenario, senders) = scene.resolve();
         let runs = seeds::run(&scenario, scene.bytes, &senders, demo.seeds.clone(), &|done, all| {
-            observe(Progress::Virtual(done, all));
+            observe(Progress::VirtualTime(done, all));
         })?;
-        let played = Played::of(scene, &senders, &runs, transfers);
-        write_json(&demo.directory.join(scene.directory()).join(FILE), &played)?;
-        shown(&played);
-        Ok(played)
+        let result = SceneResult::of(scene, &senders, &runs, transfers);
+        write_json(&demo.directory.join(scene.directory()).join(FILE), &result)?;
+        show(&result);
+        Ok(result)
     };
-    scenes.iter().zip(transfers).map(play_virtually).collect()
+    scenes.iter().zip(transfers).map(run_in_virtual_time).collect()
 }
 
 /// Runs one transfer of each sender over TUN devices, with a seed that is typical in virtual time.
-fn real(tools: &Tools, demo: &Demo, scene: &Scene, transferred: impl Fn()) -> Result<Vec<Outcome>, LabError> {
+fn run_in_real_time(
+    tools: &Tools,
+    demo: &Demo,
+    scene: &Scene,
+    count_transfer: impl Fn(),
+) -> Result<Vec<Outcome>, LabError> {
     let (scenario, senders) = scene.resolve();
     let first = *demo.seeds.start();
-    let some = first..=(*demo.seeds.end()).min(first.saturating_add(CANDIDATES - 1));
-    let runs = seeds::run(&scenario, scene.bytes, &senders, some, &|_, _| {})?;
+    let candidates = first..=(*demo.seeds.end()).min(first.saturating_add(CANDIDATES - 1));
+    let runs = seeds::run(&scenario, scene.bytes, &senders, candidates, &|_, _| {})?;
     let seed = first + seeds::typical(&runs) as u64;
     let experiment = Experiment {
         scenario,
@@ -231,15 +236,15 @@ fn real(tools: &Tools, demo: &Demo, scene: &Scene, transferred: impl Fn()) -> Re
         seed,
         wait: Duration::from_nanos(seeds::begin(seed).as_nanos()),
         limit: LIMIT,
-        keep: Keep { events: true, radio: false },
+        keep: ExtraFiles { events: true, radio: false },
         directory: demo.directory.join(scene.directory()),
         command: demo.command.clone(),
     };
-    Ok(experiment::run(tools, &experiment, |_| transferred())?.transfers)
+    Ok(experiment::run(tools, &experiment, |_| count_transfer())?.transfers)
 }
 
 /// Reads the results of a scene from its directory. `None` if the directory does not belong to a scene.
-pub(crate) fn read(directory: &Path) -> Option<Played> {
+pub(crate) fn read(directory: &Path) -> Option<SceneResult> {
     serde_json::from_str(&airfiles::read_kept(directory.join(FILE)).ok()?).ok()
 }
 
@@ -252,7 +257,7 @@ impl Scene {
 
     /// The number of the scene, from 1.
     pub fn number(&self) -> usize {
-        SCENES.iter().position(|other| other.name == self.name).map_or(0, |at| at + 1)
+        SCENES.iter().position(|other| other.name == self.name).map_or(0, |index| index + 1)
     }
 
     /// Parses the scenario and the senders. A test does so for every scene.
@@ -267,7 +272,7 @@ impl Scene {
 
 impl Row {
     /// The sender in virtual time. If a recipe models a kernel sender, the text names both.
-    fn in_virtual_time_it_is(&self) -> String {
+    fn virtual_name(&self) -> String {
         match &self.modelled_by {
             Some(recipe) => format!("{recipe} (for {})", self.sender),
             None => self.sender.clone(),
@@ -275,26 +280,27 @@ impl Row {
     }
 
     /// The sender's counts in the real transfer. `None` if they are missing or the transfer does not count.
-    fn counted(&self) -> Option<&Repair> {
+    fn real_counts(&self) -> Option<&RetransmissionCounts> {
         self.real.repair.as_ref().filter(|_| self.real.counts())
     }
 }
 
-impl Played {
+impl SceneResult {
     fn of(scene: &Scene, senders: &[Sender], runs: &[seeds::Runs], transfers: Vec<Outcome>) -> Self {
-        let rows = senders.iter().zip(runs).zip(transfers).enumerate().map(|(at, ((sender, own), real))| {
-            let counts = real.counts();
-            let slower = own.kbit_per_s.iter().filter(|virtually| **virtually < real.kbit_per_s).count();
-            Row {
-                sender: sender.name.clone(),
-                modelled_by: seeds::stands_for(&sender.kind),
-                in_virtual_time: own.means(),
-                against: (at > 0).then(|| Comparison::of(&own.kbit_per_s, &runs[0].kbit_per_s)),
-                notices: own.notices.clone().unwrap_or_default(),
-                faster_than: counts.then(|| slower as f64 / own.kbit_per_s.len() as f64),
-                real,
-            }
-        });
+        let rows =
+            senders.iter().zip(runs).zip(transfers).enumerate().map(|(index, ((sender, own), real))| {
+                let counts = real.counts();
+                let slower = own.kbit_per_s.iter().filter(|goodput| **goodput < real.kbit_per_s).count();
+                Row {
+                    sender: sender.name.clone(),
+                    modelled_by: seeds::model_recipe(&sender.kind),
+                    in_virtual_time: own.means(),
+                    against: (index > 0).then(|| Comparison::of(&own.kbit_per_s, &runs[0].kbit_per_s)),
+                    notices: own.notices.clone().unwrap_or_default(),
+                    faster_than: counts.then(|| slower as f64 / own.kbit_per_s.len() as f64),
+                    real,
+                }
+            });
         let rows: Vec<Row> = rows.collect();
         let (sentences, left_out) =
             scene.claims.iter().map(|claim| claim.check(&rows, runs)).partition(|sentence| sentence.holds);

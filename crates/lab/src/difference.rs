@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::Path;
 
-use aircaptures::capture::{Capture, Frame, Next};
+use aircaptures::capture::Frame;
 use aircaptures::ip::Found;
 use aircaptures::packet::Packet;
 use airwire::segment::Flags;
@@ -12,7 +12,9 @@ use serde::{Deserialize, Serialize};
 
 use super::LabError;
 use super::agent::Received;
-use super::pattern::octet;
+use super::capture::for_each_frame;
+use super::pattern::byte_at;
+use super::testbed::PathSide;
 use super::workload::Stream;
 
 /// The first byte that differs from the sent data.
@@ -48,7 +50,7 @@ pub struct Carried {
 pub(crate) fn first(received: &Received, sent: u64) -> Option<(u64, Option<u8>, Option<u8>)> {
     match received.first_difference {
         Some(first) if first.at < sent => Some((first.at, Some(first.expected), Some(first.received))),
-        _ if received.bytes < sent => Some((received.bytes, Some(octet(received.bytes)), None)),
+        _ if received.bytes < sent => Some((received.bytes, Some(byte_at(received.bytes)), None)),
         _ if received.bytes > sent => Some((sent, None, None)),
         _ => None,
     }
@@ -60,8 +62,8 @@ pub(crate) fn locate(
     stream: &Stream<'_>,
     (at, expected, received): (u64, Option<u8>, Option<u8>),
 ) -> Result<Difference, LabError> {
-    let [left_in, arrived_in] =
-        [stream.way.sender_side(), stream.way.receiver_side()].map(|side| side.capture());
+    let left_in = PathSide::sending(stream.direction).capture();
+    let arrived_in = PathSide::receiving(stream.direction).capture();
     Ok(Difference {
         at,
         expected,
@@ -75,37 +77,28 @@ pub(crate) fn locate(
 
 /// The packets to this port that carry the byte at offset `at`.
 fn carried(path: &Path, port: u16, at: u64) -> Result<Vec<Carried>, LabError> {
-    let mut capture = Capture::open(path, None).map_err(|error| LabError::Transfer(error.to_string()))?;
     let (mut isn, mut found) = (None, Vec::new());
-    loop {
-        match capture.read() {
-            Next::Frame(frame) => {
-                let (Found::Tcp(packet) | Found::Flawed(packet, _)) = frame.packet() else { continue };
-                if packet.dst.port() != port {
-                    continue;
-                }
-                if packet.flags.contains(Flags::SYN) {
-                    isn = Some(packet.seq);
-                }
-                found.extend(isn.and_then(|isn| in_packet(&frame, &packet, isn, at)));
-            }
-            Next::LeftOut | Next::Nothing | Next::Flaw { .. } => {}
-            Next::Damaged { detail, .. } => {
-                return Err(LabError::Transfer(format!("{}: {detail}", path.display())));
-            }
-            Next::End => return Ok(found),
+    for_each_frame(path, |frame| {
+        let (Found::Tcp(packet) | Found::Flawed(packet, _)) = frame.packet() else { return };
+        if packet.dst.port() != port {
+            return;
         }
-    }
+        if packet.flags.contains(Flags::SYN) {
+            isn = Some(packet.seq);
+        }
+        found.extend(isn.and_then(|isn| in_packet(frame, &packet, isn, at)));
+    })?;
+    Ok(found)
 }
 
 fn in_packet(frame: &Frame<'_>, packet: &Packet, isn: Seq, at: u64) -> Option<Carried> {
     // The SYN has offset 0, so the first data byte has offset 1.
     let start = packet.seq.offset(isn, at + 1)?;
-    let place = (at + 1).checked_sub(start).filter(|place| *place < u64::from(packet.len))?;
+    let offset = (at + 1).checked_sub(start).filter(|offset| *offset < u64::from(packet.len))?;
     // The payload ends the frame, because a TUN device does not pad.
-    let is_whole = frame.data.len() == frame.length as usize;
-    let payload = frame.data.len().checked_sub(packet.len as usize).filter(|_| is_whole);
-    let byte = payload.and_then(|payload| frame.data.get(payload + place as usize).copied());
+    let is_complete = frame.data.len() == frame.length as usize;
+    let payload = frame.data.len().checked_sub(packet.len as usize).filter(|_| is_complete);
+    let byte = payload.and_then(|payload| frame.data.get(payload + offset as usize).copied());
     Some(Carried { packet: frame.number, byte })
 }
 
@@ -121,7 +114,7 @@ impl fmt::Display for Difference {
         }
         let wrong = |packets: &[Carried]| packets.iter().any(|it| it.byte.is_some() && it.byte != *expected);
         let right = |packets: &[Carried]| packets.iter().any(|it| it.byte == *expected);
-        write!(f, "; {}; {}", Passed(left_in, left), Passed(arrived_in, arrived))?;
+        write!(f, "; {}; {}", describe(left_in, left), describe(arrived_in, arrived))?;
         f.write_str(match () {
             () if left.is_empty() => ": the sender did not send it",
             () if wrong(left) => ": the sender sent it like this",
@@ -134,20 +127,15 @@ impl fmt::Display for Difference {
 }
 
 /// Describes the packets of a capture in words.
-struct Passed<'a>(&'a str, &'a [Carried]);
-
-impl fmt::Display for Passed<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self(file, packets) = self;
-        if packets.is_empty() {
-            return write!(f, "no packet of {file} has that byte");
-        }
-        let said = packets.iter().map(|Carried { packet, byte }| match byte {
-            Some(byte) => format!("packet {packet} with {byte:#04x}"),
-            None => format!("packet {packet}"),
-        });
-        write!(f, "in {file} it is in {}", said.collect::<Vec<_>>().join(", "))
+fn describe(file: &str, packets: &[Carried]) -> String {
+    if packets.is_empty() {
+        return format!("no packet of {file} has that byte");
     }
+    let packets = packets.iter().map(|Carried { packet, byte }| match byte {
+        Some(byte) => format!("packet {packet} with {byte:#04x}"),
+        None => format!("packet {packet}"),
+    });
+    format!("in {file} it is in {}", packets.collect::<Vec<_>>().join(", "))
 }
 
 #[cfg(test)]
@@ -168,7 +156,7 @@ mod tests {
     fn first_difference_is_byte_or_stream_end() {
         assert_eq!(first(&received(100, None), 100), None);
         assert_eq!(first(&received(100, Some(7)), 100), Some((7, Some(1), Some(2))));
-        assert_eq!(first(&received(50, None), 100), Some((50, Some(octet(50)), None)));
+        assert_eq!(first(&received(50, None), 100), Some((50, Some(byte_at(50)), None)));
         assert_eq!(first(&received(120, Some(100)), 100), Some((100, None, None)));
         assert_eq!(first(&received(120, None), 100), Some((100, None, None)));
     }
@@ -176,18 +164,18 @@ mod tests {
     #[test]
     fn difference_names_path_sender_or_receiver() {
         let with = |byte| vec![Carried { packet: 9, byte: Some(byte) }];
-        let said = |left: Vec<Carried>, arrived: Vec<Carried>| {
+        let message = |left: Vec<Carried>, arrived: Vec<Carried>| {
             let (left_in, arrived_in) = ("fixed.pcap".to_owned(), "mobile.pcap".to_owned());
             let (at, expected, received) = (5000, Some(0x41), Some(0x58));
             Difference { at, expected, received, left, arrived, left_in, arrived_in }.to_string()
         };
-        let whole = "byte at offset 5000 is 0x58, expected 0x41; in fixed.pcap it is in packet 9 with 0x41; \
-                     in mobile.pcap it is in packet 9 with 0x58: the path changed it";
-        assert_eq!(said(with(0x41), with(0x58)), whole);
-        assert!(said(with(0x58), with(0x58)).ends_with(": the sender sent it like this"));
-        assert!(said(with(0x41), with(0x41)).ends_with("so the receiver changed or lost it"));
-        assert!(said(with(0x41), vec![]).contains("no packet of mobile.pcap has that byte"));
-        assert!(said(vec![], vec![]).ends_with(": the sender did not send it"));
+        let expected = "byte at offset 5000 is 0x58, expected 0x41; in fixed.pcap it is in packet 9 with 0x41; \
+                        in mobile.pcap it is in packet 9 with 0x58: the path changed it";
+        assert_eq!(message(with(0x41), with(0x58)), expected);
+        assert!(message(with(0x58), with(0x58)).ends_with(": the sender sent it like this"));
+        assert!(message(with(0x41), with(0x41)).ends_with("so the receiver changed or lost it"));
+        assert!(message(with(0x41), vec![]).contains("no packet of mobile.pcap has that byte"));
+        assert!(message(vec![], vec![]).ends_with(": the sender did not send it"));
     }
 
     /// A capture of raw IPv4 packets to port 9000, with the given sequence numbers, flags and payloads.
@@ -218,10 +206,10 @@ mod tests {
         const ACK: u8 = 16;
         // The sequence numbers wrap within the first packet.
         let isn = u32::MAX - 49;
-        let right: Vec<u8> = (0..300).map(octet).collect();
+        let right: Vec<u8> = (0..300).map(byte_at).collect();
         let mut wrong = right.clone();
         wrong[150] ^= 0x40;
-        let at = |place: usize| isn.wrapping_add(1 + place as u32);
+        let at = |offset: usize| isn.wrapping_add(1 + offset as u32);
         let syn = (isn, SYN, &[][..]);
         let left = [
             syn,

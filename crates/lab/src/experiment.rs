@@ -21,11 +21,11 @@ pub use report::{Report, Versions};
 use serde::Serialize;
 
 use super::LabError;
-use super::likeness;
+use super::kernel_differences;
 use super::receiver::Receiver;
 use super::sender::{Kind, Sender};
 use super::summary;
-use super::testbed::{Keep, Tools};
+use super::testbed::{ExtraFiles, Tools};
 use super::transfer::{self, Outcome, Transfer};
 use super::workload::Workload;
 
@@ -60,7 +60,7 @@ pub struct Experiment {
     /// Number of transfers in parallel, each on its own path.
     pub jobs: usize,
     /// The files to keep in addition to captures and logs.
-    pub keep: Keep,
+    pub keep: ExtraFiles,
     /// The output directory. It is created, and must be empty or contain rounds of this experiment; in that
     /// case the experiment continues after them.
     pub directory: PathBuf,
@@ -78,14 +78,14 @@ pub struct Progress<'a> {
     /// The result of this transfer.
     pub outcome: &'a Outcome,
     /// Estimated remaining time, from the mean time of a transfer so far, repetitions included.
-    pub left: Duration,
+    pub remaining: Duration,
     /// Advice to use `--jobs 1`, given once: transfers in parallel disturb each other.
     pub is_crowded: bool,
 }
 
-/// Number of repeated or invalid transfers after which transfers in parallel are too many for the machine,
+/// Number of repeated or invalid transfers after which the machine counts as overloaded by parallel transfers,
 /// if they are also at least a quarter of all transfers.
-const CROWDED: usize = 3;
+const MIN_DISTURBED: usize = 3;
 
 /// The time that transfers took, and how many of them were disturbed.
 #[derive(Debug, Default)]
@@ -103,14 +103,14 @@ impl Pace {
     }
 
     /// The remaining time for this number of transfers, of which `jobs` run at the same time.
-    fn left(&self, transfers: usize, jobs: usize) -> Duration {
-        let turns = transfers.div_ceil(jobs.max(1));
-        self.spent.checked_div(self.transfers).unwrap_or_default() * turns as u32
+    fn remaining(&self, transfers: usize, jobs: usize) -> Duration {
+        let batches = transfers.div_ceil(jobs.max(1));
+        self.spent.checked_div(self.transfers).unwrap_or_default() * batches as u32
     }
 
-    /// Returns whether fewer transfers in parallel would finish sooner, because the machine disturbs many.
+    /// Returns true if fewer transfers in parallel would finish sooner, because the machine disturbs many.
     fn is_crowded(&self, jobs: usize) -> bool {
-        jobs > 1 && self.disturbed >= CROWDED && 4 * self.disturbed >= self.transfers as usize
+        jobs > 1 && self.disturbed >= MIN_DISTURBED && 4 * self.disturbed >= self.transfers as usize
     }
 }
 
@@ -161,11 +161,11 @@ pub fn run(
             done += 1;
             pace.count(&outcome, spent);
             let all = plans.len();
-            let left = pace.left(all - done, experiment.jobs);
+            let remaining = pace.remaining(all - done, experiment.jobs);
             let is_crowded = !was_crowded && pace.is_crowded(experiment.jobs);
             was_crowded |= is_crowded;
-            let report = rounds.take(index, outcome.clone())?;
-            observe(&Progress { done, all, outcome: &outcome, left, is_crowded });
+            let report = rounds.add(index, outcome.clone())?;
+            observe(&Progress { done, all, outcome: &outcome, remaining, is_crowded });
             let decided = experiment.until_decided && report.is_some_and(Report::is_decided);
             Ok(if decided { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         },
@@ -175,10 +175,10 @@ pub fn run(
 
 /// Gives the senders the names that they have in a directory to which rounds are added. Recipes may be
 /// spelled differently now, but files and directories are found by these names.
-pub fn named_as_kept(mut senders: Vec<Sender>, directory: &Path) -> Vec<Sender> {
-    let kept = Report::read(directory).ok();
-    for (sender, row) in senders.iter_mut().zip(kept.iter().flat_map(|kept| &kept.summary)) {
-        if sender.profile() == row.profile && sender.is(&row.sender) {
+pub fn with_recorded_names(mut senders: Vec<Sender>, directory: &Path) -> Vec<Sender> {
+    let previous = Report::read(directory).ok();
+    for (sender, row) in senders.iter_mut().zip(previous.iter().flat_map(|report| &report.summary)) {
+        if sender.profile() == row.profile && sender.matches(&row.sender) {
             sender.name.clone_from(&row.sender);
         }
     }
@@ -191,9 +191,9 @@ struct Rounds<'a> {
     report: Report,
     /// The command that adds rounds, and the current versions. The report contains them once a round is
     /// added.
-    now: (String, Versions),
+    current: (String, Versions),
     /// Transfers of incomplete rounds, by their index after the rounds that existed at the start.
-    behind: BTreeMap<usize, Outcome>,
+    incomplete: BTreeMap<usize, Outcome>,
     /// The index of the first transfer of the next round.
     next: usize,
 }
@@ -202,19 +202,20 @@ impl<'a> Rounds<'a> {
     /// Starts in an empty directory, or after the rounds that it contains.
     fn begin(tools: &Tools, experiment: &'a Experiment, scenario: &str) -> Result<Self, LabError> {
         let directory = &experiment.directory;
-        let kept = match airfiles::read_kept(directory.join("lab.json")) {
-            Ok(text) => Some(experiment.earlier(&text, scenario)?),
+        let previous = match airfiles::read_kept(directory.join("lab.json")) {
+            Ok(text) => Some(experiment.parse_previous(&text, scenario)?),
             Err(_) => {
-                make_empty(directory)?;
+                create_empty_directory(directory)?;
                 None
             }
         };
-        let now = (experiment.command.clone(), Versions::of(tools, &experiment.receiver.version()));
-        let as_kept = kept.as_ref().map(|kept| (kept.against.clone(), kept.rounds));
-        let (command, versions, transfers, in_virtual_time) = match kept {
-            Some(kept) => (kept.command, kept.versions, kept.transfers, kept.in_virtual_time),
-            None => (now.0.clone(), now.1.clone(), Vec::new(), Vec::new()),
+        let current = (experiment.command.clone(), Versions::of(tools, &experiment.receiver.version()));
+        let saved = previous.as_ref().map(|report| (report.against.clone(), report.rounds));
+        let (command, versions, transfers, in_virtual_time) = match previous {
+            Some(report) => (report.command, report.versions, report.transfers, report.in_virtual_time),
+            None => (current.0.clone(), current.1.clone(), Vec::new(), Vec::new()),
         };
+        let reference = experiment.senders.get(experiment.against);
         let report = Report {
             schema_version: SCHEMA_VERSION,
             command,
@@ -222,34 +223,34 @@ impl<'a> Rounds<'a> {
             scenario: experiment.scenario.name.clone(),
             receiver: experiment.receiver.name().to_owned(),
             bytes: experiment.workload.octets(),
-            asked: experiment.workload.asked(),
+            asked: experiment.workload.record(),
             rounds: (transfers.len() / experiment.senders.len().max(1)) as u32,
             margin: experiment.margin,
-            against: experiment
-                .senders
-                .get(experiment.against)
-                .map_or_else(String::new, |it| it.name.clone()),
+            against: reference.map_or_else(String::new, |sender| sender.name.clone()),
             summary: summary::rows(&experiment.senders, experiment.against, experiment.margin, &transfers),
-            kernel_differences: likeness::line(&experiment.senders, likeness::paces_by_queue()),
+            kernel_differences: kernel_differences::line(
+                &experiment.senders,
+                kernel_differences::paces_by_queue(),
+            ),
             transfers,
             in_virtual_time,
         };
-        let is_kept = as_kept == Some((report.against.clone(), report.rounds));
-        let rounds = Self { experiment, report, now, behind: BTreeMap::new(), next: 0 };
-        // Existing results are not rewritten until there are new ones, because the disk may be full.
-        if !is_kept {
+        let is_saved = saved == Some((report.against.clone(), report.rounds));
+        let rounds = Self { experiment, report, current, incomplete: BTreeMap::new(), next: 0 };
+        // Do not rewrite existing results before there are new ones, because the disk may be full.
+        if !is_saved {
             rounds.save()?;
         }
         Ok(rounds)
     }
 
     /// Adds a transfer. Returns the report if the transfer completes a round.
-    fn take(&mut self, index: usize, outcome: Outcome) -> Result<Option<&Report>, LabError> {
+    fn add(&mut self, index: usize, outcome: Outcome) -> Result<Option<&Report>, LabError> {
         let senders = self.experiment.senders.len();
-        self.behind.insert(index, outcome);
+        self.incomplete.insert(index, outcome);
         let before = self.report.rounds;
-        while (self.next..self.next + senders).all(|index| self.behind.contains_key(&index)) {
-            let round = (self.next..self.next + senders).filter_map(|index| self.behind.remove(&index));
+        while (self.next..self.next + senders).all(|index| self.incomplete.contains_key(&index)) {
+            let round = (self.next..self.next + senders).filter_map(|index| self.incomplete.remove(&index));
             self.report.transfers.extend(round);
             self.next += senders;
             self.report.rounds += 1;
@@ -257,7 +258,7 @@ impl<'a> Rounds<'a> {
         if self.report.rounds == before {
             return Ok(None);
         }
-        (self.report.command, self.report.versions) = self.now.clone();
+        (self.report.command, self.report.versions) = self.current.clone();
         let Experiment { senders, against, margin, .. } = self.experiment;
         self.report.summary = summary::rows(senders, *against, *margin, &self.report.transfers);
         self.save()?;
@@ -272,11 +273,11 @@ impl<'a> Rounds<'a> {
 impl Experiment {
     /// Returns a warning for each part of a recipe whose information cannot arrive.
     pub fn notices(&self) -> Vec<String> {
-        let directions: Vec<_> = self.workload.ways.each().iter().map(|way| way.direction()).collect();
+        let directions = self.workload.directions.each();
         let receivers = self.receiver.receives();
         let senders = self.senders.iter().chain(&self.workload.competitors);
         let of = |sender: &Sender| match &sender.kind {
-            Kind::Recipe { recipe, .. } => inputs::notices(&self.scenario, &directions, receivers, recipe),
+            Kind::Recipe { recipe, .. } => inputs::notices(&self.scenario, directions, receivers, recipe),
             Kind::Kernel(_) => Vec::new(),
         };
         let mut notices = Vec::new();
@@ -290,7 +291,7 @@ impl Experiment {
 
     /// Parses `lab_json` and checks that it belongs to this experiment. `scenario` is the text of the
     /// scenario.
-    fn earlier(&self, lab_json: &str, scenario: &str) -> Result<Report, LabError> {
+    fn parse_previous(&self, lab_json: &str, scenario: &str) -> Result<Report, LabError> {
         let another = |what: &str| LabError::Taken {
             directory: self.directory.clone(),
             why: format!(
@@ -298,57 +299,55 @@ impl Experiment {
                  of that experiment to add rounds to it"
             ),
         };
-        let kept = Report::parse(lab_json, &self.directory.join("lab.json"))?;
-        let theirs: Vec<_> =
-            kept.summary.iter().map(|row| (row.sender.as_str(), row.profile.clone())).collect();
+        let previous = Report::parse(lab_json, &self.directory.join("lab.json"))?;
+        let Report { summary, transfers, receiver, .. } = &previous;
+        let theirs: Vec<_> = summary.iter().map(|row| (row.sender.as_str(), row.profile.clone())).collect();
         let ours: Vec<_> = self.senders.iter().map(|it| (it.name.as_str(), it.profile())).collect();
-        let seed = kept.transfers.first().map_or(self.seed, |first| first.seed);
-        if airfiles::read_kept(self.directory.join("scenario.toml")).is_ok_and(|kept| kept != scenario) {
+        let seed = transfers.first().map_or(self.seed, |first| first.seed);
+        if airfiles::read_kept(self.directory.join("scenario.toml")).is_ok_and(|other| other != scenario) {
             return Err(another("its scenario differs (scenario.toml)"));
         } else if theirs != ours {
             let theirs: Vec<_> = theirs.iter().map(|(name, _)| *name).collect();
             return Err(another(&format!("its senders are {}", theirs.join(", "))));
-        } else if self.workload.time().is_some() && !kept.transfers.iter().all(Outcome::is_in_time) {
+        } else if self.workload.time().is_some() && !transfers.iter().all(Outcome::is_measured_in_time) {
             return Err(another(
                 "it was made by an older version, which measured goodput over a longer time",
             ));
-        } else if kept.receiver != self.receiver.name() {
-            return Err(another(&format!("its receiver is {}", kept.receiver)));
-        } else if kept.bytes != self.workload.octets() || !kept.asked.is(&self.workload) {
-            return Err(another(&format!("its transfers differ ({})", kept.transfer_in_words())));
+        } else if receiver != self.receiver.name() {
+            return Err(another(&format!("its receiver is {receiver}")));
+        } else if previous.bytes != self.workload.octets() || !previous.asked.matches(&self.workload) {
+            return Err(another(&format!("its transfers differ ({})", previous.describe_transfer())));
         } else if seed != self.seed {
             return Err(another(&format!("its first seed is {seed}")));
         }
-        Ok(kept)
+        Ok(previous)
     }
 }
 
-static WRITING: Mutex<()> = Mutex::new(());
+static WRITE_LOCK: Mutex<()> = Mutex::new(());
 
 /// Prevents changes of any `lab.json` until the guard is dropped. A caller can thus report the state of the
 /// file and exit.
-pub fn hold() -> MutexGuard<'static, ()> {
-    WRITING.lock().unwrap_or_else(PoisonError::into_inner)
+pub fn lock_results() -> MutexGuard<'static, ()> {
+    WRITE_LOCK.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 pub(super) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), LabError> {
     let mut text =
         serde_json::to_string_pretty(value).map_err(|error| LabError::Transfer(error.to_string()))?;
     text.push('\n');
-    let _held = hold();
+    let _guard = lock_results();
     file::replace(path, text.as_bytes()).map_err(LabError::file(path))
 }
 
-pub(super) fn make_empty(directory: &Path) -> Result<(), LabError> {
+pub(super) fn create_empty_directory(directory: &Path) -> Result<(), LabError> {
     fs::create_dir_all(directory).map_err(LabError::file(directory))?;
     let mut entries = fs::read_dir(directory).map_err(LabError::file(directory))?;
-    match entries.next() {
-        None => Ok(()),
-        Some(_) => Err(LabError::Taken {
-            directory: directory.to_owned(),
-            why: "the directory is not empty; choose another one with --output".to_owned(),
-        }),
+    if entries.next().is_none() {
+        return Ok(());
     }
+    let why = "the directory is not empty; choose another one with --output".to_owned();
+    Err(LabError::Taken { directory: directory.to_owned(), why })
 }
 
 /// The directory of a sender's transfer in a round. Rounds count from 0.
@@ -402,10 +401,7 @@ pub(super) fn in_parallel<T: Send>(
             }
         }
     });
-    match error.into_inner().unwrap_or_else(PoisonError::into_inner) {
-        Some(error) => Err(error),
-        None => Ok(()),
-    }
+    error.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
 }
 
 #[cfg(test)]
@@ -419,11 +415,11 @@ mod tests {
     #[test]
     fn remaining_time_counts_repetitions_and_jobs() {
         let mut pace = Pace::default();
-        assert_eq!(pace.left(10, 2), Duration::ZERO);
+        assert_eq!(pace.remaining(10, 2), Duration::ZERO);
         pace.count(&outcome(0), Duration::from_secs(10));
         pace.count(&outcome(3), Duration::from_secs(40));
-        assert_eq!(pace.left(5, 1), Duration::from_secs(125));
-        assert_eq!(pace.left(5, 2), Duration::from_secs(75), "the last turn has one transfer");
+        assert_eq!(pace.remaining(5, 1), Duration::from_secs(125));
+        assert_eq!(pace.remaining(5, 2), Duration::from_secs(75), "the last batch has one transfer");
     }
 
     #[test]

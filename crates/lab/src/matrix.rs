@@ -16,11 +16,11 @@ pub use report::{Cell, Report};
 use serde::{Deserialize, Serialize};
 
 use super::LabError;
-use super::experiment::{Versions, file_name, in_parallel, make_empty, write_json};
-use super::likeness;
+use super::experiment::{Versions, create_empty_directory, file_name, in_parallel, write_json};
+use super::kernel_differences;
 use super::receiver::Receiver;
 use super::sender::Sender;
-use super::testbed::{Keep, Tools};
+use super::testbed::{ExtraFiles, Tools};
 use super::transfer::{self, Outcome, Transfer};
 use super::workload::Workload;
 
@@ -98,15 +98,15 @@ pub mod quick {
 /// The known failures: the content of `interop/expected.toml`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Expected {
+pub struct KnownFailures {
     #[serde(default)]
-    deviation: Vec<Deviation>,
+    deviation: Vec<KnownFailure>,
 }
 
 /// A known failure. Without a receiver, recipe or scenario, it applies to all of them.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Deviation {
+struct KnownFailure {
     receiver: Option<String>,
     recipe: Option<String>,
     scenario: Option<String>,
@@ -116,7 +116,7 @@ struct Deviation {
     reason: String,
 }
 
-impl Expected {
+impl KnownFailures {
     /// Parses the list of known failures. Errors name `file`.
     ///
     /// # Errors
@@ -126,14 +126,13 @@ impl Expected {
         toml::from_str(text).map_err(|error| LabError::Environment(format!("{file}: {error}")))
     }
 
-    fn of(&self, receiver: &str, sender: &Sender, scenario: &str) -> Option<&Deviation> {
+    fn of(&self, receiver: &str, sender: &Sender, scenario: &str) -> Option<&KnownFailure> {
         let fits = |name: &Option<String>, value: &str| name.as_ref().is_none_or(|name| name == value);
-        let mut about = self.deviation.iter().filter(|deviation| {
-            fits(&deviation.receiver, receiver)
-                && deviation.recipe.as_ref().is_none_or(|name| sender.is(name))
-                && fits(&deviation.scenario, scenario)
-        });
-        about.next()
+        self.deviation.iter().find(|failure| {
+            fits(&failure.receiver, receiver)
+                && failure.recipe.as_ref().is_none_or(|name| sender.matches(name))
+                && fits(&failure.scenario, scenario)
+        })
     }
 }
 
@@ -141,7 +140,7 @@ impl Expected {
 #[derive(Clone, Debug)]
 pub struct Matrix {
     /// The receivers. Those that were not found are reported as skipped.
-    pub receivers: Vec<Wanted>,
+    pub receivers: Vec<RequestedReceiver>,
     /// The senders: recipes or kernel senders.
     pub senders: Vec<Sender>,
     /// The kinds of path.
@@ -158,14 +157,14 @@ pub struct Matrix {
     /// contain a part of this matrix; in that case the rest is run.
     pub directory: PathBuf,
     /// The known failures.
-    pub expected: Expected,
+    pub expected: KnownFailures,
     /// The command line that repeats the matrix.
     pub command: String,
 }
 
 /// A requested receiver.
 #[derive(Clone, Debug)]
-pub struct Wanted {
+pub struct RequestedReceiver {
     /// The name as typed.
     pub name: String,
     /// The receiver, or the reason why it is missing.
@@ -175,7 +174,7 @@ pub struct Wanted {
 /// The verdict on one combination.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "verdict", content = "why")]
-pub enum Verdict {
+pub enum CellVerdict {
     /// Exactly the sent bytes arrived.
     Passed,
     /// The transfer failed for this reason.
@@ -188,10 +187,10 @@ pub enum Verdict {
     Skipped(String),
 }
 
-impl Verdict {
-    fn of(outcome: &Outcome, expected: Option<&Deviation>) -> Self {
+impl CellVerdict {
+    fn of(outcome: &Outcome, expected: Option<&KnownFailure>) -> Self {
         match (&outcome.failure, expected) {
-            (None, None | Some(Deviation { sometimes: true, .. })) => Self::Passed,
+            (None, None | Some(KnownFailure { sometimes: true, .. })) => Self::Passed,
             (None, Some(deviation)) => Self::PassedUnexpectedly(deviation.reason.clone()),
             (Some(why), None) => Self::Failed(why.clone()),
             (Some(_), Some(deviation)) => Self::FailedAsExpected(deviation.reason.clone()),
@@ -214,7 +213,7 @@ pub struct Progress<'a> {
     /// The new cell.
     pub cell: &'a Cell,
     /// Estimated remaining time, from the mean speed so far.
-    pub left: Duration,
+    pub remaining: Duration,
 }
 
 /// Runs every combination, calls `observe` after each one, and keeps `matrix.json` up to date. Only
@@ -228,34 +227,33 @@ pub fn run(
     matrix: &Matrix,
     mut observe: impl FnMut(&Progress<'_>),
 ) -> Result<Report, LabError> {
-    let places = matrix.places();
-    let mut known = matrix.kept(&places)?;
+    let combinations = matrix.combinations();
+    let mut known = matrix.read_previous(&combinations)?;
     let files = matrix.write_scenarios()?;
-    let missing: Vec<usize> = (0..places.len()).filter(|index| !known.contains_key(index)).collect();
+    let missing: Vec<usize> = (0..combinations.len()).filter(|index| !known.contains_key(index)).collect();
     let workload = Workload::plain(matrix.bytes);
     let versions = Versions::of(tools, "see `receivers`");
     let start = Instant::now();
-    let mut made = 0;
-    matrix.save(&known, places.len(), &versions)?;
+    let mut finished = 0;
+    matrix.save(&known, combinations.len(), &versions)?;
     in_parallel(
         matrix.jobs,
         missing.len(),
         |index| {
-            let Place { kind, wanted, sender } = places[missing[index]];
+            let Combination { kind, receiver: requested, sender } = combinations[missing[index]];
             let scenario = matrix.kinds[kind].name.to_owned();
             let (recipe, profile) = (sender.name.clone(), sender.profile());
-            let receiver = wanted.name.clone();
-            let found = match &wanted.found {
+            let receiver = requested.name.clone();
+            let found = match &requested.found {
                 Ok(found) => found,
                 Err(why) => {
-                    let verdict = Verdict::Skipped(why.clone());
+                    let verdict = CellVerdict::Skipped(why.clone());
                     return Ok(Cell { receiver, recipe, profile, scenario, verdict, outcome: None });
                 }
             };
             let directory = matrix.directory.join(file_name(&format!("{scenario}-{receiver}-{recipe}")));
             // If an earlier run was stopped, an incomplete transfer may remain.
-            let _ = fs::remove_dir_all(&directory);
-            fs::create_dir(&directory).map_err(LabError::file(&directory))?;
+            transfer::recreate_directory(&directory)?;
             let plan = Transfer {
                 scenario: &files[kind],
                 seed: matrix.seed,
@@ -265,35 +263,35 @@ pub fn run(
                 wait: Duration::ZERO,
                 limit: matrix.limit,
                 directory: &directory,
-                keep: Keep::default(),
+                keep: ExtraFiles::default(),
             };
             let outcome = transfer::run(tools, &plan)?;
-            let verdict = Verdict::of(&outcome, matrix.expected.of(&receiver, sender, &scenario));
+            let verdict = CellVerdict::of(&outcome, matrix.expected.of(&receiver, sender, &scenario));
+            // Keep only the files of unexpected results, because a matrix is large.
             if !verdict.is_wrong() {
-                // Only unexpected results are kept, because a matrix is large.
                 fs::remove_dir_all(&directory).map_err(LabError::file(&directory))?;
             }
             Ok(Cell { receiver, recipe, profile, scenario, verdict, outcome: Some(outcome) })
         },
         |index, cell: Cell| {
-            made += 1;
+            finished += 1;
             known.insert(missing[index], cell);
-            matrix.save(&known, places.len(), &versions)?;
-            let left = start.elapsed().mul_f64((missing.len() - made) as f64 / f64::from(made as u32));
+            matrix.save(&known, combinations.len(), &versions)?;
+            let remaining =
+                start.elapsed().mul_f64((missing.len() - finished) as f64 / f64::from(finished as u32));
             let cell = &known[&missing[index]];
-            observe(&Progress { done: known.len(), all: places.len(), cell, left });
+            observe(&Progress { done: known.len(), all: combinations.len(), cell, remaining });
             Ok(ControlFlow::Continue(()))
         },
     )?;
-    Ok(matrix.report(&known, places.len(), &versions))
+    Ok(matrix.report(&known, combinations.len(), &versions))
 }
 
-/// A combination.
 #[derive(Clone, Copy)]
-struct Place<'a> {
+struct Combination<'a> {
     /// Index into the matrix's kinds of path.
     kind: usize,
-    wanted: &'a Wanted,
+    receiver: &'a RequestedReceiver,
     sender: &'a Sender,
 }
 
@@ -301,21 +299,21 @@ struct Place<'a> {
 type Known = BTreeMap<usize, Cell>;
 
 impl Matrix {
-    fn places(&self) -> Vec<Place<'_>> {
-        let mut places = Vec::new();
+    fn combinations(&self) -> Vec<Combination<'_>> {
+        let mut combinations = Vec::new();
         for kind in 0..self.kinds.len() {
-            for wanted in &self.receivers {
-                places.extend(self.senders.iter().map(|sender| Place { kind, wanted, sender }));
+            for receiver in &self.receivers {
+                combinations.extend(self.senders.iter().map(|sender| Combination { kind, receiver, sender }));
             }
         }
-        places
+        combinations
     }
 
     /// Reads the results of an earlier run that was stopped. Otherwise creates the directory, which must be
     /// empty.
-    fn kept(&self, places: &[Place<'_>]) -> Result<Known, LabError> {
+    fn read_previous(&self, combinations: &[Combination<'_>]) -> Result<Known, LabError> {
         let Some(report) = Report::read(&self.directory)? else {
-            make_empty(&self.directory)?;
+            create_empty_directory(&self.directory)?;
             return Ok(Known::new());
         };
         let another = |what: String| LabError::Taken {
@@ -327,17 +325,17 @@ impl Matrix {
         }
         let mut known = Known::new();
         for mut cell in report.cells {
-            let place = places.iter().position(|&Place { kind, wanted, sender }| {
-                cell.is_of(self.kinds[kind].name, &wanted.name, sender)
+            let index = combinations.iter().position(|&Combination { kind, receiver, sender }| {
+                cell.is_of(self.kinds[kind].name, &receiver.name, sender)
             });
-            let Some(index) = place else {
+            let Some(index) = index else {
                 let Cell { scenario, receiver, recipe, .. } = cell;
                 return Err(another(format!("it includes {scenario}, {receiver}, {recipe}")));
             };
             // A missing receiver may be available now, and the known failures may have changed.
             let Some(outcome) = &cell.outcome else { continue };
-            cell.verdict =
-                Verdict::of(outcome, self.expected.of(&cell.receiver, places[index].sender, &cell.scenario));
+            let expected = self.expected.of(&cell.receiver, combinations[index].sender, &cell.scenario);
+            cell.verdict = CellVerdict::of(outcome, expected);
             known.insert(index, cell);
         }
         Ok(known)
@@ -356,9 +354,9 @@ impl Matrix {
     }
 
     fn report(&self, known: &Known, asked: usize, versions: &Versions) -> Report {
-        let version = |wanted: &Wanted| match &wanted.found {
-            Ok(receiver) => (wanted.name.clone(), receiver.version()),
-            Err(why) => (wanted.name.clone(), format!("skipped: {why}")),
+        let version = |RequestedReceiver { name, found }: &RequestedReceiver| match found {
+            Ok(receiver) => (name.clone(), receiver.version()),
+            Err(why) => (name.clone(), format!("skipped: {why}")),
         };
         Report {
             schema_version: SCHEMA_VERSION,
@@ -369,7 +367,7 @@ impl Matrix {
             asked,
             receivers: self.receivers.iter().map(version).collect(),
             cells: known.values().cloned().collect(),
-            kernel_differences: likeness::line(&self.senders, likeness::paces_by_queue()),
+            kernel_differences: kernel_differences::line(&self.senders, kernel_differences::paces_by_queue()),
         }
     }
 
@@ -398,13 +396,13 @@ mod tests {
     #[test]
     fn deviation_applies_only_to_named_receiver_and_scenario() {
         let text = "[[deviation]]\nreceiver = \"passt\"\nscenario = \"burst\"\nreason = \"because\"";
-        let expected = Expected::parse(text, "test").unwrap();
+        let expected = KnownFailures::parse(text, "test").unwrap();
         let sack = &resolve(&["sack".parse().unwrap()], None).unwrap()[0];
         let reason = |receiver, scenario| Some(expected.of(receiver, sack, scenario)?.reason.as_str());
         assert_eq!(reason("passt", "burst"), Some("because"));
         assert_eq!(reason("passt", "loss"), None);
         assert_eq!(reason("lwip", "burst"), None);
-        assert!(Expected::parse("[[deviation]]\nreciever = \"x\"\nreason = \"\"", "test").is_err());
+        assert!(KnownFailures::parse("[[deviation]]\nreciever = \"x\"\nreason = \"\"", "test").is_err());
     }
 
     #[test]
@@ -413,12 +411,12 @@ mod tests {
             |failure: Option<&str>| Outcome { failure: failure.map(str::to_owned), ..Outcome::default() };
         let deviation = |sometimes| {
             let text = format!("[[deviation]]\nsometimes = {sometimes}\nreason = \"known\"");
-            Expected::parse(&text, "test").unwrap()
+            KnownFailures::parse(&text, "test").unwrap()
         };
         let [always, sometimes] = [false, true].map(deviation);
         let sender = &resolve(&["reno".parse().unwrap()], None).unwrap()[0];
-        let is_wrong = |failure, expected: Option<&Expected>| {
-            Verdict::of(&outcome(failure), expected.and_then(|expected| expected.of("a", sender, "c")))
+        let is_wrong = |failure, expected: Option<&KnownFailures>| {
+            CellVerdict::of(&outcome(failure), expected.and_then(|expected| expected.of("a", sender, "c")))
                 .is_wrong()
         };
         assert!(!is_wrong(None, None) && is_wrong(Some("broken"), None));

@@ -18,6 +18,7 @@ use transfer::run;
 use crate::LabError;
 use crate::demo;
 use crate::experiment::{Report, directory_name};
+use crate::sender::RetransmissionCounts;
 use crate::summary::{columns, invalid, never_together, notices, profile};
 use crate::transfer::Outcome;
 
@@ -86,15 +87,15 @@ fn experiment(page: &mut Page, directory: &Path) -> Result<(), RunDirError> {
     let senders = report.summary.len().max(1);
     let mut table = run_table("All transfers. Click one to display it, or tick several to compare them.");
     let (mut runs_of, mut runs_of_transfers) = (vec![Vec::new(); senders], Vec::new());
-    for (at, outcome) in report.transfers.iter().enumerate() {
-        let round = at / senders;
+    for (index, outcome) in report.transfers.iter().enumerate() {
+        let round = index / senders;
         let transfer = directory.join(directory_name(round as u32, &outcome.sender));
         let mut shows = Shows::default();
         // The lab creates the directory first, so a transfer that failed early has no capture.
         if transfer.join("fixed.pcap").is_file() {
             let run = run(&transfer, &format!("{}, round {}", outcome.sender, round + 1), Some(outcome))?;
             shows.runs.push(page.runs.len());
-            runs_of[at % senders].push(page.runs.len());
+            runs_of[index % senders].push(page.runs.len());
             page.runs.push(run);
         }
         runs_of_transfers.push(shows.runs.first().copied());
@@ -109,10 +110,10 @@ fn experiment(page: &mut Page, directory: &Path) -> Result<(), RunDirError> {
     let mut facts = vec![
         ("command".to_owned(), command.clone()),
         ("scenario".to_owned(), scenario.clone()),
-        ("transfers".to_owned(), format!("{}, {rounds} per sender", report.transfer_in_words())),
+        ("transfers".to_owned(), format!("{}, {rounds} per sender", report.describe_transfer())),
     ];
-    let never = never_together(&report.summary, &report.asked);
-    facts.extend(never.lines().map(|line| ("left out".to_owned(), line.to_owned())));
+    let left_out = never_together(&report.summary, &report.asked);
+    facts.extend(left_out.lines().map(|line| ("left out".to_owned(), line.to_owned())));
     facts.extend(notices(&report.summary).into_iter().map(|line| ("missing".to_owned(), line)));
     facts.extend(invalid(&report.transfers).map(|line| ("invalid".to_owned(), line)));
     facts.extend(report.kernel_differences.iter().map(|line| ("kernel senders".to_owned(), line.clone())));
@@ -126,17 +127,14 @@ fn experiment(page: &mut Page, directory: &Path) -> Result<(), RunDirError> {
     }
     let seeds: Vec<_> = report.transfers.iter().map(|outcome| outcome.seed).collect();
     if let (Some(first), Some(last)) = (seeds.iter().min(), seeds.iter().max()) {
-        facts.push((
-            "seeds".to_owned(),
-            if first == last { first.to_string() } else { format!("{first} to {last}") },
-        ));
+        let seeds = if first == last { first.to_string() } else { format!("{first} to {last}") };
+        facts.push(("seeds".to_owned(), seeds));
     }
     let scene = demo::read(directory);
-    let name = match &scene {
-        Some(scene) => scene.title.clone(),
-        None => {
-            description.map_or_else(|| scenario.clone(), |description| format!("{scenario}: {description}"))
-        }
+    let name = match (&scene, description) {
+        (Some(scene), _) => scene.title.clone(),
+        (None, Some(description)) => format!("{scenario}: {description}"),
+        (None, None) => scenario.clone(),
     };
     page.experiments.push(Experiment {
         name,
@@ -164,28 +162,31 @@ fn opening(transfers: &[Outcome], senders: usize, runs: &[Option<usize>]) -> Vec
 }
 
 fn chart(report: &Report, runs_of: &[Vec<usize>]) -> Chart {
-    let interval = |mean: Mean| Interval { mean: mean.mean, half_width: mean.half_width };
-    let percent =
-        |mean: Mean| Interval { mean: 100.0 * mean.mean, half_width: mean.half_width.map(|it| 100.0 * it) };
-    let senders = report.summary.iter().zip(runs_of).enumerate().map(|(at, (row, runs))| {
-        let own = report.transfers.iter().skip(at).step_by(report.summary.len());
+    let senders = report.summary.iter().zip(runs_of).enumerate().map(|(index, (row, runs))| {
+        let transfers = report.transfers.iter().skip(index).step_by(report.summary.len());
+        let valid = transfers.filter(|outcome| outcome.counts());
         chart::Sender {
             name: row.sender.clone(),
             shows: Shows { runs: runs.clone() },
-            goodput: row.kbit_per_s.map(interval),
-            transfers: own.filter(|outcome| outcome.counts()).map(|outcome| outcome.kbit_per_s).collect(),
-            gain: row.against.and_then(|against| against.gain).map(percent),
+            goodput: row.kbit_per_s.map(|mean| interval(mean, 1.0)),
+            transfers: valid.map(|outcome| outcome.kbit_per_s).collect(),
+            gain: row.against.and_then(|against| against.gain).map(|gain| interval(gain, 100.0)),
             verdict: row.against.map_or_else(String::new, |against| against.verdict.to_string()),
         }
     });
     Chart { against: report.against.clone(), senders: senders.collect() }
 }
 
+/// The interval of a mean, multiplied by `factor`.
+pub(crate) fn interval(mean: Mean, factor: f64) -> Interval {
+    Interval { mean: factor * mean.mean, half_width: mean.half_width.map(|half| factor * half) }
+}
+
 /// The table that `lab run` prints.
 fn summary(report: &Report, runs: Vec<Vec<usize>>) -> Table {
     let Report { rounds, summary, against, .. } = report;
     let columns = columns(summary);
-    let mut caption = format!("means of {rounds} transfers: {}", report.transfer_in_words());
+    let mut caption = format!("means of {rounds} transfers: {}", report.describe_transfer());
     if let Some(profile) = profile(summary.iter().map(|row| row.profile.as_deref())) {
         caption += &format!(", {profile}");
     }
@@ -193,14 +194,11 @@ fn summary(report: &Report, runs: Vec<Vec<usize>>) -> Table {
         caption += &format!(", compared with {against}");
     }
     caption += "; retransmissions, timeouts and spurious timeouts are the senders' own counts";
+    let cells = |row| columns.iter().map(|column| column.cell(row)).collect();
     Table {
         caption,
         columns: columns.iter().map(|column| (column.name, column.meaning)).collect(),
-        rows: summary
-            .iter()
-            .zip(runs)
-            .map(|(row, runs)| (Shows { runs }, columns.iter().map(|column| column.cell(row)).collect()))
-            .collect(),
+        rows: summary.iter().zip(runs).map(|(row, runs)| (Shows { runs }, cells(row))).collect(),
     }
 }
 
@@ -237,6 +235,9 @@ fn run_table(caption: &str) -> Table {
 }
 
 fn outcome_row(round: usize, outcome: &Outcome) -> Vec<Cell> {
+    let counted = |count: fn(&RetransmissionCounts) -> u64| {
+        outcome.repair.as_ref().map_or_else(Cell::nothing, |counts| Cell::count(count(counts)))
+    };
     vec![
         Cell::text(&outcome.sender),
         Cell::count(round as u64),
@@ -244,8 +245,8 @@ fn outcome_row(round: usize, outcome: &Outcome) -> Vec<Cell> {
         Cell::number(outcome.capture.seconds, 2),
         Cell::count(outcome.capture.data_packets),
         Cell::count(outcome.capture.resent_packets),
-        outcome.repair.map_or_else(Cell::nothing, |repair| Cell::count(repair.timeouts)),
-        outcome.repair.map_or_else(Cell::nothing, |repair| Cell::count(repair.spurious)),
+        counted(|counts| counts.timeouts),
+        counted(|counts| counts.spurious),
         Cell::number(outcome.capture.idle_seconds, 2),
         outcome.profile.as_deref().map_or_else(Cell::nothing, Cell::text),
         Cell::count(outcome.seed),
@@ -275,25 +276,21 @@ fn transfers(page: &mut Page, directories: &[&Path]) -> Result<(), RunDirError> 
             let senders = report.summary.len().max(1);
             let mut transfers = report.transfers.iter().enumerate();
             transfers
-                .find(|(at, it)| directory_name((at / senders) as u32, &it.sender) == name)
-                .map(|(at, it)| (at / senders + 1, it))
+                .find(|(index, it)| directory_name((index / senders) as u32, &it.sender) == name)
+                .map(|(index, it)| (index / senders + 1, it))
         });
         let run = run(&directory, &name, known.map(|(_, outcome)| outcome))?;
-        let row = match known {
-            Some((round, outcome)) => outcome_row(round, outcome),
-            None => {
-                let mut row = vec![Cell::nothing(); table.columns.len()];
-                row[0] = Cell::text(&run.name);
-                row
-            }
-        };
+        let row = known.map(|(round, outcome)| outcome_row(round, outcome)).unwrap_or_else(|| {
+            let mut row = vec![Cell::nothing(); table.columns.len()];
+            row[0] = Cell::text(&run.name);
+            row
+        });
         table.rows.push((Shows { runs: vec![page.runs.len()] }, row));
         page.runs.push(run);
     }
-    let name = if directories.len() == 1 {
-        "one transfer".to_owned()
-    } else {
-        format!("{} transfers", directories.len())
+    let name = match directories.len() {
+        1 => "one transfer".to_owned(),
+        count => format!("{count} transfers"),
     };
     page.experiments.push(Experiment { name, runs: table, ..Experiment::default() });
     Ok(())

@@ -13,29 +13,29 @@ pub struct Pattern {
 
 impl Read for Pattern {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        self.write(out);
+        self.fill(out);
         Ok(out.len())
     }
 }
 
 impl Pattern {
     /// Fills `out` with the next bytes.
-    fn write(&mut self, out: &mut [u8]) {
+    fn fill(&mut self, out: &mut [u8]) {
         let head = out.len().min((8 - self.at % 8) as usize % 8);
         let (head, rest) = out.split_at_mut(head);
         let (words, tail) = rest.as_chunks_mut::<8>();
-        self.fill(head);
+        self.fill_bytewise(head);
         for word in words {
             *word = splitmix64(self.at / 8).to_le_bytes();
             self.at += 8;
         }
-        self.fill(tail);
+        self.fill_bytewise(tail);
     }
 
     /// Fills less than a word.
-    fn fill(&mut self, out: &mut [u8]) {
+    fn fill_bytewise(&mut self, out: &mut [u8]) {
         for byte in out {
-            *byte = octet(self.at);
+            *byte = byte_at(self.at);
             self.at += 1;
         }
     }
@@ -54,33 +54,30 @@ pub struct FirstDifference {
 
 /// Compares a stream to the pattern as it arrives.
 #[derive(Clone, Debug, Default)]
-pub struct Comparison {
+pub struct PatternCheck {
     pattern: Pattern,
     expected: Vec<u8>,
     /// The first difference. `None` if all bytes so far match.
     pub first: Option<FirstDifference>,
 }
 
-impl Comparison {
+impl PatternCheck {
     /// Compares the next bytes of the stream.
-    pub fn take(&mut self, octets: &[u8]) {
+    pub fn take(&mut self, received: &[u8]) {
         if self.first.is_some() {
             return;
         }
         let start = self.pattern.at;
-        self.expected.resize(octets.len(), 0);
-        self.pattern.write(&mut self.expected);
-        let differs = self.expected.iter().zip(octets).position(|(expected, received)| expected != received);
-        self.first = differs.map(|place| FirstDifference {
-            at: start + place as u64,
-            expected: self.expected[place],
-            received: octets[place],
-        });
+        self.expected.resize(received.len(), 0);
+        self.pattern.fill(&mut self.expected);
+        let mut bytes = self.expected.iter().zip(received).zip(start..);
+        let first = bytes.find(|((expected, received), _)| expected != received);
+        self.first = first.map(|((&expected, &received), at)| FirstDifference { at, expected, received });
     }
 }
 
 /// The byte of the pattern at this offset.
-pub fn octet(at: u64) -> u8 {
+pub fn byte_at(at: u64) -> u8 {
     splitmix64(at / 8).to_le_bytes()[(at % 8) as usize]
 }
 
@@ -97,18 +94,18 @@ mod tests {
 
     #[test]
     fn pattern_depends_only_on_offset() {
-        let mut whole = vec![0; 1000];
-        Pattern::default().read_exact(&mut whole).unwrap();
-        let mut pieces = Vec::new();
+        let mut all = vec![0; 1000];
+        Pattern::default().read_exact(&mut all).unwrap();
+        let mut chunks = Vec::new();
         let mut pattern = Pattern::default();
         for len in [1, 2, 3, 5, 8, 13, 700, 268] {
-            let mut piece = vec![0; len];
-            pattern.read_exact(&mut piece).unwrap();
-            pieces.extend(piece);
+            let mut chunk = vec![0; len];
+            pattern.read_exact(&mut chunk).unwrap();
+            chunks.extend(chunk);
         }
-        assert_eq!(pieces, whole);
+        assert_eq!(chunks, all);
         // The first output of SplitMix64 for the seed 0.
-        assert_eq!(whole[..8], 0xe220_a839_7b1d_cdaf_u64.to_le_bytes());
+        assert_eq!(all[..8], 0xe220_a839_7b1d_cdaf_u64.to_le_bytes());
     }
 
     #[test]
@@ -118,14 +115,14 @@ mod tests {
         let right = stream[3000];
         stream[3000] ^= 0x20;
         stream[4000] ^= 0x01;
-        for piece in [1, 7, 1448, 5000] {
-            let mut comparison = Comparison::default();
-            stream.chunks(piece).for_each(|piece| comparison.take(piece));
+        for size in [1, 7, 1448, 5000] {
+            let mut check = PatternCheck::default();
+            stream.chunks(size).for_each(|chunk| check.take(chunk));
             let expected = FirstDifference { at: 3000, expected: right, received: right ^ 0x20 };
-            assert_eq!(comparison.first, Some(expected), "pieces of {piece}");
+            assert_eq!(check.first, Some(expected), "chunks of {size}");
         }
-        let mut comparison = Comparison::default();
-        comparison.take(&stream[..3000]);
-        assert_eq!(comparison.first, None);
+        let mut check = PatternCheck::default();
+        check.take(&stream[..3000]);
+        assert_eq!(check.first, None);
     }
 }

@@ -12,7 +12,7 @@ use airtcp_sim::inputs::Receives;
 use super::LabError;
 use super::agent::Output;
 use super::testbed::{PathSide, Running, Start, Testbed, Tools};
-use super::workload::{Stream, Ways, Workload};
+use super::workload::{Directions, Stream, Workload};
 
 /// Settings that turn this kernel into a different receiver. They apply only to the lab's namespaces.
 #[derive(Debug, PartialEq, Eq)]
@@ -22,81 +22,76 @@ pub struct KernelProfile {
     /// The difference from the default settings.
     pub summary: &'static str,
     sysctls: &'static [(&'static str, &'static str)],
+    /// Options of `airtcp sink`.
     sink: &'static [&'static str],
-    acks: Acks,
+    acks_every_segment: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Acks {
-    AsTheKernelLikes,
-    EverySegment,
-}
-
-const ORDINARY: KernelProfile = KernelProfile {
+const DEFAULT: KernelProfile = KernelProfile {
     name: "linux",
     summary: "default settings",
     sysctls: &[],
     sink: &[],
-    acks: Acks::AsTheKernelLikes,
+    acks_every_segment: false,
 };
 
 /// All kernel profiles; the one with the default settings comes first.
 pub const KERNEL_PROFILES: &[KernelProfile] = &[
-    ORDINARY,
+    DEFAULT,
     KernelProfile {
         name: "linux-no-sack",
         summary: "without SACK",
         sysctls: &[("tcp_sack", "0")],
-        ..ORDINARY
+        ..DEFAULT
     },
     KernelProfile {
         name: "linux-no-timestamps",
         summary: "without timestamps",
         sysctls: &[("tcp_timestamps", "0")],
-        ..ORDINARY
+        ..DEFAULT
     },
     KernelProfile {
         name: "linux-bare",
         summary: "without SACK, timestamps and window scaling",
         sysctls: &[("tcp_sack", "0"), ("tcp_timestamps", "0"), ("tcp_window_scaling", "0")],
-        ..ORDINARY
+        ..DEFAULT
     },
     KernelProfile {
         name: "linux-8k",
         summary: "a window of 8 KB",
         sink: &["--receive-buffer", "8192"],
-        ..ORDINARY
+        ..DEFAULT
     },
     KernelProfile {
         name: "linux-1m",
         summary: "a window of 1 MB that does not grow",
         sink: &["--receive-buffer", "1048576"],
-        ..ORDINARY
+        ..DEFAULT
     },
     KernelProfile {
         name: "linux-quickack",
         summary: "an ACK for every segment",
-        acks: Acks::EverySegment,
-        ..ORDINARY
+        acks_every_segment: true,
+        ..DEFAULT
     },
     KernelProfile {
         name: "linux-delayed-ack",
         summary: "delayed ACKs from the first segment on",
         sink: &["--delayed-ack"],
-        ..ORDINARY
+        ..DEFAULT
     },
     KernelProfile {
         name: "linux-no-compression",
         summary: "a duplicate ACK for every segment out of order",
         sysctls: &[("tcp_comp_sack_nr", "0")],
-        ..ORDINARY
+        ..DEFAULT
     },
     KernelProfile {
         name: "linux-shrinking",
         summary: "shrinks its window",
         sysctls: &[("tcp_shrink_window", "1")],
         sink: &["--shrink-to", "8192"],
-        ..ORDINARY
+        ..DEFAULT
     },
 ];
 
@@ -133,7 +128,7 @@ const NETWORK: &str = "198.51.100.0/24";
 const ACKNOWLEDGE_EVERY_SEGMENT: &str = "set -e; ip -4 route show | grep ' dev airlink' | while read -r route; do \
                                          ip route change $route quickack 1; done; ip -4 route show | grep -q quickack";
 /// Time limit for the start, in which a guest kernel may have to boot.
-const START_PATIENCE: Duration = Duration::from_secs(60);
+const START_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The stacks that are built in this directory, sorted by name. Empty if it does not exist.
 pub fn built(stacks: &Path) -> Vec<Receiver> {
@@ -214,10 +209,12 @@ impl Receiver {
     /// # Errors
     ///
     /// Returns an error that names the unsupported option.
-    pub fn can(&self, workload: &Workload) -> Result<(), String> {
+    pub fn check_workload(&self, workload: &Workload) -> Result<(), String> {
         let Self::Stack { name, .. } = self else { return Ok(()) };
         let cannot = match workload {
-            Workload { ways: Ways::Up | Ways::Both, .. } => "is on the mobile side: use --direction down",
+            Workload { directions: Directions::Up | Directions::Both, .. } => {
+                "is on the mobile side: use --direction down"
+            }
             Workload { flows, competitors, .. } if *flows > 1 || !competitors.is_empty() => {
                 "accepts a single connection: omit --flows and --competitor"
             }
@@ -241,13 +238,13 @@ impl Receiver {
                 for (name, value) in SYSCTLS.iter().chain(profile.sysctls) {
                     side.sysctl(&format!("net.ipv4.{name}"), value)?;
                 }
-                match profile.acks {
-                    Acks::EverySegment => side.run(&["sh", "-c", ACKNOWLEDGE_EVERY_SEGMENT], &log),
-                    Acks::AsTheKernelLikes => Ok(()),
+                if profile.acks_every_segment {
+                    side.run(&["sh", "-c", ACKNOWLEDGE_EVERY_SEGMENT], &log)?;
                 }
+                Ok(())
             }
             Self::Stack { .. } => {
-                let mobile_addr = testbed.mobile.own.clone();
+                let mobile_addr = testbed.mobile.addr.clone();
                 testbed.fixed.run(&["ip", "route", "add", NETWORK, "via", &mobile_addr], &log)?;
                 testbed.mobile.sysctl("net.ipv4.ip_forward", "1")
             }
@@ -264,8 +261,8 @@ impl Receiver {
         directory: &Path,
     ) -> Result<(Running, SocketAddr), LabError> {
         let stderr = stream.file(directory, "receiver", "log");
-        let said = stream.file(directory, "receiver", "jsonl");
-        let side = stream.way.receiver_side();
+        let report = stream.file(directory, "receiver", "jsonl");
+        let side = PathSide::receiving(stream.direction);
         let port = stream.port().to_string();
         let (start, addr, listens) = match self {
             Self::Kernel(profile) => {
@@ -275,10 +272,10 @@ impl Receiver {
                 if let Some(rate) = read_rate {
                     argv.extend(["--read-rate".to_owned(), rate.to_string()]);
                 }
-                let stdout = Output::File(said.clone());
+                let stdout = Output::File(report.clone());
                 let start = Start { argv, environment: Vec::new(), stdout, stderr };
                 // A sink with `--json` reports on stdout that it listens.
-                (start, testbed.side(side).own.clone(), (said, "{"))
+                (start, testbed.side(side).addr.clone(), (report, "{"))
             }
             Self::Stack { directory: stack, .. } => {
                 let variables = [
@@ -296,7 +293,7 @@ impl Receiver {
         };
         let running = testbed.side(side).start(start)?;
         let (log, line) = listens;
-        testbed.wait_for_line(running, &log, line, Instant::now() + START_PATIENCE)?;
+        testbed.wait_for_line(running, &log, line, Instant::now() + START_TIMEOUT)?;
         let addr: IpAddr =
             addr.parse().map_err(|_| LabError::Transfer(format!("`{addr}` is not an address")))?;
         Ok((running, SocketAddr::new(addr, stream.port())))

@@ -1,7 +1,7 @@
 //! Senders: a recipe over a TUN device, or this kernel's TCP.
 
 mod program;
-mod repair;
+mod retransmissions;
 
 use std::fmt;
 use std::fs;
@@ -10,21 +10,21 @@ use std::str::FromStr;
 use airtcp::profile::ProfileName;
 use airtcp::recovery::Recipe;
 use airtcp::sender::{SenderSpec, shared};
-pub use repair::Repair;
+pub use retransmissions::RetransmissionCounts;
 
 use super::LabError;
 
 /// A sender as typed by the user: a recipe, optionally with a profile (`newreno@linux`), or `linux:` and a
 /// congestion control.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Typed {
+pub enum TypedSender {
     /// A recipe of this project.
     Recipe(SenderSpec),
     /// This kernel, with a congestion control that `sysctl net.ipv4.tcp_available_congestion_control` lists.
     Kernel(String),
 }
 
-impl FromStr for Typed {
+impl FromStr for TypedSender {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -33,7 +33,7 @@ impl FromStr for Typed {
             Some(_) => Err(format!(
                 "`{text}` is not a kernel sender; use for example linux:cubic, linux:reno or linux:bbr"
             )),
-            None => text.parse().map(Self::Recipe).map_err(|error| format!("{error}")),
+            None => text.parse().map(Self::Recipe).map_err(|error| error.to_string()),
         }
     }
 }
@@ -43,12 +43,12 @@ impl FromStr for Typed {
 /// # Errors
 ///
 /// Returns an error for anything else. Recipes have an option of their own.
-pub fn kernels_own(text: &str) -> Result<Typed, String> {
+pub fn parse_kernel_sender(text: &str) -> Result<TypedSender, String> {
     match text.parse() {
-        Ok(Typed::Recipe(_)) => {
+        Ok(TypedSender::Recipe(_)) => {
             Err(format!("`{text}` is a recipe; use --recipe {text}, or linux:{text} for the kernel sender"))
         }
-        Ok(kernel @ Typed::Kernel(_)) => Ok(kernel),
+        Ok(kernel @ TypedSender::Kernel(_)) => Ok(kernel),
         Err(_) if text.contains(':') => text.parse(),
         Err(_) => Err(format!("`{text}` is not a kernel sender; use for example linux:{text}")),
     }
@@ -59,20 +59,20 @@ pub fn kernels_own(text: &str) -> Result<Typed, String> {
 /// # Errors
 ///
 /// Returns an error that lists the available ones if it does not.
-pub fn congestion_control(name: &str) -> Result<(), LabError> {
+pub fn check_congestion_control(name: &str) -> Result<(), LabError> {
     let available =
         fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
-    match available.split_whitespace().any(|other| other == name) {
-        true => Ok(()),
-        false => Err(LabError::Environment(format!(
-            "this kernel has no congestion control `{name}`, only {}; try modprobe tcp_{name}",
-            available.trim()
-        ))),
+    if available.split_whitespace().any(|other| other == name) {
+        return Ok(());
     }
+    Err(LabError::Environment(format!(
+        "this kernel has no congestion control `{name}`, only {}; try modprobe tcp_{name}",
+        available.trim()
+    )))
 }
 
 /// Formats the sender so that it can be parsed again.
-impl fmt::Display for Typed {
+impl fmt::Display for TypedSender {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Recipe(spec) => spec.fmt(f),
@@ -113,12 +113,12 @@ pub enum Kind {
 /// # Errors
 ///
 /// Returns an error if a sender is given twice, even in different spellings.
-pub fn resolve(typed: &[Typed], profile: Option<ProfileName>) -> Result<Vec<Sender>, String> {
-    let profile = profile.unwrap_or_else(|| usual_profile(typed));
+pub fn resolve(typed: &[TypedSender], profile: Option<ProfileName>) -> Result<Vec<Sender>, String> {
+    let profile = profile.unwrap_or_else(|| default_profile(typed));
     let kinds: Vec<_> = typed.iter().map(|typed| typed.kind(profile)).collect();
-    if let Some((_, twice)) = kinds.iter().enumerate().find(|(at, kind)| kinds[..*at].contains(kind)) {
+    if let Some((_, kind)) = kinds.iter().enumerate().find(|(index, kind)| kinds[..*index].contains(kind)) {
         return Err(format!(
-            "the sender {twice} is given twice; omit one of them, or use another profile for it"
+            "the sender {kind} is given twice; omit one of them, or use another profile for it"
         ));
     }
     let common = shared(kinds.iter().filter_map(Kind::profile));
@@ -130,18 +130,18 @@ pub fn resolve(typed: &[Typed], profile: Option<ProfileName>) -> Result<Vec<Send
 }
 
 /// The profile of recipes that do not name one, if the user does not set it.
-pub fn usual_profile<'a>(typed: impl IntoIterator<Item = &'a Typed>) -> ProfileName {
-    let beside_a_kernel = typed.into_iter().any(|typed| matches!(typed, Typed::Kernel(_)));
-    if beside_a_kernel { ProfileName::Linux } else { ProfileName::Default }
+pub fn default_profile<'a>(typed: impl IntoIterator<Item = &'a TypedSender>) -> ProfileName {
+    let has_kernel_sender = typed.into_iter().any(|typed| matches!(typed, TypedSender::Kernel(_)));
+    if has_kernel_sender { ProfileName::Linux } else { ProfileName::Default }
 }
 
 /// The competitors of an experiment. The same sender may occur several times. Each name includes its profile.
-pub fn competitors(typed: &[Typed], profile: ProfileName) -> Vec<Sender> {
+pub fn competitors(typed: &[TypedSender], profile: ProfileName) -> Vec<Sender> {
     let kinds = typed.iter().map(|typed| typed.kind(profile));
     kinds.map(|kind| Sender { name: kind.to_string(), kind }).collect()
 }
 
-impl Typed {
+impl TypedSender {
     fn kind(&self, profile: ProfileName) -> Kind {
         match self {
             Self::Recipe(spec) => {
@@ -157,10 +157,11 @@ impl Typed {
 /// # Errors
 ///
 /// Returns an error if none of them matches.
-pub fn find(senders: &[Sender], typed: &Typed) -> Result<usize, String> {
-    let names = || senders.iter().map(|sender| sender.name.as_str()).collect::<Vec<_>>().join(", ");
-    let found = senders.iter().position(|sender| sender.kind.is(typed));
-    found.ok_or_else(|| format!("unknown sender {typed}; the senders of this experiment are {}", names()))
+pub fn index_of(senders: &[Sender], typed: &TypedSender) -> Result<usize, String> {
+    senders.iter().position(|sender| sender.kind.matches(typed)).ok_or_else(|| {
+        let names: Vec<_> = senders.iter().map(|sender| sender.name.as_str()).collect();
+        format!("unknown sender {typed}; the senders of this experiment are {}", names.join(", "))
+    })
 }
 
 impl Kind {
@@ -174,12 +175,12 @@ impl Kind {
 
     /// Returns true if `typed` describes this sender. The order of the recipe's parts does not matter, and
     /// the profile may be missing.
-    fn is(&self, typed: &Typed) -> bool {
+    fn matches(&self, typed: &TypedSender) -> bool {
         match (typed, self) {
-            (Typed::Recipe(spec), Self::Recipe { recipe, profile }) => {
+            (TypedSender::Recipe(spec), Self::Recipe { recipe, profile }) => {
                 spec.recipe == *recipe && spec.profile_or(*profile) == *profile
             }
-            (Typed::Kernel(typed), Self::Kernel(control)) => typed == control,
+            (TypedSender::Kernel(typed), Self::Kernel(control)) => typed == control,
             _ => false,
         }
     }
@@ -207,8 +208,8 @@ impl Sender {
 
     /// Returns true if `text` describes this sender, with or without its profile. Older files may use other
     /// spellings.
-    pub(crate) fn is(&self, text: &str) -> bool {
-        text.parse().is_ok_and(|typed| self.kind.is(&typed))
+    pub(crate) fn matches(&self, text: &str) -> bool {
+        text.parse().is_ok_and(|typed| self.kind.matches(&typed))
     }
 }
 
@@ -218,7 +219,7 @@ mod tests {
 
     /// The name and the kind of each sender.
     fn resolved(senders: &[&str], profile: Option<ProfileName>) -> Vec<(String, String)> {
-        let typed: Vec<Typed> = senders.iter().map(|text| text.parse().unwrap()).collect();
+        let typed: Vec<TypedSender> = senders.iter().map(|text| text.parse().unwrap()).collect();
         let senders = resolve(&typed, profile).unwrap();
         senders.into_iter().map(|sender| (sender.name, sender.kind.to_string())).collect()
     }
@@ -245,16 +246,14 @@ mod tests {
 
     #[test]
     fn sender_is_found_by_name_with_profile() {
-        let typed: Vec<Typed> =
+        let typed: Vec<TypedSender> =
             ["newreno@linux", "newreno", "linux:cubic"].iter().map(|text| text.parse().unwrap()).collect();
         let senders = resolve(&typed, Some(ProfileName::Default)).unwrap();
-        let found = |text: &str| find(&senders, &text.parse().unwrap());
+        let index_of = |text: &str| index_of(&senders, &text.parse().unwrap());
+        let indices = ["newreno@linux", "newreno@default", "linux:cubic"].map(|text| index_of(text).unwrap());
+        assert_eq!(indices, [0, 1, 2]);
         assert_eq!(
-            ["newreno@linux", "newreno@default", "linux:cubic"].map(|text| found(text).unwrap()),
-            [0, 1, 2]
-        );
-        assert_eq!(
-            found("linux:bbr").unwrap_err(),
+            index_of("linux:bbr").unwrap_err(),
             "unknown sender linux:bbr; the senders of this experiment are newreno@linux, newreno@default, linux:cubic"
         );
     }
@@ -278,10 +277,15 @@ mod tests {
     fn sender_matches_name_with_or_without_profile() {
         let typed = ["sack".parse().unwrap(), "linux:cubic".parse().unwrap()];
         let [sack, cubic] = resolve(&typed, None).unwrap().try_into().unwrap();
-        assert!(sack.is("sack") && sack.is("sack@linux") && !sack.is("sack@default") && !sack.is("newreno"));
-        assert!(cubic.is("linux:cubic") && !cubic.is("linux:reno"));
+        assert!(
+            sack.matches("sack")
+                && sack.matches("sack@linux")
+                && !sack.matches("sack@default")
+                && !sack.matches("newreno")
+        );
+        assert!(cubic.matches("linux:cubic") && !cubic.matches("linux:reno"));
         let typed = ["newreno+limited-transmit".parse().unwrap()];
         let [sender] = resolve(&typed, None).unwrap().try_into().unwrap();
-        assert!(sender.is("limited-transmit+newreno") && sender.is("limited-transmit@default"));
+        assert!(sender.matches("limited-transmit+newreno") && sender.matches("limited-transmit@default"));
     }
 }

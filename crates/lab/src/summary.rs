@@ -11,9 +11,9 @@ pub(crate) use columns::{columns, csv, table};
 pub(crate) use csv::transfers_csv;
 use serde::{Deserialize, Serialize};
 
-use super::sender::{Repair, Sender};
+use super::sender::{RetransmissionCounts, Sender};
 use super::transfer::Outcome;
-use super::workload::Asked;
+use super::workload::WorkloadRecord;
 
 /// The summary of a sender's transfers. All figures cover the same rounds: those in which the transfers of
 /// the sender and of the reference are exact and valid. They are `None` if there are none.
@@ -90,41 +90,40 @@ pub(crate) fn profile<'a>(profiles: impl IntoIterator<Item = Option<&'a str>>) -
 
 /// One sentence for each sender that is compared with `against`.
 pub(super) fn verdicts(rows: &[Row], against: &str) -> String {
-    let said = rows.iter().filter_map(|row| Some(row.against?.sentence(&row.sender, against) + "\n"));
-    let mut said: String = said.collect();
-    if rows.iter().filter(|row| row.against.is_some()).count() > 1 {
-        said += "verdicts are corrected for the number of senders (Holm)\n";
-    }
-    said
+    let sentences = rows.iter().filter_map(|row| Some(row.against?.sentence(&row.sender, against) + "\n"));
+    let sentences: Vec<_> = sentences.collect();
+    let correction = match sentences.len() {
+        0 | 1 => "",
+        _ => "verdicts are corrected for the number of senders (Holm)\n",
+    };
+    sentences.concat() + correction
 }
 
 /// The notices of all senders, one line each.
 pub(super) fn notices(rows: &[Row]) -> Vec<String> {
-    let of = |row: &Row| {
-        let line = |notice: &String| format!("{}: {notice}", row.sender);
-        row.notices.iter().map(line).collect::<Vec<_>>()
-    };
+    let of =
+        |row: &Row| row.notices.iter().map(|notice| format!("{}: {notice}", row.sender)).collect::<Vec<_>>();
     rows.iter().flat_map(of).collect()
 }
 
 /// Describes the invalid transfers: how many were repeated, and how many are left out. `None` if there are
 /// none.
 pub(super) fn invalid(transfers: &[Outcome]) -> Option<String> {
-    let again: Vec<_> = transfers.iter().flat_map(|outcome| &outcome.repeated).collect();
+    let repeated: Vec<_> = transfers.iter().flat_map(|outcome| &outcome.repeated).collect();
     // In older files, a failed transfer may also be marked as invalid.
     let exact = transfers.iter().filter(|outcome| outcome.failure.is_none());
-    let left: Vec<_> = exact.filter_map(|outcome| outcome.invalid.as_ref()).collect();
-    let example = left.first().or_else(|| again.first())?;
+    let left_out: Vec<_> = exact.filter_map(|outcome| outcome.invalid.as_ref()).collect();
+    let example = left_out.first().or_else(|| repeated.first())?;
     Some(format!(
         "invalid transfers, disturbed by this machine: {} repeated, {} left out; for example, {example}",
-        again.len(),
-        left.len()
+        repeated.len(),
+        left_out.len()
     ))
 }
 
 /// For each sender, reports the rounds without a share or an index because the connections never all sent at
 /// the same time.
-pub(super) fn never_together(rows: &[Row], asked: &Asked) -> String {
+pub(super) fn never_together(rows: &[Row], workload: &WorkloadRecord) -> String {
     let line = |name: &str, row: &Row, known: Option<Mean>| {
         let (known, all) =
             (known.map_or(0, |mean| mean.samples), row.kbit_per_s.map_or(0, |mean| mean.samples));
@@ -135,11 +134,11 @@ pub(super) fn never_together(rows: &[Row], asked: &Asked) -> String {
             )
         })
     };
-    let share = || rows.iter().filter_map(|row| line("share", row, row.share));
-    let fairness = || rows.iter().filter_map(|row| line("Jain's index", row, row.fairness));
-    let of_share: String = if asked.competitors.is_empty() { String::new() } else { share().collect() };
-    let of_fairness: String = if asked.flows > 1 { fairness().collect() } else { String::new() };
-    of_share + &of_fairness
+    let rows_if = |is_measured: bool| rows.iter().filter(move |_| is_measured);
+    let shares = rows_if(!workload.competitors.is_empty());
+    let shares = shares.filter_map(|row| line("share", row, row.share));
+    let indices = rows_if(workload.flows > 1).filter_map(|row| line("Jain's index", row, row.fairness));
+    shares.chain(indices).collect()
 }
 
 /// One row per sender, in this order. `against` is the index of the reference. The transfers of a sender are
@@ -149,11 +148,11 @@ pub(super) fn rows(senders: &[Sender], against: usize, margin: f64, transfers: &
         transfers.iter().filter(|outcome| outcome.sender == sender.name).collect()
     };
     let reference = senders.get(against).map(of).unwrap_or_default();
-    let mut rows: Vec<Row> = senders
+    let rows = senders
         .iter()
         .enumerate()
-        .map(|(at, sender)| row(sender, &of(sender), &reference, (at != against).then_some(margin)))
-        .collect();
+        .map(|(index, sender)| row(sender, &of(sender), &reference, (index != against).then_some(margin)));
+    let mut rows: Vec<Row> = rows.collect();
     verdict::correct(&mut rows.iter_mut().filter_map(|row| row.against.as_mut()).collect::<Vec<_>>());
     rows
 }
@@ -170,11 +169,11 @@ fn row(sender: &Sender, all: &[&Outcome], reference: &[&Outcome], margin: Option
     let known = |value: &dyn Fn(&Outcome) -> Option<f64>| -> Option<Mean> {
         Mean::of(&good.iter().filter_map(|outcome| value(outcome)).collect::<Vec<_>>())
     };
-    let count = |value: &dyn Fn(&Repair) -> u64| -> Option<f64> {
+    let count = |value: &dyn Fn(&RetransmissionCounts) -> u64| -> Option<f64> {
         known(&|outcome| Some(value(outcome.repair.as_ref()?) as f64)).map(|mean| mean.mean)
     };
     let goodput = values(&|outcome| outcome.kbit_per_s);
-    let theirs: Vec<f64> = others.iter().map(|outcome| outcome.kbit_per_s).collect();
+    let reference: Vec<f64> = others.iter().map(|outcome| outcome.kbit_per_s).collect();
     let median = Median::of(&goodput);
     let notices: Vec<_> = good.iter().map(|outcome| outcome.notices()).collect();
     Row {
@@ -187,7 +186,7 @@ fn row(sender: &Sender, all: &[&Outcome], reference: &[&Outcome], margin: Option
         median_kbit_per_s: median.map(|it| it.median),
         median_interval: median.and_then(|it| it.interval),
         quartiles: median.map(|it| it.quartiles),
-        against: margin.map(|margin| Comparison::within(margin, &goodput, &theirs)),
+        against: margin.map(|margin| Comparison::within(margin, &goodput, &reference)),
         competitor_kbit_per_s: known(&|outcome| outcome.together.competitor_kbit_per_s),
         share: known(&|outcome| outcome.together.share),
         fairness: known(&|outcome| outcome.together.fairness),
@@ -206,18 +205,19 @@ fn row(sender: &Sender, all: &[&Outcome], reference: &[&Outcome], margin: Option
 
 #[cfg(test)]
 mod tests {
+    use airlink::packet::Direction;
     use airtcp_numbers::verdict::MARGIN;
 
     use super::*;
     use crate::capture::Findings;
-    use crate::connection::Connection;
-    use crate::workload::{Role, Way, Workload};
+    use crate::connection::{Connection, Interaction};
+    use crate::workload::{Role, Workload};
 
-    fn connection() -> Connection {
+    fn connection(sender: &str, role: Role, notice: &str) -> Connection {
         Connection {
-            sender: String::new(),
-            role: Role::Tested,
-            direction: Way::Down,
+            sender: sender.to_owned(),
+            role,
+            direction: Direction::Down,
             port: 9000,
             bytes: 0,
             bytes_in_time: None,
@@ -226,7 +226,7 @@ mod tests {
             capture: Findings::default(),
             sent: None,
             received: None,
-            notices: Vec::new(),
+            notices: vec![notice.to_owned()],
             difference: None,
         }
     }
@@ -291,14 +291,8 @@ mod tests {
     #[test]
     fn missing_information_is_reported_for_each_sender() {
         let of = |notices: &[(Role, &str)]| {
-            let connection = |(role, notice): &(Role, &str)| Connection {
-                sender: "etcp@default".to_owned(),
-                role: *role,
-                notices: vec![(*notice).to_owned()],
-                ..connection()
-            };
-            let connections = notices.iter().map(connection).collect();
-            Outcome { connections, ..outcome(9.0, None, None) }
+            let connections = notices.iter().map(|(role, notice)| connection("etcp@default", *role, notice));
+            Outcome { connections: connections.collect(), ..outcome(9.0, None, None) }
         };
         let (own, other) = ((Role::Tested, "no marks"), (Role::Competitor, "no marks"));
         let failed = Outcome { failure: Some("x".to_owned()), ..of(&[(Role::Tested, "no SACK")]) };
@@ -312,28 +306,32 @@ mod tests {
 
     #[test]
     fn rounds_without_share_are_reported() {
-        let shares = |share| {
-            let mut one = outcome(9.0, None, None);
-            one.together.share = share;
-            one.together.fairness = Some(0.5);
-            one
+        let shares = |share| Outcome {
+            together: Interaction { share, fairness: Some(0.5), ..Interaction::default() },
+            ..outcome(9.0, None, None)
         };
         let row =
             row_of(&[shares(Some(0.5)), shares(None), shares(Some(0.6)), outcome(9.0, Some("x"), None)]);
         let other = row_of(&[shares(Some(0.5))]);
-        let asked = |competitors: &[&str], flows| Asked {
+        let workload = |competitors: &[&str], flows| WorkloadRecord {
             competitors: competitors.iter().map(|name| (*name).to_owned()).collect(),
             flows,
-            ..Workload::plain(1).asked()
+            ..Workload::plain(1).record()
         };
         let rows = [row, other];
         assert_eq!(
-            never_together(&rows, &asked(&["linux:cubic"], 1)),
+            never_together(&rows, &workload(&["linux:cubic"], 1)),
             "sack: share from 2 of 3 rounds; in the others, not all senders were active at the same time\n"
         );
-        assert_eq!(never_together(&rows, &asked(&[], 1)), "", "the lab has no competitor");
-        assert_eq!(never_together(&rows, &asked(&[], 2)), "", "its connections were together in each round");
-        let none = row_of(&[outcome(9.0, None, None)]);
-        assert!(never_together(&[none], &asked(&[], 2)).starts_with("sack: Jain's index from 0 of 1 rounds"));
+        assert_eq!(never_together(&rows, &workload(&[], 1)), "", "the lab has no competitor");
+        assert_eq!(
+            never_together(&rows, &workload(&[], 2)),
+            "",
+            "all connections sent together in each round"
+        );
+        let none = [row_of(&[outcome(9.0, None, None)])];
+        assert!(
+            never_together(&none, &workload(&[], 2)).starts_with("sack: Jain's index from 0 of 1 rounds")
+        );
     }
 }

@@ -2,10 +2,11 @@
 
 mod side;
 
-use std::fs::{self};
+use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -42,9 +43,9 @@ impl Tools {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let airlink = std::env::split_paths(&path).map(|dir| dir.join("airlink")).find(|file| file.is_file());
         let missing = || {
-            let beside = airtcp.parent().unwrap_or_else(|| Path::new(".")).display().to_string();
+            let directory = airtcp.parent().unwrap_or_else(|| Path::new(".")).display();
             LabError::Environment(format!(
-                "`airlink` found neither in {beside} nor on the PATH; build both programs with `cargo build --release \
+                "`airlink` found neither in {directory} nor on the PATH; build both programs with `cargo build --release \
                  --workspace`"
             ))
         };
@@ -54,18 +55,18 @@ impl Tools {
 
 /// Options for `airlink run`.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Link<'a> {
+pub(crate) struct PathOptions<'a> {
     /// The name of a preset, or a file.
     pub(crate) scenario: &'a str,
     pub(crate) seed: u64,
     /// The directory for captures, summaries and logs.
     pub(crate) directory: &'a Path,
-    pub(crate) keep: Keep,
+    pub(crate) keep: ExtraFiles,
 }
 
 /// The files to keep in addition to the captures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Keep {
+pub struct ExtraFiles {
     /// `events.jsonl`: a line for every event of a packet.
     pub events: bool,
     /// `radio.pcap`: every radio PDU, for Wireshark.
@@ -74,8 +75,9 @@ pub struct Keep {
 
 /// Time that `airlink` may take to exit. The kernel removes network namespaces one at a time for all
 /// programs, which takes many seconds on a busy machine.
-const GRACE: Duration = Duration::from_secs(60);
-const PATIENCE_WITH_AN_END: Duration = Duration::from_millis(300);
+const EXIT_TIMEOUT: Duration = Duration::from_secs(60);
+/// Time in which an exit of `airlink` may explain another error.
+const EXPLANATION_TIMEOUT: Duration = Duration::from_millis(300);
 const POLL: Duration = Duration::from_millis(10);
 
 /// A running path. Dropping it ends the path and all programs on it.
@@ -84,7 +86,7 @@ pub(crate) struct Testbed {
     pub(crate) fixed: AgentHandle,
     pub(crate) mobile: AgentHandle,
     /// The start of the path. `airlink` starts its clock first.
-    pub(crate) began: Instant,
+    pub(crate) started: Instant,
     airlink: Airlink,
 }
 
@@ -95,41 +97,40 @@ struct Airlink {
 }
 
 impl Testbed {
-    pub(crate) fn start(tools: &Tools, link: &Link<'_>) -> Result<Self, LabError> {
-        let file = |name: &str| link.directory.join(name);
+    pub(crate) fn start(tools: &Tools, options: &PathOptions<'_>) -> Result<Self, LabError> {
+        let file = |name: &str| options.directory.join(name);
         let log = file("airlink.log");
         let mut command = Command::new(&tools.airlink);
-        command.args(["run", "--scenario", link.scenario, "--seed", &link.seed.to_string()]);
-        command.args(["--linger", "20ms", "--control", &format!("lab-{}-{}", std::process::id(), number())]);
+        command.args(["run", "--scenario", options.scenario, "--seed", &options.seed.to_string()]);
+        command.args(["--linger", "20ms", "--control", &control_name()]);
         for (option, name) in
             [("--pcap-fixed", "fixed.pcap"), ("--pcap-mobile", "mobile.pcap"), ("--summary", "airlink.json")]
         {
             command.arg(option).arg(file(name));
         }
-        if link.keep.events {
+        if options.keep.events {
             command.arg("--events").arg(file("events.jsonl"));
         }
-        if link.keep.radio {
+        if options.keep.radio {
             command.arg("--radio-pcap").arg(file("radio.pcap"));
         }
         let [fixed, mobile] = [Pipes::new()?, Pipes::new()?];
         command.arg("--server").arg(fixed.agent(tools)).args(["--", "sh", "-c", &mobile.agent(tools)]);
-        let out = airfiles::create(&log).map_err(LabError::file(&log))?;
-        let also = out.try_clone().map_err(LabError::file(&log))?;
-        command.env("RUST_LOG", "warn").stdin(Stdio::null()).stdout(out).stderr(also);
+        let stdout = airfiles::create(&log).map_err(LabError::file(&log))?;
+        let stderr = stdout.try_clone().map_err(LabError::file(&log))?;
+        command.env("RUST_LOG", "warn").stdin(Stdio::null()).stdout(stdout).stderr(stderr);
         // With its own process group, `airlink` does not receive Ctrl-C. The lab does: it reports its state,
         // and the programs end when it exits.
         command.process_group(0);
-        let began = Instant::now();
+        let started = Instant::now();
         let process = spawn_with(&mut command, &[&fixed, &mobile]).map_err(|error| {
             LabError::Environment(format!("cannot start {}: {error}", tools.airlink.display()))
         })?;
         let mut airlink = Airlink { process, log };
         let (mut fixed, mut mobile) = (fixed.connect(PathSide::Fixed)?, mobile.connect(PathSide::Mobile)?);
-        for side in [&mut mobile, &mut fixed] {
-            side.be_ready(&mut airlink)?;
-        }
-        Ok(Self { fixed, mobile, began, airlink })
+        mobile.wait_until_ready(&mut airlink)?;
+        fixed.wait_until_ready(&mut airlink)?;
+        Ok(Self { fixed, mobile, started, airlink })
     }
 
     /// Waits until one of the programs has ended or the time is over.
@@ -142,12 +143,13 @@ impl Testbed {
             // Poll each side once, however many programs there are.
             for side in [PathSide::Fixed, PathSide::Mobile] {
                 if programs.iter().any(|program| program.side == side) {
-                    self.side(side).look(POLL)?;
+                    self.side(side).handle_notice(POLL)?;
                 }
             }
-            let has_ended = |program: &&Running| self.side_of(program).ended.contains_key(&program.id);
-            if let Some(program) = programs.iter().find(has_ended) {
-                return Ok(Some(*program));
+            for program in programs {
+                if self.side(program.side).ended.contains_key(&program.id) {
+                    return Ok(Some(*program));
+                }
             }
             self.airlink.check()?;
             if Instant::now() >= until {
@@ -186,18 +188,11 @@ impl Testbed {
     pub(crate) fn reason(&mut self, error: LabError) -> LabError {
         // `airlink` removes its devices and namespaces before it exits, which takes long on a busy machine.
         let gone = self.mobile.is_gone() || self.fixed.is_gone();
-        self.airlink.instead_of(error, if gone { GRACE } else { PATIENCE_WITH_AN_END })
+        self.airlink.exit_reason_or(error, if gone { EXIT_TIMEOUT } else { EXPLANATION_TIMEOUT })
     }
 
-    fn side_of(&self, program: &Running) -> &AgentHandle {
-        match program.side {
-            PathSide::Fixed => &self.fixed,
-            PathSide::Mobile => &self.mobile,
-        }
-    }
-
-    pub(crate) fn side(&mut self, which: PathSide) -> &mut AgentHandle {
-        match which {
+    pub(crate) fn side(&mut self, side: PathSide) -> &mut AgentHandle {
+        match side {
             PathSide::Fixed => &mut self.fixed,
             PathSide::Mobile => &mut self.mobile,
         }
@@ -205,36 +200,39 @@ impl Testbed {
 
     /// Ends all programs, in an order that lets each one write its remaining output.
     pub(crate) fn finish(mut self) -> Result<(), LabError> {
-        self.mobile.orders = None;
-        self.fixed.orders = None;
-        let until = Instant::now() + GRACE;
+        self.close_pipes();
+        let until = Instant::now() + EXIT_TIMEOUT;
         loop {
             match self.airlink.process.try_wait() {
                 Ok(Some(status)) if status.success() => return Ok(()),
-                Ok(Some(status)) => return Err(self.airlink.ended(status.code())),
+                Ok(Some(status)) => return Err(self.airlink.exit_error(status.code())),
                 _ if Instant::now() < until => thread::sleep(POLL),
                 _ => break,
             }
         }
-        let seconds = GRACE.as_secs();
+        let seconds = EXIT_TIMEOUT.as_secs();
         Err(LabError::Transfer(format!(
             "airlink was still running {seconds} s after the end of the transfer"
         )))
+    }
+
+    /// Ends the agents, with which `airlink` exits too.
+    fn close_pipes(&mut self) {
+        self.mobile.orders = None;
+        self.fixed.orders = None;
     }
 }
 
 impl Drop for Testbed {
     fn drop(&mut self) {
-        // The agents exit when their pipes close, and `airlink` exits with them.
-        self.mobile.orders = None;
-        self.fixed.orders = None;
+        self.close_pipes();
     }
 }
 
 impl Airlink {
     fn check(&mut self) -> Result<(), LabError> {
         match self.process.try_wait() {
-            Ok(Some(status)) => Err(self.ended(status.code())),
+            Ok(Some(status)) => Err(self.exit_error(status.code())),
             _ if is_stopped(self.process.id()) => Err(LabError::Transfer(
                 "airlink was stopped by a signal (SIGSTOP, SIGTSTP), so no packet moved".to_owned(),
             )),
@@ -242,9 +240,9 @@ impl Airlink {
         }
     }
 
-    /// Returns the way `airlink` ended, if it ends within `patience`, and `error` otherwise.
-    fn instead_of(&mut self, error: LabError, patience: Duration) -> LabError {
-        let until = Instant::now() + patience;
+    /// Returns the reason for the exit of `airlink` if it exits within `timeout`, and `error` otherwise.
+    fn exit_reason_or(&mut self, error: LabError, timeout: Duration) -> LabError {
+        let until = Instant::now() + timeout;
         while Instant::now() < until {
             if let Err(why) = self.check() {
                 return why;
@@ -254,7 +252,7 @@ impl Airlink {
         error
     }
 
-    fn ended(&self, code: Option<i32>) -> LabError {
+    fn exit_error(&self, code: Option<i32>) -> LabError {
         const ENVIRONMENT: i32 = 3;
         let text = fs::read_to_string(&self.log).unwrap_or_default();
         let why = text.lines().rev().find_map(|line| line.strip_prefix("airlink: "));
@@ -270,7 +268,7 @@ impl Airlink {
 
 impl Drop for Airlink {
     fn drop(&mut self) {
-        let until = Instant::now() + GRACE;
+        let until = Instant::now() + EXIT_TIMEOUT;
         while Instant::now() < until {
             match self.process.try_wait() {
                 Ok(None) if is_stopped(self.process.id()) => break,
@@ -291,17 +289,13 @@ fn is_stopped(process: u32) -> bool {
     stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T'))
 }
 
-fn last_line(text: &str) -> String {
-    text.lines()
-        .rev()
-        .find(|line| !line.trim().is_empty())
-        .map(|line| format!(": {line}"))
-        .unwrap_or_default()
+pub(crate) fn last_line(text: &str) -> String {
+    let last = text.lines().rev().find(|line| !line.trim().is_empty());
+    last.map(|line| format!(": {line}")).unwrap_or_default()
 }
 
-/// A number that makes the names of this lab's testbeds unique.
-fn number() -> u32 {
-    use std::sync::atomic::{AtomicU32, Ordering};
+/// A unique name for the control socket of a path.
+fn control_name() -> String {
     static NEXT: AtomicU32 = AtomicU32::new(0);
-    NEXT.fetch_add(1, Ordering::Relaxed)
+    format!("lab-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
 }

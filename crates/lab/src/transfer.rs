@@ -16,8 +16,8 @@ use reading::{annotate, check};
 
 use super::LabError;
 use super::disk;
-use super::testbed::{Link, Testbed, Tools};
-use super::validity::{self, Clocks};
+use super::testbed::{PathOptions, Testbed, Tools};
+use super::validity::{self, ClockOffset};
 
 /// Maximum number of attempts for a transfer that the machine disturbs. After that it stays invalid.
 const ATTEMPTS: usize = 3;
@@ -26,7 +26,7 @@ const ATTEMPTS: usize = 3;
 pub(crate) fn run_until_valid(tools: &Tools, plan: &Transfer<'_>) -> Result<Outcome, LabError> {
     let mut repeated = Vec::new();
     loop {
-        make_anew(plan.directory)?;
+        recreate_directory(plan.directory)?;
         let outcome = match run(tools, plan) {
             Err(error @ LabError::Full { .. }) => {
                 // The remaining files are useless, and other transfers need the space.
@@ -46,14 +46,12 @@ pub(crate) fn run_until_valid(tools: &Tools, plan: &Transfer<'_>) -> Result<Outc
 }
 
 /// Creates an empty directory, and removes an older one, such as the remains of an interrupted lab.
-fn make_anew(directory: &Path) -> Result<(), LabError> {
+pub(crate) fn recreate_directory(directory: &Path) -> Result<(), LabError> {
     match fs::remove_dir_all(directory) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            return Err(LabError::file(directory)(error));
-        }
-        _ => {}
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => fs::create_dir(directory),
     }
-    fs::create_dir(directory).map_err(LabError::file(directory))
+    .map_err(LabError::file(directory))
 }
 
 /// Runs a transfer. If it fails, the outcome contains the reason. An error means that the next transfer would
@@ -66,23 +64,23 @@ pub(crate) fn run(tools: &Tools, plan: &Transfer<'_>) -> Result<Outcome, LabErro
         seed: plan.seed,
         ..Outcome::default()
     };
-    match watch(tools, plan, &mut outcome) {
+    match run_and_check(tools, plan, &mut outcome) {
         Ok(()) => {}
         // A full disk would fail every further transfer, and does not depend on this one.
         Err(LabError::Transfer(why)) if disk::is_full(plan.directory, &why) => {
             return Err(LabError::Full { directory: plan.directory.to_owned() });
         }
-        Err(LabError::Transfer(why)) => outcome.has_failed(why),
+        Err(LabError::Transfer(why)) => outcome.mark_failed(why),
         Err(error) => return Err(error),
     }
     Ok(outcome)
 }
 
-fn watch(tools: &Tools, plan: &Transfer<'_>, outcome: &mut Outcome) -> Result<(), LabError> {
+fn run_and_check(tools: &Tools, plan: &Transfer<'_>, outcome: &mut Outcome) -> Result<(), LabError> {
     let &Transfer { scenario, seed, directory, keep, .. } = plan;
     let streams = plan.workload.streams(plan.sender);
-    let began = Clocks::now();
-    let mut testbed = Testbed::start(tools, &Link { scenario, seed, directory, keep })?;
+    let started = ClockOffset::now();
+    let mut testbed = Testbed::start(tools, &PathOptions { scenario, seed, directory, keep })?;
     let ended = send(tools, plan, &streams, &mut testbed, &mut outcome.counters)
         .map_err(|error| testbed.reason(error));
     // Finish in any case: the capture is complete only when the path has ended.
@@ -92,7 +90,7 @@ fn watch(tools: &Tools, plan: &Transfer<'_>, outcome: &mut Outcome) -> Result<()
     finished?;
     annotated?;
     outcome.read(directory, &streams, plan.workload.time(), received)?;
-    outcome.invalid = validity::disturbance(plan, &streams, outcome, began);
+    outcome.invalid = validity::disturbance(plan, &streams, outcome, started);
     for (stream, connection) in streams.iter().zip(&mut outcome.connections) {
         check(plan, stream, connection)?;
     }

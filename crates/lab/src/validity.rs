@@ -3,12 +3,12 @@
 //!
 //! The rules use only files that every transfer keeps (see also docs/reference/lab.md):
 //!
-//! - At least 1 % of the packets left the path more than [`LATE`] late (`airlink.json`).
+//! - At least 1 % of the packets left the path more than [`MAX_LATENESS`] late (`airlink.json`).
 //! - A device or its queue refused or dropped a packet that the path did not drop (`airlink.json`,
 //!   `sender.jsonl`). A device may refuse packets that a stage `corrupt` damaged, because they are no longer
 //!   valid IP.
-//! - The wall clock, which aligns captures and logs, moved by more than [`JUMP`] relative to the monotonic
-//!   clock.
+//! - The wall clock, which aligns captures and logs, moved by more than [`MAX_CLOCK_CHANGE`] relative to the
+//!   monotonic clock.
 //! - A receiver that reads at once, and whose buffer can grow, closed its window: its program was not
 //!   scheduled.
 //! - The kernel on either side discarded segments because of missing memory or a program that was not
@@ -22,25 +22,26 @@ use nix::time::{ClockId, clock_gettime};
 use serde_json::Value;
 
 use super::counters::Counters;
+use super::testbed::PathSide;
 use super::transfer::outcome::Outcome;
 use super::transfer::plan::Transfer;
 use super::transfer::reading::end_of;
 use super::workload::{Stream, Workload};
 
-/// Limit in nanoseconds: half the shortest round-trip time of the presets with a radio link, and less than
-/// any timer of a sender.
-const LATE: f64 = 10e6;
-const JUMP: Duration = Duration::from_millis(20);
+/// Limit of lateness in nanoseconds: half the shortest round-trip time of the presets with a radio link, and
+/// less than any timer of a sender.
+const MAX_LATENESS: f64 = 10e6;
+const MAX_CLOCK_CHANGE: Duration = Duration::from_millis(20);
 
 /// The wall clock relative to the monotonic clock. The programs of a transfer read the wall clock once, when
 /// they start.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Clocks {
+pub(crate) struct ClockOffset {
     /// The wall clock minus the monotonic clock, in nanoseconds.
-    ahead: i128,
+    offset: i128,
 }
 
-impl Clocks {
+impl ClockOffset {
     pub(crate) fn now() -> Self {
         // Every Linux system has both clocks.
         let nanos = |clock| {
@@ -58,12 +59,12 @@ impl Clocks {
         let duration = |[before, _, after]: &[i128; 3]| after - before;
         let closest = readings.into_iter().min_by_key(duration).expect("there are five");
         let [before, wall, after] = closest;
-        Self { ahead: wall - before.midpoint(after) }
+        Self { offset: wall - before.midpoint(after) }
     }
 
     /// The change of the wall clock since `earlier`, in nanoseconds.
-    fn set_since(self, earlier: Self) -> i128 {
-        self.ahead - earlier.ahead
+    fn change_since(self, earlier: Self) -> i128 {
+        self.offset - earlier.offset
     }
 }
 
@@ -77,13 +78,13 @@ pub(crate) const SHORTAGES: [&str; 5] = [
     "TcpExtTCPMemoryPressures",
 ];
 
-/// The reason why a transfer is invalid. `None` if its files show no disturbance. `began` has the clocks
+/// The reason why a transfer is invalid. `None` if its files show no disturbance. `started` has the clocks
 /// before the first program started.
 pub(crate) fn disturbance(
     plan: &Transfer<'_>,
     streams: &[Stream<'_>],
     outcome: &Outcome,
-    began: Clocks,
+    started: ClockOffset,
 ) -> Option<String> {
     let summary = airfiles::read_kept(plan.directory.join("airlink.json")).ok()?;
     let path: Value = serde_json::from_str(&summary).ok()?;
@@ -94,21 +95,24 @@ pub(crate) fn disturbance(
     judge(&Evidence {
         path,
         ends: ends.collect(),
-        clock_set_by: Clocks::now().set_since(began),
+        clock_set_by: ClockOffset::now().change_since(started),
         closed_windows: if reads_at_once { closed() } else { 0 },
-        counters: &counters_that_tell(plan.workload, reads_at_once, &outcome.counters),
+        counters: &relevant_counters(plan.workload, reads_at_once, &outcome.counters),
     })
 }
 
 /// The counters of the sides on which no receiver has a reason to leave data unread.
-fn counters_that_tell(
+fn relevant_counters(
     workload: &Workload,
     reads_at_once: bool,
     counters: &BTreeMap<String, Counters>,
 ) -> BTreeMap<String, Counters> {
-    let receives = |side: &str| workload.ways.each().iter().any(|way| way.receiver_side().name() == side);
-    let tells = |(side, _): &(&String, &Counters)| reads_at_once || !receives(side);
-    counters.iter().filter(tells).map(|(side, counters)| (side.clone(), counters.clone())).collect()
+    let directions = workload.directions.each();
+    let receives =
+        |side: &str| directions.iter().any(|direction| PathSide::receiving(*direction).name() == side);
+    let mut relevant = counters.clone();
+    relevant.retain(|side, _| reads_at_once || !receives(side));
+    relevant
 }
 
 /// The evidence that the rules use.
@@ -127,17 +131,15 @@ struct Evidence<'a> {
 
 fn judge(evidence: &Evidence<'_>) -> Option<String> {
     let Evidence { path, ends, clock_set_by, closed_windows, counters } = evidence;
-    // Report this before lateness: a busy machine is often late as well, and only the user can leave the
-    // clock alone.
-    if clock_set_by.unsigned_abs() > JUMP.as_nanos() {
+    // Report this before lateness: a busy machine is often late as well, and only the user can prevent clock
+    // changes.
+    if clock_set_by.unsigned_abs() > MAX_CLOCK_CHANGE.as_nanos() {
         return Some(format!("the clock of this machine was set by {:+.0} ms", *clock_set_by as f64 / 1e6));
     }
     let late = path.pointer("/lateness/p99").and_then(Value::as_f64).unwrap_or_default();
-    if late > LATE {
-        return Some(format!(
-            "at least 1 % of the packets left the path more than {:.0} ms late",
-            late / 1e6
-        ));
+    if late > MAX_LATENESS {
+        let late = late / 1e6;
+        return Some(format!("at least 1 % of the packets left the path more than {late:.0} ms late"));
     }
     let dropped = dropped(path, ends);
     if dropped > 0 {
@@ -159,9 +161,9 @@ fn judge(evidence: &Evidence<'_>) -> Option<String> {
 pub(crate) fn dropped<'a>(path: &Value, senders: impl IntoIterator<Item = &'a Value>) -> u64 {
     let number =
         |value: &Value, pointer: &str| value.pointer(pointer).and_then(Value::as_u64).unwrap_or_default();
-    let of_path = [("fixed", "up"), ("mobile", "down")].into_iter().flat_map(|(side, way)| {
+    let of_path = [("fixed", "up"), ("mobile", "down")].into_iter().flat_map(|(side, direction)| {
         let stages = path["stages"].as_object().into_iter().flat_map(|stages| stages.values());
-        let corrupted: u64 = stages.map(|stage| number(stage, &format!("/{way}/corrupted"))).sum();
+        let corrupted: u64 = stages.map(|stage| number(stage, &format!("/{direction}/corrupted"))).sum();
         let refused = number(path, &format!("/{side}/refused_packets")).saturating_sub(corrupted);
         [number(path, &format!("/{side}/dropped_by_kernel")), refused]
     });
@@ -176,7 +178,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::workload::Ways;
+    use crate::workload::Directions;
 
     fn path() -> Value {
         let device = json!({ "refused_packets": 0, "dropped_by_kernel": 0 });
@@ -198,7 +200,7 @@ mod tests {
     fn interrupted_reading_of_clocks_does_not_count() {
         let mut readings = [[1000, 501_000, 31_000_000]; 5];
         readings[3] = [2000, 502_050, 2100];
-        assert_eq!(Clocks::closest(readings).ahead, 500_000);
+        assert_eq!(ClockOffset::closest(readings).offset, 500_000);
     }
 
     #[test]
@@ -210,13 +212,13 @@ mod tests {
     #[test]
     fn device_may_refuse_packets_corrupted_by_path() {
         let counters = BTreeMap::new();
-        for (corrupted, refused, is_spoiled) in [(3, 2, false), (2, 2, false), (1, 2, true), (0, 1, true)] {
-            for (side, way, other) in [("fixed", "up", "down"), ("mobile", "down", "up")] {
+        for (corrupted, refused, is_invalid) in [(3, 2, false), (2, 2, false), (1, 2, true), (0, 1, true)] {
+            for (side, direction, other) in [("fixed", "up", "down"), ("mobile", "down", "up")] {
                 let mut evidence = valid(&counters);
                 evidence.path[side]["refused_packets"] = refused.into();
-                evidence.path["stages"]["air"][way]["corrupted"] = corrupted.into();
+                evidence.path["stages"]["air"][direction]["corrupted"] = corrupted.into();
                 evidence.path["stages"]["air"][other]["corrupted"] = 9.into();
-                assert_eq!(judge(&evidence).is_some(), is_spoiled, "{side}: {refused} of {corrupted}");
+                assert_eq!(judge(&evidence).is_some(), is_invalid, "{side}: {refused} of {corrupted}");
             }
         }
     }
@@ -262,13 +264,13 @@ mod tests {
         let of = |side: &str| (side.to_owned(), Counters::from([("IpOutDiscards".to_owned(), 4)]));
         let both = BTreeMap::from(["fixed", "mobile"].map(of));
         let down = Workload::plain(1);
-        let up = Workload { ways: Ways::Up, ..down.clone() };
+        let up = Workload { directions: Directions::Up, ..down.clone() };
         let counted_sides = |workload, at_once| {
-            counters_that_tell(workload, at_once, &both).into_keys().collect::<Vec<_>>().join(" ")
+            relevant_counters(workload, at_once, &both).into_keys().collect::<Vec<_>>().join(" ")
         };
         assert_eq!([counted_sides(&down, true), counted_sides(&up, true)], ["fixed mobile"; 2]);
         assert_eq!([counted_sides(&down, false), counted_sides(&up, false)], ["fixed", "mobile"]);
-        assert_eq!(counted_sides(&Workload { ways: Ways::Both, ..down.clone() }, false), "");
+        assert_eq!(counted_sides(&Workload { directions: Directions::Both, ..down.clone() }, false), "");
     }
 
     #[test]

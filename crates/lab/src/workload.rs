@@ -10,55 +10,11 @@ use airtcp_numbers::units::show_bytes;
 use serde::{Deserialize, Serialize};
 
 use super::sender::Sender;
-use super::testbed::PathSide;
-
-/// The direction of the data, named as in the path.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Way {
-    /// From the fixed side to the mobile side.
-    #[default]
-    Down,
-    /// From the mobile side to the fixed side.
-    Up,
-}
-
-impl Way {
-    /// The name on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Down => "down",
-            Self::Up => "up",
-        }
-    }
-
-    /// The same direction in the path.
-    pub(crate) const fn direction(self) -> Direction {
-        match self {
-            Self::Down => Direction::Down,
-            Self::Up => Direction::Up,
-        }
-    }
-
-    pub(crate) const fn sender_side(self) -> PathSide {
-        match self {
-            Self::Down => PathSide::Fixed,
-            Self::Up => PathSide::Mobile,
-        }
-    }
-
-    pub(crate) const fn receiver_side(self) -> PathSide {
-        match self {
-            Self::Down => PathSide::Mobile,
-            Self::Up => PathSide::Fixed,
-        }
-    }
-}
 
 /// The directions of a transfer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Ways {
+pub enum Directions {
     /// Towards the mobile side.
     #[default]
     Down,
@@ -68,13 +24,13 @@ pub enum Ways {
     Both,
 }
 
-impl Ways {
+impl Directions {
     /// Each direction once.
-    pub const fn each(self) -> &'static [Way] {
+    pub fn each(self) -> &'static [Direction] {
         match self {
-            Self::Down => &[Way::Down],
-            Self::Up => &[Way::Up],
-            Self::Both => &[Way::Down, Way::Up],
+            Self::Down => &[Direction::Down],
+            Self::Up => &[Direction::Up],
+            Self::Both => &Direction::BOTH,
         }
     }
 }
@@ -101,7 +57,7 @@ impl Amount {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Workload {
     /// The directions of the data.
-    pub ways: Ways,
+    pub directions: Directions,
     /// Number of connections of the tested sender in each direction.
     pub flows: u16,
     /// Competitors. Each has one connection in each direction.
@@ -116,14 +72,14 @@ impl Workload {
     /// One connection down, with a receiver that reads without limit.
     pub const fn plain(octets: u64) -> Self {
         let amount = Amount::Octets(octets);
-        Self { ways: Ways::Down, flows: 1, competitors: Vec::new(), amount, read_rate: None }
+        Self { directions: Directions::Down, flows: 1, competitors: Vec::new(), amount, read_rate: None }
     }
 
     /// The form used in files.
-    pub fn asked(&self) -> Asked {
-        let Self { ways, flows, competitors, amount, read_rate } = self;
-        Asked {
-            direction: *ways,
+    pub fn record(&self) -> WorkloadRecord {
+        let Self { directions, flows, competitors, amount, read_rate } = self;
+        WorkloadRecord {
+            direction: *directions,
             flows: *flows,
             competitors: competitors.iter().map(|sender| sender.name.clone()).collect(),
             seconds: amount.time().map(|time| time.as_secs_f64()),
@@ -147,13 +103,13 @@ impl Workload {
     /// All connections of a transfer with this sender. The first one is the sender's own.
     pub(crate) fn streams<'a>(&'a self, tested: &'a Sender) -> Vec<Stream<'a>> {
         let mut streams = Vec::new();
-        for &way in self.ways.each() {
+        for &direction in self.directions.each() {
             let own = (0..self.flows).map(|_| (tested, Role::Tested));
-            for (sender, role) in own.chain(self.competitors.iter().map(|sender| (sender, Role::Competitor)))
-            {
-                let earlier = |other: &&Stream<'_>| (other.role, other.way) == (role, way);
-                let number = streams.iter().filter(earlier).count();
-                streams.push(Stream { index: streams.len() as u16, sender, role, way, number });
+            let competitors = self.competitors.iter().map(|sender| (sender, Role::Competitor));
+            for (sender, role) in own.chain(competitors) {
+                let is_same_kind = |other: &&Stream<'_>| (other.role, other.direction) == (role, direction);
+                let number = streams.iter().filter(is_same_kind).count();
+                streams.push(Stream { index: streams.len() as u16, sender, role, direction, number });
             }
         }
         streams
@@ -163,9 +119,9 @@ impl Workload {
 /// A workload in `lab.json`. The number of bytes per connection is stored separately, as `bytes`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Asked {
+pub struct WorkloadRecord {
     /// The directions of the data.
-    pub direction: Ways,
+    pub direction: Directions,
     /// Number of connections of the tested sender in each direction.
     pub flows: u16,
     /// The names of the competitors.
@@ -177,25 +133,23 @@ pub struct Asked {
 }
 
 /// The values that an older file without these fields implies.
-impl Default for Asked {
+impl Default for WorkloadRecord {
     fn default() -> Self {
-        Workload::plain(0).asked()
+        Workload::plain(0).record()
     }
 }
 
-impl Asked {
+impl WorkloadRecord {
     /// Returns true if this describes the workload. Senders may be spelled differently.
-    pub(super) fn is(&self, workload: &Workload) -> bool {
-        let asked = workload.asked();
-        let same = |(sender, kept): (&Sender, &String)| sender.is(kept);
-        let beside = self.competitors.len() == workload.competitors.len()
-            && workload.competitors.iter().zip(&self.competitors).all(same);
-        beside && Self { competitors: self.competitors.clone(), ..asked } == *self
+    pub(super) fn matches(&self, workload: &Workload) -> bool {
+        let same_competitors = self.competitors.len() == workload.competitors.len()
+            && workload.competitors.iter().zip(&self.competitors).all(|(sender, name)| sender.matches(name));
+        same_competitors && Self { competitors: self.competitors.clone(), ..workload.record() } == *self
     }
 
     /// Describes one transfer in words. `bytes` is the data on a connection if no time is set. `path` names
     /// the path and the receiver, and may be empty.
-    pub fn in_words(&self, bytes: Option<u64>, path: &str) -> String {
+    pub fn describe(&self, bytes: Option<u64>, path: &str) -> String {
         let amount = match (self.seconds, bytes) {
             (Some(seconds), _) => format!("{seconds} s"),
             (None, bytes) => match bytes.unwrap_or_default() {
@@ -204,17 +158,17 @@ impl Asked {
                 bytes => show_bytes(bytes),
             },
         };
-        let way = match self.direction {
-            Ways::Down => "down",
-            Ways::Up => "up",
-            Ways::Both => "down and up at the same time",
+        let direction = match self.direction {
+            Directions::Down => "down",
+            Directions::Up => "up",
+            Directions::Both => "down and up at the same time",
         };
         let flows = match (self.flows, self.competitors.is_empty()) {
             (1, true) => String::new(),
             (1, false) => " in 1 connection".to_owned(),
             (flows, _) => format!(" in each of {flows} connections"),
         };
-        let beside = match self.competitors.as_slice() {
+        let competitors = match self.competitors.as_slice() {
             [] => String::new(),
             others => format!(" with competitor {}", others.join(", ")),
         };
@@ -222,7 +176,7 @@ impl Asked {
             Some(rate) => format!(", which reads at most {}/s", show_bytes(rate)),
             None => String::new(),
         };
-        format!("{amount} {way}{flows}{beside}{path}{read}")
+        format!("{amount} {direction}{flows}{competitors}{path}{read}")
     }
 }
 
@@ -244,7 +198,7 @@ pub(crate) struct Stream<'a> {
     pub(crate) index: u16,
     pub(crate) sender: &'a Sender,
     pub(crate) role: Role,
-    pub(crate) way: Way,
+    pub(crate) direction: Direction,
     /// Index among the connections with the same role and direction.
     pub(crate) number: usize,
 }
@@ -264,7 +218,7 @@ impl Stream<'_> {
         if self.role == Role::Competitor {
             name.push_str("-competitor");
         }
-        if self.index > 0 && self.way == Way::Up {
+        if self.index > 0 && self.direction == Direction::Up {
             name.push_str("-up");
         }
         if self.number > 0 {
@@ -277,8 +231,8 @@ impl Stream<'_> {
 /// Identifies one of several connections in errors.
 impl fmt::Display for Stream<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let beside = if self.role == Role::Competitor { " (competitor)" } else { "" };
-        write!(f, "{}{beside}, connection {} {}", self.sender.name, self.number + 1, self.way.name())
+        let role = if self.role == Role::Competitor { " (competitor)" } else { "" };
+        write!(f, "{}{role}, connection {} {}", self.sender.name, self.number + 1, self.direction)
     }
 }
 
@@ -287,18 +241,19 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::sender::{Typed, resolve};
+    use crate::sender::{TypedSender, resolve};
 
     fn sender(text: &str) -> Sender {
-        let typed: Typed = text.parse().unwrap();
+        let typed: TypedSender = text.parse().unwrap();
         resolve(&[typed], None).unwrap().remove(0)
     }
 
     #[test]
     fn each_connection_has_unique_port_and_files() {
         let tested = sender("newreno");
-        let beside = vec![sender("linux:cubic"), sender("linux:reno")];
-        let workload = Workload { ways: Ways::Both, flows: 2, competitors: beside, ..Workload::plain(1000) };
+        let competitors = vec![sender("linux:cubic"), sender("linux:reno")];
+        let workload =
+            Workload { directions: Directions::Both, flows: 2, competitors, ..Workload::plain(1000) };
         let streams = workload.streams(&tested);
         let name = |stream: &Stream<'_>| stream.file(Path::new(""), "sender", "log").display().to_string();
         let names: Vec<_> = streams.iter().map(name).collect();
@@ -322,18 +277,18 @@ mod tests {
     #[test]
     fn workload_is_described_in_words() {
         let plain = Workload::plain(1_000_000);
-        assert_eq!(plain.asked().in_words(plain.octets(), ""), "1.00 MB down");
-        assert_eq!(plain.asked(), Asked::default());
-        let much = Workload {
-            ways: Ways::Both,
+        assert_eq!(plain.record().describe(plain.octets(), ""), "1.00 MB down");
+        assert_eq!(plain.record(), WorkloadRecord::default());
+        let complex = Workload {
+            directions: Directions::Both,
             flows: 3,
             competitors: vec![sender("linux:cubic")],
             amount: Amount::Time(Duration::from_secs(30)),
             read_rate: Some(50_000),
         };
-        let said = "30 s down and up at the same time in each of 3 connections with competitor linux:cubic over leo to linux, which \
-                    reads at most 50.0 kB/s";
-        assert_eq!(much.asked().in_words(much.octets(), " over leo to linux"), said);
+        let expected = "30 s down and up at the same time in each of 3 connections with competitor linux:cubic over leo to linux, which \
+                        reads at most 50.0 kB/s";
+        assert_eq!(complex.record().describe(complex.octets(), " over leo to linux"), expected);
     }
 
     #[test]
@@ -343,18 +298,17 @@ mod tests {
             let competitors = crate::sender::competitors(&typed, airtcp::ProfileName::Linux);
             Workload { competitors, ..Workload::plain(1) }
         };
-        let kept = with_competitors(&["sack+limited-transmit", "linux:cubic"]).asked();
-        assert!(kept.is(&with_competitors(&["limited-transmit+sack@linux", "linux:cubic"])));
+        let names = ["sack+limited-transmit", "linux:cubic"];
+        let record = with_competitors(&names).record();
+        assert!(record.matches(&with_competitors(&["limited-transmit+sack@linux", "linux:cubic"])));
         for other in [&["sack+limited-transmit@default", "linux:cubic"][..], &["linux:cubic"], &[]] {
-            assert!(!kept.is(&with_competitors(other)), "{other:?}");
+            assert!(!record.matches(&with_competitors(other)), "{other:?}");
         }
-        assert!(
-            !kept.is(&Workload { flows: 2, ..with_competitors(&["sack+limited-transmit", "linux:cubic"]) })
-        );
+        assert!(!record.matches(&Workload { flows: 2, ..with_competitors(&names) }));
     }
 
     #[test]
     fn missing_workload_fields_mean_one_connection_down() {
-        assert_eq!(serde_json::from_str::<Asked>("{}").unwrap(), Asked::default());
+        assert_eq!(serde_json::from_str::<WorkloadRecord>("{}").unwrap(), WorkloadRecord::default());
     }
 }

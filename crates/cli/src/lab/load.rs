@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use airtcp::ProfileName;
-use airtcp_lab::sender::{self, Typed};
-use airtcp_lab::workload::{Amount, Ways, Workload};
+use airtcp_lab::sender::{self, TypedSender};
+use airtcp_lab::workload::{Amount, Directions, Workload};
 use airtcp_numbers::units;
 use clap::{Args, ValueEnum};
 
@@ -26,7 +26,7 @@ pub(super) struct Load {
     flows: u16,
     /// Add a competing sender on the same path, one connection per direction: a recipe, or a kernel sender such as linux:cubic (repeatable)
     #[arg(long, value_name = "RECIPE|SENDER", help_heading = "Transfers")]
-    competitor: Vec<Typed>,
+    competitor: Vec<TypedSender>,
     /// Limit on the rate at which the receiver reads, such as 50kB/s or 400kbit/s: its buffer fills and the window closes
     #[arg(long, value_name = "RATE", value_parser = units::bytes_per_second, help_heading = "Transfers")]
     read_rate: Option<u64>,
@@ -45,7 +45,7 @@ const MOST_CONNECTIONS: usize = 250;
 
 impl Load {
     /// Returns the competitors as the user typed them.
-    pub(super) fn competitors(&self) -> &[Typed] {
+    pub(super) fn competitors(&self) -> &[TypedSender] {
         &self.competitor
     }
 
@@ -62,9 +62,9 @@ impl Load {
             )));
         }
         let ways = match self.direction {
-            Direction::Down => Ways::Down,
-            Direction::Up => Ways::Up,
-            Direction::Both => Ways::Both,
+            Direction::Down => Directions::Down,
+            Direction::Up => Directions::Up,
+            Direction::Both => Directions::Both,
         };
         let connections = ways.each().len() * (usize::from(self.flows) + self.competitor.len());
         if connections > MOST_CONNECTIONS {

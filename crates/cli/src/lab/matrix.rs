@@ -9,10 +9,11 @@ use airtcp::ProfileName;
 use airtcp_lab::LabError;
 use airtcp_lab::experiment;
 use airtcp_lab::matrix::{
-    self, Cell, Expected, KINDS, Progress, RECIPES, Report, STACKS, Verdict, Wanted, quick,
+    self, Cell, CellVerdict, KINDS, KnownFailures, Progress, RECIPES, Report, RequestedReceiver, STACKS,
+    quick,
 };
 use airtcp_lab::receiver::{KERNEL_PROFILES, Receiver};
-use airtcp_lab::sender::{self, Sender, Typed};
+use airtcp_lab::sender::{self, Sender, TypedSender};
 use airtcp_lab::testbed::Tools;
 use airtcp_numbers::units;
 use airtcp_sim::sweep::setup::quoted;
@@ -34,7 +35,7 @@ pub(super) struct Matrix {
     receiver: Vec<String>,
     /// Recipe, optionally with a profile: newreno@linux, or a kernel sender such as linux:cubic (repeatable) [default: the base recipes and each paper's]
     #[arg(long, value_name = "RECIPE[@PROFILE]")]
-    recipe: Vec<Typed>,
+    recipe: Vec<TypedSender>,
     /// TCP stack to imitate in everything the recipe does not set [default: `linux` if there is a kernel sender, otherwise `default`]
     #[arg(long, value_name = "PROFILE", value_parser = ProfileParser, hide_possible_values = true)]
     profile: Option<ProfileName>,
@@ -76,11 +77,11 @@ const EXPECTED: &str = include_str!("expected.toml");
 impl Matrix {
     pub(super) fn run(self) -> anyhow::Result<()> {
         let expected = match &self.expected {
-            None => Expected::parse(EXPECTED, "interop/expected.toml"),
+            None => KnownFailures::parse(EXPECTED, "interop/expected.toml"),
             Some(path) => {
                 let text = airfiles::read_text(path, By::Person, limits::WRITTEN_BY_HAND)
                     .map_err(|error| failure::usage(format!("cannot read {}: {error}", path.display())))?;
-                Expected::parse(&text, &path.display().to_string())
+                KnownFailures::parse(&text, &path.display().to_string())
             }
         }
         .map_err(failed)?;
@@ -106,7 +107,7 @@ impl Matrix {
             expected,
             command: std::env::args().map(|word| quoted(&word)).collect::<Vec<_>>().join(" "),
         };
-        for Wanted { name, found } in &plan.receivers {
+        for RequestedReceiver { name, found } in &plan.receivers {
             if let Err(why) = found {
                 say::aside(format_args!("skipped: {name}: {why}"));
             }
@@ -138,7 +139,7 @@ impl Matrix {
         }
     }
 
-    fn receivers(&self) -> anyhow::Result<Vec<Wanted>> {
+    fn receivers(&self) -> anyhow::Result<Vec<RequestedReceiver>> {
         let kernels = KERNEL_PROFILES.iter().map(|profile| profile.name);
         let names: Vec<String> = match (self.quick, self.receiver.is_empty()) {
             (true, _) => quick::RECEIVERS.iter().map(|&name| name.to_owned()).collect(),
@@ -149,7 +150,7 @@ impl Matrix {
             let found = Receiver::find(&name, &self.stacks.directory());
             match found {
                 Err(error) if self.quick => Err(failed(error)),
-                found => Ok(Wanted { name, found: found.map_err(|error| error.to_string()) }),
+                found => Ok(RequestedReceiver { name, found: found.map_err(|error| error.to_string()) }),
             }
         });
         wanted.collect()
@@ -157,7 +158,7 @@ impl Matrix {
 
     fn senders(&self) -> anyhow::Result<Vec<Sender>> {
         let names = if self.quick { quick::RECIPES } else { RECIPES };
-        let usual = || names.iter().map(|name| name.parse()).collect::<Result<Vec<Typed>, _>>();
+        let usual = || names.iter().map(|name| name.parse()).collect::<Result<Vec<TypedSender>, _>>();
         let typed = if self.recipe.is_empty() { usual() } else { Ok(self.recipe.clone()) };
         typed.and_then(|typed| sender::resolve(&typed, self.profile)).map_err(failure::usage)
     }
@@ -179,13 +180,13 @@ impl Standing {
         stop::at_a_signal(move || {
             // The matrix keeps running until the process exits. Holding it ensures that the printed results
             // are all that it recorded.
-            let held = experiment::hold();
+            let guard = experiment::lock_results();
             let known = watching.show_what_is_known();
             let directory = quoted(&watching.directory.display().to_string());
             say::aside(format_args!(
                 "airtcp: stopped by a signal. With --output {directory} the same command continues. Known results: {known}"
             ));
-            held
+            guard
         })?;
         Ok(standing)
     }
@@ -233,19 +234,20 @@ impl Standing {
 }
 
 fn say(progress: &Progress<'_>) {
-    let Progress { done, all, cell, left } = progress;
-    if matches!(cell.verdict, Verdict::Skipped(_)) {
+    let Progress { done, all, cell, remaining } = progress;
+    if matches!(cell.verdict, CellVerdict::Skipped(_)) {
         return;
     }
-    let left = if done == all { String::new() } else { format!(", about {} left", show_time(*left)) };
-    say::aside(format_args!("[{done}/{all}] {}{left}", explained(cell)));
+    let remaining =
+        if done == all { String::new() } else { format!(", about {} left", show_time(*remaining)) };
+    say::aside(format_args!("[{done}/{all}] {}{remaining}", explained(cell)));
 }
 
 /// Counts the transfers that passed, among those that could be run.
 fn passed(cells: &[Cell]) -> String {
-    let count = |is: fn(&Verdict) -> bool| cells.iter().filter(|cell| is(&cell.verdict)).count();
-    let skipped = count(|verdict| matches!(verdict, Verdict::Skipped(_)));
-    let failed = count(|verdict| matches!(verdict, Verdict::FailedAsExpected(_)));
+    let count = |is: fn(&CellVerdict) -> bool| cells.iter().filter(|cell| is(&cell.verdict)).count();
+    let skipped = count(|verdict| matches!(verdict, CellVerdict::Skipped(_)));
+    let failed = count(|verdict| matches!(verdict, CellVerdict::FailedAsExpected(_)));
     let made = cells.len() - skipped;
     let mut text = format!("passed {} of {made}", made - failed);
     for (count, what) in [(failed, "failed as expected"), (skipped, "skipped")] {
@@ -259,13 +261,13 @@ fn passed(cells: &[Cell]) -> String {
 fn explained(cell: &Cell) -> String {
     let Cell { receiver, recipe, scenario, verdict, .. } = cell;
     let verdict = match verdict {
-        Verdict::Passed => "passed".to_owned(),
-        Verdict::Failed(why) => format!("failed: {why}"),
-        Verdict::FailedAsExpected(reason) => format!("failed as expected: {reason}"),
-        Verdict::PassedUnexpectedly(reason) => {
+        CellVerdict::Passed => "passed".to_owned(),
+        CellVerdict::Failed(why) => format!("failed: {why}"),
+        CellVerdict::FailedAsExpected(reason) => format!("failed as expected: {reason}"),
+        CellVerdict::PassedUnexpectedly(reason) => {
             format!("passed, although it is a known failure in interop/expected.toml: {reason}")
         }
-        Verdict::Skipped(why) => format!("skipped: {why}"),
+        CellVerdict::Skipped(why) => format!("skipped: {why}"),
     };
     format!("{scenario}, {receiver}, {recipe}: {verdict}")
 }

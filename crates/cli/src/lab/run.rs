@@ -11,8 +11,8 @@ use airtcp_lab::LabError;
 use airtcp_lab::compare;
 use airtcp_lab::experiment::{self, Experiment, Progress, Report};
 use airtcp_lab::receiver::Receiver;
-use airtcp_lab::sender::{self, Kind, Typed};
-use airtcp_lab::testbed::{Keep, Tools};
+use airtcp_lab::sender::{self, Kind, TypedSender};
+use airtcp_lab::testbed::{ExtraFiles, Tools};
 use airtcp_lab::transfer::Outcome;
 use airtcp_numbers::units;
 use airtcp_sim::sweep::setup::quoted;
@@ -34,13 +34,13 @@ use crate::shared::{failure, say, stop};
 pub(super) struct Run {
     /// Recipe, optionally with a profile: newreno@linux (repeatable: one sender each; see `airtcp algorithms`)
     #[arg(long, value_name = "RECIPE[@PROFILE]")]
-    recipe: Vec<Typed>,
+    recipe: Vec<TypedSender>,
     /// Kernel sender: linux:cubic, linux:reno, linux:bbr, … (repeatable)
-    #[arg(long, value_name = "SENDER", value_parser = sender::kernels_own)]
-    sender: Vec<Typed>,
+    #[arg(long, value_name = "SENDER", value_parser = sender::parse_kernel_sender)]
+    sender: Vec<TypedSender>,
     /// Compare the other senders with this one [default: the first]
     #[arg(long, value_name = "RECIPE|SENDER")]
-    against: Option<Typed>,
+    against: Option<TypedSender>,
     /// TCP stack to imitate in everything the recipe does not set [default: `linux` if there is a kernel sender, otherwise `default`]
     #[arg(long, value_name = "PROFILE", value_parser = ProfileParser, hide_possible_values = true)]
     profile: Option<ProfileName>,
@@ -152,20 +152,20 @@ impl Run {
                 "no sender: use for example --recipe newreno or --sender linux:cubic",
             ));
         }
-        let usual = || sender::usual_profile(typed.iter().chain(self.load.competitors()));
+        let usual = || sender::default_profile(typed.iter().chain(self.load.competitors()));
         let profile = self.profile.unwrap_or_else(usual);
         let senders = sender::resolve(&typed, Some(profile)).map_err(failure::usage)?;
         let workload = self.load.workload(profile, self.limit)?;
         if self.in_virtual_time {
-            compare::has_a_model(&workload).map_err(failure::usage)?;
+            compare::check_workload(&workload).map_err(failure::usage)?;
         }
         super::in_real_time(senders.iter().chain(&workload.competitors))?;
         for sender in senders.iter().chain(&workload.competitors) {
             if let Kind::Kernel(control) = &sender.kind {
-                sender::congestion_control(control).map_err(failed)?;
+                sender::check_congestion_control(control).map_err(failed)?;
             }
         }
-        let against = self.against.as_ref().map(|typed| sender::find(&senders, typed)).transpose();
+        let against = self.against.as_ref().map(|typed| sender::index_of(&senders, typed)).transpose();
         let against = against.map_err(failure::usage)?.unwrap_or(0);
         let mut scenario =
             Scenario::load(&self.scenario).map_err(|error| failure::usage(error.to_string()))?;
@@ -178,7 +178,7 @@ impl Run {
         }
         let tools = Tools::find().map_err(failed)?;
         let receiver = Receiver::find(&self.receiver, &self.stacks.directory()).map_err(failed)?;
-        receiver.can(&workload).map_err(failure::usage)?;
+        receiver.check_workload(&workload).map_err(failure::usage)?;
         let directory = match &self.output {
             Some(directory) => directory.clone(),
             None => next_free(Path::new("lab"), &scenario.name)?,
@@ -186,7 +186,7 @@ impl Run {
         let standing = Standing::watch(self.form, &directory)?;
         let experiment = Experiment {
             scenario,
-            senders: experiment::named_as_kept(senders, &directory),
+            senders: experiment::with_recorded_names(senders, &directory),
             against,
             receiver,
             rounds,
@@ -198,7 +198,7 @@ impl Run {
             limit: Duration::from_nanos(self.limit.as_nanos()),
             jobs: usize::from(self.jobs),
             // The comparison with virtual time needs the events of each packet.
-            keep: Keep { events: self.events || self.in_virtual_time, radio: self.radio },
+            keep: ExtraFiles { events: self.events || self.in_virtual_time, radio: self.radio },
             directory: std::path::absolute(&directory)?,
             command: std::env::args().map(|word| quoted(&word)).collect::<Vec<_>>().join(" "),
         };
@@ -257,14 +257,14 @@ impl Standing {
         stop::at_a_signal(move || {
             // The lab keeps running until the process exits. Holding it ensures that the printed rounds are
             // all that it recorded.
-            let held = experiment::hold();
+            let guard = experiment::lock_results();
             watching.show();
             let directory = quoted(&watching.directory.display().to_string());
             say::aside(format_args!(
                 "airtcp: stopped by a signal. With --output {directory} the same command continues. Complete rounds: {}",
                 watching.rounds()
             ));
-            held
+            guard
         })?;
         Ok(standing)
     }
@@ -295,7 +295,7 @@ impl Standing {
 }
 
 fn say(progress: &Progress<'_>) {
-    let Progress { done, all, outcome, left, .. } = progress;
+    let Progress { done, all, outcome, remaining, .. } = progress;
     let result = match &outcome.failure {
         None => format!("{} in {:.1} s", units::show_rate(outcome.kbit_per_s * 1e3), outcome.capture.seconds),
         Some(why) => format!("failed: {why}"),

@@ -13,19 +13,19 @@ use super::Made;
 
 pub(super) struct Kept {
     directory: PathBuf,
-    asked: Asked,
+    asked: SeedPlan,
 }
 
 /// The numbers of seeds that the user requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Asked {
+pub(super) struct SeedPlan {
     pub(super) seeds: u32,
     pub(super) most_seeds: u32,
 }
 
 #[derive(Serialize, Deserialize)]
 struct Entry {
-    asked: Asked,
+    asked: SeedPlan,
     seeds: u32,
     finding: Finding,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -33,7 +33,7 @@ struct Entry {
 }
 
 impl Kept {
-    pub(super) fn open(directory: &Path, asked: Asked) -> anyhow::Result<Self> {
+    pub(super) fn open(directory: &Path, asked: SeedPlan) -> anyhow::Result<Self> {
         fs::create_dir_all(directory).with_context(|| format!("cannot create {}", directory.display()))?;
         Ok(Self { directory: directory.to_owned(), asked })
     }
@@ -74,7 +74,7 @@ mod tests {
     fn finding_is_reused_for_same_seed_counts() {
         let directory = std::env::temp_dir().join(format!("kept-{}", std::process::id()));
         let figure = airtcp_reproduce::figures()[0];
-        let asked = Asked { seeds: 30, most_seeds: 240 };
+        let asked = SeedPlan { seeds: 30, most_seeds: 240 };
         let kept = Kept::open(&directory, asked).unwrap();
         assert!(kept.take(&figure).unwrap().is_none());
         let remarks = vec!["seen".to_owned()];
@@ -84,7 +84,7 @@ mod tests {
         let taken = kept.take(&figure).unwrap().unwrap();
         assert_eq!((taken.seeds, taken.finding.remarks), (60, vec!["seen".to_owned()]));
         assert_eq!(taken.notices, notices);
-        let more = Kept::open(&directory, Asked { most_seeds: 480, ..asked }).unwrap();
+        let more = Kept::open(&directory, SeedPlan { most_seeds: 480, ..asked }).unwrap();
         assert!(more.take(&figure).unwrap().is_none());
         fs::write(directory.join(format!("{}.json", figure.id)), "{").unwrap();
         assert!(kept.take(&figure).err().unwrap().to_string().ends_with("delete it"));

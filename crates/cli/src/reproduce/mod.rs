@@ -17,7 +17,7 @@ use anyhow::Context;
 use clap::Args;
 use serde_json::json;
 
-use self::kept::{Asked, Kept};
+use self::kept::{Kept, SeedPlan};
 use self::progress::{Cost, Progress};
 use self::record::{CHOSEN, Record};
 use crate::shared::progress::in_words;
@@ -114,7 +114,7 @@ impl Reproduce {
             fs::create_dir_all(directory)
                 .with_context(|| format!("cannot create {}", directory.display()))?;
         }
-        let asked = Asked { seeds: self.seeds, most_seeds: self.most_seeds };
+        let asked = SeedPlan { seeds: self.seeds, most_seeds: self.most_seeds };
         let kept = self.keep.as_deref().map(|directory| Kept::open(directory, asked)).transpose()?;
         let mut record = self.record.as_deref().map(Record::open).transpose()?;
         let progress = Progress::new(self.quiet);

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use aircaptures::ip::{self, Context, Found};
 use aircaptures::packet::{Packet, Timestamp};
 use airlink::capture::Tap;
-use airlink::packet::Direction;
+use airlink::packet::PerDirection;
 use airlink::path::{FIXED, MOBILE};
 use airlink::scenario::Scenario;
 use airtcp::profile::{AckPolicy, AckRules, LinuxAcks, Profile, SackOffer};
@@ -14,7 +14,7 @@ use airtcp_sim::run::{Run, Until, run_prepared};
 use airtcp_sim::world::{self, Flow, HostSpec, Length, Watch, World};
 use airwire::time::{Duration, Instant};
 
-use super::trace::{Captured, Decided, Fate, Machine, Trace};
+use super::trace::{CapturedTransfer, Disturbances, PathFate, TimedDecision, Trace};
 use crate::LabError;
 use crate::experiment::Experiment;
 use crate::receiver::Receiver;
@@ -63,27 +63,20 @@ pub(crate) fn linux() -> Model {
     Model { host: HostSpec::kernel(), buffer: None }
 }
 
-/// A transfer in virtual time.
-pub(crate) struct Ran {
-    pub(crate) trace: Trace,
-    /// Goodput measured as in a capture: from the first SYN to the ACK for the last byte.
-    pub(crate) kbit_per_s: f64,
-}
-
-/// Runs the transfer. `start` is the time at which the SYN leaves, in nanoseconds of the path's clock:
-/// outages, traffic and TTIs have fixed times.
+/// Runs the transfer and returns its trace and its goodput in kbit/s. `start` is the time at which the SYN
+/// leaves, in nanoseconds of the path's clock: outages, traffic and TTIs have fixed times.
 pub(crate) fn run(
     experiment: &Experiment,
     receiver: Model,
     fixed: HostSpec,
     seed: u64,
     start: i64,
-) -> Result<Ran, LabError> {
+) -> Result<(Trace, f64), LabError> {
     let Amount::Octets(octets) = experiment.workload.amount else {
         return Err(LabError::Transfer("virtual time does not support transfers limited by time".to_owned()));
     };
     let begin = Instant::from_nanos(start.max(0) as u64);
-    let transfer = OneTransfer {
+    let transfer = VirtualTransfer {
         scenario: &experiment.scenario,
         octets,
         limit: experiment.limit,
@@ -93,34 +86,32 @@ pub(crate) fn run(
         begin,
         watch: Watch::Packets,
     };
-    let (at_fixed, at_mobile) = (Kept::default(), Kept::default());
+    let (at_fixed, at_mobile) = (RecordingTap::default(), RecordingTap::default());
     let (mut world, kbit_per_s) = transfer.run(|world| {
         world.tap(FIXED, at_fixed.clone());
         world.tap(MOBILE, at_mobile.clone());
     })?;
-    let fates = [Direction::Down, Direction::Up]
-        .map(|direction| world.fates(direction).iter().map(fate).collect::<Vec<_>>());
     let decisions = world.decisions(0).iter().filter_map(|decision| {
         let at = decision.at.as_nanos() as i64 - start;
-        Some(Decided { at, line: Line::of(decision)? })
+        Some(TimedDecision { at, line: Line::of(decision)? })
     });
     let decisions = decisions.collect();
     let (fixed, mobile) = (at_fixed.packets(), at_mobile.packets());
     let port = fixed.first().map_or(0, |syn| syn.dst.port());
-    let captured = Captured::new(&fixed, &mobile, port)
+    let captured = CapturedTransfer::new(&fixed, &mobile, port)
         .ok_or_else(|| LabError::Transfer("in virtual time: no SYN was sent".to_owned()))?;
     let trace = Trace {
         start: captured.start.0,
         decisions,
-        passed: captured.passed,
-        fates,
-        machine: Machine::default(),
+        observed: captured.observed,
+        fates: PerDirection::from_fn(|direction| world.fates(direction).iter().map(fate).collect()),
+        disturbances: Disturbances::default(),
     };
-    Ok(Ran { trace, kbit_per_s })
+    Ok((trace, kbit_per_s))
 }
 
 /// A transfer as in the lab: down, to a model of the receiver.
-pub(crate) struct OneTransfer<'a> {
+pub(crate) struct VirtualTransfer<'a> {
     pub(crate) scenario: &'a Scenario,
     pub(crate) octets: u64,
     pub(crate) limit: std::time::Duration,
@@ -132,7 +123,7 @@ pub(crate) struct OneTransfer<'a> {
     pub(crate) watch: Watch,
 }
 
-impl OneTransfer<'_> {
+impl VirtualTransfer<'_> {
     /// Runs the transfer. Returns the world at its end, and the goodput in kbit/s from the first SYN to the
     /// ACK for the last byte.
     pub(crate) fn run(self, prepare: impl FnOnce(&mut World)) -> Result<(World, f64), LabError> {
@@ -154,19 +145,19 @@ impl OneTransfer<'_> {
             from: Instant::ZERO,
             score: false,
         };
-        let mut acknowledged = None;
-        let ran = run_prepared(&plan, prepare, |world| {
-            let done = || world.sender(0).is_some_and(|sender| sender.statistics().bytes_acked >= octets);
-            if acknowledged.is_none() && done() {
-                acknowledged = Some(world.now());
+        let mut acknowledged_at = None;
+        let result = run_prepared(&plan, prepare, |world| {
+            let is_done = || world.sender(0).is_some_and(|sender| sender.statistics().bytes_acked >= octets);
+            if acknowledged_at.is_none() && is_done() {
+                acknowledged_at = Some(world.now());
             }
         });
-        let (_, world) = ran.map_err(|error| LabError::Transfer(format!("in virtual time: {error}")))?;
-        let Some(acknowledged) = acknowledged else {
+        let (_, world) = result.map_err(|error| LabError::Transfer(format!("in virtual time: {error}")))?;
+        let Some(acknowledged_at) = acknowledged_at else {
             let limit = limit.as_secs();
             return Err(LabError::Transfer(format!("in virtual time: not complete after {limit} s")));
         };
-        let seconds = acknowledged.saturating_since(begin).as_secs_f64();
+        let seconds = acknowledged_at.saturating_since(begin).as_secs_f64();
         if seconds == 0.0 {
             let why = "in virtual time the transfer takes no time; give a link of the scenario a `rate` or a `delay`";
             return Err(LabError::Transfer(why.to_owned()));
@@ -175,24 +166,24 @@ impl OneTransfer<'_> {
     }
 }
 
-fn fate(fate: &world::Fate) -> Fate {
+fn fate(fate: &world::Fate) -> PathFate {
     match fate {
-        world::Fate::Inside | world::Fate::Left => Fate::Passed,
-        world::Fate::Dropped(why) => Fate::Dropped(*why),
+        world::Fate::Inside | world::Fate::Left => PathFate::Passed,
+        world::Fate::Dropped(why) => PathFate::Dropped(*why),
     }
 }
 
 /// The headers of the packets that pass a device.
 #[derive(Clone, Default)]
-struct Kept(Arc<Mutex<Vec<Packet>>>);
+struct RecordingTap(Arc<Mutex<Vec<Packet>>>);
 
-impl Kept {
+impl RecordingTap {
     fn packets(&self) -> Vec<Packet> {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-impl Tap for Kept {
+impl Tap for RecordingTap {
     fn packet(&mut self, at: Instant, packet: &[u8]) {
         let mut packets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let context = Context {
@@ -213,12 +204,12 @@ mod tests {
 
     #[test]
     fn only_shrinking_kernel_and_stacks_lack_receiver_model() {
-        let ordinary = linux();
+        let default = linux();
         for kernel in KERNEL_PROFILES {
             match model(&Receiver::Kernel(kernel)) {
                 Some(model) => {
-                    let as_ordinary = model.host.profile == ordinary.host.profile && model.buffer.is_none();
-                    assert_eq!(as_ordinary, kernel.name == "linux", "{}", kernel.name);
+                    let is_default = model.host.profile == default.host.profile && model.buffer.is_none();
+                    assert_eq!(is_default, kernel.name == "linux", "{}", kernel.name);
                 }
                 None => assert_eq!(kernel.name, "linux-shrinking"),
             }

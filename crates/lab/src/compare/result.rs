@@ -6,11 +6,11 @@ use std::fmt;
 use airtcp_numbers::statistics::Mean;
 use serde::{Deserialize, Serialize};
 
-use super::parting::{Alike, PartedBy};
+use super::divergence::{Cause, DecisionComparison};
 
 /// The comparison of one recipe. Kernel senders have no model in virtual time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Compared {
+pub struct SenderComparison {
     /// The recipe, with its profile if the profiles in the experiment differ.
     pub sender: String,
     /// The profile in both kinds of time.
@@ -25,11 +25,11 @@ pub struct Compared {
     /// The paired ratio of virtual to real goodput over these rounds.
     pub ratio: Option<Mean>,
     /// The verdict on the ratio.
-    pub verdict: Verdict,
-    /// The median of [`Alike::same`].
+    pub verdict: RatioVerdict,
+    /// The median of [`DecisionComparison::same`].
     pub median_same: Option<f64>,
     /// The number of rounds that differ, by cause. Rounds without a difference are not counted.
-    pub causes: BTreeMap<PartedBy, usize>,
+    pub causes: BTreeMap<Cause, usize>,
     /// The rounds, in order.
     pub rounds: Vec<Round>,
 }
@@ -37,7 +37,7 @@ pub struct Compared {
 /// The verdict from the 95 % interval of the paired ratio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Verdict {
+pub enum RatioVerdict {
     /// The interval lies within 5 % of 1.
     Equal,
     /// The interval does not contain 1, and is not within 5 % of it.
@@ -47,7 +47,7 @@ pub enum Verdict {
 }
 
 /// The comparison of one transfer.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Round {
     /// The number of the round, from 1.
     pub round: u32,
@@ -60,26 +60,26 @@ pub struct Round {
     /// Goodput in virtual time, in kbit/s.
     pub virtual_kbit_per_s: Option<f64>,
     /// The comparison of the decisions.
-    pub decisions: Option<Alike>,
+    pub decisions: Option<DecisionComparison>,
 }
 
 /// The largest deviation of the ratio from 1 that counts as equal.
-const NEAR: f64 = 0.05;
+const TOLERANCE: f64 = 0.05;
 
-impl Verdict {
+impl RatioVerdict {
     /// The verdict on a ratio. Without a ratio there are too few rounds.
     pub fn of(ratio: Option<Mean>) -> Self {
         let Some(Mean { mean, half_width: Some(width), .. }) = ratio else { return Self::TooFewRounds };
-        let off = (mean - 1.0).abs();
+        let deviation = (mean - 1.0).abs();
         match () {
-            () if off + width <= NEAR => Self::Equal,
-            () if off > width => Self::Differs,
+            () if deviation + width <= TOLERANCE => Self::Equal,
+            () if deviation > width => Self::Differs,
             () => Self::TooFewRounds,
         }
     }
 }
 
-impl fmt::Display for Verdict {
+impl fmt::Display for RatioVerdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Equal => "equal within 5 %",

@@ -11,15 +11,16 @@ use super::seeds::Runs;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Claim {
     pub(super) sender: &'static str,
+    /// The sender that it is compared with.
     pub(super) than: &'static str,
-    pub(super) says: Says,
+    pub(super) statement: Statement,
     /// The mechanism, as a sentence without figures and without a full stop.
     pub(super) because: &'static str,
 }
 
 /// The statement. It holds if the 95 % interval of the paired differences supports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Says {
+pub(super) enum Statement {
     Faster,
     /// The whole interval is within [`MARGIN`] of zero.
     AsFast,
@@ -39,38 +40,39 @@ impl Claim {
     /// Checks the claim. `rows` and `runs` are in the order of the senders. Both contain the senders of the
     /// claim, which a test verifies for every scene.
     pub(super) fn check(&self, rows: &[Row], runs: &[Runs]) -> Sentence {
-        let at = |name| rows.iter().position(|row| row.sender == name).expect("a claim is about its scene");
-        let (own, other) = (at(self.sender), at(self.than));
-        let [sender, than] = [&rows[own], &rows[other]].map(Row::in_virtual_time_it_is);
+        let index =
+            |name| rows.iter().position(|row| row.sender == name).expect("a claim is about its scene");
+        let (own, other) = (index(self.sender), index(self.than));
+        let [sender, than] = [&rows[own], &rows[other]].map(Row::virtual_name);
         let because = self.because;
         let goodput = Comparison::of(&runs[own].kbit_per_s, &runs[other].kbit_per_s);
-        let (holds, said) = match self.says {
-            Says::Faster => (
+        let (holds, statement) = match self.statement {
+            Statement::Faster => (
                 goodput.verdict == Verdict::Better,
                 format!("{sender} is faster than {than}: {}", percent(goodput.gain)),
             ),
-            Says::AsFast => (
-                goodput.gain.is_some_and(is_alike),
+            Statement::AsFast => (
+                goodput.gain.is_some_and(is_equivalent),
                 format!(
                     "{sender} is as fast as {than} within {:.0} %: {}",
                     100.0 * MARGIN,
                     percent(goodput.gain)
                 ),
             ),
-            Says::RetransmitsLess => {
+            Statement::RetransmitsLess => {
                 let (less, figures) = fewer(&runs[own].resent, &runs[other].resent);
                 (less, format!("{sender} retransmits less than {than}: {figures} segments"))
             }
-            Says::HasFewerTimeouts => {
+            Statement::HasFewerTimeouts => {
                 let (less, figures) = fewer(&runs[own].timeouts, &runs[other].timeouts);
                 (less, format!("{sender} has fewer timeouts than {than}: {figures}"))
             }
         };
-        Sentence { holds, text: format!("{said}. {because}.") }
+        Sentence { holds, text: format!("{statement}. {because}.") }
     }
 }
 
-fn is_alike(gain: Mean) -> bool {
+fn is_equivalent(gain: Mean) -> bool {
     gain.half_width.is_some_and(|half| gain.mean.abs() + half <= MARGIN)
 }
 

@@ -1,6 +1,6 @@
 //! The scenes: the paths, the senders and the claims about them.
 
-use super::claim::{Claim, Says};
+use super::claim::{Claim, Statement};
 
 /// An event on a radio link, and senders that handle it differently.
 #[derive(Clone, Copy, Debug)]
@@ -31,25 +31,25 @@ pub static SCENES: [Scene; 4] = [
                 because: "The timestamp in the ACK shows Eifel that the original had arrived, so the timeout was spurious",
                 sender: "newreno+eifel",
                 than: "newreno",
-                says: Says::RetransmitsLess,
+                statement: Statement::RetransmitsLess,
             },
             Claim {
                 because: "Fewer retransmissions leave room for new data",
                 sender: "newreno+eifel",
                 than: "newreno",
-                says: Says::Faster,
+                statement: Statement::Faster,
             },
             Claim {
                 because: "F-RTO sends new data after the timeout, and the next two ACKs show that nothing was lost",
                 sender: "newreno+frto",
                 than: "newreno",
-                says: Says::RetransmitsLess,
+                statement: Statement::RetransmitsLess,
             },
             Claim {
                 because: "The kernel's tail loss probe postpones the timeout, and F-RTO and D-SACK undo a spurious one",
                 sender: "linux:cubic",
                 than: "newreno",
-                says: Says::Faster,
+                statement: Statement::Faster,
             },
         ],
     },
@@ -64,19 +64,19 @@ pub static SCENES: [Scene; 4] = [
                 because: "Duplicate ACKs beyond the number of outstanding segments show that the retransmission was lost",
                 sender: "sack+fast-timeout+loss-retransmission",
                 than: "sack",
-                says: Says::HasFewerTimeouts,
+                statement: Statement::HasFewerTimeouts,
             },
             Claim {
                 because: "It does not wait for the timer, whose timeout doubles with each expiry",
                 sender: "sack+fast-timeout+loss-retransmission",
                 than: "sack",
-                says: Says::Faster,
+                statement: Statement::Faster,
             },
             Claim {
                 because: "Fast Timeout alone detects only one lost retransmission",
                 sender: "sack+fast-timeout+loss-retransmission",
                 than: "sack+fast-timeout",
-                says: Says::Faster,
+                statement: Statement::Faster,
             },
         ],
     },
@@ -91,19 +91,19 @@ pub static SCENES: [Scene; 4] = [
                 because: "The marks show which losses the radio link caused, and the sender keeps its window for them (E-TCP)",
                 sender: "reno+transit-marks",
                 than: "reno",
-                says: Says::Faster,
+                statement: Statement::Faster,
             },
             Claim {
                 because: "The marks help a SACK sender in the same way",
                 sender: "sack+transit-marks",
                 than: "sack",
-                says: Says::Faster,
+                statement: Statement::Faster,
             },
             Claim {
                 because: "The kernel treats every loss as congestion",
                 sender: "sack+transit-marks",
                 than: "linux:cubic",
-                says: Says::Faster,
+                statement: Statement::Faster,
             },
         ],
     },
@@ -118,19 +118,19 @@ pub static SCENES: [Scene; 4] = [
                 because: "sifest estimates the number of segments in flight and needs fewer duplicate ACKs when there are few",
                 sender: "sack+sifest",
                 than: "sack",
-                says: Says::HasFewerTimeouts,
+                statement: Statement::HasFewerTimeouts,
             },
             Claim {
                 because: "The minimum timeout of profile linux is short, so a timeout costs little here",
                 sender: "sack+sifest",
                 than: "sack",
-                says: Says::AsFast,
+                statement: Statement::AsFast,
             },
             Claim {
                 because: "The kernel sends a tail loss probe before its timer expires (RACK-TLP)",
                 sender: "linux:cubic",
                 than: "sack+sifest",
-                says: Says::HasFewerTimeouts,
+                statement: Statement::HasFewerTimeouts,
             },
         ],
     },

@@ -14,19 +14,19 @@ use airwire::rng::Stream;
 use airwire::time::{Duration, Instant};
 use rayon::prelude::*;
 
-use super::Many;
+use super::SceneMeans;
 use crate::LabError;
-use crate::compare::in_virtual_time::{self, OneTransfer};
+use crate::compare::in_virtual_time::{self, VirtualTransfer};
 use crate::sender::{Kind, Sender};
 
 /// The SYN leaves within this time after the start of the path. It is a multiple of the period of every event
 /// on the scenes' paths, so every phase is equally likely.
-pub(super) const FIRST: Duration = Duration::from_secs(12);
+pub(super) const START_RANGE: Duration = Duration::from_secs(12);
 
 /// The time at which the SYN leaves. Outages have fixed times, so a random start makes them hit any part of a
 /// transfer.
 pub(super) fn begin(seed: u64) -> Duration {
-    Duration::from_nanos(Stream::new(seed, "demo-begin").below(FIRST.as_nanos()))
+    Duration::from_nanos(Stream::new(seed, "demo-begin").below(START_RANGE.as_nanos()))
 }
 
 /// Upper bound on the duration of a run. A sender that backs off repeatedly may need minutes.
@@ -42,17 +42,10 @@ pub(super) struct Runs {
     pub(super) notices: Option<Vec<String>>,
 }
 
-struct Counted {
-    kbit_per_s: f64,
-    resent: f64,
-    timeouts: f64,
-    notices: Vec<String>,
-}
-
 impl Runs {
-    pub(super) fn means(&self) -> Many {
+    pub(super) fn means(&self) -> SceneMeans {
         let mean = |values: &[f64]| Mean::of(values).expect("there is a seed at least");
-        Many {
+        SceneMeans {
             kbit_per_s: mean(&self.kbit_per_s),
             resent: mean(&self.resent),
             timeouts: mean(&self.timeouts),
@@ -65,26 +58,24 @@ impl Runs {
 /// no effect.
 pub(super) fn typical(runs: &[Runs]) -> usize {
     // The distance is 0 for the median, and 1 for the slowest or fastest run.
-    let distance = |own: &Runs, at: usize| {
-        let count = |holds: fn(&f64, &f64) -> bool| {
-            own.kbit_per_s.iter().filter(|other| holds(other, &own.kbit_per_s[at])).count() as f64
-        };
-        (count(|other, this| other < this) - count(|other, this| other > this)).abs()
-            / own.kbit_per_s.len() as f64
+    let distance = |runs: &Runs, index: usize| {
+        let own = runs.kbit_per_s[index];
+        let slower = runs.kbit_per_s.iter().filter(|other| **other < own).count() as f64;
+        let faster = runs.kbit_per_s.iter().filter(|other| **other > own).count() as f64;
+        (slower - faster).abs() / runs.kbit_per_s.len() as f64
     };
-    let farthest = |at: usize| runs.iter().map(|own| distance(own, at)).fold(0.0, f64::max);
+    let max_distance = |index: usize| runs.iter().map(|runs| distance(runs, index)).fold(0.0, f64::max);
     let Some(first) = runs.first() else { return 0 };
     let all = 0..first.timeouts.len();
-    let nearest = |seeds: Vec<usize>| {
-        seeds.into_iter().min_by(|one, other| farthest(*one).total_cmp(&farthest(*other)))
+    let nearest = |seeds: &mut dyn Iterator<Item = usize>| {
+        seeds.min_by(|one, other| max_distance(*one).total_cmp(&max_distance(*other)))
     };
-    nearest(all.clone().filter(|at| first.timeouts[*at] > 0.0).collect())
-        .or_else(|| nearest(all.collect()))
-        .unwrap_or(0)
+    let with_timeouts = nearest(&mut all.clone().filter(|index| first.timeouts[*index] > 0.0));
+    with_timeouts.or_else(|| nearest(&mut all.clone())).unwrap_or(0)
 }
 
 /// The recipe that models a kernel sender. `None` for recipes.
-pub(super) fn stands_for(kind: &Kind) -> Option<String> {
+pub(super) fn model_recipe(kind: &Kind) -> Option<String> {
     match kind {
         Kind::Recipe { .. } => None,
         Kind::Kernel(control) if control == "cubic" => Some("linux".to_owned()),
@@ -98,7 +89,7 @@ pub(super) fn host(kind: &Kind) -> Result<HostSpec, LabError> {
             Ok(HostSpec { profile: profile.profile(), recipe: recipe.clone() })
         }
         kernel => {
-            let name = stands_for(kernel).unwrap_or_default();
+            let name = model_recipe(kernel).unwrap_or_default();
             let recipe = name.parse().map_err(|error| LabError::Transfer(format!("{kernel}: {error}")))?;
             Ok(HostSpec { profile: ProfileName::Linux.profile(), recipe })
         }
@@ -117,23 +108,23 @@ pub(super) fn run(
     let seeds: Vec<u64> = seeds.collect();
     let all = senders.len() * seeds.len();
     let done = Mutex::new(0);
-    let one = |host: &HostSpec, seed: u64| {
-        let counted = run_one(scenario, octets, host.clone(), seed);
-        // Report under the lock, so that the numbers increase.
-        let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
-        *done += 1;
-        observe(*done, all);
-        counted
-    };
     let of_sender = |sender: &Sender| {
         let host = host(&sender.kind)?;
-        let counted: Result<Vec<Counted>, LabError> =
-            seeds.par_iter().map(|seed| one(&host, *seed)).collect();
+        let run = |seed: &u64| {
+            let result = transfer(scenario, octets, host.clone(), *seed).run(|_| {});
+            // Report under the lock, so that the numbers increase.
+            let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+            *done += 1;
+            observe(*done, all);
+            result.map(|(world, kbit_per_s)| (world.result(0), kbit_per_s))
+        };
+        let results: Result<Vec<_>, LabError> = seeds.par_iter().map(run).collect();
         let mut runs = Runs::default();
-        for Counted { kbit_per_s, resent, timeouts, notices } in counted? {
+        for (FlowResult { counters, inputs, .. }, kbit_per_s) in results? {
             runs.kbit_per_s.push(kbit_per_s);
-            runs.resent.push(resent);
-            runs.timeouts.push(timeouts);
+            runs.resent.push(counters.resent() as f64);
+            runs.timeouts.push(counters.timeouts as f64);
+            let notices = observed(scenario, Direction::Down, inputs, &host.recipe);
             keep_common(&mut runs.notices, &notices);
         }
         Ok(runs)
@@ -142,8 +133,8 @@ pub(super) fn run(
 }
 
 /// The transfer of a scene with this seed.
-pub(super) fn transfer(scenario: &Scenario, octets: u64, fixed: HostSpec, seed: u64) -> OneTransfer<'_> {
-    OneTransfer {
+pub(super) fn transfer(scenario: &Scenario, octets: u64, fixed: HostSpec, seed: u64) -> VirtualTransfer<'_> {
+    VirtualTransfer {
         scenario,
         octets,
         limit: LIMIT,
@@ -153,16 +144,4 @@ pub(super) fn transfer(scenario: &Scenario, octets: u64, fixed: HostSpec, seed: 
         begin: Instant::ZERO + begin(seed),
         watch: Watch::Results,
     }
-}
-
-fn run_one(scenario: &Scenario, octets: u64, fixed: HostSpec, seed: u64) -> Result<Counted, LabError> {
-    let recipe = fixed.recipe.clone();
-    let (world, kbit_per_s) = transfer(scenario, octets, fixed, seed).run(|_| {})?;
-    let FlowResult { counters, inputs, .. } = world.result(0);
-    Ok(Counted {
-        kbit_per_s,
-        resent: counters.resent() as f64,
-        timeouts: counters.timeouts as f64,
-        notices: observed(scenario, Direction::Down, inputs, &recipe),
-    })
 }

@@ -2,117 +2,73 @@
 
 use airtcp_numbers::statistics::Mean;
 use airtcp_numbers::table::{self as text, wrapped, wrapped_lines};
-use airtcp_report::html::chart::{self, Chart, Interval};
+use airtcp_report::html::chart::{self, Chart};
 use airtcp_report::html::table::{Cell, Shows, Table};
 
-use super::{Many, Played, Row};
-use crate::sender::Repair;
+use super::{Row, SceneMeans, SceneResult};
+use crate::page::interval;
+use crate::sender::RetransmissionCounts;
 
-/// A column of the page's table: its heading, its meaning and the value for a sender.
-struct Column {
-    page: &'static str,
-    meaning: &'static str,
-    value: fn(&Row) -> Value,
-}
-
-/// The value of a cell.
-enum Value {
-    Text(String),
-    Number(f64, usize),
-    /// Per cent, with a sign.
-    Gain(f64),
-    Share(f64),
-    Nothing,
-}
+/// The page's table: the heading of each column, its meaning and the cell for a sender.
+type Column = (&'static str, &'static str, fn(&Row) -> Cell);
 
 const COLUMNS: [Column; 12] = [
-    Column {
-        page: "sender",
-        meaning: "a recipe, or a kernel sender",
-        value: |row| Value::Text(row.sender.clone()),
-    },
-    Column {
-        page: "virtual: kbit/s",
-        meaning: "mean goodput over all seeds, from the first SYN to the last ACK",
-        value: |row| Value::Number(row.in_virtual_time.kbit_per_s.mean, 1),
-    },
-    Column {
-        page: "±",
-        meaning: "half the width of the 95 % interval of the mean",
-        value: |row| half(row.in_virtual_time.kbit_per_s, 1.0, 1),
-    },
-    Column {
-        page: "gain %",
-        meaning: "mean difference from the first sender, in percent of its mean",
-        value: |row| gain(row).map_or(Value::Nothing, |gain| Value::Gain(100.0 * gain.mean)),
-    },
-    Column {
-        page: "±",
-        meaning: "half the width of the 95 % interval of the differences between pairs",
-        value: |row| gain(row).map_or(Value::Nothing, |gain| half(gain, 100.0, 1)),
-    },
-    Column {
-        page: "verdict",
-        meaning: "verdict from the interval of the gain",
-        value: |row| Value::Text(row.against.map_or_else(String::new, |against| against.verdict.to_string())),
-    },
-    Column {
-        page: "retransmissions",
-        meaning: "mean number of retransmitted segments over all seeds, as the sender counts them",
-        value: |row| Value::Number(row.in_virtual_time.resent.mean, 1),
-    },
-    Column {
-        page: "timeouts",
-        meaning: "mean number of timeouts over all seeds",
-        value: |row| Value::Number(row.in_virtual_time.timeouts.mean, 1),
-    },
-    Column {
-        page: "TUN: kbit/s",
-        meaning: "goodput of the transfer over TUN devices to this machine's kernel",
-        value: |row| real(row, |_| row.real.kbit_per_s, 1),
-    },
-    Column {
-        page: "retransmissions",
-        meaning: "retransmitted segments in that transfer, as the sender counts them",
-        value: |row| real(row, |counted| counted.resent() as f64, 0),
-    },
-    Column {
-        page: "timeouts",
-        meaning: "timeouts in that transfer",
-        value: |row| real(row, |counted| counted.timeouts as f64, 0),
-    },
-    Column {
-        page: "rank",
-        meaning: "share of the virtual runs that were slower than that transfer",
-        value: |row| row.faster_than.map_or(Value::Nothing, Value::Share),
-    },
+    ("sender", "a recipe, or a kernel sender", |row| Cell::text(&row.sender)),
+    ("virtual: kbit/s", "mean goodput over all seeds, from the first SYN to the last ACK", |row| {
+        Cell::number(row.in_virtual_time.kbit_per_s.mean, 1)
+    }),
+    ("±", "half the width of the 95 % interval of the mean", |row| {
+        half_width(Some(row.in_virtual_time.kbit_per_s), 1.0)
+    }),
+    ("gain %", "mean difference from the first sender, in percent of its mean", |row| {
+        let gain = gain(row).map(|gain| 100.0 * gain.mean);
+        gain.map_or_else(Cell::nothing, |gain| Cell { text: format!("{gain:+.1}"), value: Some(gain) })
+    }),
+    ("±", "half the width of the 95 % interval of the differences between pairs", |row| {
+        half_width(gain(row), 100.0)
+    }),
+    ("verdict", "verdict from the interval of the gain", |row| Cell::text(verdict(row))),
+    (
+        "retransmissions",
+        "mean number of retransmitted segments over all seeds, as the sender counts them",
+        |row| Cell::number(row.in_virtual_time.resent.mean, 1),
+    ),
+    ("timeouts", "mean number of timeouts over all seeds", |row| {
+        Cell::number(row.in_virtual_time.timeouts.mean, 1)
+    }),
+    ("TUN: kbit/s", "goodput of the transfer over TUN devices to this machine's kernel", |row| {
+        real(row, |_| row.real.kbit_per_s, 1)
+    }),
+    ("retransmissions", "retransmitted segments in that transfer, as the sender counts them", |row| {
+        real(row, |counts| counts.retransmitted() as f64, 0)
+    }),
+    ("timeouts", "timeouts in that transfer", |row| real(row, |counts| counts.timeouts as f64, 0)),
+    ("rank", "share of the virtual runs that were slower than that transfer", |row| {
+        row.faster_than.map_or_else(Cell::nothing, |share| Cell {
+            text: format!("{:.0} %", 100.0 * share),
+            value: Some(share),
+        })
+    }),
 ];
 
 fn gain(row: &Row) -> Option<Mean> {
     row.against?.gain
 }
 
-fn half(mean: Mean, unit: f64, digits: usize) -> Value {
-    mean.half_width.map_or(Value::Nothing, |half| Value::Number(unit * half, digits))
+fn verdict(row: &Row) -> String {
+    row.against.map_or_else(String::new, |against| against.verdict.to_string())
 }
 
-fn real(row: &Row, number: impl Fn(&Repair) -> f64, digits: usize) -> Value {
-    row.counted().map_or(Value::Nothing, |counted| Value::Number(number(counted), digits))
+fn half_width(mean: Option<Mean>, factor: f64) -> Cell {
+    let half = mean.and_then(|mean| mean.half_width);
+    half.map_or_else(Cell::nothing, |half| Cell::number(factor * half, 1))
 }
 
-impl Value {
-    fn cell(&self) -> Cell {
-        match self {
-            Self::Text(text) => Cell::text(text),
-            Self::Number(number, digits) => Cell::number(*number, *digits),
-            Self::Gain(gain) => Cell { text: format!("{gain:+.1}"), value: Some(*gain) },
-            Self::Share(share) => Cell { text: format!("{:.0} %", 100.0 * share), value: Some(*share) },
-            Self::Nothing => Cell::nothing(),
-        }
-    }
+fn real(row: &Row, number: impl Fn(&RetransmissionCounts) -> f64, digits: usize) -> Cell {
+    row.real_counts().map_or_else(Cell::nothing, |counts| Cell::number(number(counts), digits))
 }
 
-impl Played {
+impl SceneResult {
     /// Formats the scene for a terminal: the simulated runs with their sentences, then the real transfers.
     /// `width` limits the columns; `None` shows all.
     pub fn text(&self, width: Option<usize>) -> String {
@@ -122,8 +78,8 @@ impl Played {
         for sentence in &self.sentences {
             text += &wrapped("- ", &sentence.text, width.unwrap_or(usize::MAX));
         }
-        let missing = self.notices().map(|(sender, notice)| format!("{sender}: {notice}\n"));
-        text += &wrapped_lines(&missing.collect::<String>(), width);
+        let notices = self.notices().map(|(sender, notice)| format!("{sender}: {notice}\n"));
+        text += &wrapped_lines(&notices.collect::<String>(), width);
         text += "\nTUN devices, one transfer to this machine's kernel\n";
         text += &self.over_tun().render(width);
         let real = self.rows.iter().flat_map(|row| {
@@ -147,7 +103,7 @@ impl Played {
             text::Column::new("timeouts").optional(0),
         ]);
         for row in &self.rows {
-            let Many { kbit_per_s, resent, timeouts } = &row.in_virtual_time;
+            let SceneMeans { kbit_per_s, resent, timeouts } = &row.in_virtual_time;
             let half = |mean: Mean, unit: f64, sign: &str| {
                 mean.half_width.map_or_else(String::new, |half| format!("± {:.1}{sign}", unit * half))
             };
@@ -170,14 +126,14 @@ impl Played {
         let columns = headings.map(text::Column::new);
         let mut table = text::Table::new([text::Column::new("sender").left()].into_iter().chain(columns));
         for row in &self.rows {
-            let known = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
-            let counted = row.counted();
+            let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+            let counts = row.real_counts();
             table.push([
                 row.sender.clone(),
-                known(counted.map(|_| format!("{:.1}", row.real.kbit_per_s))),
-                known(counted.map(|counted| counted.resent().to_string())),
-                known(counted.map(|counted| counted.timeouts.to_string())),
-                known(row.faster_than.map(|share| format!("{:.0} %", 100.0 * share))),
+                or_dash(counts.map(|_| format!("{:.1}", row.real.kbit_per_s))),
+                or_dash(counts.map(|counts| counts.retransmitted().to_string())),
+                or_dash(counts.map(|counts| counts.timeouts.to_string())),
+                or_dash(row.faster_than.map(|share| format!("{:.0} %", 100.0 * share))),
             ]);
         }
         table
@@ -186,14 +142,11 @@ impl Played {
     /// The table for a page. `runs_of` has the runs that each sender's row displays.
     pub(crate) fn table(&self, runs_of: &[Vec<usize>]) -> Table {
         let rows = self.rows.iter().zip(runs_of).map(|(row, runs)| {
-            let cells = COLUMNS.iter().map(|column| (column.value)(row).cell()).collect();
+            let cells = COLUMNS.iter().map(|(_, _, cell)| cell(row)).collect();
             (Shows { runs: runs.clone() }, cells)
         });
-        Table {
-            caption: self.caption(),
-            columns: COLUMNS.iter().map(|column| (column.page, column.meaning)).collect(),
-            rows: rows.collect(),
-        }
+        let columns = COLUMNS.iter().map(|(heading, meaning, _)| (*heading, *meaning)).collect();
+        Table { caption: self.caption(), columns, rows: rows.collect() }
     }
 
     fn caption(&self) -> String {
@@ -211,17 +164,13 @@ impl Played {
     /// The chart for a page. The intervals are from virtual time, and the marks are the transfers over TUN
     /// devices.
     pub(crate) fn chart(&self, runs_of: &[Vec<usize>]) -> Chart {
-        let interval = |mean: Mean, unit: f64| Interval {
-            mean: unit * mean.mean,
-            half_width: mean.half_width.map(|half| unit * half),
-        };
         let senders = self.rows.iter().zip(runs_of).map(|(row, runs)| chart::Sender {
             name: row.sender.clone(),
             shows: Shows { runs: runs.clone() },
             goodput: Some(interval(row.in_virtual_time.kbit_per_s, 1.0)),
             transfers: row.real.counts().then_some(row.real.kbit_per_s).into_iter().collect(),
             gain: gain(row).map(|gain| interval(gain, 100.0)),
-            verdict: row.against.map_or_else(String::new, |against| against.verdict.to_string()),
+            verdict: verdict(row),
         });
         Chart { against: self.against.clone(), senders: senders.collect() }
     }

@@ -3,15 +3,15 @@ use std::fs;
 use airtcp_numbers::statistics::Mean;
 use airtcp_testkit::sample::{is_everything, size};
 
-use super::claim::Says;
+use super::claim::Statement;
 use super::seeds::Runs;
 use super::*;
 
 /// Seeds that the demo does not use by default. To show equivalence within 5 %, all of them are needed; to
 /// show a large difference, a few are enough.
 fn other_seeds(scene: &Scene) -> RangeInclusive<u64> {
-    let says_alike = scene.claims.iter().any(|claim| claim.says == Says::AsFast);
-    7_001..=if says_alike { 7_100 } else { size(7_020, 7_100) }
+    let claims_equivalence = scene.claims.iter().any(|claim| claim.statement == Statement::AsFast);
+    7_001..=if claims_equivalence { 7_100 } else { size(7_020, 7_100) }
 }
 
 fn runs(kbit_per_s: &[f64], resent: &[f64]) -> Runs {
@@ -35,7 +35,7 @@ fn row(sender: &str) -> Row {
     Row {
         sender: sender.to_owned(),
         modelled_by: None,
-        in_virtual_time: Many { kbit_per_s: none, resent: none, timeouts: none },
+        in_virtual_time: SceneMeans { kbit_per_s: none, resent: none, timeouts: none },
         against: None,
         faster_than: None,
         notices: Vec::new(),
@@ -79,46 +79,48 @@ fn claims_hold_with_other_seeds() {
 #[test]
 fn claims_without_support_do_not_hold() {
     let rows = [row("newreno+eifel"), row("newreno")];
-    let claim = |says| claim::Claim { sender: "newreno+eifel", than: "newreno", says, because: "So" };
-    let holds =
-        |says, own: &Runs, other: &Runs| claim(says).check(&rows, &[own.clone(), other.clone()]).holds;
+    let claim =
+        |statement| claim::Claim { sender: "newreno+eifel", than: "newreno", statement, because: "So" };
+    let holds = |statement, own: &Runs, other: &Runs| {
+        claim(statement).check(&rows, &[own.clone(), other.clone()]).holds
+    };
     let slow = runs(&[100.0, 110.0, 90.0, 100.0], &[9.0, 11.0, 10.0, 10.0]);
     let fast = runs(&[120.0, 131.0, 110.0, 121.0], &[1.0, 2.0, 1.0, 2.0]);
     let wide = runs(&[300.0, 20.0, 90.0, 110.0], &[30.0, 0.0, 2.0, 3.0]);
-    assert!(holds(Says::Faster, &fast, &slow) && holds(Says::RetransmitsLess, &fast, &slow));
-    assert!(!holds(Says::Faster, &slow, &fast) && !holds(Says::RetransmitsLess, &slow, &fast));
+    assert!(holds(Statement::Faster, &fast, &slow) && holds(Statement::RetransmitsLess, &fast, &slow));
+    assert!(!holds(Statement::Faster, &slow, &fast) && !holds(Statement::RetransmitsLess, &slow, &fast));
     // The mean is larger, but the interval contains zero.
-    assert!(!holds(Says::Faster, &wide, &slow) && !holds(Says::AsFast, &wide, &slow));
-    assert!(!holds(Says::RetransmitsLess, &wide, &slow));
-    assert!(!holds(Says::Faster, &slow, &slow) && holds(Says::AsFast, &slow, &slow));
-    assert!(!holds(Says::HasFewerTimeouts, &fast, &slow), "neither has a timeout");
+    assert!(!holds(Statement::Faster, &wide, &slow) && !holds(Statement::AsFast, &wide, &slow));
+    assert!(!holds(Statement::RetransmitsLess, &wide, &slow));
+    assert!(!holds(Statement::Faster, &slow, &slow) && holds(Statement::AsFast, &slow, &slow));
+    assert!(!holds(Statement::HasFewerTimeouts, &fast, &slow), "neither has a timeout");
     assert_eq!(
-        claim(Says::RetransmitsLess).check(&rows, &[fast, slow]).text,
+        claim(Statement::RetransmitsLess).check(&rows, &[fast, slow]).text,
         "newreno+eifel retransmits less than newreno: 1.5 instead of 10.0 (± 0.9) segments. So."
     );
 }
 
-/// An invalid transfer is left out and reported.
 #[test]
 fn invalid_transfer_is_left_out_and_reported() {
     let scene = find("tiny-window").unwrap();
     let (_, senders) = scene.resolve();
     let own = runs(&[50.0, 60.0, 70.0], &[3.0, 4.0, 5.0]);
-    let played = |invalid: &[&str]| {
+    let result = |invalid: &[&str]| {
         let transfer = |sender: &Sender| {
             let mut real = row(&sender.name).real;
             real.invalid = invalid.contains(&sender.name.as_str()).then(|| "packets were late".to_owned());
             real
         };
-        Played::of(scene, &senders, &vec![own.clone(); senders.len()], senders.iter().map(transfer).collect())
+        SceneResult::of(
+            scene,
+            &senders,
+            &vec![own.clone(); senders.len()],
+            senders.iter().map(transfer).collect(),
+        )
     };
-    let good = played(&[]);
-    assert!(
-        !good.text(Some(80)).contains("left out") && good.text(Some(80)).contains("100 %"),
-        "{}",
-        good.text(Some(80))
-    );
-    let invalid = played(&["sack"]);
+    let text = result(&[]).text(Some(80));
+    assert!(!text.contains("left out") && text.contains("100 %"), "{text}");
+    let invalid = result(&["sack"]);
     let text = invalid.text(Some(80));
     assert!(text.ends_with("sack is invalid and left out: packets were late\n"), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
@@ -138,13 +140,10 @@ fn sentence_names_recipe_that_models_kernel_sender() {
     let slow = runs(&[100.0, 110.0, 90.0], &[9.0, 11.0, 10.0]);
     let fast = runs(&[220.0, 231.0, 210.0], &[1.0, 2.0, 1.0]);
     let transfers = senders.iter().map(|sender| row(&sender.name).real).collect();
-    let played = Played::of(scene, &senders, &[slow, fast.clone(), fast.clone(), fast], transfers);
-    let about_the_kernel = "linux (for linux:cubic) is faster than newreno: +120.3";
-    assert!(
-        played.sentences.iter().any(|sentence| sentence.text.starts_with(about_the_kernel)),
-        "{:?}",
-        played.sentences
-    );
+    let result = SceneResult::of(scene, &senders, &[slow, fast.clone(), fast.clone(), fast], transfers);
+    let expected = "linux (for linux:cubic) is faster than newreno: +120.3";
+    let sentences = result.sentences;
+    assert!(sentences.iter().any(|sentence| sentence.text.starts_with(expected)), "{sentences:?}");
 }
 
 /// Periodic events on a path must hit every part of a transfer with the same probability.
@@ -153,16 +152,16 @@ fn start_range_is_multiple_of_outage_period() {
     for scene in &SCENES {
         let table: toml::Table = scene.scenario.parse().unwrap();
         let stages = table["stage"].as_array().unwrap().iter();
-        let ways = stages.flat_map(|stage| ["both", "down", "up"].map(|way| stage.get(way))).flatten();
-        let periods: Vec<_> = ways
-            .flat_map(|way| [Some(way), way.get("channel").and_then(|channel| channel.get("outage"))])
+        let settings = stages.flat_map(|stage| ["both", "down", "up"].map(|key| stage.get(key))).flatten();
+        let periods: Vec<_> = settings
+            .flat_map(|settings| [Some(settings), settings.get("channel").and_then(|it| it.get("outage"))])
             .filter_map(|outage| outage?.get("every")?.as_str())
             .collect();
         assert_eq!(periods.is_empty(), !["handover", "lost-again"].contains(&scene.name), "{}", scene.name);
         for every in periods {
             let seconds: u64 = every.strip_suffix('s').unwrap().parse().unwrap();
-            let first = seeds::FIRST.as_nanos();
-            assert!(first.is_multiple_of(seconds * 1_000_000_000), "{}: {every}", scene.name);
+            let range = seeds::START_RANGE.as_nanos();
+            assert!(range.is_multiple_of(seconds * 1_000_000_000), "{}: {every}", scene.name);
         }
     }
 }
@@ -179,14 +178,14 @@ fn handover_scene_loses_no_rlc_data() {
         let transfer = seeds::transfer(&scenario, scene.bytes, seeds::host(&sender.kind).unwrap(), seed);
         let (mut world, _) = transfer.run(|_| {}).unwrap();
         let radio = &world.path().stats()["radio"];
-        for way in ["down", "up"] {
-            let lost = ["rlc_reset", "rlc_discard"].map(|why| radio[way][why].as_u64().unwrap());
-            assert_eq!(lost, [0, 0], "{}, seed {seed}, {way}: {radio}", sender.name);
+        for direction in ["down", "up"] {
+            let lost = ["rlc_reset", "rlc_discard"].map(|why| radio[direction][why].as_u64().unwrap());
+            assert_eq!(lost, [0, 0], "{}, seed {seed}, {direction}: {radio}", sender.name);
         }
         stalled += u64::from(radio["down"]["blocks_lost_in_outage"].as_u64().unwrap() > 0);
     }
-    let (most, all) = size((20, 40), (40, 80));
-    assert!(stalled > most, "most transfers meet a handover: {stalled} of {all}");
+    let (half, all) = size((20, 40), (40, 80));
+    assert!(stalled > half, "most transfers meet a handover: {stalled} of {all}");
 }
 
 #[test]
@@ -214,7 +213,7 @@ fn demo_page_quotes_current_figures() {
         let (scenario, senders) = scene.resolve();
         let runs = seeds::run(&scenario, scene.bytes, &senders, 1..=200, &|_, _| {}).unwrap();
         let transfers = senders.iter().map(|sender| row(&sender.name).real).collect();
-        let text = Played::of(scene, &senders, &runs, transfers).text(Some(80));
+        let text = SceneResult::of(scene, &senders, &runs, transfers).text(Some(80));
         let (simulated, _) = text.split_once("\nTUN devices").unwrap();
         assert!(page.contains(simulated), "{}: run `make demo` and copy this:\n{simulated}", scene.name);
     }

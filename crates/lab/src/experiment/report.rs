@@ -9,11 +9,11 @@ use airtcp_numbers::verdict::{MARGIN, is_look};
 use serde::{Deserialize, Serialize};
 
 use crate::LabError;
-use crate::compare::result::Compared;
+use crate::compare::result::SenderComparison;
 use crate::summary::{self, Row};
 use crate::testbed::Tools;
 use crate::transfer::Outcome;
-use crate::workload::Asked;
+use crate::workload::WorkloadRecord;
 use airtcp_numbers::table::wrapped_lines;
 
 /// All results: `lab.json` in the directory.
@@ -33,7 +33,7 @@ pub struct Report {
     pub bytes: Option<u64>,
     /// The other properties of the transfers.
     #[serde(default)]
-    pub asked: Asked,
+    pub asked: WorkloadRecord,
     /// Number of complete rounds, which is the number of transfers per sender.
     pub rounds: u32,
     /// The name of the reference. Empty if the file is older than this field.
@@ -52,7 +52,7 @@ pub struct Report {
     /// The comparison of recipes with virtual time. Empty if it was not requested, or if the file is older
     /// than this field.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub in_virtual_time: Vec<Compared>,
+    pub in_virtual_time: Vec<SenderComparison>,
 }
 
 fn usual_margin() -> f64 {
@@ -94,7 +94,7 @@ impl Report {
         lines.extend(summary::notices(&self.summary).into_iter().map(|line| line + "\n"));
         let others = [summary::invalid(&self.transfers), self.kernel_differences.clone()];
         lines.extend(others.into_iter().flatten().map(|line| line + "\n"));
-        lines += &format!("each transfer: {}\n", self.transfer_in_words());
+        lines += &format!("each transfer: {}\n", self.describe_transfer());
         summary::table(&self.summary, width) + &wrapped_lines(&lines, width)
     }
 
@@ -109,9 +109,9 @@ impl Report {
     }
 
     /// Describes one transfer in words.
-    pub fn transfer_in_words(&self) -> String {
+    pub fn describe_transfer(&self) -> String {
         let Self { asked, bytes, scenario, receiver, .. } = self;
-        asked.in_words(*bytes, &format!(" over {scenario} to {receiver}"))
+        asked.describe(*bytes, &format!(" over {scenario} to {receiver}"))
     }
 
     /// Reads the results from a directory.

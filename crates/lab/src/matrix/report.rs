@@ -7,7 +7,7 @@ use airtcp::recovery::inputs::merged;
 use airtcp_numbers::table::{Column, Table, wrapped_lines};
 use serde::{Deserialize, Serialize};
 
-use super::Verdict;
+use super::CellVerdict;
 use crate::LabError;
 use crate::experiment::Versions;
 use crate::sender::Sender;
@@ -27,7 +27,7 @@ pub struct Cell {
     pub scenario: String,
     /// The verdict.
     #[serde(flatten)]
-    pub verdict: Verdict,
+    pub verdict: CellVerdict,
     /// The transfer. `None` if it was skipped.
     pub outcome: Option<Outcome>,
 }
@@ -143,18 +143,18 @@ impl Cell {
         self.scenario == scenario
             && self.receiver == receiver
             && self.profile == sender.profile()
-            && sender.is(&self.recipe)
+            && sender.matches(&self.recipe)
     }
 
     fn shown(&self) -> String {
         match &self.verdict {
-            Verdict::Passed => {
+            CellVerdict::Passed => {
                 self.outcome.as_ref().map_or_else(String::new, |outcome| format!("{:.0}", outcome.kbit_per_s))
             }
-            Verdict::Failed(_) => "FAILED".to_owned(),
-            Verdict::FailedAsExpected(_) => "(fails)".to_owned(),
-            Verdict::PassedUnexpectedly(_) => "PASSES".to_owned(),
-            Verdict::Skipped(_) => "skipped".to_owned(),
+            CellVerdict::Failed(_) => "FAILED".to_owned(),
+            CellVerdict::FailedAsExpected(_) => "(fails)".to_owned(),
+            CellVerdict::PassedUnexpectedly(_) => "PASSES".to_owned(),
+            CellVerdict::Skipped(_) => "skipped".to_owned(),
         }
     }
 }

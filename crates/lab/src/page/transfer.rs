@@ -4,6 +4,7 @@ use std::path::Path;
 
 use aircaptures::capture::{Capture, CaptureError};
 use airfiles::By;
+use airlink::packet::Direction;
 use airtcp_analyze::connections::Traces;
 use airtcp_analyze::path;
 use airtcp_analyze::survey;
@@ -12,42 +13,44 @@ use airtcp_report::html::{Run, decisions};
 use serde_json::Value;
 
 use super::RunDirError;
-use crate::sender::Repair;
+use crate::connection::Connection;
+use crate::sender::RetransmissionCounts;
+use crate::testbed::PathSide;
 use crate::transfer::Outcome;
-use crate::workload::{PORT, Role, Way};
+use crate::workload::{PORT, Role};
 
 pub(super) fn run(directory: &Path, name: &str, outcome: Option<&Outcome>) -> Result<Run, RunDirError> {
     let connections = outcome.map_or(&[][..], |outcome| &outcome.connections);
-    let way = connections.first().map_or(Way::Down, |first| first.direction);
-    let mut trace = first_trace(&directory.join(way.sender_side().capture()))?;
+    let direction = connections.first().map_or(Direction::Down, |first| first.direction);
+    let mut trace = first_trace(&directory.join(PathSide::sending(direction).capture()))?;
     let mut facts = Vec::new();
     // With several connections, the line would not say which one it describes.
-    facts.extend(fates(directory, way, &mut trace)?.filter(|_| connections.len() <= 1));
+    facts.extend(add_fates(directory, direction, &mut trace)?.filter(|_| connections.len() <= 1));
     let events = events(&directory.join("sender.jsonl"));
     if let (Ok(log), Some(start)) = (airfiles::read_kept(directory.join("decisions.jsonl")), start(&events)) {
         let mss = events.iter().find_map(|event| event.pointer("/data/handshake/mss")?.as_f64());
         let mss = mss.unwrap_or_else(|| longest_segment(&trace));
-        let laid = decisions::lay_over(&mut trace, &log, start, mss);
-        if laid.unreadable > 0 {
-            let text = format!("{} lines of decisions.jsonl are unreadable", laid.unreadable);
+        let result = decisions::lay_over(&mut trace, &log, start, mss);
+        if result.unreadable > 0 {
+            let text = format!("{} lines of decisions.jsonl are unreadable", result.unreadable);
             facts.push(("log".to_owned(), text));
         }
-        facts.push(sent_again(&trace, Some(laid.otherwise)));
+        facts.push(retransmissions(&trace, Some(result.otherwise)));
     } else {
-        facts.push(sent_again(&trace, None));
+        facts.push(retransmissions(&trace, None));
     }
     if connections.len() > 1 {
-        let of_each = connections.iter().map(|one| {
-            let role = if one.role == Role::Competitor { " (competitor)" } else { "" };
-            format!("{}{role} {}: {:.1} kbit/s", one.sender, one.direction.name(), one.kbit_per_s)
+        let each = connections.iter().map(|Connection { role, sender, direction, kbit_per_s, .. }| {
+            let role = if *role == Role::Competitor { " (competitor)" } else { "" };
+            format!("{sender}{role} {direction}: {kbit_per_s:.1} kbit/s")
         });
-        let each = of_each.collect::<Vec<_>>().join("; ");
+        let each = each.collect::<Vec<_>>().join("; ");
         let text = format!("the graphs show the first of {} connections: {each}", connections.len());
         facts.push(("connections".to_owned(), text));
     }
     if let Some(outcome) = outcome {
         let Outcome { profile, seed, kbit_per_s, capture, failure, repair, .. } = outcome;
-        if let Some(Repair { fast, timeout, probe, timeouts, spurious }) = repair {
+        if let Some(RetransmissionCounts { fast, timeout, probe, timeouts, spurious }) = repair {
             let counts = format!(
                 "{fast} fast, {timeout} after a timeout, {probe} probes; {timeouts} timeouts, {spurious} of them detected as \
                  spurious"
@@ -69,14 +72,14 @@ pub(super) fn run(directory: &Path, name: &str, outcome: Option<&Outcome>) -> Re
             facts.push(("failed".to_owned(), failure.clone()));
         }
     }
-    facts.extend(path_facts(&directory.join("airlink.json"), way));
+    facts.extend(path_facts(&directory.join("airlink.json"), direction));
     facts.push(("files".to_owned(), directory.display().to_string()));
     Ok(Run { name: name.to_owned(), facts, trace })
 }
 
-/// The number of retransmissions in the graphs, by cause. `otherwise` is the number of retransmissions whose
+/// The number of retransmissions in the graphs, by cause. `differing` is the number of retransmissions whose
 /// cause in the sender's log differs from the capture. `None` without a log.
-fn sent_again(trace: &Trace, otherwise: Option<usize>) -> (String, String) {
+fn retransmissions(trace: &Trace, differing: Option<usize>) -> (String, String) {
     let of = |sending| trace.segments.iter().filter(move |it| it.sending == sending && it.start > 0).count();
     let mut parts =
         vec![format!("{} fast", of(Sending::Fast)), format!("{} after a timeout", of(Sending::Timeout))];
@@ -94,15 +97,15 @@ fn sent_again(trace: &Trace, otherwise: Option<usize>) -> (String, String) {
     if syns > 0 {
         parts.push(format!("SYN {}", if syns == 1 { "once".to_owned() } else { format!("{syns} times") }));
     }
-    let unneeded = trace.segments.iter().filter(|it| matches!(it.fate, Fate::Spurious { .. })).count();
-    let source = match otherwise {
+    let spurious = trace.segments.iter().filter(|it| matches!(it.fate, Fate::Spurious { .. })).count();
+    let source = match differing {
         Some(0) => "causes from the sender's log, the same as in its capture".to_owned(),
-        Some(otherwise) => {
-            format!("causes from the sender's log; the capture alone suggests another cause for {otherwise}")
+        Some(count) => {
+            format!("causes from the sender's log; the capture alone suggests another cause for {count}")
         }
         None => "causes from the capture alone".to_owned(),
     };
-    let text = format!("{}; {unneeded} spurious according to the captures; {source}", parts.join(", "));
+    let text = format!("{}; {spurious} spurious according to the captures; {source}", parts.join(", "));
     ("retransmissions (in the graphs)".to_owned(), text)
 }
 
@@ -110,16 +113,16 @@ fn sent_again(trace: &Trace, otherwise: Option<usize>) -> (String, String) {
 /// other capture, it is the direction with the most data.
 fn first_trace(path: &Path) -> Result<Trace, RunDirError> {
     let mut longest = Trace::default();
-    let sent = |trace: &Trace| {
-        let octets = trace.segments.iter().map(|segment| segment.end - segment.start).sum::<u64>();
-        (trace.name.ends_with(&format!(":{PORT}")), octets)
+    let rank = |trace: &Trace| {
+        let bytes = trace.segments.iter().map(|segment| segment.end - segment.start).sum::<u64>();
+        (trace.name.ends_with(&format!(":{PORT}")), bytes)
     };
     // Accept regular files only: another user may have placed a pipe in the directory. libpcap opens the file
     // again.
     airfiles::open(path, By::File).map_err(|error| CaptureError::File { path: path.to_owned(), error })?;
     survey::read(&mut Capture::open(path, None)?, Traces::All, &mut |finished| {
         for trace in finished.ended.traces.into_iter().flatten() {
-            if sent(&trace) > sent(&longest) {
+            if rank(&trace) > rank(&longest) {
                 longest = trace;
             }
         }
@@ -128,18 +131,19 @@ fn first_trace(path: &Path) -> Result<Trace, RunDirError> {
 }
 
 /// Adds the fate of each packet, from the capture at the other end and from airlink's events if the lab kept
-/// them.
-fn fates(directory: &Path, way: Way, trace: &mut Trace) -> Result<Option<(String, String)>, RunDirError> {
-    let sides = [way.sender_side(), way.receiver_side()].map(|side| directory.join(side.capture()));
-    let truth = directory.join("events.jsonl");
-    if !sides[1].is_file() {
+/// them. Returns a summary.
+fn add_fates(
+    directory: &Path,
+    direction: Direction,
+    trace: &mut Trace,
+) -> Result<Option<(String, String)>, RunDirError> {
+    let captures = [PathSide::sending(direction), PathSide::receiving(direction)]
+        .map(|side| directory.join(side.capture()));
+    if !captures[1].is_file() {
         return Ok(None);
     }
-    let files = path::Files {
-        captures: sides.into(),
-        truth: truth.is_file().then_some(truth),
-        ..path::Files::default()
-    };
+    let truth = Some(directory.join("events.jsonl")).filter(|events| events.is_file());
+    let files = path::Files { captures: captures.into(), truth, ..path::Files::default() };
     let (report, fates) = path::read(&files, path::Keep::Fates)?;
     fates.lay_over(trace);
     let flows = report.connections.iter().flat_map(|connection| &connection.directions);
@@ -152,24 +156,20 @@ fn longest_segment(trace: &Trace) -> f64 {
 }
 
 /// The path's treatment of packets, in words.
-fn path_facts(path: &Path, way: Way) -> Vec<(String, String)> {
+fn path_facts(path: &Path, direction: Direction) -> Vec<(String, String)> {
     let text = airfiles::read_kept(path).unwrap_or_default();
     let totals: Value = serde_json::from_str(&text).unwrap_or_default();
-    let mut facts = Vec::new();
-    let back = if way == Way::Down { Way::Up } else { Way::Down };
-    for (direction, name) in [(way.name(), "path to the receiver"), (back.name(), "path back")] {
-        let (Some(entered), Some(left)) =
-            (totals[direction]["entered"].as_u64(), totals[direction]["left"].as_u64())
-        else {
-            continue;
-        };
+    let fact = |(direction, name): (Direction, &str)| {
+        let totals = &totals[direction.name()];
+        let (entered, left) = (totals["entered"].as_u64()?, totals["left"].as_u64()?);
         let mut fact = format!("{entered} packets in, {left} out");
-        for (why, packets) in totals[direction]["dropped"].as_object().into_iter().flatten() {
+        for (why, packets) in totals["dropped"].as_object().into_iter().flatten() {
             fact.push_str(&format!(", {packets} dropped: {why}"));
         }
-        facts.push((name.to_owned(), fact));
-    }
-    facts
+        Some((name.to_owned(), fact))
+    };
+    let both = [(direction, "path to the receiver"), (direction.reversed(), "path back")];
+    both.into_iter().filter_map(fact).collect()
 }
 
 fn events(path: &Path) -> Vec<Value> {

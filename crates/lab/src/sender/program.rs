@@ -9,8 +9,9 @@ use crate::agent::Output;
 use crate::testbed::{PathSide, Running, Start, Testbed, Tools};
 use crate::workload::{Amount, Stream};
 
-/// The network of a recipe's sender behind its TUN device, numbered by its stream: 10.83.N.0/24 on the fixed
-/// side, which the mobile side reaches by its default route, and 10.84.N.0/24 on the mobile side.
+/// The start of the network of a recipe's sender behind its TUN device. A stream with the index N uses
+/// 10.83.N.0/24 on the fixed side, which the mobile side reaches by its default route, and 10.84.N.0/24 on the
+/// mobile side.
 const fn network(side: PathSide) -> &'static str {
     match side {
         PathSide::Fixed => "10.83",
@@ -29,17 +30,14 @@ impl Sender {
         side: PathSide,
         directory: &Path,
     ) -> Result<(), LabError> {
-        let mobile_addr = testbed.mobile.own.clone();
         match self.kind {
             Kind::Recipe { .. } => {
                 testbed.side(side).sysctl("net.ipv4.ip_forward", "1")?;
-                match side {
-                    PathSide::Fixed => Ok(()),
-                    PathSide::Mobile => {
-                        let route = ["ip", "route", "replace", MOBILE_NETWORKS, "via", &mobile_addr];
-                        testbed.fixed.run(&route, &directory.join("route-to-senders.log"))
-                    }
+                if side == PathSide::Mobile {
+                    let route = ["ip", "route", "replace", MOBILE_NETWORKS, "via", &testbed.mobile.addr];
+                    testbed.fixed.run(&route, &directory.join("route-to-senders.log"))?;
                 }
+                Ok(())
             }
             Kind::Kernel(_) => {
                 let side = testbed.side(side);
@@ -62,35 +60,24 @@ impl Sender {
         directory: &Path,
     ) -> Result<Running, LabError> {
         let mut argv = vec![tools.airtcp.to_string_lossy().into_owned()];
-        let mut say = |words: &[&str]| argv.extend(words.iter().map(|&word| word.to_owned()));
-        let side = stream.way.sender_side();
+        let mut add = |words: &[&str]| argv.extend(words.iter().map(|&word| word.to_owned()));
+        let side = PathSide::sending(stream.direction);
         match &self.kind {
             Kind::Recipe { .. } => {
-                let net = network(side);
-                say(&[
-                    "send",
-                    "--recipe",
-                    // Name the profile explicitly, because an alias such as `linux` sets its own.
-                    &self.kind.to_string(),
-                    "--addr",
-                    &format!("{net}.{}.2", stream.index),
-                    "--kernel-addr",
-                    &format!("{net}.{}.1/24", stream.index),
-                ]);
-                say(&[
-                    "--decisions",
-                    &stream.file(directory, "decisions", "jsonl").to_string_lossy(),
-                    "--interval",
-                    "1h",
-                ]);
+                let net = format!("{}.{}", network(side), stream.index);
+                // Name the profile explicitly, because an alias such as `linux` sets its own.
+                add(&["send", "--recipe", &self.kind.to_string()]);
+                add(&["--addr", &format!("{net}.2"), "--kernel-addr", &format!("{net}.1/24")]);
+                let decisions = stream.file(directory, "decisions", "jsonl");
+                add(&["--decisions", &decisions.to_string_lossy(), "--interval", "1h"]);
             }
-            Kind::Kernel(control) => say(&["source", "--congestion-control", control]),
+            Kind::Kernel(control) => add(&["source", "--congestion-control", control]),
         }
         match amount {
-            Amount::Octets(octets) => say(&["--bytes", &octets.to_string()]),
-            Amount::Time(time) => say(&["--for", &format!("{}ns", time.as_nanos())]),
+            Amount::Octets(octets) => add(&["--bytes", &octets.to_string()]),
+            Amount::Time(time) => add(&["--for", &format!("{}ns", time.as_nanos())]),
         }
-        say(&["--json", &to.to_string()]);
+        add(&["--json", &to.to_string()]);
         testbed.side(side).start(Start {
             argv,
             environment: Vec::new(),

@@ -80,6 +80,11 @@ impl Column {
         Self { terminal: Some(Terminal { group, name, ..PLAIN }), ..self }
     }
 
+    /// Only pages and spreadsheets have the column.
+    const fn without_terminal(self) -> Self {
+        Self { terminal: None, ..self }
+    }
+
     /// A narrow table may leave the column out.
     const fn optional(self, rank: u8) -> Self {
         let terminal = match self.terminal {
@@ -113,33 +118,25 @@ const COLUMNS: [Column; 26] = [
     column("median kbit/s", "median goodput", |row| Value::Number(row.median_kbit_per_s, 1))
         .with_terminal(GOODPUT, "median")
         .optional(3),
-    Column {
-        terminal: None,
-        ..column("median low kbit/s", "lower end of the 95 % interval of the median (bootstrap)", |row| {
-            Value::Number(row.median_interval.map(|(low, _)| low), 1)
-        })
-    }
+    column("median low kbit/s", "lower end of the 95 % interval of the median (bootstrap)", |row| {
+        Value::Number(row.median_interval.map(|(low, _)| low), 1)
+    })
+    .without_terminal()
     .where_known(),
-    Column {
-        terminal: None,
-        ..column("median high kbit/s", "upper end of the 95 % interval of the median (bootstrap)", |row| {
-            Value::Number(row.median_interval.map(|(_, high)| high), 1)
-        })
-    }
+    column("median high kbit/s", "upper end of the 95 % interval of the median (bootstrap)", |row| {
+        Value::Number(row.median_interval.map(|(_, high)| high), 1)
+    })
+    .without_terminal()
     .where_known(),
-    Column {
-        terminal: None,
-        ..column("first quartile kbit/s", "a quarter of the transfers had at most this goodput", |row| {
-            Value::Number(row.quartiles.map(|(low, _)| low), 1)
-        })
-    }
+    column("first quartile kbit/s", "a quarter of the transfers had at most this goodput", |row| {
+        Value::Number(row.quartiles.map(|(low, _)| low), 1)
+    })
+    .without_terminal()
     .where_known(),
-    Column {
-        terminal: None,
-        ..column("third quartile kbit/s", "three quarters of the transfers had at most this goodput", |row| {
-            Value::Number(row.quartiles.map(|(_, high)| high), 1)
-        })
-    }
+    column("third quartile kbit/s", "three quarters of the transfers had at most this goodput", |row| {
+        Value::Number(row.quartiles.map(|(_, high)| high), 1)
+    })
+    .without_terminal()
     .where_known(),
     column("down kbit/s", "goodput towards the mobile side", |row| mean(row.down_kbit_per_s, 1))
         .with_terminal(GOODPUT, "down")
@@ -181,12 +178,10 @@ const COLUMNS: [Column; 26] = [
             Value::Number(half, row.gain().map_or(1, percent_digits))
         },
     ),
-    Column {
-        terminal: None,
-        ..column("verdict", "verdict from the interval of the gain", |row| {
-            Value::Text(row.against.map_or_else(String::new, |against| against.verdict.to_string()))
-        })
-    },
+    column("verdict", "verdict from the interval of the gain", |row| {
+        Value::Text(row.against.map_or_else(String::new, |against| against.verdict.to_string()))
+    })
+    .without_terminal(),
     column(
         "retransmissions: fast",
         "segments retransmitted after duplicate ACKs or SACK, as the sender counts them",
@@ -220,13 +215,11 @@ const COLUMNS: [Column; 26] = [
     column("n", "rounds that all figures of the row cover", |row| Value::Number(Some(row.counted as f64), 0))
         .with_terminal("transfers", "n"),
     // On a terminal, the notices are below the table.
-    Column {
-        terminal: None,
-        ..column("notices", "information that the recipe uses and that did not arrive", |row| {
-            Value::Text(row.notices.join("; "))
-        })
-        .where_known()
-    },
+    column("notices", "information that the recipe uses and that did not arrive", |row| {
+        Value::Text(row.notices.join("; "))
+    })
+    .without_terminal()
+    .where_known(),
 ];
 
 fn mean(mean: Option<Mean>, digits: usize) -> Value {
@@ -306,19 +299,17 @@ impl Row {
 /// Formats the table for a terminal of this width. `None` shows all columns.
 pub(crate) fn table(rows: &[Row], width: Option<usize>) -> String {
     let profile = profile(rows.iter().map(|row| row.profile.as_deref()));
-    let over = profile.map(|profile| format!("{profile}\n")).unwrap_or_default();
+    let heading = profile.map(|profile| format!("{profile}\n")).unwrap_or_default();
     let all = columns(rows);
     let columns: Vec<_> = all.iter().filter_map(|column| Some((column, column.terminal.as_ref()?))).collect();
-    let mut table =
-        Table::new(
-            columns.iter().enumerate().map(|(at, (_, terminal))| {
-                if at == 0 { terminal.column().left() } else { terminal.column() }
-            }),
-        );
+    let mut table = Table::new(columns.iter().enumerate().map(|(index, (_, terminal))| match index {
+        0 => terminal.column().left(),
+        _ => terminal.column(),
+    }));
     for row in rows {
         table.push(columns.iter().map(|(column, terminal)| column.text(terminal, row)));
     }
-    over + &table.render(width)
+    heading + &table.render(width)
 }
 
 /// Formats the table as comma-separated values, with three more digits. The columns `sender` and
@@ -353,15 +344,19 @@ mod tests {
     use super::*;
     use crate::summary::verdicts;
 
-    #[test]
-    fn summary_columns_suit_terminal_page_and_csv() {
-        let mean = |mean, half_width| Some(Mean { mean, half_width, samples: 3 });
+    fn mean(mean: f64, half_width: Option<f64>) -> Option<Mean> {
+        Some(Mean { mean, half_width, samples: 3 })
+    }
+
+    /// A sender without a valid transfer, and one with all figures.
+    fn rows() -> [Row; 2] {
         let none = Row {
             sender: "newreno".to_owned(),
             profile: Some("linux".to_owned()),
             failed: 3,
             ..Row::default()
         };
+        let gain = mean(0.2345, Some(0.123));
         let some = Row {
             sender: "linux:cubic".to_owned(),
             profile: None,
@@ -370,11 +365,7 @@ mod tests {
             counted: 2,
             kbit_per_s: mean(310.25, Some(12.34)),
             median_kbit_per_s: Some(299.96),
-            against: Some(Comparison {
-                gain: mean(0.2345, Some(0.123)),
-                p: Some(0.02),
-                verdict: Verdict::Better,
-            }),
+            against: Some(Comparison { gain, p: Some(0.02), verdict: Verdict::Better }),
             fast: Some(12.0),
             timeout: Some(0.0),
             probe: Some(0.0),
@@ -383,6 +374,12 @@ mod tests {
             idle_seconds: mean(1.0 / 3.0, None),
             ..none.clone()
         };
+        [none, some]
+    }
+
+    #[test]
+    fn terminal_and_page_show_same_figures() {
+        let rows = rows();
         let expected = [
             "recipes with profile linux\n",
             "             goodput, kbit/s ----                    retransmissions ----  timeouts ----          transfers\n",
@@ -391,22 +388,22 @@ mod tests {
             "linux:cubic  310.2 ± 12.3   300.0  +23.4 % ± 12.3 %  12.0      0.0    0.0  0.0       0.0  0.33 s     2/3  2\n",
         ]
         .concat();
-        assert_eq!(table(&[none.clone(), some.clone()], None), expected);
-        let narrow = table(&[none.clone(), some.clone()], Some(80));
+        assert_eq!(table(&rows, None), expected);
+        let narrow = table(&rows, Some(80));
         assert!(narrow.lines().all(|line| line.chars().count() <= 80), "{narrow}");
         assert!(narrow.contains("not shown: retransmissions (fast, timeout, probe), idle"), "{narrow}");
-        let rows = [none.clone(), some.clone()];
         let cells =
             |row| columns(&rows).iter().map(|column| column.cell(row).text).collect::<Vec<_>>().join(" ");
-        assert_eq!(cells(&none), "newreno – – – – –  – – – – – – 0/3 0");
-        assert_eq!(
-            cells(&some),
-            "linux:cubic 310.2 12.3 300.0 +23.4 12.3 better 12.0 0.0 0.0 0.0 0.0 0.33 2/3 2"
-        );
-        assert_eq!(
-            verdicts(&[none.clone(), some.clone()], "newreno"),
-            "linux:cubic is better than newreno: +23.4 ± 12.3 % in 3 pairs\n"
-        );
+        assert_eq!(cells(&rows[0]), "newreno – – – – –  – – – – – – 0/3 0");
+        let expected = "linux:cubic 310.2 12.3 300.0 +23.4 12.3 better 12.0 0.0 0.0 0.0 0.0 0.33 2/3 2";
+        assert_eq!(cells(&rows[1]), expected);
+        let expected = "linux:cubic is better than newreno: +23.4 ± 12.3 % in 3 pairs\n";
+        assert_eq!(verdicts(&rows, "newreno"), expected);
+    }
+
+    #[test]
+    fn columns_without_values_are_omitted() {
+        let [none, some] = rows();
         let competes = Row {
             sender: "x,\"y\"".to_owned(),
             competitor_kbit_per_s: mean(100.0, None),

@@ -2,7 +2,7 @@
 
 use airtcp_numbers::csv::record;
 
-use crate::sender::Repair;
+use crate::sender::RetransmissionCounts;
 use crate::transfer::Outcome;
 
 /// Formats one line per transfer, round by round.
@@ -31,8 +31,9 @@ pub(crate) fn transfers_csv(senders: usize, transfers: &[Outcome]) -> String {
     let mut lines = vec![headings.map(str::to_owned).to_vec()];
     for (at, outcome) in transfers.iter().enumerate() {
         let Outcome { sender, receiver, seed, bytes, kbit_per_s, capture, repair, .. } = outcome;
-        let counted =
-            |value: fn(&Repair) -> u64| repair.as_ref().map_or_else(String::new, |it| value(it).to_string());
+        let counted = |value: fn(&RetransmissionCounts) -> u64| {
+            repair.as_ref().map_or_else(String::new, |it| value(it).to_string())
+        };
         let reason = outcome.failure.as_ref().or(outcome.invalid.as_ref());
         lines.push(vec![
             (at / senders.max(1) + 1).to_string(),
@@ -80,7 +81,9 @@ mod tests {
             seed: 7,
             kbit_per_s: 12.5,
             invalid: invalid.map(str::to_owned),
-            repair: invalid.is_none().then(|| Repair { timeouts: 2, ..Repair::default() }),
+            repair: invalid
+                .is_none()
+                .then(|| RetransmissionCounts { timeouts: 2, ..RetransmissionCounts::default() }),
             ..Outcome::default()
         };
         let text =

@@ -11,16 +11,17 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use airlink::packet::Direction;
 use airtcp_sim::sweep::setup::quoted;
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 
-use super::{Airlink, GRACE, POLL, Tools, last_line};
+use super::{Airlink, EXIT_TIMEOUT, POLL, Tools, last_line};
 use crate::LabError;
 use crate::agent::{Notice, Order, Output, Program, Received};
 use crate::counters::Counters;
 
 /// Time limit for an order.
-const PATIENCE: Duration = Duration::from_secs(20);
+const ORDER_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The two sides of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +31,19 @@ pub(crate) enum PathSide {
 }
 
 impl PathSide {
+    /// The side on which data in this direction is sent.
+    pub(crate) const fn sending(direction: Direction) -> Self {
+        match direction {
+            Direction::Down => Self::Fixed,
+            Direction::Up => Self::Mobile,
+        }
+    }
+
+    /// The side on which data in this direction is received.
+    pub(crate) const fn receiving(direction: Direction) -> Self {
+        Self::sending(direction.reversed())
+    }
+
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Fixed => "fixed",
@@ -54,7 +68,7 @@ pub(crate) struct Running {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Ended {
+pub(crate) struct Exit {
     pub(crate) code: i32,
     pub(crate) received: Option<Received>,
 }
@@ -62,16 +76,16 @@ pub(crate) struct Ended {
 /// The connection to the agent in a namespace.
 #[derive(Debug)]
 pub(crate) struct AgentHandle {
-    which: PathSide,
-    /// The address of the path's device on this side, and the address at its other end.
-    pub(crate) own: String,
-    pub(crate) other: String,
+    side: PathSide,
+    /// The address of the path's device on this side.
+    pub(crate) addr: String,
     pub(super) orders: Option<PipeWriter>,
     notices: Receiver<Notice>,
     /// The agent has ended: it accepts no orders, or its notices have ended.
     gone: bool,
-    next: u32,
-    pub(super) ended: BTreeMap<u32, Ended>,
+    /// The number of the program that was started last.
+    last_id: u32,
+    pub(super) ended: BTreeMap<u32, Exit>,
 }
 
 /// An order to start a program.
@@ -86,11 +100,11 @@ pub(crate) struct Start {
 impl AgentHandle {
     pub(crate) fn start(&mut self, start: Start) -> Result<Running, LabError> {
         let Start { argv, environment, stdout, stderr } = start;
-        self.next += 1;
-        let id = self.next;
+        self.last_id += 1;
+        let id = self.last_id;
         self.order(&Order::Start(Program { id, argv, environment, stdout, stderr }))?;
         match self.answer()? {
-            Notice::Started { .. } => Ok(Running { side: self.which, id }),
+            Notice::Started { .. } => Ok(Running { side: self.side, id }),
             other => Err(self.unexpected(&other)),
         }
     }
@@ -103,15 +117,14 @@ impl AgentHandle {
             stdout: Output::File(log.with_extension("out")),
             stderr: log.to_path_buf(),
         })?;
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + ORDER_TIMEOUT;
         while !self.ended.contains_key(&program.id) {
-            self.look(POLL)?;
+            self.handle_notice(POLL)?;
             if Instant::now() > until {
                 return Err(LabError::Transfer(format!("`{}` took too long", argv.join(" "))));
             }
         }
-        let ended = self.ended(program);
-        if ended.is_some_and(|ended| ended.code == 0) {
+        if self.take_exit(program).is_some_and(|exit| exit.code == 0) {
             return Ok(());
         }
         let text = fs::read_to_string(log).unwrap_or_default();
@@ -144,7 +157,7 @@ impl AgentHandle {
     }
 
     /// Returns the program's exit once, if it has ended.
-    pub(crate) fn ended(&mut self, program: Running) -> Option<Ended> {
+    pub(crate) fn take_exit(&mut self, program: Running) -> Option<Exit> {
         self.ended.remove(&program.id)
     }
 
@@ -153,87 +166,78 @@ impl AgentHandle {
         line.push('\n');
         let orders = self.orders.as_mut();
         let written = orders.and_then(|orders| orders.write_all(line.as_bytes()).ok());
-        written.ok_or_else(|| self.note_gone())
+        written.ok_or_else(|| self.mark_gone())
     }
 
     /// Waits for the next answer. Exits of programs may arrive before it.
     fn answer(&mut self) -> Result<Notice, LabError> {
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + ORDER_TIMEOUT;
         loop {
             match self.notices.recv_timeout(until.saturating_duration_since(Instant::now())) {
                 Ok(Notice::Ended { id, code, received }) => {
-                    self.ended.insert(id, Ended { code, received });
+                    self.ended.insert(id, Exit { code, received });
                 }
                 Ok(notice) => return Ok(notice),
                 Err(RecvTimeoutError::Timeout) => {
-                    return Err(LabError::Transfer(format!(
-                        "the {} side does not answer",
-                        self.which.name()
-                    )));
+                    let side = self.side.name();
+                    return Err(LabError::Transfer(format!("the {side} side does not answer")));
                 }
-                Err(RecvTimeoutError::Disconnected) => return Err(self.note_gone()),
+                Err(RecvTimeoutError::Disconnected) => return Err(self.mark_gone()),
             }
         }
     }
 
-    fn note_gone(&mut self) -> LabError {
+    fn mark_gone(&mut self) -> LabError {
         self.gone = true;
-        LabError::Transfer(format!("the {} side of the path ended", self.which.name()))
+        LabError::Transfer(format!("the {} side of the path ended", self.side.name()))
     }
 
     /// Returns true if the agent has ended. Discards all pending notices.
     pub(super) fn is_gone(&mut self) -> bool {
-        let last = loop {
-            match self.notices.try_recv() {
-                Ok(_) => {}
-                Err(last) => break last,
-            }
-        };
-        self.gone || last == TryRecvError::Disconnected
+        while self.notices.try_recv().is_ok() {}
+        self.gone || self.notices.try_recv() == Err(TryRecvError::Disconnected)
     }
 
-    /// Handles the next notice, which may report the exit of a program. Returns after `patience` if there is
+    /// Handles the next notice, which may report the exit of a program. Returns after `timeout` if there is
     /// none.
-    pub(super) fn look(&mut self, patience: Duration) -> Result<(), LabError> {
-        match self.notices.recv_timeout(patience) {
+    pub(super) fn handle_notice(&mut self, timeout: Duration) -> Result<(), LabError> {
+        match self.notices.recv_timeout(timeout) {
             Ok(Notice::Ended { id, code, received }) => {
-                self.ended.insert(id, Ended { code, received });
+                self.ended.insert(id, Exit { code, received });
                 Ok(())
             }
             Ok(other) => Err(self.unexpected(&other)),
             Err(RecvTimeoutError::Timeout) => Ok(()),
-            Err(RecvTimeoutError::Disconnected) => Err(self.note_gone()),
+            Err(RecvTimeoutError::Disconnected) => Err(self.mark_gone()),
         }
     }
 
-    pub(super) fn be_ready(&mut self, airlink: &mut Airlink) -> Result<(), LabError> {
-        let until = Instant::now() + PATIENCE;
+    pub(super) fn wait_until_ready(&mut self, airlink: &mut Airlink) -> Result<(), LabError> {
+        let until = Instant::now() + ORDER_TIMEOUT;
         loop {
             match self.notices.recv_timeout(POLL) {
                 Ok(Notice::Ready { fixed, mobile, .. }) => {
                     let missing = || LabError::Environment("the scenario has no IPv4 addresses".to_owned());
                     let (fixed, mobile) = (fixed.ok_or_else(missing)?, mobile.ok_or_else(missing)?);
-                    (self.own, self.other) =
-                        if self.which == PathSide::Fixed { (fixed, mobile) } else { (mobile, fixed) };
+                    self.addr = if self.side == PathSide::Fixed { fixed } else { mobile };
                     return Ok(());
                 }
                 Ok(other) => return Err(self.unexpected(&other)),
                 Err(RecvTimeoutError::Timeout) if Instant::now() < until => airlink.check()?,
                 Err(_) => {
-                    let silent = LabError::Transfer(format!("the {} side did not start", self.which.name()));
-                    return Err(airlink.instead_of(silent, GRACE));
+                    let silent = LabError::Transfer(format!("the {} side did not start", self.side.name()));
+                    return Err(airlink.exit_reason_or(silent, EXIT_TIMEOUT));
                 }
             }
         }
     }
 
     fn unexpected(&self, notice: &Notice) -> LabError {
-        match notice {
-            Notice::Failed(why) => LabError::Transfer(format!("on the {} side: {why}", self.which.name())),
-            other => {
-                LabError::Transfer(format!("on the {} side: unexpected notice {other:?}", self.which.name()))
-            }
-        }
+        let side = self.side.name();
+        LabError::Transfer(match notice {
+            Notice::Failed(why) => format!("on the {side} side: {why}"),
+            other => format!("on the {side} side: unexpected notice {other:?}"),
+        })
     }
 }
 
@@ -263,7 +267,7 @@ impl Pipes {
         format!("exec {airtcp} lab agent </proc/self/fd/{orders} >/proc/self/fd/{notices}")
     }
 
-    pub(super) fn connect(self, which: PathSide) -> Result<AgentHandle, LabError> {
+    pub(super) fn connect(self, side: PathSide) -> Result<AgentHandle, LabError> {
         let Self { orders: (_, orders), notices: (notices, _) } = self;
         let (sender, receiver) = mpsc::channel();
         let read = move || {
@@ -275,18 +279,16 @@ impl Pipes {
             }
         };
         thread::Builder::new()
-            .name(which.name().to_owned())
+            .name(side.name().to_owned())
             .spawn(read)
             .map_err(|error| LabError::Environment(format!("cannot start a thread: {error}")))?;
-        let (own, other) = (String::new(), String::new());
         Ok(AgentHandle {
-            which,
-            own,
-            other,
+            side,
+            addr: String::new(),
             orders: Some(orders),
             notices: receiver,
             gone: false,
-            next: 0,
+            last_id: 0,
             ended: BTreeMap::new(),
         })
     }
@@ -295,8 +297,8 @@ impl Pipes {
 /// Starts a program that inherits these pipes. The lock prevents programs that start at the same time from
 /// inheriting them.
 pub(super) fn spawn_with(command: &mut Command, pipes: &[&Pipes]) -> io::Result<Child> {
-    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-    let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    static LOCK: Mutex<()> = Mutex::new(());
+    let _guard = LOCK.lock().unwrap_or_else(PoisonError::into_inner);
     let inherit = |flags: FdFlag| -> io::Result<()> {
         for fd in pipes.iter().flat_map(|pipes| pipes.inherited()) {
             fcntl(fd, FcntlArg::F_SETFD(flags))?;

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::Received;
 use crate::capture::Findings;
-use crate::connection::{Connection, Together};
+use crate::connection::{Connection, Interaction};
 use crate::counters::Counters;
-use crate::sender::Repair;
+use crate::sender::RetransmissionCounts;
 use crate::workload::Role;
 
 /// The result of a transfer.
@@ -38,7 +38,7 @@ pub struct Outcome {
     pub kbit_per_s: f64,
     /// The sender's own counts for all its connections. `None` if another kernel sender shared the counters,
     /// or if they could not be read.
-    pub repair: Option<Repair>,
+    pub repair: Option<RetransmissionCounts>,
     /// Findings from the capture on the sender's side, for all its connections.
     pub capture: Findings,
     /// SHA-256 of the data sent on the first connection, if the sender reported it.
@@ -47,7 +47,7 @@ pub struct Outcome {
     pub received: Option<Received>,
     /// The interaction of several connections.
     #[serde(default)]
-    pub together: Together,
+    pub together: Interaction,
     /// All connections of the tested sender and of the competitors. Empty if the transfer failed before they
     /// were read, or if the file is older than this field.
     #[serde(default)]
@@ -81,12 +81,12 @@ impl Outcome {
     }
 
     /// Returns true if the goodput of every connection refers to its time limit.
-    pub(crate) fn is_in_time(&self) -> bool {
+    pub(crate) fn is_measured_in_time(&self) -> bool {
         self.connections.iter().all(|connection| connection.bytes_in_time.is_some())
     }
 
     /// Marks the transfer as failed. A failure is never attributed to the machine.
-    pub(super) fn has_failed(&mut self, why: String) {
+    pub(super) fn mark_failed(&mut self, why: String) {
         (self.failure, self.invalid) = (Some(why), None);
     }
 }
@@ -99,7 +99,7 @@ mod tests {
     fn failure_clears_invalid_reason() {
         let mut outcome = Outcome { invalid: Some("late".to_owned()), ..Outcome::default() };
         assert!(!outcome.counts());
-        outcome.has_failed("not the same bytes".to_owned());
+        outcome.mark_failed("not the same bytes".to_owned());
         assert_eq!(
             (outcome.failure.as_deref(), outcome.invalid.as_deref()),
             (Some("not the same bytes"), None)

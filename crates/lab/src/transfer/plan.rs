@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::receiver::Receiver;
 use crate::sender::Sender;
-use crate::testbed::Keep;
+use crate::testbed::ExtraFiles;
 use crate::workload::{Stream, Workload};
 
 /// The plan of one transfer.
@@ -24,12 +24,12 @@ pub(crate) struct Transfer<'a> {
     pub(crate) limit: Duration,
     /// The directory for all files; it exists.
     pub(crate) directory: &'a Path,
-    pub(crate) keep: Keep,
+    pub(crate) keep: ExtraFiles,
 }
 
 impl Transfer<'_> {
     /// The prefix that identifies the connection in errors. Empty if there is only one.
-    pub(super) fn which(&self, stream: &Stream<'_>) -> String {
+    pub(super) fn prefix(&self, stream: &Stream<'_>) -> String {
         match self.workload.streams(self.sender).len() {
             1 => String::new(),
             _ => format!("{stream}: "),

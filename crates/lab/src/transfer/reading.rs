@@ -19,7 +19,7 @@ use crate::capture::Findings;
 use crate::connection::{self, Connection, kbit_per_s};
 use crate::counters::Counters;
 use crate::difference;
-use crate::sender::{Kind, Repair};
+use crate::sender::{Kind, RetransmissionCounts};
 use crate::testbed::PathSide;
 use crate::workload::{Role, Stream};
 
@@ -32,70 +32,71 @@ impl Outcome {
         time: Option<Duration>,
         received: Vec<Option<Received>>,
     ) -> Result<(), LabError> {
-        let seen = connection::read(directory, streams, time)?;
-        let while_all_sent = connection::time_together(&seen);
-        let together: Option<Vec<_>> = while_all_sent.map(|(from, to)| {
-            seen.iter().map(|one| one.acked_until(to).saturating_sub(one.acked_until(from))).collect()
+        let measured = connection::read(directory, streams, time)?;
+        let while_all_sent = connection::time_together(&measured);
+        let bytes_together: Option<Vec<_>> = while_all_sent.map(|(from, to)| {
+            measured.iter().map(|it| it.acked_until(to).saturating_sub(it.acked_until(from))).collect()
         });
-        for (at, stream) in streams.iter().enumerate() {
+        for (index, stream) in streams.iter().enumerate() {
             let end = end_of(&stream.file(directory, "sender", "jsonl"))?;
-            let findings = seen[at].findings.clone();
+            let findings = measured[index].findings.clone();
             self.connections.push(Connection {
                 sender: stream.sender.name.clone(),
                 role: stream.role,
-                direction: stream.way,
+                direction: stream.direction,
                 port: stream.port(),
                 bytes: findings.acked_bytes,
-                bytes_in_time: time.map(|_| seen[at].measured()),
-                kbit_per_s: kbit_per_s(seen[at].measured(), findings.seconds),
-                bytes_together: together.as_ref().map(|octets| octets[at]),
+                bytes_in_time: time.map(|_| measured[index].measured()),
+                kbit_per_s: kbit_per_s(measured[index].measured(), findings.seconds),
+                bytes_together: bytes_together.as_ref().map(|bytes| bytes[index]),
                 capture: findings,
-                sent: text(&end, "/sha256"),
-                received: received[at].clone().or_else(|| received_by_the_sink(directory, stream)),
+                sent: end["sha256"].as_str().map(str::to_owned),
+                received: received[index].clone().or_else(|| received_by_sink(directory, stream)),
                 notices: notices(&end),
                 difference: None,
             });
         }
-        let tested = || streams.iter().zip(&seen).filter(|(stream, _)| stream.role == Role::Tested);
-        let own: Vec<_> = tested().map(|(_, seen)| seen).collect();
+        let tested = streams.iter().zip(&measured).filter(|(stream, _)| stream.role == Role::Tested);
+        let tested: Vec<_> = tested.map(|(_, connection)| connection).collect();
         let first = &self.connections[0];
         (self.sent, self.received) = (first.sent.clone(), first.received.clone());
-        self.capture = Findings::of_several(own.iter().map(|seen| &seen.findings));
-        self.capture.seconds = connection::seconds(own.iter().copied());
+        self.capture = Findings::sum(tested.iter().map(|connection| &connection.findings));
+        self.capture.seconds = connection::seconds(&tested);
         self.bytes = self.capture.acked_bytes;
-        self.kbit_per_s = kbit_per_s(own.iter().map(|seen| seen.measured()).sum(), self.capture.seconds);
-        self.together = connection::together(streams, &seen, together.as_deref());
-        self.repair = repair(directory, streams, &self.counters)?;
+        let measured_bytes = tested.iter().map(|connection| connection.measured()).sum();
+        self.kbit_per_s = kbit_per_s(measured_bytes, self.capture.seconds);
+        self.together = connection::interaction(streams, &measured, bytes_together.as_deref());
+        self.repair = retransmission_counts(directory, streams, &self.counters)?;
         Ok(())
     }
 }
 
 /// The tested sender's own counts. `None` if another kernel sender shared the counters, or if they could not
 /// be read.
-fn repair(
+fn retransmission_counts(
     directory: &Path,
     streams: &[Stream<'_>],
     counters: &BTreeMap<String, Counters>,
-) -> Result<Option<Repair>, LabError> {
-    let mut repair = Repair::default();
+) -> Result<Option<RetransmissionCounts>, LabError> {
+    let mut counts = RetransmissionCounts::default();
     let tested = || streams.iter().filter(|stream| stream.role == Role::Tested);
     if matches!(streams[0].sender.kind, Kind::Recipe { .. }) {
         for stream in tested() {
-            repair += Repair::of_recipe(&end_of(&stream.file(directory, "sender", "jsonl"))?);
+            counts += RetransmissionCounts::of_recipe(&end_of(&stream.file(directory, "sender", "jsonl"))?);
         }
-        return Ok(Some(repair));
+        return Ok(Some(counts));
     }
     let is_kernel = |stream: &Stream<'_>| matches!(stream.sender.kind, Kind::Kernel(_));
     if streams.iter().any(|stream| stream.role == Role::Competitor && is_kernel(stream)) {
         return Ok(None);
     }
     for side in [PathSide::Fixed, PathSide::Mobile] {
-        if tested().any(|stream| stream.way.sender_side() == side) {
+        if tested().any(|stream| PathSide::sending(stream.direction) == side) {
             let Some(counters) = counters.get(side.name()) else { return Ok(None) };
-            repair += Repair::of_kernel(counters);
+            counts += RetransmissionCounts::of_kernel(counters);
         }
     }
-    Ok(Some(repair))
+    Ok(Some(counts))
 }
 
 /// Checks that exactly the sent bytes arrived on a connection.
@@ -104,9 +105,9 @@ pub(super) fn check(
     stream: &Stream<'_>,
     connection: &mut Connection,
 ) -> Result<(), LabError> {
-    let which = plan.which(stream);
+    let prefix = plan.prefix(stream);
     let Some(received) = &connection.received else {
-        return Err(LabError::Transfer(format!("{which}the receiver did not report what it received")));
+        return Err(LabError::Transfer(format!("{prefix}the receiver did not report what it received")));
     };
     let sent = match plan.workload.octets() {
         Some(octets) => octets,
@@ -117,12 +118,12 @@ pub(super) fn check(
     if received.bytes == sent && Some(&received.sha256) == connection.sent.as_ref() {
         return Ok(());
     }
-    let found = difference::first(received, sent);
+    let first = difference::first(received, sent);
     connection.difference =
-        found.map(|found| difference::locate(plan.directory, stream, found)).transpose()?;
-    let place = connection.difference.as_ref().map(|place| format!("; {place}")).unwrap_or_default();
+        first.map(|first| difference::locate(plan.directory, stream, first)).transpose()?;
+    let details = connection.difference.as_ref().map(|details| format!("; {details}")).unwrap_or_default();
     Err(LabError::Transfer(format!(
-        "{which}the received data differs: {} of {sent} bytes arrived, SHA-256 {} instead of {}{place}",
+        "{prefix}the received data differs: {} of {sent} bytes arrived, SHA-256 {} instead of {}{details}",
         received.bytes,
         received.sha256,
         connection.sent.as_deref().unwrap_or("(unknown)"),
@@ -133,7 +134,7 @@ pub(super) fn check(
 /// nothing for several connections, because a log covers only one, and for kernel senders, which have no log.
 pub(super) fn annotate(directory: &Path, streams: &[Stream<'_>]) -> Result<(), LabError> {
     let [stream] = streams else { return Ok(()) };
-    let from = stream.way.sender_side().capture();
+    let from = PathSide::sending(stream.direction).capture();
     let [from, log, to] = [from, "decisions.jsonl", "annotated.pcapng"].map(|name| directory.join(name));
     let Ok(text) = airfiles::read_kept(log) else { return Ok(()) };
     let Ok(log) = Log::read(&text) else { return Ok(()) };
@@ -159,11 +160,7 @@ fn notices(end: &Value) -> Vec<String> {
     notices.filter_map(|notice| Some(notice.as_str()?.to_owned())).collect()
 }
 
-fn text(value: &Value, pointer: &str) -> Option<String> {
-    value.pointer(pointer)?.as_str().map(str::to_owned)
-}
-
-fn received_by_the_sink(directory: &Path, stream: &Stream<'_>) -> Option<Received> {
+fn received_by_sink(directory: &Path, stream: &Stream<'_>) -> Option<Received> {
     let end = end_of(&stream.file(directory, "receiver", "jsonl")).ok()?;
     serde_json::from_value(end).ok()
 }
@@ -180,8 +177,8 @@ mod tests {
         let workload = Workload::plain(1);
         let streams = workload.streams(&senders[0]);
         let counted = |side: &str| BTreeMap::from([(side.to_owned(), Counters::new())]);
-        let of = |counters| repair(Path::new(""), &streams, &counters).unwrap();
-        assert_eq!(of(counted("fixed")), Some(Repair::default()), "no counter has grown");
+        let of = |counters| retransmission_counts(Path::new(""), &streams, &counters).unwrap();
+        assert_eq!(of(counted("fixed")), Some(RetransmissionCounts::default()), "no counter has grown");
         assert_eq!(of(counted("mobile")), None, "the sender's side was not read");
     }
 }

@@ -9,7 +9,7 @@ use crate::counters::Counters;
 
 /// A sender's own counts of its retransmissions and timeouts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Repair {
+pub struct RetransmissionCounts {
     /// Segments retransmitted after duplicate ACKs or SACK.
     pub fast: u64,
     /// Segments retransmitted after a timeout.
@@ -22,9 +22,9 @@ pub struct Repair {
     pub spurious: u64,
 }
 
-impl Repair {
+impl RetransmissionCounts {
     /// All retransmitted segments.
-    pub fn resent(&self) -> u64 {
+    pub fn retransmitted(&self) -> u64 {
         self.fast + self.timeout + self.probe
     }
 
@@ -57,7 +57,7 @@ impl Repair {
     }
 }
 
-impl AddAssign for Repair {
+impl AddAssign for RetransmissionCounts {
     fn add_assign(&mut self, other: Self) {
         let Self { fast, timeout, probe, timeouts, spurious } = other;
         self.fast += fast;
@@ -77,7 +77,7 @@ mod tests {
     #[test]
     fn syn_retransmissions_are_not_counted() {
         // Each sender lost its SYN once, and later had one timeout that retransmitted two segments.
-        let of_ours = json!({
+        let of_recipe = json!({
             "retransmissions": { "segments": 4, "fast": 1, "timeout": 2, "handshake": 1 },
             "timeouts": { "timeouts": 1 },
         });
@@ -88,8 +88,9 @@ mod tests {
             ("TcpExtTCPTimeouts", 2),
         ];
         let of_kernel = of_kernel.map(|(name, value)| (name.to_owned(), value)).into();
-        let expected = Repair { fast: 1, timeout: 2, timeouts: 1, ..Repair::default() };
-        assert_eq!(Repair::of_recipe(&of_ours), expected);
-        assert_eq!(Repair::of_kernel(&of_kernel), expected);
+        let expected =
+            RetransmissionCounts { fast: 1, timeout: 2, timeouts: 1, ..RetransmissionCounts::default() };
+        assert_eq!(RetransmissionCounts::of_recipe(&of_recipe), expected);
+        assert_eq!(RetransmissionCounts::of_kernel(&of_kernel), expected);
     }
 }

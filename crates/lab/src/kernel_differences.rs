@@ -12,7 +12,7 @@ use airtcp::recovery::catalogue::Question;
 use super::sender::{Kind, Sender};
 
 /// A kernel sender.
-struct Kernel<'a> {
+struct KernelSender<'a> {
     /// The congestion control.
     control: &'a str,
     /// True if the queue (`fq`) delays packets until their departure time.
@@ -20,84 +20,88 @@ struct Kernel<'a> {
 }
 
 /// A recipe's sender.
-struct Ours<'a> {
+struct RecipeSender<'a> {
     recipe: &'a Recipe,
     /// The profile, including the recipe's options.
     profile: Profile,
 }
 
 /// A feature of a kernel sender.
-struct Thing {
+struct Feature {
     /// The name of the feature, given the congestion controls of the kernel senders.
-    what: fn(&[&str]) -> String,
-    theirs: fn(&Kernel<'_>) -> bool,
-    ours: fn(&Ours<'_>, &Kernel<'_>) -> bool,
+    name: fn(&[&str]) -> String,
+    /// Returns true if the kernel sender has the feature.
+    in_kernel: fn(&KernelSender<'_>) -> bool,
+    /// Returns true if the recipe has the feature as the kernel sender has it.
+    in_recipe: fn(&RecipeSender<'_>, &KernelSender<'_>) -> bool,
 }
 
+const ALWAYS: fn(&KernelSender<'_>) -> bool = |_| true;
+
 /// All features that the line can name, in order. When a sender learns a feature, its entry changes.
-const THINGS: &[Thing] = &[
-    Thing {
-        what: |_| "profile linux (timer, window growth, dialect of CUBIC)".to_owned(),
-        theirs: |_| true,
-        ours: |ours, _| ours.profile.name == "linux",
+const FEATURES: &[Feature] = &[
+    Feature {
+        name: |_| "profile linux (timer, window growth, dialect of CUBIC)".to_owned(),
+        in_kernel: ALWAYS,
+        in_recipe: |recipe, _| recipe.profile.name == "linux",
     },
-    Thing {
-        what: |controls| format!("congestion control {}", controls.join(" or ")),
-        theirs: |_| true,
-        ours: |ours, kernel| ours.controls_like(kernel.control),
+    Feature {
+        name: |controls| format!("congestion control {}", controls.join(" or ")),
+        in_kernel: ALWAYS,
+        in_recipe: |recipe, kernel| recipe.controls_like(kernel.control),
     },
-    Thing {
-        what: |_| "SACK".to_owned(),
-        theirs: |_| true,
-        ours: |ours, _| {
-            ours.profile.handshake.sack.is_offered(ours.recipe.wants_sack())
-                && ours.answers(Question::Repair, "sack")
+    Feature {
+        name: |_| "SACK".to_owned(),
+        in_kernel: ALWAYS,
+        in_recipe: |recipe, _| {
+            recipe.profile.handshake.sack.is_offered(recipe.recipe.wants_sack())
+                && recipe.answers(Question::Repair, "sack")
         },
     },
-    Thing {
-        what: |_| "RACK-TLP".to_owned(),
-        theirs: |_| true,
-        ours: |ours, _| ours.answers(Question::Detect, "rack"),
+    Feature {
+        name: |_| "RACK-TLP".to_owned(),
+        in_kernel: ALWAYS,
+        in_recipe: |recipe, _| recipe.answers(Question::Detect, "rack"),
     },
     // BBR also sets the window in recovery (`tcp_cong_control`), so the kernel does not use PRR with it.
-    Thing {
-        what: |_| "PRR".to_owned(),
-        theirs: |kernel| kernel.control != "bbr",
-        ours: |ours, _| ours.names("prr"),
+    Feature {
+        name: |_| "PRR".to_owned(),
+        in_kernel: |kernel| kernel.control != "bbr",
+        in_recipe: |recipe, _| recipe.names("prr"),
     },
-    Thing {
-        what: |_| "F-RTO".to_owned(),
-        theirs: |_| true,
-        ours: |ours, _| ours.answers(Question::Timeout, "frto"),
+    Feature {
+        name: |_| "F-RTO".to_owned(),
+        in_kernel: ALWAYS,
+        in_recipe: |recipe, _| recipe.answers(Question::Timeout, "frto"),
     },
     // The kernel undoes a reduction after timestamps or D-SACK show that it was spurious
     // (`tcp_try_undo_recovery`).
-    Thing {
-        what: |_| "undo of spurious reductions".to_owned(),
-        theirs: |_| true,
-        ours: |ours, _| !ours.answers(Question::Undo, "never"),
+    Feature {
+        name: |_| "undo of spurious reductions".to_owned(),
+        in_kernel: ALWAYS,
+        in_recipe: |recipe, _| !recipe.answers(Question::Undo, "never"),
     },
-    Thing {
-        what: |_| "HyStart".to_owned(),
-        theirs: |kernel| kernel.control == "cubic",
-        ours: |ours, _| ours.names("hystart"),
+    Feature {
+        name: |_| "HyStart".to_owned(),
+        in_kernel: |kernel| kernel.control == "cubic",
+        in_recipe: |recipe, _| recipe.names("hystart"),
     },
     // BBR requests pacing (`bbr_init`). The queue paces other senders if it can (`fq_enqueue`).
-    Thing {
-        what: |_| "pacing".to_owned(),
-        theirs: |kernel| kernel.queue_paces || kernel.control == "bbr",
-        ours: |ours, _| ours.names("pacing") || ours.answers(Question::Window, "bbr"),
+    Feature {
+        name: |_| "pacing".to_owned(),
+        in_kernel: |kernel| kernel.queue_paces || kernel.control == "bbr",
+        in_recipe: |recipe, _| recipe.names("pacing") || recipe.answers(Question::Window, "bbr"),
     },
     // With segmentation offload, the kernel waits instead of sending a short segment
     // (`tcp_tso_should_defer`).
-    Thing {
-        what: |_| "bursts of several segments".to_owned(),
-        theirs: |_| true,
-        ours: |ours, _| ours.profile.sending.defers,
+    Feature {
+        name: |_| "bursts of several segments".to_owned(),
+        in_kernel: ALWAYS,
+        in_recipe: |recipe, _| recipe.profile.sending.defers,
     },
 ];
 
-impl Ours<'_> {
+impl RecipeSender<'_> {
     fn answers(&self, question: Question, name: &str) -> bool {
         self.recipe.answer(question).is_some_and(|row| row.name == name)
     }
@@ -116,15 +120,16 @@ impl Ours<'_> {
     }
 }
 
-/// The features that a recipe lacks, as indices into [`THINGS`], compared with the most similar kernel
+/// The features that a recipe lacks, as indices into [`FEATURES`], compared with the most similar kernel
 /// sender.
-fn lacks(ours: &Ours<'_>, controls: &[&str], queue_paces: bool) -> Vec<usize> {
-    let beside = |control: &&str| {
-        let kernel = Kernel { control, queue_paces };
-        let missing = |thing: &Thing| (thing.theirs)(&kernel) && !(thing.ours)(ours, &kernel);
-        (0..THINGS.len()).filter(|place| missing(&THINGS[*place])).collect()
+fn missing_features(recipe: &RecipeSender<'_>, controls: &[&str], queue_paces: bool) -> Vec<usize> {
+    let compared_with = |control: &&str| {
+        let kernel = KernelSender { control, queue_paces };
+        let is_missing =
+            |feature: &Feature| (feature.in_kernel)(&kernel) && !(feature.in_recipe)(recipe, &kernel);
+        (0..FEATURES.len()).filter(|index| is_missing(&FEATURES[*index])).collect()
     };
-    controls.iter().map(beside).min_by_key(Vec::len).unwrap_or_default()
+    controls.iter().map(compared_with).min_by_key(Vec::len).unwrap_or_default()
 }
 
 /// Returns true if new devices on this machine have a queue that paces.
@@ -133,7 +138,7 @@ pub(super) fn paces_by_queue() -> bool {
 }
 
 /// If more senders than this lack a feature, the line gives their number instead of their names.
-const MOST_NAMES: usize = 3;
+const MAX_NAMES: usize = 3;
 
 /// The line. `None` unless there are both kernel senders and recipes.
 pub(super) fn line(senders: &[Sender], queue_paces: bool) -> Option<String> {
@@ -142,46 +147,44 @@ pub(super) fn line(senders: &[Sender], queue_paces: bool) -> Option<String> {
         Kind::Recipe { .. } => None,
     });
     let controls: Vec<_> = controls.collect();
-    let ours = senders.iter().filter_map(|sender| match &sender.kind {
+    let recipes = senders.iter().filter_map(|sender| match &sender.kind {
         Kind::Recipe { recipe, profile } => {
-            let ours = Ours { recipe, profile: recipe.tune(&profile.profile()) };
-            Some((sender.name.as_str(), lacks(&ours, &controls, queue_paces)))
+            let recipe = RecipeSender { recipe, profile: recipe.tune(&profile.profile()) };
+            Some((sender.name.as_str(), missing_features(&recipe, &controls, queue_paces)))
         }
         Kind::Kernel(_) => None,
     });
-    let ours: Vec<_> = ours.collect();
-    if controls.is_empty() || ours.is_empty() {
+    let recipes: Vec<_> = recipes.collect();
+    if controls.is_empty() || recipes.is_empty() {
         return None;
     }
     // Group the features by the senders that lack them. Features that all senders lack come first.
-    let mut lacks: Vec<(Vec<&str>, Vec<String>)> =
-        vec![(ours.iter().map(|(name, _)| *name).collect(), Vec::new())];
-    for (place, thing) in THINGS.iter().enumerate() {
-        let without = ours.iter().filter(|(_, lacks)| lacks.contains(&place));
+    let all = recipes.iter().map(|(name, _)| *name).collect();
+    let mut groups: Vec<(Vec<&str>, Vec<String>)> = vec![(all, Vec::new())];
+    for (index, feature) in FEATURES.iter().enumerate() {
+        let without = recipes.iter().filter(|(_, missing)| missing.contains(&index));
         let without: Vec<_> = without.map(|(name, _)| *name).collect();
-        let what = (thing.what)(&controls);
-        match lacks.iter_mut().find(|(names, _)| *names == without) {
+        let feature = (feature.name)(&controls);
+        match groups.iter_mut().find(|(senders, _)| *senders == without) {
             _ if without.is_empty() => {}
-            Some((_, whats)) => whats.push(what),
-            None => lacks.push((without, vec![what])),
+            Some((_, features)) => features.push(feature),
+            None => groups.push((without, vec![feature])),
         }
     }
-    let said = lacks.iter().filter(|(_, whats)| !whats.is_empty()).map(|(names, whats)| {
-        let who = match names.len() {
+    let differences = groups.iter().filter(|(_, features)| !features.is_empty()).map(|(names, features)| {
+        let senders = match names.len() {
             1 => format!("{} lacks", names[0]),
-            count if count == ours.len() => "all recipes lack".to_owned(),
-            count if count > MOST_NAMES => format!("{count} of {} recipes lack", ours.len()),
+            count if count == recipes.len() => "all recipes lack".to_owned(),
+            count if count > MAX_NAMES => format!("{count} of {} recipes lack", recipes.len()),
             _ => format!("{} lack", names.join(", ")),
         };
-        format!("{who} {}", whats.join(", "))
+        format!("{senders} {}", features.join(", "))
     });
-    let said: Vec<_> = said.collect();
-    match said.is_empty() {
-        true => {
-            Some("similar to the kernel senders in all known parts (docs/reference/receivers.md)".to_owned())
-        }
-        false => Some(format!("differences from the kernel senders: {}", said.join("; "))),
-    }
+    let differences = differences.collect::<Vec<_>>().join("; ");
+    Some(match differences.as_str() {
+        "" => "similar to the kernel senders in all known parts (docs/reference/receivers.md)".to_owned(),
+        _ => format!("differences from the kernel senders: {differences}"),
+    })
 }
 
 #[cfg(test)]
@@ -219,11 +222,9 @@ mod tests {
 
     #[test]
     fn recipe_with_other_profile_is_named() {
-        let said = difference_line(&["newreno@default", "newreno", "linux:cubic"], false).unwrap();
-        assert!(
-            said.ends_with("; newreno@default lacks profile linux (timer, window growth, dialect of CUBIC)"),
-            "{said}"
-        );
+        let line = difference_line(&["newreno@default", "newreno", "linux:cubic"], false).unwrap();
+        let end = "; newreno@default lacks profile linux (timer, window growth, dialect of CUBIC)";
+        assert!(line.ends_with(end), "{line}");
     }
 
     #[test]
@@ -243,8 +244,8 @@ mod tests {
 
     #[test]
     fn few_senders_are_named_and_many_counted() {
-        let said =
-            difference_line(&["reno", "newreno", "tahoe", "sack", "sack+prr", "linux:cubic"], false).unwrap();
-        assert!(said.contains("; reno, newreno, tahoe lack SACK; 4 of 5 recipes lack PRR"), "{said}");
+        let senders = ["reno", "newreno", "tahoe", "sack", "sack+prr", "linux:cubic"];
+        let line = difference_line(&senders, false).unwrap();
+        assert!(line.contains("; reno, newreno, tahoe lack SACK; 4 of 5 recipes lack PRR"), "{line}");
     }
 }
