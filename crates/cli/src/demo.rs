@@ -14,7 +14,7 @@ use anyhow::Context;
 use clap::Args;
 use serde_json::json;
 
-use crate::lab::{failed, next_free};
+use crate::lab::{command_line, failed, output_directory};
 use crate::shared::say::{self, LiveLine};
 use crate::shared::{failure, stop};
 
@@ -72,38 +72,36 @@ impl Demo {
         let last = last.ok_or_else(|| failure::usage("--seed and --seeds together are too large"))?;
         let scenes: Vec<&Scene> =
             if self.scene.is_empty() { demo::SCENES.iter().collect() } else { self.scene.clone() };
-        if let Some((_, twice)) =
-            scenes.iter().enumerate().find(|(at, scene)| scenes[..*at].iter().any(|it| it.name == scene.name))
-        {
-            return Err(failure::usage(format!("--scene {} is given twice: give it once", twice.name)));
+        let is_repeated = |(index, scene): &(usize, &&Scene)| {
+            scenes[..*index].iter().any(|earlier| earlier.name == scene.name)
+        };
+        if let Some((_, scene)) = scenes.iter().enumerate().find(is_repeated) {
+            return Err(failure::usage(format!("--scene {} is given twice: give it once", scene.name)));
         }
         let all = scenes.len();
         let tools = Tools::find().map_err(failed)?;
-        let directory = match &self.output {
-            Some(directory) => directory.clone(),
-            None => next_free(Path::new("lab"), "demo")?,
-        };
+        let directory = output_directory(self.output.as_ref(), "demo")?;
         let plan = Plan {
             directory: std::path::absolute(&directory)?,
             seeds: self.seed..=last,
-            command: std::env::args().map(|word| quoted(&word)).collect::<Vec<_>>().join(" "),
+            command: command_line(),
         };
         let line = LiveLine::new(!self.quiet);
         // Number of complete scenes. The lock is held while a scene is printed, so a signal handler sees only
         // scenes that were printed completely.
         let complete = Arc::new(Mutex::new(0));
-        let (line_then, complete_then, kept_in) = (line, complete.clone(), directory.clone());
-        stop::at_a_signal(move || {
-            line_then.clear();
-            say::aside(where_it_stands(
-                *complete_then.lock().unwrap_or_else(PoisonError::into_inner),
+        let (line_to_clear, complete_at_stop, directory_then) = (line, complete.clone(), directory.clone());
+        stop::on_signal(move || {
+            line_to_clear.clear();
+            say::print_status(stop_message(
+                *complete_at_stop.lock().unwrap_or_else(PoisonError::into_inner),
                 all,
-                &kept_in,
+                &directory_then,
             ));
         })?;
         let mut written = Ok(());
-        let observe = |progress| line.show(&words(progress));
-        let played = demo::play(&tools, &plan, &scenes, observe, |scene| {
+        let observe = |progress| line.show(&progress_text(progress));
+        let results = demo::play(&tools, &plan, &scenes, observe, |scene| {
             let mut complete = complete.lock().unwrap_or_else(PoisonError::into_inner);
             line.clear();
             if !self.json && written.is_ok() {
@@ -113,7 +111,7 @@ impl Demo {
             *complete += 1;
         });
         line.clear();
-        let played = played.map_err(|error| {
+        let results = results.map_err(|error| {
             if self.output.is_none() {
                 // Fails if there are complete scenes.
                 let _ = fs::remove_dir(&directory);
@@ -126,10 +124,12 @@ impl Demo {
             .with_context(|| format!("cannot write {}", report.display()))?;
         // Failed transfers are reported even if stdout could not be written.
         let written = written.and_then(|()| match self.json {
-            true => writeln!(say::out(), "{}", json!({ "scenes": played, "page": report })),
-            false => write!(say::out(), "{}", more(&played, &directory, &report, say::width(self.wide))),
+            true => writeln!(say::out(), "{}", json!({ "scenes": results, "page": report })),
+            false => {
+                write!(say::out(), "{}", next_steps(&results, &directory, &report, say::width(self.wide)))
+            }
         });
-        match played.iter().flat_map(SceneResult::failures).count() {
+        match results.iter().flat_map(SceneResult::failures).count() {
             0 => Ok(written?),
             failures => Err(failure::run(format!("{failures} transfers over TUN failed"))),
         }
@@ -137,7 +137,7 @@ impl Demo {
 }
 
 /// Returns the message for a demo that a signal stops. The complete scenes are already printed.
-fn where_it_stands(complete: usize, all: usize, directory: &Path) -> String {
+fn stop_message(complete: usize, all: usize, directory: &Path) -> String {
     let directory = quoted(&directory.display().to_string());
     let page = match complete {
         0 => String::new(),
@@ -146,7 +146,7 @@ fn where_it_stands(complete: usize, all: usize, directory: &Path) -> String {
     format!("airtcp: stopped by a signal: {complete} of {all} scenes are complete{page}")
 }
 
-fn words(progress: Progress) -> String {
+fn progress_text(progress: Progress) -> String {
     match progress {
         Progress::RealTime(done, all) => format!("{done} of {all} transfers over TUN"),
         Progress::VirtualTime(done, all) => format!("{done} of {all} runs in virtual time"),
@@ -154,9 +154,9 @@ fn words(progress: Progress) -> String {
 }
 
 /// Explains the columns, and suggests the next commands.
-fn more(played: &[SceneResult], directory: &Path, report: &Path, width: Option<usize>) -> String {
+fn next_steps(results: &[SceneResult], directory: &Path, report: &Path, width: Option<usize>) -> String {
     let mut text = String::new();
-    if let Some(first) = played.first() {
+    if let Some(first) = results.first() {
         text += &format!(
             "Virtual time: means of {} seeds with their 95 % intervals; gains compare runs with the same seed.\n\
              TUN devices: one transfer with one of the first 20 seeds, the closest to the medians where the first sender has \
@@ -167,7 +167,7 @@ fn more(played: &[SceneResult], directory: &Path, report: &Path, width: Option<u
     }
     text += &format!("Tables and graphs on one page, for any browser: {}\n", report.display());
     let mut text = wrapped_lines(&text, width);
-    let sample = played.first().and_then(|scene| {
+    let sample = results.first().and_then(|scene| {
         let recipe = scene.rows.iter().rev().find(|row| row.modelled_by.is_none())?;
         let directory = directory.join(demo::find(&scene.name).ok()?.directory());
         Some((directory.join(format!("01-{}", recipe.sender)), &recipe.sender))

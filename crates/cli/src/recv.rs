@@ -17,7 +17,7 @@ use serde_json::json;
 use crate::shared::failure;
 use crate::shared::monitor::Monitor;
 use crate::shared::pace::Pace;
-use crate::shared::reporter::{Channel, Reporter, Reporting};
+use crate::shared::reporter::{Reporter, Reporting};
 use crate::shared::station::{Families, Station};
 use crate::shared::store::{Output, Store};
 use crate::shared::summary::{Direction, Ending, Summary};
@@ -70,11 +70,8 @@ Examples (as root):
 impl Recv {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let output = Output::named(self.output.as_deref());
-        if output == Output::Stdout && self.reporting.json {
-            return Err(failure::usage("--json and --output - both write to stdout: choose one"));
-        }
+        let channel = output.report_channel(self.reporting.json)?;
         self.station.check_profile()?;
-        let channel = if output == Output::Stdout { Channel::Stderr } else { Channel::Stdout };
         let writer = output.create()?;
         let station = match self.fast_open {
             true => self.station.clone().with_fast_open(1),
@@ -212,16 +209,16 @@ impl Receiving {
     fn read(&mut self, now: Instant, host: &mut Host, id: ConnId) -> anyhow::Result<()> {
         self.next_read = None;
         while self.stream == Stream::Open && self.store.has_room() {
-            if let Some(until) = self.pace.rests_until(now) {
+            if let Some(until) = self.pace.next_read(now) {
                 self.next_read = Some(until);
                 break;
             }
             let mut buffer = self.store.buffer();
-            buffer.truncate(self.pace.piece(buffer.len()));
+            buffer.truncate(self.pace.read_size(buffer.len()));
             match host.read(id, &mut buffer) {
                 Ok(0) => self.stream = Stream::Ended,
                 Ok(len) => {
-                    self.pace.has_read(now, len);
+                    self.pace.record(now, len);
                     buffer.truncate(len);
                     self.store.put(buffer);
                 }
@@ -290,7 +287,7 @@ impl Receiving {
             summary.sha256 = self.digest.take();
             self.monitor.reporter.end(&summary, &summary.text())?;
         }
-        ending.leave(driver, id)?;
+        ending.close_connection(driver, id)?;
         verdict
     }
 }

@@ -80,17 +80,17 @@ impl Report {
             captures::add(&mut page, capture, self.filter.as_deref(), bounds, &when)
                 .map_err(analyze::failed)?;
         }
-        let what = if directories.is_empty() { "graph" } else { "transfer" };
-        self.write(&page.html(), page.runs.len(), what)
+        let noun = if directories.is_empty() { "graph" } else { "transfer" };
+        self.write(&page.html(), page.runs.len(), noun)
     }
 
     /// Writes the page, and says how many of these items it has.
-    fn write(&self, html: &str, count: usize, what: &str) -> anyhow::Result<()> {
+    fn write(&self, html: &str, count: usize, noun: &str) -> anyhow::Result<()> {
         airfiles::write(&self.output, html)
             .with_context(|| format!("cannot write {}", self.output.display()))?;
         let size = units::show_bytes(html.len() as u64);
         let s = if count == 1 { "" } else { "s" };
-        writeln!(say::out(), "{}: {count} {what}{s}, {size}; open it in a browser", self.output.display())?;
+        writeln!(say::out(), "{}: {count} {noun}{s}, {size}; open it in a browser", self.output.display())?;
         Ok(())
     }
 }

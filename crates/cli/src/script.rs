@@ -87,7 +87,7 @@ impl Script {
                 Ok(_) => {}
                 Err(error) => {
                     failed += 1;
-                    say::aside(error);
+                    say::print_status(error);
                 }
             }
         }

@@ -38,7 +38,7 @@ use crate::shared::summary::{Direction, Ending, Summary};
 pub(crate) struct Send {
     /// File to send (`-` or omitted: standard input), and the destination
     #[arg(required = true, num_args = 1..=2, value_name = "FILE|- ADDR:PORT")]
-    what_and_where: Vec<String>,
+    input_and_destination: Vec<String>,
     /// Bytes to send, from a test pattern instead of a file
     #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
     bytes: Option<u64>,
@@ -93,13 +93,13 @@ Examples (as root):
 
 /// Time that the peer has to close the connection after everything was acknowledged, if no answer is
 /// expected.
-const CLOSE_PATIENCE: Duration = Duration::from_secs(1);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 /// Maximum number of bytes of the answer to keep. A digest line is shorter.
 const ANSWER_LIMIT: usize = 1024;
 
 impl Send {
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        let (input, remote) = self.what()?;
+        let (input, remote) = self.input_and_remote()?;
         self.station.check_profile()?;
         let families = if remote.is_ipv4() { Families::V4 } else { Families::V6 };
         self.station.check_target(families, remote)?;
@@ -120,9 +120,9 @@ impl Send {
         })
     }
 
-    fn what(&self) -> anyhow::Result<(Input, SocketAddr)> {
+    fn input_and_remote(&self) -> anyhow::Result<(Input, SocketAddr)> {
         let pattern = self.bytes.map(Input::Pattern).or_else(|| self.time.map(|_| Input::Endless));
-        let (input, target) = match (self.what_and_where.as_slice(), pattern) {
+        let (input, target) = match (self.input_and_destination.as_slice(), pattern) {
             ([target], Some(pattern)) => (pattern, target),
             ([target], None) => (Input::Stdin, target),
             ([_, _], Some(_)) => {
@@ -152,7 +152,7 @@ impl Send {
         let outgoing = Outgoing::start(input, !self.no_digest, self.time, driver.waker())?;
         let monitor =
             Monitor::new(reporter, self.decisions.as_deref(), self.timeout, self.reporting.every())?;
-        if monitor.traces() {
+        if monitor.logs_decisions() {
             driver.host.trace_decisions();
         }
         let now = driver.clock().now();
@@ -226,7 +226,7 @@ impl Application for Sending {
     }
 
     fn next_deadline(&self) -> Option<Instant> {
-        let closing = self.acknowledged_at.map(|at| at + CLOSE_PATIENCE);
+        let closing = self.acknowledged_at.map(|at| at + CLOSE_TIMEOUT);
         let closing = closing.filter(|_| matches!(self.answer, Answer::Discarded));
         let time_is_up = self.outgoing.next_deadline();
         self.monitor.next_deadline().into_iter().chain(closing).chain(time_is_up).min()
@@ -276,7 +276,7 @@ impl Sending {
         if let Some(at) = self.acknowledged_at {
             let answered = match self.answer {
                 Answer::Awaited { ended, .. } => ended,
-                Answer::Discarded => at + CLOSE_PATIENCE <= now,
+                Answer::Discarded => at + CLOSE_TIMEOUT <= now,
             };
             if answered || matches!(state, State::TimeWait | State::Closed) {
                 return Ok(ControlFlow::Break(()));
@@ -318,7 +318,7 @@ impl Sending {
             summary.peer_sha256 = self.peer_digest();
             self.monitor.reporter.end(&summary, &summary.text())?;
         }
-        ending.leave(driver, self.id)?;
+        ending.close_connection(driver, self.id)?;
         verdict
     }
 
@@ -331,9 +331,9 @@ impl Sending {
         }
         let Answer::Awaited { text, .. } = &self.answer else { return Ok(()) };
         match (self.peer_digest(), &self.outgoing.digest) {
-            (Some(theirs), Some(ours)) if theirs == *ours => Ok(()),
-            (Some(theirs), _) => Err(failure::run(format!(
-                "the receiver's SHA-256 is {theirs}: the received data differs from the sent data"
+            (Some(received), Some(sent)) if received == *sent => Ok(()),
+            (Some(received), _) => Err(failure::run(format!(
+                "the receiver's SHA-256 is {received}: the received data differs from the sent data"
             ))),
             (None, _) => Err(failure::run(format!(
                 "the receiver answered `{}`, not a SHA-256: see --verify in `airtcp send --help`",

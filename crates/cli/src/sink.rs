@@ -20,7 +20,7 @@ use serde_json::json;
 use crate::shared::digest::Hasher;
 use crate::shared::failure::{self, Failure};
 use crate::shared::pace::Pace;
-use crate::shared::reporter::{Channel, Reporter, Reporting};
+use crate::shared::reporter::{Reporter, Reporting};
 use crate::shared::say;
 use crate::shared::store::Output;
 
@@ -98,9 +98,9 @@ const BUFFER: usize = 256 << 10;
 const BEFORE_SHRINKING: u64 = 64 << 10;
 /// Pause between reads while data flows. The kernel wakes a reader that sleeps in `read` for every segment,
 /// inside the sender's `write`, which would slow the sender down.
-const REST: Duration = Duration::from_micros(200);
+const PAUSE: Duration = Duration::from_micros(200);
 /// Number of pauses without data after which the reader sleeps until data arrives.
-const RESTS: u32 = 10;
+const MAX_PAUSES: u32 = 10;
 
 #[derive(Serialize)]
 struct Received {
@@ -118,10 +118,7 @@ impl Sink {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let clock = Clock::start();
         let output = Output::named(self.output.as_deref());
-        if output == Output::Stdout && self.json {
-            return Err(failure::usage("--json and --output - both write to stdout: choose one"));
-        }
-        let channel = if output == Output::Stdout { Channel::Stderr } else { Channel::Stdout };
+        let channel = output.report_channel(self.json)?;
         let reporting = Reporting { json: self.json, interval: None };
         reporting.reported(true, channel, clock, |reporter| self.serve(clock, &output, &reporter))
     }
@@ -134,7 +131,7 @@ impl Sink {
         let local = listener.local_addr()?;
         reporter.start(&json!({ "listening": local.to_string() }), "")?;
         if !self.json && !self.quiet {
-            say::aside(format_args!("listening on {local}"));
+            say::print_status(format_args!("listening on {local}"));
         }
         let mut differ = 0;
         for _ in 0..self.count {
@@ -156,7 +153,7 @@ impl Sink {
                 "received      {bytes} bytes from {peer} in {seconds:.3} s: {}\n{}{}",
                 show_rate(*bit_per_s),
                 sha256.as_ref().map(|digest| format!("sha256        {digest}\n")).unwrap_or_default(),
-                self.said_of_the_pattern(*first_difference)
+                self.pattern_line(*first_difference)
             );
             reporter.end(&received, &text)?;
             differ += u32::from(first_difference.is_some());
@@ -174,7 +171,7 @@ impl Sink {
         Output::named(self.output.as_deref()).cannot_write()
     }
 
-    fn said_of_the_pattern(&self, first: Option<FirstDifference>) -> String {
+    fn pattern_line(&self, first: Option<FirstDifference>) -> String {
         match first {
             _ if !self.expect_pattern => String::new(),
             None => "pattern       all bytes match the test pattern\n".to_owned(),
@@ -225,24 +222,24 @@ impl Sink {
         let mut shrink_to = self.shrink_to;
         let clock = reactor.clock();
         let mut hasher = Hasher::new(!self.no_digest);
-        let mut comparison = self.expect_pattern.then(PatternCheck::default);
+        let mut check = self.expect_pattern.then(PatternCheck::default);
         let mut pace = Pace::new(self.read_rate);
-        let mut buffer = vec![0; pace.piece(BUFFER)];
+        let mut buffer = vec![0; pace.read_size(BUFFER)];
         let start = clock.now();
-        let (mut bytes, mut last, mut rests) = (0, start, 0);
+        let (mut bytes, mut last, mut pauses) = (0, start, 0);
         loop {
-            if let Some(until) = pace.rests_until(clock.now()) {
+            if let Some(until) = pace.next_read(clock.now()) {
                 wait(reactor, Some(until))?;
                 continue;
             }
             match stream.read(&mut buffer) {
                 Ok(0) => break,
                 Ok(len) => {
-                    (bytes, last, rests) = (bytes + len as u64, clock.now(), 0);
-                    pace.has_read(last, len);
+                    (bytes, last, pauses) = (bytes + len as u64, clock.now(), 0);
+                    pace.record(last, len);
                     hasher.update(&buffer[..len]);
-                    if let Some(comparison) = &mut comparison {
-                        comparison.take(&buffer[..len]);
+                    if let Some(check) = &mut check {
+                        check.take(&buffer[..len]);
                     }
                     if let Some(size) = shrink_to.take_if(|_| bytes >= BEFORE_SHRINKING) {
                         setsockopt(&stream, sockopt::RcvBuf, &size)
@@ -251,8 +248,8 @@ impl Sink {
                     output.write_all(&buffer[..len]).with_context(|| self.cannot_write())?;
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    rests += 1;
-                    rest(reactor, &stream, (rests <= RESTS).then(|| clock.now() + REST))?;
+                    pauses += 1;
+                    pause(reactor, &stream, (pauses <= MAX_PAUSES).then(|| clock.now() + PAUSE))?;
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error.into()),
@@ -266,13 +263,13 @@ impl Sink {
         }
         let seconds = (last - start).as_secs_f64();
         let bit_per_s = if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 };
-        let first_difference = comparison.and_then(|comparison| comparison.first);
+        let first_difference = check.and_then(|check| check.first);
         Ok(Received { peer: peer.to_string(), bytes, seconds, bit_per_s, sha256, first_difference })
     }
 }
 
 /// Waits until the given time, or until data arrives if there is none.
-fn rest(reactor: &mut Reactor, stream: impl AsFd, until: Option<Instant>) -> anyhow::Result<()> {
+fn pause(reactor: &mut Reactor, stream: impl AsFd, until: Option<Instant>) -> anyhow::Result<()> {
     if until.is_some() {
         return wait(reactor, until);
     }

@@ -58,7 +58,7 @@ const CHUNK: usize = 64 << 10;
 const TIMED_CHUNK: usize = 4 << 10;
 /// Time that the peer has to close the connection after the last write. The peer closes when it has read
 /// everything.
-const PATIENCE: Duration = Duration::from_secs(600);
+const TIMEOUT: Duration = Duration::from_secs(600);
 
 #[derive(Serialize)]
 struct Summary {
@@ -106,7 +106,7 @@ impl Source {
         }
         let tcp_info = tcp_info(&stream);
         stream.shutdown(std::net::Shutdown::Write).with_context(broke)?;
-        stream.set_read_timeout(Some(std::time::Duration::from_nanos(PATIENCE.as_nanos())))?;
+        stream.set_read_timeout(Some(std::time::Duration::from_nanos(TIMEOUT.as_nanos())))?;
         loop {
             match stream.read(&mut chunk) {
                 Ok(0) => break,
@@ -114,7 +114,7 @@ impl Source {
                 Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
                     return Err(failure::run(format!(
                         "{remote}: the receiver has not closed the connection {} s after the last write: is the path still up?",
-                        PATIENCE.as_secs_f64()
+                        TIMEOUT.as_secs_f64()
                     )));
                 }
                 Err(error) => return Err(error).with_context(broke),
@@ -122,14 +122,11 @@ impl Source {
         }
         let seconds = (clock.now() - start).as_secs_f64();
         let after = counters()?;
-        let kernel = after
-            .into_iter()
-            .map(|(name, value)| {
-                let was = before.iter().find(|(other, _)| *other == name).map_or(0, |(_, value)| *value);
-                (name, Value::from(value - was))
-            })
-            .filter(|(_, value)| value.as_i64() != Some(0))
-            .collect();
+        let value_before =
+            |name: &str| before.iter().find(|(other, _)| other == name).map_or(0, |(_, value)| *value);
+        let increases = after.into_iter().map(|(name, value)| (value - value_before(&name), name));
+        let increases = increases.filter(|(increase, _)| *increase != 0);
+        let kernel = increases.map(|(increase, name)| (name, Value::from(increase))).collect();
         let bit_per_s = if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 };
         let summary = Summary {
             congestion_control,
@@ -155,7 +152,8 @@ impl Source {
     fn connect(&self) -> anyhow::Result<TcpStream> {
         let remote = self.remote;
         if let Some(name) = &self.congestion_control {
-            sender::check_congestion_control(name).map_err(|error| Failure::Environment(error.to_string()))?;
+            sender::check_congestion_control(name)
+                .map_err(|error| Failure::Environment(error.to_string()))?;
         }
         let family = if remote.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
         let socket = socket(family, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;

@@ -46,7 +46,7 @@ impl DecisionLog {
         let To::File(file) = &self.to else { return Ok(()) };
         let path = self.path.clone();
         let failed = move |error: &io::Error| {
-            say::aside(format_args!(
+            say::print_status(format_args!(
                 "{program}: cannot write {}: {error}: decisions are dropped until there is room",
                 path.display()
             ));

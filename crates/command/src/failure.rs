@@ -61,7 +61,7 @@ pub fn report(program: &str, error: &anyhow::Error) -> ExitCode {
         // The reader of the output has closed the pipe, which is not a failure.
         return ExitCode::SUCCESS;
     }
-    say::aside(format_args!("{program}: {}{}", with_causes(&**error), advice(error)));
+    say::print_status(format_args!("{program}: {}{}", with_causes(&**error), advice(error)));
     ExitCode::from(exit_code(error))
 }
 

@@ -131,7 +131,7 @@ impl Reporter {
             self.event("start", data)
         } else {
             if self.progress {
-                say::aside(text);
+                say::print_status(text);
             }
             Ok(())
         }
@@ -144,7 +144,7 @@ impl Reporter {
             (true, _) => self.event("start", data),
             (false, true) => Ok(()),
             (false, false) => {
-                say::aside(text);
+                say::print_status(text);
                 Ok(())
             }
         }
@@ -161,7 +161,7 @@ impl Reporter {
             (false, _) => Ok(()),
             (true, true) => self.event(name, data),
             (true, false) => {
-                say::aside(text);
+                say::print_status(text);
                 Ok(())
             }
         }
@@ -176,14 +176,14 @@ impl Reporter {
             return self.event("interval", interval);
         }
         if self.intervals.is_multiple_of(20) {
-            say::aside(format_args!(
+            say::print_status(format_args!(
                 "{:>9}  {:>10}  {:>13}  {:>14}  {:>10}  {:>6}  {:>8}",
                 "time", "bytes", "rate", "cwnd, segments", "srtt", "retr.", "timeouts"
             ));
         }
         self.intervals += 1;
         let Interval { to, bytes, bit_per_s, cwnd, srtt_ms, retransmissions, timeouts, .. } = interval;
-        say::aside(format_args!(
+        say::print_status(format_args!(
             "{to:>7.1} s  {:>10}  {:>13}  {cwnd:>14}  {srtt_ms:>7.2} ms  {retransmissions:>6}  {timeouts:>8}",
             show_bytes(*bytes),
             show_rate(*bit_per_s)
@@ -197,7 +197,7 @@ impl Reporter {
             (true, _) => self.event("end", data),
             (false, Channel::Stdout) => write!(say::out(), "{text}"),
             (false, Channel::Stderr) => {
-                say::aside(text.trim_end_matches('\n'));
+                say::print_status(text.trim_end_matches('\n'));
                 Ok(())
             }
         }

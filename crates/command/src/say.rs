@@ -32,7 +32,7 @@ pub fn width(wide: bool) -> Option<usize> {
 }
 
 /// Writes a line to stderr. An error is ignored, because it cannot be reported.
-pub fn aside(text: impl Display) {
+pub fn print_status(text: impl Display) {
     airlogs::stderr::write(&format!("{}\n", Shown(text)));
 }
 
@@ -45,7 +45,7 @@ pub fn aside(text: impl Display) {
 pub fn write_in_background(program: &'static str, gap: fn(u64) -> String) -> io::Result<()> {
     airlogs::write_in_background()?;
     let failed = move |error: &io::Error| {
-        aside(format_args!("{program}: {}: lines are dropped until writing succeeds", cannot(error)))
+        print_status(format_args!("{program}: {}: lines are dropped until writing succeeds", cannot(error)))
     };
     if WRITER.get().is_none() {
         let _ = WRITER.set(BackgroundWriter::start("stdout", io::stdout(), Some(gap), failed)?);
@@ -111,10 +111,10 @@ pub enum Out {
 }
 
 impl Write for Out {
-    fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
-            Self::Directly(stdout) => stdout.write(octets).map_err(named),
-            Self::Background { lines, .. } => lines.write(octets),
+            Self::Directly(stdout) => stdout.write(bytes).map_err(named),
+            Self::Background { lines, .. } => lines.write(bytes),
         }
     }
 

@@ -289,11 +289,11 @@ impl Station {
             interval: keepalive_interval.unwrap_or(usual.interval),
             probes: keepalive_probes.unwrap_or(usual.probes),
         };
-        let wanted = *keepalive
+        let enabled = *keepalive
             || keepalive_idle.is_some()
             || keepalive_interval.is_some()
             || keepalive_probes.is_some();
-        wanted.then_some(times)
+        enabled.then_some(times)
     }
 
     /// Returns the recipe's profile, or the one of `--profile`, or `default`.

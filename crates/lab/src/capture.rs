@@ -87,8 +87,8 @@ impl MeasuredConnection {
         later.checked_sub(1).map_or(0, |last| self.progress[last].1)
     }
 
-    /// Bytes that count for goodput. Data that the sender still buffered at the end of the time limit does not
-    /// count.
+    /// Bytes that count for goodput. Data that the sender still buffered at the end of the time limit does
+    /// not count.
     pub(crate) fn measured(&self) -> u64 {
         self.acked_until(self.to)
     }

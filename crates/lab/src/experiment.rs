@@ -83,8 +83,8 @@ pub struct Progress<'a> {
     pub is_crowded: bool,
 }
 
-/// Number of repeated or invalid transfers after which the machine counts as overloaded by parallel transfers,
-/// if they are also at least a quarter of all transfers.
+/// Number of repeated or invalid transfers after which the machine counts as overloaded by parallel
+/// transfers, if they are also at least a quarter of all transfers.
 const MIN_DISTURBED: usize = 3;
 
 /// The time that transfers took, and how many of them were disturbed.
@@ -222,7 +222,7 @@ impl<'a> Rounds<'a> {
             versions,
             scenario: experiment.scenario.name.clone(),
             receiver: experiment.receiver.name().to_owned(),
-            bytes: experiment.workload.octets(),
+            bytes: experiment.workload.bytes(),
             asked: experiment.workload.record(),
             rounds: (transfers.len() / experiment.senders.len().max(1)) as u32,
             margin: experiment.margin,
@@ -292,33 +292,33 @@ impl Experiment {
     /// Parses `lab_json` and checks that it belongs to this experiment. `scenario` is the text of the
     /// scenario.
     fn parse_previous(&self, lab_json: &str, scenario: &str) -> Result<Report, LabError> {
-        let another = |what: &str| LabError::Taken {
+        let taken = |reason: &str| LabError::Taken {
             directory: self.directory.clone(),
             why: format!(
-                "the directory has another experiment: {what}. Choose another directory with --output, or repeat the command \
+                "the directory has another experiment: {reason}. Choose another directory with --output, or repeat the command \
                  of that experiment to add rounds to it"
             ),
         };
         let previous = Report::parse(lab_json, &self.directory.join("lab.json"))?;
         let Report { summary, transfers, receiver, .. } = &previous;
-        let theirs: Vec<_> = summary.iter().map(|row| (row.sender.as_str(), row.profile.clone())).collect();
-        let ours: Vec<_> = self.senders.iter().map(|it| (it.name.as_str(), it.profile())).collect();
+        let previous_senders: Vec<_> =
+            summary.iter().map(|row| (row.sender.as_str(), row.profile.clone())).collect();
+        let senders: Vec<_> =
+            self.senders.iter().map(|sender| (sender.name.as_str(), sender.profile())).collect();
         let seed = transfers.first().map_or(self.seed, |first| first.seed);
         if airfiles::read_kept(self.directory.join("scenario.toml")).is_ok_and(|other| other != scenario) {
-            return Err(another("its scenario differs (scenario.toml)"));
-        } else if theirs != ours {
-            let theirs: Vec<_> = theirs.iter().map(|(name, _)| *name).collect();
-            return Err(another(&format!("its senders are {}", theirs.join(", "))));
+            return Err(taken("its scenario differs (scenario.toml)"));
+        } else if previous_senders != senders {
+            let names: Vec<_> = previous_senders.iter().map(|(name, _)| *name).collect();
+            return Err(taken(&format!("its senders are {}", names.join(", "))));
         } else if self.workload.time().is_some() && !transfers.iter().all(Outcome::is_measured_in_time) {
-            return Err(another(
-                "it was made by an older version, which measured goodput over a longer time",
-            ));
+            return Err(taken("it was made by an older version, which measured goodput over a longer time"));
         } else if receiver != self.receiver.name() {
-            return Err(another(&format!("its receiver is {receiver}")));
-        } else if previous.bytes != self.workload.octets() || !previous.asked.matches(&self.workload) {
-            return Err(another(&format!("its transfers differ ({})", previous.describe_transfer())));
+            return Err(taken(&format!("its receiver is {receiver}")));
+        } else if previous.bytes != self.workload.bytes() || !previous.asked.matches(&self.workload) {
+            return Err(taken(&format!("its transfers differ ({})", previous.describe_transfer())));
         } else if seed != self.seed {
-            return Err(another(&format!("its first seed is {seed}")));
+            return Err(taken(&format!("its first seed is {seed}")));
         }
         Ok(previous)
     }

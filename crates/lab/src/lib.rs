@@ -8,8 +8,8 @@
 //!   each side.
 //! * [`sender`] and [`receiver`] are the programs that the agents start there.
 //! * [`transfer`] runs one transfer and reads its files, with [`capture`].
-//! * [`summary`] computes a sender's row in a table; [`kernel_differences`] lists the differences between recipes and
-//!   the kernel's senders.
+//! * [`summary`] computes a sender's row in a table; [`kernel_differences`] lists the differences between
+//!   recipes and the kernel's senders.
 //! * [`compare`] repeats the runs of an experiment in virtual time; [`page`] shows the saved results as HTML.
 //! * [`demo`] plays scenes in which one mechanism makes the difference.
 //!

@@ -316,12 +316,14 @@ impl Matrix {
             create_empty_directory(&self.directory)?;
             return Ok(Known::new());
         };
-        let another = |what: String| LabError::Taken {
+        let taken = |reason: String| LabError::Taken {
             directory: self.directory.clone(),
-            why: format!("the directory has another matrix: {what}. Choose another directory with --output"),
+            why: format!(
+                "the directory has another matrix: {reason}. Choose another directory with --output"
+            ),
         };
         if report.bytes != Some(self.bytes) || report.seed != Some(self.seed) {
-            return Err(another("its transfers have another size or seed".to_owned()));
+            return Err(taken("its transfers have another size or seed".to_owned()));
         }
         let mut known = Known::new();
         for mut cell in report.cells {
@@ -330,7 +332,7 @@ impl Matrix {
             });
             let Some(index) = index else {
                 let Cell { scenario, receiver, recipe, .. } = cell;
-                return Err(another(format!("it includes {scenario}, {receiver}, {recipe}")));
+                return Err(taken(format!("it includes {scenario}, {receiver}, {recipe}")));
             };
             // A missing receiver may be available now, and the known failures may have changed.
             let Some(outcome) = &cell.outcome else { continue };

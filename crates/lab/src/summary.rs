@@ -282,7 +282,7 @@ mod tests {
 
     #[test]
     fn failed_transfer_is_not_counted_as_invalid() {
-        let failed = outcome(9.0, Some("not the same octets"), Some("late"));
+        let failed = outcome(9.0, Some("different bytes"), Some("late"));
         assert_eq!(invalid(std::slice::from_ref(&failed)), None);
         let line = invalid(&[failed, outcome(9.0, None, Some("dropped"))]).unwrap();
         assert!(line.contains("1 left out; for example, dropped"), "{line}");

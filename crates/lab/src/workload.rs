@@ -39,7 +39,7 @@ impl Directions {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Amount {
     /// This number of bytes.
-    Octets(u64),
+    Bytes(u64),
     /// As much as fits into this time.
     Time(Duration),
 }
@@ -48,7 +48,7 @@ impl Amount {
     fn time(self) -> Option<Duration> {
         match self {
             Self::Time(time) => Some(time),
-            Self::Octets(_) => None,
+            Self::Bytes(_) => None,
         }
     }
 }
@@ -70,8 +70,8 @@ pub struct Workload {
 
 impl Workload {
     /// One connection down, with a receiver that reads without limit.
-    pub const fn plain(octets: u64) -> Self {
-        let amount = Amount::Octets(octets);
+    pub const fn plain(bytes: u64) -> Self {
+        let amount = Amount::Bytes(bytes);
         Self { directions: Directions::Down, flows: 1, competitors: Vec::new(), amount, read_rate: None }
     }
 
@@ -88,9 +88,9 @@ impl Workload {
     }
 
     /// The number of bytes on each connection. `None` if connections are limited by time.
-    pub fn octets(&self) -> Option<u64> {
+    pub fn bytes(&self) -> Option<u64> {
         match self.amount {
-            Amount::Octets(octets) => Some(octets),
+            Amount::Bytes(bytes) => Some(bytes),
             Amount::Time(_) => None,
         }
     }
@@ -277,7 +277,7 @@ mod tests {
     #[test]
     fn workload_is_described_in_words() {
         let plain = Workload::plain(1_000_000);
-        assert_eq!(plain.record().describe(plain.octets(), ""), "1.00 MB down");
+        assert_eq!(plain.record().describe(plain.bytes(), ""), "1.00 MB down");
         assert_eq!(plain.record(), WorkloadRecord::default());
         let complex = Workload {
             directions: Directions::Both,
@@ -288,7 +288,7 @@ mod tests {
         };
         let expected = "30 s down and up at the same time in each of 3 connections with competitor linux:cubic over leo to linux, which \
                         reads at most 50.0 kB/s";
-        assert_eq!(complex.record().describe(complex.octets(), " over leo to linux"), expected);
+        assert_eq!(complex.record().describe(complex.bytes(), " over leo to linux"), expected);
     }
 
     #[test]

@@ -70,7 +70,7 @@ impl Commenting {
     pub(super) fn finish(mut self) -> anyhow::Result<()> {
         let elsewhere = self.comments.add_decisions();
         if let (Some(path), 1..) = (&self.decisions, elsewhere) {
-            say::aside(format_args!(
+            say::print_status(format_args!(
                 "airtcp: {elsewhere} decisions of {} were made before or after the connection: is it the same run?",
                 path.display()
             ));

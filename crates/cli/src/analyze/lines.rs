@@ -16,7 +16,7 @@ pub(super) struct Line {
     ends: [SocketAddr; 2],
     name: Option<String>,
     seconds: f64,
-    octets: [u64; 2],
+    bytes: [u64; 2],
     end: String,
 }
 
@@ -27,7 +27,7 @@ impl Line {
             ends: findings.ends,
             name: findings.name.as_ref().map(|name| name.name.clone()),
             seconds: findings.seconds,
-            octets: findings.directions.each_ref().map(|direction| direction.sent_bytes),
+            bytes: findings.directions.each_ref().map(|direction| direction.sent_bytes),
             end: findings.how_it_ended(),
         }
     }
@@ -65,8 +65,8 @@ pub(super) fn table<'a>(
             line.ends[1].to_string(),
             line.name.clone().unwrap_or_default(),
             format!("{:.3}", line.seconds),
-            show_bytes(line.octets[0]),
-            show_bytes(line.octets[1]),
+            show_bytes(line.bytes[0]),
+            show_bytes(line.bytes[1]),
             line.end.clone(),
         ]);
     }

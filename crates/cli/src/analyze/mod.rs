@@ -24,8 +24,8 @@ use airwire::time::{Duration, Instant};
 use clap::Args;
 use comments::{CommentOptions, Commenting};
 use order::SortKey;
-use output::{Output, Told};
-use path::{BesideSender, OnPath, PathOptions};
+use output::{Output, OutputOptions};
+use path::{PathAnalysis, PathOptions, SenderLogComparison};
 use pictures::{PictureOptions, Pictures};
 use select::Selection;
 
@@ -124,20 +124,20 @@ if there are few connections, and problems of the capture itself. Frame
 numbers are Wireshark's.";
 
 /// Frames read between two checks of the clock and the signals while an interface is busy.
-const BUSY: u32 = 1000;
+const FRAMES_PER_CHECK: u32 = 1000;
 /// Time in nanoseconds to wait for late packets of a finished connection before it is shown. Short, because a
 /// user is watching.
 const LINGER: i64 = 5_000_000_000;
 /// Time to wait after Ctrl-C for packets that the kernel still buffers.
-const GRACE: Duration = Duration::from_millis(250);
-const LOOK: Duration = Duration::from_secs(1);
+const STOP_DELAY: Duration = Duration::from_millis(250);
+const CLEANUP_INTERVAL: Duration = Duration::from_secs(1);
 const CAPTURE: Token = Token(0);
 
 impl Analyze {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let filter = self.filter.as_deref();
         let open = |path: &PathBuf| Capture::open(path, filter).map_err(failed);
-        let files = self.path.told_of(&self.files)?;
+        let files = self.path.reported_captures(&self.files)?;
         let comments = Commenting::new(&self.comments, files, filter)?;
         // Open all captures first, so that a wrong name is reported before any capture is read.
         let captures = match &self.interface {
@@ -149,9 +149,9 @@ impl Analyze {
         }
         let pictures = Pictures::new(&self.pictures, self.connection)?;
         let traces = self.resent || comments.is_some() || pictures.traces() != Traces::None;
-        let path = OnPath::new(&self.path, &self.files, filter, traces)?;
+        let path = PathAnalysis::new(&self.path, &self.files, filter, traces)?;
         self.selection.check()?;
-        let told = Told {
+        let options = OutputOptions {
             json: self.json,
             only: self.connection,
             limit: self.most,
@@ -161,8 +161,8 @@ impl Analyze {
             overview: self.overview,
             wide: self.wide,
         };
-        let sender = self.sender_log.as_deref().map(BesideSender::new).transpose()?;
-        let mut output = Output::new(told, pictures, comments, path, sender)?;
+        let sender = self.sender_log.as_deref().map(SenderLogComparison::new).transpose()?;
+        let mut output = Output::new(options, pictures, comments, path, sender)?;
         for mut capture in captures {
             output.begin(capture.name(), self.interface.is_some())?;
             let totals = match self.interface {
@@ -182,35 +182,36 @@ impl Analyze {
             reactor.register(descriptor, CAPTURE, Interest::Read)?;
         }
         if !self.quiet {
-            say::aside(format_args!("capturing on {}; press Ctrl-C to stop", capture.name()));
+            say::print_status(format_args!("capturing on {}; press Ctrl-C to stop", capture.name()));
         }
         let mut end = self.time.map(|time| clock.now() + time);
         let mut survey = Survey::new(output.traces(), Limits { linger: LINGER, ..Limits::default() });
-        let mut look = clock.now() + LOOK;
-        let mut busy = 0;
+        let mut next_cleanup = clock.now() + CLEANUP_INTERVAL;
+        let mut frames_since_check = 0;
         loop {
             let progress = survey.feed(capture.read(), &mut |finished| output.take(finished));
             output.first(survey.begin());
             if progress == Progress::End || output.has_failed() {
                 break;
             }
-            busy = if progress == Progress::Nothing { BUSY } else { busy + 1 };
-            if busy < BUSY {
+            frames_since_check =
+                if progress == Progress::Nothing { FRAMES_PER_CHECK } else { frames_since_check + 1 };
+            if frames_since_check < FRAMES_PER_CHECK {
                 continue;
             }
-            busy = 0;
-            let until = if progress == Progress::Nothing { look } else { Instant::ZERO };
+            frames_since_check = 0;
+            let until = if progress == Progress::Nothing { next_cleanup } else { Instant::ZERO };
             let deadline = end.map_or(until, |end| end.min(until));
             let stop = Wakeup::stop_signal(reactor.wait(Some(deadline))?);
             let now = clock.now();
             if stop.is_some() {
-                end = Some(end.map_or(now + GRACE, |end| end.min(now + GRACE)));
+                end = Some(end.map_or(now + STOP_DELAY, |end| end.min(now + STOP_DELAY)));
             }
             if end.is_some_and(|end| end <= now) {
                 break;
             }
-            if look <= now {
-                look = now + LOOK;
+            if next_cleanup <= now {
+                next_cleanup = now + CLEANUP_INTERVAL;
                 survey.finish_old(wall(&clock, now), &mut |finished| output.take(finished));
             }
         }

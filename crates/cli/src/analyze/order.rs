@@ -54,43 +54,43 @@ impl SortKey {
 }
 
 /// The `most` items with the highest ranks. Counts all items that were offered.
-pub(super) struct Kept<T> {
+pub(super) struct TopRanked<T> {
     most: usize,
     /// Items by rank and number. If two items have the same rank, the one with the smaller number comes
     /// first.
-    kept: BTreeMap<(u64, Reverse<u64>), T>,
+    items: BTreeMap<(u64, Reverse<u64>), T>,
     pub(super) all: u64,
 }
 
-impl<T> Kept<T> {
+impl<T> TopRanked<T> {
     pub(super) fn new(most: usize) -> Self {
-        Self { most, kept: BTreeMap::new(), all: 0 }
+        Self { most, items: BTreeMap::new(), all: 0 }
     }
 
-    /// Returns whether an item with this rank and number would be kept.
+    /// Returns true if an item with this rank and number would be kept.
     pub(super) fn has_room(&self, rank: u64, number: u64) -> bool {
-        let least = self.kept.first_key_value().map(|(key, _)| *key);
-        self.kept.len() < self.most || least.is_some_and(|least| least < (rank, Reverse(number)))
+        let least = self.items.first_key_value().map(|(key, _)| *key);
+        self.items.len() < self.most || least.is_some_and(|least| least < (rank, Reverse(number)))
     }
 
-    pub(super) fn take(&mut self, rank: u64, number: u64, one: impl FnOnce() -> T) {
+    pub(super) fn take(&mut self, rank: u64, number: u64, item: impl FnOnce() -> T) {
         self.all += 1;
         if !self.has_room(rank, number) {
             return;
         }
-        self.kept.insert((rank, Reverse(number)), one());
-        if self.kept.len() > self.most {
-            self.kept.pop_first();
+        self.items.insert((rank, Reverse(number)), item());
+        if self.items.len() > self.most {
+            self.items.pop_first();
         }
     }
 
     pub(super) fn len(&self) -> usize {
-        self.kept.len()
+        self.items.len()
     }
 
     /// Returns the items with their numbers, highest rank first.
     pub(super) fn in_order(&self) -> impl Iterator<Item = (u64, &T)> {
-        self.kept.iter().rev().map(|((_, Reverse(number)), one)| (*number, one))
+        self.items.iter().rev().map(|((_, Reverse(number)), item)| (*number, item))
     }
 }
 
@@ -100,13 +100,13 @@ mod tests {
 
     #[test]
     fn highest_ranked_items_are_kept_and_all_counted() {
-        let mut kept = Kept::new(2);
+        let mut items = TopRanked::new(2);
         for (number, rank) in [(0, 5), (1, 9), (2, 5), (3, 1), (4, 9)] {
-            kept.take(rank, number, || rank);
+            items.take(rank, number, || rank);
         }
-        assert_eq!(kept.in_order().map(|(number, _)| number).collect::<Vec<_>>(), [1, 4]);
-        assert_eq!((kept.all, kept.len()), (5, 2));
-        let mut none = Kept::new(0);
+        assert_eq!(items.in_order().map(|(number, _)| number).collect::<Vec<_>>(), [1, 4]);
+        assert_eq!((items.all, items.len()), (5, 2));
+        let mut none = TopRanked::new(0);
         none.take(1, 1, || ());
         assert_eq!((none.all, none.len()), (1, 0));
     }

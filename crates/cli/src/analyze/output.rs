@@ -15,8 +15,8 @@ use serde::Serialize;
 use super::comments::Commenting;
 use super::lines::{self, Line};
 use super::moment;
-use super::order::{Kept, SortKey};
-use super::path::{BesideSender, OnPath};
+use super::order::{SortKey, TopRanked};
+use super::path::{PathAnalysis, SenderLogComparison};
 use super::pictures::Pictures;
 use super::resent::{self, Resent};
 use super::select::Selection;
@@ -24,15 +24,15 @@ use crate::shared::{failure, say};
 
 const SCHEMA_VERSION: u32 = 1;
 /// Maximum number of connections in a table without `--most`.
-const LIMIT: usize = 50;
+const DEFAULT_ROWS: usize = 50;
 /// Maximum number of connections for `--overview` and for sorted JSON, without `--most`.
-const MANY: usize = 10_000;
+const MANY_ROWS: usize = 10_000;
 /// Up to this number of connections, details are printed for each.
-const DETAILED: usize = 3;
+const MAX_DETAILED: usize = 3;
 
 /// The options that control the output.
 #[derive(Clone, Debug)]
-pub(super) struct Told {
+pub(super) struct OutputOptions {
     pub(super) json: bool,
     pub(super) only: Option<u64>,
     /// Maximum number of connections to keep until the end. With `None`, each is written at once.
@@ -40,23 +40,23 @@ pub(super) struct Told {
     pub(super) resent: bool,
     pub(super) selection: Selection,
     pub(super) sort: Option<SortKey>,
-    /// Whether to print one line per connection and no tables.
+    /// Print one line per connection and no tables.
     pub(super) overview: bool,
-    /// Whether to print all columns of the tables and not to break lines.
+    /// Print all columns of the tables and not to break lines.
     pub(super) wide: bool,
 }
 
 pub(super) struct Output {
-    told: Told,
-    /// Whether to print a line to stderr for each connection that ends during a live capture.
+    options: OutputOptions,
+    /// Print a line to stderr for each connection that ends during a live capture.
     live: bool,
     zone: TimeZone,
     /// The results of the current capture.
-    shown: Shown,
+    results: CaptureResults,
     pictures: Pictures,
     comments: Option<Commenting>,
-    path: Option<OnPath>,
-    sender: Option<BesideSender>,
+    path: Option<PathAnalysis>,
+    sender: Option<SenderLogComparison>,
     captures: u64,
     written: u64,
     /// Buffer for the JSON of one connection, reused for the next.
@@ -65,14 +65,14 @@ pub(super) struct Output {
 }
 
 /// The results of one capture that are kept until its end.
-struct Shown {
+struct CaptureResults {
     /// Time of the first packet.
     first: Option<Timestamp>,
-    connections: Kept<Findings>,
-    lines: Kept<Line>,
+    connections: TopRanked<Findings>,
+    lines: TopRanked<Line>,
     /// Connections whose handshake failed, in order of their begin.
-    failed: Kept<Line>,
-    ways: BTreeMap<&'static str, u64>,
+    failed: TopRanked<Line>,
+    failures: BTreeMap<&'static str, u64>,
     counts: Counts,
 }
 
@@ -104,36 +104,49 @@ struct Numbered<'a> {
 
 impl Output {
     pub(super) fn new(
-        mut told: Told,
+        mut options: OutputOptions,
         pictures: Pictures,
         comments: Option<Commenting>,
-        path: Option<OnPath>,
-        sender: Option<BesideSender>,
+        path: Option<PathAnalysis>,
+        sender: Option<SenderLogComparison>,
     ) -> io::Result<Self> {
-        if told.json {
+        if options.json {
             write!(say::out(), "{{\"schema_version\":{SCHEMA_VERSION},\"captures\":[")?;
-            if told.sort.is_some() {
-                told.limit.get_or_insert(MANY);
+            if options.sort.is_some() {
+                options.limit.get_or_insert(MANY_ROWS);
             }
         } else {
-            told.limit.get_or_insert(if told.overview { MANY } else { LIMIT });
+            options.limit.get_or_insert(if options.overview { MANY_ROWS } else { DEFAULT_ROWS });
         }
-        let (live, zone, shown) = (false, TimeZone::system(), Shown::new(&told));
+        let (live, zone, results) = (false, TimeZone::system(), CaptureResults::new(&options));
         let (captures, written, line, error) = (0, 0, Vec::new(), None);
-        Ok(Self { told, live, zone, shown, pictures, comments, path, sender, captures, written, line, error })
+        Ok(Self {
+            options,
+            live,
+            zone,
+            results,
+            pictures,
+            comments,
+            path,
+            sender,
+            captures,
+            written,
+            line,
+            error,
+        })
     }
 
     /// Records the time of the capture's first packet. Later calls have no effect.
     pub(super) fn first(&mut self, first: Option<Timestamp>) {
-        self.shown.first = self.shown.first.or(first);
+        self.results.first = self.results.first.or(first);
     }
 
     pub(super) fn begin(&mut self, name: &str, live: bool) -> io::Result<()> {
-        self.live = live && !self.told.json;
+        self.live = live && !self.options.json;
         let is_first = self.captures == 0;
         self.captures += 1;
         let mut out = say::out();
-        if self.told.json {
+        if self.options.json {
             let comma = if is_first { "" } else { "," };
             let name = serde_json::to_string(name)?;
             return write!(out, "{comma}\n{{\"name\":{name},\"connections\":[");
@@ -143,7 +156,7 @@ impl Output {
     }
 
     pub(super) fn take(&mut self, mut finished: Finished) {
-        if self.told.only.is_some_and(|only| only != finished.number) || self.error.is_some() {
+        if self.options.only.is_some_and(|only| only != finished.number) || self.error.is_some() {
             return;
         }
         if let Some(path) = &mut self.path {
@@ -154,9 +167,9 @@ impl Output {
         if let Some(sender) = self.sender.as_mut().filter(|_| self.captures == 1) {
             sender.take(&finished);
         }
-        let first = self.shown.first.map_or(finished.ended.findings.begin_unix_ns, |first| first.0);
-        if !self.told.selection.wants(&finished.ended.findings, first, &self.zone) {
-            self.shown.counts.left_out += 1;
+        let first = self.results.first.map_or(finished.ended.findings.begin_unix_ns, |first| first.0);
+        if !self.options.selection.wants(&finished.ended.findings, first, &self.zone) {
+            self.results.counts.left_out += 1;
             return;
         }
         self.pictures.take(&finished);
@@ -164,16 +177,16 @@ impl Output {
             comments.take(&finished);
         }
         let number = finished.number;
-        let resent = finished.ended.traces.filter(|_| self.told.resent);
+        let resent = finished.ended.traces.filter(|_| self.options.resent);
         let resent = resent.map(|traces| traces.each_ref().map(resent::of));
         let findings = Findings { all: finished.ended.findings, resent };
-        self.error = match self.told.limit {
+        self.error = match self.options.limit {
             None => self.write(number, &findings).err(),
             Some(_) => {
                 if self.live {
-                    tell(number, &findings.all);
+                    report_live(number, &findings.all);
                 }
-                self.shown.take(number, findings, &self.told);
+                self.results.take(number, findings, &self.options);
                 None
             }
         };
@@ -181,17 +194,17 @@ impl Output {
 
     /// Returns the connections for which every packet must be kept.
     pub(super) fn traces(&self) -> Traces {
-        let wanted = self.told.resent
+        let needs_traces = self.options.resent
             || self.comments.is_some()
-            || self.path.as_ref().is_some_and(OnPath::wants_traces);
-        match (wanted, self.told.only) {
+            || self.path.as_ref().is_some_and(PathAnalysis::wants_traces);
+        match (needs_traces, self.options.only) {
             (false, _) => self.pictures.traces(),
             (true, Some(only)) => Traces::Of(only),
             (true, None) => Traces::All,
         }
     }
 
-    /// Returns whether output has failed: the reader has closed the pipe, or the disk is full.
+    /// Returns true if output has failed: the reader has closed the pipe, or the disk is full.
     pub(super) fn has_failed(&self) -> bool {
         self.error.is_some()
     }
@@ -210,19 +223,19 @@ impl Output {
         if let Some(error) = self.error.take() {
             return Err(error.into());
         }
-        let shown = std::mem::replace(&mut self.shown, Shown::new(&self.told));
-        let mut connections: Vec<_> = shown.connections.in_order().collect();
-        if self.told.sort.is_none() {
+        let results = std::mem::replace(&mut self.results, CaptureResults::new(&self.options));
+        let mut connections: Vec<_> = results.connections.in_order().collect();
+        if self.options.sort.is_none() {
             connections.sort_unstable_by_key(|(number, _)| *number);
         }
-        if let Some(only) = self.told.only.filter(|only| *only >= totals.connections) {
+        if let Some(only) = self.options.only.filter(|only| *only >= totals.connections) {
             return Err(failure::run(match totals.connections {
                 0 => "there is no TCP connection in it".to_owned(),
                 1 => format!("there is no connection {only}: there is only 0"),
                 count => format!("there is no connection {only}: they are numbered from 0 to {}", count - 1),
             }));
         }
-        if self.told.json {
+        if self.options.json {
             for (number, findings) in connections {
                 self.write(number, findings)?;
             }
@@ -232,20 +245,25 @@ impl Output {
             return Ok(());
         }
         let mut out = say::out();
-        let width = say::width(self.told.wide);
-        if self.told.overview {
-            write!(out, "{}", lines::table(shown.lines.in_order(), &self.zone, width))?;
-            write!(out, "{}", more(shown.lines.all, shown.lines.len() as u64, ""))?;
-            write!(out, "{}{}", left_out(shown.counts), wrapped_lines(&summary(totals, &self.zone), width))?;
+        let width = say::width(self.options.wide);
+        if self.options.overview {
+            write!(out, "{}", lines::table(results.lines.in_order(), &self.zone, width))?;
+            write!(out, "{}", more(results.lines.all, results.lines.len() as u64, ""))?;
+            write!(
+                out,
+                "{}{}",
+                left_out(results.counts),
+                wrapped_lines(&summary(totals, &self.zone), width)
+            )?;
             return Ok(());
         }
         write!(out, "{}", table(&connections, width))?;
-        if self.told.only.is_none() {
-            write!(out, "{}", self.rest(&shown, &connections, width))?;
+        if self.options.only.is_none() {
+            write!(out, "{}", self.rest(&results, &connections, width))?;
         }
-        if connections.len() <= DETAILED {
+        if connections.len() <= MAX_DETAILED {
             for (number, findings) in &connections {
-                self.write_details(&mut out, *number, findings, shown.first)?;
+                self.write_details(&mut out, *number, findings, results.first)?;
             }
         } else {
             writeln!(out, "\n--connection NUMBER shows one of them in detail")?;
@@ -263,7 +281,7 @@ impl Output {
     ) -> io::Result<()> {
         let text = findings.all.to_string();
         let (head, rest) = text.trim_end().split_once('\n').unwrap_or_else(|| (text.trim_end(), ""));
-        let width = say::width(self.told.wide);
+        let width = say::width(self.options.wide);
         write!(out, "\n{}", wrapped_lines(&format!("connection {number}: {head}"), width))?;
         let begin = findings.all.begin_unix_ns;
         let after = Timestamp(begin).since(first.unwrap_or(Timestamp(begin)));
@@ -281,21 +299,27 @@ impl Output {
     }
 
     /// Returns the lines below the table: the connections that the table leaves out.
-    fn rest(&self, shown: &Shown, connections: &[(u64, &Findings)], width: Option<usize>) -> String {
+    fn rest(
+        &self,
+        results: &CaptureResults,
+        connections: &[(u64, &Findings)],
+        width: Option<usize>,
+    ) -> String {
         let with_data = |findings: &Findings| findings.all.directions.iter().any(|d| d.sent_bytes > 0);
         let in_table = connections.iter().filter(|(_, findings)| with_data(findings)).count() as u64;
-        let mut text = match self.told.sort {
-            None => more(shown.counts.with_data, in_table, " with less data"),
-            Some(_) => more(shown.counts.with_data, in_table, ""),
+        let mut text = match self.options.sort {
+            None => more(results.counts.with_data, in_table, " with less data"),
+            Some(_) => more(results.counts.with_data, in_table, ""),
         };
-        let (failed, empty) = (&shown.failed, shown.counts.empty);
+        let (failed, empty) = (&results.failed, results.counts.empty);
         if empty > 0 {
             text += &format!("{} carried no data\n", plural(empty, "connection"));
         }
-        text += &left_out(shown.counts);
+        text += &left_out(results.counts);
         if failed.all > 0 {
-            let ways: Vec<_> = shown.ways.iter().map(|(way, count)| format!("{count} {way}")).collect();
-            text += &format!("\n{} failed: {}\n", plural(failed.all, "handshake"), ways.join(", "));
+            let failures: Vec<_> =
+                results.failures.iter().map(|(failure, count)| format!("{count} {failure}")).collect();
+            text += &format!("\n{} failed: {}\n", plural(failed.all, "handshake"), failures.join(", "));
             text += &lines::table(failed.in_order(), &self.zone, width);
             text += &more(failed.all, failed.len() as u64, "");
         }
@@ -303,16 +327,16 @@ impl Output {
     }
 
     pub(super) fn finish(self) -> anyhow::Result<()> {
-        if self.told.json {
+        if self.options.json {
             write!(say::out(), "\n]")?;
         }
-        let width = say::width(self.told.wide);
+        let width = say::width(self.options.wide);
         match (&self.path, &self.sender) {
-            (Some(path), sender) => path.write(self.told.json, sender.as_ref(), width)?,
-            (None, Some(sender)) => sender.write(self.told.json, width)?,
+            (Some(path), sender) => path.write(self.options.json, sender.as_ref(), width)?,
+            (None, Some(sender)) => sender.write(self.options.json, width)?,
             (None, None) => {}
         }
-        if self.told.json {
+        if self.options.json {
             writeln!(say::out(), "}}")?;
         }
         self.pictures.finish()?;
@@ -320,42 +344,42 @@ impl Output {
     }
 }
 
-impl Shown {
-    fn new(told: &Told) -> Self {
-        let most = told.limit.unwrap_or(0);
-        let (in_detail, as_lines) = if told.overview { (0, most) } else { (most, 0) };
+impl CaptureResults {
+    fn new(options: &OutputOptions) -> Self {
+        let most = options.limit.unwrap_or(0);
+        let (in_detail, as_lines) = if options.overview { (0, most) } else { (most, 0) };
         Self {
             first: None,
-            connections: Kept::new(in_detail),
-            lines: Kept::new(as_lines),
-            failed: Kept::new(most),
-            ways: BTreeMap::new(),
+            connections: TopRanked::new(in_detail),
+            lines: TopRanked::new(as_lines),
+            failed: TopRanked::new(most),
+            failures: BTreeMap::new(),
             counts: Counts::default(),
         }
     }
 
-    fn take(&mut self, number: u64, findings: Findings, told: &Told) {
+    fn take(&mut self, number: u64, findings: Findings, options: &OutputOptions) {
         let all = &findings.all;
         let has_data = all.directions.iter().any(|direction| direction.sent_bytes > 0);
         self.counts.with_data += u64::from(has_data);
-        if let Some(way) = way(all.handshake.outcome) {
-            *self.ways.entry(way).or_default() += 1;
+        if let Some(failure) = handshake_failure(all.handshake.outcome) {
+            *self.failures.entry(failure).or_default() += 1;
             self.failed.take(SortKey::Start.rank(all), number, || Line::of(all));
         } else {
             self.counts.empty += u64::from(!has_data);
         }
-        if told.overview {
-            let rank = told.sort.unwrap_or(SortKey::Start).rank(all);
+        if options.overview {
+            let rank = options.sort.unwrap_or(SortKey::Start).rank(all);
             self.lines.take(rank, number, || Line::of(all));
         } else {
-            let rank = told.sort.unwrap_or(SortKey::Bytes).rank(all);
+            let rank = options.sort.unwrap_or(SortKey::Bytes).rank(all);
             self.connections.take(rank, number, || findings);
         }
     }
 }
 
 /// Describes how a handshake failed. Returns `None` if it did not fail.
-fn way(outcome: Opening) -> Option<&'static str> {
+fn handshake_failure(outcome: Opening) -> Option<&'static str> {
     match outcome {
         Opening::Open | Opening::Unseen => None,
         Opening::Refused => Some("refused"),
@@ -447,8 +471,8 @@ fn left_out(counts: Counts) -> String {
     }
 }
 
-fn plural(count: u64, what: &str) -> String {
-    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+fn plural(count: u64, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
 
 fn summary(totals: &Totals, zone: &TimeZone) -> String {
@@ -485,23 +509,25 @@ fn summary(totals: &Totals, zone: &TimeZone) -> String {
 
 /// Lists the most frequent other frames, as many as fit on one line.
 fn others(totals: &Totals) -> String {
-    const MOST: usize = 6;
+    const MAX_LISTED: usize = 6;
     let all: Vec<_> = totals.others.iter().collect();
-    let named = all.iter().take(MOST).map(|(other, count)| format!("{count} {other}"));
-    let more = all.iter().skip(MOST).map(|(_, count)| count).sum::<u64>();
+    let named = all.iter().take(MAX_LISTED).map(|(other, count)| format!("{count} {other}"));
+    let more = all.iter().skip(MAX_LISTED).map(|(_, count)| count).sum::<u64>();
     let more = (more > 0).then(|| format!("{more} more"));
     let named: Vec<_> = named.chain(more).collect();
     if named.is_empty() { String::new() } else { format!(" ({})", named.join(", ")) }
 }
 
 /// Prints a finished connection to stderr during a live capture.
-fn tell(number: u64, findings: &ConnectionFindings) {
+fn report_live(number: u64, findings: &ConnectionFindings) {
     if findings.handshake.outcome.has_failed() {
         let [from, to] = findings.ends;
-        say::aside(format_args!("{number}: {from} → {to} {}", findings.how_it_ended()));
+        say::print_status(format_args!("{number}: {from} → {to} {}", findings.how_it_ended()));
     }
     for row in rows(number, findings) {
         let [number, from, to, seconds, data, goodput, resent, ..] = row;
-        say::aside(format_args!("{number}: {from} → {to} {data} in {seconds} s, {goodput}, {resent} resent"));
+        say::print_status(format_args!(
+            "{number}: {from} → {to} {data} in {seconds} s, {goodput}, {resent} resent"
+        ));
     }
 }

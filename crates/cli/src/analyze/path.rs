@@ -49,7 +49,7 @@ pub(super) struct PathOptions {
 
 impl PathOptions {
     /// Returns the captures that all other results are about: with `--path`, only the first one.
-    pub(super) fn told_of<'a>(&self, files: &'a [PathBuf]) -> anyhow::Result<&'a [PathBuf]> {
+    pub(super) fn reported_captures<'a>(&self, files: &'a [PathBuf]) -> anyhow::Result<&'a [PathBuf]> {
         if self.path && files.iter().any(|file| file == Path::new(STANDARD_INPUT)) {
             return Err(failure::usage(PathError::Pipe.to_string()));
         }
@@ -67,12 +67,12 @@ fn offset(text: &str) -> Result<i64, String> {
 }
 
 /// `--sender-log`: compares the sender's own counters with what the first capture shows.
-pub(super) struct BesideSender {
+pub(super) struct SenderLogComparison {
     log: SenderLog,
     comparison: Option<SenderComparison>,
 }
 
-impl BesideSender {
+impl SenderLogComparison {
     pub(super) fn new(file: &Path) -> anyhow::Result<Self> {
         let log = SenderLog::read(file);
         let log = log.map_err(|error @ (SenderError::Read { .. } | SenderError::NoEnd(_))| {
@@ -104,7 +104,7 @@ impl BesideSender {
 }
 
 /// The findings of `--path`.
-pub(super) struct OnPath {
+pub(super) struct PathAnalysis {
     report: PathFindings,
     fates: Fates,
     captures: usize,
@@ -119,7 +119,7 @@ struct Json<'a> {
     judges: &'a Option<Scores>,
 }
 
-impl OnPath {
+impl PathAnalysis {
     /// Returns `None` without `--path`. With `traces`, the fate of each packet is kept too.
     pub(super) fn new(
         options: &PathOptions,
@@ -158,12 +158,8 @@ impl OnPath {
         for (trace, direction) in finished.ended.traces.iter_mut().flatten().zip(directions) {
             self.fates.lay_over(trace);
             if let Some(scores) = &mut self.scores {
-                judges::judge(
-                    trace,
-                    u64::from(direction.sender.longest_segment_bytes),
-                    self.captures,
-                    scores,
-                );
+                let longest = u64::from(direction.sender.longest_segment_bytes);
+                judges::judge(trace, longest, self.captures, scores);
             }
         }
     }
@@ -171,7 +167,7 @@ impl OnPath {
     pub(super) fn write(
         &self,
         json: bool,
-        sender: Option<&BesideSender>,
+        sender: Option<&SenderLogComparison>,
         width: Option<usize>,
     ) -> io::Result<()> {
         let Self { report, scores, .. } = self;

@@ -65,8 +65,8 @@ impl Pictures {
             return Err(failure::usage("--from must be before --to"));
         }
         let link = EmulatedPath {
-            queues: events.as_deref().map(QueuesAndDrops::read).transpose().map_err(told)?,
-            radio: radio_pcap.as_deref().map(Radio::read).transpose().map_err(told)?,
+            queues: events.as_deref().map(QueuesAndDrops::read).transpose().map_err(failed)?,
+            radio: radio_pcap.as_deref().map(Radio::read).transpose().map_err(failed)?,
         };
         let traces = match (plot.is_some() || xplot.is_some(), only) {
             (false, _) => Traces::None,
@@ -112,7 +112,7 @@ impl Pictures {
             return Err(error.into());
         }
         if self.left_out > 0 {
-            say::aside(format_args!(
+            say::print_status(format_args!(
                 "airtcp: drew the first {MOST} connections; select from the other {} with --connection or --filter",
                 self.left_out
             ));
@@ -121,6 +121,6 @@ impl Pictures {
     }
 }
 
-fn told(error: EmulationError) -> anyhow::Error {
+fn failed(error: EmulationError) -> anyhow::Error {
     failure::usage(error.to_string())
 }

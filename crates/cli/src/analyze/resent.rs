@@ -22,7 +22,7 @@ pub(super) struct Resent {
 
 pub(super) fn of(trace: &Trace) -> Vec<Resent> {
     let resent = trace.segments.iter().filter(|segment| segment.sending != Sending::New);
-    let told = resent.map(|segment| Resent {
+    let resent = resent.map(|segment| Resent {
         frame: segment.number,
         seconds: segment.at as f64 / 1e9,
         start: segment.start,
@@ -32,7 +32,7 @@ pub(super) fn of(trace: &Trace) -> Vec<Resent> {
         in_flight: segment.in_flight,
         fate: segment.fate,
     });
-    told.collect()
+    resent.collect()
 }
 
 pub(super) fn table(resent: &[Resent], width: Option<usize>) -> String {

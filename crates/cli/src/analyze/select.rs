@@ -73,7 +73,7 @@ impl Selection {
         Ok(())
     }
 
-    /// Returns whether the connection is selected. `first` is the time of the capture's first packet.
+    /// Returns true if the connection is selected. `first` is the time of the capture's first packet.
     pub(super) fn wants(&self, findings: &ConnectionFindings, first: i64, zone: &TimeZone) -> bool {
         let any = |empty: bool, some: bool| empty || some;
         any(self.host.is_empty(), self.host.iter().any(|host| host.is_of(findings)))

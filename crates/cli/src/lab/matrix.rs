@@ -19,7 +19,7 @@ use airtcp_numbers::units;
 use airtcp_sim::sweep::setup::quoted;
 use clap::Args;
 
-use super::run::{next_free, show_time};
+use super::run::show_time;
 use super::{Stacks, failed};
 use crate::shared::senders::ProfileParser;
 use crate::shared::{failure, say, stop};
@@ -86,12 +86,9 @@ impl Matrix {
         }
         .map_err(failed)?;
         let senders = self.senders()?;
-        super::in_real_time(&senders)?;
+        super::check_real_time(&senders)?;
         let tools = Tools::find().map_err(failed)?;
-        let directory = match &self.output {
-            Some(directory) => directory.clone(),
-            None => next_free(Path::new("lab"), "matrix")?,
-        };
+        let directory = super::output_directory(self.output.as_ref(), "matrix")?;
         let plan = matrix::Matrix {
             receivers: self.receivers()?,
             senders,
@@ -105,21 +102,21 @@ impl Matrix {
             jobs: usize::from(self.jobs),
             directory: std::path::absolute(&directory)?,
             expected,
-            command: std::env::args().map(|word| quoted(&word)).collect::<Vec<_>>().join(" "),
+            command: super::command_line(),
         };
         for RequestedReceiver { name, found } in &plan.receivers {
             if let Err(why) = found {
-                say::aside(format_args!("skipped: {name}: {why}"));
+                say::print_status(format_args!("skipped: {name}: {why}"));
             }
         }
-        let standing = Standing::watch(self.json, &directory)?;
+        let printer = ResultPrinter::watch(self.json, &directory)?;
         let report = matrix::run(&tools, &plan, |progress| {
             if !self.quiet {
-                say(progress);
+                print_progress(progress);
             }
         })
-        .map_err(|error| standing.ended_by(error))?;
-        standing.show(&report);
+        .map_err(|error| printer.error_after(error))?;
+        printer.show(&report);
         let wrong: Vec<_> = report.cells.iter().filter(|cell| cell.verdict.is_wrong()).collect();
         if !self.json {
             writeln!(
@@ -146,49 +143,49 @@ impl Matrix {
             (false, false) => self.receiver.clone(),
             (false, true) => kernels.chain(STACKS.iter().copied()).map(str::to_owned).collect(),
         };
-        let wanted = names.into_iter().map(|name| {
+        let requested = names.into_iter().map(|name| {
             let found = Receiver::find(&name, &self.stacks.directory());
             match found {
                 Err(error) if self.quick => Err(failed(error)),
                 found => Ok(RequestedReceiver { name, found: found.map_err(|error| error.to_string()) }),
             }
         });
-        wanted.collect()
+        requested.collect()
     }
 
     fn senders(&self) -> anyhow::Result<Vec<Sender>> {
         let names = if self.quick { quick::RECIPES } else { RECIPES };
-        let usual = || names.iter().map(|name| name.parse()).collect::<Result<Vec<TypedSender>, _>>();
-        let typed = if self.recipe.is_empty() { usual() } else { Ok(self.recipe.clone()) };
+        let default = || names.iter().map(|name| name.parse()).collect::<Result<Vec<TypedSender>, _>>();
+        let typed = if self.recipe.is_empty() { default() } else { Ok(self.recipe.clone()) };
         typed.and_then(|typed| sender::resolve(&typed, self.profile)).map_err(failure::usage)
     }
 }
 
 /// Prints the known results of a running matrix when it ends or is stopped. The results are in `matrix.json`.
 #[derive(Clone)]
-struct Standing {
+struct ResultPrinter {
     json: bool,
     directory: PathBuf,
 }
 
-impl Standing {
+impl ResultPrinter {
     /// Arranges for SIGINT, SIGTERM and SIGHUP to stop the matrix and print the known results. Must be called
     /// before any other thread starts.
     fn watch(json: bool, directory: &Path) -> anyhow::Result<Self> {
-        let standing = Self { json, directory: directory.to_owned() };
-        let watching = standing.clone();
-        stop::at_a_signal(move || {
+        let printer = Self { json, directory: directory.to_owned() };
+        let printer_at_stop = printer.clone();
+        stop::on_signal(move || {
             // The matrix keeps running until the process exits. Holding it ensures that the printed results
             // are all that it recorded.
             let guard = experiment::lock_results();
-            let known = watching.show_what_is_known();
-            let directory = quoted(&watching.directory.display().to_string());
-            say::aside(format_args!(
+            let known = printer_at_stop.show_known();
+            let directory = quoted(&printer_at_stop.directory.display().to_string());
+            say::print_status(format_args!(
                 "airtcp: stopped by a signal. With --output {directory} the same command continues. Known results: {known}"
             ));
             guard
         })?;
-        Ok(standing)
+        Ok(printer)
     }
 
     fn show(&self, report: &Report) {
@@ -202,7 +199,7 @@ impl Standing {
     }
 
     /// Prints the known results and returns their number as text.
-    fn show_what_is_known(&self) -> String {
+    fn show_known(&self) -> String {
         match Report::read(&self.directory) {
             Ok(Some(report)) if !report.cells.is_empty() => {
                 self.show(&report);
@@ -212,12 +209,12 @@ impl Standing {
         }
     }
 
-    fn ended_by(&self, error: LabError) -> anyhow::Error {
+    fn error_after(&self, error: LabError) -> anyhow::Error {
         match error {
             // The directory holds another matrix, whose results must not be shown.
             LabError::Taken { .. } => failed(error),
             LabError::Full { .. } => {
-                let known = self.show_what_is_known();
+                let known = self.show_known();
                 let directory = quoted(&self.directory.display().to_string());
                 failure::run(format!(
                     "{}: the disk is full (No space left on device). Free some space, then run the same command with \
@@ -226,21 +223,21 @@ impl Standing {
                 ))
             }
             error => {
-                self.show_what_is_known();
+                self.show_known();
                 failed(error)
             }
         }
     }
 }
 
-fn say(progress: &Progress<'_>) {
+fn print_progress(progress: &Progress<'_>) {
     let Progress { done, all, cell, remaining } = progress;
     if matches!(cell.verdict, CellVerdict::Skipped(_)) {
         return;
     }
     let remaining =
         if done == all { String::new() } else { format!(", about {} left", show_time(*remaining)) };
-    say::aside(format_args!("[{done}/{all}] {}{remaining}", explained(cell)));
+    say::print_status(format_args!("[{done}/{all}] {}{remaining}", explained(cell)));
 }
 
 /// Counts the transfers that passed, among those that could be run.
@@ -248,11 +245,11 @@ fn passed(cells: &[Cell]) -> String {
     let count = |is: fn(&CellVerdict) -> bool| cells.iter().filter(|cell| is(&cell.verdict)).count();
     let skipped = count(|verdict| matches!(verdict, CellVerdict::Skipped(_)));
     let failed = count(|verdict| matches!(verdict, CellVerdict::FailedAsExpected(_)));
-    let made = cells.len() - skipped;
-    let mut text = format!("passed {} of {made}", made - failed);
-    for (count, what) in [(failed, "failed as expected"), (skipped, "skipped")] {
+    let complete = cells.len() - skipped;
+    let mut text = format!("passed {} of {complete}", complete - failed);
+    for (count, label) in [(failed, "failed as expected"), (skipped, "skipped")] {
         if count > 0 {
-            text += &format!(", {count} {what}");
+            text += &format!(", {count} {label}");
         }
     }
     text

@@ -1,20 +1,20 @@
 //! `airtcp lab`: experiments in real time, over an emulated path.
 
-mod form;
-mod load;
+mod format;
 mod matrix;
 mod run;
 mod shell;
 mod show;
+mod workload;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use airtcp_lab::sender::{Kind, Sender};
 use airtcp_lab::{LabError, agent, receiver};
+use airtcp_sim::sweep::setup::quoted;
 use clap::{Args, Subcommand};
 
-pub(crate) use self::run::next_free;
 use crate::shared::failure::{self, Failure};
 use crate::shared::say;
 
@@ -63,16 +63,28 @@ impl Stacks {
     /// of the current directory, of this program's file, and of the sources that it was built from.
     pub(crate) fn directory(&self) -> PathBuf {
         const BUILT: &str = "target/receivers";
-        if let Some(named) = &self.stacks {
-            return named.clone();
+        if let Some(stacks) = &self.stacks {
+            return stacks.clone();
         }
-        let here = std::env::current_dir().ok();
-        let own = std::env::current_exe().ok();
+        let [current, program] = [std::env::current_dir().ok(), std::env::current_exe().ok()];
         let sources = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let places = here.iter().chain(&own).flat_map(|place| place.ancestors()).chain(sources.ancestors());
-        let found = places.map(|place| place.join(BUILT)).find(|built| built.is_dir());
-        found.unwrap_or_else(|| BUILT.into())
+        let starts = [current.as_deref(), program.as_deref(), Some(sources)].into_iter().flatten();
+        let built = starts.flat_map(Path::ancestors).map(|directory| directory.join(BUILT));
+        built.into_iter().find(|built| built.is_dir()).unwrap_or_else(|| BUILT.into())
     }
+}
+
+/// Returns the directory given with `--output`, or creates `lab/NNN-name`.
+pub(crate) fn output_directory(output: Option<&PathBuf>, name: &str) -> anyhow::Result<PathBuf> {
+    match output {
+        Some(directory) => Ok(directory.clone()),
+        None => run::create_numbered_directory(Path::new("lab"), name),
+    }
+}
+
+/// Returns the command line of this process, for a shell.
+pub(crate) fn command_line() -> String {
+    std::env::args().map(|word| quoted(&word)).collect::<Vec<_>>().join(" ")
 }
 
 /// List the receivers: profiles of this kernel, and third-party stacks that are built
@@ -96,7 +108,7 @@ impl Receivers {
 }
 
 /// Refuses recipes that need the ground truth of virtual time.
-fn in_real_time<'a>(senders: impl IntoIterator<Item = &'a Sender>) -> anyhow::Result<()> {
+fn check_real_time<'a>(senders: impl IntoIterator<Item = &'a Sender>) -> anyhow::Result<()> {
     for sender in senders {
         if let Kind::Recipe { recipe, .. } = &sender.kind {
             airtcp_tun::in_real_time(recipe).map_err(|error| failure::usage(error.to_string()))?;
@@ -108,7 +120,7 @@ fn in_real_time<'a>(senders: impl IntoIterator<Item = &'a Sender>) -> anyhow::Re
 /// Converts an error of the lab to an exit code and a message.
 pub(crate) fn failed(error: LabError) -> anyhow::Error {
     match error {
-        LabError::Environment(what) => Failure::Environment(what).into(),
+        LabError::Environment(message) => Failure::Environment(message).into(),
         LabError::Taken { .. } => failure::usage(error.to_string()),
         LabError::Transfer(_) | LabError::Full { .. } | LabError::File { .. } => {
             failure::run(error.to_string())

@@ -19,8 +19,8 @@ use airtcp_sim::sweep::setup::quoted;
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 
-use super::form::Form;
-use super::load::Load;
+use super::format::OutputFormat;
+use super::workload::WorkloadOptions;
 use super::{Stacks, failed};
 use crate::shared::senders::ProfileParser;
 use crate::shared::{failure, say, stop};
@@ -63,7 +63,7 @@ pub(super) struct Run {
     #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = units::percent)]
     margin: f64,
     #[command(flatten)]
-    load: Load,
+    workload: WorkloadOptions,
     /// Seed of all random numbers (in the first round; each later round adds 1)
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
@@ -91,7 +91,7 @@ pub(super) struct Run {
     #[arg(long = "virtual", conflicts_with = "csv")]
     in_virtual_time: bool,
     #[command(flatten)]
-    form: Form,
+    format: OutputFormat,
     #[arg(from_global)]
     quiet: bool,
 }
@@ -152,14 +152,14 @@ impl Run {
                 "no sender: use for example --recipe newreno or --sender linux:cubic",
             ));
         }
-        let usual = || sender::default_profile(typed.iter().chain(self.load.competitors()));
-        let profile = self.profile.unwrap_or_else(usual);
+        let default = || sender::default_profile(typed.iter().chain(self.workload.competitors()));
+        let profile = self.profile.unwrap_or_else(default);
         let senders = sender::resolve(&typed, Some(profile)).map_err(failure::usage)?;
-        let workload = self.load.workload(profile, self.limit)?;
+        let workload = self.workload.workload(profile, self.limit)?;
         if self.in_virtual_time {
             compare::check_workload(&workload).map_err(failure::usage)?;
         }
-        super::in_real_time(senders.iter().chain(&workload.competitors))?;
+        super::check_real_time(senders.iter().chain(&workload.competitors))?;
         for sender in senders.iter().chain(&workload.competitors) {
             if let Kind::Kernel(control) = &sender.kind {
                 sender::check_congestion_control(control).map_err(failed)?;
@@ -179,11 +179,8 @@ impl Run {
         let tools = Tools::find().map_err(failed)?;
         let receiver = Receiver::find(&self.receiver, &self.stacks.directory()).map_err(failed)?;
         receiver.check_workload(&workload).map_err(failure::usage)?;
-        let directory = match &self.output {
-            Some(directory) => directory.clone(),
-            None => next_free(Path::new("lab"), &scenario.name)?,
-        };
-        let standing = Standing::watch(self.form, &directory)?;
+        let directory = super::output_directory(self.output.as_ref(), &scenario.name)?;
+        let printer = ResultPrinter::watch(self.format, &directory)?;
         let experiment = Experiment {
             scenario,
             senders: experiment::with_recorded_names(senders, &directory),
@@ -200,15 +197,15 @@ impl Run {
             // The comparison with virtual time needs the events of each packet.
             keep: ExtraFiles { events: self.events || self.in_virtual_time, radio: self.radio },
             directory: std::path::absolute(&directory)?,
-            command: std::env::args().map(|word| quoted(&word)).collect::<Vec<_>>().join(" "),
+            command: super::command_line(),
         };
         experiment.notices().iter().for_each(|notice| tracing::warn!("{notice}"));
         let ran = experiment::run(&tools, &experiment, |progress| {
             if !self.quiet {
-                say(progress);
+                print_progress(progress);
             }
             if progress.is_crowded {
-                say::aside(format_args!(
+                say::print_status(format_args!(
                     "airtcp: warning: this machine is too busy for {} transfers in parallel: they disturb each other and are \
                      repeated. Stop with Ctrl-C and continue with --jobs 1; complete rounds are kept",
                     self.jobs
@@ -218,18 +215,18 @@ impl Run {
         let mut report = ran.map_err(|error| {
             // The directory holds another experiment, whose results must not be shown.
             if !matches!(error, LabError::Taken { .. }) {
-                standing.show();
+                printer.show();
             }
             match error {
-                LabError::Full { .. } => standing.no_room(),
+                LabError::Full { .. } => printer.disk_full(),
                 error => failed(error),
             }
         })?;
         if self.in_virtual_time {
             compare::compare(&experiment, &mut report).map_err(failed)?;
         }
-        write!(say::out(), "{}", self.form.of(&report))?;
-        if self.form.is_text() {
+        write!(say::out(), "{}", self.format.render(&report))?;
+        if self.format.is_text() {
             writeln!(say::out(), "\nresults in {}: captures, decisions, lab.json", directory.display())?;
         }
         let Some((first, why)) = report.failures().next() else { return Ok(()) };
@@ -243,30 +240,30 @@ impl Run {
 
 /// Prints the complete rounds of a running lab when it ends or is stopped. The rounds are in `lab.json`.
 #[derive(Clone)]
-struct Standing {
-    form: Form,
+struct ResultPrinter {
+    format: OutputFormat,
     directory: PathBuf,
 }
 
-impl Standing {
+impl ResultPrinter {
     /// Arranges for SIGINT, SIGTERM and SIGHUP to stop the lab and print the complete rounds. Must be called
     /// before any other thread starts.
-    fn watch(form: Form, directory: &Path) -> anyhow::Result<Self> {
-        let standing = Self { form, directory: directory.to_owned() };
-        let watching = standing.clone();
-        stop::at_a_signal(move || {
+    fn watch(format: OutputFormat, directory: &Path) -> anyhow::Result<Self> {
+        let printer = Self { format, directory: directory.to_owned() };
+        let printer_at_stop = printer.clone();
+        stop::on_signal(move || {
             // The lab keeps running until the process exits. Holding it ensures that the printed rounds are
             // all that it recorded.
             let guard = experiment::lock_results();
-            watching.show();
-            let directory = quoted(&watching.directory.display().to_string());
-            say::aside(format_args!(
+            printer_at_stop.show();
+            let directory = quoted(&printer_at_stop.directory.display().to_string());
+            say::print_status(format_args!(
                 "airtcp: stopped by a signal. With --output {directory} the same command continues. Complete rounds: {}",
-                watching.rounds()
+                printer_at_stop.rounds()
             ));
             guard
         })?;
-        Ok(standing)
+        Ok(printer)
     }
 
     fn complete(&self) -> Option<Report> {
@@ -278,12 +275,12 @@ impl Standing {
     }
 
     fn show(&self) {
-        let text = self.complete().map(|report| self.form.of(&report));
+        let text = self.complete().map(|report| self.format.render(&report));
         let _ = write!(say::out(), "{}", text.unwrap_or_default());
     }
 
     /// Returns the error for a full disk, with the way to continue.
-    fn no_room(&self) -> anyhow::Error {
+    fn disk_full(&self) -> anyhow::Error {
         let directory = quoted(&self.directory.display().to_string());
         let rounds = self.rounds();
         failure::run(format!(
@@ -294,22 +291,23 @@ impl Standing {
     }
 }
 
-fn say(progress: &Progress<'_>) {
+fn print_progress(progress: &Progress<'_>) {
     let Progress { done, all, outcome, remaining, .. } = progress;
     let result = match &outcome.failure {
         None => format!("{} in {:.1} s", units::show_rate(outcome.kbit_per_s * 1e3), outcome.capture.seconds),
         Some(why) => format!("failed: {why}"),
     };
-    let beside = outcome.together.competitor_kbit_per_s.map(|beside| {
+    let competitors = outcome.together.competitor_kbit_per_s.map(|competitors| {
         let share = outcome.together.share.map(|share| format!(", a share of {:.0} %", 100.0 * share));
-        format!(", competitors {}{}", units::show_rate(beside * 1e3), share.unwrap_or_default())
+        format!(", competitors {}{}", units::show_rate(competitors * 1e3), share.unwrap_or_default())
     });
-    let result = result + &beside.filter(|_| outcome.failure.is_none()).unwrap_or_default();
-    let again: String = outcome.repeated.iter().map(|why| format!(", repeated: {why}")).collect();
+    let result = result + &competitors.filter(|_| outcome.failure.is_none()).unwrap_or_default();
+    let repetitions: String = outcome.repeated.iter().map(|why| format!(", repeated: {why}")).collect();
     let invalid = outcome.invalid.as_ref().map(|why| format!(", invalid: {why}")).unwrap_or_default();
-    let left = if done == all { String::new() } else { format!(", about {} left", show_time(*left)) };
-    say::aside(format_args!(
-        "[{done}/{all}] {} to {}, seed {}: {result}{again}{invalid}{left}",
+    let remaining =
+        if done == all { String::new() } else { format!(", about {} left", show_time(*remaining)) };
+    say::print_status(format_args!(
+        "[{done}/{all}] {} to {}, seed {}: {result}{repetitions}{invalid}{remaining}",
         outcome.sender, outcome.receiver, outcome.seed
     ));
 }
@@ -323,7 +321,7 @@ pub(super) fn show_time(time: Duration) -> String {
 
 /// Creates `parent/NNN-name` with the next free number. Labs that start at the same time get different
 /// directories.
-pub(crate) fn next_free(parent: &Path, name: &str) -> anyhow::Result<PathBuf> {
+pub(super) fn create_numbered_directory(parent: &Path, name: &str) -> anyhow::Result<PathBuf> {
     fs::create_dir_all(parent).with_context(|| format!("cannot create {}", parent.display()))?;
     let plain: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
     let taken = fs::read_dir(parent)

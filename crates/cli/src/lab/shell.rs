@@ -83,25 +83,20 @@ fn make(scenario: &str, side: PathSide, command: &[OsString]) -> anyhow::Result<
     let tools = Tools::find().map_err(failed)?;
     let airtcp = quoted(&tools.airtcp.to_string_lossy());
     let mut airlink = Command::new(&tools.airlink);
-    // The agent on the fixed side only makes the namespace findable (see `agents`). It never gets a request.
-    let agent = format!("{airtcp} lab agent <&0 >/dev/null");
-    airlink.args(["run", "--scenario", scenario, "--server", &format!("sleep infinity | {agent}"), "--"]);
-    match side {
-        PathSide::Mobile => {
-            let agent = format!("sleep infinity | {agent} & exec \"$@\"");
-            airlink.args(["sh", "-c", &agent, "sh"]).args(command);
-        }
-        PathSide::Fixed => {
-            let agent = format!("sleep infinity | {agent} & exec {airtcp} lab shell fixed -- \"$@\"");
-            airlink.args(["sh", "-c", &agent, "sh"]).args(command);
-        }
-    }
+    // Commands find the namespace of a side by its agent (see `agents`). These agents never get an order.
+    let agent = format!("sleep infinity | {airtcp} lab agent <&0 >/dev/null");
+    airlink.args(["run", "--scenario", scenario, "--server", &agent, "--"]);
+    let program = match side {
+        PathSide::Mobile => String::new(),
+        PathSide::Fixed => format!("{airtcp} lab shell fixed -- "),
+    };
+    airlink.args(["sh", "-c", &format!("{agent} & exec {program}\"$@\""), "sh"]).args(command);
     Err(failure::run(format!("cannot start {}: {}", tools.airlink.display(), airlink.exec())))
 }
 
 /// Replaces this process by the command, in the network namespace of an agent.
 fn enter(side: PathSide, lab: Option<i32>, command: &[OsString]) -> anyhow::Result<()> {
-    let agents = agents_in_time(side);
+    let agents = wait_for_agents(side);
     let inside = |agent: &&i32| lab.is_none_or(|lab| **agent == lab || ancestors(**agent).contains(&lab));
     let Some(agent) = agents.iter().filter(inside).max() else {
         return Err(failure::run(match lab {
@@ -123,9 +118,9 @@ fn enter(side: PathSide, lab: Option<i32>, command: &[OsString]) -> anyhow::Resu
 
 /// Returns the agents of one side. Inside a new path, waits up to two seconds for the agent of the other side
 /// to start.
-fn agents_in_time(side: PathSide) -> Vec<i32> {
-    let behind_a_link = std::env::var_os("AIRLINK_CONTROL").is_some();
-    for _ in 0..if behind_a_link { 200 } else { 0 } {
+fn wait_for_agents(side: PathSide) -> Vec<i32> {
+    let is_in_path = std::env::var_os("AIRLINK_CONTROL").is_some();
+    for _ in 0..if is_in_path { 200 } else { 0 } {
         let agents = agents(side);
         if !agents.is_empty() {
             return agents;

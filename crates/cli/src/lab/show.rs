@@ -8,7 +8,7 @@ use airtcp_sim::sweep::setup::quoted;
 use clap::Args;
 
 use super::failed;
-use super::form::Form;
+use super::format::OutputFormat;
 use crate::shared::say;
 
 /// Show the table of an earlier lab again: as text, JSON or CSV
@@ -22,7 +22,7 @@ pub(super) struct Show {
     #[arg(long, conflicts_with_all = ["json", "csv", "wide"], help_heading = "Output")]
     transfers: bool,
     #[command(flatten)]
-    form: Form,
+    format: OutputFormat,
 }
 
 const EXAMPLES: &str = "\
@@ -44,8 +44,8 @@ impl Show {
             write!(out, "{}", report.transfers_csv())?;
             return Ok(());
         }
-        write!(out, "{}", self.form.of(&report))?;
-        if self.form.is_text() {
+        write!(out, "{}", self.format.render(&report))?;
+        if self.format.is_text() {
             let directory = quoted(&self.directory.display().to_string());
             write!(
                 out,

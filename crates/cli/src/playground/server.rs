@@ -1,10 +1,10 @@
 //! A minimal HTTP/1.1 server (RFC 9112) for one page: GET and HEAD of `/`, with one request per connection.
 //!
 //! Slow clients do not keep others out. A request as a whole and its answer as a whole have a time limit, and
-//! if all places are taken, a new connection gets the place of an older one ([`places`]).
+//! if all slots are taken, a new connection gets the slot of an older one ([`slots`]).
 
-mod places;
 mod request;
+mod slots;
 #[cfg(test)]
 mod tests;
 
@@ -16,8 +16,8 @@ use std::thread;
 use airlink::reactor::Clock;
 use airwire::time::{Duration, Instant};
 use anyhow::Context;
-use places::{Place, Places};
 use request::{Answer, LATE, TOO_LONG, answer_to, has_body};
+use slots::{ConnectionSlots, Slot};
 
 use crate::shared::say;
 
@@ -42,7 +42,7 @@ const LIMITS: Limits = Limits {
 };
 
 /// Maximum size of a request's header section in bytes.
-const LONGEST: usize = 16 << 10;
+const MAX_HEADER: usize = 16 << 10;
 
 /// Serves the page until the process ends.
 pub(super) fn serve(address: SocketAddr, page: Vec<u8>) -> anyhow::Result<()> {
@@ -54,7 +54,7 @@ pub(super) fn serve(address: SocketAddr, page: Vec<u8>) -> anyhow::Result<()> {
 }
 
 fn accept(listener: &TcpListener, page: &Arc<Vec<u8>>, limits: Limits) {
-    let places = Arc::new(Places::new(limits.open));
+    let slots = Arc::new(ConnectionSlots::new(limits.open));
     for stream in listener.incoming() {
         // Either the client closed the connection before it was accepted, or no file descriptor is free.
         let Ok(stream) = stream else {
@@ -62,21 +62,21 @@ fn accept(listener: &TcpListener, page: &Arc<Vec<u8>>, limits: Limits) {
             thread::sleep(std::time::Duration::from_millis(50));
             continue;
         };
-        let Ok(place) = Place::take(&places, stream) else { continue };
+        let Ok(slot) = Slot::take(&slots, stream) else { continue };
         let page = Arc::clone(page);
         let serve = move || {
             // An error means that the connection has ended, which is not a failure of the server.
-            let _ = answer(&place, &page, limits);
+            let _ = answer(&slot, &page, limits);
         };
         // Without memory for a thread, the connection is closed.
         let _ = thread::Builder::new().spawn(serve);
     }
 }
 
-fn answer(place: &Place, page: &[u8], limits: Limits) -> io::Result<()> {
-    let stream = place.stream();
+fn answer(slot: &Slot, page: &[u8], limits: Limits) -> io::Result<()> {
+    let stream = slot.stream();
     let head = read_head(stream, &Deadline::after(limits.request))?;
-    place.request_is_complete();
+    slot.request_is_complete();
     let (status, body) = match &head {
         Ok(head) => answer_to(head, stream.local_addr()?.ip(), page),
         Err(refusal) => *refusal,
@@ -111,11 +111,11 @@ fn read_head(stream: &TcpStream, deadline: &Deadline) -> io::Result<Result<Strin
             Err(error) => return Err(error),
         }
         match request::end_of_head(&head, from) {
-            Some(end) if end <= LONGEST => {
+            Some(end) if end <= MAX_HEADER => {
                 head.truncate(end);
                 return Ok(Ok(String::from_utf8_lossy(&head).into_owned()));
             }
-            None if head.len() <= LONGEST => {}
+            None if head.len() <= MAX_HEADER => {}
             _ => return Ok(Err(TOO_LONG)),
         }
     }
@@ -142,7 +142,7 @@ impl Deadline {
     }
 
     /// Returns the remaining time, or an error of the kind `TimedOut`.
-    fn left(&self) -> io::Result<std::time::Duration> {
+    fn remaining(&self) -> io::Result<std::time::Duration> {
         match self.at.saturating_since(self.clock.now()) {
             Duration::ZERO => Err(ErrorKind::TimedOut.into()),
             left => Ok(std::time::Duration::from_nanos(left.as_nanos())),
@@ -151,7 +151,7 @@ impl Deadline {
 
     fn read(&self, mut stream: &TcpStream, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
-            stream.set_read_timeout(Some(self.left()?))?;
+            stream.set_read_timeout(Some(self.remaining()?))?;
             match stream.read(buffer) {
                 Err(error) if is_temporary(&error) => {}
                 read => return read,
@@ -159,11 +159,11 @@ impl Deadline {
         }
     }
 
-    fn write_all(&self, mut stream: &TcpStream, mut octets: &[u8]) -> io::Result<()> {
-        while !octets.is_empty() {
-            stream.set_write_timeout(Some(self.left()?))?;
-            match stream.write(octets) {
-                Ok(count) => octets = &octets[count..],
+    fn write_all(&self, mut stream: &TcpStream, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            stream.set_write_timeout(Some(self.remaining()?))?;
+            match stream.write(bytes) {
+                Ok(count) => bytes = &bytes[count..],
                 Err(error) if is_temporary(&error) => {}
                 Err(error) => return Err(error),
             }
@@ -172,7 +172,7 @@ impl Deadline {
     }
 }
 
-/// Returns whether the call may be repeated if time is left. The timeout of a socket is reported as
+/// Returns true if the call may be repeated if time is left. The timeout of a socket is reported as
 /// `WouldBlock`.
 fn is_temporary(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock)

@@ -1,6 +1,6 @@
 //! `airtcp reproduce`: reproduces the papers' figures and tables in virtual time.
 
-mod kept;
+mod cache;
 mod page;
 mod picture;
 mod progress;
@@ -17,10 +17,10 @@ use anyhow::Context;
 use clap::Args;
 use serde_json::json;
 
-use self::kept::{Kept, SeedPlan};
+use self::cache::{ResultCache, SeedPlan};
 use self::progress::{Cost, Progress};
-use self::record::{CHOSEN, Record};
-use crate::shared::progress::in_words;
+use self::record::{CHOICES, Record};
+use crate::shared::progress::format_duration;
 use crate::shared::{failure, say, stop};
 
 /// Reproduce the papers' figures and tables in virtual time
@@ -40,7 +40,7 @@ pub(crate) struct Reproduce {
     #[arg(long, value_name = "N", default_value_t = SEEDS, value_parser = clap::value_parser!(u32).range(1..))]
     seeds: u32,
     /// Maximum number of seeds; the number doubles while a claim is undecided
-    #[arg(long, value_name = "N", default_value_t = MOST_SEEDS)]
+    #[arg(long, value_name = "N", default_value_t = MAX_SEEDS)]
     most_seeds: u32,
     /// Draw the charts as SVG files in this directory: FIGURE.svg, FIGURE-2.svg, …
     #[arg(long, value_name = "DIR", help_heading = "Output")]
@@ -66,7 +66,7 @@ pub(crate) struct Reproduce {
 const SEEDS: u32 = 30;
 /// Allows four tests of a claim (with 1, 2, 4 and 8 times [`SEEDS`]), as the deciding intervals assume
 /// ([`airtcp_reproduce::judge::WIDER`]).
-const MOST_SEEDS: u32 = 8 * SEEDS;
+const MAX_SEEDS: u32 = 8 * SEEDS;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -82,7 +82,7 @@ Examples:
     airtcp reproduce p2-fig12 --record docs/evidence/papers";
 
 /// A finished figure.
-struct Made {
+struct FinishedFigure {
     figure: Figure,
     seeds: u32,
     finding: Finding,
@@ -91,7 +91,7 @@ struct Made {
 }
 
 /// A figure for which only the first seed has run.
-struct Begun {
+struct PendingFigure {
     figure: Figure,
     /// Contains the results of the first seed.
     effort: Effort,
@@ -99,8 +99,8 @@ struct Begun {
 }
 
 enum Step {
-    Kept(Made),
-    ToDo(Begun),
+    Cached(FinishedFigure),
+    Pending(PendingFigure),
 }
 
 impl Reproduce {
@@ -109,48 +109,48 @@ impl Reproduce {
         if self.figure.is_empty() && !self.all {
             return list(&known);
         }
-        let wanted: Vec<_> = if self.all { known } else { select(&known, &self.figure)? };
+        let selected: Vec<_> = if self.all { known } else { select(&known, &self.figure)? };
         if let Some(directory) = &self.plot {
             fs::create_dir_all(directory)
                 .with_context(|| format!("cannot create {}", directory.display()))?;
         }
-        let asked = SeedPlan { seeds: self.seeds, most_seeds: self.most_seeds };
-        let kept = self.keep.as_deref().map(|directory| Kept::open(directory, asked)).transpose()?;
+        let plan = SeedPlan { seeds: self.seeds, most_seeds: self.most_seeds };
+        let cache = self.keep.as_deref().map(|directory| ResultCache::open(directory, plan)).transpose()?;
         let mut record = self.record.as_deref().map(Record::open).transpose()?;
         let progress = Progress::new(self.quiet);
         // Number of complete figures. The lock is held while a figure is written, so that a signal does not
         // leave half of it.
         let complete = Arc::new(Mutex::new(0));
-        self.stop_at_a_signal(Arc::clone(&progress), Arc::clone(&complete), wanted.len())?;
-        let steps = self.look(&wanted, kept.as_ref(), &progress)?;
-        let mut made = Vec::new();
+        self.stop_on_signal(Arc::clone(&progress), Arc::clone(&complete), selected.len())?;
+        let steps = self.run_first_seeds(&selected, cache.as_ref(), &progress)?;
+        let mut finished = Vec::new();
         let all = steps.len();
         for (index, step) in steps.into_iter().enumerate() {
-            let one = match step {
-                Step::Kept(made) => made,
-                Step::ToDo(begun) => {
-                    let one = self.make(begun, &format!("[{}/{all}]", index + 1), &progress)?;
-                    if let Some(kept) = &kept {
-                        kept.put(&one)?;
+            let figure = match step {
+                Step::Cached(finished) => finished,
+                Step::Pending(pending) => {
+                    let figure = self.make(pending, &format!("[{}/{all}]", index + 1), &progress)?;
+                    if let Some(cache) = &cache {
+                        cache.put(&figure)?;
                     }
-                    one
+                    figure
                 }
             };
             let mut complete = complete.lock().unwrap_or_else(PoisonError::into_inner);
             progress.clear();
             if let Some(directory) = &self.plot {
-                plot(directory, &one)?;
+                plot(directory, &figure)?;
             }
-            one.notices.iter().for_each(|notice| tracing::warn!("{}: {notice}", one.figure.id));
+            figure.notices.iter().for_each(|notice| tracing::warn!("{}: {notice}", figure.figure.id));
             match &mut record {
-                Some(record) => record.put(&one)?,
-                None => self.print(&one, made.last(), &wanted)?,
+                Some(record) => record.put(&figure)?,
+                None => self.print(&figure, finished.last(), &selected)?,
             }
-            made.push(one);
+            finished.push(figure);
             *complete += 1;
         }
         if let Some(file) = &self.html {
-            airfiles::write(file, page::page(&made)?)
+            airfiles::write(file, page::page(&finished)?)
                 .with_context(|| format!("cannot write {}", file.display()))?;
         }
         Ok(())
@@ -158,7 +158,7 @@ impl Reproduce {
 
     /// Arranges for SIGINT, SIGTERM and SIGHUP to report the number of complete figures. Must be called before
     /// any other thread starts.
-    fn stop_at_a_signal(
+    fn stop_on_signal(
         &self,
         progress: Arc<Progress>,
         complete: Arc<Mutex<usize>>,
@@ -168,10 +168,10 @@ impl Reproduce {
             Some(_) => "the same command continues",
             None => "with --keep DIR, the same command would continue",
         };
-        stop::at_a_signal(move || {
+        stop::on_signal(move || {
             let held = complete.lock().unwrap_or_else(PoisonError::into_inner);
             progress.clear();
-            say::aside(format_args!(
+            say::print_status(format_args!(
                 "airtcp: stopped by a signal: {} of {all} figures are complete; {resume}",
                 *held
             ));
@@ -180,57 +180,62 @@ impl Reproduce {
     }
 
     /// Runs the first seed of each figure that is not saved, to estimate the total duration.
-    fn look(
+    fn run_first_seeds(
         &self,
-        wanted: &[Figure],
-        kept: Option<&Kept>,
+        selected: &[Figure],
+        cache: Option<&ResultCache>,
         progress: &Arc<Progress>,
     ) -> anyhow::Result<Vec<Step>> {
-        let all = wanted.len();
+        let all = selected.len();
         let mut steps = Vec::new();
-        for (index, figure) in wanted.iter().copied().enumerate() {
-            if let Some(made) = kept.map(|kept| kept.take(&figure)).transpose()?.flatten() {
-                steps.push(Step::Kept(made));
+        for (index, figure) in selected.iter().copied().enumerate() {
+            if let Some(made) = cache.map(|cache| cache.take(&figure)).transpose()?.flatten() {
+                steps.push(Step::Cached(made));
                 continue;
             }
             let effort = Effort::watched(1, Arc::clone(progress) as Arc<dyn Watcher>);
-            progress.look(format!("[{}/{all}] {}", index + 1, figure.id));
+            progress.begin_first_seed(format!("[{}/{all}] {}", index + 1, figure.id));
             figure.look(&effort).with_context(|| format!("cannot run {}", figure.id))?;
             let cost = progress.cost(|first| figure.further(first, self.seeds));
-            steps.push(Step::ToDo(Begun { figure, effort, cost }));
+            steps.push(Step::Pending(PendingFigure { figure, effort, cost }));
         }
         progress.clear();
         let to_do = steps.iter().filter_map(|step| match step {
-            Step::Kept(_) => None,
-            Step::ToDo(begun) => Some(begun),
+            Step::Cached(_) => None,
+            Step::Pending(pending) => Some(pending),
         });
-        let costs: Vec<Cost> = to_do.clone().map(|begun| begun.cost).collect();
+        let costs: Vec<Cost> = to_do.clone().map(|pending| pending.cost).collect();
         let takes = progress.begin(&costs);
         if !self.quiet && to_do.clone().count() < all {
-            say::aside(format_args!(
+            say::print_status(format_args!(
                 "{} of {all} figures are saved from an earlier run",
                 all - to_do.clone().count()
             ));
         }
         if !self.quiet && costs.len() > 1 {
-            say::aside(format_args!(
+            say::print_status(format_args!(
                 "{} figures with {} seeds take about {} on this machine, and longer if claims remain undecided",
                 costs.len(),
                 self.seeds,
-                in_words(takes)
+                format_duration(takes)
             ));
         }
         Ok(steps)
     }
 
-    fn make(&self, begun: Begun, place: &str, progress: &Progress) -> anyhow::Result<Made> {
-        let Begun { figure, effort, cost } = begun;
+    fn make(
+        &self,
+        pending: PendingFigure,
+        place: &str,
+        progress: &Progress,
+    ) -> anyhow::Result<FinishedFigure> {
+        let PendingFigure { figure, effort, cost } = pending;
         progress.clear();
         if !self.quiet {
-            say::aside(format_args!("{place} {}: {}", figure.id, figure.title));
+            say::print_status(format_args!("{place} {}: {}", figure.id, figure.title));
         }
         progress.figure(format!("{place} {}", figure.id), cost);
-        let looked = |seeds: u32, undecided: usize| {
+        let report_undecided = |seeds: u32, undecided: usize| {
             if undecided == 0 || seeds.saturating_mul(2) > self.most_seeds {
                 return;
             }
@@ -238,22 +243,30 @@ impl Reproduce {
             progress.clear();
             if !self.quiet {
                 let claims = if undecided == 1 { "claim" } else { "claims" };
-                say::aside(format_args!("{}: {undecided} {claims} undecided with {seeds} seeds", figure.id));
+                say::print_status(format_args!(
+                    "{}: {undecided} {claims} undecided with {seeds} seeds",
+                    figure.id
+                ));
             }
         };
         let missing = effort.missing();
         let (finding, seeds) = figure
-            .decide(effort.with(self.seeds), self.most_seeds, looked)
+            .decide(effort.with(self.seeds), self.most_seeds, report_undecided)
             .with_context(|| format!("cannot run {}", figure.id))?;
         progress.done();
-        Ok(Made { figure, seeds, finding, notices: missing.notices() })
+        Ok(FinishedFigure { figure, seeds, finding, notices: missing.notices() })
     }
 
-    /// Prints one figure. `before` is the previous figure, and `wanted` contains all requested figures. If
+    /// Prints one figure. `before` is the previous figure, and `selected` contains all requested figures. If
     /// several figures of a paper were requested, their shared choices appear once, before the first one. A
     /// single figure lists all its choices itself.
-    fn print(&self, made: &Made, before: Option<&Made>, wanted: &[Figure]) -> anyhow::Result<()> {
-        let Made { figure, seeds, finding, notices } = made;
+    fn print(
+        &self,
+        made: &FinishedFigure,
+        before: Option<&FinishedFigure>,
+        selected: &[Figure],
+    ) -> anyhow::Result<()> {
+        let FinishedFigure { figure, seeds, finding, notices } = made;
         let Figure { id, title, paper, .. } = figure;
         if self.json {
             let finding = Finding { choices: figure.choices(finding), ..finding.clone() };
@@ -264,19 +277,21 @@ impl Reproduce {
             writeln!(say::out(), "{line}")?;
             return Ok(());
         }
-        let its = of(*paper, wanted);
+        let figures_of_paper = of(*paper, selected);
         if before.is_none_or(|before| before.figure.paper != *paper) {
             writeln!(say::out(), "## {}\n", paper.reference())?;
-            if its.len() > 1 {
-                writeln!(say::out(), "{CHOSEN}:\n")?;
-                let shared: String = paper.shared_by(&its).map(|shared| shared.markdown()).collect();
+            if figures_of_paper.len() > 1 {
+                writeln!(say::out(), "{CHOICES}:\n")?;
+                let shared: String =
+                    paper.shared_by(&figures_of_paper).map(|shared| shared.markdown()).collect();
                 write!(say::out(), "{shared}")?;
             }
         }
         write!(say::out(), "### `{id}`: {title}\n\n{seeds} seeds.\n\n{}", finding.markdown())?;
-        let choices = if its.len() > 1 { finding.choices.clone() } else { figure.choices(finding) };
+        let choices =
+            if figures_of_paper.len() > 1 { finding.choices.clone() } else { figure.choices(finding) };
         if !choices.is_empty() {
-            writeln!(say::out(), "{CHOSEN}:\n\n{}", listed(&choices))?;
+            writeln!(say::out(), "{CHOICES}:\n\n{}", listed(&choices))?;
         }
         Ok(())
     }
@@ -288,7 +303,10 @@ fn of(paper: Paper, figures: &[Figure]) -> Vec<Figure> {
 }
 
 /// Writes each chart to a file.
-fn plot(directory: &Path, Made { figure, seeds, finding, .. }: &Made) -> anyhow::Result<()> {
+fn plot(
+    directory: &Path,
+    FinishedFigure { figure, seeds, finding, .. }: &FinishedFigure,
+) -> anyhow::Result<()> {
     for (index, chart) in finding.charts.iter().enumerate() {
         let file = directory.join(record::numbered(figure.id, index, "svg"));
         let svg = Format::Svg.render(&picture::figure(chart, figure.paper.cited(), *seeds).draw())?;
@@ -314,18 +332,18 @@ fn list(known: &[Figure]) -> anyhow::Result<()> {
 }
 
 fn select(known: &[Figure], names: &[String]) -> anyhow::Result<Vec<Figure>> {
-    let mut wanted = Vec::new();
+    let mut selected = Vec::new();
     for name in names {
         let prefix = format!("{name}-");
-        let before = wanted.len();
-        wanted.extend(
+        let before = selected.len();
+        selected.extend(
             known.iter().filter(|figure| figure.id == name || figure.id.starts_with(&prefix)).copied(),
         );
-        if wanted.len() == before {
+        if selected.len() == before {
             return Err(failure::usage(format!(
                 "unknown figure `{name}`: `airtcp reproduce` lists the figures"
             )));
         }
     }
-    Ok(wanted)
+    Ok(selected)
 }

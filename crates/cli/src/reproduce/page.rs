@@ -7,12 +7,12 @@ use airtcp_report::html::table::escape;
 use airtcp_report::plot::Format;
 use airtcp_reproduce::{Claim, Counts, Figure, Judged, Paper, Table};
 
-use super::record::{CHOSEN, CHOSEN_FOR_SEVERAL};
-use super::{Made, of, picture};
+use super::record::{CHOICES, SHARED_CHOICES};
+use super::{FinishedFigure, of, picture};
 
 const STYLE: &str = include_str!("page.css");
 
-pub(super) fn page(made: &[Made]) -> std::io::Result<String> {
+pub(super) fn page(made: &[FinishedFigure]) -> std::io::Result<String> {
     let mut text = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
@@ -21,7 +21,7 @@ pub(super) fn page(made: &[Made]) -> std::io::Result<String> {
     text += &summary(made);
     let shown: Vec<Figure> = made.iter().map(|made| made.figure).collect();
     let mut paper: Option<Paper> = None;
-    for Made { figure, seeds, finding, .. } in made {
+    for FinishedFigure { figure, seeds, finding, .. } in made {
         if paper.replace(figure.paper) != Some(figure.paper) {
             let _ = writeln!(text, "<h2>{}</h2>", escape(figure.paper.reference()));
             text += &shared(figure.paper, &of(figure.paper, &shown));
@@ -40,7 +40,7 @@ pub(super) fn page(made: &[Made]) -> std::io::Result<String> {
         for remark in &finding.remarks {
             let _ = writeln!(text, "<p>{}</p>", inline(remark));
         }
-        text += &details(CHOSEN, !finding.choices.is_empty(), &listed(&finding.choices));
+        text += &details(CHOICES, !finding.choices.is_empty(), &listed(&finding.choices));
         let numbers = tables(&finding.tables);
         // A figure without charts shows its tables unfolded.
         text += &match finding.charts.is_empty() {
@@ -59,7 +59,7 @@ fn shared(paper: Paper, figures: &[Figure]) -> String {
         .shared_by(figures)
         .map(|shared| format!("<p>{}</p>\n{}", inline(&shared.by.heading()), listed(&shared.choices)))
         .collect();
-    details(CHOSEN_FOR_SEVERAL, !lists.is_empty(), &lists.concat())
+    details(SHARED_CHOICES, !lists.is_empty(), &lists.concat())
 }
 
 /// Returns the number of claims per verdict, and the number of claims that do not count.
@@ -77,12 +77,12 @@ pub(super) fn count<'a>(claims: impl Iterator<Item = &'a Claim>) -> ([usize; 3],
     (verdicts, not_counted)
 }
 
-fn summary(made: &[Made]) -> String {
+fn summary(made: &[FinishedFigure]) -> String {
     let mut text = "<table class=\"summary\">\n<tr><th>Paper</th><th>holds</th><th>does not hold</th>\
                     <th>undecided</th><th>not counted</th></tr>\n"
         .to_owned();
     for paper in Paper::ALL {
-        let mine: Vec<&Made> = made.iter().filter(|made| made.figure.paper == paper).collect();
+        let mine: Vec<&FinishedFigure> = made.iter().filter(|made| made.figure.paper == paper).collect();
         let Some(first) = mine.first() else { continue };
         let ([holds, not, undecided], rest) = count(mine.iter().flat_map(|made| &made.finding.claims));
         let _ = writeln!(
@@ -128,8 +128,12 @@ fn heading(title: &str) -> String {
     letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect()
 }
 
-fn details(title: &str, wanted: bool, inside: &str) -> String {
-    if wanted { format!("<details><summary>{title}</summary>\n{inside}</details>\n") } else { String::new() }
+fn details(title: &str, has_content: bool, inside: &str) -> String {
+    if has_content {
+        format!("<details><summary>{title}</summary>\n{inside}</details>\n")
+    } else {
+        String::new()
+    }
 }
 
 fn listed(items: &[String]) -> String {

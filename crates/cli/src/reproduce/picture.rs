@@ -9,13 +9,13 @@ use airtcp_report::plot::{Data, Series};
 use airtcp_reproduce::chart::{self, Chart, Curve, Drawn, Scale};
 
 /// The mark for the paper's numbers. No curve uses it.
-const OF_THE_PAPER: Mark = Mark::CrossInRing;
+const PAPER_MARK: Mark = Mark::CrossInRing;
 /// Curves with fewer single values than this get larger marks.
-const RARE: usize = 30;
+const FEW_VALUES: usize = 30;
 /// Opacity of a band. Bands of several curves overlap.
-const BAND: f64 = 0.16;
+const BAND_OPACITY: f64 = 0.16;
 /// Share of a category's width that its bars cover.
-const BARS: f64 = 0.8;
+const BAR_SHARE: f64 = 0.8;
 
 /// Draws the chart. `paper` is the citation of the paper.
 pub(super) fn figure(chart: &Chart, paper: &str, seeds: u32) -> Figure {
@@ -27,14 +27,14 @@ pub(super) fn figure(chart: &Chart, paper: &str, seeds: u32) -> Figure {
     let mut series: Vec<Series> = Vec::new();
     let mut nth_bar = 0;
     for (index, curve) in chart.curves.iter().enumerate() {
-        let aside = match curve.drawn {
+        let shift = match curve.drawn {
             Drawn::Bars => {
                 nth_bar += 1;
-                ((nth_bar as f64 - 0.5) / bars as f64 - 0.5) * BARS
+                ((nth_bar as f64 - 0.5) / bars as f64 - 0.5) * BAR_SHARE
             }
             Drawn::Line | Drawn::Dots => 0.0,
         };
-        series.extend(of_curve(curve, index, aside, bars));
+        series.extend(of_curve(curve, index, shift, bars));
     }
     // Intervals are below the lines, so that a mean remains visible where intervals of other curves cross it.
     series.sort_by_key(|series| !matches!(series.data, Data::Bars { .. } | Data::Band { .. }));
@@ -42,27 +42,27 @@ pub(super) fn figure(chart: &Chart, paper: &str, seeds: u32) -> Figure {
     Figure { title: chart.title.clone(), subtitle, x: horizontal(chart), panels: vec![panel] }
 }
 
-fn of_curve(curve: &Curve, index: usize, aside: f64, bars: usize) -> Vec<Series> {
+fn of_curve(curve: &Curve, index: usize, shift: f64, bars: usize) -> Vec<Series> {
     let colour = LINES[index % LINES.len()];
     let mark = Mark::LINES[index % Mark::LINES.len()];
     let dash = Dash::ALL[(index + index / LINES.len()) % Dash::ALL.len()];
     let of = |name: Option<String>, class, data| Series { name, class, colour, data };
     let name = Some(curve.name.clone());
-    let means: Vec<(f64, f64)> = curve.points.iter().map(|(x, mean)| (x + aside, mean.mean)).collect();
+    let means: Vec<(f64, f64)> = curve.points.iter().map(|(x, mean)| (x + shift, mean.mean)).collect();
     let ends = curve.points.iter().filter_map(|(x, mean)| {
         let half = mean.half_width?;
-        Some((x + aside, mean.mean - half, mean.mean + half))
+        Some((x + shift, mean.mean - half, mean.mean + half))
     });
     let ends: Vec<_> = ends.collect();
     let mut series = match curve.drawn {
         Drawn::Line => vec![
             of(name, "mean", Data::Line { points: means.clone(), width: 1.4, dash }),
             of(None, "mean", Data::Marks { points: means, mark, below: 0.0 }),
-            of(None, "interval", Data::Band { edges: ends, opacity: BAND }),
+            of(None, "interval", Data::Band { edges: ends, opacity: BAND_OPACITY }),
         ],
         Drawn::Dots => {
             // Rare values must be visible among many others.
-            let mark = if means.len() < RARE { Mark::Cross } else { Mark::Dot };
+            let mark = if means.len() < FEW_VALUES { Mark::Cross } else { Mark::Dot };
             vec![of(name, "value", Data::Marks { points: means, mark, below: 0.0 })]
         }
         Drawn::Bars => {
@@ -76,9 +76,9 @@ fn of_curve(curve: &Curve, index: usize, aside: f64, bars: usize) -> Vec<Series>
         }
     };
     if !curve.paper.is_empty() {
-        let points = curve.paper.iter().map(|(x, y)| (x + aside, *y)).collect();
+        let points = curve.paper.iter().map(|(x, y)| (x + shift, *y)).collect();
         let name = format!("{} (paper)", curve.name);
-        series.push(of(Some(name), "paper", Data::Marks { points, mark: OF_THE_PAPER, below: 0.0 }));
+        series.push(of(Some(name), "paper", Data::Marks { points, mark: PAPER_MARK, below: 0.0 }));
     }
     series
 }

@@ -7,7 +7,7 @@ use airlink::reactor::Clock;
 use airtcp_reproduce::Watcher;
 use airwire::time::{Duration, Instant};
 
-use crate::shared::progress::{Teller, in_words};
+use crate::shared::progress::{ProgressDisplay, format_duration};
 
 /// The cost of a figure, on all cores.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -17,7 +17,7 @@ pub(super) struct Cost {
     /// Number of runs of the first seed.
     runs: u64,
     /// Number of further runs.
-    to_come: u64,
+    remaining_runs: u64,
 }
 
 impl Cost {
@@ -30,11 +30,11 @@ impl Cost {
 pub(super) struct Progress(Mutex<State>);
 
 struct State {
-    teller: Teller,
+    display: ProgressDisplay,
     clock: Clock,
     shown: Instant,
     /// Name and position of the current figure.
-    what: String,
+    label: String,
     /// Runs of the current figure so far.
     runs: u64,
     phase: Phase,
@@ -43,7 +43,7 @@ struct State {
 
 enum Phase {
     /// One seed per figure runs, to measure its cost.
-    Looking,
+    FirstSeeds,
     /// The other seeds run. `cost` is the cost of the current figure.
     Running { cost: Cost, work: Work },
 }
@@ -81,7 +81,7 @@ impl Work {
 
     /// Returns the remaining real time, if the rest proceeds at the speed so far. `took` is the real time so
     /// far, in seconds.
-    fn left(self, took: f64) -> Duration {
+    fn remaining(self, took: f64) -> Duration {
         let done = self.before + self.this;
         let pace = if done > 0.0 { took / done } else { 1.0 };
         Duration::from_secs_f64((self.all - done).max(0.0) * pace)
@@ -110,50 +110,50 @@ impl Progress {
     pub(super) fn new(quiet: bool) -> Arc<Self> {
         let clock = Clock::start();
         let now = clock.now();
-        let teller = Teller::new(quiet);
+        let display = ProgressDisplay::new(quiet);
         Arc::new(Self(Mutex::new(State {
-            teller,
+            display,
             clock,
             shown: now,
-            what: String::new(),
+            label: String::new(),
             runs: 0,
-            phase: Phase::Looking,
+            phase: Phase::FirstSeeds,
             since: now,
         })))
     }
 
     /// Begins the first seed of a figure.
-    pub(super) fn look(&self, what: String) {
+    pub(super) fn begin_first_seed(&self, label: String) {
         let mut state = self.state();
-        (state.what, state.runs) = (what, 0);
+        (state.label, state.runs) = (label, 0);
         state.since = state.clock.now();
     }
 
-    /// Returns the cost since [`Progress::look`]. `further` maps the number of runs of the first seed to the
-    /// number of further runs.
+    /// Returns the cost since [`Progress::begin_first_seed`]. `further` maps the number of runs of the first
+    /// seed to the number of further runs.
     pub(super) fn cost(&self, further: impl Fn(u64) -> u64) -> Cost {
         let state = self.state();
         let seconds = state.clock.now().saturating_since(state.since).as_secs_f64();
-        Cost { seconds, runs: state.runs, to_come: further(state.runs) }
+        Cost { seconds, runs: state.runs, remaining_runs: further(state.runs) }
     }
 
     /// Begins the other seeds, when the first seeds of all figures are done. Returns the approximate duration
     /// of the rest.
     pub(super) fn begin(&self, costs: &[Cost]) -> Duration {
         let mut state = self.state();
-        let all = costs.iter().map(|cost| cost.of(cost.to_come)).sum();
+        let all = costs.iter().map(|cost| cost.of(cost.remaining_runs)).sum();
         state.phase = Phase::Running { cost: Cost::default(), work: Work { all, ..Work::default() } };
         state.since = state.clock.now();
         Duration::from_secs_f64(all)
     }
 
     /// Begins the other seeds of a figure.
-    pub(super) fn figure(&self, what: String, cost: Cost) {
+    pub(super) fn figure(&self, label: String, cost: Cost) {
         let mut state = self.state();
-        (state.what, state.runs) = (what, 0);
+        (state.label, state.runs) = (label, 0);
         if let Phase::Running { cost: of, work } = &mut state.phase {
             *of = cost;
-            work.begin(cost.of(cost.to_come));
+            work.begin(cost.of(cost.remaining_runs));
         }
     }
 
@@ -173,7 +173,7 @@ impl Progress {
 
     /// Clears the progress line before the command prints a line.
     pub(super) fn clear(&self) {
-        self.state().teller.clear();
+        self.state().display.clear();
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -189,19 +189,19 @@ impl State {
         if let Phase::Running { cost, work } = &mut self.phase {
             work.this += cost.of(1);
         }
-        if self.teller.every().is_none_or(|every| now.saturating_since(self.shown) < every) {
+        if self.display.interval().is_none_or(|every| now.saturating_since(self.shown) < every) {
             return;
         }
         self.shown = now;
-        let Self { what, runs, .. } = self;
+        let Self { label, runs, .. } = self;
         let text = match self.phase {
-            Phase::Looking => format!("{what}: {runs} runs with the first seed"),
+            Phase::FirstSeeds => format!("{label}: {runs} runs with the first seed"),
             Phase::Running { work, .. } => {
                 let took = now.saturating_since(self.since).as_secs_f64();
-                format!("{what}, {} left", in_words(work.left(took)))
+                format!("{label}, {} left", format_duration(work.remaining(took)))
             }
         };
-        self.teller.tell(&text);
+        self.display.show(&text);
     }
 }
 
@@ -212,22 +212,24 @@ mod tests {
     #[test]
     fn remaining_time_follows_pace_of_finished_work() {
         let work = Work { all: 100.0, before: 20.0, this: 5.0, planned: 30.0 };
-        assert_eq!(work.left(50.0), Duration::from_secs(150));
+        assert_eq!(work.remaining(50.0), Duration::from_secs(150));
         // Before any work is done, the estimate comes from the first seeds alone.
-        assert_eq!(Work { all: 7.0, ..Work::default() }.left(0.0), Duration::from_secs(7));
+        assert_eq!(Work { all: 7.0, ..Work::default() }.remaining(0.0), Duration::from_secs(7));
         // A figure can take longer than its first seed suggested.
-        assert_eq!(Work { all: 10.0, this: 11.0, ..Work::default() }.left(20.0), Duration::ZERO);
+        assert_eq!(Work { all: 10.0, this: 11.0, ..Work::default() }.remaining(20.0), Duration::ZERO);
     }
 
     #[test]
     fn early_search_end_reduces_expected_work() {
         let progress = Progress::new(true);
-        let (one, search) =
-            (Cost { seconds: 1.0, runs: 10, to_come: 90 }, Cost { seconds: 2.0, runs: 10, to_come: 1000 });
+        let (one, search) = (
+            Cost { seconds: 1.0, runs: 10, remaining_runs: 90 },
+            Cost { seconds: 2.0, runs: 10, remaining_runs: 1000 },
+        );
         assert_eq!(progress.begin(&[one, search]), Duration::from_secs(9 + 200));
         let work = || match progress.state().phase {
             Phase::Running { work, .. } => work,
-            Phase::Looking => panic!("no figure is running"),
+            Phase::FirstSeeds => panic!("no figure is running"),
         };
         let finish_runs = |runs| (0..runs).for_each(|_| progress.ran());
         let assert_near =

@@ -14,7 +14,7 @@ use airtcp_reproduce::{Figure, Judged, Paper, Table, figures, listed};
 use airtcp_sim::file;
 use anyhow::Context;
 
-use super::{Made, of, picture};
+use super::{FinishedFigure, of, picture};
 
 const METHOD: &str = include_str!("method.md");
 
@@ -28,16 +28,16 @@ algorithms of this repository. [Method](method.md) explains how claims are count
 ";
 
 /// Heading of the choices for one figure.
-pub(super) const CHOSEN: &str = "Choices";
+pub(super) const CHOICES: &str = "Choices";
 /// Heading of the choices at the beginning of a paper.
-pub(super) const CHOSEN_FOR_SEVERAL: &str = "Choices for several figures";
+pub(super) const SHARED_CHOICES: &str = "Choices for several figures";
 
 /// Maximum size of the tables in the pages. Larger tables are in their CSV files only.
-const MOST_ROWS: usize = 12;
-const MOST_COLUMNS: usize = 4;
+const MAX_ROWS: usize = 12;
+const MAX_COLUMNS: usize = 4;
 
 /// Maximum number of words of a claim's quotation in the index.
-const WORDS: usize = 18;
+const MAX_WORDS: usize = 18;
 
 pub(super) struct Record {
     directory: PathBuf,
@@ -63,8 +63,8 @@ impl Record {
     }
 
     /// Adds a figure, or replaces it.
-    pub(super) fn put(&mut self, made: &Made) -> anyhow::Result<()> {
-        let Made { figure, seeds, finding, .. } = made;
+    pub(super) fn put(&mut self, made: &FinishedFigure) -> anyhow::Result<()> {
+        let FinishedFigure { figure, seeds, finding, .. } = made;
         let mut pictures = Vec::new();
         for (index, chart) in finding.charts.iter().enumerate() {
             let name = format!("data/{}", numbered(figure.id, index, "svg"));
@@ -117,10 +117,10 @@ impl Record {
             let _ = write!(text, "\nClaims: {holds} hold, {not} do not hold, {undecided} are undecided.\n");
         }
         text += "\n[Method](method.md) · [All claims](README.md)\n";
-        let its: Vec<Figure> = figures.iter().map(|(figure, _)| *figure).collect();
-        let shared: String = paper.shared_by(&its).map(|shared| shared.markdown()).collect();
+        let figures_of_paper: Vec<Figure> = figures.iter().map(|(figure, _)| *figure).collect();
+        let shared: String = paper.shared_by(&figures_of_paper).map(|shared| shared.markdown()).collect();
         if !shared.is_empty() {
-            let _ = write!(text, "\n{}\n", folded(CHOSEN_FOR_SEVERAL, &shared).trim_end());
+            let _ = write!(text, "\n{}\n", folded(SHARED_CHOICES, &shared).trim_end());
         }
         for (figure, section) in figures {
             let _ = write!(text, "\n{}\n\n{section}\n", heading(&figure));
@@ -174,12 +174,12 @@ fn heading(figure: &Figure) -> String {
 /// Returns the link target of a heading, as mdBook and repository hosts generate it.
 fn anchor(heading: &str) -> String {
     let letters = heading.trim_start_matches('#').trim().chars();
-    let kept = letters.filter(|&c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
-    kept.collect::<String>().to_lowercase().replace(' ', "-")
+    let allowed = letters.filter(|&c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+    allowed.collect::<String>().to_lowercase().replace(' ', "-")
 }
 
-fn section(made: &Made, pictures: &[(String, String)], numbers: &[String]) -> String {
-    let Made { seeds, finding, figure, .. } = made;
+fn section(made: &FinishedFigure, pictures: &[(String, String)], numbers: &[String]) -> String {
+    let FinishedFigure { seeds, finding, figure, .. } = made;
     let command = format!("`airtcp reproduce {}`, {seeds} seeds.", figure.id);
     let numbers = numbers.iter().map(|name| format!("[{name}](data/{name})")).collect::<Vec<_>>().join(", ");
     let numbers = if numbers.is_empty() { numbers } else { format!(" Numbers: {numbers}") };
@@ -188,14 +188,14 @@ fn section(made: &Made, pictures: &[(String, String)], numbers: &[String]) -> St
         // Writing into a string does not fail.
         let _ = writeln!(text, "![{title}]({name})\n");
     }
-    let is_small = |table: &&Table| table.rows.len() <= MOST_ROWS && table.columns.len() <= MOST_COLUMNS;
+    let is_small = |table: &&Table| table.rows.len() <= MAX_ROWS && table.columns.len() <= MAX_COLUMNS;
     if pictures.is_empty() {
         finding.tables.iter().filter(is_small).for_each(|table| text += &table.markdown());
     }
     text.push_str(&finding.claims_markdown());
     text.push_str(&finding.remarks_markdown());
     if !finding.choices.is_empty() {
-        text.push_str(&folded(CHOSEN, &listed(&finding.choices)));
+        text.push_str(&folded(CHOICES, &listed(&finding.choices)));
     }
     text.trim_end().to_owned()
 }
@@ -237,9 +237,9 @@ fn entries(section: &str) -> Vec<Entry> {
         // The index shows only the first quotation.
         let claim = claim.split_inclusive('”').next()?;
         let words: Vec<&str> = claim.split_whitespace().collect();
-        let claim = match words.len() <= WORDS {
+        let claim = match words.len() <= MAX_WORDS {
             true => words.join(" "),
-            false => format!("{} …”", words[..WORDS].join(" ")),
+            false => format!("{} …”", words[..MAX_WORDS].join(" ")),
         };
         Some(Entry { verdict: verdict.to_owned(), claim })
     });
@@ -304,9 +304,9 @@ fn column(table: &Table, index: usize) -> Vec<Vec<String>> {
         let cells = cells.iter().map(|cell| cell.replace('`', ""));
         return vec![[heading].into_iter().chain(cells).collect()];
     }
-    let headed = |what: &str, cell: fn(&Interval<'_>) -> String| {
+    let headed = |suffix: &str, cell: fn(&Interval<'_>) -> String| {
         let unit = if units[0].is_empty() { String::new() } else { format!(" ({})", units[0]) };
-        let heading = format!("{heading}{what}{unit}");
+        let heading = format!("{heading}{suffix}{unit}");
         let cells = intervals.iter().map(|interval| interval.as_ref().map(cell).unwrap_or_default());
         [heading].into_iter().chain(cells).collect()
     };
@@ -323,7 +323,7 @@ mod tests {
 
     use super::*;
 
-    fn made(id: &str, judged: Judged) -> Made {
+    fn made(id: &str, judged: Judged) -> FinishedFigure {
         let figure = figures().into_iter().find(|figure| figure.id == id).unwrap();
         let mut table = Table::new("Packets:", &["z", "`sack`", "gain"]);
         table.row(["1 %", "12.5 ± 0.5", "+3.0 ± 1.0 %"].map(str::to_owned));
@@ -336,12 +336,12 @@ mod tests {
             judged,
         };
         let finding = Finding { tables: vec![table], claims: vec![claim], ..Finding::default() };
-        Made { figure, seeds: 30, finding, notices: Vec::new() }
+        FinishedFigure { figure, seeds: 30, finding, notices: Vec::new() }
     }
 
     #[test]
     fn csv_table_has_plain_numbers() {
-        let Made { finding, .. } = made("p0-fig5", Judged::Holds);
+        let FinishedFigure { finding, .. } = made("p0-fig5", Judged::Holds);
         let text = as_csv(&finding.tables[0]);
         assert_eq!(text, "z (%),sack,sack ±,gain (%),gain ± (%)\n1,12.5,0.5,3.0,1.0\n2,,,-2.0,1.5\n");
     }
@@ -418,6 +418,6 @@ mod tests {
         );
         let entries = entries(&section);
         assert_eq!(entries.len(), 1);
-        assert_eq!(entries[0].claim, format!("“{} …”", vec!["word"; WORDS].join(" ")));
+        assert_eq!(entries[0].claim, format!("“{} …”", vec!["word"; MAX_WORDS].join(" ")));
     }
 }

@@ -15,21 +15,14 @@ pub(super) struct Outgoing {
     source: Source,
     /// A chunk that did not fit into the send buffer, and the index of its first unwritten byte.
     chunk: Option<(Vec<u8>, usize)>,
-    written: Written,
+    /// True if the host has the whole input and the end of the stream.
+    is_complete: bool,
     /// `None` if the input has an end.
     limit: Option<TimeLimit>,
     /// Result of a time limit. `None` before the time has elapsed, and without a time limit.
     pub(super) in_time: Option<InTime>,
     /// SHA-256 of everything that was passed to the host, once it is known.
     pub(super) digest: Option<String>,
-}
-
-/// How much of the input the host has received.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Written {
-    Partly,
-    /// The whole input, and the end of the stream.
-    Wholly,
 }
 
 impl Outgoing {
@@ -45,7 +38,7 @@ impl Outgoing {
             // digest.
             source: Source::start(input, digest && time.is_none(), waker)?,
             chunk: None,
-            written: Written::Partly,
+            is_complete: false,
             limit: time.map(|time| TimeLimit::new(time, digest)),
             in_time: None,
             digest: None,
@@ -54,13 +47,13 @@ impl Outgoing {
 
     /// Passes as much data to the host as it accepts.
     pub(super) fn write(&mut self, now: Instant, host: &mut Host, id: ConnId) -> anyhow::Result<()> {
-        while self.written == Written::Partly {
+        while !self.is_complete {
             let room = match self.room(now, host, id) {
                 Some(0) => break,
                 Some(room) => room,
                 None => {
-                    let up = self.limit.as_ref().zip(host.connection(id));
-                    self.in_time = up.map(|(limit, connection)| limit.came_to(connection));
+                    let ended = self.limit.as_ref().zip(host.connection(id));
+                    self.in_time = ended.map(|(limit, connection)| limit.result(connection));
                     self.digest = self.limit.take().and_then(TimeLimit::digest);
                     self.end(host, id);
                     return Ok(());
@@ -81,7 +74,7 @@ impl Outgoing {
             let piece = &chunk[from..chunk.len().min(from.saturating_add(room))];
             let taken = host.write(now, id, piece);
             if let (Some(limit), Ok(taken)) = (&mut self.limit, &taken) {
-                limit.wrote(&piece[..*taken]);
+                limit.record(&piece[..*taken]);
             }
             match taken {
                 Ok(taken) if from + taken == chunk.len() => self.source.recycle(chunk),
@@ -105,7 +98,7 @@ impl Outgoing {
     fn end(&mut self, host: &mut Host, id: ConnId) {
         // The caller detects whether the connection has ended.
         let _ = host.shutdown_write(id);
-        self.written = Written::Wholly;
+        self.is_complete = true;
     }
 
     /// Returns the number of bytes that can be passed to the host now, or `None` if the time has elapsed.
@@ -118,7 +111,6 @@ impl Outgoing {
 
     /// Returns the time at which the time limit ends the stream.
     pub(super) fn next_deadline(&self) -> Option<Instant> {
-        let limit = self.limit.as_ref().filter(|_| self.written == Written::Partly);
-        limit.and_then(TimeLimit::end)
+        self.limit.as_ref().filter(|_| !self.is_complete).and_then(TimeLimit::end)
     }
 }

@@ -19,7 +19,7 @@ pub(super) struct TimeLimit {
 /// the time has elapsed, and less would not fill the window.
 const WINDOWS_AHEAD: f64 = 2.0;
 /// Minimum of that amount in bytes.
-const LEAST_AHEAD: u64 = 64 << 10;
+const MIN_AHEAD: u64 = 64 << 10;
 
 impl TimeLimit {
     pub(super) fn new(time: Duration, digest: bool) -> Self {
@@ -35,7 +35,7 @@ impl TimeLimit {
             return None;
         }
         let window = connection.recovery().congestion().cwnd * f64::from(connection.info().snd_mss);
-        let ahead = LEAST_AHEAD.max((WINDOWS_AHEAD * window) as u64);
+        let ahead = MIN_AHEAD.max((WINDOWS_AHEAD * window) as u64);
         let waiting = self.written.saturating_sub(connection.statistics().bytes_acked);
         Some(ahead.saturating_sub(waiting) as usize)
     }
@@ -45,13 +45,14 @@ impl TimeLimit {
         self.end
     }
 
-    pub(super) fn wrote(&mut self, octets: &[u8]) {
-        self.written += octets.len() as u64;
-        self.hasher.update(octets);
+    /// Records data that was passed to the host.
+    pub(super) fn record(&mut self, data: &[u8]) {
+        self.written += data.len() as u64;
+        self.hasher.update(data);
     }
 
     /// Returns the result when the time has elapsed.
-    pub(super) fn came_to(&self, connection: &Connection) -> InTime {
+    pub(super) fn result(&self, connection: &Connection) -> InTime {
         InTime::new(connection.statistics().bytes_acked, self.time)
     }
 

@@ -32,9 +32,9 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<Vec<FastOpenServer>> {
     };
     let line = |(number, line): (usize, &str)| {
         parse(line).ok_or_else(|| {
-            let place = format!("{}:{}", path.display(), number + 1);
+            let line = format!("{}:{}", path.display(), number + 1);
             usage(format!(
-                "{place}: not a Fast Open cookie; name a file that `airtcp send` wrote, or a new one"
+                "{line}: not a Fast Open cookie; name a file that `airtcp send` wrote, or a new one"
             ))
         })
     };

@@ -1,15 +1,13 @@
 //! SHA-256 digests of sent and received data.
 
-use std::fmt::Write;
-
 use sha2::{Digest, Sha256};
 
-/// A running digest, or nothing if no digest is wanted, because it costs CPU time.
+/// A running digest, or nothing if digests are disabled, because they cost CPU time.
 pub(crate) struct Hasher(Option<Sha256>);
 
 impl Hasher {
-    pub(crate) fn new(wanted: bool) -> Self {
-        Self(wanted.then(Sha256::new))
+    pub(crate) fn new(enabled: bool) -> Self {
+        Self(enabled.then(Sha256::new))
     }
 
     pub(crate) fn update(&mut self, bytes: &[u8]) {
@@ -20,13 +18,7 @@ impl Hasher {
 
     /// Returns the digest as 64 hexadecimal digits.
     pub(crate) fn finish(self) -> Option<String> {
-        let digest = self.0?.finalize();
-        let mut text = String::with_capacity(64);
-        for byte in digest {
-            // Writing into a string does not fail.
-            let _ = write!(text, "{byte:02x}");
-        }
-        Some(text)
+        Some(self.0?.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
     }
 }
 

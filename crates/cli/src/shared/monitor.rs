@@ -151,7 +151,7 @@ impl Monitor {
         if let Some(tick) = self.tick
             && tick.to <= now
         {
-            let bytes = self.moved();
+            let bytes = self.transferred_bytes();
             self.reporter.interval(&interval(connection, tick, now, bytes, self.established))?;
             // After a late interval, skip the deadlines that have already passed.
             let mut to = tick.to;
@@ -185,7 +185,7 @@ impl Monitor {
         self.tick.map(|tick| tick.to).into_iter().chain(stalled).min()
     }
 
-    pub(crate) fn traces(&self) -> bool {
+    pub(crate) fn logs_decisions(&self) -> bool {
         self.decisions.is_some()
     }
 
@@ -220,7 +220,7 @@ impl Monitor {
         WindowSummary { last: self.window.now, mean: self.window.mean(), max: self.window.max }
     }
 
-    fn moved(&self) -> u64 {
+    fn transferred_bytes(&self) -> u64 {
         self.progress.acked.max(self.progress.received)
     }
 }

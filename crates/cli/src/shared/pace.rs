@@ -20,19 +20,20 @@ impl Pace {
     }
 
     /// Returns the time of the next read, or `None` if the receiver may read now.
-    pub(crate) fn rests_until(&self, now: Instant) -> Option<Instant> {
+    pub(crate) fn next_read(&self, now: Instant) -> Option<Instant> {
         (self.next > now).then_some(self.next)
     }
 
     /// Returns the maximum size of one read.
-    pub(crate) fn piece(&self, room: usize) -> usize {
-        self.rate.map_or(room, |rate| room.min((rate / READS_PER_SECOND).max(1) as usize))
+    pub(crate) fn read_size(&self, buffer: usize) -> usize {
+        self.rate.map_or(buffer, |rate| buffer.min((rate / READS_PER_SECOND).max(1) as usize))
     }
 
-    pub(crate) fn has_read(&mut self, now: Instant, octets: usize) {
+    /// Records a read of this number of bytes.
+    pub(crate) fn record(&mut self, now: Instant, bytes: usize) {
         if let Some(rate) = self.rate {
-            let takes = (octets as u128 * 1_000_000_000).div_ceil(u128::from(rate));
-            self.next = self.next.max(now) + Duration::from_nanos(takes as u64);
+            let nanos = (bytes as u128 * 1_000_000_000).div_ceil(u128::from(rate));
+            self.next = self.next.max(now) + Duration::from_nanos(nanos as u64);
         }
     }
 }
@@ -47,30 +48,30 @@ mod tests {
             let (mut pace, mut now, mut read) = (Pace::new(Some(rate)), Instant::from_secs(5), 0);
             let end = now + Duration::from_secs(4);
             while now < end {
-                let piece = pace.piece(256 << 10);
-                read += piece as u64;
-                pace.has_read(now, piece);
-                now = pace.rests_until(now).unwrap();
+                let size = pace.read_size(256 << 10);
+                read += size as u64;
+                pace.record(now, size);
+                now = pace.next_read(now).unwrap();
             }
-            let piece = pace.piece(256 << 10) as u64;
-            assert!((4 * rate..4 * rate + piece).contains(&read), "{read} in 4 s at {rate} a second");
+            let size = pace.read_size(256 << 10) as u64;
+            assert!((4 * rate..4 * rate + size).contains(&read), "{read} in 4 s at {rate} a second");
         }
     }
 
     #[test]
     fn pace_does_not_catch_up_after_silence() {
         let mut pace = Pace::new(Some(1000));
-        pace.has_read(Instant::from_secs(1), 50);
+        pace.record(Instant::from_secs(1), 50);
         let late = Instant::from_secs(60);
-        assert_eq!(pace.rests_until(late), None);
-        pace.has_read(late, 50);
-        assert_eq!(pace.rests_until(late), Some(late + Duration::from_millis(50)));
+        assert_eq!(pace.next_read(late), None);
+        pace.record(late, 50);
+        assert_eq!(pace.next_read(late), Some(late + Duration::from_millis(50)));
     }
 
     #[test]
     fn pace_without_rate_never_pauses() {
         let mut pace = Pace::new(None);
-        pace.has_read(Instant::from_secs(1), 1 << 20);
-        assert_eq!((pace.rests_until(Instant::ZERO), pace.piece(4096)), (None, 4096));
+        pace.record(Instant::from_secs(1), 1 << 20);
+        assert_eq!((pace.next_read(Instant::ZERO), pace.read_size(4096)), (None, 4096));
     }
 }

@@ -5,14 +5,14 @@ use airwire::time::Duration;
 use super::say::{self, LiveLine};
 
 /// How progress is shown.
-pub(crate) enum Teller {
+pub(crate) enum ProgressDisplay {
     Quiet,
     Terminal(LiveLine),
     /// A line at long intervals, for a log.
     Lines,
 }
 
-impl Teller {
+impl ProgressDisplay {
     pub(crate) fn new(quiet: bool) -> Self {
         let line = LiveLine::new(!quiet);
         match quiet {
@@ -23,7 +23,7 @@ impl Teller {
     }
 
     /// Returns the interval between messages, or `None` if nothing is shown.
-    pub(crate) fn every(&self) -> Option<Duration> {
+    pub(crate) fn interval(&self) -> Option<Duration> {
         match self {
             Self::Quiet => None,
             Self::Terminal(_) => Some(Duration::from_millis(200)),
@@ -31,10 +31,10 @@ impl Teller {
         }
     }
 
-    pub(crate) fn tell(&self, text: &str) {
+    pub(crate) fn show(&self, text: &str) {
         match self {
             Self::Terminal(line) => line.show(text),
-            Self::Lines => say::aside(text),
+            Self::Lines => say::print_status(text),
             Self::Quiet => {}
         }
     }
@@ -47,7 +47,7 @@ impl Teller {
 }
 
 /// Formats a time as `1 h 05 min`, `3 min 07 s` or `12 s`.
-pub(crate) fn in_words(time: Duration) -> String {
+pub(crate) fn format_duration(time: Duration) -> String {
     match time.as_millis().div_ceil(1000) {
         s if s >= 3600 => format!("{} h {:02} min", s / 3600, s % 3600 / 60),
         s if s >= 60 => format!("{} min {:02} s", s / 60, s % 60),
@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn durations_are_formatted_in_words() {
-        let words = |seconds| in_words(Duration::from_secs(seconds));
+        let words = |seconds| format_duration(Duration::from_secs(seconds));
         assert_eq!(words(12), "12 s");
         assert_eq!(words(187), "3 min 07 s");
         assert_eq!(words(3_900), "1 h 05 min");

@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn metric_numbers_use_suitable_unit_and_digits() {
-        for (metric, most, shown) in [
+        for (metric, mean, expected) in [
             ("goodput", 123_456.7, "123.5 kbit/s"),
             ("goodput", 98_765_432.0, "98.77 Mbit/s"),
             ("goodput", 12.0, "12.00 bit/s"),
@@ -124,8 +124,8 @@ mod tests {
             ("timeouts", 1234.5, "1234 "),
             ("jain", 0.9, "0.900 "),
         ] {
-            let scale = scale(metric, most);
-            assert_eq!(format!("{} {}", scale.number(most), scale.sign), shown, "{metric}");
+            let scale = scale(metric, mean);
+            assert_eq!(format!("{} {}", scale.number(mean), scale.sign), expected, "{metric}");
         }
     }
 
@@ -144,12 +144,12 @@ mod tests {
 
     #[test]
     fn results_without_randomness_are_noticed() {
-        let said = |all: &[Values]| seeds_change_nothing(all).is_some();
+        let changes_nothing = |all: &[Values]| seeds_change_nothing(all).is_some();
         let (same, other) = (values(3.0, Some(0.0), 5), values(3.0, Some(0.1), 5));
-        assert!(said(&[same, same]));
-        assert!(!said(&[same, other]));
-        assert!(!said(&[values(3.0, None, 1)]), "one seed shows no spread");
-        assert!(!said(&[]));
+        assert!(changes_nothing(&[same, same]));
+        assert!(!changes_nothing(&[same, other]));
+        assert!(!changes_nothing(&[values(3.0, None, 1)]), "one seed shows no spread");
+        assert!(!changes_nothing(&[]));
     }
 
     #[test]

@@ -11,14 +11,14 @@ use super::{failure, say};
 /// Arranges for SIGINT, SIGTERM and SIGHUP to end this program with exit code 128 plus the signal's number.
 /// Before that, `last` is called to report the state; its result lives until the process exits. No other
 /// thread may run yet.
-pub(crate) fn at_a_signal<T>(last: impl FnOnce() -> T + Send + 'static) -> anyhow::Result<()> {
+pub(crate) fn on_signal<T>(last: impl FnOnce() -> T + Send + 'static) -> anyhow::Result<()> {
     let mut reactor = Reactor::new(Clock::start())?;
     reactor.catch_stop_signals()?;
     thread::Builder::new().name("signals".to_owned()).spawn(move || {
         let signal = wait(&mut reactor);
         if io::stderr().is_terminal() {
             // Begin a new line after the `^C` that the terminal shows.
-            say::aside("");
+            say::print_status("");
         }
         let _until_then = last();
         // Programs that were started behind a link end when their pipes close.

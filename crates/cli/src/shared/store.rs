@@ -11,6 +11,8 @@ use airtcp_tun::Waker;
 use anyhow::Context;
 
 use super::digest::Hasher;
+use super::failure::usage;
+use super::reporter::Channel;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Output {
@@ -26,6 +28,15 @@ impl Output {
             None => Self::Nowhere,
             Some(path) if path.as_os_str() == "-" => Self::Stdout,
             Some(path) => Self::File(path.to_owned()),
+        }
+    }
+
+    /// Returns the stream for the report: stderr if the data is written to stdout.
+    pub(crate) fn report_channel(&self, json: bool) -> anyhow::Result<Channel> {
+        match self {
+            Self::Stdout if json => Err(usage("--json and --output - both write to stdout: choose one")),
+            Self::Stdout => Ok(Channel::Stderr),
+            Self::Nowhere | Self::File(_) => Ok(Channel::Stdout),
         }
     }
 
@@ -92,7 +103,7 @@ impl Store {
         chunk
     }
 
-    /// Returns whether the thread accepts more data. If not, it wakes the driver later. If the thread has
+    /// Returns true if the thread accepts more data. If not, it wakes the driver later. If the thread has
     /// failed, data is discarded.
     pub(crate) fn has_room(&mut self) -> bool {
         if let Some(chunk) = self.pending.take() {

@@ -83,7 +83,7 @@ impl Ending {
     }
 
     /// Closes the connection, or resets it if the run did not succeed, and sends the remaining packets.
-    pub(crate) fn leave(self, driver: &mut Driver, id: ConnId) -> Result<(), DriverError> {
+    pub(crate) fn close_connection(self, driver: &mut Driver, id: ConnId) -> Result<(), DriverError> {
         let now = driver.clock().now();
         match self {
             Self::Done => driver.host.close(now, id),
@@ -145,15 +145,9 @@ impl Summary {
             Direction::Sent => ("sent", local, remote),
             Direction::Received => ("received", remote, local),
         };
-        line(
-            verb,
-            format!(
-                "{} bytes from {from} to {to} in {:.3} s: {}",
-                self.bytes,
-                self.seconds,
-                show_rate(self.bit_per_s)
-            ),
-        );
+        let Self { bytes, seconds, .. } = self;
+        let rate = show_rate(self.bit_per_s);
+        line(verb, format!("{bytes} bytes from {from} to {to} in {seconds:.3} s: {rate}"));
         if let Some(InTime { bytes, seconds, bit_per_s }) = self.in_time {
             let rate = show_rate(bit_per_s);
             line("in time", format!("{bytes} bytes were acknowledged in {seconds} s: {rate}"));

@@ -49,7 +49,7 @@ impl Seeds {
         let last = last.ok_or_else(|| failure::usage("--seed and --seeds together are too large"))?;
         let line = LiveLine::new(!self.quiet);
         let finished = Arc::new(Mutex::new(Reports::new()));
-        self.clone().stop_at_a_signal(line, Arc::clone(&finished))?;
+        self.clone().stop_on_signal(line, Arc::clone(&finished))?;
         let seeds: Vec<u64> = (first..=last).collect();
         // Distribute the runs one at a time, because they differ in length.
         seeds.into_par_iter().with_max_len(1).try_for_each(|seed| {
@@ -66,14 +66,14 @@ impl Seeds {
 
     /// Arranges for SIGINT, SIGTERM and SIGHUP to print the statistics of the finished runs. Must be called
     /// before any other thread starts.
-    fn stop_at_a_signal(self, line: LiveLine, finished: Arc<Mutex<Reports>>) -> anyhow::Result<()> {
-        stop::at_a_signal(move || {
+    fn stop_on_signal(self, line: LiveLine, finished: Arc<Mutex<Reports>>) -> anyhow::Result<()> {
+        stop::on_signal(move || {
             let held = finished.lock().unwrap_or_else(PoisonError::into_inner);
             line.clear();
             // If stdout cannot be written, the exit code still reports that the command was stopped.
             let _ = self.print(&held);
             let (done, all) = (held.len(), self.count);
-            say::aside(format_args!("airtcp: stopped by a signal: {done} of {all} runs are complete"));
+            say::print_status(format_args!("airtcp: stopped by a signal: {done} of {all} runs are complete"));
             // The lock is never released, so that no thread shows its progress after this.
             std::mem::forget(held);
         })

@@ -154,7 +154,7 @@ pub(crate) fn points_in(line: &[String]) -> Vec<Labels> {
 }
 
 /// Converts an error of a store. A store that is missing or is not the right one is a usage error.
-fn told(error: StoreError) -> anyhow::Error {
+fn store_failure(error: StoreError) -> anyhow::Error {
     match error {
         StoreError::Read { .. }
         | StoreError::NoStore(_)
@@ -172,10 +172,10 @@ fn results_of(source: &Path) -> anyhow::Result<Results> {
         Some(extension) if extension == "toml" => store_of(source),
         _ => source.to_owned(),
     };
-    let results = Results::read(std::slice::from_ref(&source)).map_err(told)?;
+    let results = Results::read(std::slice::from_ref(&source)).map_err(store_failure)?;
     let missing = results.missing().count();
     if missing > 0 || results.manifest.is_none() {
-        tell_damaged(&results);
+        report_damaged(&results);
     }
     if results.is_empty() {
         return Err(failure::run(format!(
@@ -185,24 +185,26 @@ fn results_of(source: &Path) -> anyhow::Result<Results> {
     }
     if missing > 0 {
         let all = missing + results.len();
-        say::aside(format_args!("airtcp: {missing} of {all} runs have no result yet, and are not included"));
+        say::print_status(format_args!(
+            "airtcp: {missing} of {all} runs have no result yet, and are not included"
+        ));
     }
     Ok(results)
 }
 
 /// Maximum number of damaged rows to report one by one.
-const TOLD: usize = 3;
+const MAX_REPORTED: usize = 3;
 
-fn tell_damaged(results: &Results) {
+fn report_damaged(results: &Results) {
     let damaged = results.damaged();
-    for Damaged { path, line } in damaged.iter().take(TOLD) {
-        say::aside(format_args!(
+    for Damaged { path, line } in damaged.iter().take(MAX_REPORTED) {
+        say::print_status(format_args!(
             "airtcp: {}:{line}: ignored a damaged row; `airtcp sweep run` repeats its run",
             path.display()
         ));
     }
-    if damaged.len() > TOLD {
-        say::aside(format_args!("airtcp: ignored {} more damaged rows", damaged.len() - TOLD));
+    if damaged.len() > MAX_REPORTED {
+        say::print_status(format_args!("airtcp: ignored {} more damaged rows", damaged.len() - MAX_REPORTED));
     }
 }
 
@@ -213,7 +215,7 @@ impl PlanCommand {
         let directory = self.store.unwrap_or_else(|| store_of(&self.file));
         // If the store cannot be read, the runs are listed anyway.
         let known = Known::read(&directory, &plan).unwrap_or_else(|error| {
-            say::aside(format_args!("airtcp: {error}"));
+            say::print_status(format_args!("airtcp: {error}"));
             None
         });
         let is_done = |planned: &Planned<'_>| known.as_ref().is_some_and(|known| known.has(planned));
@@ -248,9 +250,9 @@ impl PlanCommand {
 
 impl Merge {
     fn run(self) -> anyhow::Result<()> {
-        let results = Results::read(&self.stores).map_err(told)?;
+        let results = Results::read(&self.stores).map_err(store_failure)?;
         if results.manifest.is_none() || results.missing().next().is_some() {
-            tell_damaged(&results);
+            report_damaged(&results);
         }
         let mut missing = results.missing();
         if let Some(first) = missing.next().filter(|_| !self.partial) {

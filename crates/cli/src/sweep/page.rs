@@ -14,13 +14,13 @@ use airtcp_sim::sweep::metric::Metric;
 use airtcp_sim::sweep::results::Results;
 use airtcp_sim::sweep::summary::{Line, summarise};
 
-use super::picture::{Comparison, Kind, Words, figure};
+use super::picture::{Captions, Kind, PictureSpec, figure, values};
 use super::plot::{about, description};
-use super::summary::{heading, planned_metrics, preamble, remarks, table_of, usual_base};
+use super::summary::{default_base, heading, planned_metrics, preamble, remarks, table_of};
 use crate::shared::scale::Scale;
 
 /// Maximum number of pictures per metric.
-const MOST_PICTURES: usize = 12;
+const MAX_PICTURES: usize = 12;
 
 const STYLE: &str = "body { max-width: 72rem; margin: 0 auto; padding: 0 1rem 2rem; }
 img { max-width: 100%; background: #fff; }
@@ -31,7 +31,7 @@ th, td { text-align: left; padding: 0.1rem 0.7rem 0.1rem 0; white-space: nowrap;
 /// Returns the page, and the number of points on it.
 pub(crate) fn page(source: &Path) -> anyhow::Result<(String, usize)> {
     let results = super::results_of(source)?;
-    let base = usual_base(&results)?;
+    let base = default_base(&results)?;
     let name = source.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let title = description(&results).unwrap_or(name);
     let (mut body, mut points) = (format!("<h1>{}</h1>\n", escape(&title)), 0);
@@ -60,13 +60,13 @@ fn pictures(
     html: &mut String,
 ) -> anyhow::Result<()> {
     let Some(View { x, by, selections }) = View::of(lines) else { return Ok(()) };
-    for only in selections.iter().take(MOST_PICTURES) {
-        let comparison = Comparison {
+    for only in selections.iter().take(MAX_PICTURES) {
+        let comparison = PictureSpec {
             title: title.to_owned(),
             about: about(results, lines, only)?,
             kind: Kind::Means(x.clone()),
             y: metric.clone(),
-            words: Words::default(),
+            captions: Captions::default(),
             by: by.clone(),
             only: only.clone(),
             log_x: false,
@@ -75,14 +75,14 @@ fn pictures(
         };
         picture(lines, &comparison, html)?;
     }
-    if let more @ 1.. = selections.len().saturating_sub(MOST_PICTURES) {
+    if let more @ 1.. = selections.len().saturating_sub(MAX_PICTURES) {
         paragraphs(&format!("{more} more pictures: use `airtcp sweep plot` with --only AXIS=VALUE"), html);
     }
     Ok(())
 }
 
 /// An axis and its values.
-type Varied = (String, Vec<String>);
+type AxisValues = (String, Vec<String>);
 
 /// How the axes of a sweep are drawn.
 #[derive(Debug, PartialEq)]
@@ -97,25 +97,18 @@ impl View {
     /// Chooses the axes of the pictures: preferably an axis with numbers, and one line per recipe. `None` if
     /// nothing varies.
     fn of(lines: &[Line]) -> Option<Self> {
-        let mut axes: Vec<Varied> = Vec::new();
-        for (axis, _) in &lines.first()?.point.0 {
-            let mut values: Vec<String> = Vec::new();
-            for value in lines.iter().filter_map(|line| line.point.of(axis)) {
-                if !values.iter().any(|known| known == value) {
-                    values.push(value.to_owned());
-                }
-            }
-            axes.push((axis.clone(), values));
-        }
+        let all: Vec<&Line> = lines.iter().collect();
+        let names = lines.first()?.point.0.iter();
+        let mut axes: Vec<AxisValues> = names.map(|(axis, _)| (axis.clone(), values(&all, axis))).collect();
         axes.retain(|(_, values)| values.len() > 1);
-        let is_recipe = |(name, _): &Varied| name == "recipe";
+        let is_recipe = |(name, _): &AxisValues| name == "recipe";
         let has_numbers =
-            |(_, values): &Varied| values.iter().all(|it| it.starts_with(|c: char| c.is_ascii_digit()));
+            |(_, values): &AxisValues| values.iter().all(|it| it.starts_with(|c: char| c.is_ascii_digit()));
         let numbers = axes.iter().position(|axis| !is_recipe(axis) && has_numbers(axis));
         let x = numbers.or_else(|| axes.iter().position(|axis| !is_recipe(axis))).unwrap_or(0);
         let (x, _) = (x < axes.len()).then(|| axes.remove(x))?;
         let by = axes.iter().position(is_recipe).or_else(|| (!axes.is_empty()).then_some(0));
-        let by = by.map(|at| axes.remove(at).0);
+        let by = by.map(|index| axes.remove(index).0);
         let mut selections = vec![Vec::new()];
         for (axis, values) in axes {
             let with = |only: &Vec<(String, String)>| {
@@ -129,7 +122,7 @@ impl View {
 }
 
 /// Adds a picture, or the reason why there is none.
-fn picture(lines: &[Line], comparison: &Comparison, html: &mut String) -> anyhow::Result<()> {
+fn picture(lines: &[Line], comparison: &PictureSpec, html: &mut String) -> anyhow::Result<()> {
     match figure(lines, &[], comparison) {
         Ok(figure) => {
             let svg = base64(&Format::Svg.render(&figure.draw())?);

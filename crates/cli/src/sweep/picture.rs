@@ -13,20 +13,20 @@ use airtcp_sim::sweep::summary::Line;
 
 /// The content of a picture.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Comparison {
+pub(super) struct PictureSpec {
     pub(super) title: String,
     /// The path and the number of runs.
     pub(super) about: String,
     pub(super) kind: Kind,
     pub(super) y: Metric,
-    pub(super) words: Words,
+    pub(super) captions: Captions,
     /// The axis that has one line per value.
     pub(super) by: Option<String>,
     /// Draws only the points with these values.
     pub(super) only: Vec<(String, String)>,
     pub(super) log_x: bool,
     pub(super) log_y: bool,
-    /// Whether the vertical axis starts near the smallest number instead of at zero.
+    /// Starts the vertical axis near the smallest number instead of at zero.
     pub(super) from_data: bool,
 }
 
@@ -53,7 +53,7 @@ impl Kind {
 
 /// Texts that replace the usual ones.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Words {
+pub(super) struct Captions {
     /// Captions of the axes, to which the unit is appended.
     pub(super) x: Option<String>,
     pub(super) y: Option<String>,
@@ -61,7 +61,7 @@ pub(super) struct Words {
     pub(super) legend: Vec<(String, String)>,
 }
 
-impl Words {
+impl Captions {
     fn named(&self, value: &str) -> String {
         let text = self.legend.iter().find(|(known, _)| known == value).map(|(_, text)| text.as_str());
         text.unwrap_or(value).to_owned()
@@ -72,7 +72,7 @@ impl Words {
 pub(super) type Runs = (Labels, Vec<f64>);
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum ComparisonError {
+pub(super) enum PictureError {
     #[error("the sweep has no axis `{name}`; its axes are {}", .known.join(", "))]
     NoAxis { name: String, known: Vec<String> },
     #[error("axis `{axis}` has no value `{value}`; its values are {}", .known.join(", "))]
@@ -88,45 +88,46 @@ pub(super) enum ComparisonError {
 }
 
 /// Maximum number of lines. Marks distinguish them in grey print, and each dash pattern occurs at most twice.
-const MOST: usize = LINES.len() * 2;
+const MAX_LINES: usize = LINES.len() * 2;
 
-/// Draws the picture. `lines` contain the means of one metric, [`Comparison::y`], and `runs` all its numbers.
+/// Draws the picture. `lines` contain the means of one metric, [`PictureSpec::y`], and `runs` all its
+/// numbers.
 pub(super) fn figure(
     lines: &[Line],
     runs: &[Runs],
-    comparison: &Comparison,
-) -> Result<Figure, ComparisonError> {
+    comparison: &PictureSpec,
+) -> Result<Figure, PictureError> {
     let chosen = choose(lines, comparison)?;
     let groups = match &comparison.by {
         Some(by) => values(&chosen, by),
         None => vec![String::new()],
     };
-    if groups.len() > MOST {
-        return Err(ComparisonError::TooMany(groups.len()));
+    if groups.len() > MAX_LINES {
+        return Err(PictureError::TooMany(groups.len()));
     }
-    if let Some((value, _)) = comparison.words.legend.iter().find(|(value, _)| !groups.contains(value)) {
+    if let Some((value, _)) = comparison.captions.legend.iter().find(|(value, _)| !groups.contains(value)) {
         let axis = comparison.by.clone().unwrap_or_default();
-        return Err(ComparisonError::NoValue { axis, value: value.clone(), known: groups });
+        return Err(PictureError::NoValue { axis, value: value.clone(), known: groups });
     }
     let figure = match &comparison.kind {
         Kind::Means(x) => means(&chosen, &groups, x, comparison)?,
         Kind::Boxes(x) => distribution::boxes(&chosen, runs, &groups, x, comparison)?,
         Kind::Ecdf => distribution::ecdf(&chosen, runs, &groups, comparison)?,
     };
-    Ok(worded(figure, &comparison.words))
+    Ok(with_captions(figure, &comparison.captions))
 }
 
 /// Replaces the captions of the axes.
-fn worded(mut figure: Figure, words: &Words) -> Figure {
-    if let Some(x) = &words.x {
+fn with_captions(mut figure: Figure, captions: &Captions) -> Figure {
+    if let Some(x) = &captions.x {
         figure.x.caption.clone_from(x);
     }
     for panel in &mut figure.panels {
-        if let Some(y) = &words.y {
+        if let Some(y) = &captions.y {
             panel.y.caption.clone_from(y);
         }
         for name in panel.series.iter_mut().filter_map(|series| series.name.as_mut()) {
-            *name = words.named(name);
+            *name = captions.named(name);
         }
     }
     figure
@@ -136,33 +137,33 @@ fn worded(mut figure: Figure, words: &Words) -> Figure {
 fn of_group<'a>(
     chosen: &'a [&'a Line],
     group: &'a str,
-    comparison: &'a Comparison,
+    comparison: &'a PictureSpec,
 ) -> impl Iterator<Item = &'a Line> {
-    let is_mine =
+    let is_in_group =
         move |line: &&Line| comparison.by.as_ref().is_none_or(|by| line.point.of(by) == Some(group));
-    chosen.iter().copied().filter(is_mine)
+    chosen.iter().copied().filter(is_in_group)
 }
 
-fn no_number(comparison: &Comparison) -> ComparisonError {
+fn no_number(comparison: &PictureSpec) -> PictureError {
     let known = Metric::known().filter(|metric| *metric != comparison.y);
     let known = known.map(|metric| metric.to_string()).collect();
-    ComparisonError::NoNumber { metric: comparison.y.to_string(), known }
+    PictureError::NoNumber { metric: comparison.y.to_string(), known }
 }
 
 fn means(
     chosen: &[&Line],
     groups: &[String],
     x: &str,
-    comparison: &Comparison,
-) -> Result<Figure, ComparisonError> {
-    let x_axis = Abscissa::of(x, &values(chosen, x), comparison.log_x)?;
+    comparison: &PictureSpec,
+) -> Result<Figure, PictureError> {
+    let x_axis = XAxis::of(x, &values(chosen, x), comparison.log_x)?;
     let mut series = Vec::new();
     let mut all: Vec<Interval> = Vec::new();
     for (index, group) in groups.iter().enumerate() {
         let mut points: Vec<Interval> = of_group(chosen, group, comparison)
             .filter_map(|line| {
                 let mean = line.numbers.first().copied().flatten()?.mean;
-                let x = x_axis.place(line.point.of(x)?, index, groups.len())?;
+                let x = x_axis.position(line.point.of(x)?, index, groups.len())?;
                 Some(Interval { x, mean: mean.mean, half: mean.half_width })
             })
             .collect();
@@ -180,13 +181,13 @@ fn means(
         [low, point.mean, high]
     });
     let below_zero = all.iter().any(|point| point.mean < 0.0);
-    let y = ordinate(comparison, ends, below_zero)?;
+    let y = y_axis_of(comparison, ends, below_zero)?;
     let panel = Panel { y, height: 280.0, series, notes: Vec::new() };
     let shows = match all.iter().any(|point| point.half.is_some()) {
         true => "means, and bars for their 95 % confidence intervals (Student's t)",
         false => "means",
     };
-    let (title, subtitle) = (comparison.title.clone(), subtitle(comparison, x_axis.named(), shows));
+    let (title, subtitle) = (comparison.title.clone(), subtitle(comparison, x_axis.has_names(), shows));
     Ok(Figure { title, subtitle, x: x_axis.axis, panels: vec![panel] })
 }
 
@@ -205,7 +206,7 @@ impl Interval {
 }
 
 /// Caption and unit of the metric.
-fn captioned(metric: &Metric) -> (String, Unit) {
+fn caption_and_unit(metric: &Metric) -> (String, Unit) {
     let caption = match (metric.meaning(), metric.unit()) {
         (_, metric::Unit::Number) => format!("{metric} per run"),
         ("" | "of this flow", _) => metric.to_string(),
@@ -221,16 +222,16 @@ fn captioned(metric: &Metric) -> (String, Unit) {
 }
 
 /// The vertical axis around these values.
-fn ordinate(
-    comparison: &Comparison,
+fn y_axis_of(
+    comparison: &PictureSpec,
     values: impl Iterator<Item = f64>,
     below_zero: bool,
-) -> Result<Axis, ComparisonError> {
-    let (caption, unit) = captioned(&comparison.y);
+) -> Result<Axis, PictureError> {
+    let (caption, unit) = caption_and_unit(&comparison.y);
     if comparison.log_y {
         // An interval can reach below zero even if all means are positive.
         return Axis::logarithmic(&caption, unit, values.filter(|value| *value > 0.0))
-            .ok_or(ComparisonError::NotLogarithmic(caption));
+            .ok_or(PictureError::NotLogarithmic(caption));
     }
     Ok(if comparison.from_data || below_zero {
         Axis::around(&caption, unit, values)
@@ -240,7 +241,7 @@ fn ordinate(
 }
 
 /// Describes the path, the number of runs, and the elements of the picture.
-fn subtitle(comparison: &Comparison, named: bool, shows: &str) -> String {
+fn subtitle(comparison: &PictureSpec, named: bool, shows: &str) -> String {
     let mut first = comparison.about.clone();
     for (axis, value) in &comparison.only {
         first += &format!(", {axis} = {value}");
@@ -257,7 +258,7 @@ fn subtitle(comparison: &Comparison, named: bool, shows: &str) -> String {
 }
 
 /// Returns the values of an axis in the order of the plan.
-fn values(lines: &[&Line], axis: &str) -> Vec<String> {
+pub(super) fn values(lines: &[&Line], axis: &str) -> Vec<String> {
     let mut values: Vec<String> = Vec::new();
     for value in lines.iter().filter_map(|line| line.point.of(axis)) {
         if !values.iter().any(|known| known == value) {
@@ -268,31 +269,31 @@ fn values(lines: &[&Line], axis: &str) -> Vec<String> {
 }
 
 /// Selects the points to draw. Each position has at most one point per line.
-fn choose<'a>(lines: &'a [Line], comparison: &Comparison) -> Result<Vec<&'a Line>, ComparisonError> {
+fn choose<'a>(lines: &'a [Line], comparison: &PictureSpec) -> Result<Vec<&'a Line>, PictureError> {
     let all: Vec<&Line> = lines.iter().collect();
     let axes: Vec<String> =
         lines.first().iter().flat_map(|line| line.point.0.iter().map(|(name, _)| name.clone())).collect();
     let named = comparison.kind.x().into_iter().chain(&comparison.by);
     for name in named.chain(comparison.only.iter().map(|(name, _)| name)) {
         if !axes.contains(name) {
-            return Err(ComparisonError::NoAxis { name: name.clone(), known: axes });
+            return Err(PictureError::NoAxis { name: name.clone(), known: axes });
         }
     }
     for (axis, value) in &comparison.only {
         let known = values(&all, axis);
         if !known.contains(value) {
             let (axis, value) = (axis.clone(), value.clone());
-            return Err(ComparisonError::NoValue { axis, value, known });
+            return Err(PictureError::NoValue { axis, value, known });
         }
     }
-    let wanted =
+    let is_included =
         |line: &&Line| comparison.only.iter().all(|(axis, value)| line.point.of(axis) == Some(value));
-    let chosen: Vec<&Line> = all.into_iter().filter(wanted).collect();
+    let chosen: Vec<&Line> = all.into_iter().filter(is_included).collect();
     for axis in
         axes.iter().filter(|axis| ![comparison.kind.x(), comparison.by.as_ref()].contains(&Some(*axis)))
     {
         if let [first, _, ..] = &values(&chosen, axis)[..] {
-            return Err(ComparisonError::Varies { axis: axis.clone(), value: first.clone() });
+            return Err(PictureError::Varies { axis: axis.clone(), value: first.clone() });
         }
     }
     Ok(chosen)
@@ -303,7 +304,7 @@ fn dash(index: usize) -> Dash {
     Dash::ALL[(index + index / LINES.len()) % Dash::ALL.len()]
 }
 
-fn curve(group: &str, (index, lines): (usize, usize), points: &[Interval], x: &Abscissa) -> Vec<Series> {
+fn curve(group: &str, (index, lines): (usize, usize), points: &[Interval], x: &XAxis) -> Vec<Series> {
     let colour = LINES[index % LINES.len()];
     let mark = Mark::LINES[index % Mark::LINES.len()];
     let dash = dash(index);
@@ -315,10 +316,11 @@ fn curve(group: &str, (index, lines): (usize, usize), points: &[Interval], x: &A
     let of = |name, class, data| Series { name, class, colour, data };
     // At numbers, intervals of several lines have the same place. Earlier ones are wider, so that each remains
     // visible.
-    let width = if x.named() { THIN } else { (THIN * (lines - index) as f64).min(6.0) };
+    let width =
+        if x.has_names() { INTERVAL_WIDTH } else { (INTERVAL_WIDTH * (lines - index) as f64).min(6.0) };
     let intervals = (!bars.is_empty()).then(|| of(None, "interval", Data::Bars { bars, width }));
     let line = Data::Line { points: means, width: 1.4, dash };
-    let mean = match x.named() {
+    let mean = match x.has_names() {
         true => vec![of(name, "mean", marks)],
         false => vec![of(name, "mean", line), of(None, "mean", marks)],
     };
@@ -326,16 +328,16 @@ fn curve(group: &str, (index, lines): (usize, usize), points: &[Interval], x: &A
 }
 
 /// Width of the stroke of an interval, in points.
-const THIN: f64 = 1.2;
+const INTERVAL_WIDTH: f64 = 1.2;
 
 /// The horizontal axis: numbers with one unit, or names.
-struct Abscissa {
+struct XAxis {
     axis: Axis,
     names: Vec<String>,
 }
 
-impl Abscissa {
-    fn of(name: &str, values: &[String], log: bool) -> Result<Self, ComparisonError> {
+impl XAxis {
+    fn of(name: &str, values: &[String], log: bool) -> Result<Self, PictureError> {
         let numbers: Option<Vec<Number>> = values.iter().map(|value| Number::parse(value)).collect();
         // Zero is the same in every unit.
         let quantity = numbers
@@ -346,7 +348,7 @@ impl Abscissa {
         let alike = |number: &Number| number.quantity == quantity || number.value == 0.0;
         let Some(numbers) = numbers.filter(|numbers| !numbers.is_empty() && numbers.iter().all(alike)) else {
             if log {
-                return Err(ComparisonError::NotLogarithmic(name.to_owned()));
+                return Err(PictureError::NotLogarithmic(name.to_owned()));
             }
             return Ok(Self::names(name, values));
         };
@@ -355,19 +357,19 @@ impl Abscissa {
             Quantity::Percent => (format!("{name} (%)"), Unit::None),
             Quantity::Seconds => (name.to_owned(), Unit::Seconds),
             Quantity::BitPerSecond => (name.to_owned(), Unit::BitPerSecond),
-            Quantity::Octets => (name.to_owned(), Unit::Octets),
+            Quantity::Bytes => (name.to_owned(), Unit::Octets),
         };
         let all = numbers.iter().map(|number| number.value);
         let axis = if log {
             Axis::logarithmic(&caption, unit, all)
-                .ok_or_else(|| ComparisonError::NotLogarithmic(name.to_owned()))?
+                .ok_or_else(|| PictureError::NotLogarithmic(name.to_owned()))?
         } else {
             Axis::around(&caption, unit, all)
         };
         Ok(Self { axis, names: Vec::new() })
     }
 
-    fn named(&self) -> bool {
+    fn has_names(&self) -> bool {
         matches!(self.axis.scale, Scale::Names(_))
     }
 
@@ -377,13 +379,13 @@ impl Abscissa {
     }
 
     /// Returns the position of a point: exactly at its number, and at a name next to the other lines.
-    fn place(&self, label: &str, index: usize, lines: usize) -> Option<f64> {
-        if !self.named() {
+    fn position(&self, label: &str, index: usize, lines: usize) -> Option<f64> {
+        if !self.has_names() {
             return Number::parse(label).map(|number| number.value);
         }
-        let aside = (index as f64 + 0.5) / lines as f64 - 0.5;
+        let offset = (index as f64 + 0.5) / lines as f64 - 0.5;
         let name = self.names.iter().position(|name| name == label)? as f64;
-        Some(name + aside * 0.7)
+        Some(name + offset * 0.7)
     }
 }
 
@@ -399,7 +401,7 @@ enum Quantity {
     Percent,
     Seconds,
     BitPerSecond,
-    Octets,
+    Bytes,
 }
 
 impl Number {
@@ -423,13 +425,13 @@ impl Number {
             "kbit" => (1e3, Quantity::BitPerSecond),
             "Mbit" => (1e6, Quantity::BitPerSecond),
             "Gbit" => (1e9, Quantity::BitPerSecond),
-            "B" => (1.0, Quantity::Octets),
-            "k" | "K" | "kB" => (1e3, Quantity::Octets),
-            "M" | "MB" => (1e6, Quantity::Octets),
-            "G" | "GB" => (1e9, Quantity::Octets),
-            "Ki" | "KiB" => (1024.0, Quantity::Octets),
-            "Mi" | "MiB" => (1024.0 * 1024.0, Quantity::Octets),
-            "Gi" | "GiB" => (1024.0 * 1024.0 * 1024.0, Quantity::Octets),
+            "B" => (1.0, Quantity::Bytes),
+            "k" | "K" | "kB" => (1e3, Quantity::Bytes),
+            "M" | "MB" => (1e6, Quantity::Bytes),
+            "G" | "GB" => (1e9, Quantity::Bytes),
+            "Ki" | "KiB" => (1024.0, Quantity::Bytes),
+            "Mi" | "MiB" => (1024.0 * 1024.0, Quantity::Bytes),
+            "Gi" | "GiB" => (1024.0 * 1024.0 * 1024.0, Quantity::Bytes),
             _ => return None,
         };
         Some(Self { value: number.parse::<f64>().ok()? * factor, quantity })

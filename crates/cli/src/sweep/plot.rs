@@ -1,7 +1,7 @@
 //! `airtcp sweep plot`: compares the points of a sweep in a picture.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use airtcp::sender::shared;
 use airtcp_report::plot::Format;
@@ -13,7 +13,7 @@ use airtcp_sim::sweep::summary::{Line, distributions, summarise};
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 
-use super::picture::{Comparison, Kind, Words, figure};
+use super::picture::{Captions, Kind, PictureSpec, figure};
 use crate::shared::failure;
 
 /// Plot a metric of a sweep: means with 95 % confidence intervals, box plots or distribution functions
@@ -90,10 +90,11 @@ fn pair(text: &str) -> Result<(String, String), String> {
 
 impl Plot {
     pub(super) fn run(self) -> anyhow::Result<()> {
+        let output = &self.output;
         let format = Format::of(&self.output).ok_or_else(|| {
             failure::usage(format!(
                 "{}: unknown format of a picture: use a name that ends in .svg, .pdf or .png",
-                self.output.display()
+                output.display()
             ))
         })?;
         let results = super::results_of(&self.source)?;
@@ -111,12 +112,12 @@ impl Plot {
             Some(x) if self.boxes => Kind::Boxes(x),
             Some(x) => Kind::Means(x),
         };
-        let comparison = Comparison {
+        let comparison = PictureSpec {
             title,
             about,
             kind,
             y: self.y,
-            words: Words { x: self.x_label, y: self.y_label, legend: self.legend },
+            captions: Captions { x: self.x_label, y: self.y_label, legend: self.legend },
             by: self.by,
             only: self.only,
             log_x: self.log.contains(&Axis::X),
@@ -124,7 +125,8 @@ impl Plot {
             from_data: self.from_data,
         };
         let figure = figure(&lines, &runs, &comparison).map_err(|error| failure::usage(error.to_string()))?;
-        write(&self.output, &format.render(&figure.draw())?)
+        airfiles::write(output, format.render(&figure.draw())?)
+            .with_context(|| format!("cannot write {}", output.display()))
     }
 }
 
@@ -161,8 +163,4 @@ pub(super) fn about(results: &Results, lines: &[Line], only: &[(String, String)]
         _ => String::new(),
     };
     Ok(format!("{path}, {runs}{profile}"))
-}
-
-fn write(path: &Path, content: &[u8]) -> anyhow::Result<()> {
-    airfiles::write(path, content).with_context(|| format!("cannot write {}", path.display()))
 }

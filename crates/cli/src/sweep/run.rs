@@ -11,7 +11,7 @@ use anyhow::Context;
 use clap::Args;
 use rayon::prelude::*;
 
-use crate::shared::progress::{Teller, in_words};
+use crate::shared::progress::{ProgressDisplay, format_duration};
 use crate::shared::{failure, say, stop};
 
 /// Run everything that has no result yet, on all cores
@@ -49,22 +49,22 @@ impl Run {
         let shard: Shard = self.shard.parse().map_err(|error| failure::usage(format!("--shard: {error}")))?;
         let plan = super::read(&self.file)?;
         let directory = self.store.unwrap_or_else(|| super::store_of(&self.file));
-        let store = Store::open(&directory, &plan).map_err(super::told)?;
-        let results = store.results().map_err(super::told)?;
+        let store = Store::open(&directory, &plan).map_err(super::store_failure)?;
+        let results = store.results().map_err(super::store_failure)?;
         let mine: Vec<usize> = (0..plan.runs()).filter(|run| shard.has(*run)).collect();
         let missing: Vec<usize> = mine.iter().copied().filter(|run| !results.has(*run)).collect();
         if !missing.is_empty() {
-            super::tell_damaged(&results);
+            super::report_damaged(&results);
             plan.notices().iter().for_each(|notice| tracing::warn!("{notice}"));
         }
         if let Some(change) = store.change().filter(|_| !self.quiet) {
-            say::aside(format_args!("{} has changed: {change}", self.file.display()));
+            say::print_status(format_args!("{} has changed: {change}", self.file.display()));
         }
         let others = results.others();
         drop(results);
         let progress = Progress::new(mine.len() - missing.len(), mine.len(), others, self.quiet);
         let state = Arc::new(Mutex::new((store.writer(shard), progress)));
-        stop_at_a_signal(Arc::clone(&state))?;
+        stop_on_signal(Arc::clone(&state))?;
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(self.jobs.map_or(0, usize::from))
             .build()
@@ -85,7 +85,7 @@ impl Run {
         });
         let state = state.lock().map_err(|_| failure::run("a run has failed"))?;
         let (writer, progress) = &*state;
-        done.and_then(|()| Ok(writer.sync()?)).with_context(|| progress.kept())?;
+        done.and_then(|()| Ok(writer.sync()?)).with_context(|| progress.describe_results())?;
         progress.finish(&directory);
         Ok(())
     }
@@ -93,13 +93,16 @@ impl Run {
 
 /// Arranges for SIGINT, SIGTERM and SIGHUP to stop the runs and report the number of results. Must be called
 /// before any other thread starts.
-fn stop_at_a_signal(state: Arc<Mutex<(Writer, Progress)>>) -> anyhow::Result<()> {
-    stop::at_a_signal(move || {
+fn stop_on_signal(state: Arc<Mutex<(Writer, Progress)>>) -> anyhow::Result<()> {
+    stop::on_signal(move || {
         let held = state.lock().unwrap_or_else(PoisonError::into_inner);
         let (writer, progress) = &*held;
-        progress.teller.clear();
+        progress.display.clear();
         let synced = writer.sync().err().map(|error| format!("; {error}")).unwrap_or_default();
-        say::aside(format_args!("airtcp: stopped by a signal: {}{synced}", progress.kept()));
+        say::print_status(format_args!(
+            "airtcp: stopped by a signal: {}{synced}",
+            progress.describe_results()
+        ));
         // The lock is never released, so that no thread is writing a row when the process exits.
         std::mem::forget(held);
     })
@@ -114,21 +117,21 @@ struct Progress {
     begin: Instant,
     shown: Instant,
     clock: Clock,
-    teller: Teller,
+    display: ProgressDisplay,
 }
 
 impl Progress {
     /// Starts the progress display. `others` is the number of results that the sweep does not include.
     fn new(before: usize, all: usize, others: usize, quiet: bool) -> Self {
-        let teller = Teller::new(quiet);
+        let display = ProgressDisplay::new(quiet);
         let clock = Clock::start();
         let begin = clock.now();
-        let progress = Self { done: before, all, before, begin, shown: begin, clock, teller };
+        let progress = Self { done: before, all, before, begin, shown: begin, clock, display };
         if !quiet && before + others > 0 {
-            say::aside(format_args!("{before} of {all} runs have results already"));
+            say::print_status(format_args!("{before} of {all} runs have results already"));
         }
         if !quiet && others > 0 {
-            say::aside(format_args!(
+            say::print_status(format_args!(
                 "{others} other results are not part of the sweep now; they stay in the store and are ignored"
             ));
         }
@@ -138,31 +141,35 @@ impl Progress {
     fn advance(&mut self) {
         self.done += 1;
         let now = self.clock.now();
-        if self.teller.every().is_none_or(|every| now.saturating_since(self.shown) < every) {
+        if self.display.interval().is_none_or(|every| now.saturating_since(self.shown) < every) {
             return;
         }
         self.shown = now;
         let each = now.saturating_since(self.begin).as_secs_f64() / (self.done - self.before) as f64;
-        let left = each * (self.all - self.done) as f64;
-        let text =
-            format!("{}/{} runs, {} left", self.done, self.all, in_words(Duration::from_secs_f64(left)));
-        self.teller.tell(&text);
+        let remaining = each * (self.all - self.done) as f64;
+        let text = format!(
+            "{}/{} runs, {} left",
+            self.done,
+            self.all,
+            format_duration(Duration::from_secs_f64(remaining))
+        );
+        self.display.show(&text);
     }
 
     /// Describes the results of a sweep that has not been completed.
-    fn kept(&self) -> String {
+    fn describe_results(&self) -> String {
         let Self { done, all, .. } = self;
         format!("{done} of {all} results are kept; run the same command again for the others")
     }
 
     fn finish(&self, store: &std::path::Path) {
-        self.teller.clear();
-        if self.teller.every().is_some() {
+        self.display.clear();
+        if self.display.interval().is_some() {
             let took = self.clock.now().saturating_since(self.begin);
             let new = self.done - self.before;
-            say::aside(format_args!(
+            say::print_status(format_args!(
                 "{new} runs in {}: {} of {} are in {}",
-                in_words(took),
+                format_duration(took),
                 self.done,
                 self.all,
                 store.display()

@@ -14,7 +14,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::ranges::{Ranges, ranges};
-use crate::shared::progress::in_words;
+use crate::shared::progress::format_duration;
 use crate::shared::say;
 
 /// Show the progress of a sweep: completed runs, rate, missing runs
@@ -40,7 +40,7 @@ Examples:
   watch airtcp sweep status --parts loss.results";
 
 /// Maximum number of ranges of missing runs to print.
-const TOLD: usize = 8;
+const MAX_REPORTED: usize = 8;
 
 impl Status {
     pub(super) fn run(self) -> anyhow::Result<()> {
@@ -73,11 +73,11 @@ struct Part {
     done: usize,
     /// Time since its last row.
     since: Duration,
-    doing: Doing,
+    state: PartState,
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Doing {
+enum PartState {
     /// The rate is `None` if there are too few rows to measure it.
     Fill {
         runs_per_s: Option<f64>,
@@ -101,12 +101,12 @@ impl State {
             bytes: 0,
             parts: Vec::new(),
         };
-        match (Manifest::read(&store).map_err(super::told)?, &plan) {
+        match (Manifest::read(&store).map_err(super::store_failure)?, &plan) {
             (None, Some(plan)) => return Ok(nothing(plan)),
-            (None, None) => return Err(super::told(StoreError::NoStore(store))),
+            (None, None) => return Err(super::store_failure(StoreError::NoStore(store))),
             (Some(_), _) => {}
         }
-        let results = Results::read(std::slice::from_ref(&store)).map_err(super::told)?;
+        let results = Results::read(std::slice::from_ref(&store)).map_err(super::store_failure)?;
         // The sweep file may have changed since it was run.
         let missing = match &plan {
             Some(plan) => Known::of(&results, plan).missing(plan),
@@ -114,18 +114,18 @@ impl State {
         };
         let runs = plan.map_or(missing.len() + results.len(), |plan| plan.runs());
         if !missing.is_empty() {
-            super::tell_damaged(&results);
+            super::report_damaged(&results);
         }
-        let written = progress::read(&store, &results).map_err(super::told)?;
+        let written = progress::read(&store, &results).map_err(super::store_failure)?;
         let part = |(shard, written): (&Shard, &Written)| Part::of(*shard, written, runs, &missing, now);
         let parts = written.iter().map(part).collect();
         Ok(Self { store, runs, bytes: results.octets(), missing, parts })
     }
 
     fn filling(&self) -> impl Iterator<Item = Option<f64>> {
-        self.parts.iter().filter_map(|part| match part.doing {
-            Doing::Fill { runs_per_s } => Some(runs_per_s),
-            Doing::Stopped | Doing::Done => None,
+        self.parts.iter().filter_map(|part| match part.state {
+            PartState::Fill { runs_per_s } => Some(runs_per_s),
+            PartState::Stopped | PartState::Done => None,
         })
     }
 
@@ -137,17 +137,17 @@ impl State {
         (!known.is_empty()).then(|| known.iter().sum::<f64>() * all / known.len() as f64)
     }
 
-    fn left(&self) -> Option<Duration> {
+    fn remaining(&self) -> Option<Duration> {
         let seconds = self.missing.len() as f64 / self.runs_per_s()?;
         Some(Duration::from_secs_f64(seconds))
     }
 
     fn json(&self) -> Value {
         let part = |part: &Part| {
-            let state = match part.doing {
-                Doing::Fill { .. } => "filling",
-                Doing::Stopped => "stopped",
-                Doing::Done => "done",
+            let state = match part.state {
+                PartState::Fill { .. } => "filling",
+                PartState::Stopped => "stopped",
+                PartState::Done => "done",
             };
             json!({
                 "part": part.shard.to_string(), "runs": part.runs, "done": part.done, "state": state,
@@ -157,7 +157,7 @@ impl State {
         json!({
             "store": self.store.display().to_string(), "runs": self.runs, "done": self.runs - self.missing.len(),
             "missing": ranges(self.missing.iter().copied()), "bytes": self.bytes, "filling": self.filling().count(),
-            "runs_per_s": self.runs_per_s(), "left_s": self.left().map(Duration::as_secs_f64),
+            "runs_per_s": self.runs_per_s(), "left_s": self.remaining().map(Duration::as_secs_f64),
             "parts": self.parts.iter().map(part).collect::<Vec<_>>(),
         })
     }
@@ -169,30 +169,39 @@ impl State {
         writeln!(out, "{}: {done} of {runs} runs have results, {share} %", self.store.display())?;
         let filling = self.filling().count();
         if missing > 0 {
-            match (filling, self.runs_per_s(), self.left()) {
+            match (filling, self.runs_per_s(), self.remaining()) {
                 (0, ..) => writeln!(out, "not running")?,
-                (_, Some(rate), Some(left)) => {
-                    writeln!(out, "running parts: {filling}, {rate:.3} runs/s, {} left", in_words(left))?;
+                (_, Some(rate), Some(remaining)) => {
+                    writeln!(
+                        out,
+                        "running parts: {filling}, {rate:.3} runs/s, {} left",
+                        format_duration(remaining)
+                    )?;
                 }
                 _ => writeln!(out, "running parts: {filling}")?,
             }
             let missing = ranges(self.missing.iter().copied());
-            let told = &missing[..missing.len().min(TOLD)];
-            let more = missing[told.len()..].iter().map(|(first, last)| last - first + 1).sum::<usize>();
+            let reported = &missing[..missing.len().min(MAX_REPORTED)];
+            let more = missing[reported.len()..].iter().map(|(first, last)| last - first + 1).sum::<usize>();
             let more = if more == 0 { String::new() } else { format!(" and {more} more") };
-            writeln!(out, "missing runs: {}{more}", Ranges(told))?;
+            writeln!(out, "missing runs: {}{more}", Ranges(reported))?;
         }
         if parts && !self.parts.is_empty() {
             writeln!(out, "{:>12}  {:>15}  last result", "part", "done")?;
         }
         for part in self.parts.iter().filter(|_| parts) {
-            let doing = match part.doing {
-                Doing::Fill { .. } => "",
-                Doing::Stopped => ", stopped",
-                Doing::Done => ", done",
+            let state = match part.state {
+                PartState::Fill { .. } => "",
+                PartState::Stopped => ", stopped",
+                PartState::Done => ", done",
             };
             let done = format!("{} of {}", part.done, part.runs);
-            writeln!(out, "{:>12}  {done:>15}  {} ago{doing}", part.shard.to_string(), in_words(part.since))?;
+            writeln!(
+                out,
+                "{:>12}  {done:>15}  {} ago{state}",
+                part.shard.to_string(),
+                format_duration(part.since)
+            )?;
         }
         Ok(())
     }
@@ -202,13 +211,13 @@ impl Part {
     fn of(shard: Shard, written: &Written, runs: usize, missing: &[usize], now: SystemTime) -> Self {
         let missing = missing.iter().filter(|run| shard.has(**run)).count();
         let runs = (0..runs).filter(|run| shard.has(*run)).count();
-        let doing = match missing {
-            0 => Doing::Done,
-            _ if !written.is_going_on(now) => Doing::Stopped,
-            _ => Doing::Fill { runs_per_s: written.pause().map(|pause| 1.0 / pause.as_secs_f64()) },
+        let state = match missing {
+            0 => PartState::Done,
+            _ if !written.is_going_on(now) => PartState::Stopped,
+            _ => PartState::Fill { runs_per_s: written.pause().map(|pause| 1.0 / pause.as_secs_f64()) },
         };
         let since = now.duration_since(written.last).unwrap_or_default();
-        Self { shard, runs, done: runs - missing, since: Duration::from_secs_f64(since.as_secs_f64()), doing }
+        Self { shard, runs, done: runs - missing, since: Duration::from_secs_f64(since.as_secs_f64()), state }
     }
 }
 
@@ -242,7 +251,7 @@ mod tests {
         let rates: Vec<_> = state.filling().collect();
         assert_eq!(rates, [None, Some(0.5)]);
         assert_eq!(state.runs_per_s(), Some(1.0));
-        assert_eq!(state.left(), Some(Duration::from_secs(state.missing.len() as u64)));
+        assert_eq!(state.remaining(), Some(Duration::from_secs(state.missing.len() as u64)));
         let done: Vec<_> = state.parts.iter().map(|part| (part.done, part.runs)).collect();
         assert_eq!(done, [(11, 11), (1, 11), (1, 10), (1, 10)]);
     }
@@ -250,9 +259,9 @@ mod tests {
     #[test]
     fn status_is_written_as_text_and_json() {
         let state = state();
-        let mut told = Vec::new();
-        state.write(&mut told, true).unwrap();
-        let told = String::from_utf8(told).unwrap();
+        let mut text = Vec::new();
+        state.write(&mut text, true).unwrap();
+        let text = String::from_utf8(text).unwrap();
         let expected = "s.results: 14 of 42 runs have results, 33 %\n\
                         running parts: 2, 1.000 runs/s, 28 s left\n\
                         missing runs: 5-7,9-11,13-15,17-19,21-23,25-27,29-31,33-35 and 4 more\n        \
@@ -261,7 +270,7 @@ mod tests {
                                  2/4          1 of 11  1 min 39 s ago, stopped\n         \
                                  3/4          1 of 10  10 s ago\n         \
                                  4/4          1 of 10  0 s ago\n";
-        assert_eq!(told, expected);
+        assert_eq!(text, expected);
         let json = state.json();
         assert_eq!(json["missing"][1], json!([9, 11]));
         assert_eq!(json["parts"][1]["state"], "stopped");

@@ -66,7 +66,7 @@ impl Summary {
         let metrics = if self.metric.is_empty() { planned_metrics(&results) } else { self.metric.clone() };
         let base = match self.against {
             Some(base) => Some(base),
-            None => usual_base(&results)?,
+            None => default_base(&results)?,
         };
         let lines = summarise(&results, &metrics, base.as_ref()).map_err(|error| match error {
             SummaryError::Base(error) => failure::usage(error.to_string()),
@@ -96,7 +96,7 @@ pub(super) fn planned_metrics(results: &Results) -> Vec<Metric> {
     }
 }
 
-pub(super) fn usual_base(results: &Results) -> anyhow::Result<Option<Base>> {
+pub(super) fn default_base(results: &Results) -> anyhow::Result<Option<Base>> {
     let points = results.rows().map(|row| Ok(row?.point)).collect::<anyhow::Result<Vec<_>>>()?;
     Ok(Base::usual(&points))
 }
@@ -109,10 +109,10 @@ fn table(
     width: Option<usize>,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let said = preamble(lines, base);
-    write!(out, "{}", wrapped_lines(&said, width))?;
+    let text = preamble(lines, base);
+    write!(out, "{}", wrapped_lines(&text, width))?;
     for (index, metric) in metrics.iter().enumerate() {
-        if index > 0 || !said.is_empty() {
+        if index > 0 || !text.is_empty() {
             writeln!(out)?;
         }
         let scale = Scale::of(metric, lines.iter().filter_map(|line| line.numbers[index].as_ref()));
@@ -124,14 +124,14 @@ fn table(
 
 /// Describes what all tables have in common: the profile, and the reference.
 pub(super) fn preamble(lines: &[Line], base: Option<&Base>) -> String {
-    let mut said: Vec<String> = Vec::new();
+    let mut text: Vec<String> = Vec::new();
     if let Some([profile]) = common_profiles(lines) {
-        said.push(format!("recipes with profile {profile}"));
+        text.push(format!("recipes with profile {profile}"));
     }
     if let Some(base) = base {
-        said.push(format!("compared with {base}, in pairs of runs with the same seed"));
+        text.push(format!("compared with {base}, in pairs of runs with the same seed"));
     }
-    said.join("; ")
+    text.join("; ")
 }
 
 fn common_profiles(lines: &[Line]) -> Option<&[String]> {
@@ -189,11 +189,11 @@ fn notices(lines: &[Line]) -> String {
     for (notice, runs) in lines.iter().flat_map(|line| &line.notices) {
         *counted.entry(notice).or_default() += runs;
     }
-    let said = counted.iter().map(|(notice, runs)| {
+    let text = counted.iter().map(|(notice, runs)| {
         let s = if *runs == 1 { "" } else { "s" };
         format!("\n{notice} ({runs} run{s})")
     });
-    said.collect()
+    text.collect()
 }
 
 /// Formats a heading such as `goodput, kbit/s: of all flows`.
@@ -210,11 +210,11 @@ pub(super) fn heading(metric: &Metric, scale: &Scale) -> String {
 }
 
 /// Formats a metric's name with its unit, as the heading of a column of plain numbers.
-fn with_unit(metric: &Metric, what: &str) -> String {
-    let what = if what.is_empty() { String::new() } else { format!(" {what}") };
+fn with_unit(metric: &Metric, label: &str) -> String {
+    let label = if label.is_empty() { String::new() } else { format!(" {label}") };
     match metric.unit().sign() {
-        "" => format!("{metric}{what}"),
-        sign => format!("{metric}{what} ({sign})"),
+        "" => format!("{metric}{label}"),
+        sign => format!("{metric}{label} ({sign})"),
     }
 }
 
@@ -222,10 +222,11 @@ fn with_unit(metric: &Metric, what: &str) -> String {
 const MEDIAN: [&str; 5] = ["median", "median low", "median high", "first quartile", "third quartile"];
 
 /// The median, its 95 % interval, and the quartiles.
-fn median(it: Option<Median>) -> [Option<f64>; 5] {
-    let (interval, quartiles) = (it.and_then(|it| it.interval), it.map(|it| it.quartiles));
+fn median(median: Option<Median>) -> [Option<f64>; 5] {
+    let (interval, quartiles) =
+        (median.and_then(|median| median.interval), median.map(|median| median.quartiles));
     [
-        it.map(|it| it.median),
+        median.map(|median| median.median),
         interval.map(|(low, _)| low),
         interval.map(|(_, high)| high),
         quartiles.map(|(first, _)| first),
@@ -238,11 +239,11 @@ fn csv(lines: &[Line], metrics: &[Metric], compared: bool, out: &mut impl Write)
     let names = first.point.0.iter().map(|(name, _)| name.clone()).chain(["runs".to_owned()]);
     let numbers = metrics.iter().flat_map(|metric| {
         let mut names =
-            ["", "±"].into_iter().chain(MEDIAN).map(|what| with_unit(metric, what)).collect::<Vec<_>>();
+            ["", "±"].into_iter().chain(MEDIAN).map(|label| with_unit(metric, label)).collect::<Vec<_>>();
         names.push(format!("{metric} samples"));
         if compared {
-            names.extend(["difference", "difference ±"].map(|what| with_unit(metric, what)));
-            names.extend(["gain (%)", "gain ± (%)", "verdict"].map(|what| format!("{metric} {what}")));
+            names.extend(["difference", "difference ±"].map(|label| with_unit(metric, label)));
+            names.extend(["gain (%)", "gain ± (%)", "verdict"].map(|label| format!("{metric} {label}")));
         }
         names
     });

@@ -77,13 +77,14 @@ pub struct DecisionComparison {
     pub divergence: Option<Divergence>,
 }
 
-/// Shift against virtual time, in nanoseconds, from which a packet may have changed a decision. An idle machine
-/// shifts packets by less than a millisecond, and the timers of a sender are longer.
+/// Shift against virtual time, in nanoseconds, from which a packet may have changed a decision. An idle
+/// machine shifts packets by less than a millisecond, and the timers of a sender are longer.
 const RELEVANT_SHIFT: i64 = 1_000_000;
 /// Tolerance between the clocks of the sender's log and of the captures, which were read one after the other.
 const CLOCK_TOLERANCE: i64 = 100_000;
-/// Algorithms that compare times. A shift below [`RELEVANT_SHIFT`] can change their decisions: RACK's reordering
-/// window may be a few milliseconds, and an ACK may arrive just before or just after a timer expires.
+/// Algorithms that compare times. A shift below [`RELEVANT_SHIFT`] can change their decisions: RACK's
+/// reordering window may be a few milliseconds, and an ACK may arrive just before or just after a timer
+/// expires.
 const TIME_BASED: [&str; 3] = ["rack", "hystart", "hystartpp"];
 /// A receiver that waits longer than this uses a timer. The shortest delayed ACK of Linux is 40 ms
 /// (TCP_DELACK_MIN), and a timer may expire one tick early.

@@ -72,13 +72,13 @@ pub(crate) fn run(
     seed: u64,
     start: i64,
 ) -> Result<(Trace, f64), LabError> {
-    let Amount::Octets(octets) = experiment.workload.amount else {
+    let Amount::Bytes(bytes) = experiment.workload.amount else {
         return Err(LabError::Transfer("virtual time does not support transfers limited by time".to_owned()));
     };
     let begin = Instant::from_nanos(start.max(0) as u64);
     let transfer = VirtualTransfer {
         scenario: &experiment.scenario,
-        octets,
+        bytes,
         limit: experiment.limit,
         receiver,
         fixed,
@@ -113,7 +113,7 @@ pub(crate) fn run(
 /// A transfer as in the lab: down, to a model of the receiver.
 pub(crate) struct VirtualTransfer<'a> {
     pub(crate) scenario: &'a Scenario,
-    pub(crate) octets: u64,
+    pub(crate) bytes: u64,
     pub(crate) limit: std::time::Duration,
     pub(crate) receiver: Model,
     pub(crate) fixed: HostSpec,
@@ -127,13 +127,13 @@ impl VirtualTransfer<'_> {
     /// Runs the transfer. Returns the world at its end, and the goodput in kbit/s from the first SYN to the
     /// ACK for the last byte.
     pub(crate) fn run(self, prepare: impl FnOnce(&mut World)) -> Result<(World, f64), LabError> {
-        let Self { scenario, octets, limit, receiver, fixed, seed, begin, watch } = self;
+        let Self { scenario, bytes, limit, receiver, fixed, seed, begin, watch } = self;
         let last = begin + Duration::from_nanos(limit.as_nanos() as u64);
         let flow = Flow {
             start: begin,
             receive_buffer: receiver.buffer,
             watch,
-            ..Flow::down(Length::Octets(octets))
+            ..Flow::down(Length::Octets(bytes))
         };
         let plan = Run {
             scenario: scenario.clone(),
@@ -147,7 +147,7 @@ impl VirtualTransfer<'_> {
         };
         let mut acknowledged_at = None;
         let result = run_prepared(&plan, prepare, |world| {
-            let is_done = || world.sender(0).is_some_and(|sender| sender.statistics().bytes_acked >= octets);
+            let is_done = || world.sender(0).is_some_and(|sender| sender.statistics().bytes_acked >= bytes);
             if acknowledged_at.is_none() && is_done() {
                 acknowledged_at = Some(world.now());
             }
@@ -162,7 +162,7 @@ impl VirtualTransfer<'_> {
             let why = "in virtual time the transfer takes no time; give a link of the scenario a `rate` or a `delay`";
             return Err(LabError::Transfer(why.to_owned()));
         }
-        Ok((world, octets as f64 * 8.0 / seconds / 1e3))
+        Ok((world, bytes as f64 * 8.0 / seconds / 1e3))
     }
 }
 

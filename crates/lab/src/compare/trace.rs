@@ -194,7 +194,7 @@ struct OffsetReader {
     isn: Seq,
     /// The highest offset so far.
     highest: u64,
-    /// The options that the sender's SYN offered, and later those that both ends negotiated on.
+    /// The options that the sender's SYN offered, and later those that both ends negotiated.
     negotiated: Negotiated,
     /// The last ACK number, and the end of its window.
     last: Option<(u64, u64)>,

@@ -100,7 +100,7 @@ pub(super) fn host(kind: &Kind) -> Result<HostSpec, LabError> {
 /// total.
 pub(super) fn run(
     scenario: &Scenario,
-    octets: u64,
+    bytes: u64,
     senders: &[Sender],
     seeds: RangeInclusive<u64>,
     observe: &(dyn Fn(usize, usize) + Sync),
@@ -111,7 +111,7 @@ pub(super) fn run(
     let of_sender = |sender: &Sender| {
         let host = host(&sender.kind)?;
         let run = |seed: &u64| {
-            let result = transfer(scenario, octets, host.clone(), *seed).run(|_| {});
+            let result = transfer(scenario, bytes, host.clone(), *seed).run(|_| {});
             // Report under the lock, so that the numbers increase.
             let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
             *done += 1;
@@ -133,10 +133,10 @@ pub(super) fn run(
 }
 
 /// The transfer of a scene with this seed.
-pub(super) fn transfer(scenario: &Scenario, octets: u64, fixed: HostSpec, seed: u64) -> VirtualTransfer<'_> {
+pub(super) fn transfer(scenario: &Scenario, bytes: u64, fixed: HostSpec, seed: u64) -> VirtualTransfer<'_> {
     VirtualTransfer {
         scenario,
-        octets,
+        bytes,
         limit: LIMIT,
         receiver: in_virtual_time::linux(),
         fixed,

@@ -152,7 +152,7 @@ impl SceneResult {
     fn caption(&self) -> String {
         let Self { seeds, bytes, profile, against, .. } = self;
         let models = self.rows.iter().filter_map(|row| {
-            Some(format!("; in virtual time recipe {} stands for {}", row.modelled_by.as_ref()?, row.sender))
+            Some(format!("; in virtual time, recipe {} models {}", row.modelled_by.as_ref()?, row.sender))
         });
         format!(
             "{seeds} seeds in virtual time, and one transfer over TUN to this machine's kernel; {bytes} bytes, recipes with \

@@ -129,7 +129,7 @@ impl Report {
                 let cell = self.cells.iter().find(|cell| {
                     cell.scenario == scenario && cell.recipe == *recipe && cell.receiver == *receiver
                 });
-                cell.map_or_else(String::new, Cell::shown)
+                cell.map_or_else(String::new, Cell::text)
             });
             table.push([(*recipe).to_owned()].into_iter().chain(cells));
         }
@@ -146,7 +146,7 @@ impl Cell {
             && sender.matches(&self.recipe)
     }
 
-    fn shown(&self) -> String {
+    fn text(&self) -> String {
         match &self.verdict {
             CellVerdict::Passed => {
                 self.outcome.as_ref().map_or_else(String::new, |outcome| format!("{:.0}", outcome.kbit_per_s))

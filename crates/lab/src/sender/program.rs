@@ -10,8 +10,8 @@ use crate::testbed::{PathSide, Running, Start, Testbed, Tools};
 use crate::workload::{Amount, Stream};
 
 /// The start of the network of a recipe's sender behind its TUN device. A stream with the index N uses
-/// 10.83.N.0/24 on the fixed side, which the mobile side reaches by its default route, and 10.84.N.0/24 on the
-/// mobile side.
+/// 10.83.N.0/24 on the fixed side, which the mobile side reaches by its default route, and 10.84.N.0/24 on
+/// the mobile side.
 const fn network(side: PathSide) -> &'static str {
     match side {
         PathSide::Fixed => "10.83",
@@ -74,7 +74,7 @@ impl Sender {
             Kind::Kernel(control) => add(&["source", "--congestion-control", control]),
         }
         match amount {
-            Amount::Octets(octets) => add(&["--bytes", &octets.to_string()]),
+            Amount::Bytes(bytes) => add(&["--bytes", &bytes.to_string()]),
             Amount::Time(time) => add(&["--for", &format!("{}ns", time.as_nanos())]),
         }
         add(&["--json", &to.to_string()]);

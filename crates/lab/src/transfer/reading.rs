@@ -109,8 +109,8 @@ pub(super) fn check(
     let Some(received) = &connection.received else {
         return Err(LabError::Transfer(format!("{prefix}the receiver did not report what it received")));
     };
-    let sent = match plan.workload.octets() {
-        Some(octets) => octets,
+    let sent = match plan.workload.bytes() {
+        Some(bytes) => bytes,
         None => {
             end_of(&stream.file(plan.directory, "sender", "jsonl"))?["bytes"].as_u64().unwrap_or_default()
         }

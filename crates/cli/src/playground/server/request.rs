@@ -24,7 +24,7 @@ pub(super) fn end_of_head(head: &[u8], from: usize) -> Option<usize> {
     (from..head.len()).find(is_empty_line).map(|at| at + 1)
 }
 
-/// Returns whether the answer to this request has its body.
+/// Returns true if the answer to this request has its body.
 pub(super) fn has_body(head: &str) -> bool {
     !request_line(head).starts_with("HEAD ")
 }
@@ -68,7 +68,7 @@ fn authority_and_path(target: &str) -> (Option<&str>, &str) {
     (Some(authority), if path.starts_with('/') { path } else { "/" })
 }
 
-/// Returns whether the host is `localhost` or the address that the client has connected to, with any port:
+/// Returns true if the host is `localhost` or the address that the client has connected to, with any port:
 /// the client may have used a forwarded one.
 fn is_own(host: &str, local: IpAddr) -> bool {
     let (name, port) = match host.rsplit_once(':') {
@@ -167,10 +167,10 @@ mod tests {
     #[test]
     fn empty_line_ends_head_wherever_it_is_cut() {
         for head in ["GET / HTTP/1.1\r\nHost: x\r\n\r\n", "GET / HTTP/1.1\nHost: x\n\n"] {
-            let octets = format!("{head}rest").into_bytes();
-            for cut in 0..octets.len() {
-                let first = end_of_head(&octets[..cut], 0);
-                let found = first.or_else(|| end_of_head(&octets, cut));
+            let bytes = format!("{head}rest").into_bytes();
+            for cut in 0..bytes.len() {
+                let first = end_of_head(&bytes[..cut], 0);
+                let found = first.or_else(|| end_of_head(&bytes, cut));
                 assert_eq!(found, Some(head.len()), "cut at {cut}");
             }
         }

@@ -5,10 +5,10 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use super::*;
 
 /// Time limit for every wait of a client, so that a test fails instead of hanging.
-const PATIENCE: std::time::Duration = std::time::Duration::from_secs(20);
+const TIMEOUT: std::time::Duration = std::time::Duration::from_secs(20);
 
 /// Limits that no test reaches by waiting.
-const PATIENT: Limits = Limits {
+const GENEROUS_LIMITS: Limits = Limits {
     request: Duration::from_secs(600),
     answer: Duration::from_secs(600),
     rest: Duration::from_secs(600),
@@ -24,9 +24,9 @@ fn server(page: &[u8], limits: Limits) -> SocketAddr {
 }
 
 fn client(address: SocketAddr) -> TcpStream {
-    let stream = TcpStream::connect_timeout(&address, PATIENCE).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    stream.set_write_timeout(Some(PATIENCE)).unwrap();
+    let stream = TcpStream::connect_timeout(&address, TIMEOUT).unwrap();
+    stream.set_read_timeout(Some(TIMEOUT)).unwrap();
+    stream.set_write_timeout(Some(TIMEOUT)).unwrap();
     stream
 }
 
@@ -37,7 +37,7 @@ fn answer_of(stream: &mut TcpStream) -> String {
     answer
 }
 
-fn asked(address: SocketAddr, request: &str) -> String {
+fn request(address: SocketAddr, request: &str) -> String {
     let mut stream = client(address);
     stream.write_all(request.as_bytes()).unwrap();
     answer_of(&mut stream)
@@ -55,10 +55,10 @@ fn check(answer: &str, status: &str, body: &str) {
 }
 
 /// Runs `work` in a thread, and fails if it is not done in time.
-fn in_time<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+fn within_time_limit<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     let (done, waiting) = mpsc::channel();
     thread::spawn(move || done.send(work()));
-    match waiting.recv_timeout(4 * PATIENCE) {
+    match waiting.recv_timeout(4 * TIMEOUT) {
         Ok(result) => result,
         Err(RecvTimeoutError::Timeout) => panic!("the test takes too long"),
         Err(RecvTimeoutError::Disconnected) => panic!("the test has failed: its message is above"),
@@ -67,20 +67,20 @@ fn in_time<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
 
 #[test]
 fn response_contains_page_and_content_length() {
-    in_time(|| {
+    within_time_limit(|| {
         let address = server(b"<html>", LIMITS);
-        check(&asked(address, REQUEST), "200 OK", "<html>");
-        let head = asked(address, &REQUEST.replace("GET", "HEAD"));
+        check(&request(address, REQUEST), "200 OK", "<html>");
+        let head = request(address, &REQUEST.replace("GET", "HEAD"));
         assert!(head.contains("Content-Length: 6\r\n") && head.ends_with("\r\n\r\n"), "{head}");
-        check(&asked(address, "what\r\n\r\n"), "400", "not an HTTP request\n");
+        check(&request(address, "what\r\n\r\n"), "400", "not an HTTP request\n");
     });
 }
 
 #[test]
 fn foreign_host_name_is_refused() {
-    in_time(|| {
+    within_time_limit(|| {
         let address = server(b"<html>", LIMITS);
-        let of = |host: &str| asked(address, &format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n"));
+        let of = |host: &str| request(address, &format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n"));
         check(&of(&address.to_string()), "200 OK", "<html>");
         check(&of("localhost:9"), "200 OK", "<html>");
         for host in ["example.org", &format!("example.org:{}", address.port()), "192.0.2.1"] {
@@ -92,28 +92,28 @@ fn foreign_host_name_is_refused() {
 
 #[test]
 fn long_header_is_refused_with_whole_answer() {
-    in_time(|| {
+    within_time_limit(|| {
         let page = "x".repeat(1 << 20);
         let address = server(page.as_bytes(), LIMITS);
         let refused = "the header of the request is longer than 16 KiB\n";
         for fields in [format!("X: {}\r\n", "y".repeat(100_000)), "X: y\r\n".repeat(20_000)] {
-            let request = format!("GET / HTTP/1.1\r\nHost: localhost\r\n{fields}\r\n");
-            check(&asked(address, &request), "431", refused);
+            let header = format!("GET / HTTP/1.1\r\nHost: localhost\r\n{fields}\r\n");
+            check(&request(address, &header), "431", refused);
         }
         let endless = format!("GET /{} HTTP/1.1", "y".repeat(100_000));
-        check(&asked_and_done(address, &endless), "431", refused);
+        check(&request_and_shut_down(address, &endless), "431", refused);
         // The limit is exact.
         let with = |length: usize| {
             let rest = "GET / HTTP/1.1\r\nHost: localhost\r\nX: \r\n\r\n";
             rest.replace("X: ", &format!("X: {}", "y".repeat(length - rest.len())))
         };
-        check(&asked(address, &with(LONGEST)), "200 OK", &page);
-        check(&asked(address, &with(LONGEST + 1)), "431", refused);
+        check(&request(address, &with(MAX_HEADER)), "200 OK", &page);
+        check(&request(address, &with(MAX_HEADER + 1)), "431", refused);
     });
 }
 
-/// Like [`asked`], for a request without an end.
-fn asked_and_done(address: SocketAddr, request: &str) -> String {
+/// Like [`request`], for a request without an end.
+fn request_and_shut_down(address: SocketAddr, request: &str) -> String {
     let mut stream = client(address);
     stream.write_all(request.as_bytes()).unwrap();
     stream.shutdown(Shutdown::Write).unwrap();
@@ -122,8 +122,8 @@ fn asked_and_done(address: SocketAddr, request: &str) -> String {
 
 #[test]
 fn deadline_covers_whole_request() {
-    in_time(|| {
-        let limits = Limits { request: Duration::from_millis(500), ..PATIENT };
+    within_time_limit(|| {
+        let limits = Limits { request: Duration::from_millis(500), ..GENEROUS_LIMITS };
         let address = server(b"<html>", limits);
         let mut stream = client(address);
         stream.set_read_timeout(Some(std::time::Duration::from_millis(20))).unwrap();
@@ -146,26 +146,26 @@ fn deadline_covers_whole_request() {
 
 #[test]
 fn slow_clients_do_not_refuse_visitors() {
-    in_time(|| {
+    within_time_limit(|| {
         let page = "x".repeat(1 << 20);
-        let address = server(page.as_bytes(), PATIENT);
-        let mut slow: Vec<_> = (0..2 * PATIENT.open).map(|_| client(address)).collect();
+        let address = server(page.as_bytes(), GENEROUS_LIMITS);
+        let mut slow: Vec<_> = (0..2 * GENEROUS_LIMITS.open).map(|_| client(address)).collect();
         for stream in &mut slow {
             // The server may have closed it already.
             let _ = stream.write_all(b"GET / HTTP/1.1\r\nHost: loc");
         }
         for _ in 0..3 {
-            check(&asked(address, REQUEST), "200 OK", &page);
+            check(&request(address, REQUEST), "200 OK", &page);
         }
     });
 }
 
 #[test]
 fn slow_readers_do_not_refuse_visitors() {
-    in_time(|| {
+    within_time_limit(|| {
         // More than the buffers of a connection hold.
         let page = "x".repeat(32 << 20);
-        let limits = Limits { open: 8, ..PATIENT };
+        let limits = Limits { open: 8, ..GENEROUS_LIMITS };
         let address = server(page.as_bytes(), limits);
         let slow: Vec<_> = (0..2 * limits.open)
             .map(|_| {
@@ -174,15 +174,15 @@ fn slow_readers_do_not_refuse_visitors() {
                 stream
             })
             .collect();
-        check(&asked(address, REQUEST), "200 OK", &page);
+        check(&request(address, REQUEST), "200 OK", &page);
         drop(slow);
     });
 }
 
 #[test]
 fn deadline_covers_whole_answer() {
-    in_time(|| {
-        let limits = Limits { answer: Duration::from_millis(300), ..PATIENT };
+    within_time_limit(|| {
+        let limits = Limits { answer: Duration::from_millis(300), ..GENEROUS_LIMITS };
         let page = "x".repeat(32 << 20);
         let address = server(page.as_bytes(), limits);
         let mut stream = client(address);

@@ -8,12 +8,12 @@ use airtcp_report::plot::{Data, Series};
 use airtcp_sim::sweep::summary::Line;
 
 use super::{
-    Abscissa, Comparison, ComparisonError, Runs, THIN, captioned, dash, no_number, of_group, ordinate,
-    subtitle, values,
+    INTERVAL_WIDTH, PictureError, PictureSpec, Runs, XAxis, caption_and_unit, dash, no_number, of_group,
+    subtitle, values, y_axis_of,
 };
 
 /// Width of a box in points.
-const BOX: f64 = 8.0;
+const BOX_WIDTH: f64 = 8.0;
 
 /// The numbers of the runs of a line. Empty if no run has the metric.
 fn runs_of<'a>(runs: &'a [Runs], line: &Line) -> &'a [f64] {
@@ -26,24 +26,24 @@ pub(super) fn boxes(
     runs: &[Runs],
     groups: &[String],
     x: &str,
-    comparison: &Comparison,
-) -> Result<Figure, ComparisonError> {
-    let x_axis = Abscissa::names(x, &values(chosen, x));
+    comparison: &PictureSpec,
+) -> Result<Figure, PictureError> {
+    let x_axis = XAxis::names(x, &values(chosen, x));
     let (mut series, mut all) = (Vec::new(), Vec::new());
     for (index, group) in groups.iter().enumerate() {
         let (mut whiskers, mut quartiles, mut medians) = (Vec::new(), Vec::new(), Vec::new());
         for line in of_group(chosen, group, comparison) {
             let values = runs_of(runs, line);
-            let place = line.point.of(x).and_then(|label| x_axis.place(label, index, groups.len()));
+            let position = line.point.of(x).and_then(|label| x_axis.position(label, index, groups.len()));
             let at = |p| quantile(values, p);
-            let (Some(place), Some(low), Some(first), Some(median), Some(third), Some(high)) =
-                (place, at(0.0), at(0.25), at(0.5), at(0.75), at(1.0))
+            let (Some(position), Some(low), Some(first), Some(median), Some(third), Some(high)) =
+                (position, at(0.0), at(0.25), at(0.5), at(0.75), at(1.0))
             else {
                 continue;
             };
-            whiskers.push((place, low, high));
-            quartiles.push((place, first, third));
-            medians.push((place, median));
+            whiskers.push((position, low, high));
+            quartiles.push((position, first, third));
+            medians.push((position, median));
             all.extend([low, high]);
         }
         let colour = match LINES[index % LINES.len()] {
@@ -54,8 +54,8 @@ pub(super) fn boxes(
         let name = (!group.is_empty()).then(|| group.clone());
         let bars =
             |name, class, bars, width| Series { name, class, colour, data: Data::Bars { bars, width } };
-        series.push(bars(None, "whiskers", whiskers, THIN));
-        series.push(bars(name, "box", quartiles, BOX));
+        series.push(bars(None, "whiskers", whiskers, INTERVAL_WIDTH));
+        series.push(bars(name, "box", quartiles, BOX_WIDTH));
         let data = Data::Marks { points: medians, mark: Mark::Disc, below: 0.0 };
         series.push(Series { name: None, class: "median", colour: BLACK, data });
     }
@@ -63,7 +63,7 @@ pub(super) fn boxes(
         return Err(no_number(comparison));
     }
     let below_zero = all.iter().any(|value| *value < 0.0);
-    let y = ordinate(comparison, all.into_iter(), below_zero)?;
+    let y = y_axis_of(comparison, all.into_iter(), below_zero)?;
     let panel = Panel { y, height: 280.0, series, notes: Vec::new() };
     let shows =
         "boxes from the first to the third quartile, dots at the median, lines from minimum to maximum";
@@ -76,8 +76,8 @@ pub(super) fn ecdf(
     chosen: &[&Line],
     runs: &[Runs],
     groups: &[String],
-    comparison: &Comparison,
-) -> Result<Figure, ComparisonError> {
+    comparison: &PictureSpec,
+) -> Result<Figure, PictureError> {
     let (mut series, mut all) = (Vec::new(), Vec::new());
     for (index, group) in groups.iter().enumerate() {
         let lines = of_group(chosen, group, comparison);
@@ -95,10 +95,10 @@ pub(super) fn ecdf(
     if all.is_empty() {
         return Err(no_number(comparison));
     }
-    let (caption, unit) = captioned(&comparison.y);
+    let (caption, unit) = caption_and_unit(&comparison.y);
     let x = if comparison.log_x {
         let values = all.into_iter().filter(|value| *value > 0.0);
-        Axis::logarithmic(&caption, unit, values).ok_or(ComparisonError::NotLogarithmic(caption))?
+        Axis::logarithmic(&caption, unit, values).ok_or(PictureError::NotLogarithmic(caption))?
     } else {
         Axis::around(&caption, unit, all)
     };

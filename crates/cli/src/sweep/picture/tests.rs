@@ -31,13 +31,13 @@ fn lines() -> Vec<Line> {
     [of("reno", 1.0), of("newreno", 1.2)].concat()
 }
 
-fn comparison() -> Comparison {
-    Comparison {
+fn comparison() -> PictureSpec {
+    PictureSpec {
         title: "what losses cost".to_owned(),
         about: "over leo, 3 runs each".to_owned(),
         kind: Kind::Means("air.down.per".to_owned()),
         y: "goodput".parse().unwrap(),
-        words: Words::default(),
+        captions: Captions::default(),
         by: Some("recipe".to_owned()),
         only: Vec::new(),
         log_x: true,
@@ -46,7 +46,7 @@ fn comparison() -> Comparison {
     }
 }
 
-fn figure_error(change: impl FnOnce(&mut Comparison)) -> String {
+fn figure_error(change: impl FnOnce(&mut PictureSpec)) -> String {
     let mut comparison = comparison();
     change(&mut comparison);
     figure(&lines(), &[], &comparison).unwrap_err().to_string()
@@ -93,7 +93,7 @@ fn y_axis_starts_at_zero_unless_from_data() {
     let lines: Vec<Line> =
         lines().into_iter().filter(|line| line.point.of("air.down.per") != Some("10%")).collect();
     let axis = |from_data| {
-        figure(&lines, &[], &Comparison { from_data, ..comparison() }).unwrap().panels[0].y.clone()
+        figure(&lines, &[], &PictureSpec { from_data, ..comparison() }).unwrap().panels[0].y.clone()
     };
     assert_eq!(axis(false).min, 0.0);
     // The lowest end of an interval is about 1.5e5.
@@ -102,7 +102,7 @@ fn y_axis_starts_at_zero_unless_from_data() {
 
 #[test]
 fn bars_on_category_axis_do_not_overlap() {
-    let by_name = Comparison {
+    let by_name = PictureSpec {
         kind: Kind::Means("recipe".to_owned()),
         by: Some("air.down.per".to_owned()),
         log_x: false,
@@ -141,7 +141,7 @@ fn undrawable_comparison_reports_valid_choices() {
 #[test]
 fn comparison_can_be_limited_to_one_value() {
     let only = vec![("recipe".to_owned(), "newreno".to_owned())];
-    let figure = figure(&lines(), &[], &Comparison { by: None, only, ..comparison() }).unwrap();
+    let figure = figure(&lines(), &[], &PictureSpec { by: None, only, ..comparison() }).unwrap();
     assert_eq!(figure.panels[0].series.len(), 3);
     assert!(figure.subtitle.contains("recipe = newreno"));
 }
@@ -165,7 +165,7 @@ fn axis_values_parse_with_units() {
         ("150ms", 0.15, Quantity::Seconds),
         ("384kbit", 384e3, Quantity::BitPerSecond),
         ("1.5 Mbit", 1.5e6, Quantity::BitPerSecond),
-        ("64Ki", 65_536.0, Quantity::Octets),
+        ("64Ki", 65_536.0, Quantity::Bytes),
         ("-3", -3.0, Quantity::Plain),
         ("1e-5", 1e-5, Quantity::Plain),
     ] {
@@ -192,7 +192,7 @@ fn runs() -> Vec<Runs> {
 
 #[test]
 fn boxes_show_quartiles_median_and_extremes() {
-    let boxes = Comparison { kind: Kind::Boxes("air.down.per".to_owned()), log_x: false, ..comparison() };
+    let boxes = PictureSpec { kind: Kind::Boxes("air.down.per".to_owned()), log_x: false, ..comparison() };
     let figure = figure(&lines(), &runs(), &boxes).unwrap();
     let [whiskers, quartiles, medians] = &figure.panels[0].series[..3] else { panic!("too few series") };
     let Data::Bars { bars: whiskers, .. } = &whiskers.data else { panic!("{whiskers:?}") };
@@ -208,7 +208,7 @@ fn boxes_show_quartiles_median_and_extremes() {
 #[test]
 fn ecdf_ends_at_one_and_steps_at_each_run() {
     let only = vec![("air.down.per".to_owned(), "1%".to_owned())];
-    let ecdf = Comparison { kind: Kind::Ecdf, log_x: false, only, ..comparison() };
+    let ecdf = PictureSpec { kind: Kind::Ecdf, log_x: false, only, ..comparison() };
     let figure = figure(&lines(), &runs(), &ecdf).unwrap();
     let Data::Steps { points, .. } = &figure.panels[0].series[0].data else { panic!("no steps") };
     assert_eq!(points[..], [(1e5, 0.0), (1e5, 0.25), (1e5, 0.5), (8e5, 0.75), (9e5, 1.0)]);
@@ -218,17 +218,17 @@ fn ecdf_ends_at_one_and_steps_at_each_run() {
 
 #[test]
 fn captions_and_legend_can_be_set() {
-    let words = Words {
+    let captions = Captions {
         x: Some("loss rate".to_owned()),
         y: Some("Goodput".to_owned()),
         legend: vec![("reno".to_owned(), "Reno (1990)".to_owned())],
     };
-    let text = svg(&figure(&lines(), &[], &Comparison { words, ..comparison() }).unwrap());
+    let text = svg(&figure(&lines(), &[], &PictureSpec { captions, ..comparison() }).unwrap());
     for part in [">loss rate<", ">Goodput (kbit/s)<", ">Reno (1990)<", ">newreno<"] {
         assert!(text.contains(part), "{part}");
     }
     let legend = vec![("sack".to_owned(), "SACK".to_owned())];
-    let words = Words { legend, ..Words::default() };
-    let error = figure(&lines(), &[], &Comparison { words, ..comparison() }).unwrap_err().to_string();
+    let captions = Captions { legend, ..Captions::default() };
+    let error = figure(&lines(), &[], &PictureSpec { captions, ..comparison() }).unwrap_err().to_string();
     assert!(error.contains("no value `sack`") && error.contains("reno, newreno"), "{error}");
 }

@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::shared::say;
 
 #[derive(Clone, Copy, Debug, Default, Args)]
-pub(super) struct Form {
+pub(super) struct OutputFormat {
     /// Print JSON instead of text: one object
     #[arg(long, help_heading = "Output")]
     json: bool,
@@ -20,13 +20,13 @@ pub(super) struct Form {
     wide: bool,
 }
 
-impl Form {
-    /// Returns whether the output is text for a user, so that more text can follow it.
+impl OutputFormat {
+    /// Returns true if the output is text for a user, so that more text can follow it.
     pub(super) fn is_text(self) -> bool {
         !self.json && !self.csv
     }
 
-    pub(super) fn of(self, report: &Report) -> String {
+    pub(super) fn render(self, report: &Report) -> String {
         if self.csv {
             return report.csv();
         }

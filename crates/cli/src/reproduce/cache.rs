@@ -9,9 +9,9 @@ use airtcp_sim::file;
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
 
-use super::Made;
+use super::FinishedFigure;
 
-pub(super) struct Kept {
+pub(super) struct ResultCache {
     directory: PathBuf,
     asked: SeedPlan,
 }
@@ -32,14 +32,14 @@ struct Entry {
     notices: Vec<String>,
 }
 
-impl Kept {
+impl ResultCache {
     pub(super) fn open(directory: &Path, asked: SeedPlan) -> anyhow::Result<Self> {
         fs::create_dir_all(directory).with_context(|| format!("cannot create {}", directory.display()))?;
         Ok(Self { directory: directory.to_owned(), asked })
     }
 
     /// Returns the result of an earlier run of this figure, if the same numbers of seeds were requested.
-    pub(super) fn take(&self, figure: &Figure) -> anyhow::Result<Option<Made>> {
+    pub(super) fn take(&self, figure: &Figure) -> anyhow::Result<Option<FinishedFigure>> {
         let path = self.path(figure);
         let text = match airfiles::read_kept(&path) {
             Ok(text) => text,
@@ -49,12 +49,12 @@ impl Kept {
         let entry: Entry = serde_json::from_str(&text)
             .with_context(|| format!("{} is not a saved result: delete it", path.display()))?;
         let Entry { asked, seeds, finding, notices } = entry;
-        Ok((asked == self.asked).then_some(Made { figure: *figure, seeds, finding, notices }))
+        Ok((asked == self.asked).then_some(FinishedFigure { figure: *figure, seeds, finding, notices }))
     }
 
-    pub(super) fn put(&self, made: &Made) -> anyhow::Result<()> {
-        let path = self.path(&made.figure);
-        let Made { seeds, finding, notices, .. } = made;
+    pub(super) fn put(&self, figure: &FinishedFigure) -> anyhow::Result<()> {
+        let path = self.path(&figure.figure);
+        let FinishedFigure { seeds, finding, notices, .. } = figure;
         let (finding, notices) = (finding.clone(), notices.clone());
         let entry = Entry { asked: self.asked, seeds: *seeds, finding, notices };
         file::replace(&path, serde_json::to_string(&entry)?.as_bytes())
@@ -72,22 +72,22 @@ mod tests {
 
     #[test]
     fn finding_is_reused_for_same_seed_counts() {
-        let directory = std::env::temp_dir().join(format!("kept-{}", std::process::id()));
+        let directory = std::env::temp_dir().join(format!("cache-{}", std::process::id()));
         let figure = airtcp_reproduce::figures()[0];
         let asked = SeedPlan { seeds: 30, most_seeds: 240 };
-        let kept = Kept::open(&directory, asked).unwrap();
-        assert!(kept.take(&figure).unwrap().is_none());
+        let cache = ResultCache::open(&directory, asked).unwrap();
+        assert!(cache.take(&figure).unwrap().is_none());
         let remarks = vec!["seen".to_owned()];
         let finding = Finding { remarks, ..Finding::default() };
         let notices = vec!["a: missing".to_owned()];
-        kept.put(&Made { figure, seeds: 60, finding, notices: notices.clone() }).unwrap();
-        let taken = kept.take(&figure).unwrap().unwrap();
+        cache.put(&FinishedFigure { figure, seeds: 60, finding, notices: notices.clone() }).unwrap();
+        let taken = cache.take(&figure).unwrap().unwrap();
         assert_eq!((taken.seeds, taken.finding.remarks), (60, vec!["seen".to_owned()]));
         assert_eq!(taken.notices, notices);
-        let more = Kept::open(&directory, SeedPlan { most_seeds: 480, ..asked }).unwrap();
+        let more = ResultCache::open(&directory, SeedPlan { most_seeds: 480, ..asked }).unwrap();
         assert!(more.take(&figure).unwrap().is_none());
         fs::write(directory.join(format!("{}.json", figure.id)), "{").unwrap();
-        assert!(kept.take(&figure).err().unwrap().to_string().ends_with("delete it"));
+        assert!(cache.take(&figure).err().unwrap().to_string().ends_with("delete it"));
         fs::remove_dir_all(&directory).unwrap();
     }
 }

@@ -11,7 +11,7 @@ use clap::{Args, ValueEnum};
 use crate::shared::failure;
 
 #[derive(Clone, Debug, Args)]
-pub(super) struct Load {
+pub(super) struct WorkloadOptions {
     /// Bytes that each connection sends [default: 1M]
     #[arg(long, value_name = "SIZE", value_parser = units::bytes, help_heading = "Transfers")]
     bytes: Option<u64>,
@@ -41,9 +41,9 @@ enum Direction {
 
 const BYTES: u64 = 1_000_000;
 /// Maximum number of simultaneous connections. Each needs its own network.
-const MOST_CONNECTIONS: usize = 250;
+const MAX_CONNECTIONS: usize = 250;
 
-impl Load {
+impl WorkloadOptions {
     /// Returns the competitors as the user typed them.
     pub(super) fn competitors(&self) -> &[TypedSender] {
         &self.competitor
@@ -61,24 +61,24 @@ impl Load {
                 "--for {time} takes longer than a transfer may: raise --limit, which is {limit}"
             )));
         }
-        let ways = match self.direction {
+        let directions = match self.direction {
             Direction::Down => Directions::Down,
             Direction::Up => Directions::Up,
             Direction::Both => Directions::Both,
         };
-        let connections = ways.each().len() * (usize::from(self.flows) + self.competitor.len());
-        if connections > MOST_CONNECTIONS {
+        let connections = directions.each().len() * (usize::from(self.flows) + self.competitor.len());
+        if connections > MAX_CONNECTIONS {
             return Err(failure::usage(format!(
-                "{connections} connections at a time are too many: {MOST_CONNECTIONS} at most"
+                "{connections} connections at a time are too many: {MAX_CONNECTIONS} at most"
             )));
         }
         Ok(Workload {
-            ways,
+            directions,
             flows: self.flows,
             competitors: sender::competitors(&self.competitor, profile),
             amount: match self.time {
                 Some(time) => Amount::Time(Duration::from_nanos(time.as_nanos())),
-                None => Amount::Octets(self.bytes.unwrap_or(BYTES)),
+                None => Amount::Bytes(self.bytes.unwrap_or(BYTES)),
             },
             read_rate: self.read_rate,
         })
