@@ -15,14 +15,14 @@ use nix::sys::socket::{
 };
 
 /// The connection to the server, on the kernel's TCP.
-pub(crate) struct Kernel {
+pub(crate) struct KernelEndpoint {
     stream: Watched<TcpStream>,
-    /// Whether a read or a write can succeed, as far as known. False after the call would have blocked.
+    /// True if a read or a write may succeed, false after the call would have blocked.
     readable: bool,
     writable: bool,
-    /// Whether an event occurred, which may have been a reset. The first event shows whether connecting has
-    /// succeeded.
-    suspect: bool,
+    /// True if an event has occurred, which may be a reset. The first event shows whether the connection was
+    /// established.
+    has_event: bool,
 }
 
 pub(crate) enum Connecting {
@@ -31,7 +31,7 @@ pub(crate) enum Connecting {
     Failed(io::Error),
 }
 
-impl Kernel {
+impl KernelEndpoint {
     /// Starts to connect.
     pub(crate) fn connect(target: SocketAddr, descriptors: &Descriptors, name: u64) -> io::Result<Self> {
         let family = if target.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
@@ -44,11 +44,11 @@ impl Kernel {
         let stream = TcpStream::from(descriptor);
         stream.set_nodelay(true)?;
         let stream = descriptors.watch(stream, name)?;
-        Ok(Self { stream, readable: true, writable: true, suspect: false })
+        Ok(Self { stream, readable: true, writable: true, has_event: false })
     }
 
     pub(crate) fn connecting(&self) -> Connecting {
-        if !self.suspect {
+        if !self.has_event {
             return Connecting::Pending;
         }
         match self.stream.get().take_error() {
@@ -65,11 +65,11 @@ impl Kernel {
     pub(crate) fn ready(&mut self, readiness: Readiness) {
         self.readable |= readiness.includes_read();
         self.writable |= readiness.includes_write();
-        self.suspect = true;
+        self.has_event = true;
     }
 }
 
-impl Endpoint for Kernel {
+impl Endpoint for KernelEndpoint {
     fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Stop> {
         attempt(&mut self.readable, || self.stream.get().read(buffer))
     }
@@ -94,7 +94,7 @@ impl Endpoint for Kernel {
     }
 
     fn has_failed(&mut self) -> bool {
-        std::mem::take(&mut self.suspect) && !matches!(self.stream.get().take_error(), Ok(None))
+        std::mem::take(&mut self.has_event) && !matches!(self.stream.get().take_error(), Ok(None))
     }
 }
 
@@ -112,25 +112,25 @@ fn attempt(ready: &mut bool, mut call: impl FnMut() -> io::Result<usize>) -> Res
 
 /// Maximum number of unsent bytes in the host. More would only wait in its send buffer, which is much larger
 /// than a slow path needs.
-const AHEAD: usize = 64 << 10;
+const MAX_UNSENT: usize = 64 << 10;
 
 /// The connection to the client on the radio side, on the userspace host, for one turn.
-pub(crate) struct Radio<'a> {
+pub(crate) struct RadioEndpoint<'a> {
     now: Instant,
     host: &'a mut Host,
     conn: ConnId,
-    /// Whether the last write left data that does not fill a segment. This data waits for the next turn,
-    /// which comes when the full segments before it were sent. By then, more data may have been read.
+    /// True if the last write left data that does not fill a segment. This data waits for the next turn,
+    /// after the full segments before it are sent. Until then, more data may be read.
     tail_waits: bool,
 }
 
-impl<'a> Radio<'a> {
+impl<'a> RadioEndpoint<'a> {
     pub(crate) fn new(now: Instant, host: &'a mut Host, conn: ConnId) -> Self {
         Self { now, host, conn, tail_waits: false }
     }
 }
 
-impl Endpoint for Radio<'_> {
+impl Endpoint for RadioEndpoint<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Stop> {
         self.host.read(self.conn, buffer).map_err(stop)
     }
@@ -141,11 +141,11 @@ impl Endpoint for Radio<'_> {
         }
         let Some(connection) = self.host.connection(self.conn) else { return Err(Stop::Failed) };
         let (unsent, segment) = (connection.unsent(), connection.info().snd_mss as usize);
-        let room = AHEAD.saturating_sub(unsent).min(bytes.len());
+        let room = MAX_UNSENT.saturating_sub(unsent).min(bytes.len());
         let count = match room.saturating_sub((unsent + room) % segment) {
             0 if room == 0 || room < bytes.len() || self.tail_waits => return Err(Stop::Later),
             0 => room,
-            whole => whole,
+            full_segments => full_segments,
         };
         self.tail_waits = count < bytes.len();
         self.host.write(self.now, self.conn, &bytes[..count]).map_err(stop)
@@ -159,11 +159,11 @@ impl Endpoint for Radio<'_> {
             return usize::MAX;
         }
         // Wait until half of the limit is free: a few large reads are cheaper than many small ones.
-        let ahead = if unsent <= AHEAD / 2 { AHEAD - unsent } else { 0 };
+        let ahead = if unsent <= MAX_UNSENT / 2 { MAX_UNSENT - unsent } else { 0 };
         let room = ahead.min(connection.writable());
-        match room - room.min((unsent + room) % segment) {
+        match room.saturating_sub((unsent + room) % segment) {
             0 => room,
-            whole => whole,
+            full_segments => full_segments,
         }
     }
 

@@ -18,7 +18,7 @@ use airwire::time::{Duration, Instant};
 use serde::Serialize;
 use serde_json::json;
 
-use crate::gate::Gate;
+use crate::admission::AdmissionCounters;
 
 /// How a connection ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -72,7 +72,7 @@ pub(crate) struct Totals {
 }
 
 impl Totals {
-    fn of(&mut self, outcome: SessionEnding) -> &mut u64 {
+    fn counter(&mut self, outcome: SessionEnding) -> &mut u64 {
         match outcome {
             SessionEnding::Done => &mut self.done,
             SessionEnding::Refused => &mut self.refused,
@@ -157,7 +157,7 @@ impl Display for Memory {
 }
 
 /// The data of a [`Closed`] event that the session provides.
-pub(crate) struct End<'a> {
+pub(crate) struct SessionSummary<'a> {
     pub(crate) connection: u64,
     pub(crate) outcome: SessionEnding,
     pub(crate) reason: Option<&'a str>,
@@ -168,27 +168,27 @@ pub(crate) struct End<'a> {
 }
 
 impl<'a> Closed<'a> {
-    fn new(end: &End<'a>, connection: &Connection) -> Self {
-        let (down_bytes, seconds) = (connection.statistics().bytes_acked, end.lasted.as_secs_f64());
+    fn new(summary: &SessionSummary<'a>, connection: &Connection) -> Self {
+        let (down_bytes, seconds) = (connection.statistics().bytes_acked, summary.lasted.as_secs_f64());
         let rate = |bytes: u64| if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 };
         Self {
-            connection: end.connection,
-            outcome: end.outcome,
-            reason: end.reason,
+            connection: summary.connection,
+            outcome: summary.outcome,
+            reason: summary.reason,
             radio: connection.remote(),
             local: connection.local(),
-            target: end.target,
+            target: summary.target,
             down_bytes,
-            up_bytes: end.up_bytes,
+            up_bytes: summary.up_bytes,
             seconds,
             down_bit_per_s: rate(down_bytes),
-            up_bit_per_s: rate(end.up_bytes),
+            up_bit_per_s: rate(summary.up_bytes),
             srtt_ms: connection.info().rtt.as_secs_f64() * 1e3,
             handshake: Handshake::of(connection),
             retransmissions: Retransmissions::of(connection),
             timeouts: Timeouts::of(connection),
             arrivals: Arrivals::of(connection),
-            notices: end.notices,
+            notices: summary.notices,
         }
     }
 
@@ -230,7 +230,7 @@ impl Log {
         Self { reporter, decisions, every, from, to, before: (0, 0), totals: Totals::default() }
     }
 
-    pub(crate) fn traces(&self) -> bool {
+    pub(crate) fn logs_decisions(&self) -> bool {
         self.decisions.is_some()
     }
 
@@ -239,7 +239,7 @@ impl Log {
     }
 
     /// Logs the decisions of the connection's recovery since the last call.
-    pub(crate) fn decided(&mut self, number: u64, connection: &mut Connection) -> io::Result<()> {
+    pub(crate) fn write_decisions(&mut self, number: u64, connection: &mut Connection) -> io::Result<()> {
         match &mut self.decisions {
             Some(log) => log.write(Some(number), &connection.recovery_mut().take_trace()),
             None => Ok(()),
@@ -247,7 +247,7 @@ impl Log {
     }
 
     /// Reports that the client does not answer, if that is the case.
-    pub(crate) fn heard(
+    pub(crate) fn check_silence(
         &self,
         now: Instant,
         number: u64,
@@ -258,12 +258,12 @@ impl Log {
     }
 
     /// Adds bytes that were relayed.
-    pub(crate) fn moved(&mut self, down: u64, up: u64) {
+    pub(crate) fn count_bytes(&mut self, down: u64, up: u64) {
         self.totals.down_bytes += down;
         self.totals.up_bytes += up;
     }
 
-    pub(crate) fn accepted(&mut self, open: usize) {
+    pub(crate) fn count_connection(&mut self, open: usize) {
         self.totals.connections += 1;
         self.totals.most_at_once = self.totals.most_at_once.max(open);
     }
@@ -274,10 +274,14 @@ impl Log {
         self.reporter.progress("opened", &data, &format!("#{number} {radio} -> {target}"))
     }
 
-    pub(crate) fn closed(&mut self, end: &End<'_>, connection: &mut Connection) -> io::Result<()> {
-        self.decided(end.connection, connection)?;
-        let closed = Closed::new(end, connection);
-        *self.totals.of(end.outcome) += 1;
+    pub(crate) fn closed(
+        &mut self,
+        summary: &SessionSummary<'_>,
+        connection: &mut Connection,
+    ) -> io::Result<()> {
+        self.write_decisions(summary.connection, connection)?;
+        let closed = Closed::new(summary, connection);
+        *self.totals.counter(summary.outcome) += 1;
         self.totals.retransmissions += closed.retransmissions.segments;
         self.totals.timeouts += closed.timeouts.timeouts;
         self.reporter.happened("closed", &closed, &closed.text())
@@ -316,7 +320,7 @@ impl Log {
             "up_bit_per_s": rate(up),
             "host_connections": host.connections(),
             "time_wait": host.in_time_wait(),
-            "gate": Gate::of(host),
+            "gate": AdmissionCounters::of(host),
             "memory": Memory::of(host),
         });
         let text = format!(
@@ -340,7 +344,7 @@ impl Log {
         let written = self.decisions.as_mut().map_or(Ok(()), DecisionLog::flush);
         let decisions = self.decisions.as_ref().map_or(0, DecisionLog::dropped);
         let (events, log) = say::dropped_lines();
-        let (counters, gate) = (driver.host.counters(), Gate::of(&driver.host));
+        let (counters, gate) = (driver.host.counters(), AdmissionCounters::of(&driver.host));
         let data = json!({
             "totals": self.totals,
             "host_connections": driver.host.connections(),

@@ -3,9 +3,10 @@
 
 #![deny(clippy::print_stdout, clippy::print_stderr, reason = "they panic if the reader is gone")]
 
-mod crowd;
+mod admission;
+mod commands;
 mod endpoints;
-mod gate;
+mod idle;
 mod log;
 mod privileges;
 mod proxy_protocol;
@@ -13,14 +14,13 @@ mod serve;
 mod server;
 mod session;
 mod targets;
-mod tools;
 
 use std::process::ExitCode;
 
 use airlogs::LogArgs;
 use clap::{CommandFactory, Parser, Subcommand};
+use commands::{Completions, Man, Values};
 use serve::{EXAMPLES, Serve};
-use tools::{Completions, Man, Values};
 
 const PROGRAM: &str = "airtcp-serve";
 

@@ -18,15 +18,15 @@ pub(crate) const NOBODY: &str = "nobody";
 ///
 /// # Errors
 /// If the user does not exist, or if a privilege cannot be dropped.
-pub(crate) fn give_up(user: &str) -> anyhow::Result<String> {
-    let left = |what: &str, error: &dyn std::fmt::Display| {
-        Failure::Environment(format!("cannot drop {what}: {error}"))
+pub(crate) fn drop_privileges(user: &str) -> anyhow::Result<String> {
+    let cannot_drop = |privilege: &str, error: &dyn std::fmt::Display| {
+        Failure::Environment(format!("cannot drop {privilege}: {error}"))
     };
-    prctl::set_no_new_privs().map_err(|error| left("the right to new privileges", &error))?;
+    prctl::set_no_new_privs().map_err(|error| cannot_drop("the right to new privileges", &error))?;
     if user == "root" {
         return Ok(name_of(geteuid()));
     }
-    let Some(known) = User::from_name(user).map_err(|error| left("root", &error))? else {
+    let Some(known) = User::from_name(user).map_err(|error| cannot_drop("root", &error))? else {
         return Err(Failure::Environment(format!(
             "unknown user `{user}`: choose another one with --user, or keep root with --user root"
         ))
@@ -37,14 +37,14 @@ pub(crate) fn give_up(user: &str) -> anyhow::Result<String> {
             // EINVAL: an older kernel does not know the capability. EPERM: a process without CAP_SETPCAP
             // cannot gain it.
             Ok(()) | Err(rustix::io::Errno::INVAL | rustix::io::Errno::PERM) => {}
-            Err(error) => return Err(left("capabilities", &error).into()),
+            Err(error) => return Err(cannot_drop("capabilities", &error).into()),
         }
     }
     if geteuid().is_root() {
         match become_user(known.uid, known.gid) {
             // The user does not exist in this user namespace, whose root is an ordinary user outside.
             Ok(()) | Err(Errno::EINVAL | Errno::EPERM) => {}
-            Err(error) => return Err(left("root", &error).into()),
+            Err(error) => return Err(cannot_drop("root", &error).into()),
         }
     }
     // The root user of a user namespace still has its capabilities.
@@ -54,7 +54,7 @@ pub(crate) fn give_up(user: &str) -> anyhow::Result<String> {
         permitted: CapabilitySet::empty(),
         inheritable: CapabilitySet::empty(),
     };
-    set_capabilities(None, none).map_err(|error| left("capabilities", &error))?;
+    set_capabilities(None, none).map_err(|error| cannot_drop("capabilities", &error))?;
     Ok(name_of(geteuid()))
 }
 

@@ -136,7 +136,7 @@ curl over a W-CDMA bearer
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Listen {
     At(SocketAddr),
-    Everywhere(u16),
+    AllAddrs(u16),
 }
 
 impl FromStr for Listen {
@@ -147,9 +147,9 @@ impl FromStr for Listen {
             format!("`{text}` is not an address and port: use for example 10.83.0.2:80, [fd83::2]:80 or 80")
         };
         let listen = match text.parse::<SocketAddr>() {
-            Ok(addr) if addr.ip().is_unspecified() => Self::Everywhere(addr.port()),
+            Ok(addr) if addr.ip().is_unspecified() => Self::AllAddrs(addr.port()),
             Ok(addr) => Self::At(addr),
-            Err(_) => Self::Everywhere(text.parse().map_err(|_| wrong())?),
+            Err(_) => Self::AllAddrs(text.parse().map_err(|_| wrong())?),
         };
         if listen.port() == 0 { Err(wrong()) } else { Ok(listen) }
     }
@@ -159,15 +159,15 @@ impl Listen {
     fn port(self) -> u16 {
         match self {
             Self::At(addr) => addr.port(),
-            Self::Everywhere(port) => port,
+            Self::AllAddrs(port) => port,
         }
     }
 
     /// Returns the addresses of this host that the argument covers.
-    fn addrs(self, own: &[IpAddr]) -> Vec<SocketAddr> {
+    fn addrs(self, local_ips: &[IpAddr]) -> Vec<SocketAddr> {
         match self {
             Self::At(addr) => vec![addr],
-            Self::Everywhere(port) => own.iter().map(|ip| SocketAddr::new(*ip, port)).collect(),
+            Self::AllAddrs(port) => local_ips.iter().map(|ip| SocketAddr::new(*ip, port)).collect(),
         }
     }
 
@@ -175,7 +175,7 @@ impl Listen {
     fn listeners(self) -> Vec<SocketAddr> {
         match self {
             Self::At(addr) => vec![addr],
-            Self::Everywhere(port) => {
+            Self::AllAddrs(port) => {
                 let any = [IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V6(Ipv6Addr::UNSPECIFIED)];
                 any.map(|ip| SocketAddr::new(ip, port)).to_vec()
             }
@@ -188,11 +188,11 @@ const SPARE_DESCRIPTORS: u64 = 64;
 
 /// Minimum of `--memory` in bytes. Each connection is granted some memory in any case, and a smaller limit
 /// would leave no more than that.
-const LEAST_MEMORY: usize = 1 << 20;
+const MIN_MEMORY: usize = 1 << 20;
 
 fn memory_size(text: &str) -> Result<usize, String> {
     let size = usize::try_from(units::bytes(text)?).unwrap_or(usize::MAX);
-    if size < LEAST_MEMORY { Err("must be at least 1Mi".to_owned()) } else { Ok(size) }
+    if size < MIN_MEMORY { Err("must be at least 1Mi".to_owned()) } else { Ok(size) }
 }
 
 impl Serve {
@@ -204,7 +204,7 @@ impl Serve {
         }
         let station = self.listen.iter().fold(station, |station, listen| match listen {
             Listen::At(addr) => station.with_addr(addr.ip()),
-            Listen::Everywhere(_) => station,
+            Listen::AllAddrs(_) => station,
         });
         // Resolve the servers before the device is created, so that mistakes in the command line are reported
         // without privileges.
@@ -217,9 +217,9 @@ impl Serve {
         let clock = driver.clock();
         let mut decisions =
             self.decisions.as_deref().map(|path| DecisionLog::create(path, clock.wall_zero())).transpose()?;
-        let user = privileges::give_up(&self.user)?;
+        let user = privileges::drop_privileges(&self.user)?;
         // From here on, separate threads write the output, so that a slow reader does not delay the
-        // connections. They must start after `give_up`, because threads keep their privileges.
+        // connections. They must start after `drop_privileges`, because threads keep their privileges.
         decisions.as_mut().map_or(Ok(()), |log| log.write_in_background(PROGRAM))?;
         driver.write_apart()?;
         say::write_in_background(PROGRAM, if self.reporting.json { gap_in_json } else { gap_in_text })?;
@@ -237,11 +237,11 @@ impl Serve {
         log: Log,
         user: &str,
     ) -> anyhow::Result<()> {
-        if log.traces() {
+        if log.logs_decisions() {
             driver.host.trace_decisions();
         }
         driver.host.note_changes();
-        let per_source = self.max_per_source.map(|most| most as usize);
+        let per_source = self.max_per_source.map(|max| max as usize);
         driver.host.set_limits(HostLimits { per_source, ..HostLimits::default() });
         driver.host.limit_memory(self.memory);
         // The server has already decided whether to send small segments, so Nagle's algorithm is off.
@@ -250,9 +250,13 @@ impl Serve {
         for addr in self.listen.iter().flat_map(|listen| listen.listeners()) {
             listeners.push(driver.host.listen(addr, self.backlog as usize, options.clone())?);
         }
-        let own = driver.host.addrs();
-        let addrs: Vec<String> =
-            self.listen.iter().flat_map(|listen| listen.addrs(own)).map(|addr| addr.to_string()).collect();
+        let local_ips = driver.host.addrs();
+        let addrs: Vec<String> = self
+            .listen
+            .iter()
+            .flat_map(|listen| listen.addrs(local_ips))
+            .map(|addr| addr.to_string())
+            .collect();
         let recipe = driver.host.recipe().to_string();
         let start = json!({
             "recipe": recipe,
@@ -279,7 +283,7 @@ impl Serve {
             connect: self.connect_timeout,
             backend: self.backend_timeout,
             idle: self.idle_timeout,
-            spared: self.give_way,
+            min_idle: self.give_way,
             grace: self.grace,
         };
         let mut server = Server::new(listeners, targets, settings, driver.descriptors()?, log);
@@ -325,11 +329,11 @@ mod tests {
 
     #[test]
     fn listener_parses_port_or_address_with_port() {
-        let own: [IpAddr; 2] = ["10.83.0.2".parse().unwrap(), "fd83::2".parse().unwrap()];
+        let local_ips: [IpAddr; 2] = ["10.83.0.2".parse().unwrap(), "fd83::2".parse().unwrap()];
         let addrs = |text: &str| {
             let listen = text.parse::<Listen>()?;
             Ok::<_, String>(
-                listen.addrs(&own).iter().map(SocketAddr::to_string).collect::<Vec<_>>().join(" "),
+                listen.addrs(&local_ips).iter().map(SocketAddr::to_string).collect::<Vec<_>>().join(" "),
             )
         };
         assert_eq!(addrs("10.83.0.9:80").unwrap(), "10.83.0.9:80");

@@ -8,35 +8,35 @@ use airtcp::host::{ConnId, Host, ListenId};
 use airtcp_tun::{Application, Descriptors, Driver, Readiness};
 use airwire::time::{Duration, Instant};
 
-use crate::crowd::Crowd;
+use crate::idle::IdleSelector;
 use crate::log::{Log, SessionEnding};
-use crate::session::{Around, Next, Session, Tools};
+use crate::session::{Next, Session, SharedState, TurnContext};
 use crate::targets::Targets;
 
 pub(crate) struct Settings {
-    /// Whether servers receive the address of the client.
+    /// True if servers receive the address of the client.
     pub(crate) proxy_protocol: bool,
     pub(crate) connections: usize,
     pub(crate) connect: Duration,
     pub(crate) backend: Duration,
     pub(crate) idle: Duration,
     /// Idle time after which a session can be reset to make room.
-    pub(crate) spared: Duration,
+    pub(crate) min_idle: Duration,
     pub(crate) grace: Duration,
 }
 
 pub(crate) struct Server {
     listeners: Vec<ListenId>,
     targets: Targets,
-    most: usize,
-    crowd: Crowd,
+    max_connections: usize,
+    idle_sessions: IdleSelector,
     /// Selects among the sessions that hold data.
-    holders: Crowd,
+    idle_holders: IdleSelector,
     /// Number of connections that had been refused when memory was last available.
-    turned_away: u64,
+    refused_before: u64,
     /// The session that was last reset to make room, and the time at which another one can be.
-    giving_way: Option<u64>,
-    room_at: Option<Instant>,
+    resetting: Option<u64>,
+    next_reset: Option<Instant>,
     grace: Duration,
     service: Service,
     /// Sessions by their number in the log.
@@ -47,7 +47,7 @@ pub(crate) struct Server {
     queue: VecDeque<u64>,
     /// One entry per session. It may be too early: then the session's actual deadline is inserted.
     deadlines: BTreeSet<(Instant, u64)>,
-    tools: Tools,
+    shared: SharedState,
     error: Option<io::Error>,
 }
 
@@ -62,19 +62,19 @@ enum Service {
 
 /// A resource that is exhausted.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Lack {
-    Places,
+enum Shortage {
+    Connections,
     Memory,
 }
 
-/// Returns whether resetting the connection would free memory.
+/// Returns true if resetting the connection would free memory.
 fn holds_data(host: &Host, conn: ConnId) -> bool {
     host.connection(conn).is_some_and(|connection| connection.unacknowledged() + connection.readable() > 0)
 }
 
 struct Entry {
     session: Session,
-    /// Whether the session is in the server's queue.
+    /// True if the session is in the server's queue.
     queued: bool,
     /// The entry in `deadlines` for this session.
     due: Instant,
@@ -83,7 +83,7 @@ struct Entry {
 /// Bytes that one turn relays in each direction, and therefore the maximum that waits between the two sides.
 const CHUNK: usize = 64 << 10;
 /// Maximum number of turns before the driver serves the device again.
-const TURNS: usize = 16;
+const MAX_TURNS: usize = 16;
 
 impl Server {
     pub(crate) fn new(
@@ -96,12 +96,12 @@ impl Server {
         Self {
             listeners,
             targets,
-            most: settings.connections,
-            crowd: Crowd::new(settings.spared),
-            holders: Crowd::new(settings.spared),
-            turned_away: 0,
-            giving_way: None,
-            room_at: None,
+            max_connections: settings.connections,
+            idle_sessions: IdleSelector::new(settings.min_idle),
+            idle_holders: IdleSelector::new(settings.min_idle),
+            refused_before: 0,
+            resetting: None,
+            next_reset: None,
             grace: settings.grace,
             service: Service::Open,
             sessions: BTreeMap::new(),
@@ -109,7 +109,7 @@ impl Server {
             next_number: 1,
             queue: VecDeque::new(),
             deadlines: BTreeSet::new(),
-            tools: Tools {
+            shared: SharedState {
                 descriptors,
                 log,
                 chunk: vec![0; CHUNK].into(),
@@ -126,7 +126,7 @@ impl Server {
         if let Some(error) = self.error.take() {
             return Err(error.into());
         }
-        self.tools.log.end(driver)
+        self.shared.log.end(driver)
     }
 
     fn step(&mut self, now: Instant, host: &mut Host) -> io::Result<ControlFlow<()>> {
@@ -135,18 +135,18 @@ impl Server {
                 self.enqueue(number);
             }
         }
-        self.give_up_what_is_due(now, host);
-        for _ in 0..self.queue.len().min(TURNS) {
+        self.expire_deadlines(now, host);
+        for _ in 0..self.queue.len().min(MAX_TURNS) {
             if let Some(number) = self.queue.pop_front() {
                 self.turn(now, host, number)?;
             }
         }
         self.accept(now, host);
         self.make_room(now, host);
-        self.tools.log.run(now, self.sessions.len(), host)?;
+        self.shared.log.run(now, self.sessions.len(), host)?;
         match self.service {
             Service::Stopping { until } if until <= now || self.sessions.is_empty() => {
-                self.cut_all(now, host)?;
+                self.reset_all(now, host)?;
                 Ok(ControlFlow::Break(()))
             }
             Service::Stopping { .. } | Service::Open => Ok(ControlFlow::Continue(())),
@@ -156,29 +156,29 @@ impl Server {
     fn turn(&mut self, now: Instant, host: &mut Host, number: u64) -> io::Result<()> {
         let Some(entry) = self.sessions.get_mut(&number) else { return Ok(()) };
         entry.queued = false;
-        let mut around = Around { now, host, tools: &mut self.tools };
-        match entry.session.turn(&mut around)? {
+        let mut context = TurnContext { now, host, shared: &mut self.shared };
+        match entry.session.turn(&mut context)? {
             Next::Again => self.enqueue(number),
             Next::Wait => {}
             Next::Over => return self.close(now, host, number),
         }
-        self.note_deadline(number);
+        self.update_deadline(number);
         Ok(())
     }
 
     /// Accepts connections up to the limit. Further ones wait in the backlog.
     fn accept(&mut self, now: Instant, host: &mut Host) {
-        while self.sessions.len() < self.most {
+        while self.sessions.len() < self.max_connections {
             let Some(conn) = self.listeners.iter().find_map(|listener| host.accept(*listener)) else {
                 return;
             };
             let number = self.next_number;
             self.next_number += 1;
-            self.tools.log.accepted(self.sessions.len() + 1);
+            self.shared.log.count_connection(self.sessions.len() + 1);
             let candidates = self.targets.candidates();
-            let mut around = Around { now, host, tools: &mut self.tools };
-            let session = Session::open(number, conn, candidates, &mut around);
-            let due = session.deadline(&self.tools);
+            let mut context = TurnContext { now, host, shared: &mut self.shared };
+            let session = Session::open(number, conn, candidates, &mut context);
+            let due = session.deadline(&self.shared);
             self.deadlines.insert((due, number));
             self.numbers.insert(conn, number);
             self.sessions.insert(number, Entry { session, queued: false, due });
@@ -189,56 +189,58 @@ impl Server {
 
     /// Resets the session that has been idle for longest if a new connection waits for a place or for memory.
     fn make_room(&mut self, now: Instant, host: &mut Host) {
-        self.room_at = None;
+        self.next_reset = None;
         // One at a time: a session that was reset is removed after its reset was sent.
-        let is_going = self.giving_way.is_some_and(|number| self.sessions.contains_key(&number));
-        let (Some(lack), false) = (self.lack(host), is_going) else { return };
-        let crowd = match lack {
-            Lack::Places => &mut self.crowd,
-            Lack::Memory => &mut self.holders,
+        let is_resetting = self.resetting.is_some_and(|number| self.sessions.contains_key(&number));
+        let (Some(shortage), false) = (self.shortage(host), is_resetting) else { return };
+        let idle_sessions = match shortage {
+            Shortage::Connections => &mut self.idle_sessions,
+            Shortage::Memory => &mut self.idle_holders,
         };
-        let helps = |session: &&Session| lack == Lack::Places || holds_data(host, session.conn());
-        let sessions = self.sessions.values().map(|entry| &entry.session).filter(helps);
-        self.giving_way = crowd.idlest(now, sessions.map(|session| (session.number(), session.moved_at())));
-        let Some(number) = self.giving_way else {
-            self.room_at = Some(crowd.next_deadline());
+        let frees_resource =
+            |session: &&Session| shortage == Shortage::Connections || holds_data(host, session.conn());
+        let sessions = self.sessions.values().map(|entry| &entry.session).filter(frees_resource);
+        self.resetting =
+            idle_sessions.idlest(now, sessions.map(|session| (session.number(), session.last_activity())));
+        let Some(number) = self.resetting else {
+            self.next_reset = Some(idle_sessions.next_deadline());
             return;
         };
         if let Some(entry) = self.sessions.get_mut(&number) {
-            entry.session.give_way(&mut Around { now, host, tools: &mut self.tools });
+            entry.session.reset_when_idle(&mut TurnContext { now, host, shared: &mut self.shared });
         }
         self.enqueue(number);
     }
 
     /// Returns the resource that new connections wait for.
-    fn lack(&mut self, host: &Host) -> Option<Lack> {
+    fn shortage(&mut self, host: &Host) -> Option<Shortage> {
         let waits = || self.listeners.iter().any(|listener| host.waiting(*listener) > 0);
-        if self.sessions.len() >= self.most && waits() {
-            return Some(Lack::Places);
+        if self.sessions.len() >= self.max_connections && waits() {
+            return Some(Shortage::Connections);
         }
         let memory = host.memory();
         if !memory.full {
-            self.turned_away = memory.refused_connections;
+            self.refused_before = memory.refused_connections;
         }
-        (memory.refused_connections > self.turned_away).then_some(Lack::Memory)
+        (memory.refused_connections > self.refused_before).then_some(Shortage::Memory)
     }
 
-    fn give_up_what_is_due(&mut self, now: Instant, host: &mut Host) {
+    fn expire_deadlines(&mut self, now: Instant, host: &mut Host) {
         while let Some((at, number)) = self.deadlines.first().copied().filter(|(at, _)| *at <= now) {
             self.deadlines.remove(&(at, number));
             let Some(entry) = self.sessions.get_mut(&number) else { continue };
-            if entry.session.deadline(&self.tools) <= now {
-                entry.session.give_up(&mut Around { now, host, tools: &mut self.tools });
+            if entry.session.deadline(&self.shared) <= now {
+                entry.session.expire(&mut TurnContext { now, host, shared: &mut self.shared });
             }
-            entry.due = entry.session.deadline(&self.tools);
+            entry.due = entry.session.deadline(&self.shared);
             self.deadlines.insert((entry.due, number));
             self.enqueue(number);
         }
     }
 
-    fn note_deadline(&mut self, number: u64) {
+    fn update_deadline(&mut self, number: u64) {
         let Some(entry) = self.sessions.get_mut(&number) else { return };
-        let due = entry.session.deadline(&self.tools);
+        let due = entry.session.deadline(&self.shared);
         if due < entry.due {
             self.deadlines.remove(&(entry.due, number));
             self.deadlines.insert((due, number));
@@ -258,23 +260,23 @@ impl Server {
         let Some(entry) = self.sessions.remove(&number) else { return Ok(()) };
         self.numbers.remove(&entry.session.conn());
         self.deadlines.remove(&(entry.due, number));
-        entry.session.close(&mut Around { now, host, tools: &mut self.tools })
+        entry.session.close(&mut TurnContext { now, host, shared: &mut self.shared })
     }
 
     /// Resets all sessions. The resets are sent when the driver finishes.
-    fn cut_all(&mut self, now: Instant, host: &mut Host) -> io::Result<()> {
+    fn reset_all(&mut self, now: Instant, host: &mut Host) -> io::Result<()> {
         for mut entry in std::mem::take(&mut self.sessions).into_values() {
-            let mut around = Around { now, host, tools: &mut self.tools };
-            entry.session.cut(&mut around, SessionEnding::Stopped, None);
-            entry.session.close(&mut around)?;
+            let mut context = TurnContext { now, host, shared: &mut self.shared };
+            entry.session.reset(&mut context, SessionEnding::Stopped, None);
+            entry.session.close(&mut context)?;
         }
         Ok(())
     }
 
-    fn begin_to_stop(&mut self, now: Instant, host: &mut Host) -> io::Result<()> {
+    fn start_stopping(&mut self, now: Instant, host: &mut Host) -> io::Result<()> {
         self.listeners.drain(..).for_each(|listener| host.unlisten(listener));
         self.service = Service::Stopping { until: now + self.grace };
-        self.tools.log.stopping(self.sessions.len(), self.grace)
+        self.shared.log.stopping(self.sessions.len(), self.grace)
     }
 
     fn or_break(&mut self, result: io::Result<ControlFlow<()>>) -> ControlFlow<()> {
@@ -300,7 +302,7 @@ impl Application for Server {
             Service::Open => None,
             Service::Stopping { until } => Some(until),
         };
-        [session, stop, self.room_at, Some(self.tools.log.next_deadline())].into_iter().flatten().min()
+        [session, stop, self.next_reset, Some(self.shared.log.next_deadline())].into_iter().flatten().min()
     }
 
     fn ready(&mut self, name: u64, readiness: Readiness) {
@@ -312,8 +314,8 @@ impl Application for Server {
 
     fn stop(&mut self, now: Instant, host: &mut Host) -> ControlFlow<()> {
         let result = match self.service {
-            Service::Open => self.begin_to_stop(now, host).map(|()| ControlFlow::Continue(())),
-            Service::Stopping { .. } => self.cut_all(now, host).map(|()| ControlFlow::Break(())),
+            Service::Open => self.start_stopping(now, host).map(|()| ControlFlow::Continue(())),
+            Service::Stopping { .. } => self.reset_all(now, host).map(|()| ControlFlow::Break(())),
         };
         self.or_break(result)
     }

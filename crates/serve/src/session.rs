@@ -13,17 +13,17 @@ use airtcp_command::unanswered::Silence;
 use airtcp_tun::{Descriptors, Readiness};
 use airwire::time::{Duration, Instant};
 
-use crate::endpoints::{Connecting, Kernel, Radio};
-use crate::log::{End, Log, SessionEnding};
+use crate::endpoints::{Connecting, KernelEndpoint, RadioEndpoint};
+use crate::log::{Log, SessionEnding, SessionSummary};
 use crate::proxy_protocol;
 
 /// State that all sessions share.
-pub(crate) struct Tools {
+pub(crate) struct SharedState {
     pub(crate) descriptors: Descriptors,
     pub(crate) log: Log,
     /// Scratch buffer. Its length limits the bytes that one turn relays in each direction.
     pub(crate) chunk: Box<[u8]>,
-    /// Whether servers receive the address of the client.
+    /// True if servers receive the address of the client.
     pub(crate) proxy_protocol: bool,
     pub(crate) connect_timeout: Duration,
     pub(crate) backend_timeout: Duration,
@@ -31,10 +31,10 @@ pub(crate) struct Tools {
 }
 
 /// The environment of a turn.
-pub(crate) struct Around<'a> {
+pub(crate) struct TurnContext<'a> {
     pub(crate) now: Instant,
     pub(crate) host: &'a mut Host,
-    pub(crate) tools: &'a mut Tools,
+    pub(crate) shared: &'a mut SharedState,
 }
 
 /// The next step after a turn.
@@ -59,16 +59,16 @@ pub(crate) struct Session {
     /// Bytes written to the server, and read from it.
     up: u64,
     down: u64,
-    moved: Moved,
+    counts: ByteCounts,
     silence: Silence,
-    moved_at: Instant,
+    last_activity: Instant,
     /// Time at which the client last sent data, or the server last accepted some. `None` if the server has
     /// sent data since.
     unanswered: Option<Instant>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-struct Moved {
+struct ByteCounts {
     /// Bytes that the radio side acknowledged, and bytes that it sent.
     acked: u64,
     received: u64,
@@ -80,16 +80,16 @@ struct Moved {
 
 enum Phase {
     Connecting {
-        kernel: Kernel,
+        kernel: KernelEndpoint,
         since: Instant,
     },
-    Carrying {
-        kernel: Kernel,
+    Relaying {
+        kernel: KernelEndpoint,
         relay: Relay,
     },
     /// Nothing is left to relay. The client has not acknowledged everything yet, or the reset to it was not
     /// sent yet.
-    Leaving {
+    Closing {
         outcome: SessionEnding,
         reason: Option<String>,
     },
@@ -100,24 +100,24 @@ impl Session {
         number: u64,
         conn: ConnId,
         candidates: VecDeque<SocketAddr>,
-        around: &mut Around<'_>,
+        context: &mut TurnContext<'_>,
     ) -> Self {
-        let now = around.now;
+        let now = context.now;
         let mut session = Self {
             number,
             conn,
-            phase: Phase::Leaving { outcome: SessionEnding::Refused, reason: None },
+            phase: Phase::Closing { outcome: SessionEnding::Refused, reason: None },
             candidates,
             target: None,
             opened: now,
             up: 0,
             down: 0,
-            moved: Moved::default(),
+            counts: ByteCounts::default(),
             silence: Silence::default(),
-            moved_at: now,
+            last_activity: now,
             unanswered: None,
         };
-        session.try_next_target(around, None);
+        session.try_next_target(context, None);
         session
     }
 
@@ -129,56 +129,56 @@ impl Session {
         self.conn
     }
 
-    pub(crate) fn moved_at(&self) -> Instant {
-        self.moved_at
+    pub(crate) fn last_activity(&self) -> Instant {
+        self.last_activity
     }
 
     pub(crate) fn ready(&mut self, readiness: Readiness) {
-        if let Phase::Connecting { kernel, .. } | Phase::Carrying { kernel, .. } = &mut self.phase {
+        if let Phase::Connecting { kernel, .. } | Phase::Relaying { kernel, .. } = &mut self.phase {
             kernel.ready(readiness);
         }
     }
 
-    pub(crate) fn turn(&mut self, around: &mut Around<'_>) -> io::Result<Next> {
-        let Some(connection) = around.host.connection_mut(self.conn) else { return Ok(Next::Over) };
-        around.tools.log.decided(self.number, connection)?;
-        around.tools.log.heard(around.now, self.number, &mut self.silence, connection)?;
+    pub(crate) fn turn(&mut self, context: &mut TurnContext<'_>) -> io::Result<Next> {
+        let Some(connection) = context.host.connection_mut(self.conn) else { return Ok(Next::Over) };
+        context.shared.log.write_decisions(self.number, connection)?;
+        context.shared.log.check_silence(context.now, self.number, &mut self.silence, connection)?;
         let (state, ended) = (connection.state(), connection.ended().map(|why| why.to_string()));
-        self.note_progress(around);
+        self.record_progress(context);
         match &mut self.phase {
             // The server may have accepted the connection already, so it must be reset.
             Phase::Connecting { .. } if ended.is_some() => {
-                self.cut(around, SessionEnding::RadioFailed, ended);
+                self.reset(context, SessionEnding::RadioFailed, ended);
                 Ok(Next::Again)
             }
             Phase::Connecting { kernel, .. } => match kernel.connecting() {
                 Connecting::Pending => Ok(Next::Wait),
                 Connecting::Failed(error) => {
-                    self.try_next_target(around, Some(error.to_string()));
+                    self.try_next_target(context, Some(error.to_string()));
                     Ok(Next::Again)
                 }
-                Connecting::Done => self.carry(around),
+                Connecting::Done => self.start_relay(context),
             },
-            Phase::Carrying { kernel, relay } => {
-                let Around { now, host, tools } = around;
-                let mut radio = Radio::new(*now, host, self.conn);
-                let turn = relay.turn(&mut radio, kernel, &mut tools.chunk);
+            Phase::Relaying { kernel, relay } => {
+                let TurnContext { now, host, shared } = context;
+                let mut radio = RadioEndpoint::new(*now, host, self.conn);
+                let turn = relay.turn(&mut radio, kernel, &mut shared.chunk);
                 (self.up, self.down) = (relay.carried_up(), relay.carried_down());
                 let answered = relay.target_has_answered();
-                self.note_progress(around);
+                self.record_progress(context);
                 if answered {
                     self.unanswered = None;
                 }
                 Ok(match turn {
                     Turn::Again => Next::Again,
                     Turn::Waiting => Next::Wait,
-                    Turn::Finished => self.leave(SessionEnding::Done, None),
-                    Turn::Failed(Leg::Radio) => self.leave(SessionEnding::RadioFailed, ended),
-                    Turn::Failed(Leg::Target) => self.leave(SessionEnding::TargetFailed, None),
+                    Turn::Finished => self.start_closing(SessionEnding::Done, None),
+                    Turn::Failed(Leg::Radio) => self.start_closing(SessionEnding::RadioFailed, ended),
+                    Turn::Failed(Leg::Target) => self.start_closing(SessionEnding::TargetFailed, None),
                 })
             }
-            Phase::Leaving { .. } if !matches!(state, State::Closed | State::TimeWait) => Ok(Next::Wait),
-            Phase::Leaving { outcome, reason } => {
+            Phase::Closing { .. } if !matches!(state, State::Closed | State::TimeWait) => Ok(Next::Wait),
+            Phase::Closing { outcome, reason } => {
                 if *outcome == SessionEnding::Done && ended.is_some() {
                     (*outcome, *reason) = (SessionEnding::RadioFailed, ended);
                 }
@@ -187,138 +187,144 @@ impl Session {
         }
     }
 
-    /// Returns the time at which [`Session::give_up`] is due if nothing happens before.
-    pub(crate) fn deadline(&self, tools: &Tools) -> Instant {
+    /// Returns the time at which [`Session::expire`] is due if nothing happens before.
+    pub(crate) fn deadline(&self, shared: &SharedState) -> Instant {
         match self.phase {
-            Phase::Connecting { since, .. } => since + tools.connect_timeout,
-            Phase::Leaving { .. } => self.moved_at + tools.idle_timeout,
-            Phase::Carrying { .. } => {
-                let idle = self.moved_at + tools.idle_timeout;
-                self.unanswered.map_or(idle, |since| idle.min(since + tools.backend_timeout))
+            Phase::Connecting { since, .. } => since + shared.connect_timeout,
+            Phase::Closing { .. } => self.last_activity + shared.idle_timeout,
+            Phase::Relaying { .. } => {
+                let idle = self.last_activity + shared.idle_timeout;
+                self.unanswered.map_or(idle, |since| idle.min(since + shared.backend_timeout))
             }
         }
     }
 
     /// Handles an expired deadline: tries the next server, or resets the connection.
-    pub(crate) fn give_up(&mut self, around: &mut Around<'_>) {
+    pub(crate) fn expire(&mut self, context: &mut TurnContext<'_>) {
         match &self.phase {
             Phase::Connecting { .. } => {
-                let why = format!("no answer in {}", around.tools.connect_timeout);
-                self.try_next_target(around, Some(why));
+                let why = format!("no answer in {}", context.shared.connect_timeout);
+                self.try_next_target(context, Some(why));
             }
-            Phase::Carrying { .. } if self.hangs(around) => {
-                let why = format!("no answer for {}", around.tools.backend_timeout);
-                self.cut(around, SessionEnding::TargetFailed, Some(why));
+            Phase::Relaying { .. } if self.server_is_silent(context) => {
+                let why = format!("no answer for {}", context.shared.backend_timeout);
+                self.reset(context, SessionEnding::TargetFailed, Some(why));
             }
-            Phase::Carrying { .. } | Phase::Leaving { .. } => {
-                let why = format!("idle for {}", around.tools.idle_timeout);
-                self.cut(around, SessionEnding::Idle, Some(why));
+            Phase::Relaying { .. } | Phase::Closing { .. } => {
+                let why = format!("idle for {}", context.shared.idle_timeout);
+                self.reset(context, SessionEnding::Idle, Some(why));
             }
         }
     }
 
-    fn hangs(&self, around: &Around<'_>) -> bool {
-        self.unanswered.is_some_and(|since| since + around.tools.backend_timeout <= around.now)
+    fn server_is_silent(&self, context: &TurnContext<'_>) -> bool {
+        self.unanswered.is_some_and(|since| since + context.shared.backend_timeout <= context.now)
     }
 
-    /// Resets the connection to make room for others, because it has been idle for longest.
-    pub(crate) fn give_way(&mut self, around: &mut Around<'_>) {
-        let why = format!("idle for {}, and other connections were waiting", around.now - self.moved_at);
-        self.cut(around, SessionEnding::GaveWay, Some(why));
+    /// Resets the connection, which has been idle for longest, to make room for others.
+    pub(crate) fn reset_when_idle(&mut self, context: &mut TurnContext<'_>) {
+        let why =
+            format!("idle for {}, and other connections were waiting", context.now - self.last_activity);
+        self.reset(context, SessionEnding::GaveWay, Some(why));
     }
 
     /// Resets both sides.
-    pub(crate) fn cut(&mut self, around: &mut Around<'_>, outcome: SessionEnding, reason: Option<String>) {
-        if let Phase::Connecting { kernel, .. } | Phase::Carrying { kernel, .. } = &mut self.phase {
+    pub(crate) fn reset(
+        &mut self,
+        context: &mut TurnContext<'_>,
+        outcome: SessionEnding,
+        reason: Option<String>,
+    ) {
+        if let Phase::Connecting { kernel, .. } | Phase::Relaying { kernel, .. } = &mut self.phase {
             kernel.reset();
         }
-        around.host.abort(self.conn);
-        self.phase = Phase::Leaving { outcome, reason };
-        // Restarts the idle timeout for the `Leaving` phase.
-        self.moved_at = around.now;
+        context.host.abort(self.conn);
+        self.phase = Phase::Closing { outcome, reason };
+        // Restarts the idle timeout for the `Closing` phase.
+        self.last_activity = context.now;
     }
 
     /// Logs the end of the session, and closes the connection.
-    pub(crate) fn close(self, around: &mut Around<'_>) -> io::Result<()> {
+    pub(crate) fn close(self, context: &mut TurnContext<'_>) -> io::Result<()> {
         let (outcome, reason) = match &self.phase {
-            Phase::Leaving { outcome, reason } => (*outcome, reason.as_deref()),
-            Phase::Connecting { .. } | Phase::Carrying { .. } => (SessionEnding::Stopped, None),
+            Phase::Closing { outcome, reason } => (*outcome, reason.as_deref()),
+            Phase::Connecting { .. } | Phase::Relaying { .. } => (SessionEnding::Stopped, None),
         };
-        let connection = around.host.connection(self.conn);
-        let notices = connection.map(|connection| notices(around.host.recipe(), connection));
-        let end = End {
+        let connection = context.host.connection(self.conn);
+        let notices = connection.map(|connection| notices(context.host.recipe(), connection));
+        let end = SessionSummary {
             connection: self.number,
             outcome,
             reason,
             target: self.target,
             up_bytes: self.up,
-            lasted: self.moved_at - self.opened,
+            lasted: self.last_activity - self.opened,
             notices: notices.as_deref().unwrap_or_default(),
         };
-        let said = match around.host.connection_mut(self.conn) {
-            Some(connection) => around.tools.log.closed(&end, connection),
+        let logged = match context.host.connection_mut(self.conn) {
+            Some(connection) => context.shared.log.closed(&end, connection),
             None => Ok(()),
         };
-        around.host.close(around.now, self.conn);
-        said
+        context.host.close(context.now, self.conn);
+        logged
     }
 
     /// Connects to the next server. `why` is the error of the previous one.
-    fn try_next_target(&mut self, around: &mut Around<'_>, mut why: Option<String>) {
+    fn try_next_target(&mut self, context: &mut TurnContext<'_>, mut why: Option<String>) {
         while let Some(target) = self.candidates.pop_front() {
             self.target = Some(target);
-            match Kernel::connect(target, &around.tools.descriptors, self.number) {
+            match KernelEndpoint::connect(target, &context.shared.descriptors, self.number) {
                 Ok(kernel) => {
-                    self.phase = Phase::Connecting { kernel, since: around.now };
+                    self.phase = Phase::Connecting { kernel, since: context.now };
                     return;
                 }
                 Err(error) => why = Some(error.to_string()),
             }
         }
-        self.cut(around, SessionEnding::Refused, why);
+        self.reset(context, SessionEnding::Refused, why);
     }
 
-    fn carry(&mut self, around: &mut Around<'_>) -> io::Result<Next> {
-        let between = Phase::Leaving { outcome: SessionEnding::Stopped, reason: None };
-        if let Phase::Connecting { mut kernel, .. } = std::mem::replace(&mut self.phase, between) {
-            if around.tools.proxy_protocol
-                && let Some(connection) = around.host.connection(self.conn)
+    fn start_relay(&mut self, context: &mut TurnContext<'_>) -> io::Result<Next> {
+        let placeholder = Phase::Closing { outcome: SessionEnding::Stopped, reason: None };
+        if let Phase::Connecting { mut kernel, .. } = std::mem::replace(&mut self.phase, placeholder) {
+            if context.shared.proxy_protocol
+                && let Some(connection) = context.host.connection(self.conn)
                 && let Err(error) =
                     kernel.begin(&proxy_protocol::header(connection.remote(), connection.local()))
             {
-                self.try_next_target(around, Some(error.to_string()));
+                self.try_next_target(context, Some(error.to_string()));
                 return Ok(Next::Again);
             }
-            self.phase = Phase::Carrying { kernel, relay: Relay::default() };
+            self.phase = Phase::Relaying { kernel, relay: Relay::default() };
         }
         // The time spent waiting for the server does not count as idle.
-        self.moved_at = around.now;
-        self.unanswered = self.unanswered.map(|_| around.now);
-        if let (Some(connection), Some(target)) = (around.host.connection(self.conn), self.target) {
-            around.tools.log.opened(self.number, connection, target)?;
+        self.last_activity = context.now;
+        self.unanswered = self.unanswered.map(|_| context.now);
+        if let (Some(connection), Some(target)) = (context.host.connection(self.conn), self.target) {
+            context.shared.log.opened(self.number, connection, target)?;
         }
         Ok(Next::Again)
     }
 
     /// Closes the connection to the server.
-    fn leave(&mut self, outcome: SessionEnding, reason: Option<String>) -> Next {
-        self.phase = Phase::Leaving { outcome, reason };
+    fn start_closing(&mut self, outcome: SessionEnding, reason: Option<String>) -> Next {
+        self.phase = Phase::Closing { outcome, reason };
         Next::Again
     }
 
-    fn note_progress(&mut self, around: &mut Around<'_>) {
-        let Some(connection) = around.host.connection(self.conn) else { return };
+    fn record_progress(&mut self, context: &mut TurnContext<'_>) {
+        let Some(connection) = context.host.connection(self.conn) else { return };
         let statistics = connection.statistics();
         let (acked, received) = (statistics.bytes_acked, statistics.bytes_received);
-        let moved = Moved { acked, received, up: self.up, down: self.down };
-        if moved.down != self.moved.down {
+        let counts = ByteCounts { acked, received, up: self.up, down: self.down };
+        if counts.down != self.counts.down {
             self.unanswered = None;
-        } else if (moved.received, moved.up) != (self.moved.received, self.moved.up) {
-            self.unanswered = Some(around.now);
+        } else if (counts.received, counts.up) != (self.counts.received, self.counts.up) {
+            self.unanswered = Some(context.now);
         }
-        if moved != self.moved {
-            around.tools.log.moved(moved.acked - self.moved.acked, moved.up - self.moved.up);
-            (self.moved, self.moved_at) = (moved, around.now);
+        if counts != self.counts {
+            context.shared.log.count_bytes(counts.acked - self.counts.acked, counts.up - self.counts.up);
+            (self.counts, self.last_activity) = (counts, context.now);
         }
     }
 }

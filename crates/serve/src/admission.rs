@@ -6,7 +6,7 @@ use serde::Serialize;
 
 /// Counters since the start.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub(crate) struct Gate {
+pub(crate) struct AdmissionCounters {
     syn_cookies_sent: u64,
     syn_cookies_accepted: u64,
     syn_cookies_refused: u64,
@@ -25,7 +25,7 @@ pub(crate) struct Gate {
     fast_open_refused: u64,
 }
 
-impl Gate {
+impl AdmissionCounters {
     pub(crate) fn of(host: &Host) -> Self {
         let counters = host.counters();
         let GateCounters {
@@ -60,7 +60,7 @@ impl Gate {
 
     /// Formats a line of text. Empty if there is nothing to report.
     pub(crate) fn text(&self) -> String {
-        let told = [
+        let counts = [
             (self.syn_cookies_sent, "SYN cookies sent"),
             (self.syn_cookies_accepted, "SYN cookies accepted"),
             (self.half_open_evicted, "half-open connections dropped"),
@@ -71,11 +71,8 @@ impl Gate {
             (self.impossible_addresses, "packets with impossible addresses"),
             (self.time_wait_evicted + self.orphans_evicted, "closed connections ended early"),
         ];
-        let told: Vec<String> = told
-            .into_iter()
-            .filter(|(count, _)| *count > 0)
-            .map(|(count, what)| format!("{count} {what}"))
-            .collect();
-        if told.is_empty() { String::new() } else { format!("limits        {}\n", told.join(", ")) }
+        let counts = counts.into_iter().filter(|(count, _)| *count > 0);
+        let counts: Vec<String> = counts.map(|(count, what)| format!("{count} {what}")).collect();
+        if counts.is_empty() { String::new() } else { format!("limits        {}\n", counts.join(", ")) }
     }
 }
