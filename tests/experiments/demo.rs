@@ -20,33 +20,33 @@ fn scene_runs_in_real_and_virtual_time() {
     let output = scratch.path("demo");
     // For each of these seeds, the path is some seconds old when the transfer starts.
     const SEEDS: u64 = 3;
-    let begin = |seed| Stream::new(seed, "demo-begin").below(12_000_000_000) as f64 / 1e9;
-    let is_some_seconds_old = |seed| (2.0..5.0).contains(&begin(seed));
+    let age = |seed| Stream::new(seed, "demo-begin").below(12_000_000_000) as f64 / 1e9;
+    let is_some_seconds_old = |seed| (2.0..5.0).contains(&age(seed));
     let first = (1..).find(|first| (*first..first + SEEDS).all(is_some_seconds_old)).unwrap();
     // With three seeds, not every sentence holds.
     let (seeds, first) = (SEEDS.to_string(), first.to_string());
-    let played =
+    let demo =
         run(&["demo", "--scene", "tiny-window", "--seeds", &seeds, "--seed", &first, "--output", &output]);
-    assert_eq!(played.code, 0, "{}{}", played.stdout, played.stderr);
+    assert_eq!(demo.code, 0, "{}{}", demo.stdout, demo.stderr);
     let read = |name: &str| fs::read_to_string(format!("{output}/{name}")).unwrap();
     let scene: Value = serde_json::from_str(&read("4-tiny-window/scene.json")).unwrap();
     let sentences = |which: &str| {
         let all = scene[which].as_array().unwrap().iter();
         all.map(|sentence| sentence["text"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
-    let (said, left_out) = (sentences("sentences"), sentences("left_out"));
-    assert_eq!(said.len() + left_out.len(), 3);
+    let (printed, left_out) = (sentences("sentences"), sentences("left_out"));
+    assert_eq!(printed.len() + left_out.len(), 3);
     // The tables fit into 80 columns. File names, which follow them, may be longer.
-    let (tables, _) = played.stdout.split_once("\nTables and graphs").unwrap();
+    let (tables, _) = demo.stdout.split_once("\nTables and graphs").unwrap();
     assert!(tables.lines().all(|line| line.chars().count() <= 80), "{tables}");
     let plain = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let (shown, page) = (plain(&played.stdout), read("report.html"));
-    assert!(shown.starts_with("4. Tiny windows: "), "the scene has the number of its directory: {shown}");
-    for text in &said {
-        assert!(shown.contains(text.as_str()) && page.contains(text.as_str()), "{text}\n{shown}");
+    let (stdout, page) = (plain(&demo.stdout), read("report.html"));
+    assert!(stdout.starts_with("4. Tiny windows: "), "the scene has the number of its directory: {stdout}");
+    for text in &printed {
+        assert!(stdout.contains(text.as_str()) && page.contains(text.as_str()), "{text}\n{stdout}");
     }
     for text in &left_out {
-        assert!(!shown.contains(text.as_str()) && !page.contains(text.as_str()), "{text}\n{shown}");
+        assert!(!stdout.contains(text.as_str()) && !page.contains(text.as_str()), "{text}\n{stdout}");
     }
     for row in scene["rows"].as_array().unwrap() {
         assert_eq!(row["in_virtual_time"]["kbit_per_s"]["samples"], SEEDS);
@@ -58,32 +58,33 @@ fn scene_runs_in_real_and_virtual_time() {
         let log = read(&format!("4-tiny-window/01-{sender}/{file}.jsonl"));
         serde_json::from_str::<Value>(log.lines().next().unwrap()).unwrap()["wall"].as_f64().unwrap()
     };
-    let waited = ["newreno", "sack", "sack+sifest"].map(|it| wall(it, "sender") - wall(it, "receiver"));
+    let waited =
+        ["newreno", "sack", "sack+sifest"].map(|sender| wall(sender, "sender") - wall(sender, "receiver"));
     let seed = scene["rows"][0]["real"]["seed"].as_u64().unwrap();
     assert!(
-        waited.iter().any(|waited| *waited < begin(seed)),
+        waited.iter().any(|waited| *waited < age(seed)),
         "waits of {waited:?} s, path age {} s",
-        begin(seed)
+        age(seed)
     );
     // `airtcp report` makes the same page.
-    let again = format!("{output}/again.html");
-    assert_eq!(run(&["report", &output, "--output", &again]).code, 0);
-    assert_eq!(read("again.html"), page);
+    let copy = format!("{output}/copy.html");
+    assert_eq!(run(&["report", &output, "--output", &copy]).code, 0);
+    assert_eq!(read("copy.html"), page);
 }
 
 #[test]
 fn unknown_scene_error_lists_scenes() {
-    let asked = run(&["demo", "--scene", "nothing"]);
-    assert_eq!(asked.code, 2);
-    assert!(asked.stderr.contains("handover, lost-again, marks, tiny-window"), "{}", asked.stderr);
+    let demo = run(&["demo", "--scene", "nothing"]);
+    assert_eq!(demo.code, 2);
+    assert!(demo.stderr.contains("handover, lost-again, marks, tiny-window"), "{}", demo.stderr);
 }
 
 #[test]
 fn duplicate_scene_and_non_empty_output_are_rejected() {
     let scratch = Scratch::new("demo-refused");
     let output = scratch.path("demo");
-    let twice = ["demo", "--scene", "tiny-window", "--scene", "tiny-window", "--output", &output];
-    refused(&run(&twice), 2, "--scene tiny-window is given twice");
+    let duplicate = ["demo", "--scene", "tiny-window", "--scene", "tiny-window", "--output", &output];
+    refused(&run(&duplicate), 2, "--scene tiny-window is given twice");
     assert!(!scratch.0.join("demo").exists());
     fs::create_dir(&output).unwrap();
     fs::write(format!("{output}/old"), "").unwrap();
@@ -94,12 +95,12 @@ fn duplicate_scene_and_non_empty_output_are_rejected() {
 #[test]
 fn failed_demo_leaves_no_directories() {
     let scratch = Scratch::new("demo-failed");
-    let (own, airlink, output) = (scratch.path("airtcp"), scratch.path("airlink"), scratch.path("demo"));
-    fs::copy(program("airtcp"), &own).unwrap();
+    let (copy, airlink, output) = (scratch.path("airtcp"), scratch.path("airlink"), scratch.path("demo"));
+    fs::copy(program("airtcp"), &copy).unwrap();
     fs::write(&airlink, "#!/bin/sh\necho 'airlink: cannot create the path' >&2\nexit 3\n").unwrap();
     fs::set_permissions(&airlink, fs::Permissions::from_mode(0o755)).unwrap();
     let demo = |more: &[&str]| {
-        let mut demo = Command::new(&own);
+        let mut demo = Command::new(&copy);
         demo.args(["demo", "--scene", "tiny-window", "--scene", "marks", "--seeds", "2"]).args(more);
         refused(&Ended::of(demo.current_dir(&scratch.0).output().unwrap()), 3, "cannot create the path");
     };
@@ -157,9 +158,10 @@ fn terminal_shows_transient_progress_line() {
     let scratch = Scratch::new("demo-live");
     let output = scratch.path("demo");
     let program = program("airtcp");
-    let typed = format!("{} demo --scene tiny-window --seeds 20 --output {output} --json", program.display());
-    let shown = Command::new("script").args(["-qec", &typed, "/dev/null"]).output().unwrap();
-    let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+    let command_line =
+        format!("{} demo --scene tiny-window --seeds 20 --output {output} --json", program.display());
+    let output = Command::new("script").args(["-qec", &command_line, "/dev/null"]).output().unwrap();
+    let shown = String::from_utf8_lossy(&output.stdout).into_owned();
     let lines: Vec<_> = shown.split("\r\x1b[K").collect();
     for line in ["0 of 4 transfers over TUN", "4 of 4 transfers over TUN", "80 of 80 runs in virtual time"] {
         assert!(lines.contains(&line), "no line `{line}` in {shown:?}");

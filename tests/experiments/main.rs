@@ -1,10 +1,15 @@
 //! The lab: real hosts, an emulator in a separate process, and complete cleanup.
 
 mod demo;
+mod errors;
+mod invalid;
 mod lab;
+mod matrix;
 mod pairs;
+mod processes;
 mod radio;
 mod report;
+mod resumed;
 mod scratch;
 mod shown;
 mod transfers;

@@ -25,13 +25,13 @@ fn pcap(packets: &[Packet]) -> Vec<u8> {
     for word in [0xa1b2_3c4d_u32, 0x0004_0002, 0, 0, 65_535, 101] {
         file.extend(word.to_le_bytes());
     }
-    for &(at, forth, flags, seq, ack, payload) in packets {
+    for &(at, from_sender, flags, seq, ack, payload) in packets {
         let length = 40 + payload;
         for word in [1000 + at / 1000, at % 1000 * 1_000_000, u32::from(length), u32::from(length)] {
             file.extend(word.to_le_bytes());
         }
-        let ends = [([10, 83, 0, 2], 5000_u16), ([100, 64, 0, 2], 9000)];
-        let [src, dst] = if forth { ends } else { [ends[1], ends[0]] };
+        let endpoints = [([10, 83, 0, 2], 5000_u16), ([100, 64, 0, 2], 9000)];
+        let [src, dst] = if from_sender { endpoints } else { [endpoints[1], endpoints[0]] };
         file.extend([0x45, 0]);
         file.extend(length.to_be_bytes());
         file.extend([0, 1, 0x40, 0, 64, 6, 0, 0]);
@@ -132,13 +132,13 @@ fn report_page_shows_table_command_and_runs() {
     assert_eq!(ended.code, 0, "{}", ended.stderr);
     assert!(ended.stdout.contains("1 transfer,"), "{}", ended.stdout);
     let html = fs::read_to_string(&output).unwrap();
-    for said in [
+    for text in [
         r#"data-value="12.3">12.3<"#,
         "airtcp lab run --scenario &lt;script&gt;",
         r#""name":"newreno, round 1""#,
         r#"["restart\u003cb>","timeout","timeout: retransmission timer expired for 1 (RTO)"]"#,
     ] {
-        assert!(html.contains(said), "{said}");
+        assert!(html.contains(text), "{text}");
     }
 }
 
@@ -188,10 +188,10 @@ fn sweep_page_has_picture_and_table_of_each_metric() {
     assert!(ended.stdout.contains("s.html: 4 points, "), "{}", ended.stdout);
     let html = fs::read_to_string(&page).unwrap();
     assert_eq!(html.matches("data:image/svg+xml;base64,").count(), 2, "{html}");
-    for said in
+    for text in
         ["<h2>goodput, ", "<h2>took, s", "<td>sack</td><td>40k</td><td>2</td>", "compared with recipe=reno"]
     {
-        assert!(html.contains(said), "{said}: {html}");
+        assert!(html.contains(text), "{text}: {html}");
     }
     let ended = run(&["report", &store, &store, "-o", &page]);
     assert_eq!(ended.code, 2);

@@ -1,4 +1,5 @@
-//! Helpers for the tests of `airtcp lab`: a temporary directory, and the command that writes into it.
+//! Helpers for the tests of `airtcp lab`: a temporary directory, the command that writes into it, and checks
+//! of its results.
 
 use std::fs;
 use std::path::Path;
@@ -33,19 +34,55 @@ impl Scratch {
         command.args(more).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
+
+    /// Runs a lab into the directory `out`. It must succeed. Returns its output and its report.
+    #[track_caller]
+    pub(crate) fn run_lab(&self, more: &[&str]) -> (Ended, Value) {
+        let run = succeeded(self.lab("out", more));
+        (run, self.report())
+    }
+
+    /// The report in the directory `out`.
+    pub(crate) fn report(&self) -> Value {
+        json(&self.0.join("out/lab.json"))
+    }
 }
 
 pub(crate) fn ended(mut command: Command) -> Ended {
     machine::ended(&mut command)
 }
 
+/// Runs a command to its end. It must succeed.
+#[track_caller]
+pub(crate) fn succeeded(command: Command) -> Ended {
+    let run = ended(command);
+    assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
+    run
+}
+
 pub(crate) fn json(path: &Path) -> Value {
     serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
 }
 
-/// Checks the exit code, and that the error line on stderr contains `what`.
-pub(crate) fn refused(run: &Ended, code: i32, what: &str) {
+/// The transfers in a report.
+pub(crate) fn transfers(report: &Value) -> &Vec<Value> {
+    report["transfers"].as_array().unwrap()
+}
+
+/// The senders' rows in a report.
+pub(crate) fn rows(report: &Value) -> &Vec<Value> {
+    report["summary"].as_array().unwrap()
+}
+
+pub(crate) fn number(value: &Value, pointer: &str) -> f64 {
+    let number = value.pointer(pointer).and_then(Value::as_f64);
+    number.unwrap_or_else(|| panic!("{pointer} is not a number in {value}"))
+}
+
+/// Checks the exit code, and that the error line on stderr contains `message`.
+#[track_caller]
+pub(crate) fn refused(run: &Ended, code: i32, message: &str) {
     assert_eq!(run.code, code, "{}{}", run.stdout, run.stderr);
     let line = run.stderr.lines().find(|line| line.starts_with("airtcp: ") || line.starts_with("error: "));
-    assert!(line.is_some_and(|line| line.contains(what)), "`{what}` is not in: {}", run.stderr);
+    assert!(line.is_some_and(|line| line.contains(message)), "`{message}` is not in: {}", run.stderr);
 }

@@ -18,10 +18,10 @@ use serde_json::Value;
 fn lab(scenario: &str, directory: &TempFile, more: &[&str]) -> Ended {
     let file = TempFile::new("scenario.toml");
     std::fs::write(file.path(), scenario).unwrap();
-    let mut line =
+    let mut arguments =
         vec!["lab", "run", "--json", "--quiet", "--scenario", file.path(), "--output", directory.path()];
-    line.extend(more);
-    let run = airtcp_testkit::machine::run(&line);
+    arguments.extend(more);
+    let run = airtcp_testkit::machine::run(&arguments);
     assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
     run
 }
@@ -32,18 +32,18 @@ fn virtual_decisions_match_real_or_differ_with_cause() {
                     [[stage]]\nkind = \"loss\"\ndown = { model = \"uniform\", per = \"2%\", affects = \"data\" }\n";
     let directory = TempFile::new("virtual");
     let recipes = ["newreno", "sack+limited-transmit", "sack+rack@linux"];
-    let mut line = vec!["--virtual", "--runs", "4", "--jobs", "4", "--bytes", "300k"];
-    line.extend(recipes.iter().flat_map(|recipe| ["--recipe", recipe]));
-    let run = lab(scenario, &directory, &line);
-    let kept: Value =
+    let mut options = vec!["--virtual", "--runs", "4", "--jobs", "4", "--bytes", "300k"];
+    options.extend(recipes.iter().flat_map(|recipe| ["--recipe", recipe]));
+    let run = lab(scenario, &directory, &options);
+    let report: Value =
         serde_json::from_slice(&std::fs::read(Path::new(directory.path()).join("lab.json")).unwrap())
             .unwrap();
     let _ = std::fs::remove_dir_all(directory.path());
 
-    let compared = run.lines[0]["virtual"].as_array().unwrap();
-    assert_eq!(compared.len(), recipes.len());
-    assert_eq!(&kept["in_virtual_time"], &run.lines[0]["virtual"], "lab.json contains the comparison");
-    for sender in compared {
+    let comparisons = run.lines[0]["virtual"].as_array().unwrap();
+    assert_eq!(comparisons.len(), recipes.len());
+    assert_eq!(&report["in_virtual_time"], &run.lines[0]["virtual"], "lab.json contains the comparison");
+    for sender in comparisons {
         let rounds = sender["rounds"].as_array().unwrap();
         assert_eq!(rounds.len(), 4, "{sender}");
         for round in rounds {
@@ -81,7 +81,7 @@ up.channel = { delay = \"20ms\", errors = { model = \"gilbert-elliott\", good = 
 ";
 
 /// The outcome for each packet, and its time in nanoseconds since the path's start.
-type Ends = BTreeMap<u64, (i64, String)>;
+type Outcomes = BTreeMap<u64, (i64, String)>;
 
 #[test]
 fn path_decisions_match_in_real_and_virtual_time() {
@@ -91,20 +91,20 @@ fn path_decisions_match_in_real_and_virtual_time() {
         &directory,
         &["--recipe", "sack+rack@linux", "--runs", "1", "--bytes", "200k", "--seed", "7", "--events"],
     );
-    let kept = Path::new(directory.path());
-    let transfer = kept.join("01-sack+rack");
-    let (real, entered) = outcomes(&transfer.join("events.jsonl"));
+    let output = Path::new(directory.path());
+    let transfer = output.join("01-sack+rack");
+    let (real, entries) = outcomes(&transfer.join("events.jsonl"));
 
     // The packets of both captures enter the same path in virtual time, at the times when they entered it in
     // real time.
-    let mut path = Scenario::load(&kept.join("scenario.toml").to_string_lossy())
+    let mut path = Scenario::load(&output.join("scenario.toml").to_string_lossy())
         .unwrap()
         .build(Some(7), Recording::Events, false)
         .unwrap();
     let mut down = packets_to(&transfer.join("fixed.pcap"), RECEIVER).into_iter();
     let mut up = packets_to(&transfer.join("mobile.pcap"), SENDER).into_iter();
-    let mut other = Ends::new();
-    for (at, direction) in entered {
+    let mut in_virtual_time = Outcomes::new();
+    for (at, direction) in entries {
         let (port, packets) =
             if direction == Direction::Down { (FIXED, &mut down) } else { (MOBILE, &mut up) };
         let packet = packets.next().expect("every packet that entered the path was captured");
@@ -117,33 +117,33 @@ fn path_decisions_match_in_real_and_virtual_time() {
     catch_up(&mut path, Instant::from_nanos(end as u64), |_, _, _| {});
     assert_eq!((down.len(), up.len()), (0, 0), "every captured packet entered the path");
     for record in path.take_records() {
-        let what = match record.event {
+        let outcome = match record.event {
             Event::Left => "left".to_owned(),
             Event::Dropped { why } => why.name().to_owned(),
             _ => continue,
         };
-        other.insert(record.packet.0, (record.at.as_nanos() as i64, what));
+        in_virtual_time.insert(record.packet.0, (record.at.as_nanos() as i64, outcome));
     }
     let _ = std::fs::remove_dir_all(directory.path());
-    let dropped = real.values().filter(|(_, what)| what != "left").count();
+    let dropped = real.values().filter(|(_, outcome)| outcome != "left").count();
     assert!(dropped > 5 && real.len() > 150, "too few events: {dropped} of {} dropped", real.len());
-    assert_eq!(real, other);
+    assert_eq!(real, in_virtual_time);
 }
 
 /// Returns the outcome for each packet, and the time at which each packet entered.
-fn outcomes(path: &Path) -> (Ends, Vec<(i64, Direction)>) {
+fn outcomes(path: &Path) -> (Outcomes, Vec<(i64, Direction)>) {
     let mut events = EventReader::open(path).unwrap();
-    let (mut outcomes, mut entered) = (Ends::new(), Vec::new());
+    let (mut outcomes, mut entries) = (Outcomes::new(), Vec::new());
     while let Some(event) = events.read().unwrap() {
         match &*event.what {
-            "entered" if event.direction == "down" => entered.push((event.t, Direction::Down)),
-            "entered" => entered.push((event.t, Direction::Up)),
+            "entered" if event.direction == "down" => entries.push((event.t, Direction::Down)),
+            "entered" => entries.push((event.t, Direction::Up)),
             "left" => drop(outcomes.insert(event.packet, (event.t, "left".to_owned()))),
             "dropped" => drop(outcomes.insert(event.packet, (event.t, event.why.unwrap().into_owned()))),
             _ => {}
         }
     }
-    (outcomes, entered)
+    (outcomes, entries)
 }
 
 /// The first byte of an address identifies the side of the lab's network.

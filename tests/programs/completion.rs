@@ -10,7 +10,7 @@ use airtcp_testkit::programs::{program, repository};
 
 /// A command line, and the completion of its last word: recipes after `+` and `@`, scenarios, receivers,
 /// figures, settings of a scenario, metrics, axes of a sweep.
-const TYPED: &[(&str, &str)] = &[
+const COMPLETIONS: &[(&str, &str)] = &[
     ("airtcp send --recipe newreno+eif", "newreno+eifel"),
     ("airtcp send --recipe=newreno+eif", "newreno+eifel"),
     ("airtcp sim --recipe sack@fr", "sack@freebsd"),
@@ -35,13 +35,13 @@ struct Scripts(TempDir);
 
 impl Scripts {
     /// Writes the scripts of all programs for a shell into files with these names.
-    fn of(shell: &str, name: fn(&str) -> String) -> Self {
-        let place = TempDir::new(shell);
-        for of in ["airtcp", "airtcp-serve", "airlink"] {
-            let made = Command::new(program(of)).args(["completions", shell]).output().unwrap();
-            fs::write(place.join(name(of)), made.stdout).unwrap();
+    fn new(shell: &str, name: fn(&str) -> String) -> Self {
+        let directory = TempDir::new(shell);
+        for program_name in ["airtcp", "airtcp-serve", "airlink"] {
+            let output = Command::new(program(program_name)).args(["completions", shell]).output().unwrap();
+            fs::write(directory.join(name(program_name)), output.stdout).unwrap();
         }
-        Self(place)
+        Self(directory)
     }
 }
 
@@ -63,40 +63,44 @@ fn shell_output(command: &mut Command) -> String {
 
 #[test]
 fn bash_completes_program_values() {
-    let scripts = Scripts::of("bash", str::to_owned);
-    for (line, becomes) in TYPED {
-        let of = line.split(' ').next().unwrap();
-        let ask = format!(
+    let scripts = Scripts::new("bash", str::to_owned);
+    for (line, completion) in COMPLETIONS {
+        let program = line.split(' ').next().unwrap();
+        let script = format!(
             "source '{}'; COMP_LINE='{line}'; COMP_POINT=${{#COMP_LINE}}; \
-             _{}_words {of} '' '' 2>/dev/null; printf '%s\\n' \"${{COMPREPLY[@]}}\"",
-            scripts.0.join(of).display(),
-            of.replace('-', "__")
+             _{}_words {program} '' '' 2>/dev/null; printf '%s\\n' \"${{COMPREPLY[@]}}\"",
+            scripts.0.join(program).display(),
+            program.replace('-', "__")
         );
-        let said = shell_output(shell("bash", &scripts).args(["--norc", "-c", &ask]));
+        let output = shell_output(shell("bash", &scripts).args(["--norc", "-c", &script]));
         // bash replaces only the part of the typed word after the last `=`, `:` or `@`.
         let separators = ['=', ':', '@'];
         let replaced = match line.rsplit(' ').next().unwrap().contains(separators) {
-            true => becomes.rsplit(separators).next().unwrap(),
-            false => becomes,
+            true => completion.rsplit(separators).next().unwrap(),
+            false => completion,
         };
-        assert!(said.lines().any(|reply| reply == replaced), "{line}: {said}");
+        assert!(output.lines().any(|reply| reply == replaced), "{line}: {output}");
     }
 }
 
 #[test]
 fn fish_completes_program_values() {
-    let scripts = Scripts::of("fish", |of| format!("{of}.fish"));
-    for (line, becomes) in TYPED {
-        let of = line.split(' ').next().unwrap();
-        let ask =
-            format!("source '{}'; complete -C '{line}'", scripts.0.join(format!("{of}.fish")).display());
-        let said = shell_output(shell("fish", &scripts).args(["--no-config", "-c", &ask]));
-        let replies: Vec<&str> = said.lines().map(|reply| reply.split('\t').next().unwrap()).collect();
-        let option =
-            line.rsplit(' ').next().unwrap().split_once('=').map(|(option, _)| format!("{option}={becomes}"));
+    let scripts = Scripts::new("fish", |program| format!("{program}.fish"));
+    for (line, completion) in COMPLETIONS {
+        let program = line.split(' ').next().unwrap();
+        let script =
+            format!("source '{}'; complete -C '{line}'", scripts.0.join(format!("{program}.fish")).display());
+        let output = shell_output(shell("fish", &scripts).args(["--no-config", "-c", &script]));
+        let replies: Vec<&str> = output.lines().map(|reply| reply.split('\t').next().unwrap()).collect();
+        let option = line
+            .rsplit(' ')
+            .next()
+            .unwrap()
+            .split_once('=')
+            .map(|(option, _)| format!("{option}={completion}"));
         assert!(
-            replies.contains(becomes) || option.is_some_and(|it| replies.contains(&&*it)),
-            "{line}: {said}"
+            replies.contains(completion) || option.is_some_and(|option| replies.contains(&&*option)),
+            "{line}: {output}"
         );
     }
 }
@@ -104,38 +108,39 @@ fn fish_completes_program_values() {
 /// Runs zsh in its own pseudoterminal: the test sends Tab, then a key that writes the line to a file.
 #[test]
 fn zsh_completes_program_values() {
-    let scripts = Scripts::of("zsh", |of| format!("_{of}"));
+    let scripts = Scripts::new("zsh", |program| format!("_{program}"));
     // One shell completes all lines, because `compinit` takes most of the time. ^U empties the line.
-    let ask = r#"
-        place=$1; shift
+    let script = r#"
+        directory=$1; shift
         zmodload zsh/zpty
         zpty z zsh -f -i
-        zpty -w z "fpath=($place \$fpath); autoload -Uz compinit; compinit -u -D; \
-            show() { print -r -- \"\$BUFFER\" > $place/new; mv $place/new $place/line }; \
+        zpty -w z "fpath=($directory \$fpath); autoload -Uz compinit; compinit -u -D; \
+            show() { print -r -- \"\$BUFFER\" > $directory/new; mv $directory/new $directory/line }; \
             zle -N show; bindkey '^X' show; bindkey '^I' complete-word; bindkey '^U' kill-whole-line; \
-            print ready > $place/ready"
-        repeat 3000 { [[ -s $place/ready ]] && break; sleep 0.01 }
+            print ready > $directory/ready"
+        repeat 3000 { [[ -s $directory/ready ]] && break; sleep 0.01 }
         for line; do
-            rm -f $place/line
+            rm -f $directory/line
             zpty -w -n z $'\x15'"$line"$'\t\x18'
-            repeat 1000 { [[ -s $place/line ]] && break; sleep 0.01 }
+            repeat 1000 { [[ -s $directory/line ]] && break; sleep 0.01 }
             # Without an answer the line is missing in the output, and the test says which.
-            [[ -s $place/line ]] && print -r -- "$(<$place/line)" || print
+            [[ -s $directory/line ]] && print -r -- "$(<$directory/line)" || print
         done
         zpty -d z
     "#;
-    let place = scripts.0.to_str().unwrap();
-    let lines = TYPED.iter().map(|(line, _)| *line);
-    let said = shell_output(shell("zsh", &scripts).args(["-f", "-c", ask, "zsh", place]).args(lines));
-    let said: Vec<&str> = said.lines().collect();
-    assert_eq!(said.len(), TYPED.len(), "{said:?}");
-    for ((line, becomes), said) in TYPED.iter().zip(said) {
+    let directory = scripts.0.to_str().unwrap();
+    let lines = COMPLETIONS.iter().map(|(line, _)| *line);
+    let output =
+        shell_output(shell("zsh", &scripts).args(["-f", "-c", script, "zsh", directory]).args(lines));
+    let output: Vec<&str> = output.lines().collect();
+    assert_eq!(output.len(), COMPLETIONS.len(), "{output:?}");
+    for ((line, completion), output) in COMPLETIONS.iter().zip(output) {
         // If several completions match, zsh inserts only their common prefix.
         let word = line.rsplit(' ').next().unwrap();
         let option = word.strip_prefix("--").and_then(|option| option.split_once('='));
         let value = option.map_or(word, |(_, value)| value);
-        let typed = said.trim_end().get(line.len() - value.len()..).unwrap_or_default();
-        assert!(!typed.is_empty() && becomes.starts_with(typed.trim_end()), "{line}: {said}");
-        assert!(said.trim_end().len() > line.len(), "{line}: {said}");
+        let typed = output.trim_end().get(line.len() - value.len()..).unwrap_or_default();
+        assert!(!typed.is_empty() && completion.starts_with(typed.trim_end()), "{line}: {output}");
+        assert!(output.trim_end().len() > line.len(), "{line}: {output}");
     }
 }

@@ -4,50 +4,32 @@
 use std::fs::{self, File};
 use std::process::{Command, Stdio};
 
-use airtcp_testkit::machine::{Ended, TempDir};
-use airtcp_testkit::programs::{program, repository};
+use airtcp_testkit::machine::Ended;
+use airtcp_testkit::programs::program;
 
 use crate::options::pages;
+use crate::workspace::Workspace;
 
 const USAGE: i32 = 2;
 
-/// A temporary directory with inputs that cause failures.
-struct Place(TempDir);
-
-impl Place {
-    fn new(name: &str) -> Self {
-        let path = TempDir::new(name);
-        fs::create_dir(path.join("full")).unwrap();
-        fs::write(path.join("full/file"), "x").unwrap();
-        fs::write(path.join("fails.pkt"), "+0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 close(3) = -1\n")
-            .unwrap();
-        let sweep = |scenario: &str, recipe: &str| {
-            format!(
-                "schema = 1\nseeds = 2\n[fixed]\nscenario = \"{scenario}\"\nbytes = \"20k\"\n[axes]\nrecipe = [\"{recipe}\"]\n"
-            )
-        };
-        for (name, scenario, recipe) in [
-            ("sweep", "lossless", "newreno"),
-            ("scenario", "lossles", "newreno"),
-            ("recipe", "lossless", "newrno"),
-        ] {
-            fs::write(path.join(format!("{name}.toml")), sweep(scenario, recipe)).unwrap();
-        }
-        fs::copy(repository().join("pcaps/newreno.pcap"), path.join("run.pcap")).unwrap();
-        Self(path)
+/// Returns a directory with inputs that cause failures.
+fn workspace(name: &str) -> Workspace {
+    let workspace = Workspace::new(name);
+    fs::create_dir(workspace.0.join("full")).unwrap();
+    workspace.write("full/file", "x");
+    workspace.write("fails.pkt", "+0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 close(3) = -1\n");
+    for (name, scenario, recipe) in [
+        ("sweep", "lossless", "newreno"),
+        ("scenario", "lossles", "newreno"),
+        ("recipe", "lossless", "newrno"),
+    ] {
+        let sweep = format!(
+            "schema = 1\nseeds = 2\n[fixed]\nscenario = \"{scenario}\"\nbytes = \"20k\"\n[axes]\nrecipe = [\"{recipe}\"]\n"
+        );
+        workspace.write(&format!("{name}.toml"), sweep);
     }
-
-    /// Returns a command for the line `airtcp …` or `airlink …`, to be started in this directory.
-    fn command(&self, line: &str) -> Command {
-        let mut words = line.split_whitespace();
-        let mut command = Command::new(program(words.next().unwrap()));
-        command.args(words).current_dir(&self.0).env_remove("RUST_LOG").stdin(Stdio::null());
-        command
-    }
-
-    fn ended(&self, line: &str) -> Ended {
-        Ended::of(self.command(line).output().unwrap())
-    }
+    workspace.add_capture();
+    workspace
 }
 
 /// A kind of failure, its exit code, words that its message must contain, and commands that cause it.
@@ -185,14 +167,13 @@ const FAILURES: &[(&str, i32, &str, &[&str])] = &[
 
 #[test]
 fn failures_have_same_exit_code_in_every_command() {
-    let place = Place::new("codes");
+    let workspace = workspace("codes");
     let mut wrong = String::new();
     for (kind, code, words, lines) in FAILURES {
         for line in *lines {
-            let ended = place.ended(line);
-            let said = &ended.stderr;
-            if ended.code != *code || !said.contains(words) || said.contains("panicked") {
-                wrong += &format!("{kind}: `{line}` ends with {}, not {code}: {said}", ended.code);
+            let Ended { code: actual, stderr, .. } = workspace.run(line);
+            if actual != *code || !stderr.contains(words) || stderr.contains("panicked") {
+                wrong += &format!("{kind}: `{line}` ends with {actual}, not {code}: {stderr}");
             }
         }
     }
@@ -202,8 +183,8 @@ fn failures_have_same_exit_code_in_every_command() {
 /// Takes the list of commands from the manual pages: each command has one.
 #[test]
 fn every_command_refuses_unknown_option() {
-    let place = Place::new("options");
-    let directory = place.0.join("pages");
+    let workspace = workspace("options");
+    let directory = workspace.0.join("pages");
     let mut commands: Vec<_> =
         pages(&directory).into_iter().map(|(name, _)| name.replace('-', " ")).collect();
     commands.sort();
@@ -211,15 +192,14 @@ fn every_command_refuses_unknown_option() {
         assert!(commands.iter().any(|command| command == known), "{known} is not among {commands:?}");
     }
     for command in commands {
-        let ended = place.ended(&format!("{command} --nonesuch"));
-        let said = &ended.stderr;
-        assert_eq!(ended.code, USAGE, "{command}: {said}");
-        assert!(said.contains("--nonesuch") && !said.contains("panicked"), "{command}: {said}");
+        let Ended { code, stderr, .. } = workspace.run(&format!("{command} --nonesuch"));
+        assert_eq!(code, USAGE, "{command}: {stderr}");
+        assert!(stderr.contains("--nonesuch") && !stderr.contains("panicked"), "{command}: {stderr}");
     }
 }
 
 /// Commands that print more than one line.
-const TALKATIVE: &[&str] = &[
+const WITH_OUTPUT: &[&str] = &[
     "airtcp sim -s lossless --bytes 20k",
     "airtcp sim -s lossless --bytes 20k --json",
     "airtcp sweep plan sweep.toml",
@@ -241,11 +221,12 @@ const TALKATIVE: &[&str] = &[
 
 #[test]
 fn closed_stdout_pipe_succeeds_silently() {
-    let place = Place::new("pipe");
-    for line in TALKATIVE {
+    let workspace = workspace("pipe");
+    for line in WITH_OUTPUT {
         let (read, write) = std::io::pipe().unwrap();
         drop(read);
-        let ended = Ended::of(place.command(line).stdout(write).output().unwrap());
+        let mut command = workspace.command(line.split_whitespace());
+        let ended = Ended::of(command.stdout(write).output().unwrap());
         assert_eq!((ended.code, ended.stderr.as_str()), (0, ""), "{line}");
     }
 }
@@ -256,7 +237,7 @@ fn full() -> File {
 
 #[test]
 fn full_disk_is_reported_once_with_file_name() {
-    let place = Place::new("full");
+    let workspace = workspace("full");
     let files = [
         ("airtcp sim -s lossless --bytes 20k --decisions /dev/full", "/dev/full"),
         ("airtcp sim -s lossless --bytes 20k --trace /dev/full", "/dev/full"),
@@ -266,16 +247,16 @@ fn full_disk_is_reported_once_with_file_name() {
         ("airlink sim -s lossless --for 1s -vv --log-file /dev/full", "/dev/full"),
         ("airlink sim -s lossless --for 1s --events /dev/full", "/dev/full"),
     ];
-    let files = files.into_iter().map(|(line, name)| (line, name, place.ended(line)));
-    let stdout = TALKATIVE
-        .iter()
-        .map(|line| (*line, "stdout", Ended::of(place.command(line).stdout(full()).output().unwrap())));
-    for (line, name, ended) in files.chain(stdout) {
-        let said = &ended.stderr;
-        assert_eq!(ended.code, 1, "{line}: {said}");
-        assert_eq!(said.lines().count(), 1, "{line}: {said}");
+    let files = files.into_iter().map(|(line, name)| (line, name, workspace.run(line)));
+    let stdout = WITH_OUTPUT.iter().map(|line| {
+        let output = workspace.command(line.split_whitespace()).stdout(full()).output().unwrap();
+        (*line, "stdout", Ended::of(output))
+    });
+    for (line, name, Ended { code, stderr, .. }) in files.chain(stdout) {
+        assert_eq!(code, 1, "{line}: {stderr}");
+        assert_eq!(stderr.lines().count(), 1, "{line}: {stderr}");
         for words in ["cannot write", name, "No space left on device"] {
-            assert_eq!(said.matches(words).count(), 1, "{line}: {words} in {said}");
+            assert_eq!(stderr.matches(words).count(), 1, "{line}: {words} in {stderr}");
         }
     }
 }
@@ -284,24 +265,24 @@ fn full_disk_is_reported_once_with_file_name() {
 /// device or a pipe.
 #[test]
 fn merge_to_fifo_keeps_fifo() {
-    let place = Place::new("fifo");
-    assert_eq!(place.ended("airtcp sweep run sweep.toml --quiet").code, 0);
-    let fifo = place.0.join("fifo");
-    assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let workspace = workspace("fifo");
+    assert_eq!(workspace.run("airtcp sweep run sweep.toml --quiet").code, 0);
+    let fifo = workspace.0.join("fifo");
+    workspace.make_fifo("fifo");
     let reader = std::thread::spawn({
         let fifo = fifo.clone();
         move || fs::read_to_string(fifo).unwrap()
     });
-    let ended = place.ended("airtcp sweep merge sweep.results --output fifo");
+    let ended = workspace.run("airtcp sweep merge sweep.results --output fifo");
     assert_eq!(ended.code, 0, "{}", ended.stderr);
-    assert_eq!(reader.join().unwrap(), place.ended("airtcp sweep merge sweep.results --output -").stdout);
+    assert_eq!(reader.join().unwrap(), workspace.run("airtcp sweep merge sweep.results --output -").stdout);
     assert!(!fs::metadata(&fifo).unwrap().is_file());
 }
 
 /// stderr is only for observers. If it is full or closed, exit code and stdout must stay the same.
 #[test]
 fn unwritable_stderr_does_not_change_result() {
-    let place = Place::new("stderr");
+    let workspace = workspace("stderr");
     for line in [
         "airtcp script fails.pkt",
         "airtcp sweep run sweep.toml",
@@ -315,18 +296,18 @@ fn unwritable_stderr_does_not_change_result() {
         "airlink run -s lossless -- true",
         "airlink run -s lossless -- none",
     ] {
-        let usual = place.ended(line);
-        let (read, gone) = std::io::pipe().unwrap();
+        let expected = workspace.run(line);
+        let (read, broken_pipe) = std::io::pipe().unwrap();
         drop(read);
         let mut closed = Command::new("sh");
         closed.args(["-c", "exec \"$@\" 2>&-", "sh"]).arg(program(line.split(' ').next().unwrap()));
-        closed.args(line.split(' ').skip(1)).current_dir(&place.0).stdin(Stdio::null());
-        let [mut on_full, mut on_gone] = [(); 2].map(|()| place.command(line));
-        for command in [on_full.stderr(full()), on_gone.stderr(gone), &mut closed] {
-            let _ = fs::remove_dir_all(place.0.join("sweep.results"));
+        closed.args(line.split(' ').skip(1)).current_dir(&workspace.0).stdin(Stdio::null());
+        let [mut to_full_disk, mut to_pipe] = [(); 2].map(|()| workspace.command(line.split_whitespace()));
+        for command in [to_full_disk.stderr(full()), to_pipe.stderr(broken_pipe), &mut closed] {
+            let _ = fs::remove_dir_all(workspace.0.join("sweep.results"));
             let output = command.output().unwrap();
-            assert_eq!(output.status.code(), Some(usual.code), "{line}");
-            assert_eq!(String::from_utf8(output.stdout).unwrap(), usual.stdout, "{line}");
+            assert_eq!(output.status.code(), Some(expected.code), "{line}");
+            assert_eq!(String::from_utf8(output.stdout).unwrap(), expected.stdout, "{line}");
         }
     }
 }

@@ -3,33 +3,14 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::process::{Command, Output, Stdio};
+use std::process::Output;
 
-use airtcp_testkit::machine::TempDir;
-use airtcp_testkit::programs::{program, repository};
+use crate::workspace::Workspace;
 
 /// Clears the screen and sets the title of the window.
 const CLEARS: &str = "a\u{1b}[2J\u{1b}]0;title\u{7}b";
 /// Clears the screen of a terminal that interprets 8-bit control characters.
 const CLEARS_IN_LATIN: &str = "a\u{9b}2Jb";
-
-struct Place(TempDir);
-
-impl Place {
-    fn new(name: &str) -> Self {
-        Self(TempDir::new(name))
-    }
-
-    fn write(&self, name: &str, octets: impl AsRef<[u8]>) {
-        fs::write(self.0.join(name), octets).unwrap();
-    }
-
-    fn run(&self, words: &[&str]) -> Output {
-        let mut command = Command::new(program(words[0]));
-        command.args(&words[1..]).current_dir(&self.0).env_remove("RUST_LOG").stdin(Stdio::null());
-        command.output().unwrap()
-    }
-}
 
 /// Returns everything that was printed.
 fn printed(output: &Output) -> String {
@@ -38,34 +19,30 @@ fn printed(output: &Output) -> String {
 
 #[test]
 fn control_characters_do_not_reach_terminal() {
-    let place = Place::new("terminal");
+    let workspace = Workspace::new("terminal");
     let escaped = "\\u001b";
     let toml = |text: &str| format!("\"{}\"", text.replace(CLEARS, "a\\u001b[2J\\u001b]0;title\\u0007b"));
     let file = |extension: &str| format!("{CLEARS}.{extension}");
     let scenario = "schema = 1\n[[stage]]\nkind = \"link\"\nboth = { rate = \"1Mbit\", delay = \"10ms\" }\n";
-    place.write(&file("toml"), scenario);
-    place.write(
-        "described.toml",
-        format!("{scenario}\n").replacen('\n', &format!("\ndescription = {}\n", toml(CLEARS)), 1),
-    );
-    place.write("named.toml", format!("{scenario}name = {}\n", toml(CLEARS)));
-    place.write("key.toml", format!("{scenario}{} = 1\n", toml(CLEARS)));
-    place.write(
-        "trace.toml",
-        format!("schema = 1\n[[stage]]\nkind = \"link\"\nboth.trace = {}\n", toml(CLEARS)),
-    );
-    place.write("extends.toml", format!("schema = 1\nextends = {}\n", toml(CLEARS)));
-    place.write(
-        "sweep.toml",
-        format!(
-            "schema = 1\nseeds = 1\n[fixed]\nscenario = \"lossless\"\n[axes]\nrecipe = [{}]\n",
-            toml(CLEARS)
-        ),
-    );
-    place.write("script.pkt", format!("+0 {CLEARS}(3) = 0\n"));
-    place.write("log.jsonl", format!("{CLEARS}\n"));
-    fs::copy(repository().join("pcaps/newreno.pcap"), place.0.join("run.pcap")).unwrap();
-    place.write(&file("pcapng"), pcapng(CLEARS));
+    let text = toml(CLEARS);
+    let described = scenario.replacen('\n', &format!("\ndescription = {text}\n"), 1);
+    let sweep =
+        format!("schema = 1\nseeds = 1\n[fixed]\nscenario = \"lossless\"\n[axes]\nrecipe = [{text}]\n");
+    for (name, content) in [
+        (file("toml").as_str(), scenario.to_owned()),
+        ("described.toml", format!("{described}\n")),
+        ("named.toml", format!("{scenario}name = {text}\n")),
+        ("key.toml", format!("{scenario}{text} = 1\n")),
+        ("trace.toml", format!("schema = 1\n[[stage]]\nkind = \"link\"\nboth.trace = {text}\n")),
+        ("extends.toml", format!("schema = 1\nextends = {text}\n")),
+        ("sweep.toml", sweep),
+        ("script.pkt", format!("+0 {CLEARS}(3) = 0\n")),
+        ("log.jsonl", format!("{CLEARS}\n")),
+    ] {
+        workspace.write(name, content);
+    }
+    workspace.add_capture();
+    workspace.write(&file("pcapng"), pcapng(CLEARS));
 
     let (scenario, capture, nothing) = (file("toml"), file("pcapng"), file("none"));
     for words in [
@@ -92,24 +69,24 @@ fn control_characters_do_not_reach_terminal() {
         &["airtcp", "analyze", &nothing],
         &["airtcp", "report", CLEARS],
     ] {
-        let said = printed(&place.run(words));
-        let harmful = said.chars().find(|c| c.is_control() && !matches!(c, '\n' | '\t'));
-        assert_eq!(harmful, None, "{words:?}: {said:?}");
+        let text = printed(&workspace.output(words));
+        let harmful = text.chars().find(|c| c.is_control() && !matches!(c, '\n' | '\t'));
+        assert_eq!(harmful, None, "{words:?}: {text:?}");
         // TOML and JSON differ in the case of the hexadecimal digits.
-        assert!(said.to_lowercase().contains(escaped), "{words:?}: {said}");
+        assert!(text.to_lowercase().contains(escaped), "{words:?}: {text}");
     }
-    let said = printed(&place.run(&["airlink", "show", CLEARS_IN_LATIN]));
-    assert!(said.contains("a\\u009b2Jb"), "{said}");
+    let text = printed(&workspace.output(&["airlink", "show", CLEARS_IN_LATIN]));
+    assert!(text.contains("a\\u009b2Jb"), "{text}");
 }
 
 /// A pcapng file of raw IP whose interface, software name and comments contain `text`, and which ends within
 /// a packet.
 fn pcapng(text: &str) -> Vec<u8> {
     let option = |code: u16| {
-        let mut octets = [code.to_le_bytes(), (text.len() as u16).to_le_bytes()].concat();
-        octets.extend_from_slice(text.as_bytes());
-        octets.resize(octets.len().next_multiple_of(4), 0);
-        octets
+        let mut bytes = [code.to_le_bytes(), (text.len() as u16).to_le_bytes()].concat();
+        bytes.extend_from_slice(text.as_bytes());
+        bytes.resize(bytes.len().next_multiple_of(4), 0);
+        bytes
     };
     let block = |kind: u32, body: &[u8]| {
         let length = (body.len() as u32 + 12).to_le_bytes();
@@ -125,13 +102,13 @@ fn pcapng(text: &str) -> Vec<u8> {
 /// Without a check, each of these inputs would exhaust the memory or block forever.
 #[test]
 fn endless_files_and_pipes_are_refused() {
-    let place = Place::new("endless");
-    assert!(Command::new("mkfifo").arg(place.0.join("pipe")).status().unwrap().success());
-    place.write("sweep.toml", "schema = 1\nseeds = 1\n[fixed]\nscenario = \"pipe\"\n");
-    place.write("script.pkt", "include pipe\n+0 close(3) = 0\n");
-    fs::create_dir(place.0.join("lab")).unwrap();
-    assert!(Command::new("mkfifo").arg(place.0.join("lab/lab.json")).status().unwrap().success());
-    fs::copy(repository().join("pcaps/newreno.pcap"), place.0.join("run.pcap")).unwrap();
+    let workspace = Workspace::new("endless");
+    workspace.make_fifo("pipe");
+    workspace.write("sweep.toml", "schema = 1\nseeds = 1\n[fixed]\nscenario = \"pipe\"\n");
+    workspace.write("script.pkt", "include pipe\n+0 close(3) = 0\n");
+    fs::create_dir(workspace.0.join("lab")).unwrap();
+    workspace.make_fifo("lab/lab.json");
+    workspace.add_capture();
     for (words, why) in [
         (&["airlink", "check", "/dev/zero"][..], "longer than 4 MiB"),
         (&["airtcp", "sim", "-s", "/dev/zero"], "longer than 4 MiB"),
@@ -144,43 +121,29 @@ fn endless_files_and_pipes_are_refused() {
         (&["airtcp", "report", "lab"], "is not a lab directory"),
         (&["airtcp", "sim", "-s", "lossless", "--flows", "1000000000"], "the maximum is 1000000"),
     ] {
-        let output = place.run(words);
-        assert!(
-            !output.status.success() && printed(&output).contains(why),
-            "{words:?}: {}",
-            printed(&output)
-        );
+        let output = workspace.output(words);
+        let text = printed(&output);
+        assert!(!output.status.success() && text.contains(why), "{words:?}: {text}");
     }
 }
 
 #[test]
 fn captures_are_readable_only_by_owner() {
-    let place = Place::new("private");
-    let mode = |name: &str| fs::metadata(place.0.join(name)).unwrap().permissions().mode() & 0o077;
-    let words =
-        ["airtcp", "sim", "-s", "leo", "--for", "1s", "--pcap", "sim.pcap", "--decisions", "sim.jsonl"];
-    assert!(place.run(&words).status.success());
-    let radio = [
-        "airlink",
-        "sim",
-        "-s",
-        "wcdma-384",
-        "--for",
-        "1s",
-        "--radio-pcap",
-        "radio.pcap",
-        "--pcapng",
-        "notes.pcapng",
-    ];
-    assert!(place.run(&radio).status.success());
-    let comments =
-        ["airtcp", "analyze", "sim.pcap", "--decisions", "sim.jsonl", "--comments", "comments.pcapng"];
-    assert!(place.run(&comments).status.success());
+    let workspace = Workspace::new("private");
+    let mode = |name: &str| fs::metadata(workspace.0.join(name)).unwrap().permissions().mode() & 0o077;
+    let sim = "airtcp sim -s leo --for 1s --pcap sim.pcap --decisions sim.jsonl";
+    for line in [
+        sim,
+        "airlink sim -s wcdma-384 --for 1s --radio-pcap radio.pcap --pcapng notes.pcapng",
+        "airtcp analyze sim.pcap --decisions sim.jsonl --comments comments.pcapng",
+    ] {
+        assert_eq!(workspace.run(line).code, 0, "{line}");
+    }
     for name in ["sim.pcap", "radio.pcap", "notes.pcapng", "comments.pcapng"] {
         assert_eq!(mode(name), 0, "{name}");
     }
     // An existing file keeps the permissions that its owner gave it.
-    fs::set_permissions(place.0.join("sim.pcap"), fs::Permissions::from_mode(0o644)).unwrap();
-    assert!(place.run(&words).status.success());
+    fs::set_permissions(workspace.0.join("sim.pcap"), fs::Permissions::from_mode(0o644)).unwrap();
+    assert_eq!(workspace.run(sim).code, 0);
     assert_eq!(mode("sim.pcap"), 0o044);
 }

@@ -15,11 +15,11 @@ fn logged(more: &[&str]) -> (Vec<Value>, String) {
 
 #[test]
 fn verbosity_levels_add_events_in_virtual_time() {
-    let usual = run(&RUN);
-    assert!(usual.stderr.is_empty(), "{}", usual.stderr);
+    let quiet = run(&RUN);
+    assert!(quiet.stderr.is_empty(), "{}", quiet.stderr);
     let of = |lines: &[Value], target: &str| lines.iter().filter(|line| line["target"] == target).count();
     let (lines, stdout) = logged(&["-v"]);
-    assert_eq!(stdout, usual.stdout, "logging must not change stdout");
+    assert_eq!(stdout, quiet.stdout, "logging must not change stdout");
     // Both ends of the simulated connection are airtcp hosts.
     let established = lines.iter().filter(|line| line["message"] == "established");
     let ends: Vec<&Value> = established.map(|line| &line["connection"]["local"]).collect();
@@ -44,17 +44,12 @@ fn log_matches_decision_file_and_capture() {
     let decided: Vec<&Value> =
         of("airtcp::recovery").into_iter().filter(|line| line["connection"]["local"] == sender).collect();
     assert!(!written.is_empty() && decided.len() == written.len());
-    for (said, written) in decided.iter().zip(&written) {
-        assert_eq!((&said["by"], &said["why"]), (&written["by"], &written["why"]));
-        assert!(
-            (said["wall"].as_f64().unwrap() - written["time"].as_f64().unwrap()).abs() < 1e-6,
-            "{said} {written}"
-        );
+    for (logged, written) in decided.iter().zip(&written) {
+        assert_eq!((&logged["by"], &logged["why"]), (&written["by"], &written["why"]));
+        let [wall, time] = [&logged["wall"], &written["time"]].map(|time| time.as_f64().unwrap());
+        assert!((wall - time).abs() < 1e-6, "{logged} {written}");
     }
     let captured = run(&["analyze", "--json", pcap.path()]);
     let document: Value = serde_json::from_str(&captured.stdout).unwrap();
-    assert_eq!(
-        of("airtcp::segment").len() as u64,
-        document["captures"][0]["totals"]["tcp_packets"].as_u64().unwrap()
-    );
+    assert_eq!(document["captures"][0]["totals"]["tcp_packets"], of("airtcp::segment").len());
 }

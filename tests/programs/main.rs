@@ -9,3 +9,4 @@ mod options;
 mod prose;
 mod tables;
 mod typed;
+mod workspace;

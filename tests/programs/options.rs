@@ -10,7 +10,7 @@ use airtcp_testkit::machine::{TempDir, run};
 use airtcp_testkit::programs::program;
 
 /// Options whose meaning differs, the commands in which it differs, and the reason.
-const DIFFERENT: &[(&str, &[&str], &str)] = &[
+const EXCEPTIONS: &[(&str, &[&str], &str)] = &[
     (
         "output",
         &["airtcp-lab-run", "airtcp-lab-matrix", "airtcp-demo"],
@@ -36,7 +36,7 @@ struct Meaning {
     /// The placeholder without brackets: `SIZE` for `<SIZE>`.
     value: String,
     /// The help text up to the first comma, colon, bracket or similar character.
-    begins: String,
+    help_start: String,
 }
 
 /// Returns the options of a manual page, with their long names.
@@ -58,7 +58,7 @@ fn options(page: &str) -> Vec<(String, Meaning)> {
         let meaning = Meaning {
             short: before.strip_prefix('-').and_then(|short| short.chars().next()),
             value: value.map_or_else(String::new, |(value, _)| value.to_owned()),
-            begins: help[..end].trim().to_owned(),
+            help_start: help[..end].trim().to_owned(),
         };
         Some((long, meaning))
     });
@@ -68,8 +68,8 @@ fn options(page: &str) -> Vec<(String, Meaning)> {
 /// Returns the manual pages of all programs, with the names of their commands.
 pub(crate) fn pages(directory: &Path) -> Vec<(String, String)> {
     for name in ["airtcp", "airtcp-serve", "airlink"] {
-        let made = Command::new(program(name)).arg("man").arg(directory).output().unwrap();
-        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        let output = Command::new(program(name)).arg("man").arg(directory).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
     let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
     let page = |path: std::path::PathBuf| {
@@ -92,26 +92,26 @@ fn option_has_same_meaning_in_every_command() {
     }
     assert!(by_name["scenario"].len() >= 6 && by_name["seed"].len() >= 8, "{:?}", by_name["scenario"]);
     let reason = |long: &str, command: &str| {
-        DIFFERENT.iter().position(|(name, commands, _)| *name == long && commands.contains(&command))
+        EXCEPTIONS.iter().position(|(name, commands, _)| *name == long && commands.contains(&command))
     };
     let mut wrong = String::new();
-    let mut used = vec![false; DIFFERENT.len()];
+    let mut used = vec![false; EXCEPTIONS.len()];
     for (long, all) in &by_name {
         // The meaning shared by all commands that have no reason to differ.
-        let Some((_, meant)) = all.iter().find(|(command, _)| reason(long, command).is_none()) else {
+        let Some((_, common)) = all.iter().find(|(command, _)| reason(long, command).is_none()) else {
             wrong += &format!("--{long}: every command has a reason to differ\n");
             continue;
         };
         for (command, meaning) in all {
             match reason(long, command) {
-                Some(at) => used[at] |= meaning != meant,
-                None if meaning == meant => {}
-                None => wrong += &format!("--{long}: {command} has {meaning:?}, others {meant:?}\n"),
+                Some(at) => used[at] |= meaning != common,
+                None if meaning == common => {}
+                None => wrong += &format!("--{long}: {command} has {meaning:?}, others {common:?}\n"),
             }
         }
     }
-    for ((long, commands, _), _) in DIFFERENT.iter().zip(&used).filter(|(_, used)| !**used) {
-        wrong += &format!("--{long} is the same in {commands:?}: remove it from DIFFERENT\n");
+    for ((long, commands, _), _) in EXCEPTIONS.iter().zip(&used).filter(|(_, used)| !**used) {
+        wrong += &format!("--{long} is the same in {commands:?}: remove it from EXCEPTIONS\n");
     }
     assert!(wrong.is_empty(), "{wrong}");
 }

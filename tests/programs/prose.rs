@@ -1,5 +1,5 @@
-//! Documents, help texts, messages and comments are written in ordinary English: at most six phrases in ten thousand words have to be
-//! decoded. A phrase that is right where it is used is listed in `RIGHT`, with the reason.
+//! Documents, help texts, messages and comments are written in plain English: they contain at most six of the
+//! phrases below per ten thousand words. `EXCEPTIONS` lists correct uses of these phrases, with the reasons.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use airtcp_testkit::machine::run;
 use airtcp_testkit::programs::repository;
 
-/// Findings in ten thousand words.
+/// Maximum number of findings in ten thousand words.
 const LIMIT: f64 = 6.0;
 
-/// Words that begin a sentence without a subject. Questions may begin with them.
-const FIRST: [&str; 5] = ["of", "what", "who", "whoever", "whose"];
+/// Words that begin a sentence without a subject. Only questions may begin with them.
+const FIRST_WORDS: [&str; 5] = ["of", "what", "who", "whoever", "whose"];
 
 /// Phrases, with `*` for any word.
 const PHRASES: [&str; 35] = [
@@ -53,66 +53,79 @@ const PHRASES: [&str; 35] = [
     "again and again",
 ];
 
-/// Words after `is no` that make ordinary English.
+/// Words that may follow `is no`.
 const AFTER_NO: [&str; 8] = ["longer", "more", "less", "fewer", "later", "larger", "shorter", "better"];
 
-/// Where a phrase is right: a part of the file's name, a part of the sentence, and the reason.
-const RIGHT: [(&str, &str, &str); 0] = [];
+/// Correct uses of a phrase: part of the file's name, part of the sentence, and the reason.
+const EXCEPTIONS: [(&str, &str, &str); 0] = [];
 
 #[derive(Default)]
-struct Count {
+struct Counts {
     words: usize,
-    found: Vec<String>,
+    findings: Vec<String>,
 }
 
-impl Count {
-    fn take(&mut self, place: &str, sentence: &str, is_question: bool) {
+impl Counts {
+    /// Checks every sentence of a paragraph, without its code.
+    fn add(&mut self, place: &str, paragraph: &str) {
+        for (sentence, is_question) in sentences(&without_code(paragraph)) {
+            self.add_sentence(place, &sentence, is_question);
+        }
+    }
+
+    fn add_sentence(&mut self, place: &str, sentence: &str, is_question: bool) {
         let words: Vec<String> = sentence
             .split(|c: char| !(c.is_alphanumeric() || c == '\'' || c == '’'))
             .filter(|word| !word.is_empty())
             .map(str::to_lowercase)
             .collect();
-        // A cell or a part of a message can continue a sentence: `of the timeouts`.
+        // A table cell or part of a message may continue a sentence: `of the timeouts`.
         let is_continued = sentence.trim_start().starts_with("of ");
         self.words += words.len();
-        if RIGHT.iter().any(|(file, part, _)| place.contains(file) && sentence.contains(part)) {
+        if EXCEPTIONS.iter().any(|(file, part, _)| place.contains(file) && sentence.contains(part)) {
             return;
         }
         if let Some(phrase) = suspicious(&words, is_question || is_continued) {
-            self.found.push(format!("{place}: [{phrase}] {}", sentence.trim()));
+            self.findings.push(format!("{place}: [{phrase}] {}", sentence.trim()));
         }
     }
 
     fn check(&self) {
-        let rate = 1e4 * self.found.len() as f64 / self.words.max(1) as f64;
-        println!("{} findings in {} words: {rate:.1} in 10,000", self.found.len(), self.words);
-        assert!(rate <= LIMIT, "rewrite, or add to RIGHT with the reason:\n{}", self.found.join("\n"));
+        let rate = 1e4 * self.findings.len() as f64 / self.words.max(1) as f64;
+        println!("{} findings in {} words: {rate:.1} in 10,000", self.findings.len(), self.words);
+        assert!(
+            rate <= LIMIT,
+            "rewrite, or add to EXCEPTIONS with the reason:\n{}",
+            self.findings.join("\n")
+        );
     }
 }
 
-/// The first phrase that a reader has to decode.
+/// Returns the first phrase that is not plain English.
 fn suspicious(words: &[String], has_no_subject: bool) -> Option<String> {
     let first = words.first().map_or("", String::as_str);
-    if !has_no_subject && words.len() > 2 && FIRST.contains(&first) {
+    if !has_no_subject && words.len() > 2 && FIRST_WORDS.contains(&first) {
         return Some(format!("begins with {first}"));
     }
     let has = |phrase: &str| {
         let phrase: Vec<_> = phrase.split(' ').collect();
-        words.windows(phrase.len()).any(|some| some.iter().zip(&phrase).all(|(word, wanted)| word == wanted))
+        words
+            .windows(phrase.len())
+            .any(|window| window.iter().zip(&phrase).all(|(word, expected)| word == expected))
     };
     if let Some(phrase) = PHRASES.iter().find(|phrase| has(phrase)) {
         return Some((*phrase).to_owned());
     }
-    let no = words.windows(3).find(|some| {
-        ["is", "are", "was", "were"].contains(&some[0].as_str())
-            && some[1] == "no"
-            && !AFTER_NO.contains(&some[2].as_str())
+    let no = words.windows(3).find(|window| {
+        ["is", "are", "was", "were"].contains(&window[0].as_str())
+            && window[1] == "no"
+            && !AFTER_NO.contains(&window[2].as_str())
     });
-    // `there is no …` is ordinary English.
+    // `there is no …` is plain English.
     no.filter(|_| {
         !has("there is no") && !has("there are no") && !has("there was no") && !has("there were no")
     })
-    .map(|some| some.join(" "))
+    .map(|window| window.join(" "))
 }
 
 /// Sentences, and whether each is a question.
@@ -133,24 +146,24 @@ fn sentences(text: &str) -> Vec<(String, bool)> {
     all
 }
 
-/// With a word for each placeholder of a format string.
-fn filled(literal: &str) -> String {
+/// Replaces each placeholder of a format string by a word.
+fn without_placeholders(literal: &str) -> String {
     let mut text = String::new();
-    for (at, part) in literal.split('{').enumerate() {
+    for (index, part) in literal.split('{').enumerate() {
         match part.split_once('}') {
-            Some((_, rest)) if at > 0 => text.extend(["x", rest]),
+            Some((_, rest)) if index > 0 => text.extend(["x", rest]),
             _ => text += part,
         }
     }
     text
 }
 
-/// Without code, whose words are not prose.
+/// Replaces code by a word.
 fn without_code(text: &str) -> String {
-    text.split('`').enumerate().map(|(at, part)| if at % 2 == 0 { part } else { "x" }).collect()
+    text.split('`').enumerate().map(|(index, part)| if index % 2 == 0 { part } else { "x" }).collect()
 }
 
-fn files(directory: &Path, extension: &str, found: &mut Vec<PathBuf>) {
+fn files(directory: &Path, extension: &str, paths: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
@@ -158,10 +171,10 @@ fn files(directory: &Path, extension: &str, found: &mut Vec<PathBuf>) {
             if !name.starts_with('.')
                 && !["target", "node_modules", "corpus", "artifacts"].contains(&name.as_str())
             {
-                files(&path, extension, found);
+                files(&path, extension, paths);
             }
-        } else if path.extension().is_some_and(|it| it == extension) {
-            found.push(path);
+        } else if path.extension().is_some_and(|other| other == extension) {
+            paths.push(path);
         }
     }
 }
@@ -175,7 +188,7 @@ fn documents_are_plain_english() {
     let mut paths = Vec::new();
     files(&repository().canonicalize().unwrap(), "md", &mut paths);
     paths.sort();
-    let mut count = Count::default();
+    let mut counts = Counts::default();
     for path in &paths {
         let text = fs::read_to_string(path).unwrap();
         let mut is_code = false;
@@ -186,9 +199,7 @@ fn documents_are_plain_english() {
             } else if is_code || line.starts_with("<!--") {
                 continue;
             } else if line.trim().is_empty() || line.starts_with(['|', '#', '-']) {
-                for (sentence, is_question) in sentences(&without_code(&paragraph)) {
-                    count.take(&name(path), &sentence, is_question);
-                }
+                counts.add(&name(path), &paragraph);
                 paragraph = line.trim_start_matches(['#', '-', ' ']).to_owned();
             } else {
                 paragraph += " ";
@@ -196,14 +207,14 @@ fn documents_are_plain_english() {
             }
         }
     }
-    assert!(count.words > 20_000, "only {} words were found", count.words);
-    count.check();
+    assert!(counts.words > 20_000, "only {} words were found", counts.words);
+    counts.check();
 }
 
 /// The help of each subcommand, without its examples.
 #[test]
 fn help_texts_are_plain_english() {
-    let mut count = Count::default();
+    let mut counts = Counts::default();
     let mut seen = BTreeSet::new();
     for program in ["airtcp", "airlink"] {
         let mut commands: Vec<Vec<String>> = vec![Vec::new()];
@@ -225,10 +236,10 @@ fn help_texts_are_plain_english() {
             let lists = text.split("\nOptions:").next().unwrap().lines().count();
             let mut is_list = false;
             let mut paragraph = String::new();
-            for (at, line) in text.lines().chain([""]).enumerate() {
+            for (index, line) in text.lines().chain([""]).enumerate() {
                 let subcommand =
                     line.strip_prefix("  ").filter(|rest| rest.starts_with(|c: char| c.is_ascii_lowercase()));
-                is_list = at < lists && (line.ends_with(':') || (is_list && line.starts_with("  ")));
+                is_list = index < lists && (line.ends_with(':') || (is_list && line.starts_with("  ")));
                 if let Some(subcommand) = subcommand.filter(|_| is_list) {
                     let name = subcommand.split_whitespace().next().unwrap();
                     if !["help", "airtcp", "airlink"].contains(&name) {
@@ -239,9 +250,7 @@ fn help_texts_are_plain_english() {
                 let limit = if is_list && is_program { 80 } else { 100 };
                 assert!(line.chars().count() <= limit, "{place}: {line}");
                 if line.trim().is_empty() || line.trim_start().starts_with('-') {
-                    for (sentence, is_question) in sentences(&without_code(&paragraph)) {
-                        count.take(&place, &sentence, is_question);
-                    }
+                    counts.add(&place, &paragraph);
                     paragraph.clear();
                 } else {
                     paragraph += " ";
@@ -251,8 +260,8 @@ fn help_texts_are_plain_english() {
         }
     }
     assert!(seen.len() > 40, "only {} commands were found", seen.len());
-    assert!(count.words > 5_000, "only {} words were found", count.words);
-    count.check();
+    assert!(counts.words > 5_000, "only {} words were found", counts.words);
+    counts.check();
 }
 
 /// Texts in the code of the programs, without their tests.
@@ -266,7 +275,7 @@ fn messages_are_plain_english() {
     let is_test = |name: &str| {
         ["/tests", "tests.rs", "crates/testkit", "/examples/"].iter().any(|part| name.contains(part))
     };
-    let mut count = Count::default();
+    let mut counts = Counts::default();
     for path in paths.iter().filter(|path| !is_test(&name(path))) {
         let text = fs::read_to_string(path).unwrap();
         let code = text.split("#[cfg(test)]").next().unwrap();
@@ -279,14 +288,12 @@ fn messages_are_plain_english() {
         for literal in code.split('"').skip(1).step_by(2) {
             let literal: Vec<_> = literal.split_whitespace().filter(|word| *word != "\\").collect();
             if literal.len() >= 3 {
-                for (sentence, is_question) in sentences(&without_code(&filled(&literal.join(" ")))) {
-                    count.take(&name(path), &sentence, is_question);
-                }
+                counts.add(&name(path), &without_placeholders(&literal.join(" ")));
             }
         }
     }
-    assert!(count.words > 10_000, "only {} words were found", count.words);
-    count.check();
+    assert!(counts.words > 10_000, "only {} words were found", counts.words);
+    counts.check();
 }
 
 /// Comments and rustdoc of all Rust code, without the code in examples.
@@ -297,7 +304,7 @@ fn comments_are_plain_english() {
         files(&repository().canonicalize().unwrap().join(directory), "rs", &mut paths);
     }
     paths.sort();
-    let mut count = Count::default();
+    let mut counts = Counts::default();
     for path in &paths {
         let text = fs::read_to_string(path).unwrap();
         let mut is_code = false;
@@ -312,27 +319,23 @@ fn comments_are_plain_english() {
             let comment = comment.filter(|_| !is_code).unwrap_or_default();
             // A line without text and an item of a list end a paragraph.
             if comment.is_empty() || comment.starts_with(['-', '|', '#']) {
-                for (sentence, is_question) in sentences(&without_code(&paragraph)) {
-                    count.take(&name(path), &sentence, is_question);
-                }
+                counts.add(&name(path), &paragraph);
                 paragraph.clear();
             }
             paragraph += " ";
             paragraph += comment.trim_start_matches(['-', '|', '#', ' ']);
         }
     }
-    assert!(count.words > 100_000, "only {} words were found", count.words);
-    count.check();
+    assert!(counts.words > 100_000, "only {} words were found", counts.words);
+    counts.check();
 }
 
 #[test]
 fn suspicious_phrases_are_found() {
     let count = |text: &str| {
-        let mut count = Count::default();
-        for (sentence, is_question) in sentences(&without_code(text)) {
-            count.take("here", &sentence, is_question);
-        }
-        count.found.len()
+        let mut counts = Counts::default();
+        counts.add("test", text);
+        counts.findings.len()
     };
     assert_eq!(count("Of these none is left. What is lost is sent again."), 2);
     assert_eq!(count("Nobody waits | it stands in a table | that is no link"), 3);

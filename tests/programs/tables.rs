@@ -52,21 +52,21 @@ fn has_unit(text: &str) -> bool {
     words.into_iter().any(|word| UNITS.contains(&word))
 }
 
-/// Returns whether the cell is a number such as `-1.6 %`, `± 3` or `10/10`. An address is not a number.
+/// Returns true if the cell is a number such as `-1.6 %`, `± 3` or `10/10`. An address is not a number.
 fn is_number(cell: &str) -> bool {
     let digits = cell.trim_start_matches(['±', '+', '-', ' ']);
     let first = digits.split([' ', '/']).next().unwrap_or_default();
     first.parse::<f64>().is_ok()
 }
 
-type Place = std::ops::Range<usize>;
+type ColumnRange = std::ops::Range<usize>;
 
 /// Returns the ranges of the columns, which are separated by at least two spaces in every line.
-fn places(lines: &[&str]) -> Vec<Place> {
+fn columns(lines: &[&str]) -> Vec<ColumnRange> {
     let lines: Vec<Vec<char>> = lines.iter().map(|line| line.chars().collect()).collect();
     let width = lines.iter().map(Vec::len).max().unwrap_or(0);
     let blank = |at: usize| lines.iter().all(|line| line.get(at).is_none_or(|c| *c == ' '));
-    let mut places = Vec::new();
+    let mut columns = Vec::new();
     let mut at = 0;
     while at < width {
         while at < width && blank(at) {
@@ -77,13 +77,13 @@ fn places(lines: &[&str]) -> Vec<Place> {
             at += 1;
         }
         if from < at {
-            places.push(from..at);
+            columns.push(from..at);
         }
     }
-    places
+    columns
 }
 
-fn cell(line: &str, place: &Place) -> String {
+fn cell(line: &str, place: &ColumnRange) -> String {
     line.chars().skip(place.start).take(place.len()).collect::<String>().trim().to_owned()
 }
 
@@ -94,11 +94,11 @@ fn without_unit(above: &str, lines: &[&str]) -> Vec<String> {
     let first = lines[0].split("  ").next().unwrap_or_default();
     let is_title = !above.starts_with("   ");
     let all = (is_title && has_unit(above)) || first.split_once(", ").is_some_and(|(_, unit)| has_unit(unit));
-    let groups = if is_title { Vec::new() } else { places(&[above]) };
+    let groups = if is_title { Vec::new() } else { columns(&[above]) };
     let mut named = false;
     let mut wrong = Vec::new();
     let mut before = true;
-    for place in places(lines) {
+    for place in columns(lines) {
         let heading = cell(lines[0], &place);
         let cells: Vec<_> = lines[1..].iter().map(|line| cell(line, &place)).collect();
         let group = groups.iter().find(|group| group.contains(&place.start));
@@ -108,16 +108,16 @@ fn without_unit(above: &str, lines: &[&str]) -> Vec<String> {
         } else if has_unit(&heading) || cells.iter().any(|cell| has_unit(cell)) {
             named = false;
         }
-        let told = (heading.is_empty() && before)
+        let column_has_unit = (heading.is_empty() && before)
             || has_unit(&heading)
             || group.is_some_and(|group| has_unit(&cell(above, group)))
             || named
             || all;
-        let fine = cells.iter().filter(|cell| is_number(cell)).all(|cell| told || has_unit(cell));
-        if !fine {
+        let mut numbers = cells.iter().filter(|cell| is_number(cell));
+        before = numbers.all(|cell| column_has_unit || has_unit(cell));
+        if !before {
             wrong.push(heading);
         }
-        before = fine;
     }
     wrong
 }
@@ -138,17 +138,17 @@ fn number_without_unit_is_found() {
 
 /// Checks the table whose heading contains all these words. It ends before an empty line, or before a line
 /// that begins with `end`.
-fn check(who: &str, text: &str, heading: &[&str], end: &str) {
+fn check(command: &str, text: &str, heading: &[&str], end: &str) {
     let lines: Vec<&str> = text.lines().collect();
     let at = lines.iter().position(|line| heading.iter().all(|word| line.contains(word)));
-    let at = at.unwrap_or_else(|| panic!("{who}: no table with {heading:?} in\n{text}"));
+    let at = at.unwrap_or_else(|| panic!("{command}: no table with {heading:?} in\n{text}"));
     let title = at.checked_sub(1).map_or("", |before| lines[before]);
     let is_end =
         |line: &&&str| line.trim().is_empty() || (!end.is_empty() && line.trim_start().starts_with(end));
     let rows = lines[at + 1..].iter().take_while(|line| !is_end(line)).count();
-    assert!(rows > 0, "{who}: the table is empty\n{text}");
+    assert!(rows > 0, "{command}: the table is empty\n{text}");
     let wrong = without_unit(title, &lines[at..=at + rows]);
-    assert!(wrong.is_empty(), "{who}: no unit for {wrong:?} in\n{text}");
+    assert!(wrong.is_empty(), "{command}: no unit for {wrong:?} in\n{text}");
 }
 
 fn successful_stdout(ended: Ended) -> String {
@@ -158,13 +158,8 @@ fn successful_stdout(ended: Ended) -> String {
 
 #[test]
 fn sim_tables_have_units() {
-    let two = ["--recipe", "newreno", "--recipe", "sack", "--bytes", "200k", "--set"];
-    let text = successful_stdout(run(&[
-        &["sim", "-s", "wcdma-384"],
-        &two[..],
-        &["radio.down.queue.packets=10", "--wide"],
-    ]
-    .concat()));
+    let line = "sim -s wcdma-384 --recipe newreno --recipe sack --bytes 200k --set radio.down.queue.packets=10 --wide";
+    let text = successful_stdout(run(&line.split(' ').collect::<Vec<_>>()));
     check("sim", &text, &["flow", "goodput"], "");
     check("sim, second block", &text, &["flow", "ACKs"], "total");
     check("sim, the path", &text, &["direction"], "wire");
@@ -193,14 +188,8 @@ fn sweep_tables_have_units() {
 
 #[test]
 fn reproduce_tables_have_units() {
-    let text = successful_stdout(run(&[
-        "reproduce",
-        size("p1-fig8", "p2-fig7"),
-        "--seeds",
-        "2",
-        "--most-seeds",
-        "2",
-    ]));
+    let figure = size("p1-fig8", "p2-fig7");
+    let text = successful_stdout(run(&["reproduce", figure, "--seeds", "2", "--most-seeds", "2"]));
     let lines: Vec<&str> = text.lines().collect();
     let tables = lines.windows(2).filter(|pair| pair[1].starts_with("|---") || pair[1].starts_with("|:--"));
     let heads: Vec<&str> = tables.map(|pair| pair[0]).collect();
@@ -216,10 +205,10 @@ fn reproduce_tables_have_units() {
         for column in 0..table[0].len() {
             let numbers = table[2..].iter().filter_map(|row| row.get(column)).filter(|cell| is_number(cell));
             let row_has = |cell: &&str| table[2..].iter().any(|row| row.contains(cell) && has_unit(row[0]));
-            let fine = |cell: &&str| has_unit(cell) || row_has(cell);
+            let has_units = |cell: &&str| has_unit(cell) || row_has(cell);
             let heading = table[0][column];
             assert!(
-                has_unit(heading) || has_unit(title) || numbers.clone().all(fine),
+                has_unit(heading) || has_unit(title) || numbers.clone().all(has_units),
                 "no unit for {heading} in\n{text}"
             );
         }

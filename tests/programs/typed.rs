@@ -10,8 +10,8 @@ use airtcp_testkit::programs::repository;
 fn recipe_is_printed_as_typed() {
     for typed in ["linux", "etcp", "sack+limited-transmit+liw", "liw+sack", "newreno+min-rto=200@linux"] {
         let recipe = typed.split('@').next().unwrap();
-        let said = run(&["explain", typed]).stdout;
-        assert_eq!(said.lines().next(), Some(recipe), "{said}");
+        let text = run(&["explain", typed]).stdout;
+        assert_eq!(text.lines().next(), Some(recipe), "{text}");
         let line = ["sim", "-s", "lossless", "--bytes", "10k", "--recipe", typed];
         let text = run(&line).stdout;
         assert!(text.split_whitespace().any(|word| word == recipe), "{typed}: {text}");
@@ -25,26 +25,26 @@ fn recipe_is_printed_as_typed() {
 /// `interop/receivers/setup.sh` and the program agree on the directory of the stacks.
 #[test]
 fn lab_receivers_finds_stacks_built_by_setup() {
-    let place = TempDir::new("stacks");
-    let receivers = place.join("interop/receivers");
+    let directory = TempDir::new("stacks");
+    let receivers = directory.join("interop/receivers");
     fs::create_dir_all(receivers.join("mine")).unwrap();
     let script = "interop/receivers/setup.sh";
-    fs::copy(repository().join(script), place.join(script)).unwrap();
+    fs::copy(repository().join(script), directory.join(script)).unwrap();
     let build =
         "set -eu\nmkdir -p \"$1\"\nprintf '#!/bin/sh\\n' > \"$1/start\"\necho 'mine 1.0' > \"$1/version\"\n";
     fs::write(receivers.join("mine/setup.sh"), build).unwrap();
-    let elsewhere = place.join("elsewhere");
-    for directory in [None, Some(&elsewhere)] {
+    let elsewhere = directory.join("elsewhere");
+    for stacks in [None, Some(&elsewhere)] {
         let mut setup = Command::new("sh");
-        setup.arg(place.join(script)).arg("mine").env_remove("AIRTCP_RECEIVERS");
+        setup.arg(directory.join(script)).arg("mine").env_remove("AIRTCP_RECEIVERS");
         let mut listed = airtcp(&["lab", "receivers"]);
         listed.env_remove("AIRTCP_RECEIVERS");
-        match directory {
+        match stacks {
             // The default directory is found from any directory of the source tree.
             None => drop(listed.current_dir(&receivers)),
-            Some(directory) => {
-                setup.env("AIRTCP_RECEIVERS", directory);
-                listed.arg("--stacks").arg(directory);
+            Some(stacks) => {
+                setup.env("AIRTCP_RECEIVERS", stacks);
+                listed.arg("--stacks").arg(stacks);
             }
         }
         let built = Ended::of(setup.output().unwrap());

@@ -35,8 +35,8 @@ const PATHS: [(&str, &str); 8] = [
     ("leo", "20M"),
 ];
 
-const GOODPUT: f64 = 0.05;
-const RESENT: f64 = 0.10;
+const GOODPUT_LIMIT: f64 = 0.05;
+const RESENT_LIMIT: f64 = 0.10;
 
 /// Known differences.
 #[derive(Debug, Deserialize)]
@@ -51,7 +51,8 @@ struct Expected {
 struct Difference {
     sender: String,
     path: String,
-    what: What,
+    #[serde(rename = "what")]
+    quantity: Quantity,
     /// The minimum and the maximum of the mean paired difference, ours minus the kernel's: goodput in per
     /// cent, retransmissions in segments, or the number of timeouts.
     from: f64,
@@ -60,22 +61,22 @@ struct Difference {
 }
 
 impl Difference {
-    fn covers(&self, found: &Found) -> bool {
-        self.what == found.what && (self.from..=self.to).contains(&found.mean)
+    fn covers(&self, difference: &MeanDifference) -> bool {
+        self.quantity == difference.quantity && (self.from..=self.to).contains(&difference.mean)
     }
 }
 
 /// A difference beyond the limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Found {
-    what: What,
+struct MeanDifference {
+    quantity: Quantity,
     /// In the unit of [`Difference::from`].
     mean: f64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum What {
+enum Quantity {
     Goodput,
     Resent,
     Timeouts,
@@ -103,19 +104,20 @@ fn pairs_of(report: &Value, ours: &str, kernels: &str) -> (Transfers, Transfers,
     let of = |sender: &str| all.iter().filter(|transfer| transfer["sender"] == sender).collect::<Vec<_>>();
     let (ours, kernels) = (of(ours), of(kernels));
     assert_eq!(ours.len(), kernels.len());
-    let (mut own, mut theirs, mut left_out) = (Transfers::default(), Transfers::default(), 0);
+    let (mut our_transfers, mut kernel_transfers, mut left_out) =
+        (Transfers::default(), Transfers::default(), 0);
     for pair in ours.into_iter().zip(kernels) {
         for transfer in [pair.0, pair.1] {
             assert_eq!(transfer["failure"], Value::Null, "{transfer}");
         }
         if pair.0["invalid"].is_null() && pair.1["invalid"].is_null() {
-            own.push(pair.0);
-            theirs.push(pair.1);
+            our_transfers.push(pair.0);
+            kernel_transfers.push(pair.1);
         } else {
             left_out += 1;
         }
     }
-    (own, theirs, left_out)
+    (our_transfers, kernel_transfers, left_out)
 }
 
 /// The distance between 0 and the interval of `estimate`, or 0 if the interval contains 0.
@@ -124,19 +126,27 @@ fn distance_from_zero(estimate: Mean) -> f64 {
 }
 
 /// Returns a line with the differences, and those that exceed their limits.
-fn compare(ours: &Transfers, kernels: &Transfers) -> (String, Vec<Found>) {
+fn compare(ours: &Transfers, kernels: &Transfers) -> (String, Vec<MeanDifference>) {
     let goodput = Mean::of(&gains(&ours.kbit_per_s, &kernels.kbit_per_s)).unwrap();
     let resent = Mean::of(&differences(&ours.resent, &kernels.resent)).unwrap();
     let timeouts = Mean::of(&differences(&ours.timeouts, &kernels.timeouts)).unwrap();
     let kernels_resent = average(&kernels.resent).unwrap();
-    let too_much = [
-        (What::Goodput, 100.0 * goodput.mean, distance_from_zero(goodput) > GOODPUT),
+    let compared = [
+        (Quantity::Goodput, 100.0 * goodput.mean, distance_from_zero(goodput) > GOODPUT_LIMIT),
         // One segment more or less does not count.
-        (What::Resent, resent.mean, distance_from_zero(resent) > (RESENT * kernels_resent).max(1.0)),
-        (What::Timeouts, timeouts.mean, distance_from_zero(timeouts) > 0.0),
+        (
+            Quantity::Resent,
+            resent.mean,
+            distance_from_zero(resent) > (RESENT_LIMIT * kernels_resent).max(1.0),
+        ),
+        (Quantity::Timeouts, timeouts.mean, distance_from_zero(timeouts) > 0.0),
     ];
-    let show = |mean: Mean, unit: f64| {
-        format!("{:+.2} ± {:.2}", mean.mean * unit, mean.half_width.unwrap_or(f64::INFINITY) * unit)
+    let show = |estimate: Mean, factor: f64| {
+        format!(
+            "{:+.2} ± {:.2}",
+            estimate.mean * factor,
+            estimate.half_width.unwrap_or(f64::INFINITY) * factor
+        )
     };
     let line = format!(
         "goodput {} %, retransmissions {} (kernel: {kernels_resent:.1}), timeouts {}",
@@ -144,23 +154,23 @@ fn compare(ours: &Transfers, kernels: &Transfers) -> (String, Vec<Found>) {
         show(resent, 1.0),
         show(timeouts, 1.0)
     );
-    let found = too_much.into_iter().filter(|(.., is)| *is).map(|(what, mean, _)| Found { what, mean });
-    (line, found.collect())
+    let excessive = compared.into_iter().filter(|(.., exceeds_limit)| *exceeds_limit);
+    (line, excessive.map(|(quantity, mean, _)| MeanDifference { quantity, mean }).collect())
 }
 
 fn pairs_on(path: &str, bytes: &str, pairs: u32, senders: &[(&str, &str)]) -> Value {
-    let own = repository().join(format!("tests/experiments/pairs/paths/{path}.toml"));
-    let scenario = if own.exists() { own.to_str().unwrap().to_owned() } else { path.to_owned() };
+    let file = repository().join(format!("tests/experiments/pairs/paths/{path}.toml"));
+    let scenario = if file.exists() { file.to_str().unwrap().to_owned() } else { path.to_owned() };
     let directory = TempFile::new(&format!("pairs-{path}"));
     let (pairs, output) = (pairs.to_string(), directory.path().to_owned());
-    let mut args = vec!["lab", "run", "--json", "--quiet", "--scenario", &scenario, "--output", &output];
-    args.extend(["--runs", &pairs, "--bytes", bytes, "--seed", "4711"]);
+    let mut arguments = vec!["lab", "run", "--json", "--quiet", "--scenario", &scenario, "--output", &output];
+    arguments.extend(["--runs", &pairs, "--bytes", bytes, "--seed", "4711"]);
     for (ours, kernels) in senders {
-        args.extend(["--recipe", ours, "--sender", kernels]);
+        arguments.extend(["--recipe", ours, "--sender", kernels]);
     }
     let jobs = std::env::var("AIRTCP_JOBS").ok();
-    args.extend(jobs.iter().flat_map(|jobs| ["--jobs", jobs.as_str()]));
-    let run = run(&args);
+    arguments.extend(jobs.iter().flat_map(|jobs| ["--jobs", jobs.as_str()]));
+    let run = run(&arguments);
     let text = std::fs::read_to_string(format!("{output}/lab.json")).unwrap_or_default();
     let _ = std::fs::remove_dir_all(&output);
     assert_eq!(run.code, 0, "{}{}", run.stdout, run.stderr);
@@ -179,41 +189,45 @@ const ATTEMPTS: usize = 3;
 
 /// Compares the senders on these paths. With `all`, an entry of `expected.toml` that is not needed is an
 /// error.
-fn assert_senders_alike(paths: &[(&str, &str)], senders: &[(&str, &str)], pairs: u32, all: bool) {
+fn assert_senders_match(paths: &[(&str, &str)], senders: &[(&str, &str)], pairs: u32, all: bool) {
     let expected: Expected = toml::from_str(include_str!("expected.toml")).unwrap();
-    let mut wrong = Vec::new();
-    let mut seen = BTreeSet::new();
+    let mut errors = Vec::new();
+    let mut used = BTreeSet::new();
     for (path, bytes) in paths {
-        let tried = (1..=ATTEMPTS).find_map(|attempt| {
+        let report = (1..=ATTEMPTS).find_map(|attempt| {
             let report = pairs_on(path, bytes, pairs, senders);
             let are_enough =
                 |(ours, kernels): &(&str, &str)| pairs_with(&report, ours, kernels).0.kbit_per_s.len() > 1;
             (attempt == ATTEMPTS || senders.iter().all(are_enough)).then_some(report)
         });
-        let report = tried.unwrap();
+        let report = report.unwrap();
         for (ours, kernels) in senders {
-            let (own, theirs, left_out) = pairs_with(&report, ours, kernels);
-            assert!(own.kbit_per_s.len() > 1, "{path}, {ours}: the machine disturbed {left_out} pairs");
-            let (line, differ) = compare(&own, &theirs);
-            let spoiled = match left_out {
+            let (our_transfers, kernel_transfers, left_out) = pairs_with(&report, ours, kernels);
+            assert!(
+                our_transfers.kbit_per_s.len() > 1,
+                "{path}, {ours}: the machine disturbed {left_out} pairs"
+            );
+            let (line, excessive) = compare(&our_transfers, &kernel_transfers);
+            let note = match left_out {
                 0 => String::new(),
                 left_out => format!("; {left_out} pairs left out because the machine disturbed them"),
             };
-            println!("{path}, {ours}: {line}{spoiled}");
-            for found in differ {
-                let about = |row: &Difference| row.sender == *ours && row.path == *path && row.covers(&found);
-                match expected.difference.iter().position(about) {
-                    Some(row) => drop(seen.insert(row)),
-                    None => wrong.push(format!("{path}, {ours}: {:?}: {line}", found.what)),
+            println!("{path}, {ours}: {line}{note}");
+            for difference in excessive {
+                let matches =
+                    |row: &Difference| row.sender == *ours && row.path == *path && row.covers(&difference);
+                match expected.difference.iter().position(matches) {
+                    Some(row) => drop(used.insert(row)),
+                    None => errors.push(format!("{path}, {ours}: {:?}: {line}", difference.quantity)),
                 }
             }
         }
     }
-    let needless = expected.difference.iter().enumerate().filter(|(row, _)| all && !seen.contains(row));
-    wrong.extend(needless.map(|(_, row)| {
+    let unneeded = expected.difference.iter().enumerate().filter(|(row, _)| all && !used.contains(row));
+    errors.extend(unneeded.map(|(_, row)| {
         format!("expected.toml lists a difference that no longer exists: {row:?}: {}", row.reason)
     }));
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(errors.is_empty(), "{}", errors.join("\n"));
 }
 
 #[test]
@@ -250,10 +264,16 @@ fn known_difference_has_sign_and_bounds() {
            reason = "made up""#,
     )
     .unwrap();
-    let found = |what, mean| Found { what, mean };
-    assert!(row.covers(&found(What::Resent, -22.0)) && row.covers(&found(What::Resent, -13.0)));
-    for another in [found(What::Resent, 22.0), found(What::Resent, -60.0), found(What::Goodput, -22.0)] {
-        assert!(!row.covers(&another), "{another:?}");
+    let difference = |quantity, mean| MeanDifference { quantity, mean };
+    assert!(
+        row.covers(&difference(Quantity::Resent, -22.0)) && row.covers(&difference(Quantity::Resent, -13.0))
+    );
+    for other in [
+        difference(Quantity::Resent, 22.0),
+        difference(Quantity::Resent, -60.0),
+        difference(Quantity::Goodput, -22.0),
+    ] {
+        assert!(!row.covers(&other), "{other:?}");
     }
     // Differences have the sign and the unit of the entries in `expected.toml`.
     let transfers = |kbit_per_s: f64, resent: [f64; 3]| Transfers {
@@ -261,15 +281,16 @@ fn known_difference_has_sign_and_bounds() {
         resent: resent.to_vec(),
         timeouts: vec![0.0; 3],
     };
-    let (line, differ) = compare(&transfers(80.0, [50.0, 51.0, 52.0]), &transfers(100.0, [76.0, 77.0, 76.0]));
+    let (line, excessive) =
+        compare(&transfers(80.0, [50.0, 51.0, 52.0]), &transfers(100.0, [76.0, 77.0, 76.0]));
     assert_eq!(
-        differ.iter().map(|found| found.what).collect::<Vec<_>>(),
-        [What::Goodput, What::Resent],
+        excessive.iter().map(|difference| difference.quantity).collect::<Vec<_>>(),
+        [Quantity::Goodput, Quantity::Resent],
         "{line}"
     );
     assert!(
-        (-21.0..-19.0).contains(&differ[0].mean) && (-26.0..-25.0).contains(&differ[1].mean),
-        "{differ:?}"
+        (-21.0..-19.0).contains(&excessive[0].mean) && (-26.0..-25.0).contains(&excessive[1].mean),
+        "{excessive:?}"
     );
 }
 
@@ -277,7 +298,7 @@ fn known_difference_has_sign_and_bounds() {
 fn few_pairs_match_kernel_on_two_paths() {
     // The path with the radio link takes longest, so it runs only in `make nightly`.
     let paths = [("random-5", "300k"), ("wcdma-384", "60k")];
-    assert_senders_alike(&paths[..size(1, 2)], &SENDERS[..1], 4, false);
+    assert_senders_match(&paths[..size(1, 2)], &SENDERS[..1], 4, false);
 }
 
 /// AIRTCP_PAIRS sets the number of pairs (default: thirty), and AIRTCP_PATHS names the paths (default: all).
@@ -286,8 +307,9 @@ fn few_pairs_match_kernel_on_two_paths() {
 fn thirty_pairs_match_kernel_on_eight_paths() {
     let pairs = std::env::var("AIRTCP_PAIRS").ok().map_or(30, |pairs| pairs.parse().unwrap());
     let named = std::env::var("AIRTCP_PATHS").ok();
-    let wanted = |path: &str| named.as_ref().is_none_or(|named| named.split(',').any(|name| name == path));
-    let paths: Vec<_> = PATHS.into_iter().filter(|(path, _)| wanted(path)).collect();
+    let is_selected =
+        |path: &str| named.as_ref().is_none_or(|named| named.split(',').any(|name| name == path));
+    let paths: Vec<_> = PATHS.into_iter().filter(|(path, _)| is_selected(path)).collect();
     assert!(!paths.is_empty(), "AIRTCP_PATHS names none of {PATHS:?}");
-    assert_senders_alike(&paths, &SENDERS, pairs, named.is_none());
+    assert_senders_match(&paths, &SENDERS, pairs, named.is_none());
 }
