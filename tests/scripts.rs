@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use airtcp_script::{End, RunOptions, Tolerance, run_file};
+use airtcp_script::{RunOptions, Tolerance, UnlistedPackets, run_file};
 use libtest_mimic::{Arguments, Failed, Trial};
 
 fn main() -> ExitCode {
@@ -27,7 +27,11 @@ fn main() -> ExitCode {
 
 /// Runs a script. It must mention every packet with its exact time, and nothing that airtcp ignores.
 fn run(path: &Path) -> Result<(), Failed> {
-    let options = RunOptions { end: End::Exact, tolerance: Some(Tolerance::EXACT), ..RunOptions::default() };
+    let options = RunOptions {
+        unlisted: UnlistedPackets::Refused,
+        tolerance: Some(Tolerance::EXACT),
+        ..RunOptions::default()
+    };
     let report = run_file(path, &options)?;
     if report.checked == 0 {
         return Err("this script expects no packet at all".into());

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use airtcp::{ProfileName, SenderSpec};
 use airtcp_numbers::units;
-use airtcp_script::{End, FlagInfo, RunOptions, Tolerance, flags, run_file};
+use airtcp_script::{FlagInfo, RunOptions, Tolerance, UnlistedPackets, flags, run_file};
 use airwire::time::Duration;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 
@@ -71,7 +71,7 @@ impl Script {
             recipe: self.recipe.map(|sender| sender.recipe.to_string()),
             profile: profile.map(|profile| profile.to_string()),
             tolerance: self.tolerance.map(|least| Tolerance { least, fraction: 0.0 }),
-            end: if self.exact { End::Exact } else { End::Open },
+            unlisted: if self.exact { UnlistedPackets::Refused } else { UnlistedPackets::Ignored },
             flags: self.packetdrill.0,
         };
 

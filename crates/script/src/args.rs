@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use super::ast::{Call, Value};
 use super::errno::Errno;
 use super::sockopt::SockOpt;
-use super::syscall::{Blocking, Events, FastOpenKeys, Fd, How, OptionValue};
+use super::syscall::{Blocking, Events, FastOpenKeys, Fd, OptionValue, ShutdownHow};
 use super::verdict::Problem;
 
 pub(super) const O_RDWR: i64 = 2;
@@ -85,11 +85,11 @@ pub(super) fn wait(flags: &[&str]) -> Blocking {
     if flags.contains(&"MSG_DONTWAIT") { Blocking::Return } else { Blocking::Wait }
 }
 
-pub(super) fn how(call: &Call) -> Result<How, Problem> {
+pub(super) fn how(call: &Call) -> Result<ShutdownHow, Problem> {
     match symbol(call, 1)? {
-        "SHUT_RD" => Ok(How::Read),
-        "SHUT_WR" => Ok(How::Write),
-        "SHUT_RDWR" => Ok(How::Both),
+        "SHUT_RD" => Ok(ShutdownHow::Read),
+        "SHUT_WR" => Ok(ShutdownHow::Write),
+        "SHUT_RDWR" => Ok(ShutdownHow::Both),
         other => Err(Problem::new(format!("shutdown accepts SHUT_RD, SHUT_WR and SHUT_RDWR, not {other}"))),
     }
 }
@@ -98,7 +98,7 @@ pub(super) fn option(call: &Call) -> Result<SockOpt, Problem> {
     Ok(SockOpt::by_name(symbol(call, 1)?, symbol(call, 2)?)?)
 }
 
-/// Checks an argument that points to memory: airtcp does not look at its contents.
+/// Checks an argument that points to memory, whose content airtcp does not read.
 pub(super) fn memory(call: &Call, nth: usize) -> Result<(), Problem> {
     match call.args.get(nth) {
         None | Some(Value::Ellipsis | Value::Int(0)) => Ok(()),
@@ -165,19 +165,19 @@ pub(super) fn linger(members: &[(Option<String>, Value)]) -> Result<OptionValue,
 /// Parses the value of TCP_FASTOPEN_KEY: 16 bytes, or 32 with a backup key. `\x00` is one byte. Returns a
 /// value that setsockopt(2) refuses if it has another length.
 pub(super) fn fast_open_keys(text: &str) -> OptionValue {
-    let mut octets = Vec::new();
+    let mut bytes = Vec::new();
     let mut rest = text.as_bytes();
-    while let Some((first, behind)) = rest.split_first() {
+    while let Some((first, after)) = rest.split_first() {
         let escaped = rest.strip_prefix(b"\\x").and_then(|digits| digits.split_at_checked(2));
-        let escaped = escaped.and_then(|(digits, behind)| {
+        let escaped = escaped.and_then(|(digits, after)| {
             let digits = std::str::from_utf8(digits).ok()?;
-            Some((u8::from_str_radix(digits, 16).ok()?, behind))
+            Some((u8::from_str_radix(digits, 16).ok()?, after))
         });
-        let (octet, behind) = escaped.unwrap_or((*first, behind));
-        octets.push(octet);
-        rest = behind;
+        let (byte, after) = escaped.unwrap_or((*first, after));
+        bytes.push(byte);
+        rest = after;
     }
-    match octets.split_first_chunk() {
+    match bytes.split_first_chunk() {
         Some((primary, [])) => OptionValue::FastOpenKeys(FastOpenKeys { primary: *primary, backup: None }),
         Some((primary, backup)) => match backup.try_into() {
             Ok(backup) => OptionValue::FastOpenKeys(FastOpenKeys { primary: *primary, backup: Some(backup) }),

@@ -10,7 +10,7 @@ use super::python::Block;
 
 /// A position in a script, for messages: `scripts/x.pkt:12`, or with a column `scripts/x.pkt:12:7`.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct Position {
     /// The script, or a file that it includes.
     pub file: Rc<PathBuf>,
     /// Line number from 1, or 0 for the whole file.
@@ -41,14 +41,14 @@ pub(crate) struct Settings {
 /// `--name=value`, or `--name` alone.
 #[derive(Clone, Debug)]
 pub(crate) struct Flag {
-    pub(crate) place: Place,
+    pub(crate) position: Position,
     pub(crate) name: String,
     pub(crate) value: Option<String>,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct Named {
-    pub(crate) place: Place,
+    pub(crate) position: Position,
     pub(crate) name: String,
     /// Include depth. The outermost setting takes effect.
     pub(crate) depth: usize,
@@ -56,7 +56,7 @@ pub(crate) struct Named {
 
 #[derive(Debug)]
 pub(crate) struct ScriptEvent {
-    pub(crate) place: Place,
+    pub(crate) position: Position,
     pub(crate) when: When,
     pub(crate) action: Action,
     /// The line as written, for the transcript.
@@ -68,18 +68,19 @@ pub(crate) struct ScriptEvent {
 pub(crate) enum When {
     /// No time is given: the init command, `%{ }%` or a shell line runs right after the previous
     /// event.
-    Here,
+    Immediately,
     /// `*`: any time.
     Any,
-    At(Base, Duration),
+    At(TimeBase, Duration),
     /// `.1~.2` for a packet: the earliest and the latest time.
-    Window(Base, Duration, Duration),
+    Window(TimeBase, Duration, Duration),
     /// `.1...0.2` for a call: it starts at the first time and returns at the second.
-    Blocking(Base, Duration, Duration),
+    Blocking(TimeBase, Duration, Duration),
 }
 
+/// The time from which the time of an event counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Base {
+pub(crate) enum TimeBase {
     Start,
     Previous,
 }
@@ -304,7 +305,7 @@ impl Flags {
     }
 }
 
-impl Place {
+impl Position {
     pub(crate) fn of_line(file: Rc<PathBuf>, line: usize) -> Self {
         Self { file, line, column: 0 }
     }
@@ -321,14 +322,14 @@ impl Segment {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Position {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.file.display())?;
         [self.line, self.column].iter().take_while(|number| **number > 0).try_for_each(|n| write!(f, ":{n}"))
     }
 }
 
-impl fmt::Debug for Place {
+impl fmt::Debug for Position {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }

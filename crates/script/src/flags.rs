@@ -13,20 +13,20 @@ pub struct FlagInfo {
     pub help: &'static str,
 }
 
-/// How airtcp treats an option of packetdrill.
+/// Support of airtcp for an option of packetdrill.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Fate {
-    Taken,
-    /// Checked for syntax, but without effect.
-    Idle(Idle),
-    /// Refused with this reason, because airtcp cannot do it.
+pub(super) enum FlagSupport {
+    Supported,
+    /// The value is checked, but has no effect.
+    Ignored(IgnoredValue),
+    /// Refused for this reason.
     Refused(&'static str),
 }
 
 /// Valid values of an option without effect.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Idle {
-    Anything,
+pub(super) enum IgnoredValue {
+    Any,
     /// A number from 1.
     Positive,
     Number,
@@ -35,91 +35,97 @@ pub(super) enum Idle {
 const fn flag(
     name: &'static str,
     value: Option<&'static str>,
-    fate: Fate,
+    support: FlagSupport,
     help: &'static str,
-) -> (FlagInfo, Fate) {
-    (FlagInfo { name, value, help }, fate)
+) -> (FlagInfo, FlagSupport) {
+    (FlagInfo { name, value, help }, support)
 }
 
-use Fate::{Refused, Taken};
-const IDLE: Fate = Fate::Idle(Idle::Anything);
-const WIRE: Fate = Refused("airtcp plays a script in one process, not between two machines");
+use FlagSupport::{Ignored, Refused, Supported};
+const IGNORED: FlagSupport = Ignored(IgnoredValue::Any);
+const WIRE: FlagSupport = Refused("airtcp plays a script in one process, not between two machines");
 
 /// All options of google/packetdrill, followed by airtcp's own.
-pub(super) const FLAGS: [(FlagInfo, Fate); 38] = [
-    flag("ip_version", Some("VERSION"), Taken, "IP version: ipv4, ipv6 or ipv4-mapped-ipv6"),
-    flag("bind_port", Some("PORT"), Taken, "Port of the host [default: 8080]"),
-    flag("connect_port", Some("PORT"), Taken, "Port that connect uses as destination [default: 8080]"),
-    flag("local_ip", Some("ADDRESS"), Taken, "Address of the host"),
-    flag("remote_ip", Some("ADDRESS"), Taken, "Address of the script's side"),
-    flag("mtu", Some("BYTES"), Taken, "MTU of the host's interface [default: 1500]"),
-    flag("tolerance_usecs", Some("N"), Taken, "Tolerance for times, in microseconds [default: 4000]"),
+pub(super) const FLAGS: [(FlagInfo, FlagSupport); 38] = [
+    flag("ip_version", Some("VERSION"), Supported, "IP version: ipv4, ipv6 or ipv4-mapped-ipv6"),
+    flag("bind_port", Some("PORT"), Supported, "Port of the host [default: 8080]"),
+    flag("connect_port", Some("PORT"), Supported, "Port that connect uses as destination [default: 8080]"),
+    flag("local_ip", Some("ADDRESS"), Supported, "Address of the host"),
+    flag("remote_ip", Some("ADDRESS"), Supported, "Address of the script's side"),
+    flag("mtu", Some("BYTES"), Supported, "MTU of the host's interface [default: 1500]"),
+    flag("tolerance_usecs", Some("N"), Supported, "Tolerance for times, in microseconds [default: 4000]"),
     flag(
         "tolerance_percent",
         Some("PERCENT"),
-        Taken,
+        Supported,
         "Tolerance in percent of the time since the previous line, if that is more [default: 12.5]",
     ),
-    flag("tcp_ts_tick_usecs", Some("N"), Taken, "Compare TS val, with ticks of N microseconds"),
-    flag("tcp_ts_ecr_scaled", None, Taken, "Allow values of TS ecr that the host has not sent"),
+    flag("tcp_ts_tick_usecs", Some("N"), Supported, "Compare TS val, with ticks of N microseconds"),
+    flag("tcp_ts_ecr_scaled", None, Supported, "Allow values of TS ecr that the host has not sent"),
     flag(
         "strict_segments",
         None,
-        Taken,
+        Supported,
         "Compare a line with one segment, not with several that add up to it",
     ),
-    flag("non_fatal", Some("WHAT"), Taken, "packet: report packets that differ, and continue"),
-    flag("dry_run", None, Taken, "Read the scripts without playing them"),
-    flag("define", Some("NAME=VALUE"), Taken, "Replace a word in the script"),
+    flag("non_fatal", Some("WHAT"), Supported, "packet: report packets that differ, and continue"),
+    flag("dry_run", None, Supported, "Read the scripts without playing them"),
+    flag("define", Some("NAME=VALUE"), Supported, "Replace a word in the script"),
     flag(
         "init_scripts",
         Some("FILES"),
-        Taken,
+        Supported,
         "Shell scripts whose sysctls are set first, separated by commas",
     ),
     flag(
         "so_flags",
         Some("FLAGS"),
-        Taken,
+        Supported,
         "profile=…,recipe=…,psh=… and sysctls, as with the shared library",
     ),
     flag(
         "mss",
         Some("BYTES"),
-        Fate::Idle(Idle::Positive),
+        Ignored(IgnoredValue::Positive),
         "Segment size for merging on a real device (ignored)",
     ),
-    flag("speed", Some("MBPS"), Fate::Idle(Idle::Number), "Speed of a real device (ignored)"),
-    flag("gateway_ip", Some("ADDRESS"), IDLE, "Gateway of a real device (ignored)"),
-    flag("netmask_ip", Some("MASK"), IDLE, "Netmask of a real device (ignored)"),
-    flag("send_omit_free", None, IDLE, "Memory of packetdrill (ignored)"),
-    flag("is_anyip", None, IDLE, "Addresses of a real device (ignored)"),
-    flag("so_filename", Some("FILE"), IDLE, "Shared library (ignored: the host is airtcp)"),
+    flag("speed", Some("MBPS"), Ignored(IgnoredValue::Number), "Speed of a real device (ignored)"),
+    flag("gateway_ip", Some("ADDRESS"), IGNORED, "Gateway of a real device (ignored)"),
+    flag("netmask_ip", Some("MASK"), IGNORED, "Netmask of a real device (ignored)"),
+    flag("send_omit_free", None, IGNORED, "Memory of packetdrill (ignored)"),
+    flag("is_anyip", None, IGNORED, "Addresses of a real device (ignored)"),
+    flag("so_filename", Some("FILE"), IGNORED, "Shared library (ignored: the host is airtcp)"),
     flag(
         "code_command",
         Some("COMMAND"),
-        IDLE,
+        IGNORED,
         "Command for %{ }% (ignored: airtcp evaluates asserts itself)",
     ),
-    flag("code_format", Some("FORMAT"), IDLE, "Format of %{ }% (ignored: airtcp evaluates asserts itself)"),
-    flag("code_sockopt", Some("OPTION"), IDLE, "Socket option for %{ }% (ignored: always TCP_INFO)"),
-    flag("debug", None, IDLE, "More output (ignored: a failure is always explained)"),
-    flag("verbose", None, IDLE, "More output (ignored: a failure is always explained)"),
-    flag("no_cleanup", None, IDLE, "Keep the devices (ignored: airtcp makes none)"),
-    flag("use_expect", None, IDLE, "Option of older versions (ignored)"),
+    flag(
+        "code_format",
+        Some("FORMAT"),
+        IGNORED,
+        "Format of %{ }% (ignored: airtcp evaluates asserts itself)",
+    ),
+    flag("code_sockopt", Some("OPTION"), IGNORED, "Socket option for %{ }% (ignored: always TCP_INFO)"),
+    flag("debug", None, IGNORED, "More output (ignored: a failure is always explained)"),
+    flag("verbose", None, IGNORED, "More output (ignored: a failure is always explained)"),
+    flag("no_cleanup", None, IGNORED, "Keep the devices (ignored: airtcp makes none)"),
+    flag("use_expect", None, IGNORED, "Option of older versions (ignored)"),
     flag("wire_client", None, WIRE, ""),
     flag("wire_server", None, WIRE, ""),
-    flag("wire_server_ip", Some("ADDRESS"), IDLE, "For two machines (ignored)"),
-    flag("wire_server_at", Some("ADDRESS"), IDLE, "For two machines (ignored)"),
-    flag("wire_server_port", Some("PORT"), IDLE, "For two machines (ignored)"),
-    flag("wire_client_dev", Some("DEVICE"), IDLE, "For two machines (ignored)"),
-    flag("wire_server_dev", Some("DEVICE"), IDLE, "For two machines (ignored)"),
-    flag("psh", Some("HOW"), Taken, "Compare PSH bits: neutral (no) or exact [default: neutral]"),
+    flag("wire_server_ip", Some("ADDRESS"), IGNORED, "For two machines (ignored)"),
+    flag("wire_server_at", Some("ADDRESS"), IGNORED, "For two machines (ignored)"),
+    flag("wire_server_port", Some("PORT"), IGNORED, "For two machines (ignored)"),
+    flag("wire_client_dev", Some("DEVICE"), IGNORED, "For two machines (ignored)"),
+    flag("wire_server_dev", Some("DEVICE"), IGNORED, "For two machines (ignored)"),
+    flag("psh", Some("HOW"), Supported, "Compare PSH bits: neutral (no) or exact [default: neutral]"),
 ];
 
 /// Returns the options that a command line accepts, each with whether it has an effect.
 pub fn flags() -> impl Iterator<Item = (FlagInfo, bool)> {
-    FLAGS.iter().filter(|(_, fate)| !matches!(fate, Refused(_))).map(|(info, fate)| (*info, *fate == Taken))
+    let accepted = FLAGS.iter().filter(|(_, support)| !matches!(support, Refused(_)));
+    accepted.map(|(info, support)| (*info, *support == Supported))
 }
 
 /// Tolerance for the time of an event: the larger of a fixed time and a fraction of the time since
@@ -138,7 +144,7 @@ impl Tolerance {
     /// packetdrill's default. Linux's timers may be off by up to an eighth.
     pub const PACKETDRILL: Self = Self { least: Duration::from_micros(4000), fraction: 0.125 };
 
-    /// Returns the tolerance for an event that comes `gap` after the previous line.
+    /// Returns the tolerance for an event `gap` after the previous line.
     pub(super) fn after(self, gap: Duration) -> Duration {
         self.least.max(Duration::from_nanos((gap.as_nanos() as f64 * self.fraction) as u64))
     }

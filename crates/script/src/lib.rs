@@ -4,7 +4,7 @@
 //! Extensions of the language: `recipe NAME` and `profile NAME` select the host that a script runs
 //! against, and `include FILE` inserts the lines of another script. `[fd N]` before a packet
 //! selects its connection if there are several. `write 4000`, `read 1000`, `shutdown` and `close`
-//! act on the latest connection.
+//! act on the connection that was accepted or connected last.
 //!
 //! The socket layer below the runner ([`sockets`], [`syscall`]) also serves the shared library that
 //! packetdrill itself loads.
@@ -32,12 +32,12 @@ pub mod tuning;
 mod verdict;
 pub mod wire;
 
-pub use ast::{Flags, Place, TcpOption};
+pub use ast::{Flags, Position, TcpOption};
 pub use check::Push;
 pub use flags::{FlagInfo, Tolerance, flags};
 pub use parse::ParseError;
 pub use run::{run_file, run_text};
-pub use setup::{End, RunOptions};
+pub use setup::{RunOptions, UnlistedPackets};
 pub use verdict::{Failure, Passed, Problem, ScriptError, Step};
 
 #[cfg(test)]

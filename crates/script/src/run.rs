@@ -14,14 +14,14 @@ use std::rc::Rc;
 use airtcp::tcp::Connection;
 use airwire::time::{Duration, Instant};
 
-use self::times::{CallEnd, Last};
+use self::times::{CallEnd, PreviousLine};
 use super::ast::{
-    Action, Addressing, Base, Call, FlowName, Icmp, Inbound, Place, Script, ScriptEvent, Segment, When,
+    Action, Addressing, Call, FlowName, Icmp, Inbound, Position, Script, ScriptEvent, Segment, TimeBase, When,
 };
 use super::parse::{self, ParseError};
-use super::python::{Block, Variables, Written};
+use super::python::{Block, BlockOutput, Variables};
 use super::script_flow::ScriptFlow;
-use super::setup::{End, Run, RunOptions, Setup};
+use super::setup::{RunMode, RunOptions, Setup, UnlistedPackets};
 use super::sockets::{Sent, Sockets, Stuck};
 use super::syscall::{Fd, Ticket};
 use super::tcp_info;
@@ -31,9 +31,8 @@ use super::wire::{IcmpError, Packet, icmp_numbers};
 /// Time of the host's clock when the script starts.
 const ORIGIN: Instant = Instant::from_secs(100);
 
-/// How long a line without a time waits for its packet, and how far ahead a failed line looks for
-/// it.
-const PATIENCE: Duration = Duration::from_secs(3600);
+/// Maximum wait for the packet of a line without a time, and for the next packet after a failed line.
+const MAX_WAIT: Duration = Duration::from_secs(3600);
 
 /// First port that the script's side uses for connections that it opens.
 const FIRST_REMOTE_PORT: u16 = 50_000;
@@ -57,7 +56,7 @@ fn defines(options: &RunOptions) -> Result<parse::Defines, ScriptError> {
     given
         .map(|(_, value)| {
             parse::definition(value.as_deref().unwrap_or_default()).map_err(|message| ScriptError::Setup {
-                place: Place::of_line(Rc::new("command line".into()), 0),
+                position: Position::of_line(Rc::new("command line".into()), 0),
                 message,
             })
         })
@@ -67,23 +66,24 @@ fn defines(options: &RunOptions) -> Result<parse::Defines, ScriptError> {
 pub(super) fn run(script: &Script, path: &Path, options: &RunOptions) -> Result<Passed, ScriptError> {
     let setup = Setup::new(script, options, path.parent().unwrap_or_else(|| Path::new("")))?;
     let mut runner = Runner::new(setup);
-    let events = if runner.setup.run == Run::Nothing { &[] } else { script.events.as_slice() };
+    let events = if runner.setup.mode == RunMode::Dry { &[] } else { script.events.as_slice() };
     let first = script.events.iter().find(|event| !matches!(event.action, Action::Shell(_)));
     let Some(first) = first else {
-        let message = "the script is empty; it needs a line with a time".to_owned();
-        return Err(ParseError { place: Place::of_line(Rc::new(path.to_owned()), 0), message }.into());
+        let position = Position::of_line(Rc::new(path.to_owned()), 0);
+        return Err(ParseError::new(position, "the script is empty; it needs a line with a time").into());
     };
     if let When::At(_, start) | When::Window(_, start, _) | When::Blocking(_, start, _) = first.when
         && !start.is_zero()
     {
         let message = format!("the first line has to be at time 0, not {}", clock(start));
-        return Err(ParseError { place: first.place.clone(), message }.into());
+        return Err(ParseError::new(first.position.clone(), message).into());
     }
     for event in events {
         let before = runner.setup.notes.len();
         let result = runner.event(event);
-        runner.setup.place_notes(before, &event.place);
-        let step = Step { place: event.place.clone(), at: runner.now() - ORIGIN, text: event.text.clone() };
+        runner.setup.locate_notes(before, &event.position);
+        let step =
+            Step { position: event.position.clone(), at: runner.now() - ORIGIN, text: event.text.clone() };
         match result {
             Ok(()) => runner.done.push(step),
             Err(problem) => return Err(runner.failure(step, problem)),
@@ -94,7 +94,7 @@ pub(super) fn run(script: &Script, path: &Path, options: &RunOptions) -> Result<
         path: path.to_owned(),
         events: events.len(),
         checked: runner.checked,
-        unchecked: runner.unchecked + runner.seen.len(),
+        unchecked: runner.unchecked + runner.host_packets.len(),
         duration: runner.now() - ORIGIN,
         notes: std::mem::take(&mut runner.setup.notes),
         output: std::mem::take(&mut runner.output),
@@ -103,17 +103,17 @@ pub(super) fn run(script: &Script, path: &Path, options: &RunOptions) -> Result<
 
 struct Runner {
     setup: Setup,
-    /// Created by the first event, and recreated by a shell line as long as nothing is bound or
-    /// connected.
+    /// Created by the first event. Until a socket is bound or connected, a shell line replaces the
+    /// host.
     sockets: Option<Sockets>,
-    /// Packets of the host that were not compared with a line yet.
-    seen: VecDeque<Seen>,
+    /// Packets of the host that no line has been compared with.
+    host_packets: VecDeque<HostPacket>,
     flows: Vec<ScriptFlow>,
     /// The connection that packet lines without `[fd N]` refer to.
     current: Option<usize>,
-    /// Index of the first connection since the latest `socket` call.
-    past: usize,
-    last: Option<Last>,
+    /// Index of the first connection since the last `socket` call.
+    first_new_flow: usize,
+    previous: Option<PreviousLine>,
     blocked: Option<Blocked>,
     files: BTreeMap<Fd, Streams>,
     /// The descriptor that short forms refer to.
@@ -139,13 +139,13 @@ struct Streams {
 /// A call that has not returned yet.
 struct Blocked {
     ticket: Ticket,
-    call: calls::Checked,
+    call: calls::ActiveCall,
     end: CallEnd,
     step: Step,
 }
 
 #[derive(Clone, Debug)]
-struct Seen {
+struct HostPacket {
     at: Instant,
     packet: Packet,
     flow: usize,
@@ -156,11 +156,11 @@ impl Runner {
         Self {
             setup,
             sockets: None,
-            seen: VecDeque::new(),
+            host_packets: VecDeque::new(),
             flows: Vec::new(),
             current: None,
-            past: 0,
-            last: None,
+            first_new_flow: 0,
+            previous: None,
             blocked: None,
             files: BTreeMap::new(),
             latest: None,
@@ -194,19 +194,19 @@ impl Runner {
 
     fn event(&mut self, event: &ScriptEvent) -> Result<(), Problem> {
         let inbound = matches!(event.action, Action::Inbound(..));
-        let absolute = matches!(event.when.base(), Some(Base::Start));
-        let anchor = match self.last {
-            Some(last) if inbound && last.inbound => last.at,
+        let absolute = matches!(event.when.base(), Some(TimeBase::Start));
+        let anchor = match self.previous {
+            Some(previous) if inbound && previous.inbound => previous.at,
             _ => self.now(),
         };
         let start = event.when.start(anchor);
-        if let Some(last) = self.last
-            && (last.absolute && absolute && start < last.at)
+        if let Some(previous) = self.previous
+            && (previous.absolute && absolute && start < previous.at)
         {
             return Err(Problem::new(format!(
                 "time goes backward: this line is at {}, the line before at {}",
                 clock(start - ORIGIN),
-                clock(last.at - ORIGIN)
+                clock(previous.at - ORIGIN)
             )));
         }
         let tolerance = self.tolerance(start);
@@ -231,13 +231,13 @@ impl Runner {
                     Action::Inbound(addressing, Inbound::Icmp(icmp)) => self.icmp(*addressing, icmp)?,
                     Action::Call(call) => self.call(event, anchor, call)?,
                     Action::Code(block, line) => self.code(block, *line)?,
-                    Action::Shell(command) => self.shell(command, &event.place)?,
+                    Action::Shell(command) => self.shell(command, &event.position)?,
                     Action::Outbound(..) => {}
                 }
                 self.collect()?;
             }
         }
-        self.last = Some(Last { at: start, inbound, absolute });
+        self.previous = Some(PreviousLine { at: start, inbound, absolute });
         Ok(())
     }
 
@@ -275,7 +275,8 @@ impl Runner {
         if !host.is_ipv6() && icmp.mtu.is_some_and(|mtu| mtu > 0xffff) {
             return Err(Problem::new("the MTU of an ICMPv4 error is from 0 to 65535 (RFC 1191)"));
         }
-        // A line without a quoted segment quotes an empty one at 0, which is the host's SYN.
+        // Without a quoted segment, the error quotes an empty segment with the sequence number 0,
+        // which is the host's SYN.
         let (quoted_seq, quoted_len) = icmp.quoted.unwrap_or_default();
         let error = IcmpError {
             router: peer.ip(),
@@ -290,12 +291,12 @@ impl Runner {
         Ok(())
     }
 
-    fn shell(&mut self, command: &str, place: &Place) -> Result<(), Problem> {
-        let home = place.file.parent().unwrap_or_else(|| Path::new(""));
+    fn shell(&mut self, command: &str, position: &Position) -> Result<(), Problem> {
+        let script_dir = position.file.parent().unwrap_or_else(|| Path::new(""));
         let before = self.setup.tuning.changes();
-        self.setup.notes.extend(self.setup.tuning.shell(command, home)?);
-        // As in the library for packetdrill, the host's configuration is fixed by the first bind or
-        // connect.
+        self.setup.notes.extend(self.setup.tuning.shell(command, script_dir)?);
+        // As in the library for packetdrill, the first bind or connect fixes the configuration of
+        // the host.
         if self.sockets()?.is_pristine() {
             let config = self.setup.tuning.host_config(vec![self.setup.local.ip()], self.setup.mtu)?;
             self.sockets()?.replace_host(config);
@@ -320,14 +321,14 @@ impl Runner {
                 None => "no connection yet for TCP_INFO".to_owned(),
             })
         };
-        let mut written = Written::default();
+        let mut written = BlockOutput::default();
         let result = block.run(&mut self.variables, &names, &mut written);
         self.output.append(&mut written.output);
         self.setup.notes.append(&mut written.notes);
         result.map_err(|(offset, message)| Problem { line: Some(line + offset), ..Problem::new(message) })
     }
 
-    /// Advances the clock to `to` and runs the host's timers on the way.
+    /// Advances the clock to `to` and runs the host's timers that expire until then.
     fn advance(&mut self, to: Instant) -> Result<(), Problem> {
         self.sockets()?;
         loop {
@@ -364,7 +365,7 @@ impl Runner {
                 None => {
                     let mut flow = ScriptFlow::new(packet.src, packet.dst);
                     // The host opens connections only for connect, so this one belongs to the
-                    // latest connect call.
+                    // last connect call.
                     flow.fd = self.latest.filter(|fd| self.flows.iter().all(|flow| flow.fd != Some(*fd)));
                     self.flows.push(flow);
                     self.current = Some(self.flows.len() - 1);
@@ -374,7 +375,7 @@ impl Runner {
         self.flows[flow].observe(&packet);
         let segment = self.flows[flow].to_script(&packet);
         self.note_packet(sent.at, ">", &segment.to_string());
-        self.seen.push_back(Seen { at: sent.at, packet, flow });
+        self.host_packets.push_back(HostPacket { at: sent.at, packet, flow });
         Ok(())
     }
 
@@ -403,8 +404,11 @@ impl Runner {
     }
 
     fn finish(&mut self) -> Result<(), (Step, Problem)> {
-        let step =
-            Step { place: self.place(), at: self.now() - ORIGIN, text: "the end of the script".to_owned() };
+        let step = Step {
+            position: self.position(),
+            at: self.now() - ORIGIN,
+            text: "the end of the script".to_owned(),
+        };
         if let Some(blocked) = &self.blocked {
             let (end, step) = (blocked.end, blocked.step.clone());
             self.advance(end.at + end.tolerance).map_err(|problem| (step.clone(), problem))?;
@@ -412,8 +416,8 @@ impl Runner {
                 return Err((step, Problem::new("the call did not return in time")));
             }
         }
-        match self.seen.front() {
-            Some(next) if self.setup.end == End::Exact => {
+        match self.host_packets.front() {
+            Some(next) if self.setup.unlisted == UnlistedPackets::Refused => {
                 let actual = self.flows[next.flow].to_script(&next.packet);
                 let problem = Problem::new("the host sent packets that are not in the script");
                 Err((step, problem.with(self.line("actual", next.at, &actual))))
@@ -422,10 +426,10 @@ impl Runner {
         }
     }
 
-    fn place(&self) -> Place {
+    fn position(&self) -> Position {
         match self.done.last() {
-            Some(step) => step.place.clone(),
-            None => Place::of_line(Rc::default(), 0),
+            Some(step) => step.position.clone(),
+            None => Position::of_line(Rc::default(), 0),
         }
     }
 
@@ -437,9 +441,9 @@ impl Runner {
     }
 
     fn failure(&mut self, failed: Step, problem: Problem) -> ScriptError {
-        let line = problem.line.unwrap_or(failed.place.line);
+        let line = problem.line.unwrap_or(failed.position.line);
         ScriptError::Failed(Box::new(Failure {
-            place: Place { line, ..failed.place.clone() },
+            position: Position { line, ..failed.position.clone() },
             problem,
             done: std::mem::take(&mut self.done),
             failed,
@@ -453,7 +457,7 @@ impl Runner {
         if let Some(blocked) = &self.blocked {
             return Err(Problem::new(format!(
                 "the call of line {} has not returned yet",
-                blocked.step.place.line
+                blocked.step.position.line
             )));
         }
         let end = match (event.when, event.when.times(anchor)) {
@@ -464,7 +468,7 @@ impl Runner {
             _ => None,
         };
         let at = self.now() - ORIGIN;
-        self.run_call(call, end, Step { place: event.place.clone(), at, text: event.text.clone() })
+        self.run_call(call, end, Step { position: event.position.clone(), at, text: event.text.clone() })
     }
 }
 

@@ -20,13 +20,13 @@ const REMOTE_BASE: u32 = 0xffff_f800;
 
 /// Returns the payload byte at a sequence number of the script, which is the same in both
 /// directions. The period is prime, so that a misplaced segment does not match.
-pub(super) fn octet(seq: u32) -> u8 {
+fn payload_byte(seq: u32) -> u8 {
     (seq % 251) as u8
 }
 
 /// Returns `len` payload bytes from this sequence number on.
-pub(super) fn octets(seq: u32, len: u32) -> Vec<u8> {
-    (0..len).map(|offset| octet(seq.wrapping_add(offset))).collect()
+pub(super) fn payload(seq: u32, len: u32) -> Vec<u8> {
+    (0..len).map(|offset| payload_byte(seq.wrapping_add(offset))).collect()
 }
 
 #[derive(Debug)]
@@ -50,7 +50,7 @@ pub(super) struct ScriptFlow {
 struct Stream {
     /// Initial sequence number on the wire.
     live: u32,
-    /// Initial sequence number in the script; 0 until a line gives another one.
+    /// Initial sequence number in the script. It is 0 until a line gives another number.
     script: u32,
 }
 
@@ -66,7 +66,7 @@ pub(super) enum Echo {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Opening {
-    /// No packet was sent yet.
+    /// No packet was sent.
     Fresh,
     /// The script's side sent the first packet. `named` is set once a line has given the sequence
     /// number of the host's SYN.
@@ -113,7 +113,7 @@ impl ScriptFlow {
 
     /// Sets the script's initial sequence number of the host from the first line that expects the
     /// host's SYN.
-    pub(super) fn name_syn(&mut self, script: u32) {
+    pub(super) fn set_script_isn(&mut self, script: u32) {
         match &mut self.opening {
             Opening::Passive { named } | Opening::Active { named, .. } if !*named => {
                 *named = true;
@@ -131,7 +131,7 @@ impl ScriptFlow {
     /// Returns the payload that the host must have sent in this segment, whose sequence number is
     /// the script's.
     pub(super) fn expected_payload(&self, segment: &Segment) -> Vec<u8> {
-        octets(self.host.octet(segment), segment.len)
+        payload(self.host.offset(segment), segment.len)
     }
 
     /// Converts a line of the script to the packet that the host receives.
@@ -169,7 +169,7 @@ impl ScriptFlow {
             win: segment.win.unwrap_or(0),
             urg: segment.urg.unwrap_or(0),
             options,
-            payload: octets(self.peer.octet(segment), segment.len),
+            payload: payload(self.peer.offset(segment), segment.len),
         })
     }
 
@@ -264,7 +264,7 @@ impl ScriptFlow {
     }
 
     /// Records the script's number for the timestamp of this packet.
-    pub(super) fn name_timestamp(&mut self, script: u32, packet: &Packet) {
+    pub(super) fn record_timestamp(&mut self, script: u32, packet: &Packet) {
         if let Some(live) = packet.options.iter().find_map(timestamp) {
             self.clock.anchor.get_or_insert((script, live));
             self.clock.named.insert(script, live);
@@ -289,7 +289,7 @@ impl Stream {
     }
 
     /// Returns the position in the stream, from 1, of the first byte of a segment's payload.
-    fn octet(self, segment: &Segment) -> u32 {
+    fn offset(self, segment: &Segment) -> u32 {
         match segment.has(Flags::SYN) {
             true => segment.seq.wrapping_sub(self.script).wrapping_add(1),
             false => segment.seq,
@@ -349,7 +349,7 @@ mod tests {
         let packet = live(&mut flow, &line);
         assert_eq!((packet.seq, packet.ack), (REMOTE_BASE.wrapping_add(4096), 9));
         assert_eq!(packet.options, [TcpOption::Sack(vec![(19, 29)])]);
-        assert_eq!(packet.payload, octets(4096, 10));
+        assert_eq!(packet.payload, payload(4096, 10));
 
         let sack = vec![TcpOption::Sack(vec![(REMOTE_BASE, 5)])];
         let mapped = flow.to_script(&sent(Flags::ACK, 3, REMOTE_BASE.wrapping_add(7), sack));
@@ -363,9 +363,9 @@ mod tests {
         let syn = live(&mut flow, &segment(Flags::SYN, 1000, None, Vec::new()));
         let syn_ack = sent(SYN_ACK, 77, syn.seq.wrapping_add(1), Vec::new());
         flow.observe(&syn_ack);
-        flow.name_syn(5000);
+        flow.set_script_isn(5000);
         // The number of the first line remains in effect.
-        flow.name_syn(6000);
+        flow.set_script_isn(6000);
         let mapped = flow.to_script(&syn_ack);
         assert_eq!((mapped.seq, mapped.ack), (5000, Some(1001)));
 
@@ -373,9 +373,9 @@ mod tests {
         let data = live(&mut flow, &segment(Flags::ACK, 1, Some(1), sack));
         assert_eq!((data.seq, data.ack), (syn.seq.wrapping_add(1), 78));
         assert_eq!(data.options, [TcpOption::Sack(vec![(88, 98)])]);
-        assert_eq!(data.payload, octets(1, 10));
+        assert_eq!(data.payload, payload(1, 10));
         let again = live(&mut flow, &segment(Flags::SYN, 1003, None, Vec::new()));
-        assert_eq!((again.seq, again.payload), (syn.seq.wrapping_add(3), octets(4, 10)));
+        assert_eq!((again.seq, again.payload), (syn.seq.wrapping_add(3), payload(4, 10)));
         let ack = flow.to_script(&sent(Flags::ACK, 78, data.seq.wrapping_add(10), Vec::new()));
         assert_eq!((ack.seq, ack.ack), (1, Some(11)));
     }
@@ -384,7 +384,7 @@ mod tests {
     fn syn_ack_defines_peer_sequence_of_active_open() {
         let mut flow = flow();
         flow.observe(&sent(Flags::SYN, 77, 0, Vec::new()));
-        flow.name_syn(0);
+        flow.set_script_isn(0);
         let crossing = live(&mut flow, &segment(Flags::SYN, 1000, None, Vec::new()));
         let answer = live(&mut flow, &segment(SYN_ACK, 1000, Some(1), Vec::new()));
         assert_eq!((answer.seq, answer.ack), (crossing.seq, 78));
@@ -407,7 +407,7 @@ mod tests {
         let stamp = |val, ecr| vec![TcpOption::Timestamps { val, ecr }];
         let first = sent(Flags::ACK, 1, 1, stamp(Some(5000), Some(7)));
         flow.observe(&first);
-        flow.name_timestamp(100, &first);
+        flow.record_timestamp(100, &first);
         let later = sent(Flags::ACK, 1, 1, stamp(Some(5250), Some(7)));
         assert_eq!(flow.to_script(&later).options, Options::Exactly(stamp(Some(350), Some(7))));
 

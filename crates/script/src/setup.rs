@@ -6,9 +6,9 @@ use std::path::Path;
 
 use airwire::time::Duration;
 
-use super::ast::{Flag, Place, Script};
+use super::ast::{Flag, Position, Script};
 use super::check::{Push, Rules};
-use super::flags::{FLAGS, Fate, Idle, Tolerance};
+use super::flags::{FLAGS, FlagSupport, IgnoredValue, Tolerance};
 use super::script_flow::Echo;
 use super::tuning::Tuning;
 use super::verdict::ScriptError;
@@ -22,8 +22,8 @@ pub struct RunOptions {
     pub profile: Option<String>,
     /// Tolerance for the times of packets and calls. Overrides the script and `flags`.
     pub tolerance: Option<Tolerance>,
-    /// Whether packets without a line are an error.
-    pub end: End,
+    /// Treatment of packets that no line of the script lists.
+    pub unlisted: UnlistedPackets,
     /// packetdrill's options by name. They take effect as if they were the script's last flags.
     pub flags: Vec<(String, Option<String>)>,
 }
@@ -39,14 +39,14 @@ impl RunOptions {
     }
 }
 
-/// Treatment of packets at the end that the script does not list.
+/// Treatment of packets that no line of the script lists.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum End {
+pub enum UnlistedPackets {
     /// Ignored, as in packetdrill.
     #[default]
-    Open,
+    Ignored,
     /// The script fails.
-    Exact,
+    Refused,
 }
 
 #[derive(Debug)]
@@ -57,11 +57,11 @@ pub(super) struct Setup {
     pub(super) remote: SocketAddr,
     pub(super) mtu: usize,
     pub(super) rules: Rules,
-    pub(super) cut: Cut,
-    pub(super) end: End,
+    pub(super) segment_matching: SegmentMatching,
+    pub(super) unlisted: UnlistedPackets,
     pub(super) echo: Echo,
     pub(super) mismatch: Mismatch,
-    pub(super) run: Run,
+    pub(super) mode: RunMode,
     pub(super) tuning: Tuning,
     pub(super) notes: Vec<String>,
 }
@@ -71,33 +71,32 @@ pub(super) struct Setup {
 pub(super) enum Mismatch {
     Fatal,
     /// `--non_fatal=packet`: reported, and the script continues.
-    Noted,
+    Reported,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Run {
-    Whole,
-    /// `--dry_run`: nothing is played.
-    Nothing,
+pub(super) enum RunMode {
+    Play,
+    /// `--dry_run`: the script is only parsed.
+    Dry,
 }
 
-/// Whether several packets may together match one line.
+/// Whether several packets together may match one line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Cut {
+pub(super) enum SegmentMatching {
     /// Consecutive segments of equal size are concatenated, as in packetdrill.
-    Concatenated,
+    Merged,
     /// `--strict_segments`: each line matches one packet.
-    AsWritten,
+    Strict,
 }
 
 impl Setup {
-    /// Combines the script's settings with the options. `home` is the directory of the script's
+    /// Combines the script's settings with the options. `script_dir` is the directory of the script's
     /// helpers.
-    pub(super) fn new(script: &Script, options: &RunOptions, home: &Path) -> Result<Self, ScriptError> {
-        // The caller's options come from a command line, not from a position in a file.
-        let caller = || Place::of_line(std::rc::Rc::new("command line".into()), 0);
+    pub(super) fn new(script: &Script, options: &RunOptions, script_dir: &Path) -> Result<Self, ScriptError> {
+        let caller = || Position::of_line(std::rc::Rc::new("command line".into()), 0);
         let given = options.flags.iter().map(|(name, value)| Flag {
-            place: caller(),
+            position: caller(),
             name: name.replace('-', "_"),
             value: value.clone(),
         });
@@ -110,7 +109,7 @@ impl Setup {
             Some((_, "ipv6")) => true,
             Some((flag, version)) => {
                 let message = format!("`--ip_version={version}`: expected ipv4, ipv6 or ipv4-mapped-ipv6");
-                return Err(error(&flag.place, message));
+                return Err(error(&flag.position, message));
             }
         };
         let (local_ip, remote_ip) =
@@ -121,30 +120,30 @@ impl Setup {
             remote: SocketAddr::new(address(remote_ip).expect("a constant above"), 8080),
             mtu: 1500,
             rules,
-            cut: Cut::Concatenated,
-            end: options.end,
+            segment_matching: SegmentMatching::Merged,
+            unlisted: options.unlisted,
             echo: Echo::Named,
             mismatch: Mismatch::Fatal,
-            run: Run::Whole,
+            mode: RunMode::Play,
             tuning: Tuning::default(),
             notes: Vec::new(),
         };
-        // The profile first: some settings exist in one profile only.
+        // The flags come after the profile, because some settings exist in one profile only.
         if let Some(recipe) = &script.settings.recipe {
-            setup.tuning.recipe(&recipe.name).map_err(|message| error(&recipe.place, message))?;
+            setup.tuning.recipe(&recipe.name).map_err(|message| error(&recipe.position, message))?;
         }
         if let Some(profile) = &script.settings.profile {
-            setup.tuning.profile(&profile.name).map_err(|message| error(&profile.place, message))?;
+            setup.tuning.profile(&profile.name).map_err(|message| error(&profile.position, message))?;
         }
-        for Flag { place, name, value } in &flags {
+        for Flag { position, name, value } in &flags {
             let before = setup.notes.len();
-            setup.flag(name, value.as_deref(), home).map_err(|message| error(place, message))?;
-            setup.place_notes(before, place);
+            setup.flag(name, value.as_deref(), script_dir).map_err(|message| error(position, message))?;
+            setup.locate_notes(before, position);
         }
         if setup.local.is_ipv6() != v6 || setup.remote.is_ipv6() != v6 {
-            let place = flag("local_ip").or_else(|| flag("remote_ip")).map(|flag| flag.place.clone());
+            let position = flag("local_ip").or_else(|| flag("remote_ip")).map(|flag| flag.position.clone());
             let message = "--local_ip and --remote_ip must have the version given with --ip_version";
-            return Err(error(&place.unwrap_or_else(caller), message.to_owned()));
+            return Err(error(&position.unwrap_or_else(caller), message.to_owned()));
         }
         if let Some(tolerance) = options.tolerance {
             setup.rules.tolerance = tolerance;
@@ -159,14 +158,14 @@ impl Setup {
     }
 
     /// Adds the position in the script to the notes from index `from` on.
-    pub(super) fn place_notes(&mut self, from: usize, place: &Place) {
+    pub(super) fn locate_notes(&mut self, from: usize, position: &Position) {
         for note in &mut self.notes[from..] {
-            *note = format!("{place}: {note}");
+            *note = format!("{position}: {note}");
         }
     }
 
-    fn flag(&mut self, name: &str, value: Option<&str>, home: &Path) -> Result<(), String> {
-        let Some((info, fate)) = FLAGS.iter().find(|(info, _)| info.name == name) else {
+    fn flag(&mut self, name: &str, value: Option<&str>, script_dir: &Path) -> Result<(), String> {
+        let Some((info, support)) = FLAGS.iter().find(|(info, _)| info.name == name) else {
             return Err(format!("unknown flag `--{name}`"));
         };
         match (info.value, value) {
@@ -175,13 +174,13 @@ impl Setup {
             _ => {}
         }
         let value = value.unwrap_or_default();
-        match fate {
-            Fate::Refused(why) => return Err(format!("`--{name}`: {why}")),
-            Fate::Idle(idle) => {
-                let valid = match idle {
-                    Idle::Anything => true,
-                    Idle::Number => number::<u32>(name, value).is_ok(),
-                    Idle::Positive => number::<u32>(name, value)? > 0,
+        match support {
+            FlagSupport::Refused(reason) => return Err(format!("`--{name}`: {reason}")),
+            FlagSupport::Ignored(value_kind) => {
+                let valid = match value_kind {
+                    IgnoredValue::Any => true,
+                    IgnoredValue::Number => number::<u32>(name, value).is_ok(),
+                    IgnoredValue::Positive => number::<u32>(name, value)? > 0,
                 };
                 if !valid {
                     return Err(format!("`--{name}={value}`: expected a number from 1"));
@@ -189,7 +188,7 @@ impl Setup {
                 self.notes.push(format!("--{name} has no effect"));
                 return Ok(());
             }
-            Fate::Taken => {}
+            FlagSupport::Supported => {}
         }
         match name {
             "local_ip" => self.local.set_ip(address(value)?),
@@ -217,21 +216,21 @@ impl Setup {
                 _ => return Err(format!("`--{name}={value}`: expected a number from 0 to 1000000")),
             },
             "tcp_ts_ecr_scaled" => self.echo = Echo::Scaled,
-            "strict_segments" => self.cut = Cut::AsWritten,
-            "dry_run" => self.run = Run::Nothing,
+            "strict_segments" => self.segment_matching = SegmentMatching::Strict,
+            "dry_run" => self.mode = RunMode::Dry,
             "non_fatal" => {
                 for what in value.split([',', ' ']).filter(|what| !what.is_empty()) {
                     match what {
-                        "packet" => self.mismatch = Mismatch::Noted,
+                        "packet" => self.mismatch = Mismatch::Reported,
                         // packetdrill accepts other words too, but a wrong result of a call is
-                        // still fatal there.
+                        // still fatal in packetdrill.
                         _ => self.notes.push(format!("--non_fatal={what} has no effect")),
                     }
                 }
             }
             "init_scripts" => {
                 for script in value.split(',') {
-                    self.notes.extend(self.tuning.shell(&format!(". '{script}'"), home)?);
+                    self.notes.extend(self.tuning.shell(&format!(". '{script}'"), script_dir)?);
                 }
             }
             "psh" => {
@@ -244,7 +243,7 @@ impl Setup {
             "so_flags" => {
                 for (name, value) in self.tuning.so_flags(value)? {
                     // The value may also contain flags of a script.
-                    self.flag(&name, Some(&value), home)?;
+                    self.flag(&name, Some(&value), script_dir)?;
                 }
             }
             // ip_version and define were handled earlier.
@@ -254,8 +253,8 @@ impl Setup {
     }
 }
 
-fn error(place: &Place, message: String) -> ScriptError {
-    ScriptError::Setup { place: place.clone(), message }
+fn error(position: &Position, message: String) -> ScriptError {
+    ScriptError::Setup { position: position.clone(), message }
 }
 
 fn address(text: &str) -> Result<IpAddr, String> {

@@ -19,27 +19,27 @@ const MAX_DEPTH: usize = 8;
 /// An effect of a shell line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Effect {
-    /// Sets a sysctl, given by its dotted name. `place` is the position in a helper:
+    /// Sets a sysctl, given by its dotted name. `position` is the position in a helper:
     /// `defaults.sh:3: `.
-    Set { place: String, name: String, value: String },
+    Set { position: String, name: String, value: String },
     /// A command that was ignored, and the reason.
     Note(String),
 }
 
-/// Returns the effects of a shell line. Helpers are found relative to `home`, the directory of the
+/// Returns the effects of a shell line. Helpers are found relative to `script_dir`, the directory of the
 /// script.
-pub(crate) fn effects(command: &str, home: &Path) -> Vec<Effect> {
-    let mut shell = Shell { home, found: Vec::new(), depth: 0 };
+pub(crate) fn effects(command: &str, script_dir: &Path) -> Vec<Effect> {
+    let mut shell = Shell { script_dir, found: Vec::new(), depth: 0 };
     shell.list(command, None, &[]);
     shell.found
 }
 
-/// Words that begin and end commands which a shell runs conditionally or repeatedly.
+/// Words that begin and end a conditional or repeated command.
 const OPENING: [&str; 7] = ["if", "for", "while", "until", "case", "{", "("];
 const CLOSING: [&str; 5] = ["fi", "done", "esac", "}", ")"];
 
 struct Shell<'a> {
-    home: &'a Path,
+    script_dir: &'a Path,
     found: Vec<Effect>,
     depth: usize,
 }
@@ -58,7 +58,7 @@ impl Shell<'_> {
         let mut piped: Option<String> = None;
         let mut failed = false;
         while let Some(simple) = lexer.next(&variables) {
-            let upstream = piped.take();
+            let input = piped.take();
             let first = simple.words.first().map_or("", String::as_str);
             let function =
                 matches!(simple.words.get(1..3), Some([open, close]) if open == "(" && close == ")");
@@ -86,7 +86,7 @@ impl Shell<'_> {
                 continue;
             }
             let before = self.found.len();
-            piped = self.simple(words, &simple, upstream, file);
+            piped = self.simple(words, &simple, input, file);
             failed = self.found[before..].iter().any(|effect| matches!(effect, Effect::Note(_)));
         }
     }
@@ -96,7 +96,7 @@ impl Shell<'_> {
         &mut self,
         words: &[String],
         simple: &Simple,
-        upstream: Option<String>,
+        input: Option<String>,
         file: File<'_>,
     ) -> Option<String> {
         let words = match words {
@@ -119,13 +119,13 @@ impl Shell<'_> {
                     None => {}
                 }
             }
-            ("tee", _) => match (args.iter().find_map(|arg| proc_name(arg)), upstream) {
+            ("tee", _) => match (args.iter().find_map(|arg| proc_name(arg)), input) {
                 (Some(name), Some(text)) => self.set(file, simple, name, text),
                 _ => self.note(file, simple, "was not run: airtcp only evaluates sysctl"),
             },
             ("true" | ":" | "set" | "export" | "exit" | "trap" | "umask" | "wait", _) => {}
             ("sh" | "bash" | "dash", [flag, text, ..]) if flag == "-c" => {
-                self.deeper(text, file, &[], simple)
+                self.nested(text, file, &[], simple)
             }
             ("sh" | "bash" | "dash" | "source" | ".", [path, args @ ..]) => {
                 self.helper(path, args, simple, file);
@@ -165,7 +165,7 @@ impl Shell<'_> {
                     }
                     None => self.found.push(Effect::Note(format!(
                         "{}`{arg}` was not read: expected NAME=VALUE",
-                        place(file, simple)
+                        position(file, simple)
                     ))),
                 },
             }
@@ -181,15 +181,15 @@ impl Shell<'_> {
             if line.is_empty() || line.starts_with(['#', ';']) {
                 continue;
             }
-            let place = format!("{path}:{number}: ");
+            let position = format!("{path}:{number}: ");
             self.found.push(match line.split_once('=') {
                 // A leading `-` makes sysctl ignore errors of this line.
                 Some((name, value)) => Effect::Set {
-                    place,
+                    position,
                     name: dotted(name.trim().trim_start_matches('-')),
                     value: value.trim().to_owned(),
                 },
-                None => Effect::Note(format!("{place}`{line}` was not read: expected NAME=VALUE")),
+                None => Effect::Note(format!("{position}`{line}` was not read: expected NAME=VALUE")),
             });
         }
     }
@@ -198,12 +198,12 @@ impl Shell<'_> {
     fn helper(&mut self, path: &str, args: &[String], simple: &Simple, file: File<'_>) {
         match self.read(path) {
             None => self.note(file, simple, "was not run: no such file"),
-            Some(text) if is_shell(path, &text) => self.deeper(&text, Some(path), args, simple),
+            Some(text) if is_shell(path, &text) => self.nested(&text, Some(path), args, simple),
             Some(_) => self.note(file, simple, "was not run: airtcp reads only shell scripts"),
         }
     }
 
-    fn deeper(&mut self, text: &str, file: File<'_>, args: &[String], simple: &Simple) {
+    fn nested(&mut self, text: &str, file: File<'_>, args: &[String], simple: &Simple) {
         if self.depth == MAX_DEPTH {
             return self.note(file, simple, "was not followed: it calls itself");
         }
@@ -214,7 +214,7 @@ impl Shell<'_> {
 
     /// Reads a file relative to the script's directory or to the current directory.
     fn read(&self, path: &str) -> Option<String> {
-        [self.home.join(path), PathBuf::from(path)]
+        [self.script_dir.join(path), PathBuf::from(path)]
             .iter()
             .find_map(|path| airfiles::read_text(path, By::File, limits::WRITTEN_BY_HAND).ok())
     }
@@ -224,16 +224,16 @@ impl Shell<'_> {
         if value.contains(['$', '`']) {
             return self.note(file, simple, "was not followed: airtcp does not run a shell");
         }
-        self.found.push(Effect::Set { place: place(file, simple), name, value });
+        self.found.push(Effect::Set { position: position(file, simple), name, value });
     }
 
     fn note(&mut self, file: File<'_>, simple: &Simple, why: &str) {
-        self.found.push(Effect::Note(format!("{}`{}` {why}", place(file, simple), simple.text)));
+        self.found.push(Effect::Note(format!("{}`{}` {why}", position(file, simple), simple.text)));
     }
 }
 
 /// Returns the position in a helper. Empty for a line of the script itself.
-fn place(file: File<'_>, simple: &Simple) -> String {
+fn position(file: File<'_>, simple: &Simple) -> String {
     file.map(|file| format!("{file}:{}: ", simple.line)).unwrap_or_default()
 }
 
@@ -249,12 +249,12 @@ fn assign<'w>(words: &'w [String], variables: &mut BTreeMap<String, String>) -> 
             && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
     };
     let names = words.iter().map_while(|word| word.split_once('=').filter(|(name, _)| is_name(name)));
-    let mut taken = 0;
+    let mut assigned = 0;
     for (name, value) in names {
         variables.insert(name.to_owned(), value.to_owned());
-        taken += 1;
+        assigned += 1;
     }
-    &words[taken..]
+    &words[assigned..]
 }
 
 fn echoed(args: &[String]) -> String {
@@ -293,12 +293,12 @@ mod tests {
     use super::*;
 
     /// Formats effects as `name=value` and `- note`.
-    fn effect_lines_in(command: &str, home: &Path) -> Vec<String> {
-        let told = |effect| match effect {
-            Effect::Set { place, name, value } => format!("{place}{name}={value}"),
+    fn effect_lines_in(command: &str, script_dir: &Path) -> Vec<String> {
+        let line = |effect| match effect {
+            Effect::Set { position, name, value } => format!("{position}{name}={value}"),
             Effect::Note(note) => format!("- {note}"),
         };
-        effects(command, home).into_iter().map(told).collect()
+        effects(command, script_dir).into_iter().map(line).collect()
     }
 
     fn effect_lines(command: &str) -> Vec<String> {
@@ -354,8 +354,8 @@ mod tests {
             ("sysctl net.ipv4.tcp_sack", "was not read: expected NAME=VALUE"),
             ("echo 1 > /tmp/x", "was not run: it writes a file"),
         ] {
-            let told = effect_lines(command);
-            assert!(told.len() == 1 && told[0].starts_with("- ") && told[0].ends_with(note), "{told:?}");
+            let lines = effect_lines(command);
+            assert!(lines.len() == 1 && lines[0].starts_with("- ") && lines[0].ends_with(note), "{lines:?}");
         }
         assert_eq!(
             effect_lines("for x in 1 2; do if true; then sysctl a=$x; fi; done; sysctl b=2")[1..],
@@ -385,7 +385,7 @@ mod tests {
         fs::remove_dir_all(&home).unwrap();
         assert_eq!(found.first().unwrap(), "./common/defaults.sh:3: net.ipv4.tcp_sack=0");
         assert_eq!(found[1], "./common/more.sh:1: net.ipv4.tcp_dsack=1");
-        assert!(found.iter().any(|told| told.ends_with("was not followed: it calls itself")));
+        assert!(found.iter().any(|line| line.ends_with("was not followed: it calls itself")));
         let last = &found[found.len() - 3..];
         assert_eq!(
             last,

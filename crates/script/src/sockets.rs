@@ -2,8 +2,7 @@
 //! clock.
 //!
 //! The script runner and the library for packetdrill both drive the host through this module. A
-//! blocking call is kept and retried after every event at the host, so that it returns at the right
-//! time.
+//! blocked call is retried after every event of the host.
 
 mod fast_open;
 mod options;
@@ -19,7 +18,7 @@ use airwire::time::Instant;
 use pending::Pending;
 
 use super::errno::Errno;
-use super::syscall::{Blocking, Fd, Finished, How, Record, Request, Submitted, Take, Ticket};
+use super::syscall::{Blocking, Fd, Finished, ReadMode, Record, Request, ShutdownHow, Submitted, Ticket};
 
 /// A packet that the host has sent.
 #[derive(Clone, Debug)]
@@ -42,7 +41,7 @@ pub struct Sockets {
     blocked: Vec<(Ticket, Pending)>,
     finished: Vec<(Ticket, Finished)>,
     tickets: u64,
-    steps_here: usize,
+    steps_at_now: usize,
 }
 
 #[derive(Debug)]
@@ -50,9 +49,9 @@ struct Socket {
     role: Role,
     blocking: Blocking,
     options: SocketOptions,
-    /// Keep-alive settings, which are kept while keep-alive is off.
+    /// Keep-alive settings, which remain while keep-alive is off.
     keepalive: KeepAlive,
-    /// Connections that poll(2) has taken from the host and accept(2) has not returned yet.
+    /// Connections that poll(2) has taken from the host, until accept(2) returns them.
     acceptable: VecDeque<ConnId>,
     local: Option<SocketAddr>,
     error: Reported,
@@ -74,7 +73,7 @@ enum Reported {
     Already,
 }
 
-/// Maximum number of timer runs at one instant. More mean that a timer of the host never clears.
+/// Maximum number of timer runs at one instant. A larger number means that a timer never clears.
 const MAX_STEPS_AT_ONE_INSTANT: usize = 10_000;
 
 /// Error: the host keeps asking to be woken at the current instant.
@@ -95,12 +94,11 @@ impl Sockets {
             blocked: Vec::new(),
             finished: Vec::new(),
             tickets: 0,
-            steps_here: 0,
+            steps_at_now: 0,
         }
     }
 
-    /// Returns whether no socket is bound or connected, so that replacing the host would not be
-    /// noticed.
+    /// Returns whether no socket is bound or connected, so that the host can be replaced.
     pub fn is_pristine(&self) -> bool {
         self.sockets.values().all(|socket| socket.role == Role::Fresh && socket.local.is_none())
     }
@@ -133,10 +131,10 @@ impl Sockets {
         };
         if deadline > self.now {
             self.now = deadline;
-            self.steps_here = 0;
+            self.steps_at_now = 0;
         }
-        self.steps_here += 1;
-        if self.steps_here > MAX_STEPS_AT_ONE_INSTANT {
+        self.steps_at_now += 1;
+        if self.steps_at_now > MAX_STEPS_AT_ONE_INSTANT {
             return Err(Stuck(self.now));
         }
         self.host.handle_deadline(self.now);
@@ -144,7 +142,8 @@ impl Sockets {
         Ok(true)
     }
 
-    /// Advances the clock to `to` and runs every timer on the way. Never moves the clock backward.
+    /// Advances the clock to `to` and runs every timer that expires until then. Never moves the clock
+    /// backward.
     pub fn advance(&mut self, to: Instant) -> Result<(), Stuck> {
         while self.step(to)? {}
         self.skip_to(to);
@@ -155,7 +154,7 @@ impl Sockets {
     pub fn skip_to(&mut self, to: Instant) {
         if to > self.now {
             self.now = to;
-            self.steps_here = 0;
+            self.steps_at_now = 0;
         }
     }
 
@@ -165,7 +164,7 @@ impl Sockets {
         self.settle();
     }
 
-    /// Returns the oldest packet that was sent and not taken yet.
+    /// Removes and returns the oldest packet that the host has sent.
     pub fn take_sent(&mut self) -> Option<Sent> {
         self.sent.pop_front()
     }
@@ -181,7 +180,7 @@ impl Sockets {
         self.tickets += 1;
         let ticket = Ticket(self.tickets);
         self.blocked.push((ticket, pending));
-        Submitted::Asleep(ticket)
+        Submitted::Blocked(ticket)
     }
 
     /// Returns the result of a blocked call that has finished. Each result is returned once.
@@ -190,7 +189,7 @@ impl Sockets {
         Some(self.finished.swap_remove(at).1)
     }
 
-    /// Returns whether a blocked call has finished whose result was not taken yet.
+    /// Returns whether the result of a finished call can be taken.
     pub fn anything_finished(&self) -> bool {
         !self.finished.is_empty()
     }
@@ -307,8 +306,7 @@ impl Sockets {
         let now = self.now;
         let socket = self.socket_of(fd)?;
         match socket.role {
-            Role::Listening(_) => return Err(Errno::EISCONN),
-            Role::Connected(_) => return Err(Errno::EISCONN),
+            Role::Listening(_) | Role::Connected(_) => return Err(Errno::EISCONN),
             Role::Connecting(_) => {
                 return match self.connected(fd) {
                     Err(Errno::EAGAIN) if self.syn_waits(fd) => Err(Errno::EISCONN),
@@ -348,25 +346,25 @@ impl Sockets {
 
     /// Reads from a connection. EAGAIN if no data is available; an empty result is the end of the
     /// stream.
-    pub(super) fn receive(&mut self, fd: Fd, len: usize, how: Take) -> Result<Vec<u8>, Errno> {
+    pub(super) fn receive(&mut self, fd: Fd, len: usize, mode: ReadMode) -> Result<Vec<u8>, Errno> {
         let id = self.ready_connection(fd, Errno::ENOTCONN)?;
         // A script may request more bytes than fit into memory, so the buffer is limited to the
         // available data. It has at least one byte, because a read into an empty buffer cannot
         // distinguish missing data from the end of the stream.
         let readable = self.host.connection(id).map_or(0, Connection::readable);
         let mut buf = vec![0; len.min(readable.max(1))];
-        let result = match how {
-            Take::Peek => self.host.peek(id, &mut buf),
-            Take::Consume => self.host.read(id, &mut buf),
+        let result = match mode {
+            ReadMode::Peek => self.host.peek(id, &mut buf),
+            ReadMode::Consume => self.host.read(id, &mut buf),
         };
         match result {
             Ok(n) => {
                 buf.truncate(n);
                 Ok(buf)
             }
-            Err(error) => match self.once(fd, error)? {
-                Told::First(errno) => Err(errno),
-                Told::Before => Ok(Vec::new()),
+            Err(error) => match self.report_once(fd, error)? {
+                Report::New(errno) => Err(errno),
+                Report::Repeated => Ok(Vec::new()),
             },
         }
     }
@@ -382,9 +380,9 @@ impl Sockets {
                 }
                 Ok(written)
             }
-            Err(error) => match self.once(fd, error)? {
-                Told::First(errno) => Err(errno),
-                Told::Before => Err(Errno::EPIPE),
+            Err(error) => match self.report_once(fd, error)? {
+                Report::New(errno) => Err(errno),
+                Report::Repeated => Err(Errno::EPIPE),
             },
         }
     }
@@ -397,11 +395,11 @@ impl Sockets {
 
     /// Shuts down one or both directions. As in Linux, a listener stops listening unless only
     /// writing is shut down, and a connection in SYN-SENT is aborted.
-    pub fn shutdown(&mut self, fd: Fd, how: How) -> Result<(), Errno> {
+    pub fn shutdown(&mut self, fd: Fd, how: ShutdownHow) -> Result<(), Errno> {
         let socket = self.socket_mut(fd)?;
         match socket.role {
             Role::Fresh => return Err(Errno::ENOTCONN),
-            Role::Listening(_) if how == How::Write => {}
+            Role::Listening(_) if how == ShutdownHow::Write => {}
             Role::Listening(id) => {
                 socket.role = Role::Fresh;
                 let acceptable = std::mem::take(&mut socket.acceptable);
@@ -412,10 +410,10 @@ impl Sockets {
                     None | Some(State::Closed) => return Err(Errno::ENOTCONN),
                     Some(State::SynSent) => self.host.abort(id),
                     Some(_) => {
-                        if how != How::Write {
+                        if how != ShutdownHow::Write {
                             self.host.shutdown_read(id).map_err(|_| Errno::ENOTCONN)?;
                         }
-                        if how != How::Read {
+                        if how != ShutdownHow::Read {
                             self.host.shutdown_write(id).map_err(|_| Errno::ENOTCONN)?;
                         }
                     }
@@ -443,7 +441,7 @@ impl Sockets {
             Role::Connecting(id) | Role::Connected(id) => id,
         };
         self.host.close(now, id);
-        // A reset is sent at once. After it there is nothing to wait for.
+        // A reset is sent at once, and ends the wait.
         self.drain();
         Ok(match socket.options.linger {
             Linger::Wait(time) if socket.blocking == Blocking::Wait => Some((id, now + time)),
@@ -456,8 +454,8 @@ impl Sockets {
         self.host.connection(id).is_some_and(Connection::is_closing)
     }
 
-    /// Stops listening. Also resets the connections that poll(2) has taken from the host and
-    /// accept(2) has not returned, because the host no longer does so.
+    /// Stops listening. Also resets the acceptable connections, which the host no longer knows as
+    /// connections of the listener.
     fn stop_listening(&mut self, id: ListenId, acceptable: VecDeque<ConnId>) {
         self.host.unlisten(id);
         for id in acceptable {
@@ -503,16 +501,16 @@ impl Sockets {
     }
 
     /// Reports an error that ends a connection only once, and any other error each time.
-    fn once(&mut self, fd: Fd, error: IoError) -> Result<Told, Errno> {
+    fn report_once(&mut self, fd: Fd, error: IoError) -> Result<Report, Errno> {
         let fatal = matches!(error, IoError::Ended(_));
         let socket = self.socket_mut(fd)?;
         if fatal && socket.error == Reported::Already {
-            return Ok(Told::Before);
+            return Ok(Report::Repeated);
         }
         if fatal {
             socket.error = Reported::Already;
         }
-        Ok(Told::First(errno(error)))
+        Ok(Report::New(errno(error)))
     }
 
     /// Returns the connection of a socket after its handshake. Fails with EAGAIN before, and with
@@ -522,7 +520,7 @@ impl Sockets {
         match socket.role {
             Role::Fresh | Role::Listening(_) => Err(unconnected),
             Role::Connected(id) => Ok(id),
-            // The handshake failed, and the error has been reported: read(2) returns the end of the
+            // The handshake failed and its error was reported. Now read(2) returns the end of the
             // stream, and write(2) fails.
             Role::Connecting(id) if socket.error == Reported::Already => Ok(id),
             Role::Connecting(id) => self.connected(fd).map(|()| id),
@@ -538,18 +536,18 @@ impl Sockets {
     }
 }
 
-enum Told {
-    First(Errno),
-    Before,
+/// The first report of an error, or a repeated one.
+enum Report {
+    New(Errno),
+    Repeated,
 }
 
 fn ended(ended: Ended) -> Errno {
     match ended {
         Ended::Refused => Errno::ECONNREFUSED,
-        Ended::Reset => Errno::ECONNRESET,
         Ended::TimedOut => Errno::ETIMEDOUT,
         Ended::Unreachable(why) => unreachable(why),
-        Ended::Aborted => Errno::ECONNRESET,
+        Ended::Reset | Ended::Aborted => Errno::ECONNRESET,
     }
 }
 

@@ -23,7 +23,7 @@ pub enum Blocking {
 
 /// The argument of shutdown(2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum How {
+pub enum ShutdownHow {
     /// SHUT_RD.
     Read,
     /// SHUT_WR.
@@ -34,7 +34,7 @@ pub enum How {
 
 /// Whether recv(2) removes the data from the stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Take {
+pub enum ReadMode {
     /// The data is removed.
     Consume,
     /// The data remains (MSG_PEEK).
@@ -124,7 +124,7 @@ pub enum Request {
         /// Size of the buffer in bytes.
         len: usize,
         /// Whether the data is removed from the stream.
-        take: Take,
+        mode: ReadMode,
         /// `Return` for MSG_DONTWAIT.
         wait: Blocking,
     },
@@ -193,7 +193,7 @@ pub enum Submitted {
     /// The call has returned.
     Done(Result<Reply, Errno>),
     /// The call is blocked.
-    Asleep(Ticket),
+    Blocked(Ticket),
 }
 
 /// Identifies a blocked call.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::run::{run, run_text};
-use super::{End, Passed, RunOptions, ScriptError, Tolerance, parse};
+use super::{Passed, RunOptions, ScriptError, Tolerance, UnlistedPackets, parse};
 
 /// A connection on descriptor 4, without options that need a clock.
 const SERVER: &str = "\
@@ -27,13 +27,30 @@ fn play(lines: &str) -> Result<Passed, ScriptError> {
 /// Plays a whole script, which must have a line for every packet of the host.
 fn play_with(text: &str, options: &RunOptions) -> Result<Passed, ScriptError> {
     let script = parse::parse(text).unwrap();
-    run(&script, Path::new("test.pkt"), &RunOptions { end: End::Exact, ..options.clone() })
+    run(&script, Path::new("test.pkt"), &RunOptions { unlisted: UnlistedPackets::Refused, ..options.clone() })
 }
 
-/// Returns the first line of the failure.
-fn complaint(lines: &str) -> String {
-    let error = play(lines).expect_err("this script must fail").to_string();
+fn first_line(result: Result<Passed, ScriptError>) -> String {
+    let error = result.expect_err("this script must fail").to_string();
     error.lines().next().unwrap_or_default().to_owned()
+}
+
+/// Returns the first line of the failure of [`SERVER`] with these lines, without tolerance.
+fn complaint(lines: &str) -> String {
+    first_line(play(lines))
+}
+
+/// Returns the first line of the failure of a whole script, with packetdrill's tolerance.
+fn complaint_of(text: &str) -> String {
+    first_line(play_with(text, &RunOptions::default()))
+}
+
+/// Checks that the complaint about each script contains the message.
+fn assert_complaints(cases: &[(&str, &str)]) {
+    for (lines, message) in cases {
+        let complaint = complaint(lines);
+        assert!(complaint.contains(message), "{lines}: {complaint}");
+    }
 }
 
 const WRITE: &str = "+0 write 1500\n";
@@ -73,17 +90,19 @@ test.pkt:10: the packet differs: payload length is 1000, expected 900
 
 #[test]
 fn every_wrong_packet_field_is_detected() {
-    let sent = |line: &str| complaint(&format!("{WRITE}{line}\n"));
-    assert_eq!(
-        sent("+0 > FP. 1:1501(1500) ack 1"),
-        "test.pkt:10: the packet differs: flags is ., expected F."
-    );
-    assert!(sent("+0 > P. 2:1502(1500) ack 1").contains("seq is 1, expected 2"));
-    assert!(sent("+0 > P. 1:1501(1500) ack 2").contains("ack is 1, expected 2"));
-    assert!(sent("+0 > P. 1:1501(1500) ack 1 win 1").contains("win is 64240, expected 1"));
-    assert!(sent("+0 > P. 1:1501(1500) ack 1 <nop,nop,sackOK>").contains("options are <>"));
-    assert!(sent("+0 > [ect0] P. 1:1501(1500) ack 1").contains("IP says noecn, expected ect0"));
-    assert!(sent("+0 > (ttl 9) P. 1:1501(1500) ack 1").contains("ttl is 64, expected 9"));
+    for (line, message) in [
+        ("FP. 1:1501(1500) ack 1", "flags is ., expected F."),
+        ("P. 2:1502(1500) ack 1", "seq is 1, expected 2"),
+        ("P. 1:1501(1500) ack 2", "ack is 1, expected 2"),
+        ("P. 1:1501(1500) ack 1 win 1", "win is 64240, expected 1"),
+        ("P. 1:1501(1500) ack 1 <nop,nop,sackOK>", "options are <>"),
+        ("[ect0] P. 1:1501(1500) ack 1", "IP says noecn, expected ect0"),
+        ("(ttl 9) P. 1:1501(1500) ack 1", "ttl is 64, expected 9"),
+    ] {
+        let complaint = complaint(&format!("{WRITE}+0 > {line}\n"));
+        let message = format!("test.pkt:10: the packet differs: {message}");
+        assert!(complaint.starts_with(&message), "{line}: {complaint}");
+    }
 }
 
 #[test]
@@ -128,38 +147,29 @@ fn psh_is_compared_only_on_request() {
 
 #[test]
 fn call_result_and_return_time_are_checked() {
-    assert_eq!(complaint("+0 write(4, ..., 10) = 9\n"), "test.pkt:9: `write` returned 10, expected 9");
-    assert_eq!(
-        complaint("+0 recv(4, ..., 10, MSG_DONTWAIT) = 10\n"),
-        "test.pkt:9: `recv` returned -1 EAGAIN, expected 10"
-    );
-    assert_eq!(
-        complaint("+0 read(4, ..., 10) = 10\n"),
-        "test.pkt:9: `read` has to wait, but its line has no end time such as +0...0.2"
-    );
     let data = "+.1 < P. 1:11(10) ack 1 win 30000\n+0 > . 1:1(0) ack 11\n";
     assert!(play(&format!("+0...0.100 read(4, ..., 10) = 10\n{data}")).is_ok());
-    assert!(
-        complaint(&format!("+0...0.200 read(4, ..., 10) = 10\n{data}"))
-            .contains("returned 100.000ms too early")
-    );
-    assert!(complaint("+0...0.100 read(4, ..., 10) = 10\n").contains("did not return in time"));
-    assert!(
-        complaint(&format!("+0...0.100 read(4, ..., 10) = 9\n{data}")).contains("returned 10, expected 9")
-    );
+    assert_complaints(&[
+        ("+0 write(4, ..., 10) = 9\n", "test.pkt:9: `write` returned 10, expected 9"),
+        ("+0 recv(4, ..., 10, MSG_DONTWAIT) = 10\n", "test.pkt:9: `recv` returned -1 EAGAIN, expected 10"),
+        (
+            "+0 read(4, ..., 10) = 10\n",
+            "test.pkt:9: `read` has to wait, but its line has no end time such as +0...0.2",
+        ),
+        (&format!("+0...0.200 read(4, ..., 10) = 10\n{data}"), "returned 100.000ms too early"),
+        ("+0...0.100 read(4, ..., 10) = 10\n", "did not return in time"),
+        (&format!("+0...0.100 read(4, ..., 10) = 9\n{data}"), "returned 10, expected 9"),
+    ]);
 }
 
 #[test]
 fn failed_assert_shows_values_of_names() {
-    assert_eq!(
-        complaint("+0 %{ assert tcpi_snd_cwnd == 9 }%\n"),
-        "test.pkt:9: `assert tcpi_snd_cwnd == 9` does not hold: tcpi_snd_cwnd is 10"
-    );
-    assert!(complaint("+0 %{ assert tcpi_colour == 9 }%\n").contains("tcpi_colour"));
-    assert_eq!(
-        complaint("+0 %{\nassert True\nassert tcpi_snd_cwnd == 9\n}%\n"),
-        "test.pkt:11: `assert tcpi_snd_cwnd == 9` does not hold: tcpi_snd_cwnd is 10"
-    );
+    let message = "`assert tcpi_snd_cwnd == 9` does not hold: tcpi_snd_cwnd is 10";
+    assert_complaints(&[
+        ("+0 %{ assert tcpi_snd_cwnd == 9 }%\n", &format!("test.pkt:9: {message}")),
+        ("+0 %{ assert tcpi_colour == 9 }%\n", "tcpi_colour"),
+        ("+0 %{\nassert True\nassert tcpi_snd_cwnd == 9\n}%\n", &format!("test.pkt:11: {message}")),
+    ]);
 }
 
 #[test]
@@ -268,18 +278,8 @@ fn connections_are_distinguished_by_descriptor() {
 ";
     assert!(play(&format!("{lines}+0 > [fd 4] P. 1:11(10) ack 1\n")).is_ok());
     let wrong = complaint(&format!("{lines}+0 > [fd 5] P. 1:11(10) ack 1\n"));
-    assert!(
-        wrong.contains(
-            "belongs to the connection of descriptor 4, expected one of the connection of descriptor 5"
-        ),
-        "{wrong}"
-    );
-}
-
-/// Returns the first line of the failure of a whole script, with packetdrill's tolerance.
-fn complaint_of(text: &str) -> String {
-    let error = play_with(text, &RunOptions::default()).expect_err("this script must fail").to_string();
-    error.lines().next().unwrap_or_default().to_owned()
+    let message = "belongs to the connection of descriptor 4, expected one of the connection of descriptor 5";
+    assert!(wrong.contains(message), "{wrong}");
 }
 
 #[test]
@@ -318,19 +318,20 @@ fn relative_time_counts_from_actual_packet_time() {
 
 #[test]
 fn script_starts_at_zero_and_time_never_decreases() {
-    assert_eq!(
-        complaint_of("+.1 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n"),
-        "test.pkt:1: the first line has to be at time 0, not 0.100000"
-    );
-    assert_eq!(
-        complaint_of(&format!("{SERVER}0.5 close(4) = 0\n0.4 close(3) = 0\n")),
-        "test.pkt:10: time goes backward: this line is at 0.400000, the line before at 0.500000"
-    );
-    // The handshake took 100 ms.
-    assert_eq!(
-        complaint_of(&format!("{SERVER}0.05 close(4) = 0\n")),
-        "test.pkt:9: this line is reached at 0.100000, 50.000ms too late"
-    );
+    for (script, message) in [
+        (
+            "+.1 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n",
+            "1: the first line has to be at time 0, not 0.100000",
+        ),
+        (
+            &format!("{SERVER}0.5 close(4) = 0\n0.4 close(3) = 0\n"),
+            "10: time goes backward: this line is at 0.400000, the line before at 0.500000",
+        ),
+        // The handshake took 100 ms.
+        (&format!("{SERVER}0.05 close(4) = 0\n"), "9: this line is reached at 0.100000, 50.000ms too late"),
+    ] {
+        assert_eq!(complaint_of(script), format!("test.pkt:{message}"));
+    }
 }
 
 #[test]
@@ -368,8 +369,8 @@ fn poll_without_end_time_waits_for_its_timeout() {
 
 #[test]
 fn omitted_ack_number_is_zero() {
-    let sent = |line: &str| complaint(&format!("{WRITE}{line}\n"));
-    assert_eq!(sent("+0 > . 1:1501(1500)"), "test.pkt:10: the packet differs: ack is 1, expected 0");
+    let omitted = format!("{WRITE}+0 > . 1:1501(1500)\n");
+    assert_eq!(complaint(&omitted), "test.pkt:10: the packet differs: ack is 1, expected 0");
     // An ACK number of 0 is from before the connection and is answered with a challenge ACK (RFC
     // 5961 §5).
     let old = format!(
@@ -382,15 +383,15 @@ fn omitted_ack_number_is_zero() {
 
 #[test]
 fn invalid_call_arguments_are_rejected() {
-    assert_eq!(
-        complaint("+0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 4\n"),
-        "test.pkt:9: descriptor 4 is already open; use another one"
-    );
-    assert!(complaint("+0 accept(3, ..., ...) = 4\n").contains("descriptor 4 is already open"));
-    assert!(
-        complaint("+0 poll([{fd=4, events=POLLIN}], 1, 9223372036854775807) = 0\n").contains("is an int")
-    );
-    assert!(complaint("+0 write(4, ..., 4000000000) = 1\n").contains("is not a length from 0 to"));
+    assert_complaints(&[
+        (
+            "+0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 4\n",
+            "test.pkt:9: descriptor 4 is already open; use another one",
+        ),
+        ("+0 accept(3, ..., ...) = 4\n", "descriptor 4 is already open"),
+        ("+0 poll([{fd=4, events=POLLIN}], 1, 9223372036854775807) = 0\n", "is an int"),
+        ("+0 write(4, ..., 4000000000) = 1\n", "is not a length from 0 to"),
+    ]);
     assert!(play("+0 fcntl(4, F_SETFL, O_RDWR|0x800|O_NONBLOCK) = 0\n").is_ok());
 }
 
@@ -418,13 +419,9 @@ fn unknown_timestamp_echo_is_rejected_unless_scaled() {
 #[test]
 fn fast_open_cookie_is_compared_like_other_options() {
     let lines = "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0...0.1 connect(3, ..., ...) = 0\n";
-    let complaint = complaint_of(&format!(
-        "{lines}+0 > S 0:0(0) <mss 1460,sackOK,TS val 1 ecr 0,nop,wscale 8,FO,nop,nop>\n"
-    ));
-    assert!(
-        complaint.contains("expected <mss 1460,sackOK,TS val 1 ecr 0,nop,wscale 8,FO,nop,nop>"),
-        "{complaint}"
-    );
+    let options = "<mss 1460,sackOK,TS val 1 ecr 0,nop,wscale 8,FO,nop,nop>";
+    let complaint = complaint_of(&format!("{lines}+0 > S 0:0(0) {options}\n"));
+    assert!(complaint.contains(&format!("expected {options}")), "{complaint}");
 }
 
 #[test]
@@ -444,24 +441,18 @@ fn packetdrill_flags_are_validated() {
     assert_eq!(with("--ip_version=ipv4-mapped-ipv6").unwrap().notes, Vec::<String>::new());
     assert_eq!(with("--dry_run").unwrap().events, 0);
     for (flag, complaint) in [
-        ("--mss=0", "test.pkt:9:1: `--mss=0`: expected a number from 1"),
-        ("--mss", "test.pkt:9:1: `--mss` needs a value: `--mss=BYTES`"),
-        ("--strict_segments=1", "test.pkt:9:1: `--strict_segments` takes no value, but has `1`"),
-        ("--tolerance_usecs=0", "test.pkt:9:1: `--tolerance_usecs=0`: expected a number from 1"),
-        (
-            "--tolerance_percent=101",
-            "test.pkt:9:1: `--tolerance_percent=101`: expected a number from 0 to 100",
-        ),
-        ("--bind_port=0", "test.pkt:9:1: `--bind_port=0`: expected a port from 1 to 65535"),
-        ("--mtu=20", "test.pkt:9:1: `--mtu=20`: expected a number from 68 to 65535"),
-        ("--ip_version=ipv5", "test.pkt:9:1: `--ip_version=ipv5`: expected ipv4, ipv6 or ipv4-mapped-ipv6"),
-        (
-            "--wire_client",
-            "test.pkt:9:1: `--wire_client`: airtcp plays a script in one process, not between two machines",
-        ),
-        ("--colour=red", "test.pkt:9:1: unknown flag `--colour`"),
+        ("--mss=0", "`--mss=0`: expected a number from 1"),
+        ("--mss", "`--mss` needs a value: `--mss=BYTES`"),
+        ("--strict_segments=1", "`--strict_segments` takes no value, but has `1`"),
+        ("--tolerance_usecs=0", "`--tolerance_usecs=0`: expected a number from 1"),
+        ("--tolerance_percent=101", "`--tolerance_percent=101`: expected a number from 0 to 100"),
+        ("--bind_port=0", "`--bind_port=0`: expected a port from 1 to 65535"),
+        ("--mtu=20", "`--mtu=20`: expected a number from 68 to 65535"),
+        ("--ip_version=ipv5", "`--ip_version=ipv5`: expected ipv4, ipv6 or ipv4-mapped-ipv6"),
+        ("--wire_client", "`--wire_client`: airtcp plays a script in one process, not between two machines"),
+        ("--colour=red", "unknown flag `--colour`"),
     ] {
-        assert_eq!(with(flag).unwrap_err().to_string(), complaint);
+        assert_eq!(with(flag).unwrap_err().to_string(), format!("test.pkt:9:1: {complaint}"));
     }
     // The caller's flags override the script's, and their errors do not name a file.
     let options = |name: &str, value: &str| RunOptions {
@@ -507,45 +498,10 @@ fn mutated_scripts_do_not_panic() {
         .collect();
     scripts.sort();
     let mut rng = airwire::rng::Stream::new(7, "scripts");
-    let words = [
-        "0",
-        "-1",
-        "4294967295",
-        "99999999999999999999",
-        "0x",
-        ".",
-        "...",
-        "<",
-        ">",
-        "(",
-        ")",
-        "[",
-        "]",
-        "{",
-        "}",
-        "ack",
-        "win",
-        "sack",
-        "TS",
-        "icmp",
-        "mtu",
-        "S",
-        "FO",
-        "+0",
-        "*",
-        "~",
-        "`",
-        "%{",
-        "}%",
-        "\"",
-        "--mtu=68",
-        "é",
-        "=",
-        ",",
-        ":",
-        "close(4) = 0",
-        "\n",
-    ];
+    let words: Vec<&str> = "0¦-1¦4294967295¦99999999999999999999¦0x¦.¦...¦<¦>¦(¦)¦[¦]¦{¦}¦ack¦win¦sack¦TS¦icmp¦mtu¦S¦FO¦+0¦*¦~¦`¦%{¦}%¦\"¦\
+        --mtu=68¦é¦=¦,¦:¦close(4) = 0¦\n"
+        .split('¦')
+        .collect();
     let mut outcomes = [0, 0];
     for round in 0..1500 {
         let (path, text) = &scripts[round % scripts.len()];
@@ -591,7 +547,7 @@ fn packets_of_earlier_connection_stay_unchecked() {
     let report = run(&script, Path::new("test.pkt"), &RunOptions::default()).unwrap();
     assert_eq!(report.checked, 4);
     assert!(report.unchecked > 0);
-    // With `End::Exact` the script does not list every packet and fails.
+    // With `UnlistedPackets::Refused` the script does not list every packet and fails.
     assert!(complaint(lines).contains("belongs to the connection of descriptor 4"), "{}", complaint(lines));
 }
 

@@ -31,11 +31,11 @@ pub struct Tuning {
 
 /// Whether airtcp supports a sysctl.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Known {
+pub enum SysctlSupport {
     /// Supported and applied.
     Applied,
     /// Not supported.
-    Unknown,
+    Unsupported,
 }
 
 /// Beginnings of full names of sysctls.
@@ -61,7 +61,7 @@ impl Default for Tuning {
         Self {
             profile: Profile::linux(),
             recipe: "sack".parse().expect("the catalogue has sack"),
-            fast_open_keys: fast_open::usual_keys(),
+            fast_open_keys: fast_open::default_keys(),
             changes: Vec::new(),
         }
     }
@@ -95,14 +95,14 @@ impl Tuning {
                     .ok_or_else(|| format!("`{flag}`: expected NAME=VALUE, several separated by commas"))?,
             );
         }
-        // The profile first: some settings exist in one profile only.
+        // The profile comes first, because some settings exist in one profile only.
         settings.sort_by_key(|(name, _)| *name != "profile");
         for (name, value) in settings {
             match name {
                 "profile" => self.profile(value)?,
                 "recipe" => self.recipe(value)?,
                 _ => {
-                    if self.sysctl(name, value)? == Known::Unknown {
+                    if self.sysctl(name, value)? == SysctlSupport::Unsupported {
                         others.push((name.to_owned(), value.to_owned()));
                     }
                 }
@@ -112,17 +112,17 @@ impl Tuning {
     }
 
     /// Applies the sysctls that a shell line sets. Returns a note for each other command. Helper
-    /// scripts are found relative to `home`.
-    pub fn shell(&mut self, command: &str, home: &Path) -> Result<Vec<String>, String> {
+    /// scripts are found relative to `script_dir`.
+    pub fn shell(&mut self, command: &str, script_dir: &Path) -> Result<Vec<String>, String> {
         let mut notes = Vec::new();
-        for effect in shell::effects(command, home) {
+        for effect in shell::effects(command, script_dir) {
             match effect {
-                Effect::Set { place, name, value } => match self.sysctl(&name, &value) {
-                    Ok(Known::Applied) => {}
-                    Ok(Known::Unknown) => {
-                        notes.push(format!("{place}`{name}` was not set: airtcp does not support it"));
+                Effect::Set { position, name, value } => match self.sysctl(&name, &value) {
+                    Ok(SysctlSupport::Applied) => {}
+                    Ok(SysctlSupport::Unsupported) => {
+                        notes.push(format!("{position}`{name}` was not set: airtcp does not support it"));
                     }
-                    Err(message) => return Err(format!("{place}{message}")),
+                    Err(message) => return Err(format!("{position}{message}")),
                 },
                 Effect::Note(note) => notes.push(note),
             }
@@ -131,13 +131,13 @@ impl Tuning {
     }
 
     /// Applies a sysctl, given by its full name or the last component, or a setting of airtcp.
-    pub fn sysctl(&mut self, name: &str, value: &str) -> Result<Known, String> {
+    pub fn sysctl(&mut self, name: &str, value: &str) -> Result<SysctlSupport, String> {
         let name = match BSD_NAMES.iter().find(|(bsd, _)| *bsd == name) {
-            Some((_, ours)) => ours,
+            Some((_, name)) => name,
             None => PREFIXES.iter().find_map(|prefix| name.strip_prefix(prefix)).unwrap_or(name),
         };
         let known = self.apply(name, value)?;
-        if known == Known::Applied {
+        if known == SysctlSupport::Applied {
             self.changes.push((name.to_owned(), value.to_owned()));
         }
         Ok(known)
@@ -158,7 +158,7 @@ impl Tuning {
         self.fast_open_keys
     }
 
-    fn apply(&mut self, name: &str, value: &str) -> Result<Known, String> {
+    fn apply(&mut self, name: &str, value: &str) -> Result<SysctlSupport, String> {
         let profile = &mut self.profile;
         let parse = |word: &str, most: u64| match word.parse::<u64>() {
             Ok(number) if number <= most => Ok(number),
@@ -185,7 +185,7 @@ impl Tuning {
         };
         let millis = || number().map(Duration::from_millis);
         let on = || number().map(|number| number != 0);
-        let usual_scale = Profile::by_name(profile.name).and_then(|usual| usual.handshake.window_scale);
+        let default_scale = Profile::by_name(profile.name).and_then(|default| default.handshake.window_scale);
         let challenge = || on().map(|on| if on { Challenge::Rfc793 } else { Challenge::Rfc5961 });
         match name {
             "tcp_timestamps" => profile.handshake.timestamps = on()?,
@@ -193,13 +193,13 @@ impl Tuning {
             "tcp_dsack" => profile.acks.dsack = on()?,
             "tcp_window_scaling" => {
                 profile.handshake.window_scale =
-                    if on()? { profile.handshake.window_scale.or(usual_scale) } else { None };
+                    if on()? { profile.handshake.window_scale.or(default_scale) } else { None };
             }
             // Timestamps and window scaling together.
             "rfc1323" => {
                 profile.handshake.timestamps = on()?;
                 profile.handshake.window_scale =
-                    if on()? { profile.handshake.window_scale.or(usual_scale) } else { None };
+                    if on()? { profile.handshake.window_scale.or(default_scale) } else { None };
             }
             "window_scale" => profile.handshake.window_scale = Some(within(14)? as u8),
             // Higher values are Accurate ECN.
@@ -306,8 +306,8 @@ impl Tuning {
                 // Other profiles do not compress ACKs.
                 only(is_linux || most > 0)?;
                 if let AckRules::Linux(acks) = &mut profile.acks.policy.rules {
-                    let usual = LinuxAcks::DEFAULT.compression;
-                    acks.compression = usual.filter(|_| most > 0).map(|it| AckCompression { most, ..it });
+                    let default = LinuxAcks::DEFAULT.compression;
+                    acks.compression = default.filter(|_| most > 0).map(|it| AckCompression { most, ..it });
                 }
             }
             "tcp_fastopen" => {
@@ -327,9 +327,9 @@ impl Tuning {
             }
             "mss" => profile.handshake.mss = Some(within(u16::MAX.into())? as u16),
             "time_wait_ms" => profile.timers.time_wait = millis()?,
-            _ => return Ok(Known::Unknown),
+            _ => return Ok(SysctlSupport::Unsupported),
         }
-        Ok(Known::Applied)
+        Ok(SysctlSupport::Applied)
     }
 }
 
@@ -457,7 +457,7 @@ mod tests {
             "`tcp_rmem=4096`: expected three numbers: minimum, initial size, maximum"
         );
         assert!(tuning.sysctl("tcp_ecn", "3").unwrap_err().contains("up to 2"));
-        assert_eq!(tuning.sysctl("net.ipv4.neigh.default.mss", "1"), Ok(Known::Unknown));
+        assert_eq!(tuning.sysctl("net.ipv4.neigh.default.mss", "1"), Ok(SysctlSupport::Unsupported));
         tuning.profile("freebsd").unwrap();
         assert_eq!(
             tuning.sysctl("quick_acks", "4").unwrap_err(),

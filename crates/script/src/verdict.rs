@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use airwire::time::Duration;
 
-use super::ast::Place;
+use super::ast::Position;
 use super::parse::ParseError;
 
 /// The result of a script that ran to its end.
@@ -18,7 +18,7 @@ pub struct Passed {
     /// Number of the host's packets that matched a line.
     pub checked: usize,
     /// Number of the host's packets that were not compared with a line, because they belonged to
-    /// other connections or came after the last line.
+    /// other connections or were sent after the last line.
     pub unchecked: usize,
     /// Virtual time from the first event to the last.
     pub duration: Duration,
@@ -35,10 +35,10 @@ pub enum ScriptError {
     #[error(transparent)]
     Parse(#[from] ParseError),
     /// The settings above the first event are invalid.
-    #[error("{place}: {message}")]
+    #[error("{position}: {message}")]
     Setup {
         /// The position of the error.
-        place: Place,
+        position: Position,
         /// The cause of the error.
         message: String,
     },
@@ -51,7 +51,7 @@ pub enum ScriptError {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Failure {
     /// The failed line.
-    pub place: Place,
+    pub position: Position,
     /// The problem.
     pub problem: Problem,
     /// The lines that ran before, in order.
@@ -81,7 +81,7 @@ pub struct Problem {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Step {
     /// Position in the script.
-    pub place: Place,
+    pub position: Position,
     /// Time since the start of the script.
     pub at: Duration,
     /// The line as written, with single spaces.
@@ -112,14 +112,14 @@ pub(super) fn clock(time: Duration) -> String {
 
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (line, at) = (self.place.line, clock(self.at));
+        let (line, at) = (self.position.line, clock(self.at));
         write!(f, "{line:>4} {at:>11}  {}", self.text)
     }
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}: {}", self.place, self.problem.message)?;
+        writeln!(f, "{}: {}", self.position, self.problem.message)?;
         self.done.iter().try_for_each(|step| writeln!(f, "  ✓ {step}"))?;
         writeln!(f, "  ✗ {}", self.failed)?;
         self.problem.details.iter().try_for_each(|detail| writeln!(f, "      {detail}"))?;

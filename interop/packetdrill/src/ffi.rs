@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use airtcp_script::errno::Errno;
 use airtcp_script::sockopt::{FastOpenOption, SockOpt};
 use airtcp_script::syscall::{
-    Blocking, Events, FastOpenKeys, Fd, How, OptionValue, Push, Record, Reply, Request, Take,
+    Blocking, Events, FastOpenKeys, Fd, OptionValue, Push, ReadMode, Record, Reply, Request, ShutdownHow,
 };
 use airwire::time::Duration;
 use libc::{iovec, msghdr, pollfd, sockaddr, socklen_t, ssize_t, timeval};
@@ -271,12 +271,12 @@ unsafe extern "C" fn connect(
 /// # Safety
 /// As for [`stack`], and each of `parts` must meet the requirements of [`scatter`].
 unsafe fn receive(userdata: *mut c_void, fd: c_int, parts: &[iovec], flags: c_int) -> ssize_t {
-    let take = if flags & libc::MSG_PEEK != 0 { Take::Peek } else { Take::Consume };
+    let mode = if flags & libc::MSG_PEEK != 0 { ReadMode::Peek } else { ReadMode::Consume };
     let received = |stack: &Stack| {
         only(flags, libc::MSG_PEEK | libc::MSG_DONTWAIT)?;
         // Checked first: data taken from the stream would otherwise be lost.
         let len = room(parts)?;
-        let reply = stack.call(Request::Receive { fd: Fd(fd), len, take, wait: wait(flags) })?;
+        let reply = stack.call(Request::Receive { fd: Fd(fd), len, mode, wait: wait(flags) })?;
         let Reply::Received(data) = reply else { return Ok(0) };
         // SAFETY: guaranteed by the caller, see above.
         unsafe { scatter(parts, &data) }?;
@@ -501,9 +501,9 @@ unsafe extern "C" fn close(userdata: *mut c_void, fd: c_int) -> c_int {
 
 unsafe extern "C" fn shutdown(userdata: *mut c_void, fd: c_int, how: c_int) -> c_int {
     let how = match how {
-        libc::SHUT_RD => How::Read,
-        libc::SHUT_WR => How::Write,
-        libc::SHUT_RDWR => How::Both,
+        libc::SHUT_RD => ShutdownHow::Read,
+        libc::SHUT_WR => ShutdownHow::Write,
+        libc::SHUT_RDWR => ShutdownHow::Both,
         _ => return fail(Errno::EINVAL),
     };
     // SAFETY: guaranteed by packetdrill.h, see the module's documentation.

@@ -13,8 +13,8 @@ use airtcp_script::Push;
 use airtcp_script::errno::Errno;
 use airtcp_script::sockets::{Sockets, Stuck};
 use airtcp_script::sockopt::SockOpt;
-use airtcp_script::syscall::{Blocking, Fd, How, OptionValue, Reply, Request, Submitted};
-use airtcp_script::tuning::{Known, Tuning};
+use airtcp_script::syscall::{Blocking, Fd, OptionValue, Reply, Request, ShutdownHow, Submitted};
+use airtcp_script::tuning::{SysctlSupport, Tuning};
 use airtcp_script::{tcp_info, wire};
 use airwire::time::{Duration, Instant};
 
@@ -169,7 +169,7 @@ impl Stack {
         self.call(Request::Close { fd }).map(|_| ())
     }
 
-    pub fn shutdown(&self, fd: Fd, how: How) -> Result<(), Errno> {
+    pub fn shutdown(&self, fd: Fd, how: ShutdownHow) -> Result<(), Errno> {
         let mut state = self.enter();
         let result = state.sockets.shutdown(fd, how);
         self.announce(&state);
@@ -184,7 +184,7 @@ impl Stack {
                 self.announce(&state);
                 return result;
             }
-            Submitted::Asleep(ticket) => ticket,
+            Submitted::Blocked(ticket) => ticket,
         };
         loop {
             if let Some(finished) = state.sockets.take_finished(ticket) {
@@ -292,8 +292,8 @@ impl State {
             }
             for (name, value) in assignments {
                 match self.tuning.sysctl(name, &value) {
-                    Ok(Known::Applied) => {}
-                    Ok(Known::Unknown) => {
+                    Ok(SysctlSupport::Applied) => {}
+                    Ok(SysctlSupport::Unsupported) => {
                         eprintln!("airtcp: `{name}` was not set: airtcp does not support it");
                     }
                     Err(error) => eprintln!("airtcp: {error}"),

@@ -1,5 +1,5 @@
-//! The parser for calls: `accept(3, ..., ...) = 4`, and the short form `write 4000` for the latest
-//! connection.
+//! The parser for calls: `accept(3, ..., ...) = 4`, and the short form `write 4000` for the
+//! connection that was accepted or connected last.
 
 use super::{ParseError, Parser, TokenKind};
 use crate::ast::{Call, Expect, Form, Value};
@@ -9,18 +9,12 @@ const SHORT: [(&str, bool); 4] = [("write", true), ("read", true), ("close", fal
 
 impl Parser<'_> {
     pub(super) fn call(&mut self) -> Result<Call, ParseError> {
-        let line = self.place().line;
+        let line = self.position().line;
         let name = self.word("a call")?;
         if !self.eat('(') {
             return self.short(name, line);
         }
-        let mut args = Vec::new();
-        while !self.eat(')') {
-            if !args.is_empty() {
-                self.expect(',')?;
-            }
-            args.push(self.value()?);
-        }
+        let args = self.values(')')?;
         if !self.eat('=') {
             return Err(self
                 .error(format!("`{name}` needs a result: `= 0`, `= -1 EAGAIN`, or `= ...` for any result")));
@@ -44,7 +38,7 @@ impl Parser<'_> {
         };
         let mut args = Vec::new();
         if *takes_length {
-            if self.place().line != line {
+            if self.position().line != line {
                 return Err(self.error(format!("`{name}` needs a length on the same line")));
             }
             args.push(Value::Int(self.integer("a length")?));
@@ -108,6 +102,7 @@ impl Parser<'_> {
         }
     }
 
+    /// Parses values separated by commas, and the closing bracket.
     fn values(&mut self, close: char) -> Result<Vec<Value>, ParseError> {
         let mut values = Vec::new();
         while !self.eat(close) {

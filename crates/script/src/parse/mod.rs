@@ -11,18 +11,24 @@ use std::rc::Rc;
 use airfiles::{By, limits};
 use airwire::time::Duration;
 
-use super::ast::{Action, Base, Flag, Named, Place, Script, ScriptEvent, When};
+use super::ast::{Action, Flag, Named, Position, Script, ScriptEvent, TimeBase, When};
 use super::lex::{self, Token, TokenKind};
 use super::python::Block;
 
 /// Error: the script cannot be parsed. Nothing of it has run.
 #[derive(Debug, thiserror::Error)]
-#[error("{place}: {message}")]
+#[error("{position}: {message}")]
 pub struct ParseError {
     /// The position of the error.
-    pub place: Place,
+    pub position: Position,
     /// The cause of the error.
     pub message: String,
+}
+
+impl ParseError {
+    pub(crate) fn new(position: Position, message: impl Into<String>) -> Self {
+        Self { position, message: message.into() }
+    }
 }
 
 /// Maximum include depth. Deeper nesting means that a file includes itself.
@@ -33,11 +39,10 @@ pub(crate) type Defines = BTreeMap<String, String>;
 
 /// Reads a script and all its includes. The caller's definitions override the script's.
 pub(crate) fn load(path: &Path, defines: Defines) -> Result<Script, ParseError> {
-    let read =
-        airfiles::read_text(path, By::Person, limits::WRITTEN_BY_HAND).map_err(|error| ParseError {
-            place: Place::of_line(Rc::new(path.to_owned()), 0),
-            message: format!("cannot read the script: {error}"),
-        })?;
+    let read = airfiles::read_text(path, By::Person, limits::WRITTEN_BY_HAND).map_err(|error| {
+        let position = Position::of_line(Rc::new(path.to_owned()), 0);
+        ParseError::new(position, format!("cannot read the script: {error}"))
+    })?;
     text(path, &read, defines)
 }
 
@@ -53,7 +58,7 @@ pub(crate) fn text(path: &Path, text: &str, defines: Defines) -> Result<Script, 
     file(&mut script, &own, text, 0, &defines)?;
     // Move the includes' flags to the front, so that the script's own flags come later and take
     // effect.
-    script.settings.flags.sort_by_key(|flag| flag.place.file == own);
+    script.settings.flags.sort_by_key(|flag| flag.position.file == own);
     Ok(script)
 }
 
@@ -71,11 +76,19 @@ fn file(
     defines: &Defines,
 ) -> Result<(), ParseError> {
     let tokens = lex::tokens(text).map_err(|error| ParseError {
-        place: Place { column: error.column, ..Place::of_line(Rc::clone(path), error.line) },
+        position: Position { column: error.column, ..Position::of_line(Rc::clone(path), error.line) },
         message: error.message,
     })?;
-    Parser { file: Rc::clone(path), text, tokens, at: 0, depth, given: defines, own: Defines::new() }
-        .file(script)
+    Parser {
+        file: Rc::clone(path),
+        text,
+        tokens,
+        at: 0,
+        depth,
+        outer_defines: defines,
+        defines: Defines::new(),
+    }
+    .file(script)
 }
 
 struct Parser<'a> {
@@ -86,9 +99,9 @@ struct Parser<'a> {
     at: usize,
     depth: usize,
     /// Definitions from the caller or the including file.
-    given: &'a Defines,
+    outer_defines: &'a Defines,
     /// Definitions in this file.
-    own: Defines,
+    defines: Defines,
 }
 
 impl Parser<'_> {
@@ -100,9 +113,9 @@ impl Parser<'_> {
                 TokenKind::Flag(name, value) => {
                     if let ("define", Some(value)) = (name.as_str(), &value) {
                         let (name, value) = definition(value).map_err(|message| self.error(message))?;
-                        self.own.insert(name, value);
+                        self.defines.insert(name, value);
                     }
-                    script.settings.flags.push(Flag { place: self.place(), name, value });
+                    script.settings.flags.push(Flag { position: self.position(), name, value });
                     self.at += 1;
                 }
                 TokenKind::Directive(word, argument) => self.directive(script, &word, argument)?,
@@ -121,7 +134,7 @@ impl Parser<'_> {
         if name.is_empty() {
             return Err(self.error(format!("`{word}` needs a name on the same line")));
         }
-        let named = Named { place: self.place(), name, depth: self.depth };
+        let named = Named { position: self.position(), name, depth: self.depth };
         match word {
             "recipe" => self.name(&mut script.settings.recipe, word, named)?,
             "profile" => self.name(&mut script.settings.profile, word, named)?,
@@ -135,8 +148,8 @@ impl Parser<'_> {
     /// file is an error.
     fn name(&self, slot: &mut Option<Named>, word: &str, named: Named) -> Result<(), ParseError> {
         match slot {
-            Some(old) if old.place.file == named.place.file => {
-                Err(self.error(format!("`{word}` was already given at {}", old.place)))
+            Some(old) if old.position.file == named.position.file => {
+                Err(self.error(format!("`{word}` was already given at {}", old.position)))
             }
             Some(old) if old.depth < named.depth => Ok(()),
             _ => {
@@ -152,28 +165,28 @@ impl Parser<'_> {
         if self.depth == MAX_DEPTH {
             return Err(self.error(format!("includes are nested more than {MAX_DEPTH} deep at `{name}`")));
         }
-        let beside = self.file.parent().unwrap_or_else(|| Path::new(""));
-        let candidates = std::iter::once(beside.join(name))
-            .chain(beside.ancestors().map(|above| above.join("include").join(name)));
+        let directory = self.file.parent().unwrap_or_else(|| Path::new(""));
+        let candidates = std::iter::once(directory.join(name))
+            .chain(directory.ancestors().map(|ancestor| ancestor.join("include").join(name)));
         let Some((path, text)) = candidates.into_iter().find_map(|path| {
             let text = airfiles::read_text(&path, By::File, limits::WRITTEN_BY_HAND).ok()?;
             Some((path, text))
         }) else {
             return Err(self.error(format!(
                 "`{name}` found neither in {} nor in an `include` directory there or above",
-                if beside.as_os_str().is_empty() { Path::new(".") } else { beside }.display()
+                if directory.as_os_str().is_empty() { Path::new(".") } else { directory }.display()
             )));
         };
-        let mut defines = self.own.clone();
-        defines.extend(self.given.clone());
+        let mut defines = self.defines.clone();
+        defines.extend(self.outer_defines.clone());
         let path = Rc::new(path);
         file(script, &path, &text, self.depth + 1, &defines).map_err(|error| {
-            match *error.place.file == *path {
+            match *error.position.file == *path {
                 true if !is_script(&path) => {
                     // The file may be any file on the system, so the message must not quote its
                     // content.
                     let message = "not a line of a packet script, and the file name does not end in .pkt";
-                    ParseError { message: message.to_owned(), ..error }
+                    ParseError::new(error.position, message)
                 }
                 _ => error,
             }
@@ -181,7 +194,7 @@ impl Parser<'_> {
     }
 
     fn event(&mut self) -> Result<ScriptEvent, ParseError> {
-        let place = self.line();
+        let position = self.line();
         let first = self.at;
         let when = self.when()?;
         let action = match self.peek().clone() {
@@ -192,13 +205,12 @@ impl Parser<'_> {
                 Action::Shell(command.trim().to_owned())
             }
             TokenKind::Code(code) => {
-                let place = self.line();
-                let block = Block::parse(&code).map_err(|(line, message)| ParseError {
-                    place: Place { line: place.line + line, ..place.clone() },
-                    message,
+                let position = self.line();
+                let block = Block::parse(&code).map_err(|(line, message)| {
+                    ParseError::new(Position { line: position.line + line, ..position.clone() }, message)
                 })?;
                 self.at += 1;
-                Action::Code(block, place.line)
+                Action::Code(block, position.line)
             }
             other => {
                 return Err(self.error(format!(
@@ -206,40 +218,31 @@ impl Parser<'_> {
                 )));
             }
         };
-        let blocking_packet = matches!(when, When::Blocking(..)) && !matches!(action, Action::Call(_));
-        let window_call = matches!(when, When::Window(..)) && !matches!(action, Action::Outbound(..));
-        if blocking_packet || window_call {
-            return Err(ParseError {
-                place,
-                message:
-                    "`...` between two times is only for calls that block, `~` only for packets that the host sends"
-                        .to_owned(),
-            });
-        }
-        if when == When::Any && !matches!(action, Action::Outbound(..)) {
-            return Err(ParseError {
-                place,
-                message: "`*` is only for packets that the host sends; give a time".to_owned(),
-            });
-        }
-        if when == When::Here && !matches!(action, Action::Shell(_) | Action::Code(..)) {
-            return Err(ParseError {
-                place,
-                message: "expected a time such as +0 or 0.100 before this".to_owned(),
-            });
+        const RANGE: &str =
+            "`...` between two times is only for calls that block, `~` only for packets that the host sends";
+        let problem = match (when, &action) {
+            (When::Blocking(..), Action::Call(_)) | (When::Window(..) | When::Any, Action::Outbound(..)) => {
+                None
+            }
+            (When::Blocking(..) | When::Window(..), _) => Some(RANGE),
+            (When::Any, _) => Some("`*` is only for packets that the host sends; give a time"),
+            (When::At(..), _) | (When::Immediately, Action::Shell(_) | Action::Code(..)) => None,
+            (When::Immediately, _) => Some("expected a time such as +0 or 0.100 before this"),
+        };
+        if let Some(message) = problem {
+            return Err(ParseError::new(position, message));
         }
         let text = &self.text[self.tokens[first].start..self.tokens[self.at - 1].end];
-        let text = text
-            .lines()
-            .map(|line| line.split("//").next().unwrap_or_default())
-            .collect::<Vec<_>>()
-            .join(" ");
-        Ok(ScriptEvent { place, when, action, text: text.split_whitespace().collect::<Vec<_>>().join(" ") })
+        let without_comments = text.lines().filter_map(|line| line.split("//").next());
+        let words: Vec<&str> = without_comments.flat_map(str::split_whitespace).collect();
+        Ok(ScriptEvent { position, when, action, text: words.join(" ") })
     }
 
     fn when(&mut self) -> Result<When, ParseError> {
         match self.peek() {
-            TokenKind::Shell(_) | TokenKind::Code(_) | TokenKind::Punct('<' | '>') => return Ok(When::Here),
+            TokenKind::Shell(_) | TokenKind::Code(_) | TokenKind::Punct('<' | '>') => {
+                return Ok(When::Immediately);
+            }
             TokenKind::Punct('*') => {
                 self.at += 1;
                 return Ok(When::Any);
@@ -253,22 +256,22 @@ impl Parser<'_> {
             _ => return Ok(When::At(base, start)),
         };
         self.at += 1;
-        // The end has the same base as the start, with or without a `+` of its own.
+        // Both times have the same base, even if only the first one has a `+`.
         let (end_base, end) = self.time()?;
-        if end < start || (end_base, base) == (Base::Previous, Base::Start) {
+        if end < start || (end_base, base) == (TimeBase::Previous, TimeBase::Start) {
             return Err(self.error("the end of this range is before its start"));
         }
         Ok(if window { When::Window(base, start, end) } else { When::Blocking(base, start, end) })
     }
 
-    fn time(&mut self) -> Result<(Base, Duration), ParseError> {
-        let base = if self.eat('+') { Base::Previous } else { Base::Start };
+    fn time(&mut self) -> Result<(TimeBase, Duration), ParseError> {
+        let base = if self.eat('+') { TimeBase::Previous } else { TimeBase::Start };
         let TokenKind::Number(text) = self.peek() else {
             return Err(self.error(format!("expected a time such as +0 or 0.100, found {}", self.peek())));
         };
         let Some(time) = seconds(text) else {
             return Err(
-                self.error(format!("`{text}` is not a time in seconds such as 0.100, up to {LONGEST}"))
+                self.error(format!("`{text}` is not a time in seconds such as 0.100, up to {MAX_SECONDS}"))
             );
         };
         self.at += 1;
@@ -311,6 +314,11 @@ impl Parser<'_> {
         Ok(word)
     }
 
+    /// Parses `WORD N` if the next token is `word`.
+    fn optional<T: TryFrom<i64>>(&mut self, word: &str, what: &str) -> Result<Option<T>, ParseError> {
+        if self.eat_word(word) { self.integer(what).map(Some) } else { Ok(None) }
+    }
+
     /// Parses an integer that fits the type. `what` describes it in the error message.
     fn integer<T: TryFrom<i64>>(&mut self, what: &str) -> Result<T, ParseError> {
         let negative = self.eat('-');
@@ -334,24 +342,24 @@ impl Parser<'_> {
     fn substitute(&mut self) {
         for token in &mut self.tokens[self.at..] {
             if let TokenKind::Word(word) = &token.kind
-                && let Some(value) = self.given.get(word).or_else(|| self.own.get(word))
+                && let Some(value) = self.outer_defines.get(word).or_else(|| self.defines.get(word))
             {
                 token.kind = lex::defined(value);
             }
         }
     }
 
-    fn place(&self) -> Place {
+    fn position(&self) -> Position {
         let token = &self.tokens[self.at];
-        Place { column: lex::column(self.text, token.start), ..self.line() }
+        Position { column: lex::column(self.text, token.start), ..self.line() }
     }
 
-    fn line(&self) -> Place {
-        Place::of_line(Rc::clone(&self.file), self.tokens[self.at].line)
+    fn line(&self) -> Position {
+        Position::of_line(Rc::clone(&self.file), self.tokens[self.at].line)
     }
 
     fn error(&self, message: impl Into<String>) -> ParseError {
-        ParseError { place: self.place(), message: message.into() }
+        ParseError::new(self.position(), message)
     }
 }
 
@@ -363,8 +371,8 @@ pub(crate) fn definition(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// Maximum time of one line, in seconds. The clock has room for thousands of such lines.
-const LONGEST: u64 = 1_000_000;
+/// Maximum time of one line. The sum over thousands of lines fits the clock.
+const MAX_SECONDS: u64 = 1_000_000;
 
 /// Parses decimal seconds, exact to the nanosecond.
 fn seconds(text: &str) -> Option<Duration> {
@@ -373,7 +381,7 @@ fn seconds(text: &str) -> Option<Duration> {
         return None;
     }
     let whole: u64 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
-    if whole > LONGEST {
+    if whole > MAX_SECONDS {
         return None;
     }
     let nanos: u64 = format!("{fraction:0<9}").parse().ok()?;

@@ -6,20 +6,9 @@ use crate::ast::{
 };
 use crate::wire;
 
-/// Encapsulations and other protocols that packetdrill supports and airtcp does not.
-const NOT_HERE: [(&str, &str); 6] = [
-    ("udp", "airtcp does not support UDP, only TCP and ICMP errors about TCP"),
-    ("ipv4", ENCAPSULATED),
-    ("ipv6", ENCAPSULATED),
-    ("gre", ENCAPSULATED),
-    ("GREv0", ENCAPSULATED),
-    ("mpls", ENCAPSULATED),
-];
-const ENCAPSULATED: &str = "airtcp supports a single IP header, followed by TCP flags such as `S` or `.`";
-
-/// The names of Fast Open cookies, for scripts that do not define them with `--define`, with the values
-/// that Linux's scripts assume. The address is the script's, 192.0.2.1; the keys are the one of
-/// [`Tuning::default`](crate::tuning::Tuning) and 0-0-0-0.
+/// The Fast Open cookies that Linux's scripts name without defining them. Both are for the script's address
+/// 192.0.2.1: the first with the key of [`Tuning::default`](crate::tuning::Tuning), the second with the key
+/// 0-0-0-0.
 const COOKIES: [(&str, u64); 2] =
     [("TFO_COOKIE", 0x3021_b9d8_8901_7eeb), ("TFO_COOKIE_ZERO", 0xb7c1_2350_a90d_c8f5)];
 
@@ -35,10 +24,18 @@ impl Parser<'_> {
             self.expect('>')?;
         }
         let addressing = self.addressing(inbound)?;
-        if let TokenKind::Word(word) = self.peek()
-            && let Some((_, why)) = NOT_HERE.iter().find(|(known, _)| known == word)
-        {
-            return Err(self.error(*why));
+        if let TokenKind::Word(word) = self.peek() {
+            // Protocols that packetdrill supports.
+            let problem = match word.as_str() {
+                "udp" => Some("airtcp does not support UDP, only TCP and ICMP errors about TCP"),
+                "ipv4" | "ipv6" | "gre" | "GREv0" | "mpls" => {
+                    Some("airtcp supports a single IP header, followed by TCP flags such as `S` or `.`")
+                }
+                _ => None,
+            };
+            if let Some(problem) = problem {
+                return Err(self.error(problem));
+            }
         }
         if self.eat_word("icmp") {
             if !inbound {
@@ -46,30 +43,20 @@ impl Parser<'_> {
             }
             return Ok(Action::Inbound(addressing, Inbound::Icmp(self.icmp()?)));
         }
-        let place = self.place();
+        let position = self.position();
         let segment = self.segment()?;
         if !inbound {
             return Ok(Action::Outbound(addressing, segment));
         }
-        if segment.options == Options::Any {
-            return Err(ParseError {
-                place,
-                message: "`<...>` is only for packets that the host sends".to_owned(),
-            });
-        }
-        let octets = match &segment.options {
-            Options::Any => 0,
-            Options::Exactly(options) => wire::options_len(options),
+        let Options::Exactly(options) = &segment.options else {
+            return Err(ParseError::new(position, "`<...>` is only for packets that the host sends"));
         };
-        if HEADERS + octets + segment.len as usize > IP_MAX {
-            return Err(ParseError { place, message: TOO_LONG.to_owned() });
+        if HEADERS + wire::options_len(options) + segment.len as usize > IP_MAX {
+            return Err(ParseError::new(position, TOO_LONG));
         }
         if segment.win.is_none() {
-            return Err(ParseError {
-                place,
-                message: "a packet that the script sends needs a window; add `win N` after the ack"
-                    .to_owned(),
-            });
+            let message = "a packet that the script sends needs a window; add `win N` after the ack";
+            return Err(ParseError::new(position, message));
         }
         Ok(Action::Inbound(addressing, Inbound::Tcp(segment)))
     }
@@ -96,17 +83,15 @@ impl Parser<'_> {
 
     fn prefix(&mut self, addressing: &mut Addressing, inbound: bool) -> Result<(), ParseError> {
         const EXPECTED: &str = "ect0, ect1, ect01, ce, noecn, tos N, ttl N, fd N or new";
-        let place = self.place();
-        let refuse = |message: String| Err(ParseError { place: place.clone(), message });
+        let position = self.position();
+        let refuse = |message: &str| Err(ParseError::new(position.clone(), message));
         match self.word(EXPECTED)?.as_str() {
             "noecn" => addressing.ip.tos = Some(Tos::Ecn(0)),
             "ect1" => addressing.ip.tos = Some(Tos::Ecn(1)),
             "ect0" => addressing.ip.tos = Some(Tos::Ecn(2)),
             "ce" => addressing.ip.tos = Some(Tos::Ecn(3)),
             "ect01" if inbound => {
-                return refuse(
-                    "`ect01` is only for packets that the host sends; use ect0 or ect1".to_owned(),
-                );
+                return refuse("`ect01` is only for packets that the host sends; use ect0 or ect1");
             }
             "ect01" => addressing.ip.tos = Some(Tos::AnyEct),
             "tos" => addressing.ip.tos = Some(Tos::Octet(self.integer("a TOS byte from 0 to 0xff")?)),
@@ -114,12 +99,10 @@ impl Parser<'_> {
             "ttl" => {
                 addressing.ip.ttl = Some(self.integer("a TTL from 0 to 255")?).filter(|ttl| *ttl != 0);
             }
-            "flowlabel" => {
-                return refuse("airtcp does not support IPv6 flow labels".to_owned());
-            }
+            "flowlabel" => return refuse("airtcp does not support IPv6 flow labels"),
             "fd" => addressing.flow = FlowName::Fd(self.integer("a file descriptor")?),
             "new" => addressing.flow = FlowName::New,
-            other => return refuse(format!("expected {EXPECTED}, found `{other}`")),
+            other => return refuse(&format!("expected {EXPECTED}, found `{other}`")),
         }
         Ok(())
     }
@@ -127,13 +110,9 @@ impl Parser<'_> {
     fn segment(&mut self) -> Result<Segment, ParseError> {
         let flags = self.flags()?;
         let (seq, len) = self.sequence()?;
-        let ack = if self.eat_word("ack") { Some(self.integer("an acknowledgment number")?) } else { None };
-        let win = if self.eat_word("win") { Some(self.integer("a window from 0 to 65535")?) } else { None };
-        let urg = if self.eat_word("urg") {
-            Some(self.integer("an urgent pointer from 0 to 65535")?)
-        } else {
-            None
-        };
+        let ack = self.optional("ack", "an acknowledgment number")?;
+        let win = self.optional("win", "a window from 0 to 65535")?;
+        let urg = self.optional("urg", "an urgent pointer from 0 to 65535")?;
         let options = if self.eat('<') { self.options()? } else { Options::Exactly(Vec::new()) };
         Ok(Segment { flags, seq, len, ack, win, urg, options })
     }
@@ -156,13 +135,12 @@ impl Parser<'_> {
                 _ if self.at == first => {
                     let ports = matches!(self.peek(), TokenKind::Number(_))
                         && *self.peek_next() == TokenKind::Punct('>');
-                    let why = if ports {
-                        " (ports cannot be chosen; use `[fd N]` to select a connection)"
-                    } else {
-                        ""
+                    let hint = match ports {
+                        true => " (ports cannot be chosen; use `[fd N]` to select a connection)",
+                        false => "",
                     };
                     return Err(self
-                        .error(format!("expected TCP flags such as S. or P., found {}{why}", self.peek())));
+                        .error(format!("expected TCP flags such as S. or P., found {}{hint}", self.peek())));
                 }
                 _ => return Ok(flags),
             };
@@ -205,7 +183,7 @@ impl Parser<'_> {
 
     /// Parses `1:1001(1000)` or `1(1000)`.
     fn sequence(&mut self) -> Result<(u32, u32), ParseError> {
-        let place = self.place();
+        let position = self.position();
         let seq: u32 = self.integer("a sequence number")?;
         let end: Option<u32> =
             if self.eat(':') { Some(self.integer("the sequence number of the end")?) } else { None };
@@ -216,7 +194,7 @@ impl Parser<'_> {
             && end != seq.wrapping_add(len)
         {
             let message = format!("{seq}:{end} has {} bytes, not {len}", end.wrapping_sub(seq));
-            return Err(ParseError { place, message });
+            return Err(ParseError::new(position, message));
         }
         self.expect(')')?;
         Ok((seq, len))
@@ -229,7 +207,7 @@ impl Parser<'_> {
             self.expect('>')?;
             return Ok(Options::Any);
         }
-        let place = self.place();
+        let position = self.position();
         let mut options = vec![self.option()?];
         while !self.eat('>') {
             self.expect(',')?;
@@ -243,12 +221,12 @@ impl Parser<'_> {
             ),
             _ => return Ok(Options::Exactly(options)),
         };
-        Err(ParseError { place, message: problem })
+        Err(ParseError::new(position, problem))
     }
 
     fn option(&mut self) -> Result<TcpOption, ParseError> {
         const EXPECTED: &str = "an option: mss, wscale, sackOK, sack, TS, nop, eol, md5, FO or FOEXP";
-        let place = self.place();
+        let position = self.position();
         Ok(match self.word(EXPECTED)?.as_str() {
             "eol" => TcpOption::Eol,
             "nop" => TcpOption::Nop,
@@ -265,8 +243,8 @@ impl Parser<'_> {
                 TcpOption::Sack(blocks)
             }
             "TS" => {
-                let val = if self.eat_word("val") { Some(self.integer("a timestamp")?) } else { None };
-                let ecr = if self.eat_word("ecr") { Some(self.integer("a timestamp")?) } else { None };
+                let val = self.optional("val", "a timestamp")?;
+                let ecr = self.optional("ecr", "a timestamp")?;
                 if (val, ecr) == (None, None) {
                     return Err(self.error("expected `TS val N ecr N`"));
                 }
@@ -280,16 +258,14 @@ impl Parser<'_> {
             }
             // MD5 signature (RFC 2385).
             "md5" => TcpOption::Unknown { kind: 19, data: self.hex("a digest")? },
-            other => {
-                return Err(ParseError { place, message: format!("expected {EXPECTED}, found `{other}`") });
-            }
+            other => return Err(ParseError::new(position, format!("expected {EXPECTED}, found `{other}`"))),
         })
     }
 
     /// Parses bytes in hexadecimal, possibly none. The lexer may have split the digits into numbers
     /// and words.
     fn hex(&mut self, what: &str) -> Result<Vec<u8>, ParseError> {
-        let place = self.place();
+        let position = self.position();
         let first = self.at;
         let mut digits = String::new();
         while let TokenKind::Number(text) | TokenKind::Word(text) = self.peek()
@@ -301,19 +277,19 @@ impl Parser<'_> {
         if let Some((_, cookie)) = COOKIES.iter().find(|(name, _)| *name == digits) {
             return Ok(cookie.to_be_bytes().to_vec());
         }
-        let octets = (0..digits.len())
+        let bytes = (0..digits.len())
             .step_by(2)
             .map(|at| u8::from_str_radix(digits.get(at..at + 2)?, 16).ok())
             .collect::<Option<Vec<u8>>>();
-        octets.ok_or_else(|| ParseError {
-            place,
-            message: format!("`{digits}` is not {what} in hexadecimal, with two digits per byte"),
+        bytes.ok_or_else(|| {
+            let message = format!("`{digits}` is not {what} in hexadecimal, with two digits per byte");
+            ParseError::new(position, message)
         })
     }
 
     /// Parses the part after `icmp`: `unreachable frag_needed mtu 1000 [1:1461(1460)]`.
     fn icmp(&mut self) -> Result<Icmp, ParseError> {
-        let place = self.place();
+        let position = self.position();
         let kind = self.word("an ICMP type such as unreachable")?;
         let code = match self.peek() {
             TokenKind::Word(word) if !["mtu", "id"].contains(&word.as_str()) => Some(self.word("a code")?),
@@ -322,23 +298,18 @@ impl Parser<'_> {
         let kind = IcmpKind { kind, code };
         let numbers = [false, true].map(|v6| wire::icmp_numbers(&kind, v6));
         if numbers == [None, None] {
-            return Err(ParseError {
-                place,
-                message: format!(
-                    "`{kind}` is not an ICMP type and code such as `unreachable frag_needed`, `time_exceeded`, `packet_too_big` or `type_3 code_4`"
-                ),
-            });
+            let message = format!(
+                "`{kind}` is not an ICMP type and code such as `unreachable frag_needed`, `time_exceeded`, `packet_too_big` or `type_3 code_4`"
+            );
+            return Err(ParseError::new(position, message));
         }
-        let place = self.place();
-        let mtu = if self.eat_word("mtu") { Some(self.integer("an MTU")?) } else { None };
+        let position = self.position();
+        let mtu = self.optional("mtu", "an MTU")?;
         // Only these messages have an MTU field (RFC 1191 section 4, RFC 4443 section 3.2).
         if mtu.is_some() && numbers[0] != Some((3, 4)) && numbers[1] != Some((2, 0)) {
-            return Err(ParseError {
-                place,
-                message: format!(
-                    "only `unreachable frag_needed` and `packet_too_big` have an MTU, not `{kind}`"
-                ),
-            });
+            let message =
+                format!("only `unreachable frag_needed` and `packet_too_big` have an MTU, not `{kind}`");
+            return Err(ParseError::new(position, message));
         }
         if matches!(self.peek(), TokenKind::Word(word) if word == "id") {
             return Err(
@@ -353,10 +324,10 @@ impl Parser<'_> {
                 "expected the segment that the error quotes, such as [1:1001(1000)], found `{word}`"
             )));
         }
-        let place = self.place();
+        let position = self.position();
         let quoted = self.sequence()?;
         if HEADERS + quoted.1 as usize > IP_MAX {
-            return Err(ParseError { place, message: TOO_LONG.to_owned() });
+            return Err(ParseError::new(position, TOO_LONG));
         }
         self.expect(']')?;
         Ok(Icmp { kind, mtu, quoted: Some(quoted) })

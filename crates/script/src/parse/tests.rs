@@ -85,13 +85,13 @@ fn all_time_notations_are_parsed() {
     assert_eq!(
         whens,
         [
-            When::At(Base::Start, Duration::ZERO),
-            When::At(Base::Previous, ms(100)),
+            When::At(TimeBase::Start, Duration::ZERO),
+            When::At(TimeBase::Previous, ms(100)),
             When::Any,
-            When::Blocking(Base::Start, ms(100), ms(200)),
-            When::Blocking(Base::Previous, ms(0), ms(300)),
-            When::Window(Base::Previous, ms(100), ms(250)),
-            When::Here,
+            When::Blocking(TimeBase::Start, ms(100), ms(200)),
+            When::Blocking(TimeBase::Previous, ms(0), ms(300)),
+            When::Window(TimeBase::Previous, ms(100), ms(250)),
+            When::Immediately,
         ]
     );
     assert_eq!(seconds("0.123456789"), Some(Duration::from_nanos(123_456_789)));
@@ -277,7 +277,7 @@ fn including_file_overrides_included_settings() {
     assert_eq!(script.settings.profile.unwrap().name, "linux");
     assert_eq!(script.settings.flags.last().unwrap().value.as_deref(), Some("1000"));
     assert_eq!(script.events.len(), 2);
-    assert!(script.events[0].place.to_string().ends_with("include/base.pkt:4"));
+    assert!(script.events[0].position.to_string().ends_with("include/base.pkt:4"));
 }
 
 /// A script may include any file, and its author may see the error.
@@ -295,9 +295,9 @@ fn errors_do_not_quote_included_non_scripts() {
     };
     let (shadow, link, base) = (error("shadow"), error("link.pkt"), error("base.pkt"));
     std::fs::remove_dir_all(&dir).unwrap();
-    for (told, place) in [(&shadow, "shadow:1"), (&link, "link.pkt:1")] {
-        assert!(told.contains(place) && told.contains("not a line of a packet script"), "{told}");
-        assert!(!told.contains("root") && !told.contains("secret"), "{told}");
+    for (message, position) in [(&shadow, "shadow:1"), (&link, "link.pkt:1")] {
+        assert!(message.contains(position) && message.contains("not a line of a packet script"), "{message}");
+        assert!(!message.contains("root") && !message.contains("secret"), "{message}");
     }
     assert!(base.contains("base.pkt:1") && base.contains("bogus"), "{base}");
 }

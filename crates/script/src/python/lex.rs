@@ -33,14 +33,14 @@ const OPERATORS: [&str; 42] = [
 
 pub(super) fn tokens(code: &str) -> Result<Vec<Token>, Problem> {
     // The first line follows `%{`, so its indentation has no meaning.
-    let mut lexer = Lexer { code, at: 0, line: 0, brackets: 0, fresh: Some(0) };
+    let mut lexer = Lexer { code, at: 0, line: 0, brackets: 0, pending_indentation: Some(0) };
     let mut tokens = Vec::new();
     loop {
         lexer.skip_blanks();
         let (line, start) = (lexer.line, lexer.at);
         let kind = lexer.kind()?;
         if kind != Kind::End
-            && let Some(indentation) = lexer.fresh.take()
+            && let Some(indentation) = lexer.pending_indentation.take()
         {
             tokens.push(Token { kind: Kind::Line(indentation), line, start, end: start });
         }
@@ -59,7 +59,7 @@ struct Lexer<'a> {
     /// Number of open brackets, in which newlines are blanks.
     brackets: usize,
     /// The indentation of the line, until its first token has been read.
-    fresh: Option<usize>,
+    pending_indentation: Option<usize>,
 }
 
 impl<'a> Lexer<'a> {
@@ -74,7 +74,7 @@ impl<'a> Lexer<'a> {
             let length = if let Some(next) = rest.strip_prefix('\n') {
                 self.line += 1;
                 if self.brackets == 0 {
-                    self.fresh = Some(indentation(next));
+                    self.pending_indentation = Some(indentation(next));
                 }
                 1
             } else if let Some(end) = ["\\\n", "\\\r\n"].into_iter().find(|end| rest.starts_with(end)) {

@@ -92,7 +92,7 @@ enum Expr {
 
 /// The results of a block besides a failed assert.
 #[derive(Debug, Default)]
-pub(crate) struct Written {
+pub(crate) struct BlockOutput {
     /// Lines that `print` wrote.
     pub(crate) output: Vec<String>,
     /// Remarks about the code.
@@ -109,7 +109,7 @@ impl Block {
         &self,
         variables: &mut Variables,
         names: &Names<'_>,
-        written: &mut Written,
+        written: &mut BlockOutput,
     ) -> Result<(), Problem> {
         run(&self.0, &mut Scope { variables, names }, written)
     }
@@ -129,17 +129,21 @@ impl Scope<'_> {
     }
 }
 
-fn run(statements: &[Statement], scope: &mut Scope<'_>, written: &mut Written) -> Result<(), Problem> {
+fn run(statements: &[Statement], scope: &mut Scope<'_>, written: &mut BlockOutput) -> Result<(), Problem> {
     for Statement { line, kind } in statements {
         match kind {
-            StatementKind::If(branches) => choose(branches, scope, written)?,
+            StatementKind::If(branches) => run_branches(branches, scope, written)?,
             kind => kind.run(scope, written).map_err(|message| (*line, message))?,
         }
     }
     Ok(())
 }
 
-fn choose(branches: &[Branch], scope: &mut Scope<'_>, written: &mut Written) -> Result<(), Problem> {
+fn run_branches(
+    branches: &[Branch],
+    scope: &mut Scope<'_>,
+    written: &mut BlockOutput,
+) -> Result<(), Problem> {
     for Branch { line, condition, body } in branches {
         let holds = match condition {
             Some(condition) => condition.value(scope).map_err(|message| (*line, message))?.is_true(),
@@ -153,7 +157,7 @@ fn choose(branches: &[Branch], scope: &mut Scope<'_>, written: &mut Written) -> 
 }
 
 impl StatementKind {
-    fn run(&self, scope: &mut Scope<'_>, written: &mut Written) -> Result<(), String> {
+    fn run(&self, scope: &mut Scope<'_>, written: &mut BlockOutput) -> Result<(), String> {
         match self {
             Self::Assert { text, test, message } => {
                 if matches!(test, Expr::Tuple(items) if !items.is_empty()) {

@@ -403,7 +403,7 @@ impl Parser<'_> {
         Ok(Expr::Tuple(items))
     }
 
-    /// Parses what follows a name: a call, or nothing.
+    /// Parses a variable or constant, or the arguments of a function.
     fn named(&mut self, name: String) -> Result<Expr, Problem> {
         if !self.eat("(") {
             return Ok(match name.as_str() {

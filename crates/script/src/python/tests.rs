@@ -9,11 +9,11 @@ fn names(name: &str) -> Result<u64, String> {
 }
 
 /// Runs code and returns what it wrote, or the error with its line.
-fn run(code: &str) -> Result<Written, String> {
-    let mut written = Written::default();
-    let place = |(line, message): Problem| format!("{line}: {message}");
-    let block = Block::parse(code).map_err(place)?;
-    block.run(&mut Variables::new(), &names, &mut written).map_err(place)?;
+fn run(code: &str) -> Result<BlockOutput, String> {
+    let mut written = BlockOutput::default();
+    let located = |(line, message): Problem| format!("{line}: {message}");
+    let block = Block::parse(code).map_err(located)?;
+    block.run(&mut Variables::new(), &names, &mut written).map_err(located)?;
     Ok(written)
 }
 
@@ -100,7 +100,7 @@ fn assignments_and_conditions_select_output() {
 
 #[test]
 fn variables_persist_between_blocks() {
-    let (mut variables, mut written) = (Variables::new(), Written::default());
+    let (mut variables, mut written) = (Variables::new(), BlockOutput::default());
     let mut run = |code| Block::parse(code).unwrap().run(&mut variables, &names, &mut written);
     run("before = tcpi_snd_cwnd").unwrap();
     run("assert before == 10").unwrap();

@@ -4,17 +4,18 @@
 use airwire::time::Duration;
 
 use super::times::CallEnd;
-use super::{Blocked, PATIENCE, Runner};
+use super::{Blocked, MAX_WAIT, Runner};
 use crate::args::{
     O_NONBLOCK, O_RDWR, address, blocking, fast_open_keys, fd, flags, how, int_option, linger, memory,
     number, option, poll_set, size, stream_socket, symbol, value, vector_len, wait,
 };
 use crate::ast::{Call, Expect, Form, Value};
 use crate::errno::Errno;
-use crate::script_flow::octets;
+use crate::script_flow::payload;
 use crate::sockopt::{FastOpenOption, SockOpt};
 use crate::syscall::{
-    Blocking, Events, Fd, Finished, How, OptionValue, Push, Record, Reply, Request, Submitted, Take, Ticket,
+    Blocking, Events, Fd, Finished, OptionValue, Push, ReadMode, Record, Reply, Request, ShutdownHow,
+    Submitted, Ticket,
 };
 use crate::verdict::{Problem, Step};
 
@@ -22,15 +23,14 @@ use crate::verdict::{Problem, Step};
 const LARGEST_WRITE: u32 = 1 << 28;
 
 /// A call in progress and its expected result.
-pub(super) struct Checked {
+pub(super) struct ActiveCall {
     name: String,
     fd: Fd,
     expect: Expected,
     /// Expected `revents` of each entry of poll(2). `None` if any value is accepted.
     revents: Vec<Option<Events>>,
-    /// Whether the data is removed from the stream. After MSG_PEEK, the next read returns the same
-    /// data.
-    take: Take,
+    /// After MSG_PEEK, the next read returns the same data.
+    mode: ReadMode,
     /// Whether calls on the descriptor that accept(2) opens block.
     blocking: Blocking,
 }
@@ -65,7 +65,7 @@ impl Runner {
                 // The following packet lines refer to a connection of this socket until a line
                 // selects another one.
                 self.current = None;
-                self.past = self.flows.len();
+                self.first_new_flow = self.flows.len();
                 verify(name, &expect, result)?;
             }
             "bind" => {
@@ -89,8 +89,8 @@ impl Runner {
             "setsockopt" => self.setsockopt(call, &expect)?,
             "getsockopt" => self.getsockopt(call, &expect)?,
             _ => {
-                let (request, checked) = self.request(call, expect)?;
-                return self.submit(request, checked, end, step);
+                let (request, active) = self.request(call, expect)?;
+                return self.submit(request, active, end, step);
             }
         }
         self.at_once(end, &format!("`{name}`"))
@@ -120,27 +120,27 @@ impl Runner {
             Some(Value::Int(len)) => *len,
             _ => 0,
         };
-        let checked = |expect| Checked {
+        let active = |expect| ActiveCall {
             name: call.name.clone(),
             fd,
             expect,
             revents: Vec::new(),
-            take: Take::Consume,
+            mode: ReadMode::Consume,
             blocking: Blocking::Wait,
         };
         match call.name.as_str() {
             "write" => {
                 let request = self.write_request(fd, len, &[])?;
-                self.submit(request, checked(Expected::Number(len)), end, step)
+                self.submit(request, active(Expected::Number(len)), end, step)
             }
             "read" => {
                 let request =
-                    Request::Receive { fd, len: size(len)?, take: Take::Consume, wait: Blocking::Wait };
-                self.submit(request, checked(Expected::Number(len)), end, step)
+                    Request::Receive { fd, len: size(len)?, mode: ReadMode::Consume, wait: Blocking::Wait };
+                self.submit(request, active(Expected::Number(len)), end, step)
             }
-            "close" => self.submit(Request::Close { fd }, checked(Expected::Success), end, step),
+            "close" => self.submit(Request::Close { fd }, active(Expected::Success), end, step),
             _ => {
-                let result = self.sockets()?.shutdown(fd, How::Write);
+                let result = self.sockets()?.shutdown(fd, ShutdownHow::Write);
                 verify("shutdown", &Expected::Success, result.map(|()| 0))?;
                 self.at_once(end, "`shutdown`")
             }
@@ -150,42 +150,40 @@ impl Runner {
     fn submit(
         &mut self,
         request: Request,
-        checked: Checked,
+        call: ActiveCall,
         end: Option<CallEnd>,
         step: Step,
     ) -> Result<(), Problem> {
         match (self.sockets()?.submit(request), end) {
             (Submitted::Done(result), _) => {
-                let what = match &result {
-                    Ok(Reply::Closed) => format!("`{}`", checked.name),
-                    result => format!("`{}` ({})", checked.name, outcome(result)),
+                let call_text = match &result {
+                    Ok(Reply::Closed) => format!("`{}`", call.name),
+                    result => format!("`{}` ({})", call.name, describe(result)),
                 };
-                self.at_once(end, &what)?;
-                self.conclude(checked, result)
+                self.at_once(end, &call_text)?;
+                self.conclude(call, result)
             }
-            (Submitted::Asleep(ticket), Some(end)) => {
-                self.blocked = Some(Blocked { ticket, call: checked, end, step });
+            (Submitted::Blocked(ticket), Some(end)) => {
+                self.blocked = Some(Blocked { ticket, call, end, step });
                 // Packets that the call sent before it blocked may be needed by the following
                 // lines.
                 self.collect()
             }
-            (Submitted::Asleep(ticket), None) => self.wait_out(ticket, checked),
+            (Submitted::Blocked(ticket), None) => self.wait_for_return(ticket, call),
         }
     }
 
-    /// Waits for a call without an end time. The script waits as well, so only a timer can wake the
-    /// call.
-    fn wait_out(&mut self, ticket: Ticket, checked: Checked) -> Result<(), Problem> {
+    /// Waits for a call without an end time. The script waits too, so only a timer of the host can
+    /// end the call.
+    fn wait_for_return(&mut self, ticket: Ticket, call: ActiveCall) -> Result<(), Problem> {
         let problem = Problem::new(format!(
             "`{}` has to wait, but its line has no end time such as +0...0.2",
-            checked.name
+            call.name
         ));
-        let limit = self.now() + PATIENCE;
+        let limit = self.now() + MAX_WAIT;
         loop {
             if let Some(finished) = self.sockets()?.take_finished(ticket) {
-                return self
-                    .conclude(checked, finished.result)
-                    .map_err(|outcome| problem.with(outcome.message));
+                return self.conclude(call, finished.result).map_err(|error| problem.with(error.message));
             }
             if !self.sockets()?.step(limit).map_err(super::stuck)? {
                 return Err(problem);
@@ -197,12 +195,12 @@ impl Runner {
     pub(super) fn returned(&mut self, blocked: Blocked, finished: Finished) -> Result<(), Problem> {
         let CallEnd { at, tolerance } = blocked.end;
         let off = finished.at.saturating_since(at).max(at.saturating_since(finished.at));
-        let line = blocked.step.place.line;
+        let line = blocked.step.position.line;
         if off > tolerance {
             let direction = if finished.at < at { "early" } else { "late" };
             return Err(Problem::new(format!(
                 "the call of line {line} returned {off} too {direction} ({})",
-                outcome(&finished.result)
+                describe(&finished.result)
             )));
         }
         self.conclude(blocked.call, finished.result).map_err(|problem| Problem {
@@ -212,13 +210,13 @@ impl Runner {
     }
 
     /// Compares the result and the data read with the expectation.
-    fn conclude(&mut self, checked: Checked, result: Result<Reply, Errno>) -> Result<(), Problem> {
-        let fd = checked.fd;
+    fn conclude(&mut self, call: ActiveCall, result: Result<Reply, Errno>) -> Result<(), Problem> {
+        let fd = call.fd;
         let number = match result {
             Err(errno) => Err(errno),
             Ok(Reply::Accepted(peer)) => {
-                let accepted = new_fd(&checked.expect);
-                if checked.blocking == Blocking::Return && accepted != NAMELESS {
+                let accepted = new_fd(&call.expect);
+                if call.blocking == Blocking::Return && accepted != NO_FD {
                     self.sockets()?
                         .set_blocking(accepted, Blocking::Return)
                         .map_err(|errno| Problem::new(errno.to_string()))?;
@@ -235,16 +233,16 @@ impl Runner {
             }
             Ok(Reply::Received(data)) => {
                 let streams = self.files.entry(fd).or_default();
-                if data != octets(1 + streams.read, data.len() as u32) {
+                if data != payload(1 + streams.read, data.len() as u32) {
                     return Err(Problem::new("the data read differs from the data that the script sent"));
                 }
-                if checked.take == Take::Consume {
+                if call.mode == ReadMode::Consume {
                     streams.read += data.len() as u32;
                 }
                 Ok(data.len() as i64)
             }
             Ok(Reply::Polled(events)) => {
-                for (nth, (expected, actual)) in checked.revents.iter().zip(&events).enumerate() {
+                for (nth, (expected, actual)) in call.revents.iter().zip(&events).enumerate() {
                     if let Some(expected) = expected
                         && expected != actual
                     {
@@ -256,13 +254,13 @@ impl Runner {
                 Ok(events.iter().filter(|events| **events != Events::default()).count() as i64)
             }
         };
-        verify(&checked.name, &checked.expect, number)
+        verify(&call.name, &call.expect, number)
     }
 
-    fn request(&mut self, call: &Call, expect: Expected) -> Result<(Request, Checked), Problem> {
+    fn request(&mut self, call: &Call, expect: Expected) -> Result<(Request, ActiveCall), Problem> {
         let name = call.name.as_str();
         let mut revents = Vec::new();
-        let mut take = Take::Consume;
+        let mut mode = ReadMode::Consume;
         let mut accepted = Blocking::Wait;
         let mut subject = Fd(-1);
         let request = match name {
@@ -286,9 +284,9 @@ impl Runner {
                 let flags =
                     if name == "recv" { flags(call, 3, &["MSG_PEEK", "MSG_DONTWAIT"])? } else { Vec::new() };
                 if flags.contains(&"MSG_PEEK") {
-                    take = Take::Peek;
+                    mode = ReadMode::Peek;
                 }
-                Request::Receive { fd: subject, len: size(number(call, 2)?)?, take, wait: wait(&flags) }
+                Request::Receive { fd: subject, len: size(number(call, 2)?)?, mode, wait: wait(&flags) }
             }
             "write" | "send" => {
                 subject = fd(call)?;
@@ -342,13 +340,13 @@ impl Runner {
         };
         Ok((
             request,
-            Checked { name: name.to_owned(), fd: subject, expect, revents, take, blocking: accepted },
+            ActiveCall { name: name.to_owned(), fd: subject, expect, revents, mode, blocking: accepted },
         ))
     }
 
     /// Checks that the descriptor which a call is expected to open is not open yet.
     fn check_new(&mut self, fd: Fd) -> Result<(), Problem> {
-        match fd != NAMELESS && self.sockets()?.is_open(fd) {
+        match fd != NO_FD && self.sockets()?.is_open(fd) {
             true => Err(Problem::new(format!("descriptor {} is already open; use another one", fd.0))),
             false => Ok(()),
         }
@@ -362,7 +360,7 @@ impl Runner {
             .ok()
             .filter(|len| *len <= LARGEST_WRITE)
             .ok_or_else(|| Problem::new(format!("{len} is not a length from 0 to {LARGEST_WRITE}")))?;
-        Ok(Request::Send { fd, data: octets(1 + written, len), wait: wait(flags), push, record })
+        Ok(Request::Send { fd, data: payload(1 + written, len), wait: wait(flags), push, record })
     }
 
     fn fcntl(&mut self, call: &Call, expect: &Expected) -> Result<(), Problem> {
@@ -390,7 +388,7 @@ impl Runner {
             return Err(Problem::new(format!("ioctl accepts SIOCINQ, not {request}")));
         }
         let result = self.sockets()?.unread(fd);
-        if let (Ok(unread), Some(expected)) = (&result, only_number(call, 2)?)
+        if let (Ok(unread), Some(expected)) = (&result, expected_number(call, 2)?)
             && expected != *unread as i64
         {
             return Err(Problem::new(format!("{request} returned {unread}, expected {expected}")));
@@ -427,7 +425,7 @@ impl Runner {
         let result = self.sockets()?.option(fd, option);
         let expected = match call.args.get(3) {
             Some(Value::Struct(members)) if option == SockOpt::Linger => Some(linger(members)?),
-            _ => match only_number(call, 3)? {
+            _ => match expected_number(call, 3)? {
                 Some(number) => Some(int_option(&Value::Int(number))?),
                 None => None,
             },
@@ -441,8 +439,8 @@ impl Runner {
     }
 }
 
-/// Returns the number in `[N]`, with which a call's result is compared. `None`: any result is accepted.
-fn only_number(call: &Call, nth: usize) -> Result<Option<i64>, Problem> {
+/// Returns the expected number of an argument `[N]`. `None`: any number is accepted.
+fn expected_number(call: &Call, nth: usize) -> Result<Option<i64>, Problem> {
     match call.args.get(nth) {
         None | Some(Value::Ellipsis) => Ok(None),
         Some(Value::List(values)) if matches!(values.as_slice(), [] | [Value::Ellipsis]) => Ok(None),
@@ -493,19 +491,19 @@ fn expected(expect: &Expect) -> Result<Expected, Problem> {
     })
 }
 
-/// A descriptor number that a script cannot use.
-const NAMELESS: Fd = Fd(i32::MAX);
+/// Stands for a descriptor that the script does not name. No script can use this number.
+const NO_FD: Fd = Fd(i32::MAX);
 
 /// Returns the descriptor that the script expects from a call.
 fn new_fd(expect: &Expected) -> Fd {
     match expect {
         Expected::Number(number) => Fd(i32::try_from(*number).unwrap_or(i32::MAX)),
         // The call is expected to fail, or any result is accepted.
-        _ => NAMELESS,
+        _ => NO_FD,
     }
 }
 
-fn outcome(result: &Result<Reply, Errno>) -> String {
+fn describe(result: &Result<Reply, Errno>) -> String {
     match result {
         Ok(Reply::Accepted(peer)) => format!("accepted {peer}"),
         Ok(Reply::Connected) => "connected".to_owned(),

@@ -2,10 +2,10 @@
 
 use airwire::time::{Duration, Instant};
 
-use super::{ORIGIN, PATIENCE, Runner, Seen, stuck};
+use super::{HostPacket, MAX_WAIT, ORIGIN, Runner, stuck};
 use crate::ast::{Addressing, Flags, FlowName, Options, Segment, TcpOption};
 use crate::check;
-use crate::setup::{Cut, End, Mismatch};
+use crate::setup::{Mismatch, SegmentMatching, UnlistedPackets};
 use crate::verdict::{Problem, Step, clock};
 use crate::wire::{Packet, options_len};
 
@@ -18,28 +18,28 @@ impl Runner {
         expected: &Segment,
     ) -> Result<(), Problem> {
         self.sockets()?;
-        let limit = times.map_or_else(|| self.now() + PATIENCE, |(_, latest)| latest + tolerance);
+        let limit = times.map_or_else(|| self.now() + MAX_WAIT, |(_, latest)| latest + tolerance);
         self.wait_for_packet(limit)?;
         // As in packetdrill, only the current connection is checked, and packets of other
-        // connections are ignored. With `End::Exact` the script must list every packet.
-        while let Some(next) = self.seen.front()
-            && self.setup.end == End::Open
-            && self.is_of_another(next.flow, addressing)
+        // connections are ignored. With `UnlistedPackets::Refused` the script must list every packet.
+        while let Some(next) = self.host_packets.front()
+            && self.setup.unlisted == UnlistedPackets::Ignored
+            && self.is_unrelated(next.flow, addressing)
         {
-            self.seen.pop_front();
+            self.host_packets.pop_front();
             self.unchecked += 1;
             self.wait_for_packet(limit)?;
         }
-        let Some(first) = self.seen.pop_front() else {
-            return Err(self.nothing_came(expected, times.map(|(earliest, _)| earliest)));
+        let Some(first) = self.host_packets.pop_front() else {
+            return Err(self.missing_packet(expected, times.map(|(earliest, _)| earliest)));
         };
         self.current = Some(self.flow_for(&first, addressing)?);
         let packet = self.concatenate(&first, expected, limit)?;
-        let wrong = match self.compare(&first, &packet, addressing, expected) {
-            Ok(()) => times.and_then(|times| self.wrong_time(&first, &packet, times, tolerance, expected)),
+        let problem = match self.compare(&first, &packet, addressing, expected) {
+            Ok(()) => times.and_then(|times| self.time_problem(&first, &packet, times, tolerance, expected)),
             Err(problem) => Some(problem),
         };
-        match wrong {
+        match problem {
             Some(problem) if self.setup.mismatch == Mismatch::Fatal => Err(problem),
             Some(problem) => {
                 self.setup.notes.push([vec![problem.message], problem.details].concat().join("; "));
@@ -53,16 +53,16 @@ impl Runner {
     }
 
     /// Returns whether a line without `[fd N]` does not refer to this connection.
-    fn is_of_another(&self, flow: usize, addressing: Addressing) -> bool {
+    fn is_unrelated(&self, flow: usize, addressing: Addressing) -> bool {
         addressing.flow == FlowName::Current
             && match self.current {
                 Some(current) => flow != current,
-                None => flow < self.past,
+                None => flow < self.first_new_flow,
             }
     }
 
     fn wait_for_packet(&mut self, limit: Instant) -> Result<(), Problem> {
-        while self.seen.is_empty() {
+        while self.host_packets.is_empty() {
             if !self.sockets()?.step(limit).map_err(stuck)? {
                 break;
             }
@@ -72,12 +72,12 @@ impl Runner {
     }
 
     /// Returns the connection of the packet. Fails if the line refers to another one.
-    fn flow_for(&self, seen: &Seen, addressing: Addressing) -> Result<usize, Problem> {
+    fn flow_for(&self, sent: &HostPacket, addressing: Addressing) -> Result<usize, Problem> {
         let expected = match addressing.flow {
             FlowName::Fd(fd) => self.flow_of(fd)?,
-            FlowName::Current | FlowName::New => self.current.unwrap_or(seen.flow),
+            FlowName::Current | FlowName::New => self.current.unwrap_or(sent.flow),
         };
-        if expected == seen.flow {
+        if expected == sent.flow {
             return Ok(expected);
         }
         let name = |flow: usize| match self.flows[flow].fd {
@@ -86,24 +86,31 @@ impl Runner {
         };
         Err(Problem::new(format!(
             "this packet belongs to {}, expected one of {}",
-            name(seen.flow),
+            name(sent.flow),
             name(expected)
         ))
-        .with(self.line("actual", seen.at, &self.flows[seen.flow].to_script(&seen.packet))))
+        .with(self.line("actual", sent.at, &self.flows[sent.flow].to_script(&sent.packet))))
     }
 
     /// Concatenates consecutive segments of equal size up to the length that the line expects.
-    fn concatenate(&mut self, first: &Seen, expected: &Segment, limit: Instant) -> Result<Packet, Problem> {
+    fn concatenate(
+        &mut self,
+        first: &HostPacket,
+        expected: &Segment,
+        limit: Instant,
+    ) -> Result<Packet, Problem> {
         let mut packet = first.packet.clone();
         let size = packet.payload.len();
-        while self.setup.cut == Cut::Concatenated && size > 0 && packet.payload.len() < expected.len as usize
+        while self.setup.segment_matching == SegmentMatching::Merged
+            && size > 0
+            && packet.payload.len() < expected.len as usize
         {
             self.wait_for_packet(limit)?;
             let next_seq = packet.seq.wrapping_add(packet.payload.len() as u32);
-            let Some(next) = self.seen.front() else { break };
+            let Some(next) = self.host_packets.front() else { break };
             let continues = next.flow == first.flow
                 && next.packet.seq == next_seq
-                && same_but_for_the_edges(&next.packet, &packet);
+                && may_share_a_write(&next.packet, &packet);
             let fits = (1..=size).contains(&next.packet.payload.len());
             if !(continues && fits) || packet.flags.contains(Flags::FIN) {
                 break;
@@ -111,7 +118,7 @@ impl Runner {
             packet.flags = packet.flags.with(next.packet.flags);
             packet.payload.extend_from_slice(&next.packet.payload);
             let shorter = next.packet.payload.len() < size;
-            self.seen.pop_front();
+            self.host_packets.pop_front();
             if shorter {
                 break;
             }
@@ -121,17 +128,17 @@ impl Runner {
 
     fn compare(
         &mut self,
-        first: &Seen,
+        first: &HostPacket,
         packet: &Packet,
         addressing: Addressing,
         expected: &Segment,
     ) -> Result<(), Problem> {
         let flow = &mut self.flows[first.flow];
         if expected.has(Flags::SYN) && packet.flags.contains(Flags::SYN) {
-            flow.name_syn(expected.seq);
+            flow.set_script_isn(expected.seq);
         }
-        if let Some(script) = named_timestamp(expected) {
-            flow.name_timestamp(script, packet);
+        if let Some(script) = expected_timestamp(expected) {
+            flow.record_timestamp(script, packet);
         }
         let actual = flow.to_script(packet);
         let mut found = check::differences(self.setup.rules, expected, &actual);
@@ -142,31 +149,31 @@ impl Runner {
         if found.is_empty() {
             return Ok(());
         }
-        let start = Step { place: self.place(), at: first.at - ORIGIN, text: String::new() };
+        let start = Step { position: self.position(), at: first.at - ORIGIN, text: String::new() };
         Err(Problem::new(format!("the packet differs: {}", found.join("; ")))
             .with(format!("expected {:>11}  > {addressing}{expected}", clock(start.at)))
             .with(self.line("actual", first.at, &actual)))
     }
 
-    fn nothing_came(&mut self, expected: &Segment, earliest: Option<Instant>) -> Problem {
+    fn missing_packet(&mut self, expected: &Segment, earliest: Option<Instant>) -> Problem {
         let at = earliest.unwrap_or_else(|| self.now());
-        let waited = self.now();
-        let ahead = self.wait_for_packet(waited + PATIENCE);
+        let limit = self.now() + MAX_WAIT;
+        let ahead = self.wait_for_packet(limit);
         let problem = Problem::new("the host sent nothing").with(self.line("expected", at, expected));
-        match self.seen.front() {
+        match self.host_packets.front() {
             Some(next) => {
                 let actual = self.flows[next.flow].to_script(&next.packet);
                 problem.with(self.line("next is", next.at, &actual))
             }
             None if ahead.is_err() => problem,
-            None => problem.with(format!("and would send nothing in the next {PATIENCE}")),
+            None => problem.with(format!("and would send nothing in the next {MAX_WAIT}")),
         }
     }
 
     /// Returns a problem if the packet was sent too early or too late.
-    fn wrong_time(
+    fn time_problem(
         &self,
-        first: &Seen,
+        first: &HostPacket,
         packet: &Packet,
         (earliest, latest): (Instant, Instant),
         tolerance: Duration,
@@ -192,13 +199,13 @@ impl Runner {
 
 /// Returns whether two packets may be segments of one write. They must agree in all header fields
 /// except FIN, PSH and CWR, which occur only on the first or last segment.
-fn same_but_for_the_edges(a: &Packet, b: &Packet) -> bool {
+fn may_share_a_write(a: &Packet, b: &Packet) -> bool {
     let edges = Flags::FIN.with(Flags::PSH).with(Flags::CWR);
     (a.flags.without(edges), a.ack, a.win, a.urg) == (b.flags.without(edges), b.ack, b.win, b.urg)
         && options_len(&a.options) == options_len(&b.options)
 }
 
-fn named_timestamp(segment: &Segment) -> Option<u32> {
+fn expected_timestamp(segment: &Segment) -> Option<u32> {
     let Options::Exactly(options) = &segment.options else { return None };
     options.iter().find_map(|option| match option {
         TcpOption::Timestamps { val, .. } => *val,

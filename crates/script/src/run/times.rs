@@ -3,12 +3,12 @@
 use airwire::time::{Duration, Instant};
 
 use super::{ORIGIN, Runner};
-use crate::ast::{Base, When};
+use crate::ast::{TimeBase, When};
 
-/// The parts of the previous line that the time of the next line depends on.
+/// The properties of the previous line on which the time of the next line depends.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Last {
-    /// Time that the script gave.
+pub(super) struct PreviousLine {
+    /// The scheduled time.
     pub(super) at: Instant,
     /// Whether the script sent a packet. Between two such packets, `+` counts from the scheduled
     /// time of the first; otherwise it counts from the current time.
@@ -26,15 +26,15 @@ pub(super) struct CallEnd {
 impl Runner {
     /// Returns the tolerance for a line scheduled at `at`.
     pub(super) fn tolerance(&self, at: Instant) -> Duration {
-        let gap = self.last.map_or(Duration::ZERO, |last| at.saturating_since(last.at));
+        let gap = self.previous.map_or(Duration::ZERO, |previous| at.saturating_since(previous.at));
         self.setup.rules.tolerance.after(gap)
     }
 }
 
 impl When {
-    pub(super) fn base(self) -> Option<Base> {
+    pub(super) fn base(self) -> Option<TimeBase> {
         match self {
-            Self::Here | Self::Any => None,
+            Self::Immediately | Self::Any => None,
             Self::At(base, _) | Self::Window(base, ..) | Self::Blocking(base, ..) => Some(base),
         }
     }
@@ -44,14 +44,14 @@ impl When {
         self.times(anchor).map_or(anchor, |(earliest, _)| earliest)
     }
 
-    /// Returns the earliest and the latest time, if the line gives any.
+    /// Returns the earliest and the latest time of a line. `None` if it gives no time.
     pub(super) fn times(self, anchor: Instant) -> Option<(Instant, Instant)> {
         let base = match self.base()? {
-            Base::Start => ORIGIN,
-            Base::Previous => anchor,
+            TimeBase::Start => ORIGIN,
+            TimeBase::Previous => anchor,
         };
         match self {
-            Self::Here | Self::Any => None,
+            Self::Immediately | Self::Any => None,
             Self::At(_, start) => Some((base + start, base + start)),
             Self::Window(_, start, end) | Self::Blocking(_, start, end) => Some((base + start, base + end)),
         }

@@ -125,7 +125,7 @@ impl<'a> Lexer<'a> {
                 }
                 ('$', None | Some('"')) => {
                     let (value, length) = expanded(self.rest(), variables);
-                    // An unknown value remains as written, so that it is not taken for a number.
+                    // An unknown variable remains as written, so that it is not mistaken for a number.
                     word.push_str(value.as_deref().unwrap_or_else(|| &self.rest()[..length]));
                     self.at += length;
                     continue;

@@ -14,7 +14,7 @@ use crate::syscall::{Fd, OptionValue};
 /// The beginning of a write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Begun {
-    /// The connection is open already, or its SYN has left.
+    /// The connection is open, or its SYN was sent before.
     Ordinary,
     /// The write has sent the SYN, with this many bytes of its data.
     WithSyn(usize),
@@ -91,17 +91,17 @@ impl Sockets {
             Role::Connecting(_) => return Err(Errno::EALREADY),
             Role::Connected(_) | Role::Listening(_) => return Err(Errno::EISCONN),
         }
-        let own = self.socket_of(fd)?.options.clone();
-        let mut options = own.clone();
+        let saved = self.socket_of(fd)?.options.clone();
+        let mut options = saved.clone();
         Arc::make_mut(options.fast_open.get_or_insert_default()).connect = true;
         self.socket_mut(fd)?.options = options;
         let started = self.connect(fd, to);
-        self.socket_mut(fd)?.options = own;
+        self.socket_mut(fd)?.options = saved;
         started
     }
 
-    /// Begins a write on a connection whose SYN waits for data: the SYN leaves with as much of the data as it
-    /// can carry.
+    /// Begins a write on a connection whose SYN waits for data. The host sends the SYN with as much of the
+    /// data as it can carry.
     pub(super) fn fill_syn(&mut self, fd: Fd, data: &[u8]) -> Result<Begun, Errno> {
         let room = self.connection(fd).and_then(Connection::room_in_syn);
         let (Some(room), Some(id)) = (room, self.connecting(fd)) else { return Ok(Begun::Ordinary) };

@@ -117,8 +117,8 @@ impl Sockets {
             SockOpt::KeepInterval => whole_seconds(keepalive.interval),
             SockOpt::KeepCount => keepalive.probes as i32,
             SockOpt::SynCount => {
-                let usual = self.host.profile().handshake.syn_retries;
-                patience.syn_r2.map_or(usual, |r2| r2.retransmissions) as i32
+                let default = self.host.profile().handshake.syn_retries;
+                patience.syn_r2.map_or(default, |r2| r2.retransmissions) as i32
             }
             SockOpt::UserTimeout => patience.user_timeout.map_or(0, |time| time.as_millis() as i32),
             SockOpt::Linger => {

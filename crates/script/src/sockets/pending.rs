@@ -30,13 +30,13 @@ enum Progress {
 }
 
 /// Whether the connection of a write is open.
-enum Opened {
-    /// It is, or the request does not write.
-    Before,
+enum OpenProgress {
+    /// The connection is open, or the request does not write.
+    Open,
     /// The write has sent the SYN, and must wait.
-    NotYet,
+    Waiting,
     /// The write has sent the SYN, and returns.
-    Now(Result<Reply, Errno>),
+    Returned(Result<Reply, Errno>),
 }
 
 impl Pending {
@@ -60,9 +60,9 @@ impl Pending {
             Err(errno) => return Some(Err(errno)),
         };
         match self.open(sockets, waits) {
-            Opened::Before => {}
-            Opened::NotYet => return None,
-            Opened::Now(result) => return Some(result),
+            OpenProgress::Open => {}
+            OpenProgress::Waiting => return None,
+            OpenProgress::Returned(result) => return Some(result),
         }
         let result = match &self.request {
             Request::Poll { set, until } => return poll(sockets, set, *until).map(Ok),
@@ -75,7 +75,7 @@ impl Pending {
                 return self.connect(sockets, fd, to, waits);
             }
             Request::Accept { fd, as_fd } => sockets.accept(*fd, *as_fd).map(Reply::Accepted),
-            Request::Receive { fd, len, take, .. } => sockets.receive(*fd, *len, *take).map(Reply::Received),
+            Request::Receive { fd, len, mode, .. } => sockets.receive(*fd, *len, *mode).map(Reply::Received),
             Request::Send { fd, data, push, record, .. }
             | Request::OpenAndSend { fd, data, push, record, .. } => {
                 let before = if let Progress::Written(done) = self.progress { done } else { 0 };
@@ -108,41 +108,41 @@ impl Pending {
         Ok(sockets.blocking(fd)? == Blocking::Wait && wait == Blocking::Wait)
     }
 
-    /// Lets a write send the SYN, if it has not left yet. As in Linux, a write that does not wait returns the
+    /// Lets a write send the SYN, unless the SYN was sent before. As in Linux, a write that does not wait returns the
     /// number of bytes in the SYN, or EINPROGRESS if there are none; any other write waits for the end of the
     /// handshake.
-    fn open(&mut self, sockets: &mut Sockets, waits: bool) -> Opened {
+    fn open(&mut self, sockets: &mut Sockets, waits: bool) -> OpenProgress {
         let (fd, data, to) = match &self.request {
             Request::Send { fd, data, .. } => (*fd, data, None),
             Request::OpenAndSend { fd, data, to, .. } => (*fd, data, Some(*to)),
-            _ => return Opened::Before,
+            _ => return OpenProgress::Open,
         };
         if self.progress == Progress::NotStarted {
             let opened = to.map_or(Ok(()), |to| sockets.open_by_write(fd, to));
             let begun = match opened.and_then(|()| sockets.fill_syn(fd, data)) {
                 Ok(begun) => begun,
-                Err(errno) => return Opened::Now(Err(errno)),
+                Err(errno) => return OpenProgress::Returned(Err(errno)),
             };
             let in_syn = match begun {
                 Begun::WithSyn(octets) => octets,
                 // The SYN requests a cookie.
                 Begun::Ordinary if to.is_some() => 0,
-                Begun::Ordinary => return Opened::Before,
+                Begun::Ordinary => return OpenProgress::Open,
             };
             match in_syn {
-                0 if !waits => return Opened::Now(Err(Errno::EINPROGRESS)),
-                octets if !waits => return Opened::Now(Ok(Reply::Sent(octets))),
+                0 if !waits => return OpenProgress::Returned(Err(Errno::EINPROGRESS)),
+                octets if !waits => return OpenProgress::Returned(Ok(Reply::Sent(octets))),
                 octets => self.progress = Progress::Opening(octets),
             }
         }
-        let Progress::Opening(in_syn) = self.progress else { return Opened::Before };
+        let Progress::Opening(in_syn) = self.progress else { return OpenProgress::Open };
         match sockets.connected(fd) {
             Ok(()) => {
                 self.progress = Progress::Written(in_syn);
-                Opened::Before
+                OpenProgress::Open
             }
-            Err(Errno::EAGAIN) => Opened::NotYet,
-            Err(errno) => Opened::Now(Err(errno)),
+            Err(Errno::EAGAIN) => OpenProgress::Waiting,
+            Err(errno) => OpenProgress::Returned(Err(errno)),
         }
     }
 

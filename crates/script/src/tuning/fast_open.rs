@@ -22,8 +22,9 @@ pub(super) fn keys(value: &str) -> Option<FastOpenKeys> {
     }
 }
 
-/// The keys until a sysctl sets others. Linux's scripts set them, and assume the cookie TFO_COOKIE.
-pub(super) fn usual_keys() -> FastOpenKeys {
+/// Returns the keys that hold until a sysctl sets others. They give the cookie TFO_COOKIE, which Linux's
+/// scripts assume.
+pub(super) fn default_keys() -> FastOpenKeys {
     keys("a1a1a1a1-b2b2b2b2-c3c3c3c3-d4d4d4d4").expect("a valid key")
 }
 
