@@ -10,7 +10,9 @@ use airtcp::recovery::catalogue::Question;
 use airtcp::recovery::confusion::{Confusion, Truth};
 use airtcp::recovery::{Decision, Phase, Recipe, What};
 use airtcp::tcp::Ended;
-use airtcp_sim::world::{Flow, HostSpec, Length, Seen, Watch, World, WorldConfig, WorldError, judges, score};
+use airtcp_sim::world::{
+    Flow, HostSpec, Length, PacketKind, Watch, World, WorldConfig, WorldError, judges, score,
+};
 use airtcp_testkit::sample::is_everything;
 use airwire::Cause;
 use airwire::time::{Duration, Instant};
@@ -131,8 +133,8 @@ fn each_flow_uses_its_own_profile() {
     // The segments sent before the first ACK of data can arrive are the initial window.
     world.run_until(Instant::from_millis(150)).unwrap();
     let first = |flow| {
-        let left = world.sightings(flow).iter().map(|sighting| &sighting.seen);
-        left.filter(|seen| matches!(seen, Seen::Sent { offset: 1.., .. })).count()
+        let left = world.device_packets(flow).iter().map(|sighting| &sighting.kind);
+        left.filter(|seen| matches!(seen, PacketKind::Sent { offset: 1.., .. })).count()
     };
     // Ten segments (RFC 6928), and one for ns-2's agents.
     assert_eq!([first(0), first(1), first(2)], [10, 1, 10]);
@@ -315,8 +317,8 @@ down = { model = "list", drop = ["segment 50", "segment 50 retransmission 1"] }
     );
     let mut world = World::one_flow(&scenario, "newreno", 300_000, 1).unwrap();
     finish(&mut world);
-    let mss = world.sightings(0).iter().find_map(|sighting| match sighting.seen {
-        Seen::Sent { offset: 1, len, .. } => Some(len),
+    let mss = world.device_packets(0).iter().find_map(|sighting| match sighting.kind {
+        PacketKind::Sent { offset: 1, len, .. } => Some(len),
         _ => None,
     });
     let offset = 1 + 49 * mss.unwrap();
@@ -333,13 +335,14 @@ down = { model = "list", drop = ["segment 50", "segment 50 retransmission 1"] }
     assert_eq!(why(second.at), Some(2), "{sequence}");
     assert_eq!(world.losses(0).why(offset + mss.unwrap(), world.now()), None, "its neighbour arrived");
     let resent = |copy| {
-        let sent = Seen::Sent { offset, len: mss.unwrap(), copy };
-        world.sightings(0).iter().filter(|sighting| sighting.seen == sent).count()
+        let sent = PacketKind::Sent { offset, len: mss.unwrap(), copy };
+        world.device_packets(0).iter().filter(|sighting| sighting.kind == sent).count()
     };
     assert_eq!((resent(1), resent(2), resent(3), resent(4)), (1, 1, 1, 0), "{sequence}");
-    let dupacks =
-        |sighting: &&airtcp_sim::world::Sighting| matches!(sighting.seen, Seen::Ack { duplicate: true, .. });
-    let seen = world.sightings(0).iter().filter(dupacks).count() as u64;
+    let dupacks = |sighting: &&airtcp_sim::world::DevicePacket| {
+        matches!(sighting.kind, PacketKind::Ack { duplicate: true, .. })
+    };
+    let seen = world.device_packets(0).iter().filter(dupacks).count() as u64;
     assert_eq!(seen, world.result(0).counters.dupacks, "{sequence}");
 }
 

@@ -1,7 +1,7 @@
 //! Time-based senders end to end in virtual time: TCP-PR, RACK-TLP, and proportional rate reduction.
 
 use airtcp::recovery::{Decision, Phase, What};
-use airtcp_sim::world::{FlowResult, Seen, World};
+use airtcp_sim::world::{FlowResult, PacketKind, World};
 use airtcp_testkit::sample::size;
 use airwire::Cause;
 use airwire::time::{Duration, Instant};
@@ -165,9 +165,11 @@ fn pr_detects_loss_after_three_round_trips() {
 }
 
 fn sent_at(run: &Run, at: u64, number: u32) -> Instant {
-    let sent =
-        |seen: &Seen| matches!(seen, Seen::Sent { offset, copy, .. } if *offset == at && *copy == number);
-    let sighting = run.world.sightings(0).iter().find(|sighting| sent(&sighting.seen));
+    let sent = |kind: &PacketKind| match kind {
+        PacketKind::Sent { offset, copy, .. } => (*offset, *copy) == (at, number),
+        PacketKind::Ack { .. } => false,
+    };
+    let sighting = run.world.device_packets(0).iter().find(|sighting| sent(&sighting.kind));
     sighting.unwrap_or_else(|| panic!("copy {number} of {at} was never sent")).at
 }
 
@@ -182,7 +184,8 @@ fn pr_treats_outage_as_extreme_loss() {
     assert_eq!(run.count(collapsed), 1, "{}", run.sequence());
     let at = run.world.decisions(0).iter().find(|decision| collapsed(decision)).unwrap().at;
     // TCP-PR pauses for at least one second after an extreme loss.
-    let next = run.world.sightings(0).iter().find(|s| s.at > at && matches!(s.seen, Seen::Sent { .. }));
+    let next =
+        run.world.device_packets(0).iter().find(|s| s.at > at && matches!(s.kind, PacketKind::Sent { .. }));
     let pause = next.unwrap().at - at;
     assert!(pause >= Duration::from_secs(1), "{pause:?}");
     assert_eq!(run.timeouts(), 0, "{}", run.sequence());
@@ -256,8 +259,8 @@ fn largest_burst(run: &mut Run) -> usize {
     let begins = run.world.decisions(0).iter().find(|d| matches!(d.what, What::Lost { .. })).map(|d| d.at);
     let ends = run.world.decisions(0).iter().find(|d| matches!(d.what, What::Leave { .. })).map(|d| d.at);
     let (begins, ends) = (begins.expect("a loss was detected"), ends.expect("the sender left recovery"));
-    let sent = run.world.sightings(0).iter().filter(|s| (begins..ends).contains(&s.at));
-    let sent: Vec<_> = sent.filter(|s| matches!(s.seen, Seen::Sent { .. })).collect();
+    let sent = run.world.device_packets(0).iter().filter(|s| (begins..ends).contains(&s.at));
+    let sent: Vec<_> = sent.filter(|s| matches!(s.kind, PacketKind::Sent { .. })).collect();
     sent.chunk_by(|a, b| a.at == b.at).map(<[_]>::len).max().unwrap_or(0)
 }
 
@@ -287,8 +290,11 @@ fn prr_does_not_pause_after_single_loss() {
     let pause = |recipe| {
         let mut run = run(&scenario, recipe, 800 * MSS);
         let begins = run.world.decisions(0).iter().find(|d| matches!(d.what, What::Lost { .. })).unwrap().at;
-        let sent =
-            run.world.sightings(0).iter().filter(|s| s.at >= begins && matches!(s.seen, Seen::Sent { .. }));
+        let sent = run
+            .world
+            .device_packets(0)
+            .iter()
+            .filter(|s| s.at >= begins && matches!(s.kind, PacketKind::Sent { .. }));
         let times: Vec<_> = sent.map(|s| s.at).take(20).collect();
         times.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap()
     };

@@ -7,7 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use airtcp_sim::inputs::Receives;
+use airtcp_sim::inputs::ReceiverFeatures;
 
 use super::LabError;
 use super::agent::Output;
@@ -192,15 +192,15 @@ impl Receiver {
     }
 
     /// The features that senders use. A stack counts as having all, because its features are unknown.
-    pub(crate) fn receives(&self) -> Receives {
-        let Self::Kernel(profile) = self else { return Receives::ALL };
+    pub(crate) fn receives(&self) -> ReceiverFeatures {
+        let Self::Kernel(profile) = self else { return ReceiverFeatures::ALL };
         let is_on = |name: &str| {
             let mut settings = SYSCTLS.iter().chain(profile.sysctls).rev();
             settings.find(|(other, _)| *other == name).is_none_or(|(_, value)| *value != "0")
         };
         let sack = is_on("tcp_sack");
         let (dsack, timestamps) = (sack && is_on("tcp_dsack"), is_on("tcp_timestamps"));
-        Receives { sack, dsack, timestamps, ecn: is_on("tcp_ecn") }
+        ReceiverFeatures { sack, dsack, timestamps, ecn: is_on("tcp_ecn") }
     }
 
     /// Checks that the receiver supports the workload. A stack is on the mobile side, accepts one connection,
@@ -308,11 +308,14 @@ mod tests {
     fn features_follow_kernel_settings() {
         let of = |name: &str| Receiver::find(name, Path::new("")).unwrap().receives();
         for name in ["linux", "linux-8k", "linux-quickack", "linux-shrinking"] {
-            assert_eq!(of(name), Receives::ALL, "{name}");
+            assert_eq!(of(name), ReceiverFeatures::ALL, "{name}");
         }
-        let no_sack = Receives { sack: false, dsack: false, ..Receives::ALL };
+        let no_sack = ReceiverFeatures { sack: false, dsack: false, ..ReceiverFeatures::ALL };
         assert_eq!(of("linux-no-sack"), no_sack);
-        assert_eq!(of("linux-no-timestamps"), Receives { timestamps: false, ..Receives::ALL });
-        assert_eq!(of("linux-bare"), Receives { timestamps: false, ..no_sack });
+        assert_eq!(
+            of("linux-no-timestamps"),
+            ReceiverFeatures { timestamps: false, ..ReceiverFeatures::ALL }
+        );
+        assert_eq!(of("linux-bare"), ReceiverFeatures { timestamps: false, ..no_sack });
     }
 }

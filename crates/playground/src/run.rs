@@ -143,7 +143,7 @@ impl<'a> Ahead<'a> {
             Until::At(at) => since(at.as_secs_f64()),
             // The run ends with the last byte or at the time limit, whichever comes first.
             Until::Complete(limit) => {
-                let flows = (0..world.flows()).map(|flow| world.share(flow));
+                let flows = (0..world.flows()).map(|flow| world.delivered_fraction(flow));
                 flows.fold(1.0, f64::min).max(since(limit.as_secs_f64()))
             }
         };

@@ -1,4 +1,4 @@
-//! An answer of one's own: a window that gives up less than half after a loss, beside NewReno on a lossy link.
+//! A custom answer: a window that keeps 0.8 of its size after a loss, compared with NewReno on a lossy link.
 //!
 //! `cargo run -p airtcp-sim --example own_answer`
 
@@ -9,7 +9,8 @@ use airtcp::recovery::{Ack, Recipe, View};
 use airtcp_sim::{Flow, HostSpec, Length, Run, Until, run};
 use airwire::time::Instant;
 
-/// "How much may be in flight?" Grows as AIMD does, and keeps 0.8 of the window after a loss instead of half.
+/// Answers "How much may be in flight?". It grows like AIMD, and keeps 0.8 of the window after a loss instead
+/// of half.
 #[derive(Debug, Default)]
 struct Gentle {
     growth: Aimd,
@@ -21,8 +22,8 @@ impl Window for Gentle {
     }
 
     fn on_loss(&mut self, view: &View<'_>, _loss: &Loss) -> Reduction {
-        let kept = (0.8 * view.flight_size()).max(2.0);
-        Reduction { cwnd: kept, ssthresh: kept }
+        let reduced = (0.8 * view.flight_size()).max(2.0);
+        Reduction { cwnd: reduced, ssthresh: reduced }
     }
 
     fn on_exit(&mut self, view: &View<'_>) -> f64 {
@@ -30,7 +31,7 @@ impl Window for Gentle {
     }
 }
 
-/// Its row: what the catalogue would say about it.
+/// The row of the answer in the catalogue.
 static GENTLE: Row = Row::answer(
     "gentle",
     Build::Window(|_given| Box::<Gentle>::default()),

@@ -1,4 +1,4 @@
-//! Three recipes share a lossy link for two minutes of virtual time: who gets how much, and how fair is that?
+//! Three recipes share a lossy link for two minutes of virtual time. Prints the goodput of each and the fairness.
 //!
 //! `cargo run -p airtcp-sim --example three_flows`
 
@@ -6,8 +6,8 @@ use airlink::scenario::Scenario;
 use airtcp_sim::{Flow, HostSpec, Length, Run, Until, run};
 use airwire::time::{Duration, Instant};
 
-/// A bottleneck of 2 Mbit/s with a round trip of 80 ms and a queue of 30 packets. Behind it a radio that is mostly good
-/// and now and then loses a third of the packets for a while.
+/// A bottleneck of 2 Mbit/s with a round-trip time of 80 ms and a queue of 30 packets, followed by a radio link. In its
+/// rare bad periods, the radio link loses a third of the packets.
 const PATH: &str = r#"
 schema = 1
 
@@ -36,7 +36,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for (number, recipe) in (0..).zip(recipes) {
         flows.push(Flow {
             recipe: Some(recipe.parse()?),
-            // Half a second apart, so that they do not slow-start as one.
+            // The flows start half a second apart, so that their slow starts are not synchronised.
             start: Instant::ZERO + Duration::from_millis(500) * number,
             ..Flow::down(Length::Endless)
         });
@@ -44,12 +44,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let report = run(&Run {
         scenario: Scenario::parse(PATH, "three_flows")?,
         seed: 1,
-        // Every flow names its own recipe; this one would be for those that do not.
+        // Every flow names its recipe, so this one is not used.
         fixed: HostSpec::sender("newreno".parse()?),
         mobile: HostSpec::receiver(),
         flows,
         until: Until::At(Instant::from_secs(120)),
-        // The first ten seconds are not measured.
+        // The measurement excludes the first ten seconds.
         from: Instant::from_secs(10),
         score: false,
     })?;

@@ -10,7 +10,7 @@ use airtcp::recovery::{Inputs, Lack, Recipe};
 
 /// The features of receivers that senders use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Receives {
+pub struct ReceiverFeatures {
     /// They accept SACK (RFC 2018).
     pub sack: bool,
     /// They report duplicate data (RFC 2883).
@@ -21,8 +21,8 @@ pub struct Receives {
     pub ecn: bool,
 }
 
-impl Receives {
-    /// Receivers with all features, or with unknown ones.
+impl ReceiverFeatures {
+    /// Receivers with all features. Receivers with unknown features count as such.
     pub const ALL: Self = Self { sack: true, dsack: true, timestamps: true, ecn: true };
 
     /// Returns the features of receivers with this profile and the options of this recipe.
@@ -42,7 +42,7 @@ impl Receives {
 pub fn notices(
     scenario: &Scenario,
     directions: &[Direction],
-    receivers: Receives,
+    receivers: ReceiverFeatures,
     recipe: &Recipe,
 ) -> Vec<String> {
     let notices = recipe.notices(|need| lacks(scenario, directions, receivers, need).map(Lack::Foreseen));
@@ -57,7 +57,7 @@ pub fn observed(scenario: &Scenario, direction: Direction, inputs: Inputs, recip
     recipe.notices(|need| {
         let lack = inputs.lacks(need)?;
         match need {
-            Need::EcnMarks => lacks(scenario, &[direction], Receives::ALL, need).map(Lack::Explained),
+            Need::EcnMarks => lacks(scenario, &[direction], ReceiverFeatures::ALL, need).map(Lack::Explained),
             _ => Some(lack),
         }
     })
@@ -66,7 +66,7 @@ pub fn observed(scenario: &Scenario, direction: Direction, inputs: Inputs, recip
 fn lacks(
     scenario: &Scenario,
     directions: &[Direction],
-    receivers: Receives,
+    receivers: ReceiverFeatures,
     need: Need,
 ) -> Option<&'static str> {
     let stations = || {
@@ -75,7 +75,7 @@ fn lacks(
             _ => None,
         })
     };
-    let has_station = |does: fn(&StationConfig) -> bool| stations().any(does);
+    let has_station = |has: fn(&StationConfig) -> bool| stations().any(has);
     let marks = || directions.iter().any(|direction| scenario.marks_ecn(*direction));
     let (is_supplied, why) = match need {
         Need::Sack => (receivers.sack, "the receiver does not accept it"),
@@ -90,7 +90,7 @@ fn lacks(
         Need::LossReports => {
             (has_station(|station| station.loss_report), "no `station` of the path has `loss_report = true`")
         }
-        // Virtual time has it, and real time refuses recipes that need it.
+        // Virtual time supplies the ground truth, and real time refuses recipes that need it.
         Need::Truth => return None,
     };
     (!is_supplied).then_some(why)
@@ -102,17 +102,17 @@ mod tests {
 
     const LINK: &str = "schema = 1\n[[stage]]\nkind = \"link\"\nboth.rate = \"1Mbit\"\n";
 
-    fn warnings(more: &str, receivers: Receives, recipe: &str) -> Vec<String> {
+    fn warnings(more: &str, receivers: ReceiverFeatures, recipe: &str) -> Vec<String> {
         let scenario = Scenario::parse(&format!("{LINK}{more}"), "test").unwrap();
         notices(&scenario, &[Direction::Down], receivers, &recipe.parse().unwrap())
     }
 
     #[test]
     fn path_without_what_recipe_needs_is_reported() {
-        let station = |does: &str| format!("[[stage]]\nkind = \"station\"\n{does}\n");
-        let codel = |way: &str| {
+        let station = |setting: &str| format!("[[stage]]\nkind = \"station\"\n{setting}\n");
+        let codel = |direction: &str| {
             format!(
-                "[[stage]]\nkind = \"link\"\n{way} = {{ rate = \"1Mbit\", queue = {{ discipline = \"codel\", ecn = true }} }}\n"
+                "[[stage]]\nkind = \"link\"\n{direction} = {{ rate = \"1Mbit\", queue = {{ discipline = \"codel\", ecn = true }} }}\n"
             )
         };
         for (recipe, supplied, other, expected) in [
@@ -136,22 +136,22 @@ mod tests {
                 "newreno+ecn: ecn: no ECN marks will arrive: no queue on the way of the data has `ecn = true`",
             ),
         ] {
-            assert_eq!(warnings(&supplied, Receives::ALL, recipe), [""; 0], "{recipe}");
+            assert_eq!(warnings(&supplied, ReceiverFeatures::ALL, recipe), [""; 0], "{recipe}");
             for path in ["", &other] {
-                assert_eq!(warnings(path, Receives::ALL, recipe), [expected]);
+                assert_eq!(warnings(path, ReceiverFeatures::ALL, recipe), [expected]);
             }
         }
     }
 
     #[test]
     fn receiver_without_what_recipe_needs_is_reported() {
-        let linux = |options: &str| Receives::of(&Profile::linux(), &options.parse().unwrap());
-        assert_eq!(linux("no-delack"), Receives::ALL);
-        let without_both = Receives { sack: false, timestamps: false, ..Receives::ALL };
+        let linux = |options: &str| ReceiverFeatures::of(&Profile::linux(), &options.parse().unwrap());
+        assert_eq!(linux("no-delack"), ReceiverFeatures::ALL);
+        let without_both = ReceiverFeatures { sack: false, timestamps: false, ..ReceiverFeatures::ALL };
         assert_eq!(linux("no-sack+no-timestamps"), without_both);
-        let usual = Receives::of(&Profile::default(), &Recipe::default());
-        assert_eq!(usual, Receives { sack: false, ecn: false, ..Receives::ALL });
-        let bare = Receives { sack: false, dsack: false, timestamps: false, ecn: false };
+        let default = ReceiverFeatures::of(&Profile::default(), &Recipe::default());
+        assert_eq!(default, ReceiverFeatures { sack: false, ecn: false, ..ReceiverFeatures::ALL });
+        let bare = ReceiverFeatures { sack: false, dsack: false, timestamps: false, ecn: false };
         let of = |recipe: &str| warnings("", bare, recipe);
         assert_eq!(
             of("sack+eifel"),
@@ -163,7 +163,7 @@ mod tests {
         );
         assert_eq!(of("ecn"), ["ecn: ecn: ECN will not be negotiated: the receiver does not accept it"]);
         assert_eq!(
-            warnings("", Receives { dsack: false, ..Receives::ALL }, "sack+dsack"),
+            warnings("", ReceiverFeatures { dsack: false, ..ReceiverFeatures::ALL }, "sack+dsack"),
             [
                 "sack+dsack: dsack: no D-SACK reports will arrive: the receiver does not report duplicates; it works like \
                  `never`"

@@ -87,8 +87,8 @@ pub struct FlowReport {
     pub acked: u64,
     /// Time from the first SYN to the last byte. `None` if the flow is endless or not complete.
     pub took_seconds: Option<f64>,
-    /// The reason why the connection was given up. `None` if it was not, or if the flow was
-    /// complete by then.
+    /// The reason why an end gave the connection up. `None` if neither end did, or if the flow was
+    /// complete before.
     pub ended: Option<String>,
     /// Data segments that the sender sent, including retransmissions.
     pub data_segments: u64,
@@ -134,28 +134,28 @@ pub fn run(run: &Run) -> Result<Report, WorldError> {
     run_watched(run, |_| {}).map(|(report, _)| report)
 }
 
-/// Like [`run()`], but calls `look` after every step, and also returns the final world.
-pub fn run_watched(run: &Run, look: impl FnMut(&World)) -> Result<(Report, World), WorldError> {
-    run_prepared(run, |_| {}, look)
+/// Like [`run()`], but calls `on_step` after every step, and also returns the final world.
+pub fn run_watched(run: &Run, on_step: impl FnMut(&World)) -> Result<(Report, World), WorldError> {
+    run_prepared(run, |_| {}, on_step)
 }
 
 /// Like [`run_watched`], but calls `prepare` on the world before the first step.
 pub fn run_prepared(
     run: &Run,
     prepare: impl FnOnce(&mut World),
-    mut look: impl FnMut(&World),
+    mut on_step: impl FnMut(&World),
 ) -> Result<(Report, World), WorldError> {
     run_stoppable(run, prepare, |world| {
-        look(world);
+        on_step(world);
         ControlFlow::Continue(())
     })
 }
 
-/// Like [`run_prepared`], but the run ends when `look` returns `Break`.
+/// Like [`run_prepared`], but the run ends when `on_step` returns `Break`.
 pub fn run_stoppable(
     run: &Run,
     prepare: impl FnOnce(&mut World),
-    mut look: impl FnMut(&World) -> ControlFlow<()>,
+    mut on_step: impl FnMut(&World) -> ControlFlow<()>,
 ) -> Result<(Report, World), WorldError> {
     let mut flows = run.flows.clone();
     if run.score {
@@ -174,7 +174,7 @@ pub fn run_stoppable(
     let mut flow = ControlFlow::Continue(());
     let mut advance = |world: &mut World, until: Instant, at_completion: bool| {
         while flow.is_continue() && !(at_completion && world.is_closed()) && world.step_until(until)? {
-            flow = look(world);
+            flow = on_step(world);
         }
         Ok::<_, WorldError>(())
     };
@@ -286,8 +286,8 @@ mod tests {
         assert!(first.complete && first.flows[0].took_seconds.is_some());
         assert_eq!(first.flows[0].delivered, 300_000);
         assert!(first.dropped_by_radio > 0);
-        let named: Vec<_> = first.flows[0].judges.iter().map(|judge| judge.name).collect();
-        assert!(named.contains(&"vegas") && named.contains(&"ncpld"), "{named:?}");
+        let judges: Vec<_> = first.flows[0].judges.iter().map(|judge| judge.name).collect();
+        assert!(judges.contains(&"vegas") && judges.contains(&"ncpld"), "{judges:?}");
     }
 
     #[test]

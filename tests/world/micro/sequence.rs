@@ -7,7 +7,7 @@ use airlink::scenario::Scenario;
 use airtcp::profile::AckPolicy;
 use airtcp::profile::Profile;
 use airtcp::recovery::{Counters, Decision, What};
-use airtcp_sim::world::{Flow, HostSpec, Length, Seen, Watch, World, WorldConfig};
+use airtcp_sim::world::{Flow, HostSpec, Length, PacketKind, Watch, World, WorldConfig};
 use airwire::time::Duration;
 
 /// One transfer. Its receiver does not delay ACKs, as in P0 §3.1, so that each event has one ACK.
@@ -105,20 +105,22 @@ impl Sequence {
             }
         }
         let (mut n, mut una) = (0, 0);
-        for sighting in world.sightings(0) {
-            match &sighting.seen {
-                Seen::Sent { offset, copy, .. } if is_data(*offset) => {
+        for sighting in world.device_packets(0) {
+            match &sighting.kind {
+                PacketKind::Sent { offset, copy, .. } if is_data(*offset) => {
                     push(sighting.at, Event::Sent { segment: segment(*offset), copy: *copy });
                 }
-                Seen::Sent { .. } => {}
+                PacketKind::Sent { .. } => {}
                 // A duplicate ACK by its content. A sender may not count it as one (ns-2's Sack1 after a
                 // timeout).
-                Seen::Ack { ack, duplicate, sacked } if *duplicate || *ack == una && !sacked.is_empty() => {
+                PacketKind::Ack { ack, duplicate, sacked }
+                    if *duplicate || *ack == una && !sacked.is_empty() =>
+                {
                     n += 1;
                     let edge = sacked.iter().map(|(_, right)| right.div_ceil(data) - 1).max().unwrap_or(0);
                     push(sighting.at, Event::Dupack { n, edge });
                 }
-                Seen::Ack { ack, .. } => {
+                PacketKind::Ack { ack, .. } => {
                     (n, una) = (0, *ack);
                     push(sighting.at, Event::Ack { segment: (*ack - 1) / data });
                 }

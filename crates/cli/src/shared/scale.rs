@@ -2,7 +2,7 @@
 
 use airtcp_numbers::statistics::Mean;
 use airtcp_numbers::verdict::percent_digits;
-use airtcp_sim::sweep::against::Beside;
+use airtcp_sim::sweep::against::Against;
 use airtcp_sim::sweep::metric::{Metric, Unit};
 use airtcp_sim::sweep::summary::Values;
 
@@ -30,7 +30,7 @@ impl Scale {
             Unit::Seconds | Unit::Number | Unit::None => &[],
         };
         let fits = prefixes.iter().find(|(factor, _)| most >= *factor).copied();
-        let (factor, sign) = fits.unwrap_or_else(|| (1.0, metric.unit().sign()));
+        let (factor, sign) = fits.unwrap_or_else(|| (1.0, metric.unit().symbol()));
         // Show four digits of the largest mean, and two of the smallest.
         let places = match most / factor {
             size if size >= 1000.0 => 0,
@@ -74,7 +74,7 @@ impl Scale {
     }
 
     /// Formats the difference, the gain and the verdict.
-    pub(crate) fn beside(&self, beside: Option<&Beside>) -> [String; 3] {
+    pub(crate) fn beside(&self, beside: Option<&Against>) -> [String; 3] {
         let Some(beside) = beside else { return [const { String::new() }; 3] };
         let signed = |Mean { mean, half_width, .. }: Mean, factor: f64, places: usize, unit: &str| {
             let half = half_width.map(|half| format!(" ± {:.places$}{unit}", half / factor));
@@ -106,7 +106,7 @@ mod tests {
 
     fn values(mean: f64, half_width: Option<f64>, samples: usize) -> Values {
         let median = Median { median: mean, interval: None, quartiles: (mean, mean) };
-        Values { mean: Mean { mean, half_width, samples }, median, beside: None }
+        Values { mean: Mean { mean, half_width, samples }, median, against: None }
     }
 
     fn scale(metric: &str, mean: f64) -> Scale {

@@ -29,15 +29,15 @@ impl HostLog {
 }
 
 impl Listener for HostLog {
-    fn happened(&mut self, event: Event) {
+    fn host_event(&mut self, event: Event) {
         self.log.event(event);
     }
 
-    fn left(&mut self, at: Instant, side: Port, packet: &[u8]) {
+    fn packet_sent(&mut self, at: Instant, side: Port, packet: &[u8]) {
         self.packet(at, side, Way::Out, packet);
     }
 
-    fn came(&mut self, at: Instant, side: Port, packet: &[u8]) {
+    fn packet_received(&mut self, at: Instant, side: Port, packet: &[u8]) {
         self.packet(at, side, Way::In, packet);
     }
 }

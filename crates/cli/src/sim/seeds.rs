@@ -154,5 +154,5 @@ fn table(reports: &Reports, width: Option<usize>) -> anyhow::Result<String> {
 /// Returns the statistics of a metric over the runs that have it, or `None` if no run has it.
 fn statistics(metric: &Metric, reports: &[Value]) -> Option<Values> {
     let numbers: Vec<f64> = reports.iter().filter_map(|report| metric.of(report)).collect();
-    Some(Values { mean: Mean::of(&numbers)?, median: Median::of(&numbers)?, beside: None })
+    Some(Values { mean: Mean::of(&numbers)?, median: Median::of(&numbers)?, against: None })
 }

@@ -16,7 +16,7 @@ use airtcp_sim::file;
 use airtcp_sim::sweep::labels::Labels;
 use airtcp_sim::sweep::metric::{Metric, Unit};
 use airtcp_sim::sweep::plan::{Plan, PlanError, Planned};
-use airtcp_sim::sweep::results::{Damaged, Known, Results};
+use airtcp_sim::sweep::results::{Damaged, Results, StoredRuns};
 use airtcp_sim::sweep::store::StoreError;
 use anyhow::Context;
 use clap::{Args, Subcommand};
@@ -112,7 +112,7 @@ impl Sweep {
                 for metric in Metric::known() {
                     let unit = match metric.unit() {
                         Unit::Number => "number",
-                        unit => unit.sign(),
+                        unit => unit.symbol(),
                     };
                     writeln!(out, "{:<26} {unit:<6}  {}", metric.to_string(), metric.meaning())?;
                 }
@@ -277,7 +277,7 @@ impl Merge {
             return write().with_context(|| format!("cannot write {}", self.output.display()));
         }
         // The old file remains until the new one is complete.
-        file::whole(&self.output, |file| self.write(&results, file))
+        file::write_atomically(&self.output, |file| self.write(&results, file))
             .with_context(|| format!("cannot write {}", self.output.display()))
     }
 

@@ -60,7 +60,7 @@ impl Run {
         if let Some(change) = store.change().filter(|_| !self.quiet) {
             say::print_status(format_args!("{} has changed: {change}", self.file.display()));
         }
-        let others = results.others();
+        let others = results.unplanned();
         drop(results);
         let progress = Progress::new(mine.len() - missing.len(), mine.len(), others, self.quiet);
         let state = Arc::new(Mutex::new((store.writer(shard), progress)));

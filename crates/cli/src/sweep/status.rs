@@ -6,8 +6,8 @@ use std::time::SystemTime;
 
 use airlink::reactor::Clock;
 use airtcp_sim::sweep::plan::{Plan, Shard};
-use airtcp_sim::sweep::progress::{self, Written};
-use airtcp_sim::sweep::results::{Known, Results};
+use airtcp_sim::sweep::progress::{self, ShardProgress};
+use airtcp_sim::sweep::results::{Results, StoredRuns};
 use airtcp_sim::sweep::{Manifest, store::StoreError};
 use airwire::time::Duration;
 use clap::Args;
@@ -109,7 +109,7 @@ impl State {
         let results = Results::read(std::slice::from_ref(&store)).map_err(super::store_failure)?;
         // The sweep file may have changed since it was run.
         let missing = match &plan {
-            Some(plan) => Known::of(&results, plan).missing(plan),
+            Some(plan) => StoredRuns::of(&results, plan).missing(plan),
             None => results.missing().collect(),
         };
         let runs = plan.map_or(missing.len() + results.len(), |plan| plan.runs());
@@ -208,7 +208,7 @@ impl State {
 }
 
 impl Part {
-    fn of(shard: Shard, written: &Written, runs: usize, missing: &[usize], now: SystemTime) -> Self {
+    fn of(shard: Shard, written: &ShardProgress, runs: usize, missing: &[usize], now: SystemTime) -> Self {
         let missing = missing.iter().filter(|run| shard.has(**run)).count();
         let runs = (0..runs).filter(|run| shard.has(*run)).count();
         let state = match missing {
@@ -228,7 +228,7 @@ mod tests {
     fn part(number: usize, written: (usize, u64, u64), missing: &[usize]) -> Part {
         let at = |seconds| SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(seconds);
         let (runs, first, last) = written;
-        let written = Written { runs, first: Some(at(first)), last: at(last) };
+        let written = ShardProgress { runs, first: Some(at(first)), last: at(last) };
         Part::of(Shard { of: 4, number }, &written, 42, missing, at(1000))
     }
 

@@ -8,7 +8,7 @@ use airtcp::sender::shared;
 use airtcp_numbers::csv::record;
 use airtcp_numbers::statistics::{Mean, Median};
 use airtcp_numbers::table::{Column, Table, wrapped_lines};
-use airtcp_sim::sweep::against::Base;
+use airtcp_sim::sweep::against::Reference;
 use airtcp_sim::sweep::metric::{Metric, Unit};
 use airtcp_sim::sweep::results::Results;
 use airtcp_sim::sweep::summary::{Line, SummaryError, summarise};
@@ -29,7 +29,7 @@ pub(super) struct Summary {
     metric: Vec<Metric>,
     /// Compare with the points that have this value, seed by seed [default: the first recipe, if there are several]
     #[arg(long, value_name = "AXIS=VALUE")]
-    against: Option<Base>,
+    against: Option<Reference>,
     /// Output comma-separated values (CSV) instead of the table
     #[arg(long)]
     csv: bool,
@@ -69,14 +69,14 @@ impl Summary {
             None => default_base(&results)?,
         };
         let lines = summarise(&results, &metrics, base.as_ref()).map_err(|error| match error {
-            SummaryError::Base(error) => failure::usage(error.to_string()),
+            SummaryError::Reference(error) => failure::usage(error.to_string()),
             SummaryError::Store(error) => error.into(),
         })?;
         let mut out = say::out();
         if self.json {
             for line in &lines {
                 let mut json = line.json(&metrics);
-                json["base"] = base.as_ref().map(Base::to_string).into();
+                json["base"] = base.as_ref().map(Reference::to_string).into();
                 writeln!(out, "{json}")?;
             }
         } else if self.csv {
@@ -92,20 +92,20 @@ impl Summary {
 pub(super) fn planned_metrics(results: &Results) -> Vec<Metric> {
     match &results.manifest {
         Some(manifest) => manifest.metrics.iter().flat_map(|name| name.parse()).collect(),
-        None => Metric::usual(),
+        None => Metric::defaults(),
     }
 }
 
 pub(super) fn default_base(results: &Results) -> anyhow::Result<Option<Base>> {
     let points = results.rows().map(|row| Ok(row?.point)).collect::<anyhow::Result<Vec<_>>>()?;
-    Ok(Base::usual(&points))
+    Ok(Reference::first_recipe(&points))
 }
 
 /// Prints a table per metric, with a row per point.
 fn table(
     lines: &[Line],
     metrics: &[Metric],
-    base: Option<&Base>,
+    base: Option<&Reference>,
     width: Option<usize>,
     out: &mut impl Write,
 ) -> io::Result<()> {
@@ -143,7 +143,7 @@ pub(super) fn table_of(lines: &[Line], index: usize, scale: &Scale) -> Table {
     // A profile that all points share is in the preamble.
     let is_axis = |line: &Line| line.point.of("profile") == Some(line.profiles.join(" ").as_str());
     let with_profiles = !matches!(common_profiles(lines), Some([] | [_])) && !lines.iter().all(is_axis);
-    let compared = lines.iter().flat_map(|line| line.numbers[index]).any(|values| values.beside.is_some());
+    let compared = lines.iter().flat_map(|line| line.numbers[index]).any(|values| values.against.is_some());
     let names = lines.first().into_iter().flat_map(|line| line.point.0.iter().map(|(name, _)| name.as_str()));
     let names = names.chain(with_profiles.then_some("profiles")).map(|name| Column::new(name).left());
     let numbers = [
@@ -169,7 +169,7 @@ pub(super) fn table_of(lines: &[Line], index: usize, scale: &Scale) -> Table {
             scale.quartiles(values),
         ];
         if compared {
-            numbers.extend(scale.beside(values.and_then(|values| values.beside.as_ref())));
+            numbers.extend(scale.beside(values.and_then(|values| values.against.as_ref())));
         }
         table.push(labels.chain(numbers));
     }
@@ -264,7 +264,7 @@ fn csv(lines: &[Line], metrics: &[Metric], compared: bool, out: &mut impl Write)
             fields.extend(median(values.map(|values| values.median)).map(number));
             fields.push(mean.map_or(0, |mean| mean.samples).to_string());
             if compared {
-                let beside = values.and_then(|values| values.beside);
+                let beside = values.and_then(|values| values.against);
                 fields.extend(pair(beside.map(|beside| beside.difference), 1.0));
                 fields.extend(pair(beside.and_then(|beside| beside.comparison.gain), 100.0));
                 fields.push(beside.map(|beside| beside.verdict()).unwrap_or_default());

@@ -5,7 +5,7 @@ use airtcp_analyze::trace::{
     AckSeen, DecisionSeen, Fate, Idle, Loss, Offset, Proof, RttSample, Sending, SentSegment, Trace,
     WindowPoint,
 };
-use airtcp_sim::world::{Seen, World};
+use airtcp_sim::world::{PacketKind, World};
 use airwire::Cause;
 use airwire::time::Instant;
 
@@ -30,11 +30,11 @@ pub(super) fn trace(world: &mut World) -> Trace {
     let mut repaired = 0;
     let mut last_timeout = None;
     let mut last_sent = 0;
-    for sighting in world.sightings(0) {
-        let at = offset(sighting.at);
+    for packet in world.device_packets(0) {
+        let at = offset(packet.at);
         let number = (trace.segments.len() + trace.acks.len()) as u64 + 1;
-        match &sighting.seen {
-            Seen::Sent { offset: start, len, copy } => {
+        match &packet.kind {
+            PacketKind::Sent { offset: start, len, copy } => {
                 let timeout = timeouts.iter().rev().find(|timeout| **timeout <= at);
                 if timeout.is_some() && timeout != last_timeout.as_ref() {
                     (last_timeout, repaired) = (timeout.copied(), max);
@@ -49,7 +49,7 @@ pub(super) fn trace(world: &mut World) -> Trace {
                     .losses(0)
                     .as_slice()
                     .iter()
-                    .find(|loss| loss.sent == sighting.at && loss.offset == *start)
+                    .find(|loss| loss.sent == packet.at && loss.offset == *start)
                 {
                     Some(loss) => Fate::Lost(Loss::Airlink(loss.cause().unwrap_or(Cause::Radio))),
                     None => Fate::Unknown,
@@ -68,7 +68,7 @@ pub(super) fn trace(world: &mut World) -> Trace {
                 max = max.max(start + len);
                 last_sent = at;
             }
-            Seen::Ack { ack, duplicate, sacked } => {
+            PacketKind::Ack { ack, duplicate, sacked } => {
                 dupacks = if *duplicate { dupacks + 1 } else { 0 };
                 let of = |segment: &&SentSegment| segment.end == *ack;
                 let copies: Vec<&SentSegment> = trace.segments.iter().filter(of).collect();
@@ -99,7 +99,7 @@ pub(super) fn trace(world: &mut World) -> Trace {
             ssthresh: numbers.and_then(|(_, ssthresh)| window(ssthresh)),
         });
     }
-    unneeded(&mut trace);
+    mark_spurious(&mut trace);
     trace.decisions.retain(|decision| decision.by != "aimd" || decision.what != "window");
     trace
 }
@@ -130,7 +130,7 @@ fn decisions(world: &mut World, trace: &mut Trace) {
 }
 
 /// Marks a retransmission as spurious if an earlier copy of the segment was not lost.
-fn unneeded(trace: &mut Trace) {
+fn mark_spurious(trace: &mut Trace) {
     for index in 0..trace.segments.len() {
         let SentSegment { start, sending, fate, .. } = trace.segments[index];
         let earlier = &trace.segments[..index];

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use airtcp::recovery::{Decision, What};
 use airtcp_sim::run::{Report, Run};
-use airtcp_sim::world::{Dropped, Seen, Sighting, Watch, World, WorldError};
+use airtcp_sim::world::{DevicePacket, Dropped, PacketKind, Watch, World, WorldError};
 use airwire::time::{Duration, Instant};
 
 use super::measured::{percent, received, share, watch};
@@ -46,12 +46,12 @@ fn mean_window(decisions: &[Decision], end: Instant) -> f64 {
 }
 
 /// The time from the transmission of each lost packet to the next copy. Packets without a next copy are left out.
-fn repairs(lost: &[Dropped], sightings: &[Sighting]) -> Vec<f64> {
+fn repairs(lost: &[Dropped], sightings: &[DevicePacket]) -> Vec<f64> {
     let left: BTreeMap<(u64, u32), Instant> = sightings
         .iter()
-        .filter_map(|sighting| match sighting.seen {
-            Seen::Sent { offset, copy, .. } => Some(((offset, copy), sighting.at)),
-            Seen::Ack { .. } => None,
+        .filter_map(|sighting| match sighting.kind {
+            PacketKind::Sent { offset, copy, .. } => Some(((offset, copy), sighting.at)),
+            PacketKind::Ack { .. } => None,
         })
         .collect();
     let again = |lost: &Dropped| {
@@ -77,7 +77,7 @@ impl OneRun {
             packets: received(report),
             cwnd: mean_window(world.decisions(0), Instant::ZERO + length),
             by_acks: counters.fast_retransmits as f64 / found.max(1) as f64,
-            soon: soon(&repairs(world.losses(0).as_slice(), world.sightings(0))),
+            soon: soon(&repairs(world.losses(0).as_slice(), world.device_packets(0))),
         }
     }
 }
@@ -224,8 +224,10 @@ mod tests {
 
     #[test]
     fn lost_copy_is_repaired_by_next_copy() {
-        let sent =
-            |seconds, offset, copy| Sighting { at: at(seconds), seen: Seen::Sent { offset, len: 64, copy } };
+        let sent = |seconds, offset, copy| DevicePacket {
+            at: at(seconds),
+            kind: PacketKind::Sent { offset, len: 64, copy },
+        };
         let lost = |offset, copy, seconds| Dropped {
             at: at(seconds),
             sent: at(seconds),

@@ -5,7 +5,7 @@ use airtcp::profile::AckPolicy;
 use airtcp::profile::Profile;
 use airtcp::recovery::{Decision, What};
 use airtcp_sim::run::{self, Run, Until};
-use airtcp_sim::world::{Flow, HostSpec, Length, Seen, Watch, World, WorldError};
+use airtcp_sim::world::{Flow, HostSpec, Length, PacketKind, Watch, World, WorldError};
 use airwire::time::{Duration, Instant};
 
 use super::handover::{FIRST, MSS, SEGMENTS, WINDOW, path};
@@ -84,10 +84,10 @@ impl Story {
             acks: Vec::new(),
             windows: decisions.iter().filter_map(window).collect(),
         };
-        for sighting in world.sightings(0) {
+        for sighting in world.device_packets(0) {
             let at = sighting.at.as_secs_f64();
-            match sighting.seen {
-                Seen::Sent { offset, copy, .. } => {
+            match sighting.kind {
+                PacketKind::Sent { offset, copy, .. } => {
                     if offset == first && copy > 1 {
                         story.resent.push(at);
                     }
@@ -95,7 +95,7 @@ impl Story {
                         story.sent.push((at, (offset - 1) / data + 1, copy > 1));
                     }
                 }
-                Seen::Ack { ack, .. } => {
+                PacketKind::Ack { ack, .. } => {
                     story.acks.push((at, ack.saturating_sub(1) / data));
                     if ack == first && at > begun {
                         story.dupacks.push(at);

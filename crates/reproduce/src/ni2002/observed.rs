@@ -86,7 +86,7 @@ pub(super) fn watch(effort: &Effort, places: &[(String, Place, Variant)]) -> Res
         |setting, seed| setting.run(seed),
         |_, _, world| {
             let timeouts = timeouts(world);
-            let (sightings, losses) = (world.sightings(0), world.losses(0));
+            let (sightings, losses) = (world.device_packets(0), world.losses(0));
             [of_the_text(sightings, &timeouts), undisturbed(sightings)]
                 .map(|trips| Observed::of(&trips, losses).unwrap_or_default())
         },

@@ -1,7 +1,7 @@
 //! Charts of single runs: sequence numbers (Figs. 8 to 11, 14 to 16) and round-trip times (Figs. 12, 13, 17 to 19).
 
 use airtcp_sim::run::run_watched;
-use airtcp_sim::world::{Seen, Watch, World, WorldError};
+use airtcp_sim::world::{PacketKind, Watch, World, WorldError};
 use airwire::time::Instant;
 
 use super::observed::timeouts;
@@ -28,13 +28,13 @@ fn packet(offset: u64) -> f64 {
 pub(super) fn sequence(title: &str, setting: &Setting) -> Result<Chart, WorldError> {
     let world = watched(setting)?;
     let (mut sent, mut acked) = (Vec::new(), Vec::new());
-    for sighting in world.sightings(0).iter().take_while(|sighting| sighting.at <= SHOWN) {
+    for sighting in world.device_packets(0).iter().take_while(|sighting| sighting.at <= SHOWN) {
         let at = sighting.at.as_secs_f64();
-        match sighting.seen {
+        match sighting.kind {
             // A SYN and a FIN occupy one sequence number.
-            Seen::Sent { offset, len: 2.., .. } => sent.push((at, packet(offset))),
-            Seen::Ack { ack, .. } if ack > 1 => acked.push((at, packet(ack - 1))),
-            Seen::Sent { .. } | Seen::Ack { .. } => {}
+            PacketKind::Sent { offset, len: 2.., .. } => sent.push((at, packet(offset))),
+            PacketKind::Ack { ack, .. } if ack > 1 => acked.push((at, packet(ack - 1))),
+            PacketKind::Sent { .. } | PacketKind::Ack { .. } => {}
         }
     }
     // An ACK may cover the FIN, which does not count as a packet.
@@ -56,7 +56,7 @@ pub(super) fn round_trips(title: &str, settings: &[(String, Setting)]) -> Result
     for (name, setting) in settings {
         let mut world = watched(setting)?;
         let timeouts = timeouts(&mut world);
-        let trips = of_the_text(world.sightings(0), &timeouts);
+        let trips = of_the_text(world.device_packets(0), &timeouts);
         let shown = trips.into_iter().take_while(|trip| trip.sent <= SHOWN);
         let point = |Trip { sent, took, .. }: Trip| (sent.as_secs_f64(), 1e3 * took.as_secs_f64());
         curves.push(Curve::dots(name.clone(), shown.map(point)));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use airtcp_sim::world::{Losses, Seen, Sighting};
+use airtcp_sim::world::{DevicePacket, Losses, PacketKind};
 use airwire::Cause;
 use airwire::time::{Duration, Instant};
 
@@ -19,16 +19,16 @@ pub(super) struct Trip {
 /// acknowledgement for P_i is received by the sender", except "if a TO occurs while waiting". ACKs are cumulative, so a
 /// segment that arrives above a hole is acknowledged only after the repair. For a segment that a fast retransmission
 /// repaired, the time starts with the first copy.
-pub(super) fn of_the_text(sightings: &[Sighting], timeouts: &[Instant]) -> Vec<Trip> {
+pub(super) fn of_the_text(sightings: &[DevicePacket], timeouts: &[Instant]) -> Vec<Trip> {
     let mut outside: BTreeMap<u64, (Instant, u64)> = BTreeMap::new();
     let mut trips = Vec::new();
-    for Sighting { at, seen } in sightings {
-        match *seen {
+    for DevicePacket { at, kind } in sightings {
+        match *kind {
             // A SYN and a FIN occupy one sequence number.
-            Seen::Sent { offset, len: len @ 2.., copy: 1 } => {
+            PacketKind::Sent { offset, len: len @ 2.., copy: 1 } => {
                 outside.insert(offset, (*at, len));
             }
-            Seen::Ack { ack, .. } => {
+            PacketKind::Ack { ack, .. } => {
                 while let Some(first) = outside.first_entry()
                     && first.key() + first.get().1 <= ack
                 {
@@ -39,7 +39,7 @@ pub(super) fn of_the_text(sightings: &[Sighting], timeouts: &[Instant]) -> Vec<T
                     }
                 }
             }
-            Seen::Sent { .. } => {}
+            PacketKind::Sent { .. } => {}
         }
     }
     trips
@@ -47,21 +47,21 @@ pub(super) fn of_the_text(sightings: &[Sighting], timeouts: &[Instant]) -> Vec<T
 
 /// Round-trip times of segments that were sent once and arrived in order, from the departure to the ACK that the
 /// segment caused. Segments that arrived above a hole are left out, because their ACK waited for the repair.
-pub(super) fn undisturbed(sightings: &[Sighting]) -> Vec<Trip> {
+pub(super) fn undisturbed(sightings: &[DevicePacket]) -> Vec<Trip> {
     /// The first byte after the SYN.
     const FIRST: u64 = 1;
     let mut outside: BTreeMap<u64, Option<(Instant, u64)>> = BTreeMap::new();
     let mut una = FIRST;
     let mut trips = Vec::new();
-    for Sighting { at, seen } in sightings {
-        match *seen {
-            Seen::Sent { offset, len, copy: 1 } => {
+    for DevicePacket { at, kind } in sightings {
+        match *kind {
+            PacketKind::Sent { offset, len, copy: 1 } => {
                 outside.insert(offset, Some((*at, len)));
             }
-            Seen::Sent { offset, .. } => {
+            PacketKind::Sent { offset, .. } => {
                 outside.insert(offset, None);
             }
-            Seen::Ack { ack, .. } if ack > una => {
+            PacketKind::Ack { ack, .. } if ack > una => {
                 if let Some(Some((sent, len))) = outside.get(&una)
                     && una + len == ack
                 {
@@ -70,7 +70,7 @@ pub(super) fn undisturbed(sightings: &[Sighting]) -> Vec<Trip> {
                 outside = outside.split_off(&ack);
                 una = ack;
             }
-            Seen::Ack { .. } => {}
+            PacketKind::Ack { .. } => {}
         }
     }
     trips
@@ -126,12 +126,15 @@ pub(super) fn superiority(a: &[f64], b: &[f64]) -> Option<f64> {
 mod tests {
     use super::*;
 
-    fn sent(at: u64, offset: u64, copy: u32) -> Sighting {
-        Sighting { at: Instant::from_millis(at), seen: Seen::Sent { offset, len: 1000, copy } }
+    fn sent(at: u64, offset: u64, copy: u32) -> DevicePacket {
+        DevicePacket { at: Instant::from_millis(at), kind: PacketKind::Sent { offset, len: 1000, copy } }
     }
 
-    fn ack(at: u64, ack: u64) -> Sighting {
-        Sighting { at: Instant::from_millis(at), seen: Seen::Ack { ack, duplicate: false, sacked: vec![] } }
+    fn ack(at: u64, ack: u64) -> DevicePacket {
+        DevicePacket {
+            at: Instant::from_millis(at),
+            kind: PacketKind::Ack { ack, duplicate: false, sacked: vec![] },
+        }
     }
 
     #[test]

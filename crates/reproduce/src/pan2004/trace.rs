@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use airtcp::recovery::What;
-use airtcp_sim::world::{Seen, World};
+use airtcp_sim::world::{PacketKind, World};
 
 /// A packet that was sent or lost.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -65,13 +65,13 @@ impl Trace {
                 _ => {}
             }
         }
-        for sighting in world.sightings(flow) {
+        for sighting in world.device_packets(flow) {
             let at = sighting.at.as_secs_f64();
-            match &sighting.seen {
-                Seen::Sent { offset, copy, .. } if *offset > 0 => {
+            match &sighting.kind {
+                PacketKind::Sent { offset, copy, .. } if *offset > 0 => {
                     trace.sent.push(Packet { at, number: number(*offset), copy: *copy });
                 }
-                Seen::Ack { ack, .. } if *ack > 0 => trace.acks.push((at, (*ack - 1) / mss)),
+                PacketKind::Ack { ack, .. } if *ack > 0 => trace.acks.push((at, (*ack - 1) / mss)),
                 _ => {}
             }
         }

@@ -11,14 +11,14 @@ use super::metric::{Better, Metric};
 /// The reference: the value of an axis that the other values are compared with, written
 /// `recipe=newreno`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Base {
+pub struct Reference {
     /// Name of the axis in the sweep's file.
     pub axis: String,
     /// The value as tables show it.
     pub value: String,
 }
 
-impl std::str::FromStr for Base {
+impl std::str::FromStr for Reference {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -27,42 +27,44 @@ impl std::str::FromStr for Base {
     }
 }
 
-impl std::fmt::Display for Base {
+impl std::fmt::Display for Reference {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}={}", self.axis, self.value)
     }
 }
 
 /// The axis whose first value is the reference by default.
-const USUAL: &str = "recipe";
+const DEFAULT_AXIS: &str = "recipe";
 
-impl Base {
+impl Reference {
     /// Returns the default reference: the first recipe, if there are several.
-    pub fn usual<'a>(points: impl IntoIterator<Item = &'a Labels>) -> Option<Self> {
-        let mut values = points.into_iter().filter_map(|point| point.of(USUAL));
+    pub fn first_recipe<'a>(points: impl IntoIterator<Item = &'a Labels>) -> Option<Self> {
+        let mut values = points.into_iter().filter_map(|point| point.of(DEFAULT_AXIS));
         let first = values.next()?;
-        values.any(|value| value != first).then(|| Self { axis: USUAL.to_owned(), value: first.to_owned() })
+        values
+            .any(|value| value != first)
+            .then(|| Self { axis: DEFAULT_AXIS.to_owned(), value: first.to_owned() })
     }
 
     /// Returns whether this point has the reference value.
-    pub(super) fn is(&self, point: &Labels) -> bool {
+    pub(super) fn matches(&self, point: &Labels) -> bool {
         point.of(&self.axis) == Some(self.value.as_str())
     }
 
-    /// Returns whether two points are equal in all other axes.
-    pub(super) fn pairs(&self, one: &Labels, other: &Labels) -> bool {
+    /// Returns whether two points are equal in all axes except the reference's.
+    pub(super) fn differ_only_in_axis(&self, one: &Labels, other: &Labels) -> bool {
         let rest = |point: &Labels| -> Vec<(String, String)> {
             point.0.iter().filter(|(axis, _)| *axis != self.axis).cloned().collect()
         };
         rest(one) == rest(other)
     }
 
-    pub(super) fn check(&self, points: &[&Labels]) -> Result<(), BaseError> {
+    pub(super) fn check(&self, points: &[&Labels]) -> Result<(), ReferenceError> {
         let Some(first) = points.first() else { return Ok(()) };
         let axis = self.axis.clone();
         if first.of(&axis).is_none() {
             let known = first.0.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ");
-            return Err(BaseError::NoAxis { axis, known });
+            return Err(ReferenceError::NoAxis { axis, known });
         }
         let mut values: Vec<&str> = Vec::new();
         for value in points.iter().filter_map(|point| point.of(&axis)) {
@@ -73,13 +75,13 @@ impl Base {
         if values.contains(&self.value.as_str()) {
             return Ok(());
         }
-        Err(BaseError::NoValue { axis, value: self.value.clone(), known: values.join(", ") })
+        Err(ReferenceError::NoValue { axis, value: self.value.clone(), known: values.join(", ") })
     }
 }
 
 /// Error: the points cannot be compared with the reference.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BaseError {
+pub enum ReferenceError {
     /// The sweep does not have the axis of the reference.
     #[error("unknown axis `{axis}`; the axes of this sweep are {known}")]
     NoAxis {
@@ -102,7 +104,7 @@ pub enum BaseError {
 
 /// A metric of a point compared with the reference point.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Beside {
+pub struct Against {
     /// Mean difference of the pairs, in the metric's unit.
     pub difference: Mean,
     /// The difference as a fraction of the reference's mean, with the verdict. *Better* follows the
@@ -111,7 +113,7 @@ pub struct Beside {
     better: Option<Better>,
 }
 
-impl Beside {
+impl Against {
     /// Compares samples whose equal indices form pairs. Returns `None` if no pairs exist.
     pub(super) fn of(with: &[f64], without: &[f64], metric: &Metric) -> Option<Self> {
         let difference = Mean::of(&differences(with, without))?;
@@ -162,8 +164,8 @@ impl Beside {
 mod tests {
     use super::*;
 
-    fn compare(metric: &str, with: &[f64], without: &[f64]) -> Beside {
-        Beside::of(with, without, &metric.parse().unwrap()).unwrap()
+    fn compare(metric: &str, with: &[f64], without: &[f64]) -> Against {
+        Against::of(with, without, &metric.parse().unwrap()).unwrap()
     }
 
     #[test]
@@ -192,8 +194,11 @@ mod tests {
     fn first_recipe_is_default_reference() {
         let point = |recipe: &str| Labels(vec![("recipe".to_owned(), recipe.to_owned())]);
         let [reno, sack] = [point("reno"), point("sack")];
-        assert_eq!(Base::usual([&reno, &sack]).map(|base| base.to_string()).as_deref(), Some("recipe=reno"));
-        assert_eq!(Base::usual([&reno, &reno]), None);
-        assert_eq!(Base::usual([&Labels::default()]), None);
+        assert_eq!(
+            Reference::first_recipe([&reno, &sack]).map(|reference| reference.to_string()).as_deref(),
+            Some("recipe=reno")
+        );
+        assert_eq!(Reference::first_recipe([&reno, &reno]), None);
+        assert_eq!(Reference::first_recipe([&Labels::default()]), None);
     }
 }

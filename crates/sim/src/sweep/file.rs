@@ -77,13 +77,13 @@ pub(super) struct Step {
 
 /// Name of the axis that varies several options at once. Its values are tables with a `name`.
 const CASES: &str = "case";
-const MOST_SEEDS: i64 = 1_000_000;
-const TOP: [&str; 6] = ["schema", "description", "seeds", "metrics", "fixed", "axes"];
+const MAX_SEEDS: i64 = 1_000_000;
+const TOP_LEVEL_KEYS: [&str; 6] = ["schema", "description", "seeds", "metrics", "fixed", "axes"];
 
 impl File {
     /// Parses a sweep file. `name` identifies it in errors.
     pub(super) fn parse(text: &str, name: &str) -> Result<Self, FileError> {
-        Reader { text, name }.file()
+        Parser { text, name }.file()
     }
 }
 
@@ -95,12 +95,12 @@ struct Entry<'t, 'a> {
     value: &'t Value<'a>,
 }
 
-struct Reader<'a> {
+struct Parser<'a> {
     text: &'a str,
     name: &'a str,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> Parser<'a> {
     fn file(&self) -> Result<File, FileError> {
         let document = DeTable::parse(self.text).map_err(|error| {
             let at = error.span().unwrap_or(0..0);
@@ -122,17 +122,17 @@ impl<'a> Reader<'a> {
                 "seeds" => file.seeds = self.seeds(value)?,
                 "metrics" => file.metrics = self.metrics(value)?,
                 "fixed" => {
-                    for Entry { name, at, value } in self.flat(self.table(value, "fixed")?) {
+                    for Entry { name, at, value } in self.flatten(self.table(value, "fixed")?) {
                         file.fixed.push(self.assignment(&name, &at, value)?);
                     }
                 }
                 "axes" => {
-                    for Entry { name, at, value } in self.flat(self.table(value, "axes")?) {
+                    for Entry { name, at, value } in self.flatten(self.table(value, "axes")?) {
                         file.axes.push(self.axis(&name, &at, value)?);
                     }
                 }
                 other => {
-                    let help = suggestion(other, TOP);
+                    let help = suggestion(other, TOP_LEVEL_KEYS);
                     return Err(
                         self.wrong(&key.span(), format!("unknown key `{other}` in a sweep file{help}"))
                     );
@@ -161,12 +161,13 @@ impl<'a> Reader<'a> {
         Ok(file)
     }
 
-    /// Flattens nested tables: a dotted key is a nested table in TOML, but one name here.
-    fn flat<'t>(&self, table: &'t DeTable<'a>) -> Vec<Entry<'t, 'a>> {
+    /// Flattens nested tables, because a dotted key in TOML is a nested table, but in a sweep file one
+    /// name.
+    fn flatten<'t>(&self, table: &'t DeTable<'a>) -> Vec<Entry<'t, 'a>> {
         let mut entries = Vec::new();
         for (key, value) in table {
             match value.get_ref() {
-                DeValue::Table(inner) => entries.extend(self.flat(inner).into_iter().map(|mut entry| {
+                DeValue::Table(inner) => entries.extend(self.flatten(inner).into_iter().map(|mut entry| {
                     entry.name = format!("{}.{}", key.get_ref(), entry.name);
                     entry
                 })),
@@ -205,7 +206,7 @@ impl<'a> Reader<'a> {
 
     fn case(&self, item: &Value<'a>) -> Result<Step, FileError> {
         let mut step = Step { label: String::new(), assignments: Vec::new() };
-        for Entry { name, at, value } in self.flat(self.table(item, CASES)?) {
+        for Entry { name, at, value } in self.flatten(self.table(item, CASES)?) {
             match name.as_str() {
                 "name" => step.label = self.text(value)?,
                 _ => step.assignments.push(self.assignment(&name, &at, value)?),
@@ -246,7 +247,6 @@ impl<'a> Reader<'a> {
         let written = self.text[value.span()].to_owned();
         Ok(match value.get_ref() {
             DeValue::String(text) if DeValue::parse(text).is_err() => text.to_string(),
-            // Joined into one line.
             _ => written.split_whitespace().collect::<Vec<_>>().join(" "),
         })
     }
@@ -286,7 +286,7 @@ impl<'a> Reader<'a> {
                 })
                 .collect::<Result<_, _>>()?,
             _ => match self.integer(value)? {
-                count @ 1..=MOST_SEEDS => (1..=count as u64).collect(),
+                count @ 1..=MAX_SEEDS => (1..=count as u64).collect(),
                 _ => return Err(wrong("expected a number of seeds from 1 to 1000000, or a list of seeds")),
             },
         };
@@ -368,9 +368,9 @@ mod tests {
                 "s.toml:3: unknown metric `goodputs`: did you mean `goodput`?",
             ),
         ] {
-            let told = problem(text);
-            assert!(told.starts_with(words), "{told}");
-            assert_eq!(told.lines().count(), 1, "{told}");
+            let problem = problem(text);
+            assert!(problem.starts_with(words), "{problem}");
+            assert_eq!(problem.lines().count(), 1, "{problem}");
         }
     }
 

@@ -1,5 +1,4 @@
-//! The manifest of a store, `manifest.json`: the requested runs, and the program that produced the
-//! results.
+//! The manifest of a store, `manifest.json`, with the requested runs and the version of the program.
 
 use std::fs::File;
 use std::io;
@@ -16,8 +15,8 @@ use crate::file;
 
 /// Version of the format of stores and rows.
 pub(super) const FORMAT: u32 = 2;
-/// The first format. Its rows only have a number in a plan, and cannot be identified without the
-/// plan.
+/// The first format. Its rows contain only a number in a plan, so they cannot be identified without
+/// the plan.
 pub(super) const NUMBERED: u32 = 1;
 pub(super) const MANIFEST: &str = "manifest.json";
 const PROGRAM: &str = env!("CARGO_PKG_VERSION");
@@ -38,40 +37,41 @@ pub struct Manifest {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Runs {
     /// By the content and the seed of the run, so that the plan may change.
-    Named(Asked),
+    Named(RequestedRuns),
     /// By the number in a fixed plan, which has this many runs.
     Numbered(usize),
 }
 
 /// All requested runs: each point with each seed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Asked {
+pub(super) struct RequestedRuns {
     pub(super) seeds: Vec<u64>,
     pub(super) points: Vec<NamedPoint>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct NamedPoint {
-    /// [`Point::what`](super::plan::Point::what).
-    pub(super) what: String,
+    /// [`Point::content_hash`](super::plan::Point::content_hash).
+    #[serde(rename = "what")]
+    pub(super) content_hash: String,
     pub(super) labels: Labels,
 }
 
 /// The manifest as written to disk.
 #[derive(Serialize, Deserialize)]
-struct Written {
+struct ManifestFile {
     format: u32,
     airtcp: String,
     plan: String,
     description: String,
     metrics: Vec<String>,
     #[serde(flatten)]
-    asked: Asked,
+    requested: RequestedRuns,
 }
 
 /// The manifest as written by format 1.
 #[derive(Deserialize)]
-struct WrittenFirst {
+struct FirstManifestFile {
     plan: String,
     description: String,
     metrics: Vec<String>,
@@ -81,22 +81,23 @@ struct WrittenFirst {
 impl Manifest {
     pub(super) fn of(plan: &Plan) -> Self {
         let named = |point: &super::plan::Point| NamedPoint {
-            what: point.what.clone(),
+            content_hash: point.content_hash.clone(),
             labels: point.labels.clone(),
         };
-        let asked = Asked { seeds: plan.seeds.clone(), points: plan.points.iter().map(named).collect() };
+        let requested =
+            RequestedRuns { seeds: plan.seeds.clone(), points: plan.points.iter().map(named).collect() };
         Self {
             description: plan.description.clone(),
             metrics: plan.metrics.iter().map(Metric::to_string).collect(),
             plan: plan.hash.clone(),
-            runs: Runs::Named(asked),
+            runs: Runs::Named(requested),
         }
     }
 
     /// Returns the number of requested runs.
     pub(super) fn count(&self) -> usize {
         match &self.runs {
-            Runs::Named(asked) => asked.seeds.len() * asked.points.len(),
+            Runs::Named(requested) => requested.seeds.len() * requested.points.len(),
             Runs::Numbered(runs) => *runs,
         }
     }
@@ -117,14 +118,13 @@ impl Manifest {
         let program = json["airtcp"].as_str().unwrap_or_default();
         match format {
             Some(FORMAT) if program == PROGRAM => {
-                // Parsed from the text again, because a `Value` does not keep the order of the
-                // axes.
-                let Written { plan, description, metrics, asked, .. } =
+                // The text is parsed again, because a `Value` does not keep the order of the axes.
+                let ManifestFile { plan, description, metrics, requested, .. } =
                     serde_json::from_str(&text).map_err(no_store)?;
-                Ok(Some(Self { description, metrics, plan, runs: Runs::Named(asked) }))
+                Ok(Some(Self { description, metrics, plan, runs: Runs::Named(requested) }))
             }
             Some(NUMBERED) if program == PROGRAM => {
-                let WrittenFirst { plan, description, metrics, runs } =
+                let FirstManifestFile { plan, description, metrics, runs } =
                     serde_json::from_value(json).map_err(no_store)?;
                 Ok(Some(Self { description, metrics, plan, runs: Runs::Numbered(runs) }))
             }
@@ -139,25 +139,25 @@ impl Manifest {
         }
     }
 
-    /// Writes the manifest atomically, even if another process is writing it.
+    /// Writes the manifest atomically, so that another process may write it concurrently.
     pub(super) fn write(&self, directory: &Path) -> Result<(), StoreError> {
-        let Runs::Named(asked) = &self.runs else { return Ok(()) };
-        let written = Written {
+        let Runs::Named(requested) = &self.runs else { return Ok(()) };
+        let written = ManifestFile {
             format: FORMAT,
             airtcp: PROGRAM.to_owned(),
             plan: self.plan.clone(),
             description: self.description.clone(),
             metrics: self.metrics.clone(),
-            asked: asked.clone(),
+            requested: requested.clone(),
         };
-        whole(&directory.join(MANIFEST), |file| Ok(serde_json::to_writer_pretty(file, &written)?))
+        write_file(&directory.join(MANIFEST), |file| Ok(serde_json::to_writer_pretty(file, &written)?))
     }
 }
 
 /// Writes a file of the store atomically.
-pub(super) fn whole(
+pub(super) fn write_file(
     path: &Path,
     content: impl FnOnce(&mut io::BufWriter<File>) -> io::Result<()>,
 ) -> Result<(), StoreError> {
-    file::whole(path, content).map_err(|error| StoreError::Write { path: path.to_owned(), error })
+    file::write_atomically(path, content).map_err(|error| StoreError::Write { path: path.to_owned(), error })
 }

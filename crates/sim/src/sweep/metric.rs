@@ -17,7 +17,7 @@ pub struct Metric {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Subject {
-    Named(&'static Named),
+    Named(&'static NamedMetric),
     /// How often a judge was right, for all losses or only for losses with this true cause.
     Accuracy {
         truth: Option<&'static str>,
@@ -27,12 +27,12 @@ enum Subject {
     Path(String),
 }
 
-struct Named {
+struct NamedMetric {
     name: &'static str,
     unit: Unit,
     meaning: &'static str,
     better: Option<Better>,
-    of: Of,
+    of: Source,
 }
 
 /// The unit of a metric.
@@ -52,7 +52,7 @@ pub enum Unit {
 
 impl Unit {
     /// Returns the unit symbol. Numbers of events have none.
-    pub fn sign(self) -> &'static str {
+    pub fn symbol(self) -> &'static str {
         match self {
             Self::BitPerSecond => "bit/s",
             Self::Seconds => "s",
@@ -71,13 +71,13 @@ pub enum Better {
     Less,
 }
 
-/// Where a number comes from: a path in the report, or in the report of each flow.
-enum Of {
+/// The source of a number: a path in the report, or in the report of each flow.
+enum Source {
     Run(&'static str),
     Sum(&'static str),
-    Least(&'static str),
-    /// The maximum over the flows, if all flows have the number.
-    Last(&'static str),
+    Min(&'static str),
+    /// The maximum, if all flows have the number.
+    Max(&'static str),
     Resent,
 }
 
@@ -86,48 +86,56 @@ const fn named(
     unit: Unit,
     better: Option<Better>,
     meaning: &'static str,
-    of: Of,
-) -> Named {
-    Named { name, unit, meaning, better, of }
+    of: Source,
+) -> NamedMetric {
+    NamedMetric { name, unit, meaning, better, of }
 }
 
 /// Defines a number of events of which fewer are better.
-const fn fewer(name: &'static str, meaning: &'static str, of: Of) -> Named {
+const fn fewer(name: &'static str, meaning: &'static str, of: Source) -> NamedMetric {
     named(name, Unit::Number, LESS, meaning, of)
 }
 
 /// Defines a number of events without a preferred direction.
-const fn number_of(name: &'static str, meaning: &'static str, of: Of) -> Named {
+const fn number_of(name: &'static str, meaning: &'static str, of: Source) -> NamedMetric {
     named(name, Unit::Number, None, meaning, of)
 }
 
 const MORE: Option<Better> = Some(Better::More);
 const LESS: Option<Better> = Some(Better::Less);
 
-const NAMED: &[Named] = &[
-    named("goodput", Unit::BitPerSecond, MORE, "of all flows", Of::Sum("goodput_bit_per_s")),
-    named("goodput-least", Unit::BitPerSecond, MORE, "of the slowest flow", Of::Least("goodput_bit_per_s")),
-    named("took", Unit::Seconds, LESS, "until the last flow was complete", Of::Last("took_seconds")),
-    named("delivered", Unit::Octets, MORE, "read by the receiving applications", Of::Sum("delivered")),
-    named("acked", Unit::Octets, MORE, "acknowledged to the senders", Of::Sum("acked")),
-    number_of("segments", "with data, including retransmissions", Of::Sum("data_segments")),
-    fewer("timeouts", "of the retransmission timer", Of::Sum("counters/timeouts")),
-    number_of("fast-retransmits", "losses detected without a timeout", Of::Sum("counters/fast_retransmits")),
-    fewer("failed-dupack", "timeouts after all possible duplicate ACKs", Of::Sum("counters/failed_dupack")),
-    fewer("resent", "retransmitted segments", Of::Resent),
-    number_of("dupacks", "duplicate ACKs", Of::Sum("counters/dupacks")),
-    fewer("spurious-timeouts", "without a lost segment", Of::Sum("counters/spurious_timeouts")),
+const NAMED: &[NamedMetric] = &[
+    named("goodput", Unit::BitPerSecond, MORE, "of all flows", Source::Sum("goodput_bit_per_s")),
+    named("goodput-least", Unit::BitPerSecond, MORE, "of the slowest flow", Source::Min("goodput_bit_per_s")),
+    named("took", Unit::Seconds, LESS, "until the last flow was complete", Source::Max("took_seconds")),
+    named("delivered", Unit::Octets, MORE, "read by the receiving applications", Source::Sum("delivered")),
+    named("acked", Unit::Octets, MORE, "acknowledged to the senders", Source::Sum("acked")),
+    number_of("segments", "with data, including retransmissions", Source::Sum("data_segments")),
+    fewer("timeouts", "of the retransmission timer", Source::Sum("counters/timeouts")),
+    number_of(
+        "fast-retransmits",
+        "losses detected without a timeout",
+        Source::Sum("counters/fast_retransmits"),
+    ),
+    fewer(
+        "failed-dupack",
+        "timeouts after all possible duplicate ACKs",
+        Source::Sum("counters/failed_dupack"),
+    ),
+    fewer("resent", "retransmitted segments", Source::Resent),
+    number_of("dupacks", "duplicate ACKs", Source::Sum("counters/dupacks")),
+    fewer("spurious-timeouts", "without a lost segment", Source::Sum("counters/spurious_timeouts")),
     fewer(
         "spurious-fast-retransmits",
         "without a lost segment",
-        Of::Sum("counters/spurious_fast_retransmits"),
+        Source::Sum("counters/spurious_fast_retransmits"),
     ),
-    number_of("undone", "window reductions undone", Of::Sum("counters/undone")),
-    number_of("window-reductions", "of the congestion window", Of::Sum("counters/window_reductions")),
-    named("jain", Unit::None, MORE, "fairness between the flows, at most 1", Of::Run("jain")),
-    named("complete", Unit::None, MORE, "1 if all flows are complete, else 0", Of::Run("complete")),
-    number_of("dropped-by-queues", "packets", Of::Run("dropped_by_queues")),
-    number_of("dropped-by-radio", "packets", Of::Run("dropped_by_radio")),
+    number_of("undone", "window reductions undone", Source::Sum("counters/undone")),
+    number_of("window-reductions", "of the congestion window", Source::Sum("counters/window_reductions")),
+    named("jain", Unit::None, MORE, "fairness between the flows, at most 1", Source::Run("jain")),
+    named("complete", Unit::None, MORE, "1 if all flows are complete, else 0", Source::Run("complete")),
+    number_of("dropped-by-queues", "packets", Source::Run("dropped_by_queues")),
+    number_of("dropped-by-radio", "packets", Source::Run("dropped_by_radio")),
 ];
 
 /// Names of the accuracy metrics, with the true cause of the losses that they cover.
@@ -137,7 +145,7 @@ const ACCURACIES: [(&str, Option<&str>); 3] =
 impl Metric {
     /// Returns the default metrics: goodput, timeouts, fast retransmissions and retransmitted
     /// segments.
-    pub fn usual() -> Vec<Self> {
+    pub fn defaults() -> Vec<Self> {
         ["goodput", "timeouts", "fast-retransmits", "resent"].iter().flat_map(|name| name.parse()).collect()
     }
 
@@ -186,16 +194,16 @@ impl Metric {
                 number(report.pointer(&format!("/{}", path.replace('~', "~0").replace('.', "/")))?)
             }
             Subject::Accuracy { truth, judge } => accuracy(flows, *truth, judge),
-            Subject::Named(Named { of, .. }) => {
-                let each = |place: &str| -> Option<Vec<f64>> {
-                    flows.iter().map(|flow| number(flow.pointer(&format!("/{place}"))?)).collect()
+            Subject::Named(NamedMetric { of, .. }) => {
+                let each = |pointer: &str| -> Option<Vec<f64>> {
+                    flows.iter().map(|flow| number(flow.pointer(&format!("/{pointer}"))?)).collect()
                 };
                 match of {
-                    Of::Run(name) => number(&report[*name]),
-                    Of::Sum(place) => Some(each(place)?.iter().sum()),
-                    Of::Least(place) => each(place)?.into_iter().reduce(f64::min),
-                    Of::Last(place) => each(place)?.into_iter().reduce(f64::max),
-                    Of::Resent => ["fast", "recovery", "timeout", "probe"]
+                    Source::Run(name) => number(&report[*name]),
+                    Source::Sum(pointer) => Some(each(pointer)?.iter().sum()),
+                    Source::Min(pointer) => each(pointer)?.into_iter().reduce(f64::min),
+                    Source::Max(pointer) => each(pointer)?.into_iter().reduce(f64::max),
+                    Source::Resent => ["fast", "recovery", "timeout", "probe"]
                         .iter()
                         .map(|how| Some(each(&format!("counters/resent_{how}"))?.iter().sum::<f64>()))
                         .sum(),
@@ -212,16 +220,16 @@ fn number(value: &Value) -> Option<f64> {
 fn accuracy(flows: &[Value], truth: Option<&str>, judge: &str) -> Option<f64> {
     let judges = flows.iter().flat_map(|flow| flow["judges"].as_array().into_iter().flatten());
     let mine: Vec<&Value> = judges.filter(|entry| entry["name"] == judge).collect();
-    let (mut right, mut all) = (0, 0);
+    let (mut correct, mut all) = (0, 0);
     for cause in ["congestion", "radio"].into_iter().filter(|cause| truth.is_none_or(|truth| truth == *cause))
     {
         for entry in &mine {
             let counts = &entry["confusion"][cause];
-            right += counts[cause].as_u64()?;
+            correct += counts[cause].as_u64()?;
             all += counts["congestion"].as_u64()? + counts["radio"].as_u64()?;
         }
     }
-    (all > 0).then(|| right as f64 / all as f64)
+    (all > 0).then(|| correct as f64 / all as f64)
 }
 
 impl FromStr for Metric {
@@ -236,7 +244,7 @@ impl FromStr for Metric {
             },
         };
         if let Some(named) = NAMED.iter().find(|named| named.name == name) {
-            if matches!(named.of, Of::Run(_)) && flow.is_some() {
+            if matches!(named.of, Source::Run(_)) && flow.is_some() {
                 return Err(format!("`{name}` is a metric of the whole run; omit the @ and the flow number"));
             }
             return Ok(Self { subject: Subject::Named(named), flow });
@@ -278,15 +286,15 @@ impl fmt::Display for Metric {
     }
 }
 
-impl PartialEq for Named {
+impl PartialEq for NamedMetric {
     fn eq(&self, other: &Self) -> bool {
         self.name == other.name
     }
 }
 
-impl Eq for Named {}
+impl Eq for NamedMetric {}
 
-impl fmt::Debug for Named {
+impl fmt::Debug for NamedMetric {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name)
     }
@@ -357,8 +365,8 @@ mod tests {
             ("goodput@0", "1 or higher"),
             ("radio.x", "stages.STAGE.COUNTER"),
         ] {
-            let told = name.parse::<Metric>().unwrap_err();
-            assert!(told.contains(words), "{told}");
+            let error = name.parse::<Metric>().unwrap_err();
+            assert!(error.contains(words), "{error}");
         }
     }
 }

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use airfiles::{By, limits};
-
 use airlink::scenario::{Scenario, ScenarioError};
 use airtcp::recovery::inputs::merged;
 use sha2::{Digest, Sha256};
@@ -41,7 +40,7 @@ pub struct Point {
     pub setup: Setup,
     /// Hash, as 16 hexadecimal digits, of everything that a result depends on except the seed and
     /// the program. It does not include the labels or the position in the plan.
-    pub what: String,
+    pub content_hash: String,
     scenario: Scenario,
 }
 
@@ -74,7 +73,7 @@ pub enum PlanError {
 
 /// Maximum number of points. All points are built and checked before the first run, so they must
 /// fit into memory.
-const MOST_POINTS: usize = 100_000;
+const MAX_POINTS: usize = 100_000;
 
 impl Plan {
     /// Reads a sweep file. Paths of scenarios are relative to it.
@@ -91,18 +90,15 @@ impl Plan {
         let file = File::parse(text, name)?;
         let wrong = |line, message| FileError { file: name.to_owned(), line, message };
         let count = file.axes.iter().try_fold(1_usize, |count, axis| count.checked_mul(axis.steps.len()));
-        let Some(count) = count.filter(|count| *count <= MOST_POINTS) else {
-            return Err(wrong(
-                None,
-                format!("the axes have more than {MOST_POINTS} points; split the sweep"),
-            ));
+        let Some(count) = count.filter(|count| *count <= MAX_POINTS) else {
+            return Err(wrong(None, format!("the axes have more than {MAX_POINTS} points; split the sweep")));
         };
-        disjoint(&file.axes).map_err(|(line, message)| wrong(Some(line), message))?;
+        check_disjoint(&file.axes).map_err(|(line, message)| wrong(Some(line), message))?;
         let points = (0..count)
             .map(|index| Point::build(&file, index, directory).map_err(|(line, text)| wrong(line, text)))
             .collect::<Result<Vec<_>, _>>()?;
         let hash = hash(&points, &file.seeds);
-        let metrics = if file.metrics.is_empty() { Metric::usual() } else { file.metrics };
+        let metrics = if file.metrics.is_empty() { Metric::defaults() } else { file.metrics };
         Ok(Self { description: file.description, points, seeds: file.seeds, metrics, hash })
     }
 
@@ -142,14 +138,14 @@ impl Planned<'_> {
 }
 
 /// Checks that no two axes set the same option or setting.
-fn disjoint(axes: &[Axis]) -> Result<(), (usize, String)> {
+fn check_disjoint(axes: &[Axis]) -> Result<(), (usize, String)> {
     for (index, axis) in axes.iter().enumerate() {
         let targets = |axis: &Axis| -> Vec<Target> {
             axis.steps.iter().flat_map(|step| &step.assignments).map(|one| one.target.clone()).collect()
         };
-        let mine = targets(axis);
+        let own = targets(axis);
         if let Some(other) =
-            axes[..index].iter().find(|other| targets(other).iter().any(|target| mine.contains(target)))
+            axes[..index].iter().find(|other| targets(other).iter().any(|target| own.contains(target)))
         {
             return Err((
                 axis.line,
@@ -192,23 +188,23 @@ impl Point {
             let message = "`scenario` is missing; set it in [fixed] or in [axes]".to_owned();
             return Err((None, message));
         }
-        // Set one by one, so that an error has the line of its setting.
+        // Each setting is applied separately, so that an error names its line.
         let settings = std::mem::take(&mut setup.settings);
         let mut scenario =
-            setup.scenario(directory, By::File).map_err(|error| (scenario_line, told(&error)))?;
+            setup.scenario(directory, By::File).map_err(|error| (scenario_line, first_problem(&error)))?;
         let lines = assignments.iter().filter(|one| matches!(one.target, Target::Setting(_)));
         for ((name, value), Assignment { line, .. }) in settings.iter().zip(lines) {
-            scenario.edit(name, value).map_err(|error| (Some(*line), told(&error)))?;
+            scenario.edit(name, value).map_err(|error| (Some(*line), first_problem(&error)))?;
         }
         setup.settings = settings;
         setup.check().map_err(|message| (None, message))?;
-        let what = digits(Sha256::new().chain_update(setup.canonical(&scenario)));
-        Ok(Self { labels: Labels(labels), setup, what, scenario })
+        let content_hash = short_hash(Sha256::new().chain_update(setup.canonical(&scenario)));
+        Ok(Self { labels: Labels(labels), setup, content_hash, scenario })
     }
 }
 
 /// Formats the first problem of a scenario on one line.
-fn told(error: &ScenarioError) -> String {
+fn first_problem(error: &ScenarioError) -> String {
     let Some(problem) = error.problems().first() else { return one_line(&error.to_string()) };
     let place = match &problem.place {
         Some(place) if place.file.ends_with(".toml") => format!("{}:{}: ", place.file, place.line),
@@ -235,10 +231,10 @@ fn hash(points: &[Point], seeds: &[u64]) -> String {
     for seed in seeds {
         hasher.update(seed.to_le_bytes());
     }
-    digits(hasher)
+    short_hash(hasher)
 }
 
-fn digits(hasher: Sha256) -> String {
+fn short_hash(hasher: Sha256) -> String {
     hasher.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
@@ -252,8 +248,8 @@ pub struct Shard {
 }
 
 impl Shard {
-    /// The whole plan as one shard.
-    pub const WHOLE: Self = Self { number: 1, of: 1 };
+    /// The whole plan as a single shard.
+    pub const ALL: Self = Self { number: 1, of: 1 };
 
     /// Returns whether the run with this number belongs to the shard.
     pub fn has(&self, run: usize) -> bool {
@@ -323,17 +319,13 @@ mod tests {
 
     #[test]
     fn run_is_shown_as_command_line() {
-        let plan = plan(&format!(
-            "{HEAD}[axes]\nradio-errors.down.good = [0.02]\nrecipe = [[\"reno\", \"sack+iw=4\"]]\n"
-        ));
-        match plan {
-            Ok(plan) => assert_eq!(
-                plan.run(1).command(),
-                "airtcp sim --scenario sifest-random --set radio-errors.down.good=0.02 --seed 2 --recipe reno --recipe \
-                 sack+iw=4 --bytes 20000"
-            ),
-            Err(error) => panic!("{error}"),
-        }
+        let axes = "radio-errors.down.good = [0.02]\nrecipe = [[\"reno\", \"sack+iw=4\"]]";
+        let plan = plan(&format!("{HEAD}[axes]\n{axes}\n")).unwrap();
+        assert_eq!(
+            plan.run(1).command(),
+            "airtcp sim --scenario sifest-random --set radio-errors.down.good=0.02 --seed 2 --recipe reno --recipe \
+             sack+iw=4 --bytes 20000"
+        );
     }
 
     #[test]
@@ -354,12 +346,12 @@ mod tests {
                 "s.toml:8: the axes `flows` and `case` set",
             ),
         ] {
-            let told = problem(&format!("{HEAD}[axes]\n{axes}\n"));
-            assert!(told.starts_with(words), "{told}");
-            assert_eq!(told.lines().count(), 1, "{told}");
+            let problem = problem(&format!("{HEAD}[axes]\n{axes}\n"));
+            assert!(problem.starts_with(words), "{problem}");
+            assert_eq!(problem.lines().count(), 1, "{problem}");
         }
-        let told = problem("schema = 1\nseeds = 1\n");
-        assert_eq!(told, "s.toml: `scenario` is missing; set it in [fixed] or in [axes]");
+        let problem = problem("schema = 1\nseeds = 1\n");
+        assert_eq!(problem, "s.toml: `scenario` is missing; set it in [fixed] or in [axes]");
     }
 
     #[test]
@@ -383,23 +375,26 @@ mod tests {
 
     #[test]
     fn point_identity_depends_on_content_not_notation() {
-        let whats = |text: &str| -> Vec<String> {
-            plan(text).unwrap().points.into_iter().map(|point| point.what).collect()
+        let hashes = |text: &str| -> Vec<String> {
+            plan(text).unwrap().points.into_iter().map(|point| point.content_hash).collect()
         };
-        let one = whats(&format!("{HEAD}[axes]\nrecipe = [\"newreno\", \"sack\"]\n"));
+        let one = hashes(&format!("{HEAD}[axes]\nrecipe = [\"newreno\", \"sack\"]\n"));
         assert_ne!(one[0], one[1]);
         // The hash does not depend on the position in the plan, the seeds, an axis with the default
         // value, or the spelling.
-        let more = whats(&format!(
+        let more = hashes(&format!(
             "{}[axes]\nflows = [1, 2]\nrecipe = [\"sack\", \"tahoe\", \"newreno\"]\n",
             HEAD.replace("seeds = 2", "seeds = [7]").replace("20k", "20000")
         ));
         assert_eq!([&more[2], &more[0]], [&one[0], &one[1]]);
-        assert!(more[3..].iter().all(|what| !one.contains(what)), "another number of flows is another point");
-        assert_eq!(whats(HEAD)[0], one[0], "the default recipe is newreno");
-        assert_eq!(whats(&format!("{HEAD}for = \"1h\"\n"))[0], one[0], "1 h is the default limit");
+        assert!(
+            more[3..].iter().all(|content_hash| !one.contains(content_hash)),
+            "another number of flows is another point"
+        );
+        assert_eq!(hashes(HEAD)[0], one[0], "the default recipe is newreno");
+        assert_eq!(hashes(&format!("{HEAD}for = \"1h\"\n"))[0], one[0], "1 h is the default limit");
         for (here, there) in [("20k", "21k"), ("sifest-random", "sifest-heavy")] {
-            assert_ne!(whats(&HEAD.replace(here, there))[0], one[0], "{there}");
+            assert_ne!(hashes(&HEAD.replace(here, there))[0], one[0], "{there}");
         }
     }
 

@@ -1,6 +1,6 @@
-//! The rows of stores and merged files, with their places in the plan.
+//! The rows of stores and merged files, with their positions in the plan.
 //!
-//! A row contains what was run and the seed. The store's manifest maps it to a run of the current
+//! A row contains a hash of the run's content, and the seed. The store's manifest maps it to a run of the current
 //! plan and to the current labels, which may have changed since the row was written.
 
 use std::borrow::Cow;
@@ -11,26 +11,25 @@ use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use airfiles::{By, limits};
-
 use airtcp::recovery::Recipe;
 use serde_json::Value;
 
 use super::error::StoreError;
 use super::labels::Labels;
-use super::manifest::{Asked, FORMAT, Manifest, NUMBERED, Runs};
+use super::manifest::{FORMAT, Manifest, NUMBERED, RequestedRuns, Runs};
 use super::plan::{Plan, Planned};
 pub use super::rows::Row;
-use super::rows::{Head, Written, row_files};
+use super::rows::{Head, WrittenRow, row_files};
 
 /// Position of a row in a file.
 #[derive(Clone, Copy)]
-struct Place {
+struct RowPosition {
     file: usize,
     from: u64,
     len: usize,
 }
 
-/// A line that is not a valid row. It is ignored, and its run is repeated.
+/// A line that is not a valid row. Readers ignore it, and the sweep repeats its run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damaged {
     /// The file of rows.
@@ -46,8 +45,8 @@ pub struct Results {
     plan: Option<String>,
     numbers: Lookup,
     files: Vec<(PathBuf, RefCell<File>)>,
-    rows: BTreeMap<usize, Place>,
-    others: BTreeSet<(String, u64)>,
+    rows: BTreeMap<usize, RowPosition>,
+    unplanned: BTreeSet<(String, u64)>,
     damaged: Vec<Damaged>,
 }
 
@@ -60,7 +59,7 @@ impl Results {
             numbers: Lookup::default(),
             files: Vec::new(),
             rows: BTreeMap::new(),
-            others: BTreeSet::new(),
+            unplanned: BTreeSet::new(),
             damaged: Vec::new(),
         };
         for source in sources {
@@ -71,11 +70,11 @@ impl Results {
             let Some(manifest) = Manifest::read(source)? else {
                 return Err(StoreError::NoStore(source.clone()));
             };
-            results.expect(source, &manifest.plan)?;
+            results.check_plan(source, &manifest.plan)?;
             let one_plan = match &manifest.runs {
                 Runs::Numbered(_) => true,
-                Runs::Named(asked) => {
-                    results.numbers = Lookup::of(asked);
+                Runs::Named(requested) => {
+                    results.numbers = Lookup::of(requested);
                     false
                 }
             };
@@ -88,7 +87,7 @@ impl Results {
     }
 
     /// Checks that a source has the same plan as the others.
-    fn expect(&mut self, source: &Path, plan: &str) -> Result<(), StoreError> {
+    fn check_plan(&mut self, source: &Path, plan: &str) -> Result<(), StoreError> {
         let ours = self.plan.get_or_insert_with(|| plan.to_owned());
         if ours == plan {
             return Ok(());
@@ -121,7 +120,7 @@ impl Results {
             if line.pop() != Some(b'\n') {
                 return Ok(());
             }
-            let place = Place { file: index, from, len: line.len() };
+            let position = RowPosition { file: index, from, len: line.len() };
             from += len as u64;
             let Ok(head) = serde_json::from_slice::<Head>(&line) else {
                 self.damaged.push(Damaged { path: path.to_owned(), line: number });
@@ -135,18 +134,18 @@ impl Results {
                 });
             }
             if one_plan {
-                self.expect(source, &head.plan)?;
+                self.check_plan(source, &head.plan)?;
             }
-            let runs = match &head.what {
-                Some(what) if !one_plan => self.numbers.find(what, head.seed),
+            let runs = match &head.content_hash {
+                Some(content_hash) if !one_plan => self.numbers.find(content_hash, head.seed),
                 _ if self.plan.as_ref() == Some(&head.plan) => vec![head.run],
                 _ => Vec::new(),
             };
             if runs.is_empty() {
-                self.others.insert((head.what.unwrap_or(head.plan), head.seed));
+                self.unplanned.insert((head.content_hash.unwrap_or(head.plan), head.seed));
             }
             for run in runs {
-                self.add(run, place, &line)?;
+                self.add(run, position, &line)?;
             }
         }
         Ok(())
@@ -154,9 +153,9 @@ impl Results {
 
     /// Adds a row. Several processes may have executed the same run; their results then differ at
     /// most in the spelling of recipes.
-    fn add(&mut self, run: usize, place: Place, line: &[u8]) -> Result<(), StoreError> {
+    fn add(&mut self, run: usize, position: RowPosition, line: &[u8]) -> Result<(), StoreError> {
         let Some(other) = self.rows.get(&run).copied() else {
-            self.rows.insert(run, place);
+            self.rows.insert(run, position);
             return Ok(());
         };
         let report = |line: &[u8]| -> Option<Value> {
@@ -167,11 +166,11 @@ impl Results {
         if report(&self.line(other)?) == report(line) {
             return Ok(());
         }
-        let [first, second] = [other, place].map(|place| self.files[place.file].0.clone());
+        let [first, second] = [other, position].map(|position| self.files[position.file].0.clone());
         Err(StoreError::Contradiction { run, first, second })
     }
 
-    fn line(&self, Place { file, from, len }: Place) -> Result<Vec<u8>, StoreError> {
+    fn line(&self, RowPosition { file, from, len }: RowPosition) -> Result<Vec<u8>, StoreError> {
         let (path, file) = &self.files[file];
         let mut line = vec![0; len];
         let mut file = file.borrow_mut();
@@ -197,21 +196,21 @@ impl Results {
     }
 
     /// Returns the number of runs with a row that are not in the plan.
-    pub fn others(&self) -> usize {
-        self.others.len()
+    pub fn unplanned(&self) -> usize {
+        self.unplanned.len()
     }
 
     /// Returns the size of the rows of the plan's runs, in bytes.
     pub fn octets(&self) -> u64 {
-        self.rows.values().map(|place| place.len as u64 + 1).sum()
+        self.rows.values().map(|position| position.len as u64 + 1).sum()
     }
 
     /// Returns the files in reading order, each with the number of the plan's runs whose row is in
     /// it.
     pub(super) fn files(&self) -> impl Iterator<Item = (&Path, usize)> {
         let mut rows = vec![0; self.files.len()];
-        for place in self.rows.values() {
-            rows[place.file] += 1;
+        for position in self.rows.values() {
+            rows[position.file] += 1;
         }
         self.files.iter().map(|(path, _)| path.as_path()).zip(rows)
     }
@@ -231,15 +230,15 @@ impl Results {
     /// Returns the rows without line feeds, in the order of the plan and with its current numbers
     /// and labels.
     pub fn lines(&self) -> impl Iterator<Item = Result<Vec<u8>, StoreError>> {
-        self.rows.iter().map(|(run, place)| {
-            let line = self.line(*place)?;
+        self.rows.iter().map(|(run, position)| {
+            let line = self.line(*position)?;
             let (Some(labels), Some(plan)) = (self.labels(*run), &self.plan) else { return Ok(line) };
             let unreadable = |error: serde_json::Error| StoreError::Read {
-                path: self.files[place.file].0.clone(),
+                path: self.files[position.file].0.clone(),
                 error: error.into(),
             };
-            let row: Written<'_> = serde_json::from_slice(&line).map_err(unreadable)?;
-            let row = Written { plan: plan.into(), run: *run, point: Cow::Borrowed(labels), ..row };
+            let row: WrittenRow<'_> = serde_json::from_slice(&line).map_err(unreadable)?;
+            let row = WrittenRow { plan: plan.into(), run: *run, point: Cow::Borrowed(labels), ..row };
             serde_json::to_vec(&row).map_err(unreadable)
         })
     }
@@ -255,7 +254,9 @@ impl Results {
     /// Returns the labels of the run's point in the plan. `None` if only the row has them.
     fn labels(&self, run: usize) -> Option<&Labels> {
         match &self.manifest.as_ref()?.runs {
-            Runs::Named(asked) => asked.points.get(run / asked.seeds.len()).map(|point| &point.labels),
+            Runs::Named(requested) => {
+                requested.points.get(run / requested.seeds.len()).map(|point| &point.labels)
+            }
             Runs::Numbered(_) => None,
         }
     }
@@ -272,8 +273,8 @@ fn spell_canonically(report: &mut Value) {
     }
 }
 
-/// Maps a run to its numbers in the plan. It has several if two points are the same run under
-/// different labels.
+/// Maps a run to its numbers in the plan. A run has several numbers if points with different labels
+/// are equal otherwise.
 #[derive(Default)]
 struct Lookup {
     points: BTreeMap<String, Vec<usize>>,
@@ -281,26 +282,29 @@ struct Lookup {
 }
 
 impl Lookup {
-    fn of(asked: &Asked) -> Self {
+    fn of(requested: &RequestedRuns) -> Self {
         let mut points: BTreeMap<String, Vec<usize>> = BTreeMap::new();
-        for (index, point) in asked.points.iter().enumerate() {
-            points.entry(point.what.clone()).or_default().push(index);
+        for (index, point) in requested.points.iter().enumerate() {
+            points.entry(point.content_hash.clone()).or_default().push(index);
         }
-        Self { points, seeds: asked.seeds.iter().enumerate().map(|(index, seed)| (*seed, index)).collect() }
+        Self {
+            points,
+            seeds: requested.seeds.iter().enumerate().map(|(index, seed)| (*seed, index)).collect(),
+        }
     }
 
-    fn find(&self, what: &str, seed: u64) -> Vec<usize> {
-        let (Some(points), Some(seed)) = (self.points.get(what), self.seeds.get(&seed)) else {
+    fn find(&self, content_hash: &str, seed: u64) -> Vec<usize> {
+        let (Some(points), Some(seed)) = (self.points.get(content_hash), self.seeds.get(&seed)) else {
             return Vec::new();
         };
         points.iter().map(|point| point * self.seeds.len() + seed).collect()
     }
 }
 
-/// The runs that a store has results of, independently of its current plan.
-pub struct Known(BTreeSet<(String, u64)>);
+/// The runs of which a store has results, including runs outside the store's current plan.
+pub struct StoredRuns(BTreeSet<(String, u64)>);
 
-impl Known {
+impl StoredRuns {
     /// Reads a store. Returns `None` if the directory does not contain one.
     pub fn read(directory: &Path, plan: &Plan) -> Result<Option<Self>, StoreError> {
         if Manifest::read(directory)?.is_none() {
@@ -309,18 +313,18 @@ impl Known {
         Ok(Some(Self::of(&Results::read(&[directory.to_owned()])?, plan)))
     }
 
-    /// Returns the runs of a store whose results were read with its own plan.
+    /// Returns the runs of a store from its results.
     pub fn of(results: &Results, plan: &Plan) -> Self {
-        let mut known = results.others.clone();
+        let mut known = results.unplanned.clone();
         let Some(manifest) = &results.manifest else { return Self(known) };
         match &manifest.runs {
-            Runs::Named(asked) => known.extend(results.rows.keys().map(|run| {
-                let (point, seed) = (run / asked.seeds.len(), run % asked.seeds.len());
-                (asked.points[point].what.clone(), asked.seeds[seed])
+            Runs::Named(requested) => known.extend(results.rows.keys().map(|run| {
+                let (point, seed) = (run / requested.seeds.len(), run % requested.seeds.len());
+                (requested.points[point].content_hash.clone(), requested.seeds[seed])
             })),
             Runs::Numbered(_) if manifest.plan == plan.hash => known.extend(results.rows.keys().map(|run| {
                 let planned = plan.run(*run);
-                (planned.point.what.clone(), planned.seed)
+                (planned.point.content_hash.clone(), planned.seed)
             })),
             Runs::Numbered(_) => {}
         }
@@ -329,7 +333,7 @@ impl Known {
 
     /// Returns whether the store has a result of this run.
     pub fn has(&self, planned: &Planned<'_>) -> bool {
-        self.0.contains(&(planned.point.what.clone(), planned.seed))
+        self.0.contains(&(planned.point.content_hash.clone(), planned.seed))
     }
 
     /// Returns the numbers of the plan's runs that the store does not have.

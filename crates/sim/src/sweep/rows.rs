@@ -34,8 +34,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// Adds the profiles of the run's senders to `known`, each once. Rows that were written before
-    /// this field existed have none.
+    /// Adds the profiles of the run's senders to `known`, each once. Older rows have no profiles.
     pub(super) fn add_profiles(&self, known: &mut Vec<String>) {
         let flows = self.report["flows"].as_array().into_iter().flatten();
         for profile in flows.filter_map(|flow| flow["profile"].as_str()) {
@@ -50,8 +49,8 @@ impl Row {
         let mut notices = BTreeSet::new();
         for flow in self.report["flows"].as_array().into_iter().flatten() {
             let recipe = flow["recipe"].as_str().unwrap_or_default();
-            let own = flow["notices"].as_array().into_iter().flatten().filter_map(Value::as_str);
-            notices.extend(own.map(|notice| format!("{recipe}: {notice}")));
+            let texts = flow["notices"].as_array().into_iter().flatten().filter_map(Value::as_str);
+            notices.extend(texts.map(|notice| format!("{recipe}: {notice}")));
         }
         notices
     }
@@ -59,16 +58,16 @@ impl Row {
 
 /// A row as written to a file.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Written<'a> {
+pub(super) struct WrittenRow<'a> {
     pub(super) format: u32,
     /// The plan that requested the run when it was executed; `run` and `point` are its number and
     /// labels in that plan.
     pub(super) plan: Cow<'a, str>,
     pub(super) run: usize,
     pub(super) seed: u64,
-    /// [`Point::what`](super::plan::Point::what). `None` in format 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) what: Option<Cow<'a, str>>,
+    /// [`Point::content_hash`](super::plan::Point::content_hash). `None` in format 1.
+    #[serde(rename = "what", default, skip_serializing_if = "Option::is_none")]
+    pub(super) content_hash: Option<Cow<'a, str>>,
     pub(super) point: Cow<'a, Labels>,
     pub(super) command: String,
     #[serde(borrow)]
@@ -82,7 +81,8 @@ pub(super) struct Head {
     pub(super) plan: String,
     pub(super) run: usize,
     pub(super) seed: u64,
-    pub(super) what: Option<String>,
+    #[serde(rename = "what")]
+    pub(super) content_hash: Option<String>,
     #[serde(rename = "point")]
     _point: IgnoredAny,
     #[serde(rename = "command")]

@@ -1,12 +1,10 @@
 //! The options of a run, as given to `airtcp sim` or in a sweep file.
 //!
-//! They do not include where or how to run it. A setup converted to a command line and parsed again
-//! is unchanged.
+//! A setup converted to a command line and parsed again is unchanged.
 
 use std::path::Path;
 
 use airfiles::By;
-
 use airlink::packet::Direction;
 use airlink::scenario::{Scenario, ScenarioError, presets};
 use airtcp::SenderSpec;
@@ -15,7 +13,7 @@ use airtcp::recovery::Recipe;
 use airtcp_numbers::units;
 use airwire::time::{Duration, Instant};
 
-use crate::inputs::{self, Receives};
+use crate::inputs::{self, ReceiverFeatures};
 use crate::run::{Run, Until};
 use crate::world::{Flow, HostSpec, Length, MAX_FLOWS, WorldError};
 
@@ -54,11 +52,11 @@ pub struct Setup {
 }
 
 impl Setup {
-    const TIME: Duration = Duration::from_secs(60);
+    const DEFAULT_TIME: Duration = Duration::from_secs(60);
     /// Default time limit for finite flows.
-    const PATIENCE: Duration = Duration::from_secs(3600);
-    /// Maximum duration, which the clock can represent.
-    const LONGEST: Duration = Duration::from_secs(10 * 365 * 86_400);
+    const DEFAULT_LIMIT: Duration = Duration::from_secs(3600);
+    /// Maximum duration that the clock can represent.
+    const MAX_TIME: Duration = Duration::from_secs(10 * 365 * 86_400);
 
     /// Creates the default setup for this scenario: one flow down for one minute.
     pub fn new(scenario: &str) -> Self {
@@ -84,8 +82,8 @@ impl Setup {
     /// the origin of the name.
     pub fn scenario(&self, directory: &Path, named: By) -> Result<Scenario, ScenarioError> {
         let preset = presets::find(&self.scenario).is_some();
-        let place = directory.join(&self.scenario);
-        let mut scenario = match place.to_str() {
+        let path = directory.join(&self.scenario);
+        let mut scenario = match path.to_str() {
             Some(path) if !preset => Scenario::load_named(path, named)?,
             _ => Scenario::load_named(&self.scenario, named)?,
         };
@@ -104,16 +102,16 @@ impl Setup {
         let flows = flows as u64;
         let end = match self.until() {
             Until::At(at) => at,
-            Until::Complete(limit) => Instant::ZERO + limit.min(Self::LONGEST),
+            Until::Complete(limit) => Instant::ZERO + limit.min(Self::MAX_TIME),
         };
         let last = self.stagger.saturating_mul(flows.saturating_sub(1));
         if self.flows == 0 {
             return Err("a run needs at least one flow".to_owned());
         }
-        if Instant::ZERO + self.from.min(Self::LONGEST) >= end {
+        if Instant::ZERO + self.from.min(Self::MAX_TIME) >= end {
             return Err(format!("no time left to measure: the run ends at {end} s"));
         }
-        if Instant::ZERO + last.min(Self::LONGEST) >= end {
+        if Instant::ZERO + last.min(Self::MAX_TIME) >= end {
             return Err(format!("the last flow would start after the end of the run at {end} s"));
         }
         Ok(())
@@ -122,7 +120,7 @@ impl Setup {
     /// Returns a text that determines the run except for its seed. It does not depend on spelling.
     /// `scenario` must come from [`Self::scenario`].
     pub(super) fn canonical(&self, scenario: &Scenario) -> String {
-        let ordinary = vec![Recipe::default().into()];
+        let default = vec![Recipe::default().into()];
         let time = match self.until() {
             Until::Complete(time) => time,
             Until::At(at) => at.saturating_since(Instant::ZERO),
@@ -130,7 +128,7 @@ impl Setup {
         let flows = Self {
             scenario: String::new(),
             settings: Vec::new(),
-            recipes: if self.recipes.is_empty() { ordinary } else { self.recipes.clone() },
+            recipes: if self.recipes.is_empty() { default } else { self.recipes.clone() },
             time: Some(time),
             ..self.clone()
         };
@@ -141,15 +139,15 @@ impl Setup {
 
     fn until(&self) -> Until {
         match self.bytes {
-            Some(_) => Until::Complete(self.time.unwrap_or(Self::PATIENCE)),
-            None => Until::At(Instant::ZERO + self.time.unwrap_or(Self::TIME)),
+            Some(_) => Until::Complete(self.time.unwrap_or(Self::DEFAULT_LIMIT)),
+            None => Until::At(Instant::ZERO + self.time.unwrap_or(Self::DEFAULT_TIME)),
         }
     }
 
     /// Returns the run. `scenario` must come from [`Self::scenario`].
     pub fn run(&self, scenario: Scenario, seed: u64) -> Run {
-        let ordinary = [Recipe::default().into()];
-        let senders = if self.recipes.is_empty() { &ordinary[..] } else { &self.recipes };
+        let default = [Recipe::default().into()];
+        let senders = if self.recipes.is_empty() { &default[..] } else { &self.recipes };
         let flows = (0..self.flows).flat_map(|_| senders).enumerate().map(|(index, sender)| Flow {
             direction: self.direction,
             start: Instant::ZERO + self.stagger.saturating_mul(index as u64),
@@ -178,7 +176,7 @@ impl Setup {
 
     fn receivers(&self) -> HostSpec {
         HostSpec {
-            // They accept SACK from any sender that offers it, like all current kernels.
+            // Like all current kernels, receivers accept SACK from any sender that offers it.
             profile: self.receiver.profile().with(|it| it.handshake.sack = SackOffer::Always),
             recipe: self.receiver_options.clone().unwrap_or_default(),
         }
@@ -188,7 +186,7 @@ impl Setup {
     /// `scenario` must come from [`Self::scenario`].
     pub fn notices(&self, scenario: &Scenario) -> Vec<String> {
         let HostSpec { profile, recipe } = self.receivers();
-        let receivers = Receives::of(&profile, &recipe);
+        let receivers = ReceiverFeatures::of(&profile, &recipe);
         let mut notices = Vec::new();
         for sender in &self.recipes {
             for notice in inputs::notices(scenario, &[self.direction], receivers, &sender.recipe) {
@@ -212,11 +210,11 @@ impl Setup {
         for word in words.iter_mut().filter(|word| *word == "--receiver-profile") {
             word.truncate("--receiver".len());
         }
-        in_a_shell(words)
+        shell_command(words)
     }
 
     fn arguments_with(&self, seed: u64, named: fn(&SenderSpec) -> String) -> Vec<String> {
-        let ordinary = Self::new(&self.scenario);
+        let default = Self::new(&self.scenario);
         let mut arguments = vec!["--scenario".to_owned(), self.scenario.clone()];
         let mut add = |name: &str, value: String| arguments.extend([format!("--{name}"), value]);
         for (key, value) in &self.settings {
@@ -226,21 +224,21 @@ impl Setup {
         for recipe in &self.recipes {
             add("recipe", named(recipe));
         }
-        if self.flows != ordinary.flows {
+        if self.flows != default.flows {
             add("flows", self.flows.to_string());
         }
-        if self.direction != ordinary.direction {
+        if self.direction != default.direction {
             add("direction", self.direction.to_string());
         }
         if let Some(bytes) = self.bytes {
             add("bytes", bytes.to_string());
         }
         if let Some(time) = self.time {
-            add("for", shown(time));
+            add("for", format_time(time));
         }
         for (name, time) in [("from", self.from), ("stagger", self.stagger)] {
             if time > Duration::ZERO {
-                add(name, shown(time));
+                add(name, format_time(time));
             }
         }
         for (name, profile) in [("profile", self.profile), ("receiver-profile", self.receiver)] {
@@ -262,11 +260,11 @@ impl Setup {
 
     /// Returns the shell command that executes this setup.
     pub fn command(&self, seed: u64) -> String {
-        in_a_shell(self.arguments(seed))
+        shell_command(self.arguments(seed))
     }
 }
 
-fn in_a_shell(arguments: Vec<String>) -> String {
+fn shell_command(arguments: Vec<String>) -> String {
     let words = arguments.into_iter().map(|word| quoted(&word));
     ["airtcp".to_owned(), "sim".to_owned()].into_iter().chain(words).collect::<Vec<_>>().join(" ")
 }
@@ -327,7 +325,7 @@ impl Setup {
         match key {
             Key::Scenario => self.scenario.clone_from(value),
             Key::Recipe => {}
-            Key::Flows => self.flows = whole(value)?,
+            Key::Flows => self.flows = positive(value)?,
             Key::Direction => self.direction = direction(value)?,
             Key::Bytes => self.bytes = Some(units::bytes(value)?),
             Key::For => self.time = Some(units::duration(value)?),
@@ -345,7 +343,7 @@ impl Setup {
     }
 }
 
-fn whole(text: &str) -> Result<usize, String> {
+fn positive(text: &str) -> Result<usize, String> {
     let number = text.parse().ok().filter(|number| *number > 0);
     number.ok_or_else(|| format!("`{text}` is not a number above zero"))
 }
@@ -357,7 +355,7 @@ pub fn direction(text: &str) -> Result<Direction, String> {
 }
 
 /// Formats a time in the notation of [`units::duration`].
-fn shown(time: Duration) -> String {
+fn format_time(time: Duration) -> String {
     let nanos = time.as_nanos();
     match nanos {
         n if n.is_multiple_of(1_000_000_000) => format!("{}s", n / 1_000_000_000),
@@ -413,7 +411,7 @@ mod tests {
     fn shown_duration_parses_to_same_value() {
         for nanos in [1_000, 1_500, 2_500_000, 40_000_000, 1_000_000_000, 90_000_000_000, 1_234_567_000] {
             let time = Duration::from_nanos(nanos);
-            assert_eq!(units::duration(&shown(time)), Ok(time), "{}", shown(time));
+            assert_eq!(units::duration(&format_time(time)), Ok(time), "{}", format_time(time));
         }
     }
 
@@ -441,7 +439,7 @@ mod tests {
         let mut setup = Setup::new("lossless");
         let recipes = ["etcp", "sack+eifel", "newreno+ecn", "etcp"].map(str::to_owned);
         setup.assign(Key::Recipe, &recipes).unwrap();
-        // Without the reasons.
+        // The notices without their reasons.
         let notices = |setup: &Setup| -> Vec<String> {
             let notices = setup.notices(&setup.scenario(Path::new(""), By::Person).unwrap());
             notices

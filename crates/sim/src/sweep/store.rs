@@ -2,9 +2,9 @@
 //!
 //! A store is a directory with `manifest.json` (the requested runs, and the program that produced
 //! the results) and files of rows, one JSON object per line. Each process appends to its own file,
-//! several processes can run concurrently. If a process is killed, its last line may be incomplete;
-//! such a line is ignored. A row contains what was run, but neither time nor place. So the sweep
-//! may grow or shrink, and results are found again when a plan requests them.
+//! so several processes can run concurrently. If a process is killed, its last line may be
+//! incomplete; readers ignore such a line. A row identifies its run by content and seed. So the sweep
+//! may grow or shrink, and a later plan finds the results that it requests.
 
 use std::borrow::Cow;
 use std::fs::{self, File};
@@ -18,7 +18,7 @@ pub use super::error::StoreError;
 use super::manifest::{self, FORMAT, MANIFEST, Manifest, NUMBERED, Runs};
 use super::plan::{Plan, Planned, Shard};
 use super::results::Results;
-use super::rows::{ROWS, Written, row_files};
+use super::rows::{ROWS, WrittenRow, row_files};
 use crate::run::Report;
 
 /// A store that collects the results of a plan.
@@ -31,11 +31,11 @@ pub struct Store {
 
 impl Store {
     /// Opens the store in this directory, or creates one, and sets the requested runs to this plan.
-    /// Existing results of its runs are used, and results of other runs are kept.
+    /// Existing results of its runs are used, and results of other runs remain in the store.
     pub fn open(directory: &Path, plan: &Plan) -> Result<Self, StoreError> {
         let path = || directory.to_owned();
         fs::create_dir_all(directory).map_err(|error| StoreError::Write { path: path(), error })?;
-        // Read before the manifest, because another process may be creating the same store.
+        // The entries are read before the manifest, because another process may be creating the store.
         let entries = fs::read_dir(directory).map_err(|error| StoreError::Read { path: path(), error })?;
         let foreign =
             entries.flatten().any(|entry| !entry.file_name().to_string_lossy().starts_with(MANIFEST));
@@ -85,12 +85,13 @@ fn name_rows(directory: &Path, plan: &Plan) -> Result<(), StoreError> {
         let text = airfiles::read(&path, By::File, limits::KEPT)
             .map_err(|error| StoreError::Read { path: path.clone(), error })?;
         let named = |line: &[u8]| -> Option<Vec<u8>> {
-            let row: Written<'_> = serde_json::from_slice(line).ok()?;
-            let mine = row.format == NUMBERED && row.plan == plan.hash && row.run < plan.runs();
-            let what = mine.then(|| Cow::Borrowed(plan.run(row.run).point.what.as_str()))?;
-            serde_json::to_vec(&Written { format: FORMAT, what: Some(what), ..row }).ok()
+            let row: WrittenRow<'_> = serde_json::from_slice(line).ok()?;
+            let is_ours = row.format == NUMBERED && row.plan == plan.hash && row.run < plan.runs();
+            let content_hash =
+                is_ours.then(|| Cow::Borrowed(plan.run(row.run).point.content_hash.as_str()))?;
+            serde_json::to_vec(&WrittenRow { format: FORMAT, content_hash: Some(content_hash), ..row }).ok()
         };
-        manifest::whole(&path, |file| {
+        manifest::write_file(&path, |file| {
             for line in text.split_inclusive(|octet| *octet == b'\n') {
                 match line.strip_suffix(b"\n").and_then(named) {
                     Some(row) => {
@@ -110,12 +111,12 @@ fn name_rows(directory: &Path, plan: &Plan) -> Result<(), StoreError> {
 /// Returns the row of a run as a line. `plan` is [`Plan::hash`].
 fn row(plan: &str, planned: &Planned<'_>, report: &Report) -> Result<Vec<u8>, serde_json::Error> {
     let report = serde_json::value::to_raw_value(report)?;
-    let row = Written {
+    let row = WrittenRow {
         format: FORMAT,
         plan: Cow::Borrowed(plan),
         run: planned.index,
         seed: planned.seed,
-        what: Some(Cow::Borrowed(&planned.point.what)),
+        content_hash: Some(Cow::Borrowed(&planned.point.content_hash)),
         point: Cow::Borrowed(&planned.point.labels),
         command: planned.command(),
         report: &report,
@@ -133,7 +134,7 @@ pub struct Writer {
     shard: Shard,
     /// Created with the first row.
     file: Option<Rows>,
-    /// The error after which nothing more is written.
+    /// The error that has stopped the writer.
     failed: Option<String>,
 }
 

@@ -6,7 +6,7 @@ use airtcp_numbers::statistics::{Mean, Median};
 use airtcp_numbers::verdict;
 use serde_json::{Value, json};
 
-use super::against::{Base, BaseError, Beside};
+use super::against::{Against, Reference, ReferenceError};
 use super::error::StoreError;
 use super::labels::Labels;
 use super::metric::Metric;
@@ -39,7 +39,7 @@ pub struct Values {
     pub median: Median,
     /// Comparison with the reference point. `None` without a reference, for the reference itself,
     /// or if no pair of runs has the metric.
-    pub beside: Option<Beside>,
+    pub against: Option<Against>,
 }
 
 /// Error when a summary is calculated.
@@ -50,7 +50,7 @@ pub enum SummaryError {
     Store(#[from] StoreError),
     /// The reference is not among the results.
     #[error(transparent)]
-    Base(#[from] BaseError),
+    Reference(#[from] ReferenceError),
 }
 
 impl Line {
@@ -71,7 +71,7 @@ impl Line {
             "medians": of(|numbers| Some(json!(numbers.median.median))),
             "median_intervals": of(|numbers| Some(json!(numbers.median.interval?))),
             "quartiles": of(|numbers| Some(json!(numbers.median.quartiles))),
-            "against": of(|numbers| numbers.beside.map(|beside| beside.json())),
+            "against": of(|numbers| numbers.against.map(|against| against.json())),
         });
         if !self.notices.is_empty() {
             json["notices"] = json!(self.notices);
@@ -124,34 +124,36 @@ pub fn distributions(results: &Results, metric: &Metric) -> Result<Vec<(Labels, 
 pub fn summarise(
     results: &Results,
     metrics: &[Metric],
-    base: Option<&Base>,
+    reference: Option<&Reference>,
 ) -> Result<Vec<Line>, SummaryError> {
     let all = collect(results, metrics)?;
-    if let Some(base) = base {
-        base.check(&all.iter().map(|samples| &samples.line.point).collect::<Vec<_>>())?;
+    if let Some(reference) = reference {
+        reference.check(&all.iter().map(|samples| &samples.line.point).collect::<Vec<_>>())?;
     }
     let lines = all.iter().map(|samples| {
-        let without = base.filter(|base| !base.is(&samples.line.point)).and_then(|base| {
-            let is_mine =
-                |one: &&Samples| base.is(&one.line.point) && base.pairs(&one.line.point, &samples.line.point);
-            all.iter().find(is_mine)
-        });
+        let without =
+            reference.filter(|reference| !reference.matches(&samples.line.point)).and_then(|reference| {
+                all.iter().find(|other| {
+                    let point = &other.line.point;
+                    reference.matches(point) && reference.differ_only_in_axis(point, &samples.line.point)
+                })
+            });
         let numbers = metrics.iter().enumerate().map(|(index, metric)| {
             let mine = &samples.numbers[index];
             let values: Vec<f64> = mine.iter().map(|(_, number)| *number).collect();
-            let beside = without.and_then(|base| {
-                let (with, without): (Vec<f64>, Vec<f64>) = pairs(mine, &base.numbers[index]).unzip();
-                Beside::of(&with, &without, metric)
+            let against = without.and_then(|without| {
+                let (with, without): (Vec<f64>, Vec<f64>) = pairs(mine, &without.numbers[index]).unzip();
+                Against::of(&with, &without, metric)
             });
-            Some(Values { mean: Mean::of(&values)?, median: Median::of(&values)?, beside })
+            Some(Values { mean: Mean::of(&values)?, median: Median::of(&values)?, against })
         });
         Line { numbers: numbers.collect(), ..samples.line.clone() }
     });
     let mut lines: Vec<Line> = lines.collect();
-    // Each metric has a table of its own.
+    // Each metric has a separate table, so the correction for multiple comparisons covers one metric.
     for metric in 0..metrics.len() {
         let values = lines.iter_mut().filter_map(|line| line.numbers[metric].as_mut());
-        let comparisons = values.filter_map(|values| Some(&mut values.beside.as_mut()?.comparison));
+        let comparisons = values.filter_map(|values| Some(&mut values.against.as_mut()?.comparison));
         verdict::correct(&mut comparisons.collect::<Vec<_>>());
     }
     Ok(lines)
@@ -159,6 +161,6 @@ pub fn summarise(
 
 /// Pairs the numbers of runs with the same seed.
 fn pairs<'a>(one: &'a [(u64, f64)], other: &'a [(u64, f64)]) -> impl Iterator<Item = (f64, f64)> + 'a {
-    let beside: BTreeMap<u64, f64> = other.iter().copied().collect();
-    one.iter().filter_map(move |(seed, number)| Some((*number, *beside.get(seed)?)))
+    let other: BTreeMap<u64, f64> = other.iter().copied().collect();
+    one.iter().filter_map(move |(seed, number)| Some((*number, *other.get(seed)?)))
 }

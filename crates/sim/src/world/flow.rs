@@ -1,4 +1,4 @@
-//! A flow: the application that writes a known stream, the one that verifies it, and the result.
+//! A flow: an application writes a known stream, and another one verifies it.
 
 use std::net::SocketAddr;
 
@@ -106,33 +106,33 @@ pub(super) enum Role {
     Receiver,
 }
 
-/// The parts of a [`Flow`] that are needed after its hosts are created. It is small because there
-/// may be very many flows.
-pub(super) struct Plan {
+/// The parts of a [`Flow`] that are needed after its hosts are created. It is small because a world may have
+/// very many flows.
+pub(super) struct FlowPlan {
     pub(super) length: Length,
     pub(super) start: Instant,
     pub(super) watch: Watch,
 }
 
 pub(super) struct FlowState {
-    pub(super) flow: Plan,
+    pub(super) flow: FlowPlan,
     stream: Stream,
     /// Indices of both hosts, by role.
-    pub(super) sites: [usize; 2],
+    pub(super) hosts: [usize; 2],
     pub(super) remote: SocketAddr,
     pub(super) listener: ListenId,
     pub(super) connections: [Option<ConnId>; 2],
     pub(super) completed: Option<Instant>,
-    /// Decisions taken from the connection so far.
+    /// The decisions so far.
     pub(super) decisions: Vec<Decision>,
     written: u64,
     delivered: u64,
-    shut: bool,
+    is_shut: bool,
     /// Whether the application at each end has closed its connection, by role.
     closed: [bool; 2],
     ended: Option<Ended>,
     /// Final state of the sender's connection.
-    left: Option<Box<Numbers>>,
+    final_numbers: Option<Box<Numbers>>,
 }
 
 /// The part of a [`FlowResult`] that comes from the sender's connection.
@@ -144,10 +144,10 @@ fn numbers(connection: &Connection) -> Numbers {
 }
 
 /// Size of the read buffer.
-const READ: usize = 64 << 10;
+const READ_BUFFER_LEN: usize = 64 << 10;
 /// Minimum size of an application's write in segments, because few large writes cost less than many
 /// small ones.
-const AT_ONCE: u64 = 2;
+const MIN_WRITE_SEGMENTS: u64 = 2;
 
 /// Scratch buffers shared by the applications of all flows.
 pub(super) struct Buffers {
@@ -158,7 +158,7 @@ pub(super) struct Buffers {
 
 impl Default for Buffers {
     fn default() -> Self {
-        Self { stream: Vec::new(), read: vec![0; READ].into() }
+        Self { stream: Vec::new(), read: vec![0; READ_BUFFER_LEN].into() }
     }
 }
 
@@ -166,13 +166,13 @@ impl FlowState {
     pub(super) fn new(
         flow: Flow,
         index: usize,
-        sites: [usize; 2],
+        hosts: [usize; 2],
         (remote, listener): (SocketAddr, ListenId),
     ) -> Self {
         Self {
             stream: Stream::new(flow.direction, index),
-            flow: Plan { length: flow.length, start: flow.start, watch: flow.watch },
-            sites,
+            flow: FlowPlan { length: flow.length, start: flow.start, watch: flow.watch },
+            hosts,
             remote,
             listener,
             connections: [None; 2],
@@ -180,18 +180,27 @@ impl FlowState {
             decisions: Vec::new(),
             written: 0,
             delivered: 0,
-            shut: false,
+            is_shut: false,
             closed: [false; 2],
             ended: None,
-            left: None,
+            final_numbers: None,
         }
+    }
+
+    /// Returns the index of the sender's host.
+    pub(super) fn sender_host(&self) -> usize {
+        self.hosts[Role::Sender as usize]
+    }
+
+    pub(super) fn sender_connection(&self) -> Option<ConnId> {
+        self.connections[Role::Sender as usize]
     }
 
     pub(super) fn has_end(&self) -> bool {
         self.flow.length != Length::Endless
     }
 
-    pub(super) fn share(&self) -> f64 {
+    pub(super) fn delivered_fraction(&self) -> f64 {
         match self.flow.length {
             Length::Octets(octets) if octets > 0 => self.delivered as f64 / octets as f64,
             _ => 0.0,
@@ -204,8 +213,9 @@ impl FlowState {
     }
 
     pub(super) fn result(&self, sender: Option<&Connection>) -> FlowResult {
-        let left = self.left.as_deref().cloned();
-        let (counters, statistics, inputs) = left.or_else(|| sender.map(numbers)).unwrap_or_default();
+        let final_numbers = self.final_numbers.as_deref().cloned();
+        let (counters, statistics, inputs) =
+            final_numbers.or_else(|| sender.map(numbers)).unwrap_or_default();
         FlowResult {
             started: self.flow.start,
             delivered: self.delivered,
@@ -218,7 +228,7 @@ impl FlowState {
     }
 
     /// Runs the application at one end. Returns the number of bytes written if the application has
-    /// more to write. It must then run again after they have been sent.
+    /// more to write. The caller must run it again after these bytes were sent.
     pub(super) fn run(
         &mut self,
         role: Role,
@@ -244,7 +254,7 @@ impl FlowState {
     }
 
     fn write(&mut self, now: Instant, host: &mut Host, id: ConnId, buffers: &mut Buffers) -> usize {
-        let left = match self.flow.length {
+        let remaining = match self.flow.length {
             Length::Octets(octets) => octets - self.written,
             Length::Endless => u64::MAX,
         };
@@ -255,17 +265,18 @@ impl FlowState {
         // Write only what keeps the connection supplied, because more unsent data would only use
         // memory.
         let (unsent, enough) = (connection.unsent() as u64, connection.enough_unsent(now));
-        let wanted = if unsent < enough { enough - unsent + AT_ONCE * connection.smss() } else { 0 };
-        let count = left.min(wanted).min(connection.writable() as u64);
+        let wanted =
+            if unsent < enough { enough - unsent + MIN_WRITE_SEGMENTS * connection.smss() } else { 0 };
+        let count = remaining.min(wanted).min(connection.writable() as u64);
         let mut wrote = 0;
         if count > 0 {
             let octets = self.stream.octets(self.written..self.written + count, &mut buffers.stream);
             wrote = host.write(now, id, octets).unwrap_or(0);
             self.written += wrote as u64;
         }
-        if Length::Octets(self.written) == self.flow.length && !self.shut {
+        if Length::Octets(self.written) == self.flow.length && !self.is_shut {
             // If the connection has ended, the next read reports it.
-            self.shut = host.shutdown_write(id).is_ok();
+            self.is_shut = host.shutdown_write(id).is_ok();
         }
         if count < wanted { wrote } else { 0 }
     }
@@ -280,8 +291,8 @@ impl FlowState {
     ) -> Result<(), StreamError> {
         let waits =
             |host: &Host| host.connection(id).is_some_and(|c| c.readable() == 0 && !c.at_end_of_stream());
-        // Skip reads that return nothing: most segments carry no data to the sender, and at most
-        // one read's worth to the receiver.
+        // Most segments carry no data to the sender, and at most one read buffer of data to the
+        // receiver, so a check is cheaper than an empty read.
         while !waits(host) {
             match host.read(id, &mut buffers.read) {
                 Ok(0) => {
@@ -315,9 +326,9 @@ impl FlowState {
             }
             (Role::Receiver, Length::Endless) => octets.len(),
         };
-        let right = self.stream.agreeing(self.delivered, &octets[..expected], scratch);
-        self.delivered += right as u64;
-        if right < octets.len() { Err(StreamError::Wrong(self.delivered)) } else { Ok(()) }
+        let correct = self.stream.matching_len(self.delivered, &octets[..expected], scratch);
+        self.delivered += correct as u64;
+        if correct < octets.len() { Err(StreamError::Wrong(self.delivered)) } else { Ok(()) }
     }
 
     fn complete(&mut self, now: Instant) {
@@ -328,7 +339,7 @@ impl FlowState {
 
     fn close(&mut self, now: Instant, host: &mut Host, id: ConnId, role: Role) {
         if let Some(connection) = host.connection_mut(id).filter(|_| role == Role::Sender) {
-            self.left = Some(Box::new(numbers(connection)));
+            self.final_numbers = Some(Box::new(numbers(connection)));
             self.decisions.append(&mut connection.recovery_mut().take_trace());
         }
         host.close(now, id);

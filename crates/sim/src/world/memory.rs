@@ -8,7 +8,7 @@ use super::watch::Watcher;
 use super::{World, WorldError};
 
 /// Minimum number of steps between two measurements of the recorded data.
-const STEPS: usize = 10_000;
+const STEPS_BETWEEN_CHECKS: usize = 10_000;
 
 /// The memory limit of recorded data.
 pub(super) struct Records {
@@ -19,7 +19,7 @@ pub(super) struct Records {
 
 impl Default for Records {
     fn default() -> Self {
-        Self { limit: DEFAULT_MEMORY, steps: STEPS }
+        Self { limit: DEFAULT_MEMORY, steps: STEPS_BETWEEN_CHECKS }
     }
 }
 
@@ -42,7 +42,7 @@ impl World {
             return Ok(());
         }
         // The measurement looks at every flow.
-        self.records.steps = STEPS.max(self.flows.len());
+        self.records.steps = STEPS_BETWEEN_CHECKS.max(self.flows.len());
         let limit = self.records.limit;
         match self.recorded() > limit {
             true => Err(WorldError::Records { at: self.now, limit: Size::bytes(limit) }),

@@ -22,8 +22,7 @@ use airlink::scenario::{Scenario, ScenarioError};
 use airlink::stage::Recording;
 use airtcp::events::Event;
 use airtcp::host::{ConnectError, Host, HostConfig, ListenError, ListenId};
-use airtcp::profile::Profile;
-use airtcp::profile::SackOffer;
+use airtcp::profile::{Profile, SackOffer};
 use airtcp::recovery::confusion::Confusion;
 use airtcp::recovery::{Decision, Recipe, RecipeError, Truth};
 use airtcp::tcp::{Connection, SocketOptions};
@@ -36,34 +35,34 @@ use memory::Records;
 pub use score::{judges, score};
 pub use truth::{Dropped, Losses};
 use watch::Watcher;
-pub use watch::{Content, Fate, Observer, Passage, Seen, Sighting, Watch};
+pub use watch::{Content, DevicePacket, Observer, PacketKind, Passage, PathOutcome, Watch};
 
 /// First port of the senders' flows at each address. Address and port identify the flow of a
 /// packet.
 const FIRST_PORT: u16 = 10_000;
 /// Maximum number of flows per address of a host.
-const PORTS: usize = 50_000;
+const PORTS_PER_ADDRESS: usize = 50_000;
 /// First port of the receivers. A host has one listener for each size of receive buffer.
-const LISTENING: u16 = 80;
+const FIRST_LISTEN_PORT: u16 = 80;
 /// Maximum number of flows. Each takes about 20 kB.
 pub(crate) const MAX_FLOWS: usize = 1_000_000;
 /// Upper bound on path events handled per step, unless every event is a step.
-const STEP: u32 = 10_000;
-/// Maximum number of packets that may arrive at one instant while an endless flow exists. More mean
-/// that the path causes no delay at all.
-const STANDSTILL: u64 = 200_000;
-/// The same limit per flow, for many flows: without queueing, the windows of all flows may arrive
+const EVENTS_PER_STEP: u32 = 10_000;
+/// Maximum number of packets that may arrive at one instant while an endless flow exists. A larger
+/// number means that the path causes no delay.
+const MAX_ARRIVALS: u64 = 200_000;
+/// The same limit per flow, for many flows. Without queueing, the windows of all flows may arrive
 /// at one instant.
-const WINDOW: u64 = 5_000;
+const MAX_ARRIVALS_PER_FLOW: u64 = 5_000;
 
 /// Receives the hosts' events and the packets at their devices, for example to write a log.
 pub trait Listener {
-    /// Called when an event has occurred at a host.
-    fn happened(&mut self, event: Event);
+    /// Called for each event at a host.
+    fn host_event(&mut self, event: Event);
     /// Called when a host sends a packet. `side` is [`FIXED`] or [`MOBILE`].
-    fn left(&mut self, at: Instant, side: Port, packet: &[u8]);
+    fn packet_sent(&mut self, at: Instant, side: Port, packet: &[u8]);
     /// Called when a packet arrives at a host of this side.
-    fn came(&mut self, at: Instant, side: Port, packet: &[u8]);
+    fn packet_received(&mut self, at: Instant, side: Port, packet: &[u8]);
 }
 
 /// The configuration of a world.
@@ -164,7 +163,7 @@ pub enum WorldError {
 
 /// A host. A host has one recipe and one profile, so a side has one host for each combination that
 /// its flows use.
-struct Site {
+struct SimHost {
     port: Port,
     /// Canonical name of the recipe.
     recipe: String,
@@ -184,13 +183,13 @@ struct Site {
 pub struct World {
     now: Instant,
     path: Path,
-    sites: Vec<Site>,
+    hosts: Vec<SimHost>,
     flows: Vec<FlowState>,
-    /// Flows that have not started yet. The next one is last.
+    /// Flows that have not started, in descending order of their start.
     starts: Vec<(Instant, usize)>,
-    /// Number of finite flows that are not closed by both ends yet.
+    /// Number of finite flows that at least one end has not closed.
     unfinished: usize,
-    /// Packets that have left the path and not been delivered to their hosts yet.
+    /// Packets that have left the path, until they are delivered to their hosts.
     arrivals: VecDeque<Vec<u8>>,
     arrived_now: u64,
     /// Upper bound on path events handled per step.
@@ -211,20 +210,21 @@ impl World {
         if flows.len() > MAX_FLOWS {
             return Err(WorldError::TooManyFlows(flows.len()));
         }
-        let is_told = |flow: &Flow| {
+        let uses_truth = |flow: &Flow| {
             let side = if flow.direction == Direction::Down { &fixed } else { &mobile };
             flow.recipe.as_ref().unwrap_or(&side.recipe).needs_truth().is_some()
         };
-        let told: Vec<bool> = flows.iter().map(is_told).collect();
-        let watched = flows.iter().any(|flow| flow.watch > Watch::Results) || told.contains(&true);
+        let uses_truth: Vec<bool> = flows.iter().map(uses_truth).collect();
+        let watched = flows.iter().any(|flow| flow.watch > Watch::Results) || uses_truth.contains(&true);
         let packets = flows.iter().any(|flow| flow.watch == Watch::Packets);
         let recording = if watched { Recording::Events } else { Recording::Off };
         let mut path = scenario.build(Some(seed), recording, false)?;
         if !watched {
             path.be_lazy(true);
         }
-        let addresses = flows.len().div_ceil(PORTS).max(1);
-        let mut sites = Sites { seed, mtu: scenario.mtu.into(), addresses, fixed, mobile, list: Vec::new() };
+        let addresses = flows.len().div_ceil(PORTS_PER_ADDRESS).max(1);
+        let mut hosts =
+            SideHosts { seed, mtu: scenario.mtu.into(), addresses, fixed, mobile, list: Vec::new() };
         let backlog = flows.len();
         let mut flows = flows
             .into_iter()
@@ -234,22 +234,22 @@ impl World {
                     Direction::Down => (FIXED, MOBILE),
                     Direction::Up => (MOBILE, FIXED),
                 };
-                let sender = sites.index(from, flow.recipe.as_ref(), flow.profile.as_ref());
-                let receiver = sites.index(to, None, None);
-                let listener = sites.list[receiver].listener(flow.receive_buffer, backlog)?;
+                let sender = hosts.index(from, flow.recipe.as_ref(), flow.profile.as_ref());
+                let receiver = hosts.index(to, None, None);
+                let listener = hosts.list[receiver].listener(flow.receive_buffer, backlog)?;
                 Ok(FlowState::new(flow, index, [sender, receiver], listener))
             })
             .collect::<Result<Vec<_>, WorldError>>()?;
-        // `collect` reused the larger allocation of the input.
+        // `collect` has reused the larger allocation of the input.
         flows.shrink_to_fit();
         let mut starts: Vec<_> = flows.iter().enumerate().map(|(i, state)| (state.flow.start, i)).collect();
         starts.sort_unstable_by(|a, b| b.cmp(a));
         Ok(Self {
             now: Instant::ZERO,
             path,
-            sites: sites.list,
+            hosts: hosts.list,
             unfinished: flows.iter().filter(|state| state.has_end()).count(),
-            watcher: watched.then(|| Watcher::new(told, packets)),
+            watcher: watched.then(|| Watcher::new(uses_truth, packets)),
             records: Records::default(),
             taps: [None, None],
             listener: None,
@@ -257,7 +257,7 @@ impl World {
             starts,
             arrivals: VecDeque::new(),
             arrived_now: 0,
-            step: STEP,
+            step: EVENTS_PER_STEP,
             spare: Vec::new(),
             buffers: Buffers::default(),
         })
@@ -284,7 +284,7 @@ impl World {
 
     /// Attaches a listener, which receives the hosts' events in order.
     pub fn listen(&mut self, listener: impl Listener + Send + 'static) {
-        self.sites.iter_mut().for_each(|site| site.host.note_events());
+        self.hosts.iter_mut().for_each(|entry| entry.host.note_events());
         self.listener = Some(Box::new(listener));
     }
 
@@ -321,23 +321,23 @@ impl World {
         self.path.totals()
     }
 
-    /// Returns the time of the next event. `None` if there will not be any.
+    /// Returns the time of the next event. `None` if no event is scheduled.
     pub fn next_event(&self) -> Option<Instant> {
         if !self.arrivals.is_empty() {
             return Some(self.now);
         }
-        earlier(self.path.next_deadline(), self.next_of_hosts())
+        self.path.next_deadline().into_iter().chain(self.next_host_event()).min()
     }
 
-    /// Returns when a host next acts if no packet arrives before.
-    fn next_of_hosts(&self) -> Option<Instant> {
-        let starts = self.starts.last().map(|(at, _)| *at);
-        self.sites.iter().fold(starts, |next, site| earlier(next, site.deadline))
+    /// Returns the time of the next timer or start of a flow.
+    fn next_host_event(&self) -> Option<Instant> {
+        let start = self.starts.last().map(|(at, _)| *at);
+        self.hosts.iter().filter_map(|host| host.deadline).chain(start).min()
     }
 
     /// Handles everything up to the next event at a host, such as the arrival of a packet. After
     /// [`step_by_event`](Self::step_by_event), handles only the next event. Returns `false` if
-    /// nothing will ever happen again.
+    /// no event is scheduled.
     pub fn step(&mut self) -> Result<bool, WorldError> {
         self.step_until(Instant::ZERO + Duration::MAX)
     }
@@ -355,19 +355,19 @@ impl World {
             if until < self.now {
                 return Ok(false);
             }
-            return self.take_arrival().map(|()| true);
+            return self.deliver_next().map(|()| true);
         }
-        let hosts = self.next_of_hosts().filter(|at| *at <= until);
+        let hosts = self.next_host_event().filter(|at| *at <= until);
         let arrivals = &mut self.arrivals;
         let deliver = |_, _, packet| arrivals.push_back(packet);
         let bound = hosts.unwrap_or(until);
         let advanced = advance(&mut self.path, bound, self.step, deliver);
-        let has_come_to_bound =
+        let reached_bound =
             self.arrivals.is_empty() && self.path.next_deadline().is_none_or(|next| next > bound);
-        match if has_come_to_bound { hosts } else { advanced } {
-            Some(at) => self.go_to(at).map(|()| true),
+        match if reached_bound { hosts } else { advanced } {
+            Some(at) => self.advance_clock(at).map(|()| true),
             None => {
-                self.follow_path();
+                self.process_records();
                 self.path.catch_up(until);
                 Ok(false)
             }
@@ -381,8 +381,8 @@ impl World {
         Ok(())
     }
 
-    /// Runs until every finite flow is complete and closed by both ends, nothing happens any more,
-    /// or `limit` has passed. Returns whether all finite flows are complete.
+    /// Runs until every finite flow is complete and closed by both ends, no event is scheduled, or
+    /// `limit` has passed. Returns whether all finite flows are complete.
     pub fn run_to_end(&mut self, limit: Duration) -> Result<bool, WorldError> {
         let until = self.now + limit;
         while !self.is_closed() && self.step_until(until)? {}
@@ -415,27 +415,23 @@ impl World {
     }
 
     /// Returns the delivered fraction of a flow, from 0 to 1. Zero for an endless flow.
-    pub fn share(&self, flow: usize) -> f64 {
-        self.flows[flow].share()
+    pub fn delivered_fraction(&self, flow: usize) -> f64 {
+        self.flows[flow].delivered_fraction()
     }
 
     /// Returns the sender's connection. `None` if the flow has not started, or if the host has
     /// removed the connection.
     pub fn sender(&self, flow: usize) -> Option<&Connection> {
         let state = &self.flows[flow];
-        self.sites[state.sites[Role::Sender as usize]]
-            .host
-            .connection(state.connections[Role::Sender as usize]?)
+        self.hosts[state.sender_host()].host.connection(state.sender_connection()?)
     }
 
     /// Returns the sender's decision trace so far. Empty unless the flow is watched for at least
     /// [`Watch::Decisions`].
     pub fn decisions(&mut self, flow: usize) -> &[Decision] {
         let state = &mut self.flows[flow];
-        let host = &mut self.sites[state.sites[Role::Sender as usize]].host;
-        if let Some(connection) =
-            state.connections[Role::Sender as usize].and_then(|id| host.connection_mut(id))
-        {
+        let host = &mut self.hosts[state.sender_host()].host;
+        if let Some(connection) = state.sender_connection().and_then(|id| host.connection_mut(id)) {
             state.decisions.append(&mut connection.recovery_mut().take_trace());
         }
         &state.decisions
@@ -448,16 +444,16 @@ impl World {
         self.watcher.as_ref().map_or(NONE, |watcher| watcher.losses(flow))
     }
 
-    /// Returns the packets seen at the sender's device. Empty unless the flow is watched for
+    /// Returns the packets at the sender's device. Empty unless the flow is watched for
     /// [`Watch::Packets`].
-    pub fn sightings(&self, flow: usize) -> &[Sighting] {
-        self.watcher.as_ref().map_or(&[], |watcher| watcher.sightings(flow))
+    pub fn device_packets(&self, flow: usize) -> &[DevicePacket] {
+        self.watcher.as_ref().map_or(&[], |watcher| watcher.device_packets(flow))
     }
 
-    /// Returns the fates of the hosts' packets in this direction, in the order in which they
+    /// Returns the outcomes of the hosts' packets in this direction, in the order in which they
     /// entered the path. Empty unless a flow is watched for [`Watch::Packets`].
-    pub fn fates(&self, direction: Direction) -> &[Fate] {
-        self.watcher.as_ref().map_or(&[], |watcher| watcher.fates(direction))
+    pub fn outcomes(&self, direction: Direction) -> &[PathOutcome] {
+        self.watcher.as_ref().map_or(&[], |watcher| watcher.outcomes(direction))
     }
 
     /// Compares the verdicts of `judge` on a flow's losses with the ground truth, like [`score`].
@@ -466,16 +462,16 @@ impl World {
         score(&self.flows[flow].decisions, self.losses(flow), judge)
     }
 
-    /// Formats everything known about a watched flow as text, one line per event, for debugging.
+    /// Formats the records of a watched flow as text for debugging, one line per event.
     pub fn time_sequence(&mut self, flow: usize) -> String {
         self.decisions(flow);
-        watch::time_sequence(self.sightings(flow), self.losses(flow), &self.flows[flow].decisions)
+        watch::time_sequence(self.device_packets(flow), self.losses(flow), &self.flows[flow].decisions)
     }
 
-    fn take_arrival(&mut self) -> Result<(), WorldError> {
+    fn deliver_next(&mut self) -> Result<(), WorldError> {
         let Some(packet) = self.arrivals.pop_front() else { return Ok(()) };
         self.arrived_now += 1;
-        let most = STANDSTILL.max(WINDOW * self.flows.len() as u64);
+        let most = MAX_ARRIVALS.max(MAX_ARRIVALS_PER_FLOW * self.flows.len() as u64);
         if self.arrived_now > most && self.flows.iter().any(|state| !state.has_end()) {
             return Err(WorldError::Standstill(self.now));
         }
@@ -484,30 +480,33 @@ impl World {
 
     /// Moves the clock to `at`, which the path has already reached, and runs the hosts' timers and
     /// the starts of flows that are due.
-    fn go_to(&mut self, at: Instant) -> Result<(), WorldError> {
+    fn advance_clock(&mut self, at: Instant) -> Result<(), WorldError> {
         if at > self.now {
             self.now = at;
             self.arrived_now = 0;
         }
-        self.follow_path();
-        for site in 0..self.sites.len() {
-            let Site { host, deadline, .. } = &mut self.sites[site];
+        self.process_records();
+        for index in 0..self.hosts.len() {
+            let SimHost { host, deadline, .. } = &mut self.hosts[index];
             if deadline.is_some_and(|deadline| deadline <= self.now) {
                 host.handle_deadline(self.now);
-                self.send_from(site);
+                self.send_from(index);
             }
         }
         while let Some((_, flow)) = self.starts.pop_if(|(start, _)| *start <= self.now) {
-            self.begin(flow)?;
+            self.start_flow(flow)?;
         }
         Ok(())
     }
 
-    fn begin(&mut self, flow: usize) -> Result<(), WorldError> {
+    fn start_flow(&mut self, flow: usize) -> Result<(), WorldError> {
         let state = &mut self.flows[flow];
-        let site = &mut self.sites[state.sites[Role::Sender as usize]];
-        let local = (address(site.addr, flow / PORTS), FIRST_PORT + (flow % PORTS) as u16).into();
-        let host = &mut site.host;
+        let index = state.sender_host();
+        let entry = &mut self.hosts[index];
+        let local =
+            (address(entry.addr, flow / PORTS_PER_ADDRESS), FIRST_PORT + (flow % PORTS_PER_ADDRESS) as u16)
+                .into();
+        let host = &mut entry.host;
         let options = SocketOptions::of(host.profile());
         let connected = host.connect(self.now, Some(local), state.remote, options);
         let id = connected.map_err(|error| WorldError::Connect { flow, error })?;
@@ -516,14 +515,13 @@ impl World {
         {
             connection.recovery_mut().start_trace();
         }
-        if self.watcher.as_ref().is_some_and(|watcher| watcher.tells(flow))
+        if self.watcher.as_ref().is_some_and(|watcher| watcher.uses_truth(flow))
             && let Some(connection) = host.connection_mut(id)
         {
             connection.recovery_mut().on_truth(Truth::Begins);
         }
-        let site = state.sites[Role::Sender as usize];
         state.connections[Role::Sender as usize] = Some(id);
-        self.send_from(site);
+        self.send_from(index);
         Ok(())
     }
 
@@ -531,43 +529,42 @@ impl World {
     fn advance_path(&mut self) {
         if self.path.next_deadline().is_some_and(|deadline| deadline <= self.now) {
             catch_up(&mut self.path, self.now, |_, _, packet| self.arrivals.push_back(packet));
-            self.follow_path();
+            self.process_records();
         }
     }
 
-    /// Processes the path's new records.
-    fn follow_path(&mut self) {
+    /// Passes the path's new records to the watcher.
+    fn process_records(&mut self) {
         if let Some(watcher) = &mut self.watcher {
             watcher.follow(&mut self.path);
-            self.tell_truth();
+            self.report_losses();
         }
     }
 
     /// Passes new losses to the senders whose recipes use ground truth.
-    fn tell_truth(&mut self) {
+    fn report_losses(&mut self) {
         let Some(watcher) = &mut self.watcher else { return };
-        for (flow, truth) in watcher.take_news() {
+        for (flow, truth) in watcher.take_new_losses() {
             let state = &self.flows[flow];
-            let host = &mut self.sites[state.sites[Role::Sender as usize]].host;
-            let connection = state.connections[Role::Sender as usize].and_then(|id| host.connection_mut(id));
-            if let Some(connection) = connection {
+            let host = &mut self.hosts[state.sender_host()].host;
+            if let Some(connection) = state.sender_connection().and_then(|id| host.connection_mut(id)) {
                 connection.recovery_mut().on_truth(truth);
             }
         }
     }
 
     /// Passes all packets that a host has to send to the path.
-    fn send_from(&mut self, site: usize) {
-        let port = self.sites[site].port;
+    fn send_from(&mut self, index: usize) {
+        let port = self.hosts[index].port;
         let mut packet = self.spare.pop().unwrap_or_default();
-        while self.sites[site].host.poll_packet(self.now, &mut packet) {
+        while self.hosts[index].host.poll_packet(self.now, &mut packet) {
             self.advance_path();
-            self.tell(site);
+            self.report_events(index);
             if let Some(listener) = &mut self.listener {
-                listener.left(self.now, port, &packet);
+                listener.packet_sent(self.now, port, &packet);
             }
-            let heading = self.watcher.as_ref().and_then(|_| Heading::of(&packet, &self.flows));
-            if let (Some(watcher), Some(Heading { flow, to })) = (&mut self.watcher, heading) {
+            let destination = self.watcher.as_ref().and_then(|_| Destination::of(&packet, &self.flows));
+            if let (Some(watcher), Some(Destination { flow, to })) = (&mut self.watcher, destination) {
                 match to {
                     Role::Receiver => {
                         watcher.leaving(self.now, flow, self.flows[flow].flow.watch, &packet);
@@ -583,37 +580,37 @@ impl World {
             drain(&mut self.path, self.now, |_, _, packet| self.arrivals.push_back(packet));
             if let Some(watcher) = &mut self.watcher {
                 watcher.entered(&mut self.path);
-                self.tell_truth();
+                self.report_losses();
             }
         }
         self.spare.push(packet);
-        self.tell(site);
-        let Site { host, deadline, .. } = &mut self.sites[site];
+        self.report_events(index);
+        let SimHost { host, deadline, .. } = &mut self.hosts[index];
         *deadline = host.next_deadline();
     }
 
     /// Passes a host's new events to the listener.
-    fn tell(&mut self, site: usize) {
+    fn report_events(&mut self, index: usize) {
         let Some(listener) = &mut self.listener else { return };
-        while let Some(event) = self.sites[site].host.poll_event() {
-            listener.happened(event);
+        while let Some(event) = self.hosts[index].host.poll_event() {
+            listener.host_event(event);
         }
     }
 
     /// Delivers a packet from the path to its host.
     fn arrive(&mut self, packet: Vec<u8>) -> Result<(), WorldError> {
         // Other packets are background traffic.
-        let Some(Heading { flow, to }) = Heading::of(&packet, &self.flows) else { return Ok(()) };
+        let Some(Destination { flow, to }) = Destination::of(&packet, &self.flows) else { return Ok(()) };
         let now = self.now;
         let state = &mut self.flows[flow];
-        let Site { host, port, .. } = &mut self.sites[state.sites[to as usize]];
+        let SimHost { host, port, .. } = &mut self.hosts[state.hosts[to as usize]];
         if let Some(tap) = &mut self.taps[port.0] {
             tap.packet(now, &packet);
         }
         if let Some(listener) = &mut self.listener {
-            listener.came(now, *port, &packet);
+            listener.packet_received(now, *port, &packet);
         }
-        let sender = state.connections[Role::Sender as usize].filter(|_| to == Role::Sender);
+        let sender = state.sender_connection().filter(|_| to == Role::Sender);
         let dupacks = |host: &Host| Some(host.connection(sender?)?.recovery().counters().dupacks);
         let before = dupacks(host);
         host.handle_packet(now, &packet);
@@ -621,7 +618,7 @@ impl World {
             let duplicate = dupacks(host).is_some_and(|after| after > before);
             watcher.acknowledged(now, flow, &packet, duplicate);
         }
-        // If a connection can be accepted now, this packet has established it.
+        // A connection that can be accepted now was established by this packet.
         if state.connections[Role::Receiver as usize].is_none() && to == Role::Receiver {
             state.connections[to as usize] = host.accept(state.listener);
         }
@@ -631,18 +628,17 @@ impl World {
 
     /// Runs the application at one end, and sends the packets that this causes.
     fn run_app(&mut self, flow: usize, role: Role) -> Result<(), WorldError> {
-        let site = self.flows[flow].sites[role as usize];
+        let index = self.flows[flow].hosts[role as usize];
         loop {
             let state = &mut self.flows[flow];
             let open = state.is_open();
-            let ran = state.run(role, self.now, &mut self.sites[site].host, &mut self.buffers);
+            let ran = state.run(role, self.now, &mut self.hosts[index].host, &mut self.buffers);
             let wrote = ran.map_err(|error| WorldError::Stream { flow, at: self.now, error })?;
             if open && !state.is_open() && state.has_end() {
                 self.unfinished -= 1;
             }
-            self.send_from(site);
-            // The window may have opened by more than the buffered data, so the application writes
-            // again.
+            self.send_from(index);
+            // The window may be larger than the buffered data, so the application writes again.
             if wrote == 0 {
                 return Ok(());
             }
@@ -650,26 +646,18 @@ impl World {
     }
 }
 
-/// Returns the earlier of two optional times.
-fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
-    match (one, other) {
-        (Some(one), Some(other)) => Some(one.min(other)),
-        (one, other) => one.or(other),
-    }
-}
-
 /// Creates the hosts that the flows need.
-struct Sites {
+struct SideHosts {
     seed: u64,
     mtu: usize,
     /// Number of addresses per host.
     addresses: usize,
     fixed: HostSpec,
     mobile: HostSpec,
-    list: Vec<Site>,
+    list: Vec<SimHost>,
 }
 
-impl Sites {
+impl SideHosts {
     /// Returns the index of the host of a side with this recipe and profile, or with the side's
     /// defaults. Creates it if necessary.
     fn index(&mut self, port: Port, recipe: Option<&Recipe>, profile: Option<&Profile>) -> usize {
@@ -677,12 +665,12 @@ impl Sites {
         let recipe = recipe.unwrap_or(&spec.recipe);
         let profile = profile.unwrap_or(&spec.profile);
         let name = recipe.canonical();
-        let same = |site: &Site| site.port == port && site.recipe == name && site.profile == *profile;
+        let same = |known: &SimHost| known.port == port && known.recipe == name && known.profile == *profile;
         if let Some(known) = self.list.iter().position(same) {
             return known;
         }
         let (side, network) = if port == FIXED { ("fixed", 0x0a00_0001) } else { ("mobile", 0x0a80_0001) };
-        let number = self.list.iter().filter(|site| site.port == port).count() as u32;
+        let number = self.list.iter().filter(|known| known.port == port).count() as u32;
         let addr = Ipv4Addr::from(network + number);
         let host = Host::new(HostConfig {
             addrs: (0..self.addresses).map(|number| address(addr, number).into()).collect(),
@@ -691,27 +679,19 @@ impl Sites {
             recipe: recipe.clone(),
             seed: Stream::new(self.seed, &format!("{side}/{number}")).bits(),
         });
-        let profile = profile.clone();
-        self.list.push(Site {
-            port,
-            recipe: name,
-            profile,
-            addr,
-            host,
-            deadline: None,
-            listeners: Vec::new(),
-        });
+        let (recipe, profile) = (name, profile.clone());
+        self.list.push(SimHost { port, recipe, profile, addr, host, deadline: None, listeners: Vec::new() });
         self.list.len() - 1
     }
 }
 
-/// Returns an address of a host. A host has one address in each /16 network from its first address
-/// on.
+/// Returns an address of a host. A host has one address in each /16 network, starting with the
+/// network of its first address.
 fn address(first: Ipv4Addr, number: usize) -> Ipv4Addr {
     Ipv4Addr::from(u32::from(first) + ((number as u32) << 16))
 }
 
-impl Site {
+impl SimHost {
     fn listener(
         &mut self,
         receive_buffer: Option<usize>,
@@ -723,20 +703,20 @@ impl Site {
         if let Some((_, addr, id)) = known {
             return Ok((*addr, *id));
         }
-        let addr = (self.addr, LISTENING + self.listeners.len() as u16).into();
+        let addr = (self.addr, FIRST_LISTEN_PORT + self.listeners.len() as u16).into();
         let id = self.host.listen(addr, backlog, options)?;
         self.listeners.push((receive_buffer, addr, id));
         Ok((addr, id))
     }
 }
 
-/// The flow that a packet belongs to, and the end that it is sent to.
-struct Heading {
+/// The flow of a packet, and the end that receives it.
+struct Destination {
     flow: usize,
     to: Role,
 }
 
-impl Heading {
+impl Destination {
     fn of(packet: &[u8], flows: &[FlowState]) -> Option<Self> {
         let header = 4 * usize::from(packet.first()? & 0x0f);
         let ports = packet.get(header..header + 4)?;
@@ -744,7 +724,7 @@ impl Heading {
             let port = u16::from_be_bytes([ports[2 * end], ports[2 * end + 1]]).checked_sub(FIRST_PORT)?;
             // The seven bits below the side's half of 10.0.0.0/8 number the host's addresses.
             let number = packet[13 + 4 * end] & 0x7f;
-            Some(usize::from(number) * PORTS + usize::from(port))
+            Some(usize::from(number) * PORTS_PER_ADDRESS + usize::from(port))
         };
         let (flow, to) = match (flow_of(0), flow_of(1)) {
             (Some(flow), None) => (flow, Role::Receiver),

@@ -37,7 +37,7 @@ impl Stream {
     }
 
     /// Returns how many leading bytes of `octets` match the stream at `offset`.
-    pub(super) fn agreeing(&self, offset: u64, octets: &[u8], scratch: &mut Vec<u8>) -> usize {
+    pub(super) fn matching_len(&self, offset: u64, octets: &[u8], scratch: &mut Vec<u8>) -> usize {
         let expected = self.octets(offset..offset + octets.len() as u64, scratch);
         if expected == octets {
             return octets.len();
@@ -66,11 +66,11 @@ mod tests {
         let stream = Stream::new(Direction::Up, 0);
         let mut scratch = Vec::new();
         let right = stream.octets(13..113, &mut scratch).to_vec();
-        assert_eq!(stream.agreeing(13, &right, &mut scratch), 100);
+        assert_eq!(stream.matching_len(13, &right, &mut scratch), 100);
         for wrong in 0..100 {
             let mut octets = right.clone();
             octets[wrong] ^= 0x10;
-            assert_eq!(stream.agreeing(13, &octets, &mut scratch), wrong);
+            assert_eq!(stream.matching_len(13, &octets, &mut scratch), wrong);
         }
     }
 

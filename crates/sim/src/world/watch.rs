@@ -14,7 +14,7 @@ use airwire::time::Instant;
 
 use super::truth::{Dropped, Losses};
 
-/// Level of detail recorded for a flow. Each level includes the ones before it. Lower levels are
+/// Level of detail recorded for a flow. Each level includes the levels before it. Lower levels are
 /// faster, and the lowest costs nothing.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Watch {
@@ -26,19 +26,19 @@ pub enum Watch {
     Packets,
 }
 
-/// A packet seen at the sender's device.
+/// A packet at the sender's device.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Sighting {
+pub struct DevicePacket {
     /// Time of sending or arrival.
     pub at: Instant,
-    /// The packet.
-    pub seen: Seen,
+    /// Kind and content of the packet.
+    pub kind: PacketKind,
 }
 
 /// The kind of a packet. Offsets are counted as in the decision trace: the SYN is at 0, the first
 /// byte at 1.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Seen {
+pub enum PacketKind {
     /// The sender sent data, a SYN or a FIN.
     Sent {
         /// Start offset.
@@ -60,45 +60,45 @@ pub enum Seen {
     },
 }
 
-/// The fate of a packet of the hosts.
+/// The outcome of a packet in the path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Fate {
-    /// It is still in the path.
-    Inside,
-    /// It left the path at the other end.
-    Left,
-    /// It was dropped.
+pub enum PathOutcome {
+    /// The packet is still in the path.
+    InPath,
+    /// The packet left the path at the other end.
+    Arrived,
+    /// A stage dropped the packet.
     Dropped(Why),
 }
 
-/// The fates of the hosts' packets, numbered by direction, so that runs can be compared packet by
-/// packet.
+/// The outcomes of the hosts' packets, by direction and number. They allow a comparison of two runs
+/// packet by packet.
 #[derive(Default)]
-struct Fates {
-    of: PerDirection<Vec<Fate>>,
+struct Outcomes {
+    of: PerDirection<Vec<PathOutcome>>,
     inside: BTreeMap<PacketId, usize>,
 }
 
-impl Fates {
+impl Outcomes {
     fn take(&mut self, record: &Record) {
-        let fates = &mut self.of[record.direction];
-        let fate = match record.event {
+        let outcomes = &mut self.of[record.direction];
+        let outcome = match record.event {
             // Packets of a traffic source enter at its stage and are not counted.
             Event::Entered { .. } if record.stage.is_none() => {
-                self.inside.insert(record.packet, fates.len());
-                return fates.push(Fate::Inside);
+                self.inside.insert(record.packet, outcomes.len());
+                return outcomes.push(PathOutcome::InPath);
             }
-            Event::Left => Fate::Left,
-            Event::Dropped { why } => Fate::Dropped(why),
+            Event::Left => PathOutcome::Arrived,
+            Event::Dropped { why } => PathOutcome::Dropped(why),
             _ => return,
         };
         if let Some(number) = self.inside.remove(&record.packet) {
-            fates[number] = fate;
+            outcomes[number] = outcome;
         }
     }
 }
 
-/// The content of a packet of a flow. Offsets are counted as in [`Seen`].
+/// The content of a packet of a flow. Offsets are counted as in [`PacketKind`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Content {
     /// Data, a SYN or a FIN of the sender.
@@ -143,9 +143,9 @@ struct Transit {
     content: Content,
     /// Whether the receiver will find it damaged.
     is_damaged: bool,
-    /// The original of a group of copies that stages have made. `None` if the packet was not
-    /// copied.
-    copied: Option<PacketId>,
+    /// The original of which stages have made this packet or copies. `None` if no stage has copied
+    /// the packet.
+    original: Option<PacketId>,
 }
 
 /// The state of a packet and its copies. The data is lost only if no copy arrives.
@@ -158,14 +158,14 @@ struct Copies {
 #[derive(Default)]
 struct Watched {
     /// Whether the sender's recipe uses ground truth.
-    is_told: bool,
+    uses_truth: bool,
     iss: Option<Seq>,
     /// One past the highest offset sent.
     max: u64,
     /// Number of retransmissions, by the start offset of the segment.
     resent: BTreeMap<u64, u32>,
     losses: Losses,
-    sightings: Vec<Sighting>,
+    device_packets: Vec<DevicePacket>,
 }
 
 impl Watched {
@@ -182,9 +182,9 @@ pub(super) struct Watcher {
     inside: BTreeMap<PacketId, Transit>,
     copies: BTreeMap<PacketId, Copies>,
     /// `None` if no flow is watched for its packets.
-    fates: Option<Fates>,
+    outcomes: Option<Outcomes>,
     /// New losses of flows whose recipes use ground truth.
-    news: Vec<(usize, Truth)>,
+    new_losses: Vec<(usize, Truth)>,
     observer: Option<Box<dyn Observer + Send>>,
 }
 
@@ -200,17 +200,18 @@ pub trait Observer {
 }
 
 impl Watcher {
-    /// Creates a watcher. `told` contains for each flow whether its recipe uses ground truth.
-    pub(super) fn new(told: Vec<bool>, packets: bool) -> Self {
-        let flows = told.into_iter().map(|is_told| Watched { is_told, ..Watched::default() }).collect();
-        let fates = packets.then(Fates::default);
+    /// Creates a watcher. `uses_truth` contains for each flow whether its recipe uses ground truth.
+    pub(super) fn new(uses_truth: Vec<bool>, packets: bool) -> Self {
+        let flows =
+            uses_truth.into_iter().map(|uses_truth| Watched { uses_truth, ..Watched::default() }).collect();
+        let outcomes = packets.then(Outcomes::default);
         Self {
             flows,
             leaving: None,
             inside: BTreeMap::new(),
             copies: BTreeMap::new(),
-            fates,
-            news: Vec::new(),
+            outcomes,
+            new_losses: Vec::new(),
             observer: None,
         }
     }
@@ -219,41 +220,42 @@ impl Watcher {
         self.observer = Some(observer);
     }
 
-    pub(super) fn tells(&self, flow: usize) -> bool {
-        self.flows[flow].is_told
+    pub(super) fn uses_truth(&self, flow: usize) -> bool {
+        self.flows[flow].uses_truth
     }
 
-    /// Returns the losses to report since the last call.
-    pub(super) fn take_news(&mut self) -> Vec<(usize, Truth)> {
-        std::mem::take(&mut self.news)
+    /// Removes and returns the new losses of senders that use ground truth.
+    pub(super) fn take_new_losses(&mut self) -> Vec<(usize, Truth)> {
+        std::mem::take(&mut self.new_losses)
     }
 
-    pub(super) fn fates(&self, direction: Direction) -> &[Fate] {
-        self.fates.as_ref().map_or(&[], |fates| &fates.of[direction])
+    pub(super) fn outcomes(&self, direction: Direction) -> &[PathOutcome] {
+        self.outcomes.as_ref().map_or(&[], |outcomes| &outcomes.of[direction])
     }
 
     pub(super) fn losses(&self, flow: usize) -> &Losses {
         &self.flows[flow].losses
     }
 
-    pub(super) fn sightings(&self, flow: usize) -> &[Sighting] {
-        &self.flows[flow].sightings
+    pub(super) fn device_packets(&self, flow: usize) -> &[DevicePacket] {
+        &self.flows[flow].device_packets
     }
 
     /// Returns the approximate memory of everything recorded, in bytes.
     pub(super) fn memory(&self) -> usize {
         let of_flow = |watched: &Watched| {
             size_of_val(watched.losses.as_slice())
-                + watched.sightings.len() * size_of::<Sighting>()
+                + watched.device_packets.len() * size_of::<DevicePacket>()
                 + watched.resent.len() * size_of::<(u64, u32)>()
         };
-        let fates = |Fates { of, .. }: &Fates| (of.down.len() + of.up.len()) * size_of::<Fate>();
-        self.flows.iter().map(of_flow).sum::<usize>() + self.fates.as_ref().map_or(0, fates)
+        let outcomes =
+            |Outcomes { of, .. }: &Outcomes| (of.down.len() + of.up.len()) * size_of::<PathOutcome>();
+        self.flows.iter().map(of_flow).sum::<usize>() + self.outcomes.as_ref().map_or(0, outcomes)
     }
 
     /// Records that the sender of `flow` is about to pass `packet` to the path.
     pub(super) fn leaving(&mut self, now: Instant, flow: usize, watch: Watch, packet: &[u8]) {
-        let is_followed = watch > Watch::Results || self.flows[flow].is_told;
+        let is_followed = watch > Watch::Results || self.flows[flow].uses_truth;
         let Some(segment) = segment(packet).filter(|segment| is_followed && segment.seq_len() > 0) else {
             return;
         };
@@ -271,9 +273,11 @@ impl Watcher {
         }
         watched.max = watched.max.max(offset + len);
         let content = Content::Data { offset, len, copy };
-        self.leaving = Some(Transit { flow, sent: now, content, is_damaged: false, copied: None });
+        self.leaving = Some(Transit { flow, sent: now, content, is_damaged: false, original: None });
         if watch == Watch::Packets {
-            watched.sightings.push(Sighting { at: now, seen: Seen::Sent { offset, len, copy } });
+            watched
+                .device_packets
+                .push(DevicePacket { at: now, kind: PacketKind::Sent { offset, len, copy } });
         }
     }
 
@@ -285,7 +289,7 @@ impl Watcher {
         let ack = segment(packet).and_then(|segment| self.flows[flow].acked_by(&segment));
         self.leaving = ack.map(|ack| {
             let content = Content::Ack { ack };
-            Transit { flow, sent: now, content, is_damaged: false, copied: None }
+            Transit { flow, sent: now, content, is_damaged: false, original: None }
         });
     }
 
@@ -316,8 +320,8 @@ impl Watcher {
 
     fn take(&mut self, records: Vec<Record>) {
         for record in records {
-            if let Some(fates) = &mut self.fates {
-                fates.take(&record);
+            if let Some(outcomes) = &mut self.outcomes {
+                outcomes.take(&record);
             }
             match record.event {
                 Event::Copied { of } => self.copied(of, record.packet),
@@ -334,26 +338,26 @@ impl Watcher {
     }
 
     fn copied(&mut self, of: PacketId, copy: PacketId) {
-        let Some(original) = self.inside.get_mut(&of) else { return };
-        let first = *original.copied.get_or_insert(of);
+        let Some(packet) = self.inside.get_mut(&of) else { return };
+        let first = *packet.original.get_or_insert(of);
         let copies = self.copies.entry(first).or_insert(Copies { inside: 1, has_arrived: false });
         copies.inside += 1;
-        let transit = *original;
+        let transit = *packet;
         self.inside.insert(copy, transit);
     }
 
-    /// Handles the end of a packet's way through the path. `why` is the reason of a drop; `None`
-    /// means that the packet left the path.
+    /// Handles a packet that was dropped for the reason `why`, or has left the path if `why` is
+    /// `None`.
     fn ended(&mut self, record: &Record, why: Option<Why>) {
         let Some(transit) = self.inside.remove(&record.packet) else { return };
-        // The receiver drops a damaged packet when it verifies the checksum, as if the channel had
-        // lost it.
+        // The receiver drops a damaged packet because of its checksum. This counts as a loss on the
+        // channel.
         let why = why.or_else(|| transit.is_damaged.then_some(Why::Loss));
         let Transit { flow, sent, content, .. } = transit;
         if let Some(observer) = &mut self.observer {
             observer.passed(&Passage { flow, content, sent, ended: record.at, why, stage: record.stage });
         }
-        if let Some(first) = transit.copied
+        if let Some(first) = transit.original
             && let Some(copies) = self.copies.get_mut(&first)
         {
             copies.inside -= 1;
@@ -368,8 +372,8 @@ impl Watcher {
         }
         let (Some(why), Content::Data { offset, len, copy }) = (why, content) else { return };
         let watched = &mut self.flows[flow];
-        if let Some(cause) = why.cause().filter(|_| watched.is_told) {
-            self.news.push((flow, Truth::Lost { offset, len, cause }));
+        if let Some(cause) = why.cause().filter(|_| watched.uses_truth) {
+            self.new_losses.push((flow, Truth::Lost { offset, len, cause }));
         }
         watched.losses.push(Dropped { at: record.at, sent, offset, len, copy, why, stage: record.stage });
     }
@@ -382,7 +386,9 @@ impl Watcher {
         let offset = |seq: Seq| seq.offset(iss, watched.max);
         let blocks = segment.options.sack.as_slice().iter();
         let sacked = blocks.filter_map(|(left, right)| Some((offset(*left)?, offset(*right)?))).collect();
-        watched.sightings.push(Sighting { at: now, seen: Seen::Ack { ack, duplicate, sacked } });
+        watched
+            .device_packets
+            .push(DevicePacket { at: now, kind: PacketKind::Ack { ack, duplicate, sacked } });
     }
 }
 
@@ -392,17 +398,21 @@ fn segment(packet: &[u8]) -> Option<Segment<'_>> {
 
 /// Formats one line per event. Events at the same instant are ordered: sent, arrived, dropped,
 /// decided.
-pub(super) fn time_sequence(sightings: &[Sighting], losses: &Losses, decisions: &[Decision]) -> String {
+pub(super) fn time_sequence(
+    device_packets: &[DevicePacket],
+    losses: &Losses,
+    decisions: &[Decision],
+) -> String {
     let mut lines: Vec<(Instant, String)> = Vec::new();
-    for Sighting { at, seen } in sightings {
-        let line = match seen {
-            Seen::Sent { offset, len, copy: 1 } => format!("sent    {offset}+{len}"),
-            Seen::Sent { offset, len, copy } => format!("resent  {offset}+{len} (copy {copy})"),
-            Seen::Ack { ack, duplicate, sacked } => {
-                let kind = if *duplicate { "dupack " } else { "ack    " };
+    for DevicePacket { at, kind } in device_packets {
+        let line = match kind {
+            PacketKind::Sent { offset, len, copy: 1 } => format!("sent    {offset}+{len}"),
+            PacketKind::Sent { offset, len, copy } => format!("resent  {offset}+{len} (copy {copy})"),
+            PacketKind::Ack { ack, duplicate, sacked } => {
+                let name = if *duplicate { "dupack " } else { "ack    " };
                 sacked
                     .iter()
-                    .fold(format!("{kind} {ack}"), |line, (left, right)| format!("{line} [{left},{right})"))
+                    .fold(format!("{name} {ack}"), |line, (left, right)| format!("{line} [{left},{right})"))
             }
         };
         lines.push((*at, line));
@@ -496,20 +506,27 @@ mod tests {
     }
 
     #[test]
-    fn packet_fates_are_recorded_by_number() {
+    fn packet_outcomes_are_recorded_by_number() {
         let mut world = World::one_flow(PATH, "newreno", 50_000, 1).unwrap();
         assert!(world.run_to_end(Duration::from_secs(60)).unwrap());
         let dropped = |direction| {
-            let fates = world.fates(direction).iter().zip(1..);
-            let dropped = fates.filter(|(fate, _)| **fate == Fate::Dropped(Why::Listed));
+            let outcomes = world.outcomes(direction).iter().zip(1..);
+            let dropped = outcomes.filter(|(outcome, _)| **outcome == PathOutcome::Dropped(Why::Listed));
             dropped.map(|(_, number)| number).collect::<Vec<u32>>()
         };
         assert_eq!((dropped(Direction::Down), dropped(Direction::Up)), (vec![5, 9], vec![3]));
         let totals = world.totals();
         let entered = [totals.down.entered, totals.up.entered];
-        assert_eq!([Direction::Down, Direction::Up].map(|way| world.fates(way).len() as u64), entered);
-        let left = world.fates(Direction::Down).iter().filter(|fate| **fate == Fate::Left).count();
-        assert_eq!(left as u64, totals.down.left);
+        assert_eq!(
+            [Direction::Down, Direction::Up].map(|direction| world.outcomes(direction).len() as u64),
+            entered
+        );
+        let arrived = world
+            .outcomes(Direction::Down)
+            .iter()
+            .filter(|outcome| **outcome == PathOutcome::Arrived)
+            .count();
+        assert_eq!(arrived as u64, totals.down.left);
     }
 
     #[derive(Clone, Default)]

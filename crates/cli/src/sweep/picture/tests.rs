@@ -23,7 +23,7 @@ fn lines() -> Vec<Line> {
         numbers: vec![Mean::of(&[mean * 0.9, mean, mean * 1.1]).map(|it| Values {
             mean: it,
             median: Median { median: mean, interval: None, quartiles: (mean * 0.95, mean * 1.05) },
-            beside: None,
+            against: None,
         })],
     };
     let rates = [("0.1%", 3e5), ("1%", 2e5), ("10%", 1e5)];

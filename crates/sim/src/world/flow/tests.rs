@@ -89,5 +89,5 @@ fn unsent_data_buffer_stays_small() {
         assert!(sender.unacknowledged() > 20_000, "{} at {second} s", sender.unacknowledged());
         most = most.max(sender.unsent() as u64 / sender.smss());
     }
-    assert!(most <= 2 + AT_ONCE + 2, "{most} segments");
+    assert!(most <= 2 + MIN_WRITE_SEGMENTS + 2, "{most} segments");
 }
