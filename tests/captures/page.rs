@@ -8,7 +8,7 @@ use airtcp_analyze::trace::{
     WindowPoint,
 };
 use airtcp_report::html::chart::Chart;
-use airtcp_report::html::table::{Cell, Shows, Table};
+use airtcp_report::html::table::{Cell, Table};
 use airtcp_report::html::{Experiment, Page, Run};
 use airtcp_testkit::browser::Browser;
 use airtcp_testkit::machine::TempFile;
@@ -120,7 +120,7 @@ impl Written {
     pub(crate) fn with_chart(name: &str, runs: Vec<(&str, Trace)>, chart: Option<Chart>) -> Self {
         let column = [("sender", "who sends"), ("segments", "sent")];
         let rows = runs.iter().enumerate().map(|(at, (name, trace))| {
-            (Shows { runs: vec![at] }, vec![Cell::text(*name), Cell::count(trace.segments.len() as u64)])
+            (vec![at], vec![Cell::text(*name), Cell::count(trace.segments.len() as u64)])
         });
         let table = Table { caption: "all runs".to_owned(), columns: column.to_vec(), rows: rows.collect() };
         let experiment = Experiment { name: name.to_owned(), chart, runs: table, ..Experiment::default() };

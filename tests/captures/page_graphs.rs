@@ -54,7 +54,8 @@ fn written(name: &str) -> Written {
     let mut modules = graphs::shared();
     modules.push(Module { name: "main.js", text: MAIN.into() });
     let (style, script) = (graphs::style(), bundle("main.js", &modules));
-    let document = Document { title: name, style: &style, body: &body, script: &script, also: &[] };
+    let document =
+        Document { title: name, style: &style, body: &body, script: &script, additional_sources: &[] };
     Written::html(&document.html())
 }
 

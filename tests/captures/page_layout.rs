@@ -3,7 +3,6 @@
 
 use airtcp_analyze::trace::{Idle, Trace};
 use airtcp_report::html::chart::{Chart, Interval, Sender};
-use airtcp_report::html::table::Shows;
 use airtcp_testkit::browser::Browser;
 use serde_json::{Value, json};
 
@@ -20,7 +19,7 @@ fn forty_runs(name: &str) -> Written {
     let interval = |mean: f64| Some(Interval { mean, half_width: Some(12.0) });
     let senders = SENDERS.into_iter().enumerate().map(|(at, sender)| Sender {
         name: sender.to_owned(),
-        shows: Shows { runs: (at..40).step_by(4).collect() },
+        runs: (at..40).step_by(4).collect(),
         goodput: interval(60.0 + 10.0 * at as f64),
         transfers: vec![50.0, 70.0, 90.0],
         gain: interval(10.0 * at as f64).filter(|_| at > 0),
@@ -52,7 +51,7 @@ fn twelve_senders_are_visible_on_a_laptop() {
     let page = |name: &str, count: usize| {
         let senders = (0..count).map(|at| Sender {
             name: format!("sack+rack+max-rate={at}"),
-            shows: Shows { runs: vec![at] },
+            runs: vec![at],
             goodput: Some(Interval { mean: 100.0 + at as f64, half_width: Some(12.0) }),
             transfers: vec![90.0, 110.0],
             gain: (at > 0).then_some(Interval { mean: at as f64, half_width: Some(12.0) }),

@@ -11,7 +11,7 @@ use aircaptures::capture::CaptureError;
 use airtcp_analyze::path::PathError;
 use airtcp_numbers::statistics::Mean;
 use airtcp_report::html::chart::{self, Chart, Interval};
-use airtcp_report::html::table::{Cell, Shows, Table};
+use airtcp_report::html::table::{Cell, Table};
 use airtcp_report::html::{Experiment, Page};
 use transfer::run;
 
@@ -90,7 +90,7 @@ fn experiment(page: &mut Page, directory: &Path) -> Result<(), RunDirError> {
     for (index, outcome) in report.transfers.iter().enumerate() {
         let round = index / senders;
         let transfer = directory.join(directory_name(round as u32, &outcome.sender));
-        let mut shows = Shows::default();
+        let mut run_indices = Vec::new();
         // The lab creates the directory first, so a transfer that failed early has no capture.
         if transfer.join("fixed.pcap").is_file() {
             let run = run(&transfer, &format!("{}, round {}", outcome.sender, round + 1), Some(outcome))?;
@@ -98,8 +98,8 @@ fn experiment(page: &mut Page, directory: &Path) -> Result<(), RunDirError> {
             runs_of[index % senders].push(page.runs.len());
             page.runs.push(run);
         }
-        runs_of_transfers.push(shows.runs.first().copied());
-        table.rows.push((shows, outcome_row(round + 1, outcome)));
+        runs_of_transfers.push(run_indices.first().copied());
+        table.rows.push((run_indices, outcome_row(round + 1, outcome)));
     }
     if page.opening.is_empty() {
         page.opening = opening(&report.transfers, senders, &runs_of_transfers);

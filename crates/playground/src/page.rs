@@ -48,7 +48,14 @@ pub fn html(core: &[u8]) -> String {
     );
     // The page itself contains the core and its worker.
     let also = [("script-src", "'wasm-unsafe-eval'"), ("worker-src", "blob:")];
-    Document { title: "airtcp playground", style: &style, body: &body, script: &script, also: &also }.html()
+    Document {
+        title: "airtcp playground",
+        style: &style,
+        body: &body,
+        script: &script,
+        additional_sources: &also,
+    }
+    .html()
 }
 
 /// Returns the modules of the page's script.

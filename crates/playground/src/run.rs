@@ -98,7 +98,7 @@ pub(crate) fn run(
         let (findings, mut trace) = traces.next().unwrap_or_default();
         let decisions = world.decisions(flow).to_vec();
         let losses = world.losses(flow).as_slice();
-        lay_over(&mut trace, &logs[flow], losses);
+        add_log_and_losses(&mut trace, &logs[flow], losses);
         let facts = facts(&report, flow, findings.as_ref());
         let name =
             if report.flows.len() > 1 { format!("{sender}, flow {}", flow + 1) } else { sender.to_string() };
@@ -206,9 +206,9 @@ fn traces(capture: &Arc<[u8]>) -> Result<Vec<(Option<ConnectionFindings>, Trace)
 }
 
 /// Adds what a capture does not contain: the sender's decisions, and the cause of each packet loss.
-fn lay_over(trace: &mut Trace, log: &str, losses: &[Dropped]) {
+fn add_log_and_losses(trace: &mut Trace, log: &str, losses: &[Dropped]) {
     let longest = trace.segments.iter().map(|segment| segment.end - segment.start).max().unwrap_or(1);
-    decisions::lay_over(trace, log, 0, longest as f64);
+    decisions::merge_log(trace, log, 0, longest as f64);
     let origin = trace.origin;
     for dropped in losses {
         let Some(cause) = dropped.cause() else { continue };

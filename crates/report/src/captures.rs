@@ -12,16 +12,16 @@ use airtcp_analyze::connection::findings::DirectionFindings;
 use airtcp_analyze::{ConnectionFindings, Finished, Totals, Trace, Traces, read};
 use airtcp_numbers::units::{show_bytes, show_rate};
 
-use crate::html::table::{Cell, Shows, Table};
+use crate::html::table::{Cell, Table};
 use crate::html::{Experiment, Page, Run};
 
 /// Limits on what is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// Maximum number of connections with graphs. Those with the most data come first.
+    /// Maximum number of connections with graphs. The connections with the most data are drawn.
     pub drawn: usize,
-    /// Maximum number of packets in all graphs together. A connection that would exceed it gets only a table
-    /// row.
+    /// Maximum number of packets in all graphs together. A connection that would exceed it is only listed in
+    /// the table.
     pub packets: u64,
     /// Maximum number of connections in the table.
     pub rows: usize,
@@ -35,8 +35,8 @@ impl Default for Bounds {
 
 /// The connections with the most data, and the number of all connections.
 #[derive(Default)]
-struct Most {
-    kept: BTreeMap<(u64, Reverse<u64>), ConnectionFindings>,
+struct LargestConnections {
+    connections: BTreeMap<(u64, Reverse<u64>), ConnectionFindings>,
     all: u64,
 }
 
@@ -52,11 +52,11 @@ pub fn add(
     bounds: Bounds,
     when: &dyn Fn(i64) -> String,
 ) -> Result<(), CaptureError> {
-    let mut most = Most::default();
+    let mut largest = LargestConnections::default();
     let totals = read(&mut Capture::open(path, filter)?, Traces::None, &mut |finished| {
-        most.take(finished, bounds.rows);
+        largest.add(finished, bounds.rows);
     });
-    let chosen = most.choose(bounds);
+    let chosen = largest.choose(bounds);
     let mut runs_of: BTreeMap<u64, Vec<Run>> = BTreeMap::new();
     if !chosen.is_empty() {
         let traces = Traces::Among(chosen.clone());
@@ -69,36 +69,36 @@ pub fn add(
     }
     let drawn = runs_of.values().filter(|runs| !runs.is_empty()).count();
     let mut table = Table { caption: caption(), columns: columns(), rows: Vec::new() };
-    for ((_, Reverse(number)), findings) in most.kept.iter().rev() {
+    for ((_, Reverse(number)), findings) in largest.connections.iter().rev() {
         let runs = runs_of.remove(number).unwrap_or_default();
-        let shows = Shows { runs: (page.runs.len()..page.runs.len() + runs.len()).collect() };
+        let run_indices = (page.runs.len()..page.runs.len() + runs.len()).collect();
         page.runs.extend(runs);
-        table.rows.push((shows, row(*number, findings, totals.begin_unix_ns)));
+        table.rows.push((run_indices, row(*number, findings, totals.begin_unix_ns)));
     }
     page.experiments.push(Experiment {
         name: path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned(),
-        sentences: sentences(&totals, &most, drawn, when),
+        sentences: sentences(&totals, &largest, drawn, when),
         runs: table,
         ..Experiment::default()
     });
     Ok(())
 }
 
-impl Most {
-    fn take(&mut self, finished: Finished, rows: usize) {
+impl LargestConnections {
+    fn add(&mut self, finished: Finished, rows: usize) {
         self.all += 1;
         let findings = finished.ended.findings;
-        self.kept.insert((octets(&findings), Reverse(finished.number)), findings);
-        if self.kept.len() > rows {
-            self.kept.pop_first();
+        self.connections.insert((sent_bytes(&findings), Reverse(finished.number)), findings);
+        if self.connections.len() > rows {
+            self.connections.pop_first();
         }
     }
 
-    /// The numbers of the connections to draw.
+    /// Returns the numbers of the connections to draw.
     fn choose(&self, bounds: Bounds) -> Vec<u64> {
         let (mut chosen, mut packets) = (Vec::new(), 0);
-        for ((octets, Reverse(number)), findings) in self.kept.iter().rev() {
-            if chosen.len() == bounds.drawn || *octets == 0 {
+        for ((bytes, Reverse(number)), findings) in self.connections.iter().rev() {
+            if chosen.len() == bounds.drawn || *bytes == 0 {
                 break;
             }
             if packets + findings.packets <= bounds.packets {
@@ -110,11 +110,11 @@ impl Most {
     }
 }
 
-fn octets(findings: &ConnectionFindings) -> u64 {
+fn sent_bytes(findings: &ConnectionFindings) -> u64 {
     findings.directions.iter().map(|direction| direction.sent_bytes).sum()
 }
 
-/// One run for each direction that carried data.
+/// Returns a run for each direction that carried data.
 fn runs(number: u64, findings: &ConnectionFindings, traces: [Trace; 2]) -> Vec<Run> {
     let with_data = traces.into_iter().zip(&findings.directions).filter(|(_, found)| found.data_packets > 0);
     let server = findings.name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
@@ -153,41 +153,46 @@ fn row(number: u64, findings: &ConnectionFindings, first: Option<i64>) -> Vec<Ce
     let [from, to] = findings.ends;
     let sum = |of: fn(&DirectionFindings) -> u64| findings.directions.iter().map(of).sum::<u64>();
     let [forth, back] = &findings.directions;
-    let fuller = if forth.sent_bytes > back.sent_bytes { forth } else { back };
+    let busier = if forth.sent_bytes > back.sent_bytes { forth } else { back };
     let goodput = forth.goodput_bit_per_s.max(back.goodput_bit_per_s);
     let waited = forth.time.waiting_for_timeout_seconds + back.time.waiting_for_timeout_seconds;
     let begins = findings.begin_unix_ns.saturating_sub(first.unwrap_or(findings.begin_unix_ns)) as f64 / 1e9;
     let millis =
         |seconds: Option<f64>| seconds.map_or_else(Cell::nothing, |seconds| Cell::number(seconds * 1e3, 1));
-    let octets = |octets: u64| Cell { text: show_bytes(octets), value: Some(octets as f64) };
+    let bytes = |bytes: u64| Cell { text: show_bytes(bytes), value: Some(bytes as f64) };
     vec![
         Cell { text: format!("{number}: {from} → {to}"), value: Some(number as f64) },
         findings.name.as_ref().map_or_else(Cell::nothing, |name| Cell::text(&*name.name)),
         Cell::number(begins, 6),
         Cell::number(findings.seconds, 3),
-        octets(forth.sent_bytes),
-        octets(back.sent_bytes),
+        bytes(forth.sent_bytes),
+        bytes(back.sent_bytes),
         Cell { text: show_rate(goodput), value: Some(goodput) },
         Cell::count(sum(|direction| direction.retransmissions.packets)),
         Cell::count(sum(|direction| direction.retransmissions.timeouts)),
-        millis(fuller.rtt.median_seconds),
+        millis(busier.rtt.median_seconds),
         Cell::number(waited, 2),
         millis(findings.answers.max_seconds),
         Cell::text(findings.how_it_ended()),
     ]
 }
 
-/// Describes the capture as a whole, and says which connections the page omits.
-fn sentences(totals: &Totals, most: &Most, drawn: usize, when: &dyn Fn(i64) -> String) -> Vec<String> {
+/// Describes the capture, and the connections that the page omits.
+fn sentences(
+    totals: &Totals,
+    largest: &LargestConnections,
+    drawn: usize,
+    when: &dyn Fn(i64) -> String,
+) -> Vec<String> {
     let Totals { frames, tcp_packets, connections, seconds, .. } = totals;
     let begin = totals.begin_unix_ns.map(|begin| format!(", from {}", when(begin))).unwrap_or_default();
     let plural = if *connections == 1 { "" } else { "s" };
     let mut sentences = vec![format!(
         "{frames} frames in {seconds:.3} s{begin}: {tcp_packets} TCP packets of {connections} connection{plural}."
     )];
-    let carried = most.kept.values().filter(|findings| octets(findings) > 0).count();
-    if drawn < carried || most.all > most.kept.len() as u64 {
-        let without = most.all - most.kept.len() as u64;
+    let carried = largest.connections.values().filter(|findings| sent_bytes(findings) > 0).count();
+    if drawn < carried || largest.all > largest.connections.len() as u64 {
+        let without = largest.all - largest.connections.len() as u64;
         let rows = match without {
             0 => String::new(),
             without => format!("; {without} with less data are not in the table"),

@@ -58,7 +58,7 @@ use panels::{Picture, Range};
 use plot::Format;
 use xplot::Graph;
 
-/// A file or directory cannot be written.
+/// Error: a file or directory cannot be written.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write {path}: {error}")]
 pub struct WriteError {
@@ -93,13 +93,13 @@ impl Gallery {
     ) -> Result<Vec<PathBuf>, WriteError> {
         let stem = self.stem(trace);
         let all = ("all", &Picture::ALL[..]);
-        let alone = Picture::ALL.iter().map(|picture| (picture.name(), std::slice::from_ref(picture)));
+        let single = Picture::ALL.iter().map(|picture| (picture.name(), std::slice::from_ref(picture)));
         let mut files = Vec::new();
-        for (what, pictures) in [all].into_iter().chain(alone) {
+        for (name, pictures) in [all].into_iter().chain(single) {
             let Some(figure) = panels::figure(trace, pictures, emulated, range) else { continue };
             let drawing = figure.draw();
             for format in formats {
-                let path = self.directory.join(format!("{stem}.{what}.{format}"));
+                let path = self.directory.join(format!("{stem}.{name}.{format}"));
                 write(&path, format.render(&drawing))?;
                 files.push(path);
             }
@@ -119,7 +119,7 @@ impl Gallery {
         Ok(files)
     }
 
-    /// The prefix of a trace's file names: `10.0.0.2.9000-10.0.0.1.40000`, followed by a number if an earlier
+    /// Returns the prefix of a trace's file names: `10.0.0.2.9000-10.0.0.1.40000`, followed by a number if an earlier
     /// trace has the same name.
     fn stem(&mut self, trace: &Trace) -> String {
         let name: String = trace
@@ -129,7 +129,6 @@ impl Gallery {
             .map(|c| match c {
                 'a'..='z' | 'A'..='Z' | '0'..='9' | '.' | '-' | '_' => c,
                 ':' => '.',
-                '[' | ']' => '_',
                 _ => '_',
             })
             .collect();

@@ -17,8 +17,8 @@ use crate::plot::{Data, Series};
 pub(crate) struct Look {
     /// Identifier: the name on the page, and the class in an SVG.
     pub(crate) name: &'static str,
-    /// Text of the legend.
-    pub(crate) words: &'static str,
+    /// Text in the legend.
+    pub(crate) label: &'static str,
     /// The colour on white. Dark pages use the matching colour from the palette.
     pub(crate) colour: Colour,
     pub(crate) sign: Sign,
@@ -39,12 +39,12 @@ pub(crate) enum Sign {
 }
 
 impl Sign {
-    /// The mark, or [`Mark::Dot`] for anything that is not drawn as a mark.
+    /// Returns the mark, or [`Mark::Dot`] for anything that is not drawn as a mark.
     pub(crate) fn mark(self) -> Mark {
         if let Self::Mark(mark) = self { mark } else { Mark::Dot }
     }
 
-    /// The name of the shape in `page/marks.js`.
+    /// Returns the name of the shape in `page/marks.js`.
     fn name(self) -> &'static str {
         match self {
             Self::Mark(mark) => match mark {
@@ -74,16 +74,16 @@ impl Sign {
     }
 }
 
-const fn look(name: &'static str, words: &'static str, colour: Colour, sign: Sign) -> Look {
-    Look { name, words, colour, sign }
+const fn look(name: &'static str, label: &'static str, colour: Colour, sign: Sign) -> Look {
+    Look { name, label, colour, sign }
 }
 
-const fn mark(name: &'static str, words: &'static str, colour: Colour, mark: Mark) -> Look {
-    look(name, words, colour, Sign::Mark(mark))
+const fn mark(name: &'static str, label: &'static str, colour: Colour, mark: Mark) -> Look {
+    look(name, label, colour, Sign::Mark(mark))
 }
 
-const fn line(name: &'static str, words: &'static str, colour: Colour, dash: Dash) -> Look {
-    look(name, words, colour, Sign::Line(dash))
+const fn line(name: &'static str, label: &'static str, colour: Colour, dash: Dash) -> Look {
+    look(name, label, colour, Sign::Line(dash))
 }
 
 // Segments, by the reason for sending them.
@@ -127,13 +127,13 @@ pub(crate) const SENT_RATE: Look = line("sent-rate", "sent, including retransmis
 pub(crate) const MEAN: Look = line("mean-goodput", "mean", BLACK, Dash::Long);
 // Transmissions on the radio link.
 pub(crate) const PDUS: Look = line("pdus", "transmitted over the radio link", BLUE, Dash::Solid);
-pub(crate) const PDUS_AGAIN: Look = line("pdus-again", "retransmitted", VERMILION, Dash::Long);
+pub(crate) const PDUS_RETRANSMITTED: Look = line("pdus-again", "retransmitted", VERMILION, Dash::Long);
 pub(crate) const PDUS_DAMAGED: Look = line("pdus-damaged", "damaged", BLACK, Dash::Dotted);
 
-/// Maximum number of queues shown: more lines cannot be distinguished.
+/// Maximum number of queues in a picture. More lines cannot be distinguished.
 pub(crate) const QUEUES: usize = LINES.len();
 
-/// The look of one of several queues, by its index. The caller sets its name.
+/// Returns the look of the queue with this index. The caller sets its name.
 pub(crate) fn queue(index: usize) -> Look {
     line("queue", "queue", LINES[index % QUEUES], Dash::ALL[index % Dash::ALL.len()])
 }
@@ -206,11 +206,11 @@ pub(crate) fn decision(what: &str) -> Look {
     DECISIONS.iter().find(|(known, _)| *known == what).map_or(DECISION, |(_, look)| *look)
 }
 
-/// Constants for the page's script: all looks, the look of each decision, and the background colours.
+/// Returns constants for the page's script: all looks, the look of each decision, and the background colours.
 pub(crate) fn for_script() -> [(&'static str, Value); 3] {
     let looks = ON_PAGE.iter().chain([&GOODPUT]).map(|look| {
-        let Look { name, words, colour, sign } = look;
-        json!({ "name": name, "words": words, "light": colour.hex(), "dark": on_dark(*colour).hex(), "sign": sign.name() })
+        let Look { name, label, colour, sign } = look;
+        json!({ "name": name, "words": label, "light": colour.hex(), "dark": on_dark(*colour).hex(), "sign": sign.name() })
     });
     let decisions: serde_json::Map<_, _> =
         DECISIONS.iter().map(|(what, look)| ((*what).to_owned(), json!(look.name))).collect();
@@ -225,7 +225,7 @@ pub(crate) fn for_script() -> [(&'static str, Value); 3] {
     ]
 }
 
-/// Rules for the page's style sheet. Dark colours apply if the browser prefers them and the page is not being
+/// Returns rules for the page's style sheet. Dark colours apply if the browser prefers them and the page is not being
 /// printed.
 pub(crate) fn for_style() -> String {
     let (mut light, mut dark) =
@@ -240,22 +240,22 @@ pub(crate) fn for_style() -> String {
 }
 
 impl Look {
-    /// A series with this look, named in the legend.
+    /// Returns a series with this look and a name in the legend.
     pub(crate) fn series(self, data: Data) -> Series {
-        Series { name: Some(self.words.to_owned()), class: self.name, colour: self.colour, data }
+        Series { name: Some(self.label.to_owned()), class: self.name, colour: self.colour, data }
     }
 
-    /// A series with a mark at each point.
+    /// Returns a series with a mark at each point.
     pub(crate) fn marks(self, points: Vec<(f64, f64)>) -> Series {
         self.series(Data::Marks { points, mark: self.sign.mark(), below: 0.0 })
     }
 
-    /// A line of steps.
+    /// Returns a line of steps.
     pub(crate) fn steps(self, points: Vec<(f64, f64)>, width: f64) -> Series {
         self.series(Data::Steps { points, width, dash: self.dash() })
     }
 
-    /// A line from point to point.
+    /// Returns a line from point to point.
     pub(crate) fn line(self, points: Vec<(f64, f64)>, width: f64) -> Series {
         self.series(Data::Line { points, width, dash: self.dash() })
     }
@@ -264,7 +264,7 @@ impl Look {
         if let Sign::Line(dash) = self.sign { dash } else { Dash::Solid }
     }
 
-    /// A series of vertical strokes.
+    /// Returns a series of vertical strokes.
     pub(crate) fn bars(self, bars: Vec<(f64, f64, f64)>, width: f64) -> Series {
         self.series(Data::Bars { bars, width })
     }

@@ -22,7 +22,7 @@ impl Graph {
     /// All graphs.
     pub const ALL: [Self; 3] = [Self::TimeSequence, Self::Rtt, Self::Window];
 
-    /// The part of the file name that identifies the graph, as in tcptrace.
+    /// Returns the part of the file name that identifies the graph, as in tcptrace.
     pub fn name(self) -> &'static str {
         match self {
             Self::TimeSequence => "tsg",
@@ -105,8 +105,8 @@ impl File {
         self.line(format_args!("{mark} {x} {y}"));
     }
 
-    fn text(&mut self, place: &str, at: Offset, y: impl fmt::Display, text: &str) {
-        self.mark(place, at, y);
+    fn text(&mut self, command: &str, at: Offset, y: impl fmt::Display, text: &str) {
+        self.mark(command, at, y);
         let text: String = text.chars().filter(|c| !c.is_control()).collect();
         self.line(format_args!("{text}"));
     }
@@ -158,7 +158,7 @@ impl File {
 
     fn segment(&mut self, segment: &SentSegment) {
         let SentSegment { at, number: _, start, end, sending, dupacks: _, in_flight: _, fate } = segment;
-        // tcptrace writes R alone; the letter in front of it gives the reason.
+        // tcptrace writes only R. The letter before the R gives the reason.
         let letters = match sending {
             Sending::New => None,
             Sending::Fast => Some("R"),
@@ -178,12 +178,12 @@ impl File {
             Fate::Lost(loss) => {
                 self.pen("magenta");
                 self.mark("x", *at, start);
-                let place = match loss {
+                let location = match loss {
                     Loss::Airlink(Cause::Congestion) => "queue".to_owned(),
                     Loss::Airlink(Cause::Radio) => "radio".to_owned(),
                     Loss::Between { before } => format!("before {}", before + 1),
                 };
-                self.text("btext", *at, start, &place);
+                self.text("btext", *at, start, &location);
             }
             Fate::Spurious { .. } => {
                 self.pen("blue");

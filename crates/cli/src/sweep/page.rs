@@ -48,7 +48,10 @@ pub(crate) fn page(source: &Path) -> anyhow::Result<(String, usize)> {
         table(&table_of(&lines, 0, &scale), &mut body);
     }
     let style = graphs::style() + STYLE;
-    Ok((Document { title: &title, style: &style, body: &body, script: "", also: &[] }.html(), points))
+    Ok((
+        Document { title: &title, style: &style, body: &body, script: "", additional_sources: &[] }.html(),
+        points,
+    ))
 }
 
 /// Adds the pictures of a metric.

@@ -166,7 +166,7 @@ impl SceneResult {
     pub(crate) fn chart(&self, runs_of: &[Vec<usize>]) -> Chart {
         let senders = self.rows.iter().zip(runs_of).map(|(row, runs)| chart::Sender {
             name: row.sender.clone(),
-            shows: Shows { runs: runs.clone() },
+            runs: runs.clone(),
             goodput: Some(interval(row.in_virtual_time.kbit_per_s, 1.0)),
             transfers: row.real.counts().then_some(row.real.kbit_per_s).into_iter().collect(),
             gain: gain(row).map(|gain| interval(gain, 100.0)),

@@ -24,12 +24,12 @@ pub struct EmulatedPath {
     pub radio: Option<Radio>,
 }
 
-/// The frequency of an event.
+/// The number of packets that were dropped for one cause.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Count {
-    /// The name of the event.
-    pub what: String,
-    /// The number of events over time.
+pub struct DropCount {
+    /// The cause: `congestion` or `radio`.
+    pub cause: String,
+    /// The number of packets over time.
     pub bins: Bins,
 }
 

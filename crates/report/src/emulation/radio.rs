@@ -1,9 +1,9 @@
 //! Counts the PDUs of a radio link over time: transmitted, retransmitted and damaged.
 
-use super::Count;
+use super::Bins;
 
 /// The PDUs of a radio link in both directions.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Radio {
     /// The direction from the network to the mobile.
     pub down: RadioDirection,
@@ -12,18 +12,18 @@ pub struct Radio {
 }
 
 /// The PDUs of one direction. Times are in nanoseconds since 1970.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct RadioDirection {
     /// All transmissions.
-    pub all: Count,
+    pub sent: Bins,
     /// Retransmissions.
-    pub again: Count,
+    pub retransmitted: Bins,
     /// Transmissions that arrived damaged.
-    pub damaged: Count,
+    pub damaged: Bins,
 }
 
 impl Radio {
-    /// Both directions with their names.
+    /// Returns both directions with their names.
     pub fn sides(&self) -> [(&'static str, &RadioDirection); 2] {
         [("down", &self.down), ("up", &self.up)]
     }
@@ -39,20 +39,13 @@ mod reading {
     use aircaptures::link_layer::LinkType;
     use aircaptures::{Capture, CaptureError, Next};
 
-    use super::{Count, Radio, RadioDirection};
-    use crate::emulation::{Bins, EmulationError};
+    use super::Radio;
+    use crate::emulation::EmulationError;
 
     const NETWORK: [u8; 4] = Ipv4Addr::new(192, 0, 2, 1).octets();
     const MOBILE: [u8; 4] = Ipv4Addr::new(192, 0, 2, 2).octets();
     const INTACT: u16 = 50_000;
     const DAMAGED: u16 = 50_002;
-
-    impl RadioDirection {
-        fn new() -> Self {
-            let count = |what: &str| Count { what: what.to_owned(), bins: Bins::default() };
-            Self { all: count("sent"), again: count("again"), damaged: count("damaged") }
-        }
-    }
 
     impl Radio {
         /// Reads a file of `airlink --radio-pcap`.
@@ -67,7 +60,7 @@ mod reading {
                 CaptureError::File { error, .. } => failed(error),
                 _ => no_radio(),
             })?;
-            let mut radio = Self { down: RadioDirection::new(), up: RadioDirection::new() };
+            let mut radio = Self::default();
             loop {
                 let frame = match capture.read() {
                     Next::Frame(frame) => frame,
@@ -79,14 +72,14 @@ mod reading {
                 };
                 let header: &[u8; 28] =
                     frame.data.first_chunk().filter(|_| frame.link == LinkType::RAW).ok_or_else(no_radio)?;
-                radio.take(header, frame.at.0).ok_or_else(no_radio)?;
+                radio.add(header, frame.at.0).ok_or_else(no_radio)?;
             }
         }
 
         /// Counts a PDU by its IP and UDP headers. The IP identification is the number of the PDU's
         /// transmission. Returns `None` if airlink did not write the headers.
-        fn take(&mut self, header: &[u8; 28], at: i64) -> Option<()> {
-            let word = |place: usize| u16::from_be_bytes([header[place], header[place + 1]]);
+        fn add(&mut self, header: &[u8; 28], at: i64) -> Option<()> {
+            let word = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
             let side = match [header[12], header[13], header[14], header[15]] {
                 NETWORK => &mut self.down,
                 MOBILE => &mut self.up,
@@ -97,12 +90,12 @@ mod reading {
                 (0x45, DAMAGED) => true,
                 _ => return None,
             };
-            side.all.bins.add(at, 1.0);
+            side.sent.add(at, 1.0);
             if word(4) > 1 {
-                side.again.bins.add(at, 1.0);
+                side.retransmitted.add(at, 1.0);
             }
             if damaged {
-                side.damaged.bins.add(at, 1.0);
+                side.damaged.add(at, 1.0);
             }
             Some(())
         }

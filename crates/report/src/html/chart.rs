@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use super::table::{Shows, escape};
+use super::table::{escape, run_list};
 use crate::plot::axis::{Axis, Unit};
 
 /// A mean and its interval.
@@ -22,8 +22,8 @@ pub struct Interval {
 pub struct Sender {
     /// The name of the sender.
     pub name: String,
-    /// The runs that a click displays.
-    pub shows: Shows,
+    /// The runs that a click displays, as indices in [`Page::runs`](super::Page::runs).
+    pub runs: Vec<usize>,
     /// The goodput in kbit/s. `None` if the sender has no valid transfer.
     pub goodput: Option<Interval>,
     /// The goodput of each valid transfer in kbit/s.
@@ -50,16 +50,16 @@ impl Interval {
     }
 }
 
-/// The side on which an interval exceeds its track and is cut off.
+/// A side on which an interval exceeds its track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Side {
+enum ClippedSide {
     Low,
     High,
 }
 
-impl Side {
-    fn beyond(interval: Interval, axis: &Axis) -> impl Iterator<Item = Self> {
-        let [from, to] = interval.ends().map(|end| axis.place(end));
+impl ClippedSide {
+    fn clipped(interval: Interval, axis: &Axis) -> impl Iterator<Item = Self> {
+        let [from, to] = interval.ends().map(|end| axis.position(end));
         let low = (from < 0.0).then_some(Self::Low);
         low.into_iter().chain((to > 1.0).then_some(Self::High))
     }
@@ -73,32 +73,31 @@ impl Side {
     }
 }
 
-/// The lowest possible gain in per cent, even if an interval extends below it.
-const NOTHING_LEFT: f64 = -100.0;
-/// The limit in per cent at which a long interval is cut off. Otherwise one sender with few transfers would
-/// compress the display of all others.
-const FAR: f64 = 200.0;
+/// The lowest possible gain in per cent. An interval may extend below it.
+const MIN_GAIN: f64 = -100.0;
+/// The gain in per cent above which intervals are clipped. Without it, the long interval of a sender with few
+/// transfers would compress the display of all others.
+const CLIP_LIMIT: f64 = 200.0;
 
-/// With more senders, the rows are lower.
-const FEW: usize = 6;
+/// Maximum number of senders with rows of full height.
+const MAX_TALL_ROWS: usize = 6;
 
 impl Chart {
     fn goodput_axis(&self) -> Axis {
         let values = self.senders.iter().flat_map(|sender| {
             sender.transfers.iter().copied().chain(sender.goodput.into_iter().flat_map(Interval::ends))
         });
-        // The unit of the tables.
         Axis::from_zero("goodput (kbit/s)", Unit::None, values)
     }
 
-    /// The axis of the gains. `None` if nothing is compared.
+    /// Returns the axis of the gains. `None` if nothing is compared.
     fn gain_axis(&self) -> Option<Axis> {
         let gains: Vec<Interval> = self.senders.iter().filter_map(|sender| sender.gain).collect();
         let [mut low, mut high] = [0.0, 0.0];
         for gain in &gains {
             let [from, to] = gain.ends();
-            low = f64::min(low, from.max(NOTHING_LEFT));
-            high = f64::max(high, to.min(FAR.max(gain.mean)));
+            low = f64::min(low, from.max(MIN_GAIN));
+            high = f64::max(high, to.min(CLIP_LIMIT.max(gain.mean)));
         }
         (!gains.is_empty()).then(|| {
             let axis = Axis::around("", Unit::None, [low, high]);
@@ -112,7 +111,7 @@ impl Chart {
         let axes: Vec<&Axis> = [&goodput].into_iter().chain(&gain).collect();
         let mut html = format!(
             "<figure class=\"chart{}\" data-measures=\"{}\">\n<div class=\"measures\"><span></span>",
-            if self.senders.len() > FEW { " dense" } else { "" },
+            if self.senders.len() > MAX_TALL_ROWS { " dense" } else { "" },
             axes.len()
         );
         for axis in &axes {
@@ -126,8 +125,8 @@ impl Chart {
         html.push_str("</div>\n<div class=\"measures\" aria-hidden=\"true\"><span></span>");
         for axis in &axes {
             html.push_str("<span class=\"scale\">");
-            for (place, label) in ticks(axis) {
-                let _ = write!(html, "<span style=\"left:{place:.2}%\">{label}</span>");
+            for (percent, label) in ticks(axis) {
+                let _ = write!(html, "<span style=\"left:{percent:.2}%\">{label}</span>");
             }
             html.push_str("</span>");
         }
@@ -138,7 +137,7 @@ impl Chart {
         html
     }
 
-    /// The sender with the highest mean goodput. `None` for a single sender, or if no goodput is known.
+    /// Returns the index of the sender with the highest mean goodput. `None` for a single sender, or if no goodput is known.
     fn best(&self) -> Option<usize> {
         let means = self.senders.iter().map(|sender| sender.goodput.map(|it| it.mean)).enumerate();
         let known = means.filter_map(|(at, mean)| Some((at, mean?)));
@@ -154,26 +153,25 @@ impl Chart {
         gain_axis: Option<&Axis>,
         html: &mut String,
     ) {
-        let Sender { name, shows, goodput, transfers, gain, verdict } = sender;
-        let runs: Vec<_> = shows.runs.iter().map(usize::to_string).collect();
+        let Sender { name, runs, goodput, transfers, gain, verdict } = sender;
         let disabled = if runs.is_empty() { " disabled" } else { "" };
         let _ = write!(
             html,
             "<button type=\"button\" class=\"sender{}\" data-runs=\"{}\" aria-pressed=\"false\"{disabled}>\
              <span class=\"name\">{}</span>",
             if is_best { " best" } else { "" },
-            runs.join(" "),
+            run_list(runs),
             escape(name)
         );
-        let said = goodput.map_or_else(|| "no valid transfer".to_owned(), |it| in_words(it, 1, false));
-        measure(&said, "", *goodput, transfers, goodput_axis, html);
+        let text = goodput.map_or_else(|| "no valid transfer".to_owned(), |it| format_interval(it, 1, false));
+        measure(&text, "", *goodput, transfers, goodput_axis, html);
         if let Some(axis) = gain_axis {
-            let said = match gain {
-                Some(gain) => in_words(*gain, 1, true),
+            let text = match gain {
+                Some(gain) => format_interval(*gain, 1, true),
                 None if verdict.is_empty() => "reference".to_owned(),
                 None => String::new(),
             };
-            measure(&said, verdict, *gain, &[], axis, html);
+            measure(&text, verdict, *gain, &[], axis, html);
         }
         html.push_str("</button>\n");
     }
@@ -181,52 +179,52 @@ impl Chart {
 
 /// Writes a text and, below it, a track with the interval.
 fn measure(
-    said: &str,
+    text: &str,
     verdict: &str,
     interval: Option<Interval>,
-    ones: &[f64],
+    transfers: &[f64],
     axis: &Axis,
     html: &mut String,
 ) {
-    let whole = escape(format!("{said} {verdict}").trim());
-    let _ = write!(html, "<span class=\"measure\"><span class=\"said\" title=\"{whole}\">{}", escape(said));
+    let title = escape(format!("{text} {verdict}").trim());
+    let _ = write!(html, "<span class=\"measure\"><span class=\"said\" title=\"{title}\">{}", escape(text));
     if !verdict.is_empty() {
         let _ = write!(html, " <b>{}</b>", escape(verdict));
     }
     html.push_str("</span><span class=\"track\">");
-    for (place, label) in ticks(axis) {
+    for (percent, label) in ticks(axis) {
         let class = if label == "0" { "zero" } else { "grid" };
-        let _ = write!(html, "<i class=\"{class}\" style=\"left:{place:.2}%\"></i>");
+        let _ = write!(html, "<i class=\"{class}\" style=\"left:{percent:.2}%\"></i>");
     }
-    let place = |value: f64| (axis.place(value) * 100.0).clamp(0.0, 100.0);
-    for one in ones {
-        let _ = write!(html, "<i class=\"one\" style=\"left:{:.2}%\"></i>", place(*one));
+    let percent = |value: f64| (axis.position(value) * 100.0).clamp(0.0, 100.0);
+    for transfer in transfers {
+        let _ = write!(html, "<i class=\"one\" style=\"left:{:.2}%\"></i>", percent(*transfer));
     }
     if let Some(interval) = interval {
-        let [from, to] = interval.ends().map(place);
+        let [from, to] = interval.ends().map(percent);
         if interval.half_width.is_some() {
             let _ =
                 write!(html, "<i class=\"interval\" style=\"left:{from:.2}%;width:{:.2}%\"></i>", to - from);
-            for side in Side::beyond(interval, axis) {
+            for side in ClippedSide::clipped(interval, axis) {
                 let _ = write!(html, "<i class=\"beyond {}\"></i>", side.class());
             }
         }
-        let _ = write!(html, "<i class=\"mean\" style=\"left:{:.2}%\"></i>", place(interval.mean));
+        let _ = write!(html, "<i class=\"mean\" style=\"left:{:.2}%\"></i>", percent(interval.mean));
     }
     html.push_str("</span></span>");
 }
 
-fn in_words(Interval { mean, half_width }: Interval, digits: usize, sign: bool) -> String {
+fn format_interval(Interval { mean, half_width }: Interval, digits: usize, sign: bool) -> String {
     let mean = if sign { format!("{mean:+.digits$}") } else { format!("{mean:.digits$}") };
     let mean = mean.replace('-', "−");
     half_width.map_or_else(|| mean.clone(), |half| format!("{mean} ± {half:.digits$}"))
 }
 
-/// Round values and their positions in per cent, few enough to fit on a phone.
+/// Returns round values and their positions in per cent, few enough for the screen of a phone.
 fn ticks(axis: &Axis) -> Vec<(f64, String)> {
     let ticks = axis.ticks(|_, share| share >= 0.24);
-    let seen = ticks.into_iter().filter_map(|tick| Some((axis.place(tick.at) * 100.0, tick.label?)));
-    seen.filter(|(place, _)| (0.0..=100.0).contains(place)).collect()
+    let labelled = ticks.into_iter().filter_map(|tick| Some((axis.position(tick.at) * 100.0, tick.label?)));
+    labelled.filter(|(percent, _)| (0.0..=100.0).contains(percent)).collect()
 }
 
 #[cfg(test)]
@@ -240,7 +238,7 @@ mod tests {
     fn chart() -> Chart {
         let sender = |name: &str, goodput, gain, verdict: &str| Sender {
             name: name.to_owned(),
-            shows: Shows { runs: vec![0, 2] },
+            runs: vec![0, 2],
             goodput,
             transfers: vec![60.0, 80.0],
             gain,
@@ -268,15 +266,15 @@ mod tests {
         let chart = chart();
         let axis = chart.goodput_axis();
         let html = chart.html();
-        let percent = |value: f64| format!("{:.2}%", axis.place(value) * 100.0);
+        let percent = |value: f64| format!("{:.2}%", axis.position(value) * 100.0);
         assert_eq!(styles(&html, "mean")[0], format!("left:{}", percent(70.0)));
         assert!(
             styles(&html, "interval")[0].starts_with(&format!("left:{};width:", percent(60.0))),
             "{html}"
         );
         assert_eq!(styles(&html, "one").len(), 4);
-        for said in ["70.0 ± 10.0", "+28.6 ± 900.0 <b>undecided</b>", "reference", "data-runs=\"0 2\""] {
-            assert!(html.contains(said), "{said} in {html}");
+        for text in ["70.0 ± 10.0", "+28.6 ± 900.0 <b>undecided</b>", "reference", "data-runs=\"0 2\""] {
+            assert!(html.contains(text), "{text} in {html}");
         }
     }
 
@@ -284,10 +282,8 @@ mod tests {
     fn sender_with_highest_mean_stays_in_view() {
         let mut chart = chart();
         let best = |chart: &Chart| {
-            chart
-                .html()
-                .split("<button type=\"button\" class=\"sender")
-                .position(|row| row.starts_with(" best"))
+            let html = chart.html();
+            html.split("<button type=\"button\" class=\"sender").position(|row| row.starts_with(" best"))
         };
         assert_eq!(best(&chart), Some(2));
         chart.senders[0].goodput = interval(90.0, 1.0);
@@ -300,7 +296,7 @@ mod tests {
     fn wide_interval_is_clipped_at_axis_limits() {
         let chart = chart();
         let axis = chart.gain_axis().unwrap();
-        assert!(axis.max < 1.2 * FAR && axis.min > 1.5 * NOTHING_LEFT, "{axis:?}");
+        assert!(axis.max < 1.2 * CLIP_LIMIT && axis.min > 1.5 * MIN_GAIN, "{axis:?}");
         let html = chart.html();
         let interval = styles(&html, "interval")[1];
         let numbers: Vec<f64> = interval
@@ -308,14 +304,10 @@ mod tests {
             .map(|part| part.split(':').nth(1).unwrap().trim_end_matches('%').parse().unwrap())
             .collect();
         assert!(numbers[0] >= 0.0 && numbers[0] + numbers[1] <= 100.01, "{interval}");
-        // The cut is visible on the tracks, and the legend explains it.
+        // The tracks mark both clipped ends, and the legend explains the marks.
         let (tracks, legend) = html.split_once("<figcaption>").unwrap();
-        for (side, cut) in [("low", 1), ("high", 1)] {
-            assert_eq!(
-                tracks.matches(&format!("<i class=\"beyond {side}\">")).count(),
-                cut,
-                "{side}: {html}"
-            );
+        for side in ["low", "high"] {
+            assert_eq!(tracks.matches(&format!("<i class=\"beyond {side}\">")).count(), 1, "{side}: {html}");
         }
         assert!(legend.contains("<i class=\"beyond high\"></i> interval exceeds the axis"), "{legend}");
     }

@@ -2,27 +2,28 @@
 //!
 //! 200,000 segments with all their values take about 5 MB in this encoding, and 40 MB as JSON.
 
-/// Encodes each difference from the previous number with zigzag and LEB128. `page/data.js` decodes it.
+/// Encodes each difference from the previous number with zigzag and LEB128. `page/data.js` decodes the
+/// result.
 pub fn column(values: impl IntoIterator<Item = i64>) -> String {
-    let (mut octets, mut last) = (Vec::new(), 0i64);
+    let (mut bytes, mut last) = (Vec::new(), 0i64);
     for value in values {
         let step = value.wrapping_sub(last);
         last = value;
         let mut rest = ((step << 1) ^ (step >> 63)) as u64;
         while rest >= 0x80 {
-            octets.push(rest as u8 | 0x80);
+            bytes.push(rest as u8 | 0x80);
             rest >>= 7;
         }
-        octets.push(rest as u8);
+        bytes.push(rest as u8);
     }
-    base64(&octets)
+    base64(&bytes)
 }
 
 /// Encodes bytes as base64 (RFC 4648 §4).
-pub fn base64(octets: &[u8]) -> String {
+pub fn base64(bytes: &[u8]) -> String {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::with_capacity(octets.len().div_ceil(3) * 4);
-    for three in octets.chunks(3) {
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for three in bytes.chunks(3) {
         let bits = (0..3).fold(0u32, |bits, at| bits << 8 | u32::from(three.get(at).copied().unwrap_or(0)));
         for at in 0..4 {
             let letter = ALPHABET[(bits >> (18 - 6 * at)) as usize & 63];

@@ -1,4 +1,4 @@
-//! Adds a sender's own log (`decisions.jsonl`) to the trace of its packets.
+//! Adds the log of a sender (`decisions.jsonl`) to the trace of its packets.
 //!
 //! The log counts seconds from the sender's start, and the capture uses the wall clock of the same machine.
 //! The wall-clock time of the sender's start aligns the two.
@@ -17,23 +17,22 @@ struct Change {
 
 /// The result of adding a log to a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Laid {
-    /// Number of lines that cannot be parsed, such as the last line of a sender that was killed. They are
-    /// skipped.
+pub struct MergedLog {
+    /// Number of lines that cannot be parsed and are skipped, such as the last line of a killed sender.
     pub unreadable: usize,
     /// Number of retransmissions whose cause in the log differs from the one inferred from the capture.
-    pub otherwise: usize,
+    pub corrected: usize,
 }
 
 /// Adds the log's decisions, states, windows and causes to the trace. `start` is the sender's start in
 /// nanoseconds since 1970. `mss` is the segment size in bytes; the log counts windows in segments.
-pub fn lay_over(trace: &mut Trace, log: &str, start: i64, mss: f64) -> Laid {
+pub fn merge_log(trace: &mut Trace, log: &str, start: i64, mss: f64) -> MergedLog {
     let (lines, unreadable) = decisions::read(log);
     let origin = trace.origin;
     let offset = |line: &Line| start - origin + (line.time * 1e9).round() as i64;
     trace.episodes = episodes(&lines, offset, end(trace));
     let timeouts = lines.iter().filter(|line| line.what == "timeout").map(offset).collect();
-    let otherwise = causes(trace, &timeouts);
+    let corrected = causes(trace, &timeouts);
     let mut changes = Vec::new();
     for line in &lines {
         let at = offset(line);
@@ -46,7 +45,7 @@ pub fn lay_over(trace: &mut Trace, log: &str, start: i64, mss: f64) -> Laid {
         }
     }
     trace.windows = with_changes(&trace.windows, &changes);
-    Laid { unreadable, otherwise }
+    MergedLog { unreadable, corrected }
 }
 
 /// Corrects the causes of retransmissions, and returns the number of corrections.
@@ -54,11 +53,11 @@ pub fn lay_over(trace: &mut Trace, log: &str, start: i64, mss: f64) -> Laid {
 /// In a capture, a timer that expires just after an ACK arrived looks like a fast retransmission caused by
 /// that ACK. The log is more precise: a retransmission while the sender is `restarted` after one of the
 /// `timeouts` was caused by the timer, and a retransmission in `recovery` was not. Tahoe also restarts
-/// without a timeout; in that case the cause from the capture is kept.
+/// without a timeout; then the cause from the capture remains.
 fn causes(trace: &mut Trace, timeouts: &BTreeSet<Offset>) -> usize {
     let Trace { segments, acks, idle, episodes, .. } = trace;
-    let mut otherwise = 0;
-    let mut gone_back_in = None;
+    let mut corrected = 0;
+    let mut timeout_episode = None;
     for index in 0..segments.len() {
         let segment = &segments[index];
         if matches!(segment.sending, Sending::New | Sending::Probe) {
@@ -71,11 +70,11 @@ fn causes(trace: &mut Trace, timeouts: &BTreeSet<Offset>) -> usize {
             Some(("recovery", _)) => Sending::Fast,
             _ => segment.sending,
         };
-        let first = cause == Sending::Timeout && gone_back_in.replace(begun) != Some(begun);
+        let first = cause == Sending::Timeout && timeout_episode.replace(begun) != Some(begun);
         if cause == segment.sending {
             continue;
         }
-        otherwise += 1;
+        corrected += 1;
         // The preceding silence counts as idle time only if a timeout ended it.
         let at = segment.at;
         idle.retain(|idle| idle.to != at || cause == Sending::Timeout);
@@ -88,10 +87,10 @@ fn causes(trace: &mut Trace, timeouts: &BTreeSet<Offset>) -> usize {
         segments[index].sending = cause;
     }
     idle.sort_by_key(|idle| idle.from);
-    otherwise
+    corrected
 }
 
-/// The time of the last packet.
+/// Returns the time of the last packet.
 fn end(trace: &Trace) -> Offset {
     let sent = trace.segments.iter().map(|it| it.at);
     sent.chain(trace.acks.iter().map(|it| it.at)).max().unwrap_or_default()
@@ -100,24 +99,24 @@ fn end(trace: &Trace) -> Offset {
 /// Derives the episodes from the state in each line. The last episode may extend to `end`.
 fn episodes(lines: &[Line], offset: impl Fn(&Line) -> Offset, end: Offset) -> Vec<EpisodeSeen> {
     let mut episodes: Vec<EpisodeSeen> = Vec::new();
-    let mut present: Option<EpisodeSeen> = None;
+    let mut current: Option<EpisodeSeen> = None;
     for line in lines {
         let Some(state) = line.episode.as_deref() else { continue };
         let enters = line.what == "enter";
         let at = offset(line);
-        if enters || present.as_ref().map_or("open", |episode| &episode.state) != state {
-            episodes.extend(present.take().map(|episode| EpisodeSeen { to: at, ..episode }));
+        if enters || current.as_ref().map_or("open", |episode| &episode.state) != state {
+            episodes.extend(current.take().map(|episode| EpisodeSeen { to: at, ..episode }));
             let why = if enters { line.why.clone() } else { String::new() };
             let episode = EpisodeSeen { from: at, to: at, state: state.to_owned(), why };
-            present = Some(episode).filter(|_| state != "open");
+            current = Some(episode).filter(|_| state != "open");
         }
     }
     let last = lines.last().map_or(end, |line| offset(line).max(end));
-    episodes.extend(present.map(|episode| EpisodeSeen { to: last, ..episode }));
+    episodes.extend(current.map(|episode| EpisodeSeen { to: last, ..episode }));
     episodes
 }
 
-/// Growth on every ACK is already visible in the curve, so it gets no marks.
+/// Returns whether the line is the growth on an ACK, which the curve shows and which gets no mark.
 fn is_ordinary_growth(line: &Line) -> bool {
     line.question == "window" && line.what == "window" && line.why == "ACK"
 }
@@ -146,7 +145,7 @@ fn with_changes(points: &[WindowPoint], changes: &[Change]) -> Vec<WindowPoint> 
     let mut merged = Vec::with_capacity(points.len() + changes.len());
     let mut last = WindowPoint { at: 0, in_flight: 0, estimated: 0, cwnd: None, ssthresh: None };
     let mut changes = changes.iter().peekable();
-    let mut take = |until: Offset, last: &mut WindowPoint, merged: &mut Vec<WindowPoint>| {
+    let mut add_changes = |until: Offset, last: &mut WindowPoint, merged: &mut Vec<WindowPoint>| {
         while let Some(change) = changes.next_if(|change| change.at <= until) {
             *last =
                 WindowPoint { at: change.at, cwnd: Some(change.cwnd), ssthresh: change.ssthresh, ..*last };
@@ -154,11 +153,11 @@ fn with_changes(points: &[WindowPoint], changes: &[Change]) -> Vec<WindowPoint> 
         }
     };
     for point in points {
-        take(point.at, &mut last, &mut merged);
+        add_changes(point.at, &mut last, &mut merged);
         last = WindowPoint { cwnd: last.cwnd, ssthresh: last.ssthresh, ..*point };
         merged.push(last);
     }
-    take(Offset::MAX, &mut last, &mut merged);
+    add_changes(Offset::MAX, &mut last, &mut merged);
     merged
 }
 
@@ -186,8 +185,8 @@ mod tests {
     fn decision_times_are_converted_to_trace_clock() {
         let mut trace = trace();
         // The sender started 100 ms after the capture.
-        let laid = lay_over(&mut trace, LOG, 1_100_000_000, 1000.0);
-        assert_eq!(laid.unreadable, 1, "the last line is cut");
+        let merged = merge_log(&mut trace, LOG, 1_100_000_000, 1000.0);
+        assert_eq!(merged.unreadable, 1, "the last line is cut");
         let decisions: Vec<_> =
             trace.decisions.iter().map(|it| (it.at, it.what.as_str(), it.about)).collect();
         let at = 1_600_000_000;
@@ -227,16 +226,17 @@ mod tests {
             fate: airtcp_analyze::trace::Fate::Unknown,
         };
         let mut trace = trace();
-        let seen = [Sending::New, Sending::Fast, Sending::New, Sending::Fast, Sending::Tail, Sending::Fast];
+        let inferred =
+            [Sending::New, Sending::Fast, Sending::New, Sending::Fast, Sending::Tail, Sending::Fast];
         let times = [0, 100, 499, 500, 900, 1200];
-        trace.segments = seen.into_iter().zip(times).map(|(it, ms)| sent(ms, it)).collect();
-        let laid = lay_over(&mut trace, &log.join("\n"), 1_000_000_000, 1000.0);
+        trace.segments = inferred.into_iter().zip(times).map(|(it, ms)| sent(ms, it)).collect();
+        let merged = merge_log(&mut trace, &log.join("\n"), 1_000_000_000, 1000.0);
         let causes: Vec<_> = trace.segments.iter().map(|segment| segment.sending).collect();
         let expected =
             [Sending::New, Sending::Fast, Sending::New, Sending::Timeout, Sending::Tail, Sending::Fast];
         assert_eq!(causes, expected);
-        assert_eq!(laid, Laid { unreadable: 0, otherwise: 1 });
-        // The idle period before it is attributed to the timer as well.
+        assert_eq!(merged, MergedLog { unreadable: 0, corrected: 1 });
+        // The idle period before the retransmission is attributed to the timer too.
         assert_eq!(trace.idle, [Idle { from: 499_000_000, to: 500_000_000 }]);
     }
 
@@ -252,7 +252,7 @@ mod tests {
             line(1.2, "reduced", "enter", "an ECN echo"),
         ];
         let mut trace = trace();
-        lay_over(&mut trace, &log.join("\n"), 1_000_000_000, 1000.0);
+        merge_log(&mut trace, &log.join("\n"), 1_000_000_000, 1000.0);
         let ms =
             |it: &EpisodeSeen| (it.from / 1_000_000, it.to / 1_000_000, it.state.clone(), it.why.clone());
         let expected = [
@@ -265,14 +265,14 @@ mod tests {
         assert_eq!(trace.episodes.iter().map(ms).collect::<Vec<_>>(), expected);
 
         // Logs of an early version do not contain states.
-        lay_over(&mut trace, LOG, 1_000_000_000, 1000.0);
+        merge_log(&mut trace, LOG, 1_000_000_000, 1000.0);
         assert_eq!(trace.episodes, []);
     }
 
     #[test]
     fn window_points_combine_cwnd_changes_and_flight() {
         let mut trace = trace();
-        lay_over(&mut trace, LOG, 1_000_000_000, 1000.0);
+        merge_log(&mut trace, LOG, 1_000_000_000, 1000.0);
         let points: Vec<_> =
             trace.windows.iter().map(|it| (it.at / 1_000_000, it.in_flight, it.cwnd, it.ssthresh)).collect();
         assert_eq!(

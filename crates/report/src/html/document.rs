@@ -18,9 +18,9 @@ pub struct Document<'a> {
     /// The only script that may run, for example from [`bundle`](super::modules::bundle). The policy contains
     /// its hash.
     pub script: &'a str,
-    /// Additional permissions: directives of the policy and a source for each, such as `("worker-src",
+    /// Additional permissions of the policy: pairs of a directive and a source, such as `("worker-src",
     /// "blob:")`.
-    pub also: &'a [(&'a str, &'a str)],
+    pub additional_sources: &'a [(&'a str, &'a str)],
 }
 
 impl Document<'_> {
@@ -49,7 +49,7 @@ impl Document<'_> {
             ("base-uri", "'none'".to_owned()),
             ("form-action", "'none'".to_owned()),
         ];
-        for (name, source) in self.also {
+        for (name, source) in self.additional_sources {
             match directives.iter_mut().find(|(known, _)| known == name) {
                 // `'none'` cannot be combined with other sources.
                 Some((_, sources)) if sources == "'none'" => *sources = (*source).to_owned(),
@@ -75,7 +75,7 @@ mod tests {
             ("worker-src", "data:"),
             ("base-uri", "'self'"),
         ];
-        let policy = Document { script: "1", also: &also, ..Document::default() }.policy();
+        let policy = Document { script: "1", additional_sources: &also, ..Document::default() }.policy();
         assert_eq!(
             policy,
             "default-src 'none'; script-src 'sha256-a4ayc/80/OGda4BO/1o/V0etpOqiLx1JwB5S3beHW0s=' 'wasm-unsafe-eval'; \

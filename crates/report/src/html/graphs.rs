@@ -6,7 +6,7 @@ use super::modules::Module;
 use super::table::escape;
 use crate::looks;
 
-/// The modules that every page with graphs shares. A page adds its own, one of which is the entry.
+/// Returns the modules that every page with graphs shares. A page adds more modules, one of which is the entry.
 pub fn shared() -> Vec<Module> {
     let module = |name, text: &'static str| Module { name, text: text.into() };
     vec![
@@ -27,29 +27,29 @@ pub fn shared() -> Vec<Module> {
     ]
 }
 
-/// The style sheet for the graphs, headings, buttons and tables, with the colours of light and dark pages.
+/// Returns the style sheet for the graphs, headings, buttons and tables, with the colours of light and dark pages.
 pub fn style() -> String {
     format!("{}{}", include_str!("page/graphs.css"), looks::for_style())
 }
 
-/// The bar above the graphs: buttons, the legend, and a strip with the whole time range. The page's own
+/// Returns the bar above the graphs: buttons, the legend, and a strip with the whole time range. The page's own
 /// `buttons` (HTML) are inserted between the others; a button with a `data-key` does the same as that key.
 pub fn bar(buttons: &str) -> String {
     include_str!("page/bar.html").replace("{buttons}", buttons)
 }
 
-/// The container of the graphs, in `<main id="graphs">` like the bar. The text is shown while no run is
+/// Returns the container of the graphs, in `<main id="graphs">` like the bar. The text is shown while no run is
 /// displayed.
 pub fn panels(nothing: &str) -> String {
     format!("<p id=\"nothing\">{}</p>\n<div id=\"panels\"></div>\n", escape(nothing))
 }
 
-/// The help at the end of the body: a table of keys. A page adds rows of plain text: keys that switch between
+/// Returns the help at the end of the body: a table of keys. A page adds rows of plain text: keys that switch between
 /// runs, and keys that concern the whole page.
 pub fn help(of_runs: &[(&str, &str)], of_page: &[(&str, &str)]) -> String {
     let rows = |keys: &[(&str, &str)]| -> String {
-        let row = |(keys, what): &(&str, &str)| {
-            format!("<tr><th scope=\"row\">{}</th><td>{}</td></tr>\n", escape(keys), escape(what))
+        let row = |(keys, action): &(&str, &str)| {
+            format!("<tr><th scope=\"row\">{}</th><td>{}</td></tr>\n", escape(keys), escape(action))
         };
         keys.iter().map(row).collect()
     };

@@ -113,11 +113,12 @@ impl Page {
             );
         }
         let style = format!("{}{}", graphs::style(), tables_style());
-        Document { title: &self.title, style: &style, body: &body, script: &SCRIPT, also: &[] }.html()
+        Document { title: &self.title, style: &style, body: &body, script: &SCRIPT, additional_sources: &[] }
+            .html()
     }
 }
 
-/// The style sheet of the report's tables and of the [`Chart`].
+/// Returns the style sheet of the report's tables and of the [`Chart`].
 pub fn tables_style() -> &'static str {
     include_str!("page/tables.css")
 }
@@ -135,7 +136,7 @@ impl Experiment {
         }
         if let Some(summary) = &self.summary {
             let table = summary.html(false);
-            // The chart above already shows the most important metrics.
+            // The chart shows the most important metrics, so the table is collapsed.
             html.push_str(&match self.chart {
                 Some(_) => format!(
                     "<details class=\"means\"><summary>All metrics of each sender</summary>\n{table}</details>\n"
@@ -165,7 +166,7 @@ impl Experiment {
     }
 }
 
-/// JSON in which no HTML parser can find the end of the script.
+/// Returns JSON in which no HTML parser can find the end of the script.
 fn in_script(value: &impl Serialize) -> String {
     // In JSON, `<` occurs only inside strings.
     serde_json::to_string(value).map_or_else(|_| "null".to_owned(), |text| text.replace('<', "\\u003c"))
@@ -176,19 +177,19 @@ fn micros(nanos: i64) -> i64 {
     nanos.div_euclid(1000)
 }
 
-fn in_time<T>(points: &[T], at: impl Fn(&T) -> Offset) -> Vec<&T> {
+fn sorted_by_time<T>(points: &[T], at: impl Fn(&T) -> Offset) -> Vec<&T> {
     let mut points: Vec<_> = points.iter().collect();
     points.sort_by_key(|point| at(point));
     points
 }
 
-/// Encodes `None` as 0 and n as n + 1, which is what the page decodes.
-fn octets_or_none(octets: Option<f64>) -> i64 {
-    octets.map_or(0, |octets| octets.round().max(0.0) as i64 + 1)
+/// Encodes `None` as 0 and n as n + 1. `decodeRun` in `page/data.js` reverses this.
+fn optional_bytes(bytes: Option<f64>) -> i64 {
+    bytes.map_or(0, |bytes| bytes.round().max(0.0) as i64 + 1)
 }
 
 impl Run {
-    /// The data that `decodeRun` in `page/data.js` decodes.
+    /// Returns the data that `decodeRun` in `page/data.js` decodes.
     pub fn data(&self) -> serde_json::Value {
         let Self { name, facts, trace } = self;
         let Trace {
@@ -205,10 +206,10 @@ impl Run {
         } = trace;
         let number = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
         // The page searches by time, and a capture's clock may have stepped backwards.
-        let (segments, acks) = (in_time(segments, |it| it.at), in_time(acks, |it| it.at));
-        let (rtt, windows) = (in_time(rtt, |it| it.at), in_time(windows, |it| it.at));
-        let (idle, decisions) = (in_time(idle, |it| it.from), in_time(decisions, |it| it.at));
-        let episodes = in_time(episodes, |it| it.from);
+        let (segments, acks) = (sorted_by_time(segments, |it| it.at), sorted_by_time(acks, |it| it.at));
+        let (rtt, windows) = (sorted_by_time(rtt, |it| it.at), sorted_by_time(windows, |it| it.at));
+        let (idle, decisions) = (sorted_by_time(idle, |it| it.from), sorted_by_time(decisions, |it| it.at));
+        let episodes = sorted_by_time(episodes, |it| it.from);
         let sacked: Vec<_> = acks
             .iter()
             .enumerate()
@@ -256,8 +257,8 @@ impl Run {
                 "at": column(windows.iter().map(|it| micros(it.at))),
                 "flight": column(windows.iter().map(|it| number(it.in_flight))),
                 "estimated": column(windows.iter().map(|it| number(it.estimated))),
-                "cwnd": column(windows.iter().map(|it| octets_or_none(it.cwnd))),
-                "ssthresh": column(windows.iter().map(|it| octets_or_none(it.ssthresh))),
+                "cwnd": column(windows.iter().map(|it| optional_bytes(it.cwnd))),
+                "ssthresh": column(windows.iter().map(|it| optional_bytes(it.ssthresh))),
             },
             "idle": {
                 "from": column(idle.iter().map(|it| micros(it.from))),

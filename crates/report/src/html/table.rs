@@ -18,6 +18,11 @@ pub fn escape(text: &str) -> String {
     escaped
 }
 
+/// Formats indices of runs for the attribute `data-runs`.
+pub(super) fn run_list(runs: &[usize]) -> String {
+    runs.iter().map(usize::to_string).collect::<Vec<_>>().join(" ")
+}
+
 /// A cell of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cell {
@@ -28,32 +33,25 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// A cell with text.
+    /// Creates a cell with text.
     pub fn text(text: impl Into<String>) -> Self {
         Self { text: text.into(), value: None }
     }
 
-    /// A number with this number of decimal places.
+    /// Creates a cell with a number with this number of decimal places.
     pub fn number(value: f64, digits: usize) -> Self {
         Self { text: format!("{value:.digits$}"), value: Some(value) }
     }
 
-    /// A whole number.
+    /// Creates a cell with a whole number.
     pub fn count(value: u64) -> Self {
         Self { text: value.to_string(), value: Some(value as f64) }
     }
 
-    /// A dash.
+    /// Creates a cell with a dash.
     pub fn nothing() -> Self {
         Self::text("–")
     }
-}
-
-/// The runs that a click on a row displays.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Shows {
-    /// Indices in [`Page::runs`](super::Page::runs).
-    pub runs: Vec<usize>,
 }
 
 /// A table that can be sorted by clicking a heading.
@@ -63,8 +61,9 @@ pub struct Table {
     pub caption: String,
     /// The heading of each column, and an explanation of it.
     pub columns: Vec<(&'static str, &'static str)>,
-    /// The runs that each row displays, and its cells.
-    pub rows: Vec<(Shows, Vec<Cell>)>,
+    /// For each row, the runs that a click displays, as indices in [`Page::runs`](super::Page::runs), and the
+    /// cells.
+    pub rows: Vec<(Vec<usize>, Vec<Cell>)>,
 }
 
 impl Table {
@@ -89,11 +88,10 @@ impl Table {
             );
         }
         html.push_str("</tr></thead>\n<tbody>\n");
-        for (shows, cells) in &self.rows {
-            let runs: Vec<_> = shows.runs.iter().map(usize::to_string).collect();
-            let _ = write!(html, "<tr data-runs=\"{}\">", runs.join(" "));
+        for (runs, cells) in &self.rows {
+            let _ = write!(html, "<tr data-runs=\"{}\">", run_list(runs));
             let name = escape(cells.first().map_or("", |cell| &cell.text));
-            match (ticks, shows.runs.as_slice()) {
+            match (ticks, runs.as_slice()) {
                 (false, _) => {}
                 (true, [run]) => {
                     let _ = write!(
@@ -108,7 +106,7 @@ impl Table {
                 let text = escape(&cell.text);
                 let value = cell.value.map_or_else(String::new, |value| format!(" data-value=\"{value}\""));
                 let text = match at {
-                    0 if !shows.runs.is_empty() => {
+                    0 if !runs.is_empty() => {
                         format!("<button type=\"button\" class=\"show\">{text}</button>")
                     }
                     _ => text,
@@ -123,8 +121,8 @@ impl Table {
     }
 }
 
-/// Numbers are right-aligned. A cell that names a run is not: it may have a numeric sort key, but its text
-/// can be wider than the table.
+/// Returns whether the cell is right-aligned as a number. A cell that names a run may have a numeric sort
+/// key, but its text can be wider than the table.
 fn is_number(cell: &Cell, at: usize, names_runs: bool) -> bool {
     cell.value.is_some() && !(names_runs && at == 0)
 }
@@ -137,22 +135,15 @@ mod tests {
     fn markup_in_table_text_is_escaped() {
         let name = "</script><img src=x onerror=alert('1')>\"&";
         assert_eq!(escape(name), "&lt;/script&gt;&lt;img src=x onerror=alert(&#39;1&#39;)&gt;&quot;&amp;");
-        let shows = Shows { runs: vec![0] };
-        let table = Table {
-            caption: name.to_owned(),
-            columns: vec![("a", "b")],
-            rows: vec![(shows, vec![Cell::text(name)])],
-        };
+        let rows = vec![(vec![0], vec![Cell::text(name)])];
+        let table = Table { caption: name.to_owned(), columns: vec![("a", "b")], rows };
         let html = table.html(true);
         assert!(!html.contains("<img") && !html.contains("</script"), "{html}");
     }
 
     #[test]
     fn number_cell_keeps_unrounded_value_for_sorting() {
-        assert!(
-            Table { rows: vec![(Shows::default(), vec![Cell::number(9.5, 0)])], ..Table::default() }
-                .html(false)
-                .contains("<td class=\"number\" data-value=\"9.5\">10</td>")
-        );
+        let table = Table { rows: vec![(Vec::new(), vec![Cell::number(9.5, 0)])], ..Table::default() };
+        assert!(table.html(false).contains("<td class=\"number\" data-value=\"9.5\">10</td>"));
     }
 }

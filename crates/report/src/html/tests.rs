@@ -2,10 +2,10 @@ use airtcp::recovery::Phase;
 use airtcp_analyze::trace::{DecisionSeen, Sending, SentSegment};
 use airwire::Cause;
 
-use super::table::{Cell, Shows};
+use super::table::Cell;
 use super::*;
 
-const NASTY: &str = "</script><img src=x onerror=alert(1)><!--";
+const MARKUP: &str = "</script><img src=x onerror=alert(1)><!--";
 
 fn page(name: &str) -> Page {
     let segment = SentSegment {
@@ -31,7 +31,7 @@ fn page(name: &str) -> Page {
         decisions: vec![decision],
         ..Trace::default()
     };
-    let row = (Shows { runs: vec![0] }, vec![Cell::text(name)]);
+    let row = (vec![0], vec![Cell::text(name)]);
     let table = Table { caption: name.to_owned(), columns: vec![("sender", "who sends")], rows: vec![row] };
     let fact = (name.to_owned(), name.to_owned());
     Page {
@@ -59,12 +59,12 @@ fn page(name: &str) -> Page {
 
 #[test]
 fn names_are_escaped_everywhere_on_page() {
-    let (plain, nasty) = (page("plain").html(), page(NASTY).html());
+    let (plain, escaped) = (page("plain").html(), page(MARKUP).html());
     for markup in ["<img", "<!--", "</script", "<script"] {
-        assert_eq!(nasty.matches(markup).count(), plain.matches(markup).count(), "{markup}");
+        assert_eq!(escaped.matches(markup).count(), plain.matches(markup).count(), "{markup}");
     }
-    assert!(nasty.contains("&lt;img src=x onerror"), "the escaped name is readable");
-    assert!(nasty.contains(r#""name":"\u003c/script>"#));
+    assert!(escaped.contains("&lt;img src=x onerror"), "the escaped name is readable");
+    assert!(escaped.contains(r#""name":"\u003c/script>"#));
 }
 
 #[test]

@@ -37,7 +37,7 @@ impl Picture {
     /// All panels, from top to bottom.
     pub const ALL: [Self; 5] = [Self::TimeSequence, Self::Window, Self::Rtt, Self::Goodput, Self::Emulation];
 
-    /// The part of the file name that identifies the panel.
+    /// Returns the part of the file name that identifies the panel.
     pub fn name(self) -> &'static str {
         match self {
             Self::TimeSequence => "time-sequence",
@@ -60,20 +60,22 @@ pub struct Range {
     pub fold: bool,
 }
 
-/// Builds a figure with some panels of one trace. Returns `None` if there is nothing to show.
+/// Builds a figure with some panels of one trace. Returns `None` if the range contains no data.
 pub fn figure(trace: &Trace, pictures: &[Picture], emulated: &EmulatedPath, range: Range) -> Option<Figure> {
     let view = View::of(trace, range)?;
-    let alone = pictures.len() == 1;
+    let is_only_panel = pictures.len() == 1;
     let panels: Vec<Panel> = pictures
         .iter()
         .flat_map(|picture| match picture {
             Picture::TimeSequence => {
-                time_sequence::panel(trace, view, if alone { 330.0 } else { 260.0 }).into_iter().collect()
+                time_sequence::panel(trace, view, if is_only_panel { 330.0 } else { 260.0 })
+                    .into_iter()
+                    .collect()
             }
-            Picture::Window => window::panel(trace, view, height(alone)).into_iter().collect(),
-            Picture::Rtt => rtt::panel(trace, view, height(alone)).into_iter().collect(),
-            Picture::Goodput => goodput::panel(trace, view, height(alone)).into_iter().collect(),
-            Picture::Emulation => emulation::panels(trace.origin, emulated, view, height(alone)),
+            Picture::Window => window::panel(trace, view, height(is_only_panel)).into_iter().collect(),
+            Picture::Rtt => rtt::panel(trace, view, height(is_only_panel)).into_iter().collect(),
+            Picture::Goodput => goodput::panel(trace, view, height(is_only_panel)).into_iter().collect(),
+            Picture::Emulation => emulation::panels(trace.origin, emulated, view, height(is_only_panel)),
         })
         .collect();
     let breaks = if range.fold { silence(trace, view) } else { Breaks::default() };
@@ -87,11 +89,10 @@ pub fn figure(trace: &Trace, pictures: &[Picture], emulated: &EmulatedPath, rang
     (!panels.is_empty()).then(|| Figure { title: trace.name.clone(), subtitle: String::new(), x, panels })
 }
 
-/// Breaks for silences, with the page's rule: longer than two median RTTs, 1 % of the range and 1 ms.
+/// Returns breaks for silences. As on the page, they are longer than two median RTTs, 1 % of the range and
+/// 1 ms.
 fn silence(trace: &Trace, view: View) -> Breaks {
-    const SHARE: f64 = 0.01;
-    const LEAST: f64 = 1e-3;
-    let long = (2.0 * median_rtt(trace)).max(SHARE * (view.to - view.from)).max(LEAST);
+    let long = (2.0 * median_rtt(trace)).max(0.01 * (view.to - view.from)).max(1e-3);
     let times = trace.segments.iter().map(|segment| segment.at).chain(trace.acks.iter().map(|ack| ack.at));
     let mut times: Vec<f64> = times.map(seconds).filter(|at| view.contains(*at)).collect();
     times.sort_by(f64::total_cmp);
@@ -99,15 +100,15 @@ fn silence(trace: &Trace, view: View) -> Breaks {
     Breaks::new(gaps.collect(), view.from, view.to)
 }
 
-/// The median RTT in seconds, rounded up to a sample as on the page; 0 without samples.
+/// Returns the median RTT in seconds, rounded up to a sample as on the page. Zero without samples.
 fn median_rtt(trace: &Trace) -> f64 {
     let mut rtts: Vec<f64> = trace.rtt.iter().map(|sample| sample.seconds).collect();
     rtts.sort_by(f64::total_cmp);
     rtts.get(rtts.len() / 2).copied().unwrap_or_default()
 }
 
-fn height(alone: bool) -> f64 {
-    if alone { 220.0 } else { 120.0 }
+fn height(is_only_panel: bool) -> f64 {
+    if is_only_panel { 220.0 } else { 120.0 }
 }
 
 /// The visible time range in seconds.
@@ -120,7 +121,8 @@ struct View {
 impl View {
     fn of(trace: &Trace, range: Range) -> Option<Self> {
         let Trace { segments, acks, idle, .. } = trace;
-        // Packets after the last new ACK, such as a FIN minutes later, would compress the rest.
+        // The view ends at the last new ACK. Later packets, such as a FIN minutes later, would compress the
+        // graphs.
         let mut highest = None;
         let new = acks.iter().filter(|ack| {
             highest.replace(highest.map_or(ack.ack, |highest: u64| highest.max(ack.ack))) < Some(ack.ack)
@@ -146,8 +148,8 @@ impl View {
         (self.from..=self.to).contains(&at)
     }
 
-    /// The values of the points in view, and of the last point before, which still applies at the start of
-    /// the view.
+    /// Returns the values of the points in view, and of the last point before, which is the value at the start
+    /// of the view.
     fn values(self, points: &[(f64, f64)]) -> impl Iterator<Item = f64> {
         let before = points.iter().take_while(move |(at, _)| *at < self.from).last();
         let inside = points.iter().filter(move |(at, _)| self.contains(*at));

@@ -11,9 +11,9 @@ use crate::plot::axis::{Axis, Unit};
 use crate::plot::figure::{Note, Panel};
 use crate::plot::{Data, Series};
 
-/// The looks of retransmissions, in the order of the legend. The first one is drawn lowest: the corners of a
-/// square remain visible around a triangle, but a square would hide a triangle.
-const AGAIN: [(Sending, Look); 5] = [
+/// The looks of retransmissions, in the order of the legend and of drawing. Squares come before triangles,
+/// because a square would hide a triangle.
+const RETRANSMISSIONS: [(Sending, Look); 5] = [
     (Sending::Timeout, looks::TIMEOUT),
     (Sending::Fast, looks::FAST),
     (Sending::Tail, looks::TAIL),
@@ -39,7 +39,7 @@ pub(super) fn panel(trace: &Trace, view: View, height: f64) -> Option<Panel> {
     if highest_edge <= y.min + (y.max - y.min) * 1.3 {
         y.max = y.max.max(highest_edge + (y.max - y.min) * 0.03);
     }
-    let further_up = if lowest_edge > y.max { " (above the graph)" } else { "" };
+    let above = if lowest_edge > y.max { " (above the graph)" } else { "" };
     let spans = trace
         .idle
         .iter()
@@ -49,20 +49,20 @@ pub(super) fn panel(trace: &Trace, view: View, height: f64) -> Option<Panel> {
     let window = looks::WINDOW.steps(edges, 1.2);
     let mut series = vec![
         looks::IDLE.series(Data::Spans { spans, opacity: 0.16 }),
-        Series { name: Some(format!("{}{further_up}", looks::WINDOW.words)), ..window },
+        Series { name: Some(format!("{}{above}", looks::WINDOW.label)), ..window },
         looks::ACK.steps(acks, 1.3),
     ];
-    series.extend(answers(&trace.acks, view));
+    series.extend(ack_series(&trace.acks, view));
     series.extend(segments(&shown));
     let notes = trace.decisions.iter().map(|decision| {
-        let Look { words, colour, sign, .. } = looks::decision(&decision.what);
+        let Look { label, colour, sign, .. } = looks::decision(&decision.what);
         let text = format!("{}: {}", decision.by, decision.what);
-        Note { at: decision.at, text, kind: words, colour, mark: sign.mark() }
+        Note { at: decision.at, text, kind: label, colour, mark: sign.mark() }
     });
     Some(Panel { y, height, series, notes: notes.collect() })
 }
 
-fn answers(acks: &[AckSeen], view: View) -> [Series; 2] {
+fn ack_series(acks: &[AckSeen], view: View) -> [Series; 2] {
     let shown = || acks.iter().filter(move |ack| view.contains(seconds(ack.at)));
     let duplicates = shown().filter(|ack| ack.duplicate);
     let blocks =
@@ -81,29 +81,31 @@ fn middles<'a>(segments: impl Iterator<Item = &'a SentSegment>) -> Vec<(f64, f64
     bars(segments).into_iter().map(|(at, start, end)| (at, f64::midpoint(start, end))).collect()
 }
 
-/// Appends the number of segments to the legend entry, because marks may overlap. SYNs are counted
-/// separately, as in the findings.
-fn counted<'a>(words: &str, segments: impl Iterator<Item = &'a SentSegment>) -> String {
+/// Appends the number of segments to the legend entry, because marks may overlap. As in the findings, SYNs
+/// are counted separately.
+fn counted<'a>(label: &str, segments: impl Iterator<Item = &'a SentSegment>) -> String {
     let (syns, data): (Vec<_>, Vec<_>) = segments.partition(|segment| segment.start == 0);
     match (data.len(), syns.len()) {
-        (count, 0) => format!("{words} ({count})"),
-        (0, _) => format!("{words} (the SYN)"),
-        (count, _) => format!("{words} ({count}, and the SYN)"),
+        (count, 0) => format!("{label} ({count})"),
+        (0, _) => format!("{label} (the SYN)"),
+        (count, _) => format!("{label} ({count}, and the SYN)"),
     }
 }
 
 fn segments(shown: &[&SentSegment]) -> Vec<Series> {
     let of = |sending| shown.iter().copied().filter(move |segment| segment.sending == sending);
     let mut series = vec![looks::NEW.bars(bars(of(Sending::New)), 1.3)];
-    // The segment's extent, and a mark, which stays visible if the extent is small.
-    series.extend(AGAIN.map(|(sending, look)| Series { name: None, ..look.bars(bars(of(sending)), 1.8) }));
-    for (sending, look) in AGAIN {
-        let name = Some(counted(look.words, of(sending)));
+    // The mark remains visible if the extent of the segment is small.
+    series.extend(
+        RETRANSMISSIONS.map(|(sending, look)| Series { name: None, ..look.bars(bars(of(sending)), 1.8) }),
+    );
+    for (sending, look) in RETRANSMISSIONS {
+        let name = Some(counted(look.label, of(sending)));
         series.push(Series { name, ..look.marks(middles(of(sending))) });
     }
-    let unneeded = || shown.iter().copied().filter(|segment| matches!(segment.fate, Fate::Spurious { .. }));
-    let name = Some(counted(looks::SPURIOUS.words, unneeded()));
-    series.push(Series { name, ..looks::SPURIOUS.marks(middles(unneeded())) });
+    let spurious = || shown.iter().copied().filter(|segment| matches!(segment.fate, Fate::Spurious { .. }));
+    let name = Some(counted(looks::SPURIOUS.label, spurious()));
+    series.push(Series { name, ..looks::SPURIOUS.marks(middles(spurious())) });
     series.extend(losses(shown));
     series
 }
@@ -123,8 +125,8 @@ fn losses(shown: &[&SentSegment]) -> Vec<Series> {
     let mut series = Vec::new();
     for (loss, segments) in kinds.into_values() {
         let (look, name) = match loss {
-            Loss::Airlink(Cause::Congestion) => (looks::LOST_QUEUE, looks::LOST_QUEUE.words.to_owned()),
-            Loss::Airlink(Cause::Radio) => (looks::LOST_RADIO, looks::LOST_RADIO.words.to_owned()),
+            Loss::Airlink(Cause::Congestion) => (looks::LOST_QUEUE, looks::LOST_QUEUE.label.to_owned()),
+            Loss::Airlink(Cause::Radio) => (looks::LOST_RADIO, looks::LOST_RADIO.label.to_owned()),
             Loss::Between { before } => (looks::LOST_BETWEEN, format!("lost before capture {}", before + 1)),
         };
         let mut name = Some(counted(&name, segments.iter().copied()));

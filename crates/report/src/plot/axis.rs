@@ -16,7 +16,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// The prefixes, largest first, and the smallest value for which each is used.
+    /// Returns the prefixes in descending order, each with the smallest value for which it is used.
     fn prefixes(self) -> &'static [(f64, &'static str)] {
         match self {
             Self::Seconds => &[(1.0, "s"), (1e-3, "ms"), (1e-6, "µs")],
@@ -26,10 +26,10 @@ impl Unit {
         }
     }
 
-    /// The prefix for values up to `most`.
-    fn prefix(self, most: f64) -> (f64, &'static str) {
+    /// Returns the prefix for values up to `max`.
+    fn prefix(self, max: f64) -> (f64, &'static str) {
         let prefixes = self.prefixes();
-        *prefixes.iter().find(|(factor, _)| most >= *factor).unwrap_or(&prefixes[prefixes.len() - 1])
+        *prefixes.iter().find(|(factor, _)| max >= *factor).unwrap_or(&prefixes[prefixes.len() - 1])
     }
 }
 
@@ -71,19 +71,16 @@ pub(crate) struct Tick {
 }
 
 impl Axis {
-    /// An axis from 0 to slightly above all `values`.
+    /// Creates an axis from 0 to slightly above all `values`.
     pub fn from_zero(caption: &str, unit: Unit, values: impl IntoIterator<Item = f64>) -> Self {
-        let most = values.into_iter().filter(|value| value.is_finite()).fold(0.0, f64::max);
-        let max = if most > 0.0 { most * 1.06 } else { 1.0 };
+        let largest = values.into_iter().filter(|value| value.is_finite()).fold(0.0, f64::max);
+        let max = if largest > 0.0 { largest * 1.06 } else { 1.0 };
         Self { caption: caption.to_owned(), unit, scale: Scale::Linear, min: 0.0, max }
     }
 
-    /// An axis around all `values`. It starts at 0 if 0 is near.
+    /// Creates an axis around all `values`. It starts at 0 if the values are close to 0.
     pub fn around(caption: &str, unit: Unit, values: impl IntoIterator<Item = f64>) -> Self {
-        let (mut min, mut max) = (f64::INFINITY, f64::NEG_INFINITY);
-        for value in values.into_iter().filter(|value| value.is_finite()) {
-            (min, max) = (min.min(value), max.max(value));
-        }
+        let (mut min, mut max) = range(values);
         if min > max {
             (min, max) = (0.0, 1.0);
         }
@@ -96,12 +93,9 @@ impl Axis {
         Self { caption: caption.to_owned(), unit, scale: Scale::Linear, min, max: max + room }
     }
 
-    /// A logarithmic axis around all `values`. `None` unless all values are above 0.
+    /// Creates a logarithmic axis around all `values`. `None` unless all values are above 0.
     pub fn logarithmic(caption: &str, unit: Unit, values: impl IntoIterator<Item = f64>) -> Option<Self> {
-        let (mut min, mut max) = (f64::INFINITY, f64::NEG_INFINITY);
-        for value in values.into_iter().filter(|value| value.is_finite()) {
-            (min, max) = (min.min(value), max.max(value));
-        }
+        let (min, max) = range(values);
         (min > 0.0 && min <= max).then(|| {
             let room = (max / min).powf(0.04).max(1.05);
             let (min, max) = (min / room, max * room);
@@ -109,17 +103,17 @@ impl Axis {
         })
     }
 
-    /// An axis with a name at each of 0, 1, 2 …
+    /// Creates an axis with a name at each of 0, 1, 2 …
     pub fn names(caption: &str, names: Vec<String>) -> Self {
         let max = names.len().max(1) as f64 - 0.5;
         Self { caption: caption.to_owned(), unit: Unit::None, scale: Scale::Names(names), min: -0.5, max }
     }
 
-    /// The position of a value: 0 is the start of the axis, 1 its end.
-    pub(crate) fn place(&self, value: f64) -> f64 {
+    /// Returns the position of a value: 0 is the start of the axis, 1 its end.
+    pub(crate) fn position(&self, value: f64) -> f64 {
         match &self.scale {
             Scale::Broken(breaks) => {
-                breaks.along(value, self.min, self.max) / breaks.length(self.min, self.max)
+                breaks.distance(value, self.min, self.max) / breaks.length(self.min, self.max)
             }
             Scale::Log if value <= 0.0 => f64::NEG_INFINITY,
             Scale::Log => (value / self.min).ln() / (self.max / self.min).ln(),
@@ -128,12 +122,12 @@ impl Axis {
     }
 
     fn prefix(&self) -> (f64, &'static str) {
-        // With the prefix of the largest value, the smallest labels of several decades would all be zeros.
-        let most = if self.scale == Scale::Log { (self.min * self.max).sqrt() } else { self.max.abs() };
-        self.unit.prefix(most.max(-self.min))
+        // With the prefix of the largest value, the smallest labels of several decades would be zeros.
+        let largest = if self.scale == Scale::Log { (self.min * self.max).sqrt() } else { self.max.abs() };
+        self.unit.prefix(largest.max(-self.min))
     }
 
-    /// Caption and unit: `time (ms)`.
+    /// Returns caption and unit: `time (ms)`.
     pub(crate) fn title(&self) -> String {
         match self.prefix().1 {
             "" => self.caption.clone(),
@@ -164,7 +158,7 @@ impl Axis {
     fn linear(&self, breaks: &Breaks, fits: impl Fn(&[Tick], f64) -> bool) -> Vec<Tick> {
         let (factor, _) = self.prefix();
         let (min, max) = (self.min / factor, self.max / factor);
-        let span = max - min - (self.max - self.min - breaks.shown(self.min, self.max)) / factor;
+        let span = max - min - (self.max - self.min - breaks.visible_length(self.min, self.max)) / factor;
         let length = breaks.length(self.min, self.max) / factor;
         // Try steps of 1, 2 and 5 times a power of ten, starting with far too many ticks.
         let mut exponent = (span / 100.0).log10().floor() as i32;
@@ -200,11 +194,11 @@ impl Axis {
     fn part_labels(&self, ticks: &mut [Tick], share: f64) {
         let mut last = f64::NEG_INFINITY;
         for tick in ticks {
-            let place = self.place(tick.at);
-            if place - last < share * 0.99 {
+            let position = self.position(tick.at);
+            if position - last < share * 0.99 {
                 tick.label = None;
             } else {
-                last = place;
+                last = position;
             }
         }
     }
@@ -242,6 +236,12 @@ impl Axis {
         let every = every.unwrap_or(1);
         ticks(&|decade, digit| digit == 1 && decade % every == 0)
     }
+}
+
+/// Returns the minimum and maximum of the finite values. The minimum is larger if there are none.
+fn range(values: impl IntoIterator<Item = f64>) -> (f64, f64) {
+    let finite = values.into_iter().filter(|value| value.is_finite());
+    finite.fold((f64::INFINITY, f64::NEG_INFINITY), |(min, max), value| (min.min(value), max.max(value)))
 }
 
 #[cfg(test)]
@@ -305,7 +305,7 @@ mod tests {
     #[test]
     fn category_names_are_evenly_spaced() {
         let axis = Axis::names("recipe", ["reno", "sack"].map(str::to_owned).to_vec());
-        assert_eq!((axis.place(0.0), axis.place(1.0)), (0.25, 0.75));
+        assert_eq!((axis.position(0.0), axis.position(1.0)), (0.25, 0.75));
         assert_eq!(labels(&axis, 4), ["reno", "sack"]);
     }
 }

@@ -1,34 +1,34 @@
-//! Breaks of an axis: spans without events take little room and are marked as left out.
+//! Breaks of an axis: a mark replaces a span without events.
 
-use super::draw::{Dash, Fill, Item, Point, Rect, Shape, Step, Stroke, Text, Turn};
+use super::draw::{Dash, Fill, Item, Point, Rect, Shape, Step, Stroke, Text, TextDirection};
 use super::palette::{GREY, WHITE};
 
 /// The width of a break as a share of the axis, enough for its text.
-const ROOM: f64 = 0.022;
-/// The part of a silence that remains visible on each side of its break, as a share of the axis. It keeps the
-/// break clear of the marks on both sides.
-const ASIDE: f64 = 0.012;
+const BREAK_WIDTH: f64 = 0.022;
+/// The part of a silence that remains visible on each side of its break, as a share of the axis. It separates
+/// the break from the marks on both sides.
+const MARGIN: f64 = 0.012;
 /// The maximum share of the axis for all breaks, including the visible parts of the silences.
-const MOST: f64 = 0.6;
+const MAX_SHARE: f64 = 0.6;
 /// If less than this share of the range is outside silences, the axis gets no breaks.
-const LEAST: f64 = 1e-9;
-const SIZE: f64 = 7.5;
+const MIN_SHARE: f64 = 1e-9;
+const TEXT_SIZE: f64 = 7.5;
 /// Half the height of a tooth in a torn edge.
 const TOOTH: f64 = 3.0;
 
-/// Spans that are left out, in order, each within the axis.
+/// The omitted spans of an axis, in order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Breaks {
     cuts: Vec<(f64, f64)>,
     /// The visible part of the silence on each side of a cut.
-    aside: f64,
+    margin: f64,
 }
 
 impl Breaks {
     /// Chooses the breaks for silences from `min` to `max`, in any order. Only silences longer than their
     /// break get one, and if there are too many, the longest do.
     pub fn new(mut silences: Vec<(f64, f64)>, min: f64, max: f64) -> Self {
-        const EACH: f64 = ROOM + 2.0 * ASIDE;
+        const EACH: f64 = BREAK_WIDTH + 2.0 * MARGIN;
         silences.retain(|(from, to)| *from >= min && *to <= max && from < to);
         silences.sort_by(|one, other| one.0.total_cmp(&other.0));
         let mut last = min;
@@ -38,12 +38,12 @@ impl Breaks {
             is_apart
         });
         silences.sort_by(|one, other| (other.1 - other.0).total_cmp(&(one.1 - one.0)));
-        silences.truncate((MOST / EACH) as usize);
-        // Dropping a break lengthens the axis in its own unit, so the remaining ones are checked again.
+        silences.truncate((MAX_SHARE / EACH) as usize);
+        // Without a break the axis is longer in its unit, so the remaining breaks are checked again.
         loop {
             let silent: f64 = silences.iter().map(|(from, to)| to - from).sum();
             let rest = max - min - silent;
-            if rest <= LEAST * (max - min) {
+            if rest <= MIN_SHARE * (max - min) {
                 return Self::default();
             }
             let length = rest / (1.0 - EACH * silences.len() as f64);
@@ -51,35 +51,35 @@ impl Breaks {
             silences.retain(|(from, to)| to - from > EACH * length);
             if silences.len() == before {
                 silences.sort_by(|one, other| one.0.total_cmp(&other.0));
-                let aside = ASIDE * length;
-                let cuts = silences.into_iter().map(|(from, to)| (from + aside, to - aside));
-                return Self { cuts: cuts.collect(), aside };
+                let margin = MARGIN * length;
+                let cuts = silences.into_iter().map(|(from, to)| (from + margin, to - margin));
+                return Self { cuts: cuts.collect(), margin };
             }
         }
     }
 
-    /// Returns true if nothing is left out.
+    /// Returns whether no span is omitted.
     pub fn is_empty(&self) -> bool {
         self.cuts.is_empty()
     }
 
-    fn left_out(&self) -> f64 {
+    fn hidden_length(&self) -> f64 {
         self.cuts.iter().map(|(from, to)| to - from).sum()
     }
 
-    /// The length of the axis without the width of the breaks.
-    pub(super) fn shown(&self, min: f64, max: f64) -> f64 {
-        max - min - self.left_out()
+    /// Returns the length of the axis without the width of the breaks.
+    pub(super) fn visible_length(&self, min: f64, max: f64) -> f64 {
+        max - min - self.hidden_length()
     }
 
-    /// The length of the axis, in its unit.
+    /// Returns the length of the axis, in its unit.
     pub(crate) fn length(&self, min: f64, max: f64) -> f64 {
-        self.shown(min, max) / (1.0 - ROOM * self.cuts.len() as f64)
+        self.visible_length(min, max) / (1.0 - BREAK_WIDTH * self.cuts.len() as f64)
     }
 
-    /// The distance of a value from the start of the axis.
-    pub(super) fn along(&self, value: f64, min: f64, max: f64) -> f64 {
-        let room = self.length(min, max) * ROOM;
+    /// Returns the distance of a value from the start of the axis.
+    pub(super) fn distance(&self, value: f64, min: f64, max: f64) -> f64 {
+        let room = self.length(min, max) * BREAK_WIDTH;
         let before = self.cuts.iter().take_while(|(from, _)| *from < value);
         before.fold(value - min, |at, (from, to)| {
             let inside = (value.min(*to) - from) / (to - from);
@@ -87,17 +87,17 @@ impl Breaks {
         })
     }
 
-    /// The visible parts of the axis.
+    /// Returns the visible parts of the axis.
     pub(super) fn parts(&self, min: f64, max: f64) -> impl Iterator<Item = (f64, f64)> {
         let begins = [min].into_iter().chain(self.cuts.iter().map(|(_, to)| *to));
         begins.zip(self.cuts.iter().map(|(from, _)| *from).chain([max]))
     }
 
-    /// Draws torn edges over a plot and, if `says`, the duration of each silence.
-    pub(super) fn items(&self, plot: Rect, place: &dyn Fn(f64) -> f64, says: bool) -> Vec<Item> {
+    /// Draws torn edges over a plot, and the duration of each silence if `labelled` is set.
+    pub(super) fn items(&self, plot: Rect, position: &dyn Fn(f64) -> f64, labelled: bool) -> Vec<Item> {
         let mut items = Vec::new();
         for (from, to) in &self.cuts {
-            let [left, right] = [from, to].map(|value| plot.left + place(*value) * plot.width);
+            let [left, right] = [from, to].map(|value| plot.left + position(*value) * plot.width);
             let gap = Rect { left, top: plot.top - 1.0, width: right - left, height: plot.height + 2.0 };
             let fill = Some(Fill { colour: WHITE, opacity: 1.0 });
             items.push(Item::Shape(Shape { steps: gap.steps().to_vec(), stroke: None, fill }));
@@ -106,16 +106,16 @@ impl Breaks {
                 let steps = torn(x, plot.top - 1.0, plot.bottom() + 1.0);
                 items.push(Item::Shape(Shape { steps, stroke: Some(stroke), fill: None }));
             }
-            if says {
-                let middle = f64::midpoint(left, right) + SIZE * 0.36;
+            if labelled {
+                let middle = f64::midpoint(left, right) + TEXT_SIZE * 0.36;
                 let text = Text::new(
                     middle,
                     plot.bottom() - 4.0,
-                    SIZE,
+                    TEXT_SIZE,
                     GREY,
-                    in_words(to - from + 2.0 * self.aside),
+                    format_duration(to - from + 2.0 * self.margin),
                 );
-                items.push(Item::Text(Text { turn: Turn::Upwards, ..text }));
+                items.push(Item::Text(Text { direction: TextDirection::Upwards, ..text }));
             }
         }
         items
@@ -132,8 +132,8 @@ fn torn(x: f64, top: f64, bottom: f64) -> Vec<Step> {
     [Step::Move(point(0))].into_iter().chain(lines).collect()
 }
 
-/// A readable duration with about three digits.
-pub(crate) fn in_words(seconds: f64) -> String {
+/// Formats a duration with about three digits.
+pub(crate) fn format_duration(seconds: f64) -> String {
     match seconds {
         seconds if seconds >= 2.0 * 86_400.0 => format!("{:.1} days", seconds / 86_400.0),
         seconds if seconds >= 2.0 * 3600.0 => format!("{:.1} h", seconds / 3600.0),
@@ -156,25 +156,25 @@ mod tests {
     fn breaks_shorten_silences_and_keep_scale_elsewhere() {
         let breaks = Breaks::new(vec![(20.0, 90.0), (2.0, 12.0), (5.0, 30.0), (95.0, 200.0)], 0.0, 100.0);
         let length = breaks.length(0.0, 100.0);
-        let (room, aside) = (length * ROOM, length * ASIDE);
-        let around = |(from, to): (f64, f64)| (from + aside, to - aside);
+        let (room, margin) = (length * BREAK_WIDTH, length * MARGIN);
+        let around = |(from, to): (f64, f64)| (from + margin, to - margin);
         let expected = [(2.0, 12.0), (20.0, 90.0)].map(around);
         for (is, should) in breaks.cuts.iter().zip(expected) {
             assert!((is.0 - should.0).abs() < 1e-9 && (is.1 - should.1).abs() < 1e-9, "{is:?} {should:?}");
         }
         let [first, second] = expected;
-        for (value, along) in [
+        for (value, distance) in [
             (0.0, 0.0),
             (2.0, 2.0),
-            (first.0, 2.0 + aside),
-            (7.0, 2.0 + aside + room / 2.0),
-            (first.1, 2.0 + aside + room),
-            (12.0, 2.0 + 2.0 * aside + room),
-            (20.0, 10.0 + 2.0 * aside + room),
-            (second.1, 10.0 + 3.0 * aside + 2.0 * room),
+            (first.0, 2.0 + margin),
+            (7.0, 2.0 + margin + room / 2.0),
+            (first.1, 2.0 + margin + room),
+            (12.0, 2.0 + 2.0 * margin + room),
+            (20.0, 10.0 + 2.0 * margin + room),
+            (second.1, 10.0 + 3.0 * margin + 2.0 * room),
             (100.0, length),
         ] {
-            assert!((breaks.along(value, 0.0, 100.0) - along).abs() < 1e-9, "{value}");
+            assert!((breaks.distance(value, 0.0, 100.0) - distance).abs() < 1e-9, "{value}");
         }
         let parts: Vec<_> = breaks.parts(0.0, 100.0).collect();
         assert_eq!(
@@ -200,7 +200,9 @@ mod tests {
         // All breaks together stay within the limit.
         let seconds: Vec<(f64, f64)> =
             (0..45).map(|at| (f64::from(at) + 0.01, f64::from(at) + 1.0)).collect();
-        assert!(Breaks::new(seconds, 0.0, 45.0).cuts.len() as f64 * (ROOM + 2.0 * ASIDE) <= MOST);
+        assert!(
+            Breaks::new(seconds, 0.0, 45.0).cuts.len() as f64 * (BREAK_WIDTH + 2.0 * MARGIN) <= MAX_SHARE
+        );
         assert!(
             Breaks::new(vec![(0.0, 10.0), (10.0, 20.0)], 0.0, 20.0).is_empty(),
             "the whole range is silent"
@@ -217,7 +219,7 @@ mod tests {
             (0.0021, "2.1 ms"),
             (31e-9, "31.0 ns"),
         ] {
-            assert_eq!(in_words(seconds), words);
+            assert_eq!(format_duration(seconds), words);
         }
     }
 }

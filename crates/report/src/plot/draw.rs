@@ -7,7 +7,7 @@ use super::font;
 pub struct Colour(pub u8, pub u8, pub u8);
 
 impl Colour {
-    /// The notation of SVG and CSS: `#0072b2`.
+    /// Returns the notation of SVG and CSS: `#0072b2`.
     pub(crate) fn hex(self) -> String {
         let Self(red, green, blue) = self;
         format!("#{red:02x}{green:02x}{blue:02x}")
@@ -40,7 +40,7 @@ impl Rect {
         self.top + self.height
     }
 
-    /// The outline.
+    /// Returns the outline.
     pub(crate) fn steps(&self) -> [Step; 5] {
         let at = |x, y| Point { x, y };
         [
@@ -80,7 +80,7 @@ pub(crate) struct Stroke {
 }
 
 impl Stroke {
-    /// A line without dashes and with flat ends.
+    /// Creates a line without dashes and with flat ends.
     pub(crate) fn solid(colour: Colour, width: f64) -> Self {
         Self { colour, width, dash: Dash::Solid, round: false }
     }
@@ -105,7 +105,7 @@ impl Dash {
     /// All patterns, in the order in which the lines of a panel use them.
     pub const ALL: [Self; 5] = [Self::Solid, Self::Long, Self::Short, Self::Mixed, Self::Dotted];
 
-    /// Alternating lengths of strokes and gaps; empty for a solid line.
+    /// Returns alternating lengths of strokes and gaps; empty for a solid line.
     pub(crate) fn lengths(self) -> &'static [f32] {
         match self {
             Self::Solid => &[],
@@ -147,9 +147,9 @@ pub(crate) enum Anchor {
 
 /// The direction of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Turn {
+pub(crate) enum TextDirection {
     /// From left to right.
-    Level,
+    Horizontal,
     /// From the bottom to the top.
     Upwards,
 }
@@ -157,30 +157,37 @@ pub(crate) enum Turn {
 /// A line of text.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Text {
-    /// A point on the baseline; `anchor` says which one.
+    /// A point on the baseline, determined by `anchor`.
     pub(crate) at: Point,
     /// The font size in points.
     pub(crate) size: f64,
     pub(crate) anchor: Anchor,
-    pub(crate) turn: Turn,
+    pub(crate) direction: TextDirection,
     pub(crate) colour: Colour,
     pub(crate) text: String,
 }
 
 impl Text {
-    /// A level text that begins at (x, y).
+    /// Creates a horizontal text that begins at (x, y).
     pub(crate) fn new(x: f64, y: f64, size: f64, colour: Colour, text: impl Into<String>) -> Self {
         let at = Point { x, y };
-        Self { at, size, anchor: Anchor::Start, turn: Turn::Level, colour, text: text.into() }
+        Self {
+            at,
+            size,
+            anchor: Anchor::Start,
+            direction: TextDirection::Horizontal,
+            colour,
+            text: text.into(),
+        }
     }
 
-    /// The same text with another anchor.
+    /// Returns the same text with another anchor.
     pub(crate) fn anchored(self, anchor: Anchor) -> Self {
         Self { anchor, ..self }
     }
 
-    /// The distance from the start of the text to `at`.
-    pub(crate) fn lead(&self) -> f64 {
+    /// Returns the distance from the start of the text to `at`.
+    pub(crate) fn anchor_offset(&self) -> f64 {
         match self.anchor {
             Anchor::Start => 0.0,
             Anchor::Middle => font::width(&self.text, self.size) / 2.0,

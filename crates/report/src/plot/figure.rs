@@ -1,18 +1,18 @@
 //! A figure: panels below each other that share one horizontal axis.
 
 use super::axis::{Axis, Scale, Tick};
-use super::draw::{Anchor, Dash, Drawing, Fill, Item, Point, Rect, Shape, Step, Stroke, Text, Turn};
+use super::draw::{Anchor, Dash, Drawing, Fill, Item, Point, Rect, Shape, Step, Stroke, Text, TextDirection};
 use super::font;
 use super::layer::{Data, Map, Series, mark_shape};
 use super::notes;
 pub use super::notes::Note;
 use super::palette::{BLACK, GREY, PALE, WHITE};
 
-/// Width of all figures in points of 1/96 inch: 170 mm, the text width of a page.
+/// Width of all figures in points of 1/96 inch. It is 170 mm, the text width of a page.
 pub const WIDTH: f64 = 642.52;
 const TITLE: f64 = 13.0;
-/// The smallest size of a title. Titles that are still too long are truncated.
-const SMALLEST: f64 = 8.5;
+/// The smallest size of a title. Longer titles are truncated.
+const MIN_TITLE: f64 = 8.5;
 /// 7.5 pt in print.
 pub(super) const TEXT: f64 = 10.0;
 const RIGHT: f64 = 14.0;
@@ -61,7 +61,7 @@ impl Figure {
         for (text, size, colour) in title.into_iter().chain(small).filter(|(text, ..)| !text.is_empty()) {
             y += size * 1.45;
             let room = WIDTH - left - 4.0;
-            let size = size.min((size * room / font::width(text, size)).max(SMALLEST));
+            let size = size.min((size * room / font::width(text, size)).max(MIN_TITLE));
             let text = font::fitted(text, size, room);
             items.push(Item::Text(Text::new(left, y, size, colour, text)));
         }
@@ -69,10 +69,10 @@ impl Figure {
         let mut ticks = self.x.ticks(|ticks, share| {
             let room = share * width - 14.0;
             let labels = ticks.iter().filter_map(|tick| tick.label.as_deref());
-            let mut lines = labels.flat_map(|label| folded(label, room));
+            let mut lines = labels.flat_map(|label| wrapped(label, room));
             lines.all(|line| font::width(&line, TEXT) <= room)
         });
-        let lines = fold(&mut ticks, |tick| self.x.place(tick.at) * width);
+        let lines = wrap_labels(&mut ticks, |tick| self.x.position(tick.at) * width);
         for (index, panel) in self.panels.iter().enumerate() {
             y = self.legend(panel, left, width, y, &mut items);
             y = notes::strip(&panel.notes, &self.x, (left, width), y, &mut items);
@@ -80,7 +80,7 @@ impl Figure {
             let last = index + 1 == self.panels.len();
             items.push(self.panel(panel, plot, &ticks, last));
             if let Scale::Broken(breaks) = &self.x.scale {
-                let items_of_breaks = breaks.items(plot, &|value| self.x.place(value), index == 0);
+                let items_of_breaks = breaks.items(plot, &|value| self.x.position(value), index == 0);
                 items.push(Item::Group { class: "breaks", clip: None, items: items_of_breaks });
             }
             y = plot.bottom() + if last { 0.0 } else { GAP };
@@ -94,9 +94,9 @@ impl Figure {
         Drawing { width: WIDTH, height: (y + 7.0).ceil(), title: title.clone(), items }
     }
 
-    /// The width of the vertical axes with their labels and captions.
+    /// Returns the width of the vertical axes with their labels and captions.
     fn left(&self) -> f64 {
-        let labels = self.panels.iter().flat_map(|panel| upright(&panel.y, panel.height));
+        let labels = self.panels.iter().flat_map(|panel| vertical_ticks(&panel.y, panel.height));
         let widths = labels.filter_map(|tick| tick.label).map(|label| font::width(&label, TEXT));
         (TEXT * 2.0 + TICK + 5.0 + widths.fold(0.0, f64::max)).ceil()
     }
@@ -131,10 +131,10 @@ impl Figure {
             line = matches!(series.data, Data::Line { .. }).then_some(at);
             entries.extend(sample(series, at.x, at.y).into_iter().map(Item::Shape));
         }
-        let mut said: Vec<&str> = Vec::new();
-        for (_, note) in notes::seen(&panel.notes, &self.x, (left, width)) {
-            if !said.contains(&note.kind) {
-                said.push(note.kind);
+        let mut listed: Vec<&str> = Vec::new();
+        for (_, note) in notes::visible(&panel.notes, &self.x, (left, width)) {
+            if !listed.contains(&note.kind) {
+                listed.push(note.kind);
                 let at = entry(note.kind, &mut entries);
                 entries.push(Item::Shape(note.sample(Point { x: at.x + SAMPLE / 2.0, ..at })));
             }
@@ -147,12 +147,12 @@ impl Figure {
     }
 
     fn panel(&self, panel: &Panel, plot: Rect, ticks: &[Tick], last: bool) -> Item {
-        let x = |value: f64| self.x.place(value);
-        let y = |value: f64| panel.y.place(value);
+        let x = |value: f64| self.x.position(value);
+        let y = |value: f64| panel.y.position(value);
         let map = Map { plot, x: &x, y: &y };
         let across: Vec<(f64, Option<String>)> =
             ticks.iter().map(|tick| (plot.left + x(tick.at) * plot.width, tick.label.clone())).collect();
-        let up: Vec<(f64, Option<String>)> = upright(&panel.y, panel.height)
+        let up: Vec<(f64, Option<String>)> = vertical_ticks(&panel.y, panel.height)
             .into_iter()
             .map(|tick| (plot.bottom() - y(tick.at) * plot.height, tick.label))
             .collect();
@@ -198,7 +198,7 @@ impl Figure {
         let caption = font::fitted(&panel.y.title(), TEXT, plot.height + 20.0);
         let middle = plot.top + plot.height / 2.0;
         labels.push(Item::Text(Text {
-            turn: Turn::Upwards,
+            direction: TextDirection::Upwards,
             ..Text::new(TEXT * 1.2, middle, TEXT, BLACK, caption).anchored(Anchor::Middle)
         }));
         let data = panel.series.iter().map(|series| Item::Group {
@@ -220,13 +220,13 @@ impl Figure {
     }
 }
 
-/// Wraps labels that are wider than the distance to the next one. Returns the maximum number of lines.
-fn fold(ticks: &mut [Tick], place: impl Fn(&Tick) -> f64) -> usize {
+/// Wraps labels that are wider than the distance to the next label. Returns the maximum number of lines.
+fn wrap_labels(ticks: &mut [Tick], place: impl Fn(&Tick) -> f64) -> usize {
     let places: Vec<f64> = ticks.iter().filter(|tick| tick.label.is_some()).map(place).collect();
     let room = places.windows(2).map(|pair| pair[1] - pair[0] - 14.0).fold(f64::INFINITY, f64::min);
     let mut most = 1;
     for label in ticks.iter_mut().filter_map(|tick| tick.label.as_mut()) {
-        let lines = folded(label, room);
+        let lines = wrapped(label, room);
         most = most.max(lines.len());
         *label = lines.join("\n");
     }
@@ -234,7 +234,7 @@ fn fold(ticks: &mut [Tick], place: impl Fn(&Tick) -> f64) -> usize {
 }
 
 /// Splits a name into lines that fit into `room` if possible. Lines end after a `+` or a space.
-fn folded(name: &str, room: f64) -> Vec<String> {
+fn wrapped(name: &str, room: f64) -> Vec<String> {
     let mut lines: Vec<String> = vec![String::new()];
     for part in name.split_inclusive(['+', ' ']) {
         let last = lines.len() - 1;
@@ -247,7 +247,7 @@ fn folded(name: &str, room: f64) -> Vec<String> {
     lines.into_iter().map(|line| line.trim_end().to_owned()).collect()
 }
 
-fn upright(axis: &Axis, height: f64) -> Vec<Tick> {
+fn vertical_ticks(axis: &Axis, height: f64) -> Vec<Tick> {
     axis.ticks(|_, share| share * height >= TEXT * 2.5)
 }
 

@@ -15,7 +15,7 @@ static FACE: LazyLock<Face<'static>> =
 /// the others are narrower.
 pub(super) const FAMILY: &str = "DejaVu Sans, Verdana, Helvetica, Arial, sans-serif";
 
-/// The glyph of a character, or an empty box if the font lacks it.
+/// Returns the glyph of a character, or an empty box if the font lacks it.
 fn glyph(character: char) -> GlyphId {
     FACE.glyph_index(character).unwrap_or(GlyphId(0))
 }
@@ -28,23 +28,23 @@ pub(super) fn width(text: &str, size: f64) -> f64 {
     text.chars().map(|character| advance(glyph(character))).sum::<f64>() * size
 }
 
-/// The glyphs of a text with their characters.
+/// Returns the glyphs of a text with their characters.
 pub(super) fn glyphs(text: &str) -> impl Iterator<Item = (u16, char)> {
     text.chars().map(|character| (glyph(character).0, character))
 }
 
-/// The width of a glyph as a multiple of the font size.
+/// Returns the width of a glyph as a multiple of the font size.
 pub(super) fn glyph_width(glyph: u16) -> f64 {
     advance(GlyphId(glyph))
 }
 
-/// The box around all glyphs as multiples of the font size: left, bottom, right and top.
+/// Returns the box around all glyphs as multiples of the font size: left, bottom, right and top.
 pub(super) fn bounds() -> [f64; 4] {
     let all = FACE.global_bounding_box();
     [all.x_min, all.y_min, all.x_max, all.y_max].map(|edge| f64::from(edge) / units_per_em())
 }
 
-/// The ascent, the descent (negative) and the height of capitals as multiples of the font size.
+/// Returns the ascent, the descent (negative) and the height of capitals as multiples of the font size.
 pub(super) fn heights() -> [f64; 3] {
     let capital = FACE.capital_height().unwrap_or_else(|| FACE.ascender());
     [FACE.ascender(), FACE.descender(), capital].map(|height| f64::from(height) / units_per_em())

@@ -73,7 +73,7 @@ pub enum Data {
 }
 
 impl Data {
-    /// Returns true if there is nothing to draw.
+    /// Returns whether the series has no data.
     pub fn is_empty(&self) -> bool {
         match self {
             Self::Bars { bars, .. } => bars.is_empty(),
@@ -101,7 +101,7 @@ fn on_grid(cell: i64) -> f64 {
 }
 
 /// Limits coordinates far outside the picture, where the exact position does not matter.
-fn near(value: f64) -> f64 {
+fn clamped(value: f64) -> f64 {
     if value.is_nan() { -1e4 } else { value.clamp(-1e4, 1e4) }
 }
 
@@ -114,22 +114,22 @@ pub(super) struct Map<'a> {
 
 impl Map<'_> {
     fn x(&self, value: f64) -> f64 {
-        near(self.plot.left + (self.x)(value) * self.plot.width)
+        clamped(self.plot.left + (self.x)(value) * self.plot.width)
     }
 
     fn y(&self, value: f64) -> f64 {
-        near(self.plot.bottom() - (self.y)(value) * self.plot.height)
+        clamped(self.plot.bottom() - (self.y)(value) * self.plot.height)
     }
 
     fn point(&self, (x, y): (f64, f64)) -> Point {
         Point { x: self.x(x), y: self.y(y) }
     }
 
-    fn seen(&self, x: f64) -> bool {
+    fn is_visible(&self, x: f64) -> bool {
         (self.plot.left - 1.0..=self.plot.right() + 1.0).contains(&x)
     }
 
-    /// The shapes of a series.
+    /// Returns the shapes of a series.
     pub(super) fn shapes(&self, series: &Series) -> Vec<Shape> {
         let colour = series.colour;
         let line = |steps, width, dash| Shape {
@@ -160,7 +160,7 @@ impl Map<'_> {
         let (top, bottom) = (cell(self.plot.top) - 1, cell(self.plot.bottom()) + 1);
         for (x, low, high) in bars {
             let (x, low, high) = (self.x(*x), cell(self.y(*low)), cell(self.y(*high)));
-            if self.seen(x) && low >= top && high <= bottom {
+            if self.is_visible(x) && low >= top && high <= bottom {
                 // Even a single byte must be visible.
                 let (high, low) = (high.min(low - 2).max(top), low.min(bottom));
                 columns.entry(cell(x)).or_default().push((high, low));
@@ -169,7 +169,7 @@ impl Map<'_> {
         let mut steps = Vec::new();
         for (x, mut spans) in columns {
             spans.sort_unstable();
-            for (high, low) in joined(&spans) {
+            for (high, low) in merged(&spans) {
                 steps.push(Step::Move(Point { x: on_grid(x), y: on_grid(low) }));
                 steps.push(Step::Line(Point { x: on_grid(x), y: on_grid(high) }));
             }
@@ -235,14 +235,14 @@ impl Map<'_> {
         let mut columns: BTreeMap<i64, BTreeSet<i64>> = BTreeMap::new();
         let (top, bottom) = (self.plot.top - 1.0, self.plot.bottom() + 1.0);
         for Point { x, y } in points.iter().map(|point| self.point(*point)) {
-            if self.seen(x) && (top..=bottom).contains(&y) {
+            if self.is_visible(x) && (top..=bottom).contains(&y) {
                 columns.entry(x.round() as i64).or_default().insert(y.round() as i64);
             }
         }
         let mut steps = Vec::new();
         for (x, column) in columns {
             let spans: Vec<(i64, i64)> = column.into_iter().map(|y| (y, y + 1)).collect();
-            for (from, to) in joined(&spans) {
+            for (from, to) in merged(&spans) {
                 steps.push(Step::Move(Point { x: x as f64, y: from as f64 }));
                 steps.push(Step::Line(Point { x: x as f64, y: (to - 1) as f64 }));
             }
@@ -253,12 +253,12 @@ impl Map<'_> {
     fn marks(&self, points: &[(f64, f64)], mark: Mark, below: f64) -> Vec<Step> {
         // Marks that nearly cover each other are drawn once.
         let room = mark.radius().min(2.0);
-        let mut taken = BTreeSet::new();
+        let mut drawn = BTreeSet::new();
         let mut steps = Vec::new();
         for point in points {
             let Point { x, y } = self.point(*point);
-            let outside = !self.seen(x) || y < self.plot.top - 1.0 || y > self.plot.bottom() + 1.0;
-            if !outside && taken.insert(((x / room).round() as i64, (y / room).round() as i64)) {
+            let outside = !self.is_visible(x) || y < self.plot.top - 1.0 || y > self.plot.bottom() + 1.0;
+            if !outside && drawn.insert(((x / room).round() as i64, (y / room).round() as i64)) {
                 let y = (y + below).min(self.plot.bottom() - mark.radius());
                 mark.steps(Point { x, y }, &mut steps);
             }
@@ -286,7 +286,7 @@ impl Map<'_> {
         let Rect { top, height, .. } = self.plot;
         let rect =
             |(from, to): (i64, i64)| Rect { left: on_grid(from), top, width: on_grid(to - from), height };
-        joined(&cells).into_iter().flat_map(|cells| rect(cells).steps()).collect()
+        merged(&cells).into_iter().flat_map(|cells| rect(cells).steps()).collect()
     }
 }
 
@@ -300,15 +300,15 @@ pub(super) fn mark_shape(steps: Vec<Step>, mark: Mark, colour: Colour) -> Shape 
 }
 
 /// Merges sorted spans that touch or overlap.
-fn joined(spans: &[(i64, i64)]) -> Vec<(i64, i64)> {
-    let mut joined: Vec<(i64, i64)> = Vec::new();
+fn merged(spans: &[(i64, i64)]) -> Vec<(i64, i64)> {
+    let mut merged: Vec<(i64, i64)> = Vec::new();
     for (from, to) in spans {
-        match joined.last_mut() {
+        match merged.last_mut() {
             Some((_, end)) if from <= end => *end = (*end).max(*to),
-            _ => joined.push((*from, *to)),
+            _ => merged.push((*from, *to)),
         }
     }
-    joined
+    merged
 }
 
 fn polyline(points: &[Point]) -> Vec<Step> {

@@ -39,7 +39,7 @@ impl Format {
     /// All formats.
     pub const ALL: [Self; 3] = [Self::Svg, Self::Png, Self::Pdf];
 
-    /// The format for a file name extension, ignoring case.
+    /// Returns the format for a file name extension, ignoring case.
     pub fn of(path: &std::path::Path) -> Option<Self> {
         let extension = path.extension()?.to_str()?.to_lowercase();
         Self::ALL.into_iter().find(|format| format.to_string() == extension)

@@ -18,7 +18,7 @@ pub(crate) const PALE: Colour = Colour(0xdd, 0xdd, 0xdd);
 /// Lines that other lines cover, and areas with black marks.
 pub const SILVER: Colour = Colour(0x8a, 0x8a, 0x8a);
 
-/// The replacement for a colour that is too dark on a dark background.
+/// Returns the replacement for a colour that is too dark on a dark background.
 pub(crate) fn on_dark(colour: Colour) -> Colour {
     match colour {
         BLACK => WHITE,
@@ -76,12 +76,12 @@ impl Mark {
     pub const LINES: [Self; 7] =
         [Self::Disc, Self::Square, Self::Up, Self::Diamond, Self::Down, Self::OpenSquare, Self::Ring];
 
-    /// Returns true if the mark is filled. The others are drawn as lines.
+    /// Returns whether the mark is filled. Other marks are drawn as lines.
     pub(crate) fn filled(self) -> bool {
         matches!(self, Self::Up | Self::Down | Self::Square | Self::Diamond | Self::Disc)
     }
 
-    /// Half the size of the mark, in points.
+    /// Returns half the size of the mark, in points.
     pub(crate) fn radius(self) -> f64 {
         match self {
             Self::Dot => 0.9,

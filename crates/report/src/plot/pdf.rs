@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use pdf_writer::types::{CidFontType, FontFlags, LineCapStyle, LineJoinStyle, SystemInfo, UnicodeCmap};
 use pdf_writer::{Content, Finish, Name, Pdf, Rect as Box, Ref, Str, TextStr};
 
-use super::draw::{Colour, Drawing, Fill, Item, Point, Rect, Shape, Step, Stroke, Text, Turn};
+use super::draw::{Colour, Drawing, Fill, Item, Point, Rect, Shape, Step, Stroke, Text, TextDirection};
 use super::font;
 use super::palette::WHITE;
 
@@ -186,10 +186,10 @@ impl Writer {
     }
 
     fn text(&mut self, text: &Text) {
-        let (x, y, lead) = (text.at.x as f32, text.at.y as f32, text.lead() as f32);
-        let matrix = match text.turn {
-            Turn::Level => [1.0, 0.0, 0.0, -1.0, x - lead, y],
-            Turn::Upwards => [0.0, -1.0, -1.0, 0.0, x, y + lead],
+        let (x, y, lead) = (text.at.x as f32, text.at.y as f32, text.anchor_offset() as f32);
+        let matrix = match text.direction {
+            TextDirection::Horizontal => [1.0, 0.0, 0.0, -1.0, x - lead, y],
+            TextDirection::Upwards => [0.0, -1.0, -1.0, 0.0, x, y + lead],
         };
         let mut codes = Vec::new();
         for (glyph, character) in font::glyphs(&text.text) {
@@ -206,7 +206,7 @@ impl Writer {
     }
 }
 
-/// Red, green and blue from 0 to 1.
+/// Returns red, green and blue from 0 to 1.
 fn parts(Colour(red, green, blue): Colour) -> [f32; 3] {
     [red, green, blue].map(|part| f32::from(part) / 255.0)
 }
@@ -222,8 +222,10 @@ mod tests {
         let area = Fill { colour: BLUE, opacity: 0.25 };
         let steps = vec![Step::Circle(Point { x: 20.0, y: 20.0 }, 10.0)];
         let shape = Item::Shape(Shape { steps, stroke: Some(line), fill: Some(area) });
-        let text =
-            Item::Text(Text { turn: Turn::Upwards, ..Text::new(5.0, 30.0, 10.0, BLUE, "goodput ± 95 %") });
+        let text = Item::Text(Text {
+            direction: TextDirection::Upwards,
+            ..Text::new(5.0, 30.0, 10.0, BLUE, "goodput ± 95 %")
+        });
         let clip = Some(Rect { left: 0.0, top: 0.0, width: 40.0, height: 40.0 });
         let items = vec![Item::Group { class: "data", clip, items: vec![shape] }, text];
         Drawing { width: 96.0, height: 48.0, title: "a title".to_owned(), items }

@@ -5,17 +5,17 @@ use std::io;
 use tiny_skia::{FillRule, Mask, Paint, Path, PathBuilder, Pixmap, StrokeDash, Transform};
 use ttf_parser::OutlineBuilder;
 
-use super::draw::{Colour, Drawing, Fill, Item, Rect, Shape, Step, Stroke, Text, Turn};
+use super::draw::{Colour, Drawing, Fill, Item, Rect, Shape, Step, Stroke, Text, TextDirection};
 use super::font;
 
 /// Pixels per point of 1/96 inch: 288 dpi, which looks smooth in print.
 const SCALE: f32 = 3.0;
 /// Maximum width and height in pixels. Larger pictures get a lower resolution.
-const MOST: f32 = 8000.0;
+const MAX_PIXELS: f32 = 8000.0;
 
 pub(super) fn png(drawing: &Drawing) -> io::Result<Vec<u8>> {
     let longest = drawing.width.max(drawing.height) as f32;
-    let scale = SCALE.min(MOST / longest);
+    let scale = SCALE.min(MAX_PIXELS / longest);
     let pixels = |points: f64| (points as f32 * scale).ceil().max(1.0) as u32;
     let (width, height) = (pixels(drawing.width), pixels(drawing.height));
     let mut pixmap = Pixmap::new(width, height)
@@ -105,7 +105,7 @@ impl Canvas {
 
     fn text(&mut self, text: &Text) {
         let scale = text.size / font::units_per_em();
-        let (at, lead) = (text.at, text.lead());
+        let (at, lead) = (text.at, text.anchor_offset());
         let mut paths = Vec::new();
         font::outline(
             &text.text,
@@ -113,7 +113,7 @@ impl Canvas {
                 path: PathBuilder::new(),
                 scale: scale as f32,
                 x: (before * text.size - lead) as f32,
-                turn: text.turn,
+                direction: text.direction,
                 at: (at.x as f32, at.y as f32),
             },
             |letter| paths.extend(letter.path.finish()),
@@ -151,38 +151,39 @@ struct Letter {
     scale: f32,
     /// Position along the baseline.
     x: f32,
-    turn: Turn,
+    direction: TextDirection,
     at: (f32, f32),
 }
 
 impl Letter {
-    fn place(&self, x: f32, y: f32) -> (f32, f32) {
+    fn position(&self, x: f32, y: f32) -> (f32, f32) {
         let (along, up) = (self.x + x * self.scale, y * self.scale);
-        match self.turn {
-            Turn::Level => (self.at.0 + along, self.at.1 - up),
-            Turn::Upwards => (self.at.0 - up, self.at.1 - along),
+        match self.direction {
+            TextDirection::Horizontal => (self.at.0 + along, self.at.1 - up),
+            TextDirection::Upwards => (self.at.0 - up, self.at.1 - along),
         }
     }
 }
 
 impl OutlineBuilder for Letter {
     fn move_to(&mut self, x: f32, y: f32) {
-        let (x, y) = self.place(x, y);
+        let (x, y) = self.position(x, y);
         self.path.move_to(x, y);
     }
 
     fn line_to(&mut self, x: f32, y: f32) {
-        let (x, y) = self.place(x, y);
+        let (x, y) = self.position(x, y);
         self.path.line_to(x, y);
     }
 
     fn quad_to(&mut self, x1: f32, y1: f32, x: f32, y: f32) {
-        let ((x1, y1), (x, y)) = (self.place(x1, y1), self.place(x, y));
+        let ((x1, y1), (x, y)) = (self.position(x1, y1), self.position(x, y));
         self.path.quad_to(x1, y1, x, y);
     }
 
     fn curve_to(&mut self, x1: f32, y1: f32, x2: f32, y2: f32, x: f32, y: f32) {
-        let ((x1, y1), (x2, y2), (x, y)) = (self.place(x1, y1), self.place(x2, y2), self.place(x, y));
+        let ((x1, y1), (x2, y2), (x, y)) =
+            (self.position(x1, y1), self.position(x2, y2), self.position(x, y));
         self.path.cubic_to(x1, y1, x2, y2, x, y);
     }
 

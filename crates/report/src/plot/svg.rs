@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::draw::{Anchor, Drawing, Item, Rect, Shape, Step, Text, Turn};
+use super::draw::{Anchor, Drawing, Item, Rect, Shape, Step, Text, TextDirection};
 use super::font;
 use super::palette::WHITE;
 
@@ -113,11 +113,11 @@ fn path(steps: &[Step]) -> String {
     text
 }
 
-fn label(Text { at, size, anchor, turn, colour, text }: &Text) -> String {
+fn label(Text { at, size, anchor, direction, colour, text }: &Text) -> String {
     let (x, y) = (number(at.x), number(at.y));
-    let place = match turn {
-        Turn::Level => format!("x=\"{x}\" y=\"{y}\""),
-        Turn::Upwards => format!("transform=\"translate({x} {y}) rotate(-90)\""),
+    let position = match direction {
+        TextDirection::Horizontal => format!("x=\"{x}\" y=\"{y}\""),
+        TextDirection::Upwards => format!("transform=\"translate({x} {y}) rotate(-90)\""),
     };
     let anchor = match anchor {
         Anchor::Start => "",
@@ -125,7 +125,7 @@ fn label(Text { at, size, anchor, turn, colour, text }: &Text) -> String {
         Anchor::End => " text-anchor=\"end\"",
     };
     let (size, fill, text) = (number(*size), colour.hex(), escaped(text));
-    format!("<text {place} font-size=\"{size}\"{anchor} fill=\"{fill}\">{text}</text>")
+    format!("<text {position} font-size=\"{size}\"{anchor} fill=\"{fill}\">{text}</text>")
 }
 
 /// Writes a number with two decimals: a hundredth of a point is invisible even in print.
