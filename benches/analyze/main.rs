@@ -121,7 +121,7 @@ fn bulk(output: &mut impl Write, megabytes: u64) -> io::Result<()> {
 /// Writes connections that never close. One begins every 0.1 ms: the handshake, a request, the
 /// answer and its ACK.
 fn never_closed(output: &mut impl Write, connections: u64) -> io::Result<()> {
-    output.write_all(&Pcap::cut(ETHERNET, 96).file)?;
+    output.write_all(&Pcap::with_snap_length(ETHERNET, 96).file)?;
     for number in 0..connections {
         let [.., high, middle, low] = number.to_be_bytes();
         let client: SocketAddr = ([10, high, middle, low], 40_000).into();
@@ -137,7 +137,7 @@ fn never_closed(output: &mut impl Write, connections: u64) -> io::Result<()> {
             forth(ACK, 201, 1001, 0),
         ];
         for (place, packet) in packets.into_iter().enumerate() {
-            let mut pcap = Pcap::cut(ETHERNET, 96);
+            let mut pcap = Pcap::with_snap_length(ETHERNET, 96);
             pcap.file.clear();
             pcap.frame(number as f64 * 1e-4 + place as f64 * 1e-5, &packet.ethernet());
             output.write_all(&pcap.file)?;

@@ -17,7 +17,7 @@ use aircaptures::ip::Found;
 use aircaptures::link_layer::LinkType;
 use aircaptures::packet::{Packet, Timestamp};
 use aircaptures::problem::{Problem, Problems};
-use airtcp_testkit::frames::around::{self, Around};
+use airtcp_testkit::frames::encapsulation::{self, Encapsulation};
 use airtcp_testkit::frames::{ACK, SYN, Tcp, v4, v6};
 use airtcp_testkit::hostile::Draw;
 use airwire::seq::Seq;
@@ -132,33 +132,34 @@ fn make(draw: &mut draw::Input<'_>) -> Vec<GeneratedFrame> {
         tcp = tcp.stamped(1, 2);
     }
     let mut packets = vec![tcp.packet()];
-    let inner: Vec<_> = around::ALL.iter().filter(|around| around.link_type == RAW).collect();
+    let inner: Vec<_> = encapsulation::ALL.iter().filter(|it| it.link_type == RAW).collect();
     for _ in 0..draw.below(4) {
         if draw.one_in(3) {
             let length = 8 * (1 + draw.below(40) as usize);
             packets = packets.iter().flat_map(|packet| split(packet, length)).collect();
         }
-        let around = inner[draw.below(inner.len() as u64) as usize];
+        let encapsulation = inner[draw.below(inner.len() as u64) as usize];
         // Length fields in headers have 16 bits.
         packets = packets
             .iter()
             .filter(|packet| packet.len() < 60_000)
-            .map(|packet| (around.wrap)(packet))
+            .map(|packet| (encapsulation.wrap)(packet))
             .collect();
     }
-    let around: &Around = &around::ALL[draw.below(around::ALL.len() as u64) as usize];
+    let encapsulation: &Encapsulation =
+        &encapsulation::ALL[draw.below(encapsulation::ALL.len() as u64) as usize];
     packets.truncate(150);
     if draw.one_in(4) {
         packets.reverse();
     }
-    let mut frames: Vec<_> = packets.iter().map(|packet| (around.wrap)(packet)).collect();
+    let mut frames: Vec<_> = packets.iter().map(|packet| (encapsulation.wrap)(packet)).collect();
     for frame in &mut frames {
         for _ in 0..draw.below(3) {
             let at = draw.below(frame.len() as u64) as usize;
             frame[at] = draw.below(256) as u8;
         }
     }
-    let link = around.link_type as i32;
+    let link = encapsulation.link_type as i32;
     frames.into_iter().map(|bytes| GeneratedFrame { link, bytes }).collect()
 }
 

@@ -45,7 +45,7 @@ fn transfer(sender: &SenderSpec) -> Result<(), String> {
         opening: Opening::Passive,
         eager: false,
         options: SocketOptions::of(&profile),
-        octets: [20_000, 1000],
+        bytes: [20_000, 1000],
         read_at_most: 1 << 16,
         read_every: Duration::ZERO,
         faults: Faults::Fail,

@@ -11,10 +11,10 @@ mod target;
 use airtcp::profile::Profile;
 use airtcp::recovery::Recipe;
 use airtcp::tcp::SocketOptions;
+use airtcp_testkit::attack::attack;
 use airtcp_testkit::exchange::{Exchange, ExchangeSpec, Faults, Opening};
-use airtcp_testkit::hostile::{Draw, Malice};
+use airtcp_testkit::hostile::{Draw, ForgeryScope};
 use airtcp_testkit::pair::{Impairments, Pair};
-use airtcp_testkit::siege::siege;
 use airwire::time::Duration;
 use arbitrary::Unstructured;
 
@@ -23,16 +23,16 @@ target::run!(run);
 const RECIPES: [&str; 5] = ["tahoe", "reno", "newreno+frto", "sack", "sack+limited-transmit+ecn"];
 
 fn run(data: &[u8]) {
-    if let Err(error) = attack(data) {
+    if let Err(error) = run_exchange(data) {
         panic!("{error}");
     }
 }
 
-fn attack(data: &[u8]) -> Result<(), String> {
+fn run_exchange(data: &[u8]) -> Result<(), String> {
     let mut draw = draw::Input(Unstructured::new(data));
     let recipe: Recipe = draw.pick(&RECIPES).parse().map_err(|error| format!("{error}"))?;
     let profile = Profile::by_name(draw.pick(&["default", "linux", "freebsd"])).ok_or("no such profile")?;
-    let malice = draw.pick(&[Malice::Survivable, Malice::Boundless]);
+    let scope = draw.pick(&[ForgeryScope::Survivable, ForgeryScope::Any]);
     let path = Impairments { queue: usize::MAX, delay: Duration::from_millis(10), ..Impairments::default() };
     let pair = Pair::new(1, (&recipe, &recipe), (&profile, &profile), path);
     let mut options = SocketOptions::of(&profile);
@@ -41,16 +41,16 @@ fn attack(data: &[u8]) -> Result<(), String> {
         opening: draw.pick(&[Opening::Passive, Opening::Simultaneous]),
         eager: false,
         options,
-        octets: [20_000, 5000],
+        bytes: [20_000, 5000],
         read_at_most: 1 << 16,
         read_every: Duration::ZERO,
-        faults: if malice == Malice::Survivable { Faults::Fail } else { Faults::Close },
+        faults: if scope == ForgeryScope::Survivable { Faults::Fail } else { Faults::Close },
     };
     let mut exchange = Exchange::new(pair, plan)?;
-    let attacks = (data.len() as u32 / 8).min(300);
-    siege(&mut draw, &mut exchange, malice, attacks)?;
-    match malice {
-        Malice::Survivable => exchange.complete(Duration::from_secs(20_000)),
-        Malice::Boundless => Ok(()),
+    let forged_packets = (data.len() as u32 / 8).min(300);
+    attack(&mut draw, &mut exchange, scope, forged_packets)?;
+    match scope {
+        ForgeryScope::Survivable => exchange.complete(Duration::from_secs(20_000)),
+        ForgeryScope::Any => Ok(()),
     }
 }

@@ -249,7 +249,7 @@ fn check_trace_is_drawn_without_network_requests(browser: &mut Browser) {
 
 fn check_wheel_drag_and_double_click(browser: &mut Browser) {
     let (whole, before) = (range(browser), drawn(browser));
-    let [left, top, width, height] = browser.place(".stage");
+    let [left, top, width, height] = browser.rect(".stage");
     let at = (left + width * 0.5, top + height * 0.25);
     browser.mouse("mouseWheel", at, json!({ "deltaX": 0, "deltaY": -300 }));
     let zoomed = range(browser);
@@ -271,7 +271,7 @@ fn check_wheel_drag_and_double_click(browser: &mut Browser) {
 }
 
 fn check_shift_drag_and_overview(browser: &mut Browser) {
-    let [left, top, width, height] = browser.place(".stage");
+    let [left, top, width, height] = browser.rect(".stage");
     let shift = |more| {
         let mut params = json!({ "button": "left", "modifiers": 8, "clickCount": 1 });
         if more {
@@ -287,7 +287,7 @@ fn check_shift_drag_and_overview(browser: &mut Browser) {
     assert!(marked.0 > 0.5 && marked.1 < 1.8, "{marked:?}");
 
     // On the overview strip, drag a new range over the first quarter.
-    let [left, top, width, height] = browser.place("#overview");
+    let [left, top, width, height] = browser.rect("#overview");
     let y = top + height / 2.0;
     browser.mouse("mousePressed", (left + 2.0, y), json!({ "button": "left", "clickCount": 1 }));
     browser.mouse("mouseMoved", (left + width / 4.0, y), json!({ "button": "left", "buttons": 1 }));
@@ -305,7 +305,7 @@ fn check_pointer_explains_packet(browser: &mut Browser) {
         resent.at / 1000,
         (resent.start + resent.end) / 2
     ));
-    let [left, top, ..] = browser.place(".stage");
+    let [left, top, ..] = browser.rect(".stage");
     let at = (left + place[0].as_f64().unwrap(), top + place[1].as_f64().unwrap());
     browser.mouse("mouseMoved", at, json!({}));
     let note = browser.text(".note");
@@ -357,7 +357,7 @@ fn check_recovery_states_are_drawn(browser: &mut Browser) {
     browser.settle();
     assert_eq!(pixels(browser, VERMILLION), both);
 
-    let [left, top, ..] = browser.place(".stage");
+    let [left, top, ..] = browser.rect(".stage");
     let at = |browser: &mut Browser, ms: u32| {
         let place = browser.eval(&format!(
             "(() => {{ const panel = airtcp.graphs.panels[0], {{ states }} = panel.box; \

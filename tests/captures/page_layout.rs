@@ -156,7 +156,7 @@ fn check_chart_compares_and_selects_senders(browser: &mut Browser) {
 
 fn check_selection_scrolls_into_view(browser: &mut Browser) {
     // Move the pointer to a packet of the first run.
-    let [left, top, ..] = browser.place(".stage");
+    let [left, top, ..] = browser.rect(".stage");
     let packet = browser.eval("(({ X, Y }, { at, start }) => [X(at[20]), Y(start[20] + 700)])({ X: (at) => airtcp.graphs.panels[0].X(at), Y: airtcp.graphs.panels[0].Y }, airtcp.graphs.panels[0].run.segments)");
     let at = (left + packet[0].as_f64().unwrap(), top + packet[1].as_f64().unwrap());
     browser.mouse("mouseMoved", at, json!({}));
@@ -228,7 +228,7 @@ fn phone_layout_fits_and_supports_touch() {
 
     // Two fingers zoom in. After one of them is lifted, the other one moves the view and does not open a
     // note.
-    let [left, top, ..] = browser.place(".stage");
+    let [left, top, ..] = browser.rect(".stage");
     let touch = |browser: &mut Browser, kind: &str, fingers: &[(u32, f64)]| {
         let point = |(id, x): &(u32, f64)| json!({ "x": left + x, "y": top + 60.0, "id": id });
         let points: Vec<_> = fingers.iter().map(point).collect();
@@ -314,7 +314,7 @@ fn check_idle_periods_fold_on_request(browser: &mut Browser) {
     assert!((2..=8).contains(&strokes), "{strokes} dark pixels");
 
     // Zooming with the wheel keeps the time under the pointer in place. Dragging moves it with the pointer.
-    let [left, top, ..] = browser.place(".stage");
+    let [left, top, ..] = browser.rect(".stage");
     let x = late + 8.0;
     let at = |browser: &mut Browser, x: f64| {
         browser.eval(&format!("airtcp.graphs.panels[0].timeAt({x}) / 1e6")).as_f64().unwrap()

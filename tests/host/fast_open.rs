@@ -6,7 +6,7 @@ use airtcp::host::{ConnId, FastOpenServer, Host, HostConfig, IoError, ListenId};
 use airtcp::profile::{FastOpenRules, Profile};
 use airtcp::recovery::Recipe;
 use airtcp::tcp::{FastOpenKeys, FastOpenOptions, SocketOptions, State};
-use airtcp_testkit::pair::{Impairments, LEFT, Pair, Peer, RIGHT, octet};
+use airtcp_testkit::pair::{Impairments, LEFT, Pair, Peer, RIGHT, stream_byte};
 use airtcp_testkit::sample::{seed, size};
 use airwire::fast_open::Format;
 use airwire::rng::Stream;
@@ -191,7 +191,7 @@ impl Half {
         let Some(id) = self.id else { return };
         while self.written < self.length {
             let end = self.length.min(self.written + 1000);
-            let data: Vec<u8> = (self.written..end).map(|offset| octet(self.side, offset)).collect();
+            let data: Vec<u8> = (self.written..end).map(|offset| stream_byte(self.side, offset)).collect();
             match host.write(now, id, &data) {
                 Ok(count) => self.written += count as u64,
                 Err(IoError::WouldBlock) => break,
@@ -207,7 +207,7 @@ impl Half {
                 Ok(0) => self.at_end = true,
                 Ok(count) => {
                     for (index, value) in buffer[..count].iter().enumerate() {
-                        assert_eq!(*value, octet(self.side.other(), self.read + index as u64));
+                        assert_eq!(*value, stream_byte(self.side.other(), self.read + index as u64));
                     }
                     self.read += count as u64;
                 }

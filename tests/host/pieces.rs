@@ -10,7 +10,7 @@ use airtcp::recovery::{Decision, Recipe};
 use airtcp::tcp::SocketOptions;
 use airtcp_testkit::exchange::Exchange;
 use airtcp_testkit::pair::{Peer, Polled};
-use airtcp_testkit::pieces::cut;
+use airtcp_testkit::pieces::split;
 use airwire::piece::Piece;
 use airwire::segment::parse;
 use airwire::time::{Duration, Instant};
@@ -37,7 +37,7 @@ fn every_recipe_sends_same_packets_in_pieces() {
         let world = |polled| run(bad_world(recipe, seed).0, polled);
         let (packets, why) = world(Polled::Packets);
         assert!(packets.len() > 100, "only {} packets", packets.len());
-        for polled in [Polled::Pieces, Polled::ByTurns(false)] {
+        for polled in [Polled::Pieces, Polled::Alternating(false)] {
             let (pieces, why_in_pieces) = world(polled);
             let differs = packets.iter().zip(&pieces).position(|(a, b)| a != b);
             let around = differs.map(|at| (&packets[at], &pieces[at]));
@@ -86,7 +86,7 @@ fn packets_by_port(polled: impl Fn(usize) -> Polled) -> BTreeMap<u16, Vec<Vec<u8
             polls += 1;
             let packets = match polled(polls) {
                 Polled::Packets if client.poll_packet(now, &mut packet) => vec![packet.clone()],
-                Polled::Pieces if client.poll_piece(now, &mut piece) => cut(&piece),
+                Polled::Pieces if client.poll_piece(now, &mut piece) => split(&piece),
                 _ => break,
             };
             for packet in packets {

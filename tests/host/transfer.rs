@@ -197,7 +197,7 @@ fn time_based_senders_deliver_exact_stream_over_bad_paths() {
                 opening: Opening::Passive,
                 eager: false,
                 options: SocketOptions::of(&profile),
-                octets: [200_000, 20_000],
+                bytes: [200_000, 20_000],
                 read_at_most: 100_000,
                 read_every: Duration::ZERO,
                 faults: Faults::Fail,
@@ -205,7 +205,7 @@ fn time_based_senders_deliver_exact_stream_over_bad_paths() {
             let what = |error| format!("{recipe}, seed {seed}: {error}");
             let mut exchange = Exchange::new(pair, plan).unwrap();
             exchange.complete(Duration::from_secs(3600)).map_err(what).unwrap();
-            exchange.wind_up().map_err(what).unwrap();
+            exchange.close_all().map_err(what).unwrap();
         }
     }
 }

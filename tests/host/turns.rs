@@ -1,6 +1,6 @@
 //! The order in which the connections of a host send.
 
-use airtcp_testkit::pieces::cut;
+use airtcp_testkit::pieces::split;
 use airwire::piece::Piece;
 use airwire::segment::parse;
 use airwire::time::Instant;
@@ -38,7 +38,7 @@ fn packet(pair: &mut Pair) -> Vec<Vec<u8>> {
 
 fn piece(pair: &mut Pair) -> Vec<Vec<u8>> {
     let mut piece = Piece::default();
-    if pair.client.poll_piece(Instant::ZERO, &mut piece) { cut(&piece) } else { Vec::new() }
+    if pair.client.poll_piece(Instant::ZERO, &mut piece) { split(&piece) } else { Vec::new() }
 }
 
 #[test]

@@ -37,7 +37,7 @@ fn content_fits_window_width(browser: &mut Browser) {
         );
         assert_eq!(wide, Vec::<String>::new(), "at {width} × {height}");
         assert!(browser.eval("document.documentElement.scrollWidth").as_f64().unwrap() <= f64::from(width));
-        let stage = browser.place(".stage");
+        let stage = browser.rect(".stage");
         assert!(stage[2] > 0.5 * f64::from(width.min(900)) && stage[3] > 300.0, "{stage:?} at {width}");
     }
     browser.resize(1400, 900);

@@ -162,7 +162,7 @@ fn graphs_show_sent_and_lost_segments(browser: &mut Browser) {
     assert_eq!(browser.eval(lost), json!([[2, twentieth], [2, twentieth], [2, twentieth]]));
     go(browser, "preset=wcdma-384&sender=newreno&bytes=60k");
     assert_eq!(browser.eval("airtcp.graphs.panels[0].run.extra.length"), 1, "the PDUs have a separate graph");
-    let [_, _, width, height] = browser.place(".stage canvas");
+    let [_, _, width, height] = browser.rect(".stage canvas");
     let coloured = browser.eval(
         "(() => { const { canvas, box } = airtcp.graphs.panels[0]; const ctx = canvas.getContext('2d'), { x, y, w, h } = box.extra[0]; \
          const { data } = ctx.getImageData(x + 2, y + 2, w - 4, h - 4); let n = 0; \
@@ -261,7 +261,7 @@ fn ladder_diagram_follows_played_run(browser: &mut Browser) {
     assert_eq!(browser.eval("airtcp.graphs.cursor"), paused);
     assert_ne!(browser.eval(picture), before);
     // A click selects the packet at this place, here the one whose number is at the sender.
-    let [left, top, width, height] = browser.place("#ladder-canvas");
+    let [left, top, width, height] = browser.rect("#ladder-canvas");
     browser.click((left + width / 2.0, top + height / 2.0), 1);
     assert!(browser.eval("airtcp.graphs.active.focus !== null").as_bool().unwrap());
     browser.key("d");

@@ -8,7 +8,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use airtcp_numbers::statistics::{Mean, median};
-use airtcp_testkit::machine::{Ended, PATIENCE, TimeLimit, airtcp, run};
+use airtcp_testkit::machine::{Ended, TIMEOUT, TimeLimit, airtcp, run};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
@@ -91,7 +91,7 @@ fn interrupted_seeds_show_finished_runs() {
     };
     let begin = Instant::now();
     while !waits_for_signals() {
-        assert!(begin.elapsed() < PATIENCE, "no thread waits for signals");
+        assert!(begin.elapsed() < TIMEOUT, "no thread waits for signals");
         sleep(Duration::from_millis(5));
     }
     sleep(Duration::from_millis(300));

@@ -8,7 +8,7 @@ use std::process::Stdio;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use airtcp_testkit::machine::{Ended, PATIENCE, TempDir, TimeLimit, airtcp};
+use airtcp_testkit::machine::{Ended, TIMEOUT, TempDir, TimeLimit, airtcp};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
@@ -28,7 +28,7 @@ fn stopped_run_writes_whole_lines_and_names_files() {
         let _limit = TimeLimit::of(&child);
         let begin = Instant::now();
         while fs::metadata(&trace).map_or(0, |trace| trace.len()) < 50_000 {
-            assert!(begin.elapsed() < PATIENCE, "the run writes no trace");
+            assert!(begin.elapsed() < TIMEOUT, "the run writes no trace");
             sleep(Duration::from_millis(5));
         }
         kill(Pid::from_raw(child.id() as i32), signal).unwrap();
@@ -71,7 +71,7 @@ fn interrupted_sweep_keeps_results_and_resumes() {
         let _limit = TimeLimit::of(&child);
         let begin = Instant::now();
         while rows_by_run(&store).len() < before + 5 {
-            assert!(begin.elapsed() < PATIENCE, "the sweep writes no rows");
+            assert!(begin.elapsed() < TIMEOUT, "the sweep writes no rows");
             sleep(Duration::from_millis(5));
         }
         kill(Pid::from_raw(child.id() as i32), signal).unwrap();

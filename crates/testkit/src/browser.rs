@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::temporary::TempDir;
 
 /// Timeout for one answer, long enough for a busy machine.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A browser with one page. It is closed when this is dropped.
 pub struct Browser {
@@ -58,7 +58,7 @@ impl Browser {
         let (sender, messages) = mpsc::channel();
         thread::spawn(move || {
             let mut message = Vec::new();
-            while answers.read_until(0, &mut message).is_ok_and(|octets| octets > 0) {
+            while answers.read_until(0, &mut message).is_ok_and(|bytes| bytes > 0) {
                 let parsed = serde_json::from_slice(message.strip_suffix(&[0]).unwrap_or(&message));
                 if sender.send(parsed.unwrap()).is_err() {
                     return;
@@ -93,7 +93,7 @@ impl Browser {
     }
 
     fn message(&mut self) -> Value {
-        self.messages.recv_timeout(PATIENCE).expect("the browser says nothing more")
+        self.messages.recv_timeout(TIMEOUT).expect("the browser does not answer")
     }
 
     /// Calls a method of the protocol and returns its result.
@@ -118,8 +118,8 @@ impl Browser {
 
     /// Returns the parameters of all events of this kind so far.
     pub fn events_of(&self, method: &str) -> Vec<&Value> {
-        let of = self.events.iter().filter(|event| event["method"] == method);
-        of.map(|event| &event["params"]).collect()
+        let events = self.events.iter().filter(|event| event["method"] == method);
+        events.map(|event| &event["params"]).collect()
     }
 
     /// Returns the value of an expression in the page. Waits for promises.
@@ -141,7 +141,7 @@ impl Browser {
         self.eval("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(0))))");
     }
 
-    /// Sends a mouse event of this kind, with `more` parameters.
+    /// Sends a mouse event of this kind, with these additional parameters.
     pub fn mouse(&mut self, kind: &str, (x, y): (f64, f64), more: Value) {
         let mut params = json!({ "type": kind, "x": x, "y": y });
         params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -190,24 +190,24 @@ impl Browser {
     pub fn until(&mut self, expression: &str) {
         let begin = std::time::Instant::now();
         while self.eval(&format!("Boolean({expression})")) != true {
-            assert!(begin.elapsed() < PATIENCE, "never true: {expression}");
+            assert!(begin.elapsed() < TIMEOUT, "never true: {expression}");
             thread::sleep(Duration::from_millis(20));
         }
     }
 
     /// Scrolls an element into view. Returns its left, top, width and height.
-    pub fn place(&mut self, selector: &str) -> [f64; 4] {
-        let place = self.eval(&format!(
+    pub fn rect(&mut self, selector: &str) -> [f64; 4] {
+        let rect = self.eval(&format!(
             "(() => {{ const node = document.querySelector({selector:?}); node.scrollIntoView({{ block: 'center' }}); \
              const {{ left, top, width, height }} = node.getBoundingClientRect(); return [left, top, width, height]; }})()"
         ));
-        let numbers: Vec<_> = place.as_array().unwrap().iter().map(|it| it.as_f64().unwrap()).collect();
+        let numbers: Vec<_> = rect.as_array().unwrap().iter().map(|it| it.as_f64().unwrap()).collect();
         numbers.try_into().unwrap()
     }
 
     /// Scrolls an element into view. Returns its center.
     pub fn center(&mut self, selector: &str) -> (f64, f64) {
-        let [left, top, width, height] = self.place(selector);
+        let [left, top, width, height] = self.rect(selector);
         (left + width / 2.0, top + height / 2.0)
     }
 }
@@ -228,12 +228,12 @@ impl Drop for Browser {
 }
 
 fn program() -> &'static str {
-    let there = |name: &str| {
+    let is_installed = |name: &str| {
         let path = std::env::var_os("PATH").unwrap_or_default();
         std::env::split_paths(&path).any(|directory| directory.join(name).is_file())
     };
     ["chromium-headless-shell", "chromium"]
         .into_iter()
-        .find(|name| there(name))
-        .expect("no chromium here: `interop/setup.sh test` installs it")
+        .find(|name| is_installed(name))
+        .expect("chromium is not installed: `interop/setup.sh test` installs it")
 }

@@ -9,7 +9,7 @@ use airtcp::tcp::{KeepAlive, Linger, Patience, SocketOptions, Threshold};
 use airwire::time::{Duration, Instant};
 
 use super::exchange::audit;
-use super::hostile::{Draw, Eavesdropper, Malice};
+use super::hostile::{Draw, Eavesdropper, ForgeryScope};
 use super::pair::{LEFT, Peer, RIGHT};
 
 const RECIPES: [&str; 6] =
@@ -23,17 +23,17 @@ struct Program<'a, D> {
     listeners: Vec<(Peer, ListenId)>,
     /// Packets in transit, each with the side that receives it.
     wire: Vec<(Peer, Vec<u8>)>,
-    heard: Eavesdropper,
+    eavesdropper: Eavesdropper,
 }
 
-/// Runs a program of `calls` calls. An error names an inconsistent total, or what does not end.
+/// Runs a program of `calls` calls. An error names an inconsistent total, or the host that does not end.
 pub fn run(draw: &mut impl Draw, calls: u32) -> Result<(), String> {
-    let host = |addr, draw: &mut _| {
+    let mut host = |addr| {
         let profile = profile(draw);
-        let recipe: Recipe = draw_recipe(draw);
+        let recipe: Recipe = draw.pick(&RECIPES).parse().unwrap_or_default();
         Host::new(HostConfig { addrs: vec![addr], mtu: 1500, profile, recipe, seed: 7 })
     };
-    let hosts = [host(LEFT, draw), host(RIGHT, draw)];
+    let hosts = [host(LEFT), host(RIGHT)];
     let mut program = Program {
         draw,
         now: Instant::from_secs(1),
@@ -41,7 +41,7 @@ pub fn run(draw: &mut impl Draw, calls: u32) -> Result<(), String> {
         ids: Vec::new(),
         listeners: Vec::new(),
         wire: Vec::new(),
-        heard: Eavesdropper::default(),
+        eavesdropper: Eavesdropper::default(),
     };
     for _ in 0..calls {
         program.call();
@@ -51,7 +51,7 @@ pub fn run(draw: &mut impl Draw, calls: u32) -> Result<(), String> {
         }
         program.audit()?;
     }
-    program.wind_up()
+    program.close_all()
 }
 
 fn profile(draw: &mut impl Draw) -> Profile {
@@ -61,10 +61,6 @@ fn profile(draw: &mut impl Draw) -> Profile {
     (profile.timers.retries, profile.handshake.syn_retries) =
         (profile.timers.retries.min(8), profile.handshake.syn_retries.min(4));
     profile
-}
-
-fn draw_recipe(draw: &mut impl Draw) -> Recipe {
-    draw.pick(&RECIPES).parse().unwrap_or_default()
 }
 
 impl<D: Draw> Program<'_, D> {
@@ -121,9 +117,9 @@ impl<D: Draw> Program<'_, D> {
                     let _ = if read { host.shutdown_read(id) } else { host.shutdown_write(id) };
                 });
             }
-            10 => self.on_connection(|host, id, gone| {
+            10 => self.on_connection(|host, id, is_closed| {
                 host.close(now, id);
-                *gone = true;
+                *is_closed = true;
             }),
             11 if self.draw.one_in(4) => self.on_connection(|host, id, _| host.abort(id)),
             12 => {
@@ -147,7 +143,7 @@ impl<D: Draw> Program<'_, D> {
                 }
             }
             15 => {
-                if let Some(packet) = self.heard.forge(self.draw, side, Malice::Boundless) {
+                if let Some(packet) = self.eavesdropper.forge(self.draw, side, ForgeryScope::Any) {
                     self.hosts[side.other() as usize].handle_packet(now, &packet);
                 }
             }
@@ -183,9 +179,9 @@ impl<D: Draw> Program<'_, D> {
         }
         let at = self.draw.below(self.ids.len() as u64) as usize;
         let (side, id) = self.ids[at];
-        let mut gone = false;
-        act(&mut self.hosts[side as usize], id, &mut gone);
-        if gone {
+        let mut is_closed = false;
+        act(&mut self.hosts[side as usize], id, &mut is_closed);
+        if is_closed {
             self.ids.swap_remove(at);
         }
     }
@@ -225,7 +221,7 @@ impl<D: Draw> Program<'_, D> {
         for side in [Peer::Left, Peer::Right] {
             let mut packet = Vec::new();
             while self.hosts[side as usize].poll_packet(self.now, &mut packet) {
-                self.heard.hear(side, &packet);
+                self.eavesdropper.observe(side, &packet);
                 self.wire.push((side.other(), packet.clone()));
             }
         }
@@ -238,7 +234,7 @@ impl<D: Draw> Program<'_, D> {
     }
 
     /// Closes everything and delivers no more packets, so that the remaining connections must time out.
-    fn wind_up(mut self) -> Result<(), String> {
+    fn close_all(mut self) -> Result<(), String> {
         let now = self.now;
         for (side, listener) in std::mem::take(&mut self.listeners) {
             self.hosts[side as usize].unlisten(listener);

@@ -7,7 +7,7 @@ use airwire::segment::{self, Flags};
 use airwire::time::{Duration, Instant};
 
 use super::hostile::Eavesdropper;
-use super::pair::{LEFT, Pair, Peer, RIGHT, octet};
+use super::pair::{LEFT, Pair, Peer, RIGHT, stream_byte};
 
 /// How the connection is opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,7 +28,7 @@ pub struct ExchangeSpec {
     /// Socket options at both ends.
     pub options: SocketOptions,
     /// Number of bytes that left and right send.
-    pub octets: [u64; 2],
+    pub bytes: [u64; 2],
     /// Maximum size of a read in bytes.
     pub read_at_most: usize,
     /// Time between two reads of an application, to simulate a busy one.
@@ -65,7 +65,7 @@ pub struct Exchange {
     /// The hosts and the path between them.
     pub pair: Pair,
     /// The attacker's knowledge about the connection.
-    pub heard: Eavesdropper,
+    pub eavesdropper: Eavesdropper,
     /// If `Some`, records every packet that leaves a host, with its time and its sender.
     pub recording: Option<Vec<(Instant, Peer, Vec<u8>)>>,
     spec: ExchangeSpec,
@@ -81,9 +81,9 @@ impl Exchange {
         pair.tap.get_or_insert_default();
         let app = |side: Peer| App {
             id: None,
-            to_send: spec.octets[side as usize],
+            to_send: spec.bytes[side as usize],
             sent: 0,
-            expected: spec.octets[side.other() as usize],
+            expected: spec.bytes[side.other() as usize],
             received: 0,
             shut: false,
             at_end: false,
@@ -106,12 +106,12 @@ impl Exchange {
                 apps[1].id = Some(connected.map_err(|error| error.to_string())?);
             }
         }
-        Ok(Self { pair, heard: Eavesdropper::default(), recording: None, spec, listener, apps })
+        Ok(Self { pair, eavesdropper: Eavesdropper::default(), recording: None, spec, listener, apps })
     }
 
     /// Returns the total number of bytes that `side` sends.
     pub fn stream_len(&self, side: Peer) -> u64 {
-        self.spec.octets[side as usize]
+        self.spec.bytes[side as usize]
     }
 
     /// Returns the connection of one side, or `None` before it exists and after the host has removed it.
@@ -146,7 +146,7 @@ impl Exchange {
     pub fn step(&mut self) -> Result<bool, String> {
         self.run_apps()?;
         let mut alive = self.pair.step();
-        self.listen_in();
+        self.record_packets();
         let waiting = self.apps.iter().filter(|app| !app.at_end && app.next_read > self.pair.now);
         if let (false, Some(at)) = (alive, waiting.map(|app| app.next_read).min()) {
             self.pair.now = at;
@@ -176,14 +176,14 @@ impl Exchange {
     }
 
     /// Closes what is open, and runs until all events are handled. Returns an error if a connection remains.
-    pub fn wind_up(&mut self) -> Result<(), String> {
+    pub fn close_all(&mut self) -> Result<(), String> {
         self.run_apps()?;
         while self.pair.step() {
-            self.listen_in();
+            self.record_packets();
         }
         match (self.pair.left.connections(), self.pair.right.connections()) {
             (0, 0) => Ok(()),
-            left_behind => Err(format!("connections left behind: {left_behind:?}")),
+            remaining => Err(format!("connections left behind: {remaining:?}")),
         }
     }
 
@@ -191,19 +191,19 @@ impl Exchange {
     /// response.
     pub fn inject(&mut self, to: Peer, packet: &[u8]) -> usize {
         self.pair.drain();
-        self.listen_in();
+        self.record_packets();
         let now = self.pair.now;
         self.pair.host(to).handle_packet(now, packet);
         self.pair.drain();
-        let bare = |(_, from, packet): &(Instant, Peer, Vec<u8>)| *from == to && !carries_text(packet);
-        let replies = self.pair.tap.iter().flatten().filter(|entry| bare(entry)).count();
-        self.listen_in();
+        let is_empty = |(_, from, packet): &(Instant, Peer, Vec<u8>)| *from == to && !carries_stream(packet);
+        let replies = self.pair.tap.iter().flatten().filter(|entry| is_empty(entry)).count();
+        self.record_packets();
         replies
     }
 
-    fn listen_in(&mut self) {
+    fn record_packets(&mut self) {
         for (at, from, packet) in self.pair.tap.iter_mut().flat_map(|tap| tap.drain(..)) {
-            self.heard.hear(from, &packet);
+            self.eavesdropper.observe(from, &packet);
             if let Some(recording) = &mut self.recording {
                 recording.push((at, from, packet));
             }
@@ -222,13 +222,13 @@ impl Exchange {
                 Err(error) if self.spec.faults == Faults::Fail => {
                     return Err(format!("{side:?} at {}: {error}", self.pair.now));
                 }
-                Err(_) => self.give_up(side),
+                Err(_) => self.stop(side),
             }
         }
         Ok(())
     }
 
-    fn give_up(&mut self, side: Peer) {
+    fn stop(&mut self, side: Peer) {
         let now = self.pair.now;
         let app = &mut self.apps[side as usize];
         (app.at_end, app.closed) = (true, true);
@@ -248,8 +248,9 @@ impl Exchange {
             return Ok(());
         }
         while app.sent < app.to_send {
-            let chunk: Vec<u8> =
-                (app.sent..app.to_send.min(app.sent + 4096)).map(|offset| octet(side, offset)).collect();
+            let chunk: Vec<u8> = (app.sent..app.to_send.min(app.sent + 4096))
+                .map(|offset| stream_byte(side, offset))
+                .collect();
             match host.write(now, id, &chunk) {
                 Ok(n) => app.sent += n as u64,
                 Err(IoError::WouldBlock) => break,
@@ -265,17 +266,17 @@ impl Exchange {
             let mut buffer = vec![0; spec.read_at_most];
             match host.read(id, &mut buffer) {
                 Ok(0) if app.received == app.expected => app.at_end = true,
-                Ok(0) => return Err(format!("the stream ended after {} octets", app.received)),
+                Ok(0) => return Err(format!("the stream ended after {} bytes", app.received)),
                 Ok(n) => {
-                    for got in &buffer[..n] {
-                        if *got != octet(side.other(), app.received) || app.received >= app.expected {
-                            return Err(format!("octet {} is wrong", app.received));
+                    for byte in &buffer[..n] {
+                        if *byte != stream_byte(side.other(), app.received) || app.received >= app.expected {
+                            return Err(format!("byte {} is wrong", app.received));
                         }
                         app.received += 1;
                     }
                 }
                 Err(IoError::WouldBlock) => {}
-                Err(error) => return Err(format!("read after {} octets: {error}", app.received)),
+                Err(error) => return Err(format!("read after {} bytes: {error}", app.received)),
             }
         }
         if app.at_end && app.sent == app.to_send {
@@ -299,7 +300,8 @@ impl Exchange {
     }
 }
 
-fn carries_text(packet: &[u8]) -> bool {
+/// Returns whether a packet has data, a SYN or a FIN.
+fn carries_stream(packet: &[u8]) -> bool {
     segment::parse(packet).is_ok_and(|segment| {
         !segment.payload.is_empty() || segment.flags.intersects(Flags::SYN.with(Flags::FIN))
     })

@@ -1,7 +1,7 @@
 //! Synthetic captures: packets, frames around them, and files of frames.
 
-pub mod around;
 pub mod bulk;
+pub mod encapsulation;
 
 use std::net::SocketAddr;
 
@@ -65,17 +65,10 @@ impl Tcp {
         let mut options = Vec::new();
         self.options.write(Layout::Linux, &mut options);
         let header = Header {
-            src: self.src,
-            dst: self.dst,
             seq: Seq(self.seq),
             ack: Seq(self.ack),
-            flags: self.flags,
-            window,
-            ecn: Ecn::NotEct,
-            tos: 0,
-            ttl: 64,
-            dont_fragment: true,
             ident: self.ident,
+            ..header((self.src, self.dst), self.flags, window)
         };
         let mut packet = Vec::new();
         segment::emit(&mut packet, &header, &options, (payload, &[]));
@@ -85,6 +78,23 @@ impl Tcp {
     /// Returns the packet in an Ethernet frame.
     pub fn ethernet(&self) -> Vec<u8> {
         ethernet(&self.packet())
+    }
+}
+
+/// Returns a header whose numbers are zero.
+pub(crate) fn header((src, dst): (SocketAddr, SocketAddr), flags: Flags, window: u16) -> Header {
+    Header {
+        src,
+        dst,
+        seq: Seq(0),
+        ack: Seq(0),
+        flags,
+        window,
+        ecn: Ecn::NotEct,
+        tos: 0,
+        ttl: 64,
+        dont_fragment: true,
+        ident: 0,
     }
 }
 
@@ -112,6 +122,11 @@ pub fn ethernet(packet: &[u8]) -> Vec<u8> {
     frame
 }
 
+/// Returns the nanoseconds since 1970 of `seconds` after 2001-09-09 01:46:40 UTC.
+fn nanoseconds(seconds: f64) -> u64 {
+    1_000_000_000_000_000_000 + (seconds * 1e9).round() as u64
+}
+
 /// A pcap file with nanosecond timestamps, in little-endian byte order.
 pub struct Pcap {
     /// Content written so far.
@@ -122,11 +137,11 @@ pub struct Pcap {
 impl Pcap {
     /// Creates a file without frames.
     pub fn new(link_type: u32) -> Self {
-        Self::cut(link_type, 262_144)
+        Self::with_snap_length(link_type, 262_144)
     }
 
     /// Creates a file that keeps at most `snap_length` bytes of each frame.
-    pub fn cut(link_type: u32, snap_length: u32) -> Self {
+    pub fn with_snap_length(link_type: u32, snap_length: u32) -> Self {
         let mut file = Vec::new();
         file.extend(0xa1b2_3c4d_u32.to_le_bytes());
         file.extend([2, 0, 4, 0]);
@@ -138,14 +153,14 @@ impl Pcap {
 
     /// Adds a frame, `at` seconds after 2001-09-09 01:46:40 UTC.
     pub fn frame(&mut self, at: f64, frame: &[u8]) {
-        let kept = frame.len().min(self.snap_length);
-        self.header(1_000_000_000_000_000_000 + (at * 1e9).round() as u64, kept as u32, frame.len() as u32);
-        self.file.extend(&frame[..kept]);
+        let captured = &frame[..frame.len().min(self.snap_length)];
+        self.header(nanoseconds(at), captured.len() as u32, frame.len() as u32);
+        self.file.extend(captured);
     }
 
     /// Adds the header of a frame: nanoseconds since 1970, captured length, and original length.
-    pub fn header(&mut self, nanos: u64, kept: u32, length: u32) {
-        for word in [(nanos / 1_000_000_000) as u32, (nanos % 1_000_000_000) as u32, kept, length] {
+    pub fn header(&mut self, nanos: u64, captured: u32, length: u32) {
+        for word in [(nanos / 1_000_000_000) as u32, (nanos % 1_000_000_000) as u32, captured, length] {
             self.file.extend(word.to_le_bytes());
         }
     }
@@ -197,7 +212,7 @@ impl Pcapng {
 
     /// Adds a frame of this interface, `at` seconds after 2001-09-09 01:46:40 UTC.
     pub fn frame(&mut self, interface: u32, at: f64, frame: &[u8]) {
-        let nanos = 1_000_000_000_000_000_000 + (at * 1e9).round() as u64;
+        let nanos = nanoseconds(at);
         let len = frame.len() as u32;
         let mut body = Vec::new();
         for value in [interface, (nanos >> 32) as u32, nanos as u32, len, len] {

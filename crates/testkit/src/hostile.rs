@@ -5,12 +5,13 @@
 use std::net::{IpAddr, SocketAddr};
 
 use airwire::checksum;
-use airwire::options::{Layout, Options, SackBlocks, Timestamps};
+use airwire::options::{Options, SackBlocks, Timestamps};
 use airwire::rng::Stream;
 use airwire::segment::{self, Ecn, Flags, Header};
 use airwire::seq::Seq;
 
-use super::pair::{Peer, octet};
+use super::frames::{Tcp, header};
+use super::pair::{Peer, stream_byte};
 
 /// Returns a segment from one end to the other, with Linux's option layout. The numbers are the sequence
 /// number and the acknowledgment number.
@@ -19,25 +20,10 @@ pub fn segment_of(
     flags: Flags,
     (seq, ack): (Seq, Seq),
     options: &Options,
-    text: &[u8],
+    payload: &[u8],
 ) -> Vec<u8> {
-    let header = Header {
-        src,
-        dst,
-        seq,
-        ack,
-        flags,
-        window: 65_535,
-        ecn: Ecn::NotEct,
-        tos: 0,
-        ttl: 64,
-        dont_fragment: true,
-        ident: 0,
-    };
-    let (mut written, mut packet) = (Vec::new(), Vec::new());
-    options.write(Layout::Linux, &mut written);
-    segment::emit(&mut packet, &header, &written, (text, &[]));
-    packet
+    let options = options.clone();
+    Tcp { options, ..Tcp::new(src, dst, flags, seq.0, ack.0, 0) }.carrying(65_535, payload)
 }
 
 /// A source of random choices: a seeded stream, or the input of a fuzzer.
@@ -62,21 +48,21 @@ impl Draw for Stream {
     }
 }
 
-/// The kinds of packets that the attacker forges.
+/// The packets that the attacker may forge.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Malice {
+pub enum ForgeryScope {
     /// Only packets that a TCP must survive, so the streams must arrive unchanged. This excludes packets that
     /// the victim cannot distinguish from genuine ones: foreign data or a FIN in its window, a reset with the
     /// next sequence number, an ACK of data that the receiver never got, and timestamps that are moved
     /// forward.
     Survivable,
     /// Any packets.
-    Boundless,
+    Any,
 }
 
 /// The attacker's knowledge about one end of a connection, as stream offsets.
 #[derive(Clone, Copy, Debug)]
-struct Seen {
+struct EndState {
     addr: SocketAddr,
     isn: Seq,
     /// One past the highest offset sent.
@@ -94,16 +80,16 @@ struct Seen {
 /// The attacker's knowledge about both ends of a connection.
 #[derive(Debug, Default)]
 pub struct Eavesdropper {
-    ends: [Option<Seen>; 2],
+    ends: [Option<EndState>; 2],
 }
 
 impl Eavesdropper {
     /// Learns from a packet that `from` has sent.
-    pub fn hear(&mut self, from: Peer, packet: &[u8]) {
+    pub fn observe(&mut self, from: Peer, packet: &[u8]) {
         let Ok(segment) = segment::parse(packet) else { return };
         let end = &mut self.ends[from as usize];
         if segment.flags.contains(Flags::SYN) {
-            *end = Some(Seen {
+            *end = Some(EndState {
                 addr: segment.src,
                 isn: segment.seq,
                 nxt: 1,
@@ -136,12 +122,12 @@ impl Eavesdropper {
     }
 
     /// Forges a packet that claims to come from `from`. Returns `None` before the handshake was overheard.
-    pub fn forge(&self, draw: &mut impl Draw, from: Peer, malice: Malice) -> Option<Vec<u8>> {
+    pub fn forge(&self, draw: &mut impl Draw, from: Peer, scope: ForgeryScope) -> Option<Vec<u8>> {
         let (me, you) = (self.ends[from as usize]?, self.ends[from.other() as usize]?);
         let forger = Forger { draw, from, me, you };
-        Some(match malice {
-            Malice::Survivable => forger.survivable(),
-            Malice::Boundless => forger.boundless(),
+        Some(match scope {
+            ForgeryScope::Survivable => forger.survivable(),
+            ForgeryScope::Any => forger.any(),
         })
     }
 }
@@ -150,9 +136,9 @@ struct Forger<'a, D> {
     draw: &'a mut D,
     from: Peer,
     /// The end that the attacker impersonates.
-    me: Seen,
+    me: EndState,
     /// The victim.
-    you: Seen,
+    you: EndState,
 }
 
 /// A segment to forge. Its offsets can have any value.
@@ -163,12 +149,12 @@ struct Forgery {
     window: u16,
     ecn: Ecn,
     options: Vec<u8>,
-    text: Vec<u8>,
+    payload: Vec<u8>,
 }
 
 impl<D: Draw> Forger<'_, D> {
-    /// Returns an ordinary ACK, as the genuine end would send it now.
-    fn honest(&mut self) -> Forgery {
+    /// Returns the ACK that the genuine end would send now.
+    fn genuine_ack(&mut self) -> Forgery {
         let options = self.timestamps(0);
         Forgery {
             seq: self.me.nxt,
@@ -177,16 +163,16 @@ impl<D: Draw> Forger<'_, D> {
             window: self.me.window,
             ecn: Ecn::NotEct,
             options,
-            text: Vec::new(),
+            payload: Vec::new(),
         }
     }
 
     fn survivable(mut self) -> Vec<u8> {
-        let mut forgery = self.honest();
+        let mut forgery = self.genuine_ack();
         match self.draw.below(14) {
             0 => return self.noise(),
             1 => return self.damaged(forgery),
-            2 => forgery.options = self.absurd_options(),
+            2 => forgery.options = self.invalid_options(),
             3 => self.outside_the_window(&mut forgery),
             4 => {
                 // Acknowledge data that was never sent, or that was acknowledged long ago.
@@ -197,12 +183,12 @@ impl<D: Draw> Forger<'_, D> {
                     _ => self.me.ack.wrapping_sub(self.draw.below(1 << 31)),
                 };
             }
-            5 => forgery.options.extend(self.sack_lies()),
+            5 => forgery.options.extend(self.false_sack_blocks()),
             6 => forgery.window = self.some_window(),
             7 => {
                 forgery.flags = self.draw.pick(&[Flags::SYN, Flags::SYN.with(Flags::ACK)]);
                 forgery.seq = self.some_offset();
-                forgery.options = self.absurd_options();
+                forgery.options = self.invalid_options();
             }
             8 => {
                 forgery.flags = self.draw.pick(&[Flags::RST, Flags::RST.with(Flags::ACK)]);
@@ -218,9 +204,9 @@ impl<D: Draw> Forger<'_, D> {
                 let back = (1 << 22) + self.draw.below(1 << 30);
                 forgery.options = self.timestamps(back.wrapping_neg() as u32);
                 let len = self.draw.below(100);
-                forgery.text = self.noise_of(len);
+                forgery.payload = self.noise_bytes(len);
                 if self.me.timestamps.is_none() {
-                    forgery.text.clear();
+                    forgery.payload.clear();
                 }
             }
             10 => return self.icmp(),
@@ -229,9 +215,9 @@ impl<D: Draw> Forger<'_, D> {
                 let lowest = self.you.ack.saturating_sub(3000).max(1);
                 let end = self.me.fin.unwrap_or(self.me.nxt);
                 forgery.seq = lowest + self.draw.below(end.saturating_sub(lowest));
-                let most = end.saturating_sub(forgery.seq).min(1400);
-                let len = self.draw.below(most + 1);
-                forgery.text = self.true_octets(forgery.seq, len);
+                let max_len = end.saturating_sub(forgery.seq).min(1400);
+                let len = self.draw.below(max_len + 1);
+                forgery.payload = self.genuine_bytes(forgery.seq, len);
             }
             _ => {
                 forgery.flags = match self.draw.below(4) {
@@ -249,11 +235,11 @@ impl<D: Draw> Forger<'_, D> {
         self.write(&forgery)
     }
 
-    fn boundless(mut self) -> Vec<u8> {
+    fn any(mut self) -> Vec<u8> {
         if self.draw.one_in(4) {
             return self.survivable();
         }
-        let mut forgery = self.honest();
+        let mut forgery = self.genuine_ack();
         forgery.flags = Flags(self.draw.below(1 << 12) as u16);
         if self.draw.one_in(2) {
             forgery.flags = Flags::ACK;
@@ -267,15 +253,15 @@ impl<D: Draw> Forger<'_, D> {
         forgery.window = self.some_window();
         if self.draw.one_in(2) {
             let len = self.draw.below(1461);
-            forgery.text = self.noise_of(len);
+            forgery.payload = self.noise_bytes(len);
         }
         match self.draw.below(4) {
-            0 => forgery.options = self.absurd_options(),
+            0 => forgery.options = self.invalid_options(),
             1 => {
                 let shift = self.draw.below(1 << 32) as u32;
                 forgery.options = self.timestamps(shift);
             }
-            2 => forgery.options.extend(self.sack_lies()),
+            2 => forgery.options.extend(self.false_sack_blocks()),
             _ => {}
         }
         forgery.ecn = Ecn::from_bits(self.draw.below(4) as u8);
@@ -307,7 +293,7 @@ impl<D: Draw> Forger<'_, D> {
     fn outside_the_window(&mut self, forgery: &mut Forgery) {
         let window = u64::from(self.you.window) << self.you.scale;
         let len = self.draw.below(1461);
-        forgery.text = self.noise_of(len);
+        forgery.payload = self.noise_bytes(len);
         let (below, far) = (self.draw.below(4000), self.draw.below(1 << 30));
         forgery.seq = match self.draw.below(4) {
             // Completely old: its last byte is directly before the next one that the victim expects.
@@ -325,12 +311,12 @@ impl<D: Draw> Forger<'_, D> {
         }
     }
 
-    fn true_octets(&self, seq: u64, len: u64) -> Vec<u8> {
+    fn genuine_bytes(&self, seq: u64, len: u64) -> Vec<u8> {
         // The SYN is at offset 0, and the first byte at offset 1.
-        (seq..seq + len).map(|offset| octet(self.from, offset - 1)).collect()
+        (seq..seq + len).map(|offset| stream_byte(self.from, offset - 1)).collect()
     }
 
-    fn noise_of(&mut self, len: u64) -> Vec<u8> {
+    fn noise_bytes(&mut self, len: u64) -> Vec<u8> {
         let pattern = self.draw.below(256) as u8;
         (0..len).map(|i| pattern ^ (i as u8).wrapping_mul(29)).collect()
     }
@@ -350,7 +336,7 @@ impl<D: Draw> Forger<'_, D> {
 
     /// Returns SACK blocks for outstanding data, received or not. Some are reversed, empty, overlapping, or
     /// far outside.
-    fn sack_lies(&mut self) -> Vec<u8> {
+    fn false_sack_blocks(&mut self) -> Vec<u8> {
         if !(self.me.sack && self.you.sack) {
             return Vec::new();
         }
@@ -376,8 +362,8 @@ impl<D: Draw> Forger<'_, D> {
         out
     }
 
-    fn absurd_options(&mut self) -> Vec<u8> {
-        const ABSURD: [&[u8]; 12] = [
+    fn invalid_options(&mut self) -> Vec<u8> {
+        const OPTIONS: [&[u8]; 12] = [
             &[2, 0, 0, 0],
             &[8, 1, 0, 0],
             &[3, 200, 0, 0],
@@ -396,7 +382,7 @@ impl<D: Draw> Forger<'_, D> {
         ];
         let mut out = Vec::new();
         for _ in 0..1 + self.draw.below(3) {
-            let option = self.draw.pick(&ABSURD);
+            let option = self.draw.pick(&OPTIONS);
             if out.len() + option.len() <= 40 {
                 out.extend(option);
             }
@@ -407,10 +393,10 @@ impl<D: Draw> Forger<'_, D> {
     /// Returns random bytes, some of which may look like an IPv4 header.
     fn noise(&mut self) -> Vec<u8> {
         let len = self.draw.below(120);
-        let mut packet = self.noise_of(len);
-        for (at, octet) in [(0, 0x45), (2, 0), (3, len as u8), (9, 6)] {
-            if let Some(slot) = packet.get_mut(at).filter(|_| self.draw.one_in(2)) {
-                *slot = octet;
+        let mut packet = self.noise_bytes(len);
+        for (at, value) in [(0, 0x45), (2, 0), (3, len as u8), (9, 6)] {
+            if let Some(byte) = packet.get_mut(at).filter(|_| self.draw.one_in(2)) {
+                *byte = value;
             }
         }
         packet
@@ -420,7 +406,7 @@ impl<D: Draw> Forger<'_, D> {
     /// or length is wrong.
     fn damaged(&mut self, mut forgery: Forgery) -> Vec<u8> {
         let len = 1 + self.draw.below(1400);
-        forgery.text = self.noise_of(len);
+        forgery.payload = self.noise_bytes(len);
         let mut packet = self.write(&forgery);
         let at = self.draw.below(packet.len() as u64) as usize;
         if self.draw.one_in(2) {
@@ -441,12 +427,8 @@ impl<D: Draw> Forger<'_, D> {
             1 => self.you.nxt.saturating_sub(1),
             _ => self.draw.below(1 << 32),
         };
-        let quoted = Header {
-            src: self.you.addr,
-            dst: self.me.addr,
-            seq: self.you.isn.at(seq),
-            ..self.header(Flags::ACK)
-        };
+        let quoted =
+            Header { seq: self.you.isn.at(seq), ..header((self.you.addr, self.me.addr), Flags::ACK, 0) };
         let mut quote = Vec::new();
         segment::emit(&mut quote, &quoted, &[], (&[], &[]));
         quote.truncate(20 + self.draw.below(21) as usize);
@@ -467,35 +449,18 @@ impl<D: Draw> Forger<'_, D> {
         packet
     }
 
-    fn header(&self, flags: Flags) -> Header {
-        Header {
-            src: self.me.addr,
-            dst: self.you.addr,
-            seq: Seq(0),
-            ack: Seq(0),
-            flags,
-            window: 0,
-            ecn: Ecn::NotEct,
-            tos: 0,
-            ttl: 64,
-            dont_fragment: true,
-            ident: 0,
-        }
-    }
-
     fn write(&self, forgery: &Forgery) -> Vec<u8> {
         let header = Header {
             seq: self.me.isn.at(forgery.seq),
             ack: self.you.isn.at(forgery.ack),
-            window: forgery.window,
             ecn: forgery.ecn,
-            ..self.header(forgery.flags)
+            ..header((self.me.addr, self.you.addr), forgery.flags, forgery.window)
         };
         let mut options = forgery.options.clone();
         options.truncate(40);
         options.resize(options.len().next_multiple_of(4), 0);
         let mut packet = Vec::new();
-        segment::emit(&mut packet, &header, &options, (&forgery.text, &[]));
+        segment::emit(&mut packet, &header, &options, (&forgery.payload, &[]));
         packet
     }
 }

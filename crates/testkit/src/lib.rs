@@ -1,6 +1,6 @@
 //! Code that tests, benchmarks and fuzz targets share. The programs do not use it.
 //!
-//! * [`pair`], [`exchange`], [`hostile`], [`siege`], [`calls`]: hosts in memory, also under attack.
+//! * [`pair`], [`exchange`], [`hostile`], [`attack`], [`calls`]: hosts in memory, also under attack.
 //! * [`pieces`]: segmentation offload in software, which splits a piece into packets as the kernel does.
 //! * [`promises`]: the table of `make siege`. [`sample`]: the number of cases that a test tries.
 //! * [`frames`]: synthetic captures. [`markup`]: checks that text with tags is well formed.
@@ -9,6 +9,7 @@
 
 #![warn(missing_docs)]
 
+pub mod attack;
 pub mod calls;
 pub mod exchange;
 pub mod frames;
@@ -18,7 +19,6 @@ pub mod pair;
 pub mod pieces;
 pub mod promises;
 pub mod sample;
-pub mod siege;
 pub mod temporary;
 
 #[cfg(feature = "machine")]

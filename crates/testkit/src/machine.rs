@@ -23,9 +23,9 @@ use crate::programs::program;
 pub use crate::temporary::{TempDir, TempFile};
 
 /// Time that a test waits for another program or a peer before it fails.
-pub const PATIENCE: Duration = Duration::from_secs(100);
+pub const TIMEOUT: Duration = Duration::from_secs(100);
 
-/// Kills a program that runs for longer than [`PATIENCE`], so that a test that reads its output does not
+/// Kills a program that runs for longer than [`TIMEOUT`], so that a test that reads its output does not
 /// hang. Must be dropped after the program has ended.
 pub struct TimeLimit(#[expect(dead_code, reason = "dropping it tells the thread")] mpsc::Sender<()>);
 
@@ -35,8 +35,8 @@ impl TimeLimit {
         let (sender, ended) = mpsc::channel();
         let pid = Pid::from_raw(child.id() as i32);
         thread::spawn(move || {
-            if ended.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
-                eprintln!("process {pid} has not ended after {PATIENCE:?}: the test kills it");
+            if ended.recv_timeout(TIMEOUT) == Err(RecvTimeoutError::Timeout) {
+                eprintln!("process {pid} has not ended after {TIMEOUT:?}: the test kills it");
                 let _ = kill(pid, Signal::SIGKILL);
             }
         });
@@ -44,9 +44,9 @@ impl TimeLimit {
     }
 }
 
-/// Limits the time of `accept` on this listener, and of reads from its connections, to [`PATIENCE`].
+/// Limits the time of `accept` on this listener, and of reads from its connections, to [`TIMEOUT`].
 pub fn limit_waits(listener: &TcpListener) {
-    let limit = TimeVal::milliseconds(PATIENCE.as_millis() as i64);
+    let limit = TimeVal::milliseconds(TIMEOUT.as_millis() as i64);
     setsockopt(listener, sockopt::ReceiveTimeout, &limit).unwrap();
 }
 
@@ -55,12 +55,16 @@ pub fn limit_waits(listener: &TcpListener) {
 /// # Panics
 /// If this process is not allowed to create one.
 pub fn namespace() -> Namespace {
-    Namespace::create().unwrap_or_else(|error| panic!("this test makes a network namespace: {error}"))
+    Namespace::create().unwrap_or_else(|error| panic!("this test creates a network namespace: {error}"))
 }
 
 /// Returns the SHA-256 in hexadecimal digits.
 pub fn digest(data: &[u8]) -> String {
-    Sha256::digest(data).iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&Sha256::digest(data))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Returns random bytes, the same in every call.
@@ -103,8 +107,7 @@ pub fn kernel_receiver(namespace: &Namespace, port: u16) -> JoinHandle<Received>
                 _ => break,
             }
         }
-        let digest = sha256.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-        Received { bytes, digest }
+        Received { bytes, digest: hex(&sha256.finalize()) }
     })
 }
 
@@ -184,7 +187,7 @@ impl Ended {
 /// Runs a command to its end, without input.
 ///
 /// # Panics
-/// If it does not start. A command that runs for longer than [`PATIENCE`] is killed.
+/// If it does not start. A command that runs for longer than [`TIMEOUT`] is killed.
 pub fn ended(command: &mut Command) -> Ended {
     let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let child = child.unwrap_or_else(|error| panic!("{command:?}: {error}"));
@@ -201,7 +204,7 @@ pub fn run(args: &[&str]) -> Ended {
 pub struct Running {
     child: Option<Child>,
     stdout: BufReader<ChildStdout>,
-    seen: String,
+    read: String,
     _limit: TimeLimit,
 }
 
@@ -215,13 +218,13 @@ impl Running {
             airtcp(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let _limit = TimeLimit::of(&child);
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
-        let mut seen = String::new();
-        stdout.read_line(&mut seen).unwrap();
-        if !seen.contains("\"start\"") {
+        let mut read = String::new();
+        stdout.read_line(&mut read).unwrap();
+        if !read.contains("\"start\"") {
             let ended = Ended::of(child.wait_with_output().unwrap());
-            panic!("{args:?} did not start: {seen}{}", ended.stderr);
+            panic!("{args:?} did not start: {read}{}", ended.stderr);
         }
-        Self { child: Some(child), stdout, seen, _limit }
+        Self { child: Some(child), stdout, read, _limit }
     }
 
     /// Sends a signal to the program.
@@ -236,10 +239,10 @@ impl Running {
     /// If the program ends before.
     pub fn wait_for(&mut self, name: &str, wanted: impl Fn(&Value) -> bool) {
         loop {
-            let from = self.seen.len();
-            let octets = self.stdout.read_line(&mut self.seen).unwrap();
-            assert!(octets > 0, "it ended before a `{name}` as wanted:\n{}", self.seen);
-            let line: Value = serde_json::from_str(&self.seen[from..]).unwrap_or_default();
+            let from = self.read.len();
+            let bytes = self.stdout.read_line(&mut self.read).unwrap();
+            assert!(bytes > 0, "the program ended before the expected `{name}`:\n{}", self.read);
+            let line: Value = serde_json::from_str(&self.read[from..]).unwrap_or_default();
             if line["event"] == name && wanted(&line["data"]) {
                 return;
             }
@@ -248,7 +251,7 @@ impl Running {
 
     /// Waits until the program ends.
     pub fn end(mut self) -> Ended {
-        let mut stdout = std::mem::take(&mut self.seen).into_bytes();
+        let mut stdout = std::mem::take(&mut self.read).into_bytes();
         self.stdout.read_to_end(&mut stdout).unwrap();
         let child = self.child.take().unwrap();
         // `_limit` is dropped after this.

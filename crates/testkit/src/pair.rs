@@ -10,7 +10,7 @@ use airwire::piece::Piece;
 use airwire::rng::Stream;
 use airwire::time::{Duration, Instant};
 
-use super::pieces::cut;
+use super::pieces::split;
 
 /// Impairments of a path, the same in both directions.
 #[derive(Clone, Debug, Default)]
@@ -52,7 +52,7 @@ pub enum Polled {
     /// In pieces of several segments, which are split as the kernel does it.
     Pieces,
     /// Alternately. The value says whether the last poll was for a piece.
-    ByTurns(bool),
+    Alternating(bool),
 }
 
 /// One of the two hosts.
@@ -75,7 +75,7 @@ impl Peer {
 }
 
 /// Returns the byte at `offset` of the stream that `side` sends.
-pub fn octet(side: Peer, offset: u64) -> u8 {
+pub fn stream_byte(side: Peer, offset: u64) -> u8 {
     let mixed = (offset + 1 + ((side as u64) << 40)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed >> 56) as u8
 }
@@ -158,8 +158,7 @@ impl Pair {
         }
     }
 
-    /// Returns a shared reference to the host of this side.
-    pub fn host_ref(&self, side: Peer) -> &Host {
+    pub(super) fn host_ref(&self, side: Peer) -> &Host {
         match side {
             Peer::Left => &self.left,
             Peer::Right => &self.right,
@@ -190,14 +189,14 @@ impl Pair {
         let for_piece = match &mut self.polled {
             Polled::Packets => false,
             Polled::Pieces => true,
-            Polled::ByTurns(last) => {
+            Polled::Alternating(last) => {
                 *last = !*last;
                 *last
             }
         };
         if for_piece {
             let mut piece = Piece::default();
-            if self.host(side).poll_piece(now, &mut piece) { cut(&piece) } else { Vec::new() }
+            if self.host(side).poll_piece(now, &mut piece) { split(&piece) } else { Vec::new() }
         } else {
             let mut packet = Vec::new();
             if self.host(side).poll_packet(now, &mut packet) { vec![packet] } else { Vec::new() }
@@ -261,8 +260,8 @@ impl Pair {
             self.sent += 1;
             self.waiting[from as usize] += 1;
             let queue = &mut self.arrivals[from.other() as usize];
-            let place = queue.iter().rposition(|earlier| earlier.at <= at).map_or(0, |before| before + 1);
-            queue.insert(place, Arrival { at, order: self.sent, packet });
+            let index = queue.iter().rposition(|earlier| earlier.at <= at).map_or(0, |before| before + 1);
+            queue.insert(index, Arrival { at, order: self.sent, packet });
         }
     }
 }

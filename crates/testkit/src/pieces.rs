@@ -10,7 +10,7 @@ const FIN_AND_PSH: u8 = 0x09;
 ///
 /// # Panics
 /// If the piece is inconsistent.
-pub fn cut(piece: &Piece) -> Vec<Vec<u8>> {
+pub fn split(piece: &Piece) -> Vec<Vec<u8>> {
     let all = piece.parts().collect::<Vec<_>>().concat();
     assert_eq!(all.len(), piece.len());
     let Some(size) = piece.segment_size() else { return vec![all] };
@@ -48,9 +48,9 @@ pub fn cut(piece: &Piece) -> Vec<Vec<u8>> {
 /// Adds to a number in network byte order, which may wrap.
 fn add(field: &mut [u8], count: usize) {
     let mut carry = count;
-    for octet in field.iter_mut().rev() {
-        let sum = usize::from(*octet) + (carry & 0xff);
-        *octet = sum as u8;
+    for byte in field.iter_mut().rev() {
+        let sum = usize::from(*byte) + (carry & 0xff);
+        *byte = sum as u8;
         carry = (carry >> 8) + (sum >> 8);
     }
 }

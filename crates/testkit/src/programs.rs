@@ -25,14 +25,14 @@ static DIRECTORY: LazyLock<PathBuf> = LazyLock::new(|| {
     if let Some(directory) = std::env::var_os("AIRTCP_PROGRAMS") {
         return repository().join(directory);
     }
-    let test = std::env::current_exe().expect("a test program knows where it is");
+    let test = std::env::current_exe().expect("the path of this test program");
     let directory = test.ancestors().nth(2).expect("target/PROFILE/deps/TEST").to_owned();
     let profile = match directory.file_name().and_then(|name| name.to_str()) {
         None | Some("debug") => "dev",
         Some(profile) => profile,
     };
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let built = Command::new(cargo)
+    let status = Command::new(cargo)
         .args([
             "build",
             "--quiet",
@@ -48,7 +48,7 @@ static DIRECTORY: LazyLock<PathBuf> = LazyLock::new(|| {
         ])
         .current_dir(repository())
         .status()
-        .expect("cargo is there: it runs this test");
-    assert!(built.success(), "the programs do not build");
+        .expect("cargo, which runs this test");
+    assert!(status.success(), "the build of the programs failed");
     directory
 });

@@ -11,9 +11,9 @@ const FILE: &str = "AIRTCP_SIEGE";
 ///
 /// # Panics
 /// If the file cannot be written.
-pub fn seen(attack: &str, promised: &str, seen: impl Display) {
+pub fn record(attack: &str, promised: &str, observed: impl Display) {
     let Some(path) = std::env::var_os(FILE) else { return };
     let mut file = File::options().create(true).append(true).open(path).unwrap();
     // A single write, because other tests write rows at the same time.
-    file.write_all(format!("{attack:<50}  {promised:<54}  {seen}\n").as_bytes()).unwrap();
+    file.write_all(format!("{attack:<50}  {promised:<54}  {observed}\n").as_bytes()).unwrap();
 }

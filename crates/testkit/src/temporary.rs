@@ -15,7 +15,7 @@ impl TempDir {
     /// If it cannot be created.
     pub fn new(name: &str) -> Self {
         let path = unique(name);
-        fs::create_dir(&path).unwrap_or_else(|error| panic!("cannot make {}: {error}", path.display()));
+        fs::create_dir(&path).unwrap_or_else(|error| panic!("cannot create {}: {error}", path.display()));
         Self(path)
     }
 

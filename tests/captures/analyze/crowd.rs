@@ -122,7 +122,7 @@ const CLOSE: [Step; 3] = [
 fn capture(packets: impl Iterator<Item = Tcp>) -> TempFile {
     let path = TempFile::new("crowd");
     let mut output = BufWriter::new(File::create(path.path()).unwrap());
-    let mut pcap = Pcap::cut(ETHERNET, 96);
+    let mut pcap = Pcap::with_snap_length(ETHERNET, 96);
     for (at, tcp) in packets.enumerate() {
         pcap.frame(at as f64 * GAP, &tcp.ethernet());
         output.write_all(&pcap.file).unwrap();

@@ -1,7 +1,7 @@
 //! Everything around the packets: headers of every kind, fragments, and wrong lengths. The results are
 //! compared with tshark.
 
-use airtcp_testkit::frames::around::{self, udp, v4 as ipv4};
+use airtcp_testkit::frames::encapsulation::{self, udp, v4 as ipv4};
 use airtcp_testkit::frames::{ETHERNET, Pcap, Tcp, ethernet, v4, v6};
 use airtcp_testkit::machine::run;
 
@@ -17,14 +17,16 @@ const UNLIKE_TSHARK: [&str; 2] = ["Ethernet in MPLS", "Ethernet in MPLS without 
 fn every_encapsulation_yields_same_connection() {
     let mut names = Vec::new();
     let mut captures: Vec<Frames> = Vec::new();
-    for (number, around) in (0..).zip(around::ALL) {
+    for (number, encapsulation) in (0..).zip(encapsulation::ALL) {
         let port = 4000 + number;
         for packets in
             [transfer(v4(1, port), v4(2, 80), 77), transfer(v6(1, port), v6(2, 80), u32::MAX - 700)]
         {
-            names.push(around.name);
-            captures
-                .push((around.link_type, packets.iter().map(|tcp| (around.wrap)(&tcp.packet())).collect()));
+            names.push(encapsulation.name);
+            captures.push((
+                encapsulation.link_type,
+                packets.iter().map(|tcp| (encapsulation.wrap)(&tcp.packet())).collect(),
+            ));
         }
     }
     let analyses = analyze_each(&captures);
@@ -45,7 +47,7 @@ fn every_encapsulation_yields_same_connection() {
 /// payload, so its later arrival is not a retransmission.
 #[test]
 fn length_beyond_frame_does_not_count_as_payload() {
-    let pppoe = around::ALL.iter().find(|around| around.name == "PPPoE").unwrap();
+    let pppoe = encapsulation::ALL.iter().find(|it| it.name == "PPPoE").unwrap();
     for wrap in [|packet: &[u8]| ethernet(packet), pppoe.wrap] {
         let frames = plain().into_iter().map(|tcp| {
             let is_first_data = tcp.len > 0 && tcp.seq == 78;

@@ -87,7 +87,7 @@ impl Frames {
     }
 
     pub(super) fn cut(&self, snap_length: u32) -> TempFile {
-        let mut pcap = Pcap::cut(ETHERNET, snap_length);
+        let mut pcap = Pcap::with_snap_length(ETHERNET, snap_length);
         for (at, frame) in &self.0 {
             pcap.frame(*at, frame);
         }

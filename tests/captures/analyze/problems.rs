@@ -43,7 +43,7 @@ fn garbage_ends_pcap_but_is_skipped_in_pcapng() {
 #[test]
 fn packet_above_snap_length_is_accepted() {
     // Some programs write packets that exceed the snap length in their own file header.
-    let mut pcap = Pcap::cut(ETHERNET, 96);
+    let mut pcap = Pcap::with_snap_length(ETHERNET, 96);
     for (at, tcp) in plain().iter().enumerate() {
         let frame = tcp.ethernet();
         let nanos = 1_000_000_000_000_000_000 + at as u64;
@@ -64,7 +64,7 @@ fn packet_above_snap_length_is_accepted() {
 #[test]
 fn small_snap_length_preserves_payload_lengths() {
     for (snap_length, name) in [(66, "payload-cut"), (60, "options-cut")] {
-        let mut pcap = Pcap::cut(ETHERNET, snap_length);
+        let mut pcap = Pcap::with_snap_length(ETHERNET, snap_length);
         for (at, tcp) in plain().into_iter().enumerate() {
             pcap.frame(at as f64 * 0.01, &tcp.stamped(1, 1).ethernet());
         }
@@ -73,7 +73,7 @@ fn small_snap_length_preserves_payload_lengths() {
         assert!(problem(&capture, name).is_some(), "{snap_length}: {capture}");
         assert_eq!(tshark(&pcap.file), (10, 1));
     }
-    let mut pcap = Pcap::cut(ETHERNET, 40);
+    let mut pcap = Pcap::with_snap_length(ETHERNET, 40);
     pcap.frame(0.0, &plain()[0].ethernet());
     let capture = analyze(&pcap.file);
     assert_eq!((counts(&capture), problem(&capture, "headers-cut")), ((0, 0), Some((1, 1))));

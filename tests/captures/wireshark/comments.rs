@@ -116,7 +116,7 @@ fn capture_with_fast_retransmission() -> TempFile {
     let (client, server) = (v4(1, 40_000), v4(2, 9000));
     let forth = |seq, ack, len| Tcp::new(client, server, ACK, seq, ack, len);
     let back = |seq, ack| Tcp::new(server, client, ACK, seq, ack, 0);
-    let mut file = Pcap::cut(ETHERNET, 96);
+    let mut file = Pcap::with_snap_length(ETHERNET, 96);
     let mut at = 0.0;
     let mut add = |packet: Vec<u8>| {
         file.frame(at, &packet);

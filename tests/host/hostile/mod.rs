@@ -1,13 +1,13 @@
 //! Hostile input. The host never panics, no byte is lost or changed, and no packet causes more than one
 //! answer.
 
+mod attack;
 mod blind;
 mod bugs;
 pub(crate) mod hand;
 mod memory;
 mod paths;
 mod ports;
-mod siege;
 mod strangers;
 mod time_wait;
 pub(crate) mod world;

@@ -48,7 +48,7 @@ fn any_window_and_segment_size_carries_both_streams() {
         plan.read_every = Duration::from_millis([0, 1, 50, 700][rng.below(4) as usize]);
         // Such a transfer needs about one round trip per byte, so it must be short.
         if window < 100 || plan.options.send_buffer < 100 || plan.read_at_most < 100 {
-            plan.octets = [1 + rng.below(60), rng.below(40)];
+            plan.bytes = [1 + rng.below(60), rng.below(40)];
         }
         let path = if rng.chance(0.5) { bad_path(&mut rng) } else { path(rng.below(50)) };
         plan.eager = rng.chance(0.5);

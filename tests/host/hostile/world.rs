@@ -33,12 +33,12 @@ pub(crate) fn pair(seed: u64, recipe_name: &str, profile_name: &str, path: Impai
     Pair::new(seed, (&recipe, &recipe), (&profile, &profile), path)
 }
 
-pub(crate) fn plan(profile_name: &str, octets: [u64; 2]) -> ExchangeSpec {
+pub(crate) fn plan(profile_name: &str, bytes: [u64; 2]) -> ExchangeSpec {
     ExchangeSpec {
         opening: Opening::Passive,
         eager: false,
         options: SocketOptions::of(&profile(profile_name)),
-        octets,
+        bytes,
         read_at_most: 1 << 16,
         read_every: Duration::ZERO,
         faults: Faults::Fail,
@@ -56,7 +56,7 @@ pub(crate) fn path(delay_ms: u64) -> Impairments {
 pub(crate) fn run(what: &str, pair: Pair, plan: ExchangeSpec, limit: Duration) -> Exchange {
     let mut exchange = Exchange::new(pair, plan).unwrap();
     exchange.complete(limit).unwrap_or_else(|error| panic!("{what}: {error}"));
-    exchange.wind_up().unwrap_or_else(|error| panic!("{what}: {error}"));
+    exchange.close_all().unwrap_or_else(|error| panic!("{what}: {error}"));
     exchange
 }
 

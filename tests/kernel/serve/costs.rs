@@ -13,7 +13,7 @@ use airlink::netns::Namespace;
 use airlink::tun::Tun;
 use airtcp_testkit::hostile::segment_of;
 use airtcp_testkit::machine::namespace;
-use airtcp_testkit::promises::seen;
+use airtcp_testkit::promises::record;
 use airtcp_testkit::sample::size;
 use airwire::options::Options;
 use airwire::segment::{self, Flags};
@@ -145,7 +145,7 @@ fn out_of_order_bytes_do_not_pin_buffers() {
     assert!(growth < 8_000, "memory grew by {growth} kB");
     let end = serving.stop();
     assert!(end["memory"]["most"].as_u64() < Some(1 << 20), "{end}");
-    seen(
+    record(
         "256 clients send a byte at the right window edge",
         "out-of-order data costs only the bytes received",
         format_args!("memory grew by {growth} kB"),
@@ -246,7 +246,7 @@ fn reneging_peer_does_not_delay_other_clients() {
     assert!(attacked[19] < Duration::from_secs(2), "{text}");
     serving.signal(nix::sys::signal::Signal::SIGTERM);
     serving.end();
-    seen("a client reneges on SACKed data with every ACK", "other clients are not delayed", text);
+    record("a client reneges on SACKed data with every ACK", "other clients are not delayed", text);
 }
 
 /// Opens up to `most` connections that request endless data and do not read, so that each window closes.
@@ -290,7 +290,7 @@ fn non_reading_clients_do_not_delay_others() {
     // Per client, a 128 KiB buffer that holds the 64 KiB to be sent, and the state of the connection.
     assert!(growth < 150 * CROWD as u64, "{text}");
     serving.stop();
-    seen("200 clients with closed windows", "others are not delayed; at most 150 kB per client", text);
+    record("200 clients with closed windows", "others are not delayed; at most 150 kB per client", text);
 }
 
 #[test]
@@ -326,7 +326,7 @@ fn memory_exhaustion_evicts_connections_for_new_clients() {
     assert!(serving.outcome("gave-way")["reason"].as_str().unwrap().contains("other connections"));
     serving.signal(nix::sys::signal::Signal::SIGTERM);
     serving.end();
-    seen(
+    record(
         "closed windows use all of --memory=1Mi",
         "the limit holds; the idlest gives way to a new client",
         text,

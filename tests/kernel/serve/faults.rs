@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use airlink::netns::Namespace;
 use airtcp_testkit::machine::{TempDir, airtcp_serve, namespace};
-use airtcp_testkit::promises::seen;
+use airtcp_testkit::promises::record;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
@@ -86,7 +86,7 @@ fn stalled_stdout_reader_blocks_neither_connections_nor_exit() {
     assert!(gap > 100, "{gap}");
     let end = lines.iter().rfind(|line| line["event"] == "end").expect("no event `end`");
     assert_eq!(end["data"]["left_out"]["events"], gap);
-    seen(
+    record(
         "the reader of stdout pauses",
         "connections continue; dropped lines are counted",
         format_args!("3 of 3 echoes; {gap} lines dropped and reported; ended in {took:.1?}"),
@@ -103,7 +103,11 @@ fn blocked_stdout_delays_exit_only_briefly() {
     let (code, stderr, took) = stop_and_wait(child, Signal::SIGTERM);
     assert_eq!(code, Some(0), "{stderr}");
     assert!(took < Duration::from_secs(9), "{took:?}");
-    seen("the reader of stdout never resumes", "the server still exits", format_args!("ended in {took:.1?}"));
+    record(
+        "the reader of stdout never resumes",
+        "the server still exits",
+        format_args!("ended in {took:.1?}"),
+    );
 }
 
 #[test]
@@ -117,7 +121,7 @@ fn closed_stdout_does_not_stop_server() {
     assert_echo(&namespace);
     let (code, stderr, _) = stop_and_wait(child, Signal::SIGTERM);
     assert_eq!(code, Some(0), "{stderr}");
-    seen("the reader of stdout exits", "connections continue", "1 of 1 echo; exit code 0");
+    record("the reader of stdout exits", "connections continue", "1 of 1 echo; exit code 0");
 }
 
 #[test]
@@ -133,7 +137,7 @@ fn full_decisions_disk_is_reported_without_stopping_connections() {
     reader.join().unwrap();
     assert_eq!(code, Some(1), "{stderr}");
     assert!(stderr.contains("cannot write /dev/full: No space left on device"), "{stderr}");
-    seen(
+    record(
         "a full disk for --decisions",
         "the file is named, and connections continue",
         "2 of 2 echoes; named; exit code 1",
@@ -158,7 +162,7 @@ fn backend_timeout_resets_client_of_hanging_backend() {
     thread::sleep(Duration::from_millis(1200));
     let end = serving.stop();
     assert_eq!((&end["totals"]["target_failed"], &end["totals"]["idle"]), (&1.into(), &0.into()));
-    seen("the backend hangs", "the client is reset after --backend-timeout", reason);
+    record("the backend hangs", "the client is reset after --backend-timeout", reason);
 }
 
 #[test]
@@ -192,7 +196,7 @@ fn serve_drops_privileges_after_startup() {
     let stderr = String::from_utf8_lossy(&ended.stderr).into_owned();
     assert_eq!(ended.status.code(), Some(3), "{stderr}");
     assert!(stderr.contains("unknown user `no-such-user`"), "{stderr}");
-    seen(
+    record(
         "an attacker takes over the process",
         "it is unprivileged and cannot gain capabilities",
         "as shown by /proc/PID/status",

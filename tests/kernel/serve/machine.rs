@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use airlink::netns::Namespace;
 use airtcp_testkit::machine::{airtcp_serve, bytes, digest, namespace};
-use airtcp_testkit::promises::seen;
+use airtcp_testkit::promises::record;
 use airwire::rng::Stream;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::Signal;
@@ -51,7 +51,7 @@ fn survives(name: &str, what: impl FnOnce(&Namespace, &Serving)) {
     assert_eq!(reader.join().unwrap(), digest(&data));
     let closed = serving.outcome("done");
     serving.stop();
-    seen(
+    record(
         name,
         "connections survive and their data is unchanged",
         format_args!(
@@ -134,7 +134,7 @@ fn server_restarts_after_kill_at_any_moment() {
     assert!(much.iter().all(|octet| *octet == 7));
     serving.event("closed", |_| true);
     serving.stop();
-    seen(
+    record(
         "the process is killed at random times, 12 times",
         "no device remains, and the next process serves",
         format_args!("no device left; {midst} kills during transfers"),

@@ -12,7 +12,7 @@ use airlink::netns::Namespace;
 use airtcp_testkit::hostile::segment_of;
 use airtcp_testkit::machine::emulated::EmulatedPath;
 use airtcp_testkit::machine::{bytes, digest, namespace};
-use airtcp_testkit::promises::seen;
+use airtcp_testkit::promises::record;
 use airwire::options::{Options, Timestamps};
 use airwire::segment::Flags;
 use airwire::seq::Seq;
@@ -151,7 +151,7 @@ fn syn_flood_does_not_slow_clients() {
     // evicted.
     assert!(answered < sent * 11 / 10, "{text}");
     let ratio = with[20].as_secs_f64() / without[20].as_secs_f64();
-    seen(
+    record(
         "5000 forged SYNs per second",
         "clients are slower by less than a factor of 2",
         format_args!(
@@ -185,7 +185,7 @@ fn resets_to_one_source_are_rate_limited() {
     let end = serving.stop();
     assert_eq!(end["gate"]["resets_sent"].as_u64(), end["resets_sent"].as_u64());
     assert!(end["gate"]["resets_withheld"].as_u64() > Some(1000), "{end}");
-    seen(
+    record(
         "5000 ACKs without a connection per second",
         "at most 100 resets per second to one source",
         format_args!("{answered} resets to {sent} in {seconds} s at most"),
@@ -219,7 +219,7 @@ fn blind_resets_and_syns_do_not_close_connections() {
     let end = serving.stop();
     assert!(sent > 5000, "{sent}");
     assert_eq!(end["totals"]["radio_failed"], 0, "{end}");
-    seen(
+    record(
         "5000 blind resets and SYNs per second",
         "a connection with unknown sequence numbers survives",
         format_args!("3 MB unchanged during {sent} segments"),
@@ -249,7 +249,7 @@ fn longest_idle_connection_gives_way_to_new_client() {
     assert_eq!(rest.len(), 20_000);
     drop(idle);
     assert_eq!(serving.stop()["totals"]["gave_way"], 1);
-    seen(
+    record(
         "idle connections reach --max-connections",
         "the idlest gives way to a client after --give-way",
         format_args!("served in {took:.1?} with --give-way=500ms"),
@@ -280,7 +280,7 @@ fn max_per_source_limits_connections_of_one_source() {
     drop(share);
     let end = serving.stop();
     assert!(end["gate"]["over_source"].as_u64() >= Some(1), "{end}");
-    seen(
+    record(
         "one source opens as many connections as it can",
         "it gets --max-per-source, others are not affected",
         "2 of 3, and 1 of 1 from another source",

@@ -1,4 +1,4 @@
-use airtcp_testkit::frames::around::{self, v4, v6};
+use airtcp_testkit::frames::encapsulation::{self, v4, v6};
 use airtcp_testkit::frames::{ACK, Tcp, ethernet, v4 as v4_at, v6 as v6_at};
 
 use super::*;
@@ -28,21 +28,21 @@ fn is_unbounded(name: &str) -> bool {
 
 #[test]
 fn packet_is_found_in_every_encapsulation() {
-    for around in around::ALL {
+    for encapsulation in encapsulation::ALL {
         for is_v6 in [false, true] {
             let packet = packet(is_v6);
-            let frame = (around.wrap)(&packet);
-            let link = around.link_type as i32;
+            let frame = (encapsulation.wrap)(&packet);
+            let link = encapsulation.link_type as i32;
             let Found::Tcp(read) = whole(link, &frame) else {
-                panic!("{}, v6 {is_v6}: {:?}", around.name, whole(link, &frame))
+                panic!("{}, v6 {is_v6}: {:?}", encapsulation.name, whole(link, &frame))
             };
-            assert_eq!((read.len as usize, read.src.is_ipv6()), (PAYLOAD, is_v6), "{}", around.name);
-            assert_eq!((read.src.port(), read.dst.port()), (4000, 80), "{}", around.name);
+            assert_eq!((read.len as usize, read.src.is_ipv6()), (PAYLOAD, is_v6), "{}", encapsulation.name);
+            assert_eq!((read.src.port(), read.dst.port()), (4000, 80), "{}", encapsulation.name);
             // Padding does not count as payload.
             let mut padded = frame.clone();
             padded.extend([0xbb; 9]);
-            let Found::Tcp(read) = whole(link, &padded) else { panic!("{}, padded", around.name) };
-            assert_eq!(read.len as usize, PAYLOAD, "{}, padded", around.name);
+            let Found::Tcp(read) = whole(link, &padded) else { panic!("{}, padded", encapsulation.name) };
+            assert_eq!(read.len as usize, PAYLOAD, "{}, padded", encapsulation.name);
         }
     }
 }
@@ -50,21 +50,21 @@ fn packet_is_found_in_every_encapsulation() {
 /// The lengths come from the headers. The missing bytes determine which problem is reported.
 #[test]
 fn truncated_frame_is_reported_as_cut() {
-    for around in around::ALL.iter().filter(|around| !is_unbounded(around.name)) {
+    for encapsulation in encapsulation::ALL.iter().filter(|it| !is_unbounded(it.name)) {
         let packet = packet(false);
-        let frame = (around.wrap)(&packet);
+        let frame = (encapsulation.wrap)(&packet);
         let headers = frame.len() - PAYLOAD;
         // A header may end before the packet does, because MACsec's checksum follows.
-        let behind = if around.name.starts_with("MACsec") { 16 } else { 0 };
+        let behind = if encapsulation.name.starts_with("MACsec") { 16 } else { 0 };
         for kept in 0..frame.len() - behind {
-            let read = found(around.link_type as i32, &frame[..kept], frame.len());
+            let read = found(encapsulation.link_type as i32, &frame[..kept], frame.len());
             match read {
                 Found::Nothing(Problem::HeadersCut) => {}
                 Found::Flawed(packet, Problem::PayloadCut) => {
-                    assert!(kept + 4 >= headers - behind, "{}: {kept}", around.name);
-                    assert_eq!(packet.len as usize, PAYLOAD, "{}: {kept}", around.name);
+                    assert!(kept + 4 >= headers - behind, "{}: {kept}", encapsulation.name);
+                    assert_eq!(packet.len as usize, PAYLOAD, "{}: {kept}", encapsulation.name);
                 }
-                other => panic!("{}: {other:?} with {kept} bytes", around.name),
+                other => panic!("{}: {other:?} with {kept} bytes", encapsulation.name),
             }
         }
     }
@@ -78,15 +78,15 @@ fn payload_length_is_bounded_by_outer_headers() {
         packet[2..4].copy_from_slice(&[0, 200]);
         packet
     };
-    for around in around::ALL.iter().filter(|around| !is_unbounded(around.name)) {
-        let frame = (around.wrap)(&long);
-        let Found::Flawed(read, Problem::BeyondFrame) = whole(around.link_type as i32, &frame) else {
-            panic!("{}: {:?}", around.name, whole(around.link_type as i32, &frame))
+    for encapsulation in encapsulation::ALL.iter().filter(|it| !is_unbounded(it.name)) {
+        let frame = (encapsulation.wrap)(&long);
+        let Found::Flawed(read, Problem::BeyondFrame) = whole(encapsulation.link_type as i32, &frame) else {
+            panic!("{}: {:?}", encapsulation.name, whole(encapsulation.link_type as i32, &frame))
         };
-        assert_eq!(read.len as usize, PAYLOAD, "{}", around.name);
+        assert_eq!(read.len as usize, PAYLOAD, "{}", encapsulation.name);
     }
     // PPPoE's length field is a tighter bound than an Ethernet frame with padding.
-    let pppoe = around::ALL.iter().find(|around| around.name == "PPPoE").unwrap();
+    let pppoe = encapsulation::ALL.iter().find(|it| it.name == "PPPoE").unwrap();
     let mut frame = (pppoe.wrap)(&long);
     frame.extend([0; 300]);
     assert!(
@@ -97,10 +97,10 @@ fn payload_length_is_bounded_by_outer_headers() {
 #[test]
 fn zero_ip_length_means_outer_length() {
     for name in ["Ethernet", "802.1Q", "VXLAN", "GRE"] {
-        let around = around::ALL.iter().find(|around| around.name == name).unwrap();
+        let encapsulation = encapsulation::ALL.iter().find(|it| it.name == name).unwrap();
         let mut packet = packet(false);
         packet[2..4].copy_from_slice(&[0, 0]);
-        let read = whole(around.link_type as i32, &(around.wrap)(&packet));
+        let read = whole(encapsulation.link_type as i32, &(encapsulation.wrap)(&packet));
         assert!(matches!(&read, Found::Tcp(read) if read.len as usize == PAYLOAD), "{name}: {read:?}");
     }
 }
@@ -109,7 +109,7 @@ fn zero_ip_length_means_outer_length() {
 fn non_tcp_frames_are_classified() {
     let kind = |kind: [u8; 2], rest: &[u8]| [&[0; 12], &kind[..], rest, &[0; 46]].concat();
     let wlan = |control: [u8; 2]| [&control[..], &[0; 40]].concat();
-    let udp = |port: u16, payload: &[u8]| v4(17, &around::udp([5000, port], payload));
+    let udp = |port: u16, payload: &[u8]| v4(17, &encapsulation::udp([5000, port], payload));
     let mut many = Vec::new();
     for _ in 0..200 {
         many.extend([0, 7, 0x81, 0]);
@@ -147,7 +147,7 @@ fn non_tcp_frames_are_classified() {
         (101, udp(6081, &[0x2f; 30]), Other::Udp),
         (101, udp(2152, &[0x30, 255, 0, 0]), Other::Udp),
         (101, udp(3544, &[0x40; 30]), Other::Udp),
-        (101, v4(17, &around::udp([5000, 2152], &[0x30, 255, 0, 40, 0, 0, 0, 1, 0x45])), Other::Udp),
+        (101, v4(17, &encapsulation::udp([5000, 2152], &[0x30, 255, 0, 40, 0, 0, 0, 1, 0x45])), Other::Udp),
     ] {
         let read = whole(link, &frame);
         assert_eq!(read, Found::Other(expected), "link type {link}, {frame:02x?}");
@@ -158,8 +158,8 @@ fn non_tcp_frames_are_classified() {
 /// An A-MSDU with one packet can be read. One with two packets is only reported.
 #[test]
 fn wireless_aggregate_with_single_packet_is_read() {
-    let around = around::ALL.iter().find(|around| around.name == "802.11 with QoS").unwrap();
-    let plain = (around.wrap)(&packet(false));
+    let encapsulation = encapsulation::ALL.iter().find(|it| it.name == "802.11 with QoS").unwrap();
+    let plain = (encapsulation.wrap)(&packet(false));
     let (header, llc) = plain.split_at(26);
     let mut header = header.to_vec();
     header[24] |= 0x80;
@@ -174,9 +174,9 @@ fn wireless_aggregate_with_single_packet_is_read() {
 
 #[test]
 fn nflog_attributes_use_either_byte_order() {
-    let around = around::ALL.iter().find(|around| around.name == "NFLOG").unwrap();
+    let encapsulation = encapsulation::ALL.iter().find(|it| it.name == "NFLOG").unwrap();
     let packet = packet(true);
-    let mut frame = (around.wrap)(&packet);
+    let mut frame = (encapsulation.wrap)(&packet);
     for at in [4, 6, 12, 14] {
         frame.swap(at, at + 1);
     }

@@ -1,4 +1,4 @@
-use airtcp_testkit::frames::around::{self, udp, v4};
+use airtcp_testkit::frames::encapsulation::{self, udp, v4};
 use airtcp_testkit::frames::{ACK, Tcp, v4 as v4_at, v6 as v6_at};
 
 use super::*;
@@ -201,7 +201,7 @@ fn memory_is_bounded() {
 /// Fragmentation of the tunnel's packets, and fragmentation before the tunnel.
 #[test]
 fn fragments_are_reassembled_inside_and_outside_tunnels() {
-    let vxlan = around::ALL.iter().find(|around| around.name == "VXLAN").unwrap();
+    let vxlan = encapsulation::ALL.iter().find(|it| it.name == "VXLAN").unwrap();
     let whole = (vxlan.wrap)(&packet(true));
     assert_eq!(Reading::default().all(&split(&whole, 1480)).len as usize, PAYLOAD);
     let inside: Vec<_> = split(&packet(false), 1480).iter().map(|piece| (vxlan.wrap)(piece)).collect();

@@ -38,32 +38,32 @@ struct Flow {
     next: u64,
     expected: u64,
     /// Segments received after a hole.
-    beyond: BTreeSet<u64>,
+    out_of_order: BTreeSet<u64>,
     lost: Vec<u64>,
     lost_again: Vec<u64>,
     sent: u64,
 }
 
 /// Capture time of a frame, a number that orders frames with the same time, and the frame.
-type Passing = Reverse<(u64, u64, Vec<u8>)>;
+type PendingFrame = Reverse<(u64, u64, Vec<u8>)>;
 
 impl Bulk {
     /// Writes the capture as a pcap file.
     pub fn write(self, output: &mut impl Write) -> io::Result<()> {
         output.write_all(&Pcap::new(ETHERNET).file)?;
         let mut rng = Stream::new(1, "bulk");
-        let mut passing: BinaryHeap<Passing> = BinaryHeap::new();
+        let mut pending: BinaryHeap<PendingFrame> = BinaryHeap::new();
         let mut rounds: BinaryHeap<Reverse<(u64, u64)>> = BinaryHeap::new();
         let mut flows: Vec<Flow> = (0..self.parallel).map(Flow::new).collect();
-        let mut begun = self.parallel;
+        let mut started = self.parallel;
         let mut order = 0;
         for at in 0..self.parallel {
             rounds.push(Reverse((BEGIN + at * 37_000, at)));
         }
         let mut record = Pcap::new(ETHERNET);
         while let Some(Reverse((now, at))) = rounds.pop() {
-            while passing.peek().is_some_and(|Reverse((time, ..))| *time < now) {
-                let Some(Reverse((time, _, frame))) = passing.pop() else { break };
+            while pending.peek().is_some_and(|Reverse((time, ..))| *time < now) {
+                let Some(Reverse((time, _, frame))) = pending.pop() else { break };
                 record.file.clear();
                 record.header(time, frame.len() as u32, frame.len() as u32);
                 output.write_all(&record.file)?;
@@ -72,13 +72,13 @@ impl Bulk {
             let flow = &mut flows[at as usize];
             let mut push = |time: u64, packet: Tcp| {
                 order += 1;
-                passing.push(Reverse((time, order, packet.ethernet())));
+                pending.push(Reverse((time, order, packet.ethernet())));
             };
             match flow.round(now, self, &mut rng, &mut push) {
                 Some(next) => rounds.push(Reverse((next, at))),
-                None if begun < self.connections => {
-                    *flow = Flow::new(begun);
-                    begun += 1;
+                None if started < self.connections => {
+                    *flow = Flow::new(started);
+                    started += 1;
                     rounds.push(Reverse((now + 2 * ROUND, at)));
                 }
                 // An additional round sends nothing, but writes the remaining frames.
@@ -96,7 +96,7 @@ impl Flow {
             index,
             next: 0,
             expected: 0,
-            beyond: BTreeSet::new(),
+            out_of_order: BTreeSet::new(),
             lost: Vec::new(),
             lost_again: Vec::new(),
             sent: 0,
@@ -114,41 +114,51 @@ impl Flow {
         if now == u64::MAX {
             return None;
         }
-        let (here, there) = self.ends();
+        let (sender, receiver) = self.ends();
         let stamp = (now / 1_000_000) as u32;
         if self.sent == 0 {
-            let mut syn = Tcp::new(here, there, SYN, self.iss(), 0, 0).stamped(stamp, 0);
+            let mut syn = Tcp::new(sender, receiver, SYN, self.iss(), 0, 0).stamped(stamp, 0);
             syn.options.mss = Some(1460);
             syn.options.sack_permitted = true;
             syn.options.window_scale = Some(7);
-            let mut syn_ack =
-                Tcp { flags: SYN_ACK, src: there, dst: here, seq: 0, ack: self.iss() + 1, ..syn.clone() };
+            let mut syn_ack = Tcp {
+                flags: SYN_ACK,
+                src: receiver,
+                dst: sender,
+                seq: 0,
+                ack: self.iss() + 1,
+                ..syn.clone()
+            };
             syn_ack = syn_ack.stamped(7, stamp);
             push(now, syn);
             push(now + ROUND, syn_ack);
-            push(now + ROUND + 1000, Tcp::new(here, there, ACK, self.iss() + 1, 1, 0).stamped(stamp + 50, 7));
+            push(
+                now + ROUND + 1000,
+                Tcp::new(sender, receiver, ACK, self.iss() + 1, 1, 0).stamped(stamp + 50, 7),
+            );
             self.sent = 1;
             return Some(now + ROUND + 2000);
         }
         let timed_out = std::mem::take(&mut self.lost_again);
         let lost = std::mem::take(&mut self.lost);
-        let again: Vec<_> = timed_out.into_iter().chain(lost).collect();
-        let room = WINDOW.saturating_sub(again.len() as u64).min(bulk.segments - self.next);
+        let retransmissions: Vec<_> = timed_out.into_iter().chain(lost).collect();
+        let room = WINDOW.saturating_sub(retransmissions.len() as u64).min(bulk.segments - self.next);
         let new = self.next..self.next + room;
         self.next += room;
         let mut at = now;
-        for (segment, is_again) in again.iter().map(|segment| (*segment, true)).chain(new.map(|n| (n, false)))
+        for (segment, is_repeated) in
+            retransmissions.iter().map(|segment| (*segment, true)).chain(new.map(|n| (n, false)))
         {
             let seq = self.number(segment);
-            let mut data = Tcp::new(here, there, ACK, seq, 1, MSS as usize).stamped(stamp, 7);
+            let mut data = Tcp::new(sender, receiver, ACK, seq, 1, MSS as usize).stamped(stamp, 7);
             data.ident = self.sent as u16;
             self.sent += 1;
             push(at, data);
             if rng.bits().is_multiple_of(bulk.loss) {
-                if is_again { self.lost_again.push(segment) } else { self.lost.push(segment) }
+                if is_repeated { self.lost_again.push(segment) } else { self.lost.push(segment) }
             } else {
-                self.beyond.insert(segment);
-                while self.beyond.remove(&self.expected) {
+                self.out_of_order.insert(segment);
+                while self.out_of_order.remove(&self.expected) {
                     self.expected += 1;
                 }
                 push(at + ROUND, self.ack(stamp));
@@ -158,9 +168,9 @@ impl Flow {
         if self.expected == bulk.segments {
             let end = self.number(self.expected);
             let (begin, stamp) = (at + ROUND, stamp + 50);
-            push(begin, Tcp::new(here, there, FIN_ACK, end, 1, 0).stamped(stamp, 7));
-            push(begin + ROUND, Tcp::new(there, here, FIN_ACK, 1, end + 1, 0).stamped(7, stamp));
-            push(begin + ROUND + 1000, Tcp::new(here, there, ACK, end + 1, 2, 0).stamped(stamp, 7));
+            push(begin, Tcp::new(sender, receiver, FIN_ACK, end, 1, 0).stamped(stamp, 7));
+            push(begin + ROUND, Tcp::new(receiver, sender, FIN_ACK, 1, end + 1, 0).stamped(7, stamp));
+            push(begin + ROUND + 1000, Tcp::new(sender, receiver, ACK, end + 1, 2, 0).stamped(stamp, 7));
             return None;
         }
         let wait = if self.lost_again.is_empty() { ROUND } else { TIMEOUT + at - now };
@@ -168,13 +178,13 @@ impl Flow {
     }
 
     fn ack(&self, stamp: u32) -> Tcp {
-        let (here, there) = self.ends();
-        let mut ack = Tcp::new(there, here, ACK, 1, self.number(self.expected), 0).stamped(7, stamp);
-        let mut beyond = self.beyond.iter().copied().peekable();
+        let (sender, receiver) = self.ends();
+        let mut ack = Tcp::new(receiver, sender, ACK, 1, self.number(self.expected), 0).stamped(7, stamp);
+        let mut out_of_order = self.out_of_order.iter().copied().peekable();
         let mut blocks = 0;
-        while let Some(left) = beyond.next().filter(|_| blocks < 3) {
+        while let Some(left) = out_of_order.next().filter(|_| blocks < 3) {
             let mut right = left + 1;
-            while beyond.next_if_eq(&right).is_some() {
+            while out_of_order.next_if_eq(&right).is_some() {
                 right += 1;
             }
             ack.options.sack.push(Seq(self.number(left)), Seq(self.number(right)));

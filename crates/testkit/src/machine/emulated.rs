@@ -31,17 +31,17 @@ pub struct EmulatedPath {
 
 struct UntilStopped {
     stop: Arc<AtomicBool>,
-    look: Instant,
+    next_check: Instant,
 }
 
 impl Observer<Path> for UntilStopped {
     fn after(&mut self, round: Round<'_, Path>) -> Result<ControlFlow<()>, DriverError> {
-        self.look = round.now + Duration::from_millis(50);
+        self.next_check = round.now + Duration::from_millis(50);
         Ok(if self.stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 
     fn next_deadline(&self) -> Option<Instant> {
-        Some(self.look)
+        Some(self.next_check)
     }
 }
 
@@ -72,7 +72,7 @@ impl EmulatedPath {
         let tuns = [device(&fixed, "10.84.0.1/24", &[]), device(&mobile, "10.84.0.2/24", &["10.83.0.0/24"])];
         let scenario = Scenario::parse(scenario, "test").unwrap();
         let stop = Arc::new(AtomicBool::new(false));
-        let mut observer = UntilStopped { stop: Arc::clone(&stop), look: Instant::ZERO };
+        let mut observer = UntilStopped { stop: Arc::clone(&stop), next_check: Instant::ZERO };
         let emulator = thread::spawn(move || {
             let mut path = scenario.build(Some(seed), Recording::Off, false).unwrap();
             let mut reactor = Reactor::new(Clock::start()).unwrap();

@@ -1,10 +1,10 @@
 //! A live connection under attack by forged packets.
 
+use airtcp_testkit::attack::attack;
 use airtcp_testkit::calls;
 use airtcp_testkit::exchange::{Exchange, Faults};
-use airtcp_testkit::hostile::Malice;
+use airtcp_testkit::hostile::ForgeryScope;
 use airtcp_testkit::pair::{Impairments, Peer};
-use airtcp_testkit::siege::siege;
 use airwire::rng::Stream;
 use airwire::time::Duration;
 
@@ -20,7 +20,7 @@ fn every_variant_survives_forged_packets() {
                 let path = Impairments { loss: draw.unit() * 0.05, ..path(5 + draw.below(40)) };
                 let pair = pair(seed, recipe, profile, path);
                 let mut exchange = Exchange::new(pair, plan(profile, [400_000, 100_000])).unwrap();
-                siege(&mut draw, &mut exchange, Malice::Survivable, 400)
+                attack(&mut draw, &mut exchange, ForgeryScope::Survivable, 400)
                     .unwrap_or_else(|error| panic!("{what}: {error}"));
                 exchange
                     .complete(Duration::from_secs(3600))
@@ -41,7 +41,7 @@ fn forged_packets_never_break_connection_invariants() {
                 let mut plan = plan(profile, [400_000, 100_000]);
                 plan.faults = Faults::Close;
                 let mut exchange = Exchange::new(pair, plan).unwrap();
-                siege(&mut draw, &mut exchange, Malice::Boundless, 300)
+                attack(&mut draw, &mut exchange, ForgeryScope::Any, 300)
                     .unwrap_or_else(|error| panic!("{what}: {error}"));
             }
         }
@@ -58,7 +58,7 @@ fn challenge_acks_are_throttled() {
     let mut draw = Stream::new(1, "resets");
     let mut replies = 0;
     let packets: Vec<Vec<u8>> = (0..20_000)
-        .filter_map(|_| exchange.heard.forge(&mut draw, Peer::Right, Malice::Survivable))
+        .filter_map(|_| exchange.eavesdropper.forge(&mut draw, Peer::Right, ForgeryScope::Survivable))
         .filter(|packet| packet.len() == 52 && packet[33] & 0x04 != 0)
         .collect();
     assert!(packets.len() > 1000, "only {} resets", packets.len());

@@ -3,7 +3,7 @@
 use super::ethertype;
 
 /// Headers around a packet.
-pub struct Around {
+pub struct Encapsulation {
     /// Name of the headers.
     pub name: &'static str,
     /// Link type in a capture file.
@@ -12,14 +12,14 @@ pub struct Around {
     pub wrap: fn(&[u8]) -> Vec<u8>,
 }
 
-macro_rules! around {
+macro_rules! encapsulations {
     ($($link_type:literal $name:literal $wrap:expr;)*) => {
-        &[$(Around { name: $name, link_type: $link_type, wrap: $wrap }),*]
+        &[$(Encapsulation { name: $name, link_type: $link_type, wrap: $wrap }),*]
     };
 }
 
 /// All combinations of headers.
-pub const ALL: &[Around] = around! {
+pub const ALL: &[Encapsulation] = encapsulations! {
     1 "Ethernet" |packet| frame(&ethertype(packet), packet);
     1 "802.1Q" |packet| tagged(&[[0x81, 0, 0, 8]], packet);
     1 "QinQ" |packet| tagged(&[[0x88, 0xa8, 0, 7], [0x81, 0, 0, 8]], packet);
@@ -146,18 +146,16 @@ fn frame(kind: &[u8], payload: &[u8]) -> Vec<u8> {
 fn tagged(tags: &[[u8; 4]], packet: &[u8]) -> Vec<u8> {
     let [first, rest @ ..] = tags else { return frame(&ethertype(packet), packet) };
     let kind = ethertype(packet);
-    let mut behind: Vec<u8> = first[2..].to_vec();
-    behind.extend(rest.concat());
-    frame(&first[..2], &[&behind, &kind[..], packet].concat())
+    frame(&first[..2], &[&first[2..], &rest.concat(), &kind, packet].concat())
 }
 
 fn snap(packet: &[u8]) -> Vec<u8> {
     [&[0xaa, 0xaa, 3, 0, 0, 0], &ethertype(packet)[..], packet].concat()
 }
 
-fn wlan(control: &[u8; 2], behind_addresses: &[u8], packet: &[u8]) -> Vec<u8> {
+fn wlan(control: &[u8; 2], after_addresses: &[u8], packet: &[u8]) -> Vec<u8> {
     let addresses = [0, 0, 2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 3, 0x10, 0];
-    [control, &addresses[..], behind_addresses, &snap(packet)].concat()
+    [control, &addresses[..], after_addresses, &snap(packet)].concat()
 }
 
 fn nflog(packet: &[u8]) -> Vec<u8> {
