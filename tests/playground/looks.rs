@@ -5,7 +5,7 @@ use airtcp_testkit::browser::Browser;
 use airtcp_testkit::sample::size;
 use serde_json::json;
 
-use super::{change, digests, done, load, open, reopen, strings};
+use super::{change, digests, load, open, reopen, strings, wait_until_done};
 
 /// All checks share one browser, because starting a browser takes longer than a check.
 #[test]
@@ -91,7 +91,7 @@ fn presentation_shows_steps_in_large_text(browser: &mut Browser) {
     browser.eval("document.querySelector('#said').textContent = ''");
     browser.key("PageDown");
     browser.key("PageDown");
-    done(browser);
+    wait_until_done(browser);
     assert!(browser.text("#slide-place").starts_with("2. "));
     browser.key("Escape");
     assert_eq!(browser.eval("document.querySelector('#slide').hidden"), true);
@@ -151,8 +151,8 @@ fn print_shows_only_graphs_and_results(browser: &mut Browser) {
 }
 
 fn page_is_small_and_first_picture_appears_soon(browser: &mut Browser) {
-    let octets = std::fs::metadata(&*super::PAGE).unwrap().len();
-    assert!(octets <= 3_000_000, "{octets} octets");
+    let bytes = std::fs::metadata(&*super::PAGE).unwrap().len();
+    assert!(bytes <= 3_000_000, "{bytes} bytes");
     let first = browser.eval("performance.getEntriesByName('first picture')[0].startTime").as_f64().unwrap();
     // The limit is generous because tests run in parallel. docs/evidence/performance.md has the time on an
     // idle machine.

@@ -4,16 +4,17 @@
 use std::fs;
 
 use serde_json::json;
-use sha2::{Digest, Sha256};
 
-use super::{change, digests, done, go, in_a_shell, open, reopen, rest, strings};
+use super::{
+    change, digests, go, open, reopen, requests, run_in_shell, set_value, strings, wait_for_address,
+    wait_until_done,
+};
 use airtcp_testkit::browser::Browser;
-use airtcp_testkit::machine::TempDir;
+use airtcp_testkit::machine::{TempDir, digest};
 use airtcp_testkit::sample::{is_everything, sample};
 
 fn digest_of(path: &std::path::Path) -> String {
-    let digest = Sha256::digest(fs::read(path).unwrap());
-    digest.iter().map(|octet| format!("{octet:02x}")).collect()
+    digest(&fs::read(path).unwrap())
 }
 
 /// Addresses with different paths, senders, directions and ends, each with its extent for a change and for
@@ -46,16 +47,16 @@ fn page_runs_match_command_line_byte_for_byte() {
     for (address, extents) in ADDRESSES {
         let address = &format!("{address}&{}", extents[usize::from(is_everything())]);
         go(&mut browser, address);
-        let mut seen = digests(&mut browser);
+        let mut page_digests = digests(&mut browser);
         // Senders that share a path also share a log.
-        seen.dedup();
+        page_digests.dedup();
         let command = browser.text("#command");
         let lines: Vec<_> = command.lines().collect();
-        assert_eq!(lines.len(), seen.len(), "{address}: {command}");
-        for (line, seen) in lines.iter().zip(&seen) {
+        assert_eq!(lines.len(), page_digests.len(), "{address}: {command}");
+        for (line, page_digest) in lines.iter().zip(&page_digests) {
             let log = directory.join("run.jsonl");
-            in_a_shell(line, &format!("--decisions {}", log.display()), &directory);
-            assert_eq!(*seen, digest_of(&log), "{line}");
+            run_in_shell(line, &format!("--decisions {}", log.display()), &directory);
+            assert_eq!(*page_digest, digest_of(&log), "{line}");
         }
     }
 }
@@ -82,15 +83,15 @@ fn edited_scenario_is_in_command_and_address(browser: &mut Browser) {
     browser.eval("document.querySelector('#edit').open = true; document.querySelector('#text').value = ''; document.querySelector('#text').focus()");
     browser.eval("document.querySelector('#said').textContent = ''");
     browser.insert(text);
-    done(browser);
-    let (seen, command) = (digests(browser), browser.text("#command"));
+    wait_until_done(browser);
+    let (before, command) = (digests(browser), browser.text("#command"));
     let log = directory.join("run.jsonl");
-    in_a_shell(&command, &format!("--decisions {}", log.display()), &directory);
-    assert_eq!(seen, [digest_of(&log)]);
+    run_in_shell(&command, &format!("--decisions {}", log.display()), &directory);
+    assert_eq!(before, [digest_of(&log)]);
     browser.until("location.hash.includes('text=')");
     let address = browser.eval("location.hash.slice(1)");
     reopen(browser, address.as_str().unwrap());
-    assert_eq!(digests(browser), seen);
+    assert_eq!(digests(browser), before);
     assert_eq!(browser.eval("document.querySelector('#text').value"), text);
 }
 
@@ -101,18 +102,18 @@ fn link_restores_view_and_moment(browser: &mut Browser) {
         browser.key("+");
     }
     browser.key("]");
-    // The address has microseconds.
-    let seen = "JSON.stringify([airtcp.graphs.view.from, airtcp.graphs.view.to].map(Math.round).concat([document.querySelector('#moment-state').textContent, \
+    // The address has a resolution of one microsecond.
+    let state = "JSON.stringify([airtcp.graphs.view.from, airtcp.graphs.view.to].map(Math.round).concat([document.querySelector('#moment-state').textContent, \
                 document.querySelector('#moment-time').textContent, document.querySelector('#scene h2').textContent]))";
     browser.until("location.hash.includes('view=') && location.hash.includes('at=')");
     // The page writes the address once the view stops changing.
     browser.eval("new Promise((done) => setTimeout(done, 400))");
-    let (first, address) = (browser.eval(seen), browser.eval("location.hash.slice(1)"));
+    let (first, address) = (browser.eval(state), browser.eval("location.hash.slice(1)"));
     let before = digests(browser);
     reopen(browser, address.as_str().unwrap());
     browser.until("document.querySelector('#moment-state').textContent !== ''");
     browser.eval("new Promise((done) => setTimeout(done, 400))");
-    assert_eq!(browser.eval(seen), first);
+    assert_eq!(browser.eval(state), first);
     assert_eq!(digests(browser), before);
 }
 
@@ -125,8 +126,8 @@ fn saved_capture_and_log_match_command_line() {
         json!({ "behavior": "allow", "downloadPath": directory.display().to_string() }),
     );
     for (button, name) in [(1, "run-1.pcap"), (2, "run-1.jsonl")] {
-        let place = browser.center(&format!("#results td button:nth-of-type({button})"));
-        browser.click(place, 1);
+        let button = browser.center(&format!("#results td button:nth-of-type({button})"));
+        browser.click(button, 1);
         let file = directory.join(name);
         let begin = std::time::Instant::now();
         while !file.exists() || fs::metadata(&file).unwrap().len() == 0 {
@@ -135,7 +136,7 @@ fn saved_capture_and_log_match_command_line() {
         }
     }
     let command = browser.text("#command");
-    in_a_shell(&command, "--pcap cli.pcap --decisions cli.jsonl", &directory);
+    run_in_shell(&command, "--pcap cli.pcap --decisions cli.jsonl", &directory);
     for (ours, theirs) in [("run-1.pcap", "cli.pcap"), ("run-1.jsonl", "cli.jsonl")] {
         let read = |name| fs::read(directory.join(name)).unwrap();
         assert!(read(ours) == read(theirs), "{ours} differs from {theirs}");
@@ -200,10 +201,7 @@ fn tour_scenes_run_and_knobs_change_runs(browser: &mut Browser) {
 
 fn number_of_knob_becomes_setting(browser: &mut Browser) {
     reopen(browser, "scene=1");
-    change(
-        browser,
-        "(() => { const it = document.querySelector('.knob input'); it.value = '7'; it.dispatchEvent(new Event('change')); })()",
-    );
+    set_value(browser, ".knob input", "7", "change");
     let lost = "(({ segments, events }) => segments.start[events[0]])(airtcp.graphs.panels[0].run)";
     assert_eq!(browser.eval(lost), 1 + 6 * 1448);
     assert_eq!(browser.eval("document.querySelector('.knob input').value"), "7");
@@ -214,7 +212,7 @@ fn history_back_restores_previous_scene(browser: &mut Browser) {
     reopen(browser, "scene=2");
     change(browser, "document.querySelector('[data-scene=\"3\"]').click()");
     let third = digests(browser);
-    rest(browser);
+    wait_for_address(browser);
     change(browser, "history.back()");
     assert!(browser.text("#scene h2").starts_with("2. "));
     assert_ne!(digests(browser), third);
@@ -224,11 +222,11 @@ fn stepping_shows_each_decision(browser: &mut Browser) {
     reopen(browser, "scene=1");
     let time = "Number(document.querySelector('#slider').value)";
     let mut last = -1.0;
-    // The first step is a window increase, the second the detection of the loss. A third would be the end of
-    // recovery.
+    // The first step is a window increase, the second one the detection of the loss. The third one would be
+    // the end of recovery.
     for _ in 0..2 {
-        let place = browser.center("#after");
-        browser.click(place, 1);
+        let button = browser.center("#after");
+        browser.click(button, 1);
         let now = browser.eval(time).as_f64().unwrap();
         assert!(now > last, "{now} after {last}");
         last = now;
@@ -244,7 +242,7 @@ fn stepping_shows_each_decision(browser: &mut Browser) {
 
 fn ladder_diagram_follows_played_run(browser: &mut Browser) {
     reopen(browser, "scene=1");
-    // The lost segment and its line.
+    // The first step of the scene selects the lost segment.
     browser.eval("document.querySelector('.steps button').click()");
     browser.settle();
     let lost = "(({ packets }) => packets.outcome.reduce((sum, one) => sum + (one === 2 ? 1 : 0), 0))(airtcp.graphs.active.run)";
@@ -260,7 +258,7 @@ fn ladder_diagram_follows_played_run(browser: &mut Browser) {
     browser.settle();
     assert_eq!(browser.eval("airtcp.graphs.cursor"), paused);
     assert_ne!(browser.eval(picture), before);
-    // A click selects the packet at this place, here the one whose number is at the sender.
+    // A click selects the packet at this position.
     let [left, top, width, height] = browser.rect("#ladder-canvas");
     browser.click((left + width / 2.0, top + height / 2.0), 1);
     assert!(browser.eval("airtcp.graphs.active.focus !== null").as_bool().unwrap());
@@ -280,19 +278,13 @@ fn served_page_matches_file_page() {
     let mut line = String::new();
     BufReader::new(server.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
     let mut browser = Browser::open_address(&format!("{}#scene=1", line.trim()), (1200, 800));
-    done(&mut browser);
+    wait_until_done(&mut browser);
     let from_server = digests(&mut browser);
-    let asked: Vec<String> = browser
-        .events_of("Network.requestWillBeSent")
-        .iter()
-        .map(|it| it["request"]["url"].to_string())
-        .collect();
+    let mut requests = requests(&browser);
     reopen(&mut browser, "scene=1");
     assert_eq!(from_server, digests(&mut browser));
     server.kill().unwrap();
     server.wait().unwrap();
-    let elsewhere = asked
-        .iter()
-        .filter(|url| !url.contains("127.0.0.1") && !url.contains("blob:") && !url.starts_with("\"data:"));
-    assert_eq!(elsewhere.count(), 0, "{asked:?}");
+    requests.retain(|url| !url.contains("127.0.0.1") && !url.contains("blob:") && !url.starts_with("data:"));
+    assert!(requests.is_empty(), "{requests:?}");
 }

@@ -1,11 +1,11 @@
 //! The interface to JavaScript: the functions that the page calls, and the functions that it provides. All
 //! arguments are numbers. A module has one core and one thread.
 
-#![expect(unsafe_code, reason = "numbers are all that crosses this border, addresses among them")]
+#![expect(unsafe_code, reason = "only numbers, among them addresses, can be passed to JavaScript")]
 
 use std::cell::RefCell;
 
-use crate::{Core, Reached};
+use crate::{Core, Progress};
 
 #[link(wasm_import_module = "page")]
 unsafe extern "C" {
@@ -41,14 +41,14 @@ extern "C" fn request(length: usize) -> *mut u8 {
 #[unsafe(no_mangle)]
 extern "C" fn answer() -> usize {
     let request = REQUEST.take();
-    let mut report = |reached: Reached| progress(reached.share, reached.seconds);
-    let answered = CORE.with_borrow_mut(|core| core.answer(&request, &mut report));
-    let length = answered.len();
-    ANSWER.set(answered);
+    let mut report = |current: Progress| progress(current.share, current.seconds);
+    let answer = CORE.with_borrow_mut(|core| core.answer(&request, &mut report));
+    let length = answer.len();
+    ANSWER.set(answer);
     length
 }
 
-/// Returns the address of the answer, which remains valid until the next request is answered.
+/// Returns the address of the answer, which remains valid until the next request is answer.
 // SAFETY: no other function of the module has this name.
 #[unsafe(no_mangle)]
 extern "C" fn answer_at() -> *const u8 {

@@ -18,18 +18,18 @@
 mod abi;
 #[cfg(not(target_family = "wasm"))]
 mod about;
-mod below;
 mod ladder;
 mod moment;
 #[cfg(not(target_family = "wasm"))]
 pub mod page;
+mod path_events;
 mod request;
 mod run;
 mod seeds;
 mod words;
 
 use request::Request;
-use run::Kept;
+use run::StoredRun;
 use serde::Serialize;
 use serde_json::json;
 
@@ -60,19 +60,19 @@ impl Trouble {
     }
 }
 
-/// Answers the page's requests. It keeps the displayed runs, because later requests refer to them.
+/// Answers the page's requests. Stores the displayed runs, because later requests refer to them.
 #[derive(Default)]
 pub struct Core {
-    kept: Vec<Option<Kept>>,
+    runs: Vec<Option<StoredRun>>,
     limits: Limits,
 }
 
-/// Memory limits in bytes. The scenario may come from a stranger, and a module that runs out of memory loses
-/// all runs.
+/// Memory limits in bytes. The scenario may come from a stranger, and a module loses all runs if its memory is
+/// exhausted.
 #[derive(Clone, Copy)]
 struct Limits {
-    /// All kept runs together: captures, decisions and decision logs.
-    kept: u64,
+    /// All stored runs together: captures, decisions and decision logs.
+    stored: u64,
     /// The packets inside the path of a run.
     packets: u64,
     /// The decisions and losses of a run. The answer to the page takes several times as much.
@@ -82,13 +82,13 @@ struct Limits {
 impl Default for Limits {
     /// A browser gives a module at most 4 GB.
     fn default() -> Self {
-        Self { kept: 1_500_000_000, packets: 256_000_000, records: 128_000_000 }
+        Self { stored: 1_500_000_000, packets: 256_000_000, records: 128_000_000 }
     }
 }
 
-/// Progress of a run.
+/// OnProgress of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Reached {
+pub struct Progress {
     /// Completed share of the run, from 0 to 1.
     pub share: f64,
     /// Virtual time in seconds.
@@ -96,77 +96,74 @@ pub struct Reached {
 }
 
 /// Callback that receives the progress of a run from time to time.
-pub type Progress<'a> = &'a mut dyn FnMut(Reached);
+pub type OnProgress<'a> = &'a mut dyn FnMut(Progress);
 
-/// Maximum number of runs to keep.
+/// Maximum number of stored runs.
 const SLOTS: usize = 16;
 
 impl Core {
     /// Answers one request. Answers are JSON, `{"ok": …}` or `{"troubles": […]}`, except captures and
     /// decision logs, which are returned as files.
-    pub fn answer(&mut self, request: &[u8], progress: Progress<'_>) -> Vec<u8> {
-        match self.answered(request, progress) {
+    pub fn answer(&mut self, request: &[u8], progress: OnProgress<'_>) -> Vec<u8> {
+        match self.respond(request, progress) {
             Ok(Answer::Json(value)) => json!({ "ok": value }),
-            Ok(Answer::File(octets)) => return octets,
+            Ok(Answer::File(content)) => return content,
             Err(troubles) => json!({ "troubles": troubles }),
         }
         .to_string()
         .into_bytes()
     }
 
-    fn answered(&mut self, request: &[u8], progress: Progress<'_>) -> Result<Answer, Vec<Trouble>> {
+    fn respond(&mut self, request: &[u8], progress: OnProgress<'_>) -> Result<Answer, Vec<Trouble>> {
         let request: Request = serde_json::from_slice(request)
             .map_err(|error| vec![Trouble::new("run", 0, format!("invalid request: {error}"))])?;
         Ok(Answer::Json(match request {
             Request::Completions { word } => words::completions(&word),
             Request::Explain { sender } => words::explain(&sender).map_err(|trouble| vec![trouble])?,
             Request::Check { setup } => {
-                let ready = setup.read()?;
-                json!({ "commands": ready.commands(), "remarks": ready.remarks() })
+                let checked = setup.read()?;
+                json!({ "commands": checked.commands(), "remarks": checked.remarks() })
             }
             Request::Run { slot, setup, senders } => {
-                let ready = setup.read()?;
-                // The new run takes the place of an earlier one.
+                let checked = setup.read()?;
+                // The new run replaces an earlier one.
                 *self.slot(slot)? = None;
-                let (shown, kept) = run::run(&ready, &senders, self.limits_of_run(), progress)?;
-                *self.slot(slot)? = Some(kept);
-                shown
+                let (json, stored) = run::run(&checked, &senders, self.limits_of_run(), progress)?;
+                *self.slot(slot)? = Some(stored);
+                json
             }
-            Request::Goodput { setup, sender, ahead } => {
-                json!(seeds::goodput(&setup.read()?, sender, ahead, self.limits, progress)?)
+            Request::Goodput { setup, sender, ahead: seed_offset } => {
+                json!(seeds::goodput(&setup.read()?, sender, seed_offset, self.limits, progress)?)
             }
             Request::Compare { names, goodputs } => seeds::compare(&names, &goodputs),
-            Request::Moment { slot, flow, micros } => moment::moment(self.kept(slot)?, flow, micros)?,
-            Request::Capture { slot } => return Ok(Answer::File(self.kept(slot)?.capture.to_vec())),
+            Request::Moment { slot, flow, micros } => moment::moment(self.stored_run(slot)?, flow, micros)?,
+            Request::Capture { slot } => return Ok(Answer::File(self.stored_run(slot)?.capture.to_vec())),
             Request::Decisions { slot } => {
-                return Ok(Answer::File(self.kept(slot)?.log.clone().into_bytes()));
+                return Ok(Answer::File(self.stored_run(slot)?.log.clone().into_bytes()));
             }
         }))
     }
 
-    /// Returns the limits of another run next to the kept ones.
+    /// Returns the limits of another run beside the stored ones.
     fn limits_of_run(&self) -> Limits {
-        let kept: u64 = self.kept.iter().flatten().map(Kept::memory).sum();
-        Limits { kept: self.limits.kept.saturating_sub(kept), ..self.limits }
+        let stored: u64 = self.runs.iter().flatten().map(StoredRun::memory).sum();
+        Limits { stored: self.limits.stored.saturating_sub(stored), ..self.limits }
     }
 
-    fn slot(&mut self, slot: usize) -> Result<&mut Option<Kept>, Vec<Trouble>> {
+    fn slot(&mut self, slot: usize) -> Result<&mut Option<StoredRun>, Vec<Trouble>> {
         if slot >= SLOTS {
-            return Err(vec![Trouble::new(
-                "run",
-                slot,
-                format!("at most {SLOTS} runs can be shown at the same time"),
-            )]);
+            let message = format!("at most {SLOTS} runs can be shown at the same time");
+            return Err(vec![Trouble::new("run", slot, message)]);
         }
-        if self.kept.len() <= slot {
-            self.kept.resize_with(slot + 1, || None);
+        if self.runs.len() <= slot {
+            self.runs.resize_with(slot + 1, || None);
         }
-        Ok(&mut self.kept[slot])
+        Ok(&mut self.runs[slot])
     }
 
-    fn kept(&self, slot: usize) -> Result<&Kept, Vec<Trouble>> {
-        let kept = self.kept.get(slot).and_then(Option::as_ref);
-        kept.ok_or_else(|| vec![Trouble::new("run", slot, "this run is no longer in memory; run it again")])
+    fn stored_run(&self, slot: usize) -> Result<&StoredRun, Vec<Trouble>> {
+        let run = self.runs.get(slot).and_then(Option::as_ref);
+        run.ok_or_else(|| vec![Trouble::new("run", slot, "this run is no longer in memory; run it again")])
     }
 }
 

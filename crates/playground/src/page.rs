@@ -42,18 +42,18 @@ pub fn html(core: &[u8]) -> String {
         include_str!("../page/ladder.html"),
         graphs::panels("No run yet."),
         graphs::help(&[], &KEYS),
-        packed(core),
+        compressed(core),
         // The comments of presets can contain any text.
         crate::about::about().to_string().replace('<', "\\u003c"),
     );
     // The page itself contains the core and its worker.
-    let also = [("script-src", "'wasm-unsafe-eval'"), ("worker-src", "blob:")];
+    let additional_sources = [("script-src", "'wasm-unsafe-eval'"), ("worker-src", "blob:")];
     Document {
         title: "airtcp playground",
         style: &style,
         body: &body,
         script: &script,
-        additional_sources: &also,
+        additional_sources: &additional_sources,
     }
     .html()
 }
@@ -61,10 +61,7 @@ pub fn html(core: &[u8]) -> String {
 /// Returns the modules of the page's script.
 fn modules() -> Vec<Module> {
     let module = |name, text: &'static str| Module { name, text: text.into() };
-    let constant = |name, what: &str, text: &str| {
-        let value = serde_json::Value::from(text);
-        Module { name, text: format!("export const {what} = {value};\n").into() }
-    };
+    let worker = serde_json::Value::from(include_str!("../page/worker.js"));
     let mut modules = graphs::shared();
     modules.extend([
         module("address.js", include_str!("../page/address.js")),
@@ -86,14 +83,14 @@ fn modules() -> Vec<Module> {
         module("tour.js", include_str!("../page/tour.js")),
         module("troubles.js", include_str!("../page/troubles.js")),
         Module { name: "scenes.js", text: format!("export const SCENES = {SCENES};\n").into() },
-        constant("worker_text.js", "WORKER", include_str!("../page/worker.js")),
+        Module { name: "worker_text.js", text: format!("export const WORKER = {worker};\n").into() },
     ]);
     modules
 }
 
-fn packed(core: &[u8]) -> String {
-    let mut packed = GzEncoder::new(Vec::new(), Compression::best());
+fn compressed(core: &[u8]) -> String {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
     // Writing to memory does not fail.
-    let written = packed.write_all(core).and_then(|()| packed.finish());
-    airtcp_report::html::columns::base64(&written.unwrap_or_default())
+    let content = encoder.write_all(core).and_then(|()| encoder.finish());
+    airtcp_report::html::columns::base64(&content.unwrap_or_default())
 }

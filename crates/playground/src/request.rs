@@ -17,12 +17,12 @@ pub(crate) enum Request {
     /// Explains the recipe of a sender.
     Explain { sender: String },
     /// Checks a setup, and returns the equivalent command lines.
-    Check { setup: Asked },
+    Check { setup: SetupFields },
     /// Runs these senders once, given by their indices in the setup. Several senders share the path. The run
     /// is kept in a slot.
-    Run { slot: usize, setup: Asked, senders: Vec<usize> },
+    Run { slot: usize, setup: SetupFields, senders: Vec<usize> },
     /// Runs one sender once, and returns its goodput. The seed is the setup's plus `ahead`.
-    Goodput { setup: Asked, sender: usize, ahead: u64 },
+    Goodput { setup: SetupFields, sender: usize, ahead: u64 },
     /// Returns statistics over many runs.
     Compare { names: Vec<String>, goodputs: Vec<Vec<f64>> },
     /// Returns the state of a sender at a time, in microseconds since its first packet.
@@ -36,7 +36,7 @@ pub(crate) enum Request {
 /// A setup as the user entered it in the fields of the page.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub(crate) struct Asked {
+pub(crate) struct SetupFields {
     /// The selected preset.
     pub(crate) preset: String,
     /// Text of the scenario, if it differs from the preset's.
@@ -59,7 +59,7 @@ pub(crate) struct Asked {
 }
 
 /// A setup that was read without errors.
-pub(crate) struct Ready {
+pub(crate) struct CheckedSetup {
     setup: Setup,
     pub(crate) scenario: Scenario,
     pub(crate) senders: Vec<SenderSpec>,
@@ -70,16 +70,16 @@ pub(crate) struct Ready {
 }
 
 /// Maximum number of senders. A link with more would keep the browser busy.
-const MOST_SENDERS: usize = 100;
+const MAX_SENDERS: usize = 100;
 /// Name of an edited scenario in errors and in commands.
 const FILE: &str = "./scenario.toml";
 
-impl Asked {
+impl SetupFields {
     /// Reads the setup.
     ///
     /// # Errors
     /// All errors in the setup, each with its field.
-    pub(crate) fn read(&self) -> Result<Ready, Vec<Trouble>> {
+    pub(crate) fn read(&self) -> Result<CheckedSetup, Vec<Trouble>> {
         let mut troubles = Vec::new();
         let mut setup = Setup::new(if self.text.is_some() { FILE } else { &self.preset });
         let seed = self.read_fields(&mut setup, &mut troubles);
@@ -89,7 +89,14 @@ impl Asked {
             (Some(scenario), Some(senders), Some(seed)) if troubles.is_empty() => {
                 setup.recipes.clone_from(&senders);
                 setup.check().map_err(|error| vec![Trouble::new("time", 0, error)])?;
-                Ok(Ready { setup, scenario, senders, seed, shared: self.shared, text: self.text.clone() })
+                Ok(CheckedSetup {
+                    setup,
+                    scenario,
+                    senders,
+                    seed,
+                    shared: self.shared,
+                    text: self.text.clone(),
+                })
             }
             _ => Err(troubles),
         }
@@ -97,23 +104,23 @@ impl Asked {
 
     fn read_fields(&self, setup: &mut Setup, troubles: &mut Vec<Trouble>) -> Option<u64> {
         let typed = |text: &String| Some(text.trim().to_owned()).filter(|text| !text.is_empty());
-        let mut take = |field, result: Result<(), String>| {
+        let mut report = |field, result: Result<(), String>| {
             troubles.extend(result.err().map(|error| Trouble::new(field, 0, error)));
         };
         let bytes = typed(&self.bytes).map(|text| units::bytes(&text)).transpose();
-        take("bytes", bytes.map(|bytes| setup.bytes = bytes));
+        report("bytes", bytes.map(|bytes| setup.bytes = bytes));
         let time = typed(&self.time).map(|text| units::duration(&text)).transpose();
-        take("time", time.map(|time| setup.time = time));
+        report("time", time.map(|time| setup.time = time));
         let direction = typed(&self.direction).map(|text| setup::direction(&text)).transpose();
-        take("direction", direction.map(|it| setup.direction = it.unwrap_or(setup.direction)));
+        report("direction", direction.map(|it| setup.direction = it.unwrap_or(setup.direction)));
         let options =
             typed(&self.receiver).map(|text| text.parse().map_err(|error| format!("{error}"))).transpose();
-        take("receiver", options.map(|options| setup.receiver_options = options));
+        report("receiver", options.map(|options| setup.receiver_options = options));
         let buffer = typed(&self.buffer).map(|text| units::buffer_size(&text)).transpose();
-        take("buffer", buffer.map(|buffer| setup.receive_buffer = buffer));
+        report("buffer", buffer.map(|buffer| setup.receive_buffer = buffer));
         let seed = typed(&self.seed).unwrap_or_else(|| "1".to_owned());
         let seed = seed.parse().map_err(|_| format!("`{seed}` is not a whole number of 0 or more"));
-        seed.map_err(|error| take("seed", Err(error))).ok()
+        seed.map_err(|error| report("seed", Err(error))).ok()
     }
 
     fn read_senders(&self, troubles: &mut Vec<Trouble>) -> Option<Vec<SenderSpec>> {
@@ -121,19 +128,18 @@ impl Asked {
             troubles.push(Trouble::new("senders", 0, "no sender given; add one, for example newreno"));
         }
         let count = self.senders.len();
-        if count > MOST_SENDERS {
-            let message = format!("{count} senders given; the page runs at most {MOST_SENDERS}");
+        if count > MAX_SENDERS {
+            let message = format!("{count} senders given; the page runs at most {MAX_SENDERS}");
             troubles.push(Trouble::new("senders", 0, message));
             return None;
         }
-        let read = self.senders.iter().enumerate().map(|(index, text)| {
+        let senders = self.senders.iter().enumerate().map(|(index, text)| {
             text.parse::<SenderSpec>()
                 .map_err(|error| troubles.push(Trouble::new("senders", index, error)))
                 .ok()
         });
         // Parse all senders, to report the errors of all.
-        let read: Vec<_> = read.collect();
-        read.into_iter().collect()
+        senders.collect::<Vec<_>>().into_iter().collect()
     }
 
     fn read_scenario(&self, setup: &mut Setup, troubles: &mut Vec<Trouble>) -> Option<Scenario> {
@@ -141,17 +147,21 @@ impl Asked {
             let find =
                 |name: &str| presets::find(name).map(|preset| Scenario::parse(preset.text, preset.name));
             let unknown = || Trouble::new("scenario", 0, format!("unknown preset `{}`", self.preset));
-            find(&self.preset).ok_or_else(|| vec![unknown()])?.map_err(|error| placed("scenario", 0, &error))
+            find(&self.preset)
+                .ok_or_else(|| vec![unknown()])?
+                .map_err(|error| scenario_troubles("scenario", 0, &error))
         };
         let read = match &self.text {
-            Some(text) => Scenario::parse(text, FILE).map_err(|error| placed("scenario", 0, &error)),
+            Some(text) => {
+                Scenario::parse(text, FILE).map_err(|error| scenario_troubles("scenario", 0, &error))
+            }
             None => preset(),
         };
         let mut scenario = read.map_err(|found| troubles.extend(found)).ok()?;
         for (index, typed) in self.set.iter().enumerate() {
             let set = assigned(typed).map_err(|error| vec![Trouble::new("set", index, error)]);
             let set = set.and_then(|(key, value)| {
-                scenario.edit(&key, &value).map_err(|error| placed("set", index, &error))?;
+                scenario.edit(&key, &value).map_err(|error| scenario_troubles("set", index, &error))?;
                 setup.settings.push((key, value));
                 Ok(())
             });
@@ -161,10 +171,10 @@ impl Asked {
     }
 }
 
-fn placed(field: &'static str, index: usize, error: &ScenarioError) -> Vec<Trouble> {
+fn scenario_troubles(field: &'static str, index: usize, error: &ScenarioError) -> Vec<Trouble> {
     let trouble = |problem: &airlink::scenario::Problem| Trouble {
         help: problem.help.clone(),
-        // The user typed a single line, so the position in it does not help.
+        // The user typed a single line, so a position does not help.
         line: problem.place.as_ref().filter(|_| field == "scenario").map(|place| place.line),
         column: problem.place.as_ref().filter(|_| field == "scenario").map(|place| place.column),
         ..Trouble::new(field, index, &problem.message)
@@ -172,14 +182,14 @@ fn placed(field: &'static str, index: usize, error: &ScenarioError) -> Vec<Troub
     error.problems().iter().map(trouble).collect()
 }
 
-impl Ready {
+impl CheckedSetup {
     /// Returns the setup with only these senders.
-    pub(crate) fn of(&self, senders: &[usize]) -> Result<Setup, Vec<Trouble>> {
-        let chosen = senders.iter().map(|index| {
+    pub(crate) fn with_senders(&self, senders: &[usize]) -> Result<Setup, Vec<Trouble>> {
+        let recipes = senders.iter().map(|index| {
             let missing = || vec![Trouble::new("senders", *index, "unknown sender")];
             self.senders.get(*index).cloned().ok_or_else(missing)
         });
-        Ok(Setup { recipes: chosen.collect::<Result<_, _>>()?, ..self.setup.clone() })
+        Ok(Setup { recipes: recipes.collect::<Result<_, _>>()?, ..self.setup.clone() })
     }
 
     /// Returns warnings about the path, and about senders whose information cannot arrive on it.
@@ -189,12 +199,12 @@ impl Ready {
 
     /// Returns shell commands that run the senders: one per sender, or one for all if they share the path.
     pub(crate) fn commands(&self) -> Vec<String> {
-        let alone = || self.senders.iter().map(|sender| vec![sender.clone()]).collect();
-        let runs: Vec<Vec<SenderSpec>> = if self.shared { vec![self.senders.clone()] } else { alone() };
-        let runs = runs.into_iter().map(|recipes| Setup { recipes, ..self.setup.clone() });
+        let per_run = if self.shared { self.senders.len() } else { 1 };
+        let runs = self.senders.chunks(per_run).map(<[_]>::to_vec);
+        let runs = runs.map(|recipes| Setup { recipes, ..self.setup.clone() });
         let file = self.text.iter().map(|text| {
             let newline = if text.ends_with('\n') { "" } else { "\n" };
-            let end = no_line_of(text);
+            let end = unused_delimiter(text);
             format!("cat > {FILE} <<'{end}'\n{text}{newline}{end}")
         });
         file.chain(runs.map(|setup| setup.command(self.seed))).collect()
@@ -203,7 +213,7 @@ impl Ready {
 
 /// Returns a here-document delimiter that is not a line of the text. Otherwise, a part of a foreign scenario
 /// could be executed as a command.
-fn no_line_of(text: &str) -> String {
+fn unused_delimiter(text: &str) -> String {
     let mut word = "END".to_owned();
     while text.lines().any(|line| line.trim() == word) {
         word.push('_');

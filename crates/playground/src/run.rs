@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::io::Cursor;
 use std::ops::ControlFlow;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use aircaptures::Capture;
 use airlink::capture::{InMemory, Tap};
@@ -13,28 +13,28 @@ use airtcp::recovery::Decision;
 use airtcp::{DecisionLine, SenderSpec};
 use airtcp_analyze::trace::{Fate, Loss, Trace};
 use airtcp_analyze::{ConnectionFindings, Traces};
-use airtcp_report::html::{Run as Drawn, decisions};
+use airtcp_report::html::{Run as ReportRun, decisions};
 use airtcp_sim::run::{self, Report, Until};
 use airtcp_sim::world::{Dropped, Watch, World};
 use airwire::time::Instant;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::below::Below;
 use crate::ladder::Ladder;
-use crate::request::Ready;
-use crate::{Limits, Progress, Reached, Trouble};
+use crate::path_events::PathEvents;
+use crate::request::CheckedSetup;
+use crate::{Limits, OnProgress, Progress, Trouble};
 
 /// Data of a displayed run for later requests of the page.
-pub(crate) struct Kept {
+pub(crate) struct StoredRun {
     /// The capture as a pcap file.
     pub(crate) capture: Arc<[u8]>,
     /// The decision log.
     pub(crate) log: String,
-    pub(crate) flows: Vec<Thoughts>,
+    pub(crate) flows: Vec<FlowDecisions>,
 }
 
-impl Kept {
+impl StoredRun {
     /// Returns the approximate memory in bytes.
     pub(crate) fn memory(&self) -> u64 {
         let decisions: usize = self.flows.iter().map(|flow| flow.decisions.len()).sum();
@@ -43,7 +43,7 @@ impl Kept {
 }
 
 /// The decisions of a sender.
-pub(crate) struct Thoughts {
+pub(crate) struct FlowDecisions {
     pub(crate) sender: SenderSpec,
     pub(crate) decisions: Vec<Decision>,
     /// Time at which its first packet left, in nanoseconds. The graphs count from this time.
@@ -51,49 +51,49 @@ pub(crate) struct Thoughts {
 }
 
 /// Steps of the world between two progress reports.
-const LOOK: u32 = 500;
+const STEPS_PER_REPORT: u32 = 500;
 /// Maximum size of a capture in bytes. It grows by doubling, and a 32-bit module panics at 2 GiB.
-const CAPTURE: u64 = 1_000_000_000;
+const MAX_CAPTURE: u64 = 1_000_000_000;
 
 /// Runs these senders of the setup. Several senders share one path.
 pub(crate) fn run(
-    ready: &Ready,
+    checked: &CheckedSetup,
     senders: &[usize],
     limits: Limits,
-    progress: Progress<'_>,
-) -> Result<(Value, Kept), Vec<Trouble>> {
-    let setup = ready.of(senders)?;
-    let mut plan = setup.run(ready.scenario.clone(), ready.seed);
+    progress: OnProgress<'_>,
+) -> Result<(Value, StoredRun), Vec<Trouble>> {
+    let setup = checked.with_senders(senders)?;
+    let mut plan = setup.run(checked.scenario.clone(), checked.seed);
     for flow in &mut plan.flows {
         flow.watch = Watch::Decisions;
     }
     let side = if setup.direction == Direction::Down { FIXED } else { MOBILE };
-    let (tapped, below) = (Tapped::default(), Below::default());
+    let (capture, events) = (SharedCapture::default(), PathEvents::default());
     let prepare = |world: &mut World| {
         world.limit_memory(limits.packets, limits.records);
-        world.tap(side, tapped.clone());
-        world.observe(below.clone());
+        world.tap(side, capture.clone());
+        world.observe(events.clone());
     };
-    let mut ahead = Ahead::new(plan.until, progress);
-    let largest = limits.kept.min(CAPTURE);
-    let ran = run::run_stoppable(&plan, prepare, |world| {
-        ahead.look(world);
-        if tapped.size() > largest { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    let mut reporter = ProgressReporter::new(plan.until, progress);
+    let max_size = limits.stored.min(MAX_CAPTURE);
+    let result = run::run_stoppable(&plan, prepare, |world| {
+        reporter.step(world);
+        if capture.size() > max_size { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
-    let (report, mut world) = ran.map_err(|error| vec![Trouble::new("run", 0, error)])?;
-    if tapped.size() > largest {
+    let (report, mut world) = result.map_err(|error| vec![Trouble::new("run", 0, error)])?;
+    if capture.size() > max_size {
         let message = format!(
             "out of memory at {} s: the page has no room for a capture of more than {:.1} MB; shorten the run, or remove senders",
             world.now(),
-            largest as f64 / 1e6,
+            max_size as f64 / 1e6,
         );
         return Err(vec![Trouble::new("run", 0, message)]);
     }
     let stages: Vec<String> = world.path().stage_names().map(str::to_owned).collect();
-    let capture = tapped.octets();
+    let capture = capture.take();
     let logs: Vec<String> = (0..world.flows()).map(|flow| log(&mut world, flow)).collect();
     let mut traces = traces(&capture)?.into_iter();
-    let (mut flows, mut thoughts) = (Vec::new(), Vec::new());
+    let (mut flows, mut flow_decisions) = (Vec::new(), Vec::new());
     for (flow, sender) in setup.recipes.iter().enumerate() {
         let (findings, mut trace) = traces.next().unwrap_or_default();
         let decisions = world.decisions(flow).to_vec();
@@ -103,71 +103,76 @@ pub(crate) fn run(
         let name =
             if report.flows.len() > 1 { format!("{sender}, flow {}", flow + 1) } else { sender.to_string() };
         let origin = trace.origin;
-        thoughts.push(Thoughts { sender: sender.clone(), decisions, origin });
+        flow_decisions.push(FlowDecisions { sender: sender.clone(), decisions, origin });
         let lost: Vec<Value> = losses.iter().map(|dropped| lost(dropped, origin, &stages)).collect();
         let ladder = Ladder { direction: setup.direction, stages: stages.len(), origin };
-        let packets = ladder.columns(&below.passages(flow));
-        flows.push(json!({ "run": Drawn { name, facts, trace }.data(), "lost": lost, "packets": packets }));
+        let packets = ladder.columns(&events.passages(flow));
+        flows.push(
+            json!({ "run": ReportRun { name, facts, trace }.data(), "lost": lost, "packets": packets }),
+        );
     }
     let log = logs.concat();
-    let shown = json!({
+    let json = json!({
         "digest": sha256(&log),
         "report": report,
         "flows": flows,
-        "below": below.shown(&stages),
+        "below": events.json(&stages),
     });
-    Ok((shown, Kept { capture, log, flows: thoughts }))
+    Ok((json, StoredRun { capture, log, flows: flow_decisions }))
 }
 
 /// Reports the progress of a run.
-pub(crate) struct Ahead<'a> {
+pub(crate) struct ProgressReporter<'a> {
     until: Until,
     steps: u32,
-    progress: Progress<'a>,
+    progress: OnProgress<'a>,
 }
 
-impl<'a> Ahead<'a> {
-    pub(crate) fn new(until: Until, progress: Progress<'a>) -> Self {
+impl<'a> ProgressReporter<'a> {
+    pub(crate) fn new(until: Until, progress: OnProgress<'a>) -> Self {
         Self { until, steps: 0, progress }
     }
 
-    pub(crate) fn look(&mut self, world: &World) {
+    pub(crate) fn step(&mut self, world: &World) {
         self.steps += 1;
-        if self.steps < LOOK {
+        if self.steps < STEPS_PER_REPORT {
             return;
         }
         self.steps = 0;
         let seconds = world.now().as_secs_f64();
-        let since = |limit: f64| seconds / limit;
         let share = match self.until {
-            Until::At(at) => since(at.as_secs_f64()),
+            Until::At(at) => seconds / at.as_secs_f64(),
             // The run ends with the last byte or at the time limit, whichever comes first.
             Until::Complete(limit) => {
                 let flows = (0..world.flows()).map(|flow| world.delivered_fraction(flow));
-                flows.fold(1.0, f64::min).max(since(limit.as_secs_f64()))
+                flows.fold(1.0, f64::min).max(seconds / limit.as_secs_f64())
             }
         };
-        (self.progress)(Reached { share: share.min(1.0), seconds });
+        (self.progress)(Progress { share: share.min(1.0), seconds });
     }
 }
 
-/// A capture that the world fills, and the run reads at the end.
+/// A capture that the world fills. The run reads it at the end.
 #[derive(Clone, Default)]
-struct Tapped(Arc<Mutex<InMemory>>);
+struct SharedCapture(Arc<Mutex<InMemory>>);
 
-impl Tap for Tapped {
+impl Tap for SharedCapture {
     fn packet(&mut self, at: Instant, packet: &[u8]) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).packet(at, packet);
+        self.lock().packet(at, packet);
     }
 }
 
-impl Tapped {
-    fn size(&self) -> u64 {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).size() as u64
+impl SharedCapture {
+    fn lock(&self) -> MutexGuard<'_, InMemory> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn octets(&self) -> Arc<[u8]> {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner)).into_octets().into()
+    fn size(&self) -> u64 {
+        self.lock().size() as u64
+    }
+
+    fn take(&self) -> Arc<[u8]> {
+        std::mem::take(&mut *self.lock()).into_octets().into()
     }
 }
 
@@ -185,8 +190,8 @@ fn log(world: &mut World, flow: usize) -> String {
 }
 
 fn sha256(log: &str) -> String {
-    Sha256::digest(log.as_bytes()).iter().fold(String::new(), |mut digest, octet| {
-        let _ = write!(digest, "{octet:02x}");
+    Sha256::digest(log.as_bytes()).iter().fold(String::new(), |mut digest, byte| {
+        let _ = write!(digest, "{byte:02x}");
         digest
     })
 }
@@ -205,7 +210,7 @@ fn traces(capture: &Arc<[u8]>) -> Result<Vec<(Option<ConnectionFindings>, Trace)
     Ok(found.into_iter().map(|(_, findings, trace)| (Some(findings), trace)).collect())
 }
 
-/// Adds what a capture does not contain: the sender's decisions, and the cause of each packet loss.
+/// Adds data that a capture does not contain: the sender's decisions, and the cause of each packet loss.
 fn add_log_and_losses(trace: &mut Trace, log: &str, losses: &[Dropped]) {
     let longest = trace.segments.iter().map(|segment| segment.end - segment.start).max().unwrap_or(1);
     decisions::merge_log(trace, log, 0, longest as f64);
@@ -222,18 +227,18 @@ fn add_log_and_losses(trace: &mut Trace, log: &str, losses: &[Dropped]) {
 }
 
 fn facts(report: &Report, flow: usize, findings: Option<&ConnectionFindings>) -> Vec<(String, String)> {
-    let Some(counted) = report.flows.get(flow) else { return Vec::new() };
+    let Some(result) = report.flows.get(flow) else { return Vec::new() };
     let mut facts = findings.map(|findings| findings.directions[0].rows()).unwrap_or_default();
-    let goodput = airtcp_numbers::units::show_rate(counted.goodput_bit_per_s);
+    let goodput = airtcp_numbers::units::show_rate(result.goodput_bit_per_s);
     facts.retain(|(name, _)| name != "goodput");
     facts.insert(0, ("goodput".to_owned(), format!("{goodput}, measured at the receiving application")));
-    if let Some(seconds) = counted.took_seconds {
+    if let Some(seconds) = result.took_seconds {
         facts.insert(1, ("duration".to_owned(), format!("{seconds:.3} s")));
     }
-    if let Some(why) = &counted.ended {
+    if let Some(why) = &result.ended {
         facts.insert(1, ("ended".to_owned(), why.clone()));
     }
-    facts.extend(counted.notices.iter().map(|notice| ("missing".to_owned(), notice.clone())));
+    facts.extend(result.notices.iter().map(|notice| ("missing".to_owned(), notice.clone())));
     facts
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Core, Limits, Reached};
+use super::{Core, Limits, Progress};
 
 fn answer_to(core: &mut Core, request: &Value) -> Value {
     serde_json::from_slice(&core.answer(request.to_string().as_bytes(), &mut |_| {})).unwrap()
@@ -14,9 +14,13 @@ fn ask(core: &mut Core, request: &Value) -> Value {
     answer["ok"].clone()
 }
 
-fn troubles(request: &Value) -> Vec<Value> {
-    let answer = answer_to(&mut Core::default(), request);
-    answer["troubles"].as_array().unwrap_or_else(|| panic!("{request} has no troubles")).clone()
+fn troubles(setup: &Value) -> Vec<Value> {
+    let answer = answer_to(&mut Core::default(), &json!({ "ask": "check", "setup": setup }));
+    answer["troubles"].as_array().unwrap_or_else(|| panic!("{setup} has no troubles")).clone()
+}
+
+fn check(setup: &Value) -> Value {
+    ask(&mut Core::default(), &json!({ "ask": "check", "setup": setup }))
 }
 
 /// Runs one sender of a setup.
@@ -42,7 +46,7 @@ fn every_invalid_field_is_reported() {
         "preset": "wcdma-384", "set": ["wire.down.rte=1Mbit", "no"], "senders": ["sack", "newrno"],
         "seed": "-1", "bytes": "2Q", "time": "0s", "direction": "sideways", "receiver": "nodelack", "buffer": "0",
     });
-    let found = troubles(&json!({ "ask": "check", "setup": setup }));
+    let found = troubles(&setup);
     let fields: Vec<_> =
         found.iter().map(|it| (it["field"].as_str().unwrap(), it["index"].as_u64().unwrap())).collect();
     let expected = [
@@ -64,7 +68,7 @@ fn every_invalid_field_is_reported() {
 #[test]
 fn scenario_error_matches_command_line_with_position() {
     let text = "schema = 1\n[[stage]]\nkind = \"lnk\"\n";
-    let found = troubles(&json!({ "ask": "check", "setup": { "text": text, "senders": ["sack"] } }));
+    let found = troubles(&json!({ "text": text, "senders": ["sack"] }));
     let error = airlink::Scenario::parse(text, "./scenario.toml").unwrap_err();
     let [problem] = error.problems() else { panic!("{error}") };
     let place = problem.place.as_ref().unwrap();
@@ -78,8 +82,7 @@ fn scenario_error_matches_command_line_with_position() {
 fn page_reports_command_line_warnings() {
     let text = "schema = 1\n[[stage]]\nkind = \"link\"\nboth.rate = \"1Mbit\"\n[[stage]]\nkind = \"loss\"\n\
                 down = { model = \"gilbert-elliott\", mean = \"1%\", burst = 20, step = \"packet\" }\n";
-    let checked =
-        ask(&mut Core::default(), &json!({ "ask": "check", "setup": { "text": text, "senders": ["sack"] } }));
+    let checked = check(&json!({ "text": text, "senders": ["sack"] }));
     let warnings = airlink::Scenario::parse(text, "x").unwrap().warnings();
     assert!(!warnings.is_empty());
     assert_eq!(checked["remarks"], json!(warnings));
@@ -94,9 +97,7 @@ fn sender_without_its_information_is_reported_before_and_after_run() {
         )
     };
     let setup = |station: &str| json!({ "text": path(station), "senders": ["reno", "etcp"], "bytes": "20k" });
-    let remarks = |setup: &Value| {
-        ask(&mut Core::default(), &json!({ "ask": "check", "setup": setup }))["remarks"].clone()
-    };
+    let remarks = |setup: &Value| check(setup)["remarks"].clone();
     let (silent, marking) = (setup("radio = \"fixed\""), setup("transit_marks = true"));
     let expected = [
         "station: the stage does nothing: neither `transit_marks` nor `loss_report` is true",
@@ -119,12 +120,11 @@ fn sender_without_its_information_is_reported_before_and_after_run() {
 
 #[test]
 fn contradictory_or_incomplete_setup_is_rejected() {
-    let found =
-        troubles(&json!({ "ask": "check", "setup": { "preset": "lossless", "senders": ["sack+reno"] } }));
-    assert!(found[0]["message"].as_str().unwrap().contains("choose one"), "{found:?}");
-    let empty = troubles(&json!({ "ask": "check", "setup": { "preset": "lossless", "senders": [] } }));
+    let contradiction = troubles(&json!({ "preset": "lossless", "senders": ["sack+reno"] }));
+    assert!(contradiction[0]["message"].as_str().unwrap().contains("choose one"), "{contradiction:?}");
+    let empty = troubles(&json!({ "preset": "lossless", "senders": [] }));
     assert_eq!(empty[0]["field"], "senders");
-    let unknown = troubles(&json!({ "ask": "check", "setup": { "preset": "losless", "senders": ["sack"] } }));
+    let unknown = troubles(&json!({ "preset": "losless", "senders": ["sack"] }));
     assert_eq!(unknown[0]["field"], "scenario");
 }
 
@@ -132,16 +132,16 @@ fn contradictory_or_incomplete_setup_is_rejected() {
 fn scenario_cannot_include_host_files() {
     // A page has no access to files, but the same code also runs outside of a browser.
     let text = "schema = 1\nextends = \"/etc/hostname\"\n";
-    let found = troubles(&json!({ "ask": "check", "setup": { "text": text, "senders": ["sack"] } }));
+    let found = troubles(&json!({ "text": text, "senders": ["sack"] }));
     let host = std::fs::read_to_string("/etc/hostname").unwrap_or_default();
-    let said = found[0].to_string();
-    assert!(host.trim().is_empty() || !said.contains(host.trim()), "{said}");
+    let error = found[0].to_string();
+    assert!(host.trim().is_empty() || !error.contains(host.trim()), "{error}");
 }
 
 #[test]
 fn commands_match_setup_and_quote_scenario_text() {
     let commands = |setup: Value| {
-        let checked = ask(&mut Core::default(), &json!({ "ask": "check", "setup": setup }));
+        let checked = check(&setup);
         checked["commands"].as_array().unwrap().iter().map(|it| it.as_str().unwrap().to_owned()).collect()
     };
     let set = ["wire.down.rate=1Mbit"];
@@ -155,16 +155,16 @@ fn commands_match_setup_and_quote_scenario_text() {
     };
     assert_eq!(preset, [expected("newreno"), expected("sack+eifel@linux")]);
     // The text comes from a link, and contains a line that would end the usual here-document.
-    let evil: Vec<String> = commands(json!({
+    let quoted: Vec<String> = commands(json!({
         "text": "schema = 1\ndescription = '''\nEND\ntouch /tmp/x\n'''\n[[stage]]\nkind = \"link\"\nboth.rate = \"1Mbit\"\n",
         "senders": ["sack"],
     }));
     assert!(
-        evil[0].starts_with("cat > ./scenario.toml <<'END_'\n") && evil[0].ends_with("\nEND_"),
+        quoted[0].starts_with("cat > ./scenario.toml <<'END_'\n") && quoted[0].ends_with("\nEND_"),
         "{}",
-        evil[0]
+        quoted[0]
     );
-    assert!(evil[1].contains("--scenario ./scenario.toml"), "{}", evil[1]);
+    assert!(quoted[1].contains("--scenario ./scenario.toml"), "{}", quoted[1]);
 }
 
 /// The shell must write the scenario exactly as it was typed.
@@ -172,7 +172,7 @@ fn commands_match_setup_and_quote_scenario_text() {
 fn shell_command_writes_scenario_verbatim() {
     let text = "schema = 1\ndescription = '''\n$(touch no) `touch no` \\ \"\nEND\n'''\n[[stage]]\nkind = \"link\"\nboth.rate = \"1Mbit\"";
     let setup = json!({ "text": text, "senders": ["sack"] });
-    let checked = ask(&mut Core::default(), &json!({ "ask": "check", "setup": setup }));
+    let checked = check(&setup);
     let directory = std::env::temp_dir().join(format!("airtcp-playground-{}", std::process::id()));
     std::fs::create_dir_all(&directory).unwrap();
     let command = checked["commands"][0].as_str().unwrap();
@@ -192,11 +192,11 @@ fn lost_segments_are_listed_with_stage() {
                 [[stage]]\nkind = \"loss\"\nname = \"radio\"\ndown = { model = \"list\", drop = [\"segment 20\", \"segment 20 retransmission 1\"] }\n";
     let run = run(&json!({ "text": text, "senders": ["newreno"], "bytes": "100k" }), 0);
     let listed = run["flows"][0]["lost"].as_array().unwrap();
-    let said: Vec<_> = listed
+    let losses: Vec<_> = listed
         .iter()
         .map(|it| (it["stage"].as_str().unwrap(), it["why"].as_str().unwrap(), it["copy"].as_u64().unwrap()))
         .collect();
-    assert_eq!(said, [("radio", "listed", 1), ("radio", "listed", 2)]);
+    assert_eq!(losses, [("radio", "listed", 1), ("radio", "listed", 2)]);
 }
 
 #[test]
@@ -207,7 +207,7 @@ fn senders_on_shared_path_have_one_log() {
     assert_eq!(run["flows"].as_array().unwrap().len(), 2);
     let mut shared = setup.clone();
     shared["shared"] = json!(true);
-    let checked = ask(&mut core, &json!({ "ask": "check", "setup": shared }));
+    let checked = check(&shared);
     let commands = checked["commands"].as_array().unwrap();
     assert_eq!(commands.len(), 1);
     assert!(commands[0].as_str().unwrap().contains("--recipe newreno --recipe sack"), "{commands:?}");
@@ -253,8 +253,7 @@ fn moment_reports_state_and_last_decision_per_question() {
     assert!(gone["troubles"][0]["message"].as_str().unwrap().contains("run it again"), "{gone}");
 }
 
-/// Runs a setup in a core with these limits, which also runs something harmless before and after. Returns
-/// the error.
+/// Runs a setup in a core with these limits, between two harmless runs. Returns the error.
 fn refused_by(limits: Limits, setup: &Value) -> String {
     let mut core = Core { limits, ..Core::default() };
     let run =
@@ -276,7 +275,7 @@ fn session_survives_run_that_needs_too_much_memory() {
     let error = refused_by(Limits { packets: 1_000_000, ..Limits::default() }, &flood);
     assert!(error.contains("stage `to-home-agent` (down)") && error.contains("may take 1.0 MB"), "{error}");
     let long = json!({ "preset": "leo", "senders": ["newreno"], "time": "3h" });
-    let error = refused_by(Limits { kept: 300_000, ..Limits::default() }, &long);
+    let error = refused_by(Limits { stored: 300_000, ..Limits::default() }, &long);
     assert!(error.contains("no room for a capture of more than"), "{error}");
     let error = refused_by(Limits { records: 100_000, ..Limits::default() }, &long);
     assert!(error.contains("decisions and losses take more than 100kB"), "{error}");
@@ -285,7 +284,7 @@ fn session_survives_run_that_needs_too_much_memory() {
 #[test]
 fn number_of_senders_is_limited() {
     let setup = json!({ "preset": "lossless", "senders": vec!["newreno"; 101], "shared": true });
-    let found = troubles(&json!({ "ask": "check", "setup": setup }));
+    let found = troubles(&setup);
     assert_eq!(found[0]["message"], "101 senders given; the page runs at most 100");
 }
 
@@ -293,25 +292,26 @@ fn number_of_senders_is_limited() {
 fn progress_never_decreases() {
     let setup = json!({ "preset": "wcdma-384", "senders": ["newreno"], "time": "20s" });
     let request = json!({ "ask": "run", "slot": 0, "setup": setup, "senders": [0] }).to_string();
-    let mut told = Vec::new();
-    Core::default().answer(request.as_bytes(), &mut |reached| told.push(reached));
-    assert!(told.len() > 1, "{told:?}");
-    let grows = |pair: &[Reached]| pair[0].share <= pair[1].share && pair[0].seconds <= pair[1].seconds;
-    assert!(told.windows(2).all(grows), "{told:?}");
+    let mut reports = Vec::new();
+    Core::default().answer(request.as_bytes(), &mut |progress| reports.push(progress));
+    assert!(reports.len() > 1, "{reports:?}");
+    let is_ascending =
+        |pair: &[Progress]| pair[0].share <= pair[1].share && pair[0].seconds <= pair[1].seconds;
+    assert!(reports.windows(2).all(is_ascending), "{reports:?}");
     // The run has a limit of time, so its share is its time.
-    assert!(told.iter().all(|it| (0.0..=1.0).contains(&it.share)), "{told:?}");
-    assert!(told.iter().all(|it| (it.seconds - 20.0 * it.share).abs() < 1e-9), "{told:?}");
+    assert!(reports.iter().all(|it| (0.0..=1.0).contains(&it.share)), "{reports:?}");
+    assert!(reports.iter().all(|it| (it.seconds - 20.0 * it.share).abs() < 1e-9), "{reports:?}");
 }
 
 #[test]
 fn multi_seed_goodputs_match_single_runs() {
     let setup = json!({ "preset": "sifest-random", "senders": ["newreno", "sack"], "bytes": "20k" });
     let mut core = Core::default();
-    let mut of = |sender: usize| -> Vec<f64> {
-        let one = |ahead| json!({ "ask": "goodput", "setup": setup, "sender": sender, "ahead": ahead });
-        (0..5).map(|ahead| ask(&mut core, &one(ahead)).as_f64().unwrap()).collect()
+    let mut goodputs = |sender: usize| -> Vec<f64> {
+        let request = |ahead| json!({ "ask": "goodput", "setup": setup, "sender": sender, "ahead": ahead });
+        (0..5).map(|ahead| ask(&mut core, &request(ahead)).as_f64().unwrap()).collect()
     };
-    let goodputs = [of(0), of(1)];
+    let goodputs = [goodputs(0), goodputs(1)];
     let mut second = setup.clone();
     second["seed"] = json!("2");
     assert_eq!(goodput(&run(&second, 0)), goodputs[0][1]);
@@ -334,12 +334,12 @@ fn decoded(column: &Value) -> Vec<i64> {
         (0..6).rev().map(move |bit| value >> bit & 1)
     });
     let bits: Vec<usize> = bits.collect();
-    let octets = bits.chunks_exact(8).map(|bits| bits.iter().fold(0, |octet, bit| octet << 1 | bit));
+    let bytes = bits.chunks_exact(8).map(|bits| bits.iter().fold(0, |byte, bit| byte << 1 | bit));
     let (mut values, mut sum, mut rest, mut shift) = (Vec::new(), 0, 0u64, 0);
-    for octet in octets {
-        rest |= (octet as u64 & 0x7f) << shift;
+    for byte in bytes {
+        rest |= (byte as u64 & 0x7f) << shift;
         shift += 7;
-        if octet < 0x80 {
+        if byte < 0x80 {
             sum += (rest >> 1) as i64 ^ -((rest & 1) as i64);
             values.push(sum);
             (rest, shift) = (0, 0);
@@ -403,16 +403,12 @@ fn every_scene_knob_yields_valid_setup() {
     for scene in &scenes {
         let knobs = scene["knobs"].as_array().unwrap();
         assert!(!knobs.is_empty(), "{}", scene["name"]);
-        for (knob, turns) in knobs.iter().enumerate() {
-            for choice in 0..turns["choices"].as_array().unwrap().len() {
-                check(&setup_with_knob(scene, knob, choice));
+        for (index, knob) in knobs.iter().enumerate() {
+            for choice in 0..knob["choices"].as_array().unwrap().len() {
+                check(&setup_with_knob(scene, index, choice));
             }
         }
     }
-}
-
-fn check(setup: &Value) {
-    ask(&mut Core::default(), &json!({ "ask": "check", "setup": setup }));
 }
 
 #[test]
@@ -461,15 +457,15 @@ fn knobs_are_labelled_in_plain_words() {
 #[test]
 fn initial_knob_value_matches_scene_setup() {
     for scene in &scenes() {
-        for (knob, turns) in scene["knobs"].as_array().unwrap().iter().enumerate() {
-            let given = turns["given"].as_u64().unwrap() as usize;
+        for (index, knob) in scene["knobs"].as_array().unwrap().iter().enumerate() {
+            let given = knob["given"].as_u64().unwrap() as usize;
             let digest = |setup: &Value| run(setup, 0)["digest"].clone();
             assert_eq!(
-                digest(&setup_with_knob(scene, knob, given)),
+                digest(&setup_with_knob(scene, index, given)),
                 digest(&scene["setup"]),
                 "{}: {}",
                 scene["name"],
-                turns["label"]
+                knob["label"]
             );
         }
     }
@@ -538,17 +534,17 @@ fn etcp_reduces_only_for_congestion() {
 #[test]
 fn status_report_interval_affects_duplicate_pdus_and_timeouts() {
     let scene = &scenes()[6];
-    let again = |run: &Value| {
+    let repeat_share = |run: &Value| {
         let sender = &run["report"]["stages"]["radio"]["down"]["sender"];
         sender["pdus_resent"].as_f64().unwrap() / sender["pdus_new"].as_f64().unwrap()
     };
     let at = |value| run(&setup_with_knob(scene, 0, value), 0);
     let [often, best, seldom, late] = [0, 1, 2, 3].map(at);
     assert!(
-        again(&often) > 0.5 && again(&often) > 2.0 * again(&seldom),
+        repeat_share(&often) > 0.5 && repeat_share(&often) > 2.0 * repeat_share(&seldom),
         "{} {}",
-        again(&often),
-        again(&seldom)
+        repeat_share(&often),
+        repeat_share(&seldom)
     );
     assert!(goodput(&best) > goodput(&often) && goodput(&best) > goodput(&seldom));
     assert_eq!((lost(&late), counter(&late, "timeouts") > 0), (0, true));

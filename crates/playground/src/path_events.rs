@@ -1,7 +1,7 @@
 //! Events inside the path: the PDUs of radio links, incidents in stages, and the packets between the hosts.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use airlink::packet::Direction;
 use airlink::stage::{Incident, Mishap, RadioPdu, Technology};
@@ -9,12 +9,12 @@ use airtcp_report::html::columns::column;
 use airtcp_sim::world::{Observer, Passage};
 use serde_json::{Value, json};
 
-/// The recorded events. The world, which adds them, and the run, which reads them at the end, share them.
+/// The recorded events, which the world adds and the run reads at the end.
 #[derive(Clone, Default)]
-pub(crate) struct Below(Arc<Mutex<Seen>>);
+pub(crate) struct PathEvents(Arc<Mutex<Recorded>>);
 
 #[derive(Default)]
-struct Seen {
+struct Recorded {
     incidents: Vec<Incident>,
     pdus: Vec<Pdu>,
     /// Numbers of data PDUs in the order of their first transmissions, by stage, direction, epoch and
@@ -34,41 +34,41 @@ struct Pdu {
     lost: bool,
 }
 
-/// Maximum number of PDUs and of incidents: as many as two hours of a busy bearer have.
-const MOST: usize = 2_000_000;
+/// Maximum number of PDUs and of incidents, enough for two hours of a busy bearer.
+const MAX_EVENTS: usize = 2_000_000;
 /// Maximum number of packets in ladder diagrams, which take about 40 MB.
-const MOST_PASSAGES: usize = 500_000;
+const MAX_PASSAGES: usize = 500_000;
 
-impl Observer for Below {
+impl Observer for PathEvents {
     fn passed(&mut self, passage: &Passage) {
-        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if seen.passages.len() < MOST_PASSAGES {
-            seen.passages.push(*passage);
+        let mut recorded = self.lock();
+        if recorded.passages.len() < MAX_PASSAGES {
+            recorded.passages.push(*passage);
         }
     }
 
     fn incident(&mut self, incident: &Incident) {
-        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if seen.incidents.len() < MOST {
-            seen.incidents.push(*incident);
+        let mut recorded = self.lock();
+        if recorded.incidents.len() < MAX_EVENTS {
+            recorded.incidents.push(*incident);
         }
     }
 
     fn pdu(&mut self, pdu: &RadioPdu) {
-        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if seen.pdus.len() >= MOST {
+        let mut recorded = self.lock();
+        if recorded.pdus.len() >= MAX_EVENTS {
             return;
         }
         let Technology::Umts { .. } = pdu.technology;
         let number = sequence_number(&pdu.bytes).map(|sn| {
-            let Seen { numbers, last, .. } = &mut *seen;
+            let Recorded { numbers, last, .. } = &mut *recorded;
             *numbers.entry((pdu.stage, pdu.direction, pdu.epoch, sn)).or_insert_with(|| {
                 let next = last.entry((pdu.stage, pdu.direction)).or_default();
                 *next += 1;
                 *next
             })
         });
-        seen.pdus.push(Pdu {
+        recorded.pdus.push(Pdu {
             micros: (pdu.at.as_nanos() / 1000) as i64,
             stage: pdu.stage,
             direction: pdu.direction,
@@ -81,42 +81,46 @@ impl Observer for Below {
 
 /// Returns the sequence number of an acknowledged-mode data PDU (TS 25.322 §9.2.1.4), in which the D/C bit is
 /// 1 and the twelve bits after it are the sequence number.
-fn sequence_number(octets: &[u8]) -> Option<u16> {
-    let [first, second, ..] = octets else { return None };
+fn sequence_number(pdu: &[u8]) -> Option<u16> {
+    let [first, second, ..] = pdu else { return None };
     (first & 0x80 != 0).then(|| u16::from(first & 0x7f) << 5 | u16::from(second >> 3))
 }
 
-impl Below {
+impl PathEvents {
+    fn lock(&self) -> MutexGuard<'_, Recorded> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Returns the packets of a flow, in the order in which they left their hosts.
     pub(crate) fn passages(&self, flow: usize) -> Vec<Passage> {
-        let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let recorded = self.lock();
         let mut passages: Vec<_> =
-            seen.passages.iter().filter(|passage| passage.flow == flow).copied().collect();
+            recorded.passages.iter().filter(|passage| passage.flow == flow).copied().collect();
         passages.sort_by_key(|passage| passage.sent);
         passages
     }
 
     /// Returns the PDUs as columns for the page's script, and the incidents as text.
-    pub(crate) fn shown(&self, stages: &[String]) -> Value {
-        let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(crate) fn json(&self, stages: &[String]) -> Value {
+        let recorded = self.lock();
         let name = |stage: usize| stages.get(stage).map_or("", String::as_str);
-        let incident = |incident: &Incident| json!({ "at": incident.at.as_nanos() / 1000, "stage": name(incident.stage), "text": in_words(&incident.what) });
-        let of = |value: fn(&Pdu) -> i64| column(seen.pdus.iter().map(value));
+        let incident = |Incident { at, stage, what }: &Incident| json!({ "at": at.as_nanos() / 1000, "stage": name(*stage), "text": describe(what) });
+        let pdu_column = |value: fn(&Pdu) -> i64| column(recorded.pdus.iter().map(value));
         json!({
-            "incidents": seen.incidents.iter().map(incident).collect::<Vec<_>>(),
+            "incidents": recorded.incidents.iter().map(incident).collect::<Vec<_>>(),
             "pdus": {
-                "at": of(|pdu| pdu.micros),
-                "stage": of(|pdu| pdu.stage as i64),
-                "up": of(|pdu| i64::from(pdu.direction == Direction::Up)),
-                "number": of(|pdu| pdu.number.unwrap_or(0)),
-                "transmission": of(|pdu| i64::from(pdu.transmission)),
-                "lost": of(|pdu| i64::from(pdu.lost)),
+                "at": pdu_column(|pdu| pdu.micros),
+                "stage": pdu_column(|pdu| pdu.stage as i64),
+                "up": pdu_column(|pdu| i64::from(pdu.direction == Direction::Up)),
+                "number": pdu_column(|pdu| pdu.number.unwrap_or(0)),
+                "transmission": pdu_column(|pdu| i64::from(pdu.transmission)),
+                "lost": pdu_column(|pdu| i64::from(pdu.lost)),
             },
         })
     }
 }
 
-fn in_words(mishap: &Mishap) -> String {
+fn describe(mishap: &Mishap) -> String {
     match mishap {
         Mishap::RlcReset { direction, cause } => format!("RLC RESET of the sender {direction}: {cause}"),
         Mishap::RlcFailed { direction } => {
