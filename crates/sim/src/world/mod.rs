@@ -4,7 +4,9 @@
 //! run. The cost of an event does not depend on the number of flows, because only the flow of the
 //! arriving packet is processed. All events are determined by the [`WorldConfig`].
 
+mod error;
 mod flow;
+mod hosts;
 mod memory;
 mod score;
 mod stream;
@@ -12,38 +14,30 @@ mod truth;
 mod watch;
 
 use std::collections::VecDeque;
-use std::net::{Ipv4Addr, SocketAddr};
 
 use airlink::capture::Tap;
 use airlink::machine::{Machine, Port, advance, catch_up, drain};
 use airlink::packet::{Direction, PerDirection};
-use airlink::path::{FIXED, MOBILE, OutOfMemory, Path, Totals};
-use airlink::scenario::{Scenario, ScenarioError};
+use airlink::path::{FIXED, MOBILE, Path, Totals};
+use airlink::scenario::Scenario;
 use airlink::stage::Recording;
 use airtcp::events::Event;
-use airtcp::host::{ConnectError, Host, HostConfig, ListenError, ListenId};
-use airtcp::profile::{Profile, SackOffer};
+use airtcp::host::Host;
 use airtcp::recovery::confusion::Confusion;
-use airtcp::recovery::{Decision, Recipe, RecipeError, Truth};
+use airtcp::recovery::{Decision, Truth};
 use airtcp::tcp::{Connection, SocketOptions};
-use airwire::rng::Stream;
 use airwire::time::{Duration, Instant};
-use airwire::units::Size;
+pub use error::WorldError;
 use flow::{Buffers, FlowState, Role};
 pub use flow::{Flow, FlowResult, Length, StreamError};
+pub use hosts::HostSpec;
+use hosts::{Destination, FIRST_PORT, PORTS_PER_ADDRESS, SideHosts, SimHost, address};
 use memory::Records;
 pub use score::{judges, score};
 pub use truth::{Dropped, Losses};
 use watch::Watcher;
 pub use watch::{Content, DevicePacket, Observer, PacketKind, Passage, PathOutcome, Watch};
 
-/// First port of the senders' flows at each address. Address and port identify the flow of a
-/// packet.
-const FIRST_PORT: u16 = 10_000;
-/// Maximum number of flows per address of a host.
-const PORTS_PER_ADDRESS: usize = 50_000;
-/// First port of the receivers. A host has one listener for each size of receive buffer.
-const FIRST_LISTEN_PORT: u16 = 80;
 /// Maximum number of flows. Each takes about 20 kB.
 pub(crate) const MAX_FLOWS: usize = 1_000_000;
 /// Upper bound on path events handled per step, unless every event is a step.
@@ -77,105 +71,6 @@ pub struct WorldConfig {
     pub mobile: HostSpec,
     /// The flows. Methods of [`World`] refer to them by index.
     pub flows: Vec<Flow>,
-}
-
-/// The configuration of the hosts on one side.
-#[derive(Clone)]
-pub struct HostSpec {
-    /// Profile of flows that do not name one, before a recipe's options are applied.
-    pub profile: Profile,
-    /// Recipe of flows that do not name one.
-    pub recipe: Recipe,
-}
-
-impl HostSpec {
-    /// Creates a sender with this recipe and the default profile.
-    pub fn sender(recipe: Recipe) -> Self {
-        Self { profile: Profile::default(), recipe }
-    }
-
-    /// Creates a receiver that accepts SACK from any sender that offers it, like all current
-    /// kernels.
-    pub fn receiver() -> Self {
-        let profile = Profile::default().with(|it| it.handshake.sack = SackOffer::Always);
-        Self { profile, recipe: Recipe::default() }
-    }
-
-    /// Creates a receiver that behaves like Linux, including quick ACKs.
-    pub fn kernel() -> Self {
-        Self { profile: Profile::linux(), recipe: Recipe::default() }
-    }
-}
-
-/// Error when a world is created or advanced.
-#[derive(Debug, thiserror::Error)]
-pub enum WorldError {
-    /// The scenario is invalid.
-    #[error(transparent)]
-    Scenario(#[from] ScenarioError),
-    /// The recipe given to [`World::one_flow`] is invalid.
-    #[error(transparent)]
-    Recipe(#[from] RecipeError),
-    /// The flows would use too much memory.
-    #[error("too many flows for one world: {0}; the maximum is {MAX_FLOWS}")]
-    TooManyFlows(usize),
-    /// The sender's host refused to connect.
-    #[error("flow {flow} cannot start: {error}")]
-    Connect {
-        /// Index of the flow.
-        flow: usize,
-        /// The host's error.
-        error: ConnectError,
-    },
-    /// A receiver's host refused to listen.
-    #[error("cannot open a listener: {0}")]
-    Listen(#[from] ListenError),
-    /// The received data differs from the data written.
-    #[error("flow {flow} at {at}: {error}")]
-    Stream {
-        /// Index of the flow.
-        flow: usize,
-        /// Time at which the receiver read the data.
-        at: Instant,
-        /// Position and kind of the difference.
-        error: StreamError,
-    },
-    /// Packets circulate endlessly at this instant: the path causes no delay, and a flow is
-    /// endless.
-    #[error(
-        "virtual time does not advance after {0}; give a link of the scenario a `rate` or a `delay`, or limit the flows"
-    )]
-    Standstill(Instant),
-    /// The packets inside the path exceed the memory limit.
-    #[error(transparent)]
-    Memory(#[from] OutOfMemory),
-    /// The data recorded about watched flows exceeds the memory limit.
-    #[error(
-        "out of memory at {at} s: the recorded decisions and losses take more than {limit}; shorten the run, or record fewer flows"
-    )]
-    Records {
-        /// Time at which the limit was exceeded.
-        at: Instant,
-        /// The limit.
-        limit: Size,
-    },
-}
-
-/// A host. A host has one recipe and one profile, so a side has one host for each combination that
-/// its flows use.
-struct SimHost {
-    port: Port,
-    /// Canonical name of the recipe.
-    recipe: String,
-    /// Profile before the recipe's options are applied.
-    profile: Profile,
-    /// The first of the host's addresses.
-    addr: Ipv4Addr,
-    host: Host,
-    /// The host's next timer, as of the last time the host was run.
-    deadline: Option<Instant>,
-    /// One listener for each size of receive buffer.
-    listeners: Vec<(Option<usize>, SocketAddr, ListenId)>,
 }
 
 /// The hosts, the path between them, and the clock. Time advances only in the `step` and `run`
@@ -643,94 +538,5 @@ impl World {
                 return Ok(());
             }
         }
-    }
-}
-
-/// Creates the hosts that the flows need.
-struct SideHosts {
-    seed: u64,
-    mtu: usize,
-    /// Number of addresses per host.
-    addresses: usize,
-    fixed: HostSpec,
-    mobile: HostSpec,
-    list: Vec<SimHost>,
-}
-
-impl SideHosts {
-    /// Returns the index of the host of a side with this recipe and profile, or with the side's
-    /// defaults. Creates it if necessary.
-    fn index(&mut self, port: Port, recipe: Option<&Recipe>, profile: Option<&Profile>) -> usize {
-        let spec = if port == FIXED { &self.fixed } else { &self.mobile };
-        let recipe = recipe.unwrap_or(&spec.recipe);
-        let profile = profile.unwrap_or(&spec.profile);
-        let name = recipe.canonical();
-        let same = |known: &SimHost| known.port == port && known.recipe == name && known.profile == *profile;
-        if let Some(known) = self.list.iter().position(same) {
-            return known;
-        }
-        let (side, network) = if port == FIXED { ("fixed", 0x0a00_0001) } else { ("mobile", 0x0a80_0001) };
-        let number = self.list.iter().filter(|known| known.port == port).count() as u32;
-        let addr = Ipv4Addr::from(network + number);
-        let host = Host::new(HostConfig {
-            addrs: (0..self.addresses).map(|number| address(addr, number).into()).collect(),
-            mtu: self.mtu,
-            profile: profile.clone(),
-            recipe: recipe.clone(),
-            seed: Stream::new(self.seed, &format!("{side}/{number}")).bits(),
-        });
-        let (recipe, profile) = (name, profile.clone());
-        self.list.push(SimHost { port, recipe, profile, addr, host, deadline: None, listeners: Vec::new() });
-        self.list.len() - 1
-    }
-}
-
-/// Returns an address of a host. A host has one address in each /16 network, starting with the
-/// network of its first address.
-fn address(first: Ipv4Addr, number: usize) -> Ipv4Addr {
-    Ipv4Addr::from(u32::from(first) + ((number as u32) << 16))
-}
-
-impl SimHost {
-    fn listener(
-        &mut self,
-        receive_buffer: Option<usize>,
-        backlog: usize,
-    ) -> Result<(SocketAddr, ListenId), ListenError> {
-        let mut options = SocketOptions::of(self.host.profile());
-        options.recv_buffer = receive_buffer;
-        let known = self.listeners.iter().find(|(buffer, ..)| *buffer == receive_buffer);
-        if let Some((_, addr, id)) = known {
-            return Ok((*addr, *id));
-        }
-        let addr = (self.addr, FIRST_LISTEN_PORT + self.listeners.len() as u16).into();
-        let id = self.host.listen(addr, backlog, options)?;
-        self.listeners.push((receive_buffer, addr, id));
-        Ok((addr, id))
-    }
-}
-
-/// The flow of a packet, and the end that receives it.
-struct Destination {
-    flow: usize,
-    to: Role,
-}
-
-impl Destination {
-    fn of(packet: &[u8], flows: &[FlowState]) -> Option<Self> {
-        let header = 4 * usize::from(packet.first()? & 0x0f);
-        let ports = packet.get(header..header + 4)?;
-        let flow_of = |end: usize| {
-            let port = u16::from_be_bytes([ports[2 * end], ports[2 * end + 1]]).checked_sub(FIRST_PORT)?;
-            // The seven bits below the side's half of 10.0.0.0/8 number the host's addresses.
-            let number = packet[13 + 4 * end] & 0x7f;
-            Some(usize::from(number) * PORTS_PER_ADDRESS + usize::from(port))
-        };
-        let (flow, to) = match (flow_of(0), flow_of(1)) {
-            (Some(flow), None) => (flow, Role::Receiver),
-            (None, Some(flow)) => (flow, Role::Sender),
-            _ => return None,
-        };
-        (flow < flows.len()).then_some(Self { flow, to })
     }
 }
