@@ -144,7 +144,7 @@ impl Core {
         }))
     }
 
-    /// Returns the limits of another run beside the stored ones.
+    /// Returns the limits of another run in addition to the stored ones.
     fn limits_of_run(&self) -> Limits {
         let stored: u64 = self.runs.iter().flatten().map(StoredRun::memory).sum();
         Limits { stored: self.limits.stored.saturating_sub(stored), ..self.limits }

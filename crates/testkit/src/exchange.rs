@@ -109,11 +109,6 @@ impl Exchange {
         Ok(Self { pair, eavesdropper: Eavesdropper::default(), recording: None, spec, listener, apps })
     }
 
-    /// Returns the total number of bytes that `side` sends.
-    pub fn stream_len(&self, side: Peer) -> u64 {
-        self.spec.bytes[side as usize]
-    }
-
     /// Returns the connection of one side, or `None` before it exists and after the host has removed it.
     pub fn connection(&self, side: Peer) -> Option<&Connection> {
         self.pair.host_ref(side).connection(self.apps[side as usize].id?)

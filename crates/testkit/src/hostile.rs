@@ -22,8 +22,7 @@ pub fn segment_of(
     options: &Options,
     payload: &[u8],
 ) -> Vec<u8> {
-    let options = options.clone();
-    Tcp { options, ..Tcp::new(src, dst, flags, seq.0, ack.0, 0) }.carrying(65_535, payload)
+    Tcp { options: *options, ..Tcp::new(src, dst, flags, seq.0, ack.0, 0) }.carrying(65_535, payload)
 }
 
 /// A source of random choices: a seeded stream, or the input of a fuzzer.
