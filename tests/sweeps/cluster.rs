@@ -1,12 +1,11 @@
-//! `airtcp sweep` on several machines gives the same bytes as a single process, whatever happens to the
-//! machines.
+//! `airtcp sweep` on several machines gives the same bytes as a single process, even if machines fail.
 
 use std::fs;
 
 use airtcp_testkit::machine::{Ended, TempDir};
 use serde_json::Value;
 
-use super::helpers::{SWEEP, good, merged, refused, root, rows_by_run, shell, undisturbed};
+use super::helpers::{SWEEP, good, merged, refused, root, rows_by_run, shell, uninterrupted};
 
 #[test]
 fn each_array_job_runs_its_shard() {
@@ -19,7 +18,7 @@ fn each_array_job_runs_its_shard() {
         assert!(script.stdout.contains(&format!("#SBATCH {line}\n")), "{}", script.stdout);
     }
     submit(&dir, &script.stdout);
-    assert!(merged(&dir.path("it's one.results")) == undisturbed(&dir, &file));
+    assert!(merged(&dir.path("it's one.results")) == uninterrupted(&dir, &file));
 }
 
 /// Runs the jobs as `sbatch` would, but one after the other.
@@ -27,9 +26,8 @@ fn submit(dir: &TempDir, script: &str) {
     let script = dir.write("job.sh", script);
     let stand_ins = root("tests/docs/stand-ins");
     let arguments = [stand_ins.to_str().unwrap(), &script];
-    let submitted = Ended::of(shell("PATH=$1:$PATH; sbatch --wait \"$2\"", &arguments).output().unwrap());
-    let told = (submitted.code, submitted.stdout.as_str());
-    assert_eq!(told, (0, "Submitted batch job 1\n"), "{}", submitted.stderr);
+    let ended = Ended::of(shell("PATH=$1:$PATH; sbatch --wait \"$2\"", &arguments).output().unwrap());
+    assert_eq!((ended.code, &*ended.stdout), (0, "Submitted batch job 1\n"), "{}", ended.stderr);
 }
 
 #[test]
@@ -44,7 +42,7 @@ fn resubmitted_array_runs_only_missing_runs() {
     submit(&dir, &script);
     let store = dir.path("s.results");
     assert!(rows_by_run(&store).values().all(|count| *count == 1));
-    assert!(merged(&store) == undisturbed(&dir, &file));
+    assert!(merged(&store) == uninterrupted(&dir, &file));
 }
 
 #[test]
@@ -52,18 +50,20 @@ fn status_reports_sweep_progress() {
     let dir = TempDir::new("sweep");
     let file = dir.write("s.toml", SWEEP);
     let store = dir.path("s.results");
-    let status = |of: &str| good(&["sweep", "status", of, "--parts"]).stdout;
+    let status = |sweep: &str| good(&["sweep", "status", sweep, "--parts"]).stdout;
     assert!(status(&file).contains("s.results: 0 of 12 runs have results, 0 %\nnot running\n"));
-    let told = refused(&["sweep", "status", &store], 2);
-    assert!(told.contains("is not a result store"), "{told}");
+    let stderr = refused(&["sweep", "status", &store], 2);
+    assert!(stderr.contains("is not a result store"), "{stderr}");
     good(&["sweep", "run", &file, "--quiet", "--shard", "1/4", "--jobs", "1"]);
-    let told = status(&store);
-    assert_eq!(told, status(&file));
-    assert!(told.contains("s.results: 3 of 12 runs have results, 25 %\n"), "{told}");
-    assert!(
-        told.contains("missing runs: 1-3,5-7,9-11\n") && told.contains(" 1/4           3 of 3  "),
-        "{told}"
-    );
+    let text = status(&store);
+    assert_eq!(text, status(&file));
+    for words in [
+        "s.results: 3 of 12 runs have results, 25 %\n",
+        "missing runs: 1-3,5-7,9-11\n",
+        " 1/4           3 of 3  ",
+    ] {
+        assert!(text.contains(words), "{text}");
+    }
     let json = good(&["sweep", "status", &file, &store, "--json"]).lines;
     assert_eq!(json.len(), 2);
     assert_eq!(json[0]["missing"], serde_json::json!([[1, 3], [5, 7], [9, 11]]));
@@ -73,7 +73,7 @@ fn status_reports_sweep_progress() {
     let part = format!("{store}/rows-2-of-2.0001.jsonl");
     good(&["sweep", "run", &file, "--quiet", "--shard", "2/4", "--jobs", "1"]);
     fs::rename(format!("{store}/rows-2-of-4.0001.jsonl"), &part).unwrap();
-    let state = |of: &str| good(&["sweep", "status", of, "--json"]).lines.remove(0)["parts"][0].clone();
+    let state = |sweep: &str| good(&["sweep", "status", sweep, "--json"]).lines.remove(0)["parts"][0].clone();
     assert_eq!((&state(&store)["state"], &state(&store)["done"]), (&"filling".into(), &3.into()));
     let hour = std::time::Duration::from_secs(3600);
     let before = fs::metadata(&part).unwrap().modified().unwrap() - hour;
@@ -88,7 +88,7 @@ fn status_reports_sweep_progress() {
 /// One node loses power during a job and is drained, and one job is cancelled. Then the node returns, and the
 /// script is submitted again.
 #[test]
-#[ignore = "starts a Slurm of its own: sh interop/setup.sh long"]
+#[ignore = "starts its own Slurm: sh interop/setup.sh long"]
 fn slurm_completes_store_despite_lost_node() {
     assert!(nix::unistd::geteuid().is_root(), "munged and slurmctld are started as root");
     let dir = TempDir::new("sweep");
@@ -121,12 +121,13 @@ fn slurm_completes_store_despite_lost_node() {
         echo "part $part""#;
     let slurm = root("interop/slurm.sh");
     let arguments = [&file, dir.to_str().unwrap(), slurm.to_str().unwrap(), script];
-    let apart = "exec timeout 240 unshare --net sh -c \"$4\" sh \"$1\" \"$2\" \"$3\"";
-    let ended = Ended::of(shell(apart, &arguments).output().unwrap());
+    let isolated = "exec timeout 240 unshare --net sh -c \"$4\" sh \"$1\" \"$2\" \"$3\"";
+    let ended = Ended::of(shell(isolated, &arguments).output().unwrap());
     assert_eq!(ended.code, 0, "{}{}", ended.stdout, ended.stderr);
-    let [amid, rest]: [&Value; 2] = ended.lines.iter().collect::<Vec<_>>().try_into().unwrap();
-    let done = amid["done"].as_u64().unwrap();
-    assert!((3..320).contains(&done) && amid["filling"].as_u64() >= Some(1), "{amid}");
+    let [during_failure, after_failure]: [&Value; 2] =
+        ended.lines.iter().collect::<Vec<_>>().try_into().unwrap();
+    let done = during_failure["done"].as_u64().unwrap();
+    assert!((3..320).contains(&done) && during_failure["filling"].as_u64() >= Some(1), "{during_failure}");
     // Only the job on the lost node was started twice.
     let jobs: Vec<&str> = ended.stdout.lines().filter(|line| line.starts_with("JobId=")).collect();
     let part = ended.stdout.lines().find_map(|line| line.strip_prefix("part ")).unwrap();
@@ -141,17 +142,17 @@ fn slurm_completes_store_despite_lost_node() {
         fs::exists(format!("{store}/rows-{part}-of-8.0002.jsonl")).unwrap(),
         "the restarted job continued in a new file"
     );
-    assert_eq!(rest["done"], 280, "the cancelled job leaves every eighth run: {rest}");
+    assert_eq!(after_failure["done"], 280, "the cancelled job leaves every eighth run: {after_failure}");
     let counts = rows_by_run(&store);
     assert!(counts.len() == 320 && counts.values().all(|count| *count == 1), "no run was repeated");
-    assert!(merged(&store) == undisturbed(&dir, &file));
+    assert!(merged(&store) == uninterrupted(&dir, &file));
 }
 
 /// Two hosts, each with its own sshd, without a shared file.
 #[test]
-#[ignore = "starts an sshd of its own: sh interop/setup.sh long"]
+#[ignore = "starts its own sshd: sh interop/setup.sh long"]
 fn gnu_parallel_fills_stores_over_ssh() {
-    assert!(nix::unistd::geteuid().is_root(), "this test makes network namespaces: run it as root");
+    assert!(nix::unistd::geteuid().is_root(), "this test creates network namespaces: run it as root");
     let dir = TempDir::new("sweep");
     let file = dir.write("s.toml", SWEEP);
     let script = r#"set -e
@@ -180,11 +181,11 @@ fn gnu_parallel_fills_stores_over_ssh() {
             echo '$SSH_CONNECTION' ::: $(seq 8)
         airtcp sweep merge [1-8].results --output merged"#;
     let arguments = [&file, dir.to_str().unwrap(), script];
-    let apart = "exec timeout 120 unshare --net --mount --pid --fork --kill-child --mount-proc sh -c \"$3\" sh \"$1\" \"$2\"";
-    let ended = Ended::of(shell(apart, &arguments).output().unwrap());
+    let isolated = "exec timeout 120 unshare --net --mount --pid --fork --kill-child --mount-proc sh -c \"$3\" sh \"$1\" \"$2\"";
+    let ended = Ended::of(shell(isolated, &arguments).output().unwrap());
     assert_eq!(ended.code, 0, "{}{}", ended.stdout, ended.stderr);
-    let on = |host: &str| ended.stdout.lines().filter(|line| line.contains(host)).count();
-    let [first, second] = [on(" 10.9.1.2 22"), on(" 10.9.2.2 22")];
+    let jobs_on = |host: &str| ended.stdout.lines().filter(|line| line.contains(host)).count();
+    let [first, second] = [jobs_on(" 10.9.1.2 22"), jobs_on(" 10.9.2.2 22")];
     assert!(first > 0 && second > 0 && first + second == 8, "{}{}", ended.stdout, ended.stderr);
-    assert!(fs::read_to_string(dir.path("merged")).unwrap() == undisturbed(&dir, &file));
+    assert!(fs::read_to_string(dir.path("merged")).unwrap() == uninterrupted(&dir, &file));
 }

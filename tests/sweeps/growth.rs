@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use airtcp_testkit::machine::TempDir;
 
-use super::helpers::{SWEEP, good, merged, refused, undisturbed};
+use super::helpers::{SWEEP, good, merged, refused, uninterrupted};
 
 /// Returns the number of complete rows in all files of the store.
 fn rows(store: &str) -> usize {
@@ -19,37 +19,37 @@ fn rows(store: &str) -> usize {
 fn extended_sweep_keeps_existing_results() {
     let dir = TempDir::new("sweep");
     let (file, store) = (dir.write("s.toml", SWEEP), dir.path("s.results"));
-    let told = |args: &[&str]| good(&[&["sweep", "run", &file][..], args].concat()).stderr;
-    told(&[]);
+    let run_sweep = |args: &[&str]| good(&[&["sweep", "run", &file][..], args].concat()).stderr;
+    run_sweep(&[]);
     assert_eq!(rows(&store), 12);
 
     // Two more seeds, and another recipe before the others.
     let grown = SWEEP.replace("seeds = 3", "seeds = 5").replace("[\"reno\",", "[\"sack\", \"reno\",");
     dir.write("s.toml", &grown);
-    let left = good(&["sweep", "summary", &store]);
-    assert_eq!(left.stderr, "", "the store still has every run of its plan");
-    let said = told(&[]);
-    assert!(said.contains("s.toml has changed: seeds 4 and 5 are new; recipe sack is new\n"), "{said}");
-    assert!(said.contains("12 of 30 runs have results already\n"), "{said}");
+    let summary = good(&["sweep", "summary", &store]);
+    assert_eq!(summary.stderr, "", "the store still has every run of its plan");
+    let stderr = run_sweep(&[]);
+    assert!(stderr.contains("s.toml has changed: seeds 4 and 5 are new; recipe sack is new\n"), "{stderr}");
+    assert!(stderr.contains("12 of 30 runs have results already\n"), "{stderr}");
     assert_eq!(rows(&store), 30, "no run was repeated");
-    assert!(merged(&store) == undisturbed(&dir, &file));
+    assert!(merged(&store) == uninterrupted(&dir, &file));
 
     // Fewer seeds and recipes: the other results stay, but are ignored.
     dir.write("s.toml", &SWEEP.replace("seeds = 3", "seeds = [5, 2]"));
-    let said = told(&[]);
+    let stderr = run_sweep(&[]);
     for words in ["seeds 1, 3 and 4 are no longer in the plan; recipe sack is no longer", "22 other results"]
     {
-        assert!(said.contains(words), "{words}: {said}");
+        assert!(stderr.contains(words), "{words}: {stderr}");
     }
     assert_eq!(rows(&store), 30);
-    fs::remove_dir_all(dir.path("undisturbed")).unwrap();
-    assert!(merged(&store) == undisturbed(&dir, &file));
+    fs::remove_dir_all(dir.path("uninterrupted")).unwrap();
+    assert!(merged(&store) == uninterrupted(&dir, &file));
     let summary = good(&["sweep", "summary", &store, "--json"]).lines;
     assert!(summary.len() == 4 && summary.iter().all(|line| line["runs"] == 2), "{summary:?}");
 
     // The extended sweep again.
     dir.write("s.toml", &grown);
-    assert!(told(&[]).contains("30 of 30 runs have results already\n"));
+    assert!(run_sweep(&[]).contains("30 of 30 runs have results already\n"));
     assert_eq!(rows(&store), 30);
 }
 
@@ -57,19 +57,19 @@ fn extended_sweep_keeps_existing_results() {
 fn run_identity_depends_on_content_not_name() {
     let dir = TempDir::new("sweep");
     let (file, store) = (dir.write("s.toml", SWEEP), dir.path("s.results"));
-    let told = || good(&["sweep", "run", &file]).stderr;
-    told();
+    let run_sweep = || good(&["sweep", "run", &file]).stderr;
+    run_sweep();
     let before = merged(&store);
 
     // Another size makes different runs with the same names.
     dir.write("s.toml", &SWEEP.replace("30k", "20k"));
     let planned = good(&["sweep", "plan", &file]).stdout;
     assert!(planned.ends_with(&format!("; 0 done, in {store}\n")), "{planned}");
-    let said = told();
+    let stderr = run_sweep();
     for words in
         ["all 4 points are different", "0 of 12 runs have", "12 other results are not part of the sweep"]
     {
-        assert!(said.contains(words), "{words}: {said}");
+        assert!(stderr.contains(words), "{words}: {stderr}");
     }
     assert!(merged(&store) != before);
 
@@ -79,8 +79,8 @@ fn run_identity_depends_on_content_not_name() {
     let planned = good(&["sweep", "plan", &file, "--json"]).lines;
     assert_eq!(planned.len(), 24);
     assert!(planned.iter().all(|run| run["done"] == (run["point"]["flows"] == "1")), "{planned:?}");
-    let said = told();
-    assert!(said.contains("axis flows is new") && said.contains("12 of 24 runs have"), "{said}");
+    let stderr = run_sweep();
+    assert!(stderr.contains("axis flows is new") && stderr.contains("12 of 24 runs have"), "{stderr}");
     let summary = good(&["sweep", "summary", &store, "--csv"]).stdout;
     assert!(summary.starts_with("flows,recipe,radio.down.delay,runs,"), "{summary}");
     assert_eq!(summary.lines().count(), 9, "{summary}");
@@ -90,26 +90,26 @@ fn run_identity_depends_on_content_not_name() {
     dir.write("path.toml", &scenario);
     let named = SWEEP.replace("sifest-random", "path.toml");
     dir.write("s.toml", &named);
-    assert!(told().contains("12 of 12 runs have"), "the same path from a file");
+    assert!(run_sweep().contains("12 of 12 runs have"), "the same path from a file");
     dir.write("path.toml", &scenario.replace("rate = \"128kbit\"", "rate = \"96kbit\""));
-    assert!(told().contains("0 of 12 runs have"), "{scenario}");
+    assert!(run_sweep().contains("0 of 12 runs have"), "{scenario}");
 }
 
 #[test]
 fn recipe_spelling_does_not_change_run() {
     let dir = TempDir::new("sweep");
-    let (here, there) = ("newreno+limited-transmit", "limited-transmit+newreno");
+    let (first, second) = ("newreno+limited-transmit", "limited-transmit+newreno");
     let sweep = |recipes: &str| SWEEP.replace("[\"reno\", [\"newreno\", \"newreno+sifest\"]]", recipes);
-    let both = dir.write("both.toml", &sweep(&format!("[\"{here}\", \"{there}\"]")));
+    let both = dir.write("both.toml", &sweep(&format!("[\"{first}\", \"{second}\"]")));
     for again in ["first", "again"] {
-        let said = good(&["sweep", "run", &both]).stderr;
-        assert_eq!(said.contains("12 of 12 runs have"), again == "again", "{again}: {said}");
+        let stderr = good(&["sweep", "run", &both]).stderr;
+        assert_eq!(stderr.contains("12 of 12 runs have"), again == "again", "{again}: {stderr}");
     }
     let table = good(&["sweep", "summary", &both]).stdout;
-    assert!(table.contains(here) && table.contains(there), "{table}");
+    assert!(table.contains(first) && table.contains(second), "{table}");
 
     // The two spellings run on different machines.
-    let stores = [("a", here), ("b", there)].map(|(name, recipe)| {
+    let stores = [("a", first), ("b", second)].map(|(name, recipe)| {
         let file = dir.write(&format!("{name}.toml"), &sweep(&format!("[\"{recipe}\"]")));
         good(&["sweep", "run", &file]);
         dir.path(&format!("{name}.results"))
@@ -137,8 +137,8 @@ fn damaged_row_is_ignored_and_run_repeated() {
     let words = "rows-1-of-1.0001.jsonl:1: ignored a damaged row; `airtcp sweep run` repeats its run";
     let summary = good(&["sweep", "summary", &store]).stderr;
     assert!(summary.contains(words) && summary.contains("1 of 12 runs have no result yet"), "{summary}");
-    let told = good(&["sweep", "run", &file]).stderr;
-    assert!(told.contains(words) && told.contains("11 of 12 runs have results already"), "{told}");
+    let stderr = good(&["sweep", "run", &file]).stderr;
+    assert!(stderr.contains(words) && stderr.contains("11 of 12 runs have results already"), "{stderr}");
     assert!(merged(&store) == before, "the run was repeated");
     assert_eq!(fs::read_to_string(&path).unwrap(), damaged, "the damaged file is not changed");
     assert_eq!(good(&["sweep", "summary", &store]).stderr, "", "the damaged row is not reported again");
@@ -180,8 +180,8 @@ fn format_1_store_is_read_and_updated() {
     // Only the original file determines which runs the rows of format 1 belong to.
     let grown = SWEEP.replace("seeds = 3", "seeds = 4");
     dir.write("s.toml", &grown);
-    let told = refused(&["sweep", "run", &file], 2);
-    assert!(told.contains("with the old file to update the store"), "{told}");
+    let stderr = refused(&["sweep", "run", &file], 2);
+    assert!(stderr.contains("with the old file to update the store"), "{stderr}");
     dir.write("s.toml", SWEEP);
     assert!(good(&["sweep", "run", &file]).stderr.contains("0 runs in"));
     assert!(merged(&store) == now);

@@ -3,10 +3,14 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
-use airtcp_testkit::machine::{Ended, TempDir, run};
+use airtcp_testkit::machine::{Ended, TIMEOUT, TempDir, TimeLimit, airtcp, run};
 use airtcp_testkit::programs::program;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::Value;
 
 /// A sweep of twelve short runs.
@@ -28,13 +32,28 @@ pub(super) fn refused(args: &[&str], code: i32) -> String {
     ended.stderr
 }
 
+/// Starts a command, and sends the signal when `is_ready` returns true. Returns the result of the command.
+#[expect(clippy::disallowed_methods, reason = "another process is waited for")]
+pub(super) fn interrupted(args: &[&str], signal: Signal, is_ready: impl Fn(&Child) -> bool) -> Ended {
+    let child = airtcp(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let child = child.unwrap();
+    let _limit = TimeLimit::of(&child);
+    let begin = Instant::now();
+    while !is_ready(&child) {
+        assert!(begin.elapsed() < TIMEOUT, "{args:?} was never ready for the signal");
+        sleep(Duration::from_millis(5));
+    }
+    kill(Pid::from_raw(child.id() as i32), signal).unwrap();
+    Ended::of(child.wait_with_output().unwrap())
+}
+
 pub(super) fn merged(store: &str) -> String {
     good(&["sweep", "merge", store, "--output", "-"]).stdout
 }
 
-/// Returns the results of a sweep that runs without any disturbance.
-pub(super) fn undisturbed(dir: &TempDir, file: &str) -> String {
-    let store = dir.path("undisturbed");
+/// Returns the results of a sweep that is not interrupted.
+pub(super) fn uninterrupted(dir: &TempDir, file: &str) -> String {
+    let store = dir.path("uninterrupted");
     good(&["sweep", "run", file, "--store", &store, "--quiet"]);
     merged(&store)
 }
@@ -49,8 +68,8 @@ pub(super) fn shell(script: &str, arguments: &[&str]) -> Command {
     command
 }
 
-pub(super) fn root(of: &str) -> PathBuf {
-    airtcp_testkit::programs::repository().join(of)
+pub(super) fn root(file: &str) -> PathBuf {
+    airtcp_testkit::programs::repository().join(file)
 }
 
 /// Returns the number of rows of each run, in all files of a store.
@@ -58,8 +77,8 @@ pub(super) fn rows_by_run(store: &str) -> BTreeMap<u64, u32> {
     let mut counts = BTreeMap::new();
     for entry in fs::read_dir(store).into_iter().flatten().flatten() {
         let text = fs::read_to_string(entry.path()).unwrap_or_default();
-        let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
-        for row in whole.lines().flat_map(serde_json::from_str::<Value>) {
+        let complete = text.rsplit_once('\n').map_or("", |(complete, _)| complete);
+        for row in complete.lines().flat_map(serde_json::from_str::<Value>) {
             if let Some(run) = row["run"].as_u64() {
                 *counts.entry(run).or_default() += 1;
             }

@@ -22,7 +22,7 @@ fn recipe_table_matches_catalogue() {
 
 const RECORD: &str = "docs/evidence/papers";
 
-/// The pages of the reproduced papers, by paper.
+/// Returns the pages of the reproduced papers, by paper.
 fn record() -> BTreeMap<&'static str, String> {
     let papers = Paper::ALL.into_iter().chain([Paper::Every]);
     let page = |paper: Paper| repository().join(RECORD).join(format!("{}.md", paper.name()));
@@ -31,8 +31,8 @@ fn record() -> BTreeMap<&'static str, String> {
 
 #[test]
 fn readme_claim_counts_match_reproduction_record() {
-    let made: String = record().into_values().collect();
-    let count = |verdict: Judged| made.matches(&format!("\n- **{}**: ", verdict.name())).count();
+    let pages: String = record().into_values().collect();
+    let count = |verdict: Judged| pages.matches(&format!("\n- **{}**: ", verdict.name())).count();
     let [hold, do_not, undecided] = [Judged::Holds, Judged::DoesNotHold, Judged::Undecided].map(count);
     let all = hold + do_not + undecided;
     let sentence =
@@ -59,7 +59,7 @@ fn recovery_state_tables_match_engine() {
     assert!(page.contains(&tables), "replace the tables in docs/explanation/recovery.md with:\n{tables}");
 }
 
-/// All documents of the repository.
+/// Collects the documents below a directory.
 fn documents(directory: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
@@ -73,7 +73,7 @@ fn documents(directory: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The link names an HTML anchor as mdBook and repository hosts make it from a heading.
+/// Returns the HTML anchor that mdBook and repository hosts derive from a heading.
 fn anchor(heading: &str) -> String {
     let text = heading.trim_start_matches('#').trim().to_lowercase();
     text.chars()
@@ -94,13 +94,13 @@ fn anchors(text: &str) -> Vec<String> {
     text.lines().filter(is_heading).map(anchor).collect()
 }
 
-/// Links with their anchors, and names in backticks that begin with a directory of the repository.
+/// Checks links with their anchors, and names in backticks that begin with a directory of the repository.
 #[test]
 fn every_document_link_and_path_exists() {
     const TOP: [&str; 9] =
         ["benches/", "crates/", "docs/", "emulator/", "fuzz/", "interop/", "pcaps/", "src/", "tests/"];
     let mut checked = 0;
-    let mut wrong = Vec::new();
+    let mut missing = Vec::new();
     let mut all = Vec::new();
     documents(repository(), &mut all);
     for document in all {
@@ -112,11 +112,11 @@ fn every_document_link_and_path_exists() {
             }
             let (file, wanted) = link.split_once('#').unwrap_or((link, ""));
             let target = if file.is_empty() { document.clone() } else { folder.join(file) };
-            let is_there = target.exists()
+            let exists = target.exists()
                 && (wanted.is_empty()
                     || anchors(&fs::read_to_string(&target).unwrap()).iter().any(|it| it == wanted));
-            if !is_there {
-                wrong.push(format!("{}: link {link}", document.display()));
+            if !exists {
+                missing.push(format!("{}: link {link}", document.display()));
             }
             checked += 1;
         }
@@ -126,13 +126,13 @@ fn every_document_link_and_path_exists() {
             paths.filter(|name| !name.contains(char::is_whitespace) && !name.contains(['*', '<', '…']))
         {
             if !repository().join(name).exists() {
-                wrong.push(format!("{}: file {name}", document.display()));
+                missing.push(format!("{}: file {name}", document.display()));
             }
             checked += 1;
         }
     }
     assert!(checked >= 50, "only {checked} names were found");
-    assert!(wrong.is_empty(), "missing:\n{}", wrong.join("\n"));
+    assert!(missing.is_empty(), "missing:\n{}", missing.join("\n"));
 }
 
 /// `make book` shows the pages of docs/SUMMARY.md.
@@ -148,7 +148,7 @@ fn book_summary_lists_every_page() {
     }
 }
 
-/// The examples are compiled and run: so is what the walk-through shows of them.
+/// The examples are compiled and run, so the code in the guides works.
 #[test]
 fn walkthrough_code_matches_examples() {
     let pages = ["docs/guides/add-an-algorithm.md", "docs/guides/add-a-stage.md"];
@@ -164,7 +164,7 @@ fn walkthrough_code_matches_examples() {
     for block in blocks {
         let wanted = lines(block);
         let is_in = |example: &Vec<String>| example.windows(wanted.len()).any(|lines| lines == wanted);
-        assert!(examples.iter().any(is_in), "no example has this:\n{block}");
+        assert!(examples.iter().any(is_in), "no example contains:\n{block}");
     }
 }
 
@@ -192,14 +192,14 @@ fn quick_figures_reproduce_record_exactly() {
     sample("quick figures", others, 1).into_iter().for_each(|id| check_reproduction(id));
 }
 
-/// AIRTCP_FIGURES="p0-fig9 p4" takes some.
+/// `AIRTCP_FIGURES="p0-fig9 p4"` selects figures.
 #[test]
-#[ignore = "nightly: takes the better part of an hour"]
+#[ignore = "nightly: takes about an hour"]
 fn all_figures_reproduce_record_exactly() {
-    let some = std::env::var("AIRTCP_FIGURES").ok();
+    let selected = std::env::var("AIRTCP_FIGURES").ok();
     let wanted = |id: &str| {
-        some.as_ref().is_none_or(|some| {
-            some.split_whitespace().any(|name| id == name || id.starts_with(&format!("{name}-")))
+        selected.as_ref().is_none_or(|selected| {
+            selected.split_whitespace().any(|name| id == name || id.starts_with(&format!("{name}-")))
         })
     };
     let figures = airtcp_reproduce::figures();
@@ -216,20 +216,20 @@ fn check_reproduction(id: &str) {
     let section = section(page, id);
     let words: Vec<&str> = section.split_whitespace().collect();
     let seeds = words[words.iter().position(|word| *word == "seeds.").unwrap() - 1];
-    let again = TempDir::new(id);
+    let dir = TempDir::new(id);
     let output = Command::new(program("airtcp"))
         .args(["reproduce", id, "--seeds", seeds, "--most-seeds", seeds, "--record"])
-        .arg(again.as_os_str())
+        .arg(dir.as_os_str())
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let advice = format!("if the change is intended, run `airtcp reproduce {id} --record {RECORD}`");
-    let printed = fs::read_to_string(again.join(format!("{}.md", figure.paper.name()))).unwrap();
+    let printed = fs::read_to_string(dir.join(format!("{}.md", figure.paper.name()))).unwrap();
     assert_eq!(self::section(&printed, id), section, "{advice}");
-    for file in fs::read_dir(again.join("data")).unwrap() {
+    for file in fs::read_dir(dir.join("data")).unwrap() {
         let file = file.unwrap();
         let name = file.file_name();
-        // Pictures show the same numbers.
+        // The pictures are drawn from the numbers of these files.
         if Path::new(&name).extension().is_some_and(|extension| extension == "csv") {
             let before =
                 fs::read_to_string(repository().join(RECORD).join("data").join(&name)).unwrap_or_default();
@@ -238,7 +238,7 @@ fn check_reproduction(id: &str) {
     }
 }
 
-/// The text under the heading of a figure.
+/// Returns the text under the heading of a figure.
 fn section<'a>(page: &'a str, id: &str) -> &'a str {
     let (_, rest) = page.split_once(&format!("\n## `{id}`: ")).unwrap_or_else(|| panic!("no {id}"));
     rest.split("\n## ").next().unwrap().split_once('\n').unwrap().1.trim()

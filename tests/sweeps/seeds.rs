@@ -3,16 +3,14 @@
 #![expect(clippy::disallowed_methods, reason = "another process is waited for")]
 
 use std::fs;
-use std::process::Stdio;
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use airtcp_numbers::statistics::{Mean, median};
-use airtcp_testkit::machine::{Ended, TIMEOUT, TimeLimit, airtcp, run};
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use airtcp_testkit::machine::run;
+use nix::sys::signal::Signal;
 
-use super::helpers::{good, refused};
+use super::helpers::{good, interrupted, refused};
 
 const RUN: [&str; 7] = ["sim", "-s", "sifest-random", "--recipe", "reno", "--bytes", "100k"];
 
@@ -43,11 +41,11 @@ fn table_has_mean_interval_and_median_of_each_flow() {
         let Mean { mean, half_width, .. } = Mean::of(&goodputs).unwrap();
         // flow, recipe, mean, ±, interval, median
         assert_eq!(row[3], "±", "{text}");
-        for (shown, is) in
+        for (shown, expected) in
             [(row[2], mean), (row[4], half_width.unwrap()), (row[5], median(&goodputs).unwrap())]
         {
             let shown: f64 = shown.parse().unwrap();
-            assert!((shown * 1e3 - is).abs() < 10.0, "{shown} kbit/s, not {is} bit/s: {text}");
+            assert!((shown * 1e3 - expected).abs() < 10.0, "{shown} kbit/s, not {expected} bit/s: {text}");
         }
     }
     assert!(text.contains("goodput") && text.contains("mean, kbit/s"), "{text}");
@@ -69,34 +67,24 @@ fn files_of_one_run_are_refused_with_seeds() {
         assert!(ended.stderr.contains("cannot be used with"), "{}", ended.stderr);
     }
     let last = u64::MAX.to_string();
-    let told = refused(&[&RUN[..], &["--seed", &last, "--seeds", "2"]].concat(), 2);
-    assert!(told.contains("--seed and --seeds together are too large"), "{told}");
+    let stderr = refused(&[&RUN[..], &["--seed", &last, "--seeds", "2"]].concat(), 2);
+    assert!(stderr.contains("--seed and --seeds together are too large"), "{stderr}");
 }
 
 #[test]
 fn interrupted_seeds_show_finished_runs() {
-    let child = airtcp(&[&RUN[..], &["--seeds", "100000", "--json"]].concat())
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let _limit = TimeLimit::of(&child);
-    let threads = format!("/proc/{}/task", child.id());
-    let waits_for_signals = || {
-        let threads = fs::read_dir(&threads).into_iter().flatten().flatten();
-        threads
-            .map(|thread| thread.path().join("comm"))
-            .any(|comm| fs::read_to_string(comm).is_ok_and(|comm| comm == "signals\n"))
-    };
-    let begin = Instant::now();
-    while !waits_for_signals() {
-        assert!(begin.elapsed() < TIMEOUT, "no thread waits for signals");
-        sleep(Duration::from_millis(5));
-    }
-    sleep(Duration::from_millis(300));
-    kill(Pid::from_raw(child.id() as i32), Signal::SIGINT).unwrap();
-    let ended = Ended::of(child.wait_with_output().unwrap());
+    let args = [&RUN[..], &["--seeds", "100000", "--json"]].concat();
+    let ended = interrupted(&args, Signal::SIGINT, |child| {
+        let mut threads = fs::read_dir(format!("/proc/{}/task", child.id())).into_iter().flatten().flatten();
+        let waits_for_signals = threads.any(|thread| {
+            fs::read_to_string(thread.path().join("comm")).is_ok_and(|comm| comm == "signals\n")
+        });
+        if waits_for_signals {
+            // Some runs shall be complete.
+            sleep(Duration::from_millis(300));
+        }
+        waits_for_signals
+    });
     assert_eq!(ended.code, 130, "{}", ended.stderr);
     let message = format!("airtcp: stopped by a signal: {} of 100000 runs are complete\n", ended.lines.len());
     assert_eq!(ended.stderr, message);

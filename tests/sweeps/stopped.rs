@@ -1,19 +1,15 @@
 //! The output and the exit codes of runs in virtual time that are stopped, or whose disk is full.
 
-#![expect(clippy::disallowed_methods, reason = "another process is waited for")]
-
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::process::Stdio;
-use std::thread::sleep;
-use std::time::{Duration, Instant};
 
-use airtcp_testkit::machine::{Ended, TIMEOUT, TempDir, TimeLimit, airtcp};
+use airtcp_testkit::machine::{Ended, TempDir, TimeLimit, airtcp};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
-use super::helpers::{SWEEP, good, rows_by_run, shell};
+use super::helpers::{SWEEP, good, interrupted, rows_by_run, shell};
 
 #[test]
 fn stopped_run_writes_whole_lines_and_names_files() {
@@ -23,16 +19,8 @@ fn stopped_run_writes_whole_lines_and_names_files() {
             ["decisions.jsonl", "trace.jsonl", "run.pcap"].map(|name| dir.path(name));
         let output = ["--decisions", &decisions, "--trace", &trace, "--pcap", &packets];
         let long = [&["sim", "-s", "leo", "--recipe", "sack", "--for", "1000h"][..], &output].concat();
-        let child =
-            airtcp(&long).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let _limit = TimeLimit::of(&child);
-        let begin = Instant::now();
-        while fs::metadata(&trace).map_or(0, |trace| trace.len()) < 50_000 {
-            assert!(begin.elapsed() < TIMEOUT, "the run writes no trace");
-            sleep(Duration::from_millis(5));
-        }
-        kill(Pid::from_raw(child.id() as i32), signal).unwrap();
-        let ended = Ended::of(child.wait_with_output().unwrap());
+        let ended =
+            interrupted(&long, signal, |_| fs::metadata(&trace).is_ok_and(|trace| trace.len() >= 50_000));
         assert_eq!(ended.code, 128 + signal as i32, "{}", ended.stderr);
         assert!(ended.stderr.contains("stopped by a signal after"), "{}", ended.stderr);
         assert!(ended.stdout.contains("goodput"), "partial results: {}", ended.stdout);
@@ -42,8 +30,8 @@ fn stopped_run_writes_whole_lines_and_names_files() {
         for file in [&decisions, &trace] {
             let text = fs::read_to_string(file).unwrap();
             assert!(text.ends_with('\n'), "{file}");
-            let broken = text.lines().find(|line| serde_json::from_str::<Value>(line).is_err());
-            assert_eq!(broken, None, "{file}");
+            let invalid = text.lines().find(|line| serde_json::from_str::<Value>(line).is_err());
+            assert_eq!(invalid, None, "{file}");
             assert!(text.lines().count() > 50, "{file}");
         }
         // Both files extend to the end of the run.
@@ -66,27 +54,18 @@ fn interrupted_sweep_keeps_results_and_resumes() {
     let args = ["sweep", "run", &file, "--store", &store, "--quiet", "--jobs", "2"];
     for signal in [Signal::SIGINT, Signal::SIGTERM] {
         let before = rows_by_run(&store).len();
-        let child =
-            airtcp(&args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let _limit = TimeLimit::of(&child);
-        let begin = Instant::now();
-        while rows_by_run(&store).len() < before + 5 {
-            assert!(begin.elapsed() < TIMEOUT, "the sweep writes no rows");
-            sleep(Duration::from_millis(5));
-        }
-        kill(Pid::from_raw(child.id() as i32), signal).unwrap();
-        let ended = Ended::of(child.wait_with_output().unwrap());
+        let ended = interrupted(&args, signal, |_| rows_by_run(&store).len() >= before + 5);
         assert_eq!(ended.code, 128 + signal as i32, "{}", ended.stderr);
-        let kept = rows_by_run(&store).len();
-        assert!((before + 5..120).contains(&kept), "{kept}");
+        let results = rows_by_run(&store).len();
+        assert!((before + 5..120).contains(&results), "{results}");
         assert_eq!(
             ended.stderr,
             format!(
-                "airtcp: stopped by a signal: {kept} of 120 results are kept; run the same command again for the others\n"
+                "airtcp: stopped by a signal: {results} of 120 results are kept; run the same command again for the others\n"
             )
         );
-        let told = good(&["sweep", "summary", &store, "--metric", "took"]).stderr;
-        assert!(!told.contains("damaged"), "{told}");
+        let stderr = good(&["sweep", "summary", &store, "--metric", "took"]).stderr;
+        assert!(!stderr.contains("damaged"), "{stderr}");
     }
     good(&args);
     let counts = rows_by_run(&store);
@@ -128,16 +107,16 @@ fn full_disk_is_reported_and_leaves_whole_rows() {
         airtcp sim -s leo --recipe sack --for 60s --decisions \"$2/decisions.jsonl\"; echo \"code $?\" >&2";
     let isolated = format!("exec unshare --mount sh -c '{script}' sh \"$@\"");
     let ended = Ended::of(shell(&isolated, &[&file, &disk]).output().unwrap());
-    let told: Vec<&str> = ended.stderr.lines().collect();
-    let full = |line: &str, path: &str| line.contains(path) && line.contains("No space left on device");
+    let errors: Vec<&str> = ended.stderr.lines().collect();
+    let is_full = |line: &str, path: &str| line.contains(path) && line.contains("No space left on device");
     assert!(
-        full(told[0], "store/rows-1-of-1.0001.jsonl") && told[0].contains(" of 12 results are kept"),
-        "{told:?}"
+        is_full(errors[0], "store/rows-1-of-1.0001.jsonl") && errors[0].contains(" of 12 results are kept"),
+        "{errors:?}"
     );
-    assert!(full(told[2], "store/rows-1-of-1.0002.jsonl"), "{told:?}");
-    assert_eq!((told[1], told[3]), ("code 1", "code 1"));
-    assert!(told[4].contains("of 12 runs have no result yet"), "{told:?}");
-    assert!(full(told[5], "decisions.jsonl"), "{told:?}");
+    assert!(is_full(errors[2], "store/rows-1-of-1.0002.jsonl"), "{errors:?}");
+    assert_eq!((errors[1], errors[3]), ("code 1", "code 1"));
+    assert!(errors[4].contains("of 12 runs have no result yet"), "{errors:?}");
+    assert!(is_full(errors[5], "decisions.jsonl"), "{errors:?}");
     let shown: Vec<&str> = ended.stdout.split_whitespace().collect();
     assert_eq!(
         shown[..3],

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use airtcp_testkit::machine::{Ended, TempDir, airtcp, run};
 use serde_json::Value;
 
-use super::helpers::{SWEEP, good, merged, refused, root, rows_by_run, shell, undisturbed};
+use super::helpers::{SWEEP, good, merged, refused, root, rows_by_run, shell, uninterrupted};
 
 #[test]
 fn sim_output_is_bit_identical_per_seed() {
@@ -61,7 +61,7 @@ fn sim_tables_show_losses_by_flow_and_cause() {
 #[test]
 fn row_command_reproduces_its_run() {
     let dir = TempDir::new("sweep");
-    let rows = undisturbed(&dir, &dir.write("s.toml", SWEEP));
+    let rows = uninterrupted(&dir, &dir.write("s.toml", SWEEP));
     assert_eq!(rows.lines().count(), 12);
     for row in rows.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()) {
         let command = format!("{} --json", row["command"].as_str().unwrap());
@@ -80,39 +80,40 @@ fn profile_axis_and_recipe_suffix_are_equivalent() {
         good(&["sweep", "run", &file, "--store", &store, "--quiet"]);
         merged(&store).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     };
-    let behind = reports("behind", "recipe = [\"newreno\", \"newreno@ns2\", [\"newreno\", \"newreno@ns2\"]]");
+    let by_suffix =
+        reports("suffix", "recipe = [\"newreno\", \"newreno@ns2\", [\"newreno\", \"newreno@ns2\"]]");
     let profiles = |row: &Value| -> Vec<String> {
         let flows = row["report"]["flows"].as_array().unwrap();
         assert!(flows.iter().all(|flow| flow["recipe"] == "newreno"), "{row}");
         flows.iter().map(|flow| flow["profile"].as_str().unwrap().to_owned()).collect()
     };
-    assert_eq!(profiles(&behind[0]), ["default"]);
-    assert_eq!(profiles(&behind[2]), ["ns2"]);
-    assert_eq!(profiles(&behind[4]), ["default", "ns2"]);
-    assert!(behind[2]["command"].as_str().unwrap().ends_with("--recipe newreno@ns2 --bytes 30000"));
+    assert_eq!(profiles(&by_suffix[0]), ["default"]);
+    assert_eq!(profiles(&by_suffix[2]), ["ns2"]);
+    assert_eq!(profiles(&by_suffix[4]), ["default", "ns2"]);
+    assert!(by_suffix[2]["command"].as_str().unwrap().ends_with("--recipe newreno@ns2 --bytes 30000"));
     // A different notation is the same run; a different profile is a different run.
     let by_name = reports("named", "profile = [\"default\", \"ns2\"]");
     for run in 0..4 {
-        assert_eq!(by_name[run]["report"], behind[run]["report"], "{run}");
+        assert_eq!(by_name[run]["report"], by_suffix[run]["report"], "{run}");
     }
     assert_ne!(
-        behind[0]["report"]["flows"][0]["took_seconds"],
-        behind[2]["report"]["flows"][0]["took_seconds"]
+        by_suffix[0]["report"]["flows"][0]["took_seconds"],
+        by_suffix[2]["report"]["flows"][0]["took_seconds"]
     );
 
     // Returns the headings of the summary table, and the whole output.
-    let shown = |store: &str| {
-        let shown = good(&["sweep", "summary", &dir.path(store), "--metric", "goodput", "--wide"]).stdout;
-        let heading = shown.lines().find(|line| line.contains(" median")).unwrap_or_default();
-        (heading.split_whitespace().collect::<Vec<_>>().join(" "), shown)
+    let summary = |store: &str| {
+        let text = good(&["sweep", "summary", &dir.path(store), "--metric", "goodput", "--wide"]).stdout;
+        let heading = text.lines().find(|line| line.contains(" median")).unwrap_or_default();
+        (heading.split_whitespace().collect::<Vec<_>>().join(" "), text)
     };
-    let (heading, text) = shown("behind");
+    let (heading, text) = summary("suffix");
     assert_eq!(heading, "recipe profiles runs mean median quartiles difference gain verdict");
     assert!(text.contains("default ns2"), "{text}");
     // The axis already names the profile.
-    assert_eq!(shown("named").0, "profile runs mean median quartiles");
+    assert_eq!(summary("named").0, "profile runs mean median quartiles");
     reports("one", "flows = [1, 2]");
-    let (heading, text) = shown("one");
+    let (heading, text) = summary("one");
     assert_eq!(heading, "flows runs mean median quartiles");
     assert!(text.starts_with("recipes with profile default\n\ngoodput, kbit/s: of all flows\n"), "{text}");
 }
@@ -121,7 +122,7 @@ fn profile_axis_and_recipe_suffix_are_equivalent() {
 fn merged_result_is_independent_of_shard_count() {
     let dir = TempDir::new("sweep");
     let file = dir.write("s.toml", SWEEP);
-    let whole = undisturbed(&dir, &file);
+    let expected = uninterrupted(&dir, &file);
     for shards in [2, 5] {
         let stores: Vec<String> =
             (1..=shards).map(|shard| dir.path(&format!("{shard}-of-{shards}"))).collect();
@@ -130,17 +131,17 @@ fn merged_result_is_independent_of_shard_count() {
             // Merging fails while parts are missing.
             if shard > 1 {
                 let parts: Vec<&str> = stores[..shard - 1].iter().map(String::as_str).collect();
-                let told = refused(&[&["sweep", "merge", "-o", &output][..], &parts].concat(), 1);
-                assert!(told.contains("of 12 runs are missing"), "{told}");
+                let stderr = refused(&[&["sweep", "merge", "-o", &output][..], &parts].concat(), 1);
+                assert!(stderr.contains("of 12 runs are missing"), "{stderr}");
             }
             let shard = format!("--shard={shard}/{shards}");
             good(&["sweep", "run", &file, "--store", store, "--quiet", "--jobs", "1", &shard]);
         }
         let parts: Vec<&str> = stores.iter().map(String::as_str).collect();
         good(&[&["sweep", "merge", "--output", &output][..], &parts].concat());
-        assert!(fs::read_to_string(&output).unwrap() == whole, "{shards} shards");
-        let [store, file] =
-            [&dir.path("undisturbed"), &output].map(|of| good(&["sweep", "summary", of, "--csv"]).stdout);
+        assert!(fs::read_to_string(&output).unwrap() == expected, "{shards} shards");
+        let [store, file] = [&dir.path("uninterrupted"), &output]
+            .map(|results| good(&["sweep", "summary", results, "--csv"]).stdout);
         assert_eq!(store, file);
         assert_eq!(store.lines().count(), 5, "{store}");
     }
@@ -155,7 +156,7 @@ fn killed_sweep_resumes_without_repeating_runs() {
     let args = ["sweep", "run", &file, "--store", &store, "--quiet", "--jobs", "1"];
     let mut child = airtcp(&args).stdin(Stdio::null()).spawn().unwrap();
     while rows_by_run(&store).len() < 10 {
-        assert_eq!(child.try_wait().unwrap(), None, "it ended too early to be killed");
+        assert_eq!(child.try_wait().unwrap(), None, "the sweep ended before the test killed it");
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
     // `kill` sends SIGKILL.
@@ -166,12 +167,12 @@ fn killed_sweep_resumes_without_repeating_runs() {
     // Simulate an interruption in the middle of a line.
     let rows = format!("{store}/rows-1-of-1.0001.jsonl");
     fs::OpenOptions::new().append(true).open(rows).unwrap().write_all(b"{\"format\":1,\"pl").unwrap();
-    let told = good(&["sweep", "run", &file, "--store", &store]).stderr;
-    assert!(told.contains(&format!("{} of 120 runs have results already", kept.len())), "{told}");
+    let stderr = good(&["sweep", "run", &file, "--store", &store]).stderr;
+    assert!(stderr.contains(&format!("{} of 120 runs have results already", kept.len())), "{stderr}");
     let counts = rows_by_run(&store);
     assert_eq!(counts.len(), 120);
     assert!(counts.values().all(|count| *count == 1), "{counts:?}");
-    assert!(merged(&store) == undisturbed(&dir, &file));
+    assert!(merged(&store) == uninterrupted(&dir, &file));
     // A further run has nothing to do.
     good(&["sweep", "run", &file, "--store", &store, "--quiet"]);
     assert_eq!(rows_by_run(&store), counts);
@@ -193,12 +194,15 @@ fn sweep_resumes_after_full_disk_without_loss() {
     let isolated = format!("exec unshare --mount sh -c '{script}' sh \"$@\"");
     let ended = Ended::of(shell(&isolated, &[&file, &disk]).output().unwrap());
     assert_eq!(ended.code, 0, "{}", ended.stderr);
-    let told: Vec<_> = ended.stderr.lines().collect();
-    assert!(told[0].contains("of 48 results are kept") && told[0].contains("No space left"), "{told:?}");
-    assert_eq!(told[1], "code 1");
-    assert!(told[2].ends_with("of 48 runs have results already"), "{told:?}");
-    assert!(ended.stdout == undisturbed(&dir, &file));
-    let full = refused(&["sweep", "merge", &dir.path("undisturbed"), "-o", "/nonexistent/rows"], 1);
+    let messages: Vec<_> = ended.stderr.lines().collect();
+    assert!(
+        messages[0].contains("of 48 results are kept") && messages[0].contains("No space left"),
+        "{messages:?}"
+    );
+    assert_eq!(messages[1], "code 1");
+    assert!(messages[2].ends_with("of 48 runs have results already"), "{messages:?}");
+    assert!(ended.stdout == uninterrupted(&dir, &file));
+    let full = refused(&["sweep", "merge", &dir.path("uninterrupted"), "-o", "/nonexistent/rows"], 1);
     assert!(full.contains("cannot write /nonexistent/rows: No such file"), "{full}");
 }
 
@@ -211,19 +215,23 @@ fn invalid_input_gives_one_line_error() {
     let before = merged(&store);
 
     let axis = dir.write("axis.toml", &SWEEP.replace("recipe =", "recipes ="));
-    let told = refused(&["sweep", "run", &axis], 2);
-    assert!(told.contains("axis.toml:7: unknown axis or option `recipes`: did you mean `recipe`?"), "{told}");
     let setting = dir.write("setting.toml", &SWEEP.replace("radio.down.delay", "radio.down.dealy"));
-    let told = refused(&["sweep", "plan", &setting], 2);
-    assert!(told.contains("setting.toml:8: ") && told.contains("did you mean `delay`?"), "{told}");
     let broken = dir.write("broken.toml", "schema = 1\nseeds = [1,, 2]\n");
-    let told = refused(&["sweep", "slurm", &broken, "--tasks", "2"], 2);
-    assert!(told.contains("broken.toml:2: invalid TOML: "), "{told}");
-    let told = refused(&["sweep", "run", &dir.path("none.toml")], 2);
-    assert!(told.contains("none.toml: No such file"), "{told}");
-
-    let told = refused(&["sweep", "run", &file, "--shard", "9/8"], 2);
-    assert!(told.contains("--shard: shard 9/8 is out of range; the first number is from 1 to 8"), "{told}");
+    let missing = dir.path("none.toml");
+    for (args, messages) in [
+        (&["run", &axis][..], &["axis.toml:7: unknown axis or option `recipes`: did you mean `recipe`?"][..]),
+        (&["plan", &setting], &["setting.toml:8: ", "did you mean `delay`?"]),
+        (&["slurm", &broken, "--tasks", "2"], &["broken.toml:2: invalid TOML: "]),
+        (&["run", &missing], &["none.toml: No such file"]),
+        (
+            &["run", &file, "--shard", "9/8"],
+            &["--shard: shard 9/8 is out of range; the first number is from 1 to 8"],
+        ),
+        (&["run", &file, "--store", &dir.path("")], &["is not a result store"]),
+    ] {
+        let stderr = refused(&[&["sweep"], args].concat(), 2);
+        assert!(messages.iter().all(|message| stderr.contains(message)), "{args:?}: {stderr}");
+    }
     let script = good(&["sweep", "slurm", &file, "--tasks", "13"]).stdout;
     assert!(script.contains("--array=1-12\n"), "{script}");
 
@@ -231,12 +239,10 @@ fn invalid_input_gives_one_line_error() {
     good(&["sweep", "merge", &store, "--output", &merged_file]);
     let other = dir.write("other.toml", &SWEEP.replace("30k", "20k"));
     good(&["sweep", "run", &other, "--quiet"]);
-    let told = refused(&["sweep", "merge", &dir.path("other.results"), &merged_file, "--output", "-"], 2);
-    assert!(told.contains("merged.jsonl was merged from results of another plan"), "{told}");
-    assert!(!told.contains("--store"), "a merged file is not a store: {told}");
+    let stderr = refused(&["sweep", "merge", &dir.path("other.results"), &merged_file, "--output", "-"], 2);
+    assert!(stderr.contains("merged.jsonl was merged from results of another plan"), "{stderr}");
+    assert!(!stderr.contains("--store"), "a merged file is not a store: {stderr}");
 
-    let told = refused(&["sweep", "run", &file, "--store", &dir.path("")], 2);
-    assert!(told.contains("is not a result store"), "{told}");
     assert!(merged(&store) == before);
 
     let manifest = format!("{store}/manifest.json");
@@ -268,7 +274,7 @@ fn gnu_parallel_fills_one_store() {
     let script = "parallel airtcp sweep run \"$1\" --jobs 1 --shard {}/8 ::: $(seq 8)";
     let ended = Ended::of(shell(script, &[&file]).output().unwrap());
     assert_eq!(ended.code, 0, "{}", ended.stderr);
-    assert!(merged(&dir.path("s.results")) == undisturbed(&dir, &file));
+    assert!(merged(&dir.path("s.results")) == uninterrupted(&dir, &file));
 }
 
 #[test]
@@ -276,30 +282,25 @@ fn documentation_example_runs() {
     let dir = TempDir::new("sweep");
     let text = fs::read_to_string(root("docs/guides/sweeps.md")).unwrap();
     let example = text.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
-    let there = fs::read_to_string(root("docs/examples/loss.toml")).unwrap();
-    assert!(there == example, "docs/examples/loss.toml is not what docs/guides/sweeps.md shows");
+    let copy = fs::read_to_string(root("docs/examples/loss.toml")).unwrap();
+    assert!(copy == example, "docs/examples/loss.toml differs from docs/guides/sweeps.md");
     let (file, store) = (dir.write("loss.toml", example), dir.path("loss.results"));
     good(&["sweep", "run", &file, "--quiet"]);
     let lines: Vec<Value> = good(&["sweep", "summary", &store, "--json"]).lines;
     assert_eq!(lines.len(), 6);
     // The purpose of the example: Eifel detects the spurious timeouts.
-    let goodput = |recipe: &str| {
-        let of = |line: &&Value| {
+    let line_of = |recipe: &str| {
+        let is_wanted = |line: &&Value| {
             line["point"]["recipe"] == recipe && line["point"]["radio.down.channel.errors.bler"] == "10%"
         };
-        lines.iter().find(of).and_then(|line| line["means"]["goodput"]["mean"].as_f64()).unwrap()
+        lines.iter().find(is_wanted).unwrap()
     };
+    let goodput = |recipe: &str| line_of(recipe)["means"]["goodput"]["mean"].as_f64().unwrap();
     assert!(goodput("newreno+eifel") > goodput("newreno"), "{lines:?}");
     // Comparison in pairs: the difference of the means has its own interval. The first recipe is the
     // reference.
-    let of = |recipe: &str| {
-        let is_it = |line: &&Value| {
-            line["point"]["recipe"] == recipe && line["point"]["radio.down.channel.errors.bler"] == "10%"
-        };
-        lines.iter().find(is_it).unwrap()
-    };
-    assert_eq!(of("newreno")["against"]["goodput"], Value::Null);
-    let against = &of("newreno+eifel")["against"]["goodput"];
+    assert_eq!(line_of("newreno")["against"]["goodput"], Value::Null);
+    let against = &line_of("newreno+eifel")["against"]["goodput"];
     let difference = against["difference"]["mean"].as_f64().unwrap();
     let expected = goodput("newreno+eifel") - goodput("newreno");
     assert!((difference - expected).abs() < 1e-6 * expected, "{difference}, not {expected}");
@@ -309,8 +310,8 @@ fn documentation_example_runs() {
     let named: Vec<Value> =
         good(&["sweep", "summary", &store, "--json", "--against", "recipe=newreno"]).lines;
     assert!(named == lines, "recipe=newreno is the default reference");
-    let median = of("newreno")["medians"]["goodput"].as_f64().unwrap();
-    let quartiles = &of("newreno")["quartiles"]["goodput"];
+    let median = line_of("newreno")["medians"]["goodput"].as_f64().unwrap();
+    let quartiles = &line_of("newreno")["quartiles"]["goodput"];
     let [first, third] = [0, 1].map(|index| quartiles[index].as_f64().unwrap());
     assert!(first <= median && median <= third, "{quartiles}");
     let table = good(&["sweep", "summary", &store, "--wide"]).stdout;
@@ -326,8 +327,8 @@ fn documentation_example_runs() {
         assert!(csv.contains(heading), "{heading}: {csv}");
     }
     for (base, words) in [("speed=1", "unknown axis"), ("recipe=reno", "unknown value `reno`")] {
-        let told = refused(&["sweep", "summary", &store, "--against", base], 2);
-        assert!(told.contains(words), "{told}");
+        let stderr = refused(&["sweep", "summary", &store, "--against", base], 2);
+        assert!(stderr.contains(words), "{stderr}");
     }
     for metric in ["stages.radio.down.sender.pdus_resent", "flows.0.counters.dsacks", "goodput@1"] {
         let shown = good(&["sweep", "summary", &store, "--metric", metric]);
@@ -365,37 +366,41 @@ fn plot_draws_one_curve_per_recipe() {
     good(&[&axes[..], &only].concat());
     let text = fs::read_to_string(&ecdf).unwrap();
     assert!(text.contains(">share of runs<") && text.contains(">both<"), "{text}");
-    let plot =
-        |more: &[&str]| refused(&[&["sweep", "plot", &file, "--output", "x.svg"][..], more].concat(), 2);
-    let told = plot(&["--x", "delay", "--y", "goodput"]);
-    assert!(told.contains("no axis `delay`") && told.contains("recipe, radio.down.delay"), "{told}");
-    let told = plot(&["--x", "recipe", "--y", "goodput"]);
-    assert!(told.contains("--only radio.down.delay=25ms"), "{told}");
-    let told = plot(&["--x", "recipe", "--y", "stages.none", "--by", "radio.down.delay"]);
-    assert!(told.contains("no run has the metric `stages.none`") && told.contains("goodput, "), "{told}");
+    for (args, messages) in [
+        (&["--x", "delay", "--y", "goodput"][..], &["no axis `delay`", "recipe, radio.down.delay"][..]),
+        (&["--x", "recipe", "--y", "goodput"], &["--only radio.down.delay=25ms"]),
+        (
+            &["--x", "recipe", "--y", "stages.none", "--by", "radio.down.delay"],
+            &["no run has the metric `stages.none`", "goodput, "],
+        ),
+    ] {
+        let stderr = refused(&[&["sweep", "plot", &file, "--output", "x.svg"][..], args].concat(), 2);
+        assert!(messages.iter().all(|message| stderr.contains(message)), "{args:?}: {stderr}");
+    }
 }
 
 #[test]
 fn plot_caption_names_only_drawn_data() {
     let dir = TempDir::new("sweep");
-    let two =
+    let two_scenarios =
         SWEEP.replace("radio.down.delay = [\"25ms\", \"0.1s\"]", "scenario = [\"sifest-random\", \"leo\"]");
-    let two = dir.write("two.toml", &two.replace("scenario = \"sifest-random\"\n", ""));
+    let two_scenarios = dir.write("two.toml", &two_scenarios.replace("scenario = \"sifest-random\"\n", ""));
     fs::create_dir(dir.join("my links")).unwrap();
     let path = dir.write("my links/a.toml", "schema = 1\nextends = \"leo\"\n");
     assert!(path.contains(' '));
-    let one = SWEEP.replace("sifest-random", "my links/a.toml").replace("seeds = 3", "seeds = 1");
-    let one = dir.write("one.toml", &one.replace("radio.down.delay = [\"25ms\", \"0.1s\"]\n", ""));
-    let drawn = |file: &str, more: &[&str]| {
+    let one_scenario = SWEEP.replace("sifest-random", "my links/a.toml").replace("seeds = 3", "seeds = 1");
+    let one_scenario =
+        dir.write("one.toml", &one_scenario.replace("radio.down.delay = [\"25ms\", \"0.1s\"]\n", ""));
+    let plot = |file: &str, more: &[&str]| {
         good(&["sweep", "run", file, "--quiet"]);
         let output = dir.path("x.svg");
         let axes = ["sweep", "plot", file, "--x", "recipe", "--y", "goodput", "--output", &output];
         good(&[&axes[..], more].concat());
         fs::read_to_string(&output).unwrap()
     };
-    let svg = drawn(&two, &["--only", "scenario=leo"]);
+    let svg = plot(&two_scenarios, &["--only", "scenario=leo"]);
     assert!(svg.contains(">over leo, 3 seeds each, ") && svg.contains("bars for their 95 %"), "{svg}");
-    let svg = drawn(&one, &[]);
+    let svg = plot(&one_scenario, &[]);
     assert!(svg.contains(">over my links/a.toml, one seed, without intervals, "), "{svg}");
     assert!(!svg.contains("bars for") && !svg.contains("class=\"interval\""), "{svg}");
 }

@@ -1,21 +1,22 @@
-//! The figures of Chandra et al. 2003 with few seeds and short runs: completeness, and the claims that are certain even so.
+//! The figures of Chandra et al. 2003 with few seeds and short runs: completeness, and the claims that do not
+//! depend on more seeds.
 
 use airtcp_reproduce::chandra2003;
 use airtcp_reproduce::chandra2003::setting::{BIT_ERROR_RATES, Way};
 use airtcp_reproduce::{Counts, Effort, Finding, Judged};
 use airwire::time::Duration;
 
-use super::{claim, holds, whole};
+use super::{check_complete, claim, holds};
 
 const SEEDS: u32 = 4;
 const SECONDS: Duration = Duration::from_secs(30);
 
 /// Checks that each claim is a quotation with its place, or states why it is not.
 fn check_quotations(finding: &Finding) {
-    whole(finding);
+    check_complete(finding);
     for claim in &finding.claims {
-        let own = matches!(claim.counts, Counts::Own(_));
-        assert!(own || claim.paper.starts_with('“') && claim.paper.contains('”'), "{claim:?}");
+        let is_own = matches!(claim.counts, Counts::Own(_));
+        assert!(is_own || claim.paper.starts_with('“') && claim.paper.contains('”'), "{claim:?}");
         assert!(!claim.place.is_empty() && !claim.ours.is_empty(), "{claim:?}");
     }
 }

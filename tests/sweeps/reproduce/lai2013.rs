@@ -1,11 +1,12 @@
-//! The figures of Lai et al. 2013 with few seeds and short runs: completeness, and the claims that hold even so.
+//! The figures of Lai et al. 2013 with few seeds and short runs: completeness, and the claims that do not
+//! depend on more seeds.
 
 use airtcp_reproduce::lai2013;
 use airtcp_reproduce::lai2013::setting::Extent;
-use airtcp_reproduce::{Counts, Effort, Finding, Judged};
+use airtcp_reproduce::{Counts, Effort, Finding};
 use airwire::time::Instant;
 
-use super::{claim, whole};
+use super::{check_complete, holds, leading_number};
 
 const SHORT: Extent =
     Extent { error_rates: &[0, 2, 6], from: Instant::from_secs(50), until: Instant::from_secs(200) };
@@ -17,13 +18,13 @@ fn number(finding: &Finding, row: usize, column: &str) -> f64 {
     let has = |table: &&airtcp_reproduce::Table| table.columns.iter().any(|name| name == column);
     let table = finding.tables.iter().find(has).unwrap();
     let column = table.columns.iter().position(|name| name == column).unwrap();
-    table.rows[row][column].split(' ').next().unwrap().parse().unwrap()
+    leading_number(&table.rows[row][column])
 }
 
 /// Checks the properties of every figure of the paper: claims are quotations with their place, unless they
 /// are our own, and charts have several curves.
 fn check_quotations(finding: &Finding) {
-    whole(finding);
+    check_complete(finding);
     for claim in &finding.claims {
         let is_own = matches!(claim.counts, Counts::Own(_));
         assert_eq!(claim.paper.starts_with('“'), !is_own, "{claim:?}");
@@ -40,7 +41,7 @@ fn rebate_raises_newreno_goodput_and_newreno_matches_ns2() {
     let finding = lai2013::against_newreno(&Effort::new(3), &SHORT).unwrap();
     check_quotations(&finding);
     assert!(finding.tables.iter().all(|table| table.rows.len() == SHORT.error_rates.len()));
-    assert_eq!(claim(&finding, "severe performance deterioration").judged, Judged::Holds);
+    holds(&finding, "severe performance deterioration");
     for row in 0..3 {
         assert!(number(&finding, row, "TCP-NR+") >= number(&finding, row, "TCP-NR"));
         let (ours, oracle) = (number(&finding, row, "TCP-NR"), number(&finding, row, "TCP-NR in ns-2"));
@@ -54,7 +55,7 @@ fn rebate_raises_newreno_goodput_and_newreno_matches_ns2() {
 fn pr_with_rebate_outperforms_pr_and_newreno() {
     let finding = lai2013::against_pr(&Effort::new(3), &SHORTER).unwrap();
     check_quotations(&finding);
-    assert_eq!(claim(&finding, "better performance than TCP-NR+").judged, Judged::Holds);
+    holds(&finding, "better performance than TCP-NR+");
     for row in [0, 1] {
         assert!(number(&finding, row, "TCP-PR+") > number(&finding, row, "TCP-PR"));
         assert!(number(&finding, row, "TCP-PR on NewReno") > 0.0);
@@ -66,12 +67,13 @@ fn pr_with_rebate_outperforms_pr_and_newreno() {
 fn pr_performs_best_under_reordering() {
     let finding = lai2013::out_of_order(&Effort::new(3), &SHORTER).unwrap();
     check_quotations(&finding);
-    assert_eq!(claim(&finding, "attains the best performance").judged, Judged::Holds);
-    assert_eq!(claim(&finding, "spuriously").judged, Judged::Holds);
+    holds(&finding, "attains the best performance");
+    holds(&finding, "spuriously");
     for row in [0, 1] {
-        let [plain, told, ideal] = ["TCP-NR", "ideal differentiator", "ideal differentiator, as TCP-PR"]
-            .map(|name| number(&finding, row, name));
-        assert!(plain < told && told < ideal, "{}", finding.markdown());
+        let [plain, differentiated, ideal] =
+            ["TCP-NR", "ideal differentiator", "ideal differentiator, as TCP-PR"]
+                .map(|name| number(&finding, row, name));
+        assert!(plain < differentiated && differentiated < ideal, "{}", finding.markdown());
     }
 }
 
@@ -127,8 +129,8 @@ fn error_free_newreno_converges_to_equation_1() {
     assert_eq!(model.rows.len(), 15);
     // Two radio links, each with TCP-NR without errors and then three senders with errors.
     assert_eq!(flows.rows.len(), 2 * 4);
-    let off: f64 = flows.rows[0][7].split(' ').next().unwrap().parse().unwrap();
-    assert!((off - 1.0).abs() < 0.25, "{}", finding.markdown());
+    let ratio = leading_number(&flows.rows[0][7]);
+    assert!((ratio - 1.0).abs() < 0.25, "{}", finding.markdown());
 }
 
 #[test]
@@ -137,8 +139,7 @@ fn theorem_1_is_judged_at_large_windows() {
     let extent = Extent { error_rates: &[0, 2], from: Instant::from_secs(10), until: Instant::from_secs(60) };
     let finding = lai2013::overlay(&Effort::new(2), &extent).unwrap();
     check_quotations(&finding);
-    let window =
-        |row: usize| finding.tables[0].rows[row][3].split(' ').next().unwrap().parse::<f64>().unwrap();
+    let window = |row: usize| leading_number(&finding.tables[0].rows[row][3]);
     // 10 Mbit/s is the first radio link, and 2 Mbit/s is the last.
     assert!(window(0) > window(finding.tables[0].rows.len() - 2), "{}", finding.markdown());
 }

@@ -1,5 +1,5 @@
 //! The papers' figures with few seeds and, where possible, short runs. The tests check that each figure is
-//! complete, and that the claims hold that are certain even so.
+//! complete, and that the claims hold that do not depend on more seeds.
 
 use std::collections::BTreeSet;
 
@@ -16,12 +16,12 @@ fn finding(id: &str, seeds: u32) -> Finding {
     let figure =
         figures().into_iter().find(|figure| figure.id == id).unwrap_or_else(|| panic!("no figure {id}"));
     let finding = figure.run(&Effort::new(seeds)).unwrap_or_else(|error| panic!("{id}: {error}"));
-    whole(&finding);
+    check_complete(&finding);
     assert!(!figure.choices(&finding).is_empty(), "{id}");
     finding
 }
 
-fn whole(finding: &Finding) {
+fn check_complete(finding: &Finding) {
     let text = finding.markdown();
     assert!(!finding.claims.is_empty(), "{text}");
     for table in &finding.tables {
@@ -31,12 +31,16 @@ fn whole(finding: &Finding) {
     assert!(!text.contains("NaN"), "{text}");
 }
 
+/// Returns the number at the beginning of a table cell.
+fn leading_number(cell: &str) -> f64 {
+    let word = cell.split_whitespace().next().unwrap_or_default();
+    word.parse().unwrap_or_else(|_| panic!("no number: {cell}"))
+}
+
 fn claim<'a>(finding: &'a Finding, words: &str) -> &'a Claim {
-    let named = |claim: &&Claim| claim.paper.contains(words);
-    finding
-        .claims
-        .iter()
-        .find(named)
+    let mut claims = finding.claims.iter();
+    claims
+        .find(|claim| claim.paper.contains(words))
         .unwrap_or_else(|| panic!("no claim about `{words}` in\n{}", finding.markdown()))
 }
 

@@ -1,4 +1,5 @@
-//! The figures of Ni et al. 2002 with few seeds: completeness, and the claims that are certain even so.
+//! The figures of Ni et al. 2002 with few seeds: completeness, and the claims that do not
+//! depend on more seeds.
 
 use airtcp_reproduce::{Counts, Finding, Judged};
 

@@ -1,4 +1,5 @@
-//! The figures of Pan et al. 2004 with few seeds: completeness, and the claims that are certain even so.
+//! The figures of Pan et al. 2004 with few seeds: completeness, and the claims that do not
+//! depend on more seeds.
 
 use std::path::Path;
 
@@ -9,7 +10,7 @@ use airtcp_sim::run::{Run, run};
 use airtcp_sim::sweep::setup::Setup;
 use airwire::time::Duration;
 
-use super::{claim, finding, holds};
+use super::{claim, finding, holds, leading_number};
 
 #[test]
 #[ignore = "nightly: simulates a whole figure"]
@@ -44,11 +45,11 @@ fn figure_7_reno_times_out_after_two_losses() {
     // (a) Tahoe and (b) Reno: in each, two consecutive packets are lost and retransmitted.
     assert_eq!(finding.charts.len(), 2, "{}", finding.markdown());
     for chart in &finding.charts {
-        let of = |name| &chart.curves.iter().find(|curve| curve.name == name).unwrap().points;
-        let lost: Vec<f64> = of("lost").iter().map(|(_, number)| number.mean).collect();
+        let points = |name| &chart.curves.iter().find(|curve| curve.name == name).unwrap().points;
+        let lost: Vec<f64> = points("lost").iter().map(|(_, number)| number.mean).collect();
         let row = lost.windows(2).find(|two| two[0] + 1.0 == two[1]);
         let row = row.unwrap_or_else(|| panic!("{}: {lost:?}", chart.title));
-        assert!(row.iter().all(|lost| of("resent").iter().any(|(_, number)| number.mean == *lost)));
+        assert!(row.iter().all(|lost| points("resent").iter().any(|(_, number)| number.mean == *lost)));
     }
 }
 
@@ -66,14 +67,14 @@ fn figure_9_retransmission_timeouts_back_off_exponentially() {
     let finding = finding("p0-fig9", 4);
     let [chart] = &finding.charts[..] else { panic!("{}", finding.markdown()) };
     let resent = &chart.curves.iter().find(|curve| curve.name == "resent").unwrap().points;
-    let is_thrice = |number: f64| {
-        let at: Vec<f64> = resent.iter().filter(|(_, of)| of.mean == number).map(|(at, _)| *at).collect();
+    let is_backed_off = |number: f64| {
+        let at: Vec<f64> = resent.iter().filter(|(_, sent)| sent.mean == number).map(|(at, _)| *at).collect();
         at.windows(3).any(|three| {
-            let waits = [three[1] - three[0], three[2] - three[1]];
-            (waits[0] - 1.4).abs() < 0.02 && (waits[1] - 2.8).abs() < 0.02
+            let [first, second] = [three[1] - three[0], three[2] - three[1]];
+            (first - 1.4).abs() < 0.02 && (second - 2.8).abs() < 0.02
         })
     };
-    assert!(resent.iter().any(|(_, number)| is_thrice(number.mean)), "{resent:?}");
+    assert!(resent.iter().any(|(_, number)| is_backed_off(number.mean)), "{resent:?}");
     assert!(matches!(claim(&finding, "packet #618").counts, Counts::Calibrated(_)));
 }
 
@@ -87,7 +88,7 @@ fn sifest_helps_with_small_receive_windows() {
     // With a window of three segments, Limited Transmit cannot send the segment that would cause the third
     // duplicate ACK.
     let cells = &finding.tables[0].rows[2];
-    let gain: f64 = cells[5].split(' ').next().unwrap().parse().unwrap();
+    let gain = leading_number(&cells[5]);
     assert!(cells[0] == "3" && cells[1] == "sifest" && gain > 5.0, "{cells:?}");
 }
 
@@ -102,11 +103,11 @@ fn alternative_readings_are_compared_with_chosen_ones() {
     assert_eq!(choices.rows.len(), 10, "{text}");
     // Read literally, the paper retransmits a segment that is alone on the path after any ACK. This costs
     // more than 5 %.
-    let any_ack: f64 = choices.rows[0][2].split(' ').next().unwrap().parse().unwrap();
+    let any_ack = leading_number(&choices.rows[0][2]);
     assert!(choices.rows[0][0] == "`sifest-any-ack`" && any_ack < -5.0, "{text}");
     assert_eq!((set_ups.rows.len(), letters.rows.len()), (7, 5), "{text}");
     // Read literally, with ticks of 500 ms, the text leads to numbers far from the paper's.
-    let packets = |row: usize| -> f64 { set_ups.rows[row][1].split(' ').next().unwrap().parse().unwrap() };
+    let packets = |row: usize| leading_number(&set_ups.rows[row][1]);
     assert!(packets(1) < 0.8 * packets(0), "{text}");
     // If only a queue drops packets, `sifest` sends the same as the plain sender, and `sifest-literal`
     // retransmits in vain.
