@@ -54,7 +54,7 @@ impl Host {
             }
         }
         // A segment in `next`, which does not fit this piece, does not end the turn.
-        if self.in_turn >= Piece::MOST || (piece.is_complete() && next.is_empty()) {
+        if self.in_turn >= Piece::MAX_SEGMENTS || (piece.is_complete() && next.is_empty()) {
             self.end_turn();
         }
     }

@@ -108,7 +108,7 @@ impl Sending {
         match result {
             Ok(()) => {
                 self.packets += count;
-                self.octets += piece.octets_on_the_wire() as u64;
+                self.octets += piece.wire_bytes() as u64;
             }
             Err(error) if is_refusal(&error) => self.refused += count,
             Err(error) => return Err(error),
@@ -455,7 +455,7 @@ impl Driver {
             }
             Ok(()) if self.writer.is_some() => {}
             result => {
-                if let (Ok(()), Some(packet)) = (&result, self.leaving.whole()) {
+                if let (Ok(()), Some(packet)) = (&result, self.leaving.single_packet()) {
                     self.capture.packet(now, packet);
                     if let Some(log) = &mut self.log {
                         log.packet(now, Way::Out, packet);

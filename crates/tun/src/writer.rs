@@ -146,7 +146,7 @@ impl<S: Sink> Writer<S> {
             return Err(io::ErrorKind::WouldBlock.into());
         }
         let empty = queue.spare.pop().unwrap_or_default();
-        queue.octets += piece.octets_on_the_wire();
+        queue.octets += piece.wire_bytes();
         queue.waiting.push_back(std::mem::replace(piece, empty));
         Ok(())
     }
@@ -209,7 +209,7 @@ impl Queue {
     /// Writes the queued pieces until the device is full.
     fn write_here(&mut self, sink: &impl Sink) -> io::Result<()> {
         while let Some(mut piece) = self.waiting.pop_front() {
-            let octets = piece.octets_on_the_wire();
+            let octets = piece.wire_bytes();
             let result = sink.send(&mut piece);
             if result.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock) {
                 self.waiting.push_front(piece);
@@ -299,7 +299,7 @@ mod tests {
         fn send(&self, piece: &mut Piece) -> io::Result<()> {
             // After the test has dropped its end, accept everything.
             self.answers.lock().unwrap().recv().unwrap_or(Ok(()))?;
-            self.got.send(piece.whole().unwrap().to_vec()).unwrap();
+            self.got.send(piece.single_packet().unwrap().to_vec()).unwrap();
             Ok(())
         }
 

@@ -16,7 +16,7 @@ use crate::seq::Seq;
 use crate::view::{self, TcpHeader};
 
 /// Maximum number of connections whose base numbers are remembered. Beyond it, the oldest is forgotten.
-const REMEMBERED: usize = 65_536;
+const MAX_CONNECTIONS: usize = 65_536;
 
 /// The two ends, the lower one first, so that both directions find the same entry.
 type Ends = (SocketAddr, SocketAddr);
@@ -105,25 +105,25 @@ impl Conversations {
         if !flags.contains(Flags::ACK) {
             return Bases::default();
         }
-        let turned = src > dst;
-        let ends = if turned { (dst, src) } else { (src, dst) };
-        let turn = |(a, b)| if turned { (b, a) } else { (a, b) };
+        let is_swapped = src > dst;
+        let ends = if is_swapped { (dst, src) } else { (src, dst) };
+        let swap = |(a, b)| if is_swapped { (b, a) } else { (a, b) };
         match self.first.get(&ends) {
             Some(first) if !flags.contains(Flags::SYN) => {
-                let (seq, ack) = turn(*first);
+                let (seq, ack) = swap(*first);
                 Bases { seq, ack, sack: ack }
             }
             known => {
                 if known.is_none() {
                     self.order.push_back(ends);
-                    if self.order.len() > REMEMBERED
+                    if self.order.len() > MAX_CONNECTIONS
                         && let Some(oldest) = self.order.pop_front()
                     {
                         self.first.remove(&oldest);
                     }
                 }
                 let sack = Seq(ack.0.wrapping_sub(1));
-                self.first.insert(ends, turn((seq, sack)));
+                self.first.insert(ends, swap((seq, sack)));
                 // In the first segment, tcpdump makes only the SACK blocks relative.
                 Bases { sack, ..Bases::default() }
             }
@@ -174,7 +174,7 @@ impl fmt::Display for Dump<'_> {
 /// Formats the segment without its addresses.
 impl fmt::Display for Tcp<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Flags [{}]", Letters(self.flags))?;
+        write!(f, "Flags [{}]", FlagLetters(self.flags))?;
         if self.length > 0 || self.flags.intersects(Flags::SYN.with(Flags::FIN).with(Flags::RST)) {
             write!(f, ", seq {}", self.seq)?;
             if self.length > 0 {
@@ -198,18 +198,18 @@ impl fmt::Display for Tcp<'_> {
 impl<'a> Tcp<'a> {
     /// Returns the options, formatted by `{}`.
     pub fn options(&self) -> impl fmt::Display + use<'a> {
-        Written { octets: self.options, sacked_from: self.sacked_from }
+        OptionsText { bytes: self.options, sacked_from: self.sacked_from }
     }
 
     /// Returns the flags as letters, formatted by `{}`.
     pub fn letters(&self) -> impl fmt::Display + use<> {
-        Letters(self.flags)
+        FlagLetters(self.flags)
     }
 }
 
-struct Letters(Flags);
+struct FlagLetters(Flags);
 
-impl fmt::Display for Letters {
+impl fmt::Display for FlagLetters {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // tcpdump prints only these eight flags.
         let letters = [
@@ -231,14 +231,14 @@ impl fmt::Display for Letters {
     }
 }
 
-struct Written<'a> {
-    octets: &'a [u8],
+struct OptionsText<'a> {
+    bytes: &'a [u8],
     sacked_from: Seq,
 }
 
-impl fmt::Display for Written<'_> {
+impl fmt::Display for OptionsText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (mut rest, mut comma) = (self.octets, "");
+        let (mut rest, mut comma) = (self.bytes, "");
         loop {
             let (kind, body) = match *rest {
                 [] => return Ok(()),
@@ -262,7 +262,7 @@ impl fmt::Display for Written<'_> {
     }
 }
 
-impl Written<'_> {
+impl OptionsText<'_> {
     fn option(&self, f: &mut fmt::Formatter<'_>, kind: u8, body: &[u8]) -> fmt::Result {
         let word = |at: usize| u32::from_be_bytes([body[at], body[at + 1], body[at + 2], body[at + 3]]);
         match (kind, body.len()) {
@@ -287,7 +287,7 @@ impl Written<'_> {
                 if !body.is_empty() {
                     write!(f, " 0x")?;
                 }
-                body.iter().try_for_each(|octet| write!(f, "{octet:02x}"))
+                body.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
             }
         }
     }

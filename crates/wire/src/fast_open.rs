@@ -15,7 +15,7 @@ pub const EX_ID: u16 = 0xf989;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Cookie {
     /// The bytes after `len` are zero.
-    octets: [u8; 16],
+    bytes: [u8; 16],
     len: u8,
 }
 
@@ -26,26 +26,26 @@ pub struct BadCookie;
 
 impl Cookie {
     /// Creates a cookie. Returns `None` if it does not have 4 to 16 bytes, or an odd number.
-    pub fn new(octets: &[u8]) -> Option<Self> {
-        let len = octets.len();
+    pub fn new(bytes: &[u8]) -> Option<Self> {
+        let len = bytes.len();
         if !(4..=16).contains(&len) || !len.is_multiple_of(2) {
             return None;
         }
-        let mut cookie = Self { octets: [0; 16], len: len as u8 };
-        cookie.octets[..len].copy_from_slice(octets);
+        let mut cookie = Self { bytes: [0; 16], len: len as u8 };
+        cookie.bytes[..len].copy_from_slice(bytes);
         Some(cookie)
     }
 
     /// Returns the bytes.
     pub fn as_slice(&self) -> &[u8] {
-        &self.octets[..usize::from(self.len)]
+        &self.bytes[..usize::from(self.len)]
     }
 }
 
 impl From<[u8; 8]> for Cookie {
-    fn from(octets: [u8; 8]) -> Self {
-        let mut cookie = Self { octets: [0; 16], len: 8 };
-        cookie.octets[..8].copy_from_slice(&octets);
+    fn from(bytes: [u8; 8]) -> Self {
+        let mut cookie = Self { bytes: [0; 16], len: 8 };
+        cookie.bytes[..8].copy_from_slice(&bytes);
         cookie
     }
 }
@@ -53,7 +53,7 @@ impl From<[u8; 8]> for Cookie {
 /// Formats the cookie as hexadecimal digits.
 impl fmt::Display for Cookie {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.as_slice().iter().try_for_each(|octet| write!(f, "{octet:02x}"))
+        self.as_slice().iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
 
@@ -70,8 +70,8 @@ impl FromStr for Cookie {
     fn from_str(text: &str) -> Result<Self, BadCookie> {
         let digits: Option<Vec<u8>> = text.chars().map(|c| c.to_digit(16).map(|digit| digit as u8)).collect();
         let digits = digits.filter(|digits| digits.len().is_multiple_of(2)).ok_or(BadCookie)?;
-        let octets: Vec<u8> = digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect();
-        Self::new(&octets).ok_or(BadCookie)
+        let bytes: Vec<u8> = digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect();
+        Self::new(&bytes).ok_or(BadCookie)
     }
 }
 
@@ -100,7 +100,7 @@ impl FastOpen {
     pub(crate) fn parse(format: Format, value: &[u8]) -> Option<Self> {
         match value {
             [] => Some(Self { cookie: None, format }),
-            octets => Some(Self { cookie: Some(Cookie::new(octets)?), format }),
+            bytes => Some(Self { cookie: Some(Cookie::new(bytes)?), format }),
         }
     }
 
@@ -134,10 +134,10 @@ mod tests {
     #[test]
     fn cookie_has_even_length_from_4_to_16() {
         for len in 0..20 {
-            let octets = vec![0xa5; len];
+            let bytes = vec![0xa5; len];
             let valid = [4, 6, 8, 10, 12, 14, 16].contains(&len);
-            assert_eq!(Cookie::new(&octets).is_some(), valid, "{len} bytes");
-            let option = FastOpen::parse(Format::Standard, &octets);
+            assert_eq!(Cookie::new(&bytes).is_some(), valid, "{len} bytes");
+            let option = FastOpen::parse(Format::Standard, &bytes);
             assert_eq!(option.is_some(), valid || len == 0, "{len} bytes");
         }
     }

@@ -184,12 +184,12 @@ impl Options {
         match (self.sack_permitted, self.timestamps) {
             (true, Some(timestamps)) => {
                 out.extend([SACK_PERMITTED, 2]);
-                out.extend_from_slice(&octets_of(timestamps));
+                out.extend_from_slice(&timestamps_bytes(timestamps));
             }
             (true, None) => out.extend([NOP, NOP, SACK_PERMITTED, 2]),
             (false, Some(timestamps)) => {
                 out.extend([NOP, NOP]);
-                out.extend_from_slice(&octets_of(timestamps));
+                out.extend_from_slice(&timestamps_bytes(timestamps));
             }
             (false, None) => {}
         }
@@ -210,7 +210,7 @@ impl Options {
             while (out.len() - begin) % 4 != 2 {
                 out.push(NOP);
             }
-            out.extend_from_slice(&octets_of(timestamps));
+            out.extend_from_slice(&timestamps_bytes(timestamps));
         }
         if !self.sack.is_empty() {
             while !(out.len() - begin).is_multiple_of(4) {
@@ -227,7 +227,7 @@ impl Options {
     }
 }
 
-fn octets_of(timestamps: Timestamps) -> [u8; 10] {
+fn timestamps_bytes(timestamps: Timestamps) -> [u8; 10] {
     let [a, b, c, d] = timestamps.val.to_be_bytes();
     let [e, f, g, h] = timestamps.ecr.to_be_bytes();
     [TIMESTAMPS, 10, a, b, c, d, e, f, g, h]
@@ -294,7 +294,7 @@ mod tests {
         for layout in [Layout::Linux, Layout::FreeBsd] {
             assert_eq!(kinds(layout, &options), "nop,nop,TS");
         }
-        let timestamps = octets_of(Timestamps { val: 1, ecr: 2 });
+        let timestamps = timestamps_bytes(Timestamps { val: 1, ecr: 2 });
         for (before, after) in [(0, 0), (0, 2), (1, 1), (2, 0), (2, 2), (3, 3)] {
             let bytes = [vec![NOP; before], timestamps.to_vec(), vec![EOL; after]].concat();
             assert_eq!(Options::parse(&bytes), Some(options), "{before} before, {after} after");

@@ -9,18 +9,18 @@ use crate::segment::{self, Flags, Header};
 
 /// Payload that is to be placed into packets.
 #[derive(Clone, Debug)]
-pub enum Text<'a> {
+pub enum Payload<'a> {
     /// The bytes must be copied.
     Copied(&'a [u8]),
     /// This range of immutable memory can be referenced instead of copied.
     Shared(&'a Arc<Vec<u8>>, Range<usize>),
 }
 
-impl Text<'_> {
+impl Payload<'_> {
     /// Appends the bytes to `out`.
     pub fn copy_to(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(match self {
-            Self::Copied(octets) => octets,
+            Self::Copied(bytes) => bytes,
             Self::Shared(memory, range) => &memory[range.clone()],
         });
     }
@@ -48,9 +48,9 @@ enum Part {
 #[derive(Debug, Default)]
 enum Contents {
     #[default]
-    Nothing,
+    Empty,
     /// A packet as it is on the wire.
-    Whole,
+    Packet,
     /// Segments of one connection. The device fills in their checksums.
     Segments(Segments),
 }
@@ -71,7 +71,7 @@ struct Segments {
 }
 
 /// Largest packet: the length fields of IP have 16 bits.
-const LARGEST: usize = 65_535;
+const MAX_PACKET: usize = 65_535;
 /// Flags of segments that must be sent alone: segmentation would copy the flag into every segment, or move it
 /// to the first or the last segment.
 const ALONE: Flags =
@@ -82,41 +82,41 @@ const LAST: Flags = Flags::PSH.with(Flags::FIN);
 impl Piece {
     /// Maximum number of segments in one piece. 45 segments of 1500 bytes fit into the largest packet. With
     /// smaller segments, the limit keeps one connection from delaying the others.
-    pub const MOST: usize = 64;
+    pub const MAX_SEGMENTS: usize = 64;
 
     /// Returns whether the piece is empty.
     pub const fn is_empty(&self) -> bool {
-        matches!(self.contents, Contents::Nothing)
+        matches!(self.contents, Contents::Empty)
     }
 
     /// Returns the number of packets on the wire.
     pub const fn count(&self) -> usize {
         match &self.contents {
-            Contents::Nothing => 0,
-            Contents::Whole => 1,
+            Contents::Empty => 0,
+            Contents::Packet => 1,
             Contents::Segments(segments) => segments.count,
         }
     }
 
     /// Returns the total length of the IP packets on the wire, in bytes.
-    pub fn octets_on_the_wire(&self) -> usize {
+    pub fn wire_bytes(&self) -> usize {
         match &self.contents {
-            Contents::Nothing => 0,
-            Contents::Whole => self.len,
+            Contents::Empty => 0,
+            Contents::Packet => self.len,
             Contents::Segments(Segments { count, headers, .. }) => self.len + (count - 1) * headers,
         }
     }
 
     /// Returns the packet, if the piece is one complete packet with its checksum.
-    pub fn whole(&self) -> Option<&[u8]> {
-        matches!(self.contents, Contents::Whole).then_some(&self.own)
+    pub fn single_packet(&self) -> Option<&[u8]> {
+        matches!(self.contents, Contents::Packet).then_some(&self.own)
     }
 
     /// Returns the payload bytes of each segment except the last. Returns `None` for a complete packet and
     /// for an empty piece.
     pub const fn segment_size(&self) -> Option<usize> {
         match &self.contents {
-            Contents::Nothing | Contents::Whole => None,
+            Contents::Empty | Contents::Packet => None,
             Contents::Segments(segments) => Some(segments.size),
         }
     }
@@ -144,7 +144,7 @@ impl Piece {
         self.own.clear();
         self.parts.clear();
         self.len = 0;
-        self.contents = Contents::Nothing;
+        self.contents = Contents::Empty;
     }
 
     /// Replaces the contents with the packet that `write` writes. `write` returns whether it wrote one; so
@@ -153,8 +153,8 @@ impl Piece {
         self.clear();
         let written = write(&mut self.own);
         if written {
-            self.own_grows_from(0);
-            self.contents = Contents::Whole;
+            self.extend_parts_from(0);
+            self.contents = Contents::Packet;
         }
         written
     }
@@ -169,33 +169,33 @@ impl Piece {
         options: &Options,
         layout: Layout,
         len: usize,
-        text: impl Iterator<Item = Text<'a>>,
+        payload: impl Iterator<Item = Payload<'a>>,
     ) {
         self.clear();
-        let write_options = |octets: &mut Vec<u8>| options.write(layout, octets);
+        let write_options = |bytes: &mut Vec<u8>| options.write(layout, bytes);
         let tcp = segment::emit_headers(&mut self.own, header, write_options, len);
-        self.own_grows_from(0);
+        self.extend_parts_from(0);
         let segments = Segments {
             count: 1,
             size: len,
             tcp,
             headers: self.own.len(),
-            expected: (following(header, len), *options),
+            expected: (next_header(header, len), *options),
             open: len > 0 && !header.flags.intersects(ALONE),
         };
         self.contents = Contents::Segments(segments);
-        text.for_each(|text| self.push(text));
+        payload.for_each(|part| self.push(part));
     }
 
     /// Returns whether a segment with these headers and `len` bytes of payload can be joined to this piece.
-    pub fn is_continued_by(&self, header: &Header, options: &Options, len: usize) -> bool {
+    pub fn can_append(&self, header: &Header, options: &Options, len: usize) -> bool {
         let Contents::Segments(segments) = &self.contents else { return false };
         let (expected, same_options) = &segments.expected;
         let Header { src, dst, seq, ack, flags, window, ecn, tos, ttl, dont_fragment, ident } = header;
         segments.open
-            && segments.count < Self::MOST
+            && segments.count < Self::MAX_SEGMENTS
             && (1..=segments.size).contains(&len)
-            && self.len + len <= LARGEST
+            && self.len + len <= MAX_PACKET
             && (*seq, *ident) == (expected.seq, expected.ident)
             && (*ack, *window, flags.without(LAST)) == (expected.ack, expected.window, expected.flags)
             && (*ecn, *tos, *ttl, *dont_fragment)
@@ -204,8 +204,8 @@ impl Piece {
             && options == same_options
     }
 
-    /// Appends a segment for which [`Self::is_continued_by`] is true.
-    pub fn go_on<'a>(&mut self, header: &Header, len: usize, text: impl Iterator<Item = Text<'a>>) {
+    /// Appends a segment for which [`Self::can_append`] is true.
+    pub fn append<'a>(&mut self, header: &Header, len: usize, payload: impl Iterator<Item = Payload<'a>>) {
         if let Contents::Segments(segments) = &mut self.contents {
             let last = header.flags.0 & LAST.0;
             self.own[segments.tcp + 13] |= last as u8;
@@ -215,17 +215,17 @@ impl Piece {
             expected.seq = expected.seq.at(len as u64);
             expected.ident = expected.ident.wrapping_add(1);
         }
-        text.for_each(|text| self.push(text));
+        payload.for_each(|part| self.push(part));
     }
 
-    fn push(&mut self, text: Text<'_>) {
-        match text {
-            Text::Copied(octets) => {
+    fn push(&mut self, payload: Payload<'_>) {
+        match payload {
+            Payload::Copied(bytes) => {
                 let from = self.own.len();
-                self.own.extend_from_slice(octets);
-                self.own_grows_from(from);
+                self.own.extend_from_slice(bytes);
+                self.extend_parts_from(from);
             }
-            Text::Shared(memory, range) => {
+            Payload::Shared(memory, range) => {
                 self.len += range.len();
                 match self.parts.last_mut() {
                     Some(Part::Shared(last, before))
@@ -239,7 +239,7 @@ impl Piece {
         }
     }
 
-    fn own_grows_from(&mut self, from: usize) {
+    fn extend_parts_from(&mut self, from: usize) {
         let to = self.own.len();
         self.len += to - from;
         match self.parts.last_mut() {
@@ -251,10 +251,10 @@ impl Piece {
     /// Returns whether the piece cannot take another segment.
     pub const fn is_complete(&self) -> bool {
         match &self.contents {
-            Contents::Nothing => false,
-            Contents::Whole => true,
+            Contents::Empty => false,
+            Contents::Packet => true,
             Contents::Segments(Segments { open, count, size, .. }) => {
-                !*open || *count == Self::MOST || self.len + *size > LARGEST
+                !*open || *count == Self::MAX_SEGMENTS || self.len + *size > MAX_PACKET
             }
         }
     }
@@ -262,19 +262,19 @@ impl Piece {
     /// Returns the packet, with its checksum. Returns `None` if the piece is empty or has several segments.
     pub fn into_packet(self) -> Option<Vec<u8>> {
         match &self.contents {
-            Contents::Whole => Some(self.own),
+            Contents::Packet => Some(self.own),
             Contents::Segments(Segments { count: 1, tcp, expected: (header, _), .. }) => {
                 let mut packet = self.parts().collect::<Vec<_>>().concat();
-                segment::sum(&mut packet, *tcp, header);
+                segment::fill_checksum(&mut packet, *tcp, header);
                 Some(packet)
             }
-            Contents::Nothing | Contents::Segments(_) => None,
+            Contents::Empty | Contents::Segments(_) => None,
         }
     }
 }
 
 /// Returns the headers of the segment that follows one with these headers and `len` bytes of payload. They
 /// match the headers that the kernel writes when it splits the piece.
-fn following(header: &Header, len: usize) -> Header {
+fn next_header(header: &Header, len: usize) -> Header {
     Header { seq: header.seq.at(len as u64), ident: header.ident.wrapping_add(1), ..header.clone() }
 }

@@ -13,7 +13,7 @@ pub enum Marking {
     /// The codepoint was ECT(0) or ECT(1) and is now CE.
     Marked,
     /// The packet already had the CE codepoint. It is unchanged.
-    WasMarked,
+    AlreadyMarked,
     /// The packet cannot be marked: it is Not-ECT, or not an IP packet.
     Impossible,
 }
@@ -30,11 +30,11 @@ pub fn mark_ce(packet: &mut [u8]) -> Marking {
     };
     match packet[1] >> shift & CE {
         0 => Marking::Impossible,
-        CE => Marking::WasMarked,
+        CE => Marking::AlreadyMarked,
         _ if is_v4 => {
             let mut checksum = Checksum::of(packet, IPV4_CHECKSUM);
             let marked = u16::from_be_bytes([packet[0], packet[1] | CE]);
-            checksum.put(packet, 0, marked);
+            checksum.replace(packet, 0, marked);
             checksum.store(packet, IPV4_CHECKSUM);
             Marking::Marked
         }
@@ -115,7 +115,7 @@ impl TcpInPacket {
     pub fn set_flags(&mut self, packet: &mut [u8], flags: Flags) {
         self.header.flags = flags;
         let mut checksum = Checksum::of(packet, self.tcp + TCP_CHECKSUM);
-        checksum.put(packet, self.tcp + DATA_OFFSET, self.offset_and_flags());
+        checksum.replace(packet, self.tcp + DATA_OFFSET, self.offset_and_flags());
         checksum.store(packet, self.tcp + TCP_CHECKSUM);
     }
 
@@ -132,20 +132,20 @@ impl TcpInPacket {
         let from = self.tcp + TCP_HEADER;
         let old_range = self.range();
         let mut checksum = Checksum::of(packet, self.tcp + TCP_CHECKSUM);
-        checksum.without(self.options(packet));
-        checksum.with(options);
+        checksum.subtract(self.options(packet));
+        checksum.add(options);
 
         self.end = self.length_with(options.len());
         packet.splice(from..self.payload(), options.iter().copied());
         self.header.len = TCP_HEADER + options.len();
-        checksum.put(packet, self.tcp + DATA_OFFSET, self.offset_and_flags());
+        checksum.replace(packet, self.tcp + DATA_OFFSET, self.offset_and_flags());
         // The pseudo-header includes the length of the segment (RFC 9293 §3.1, RFC 8200 §8.1).
         checksum.change(old_range.len() as u16, self.range().len() as u16);
         checksum.store(packet, self.tcp + TCP_CHECKSUM);
 
         if self.is_v4 {
             let mut checksum = Checksum::of(packet, IPV4_CHECKSUM);
-            checksum.put(packet, 2, self.end as u16);
+            checksum.replace(packet, 2, self.end as u16);
             checksum.store(packet, IPV4_CHECKSUM);
         } else {
             packet[4..6].copy_from_slice(&((self.end - 40) as u16).to_be_bytes());
@@ -167,21 +167,21 @@ impl Checksum {
     }
 
     /// Subtracts bytes that are removed from the packet. Their number must be even.
-    fn without(&mut self, octets: &[u8]) {
-        for word in octets.as_chunks().0 {
+    fn subtract(&mut self, bytes: &[u8]) {
+        for word in bytes.as_chunks().0 {
             self.change(u16::from_be_bytes(*word), 0);
         }
     }
 
     /// Adds bytes that are inserted into the packet. Their number must be even.
-    fn with(&mut self, octets: &[u8]) {
-        for word in octets.as_chunks().0 {
+    fn add(&mut self, bytes: &[u8]) {
+        for word in bytes.as_chunks().0 {
             self.change(0, u16::from_be_bytes(*word));
         }
     }
 
     /// Writes a word into the packet and updates the checksum.
-    fn put(&mut self, packet: &mut [u8], at: usize, value: u16) {
+    fn replace(&mut self, packet: &mut [u8], at: usize, value: u16) {
         let old = u16::from_be_bytes([packet[at], packet[at + 1]]);
         self.change(old, value);
         packet[at..at + 2].copy_from_slice(&value.to_be_bytes());

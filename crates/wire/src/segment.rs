@@ -212,11 +212,11 @@ pub fn emit(packet: &mut Vec<u8>, header: &Header, options: &[u8], payload: (&[u
     let tcp = emit_headers(packet, header, |packet| packet.extend_from_slice(options), len);
     packet.extend_from_slice(payload.0);
     packet.extend_from_slice(payload.1);
-    sum(packet, tcp, header);
+    fill_checksum(packet, tcp, header);
 }
 
 /// Writes the checksum into the TCP header that begins at `tcp`, the offset that [`emit_headers`] returns.
-pub fn sum(packet: &mut [u8], tcp: usize, header: &Header) {
+pub fn fill_checksum(packet: &mut [u8], tcp: usize, header: &Header) {
     let segment = &mut packet[tcp..];
     let sum = crate::checksum::transport(header.src.ip(), header.dst.ip(), TCP, segment);
     segment[16..18].copy_from_slice(&sum.to_be_bytes());
@@ -225,7 +225,7 @@ pub fn sum(packet: &mut [u8], tcp: usize, header: &Header) {
 /// Overwrites `packet` with the headers of one IP packet, and returns the offset of the TCP header.
 ///
 /// `options` appends the padded options. The caller appends the `len` bytes of payload. The TCP checksum is
-/// zero: [`sum`] or a device must fill it in.
+/// zero: [`fill_checksum`] or a device must fill it in.
 ///
 /// # Panics
 /// If `src` and `dst` are not of one address family.

@@ -13,49 +13,59 @@ pub struct Instant(u64);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Duration(u64);
 
+/// Defines the conversions from and to numbers of a unit.
+macro_rules! conversions {
+    ($type:ident, $a_value:literal) => {
+        impl $type {
+            #[doc = concat!("Returns ", $a_value, " from a number of nanoseconds.")]
+            pub const fn from_nanos(nanos: u64) -> Self {
+                Self(nanos)
+            }
+
+            #[doc = concat!("Returns ", $a_value, " from a number of microseconds.")]
+            pub const fn from_micros(micros: u64) -> Self {
+                Self(micros * 1_000)
+            }
+
+            #[doc = concat!("Returns ", $a_value, " from a number of milliseconds.")]
+            pub const fn from_millis(millis: u64) -> Self {
+                Self(millis * 1_000_000)
+            }
+
+            #[doc = concat!("Returns ", $a_value, " from a number of seconds.")]
+            pub const fn from_secs(secs: u64) -> Self {
+                Self(secs * 1_000_000_000)
+            }
+
+            /// Returns the exact number of nanoseconds.
+            pub const fn as_nanos(self) -> u64 {
+                self.0
+            }
+
+            /// Returns the number of microseconds, rounded down.
+            pub const fn as_micros(self) -> u64 {
+                self.0 / 1_000
+            }
+
+            /// Returns the number of milliseconds, rounded down.
+            pub const fn as_millis(self) -> u64 {
+                self.0 / 1_000_000
+            }
+
+            /// Returns the number of seconds, to the precision of a float.
+            pub fn as_secs_f64(self) -> f64 {
+                self.0 as f64 / 1e9
+            }
+        }
+    };
+}
+
+conversions!(Instant, "an instant");
+conversions!(Duration, "a duration");
+
 impl Instant {
     /// The driver's start of time. In a simulation, this is the beginning.
     pub const ZERO: Self = Self(0);
-
-    /// Returns the instant this number of nanoseconds after [`Self::ZERO`].
-    pub const fn from_nanos(nanos: u64) -> Self {
-        Self(nanos)
-    }
-
-    /// Returns the instant this number of microseconds after [`Self::ZERO`].
-    pub const fn from_micros(micros: u64) -> Self {
-        Self(micros * 1_000)
-    }
-
-    /// Returns the instant this number of milliseconds after [`Self::ZERO`].
-    pub const fn from_millis(millis: u64) -> Self {
-        Self(millis * 1_000_000)
-    }
-
-    /// Returns the instant this number of seconds after [`Self::ZERO`].
-    pub const fn from_secs(secs: u64) -> Self {
-        Self(secs * 1_000_000_000)
-    }
-
-    /// Returns the nanoseconds since [`Self::ZERO`].
-    pub const fn as_nanos(self) -> u64 {
-        self.0
-    }
-
-    /// Returns the microseconds since [`Self::ZERO`], rounded down.
-    pub const fn as_micros(self) -> u64 {
-        self.0 / 1_000
-    }
-
-    /// Returns the milliseconds since [`Self::ZERO`], rounded down.
-    pub const fn as_millis(self) -> u64 {
-        self.0 / 1_000_000
-    }
-
-    /// Returns the seconds since [`Self::ZERO`], to the precision of a float.
-    pub fn as_secs_f64(self) -> f64 {
-        self.0 as f64 / 1e9
-    }
 
     /// Returns the time since `earlier`, or zero if `earlier` is later.
     pub const fn saturating_since(self, earlier: Self) -> Duration {
@@ -69,50 +79,10 @@ impl Duration {
     /// The longest time, about 584 years. It serves as "for ever".
     pub const MAX: Self = Self(u64::MAX);
 
-    /// Returns a duration of this number of nanoseconds.
-    pub const fn from_nanos(nanos: u64) -> Self {
-        Self(nanos)
-    }
-
-    /// Returns a duration of this number of microseconds.
-    pub const fn from_micros(micros: u64) -> Self {
-        Self(micros * 1_000)
-    }
-
-    /// Returns a duration of this number of milliseconds.
-    pub const fn from_millis(millis: u64) -> Self {
-        Self(millis * 1_000_000)
-    }
-
-    /// Returns a duration of this number of seconds.
-    pub const fn from_secs(secs: u64) -> Self {
-        Self(secs * 1_000_000_000)
-    }
-
     /// Returns a duration of `secs` seconds. Negative values and NaN become zero. Values out of range become
     /// [`Duration::MAX`].
     pub fn from_secs_f64(secs: f64) -> Self {
         Self((secs * 1e9).round() as u64)
-    }
-
-    /// Returns the exact length in nanoseconds.
-    pub const fn as_nanos(self) -> u64 {
-        self.0
-    }
-
-    /// Returns the length in microseconds, rounded down.
-    pub const fn as_micros(self) -> u64 {
-        self.0 / 1_000
-    }
-
-    /// Returns the length in milliseconds, rounded down.
-    pub const fn as_millis(self) -> u64 {
-        self.0 / 1_000_000
-    }
-
-    /// Returns the length in seconds, to the precision of a float.
-    pub fn as_secs_f64(self) -> f64 {
-        self.0 as f64 / 1e9
     }
 
     /// Returns true only for [`Duration::ZERO`].

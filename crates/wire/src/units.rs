@@ -51,9 +51,9 @@ impl Rate {
         self.0
     }
 
-    /// Returns the time that `octets` bytes take at this rate, rounded to the nanosecond.
-    pub const fn time_for(self, octets: usize) -> Duration {
-        let nanos = (octets as u128 * 8 * 1_000_000_000 + self.0 as u128 / 2) / self.0 as u128;
+    /// Returns the time that this number of bytes takes at this rate, rounded to the nanosecond.
+    pub const fn time_for(self, bytes: usize) -> Duration {
+        let nanos = (bytes as u128 * 8 * 1_000_000_000 + self.0 as u128 / 2) / self.0 as u128;
         Duration::from_nanos(nanos as u64)
     }
 }

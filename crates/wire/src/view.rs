@@ -92,7 +92,7 @@ impl<'a> View<'a> {
     pub fn of(bytes: &'a [u8]) -> Result<Self, NoHeader> {
         let mut view = Self::without_extensions(bytes)?;
         if !view.is_v4 {
-            view.follow_extensions();
+            view.skip_extensions();
         }
         Ok(view)
     }
@@ -103,8 +103,8 @@ impl<'a> View<'a> {
         match bytes.first().map(|first| first >> 4) {
             Some(4) => {
                 let header: &[u8; IPV4] = bytes.first_chunk().ok_or(NoHeader::Truncated(IPV4))?;
-                let (ident, place) = (be16(header, 4), be16(header, 6));
-                let (offset, is_last) = (usize::from(place & 0x1fff) * 8, place & 0x2000 == 0);
+                let (ident, field) = (be16(header, 4), be16(header, 6));
+                let (offset, is_last) = (usize::from(field & 0x1fff) * 8, field & 0x2000 == 0);
                 let fragment = Fragment { ident: ident.into(), offset, is_last };
                 Ok(Self {
                     bytes,
@@ -138,7 +138,7 @@ impl<'a> View<'a> {
         Self::without_extensions(bytes).ok().filter(Self::is_complete)
     }
 
-    fn follow_extensions(&mut self) {
+    fn skip_extensions(&mut self) {
         while self.is_at_extension()
             && let Some(header) = self.payload().first_chunk()
         {
@@ -176,7 +176,7 @@ impl<'a> View<'a> {
             Ipv4Addr::from_bits(be32(self.bytes, at)).into()
         } else {
             let at = 8 + 16 * index;
-            Ipv6Addr::from_octets(std::array::from_fn(|octet| self.bytes[at + octet])).into()
+            Ipv6Addr::from_octets(std::array::from_fn(|byte| self.bytes[at + byte])).into()
         }
     }
 
@@ -262,9 +262,9 @@ impl<'a> View<'a> {
 /// Returns the next protocol, the length in bytes, and the contents of a Fragment header.
 pub fn extension(protocol: u8, header: &[u8; 8]) -> (u8, usize, Option<Fragment>) {
     let [next, units, ..] = *header;
-    let place = be16(header, 2);
+    let field = be16(header, 2);
     let fragment =
-        Fragment { ident: be32(header, 4), offset: usize::from(place & 0xfff8), is_last: place & 1 == 0 };
+        Fragment { ident: be32(header, 4), offset: usize::from(field & 0xfff8), is_last: field & 1 == 0 };
     match protocol {
         FRAGMENT => (next, 8, Some(fragment)),
         // RFC 4302 §2.2.

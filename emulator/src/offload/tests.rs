@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use airwire::options::{Layout, Options, Timestamps};
-use airwire::piece::{Piece, Text};
+use airwire::piece::{Payload, Piece};
 use airwire::segment::{self, Ecn, Flags, Header as Segment, Verified};
 use airwire::seq::Seq;
 use proptest::prelude::*;
@@ -37,13 +37,13 @@ impl Sent {
     }
 
     /// Returns the data in copied and in shared parts.
-    fn text(&self) -> impl Iterator<Item = Text<'_>> {
+    fn text(&self) -> impl Iterator<Item = Payload<'_>> {
         let (begin, end) = (self.data.len() / 3, self.data.len());
         let middle = (begin + end) / 2;
         [
-            Text::Copied(&self.data[..begin]),
-            Text::Shared(&self.data, begin..middle),
-            Text::Shared(&self.data, middle..end),
+            Payload::Copied(&self.data[..begin]),
+            Payload::Shared(&self.data, begin..middle),
+            Payload::Shared(&self.data, middle..end),
         ]
         .into_iter()
     }
@@ -139,14 +139,14 @@ fn write_segments(sent: &[Sent]) -> (usize, Vec<Vec<u8>>) {
     let mut write = |piece: &mut Piece| {
         let header = prepare(piece);
         let packet = piece.parts().collect::<Vec<_>>().concat();
-        cutter.write(header, &packet, piece.count(), piece.octets_on_the_wire());
+        cutter.write(header, &packet, piece.count(), piece.wire_bytes());
         piece.clear();
     };
     for sent in sent {
         let Sent { header, options, data } = sent;
-        if piece.is_continued_by(header, options, data.len()) {
+        if piece.can_append(header, options, data.len()) {
             assert!(!piece.is_complete());
-            piece.go_on(header, data.len(), sent.text());
+            piece.append(header, data.len(), sent.text());
         } else {
             if !piece.is_empty() {
                 write(&mut piece);
@@ -307,7 +307,7 @@ fn whole_packet_is_written_unchanged() {
         octets.extend_from_slice(&packet);
         true
     }));
-    assert_eq!((prepare(&mut piece), piece.whole()), (Header::Whole, Some(&packet[..])));
+    assert_eq!((prepare(&mut piece), piece.single_packet()), (Header::Whole, Some(&packet[..])));
     assert_eq!(piece.parts().collect::<Vec<_>>(), [&packet[..]]);
 }
 
@@ -317,13 +317,13 @@ fn piece_of_one_segment_becomes_packet() {
     let mut sender = Sender::v6();
     let sent = [(); 2].map(|()| sender.segment(MSS, Flags::NONE));
     let mut piece = Piece::default();
-    assert_eq!(piece.whole(), None);
+    assert_eq!(piece.single_packet(), None);
     piece.begin(&sent[0].header, &sent[0].options, Layout::Linux, MSS, sent[0].text());
-    assert_eq!((piece.count(), piece.whole()), (1, None), "the checksum is not computed yet");
+    assert_eq!((piece.count(), piece.single_packet()), (1, None), "the checksum is not computed yet");
     assert_eq!(piece.into_packet(), Some(sent[0].packet()));
     let mut piece = Piece::default();
     piece.begin(&sent[0].header, &sent[0].options, Layout::Linux, MSS, sent[0].text());
-    piece.go_on(&sent[1].header, MSS, sent[1].text());
+    piece.append(&sent[1].header, MSS, sent[1].text());
     assert_eq!(piece.into_packet(), None, "two segments are not one packet");
 }
 
@@ -350,7 +350,7 @@ fn unsummed_packets_differ_only_in_checksums() {
             let mut piece = Piece::default();
             let sent: Vec<_> = (0..7).map(|_| sender.segment(size, Flags::NONE)).collect();
             piece.begin(&sent[0].header, &sent[0].options, Layout::Linux, size, sent[0].text());
-            sent[1..].iter().for_each(|next| piece.go_on(&next.header, size, next.text()));
+            sent[1..].iter().for_each(|next| piece.append(&next.header, size, next.text()));
             let header = prepare(&mut piece);
             let whole = piece.parts().collect::<Vec<_>>().concat();
             let mut pieces = Pieces::new(70_000);

@@ -112,7 +112,7 @@ impl Desk<'_> {
                 self.out.note(packet, Event::Marked { what: Mark::Congestion });
                 true
             }
-            Marking::WasMarked => true,
+            Marking::AlreadyMarked => true,
             Marking::Impossible => false,
         }
     }

@@ -4,7 +4,7 @@ use std::net::UdpSocket;
 use std::sync::Arc;
 
 use airwire::options::{Layout, Options};
-use airwire::piece::Text;
+use airwire::piece::Payload;
 use airwire::segment::{self, Ecn, Flags, Header};
 use airwire::seq::Seq;
 
@@ -187,13 +187,13 @@ fn kernel_splits_joined_segments_at_mtu() {
         let mut piece = Piece::default();
         for count in 0..20 {
             let text = Arc::new(vec![count as u8; 1400]);
-            let text = std::iter::once(Text::Shared(&text, 0..1400));
+            let text = std::iter::once(Payload::Shared(&text, 0..1400));
             let (header, options) = (header(count), Options::default());
             if count == 0 {
                 piece.begin(&header, &options, Layout::Linux, 1400, text);
             } else {
-                assert!(piece.is_continued_by(&header, &options, 1400));
-                piece.go_on(&header, 1400, text);
+                assert!(piece.can_append(&header, &options, 1400));
+                piece.append(&header, 1400, text);
             }
         }
         near.send_piece(&mut piece).unwrap();

@@ -1,7 +1,7 @@
 //! Output: `poll_packet` decides which segment is sent next, `emit` builds it, and `emit_reset` builds RSTs.
 
 use airwire::options::{Layout, Options, Timestamps};
-use airwire::piece::{Piece, Text};
+use airwire::piece::{Payload, Piece};
 use airwire::segment::{self, Ecn, Flags, Header, Segment};
 use airwire::seq::Seq;
 use airwire::time::Instant;
@@ -29,18 +29,18 @@ impl Out<'_> {
         options: &Options,
         layout: Layout,
         len: usize,
-        text: impl Iterator<Item = Text<'a>>,
+        text: impl Iterator<Item = Payload<'a>>,
     ) {
         match self {
             Self::Packet(packet) => {
                 let write_options = |packet: &mut Vec<u8>| options.write(layout, packet);
                 let tcp = segment::emit_headers(packet, header, write_options, len);
                 text.for_each(|text| text.copy_to(packet));
-                segment::sum(packet, tcp, header);
+                segment::fill_checksum(packet, tcp, header);
             }
             Self::Piece { piece, .. } if piece.is_empty() => piece.begin(header, options, layout, len, text),
-            Self::Piece { piece, .. } if piece.is_continued_by(header, options, len) => {
-                piece.go_on(header, len, text);
+            Self::Piece { piece, .. } if piece.can_append(header, options, len) => {
+                piece.append(header, len, text);
             }
             Self::Piece { next, .. } => next.begin(header, options, layout, len, text),
         }

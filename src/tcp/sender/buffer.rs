@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
-use airwire::piece::Text;
+use airwire::piece::Payload;
 
 #[derive(Debug)]
 pub(super) struct SendBuffer {
@@ -61,10 +61,10 @@ impl Bytes {
         }
     }
 
-    fn text(&self, range: Range<usize>) -> Text<'_> {
+    fn text(&self, range: Range<usize>) -> Payload<'_> {
         match self {
-            Self::Own(bytes) => Text::Copied(&bytes[range]),
-            Self::Shared(bytes) => Text::Shared(bytes, range),
+            Self::Own(bytes) => Payload::Copied(&bytes[range]),
+            Self::Shared(bytes) => Payload::Shared(bytes, range),
         }
     }
 }
@@ -188,7 +188,7 @@ impl SendBuffer {
     }
 
     /// Returns the bytes in `range`, as far as the buffer holds them.
-    pub(super) fn texts(&self, range: Range<u64>) -> impl Iterator<Item = Text<'_>> {
+    pub(super) fn texts(&self, range: Range<u64>) -> impl Iterator<Item = Payload<'_>> {
         let mut at = range.start.max(self.start);
         let end = range.end.min(self.end);
         let first = self.chunks.partition_point(|chunk| chunk.end() <= at);
@@ -387,13 +387,13 @@ mod tests {
         let chunk = LARGEST as u64;
         let across = chunk - 10..chunk + 10;
         let texts: Vec<_> = buffer.texts(across.clone()).collect();
-        let [Text::Shared(first, before), Text::Shared(second, behind)] = &texts[..] else {
+        let [Payload::Shared(first, before), Payload::Shared(second, behind)] = &texts[..] else {
             panic!("expected two shared chunks, got {texts:?}")
         };
         assert_eq!((before.clone(), behind.clone()), (LARGEST - 10..LARGEST, 0..10));
         let leaving = [Arc::clone(first), Arc::clone(second)];
         assert!(
-            matches!(buffer.texts((1 << 20)..(1 << 20) + 100).next(), Some(Text::Copied(_))),
+            matches!(buffer.texts((1 << 20)..(1 << 20) + 100).next(), Some(Payload::Copied(_))),
             "the last chunk may still grow"
         );
 

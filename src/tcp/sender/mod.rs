@@ -19,7 +19,7 @@ mod pacer;
 mod path_mtu;
 mod timers;
 
-use airwire::piece::Text;
+use airwire::piece::Payload;
 use airwire::segment::{Flags, Segment};
 use airwire::seq::Seq;
 use airwire::time::Instant;
@@ -476,7 +476,7 @@ impl Sender {
     }
 
     /// Returns the data in `start..end`, as far as the buffer holds it.
-    pub(super) fn texts(&self, start: u64, end: u64) -> impl Iterator<Item = Text<'_>> {
+    pub(super) fn texts(&self, start: u64, end: u64) -> impl Iterator<Item = Payload<'_>> {
         self.buffer.texts(start..end)
     }
 

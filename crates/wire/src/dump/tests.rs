@@ -21,10 +21,10 @@ fn packet(from: &str, flags: Flags, seq: u32, ack: u32, options: Options, text: 
         dont_fragment: true,
         ident: 1,
     };
-    let (mut octets, mut written) = (Vec::new(), Vec::new());
+    let (mut bytes, mut written) = (Vec::new(), Vec::new());
     options.write(Layout::Linux, &mut written);
-    emit(&mut octets, &header, &written, (text, b""));
-    octets
+    emit(&mut bytes, &header, &written, (text, b""));
+    bytes
 }
 
 fn stamped() -> Options {
@@ -84,9 +84,9 @@ fn mid_stream_numbers_are_relative_to_first_segment() {
 
 #[test]
 fn truncated_packet_is_printed() {
-    let whole = packet(OURS, Flags::SYN, 1, 0, Options { mss: Some(1460), ..stamped() }, b"text");
-    for length in 0..whole.len() {
-        let text = Conversations::default().read(&whole[..length]).to_string();
+    let complete = packet(OURS, Flags::SYN, 1, 0, Options { mss: Some(1460), ..stamped() }, b"text");
+    for length in 0..complete.len() {
+        let text = Conversations::default().read(&complete[..length]).to_string();
         assert!(text.starts_with("IP ") && text.contains("length "), "{text}");
     }
 }
@@ -95,25 +95,25 @@ fn truncated_packet_is_printed() {
 fn oldest_connection_is_forgotten() {
     let mut conversations = Conversations::default();
     let from = |port: u32| {
-        let mut octets = packet(OURS, Flags::ACK, 100, 100, Options::default(), b"");
+        let mut bytes = packet(OURS, Flags::ACK, 100, 100, Options::default(), b"");
         // Overwrite the source port. The checksum is not verified.
-        octets[20..22].copy_from_slice(&(port as u16).to_be_bytes());
-        octets
+        bytes[20..22].copy_from_slice(&(port as u16).to_be_bytes());
+        bytes
     };
-    for port in 0..REMEMBERED as u32 {
+    for port in 0..MAX_CONNECTIONS as u32 {
         conversations.read(&from(port));
     }
-    assert_eq!((conversations.first.len(), conversations.order.len()), (REMEMBERED, REMEMBERED));
+    assert_eq!((conversations.first.len(), conversations.order.len()), (MAX_CONNECTIONS, MAX_CONNECTIONS));
     let mut other = from(1);
     other[22..24].copy_from_slice(&[0, 99]);
     conversations.read(&other);
-    assert_eq!((conversations.first.len(), conversations.order.len()), (REMEMBERED, REMEMBERED));
+    assert_eq!((conversations.first.len(), conversations.order.len()), (MAX_CONNECTIONS, MAX_CONNECTIONS));
 }
 
 /// The expected texts are output of tcpdump 4.99.3.
 #[test]
 fn fast_open_options_are_printed_like_tcpdump() {
-    let written = |octets: &[u8]| Written { octets, sacked_from: Seq(0) }.to_string();
+    let written = |bytes: &[u8]| OptionsText { bytes, sacked_from: Seq(0) }.to_string();
     assert_eq!(written(&[34, 2, 1, 1]), "tfo  cookiereq,nop,nop");
     assert_eq!(written(&[34, 6, 0x0a, 0x1b, 0x2c, 0x3d]), "tfo  cookie 0a1b2c3d");
     assert_eq!(written(&[34, 5, 1, 2, 3]), "tfo  (invalid)");

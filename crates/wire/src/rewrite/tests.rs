@@ -3,8 +3,8 @@ use smoltcp::wire::{Ipv4Packet, Ipv6Packet};
 use super::*;
 
 fn v4(tos: u8) -> Vec<u8> {
-    let mut octets = vec![0; 28];
-    let mut packet = Ipv4Packet::new_unchecked(&mut octets);
+    let mut bytes = vec![0; 28];
+    let mut packet = Ipv4Packet::new_unchecked(&mut bytes);
     packet.set_version(4);
     packet.set_header_len(20);
     packet.set_total_len(28);
@@ -13,7 +13,7 @@ fn v4(tos: u8) -> Vec<u8> {
     packet.set_dscp(tos >> 2);
     packet.set_ecn(tos & 3);
     packet.fill_checksum();
-    octets
+    bytes
 }
 
 #[test]
@@ -23,46 +23,46 @@ fn mark_changes_only_ecn_field_of_ect_packets() {
         (0xb8, 0xb8, Marking::Impossible),
         (0xb9, 0xbb, Marking::Marked),
         (0xba, 0xbb, Marking::Marked),
-        (0xbb, 0xbb, Marking::WasMarked),
+        (0xbb, 0xbb, Marking::AlreadyMarked),
         (0x01, 0x03, Marking::Marked),
     ] {
-        let mut octets = v4(tos);
-        assert_eq!(mark_ce(&mut octets), marking, "{tos:#x}");
-        assert_eq!(octets, v4(after), "{tos:#x}: the header including its checksum");
-        assert!(Ipv4Packet::new_unchecked(&octets).verify_checksum());
+        let mut bytes = v4(tos);
+        assert_eq!(mark_ce(&mut bytes), marking, "{tos:#x}");
+        assert_eq!(bytes, v4(after), "{tos:#x}: the header including its checksum");
+        assert!(Ipv4Packet::new_unchecked(&bytes).verify_checksum());
     }
 }
 
 #[test]
 fn marking_keeps_ipv4_checksum_valid() {
     for ident in 0..=u16::MAX {
-        let mut octets = v4(2);
-        let mut packet = Ipv4Packet::new_unchecked(&mut octets);
+        let mut bytes = v4(2);
+        let mut packet = Ipv4Packet::new_unchecked(&mut bytes);
         packet.set_ident(ident);
         packet.fill_checksum();
-        mark_ce(&mut octets);
-        assert!(Ipv4Packet::new_unchecked(&octets).verify_checksum(), "{ident:#x}");
+        mark_ce(&mut bytes);
+        assert!(Ipv4Packet::new_unchecked(&bytes).verify_checksum(), "{ident:#x}");
     }
 }
 
 #[test]
 fn ipv6_mark_is_set_in_traffic_class() {
     for (class, after) in [(0xb8_u8, 0xb8), (0xb9, 0xbb), (0xba, 0xbb), (0xbb, 0xbb)] {
-        let mut octets = vec![0; 40];
-        let mut packet = Ipv6Packet::new_unchecked(&mut octets);
+        let mut bytes = vec![0; 40];
+        let mut packet = Ipv6Packet::new_unchecked(&mut bytes);
         packet.set_version(6);
         packet.set_flow_label(0xfedcb);
         packet.set_traffic_class(class);
-        mark_ce(&mut octets);
-        let packet = Ipv6Packet::new_unchecked(&octets);
+        mark_ce(&mut bytes);
+        let packet = Ipv6Packet::new_unchecked(&bytes);
         assert_eq!((packet.traffic_class(), packet.flow_label(), packet.version()), (after, 0xfedcb, 6));
     }
 }
 
 #[test]
 fn incomplete_ip_header_is_not_marked() {
-    for octets in [vec![], vec![0x45; 19], vec![0x66; 39], vec![0x13; 60]] {
-        let mut marked = octets.clone();
-        assert_eq!((mark_ce(&mut marked), &marked), (Marking::Impossible, &octets));
+    for bytes in [vec![], vec![0x45; 19], vec![0x66; 39], vec![0x13; 60]] {
+        let mut marked = bytes.clone();
+        assert_eq!((mark_ce(&mut marked), &marked), (Marking::Impossible, &bytes));
     }
 }

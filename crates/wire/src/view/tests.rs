@@ -17,10 +17,10 @@ fn tcp(options: &[u8]) -> Vec<u8> {
 }
 
 /// An IPv4 packet with these IP options and this field of flags and fragment offset.
-fn v4(options: &[u8], place: u16, protocol: u8, payload: &[u8]) -> Vec<u8> {
+fn v4(options: &[u8], field: u16, protocol: u8, payload: &[u8]) -> Vec<u8> {
     let header = 20 + options.len();
     let mut packet = vec![0x40 | (header / 4) as u8, 0xb9];
-    packet.extend([(header + payload.len()) as u16, 0xbeef, place].map(u16::to_be_bytes).concat());
+    packet.extend([(header + payload.len()) as u16, 0xbeef, field].map(u16::to_be_bytes).concat());
     packet.extend([64, protocol, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
     packet.extend(options);
     let sum = checksum::plain(&packet);
@@ -54,8 +54,8 @@ fn routing(next: u8) -> Vec<u8> {
     vec![next, 0, 253, 0, 0, 0, 0, 0]
 }
 
-fn fragment(next: u8, place: u16) -> Vec<u8> {
-    let [high, low] = place.to_be_bytes();
+fn fragment(next: u8, field: u16) -> Vec<u8> {
+    let [high, low] = field.to_be_bytes();
     vec![next, 0, high, low, 0, 0, 0x12, 0x34]
 }
 
@@ -238,7 +238,7 @@ fn missing_header_is_reported_with_required_length() {
     assert_eq!(needed(&[0x75; 60]), NoHeader::NotIp);
 }
 
-/// Everything that a truncated packet must either report like the whole packet, or not at all.
+/// Everything that a truncated packet must either report like the complete packet, or not at all.
 fn facts(view: &View<'_>) -> [Option<String>; 5] {
     let known = |known: bool, text: String| known.then_some(text);
     [
@@ -261,16 +261,16 @@ fn truncated_packet_reports_prefix_of_facts() {
         v6(0, &chain, &tcp(&[])),
         v6(44, &fragment(TCP, 800), &tcp(&[])),
     ] {
-        let whole = View::of(&packet).unwrap();
-        let all = facts(&whole);
+        let complete = View::of(&packet).unwrap();
+        let all = facts(&complete);
         let mut known = 0;
         for len in 0..packet.len() {
             let Ok(view) = View::of(&packet[..len]) else {
-                assert!(len < if whole.is_v4 { 20 } else { 40 }, "{len}");
+                assert!(len < if complete.is_v4 { 20 } else { 40 }, "{len}");
                 continue;
             };
             assert!(!view.is_complete());
-            assert!(view.transport < whole.transport || whole.payload().starts_with(view.payload()));
+            assert!(view.transport < complete.transport || complete.payload().starts_with(view.payload()));
             let facts = facts(&view);
             for (fact, complete) in facts.iter().zip(&all) {
                 assert!(fact.is_none() || fact == complete, "{len}: {fact:?}");
@@ -279,7 +279,7 @@ fn truncated_packet_reports_prefix_of_facts() {
             assert!(count >= known, "{len}: a longer packet reports more");
             known = count;
         }
-        assert!(whole.is_complete());
+        assert!(complete.is_complete());
     }
 }
 
