@@ -123,9 +123,13 @@ fn took(story: &Story) -> f64 {
 }
 
 fn claims(stories: &Stories) -> Vec<Claim> {
-    let Stories { sack, counting, fast, alone, counting_alone, .. } = stories;
+    [claims_about_further_losses(stories), claims_about_duplicate_acks(stories)].concat()
+}
+
+fn claims_about_further_losses(stories: &Stories) -> Vec<Claim> {
+    let Stories { sack, fast, alone, .. } = stories;
     let octets = 1 << 20;
-    let (sack_late, counting_late) = (late(sack, alone), late(counting, counting_alone));
+    let sack_late = late(sack, alone);
     let timing = sack.iter().map(|story| exact(took(story) / took(alone) - 1.0));
     let over_fast: Vec<_> = sack
         .iter()
@@ -133,10 +137,6 @@ fn claims(stories: &Stories) -> Vec<Claim> {
         .map(|(sack, fast)| exact(sack.throughput(octets) / fast.throughput(octets) - 1.0))
         .collect();
     let least = over_fast.iter().map(|gain| gain.mean).fold(f64::INFINITY, f64::min);
-    let [edge, count] =
-        [alone, counting_alone].map(|story| story.trigger().map_or(f64::NAN, |nth| nth as f64));
-    let flight_size = (SND_HIGH - FIRST + 1) as f64;
-    let earlier = counting[0].third() - sack[0].third();
     vec![
         claim(
             At("§7.2, Fig. 15"),
@@ -175,6 +175,17 @@ fn claims(stories: &Stories) -> Vec<Claim> {
                     .chain(over_fast.iter().map(Judged::better)),
             ),
         ),
+    ]
+}
+
+fn claims_about_duplicate_acks(stories: &Stories) -> Vec<Claim> {
+    let Stories { sack, counting, alone, counting_alone, .. } = stories;
+    let counting_late = late(counting, counting_alone);
+    let [edge, count] =
+        [alone, counting_alone].map(|story| story.trigger().map_or(f64::NAN, |nth| nth as f64));
+    let flight_size = (SND_HIGH - FIRST + 1) as f64;
+    let earlier = counting[0].third() - sack[0].third();
+    vec![
         claim(
             At("§7, Fig. 11"),
             "“The right edge in the SACK block advances the value SND.HIGH, when the sender receives the 6th \
