@@ -5,4 +5,5 @@ mod page;
 mod page_graphs;
 mod page_layout;
 mod pcaps;
+mod tools;
 mod wireshark;

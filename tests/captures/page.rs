@@ -20,57 +20,43 @@ pub(crate) const MSS: u64 = 1448;
 pub(crate) const MILLISECOND: i64 = 1_000_000;
 const RTT: i64 = 100 * MILLISECOND;
 
+/// A segment of one MSS, without its frame number.
+fn segment(index: u64, at: i64, sending: Sending, fate: Fate) -> SentSegment {
+    let (start, end) = (1 + index * MSS, 1 + (index + 1) * MSS);
+    SentSegment { at, number: 0, start, end, sending, dupacks: 0, in_flight: 9, fate }
+}
+
 /// A trace with one segment every `gap` nanoseconds. In each hundred segments, segment 30 is lost on the
 /// radio link and retransmitted after duplicate ACKs. Segment 80 arrives late, and a spurious timeout
 /// retransmits it.
 pub(crate) fn transfer(segments: u64, gap: i64) -> Trace {
     let mut trace = Trace { name: "10.83.0.2:5000 → 100.64.0.2:9000".to_owned(), ..Trace::default() };
     let (mut frame, mut cwnd) = (0, 10.0 * MSS as f64);
-    let mut resend = Vec::new();
+    let mut retransmissions = Vec::new();
     for index in 0..segments {
         let at = index as i64 * gap;
-        let (start, end) = (1 + index * MSS, 1 + (index + 1) * MSS);
-        let mut send = |at, sending, dupacks, fate| {
-            frame += 1;
-            let in_flight = (RTT / gap) as u32;
-            trace.segments.push(SentSegment {
-                at,
-                number: frame,
-                start,
-                end,
-                sending,
-                dupacks,
-                in_flight,
-                fate,
-            });
-            frame
-        };
-        match index % 100 {
+        let fate = match index % 100 {
             30 => {
-                send(at, Sending::New, 0, Fate::Lost(Loss::Airlink(Cause::Radio)));
-                resend.push((
-                    at + 2 * RTT,
-                    Sending::Fast,
-                    Fate::Arrived { at: at + 2 * RTT + RTT / 2 },
-                    index,
-                ));
+                let arrived = Fate::Arrived { at: at + 2 * RTT + RTT / 2 };
+                let copy = segment(index, at + 2 * RTT, Sending::Fast, arrived);
+                retransmissions.push(SentSegment { dupacks: 3, ..copy });
+                Fate::Lost(Loss::Airlink(Cause::Radio))
             }
             80 => {
-                send(at, Sending::New, 0, Fate::Arrived { at: at + 5 * RTT });
-                resend.push((
-                    at + 4 * RTT,
-                    Sending::Timeout,
-                    Fate::Spurious { proof: Proof::Timestamp },
-                    index,
-                ));
+                let spurious = Fate::Spurious { proof: Proof::Timestamp };
+                retransmissions.push(segment(index, at + 4 * RTT, Sending::Timeout, spurious));
                 trace.idle.push(Idle { from: at + 3 * RTT, to: at + 4 * RTT });
+                Fate::Arrived { at: at + 5 * RTT }
             }
-            _ => drop(send(at, Sending::New, 0, Fate::Arrived { at: at + RTT / 2 })),
-        }
-        frame += 1;
+            _ => Fate::Arrived { at: at + RTT / 2 },
+        };
+        let in_flight = (RTT / gap) as u32;
+        let sent = SentSegment { number: frame + 1, in_flight, ..segment(index, at, Sending::New, fate) };
+        frame += 2;
         let duplicate = (31..36).contains(&(index % 100));
-        let ack = if duplicate { 1 + (index / 100 * 100 + 30) * MSS } else { end };
-        let sack = if duplicate { vec![(ack + MSS, end)] } else { Vec::new() };
+        let ack = if duplicate { 1 + (index / 100 * 100 + 30) * MSS } else { sent.end };
+        let sack = if duplicate { vec![(ack + MSS, sent.end)] } else { Vec::new() };
+        trace.segments.push(sent);
         trace.acks.push(AckSeen { at: at + RTT, number: frame, ack, edge: ack + 65_536, duplicate, sack });
         if !duplicate {
             let seconds = 0.1 + (index % 37) as f64 / 1000.0;
@@ -81,32 +67,23 @@ pub(crate) fn transfer(segments: u64, gap: i64) -> Trace {
         let (cwnd, ssthresh) = (Some(cwnd), Some(8.0 * MSS as f64));
         trace.windows.push(WindowPoint { at, in_flight: flight, estimated: flight, cwnd, ssthresh });
     }
-    for (at, sending, fate, index) in resend {
-        frame += 1;
-        let (start, end) = (1 + index * MSS, 1 + (index + 1) * MSS);
-        let dupacks = if sending == Sending::Fast { 3 } else { 0 };
-        trace.segments.push(SentSegment {
-            at,
-            number: frame,
-            start,
-            end,
-            sending,
-            dupacks,
-            in_flight: 9,
-            fate,
-        });
-        let (by, what) = if sending == Sending::Fast { ("sack", "lost") } else { ("rto", "timeout") };
-        let text = format!("detect: 1 segment lost from {start} (DupThresh)");
-        let decision = DecisionSeen {
-            at: at - 50_000,
-            by: by.to_owned(),
-            what: what.to_owned(),
-            text,
-            about: Some((start, end)),
-        };
-        trace.decisions.push(decision);
+    for (number, copy) in (frame + 1..).zip(retransmissions) {
+        trace.decisions.push(decision_before(&copy));
+        trace.segments.push(SentSegment { number, ..copy });
     }
     trace
+}
+
+/// The decision that leads to a retransmission.
+fn decision_before(copy: &SentSegment) -> DecisionSeen {
+    let (by, what) = if copy.sending == Sending::Fast { ("sack", "lost") } else { ("rto", "timeout") };
+    DecisionSeen {
+        at: copy.at - 50_000,
+        by: by.to_owned(),
+        what: what.to_owned(),
+        text: format!("detect: 1 segment lost from {} (DupThresh)", copy.start),
+        about: Some((copy.start, copy.end)),
+    }
 }
 
 /// A page with these runs, in a file that is deleted when this value is dropped.
@@ -181,6 +158,14 @@ pub(crate) fn range(browser: &mut Browser) -> (f64, f64) {
     (seconds(from), seconds(to))
 }
 
+/// Drags with the left button. `modifiers` are the keys that are held down.
+pub(crate) fn drag(browser: &mut Browser, from: (f64, f64), to: (f64, f64), modifiers: u32) {
+    let button = json!({ "button": "left", "modifiers": modifiers, "clickCount": 1 });
+    browser.mouse("mousePressed", from, button.clone());
+    browser.mouse("mouseMoved", to, json!({ "button": "left", "modifiers": modifiers, "buttons": 1 }));
+    browser.mouse("mouseReleased", to, button);
+}
+
 pub(crate) fn assert_no_complaints(browser: &Browser) {
     for method in ["Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded"] {
         let complaints = browser.events_of(method);
@@ -220,7 +205,7 @@ fn two_run_page_draws_and_responds_to_input() {
         vec![("newreno", transfer(400, 5 * MILLISECOND)), ("sack", transfer(200, 5 * MILLISECOND))],
     );
     let mut browser = Browser::open(page.path(), DESKTOP);
-    for look in [
+    for check in [
         check_trace_is_drawn_without_network_requests,
         check_states_are_absent_without_log,
         check_wheel_drag_and_double_click,
@@ -230,7 +215,7 @@ fn two_run_page_draws_and_responds_to_input() {
         check_dark_mode_and_printing,
     ] {
         visit(&mut browser, &page);
-        look(&mut browser);
+        check(&mut browser);
     }
     check_recovery_states_are_drawn(&mut browser);
     check_tables_select_and_sort_runs(&mut browser);
@@ -248,50 +233,38 @@ fn check_trace_is_drawn_without_network_requests(browser: &mut Browser) {
 }
 
 fn check_wheel_drag_and_double_click(browser: &mut Browser) {
-    let (whole, before) = (range(browser), drawn(browser));
+    let (full, before) = (range(browser), drawn(browser));
     let [left, top, width, height] = browser.rect(".stage");
     let at = (left + width * 0.5, top + height * 0.25);
     browser.mouse("mouseWheel", at, json!({ "deltaX": 0, "deltaY": -300 }));
     let zoomed = range(browser);
-    assert!(zoomed.1 - zoomed.0 < 0.7 * (whole.1 - whole.0), "{zoomed:?} of {whole:?}");
-    assert!(zoomed.0 > 0.1 && zoomed.1 < whole.1, "zoomed around the pointer: {zoomed:?}");
+    assert!(zoomed.1 - zoomed.0 < 0.7 * (full.1 - full.0), "{zoomed:?} of {full:?}");
+    assert!(zoomed.0 > 0.1 && zoomed.1 < full.1, "zoomed around the pointer: {zoomed:?}");
     let after = drawn(browser);
     assert_ne!(before, after);
 
-    browser.mouse("mousePressed", at, json!({ "button": "left", "clickCount": 1 }));
-    browser.mouse("mouseMoved", (at.0 + 80.0, at.1), json!({ "button": "left", "buttons": 1 }));
-    browser.mouse("mouseReleased", (at.0 + 80.0, at.1), json!({ "button": "left", "clickCount": 1 }));
+    drag(browser, at, (at.0 + 80.0, at.1), 0);
     let moved = range(browser);
     assert!(moved.0 < zoomed.0 - 0.05, "the graph follows the pointer: {moved:?} after {zoomed:?}");
     assert!(((moved.1 - moved.0) - (zoomed.1 - zoomed.0)).abs() < 0.003, "{moved:?} {zoomed:?}");
 
     browser.click(at, 2);
-    assert_eq!(range(browser), whole);
+    assert_eq!(range(browser), full);
     assert_no_complaints(browser);
 }
 
 fn check_shift_drag_and_overview(browser: &mut Browser) {
     let [left, top, width, height] = browser.rect(".stage");
-    let shift = |more| {
-        let mut params = json!({ "button": "left", "modifiers": 8, "clickCount": 1 });
-        if more {
-            params["buttons"] = json!(1);
-        }
-        params
-    };
+    const SHIFT: u32 = 8;
     let (from, to) = ((left + width * 0.4, top + height * 0.2), (left + width * 0.6, top + height * 0.2));
-    browser.mouse("mousePressed", from, shift(false));
-    browser.mouse("mouseMoved", to, shift(true));
-    browser.mouse("mouseReleased", to, shift(false));
+    drag(browser, from, to, SHIFT);
     let marked = range(browser);
     assert!(marked.0 > 0.5 && marked.1 < 1.8, "{marked:?}");
 
     // On the overview strip, drag a new range over the first quarter.
     let [left, top, width, height] = browser.rect("#overview");
     let y = top + height / 2.0;
-    browser.mouse("mousePressed", (left + 2.0, y), json!({ "button": "left", "clickCount": 1 }));
-    browser.mouse("mouseMoved", (left + width / 4.0, y), json!({ "button": "left", "buttons": 1 }));
-    browser.mouse("mouseReleased", (left + width / 4.0, y), json!({ "button": "left", "clickCount": 1 }));
+    drag(browser, (left + 2.0, y), (left + width / 4.0, y), 0);
     let strip = range(browser);
     assert!(strip.0 < 0.05 && strip.1 < 0.8, "{strip:?}");
 }
@@ -309,7 +282,7 @@ fn check_pointer_explains_packet(browser: &mut Browser) {
     let at = (left + place[0].as_f64().unwrap(), top + place[1].as_f64().unwrap());
     browser.mouse("mouseMoved", at, json!({}));
     let note = browser.text(".note");
-    for said in [
+    for expected in [
         &format!("frame {}: fast retransmission", resent.number),
         "0.350000 s",
         &format!("bytes {}–{}", resent.start, resent.end),
@@ -317,7 +290,7 @@ fn check_pointer_explains_packet(browser: &mut Browser) {
         "arrived 50.0 ms later",
         &format!("sack: detect: 1 segment lost from {}", resent.start),
     ] {
-        assert!(note.contains(said), "{said:?} in {note}");
+        assert!(note.contains(expected), "{expected:?} in {note}");
     }
     // Both runs show the cursor.
     assert_eq!(browser.eval("document.querySelectorAll('.cursor:not([hidden])').length"), 2);
@@ -365,7 +338,7 @@ fn check_recovery_states_are_drawn(browser: &mut Browser) {
         ));
         (left + place[0].as_f64().unwrap(), top + place[1].as_f64().unwrap())
     };
-    for (ms, said) in [
+    for (ms, expected) in [
         (600, ["recovery", "0.350000 s – 0.700000 s: 350 ms", "fast recovery: ", "cause: why recovery"]),
         (1000, ["restarted", "0.900000 s – 1.100000 s: 200 ms", "restart: ", "cause: why restarted"]),
         (1700, ["reduced", "1.500000 s – 1.900000 s: 400 ms", "the window was", "cause: why reduced"]),
@@ -373,7 +346,7 @@ fn check_recovery_states_are_drawn(browser: &mut Browser) {
         let place = at(browser, ms);
         browser.mouse("mouseMoved", place, json!({}));
         let note = browser.text(".note");
-        assert!(said.iter().all(|said| note.contains(said)), "{said:?} in {note}");
+        assert!(expected.iter().all(|expected| note.contains(expected)), "{expected:?} in {note}");
     }
     let place = at(browser, 1300);
     browser.mouse("mouseMoved", place, json!({}));
@@ -408,10 +381,10 @@ fn check_keyboard_controls(browser: &mut Browser) {
         assert!(found.ends_with("solid"), "the focus is visible: {found}");
     }
     browser.eval("document.querySelector('.stage').focus()");
-    let whole = range(browser);
+    let full = range(browser);
     browser.key("+");
     let closer = range(browser);
-    assert!(closer.1 - closer.0 < 0.7 * (whole.1 - whole.0));
+    assert!(closer.1 - closer.0 < 0.7 * (full.1 - full.0));
     browser.key("ArrowRight");
     let later = range(browser);
     assert!(later.0 > closer.0 && later.1 > closer.1, "{later:?}");
@@ -419,7 +392,7 @@ fn check_keyboard_controls(browser: &mut Browser) {
     assert_eq!(range(browser), closer);
     browser.key("-");
     browser.key("0");
-    assert_eq!(range(browser), whole);
+    assert_eq!(range(browser), full);
 
     for _ in 0..4 {
         browser.key("+");

@@ -69,8 +69,9 @@ fn record_events(browser: &mut Browser) {
 
 /// Returns the recorded events with this name, in order.
 fn recorded(browser: &mut Browser, name: &str) -> Vec<Value> {
-    let told = browser.eval(&format!("told.filter(([name]) => name === '{name}').map(([, value]) => value)"));
-    told.as_array().unwrap().clone()
+    let events =
+        browser.eval(&format!("told.filter(([name]) => name === '{name}').map(([, value]) => value)"));
+    events.as_array().unwrap().clone()
 }
 
 /// The checks share one browser, because starting it takes longer than a check. Each check reloads the page.
@@ -78,14 +79,14 @@ fn recorded(browser: &mut Browser, name: &str) -> Vec<Value> {
 fn embedding_page_controls_and_extends_graphs() {
     let page = written("graphs");
     let mut browser = Browser::open(page.path(), DESKTOP);
-    for look in [
+    for check in [
         check_events_are_sent_once,
         check_new_runs_reset_view_unless_kept,
         check_extra_graph_is_below_others,
         check_states_have_space_only_if_present,
     ] {
         visit(&mut browser, &page);
-        look(&mut browser);
+        check(&mut browser);
     }
     assert_no_complaints(&browser);
 }

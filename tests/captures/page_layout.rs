@@ -6,7 +6,7 @@ use airtcp_report::html::chart::{Chart, Interval, Sender};
 use airtcp_testkit::browser::Browser;
 use serde_json::{Value, json};
 
-use crate::page::{MILLISECOND, Written, assert_no_complaints, drawn, range, transfer, visit};
+use crate::page::{MILLISECOND, Written, assert_no_complaints, drag, drawn, range, transfer, visit};
 
 const LAPTOP: (u32, u32) = (1280, 800);
 const TELEPHONE: (u32, u32) = (390, 844);
@@ -102,13 +102,13 @@ const SHOWN: &str = "airtcp.graphs.panels.map((panel) => panel.run.id + 1).join(
 fn forty_run_page_shows_selected_runs() {
     let page = forty_runs("forty transfers");
     let mut browser = Browser::open(page.path(), LAPTOP);
-    for look in [
+    for check in [
         check_graphs_are_visible_without_scrolling,
         check_chart_compares_and_selects_senders,
         check_selection_scrolls_into_view,
     ] {
         visit(&mut browser, &page);
-        look(&mut browser);
+        check(&mut browser);
     }
     check_idle_periods_fold_on_request(&mut browser);
     check_legend_lists_and_counts_items(&mut browser);
@@ -129,8 +129,8 @@ fn check_graphs_are_visible_without_scrolling(browser: &mut Browser) {
 
 fn check_chart_compares_and_selects_senders(browser: &mut Browser) {
     let chart = browser.text(".chart");
-    for said in ["goodput (kbit/s)", "gain over newreno (%)", "70.0 ± 12.0", "+10.0 ± 12.0 better"] {
-        assert!(chart.contains(said), "{said:?} in {chart}");
+    for expected in ["goodput (kbit/s)", "gain over newreno (%)", "70.0 ± 12.0", "+10.0 ± 12.0 better"] {
+        assert!(chart.contains(expected), "{expected:?} in {chart}");
     }
     // A higher mean is further to the right, and each mean is in the middle of its interval.
     let places = browser.eval(
@@ -236,12 +236,12 @@ fn phone_layout_fits_and_supports_touch() {
         browser.settle();
         range(browser)
     };
-    let whole = range(&mut browser);
+    let full = range(&mut browser);
     touch(&mut browser, "touchStart", &[(0, 150.0)]);
     touch(&mut browser, "touchStart", &[(0, 150.0), (1, 200.0)]);
     let zoomed = touch(&mut browser, "touchMove", &[(0, 100.0), (1, 260.0)]);
     let span = |(from, to): (f64, f64)| to - from;
-    assert!(span(zoomed) < 0.5 * span(whole), "{whole:?} {zoomed:?}");
+    assert!(span(zoomed) < 0.5 * span(full), "{full:?} {zoomed:?}");
     browser.eval("airtcp.graphs.panels[0].setFocus(null)");
     touch(&mut browser, "touchEnd", &[(1, 260.0)]);
     let moved = touch(&mut browser, "touchMove", &[(0, 60.0)]);
@@ -323,13 +323,7 @@ fn check_idle_periods_fold_on_request(browser: &mut Browser) {
     browser.mouse("mouseWheel", (left + x, top + 100.0), json!({ "deltaX": 0, "deltaY": -200 }));
     assert!((at(browser, x) - under).abs() < 0.02, "{under} becomes {}", at(browser, x));
     let under = at(browser, x);
-    browser.mouse("mousePressed", (left + x, top + 100.0), json!({ "button": "left", "clickCount": 1 }));
-    browser.mouse("mouseMoved", (left + x - 20.0, top + 100.0), json!({ "button": "left", "buttons": 1 }));
-    browser.mouse(
-        "mouseReleased",
-        (left + x - 20.0, top + 100.0),
-        json!({ "button": "left", "clickCount": 1 }),
-    );
+    drag(browser, (left + x, top + 100.0), (left + x - 20.0, top + 100.0), 0);
     assert!((at(browser, x - 20.0) - under).abs() < 0.1, "{under} becomes {}", at(browser, x - 20.0));
 
     browser.key("i");

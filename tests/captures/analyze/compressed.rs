@@ -1,29 +1,18 @@
 //! Compressed captures.
 
-use std::io::Write;
 use std::process::{Command, Stdio};
 
 use airtcp_testkit::frames::{ACK, Pcapng, Tcp, v4};
-use airtcp_testkit::machine::{airtcp, run};
+use airtcp_testkit::machine::run;
 use airtcp_testkit::sample;
 use airwire::rng::Stream;
-use serde_json::Value;
 
-use super::{acked, analyze, counts, ethernet_of, file, no_problems, plain, problem};
+use super::{acked, analyze, analyze_stdin, counts, ethernet_of, file, no_problems, plain, problem};
+use crate::tools::pipe;
 
 /// Compresses with the given tool.
-fn compress(tool: &[&str], octets: &[u8]) -> Vec<u8> {
-    let mut child = Command::new(tool[0])
-        .args(&tool[1..])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap_or_else(|error| panic!("{tool:?}: {error}: apt-get install gzip zstd"));
-    let mut input = child.stdin.take().unwrap();
-    let octets = octets.to_vec();
-    let writer = std::thread::spawn(move || input.write_all(&octets).unwrap());
-    let output = child.wait_with_output().unwrap();
-    writer.join().unwrap();
+fn compress(tool: &[&str], bytes: &[u8]) -> Vec<u8> {
+    let output = pipe(Command::new(tool[0]).args(&tool[1..]), bytes);
     assert!(output.status.success());
     output.stdout
 }
@@ -42,22 +31,14 @@ fn captures() -> [Vec<u8>; 2] {
 
 #[test]
 fn compressed_capture_is_read_from_file_and_stdin() {
-    for octets in captures() {
-        let here = analyze(&octets);
+    for bytes in captures() {
+        let original = analyze(&bytes);
         for tool in TOOLS {
-            let compressed = compress(tool, &octets);
+            let compressed = compress(tool, &bytes);
             let capture = analyze(&compressed);
-            assert_eq!(capture["connections"], here["connections"], "{tool:?}");
+            assert_eq!(capture["connections"], original["connections"], "{tool:?}");
             no_problems(&capture);
-            let mut child = airtcp(&["analyze", "-", "--json"])
-                .stdin(Stdio::piped())
-                .stdout(Stdio::piped())
-                .spawn()
-                .unwrap();
-            child.stdin.take().unwrap().write_all(&compressed).unwrap();
-            let output = child.wait_with_output().unwrap();
-            let document: Value = serde_json::from_slice(&output.stdout).unwrap();
-            assert_eq!(document["captures"][0]["connections"], here["connections"], "{tool:?}");
+            assert_eq!(analyze_stdin(&compressed)["connections"], original["connections"], "{tool:?}");
         }
     }
 }
@@ -65,9 +46,9 @@ fn compressed_capture_is_read_from_file_and_stdin() {
 /// Concatenated files, as parallel compressors write them, or as made from rotated captures.
 #[test]
 fn compressed_file_may_have_several_parts() {
-    let octets = ethernet_of(&plain());
+    let bytes = ethernet_of(&plain());
     for tool in TOOLS {
-        let (first, second) = octets.split_at(500);
+        let (first, second) = bytes.split_at(500);
         let mut parts = compress(tool, first);
         if tool[0] == "zstd" {
             // A skippable frame (RFC 8878 §3.1.2).
@@ -84,14 +65,14 @@ fn compressed_file_may_have_several_parts() {
 fn damaged_compressed_file_is_read_partially() {
     // The data spans several zstd windows. The decoder returns the last one only at the end of the file.
     let data = |at: u32| Tcp::new(v4(1, 4000), v4(2, 80), ACK, at * 9000, 1, 9000);
-    let octets = ethernet_of(&(0..700).map(data).collect::<Vec<_>>());
+    let bytes = ethernet_of(&(0..700).map(data).collect::<Vec<_>>());
     for tool in &TOOLS[..2] {
-        let whole = compress(tool, &octets);
+        let complete = compress(tool, &bytes);
         // One file is truncated, and the other one has a wrong checksum.
-        let mut other = whole.clone();
-        let at = if tool[0] == "gzip" { whole.len() - 8 } else { whole.len() - 4 };
+        let mut other = complete.clone();
+        let at = if tool[0] == "gzip" { complete.len() - 8 } else { complete.len() - 4 };
         other[at] ^= 1;
-        for broken in [&whole[..whole.len() - 9], &other] {
+        for broken in [&complete[..complete.len() - 9], &other] {
             let capture = analyze(broken);
             let damage = problem(&capture, "damaged").expect("the damage is reported");
             assert!(damage.0 == 1 && counts(&capture).0 > 300, "{tool:?}: {damage:?}");
@@ -115,28 +96,19 @@ fn truncated_compressed_file_is_read_to_its_end() {
     // The payload hardly compresses, so there are several blocks, but less data than one window.
     let data = |at: u32| Tcp::new(v4(1, 4000), v4(2, 80), ACK, at.wrapping_mul(0x9e37_79b1), 1, 600);
     let packets: Vec<_> = (0..2000).map(data).collect();
-    let mut octets = ethernet_of(&packets);
+    let mut bytes = ethernet_of(&packets);
     let mut random = Stream::new(1, "payload");
-    octets[40..].chunks_mut(670).skip(1).for_each(|packet| packet[80..600].fill_with(|| random.bits() as u8));
+    bytes[40..].chunks_mut(670).skip(1).for_each(|packet| packet[80..600].fill_with(|| random.bits() as u8));
     for tool in &TOOLS[..2] {
-        let whole = compress(tool, &octets);
-        for cut in [9, whole.len() / 10, whole.len() / 2] {
-            let broken = &whole[..whole.len() - cut];
-            let mut child = Command::new(tool[0])
-                .arg("-dc")
-                .stdin(Stdio::piped())
-                .stdout(Stdio::piped())
-                .stderr(Stdio::null())
-                .spawn()
-                .unwrap();
-            let (mut input, octets) = (child.stdin.take().unwrap(), broken.to_vec());
-            let writer = std::thread::spawn(move || input.write_all(&octets));
-            let there = analyze(&child.wait_with_output().unwrap().stdout);
-            writer.join().unwrap().unwrap();
+        let complete = compress(tool, &bytes);
+        for cut in [9, complete.len() / 10, complete.len() / 2] {
+            let broken = &complete[..complete.len() - cut];
+            let decompressed = pipe(Command::new(tool[0]).arg("-dc").stderr(Stdio::null()), broken);
+            let expected = analyze(&decompressed.stdout);
             let found = analyze(broken);
             assert!(problem(&found, "damaged").is_some(), "{tool:?}");
-            assert!(counts(&there).0 > 500, "{tool:?}: {:?}", counts(&there));
-            assert_eq!(counts(&found), counts(&there), "{tool:?}, truncated by {cut} bytes");
+            assert!(counts(&expected).0 > 500, "{tool:?}: {:?}", counts(&expected));
+            assert_eq!(counts(&found), counts(&expected), "{tool:?}, truncated by {cut} bytes");
         }
     }
 }

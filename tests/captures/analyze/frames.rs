@@ -77,16 +77,16 @@ fn length_beyond_frame_does_not_count_as_payload() {
 fn split(packet: &[u8], octets: usize) -> Vec<Vec<u8>> {
     let (header, payload) = packet.split_at(20);
     let last = payload.len().div_ceil(octets) - 1;
-    let piece = |(index, piece): (usize, &[u8])| {
+    let fragment = |(index, part): (usize, &[u8])| {
         let mut header = header.to_vec();
-        let place = (index * octets / 8) as u16 | u16::from(index < last) << 13;
-        header[2..4].copy_from_slice(&(piece.len() as u16 + 20).to_be_bytes());
-        header[6..8].copy_from_slice(&place.to_be_bytes());
+        let field = (index * octets / 8) as u16 | u16::from(index < last) << 13;
+        header[2..4].copy_from_slice(&(part.len() as u16 + 20).to_be_bytes());
+        header[6..8].copy_from_slice(&field.to_be_bytes());
         // As with checksum offload.
         header[10..12].fill(0);
-        [&header, piece].concat()
+        [&header, part].concat()
     };
-    payload.chunks(octets).enumerate().map(piece).collect()
+    payload.chunks(octets).enumerate().map(fragment).collect()
 }
 
 #[test]
@@ -94,10 +94,10 @@ fn fragments_are_reassembled_and_missing_ones_reported() {
     let mut frames = Vec::new();
     for (ident, mut tcp) in plain().into_iter().enumerate() {
         tcp.ident = ident as u16 + 1;
-        let mut pieces = split(&tcp.packet(), 400);
+        let mut fragments = split(&tcp.packet(), 400);
         // The fragments arrive in reverse order.
-        pieces.reverse();
-        frames.extend(pieces);
+        fragments.reverse();
+        frames.extend(fragments);
     }
     // Two of the three fragments of a packet, and all three fragments of a UDP datagram.
     let lonely = Tcp { ident: 99, ..plain()[3].clone() };

@@ -3,7 +3,7 @@
 use airtcp_testkit::frames::{ACK, RST, SYN, SYN_ACK, Tcp, v4, v6};
 use serde_json::{Value, json};
 
-use super::made::{Frames, line};
+use super::builder::{Frames, line};
 use super::{acked, counts};
 
 const RST_ACK: airwire::segment::Flags = RST.with(ACK);
@@ -18,72 +18,83 @@ fn syns(frames: &mut Frames, times: u32) {
     }
 }
 
-#[test]
-fn failed_handshake_reports_its_outcome() {
+struct FailedHandshake {
+    frames: Frames,
+    outcome: Value,
+    /// The outcome in the list of connections.
+    text: &'static str,
+    /// The outcome in the totals.
+    total: &'static str,
+}
+
+fn failed_handshakes() -> [FailedHandshake; 6] {
     let (client, server) = (v4(1, 4000), v4(2, 80));
     let syn = Tcp::new(client, server, SYN, 100, 0, 0);
     let syn_ack = Tcp::new(server, client, SYN_ACK, 500, 101, 0);
     let refusal = Tcp::new(server, client, RST_ACK, 0, 101, 0);
-    let by_client = Tcp::new(client, server, RST, 101, 0, 0);
-
-    let mut refused = Frames::default();
-    refused.tcp(0.0, &syn).tcp(0.01, &refusal);
-    let mut refused_thrice = Frames::default();
-    for again in [0.0, 0.5, 1.0] {
-        refused_thrice.tcp(again, &syn).tcp(again + 0.01, &refusal);
-    }
-    let mut silent = Frames::default();
-    syns(&mut silent, 5);
-    let mut half_open = Frames::default();
-    half_open.tcp(0.0, &syn);
-    for again in [0.01, 1.01, 3.01] {
-        half_open.tcp(again, &syn_ack);
-    }
-    let mut scanned = Frames::default();
-    scanned.tcp(0.0, &syn).tcp(0.01, &syn_ack).tcp(0.02, &by_client);
-    let mut unreachable = Frames::default();
-    syns(&mut unreachable, 2);
-    unreachable.icmp(1.5, v4(9, 0).ip(), (3, 1), 0, &syn);
-
-    let cases = [
-        (&refused, json!({"is": "refused"}), "refused by RST (1 SYN)", "1 refused"),
-        (&refused_thrice, json!({"is": "refused"}), "refused by RST (3 SYNs)", "1 refused"),
-        (&silent, json!({"is": "no-answer"}), "no answer to 5 SYNs", "1 without an answer"),
-        (&half_open, json!({"is": "half-open"}), "half open: no ACK for 3 SYN-ACKs", "1 half open"),
-        (
-            &scanned,
+    let case = |outcome, text, total, frames: &dyn Fn(&mut Frames)| {
+        let mut failed = FailedHandshake { frames: Frames::default(), outcome, text, total };
+        frames(&mut failed.frames);
+        failed
+    };
+    let refuse = |frames: &mut Frames, at: f64| {
+        frames.tcp(at, &syn).tcp(at + 0.01, &refusal);
+    };
+    [
+        case(json!({"is": "refused"}), "refused by RST (1 SYN)", "1 refused", &|frames| refuse(frames, 0.0)),
+        case(json!({"is": "refused"}), "refused by RST (3 SYNs)", "1 refused", &|frames| {
+            [0.0, 0.5, 1.0].into_iter().for_each(|at| refuse(frames, at));
+        }),
+        case(json!({"is": "no-answer"}), "no answer to 5 SYNs", "1 without an answer", &|frames| {
+            syns(frames, 5);
+        }),
+        case(json!({"is": "half-open"}), "half open: no ACK for 3 SYN-ACKs", "1 half open", &|frames| {
+            frames.tcp(0.0, &syn).tcp(0.01, &syn_ack).tcp(1.01, &syn_ack).tcp(3.01, &syn_ack);
+        }),
+        case(
             json!({"is": "reset", "by": 0}),
             "reset by 10.0.0.1:4000 during the handshake (1 SYN)",
             "1 reset",
+            &|frames| {
+                let reset = Tcp::new(client, server, RST, 101, 0, 0);
+                frames.tcp(0.0, &syn).tcp(0.01, &syn_ack).tcp(0.02, &reset);
+            },
         ),
-        (&unreachable, json!({"is": "unreachable"}), "host unreachable by ICMP (2 SYNs)", "1 unreachable"),
-    ];
+        case(json!({"is": "unreachable"}), "host unreachable by ICMP (2 SYNs)", "1 unreachable", &|frames| {
+            syns(frames, 2);
+            frames.icmp(1.5, v4(9, 0).ip(), (3, 1), 0, &syn);
+        }),
+    ]
+}
+
+#[test]
+fn failed_handshake_reports_its_outcome() {
+    let cases = failed_handshakes();
     // One run of tshark reads the frames of all cases.
     let mut all = Frames::default();
-    cases.iter().for_each(|(frames, ..)| all.append(frames));
+    cases.iter().for_each(|case| all.append(&case.frames));
     let flags = all.tshark("frame", &["tcp.flags.syn", "tcp.flags.ack", "tcp.flags.reset"]);
     let mut flags =
         flags.iter().map(|row| row.split('\t').map(|bit| bit == "1" || bit == "True").collect::<Vec<_>>());
-    for (frames, is, says, way) in cases {
+    for FailedHandshake { frames, outcome: expected, text: says, total } in cases {
         let capture = frames.json();
         assert_eq!(counts(&capture).1, 1, "{says}");
-        assert_eq!(outcome(&capture), &is);
+        assert_eq!(outcome(&capture), &expected);
         let text = frames.text(&[]);
         line(&text, &["connection 0: 10.0.0.1:4000 ↔ 10.0.0.2:80", says]);
-        line(&text, &["1 handshake failed", way]);
+        line(&text, &["1 handshake failed", total]);
         line(&text, &["10.0.0.1:4000  10.0.0.2:80", says]);
         assert!(!text.contains("carried no data"), "{text}");
         let flags: Vec<_> = flags.by_ref().take(frames.count()).collect();
-        let tries = flags.iter().filter(|bits| bits[0] && !bits[1]).count();
-        assert_eq!(capture["connections"][0]["handshake"]["syns"][0]["times"], tries, "{says}");
+        let handshake = &capture["connections"][0]["handshake"];
+        let syns = flags.iter().filter(|bits| bits[0] && !bits[1]).count();
+        assert_eq!(handshake["syns"][0]["times"], syns, "{says}");
         let resets = flags.iter().filter(|bits| bits[2]).count();
-        assert_eq!(capture["connections"][0]["handshake"]["resets"], resets, "{says}");
+        assert_eq!(handshake["resets"], resets, "{says}");
     }
     assert_eq!(flags.next(), None);
-    assert!(
-        Frames::default().open(0.0, client, server).json()["connections"][0]["handshake"]["outcome"]["is"]
-            == "open"
-    );
+    let open = Frames::default().open(0.0, v4(1, 4000), v4(2, 80)).json();
+    assert_eq!(outcome(&open)["is"], "open");
 }
 
 #[test]
@@ -117,28 +128,33 @@ fn scan_is_counted_and_list_is_bounded() {
     assert_eq!(text.lines().filter(|line| line.contains("no answer to 1 SYN")).count(), 25, "{text}");
 }
 
+/// An ICMP error: type and code, the kind in JSON, and the text.
+type IcmpCase = ((u8, u8), &'static str, &'static str);
+
+const ICMP: [IcmpCase; 7] = [
+    ((3, 0), "net-unreachable", "network unreachable"),
+    ((3, 1), "host-unreachable", "host unreachable"),
+    ((3, 2), "protocol-unreachable", "protocol unreachable"),
+    ((3, 3), "port-unreachable", "port unreachable"),
+    ((3, 4), "packet-too-big", "packet too big, MTU 1400"),
+    ((3, 13), "prohibited", "prohibited"),
+    ((11, 0), "ttl-exceeded", "TTL exceeded"),
+];
+
+const ICMP_V6: [IcmpCase; 6] = [
+    ((1, 0), "net-unreachable", "network unreachable"),
+    ((1, 1), "prohibited", "prohibited"),
+    ((1, 3), "host-unreachable", "host unreachable"),
+    ((1, 4), "port-unreachable", "port unreachable"),
+    ((2, 0), "packet-too-big", "packet too big, MTU 1400"),
+    ((3, 0), "ttl-exceeded", "TTL exceeded"),
+];
+
 #[test]
 fn icmp_errors_are_shown_with_their_connection() {
-    let four = [
-        ((3, 0), "net-unreachable", "network unreachable"),
-        ((3, 1), "host-unreachable", "host unreachable"),
-        ((3, 2), "protocol-unreachable", "protocol unreachable"),
-        ((3, 3), "port-unreachable", "port unreachable"),
-        ((3, 4), "packet-too-big", "packet too big, MTU 1400"),
-        ((3, 13), "prohibited", "prohibited"),
-        ((11, 0), "ttl-exceeded", "TTL exceeded"),
-    ];
-    let six = [
-        ((1, 0), "net-unreachable", "network unreachable"),
-        ((1, 1), "prohibited", "prohibited"),
-        ((1, 3), "host-unreachable", "host unreachable"),
-        ((1, 4), "port-unreachable", "port unreachable"),
-        ((2, 0), "packet-too-big", "packet too big, MTU 1400"),
-        ((3, 0), "ttl-exceeded", "TTL exceeded"),
-    ];
     for (kinds, [client, server, router], fields) in [
-        (&four[..], [v4(1, 4000), v4(2, 80), v4(9, 0)], ["icmp.type", "icmp.code"]),
-        (&six[..], [v6(1, 4000), v6(2, 80), v6(9, 0)], ["icmpv6.type", "icmpv6.code"]),
+        (&ICMP[..], [v4(1, 4000), v4(2, 80), v4(9, 0)], ["icmp.type", "icmp.code"]),
+        (&ICMP_V6[..], [v6(1, 4000), v6(2, 80), v6(9, 0)], ["icmpv6.type", "icmpv6.code"]),
     ] {
         // Each kind of error concerns a different connection.
         let mut frames = Frames::default();
@@ -173,7 +189,10 @@ fn icmp_errors_are_shown_with_their_connection() {
         let expected = kinds.iter().flat_map(|(code, ..)| vec![format!("{}\t{}", code.0, code.1); 2]);
         assert_eq!(seen, expected.collect::<Vec<_>>());
     }
-    // An error about an unknown connection.
+}
+
+#[test]
+fn icmp_errors_about_unknown_connections_are_counted() {
     let mut frames = Frames::default();
     frames.icmp(0.0, v4(9, 0).ip(), (3, 3), 0, &Tcp::new(v4(1, 4000), v4(2, 80), SYN, 1, 0, 0));
     let totals = &frames.json()["totals"];
@@ -213,14 +232,14 @@ fn undelivered_long_segments_reveal_mtu_black_hole() {
     assert_eq!(path_mtu(&silently.json())["black_hole"], "likely");
 
     // The router reports the MTU, and the server ignores it.
-    let (mut told, long) = black_hole();
-    told.icmp(2.2, v4(9, 0).ip(), (3, 4), 1300, &long);
-    told.tcp(4.55, &long);
-    let found = path_mtu(&told.json());
+    let (mut reported, long) = black_hole();
+    reported.icmp(2.2, v4(9, 0).ip(), (3, 4), 1300, &long);
+    reported.tcp(4.55, &long);
+    let found = path_mtu(&reported.json());
     assert_eq!((&found["black_hole"], &found["icmp_mtu"]), (&json!("likely"), &json!(1300)));
     assert_eq!(found["above_icmp_mtu"], 1);
-    line(&told.text(&[]), &["1 packets longer than 1300 bytes sent after ICMP"]);
-    assert_eq!(told.tshark("icmp", &["icmp.mtu"]), ["1300"]);
+    line(&reported.text(&[]), &["1 packets longer than 1300 bytes sent after ICMP"]);
+    assert_eq!(reported.tshark("icmp", &["icmp.mtu"]), ["1300"]);
 
     // The server sends shorter segments (RFC 4821), which arrive.
     let (mut shorter, long) = black_hole();

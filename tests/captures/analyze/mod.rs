@@ -1,24 +1,24 @@
 //! `airtcp analyze` with every kind of capture, and with files that are not captures. tshark counts the same
 //! packets and connections if it can read the file.
 
-mod choosing;
+mod builder;
 mod command;
 mod compressed;
-mod crowd;
 mod frames;
 mod handshakes;
-mod made;
+mod many_connections;
 mod names;
-mod pictures;
+mod plots;
 mod problems;
 mod report;
+mod selection;
 mod senders;
 mod windows;
 
 use std::collections::BTreeSet;
 use std::io::{BufWriter, Write};
 use std::net::SocketAddr;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use airtcp_testkit::frames::bulk::Bulk;
 use airtcp_testkit::frames::{
@@ -30,9 +30,11 @@ use airtcp_testkit::sample;
 use airwire::options::Options;
 use serde_json::Value;
 
-fn file(octets: &[u8]) -> TempFile {
+use crate::tools;
+
+fn file(bytes: &[u8]) -> TempFile {
     let file = TempFile::new("capture");
-    std::fs::write(file.path(), octets).unwrap();
+    std::fs::write(file.path(), bytes).unwrap();
     file
 }
 
@@ -44,8 +46,14 @@ fn analyze_path(path: &str, more: &[&str]) -> Value {
     document["captures"][0].clone()
 }
 
-fn analyze(octets: &[u8]) -> Value {
-    analyze_path(file(octets).path(), &[])
+fn analyze(bytes: &[u8]) -> Value {
+    analyze_path(file(bytes).path(), &[])
+}
+
+fn analyze_stdin(bytes: &[u8]) -> Value {
+    let output = tools::pipe(&mut airtcp(&["analyze", "-", "--json"]), bytes);
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    document["captures"][0].clone()
 }
 
 /// Number of occurrences of this problem, and its first frame.
@@ -66,15 +74,16 @@ fn counts(capture: &Value) -> (u64, u64) {
     (totals["tcp_packets"].as_u64().unwrap(), totals["connections"].as_u64().unwrap())
 }
 
+/// The fields of all TCP packets from tshark, separated by tabs.
+fn tshark_fields(path: &str, fields: &[&str]) -> String {
+    let args = ["-r", path, "-o", "ip.defragment:FALSE", "-Y", "tcp", "-T", "fields"];
+    let fields = fields.iter().flat_map(|field| ["-e", field]);
+    tools::tshark_text(&args.into_iter().chain(fields).collect::<Vec<_>>())
+}
+
 /// The same numbers from tshark.
-fn tshark(octets: &[u8]) -> (u64, u64) {
-    let file = file(octets);
-    let output = Command::new("tshark")
-        .args(["-r", file.path(), "-o", "ip.defragment:FALSE", "-Y", "tcp"])
-        .args(["-T", "fields", "-e", "tcp.stream"])
-        .output()
-        .expect("this test needs tshark: apt-get install tshark");
-    let text = String::from_utf8(output.stdout).unwrap();
+fn tshark(bytes: &[u8]) -> (u64, u64) {
+    let text = tshark_fields(file(bytes).path(), &["tcp.stream"]);
     let streams: Vec<u64> = text.lines().map(|line| line.parse().unwrap()).collect();
     (streams.len() as u64, streams.iter().max().map_or(0, |last| last + 1))
 }
@@ -102,12 +111,7 @@ fn tshark_each(captures: &[Frames]) -> Vec<(u64, u64)> {
         frames.iter().for_each(|frame| pcapng.frame(number as u32, 0.0, frame));
     }
     let file = file(&pcapng.file);
-    let output = Command::new("tshark")
-        .args(["-r", file.path(), "-o", "ip.defragment:FALSE", "-Y", "tcp"])
-        .args(["-T", "fields", "-e", "frame.interface_id", "-e", "tcp.stream"])
-        .output()
-        .expect("this test needs tshark: apt-get install tshark");
-    let text = String::from_utf8(output.stdout).unwrap();
+    let text = tshark_fields(file.path(), &["frame.interface_id", "tcp.stream"]);
     let rows: Vec<_> = text.lines().map(|line| line.split_once('\t').unwrap()).collect();
     let count = |number: usize| {
         let of = rows.iter().filter(|(interface, _)| *interface == number.to_string());
@@ -125,19 +129,19 @@ fn acked(capture: &Value, connection: usize) -> [u64; 2] {
 /// A complete connection with 2000 bytes in two segments: ten packets.
 fn transfer(client: SocketAddr, server: SocketAddr, iss: u32) -> Vec<Tcp> {
     let seq = |offset: u32| iss.wrapping_add(offset);
-    let forth = |flags, offset, ack, len| Tcp::new(client, server, flags, seq(offset), ack, len);
-    let back = |flags, number, offset| Tcp::new(server, client, flags, number, seq(offset), 0);
+    let to_server = |flags, offset, ack, len| Tcp::new(client, server, flags, seq(offset), ack, len);
+    let to_client = |flags, number, offset| Tcp::new(server, client, flags, number, seq(offset), 0);
     let mut packets = vec![
-        forth(SYN, 0, 0, 0),
-        back(SYN_ACK, 500, 1),
-        forth(ACK, 1, 501, 0),
-        forth(ACK, 1, 501, 1000),
-        forth(ACK, 1001, 501, 1000),
-        back(ACK, 501, 1001),
-        back(ACK, 501, 2001),
-        forth(FIN_ACK, 2001, 501, 0),
-        back(FIN_ACK, 501, 2002),
-        forth(ACK, 2002, 502, 0),
+        to_server(SYN, 0, 0, 0),
+        to_client(SYN_ACK, 500, 1),
+        to_server(ACK, 1, 501, 0),
+        to_server(ACK, 1, 501, 1000),
+        to_server(ACK, 1001, 501, 1000),
+        to_client(ACK, 501, 1001),
+        to_client(ACK, 501, 2001),
+        to_server(FIN_ACK, 2001, 501, 0),
+        to_client(FIN_ACK, 501, 2002),
+        to_server(ACK, 2002, 502, 0),
     ];
     for syn in &mut packets[..2] {
         syn.options = Options { mss: Some(1460), ..Options::default() };
@@ -214,11 +218,11 @@ fn in_other_format(pcap: &[u8], big: bool, micros: bool) -> Vec<u8> {
     file.extend((8..24).step_by(4).flat_map(|at| put(word(at))));
     let mut at = 24;
     while at < pcap.len() {
-        let kept = word(at + 8);
+        let captured = word(at + 8);
         let fraction = if micros { word(at + 4) / 1000 } else { word(at + 4) };
-        file.extend([word(at), fraction, kept, word(at + 12)].into_iter().flat_map(put));
-        file.extend(&pcap[at + 16..at + 16 + kept as usize]);
-        at += 16 + kept as usize;
+        file.extend([word(at), fraction, captured, word(at + 12)].into_iter().flat_map(put));
+        file.extend(&pcap[at + 16..at + 16 + captured as usize]);
+        at += 16 + captured as usize;
     }
     file
 }
@@ -226,15 +230,15 @@ fn in_other_format(pcap: &[u8], big: bool, micros: bool) -> Vec<u8> {
 #[test]
 fn pcap_byte_order_and_resolution_are_detected() {
     let pcap = ethernet_of(&plain());
-    let here = analyze(&pcap);
-    assert_eq!((counts(&here), acked(&here, 0)), ((10, 1), [2000, 0]));
+    let original = analyze(&pcap);
+    assert_eq!((counts(&original), acked(&original, 0)), ((10, 1), [2000, 0]));
     for (big, micros) in [(false, true), (true, false), (true, true)] {
-        let elsewhere = in_other_format(&pcap, big, micros);
-        assert_ne!(elsewhere, pcap);
-        let capture = analyze(&elsewhere);
-        assert_eq!(capture["connections"], here["connections"], "big {big}, microseconds {micros}");
-        assert_eq!(capture["totals"], here["totals"], "big {big}, microseconds {micros}");
-        assert_eq!(tshark(&elsewhere), (10, 1));
+        let converted = in_other_format(&pcap, big, micros);
+        assert_ne!(converted, pcap);
+        let capture = analyze(&converted);
+        assert_eq!(capture["connections"], original["connections"], "big {big}, microseconds {micros}");
+        assert_eq!(capture["totals"], original["totals"], "big {big}, microseconds {micros}");
+        assert_eq!(tshark(&converted), (10, 1));
     }
 }
 
@@ -272,13 +276,8 @@ fn capture_is_read_from_standard_input() {
     for tcp in plain() {
         pcapng.frame(0, 0.0, &tcp.ethernet());
     }
-    for octets in [ethernet_of(&plain()), pcapng.file] {
-        let mut child =
-            airtcp(&["analyze", "-", "--json"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        child.stdin.take().unwrap().write_all(&octets).unwrap();
-        let output = child.wait_with_output().unwrap();
-        let document: Value = serde_json::from_slice(&output.stdout).unwrap();
-        assert_eq!(counts(&document["captures"][0]), (10, 1));
+    for bytes in [ethernet_of(&plain()), pcapng.file] {
+        assert_eq!(counts(&analyze_stdin(&bytes)), (10, 1));
     }
 }
 
@@ -287,16 +286,16 @@ fn capture_is_read_from_standard_input() {
 #[test]
 fn reused_port_starts_second_connection() {
     let again = transfer(v4(1, 4000), v4(2, 80), 900_000);
-    let octets = ethernet_of(&[plain(), again].concat());
-    let capture = analyze(&octets);
+    let bytes = ethernet_of(&[plain(), again].concat());
+    let capture = analyze(&bytes);
     assert_eq!(counts(&capture), (20, 2));
     assert_eq!((acked(&capture, 0), acked(&capture, 1)), ([2000, 0], [2000, 0]));
-    assert_eq!(tshark(&octets), (20, 2));
+    assert_eq!(tshark(&bytes), (20, 2));
     // The first connection does not end with a FIN or a reset.
     let half = plain()[..5].to_vec();
-    let octets = ethernet_of(&[half, transfer(v4(1, 4000), v4(2, 80), 900_000)].concat());
-    let capture = analyze(&octets);
-    assert_eq!(counts(&capture), tshark(&octets));
+    let bytes = ethernet_of(&[half, transfer(v4(1, 4000), v4(2, 80), 900_000)].concat());
+    let capture = analyze(&bytes);
+    assert_eq!(counts(&capture), tshark(&bytes));
     assert_eq!(capture["connections"][1]["directions"][0]["acked_bytes"], 2000);
 }
 
@@ -304,15 +303,15 @@ fn reused_port_starts_second_connection() {
 fn reset_ends_connection_without_starting_another() {
     let mut packets = plain()[..5].to_vec();
     packets.push(Tcp::new(v4(2, 80), v4(1, 4000), RST, 501, 0, 0));
-    let octets = ethernet_of(&packets);
-    assert_eq!(counts(&analyze(&octets)), (6, 1));
-    assert_eq!(tshark(&octets), (6, 1));
+    let bytes = ethernet_of(&packets);
+    assert_eq!(counts(&analyze(&bytes)), (6, 1));
+    assert_eq!(tshark(&bytes), (6, 1));
 }
 
 #[test]
 fn capture_starting_mid_connection_is_analysed() {
-    let octets = ethernet_of(&plain()[3..]);
-    let capture = analyze(&octets);
+    let bytes = ethernet_of(&plain()[3..]);
+    let capture = analyze(&bytes);
     assert_eq!(counts(&capture), (7, 1));
     assert_eq!(capture["connections"][0]["handshake"]["seen"], "none");
     assert_eq!(acked(&capture, 0), [2000, 0]);

@@ -4,7 +4,7 @@ use airtcp_testkit::frames::{ACK, Tcp, v4, v6};
 use serde_json::{Value, json};
 
 use super::analyze_path;
-use super::made::{Frames, line};
+use super::builder::{Frames, line};
 
 /// A ClientHello (RFC 8446 §4.1.2) with a key share in front of the server name, as some browsers send it.
 fn client_hello(name: &str, key_share: usize) -> Vec<u8> {

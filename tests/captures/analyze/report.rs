@@ -3,7 +3,7 @@
 use airtcp_testkit::frames::{ACK, Tcp, v4};
 use airtcp_testkit::machine::{TempFile, run};
 
-use super::made::Frames;
+use super::builder::Frames;
 
 /// A capture with one connection per client, each with the given number of segments of 1000 bytes.
 fn capture(segments: &[u32]) -> TempFile {
@@ -30,8 +30,8 @@ fn page(args: &[&str]) -> (String, String) {
 #[test]
 fn page_has_row_for_each_connection() {
     let file = capture(&[3, 9, 6]);
-    let (said, html) = page(&[file.path()]);
-    assert!(said.contains("3 graphs"), "{said}");
+    let (output, html) = page(&[file.path()]);
+    assert!(output.contains("3 graphs"), "{output}");
     for client in ["10.0.0.10:4000", "10.0.0.11:4000", "10.0.0.12:4000"] {
         assert!(html.contains(&format!("{client} → 10.0.0.2:80</button>")), "{client}");
     }
@@ -42,22 +42,22 @@ fn page_has_row_for_each_connection() {
 #[test]
 fn page_graphs_connections_with_most_data() {
     let file = capture(&[3, 9, 6]);
-    let (said, html) = page(&[file.path(), "--top", "1"]);
-    assert!(said.contains("1 graph"), "{said}");
+    let (output, html) = page(&[file.path(), "--top", "1"]);
+    assert!(output.contains("1 graph"), "{output}");
     assert!(html.contains("Graphs of 1 connection with most data"), "{html}");
     assert!(html.contains("\"name\":\"connection 1: 10.0.0.11:4000 → 10.0.0.2:80\""), "{html}");
-    let (said, html) = page(&[file.path(), "-f", "host 10.0.0.10"]);
-    assert!(said.contains("1 graph") && !html.contains("10.0.0.11"), "{said}");
+    let (output, html) = page(&[file.path(), "-f", "host 10.0.0.10"]);
+    assert!(output.contains("1 graph") && !html.contains("10.0.0.11"), "{output}");
 }
 
 #[test]
 fn non_capture_is_rejected() {
-    for (args, code, says) in [
+    for (args, code, expected) in [
         (&["report", "/nonexistent.pcap"][..], 2, "or a capture"),
         (&["report", "/etc/hostname"], 1, "not a supported capture"),
     ] {
         let ended = run(args);
         assert_eq!((ended.code, ended.stdout.as_str()), (code, ""), "{}", ended.stderr);
-        assert!(ended.stderr.contains(says), "{}", ended.stderr);
+        assert!(ended.stderr.contains(expected), "{}", ended.stderr);
     }
 }

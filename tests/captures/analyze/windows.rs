@@ -3,7 +3,7 @@
 use airtcp_testkit::frames::{ACK, Tcp, v4};
 use serde_json::json;
 
-use super::made::{Frames, line};
+use super::builder::{Frames, line};
 
 #[test]
 fn window_changes_scale_and_mss_are_reported() {

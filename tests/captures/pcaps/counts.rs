@@ -39,9 +39,12 @@ fn retransmissions_and_reordering_match_tcptrace() {
 /// tshark counts a copy as a retransmission if the RTT permits that, and as out of order otherwise. So only
 /// the sum of both can be compared with our numbers.
 pub(super) fn check_retransmissions_match_tshark(name: &str, theirs: &[Dissected]) {
-    let data: Vec<_> = theirs.iter().filter(|packet| packet.is_forth && packet.len > Some(0)).collect();
-    let again =
-        data.iter().filter(|it| !(it.retransmission.is_empty() && it.out_of_order.is_empty())).count();
+    let data: Vec<_> =
+        theirs.iter().filter(|packet| packet.is_from_sender && packet.payload_len() > Some(0)).collect();
+    let again = data
+        .iter()
+        .filter(|it| it.has("tcp.analysis.retransmission") || it.has("tcp.analysis.out_of_order"))
+        .count();
     let ours = sender(name);
     assert_eq!(count(&ours, "/data_packets"), data.len() as u64, "{name}: data packets");
     let late = count(&ours, "/retransmissions/packets") + count(&ours, "/arrivals/out_of_order");
@@ -57,7 +60,8 @@ pub(super) fn check_duplicate_acks_match_tshark(name: &str, theirs: &[Dissected]
         // These ACKs have SACK blocks. tshark does not analyse packets with truncated options.
         ("short", -39),
     ];
-    let theirs = theirs.iter().filter(|it| !it.is_forth && !it.duplicate_ack.is_empty()).count() as i64;
+    let theirs =
+        theirs.iter().filter(|it| !it.is_from_sender && it.has("tcp.analysis.duplicate_ack")).count() as i64;
     let ours = count(&sender(name), "/acks/duplicate") as i64;
     assert_eq!(
         theirs - ours,

@@ -22,9 +22,9 @@ fn stored_analyses_match_program_output() {
         let path = file(&name);
         let path = path.strip_prefix(root()).unwrap();
         let analyze = ["analyze", "--json", path.to_str().unwrap()];
-        let said = stdout(Command::new(program("airtcp")).current_dir(root()).args(analyze));
-        let kept = fs::read_to_string(stored_file(&name, "json")).unwrap();
-        assert!(said == kept, "the analysis of {name} has changed: {AGAIN}");
+        let output = stdout(Command::new(program("airtcp")).current_dir(root()).args(analyze));
+        let stored = fs::read_to_string(stored_file(&name, "json")).unwrap();
+        assert!(output == stored, "the analysis of {name} has changed: {AGAIN}");
     }
 }
 
@@ -104,8 +104,8 @@ fn captures_contain_intended_events() {
 #[test]
 fn captures_cover_every_frame_type() {
     let kinds = |name: &str| {
-        let told = stdout(Command::new("capinfos").args(["-tE"]).arg(file(name)));
-        ["pcapng", "Ethernet", "Linux cooked-mode capture v2", "Raw IP"].map(|kind| told.contains(kind))
+        let output = stdout(Command::new("capinfos").args(["-tE"]).arg(file(name)));
+        ["pcapng", "Ethernet", "Linux cooked-mode capture v2", "Raw IP"].map(|kind| output.contains(kind))
     };
     assert_eq!(kinds("ipv6"), [true, true, false, false]);
     assert_eq!(kinds("vlan"), [false, true, false, false]);

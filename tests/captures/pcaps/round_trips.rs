@@ -116,10 +116,10 @@ pub(super) fn check_rtt_samples_match_tshark(name: &str, ours: &Ours, theirs: &[
         ("tahoe", WithTshark { waited: 0, echoed: 13, cut: 0 }),
         ("vlan", WithTshark { waited: 0, echoed: 11, cut: 0 }),
     ];
-    let acks = || theirs.iter().filter(|packet| !packet.is_forth);
+    let acks = || theirs.iter().filter(|packet| !packet.is_from_sender);
     let taken: BTreeMap<u64, f64> = acks()
-        .filter(|ack| !ack.ack_rtt.is_empty() && !ours.is_syn(ack.frame))
-        .map(|ack| (ack.frame, ack.ack_rtt.parse().unwrap()))
+        .filter(|ack| ack.has("tcp.analysis.ack_rtt") && !ours.is_syn(ack.frame()))
+        .map(|ack| (ack.frame(), ack.field("tcp.analysis.ack_rtt").parse().unwrap()))
         .collect();
     let mut differs = WithTshark::default();
     for (frame, rtt) in &taken {
@@ -137,7 +137,8 @@ pub(super) fn check_rtt_samples_match_tshark(name: &str, ours: &Ours, theirs: &[
         }
     }
     // ACKs with truncated options: longer on the wire than in the file, without a payload.
-    let cut: Vec<u64> = acks().filter(|ack| ack.len == Some(0) && ack.is_cut).map(|ack| ack.frame).collect();
+    let cut: Vec<u64> =
+        acks().filter(|ack| ack.payload_len() == Some(0) && ack.is_cut()).map(|ack| ack.frame()).collect();
     for (frame, sample) in ours.samples.iter().filter(|(frame, _)| !taken.contains_key(frame)) {
         assert!(cut.contains(frame), "{name}: frame {frame}: only we have a sample: {sample:?}");
         differs.cut += 1;
@@ -159,20 +160,20 @@ fn check_percentiles_match_samples(name: &str, ours: &Ours) {
         let expected = samples.get(((q * samples.len() as f64).ceil() as usize).saturating_sub(1));
         match (rtt[figure].as_f64(), expected) {
             (None, None) => {}
-            (Some(told), Some(expected)) => {
+            (Some(output), Some(expected)) => {
                 assert!(
-                    (told / expected - 1.0).abs() < 0.01 + TICK / expected,
-                    "{name}: {figure}: {told} instead of {expected}"
+                    (output / expected - 1.0).abs() < 0.01 + TICK / expected,
+                    "{name}: {figure}: {output} instead of {expected}"
                 );
             }
-            (told, expected) => panic!("{name}: {figure}: {told:?} instead of {expected:?}"),
+            (output, expected) => panic!("{name}: {figure}: {output:?} instead of {expected:?}"),
         }
     }
 }
 
 /// An echoed timestamp identifies a transmission that carried it and that the ACK covers.
 pub(super) fn check_samples_start_at_echoed_timestamps(name: &str, ours: &Ours, theirs: &[Dissected]) {
-    let by_frame: BTreeMap<u64, &Dissected> = theirs.iter().map(|packet| (packet.frame, packet)).collect();
+    let by_frame: BTreeMap<u64, &Dissected> = theirs.iter().map(|packet| (packet.frame(), packet)).collect();
     for (frame, sample) in ours.samples.iter().filter(|(_, sample)| sample.timestamps) {
         let acked = ours.acked(*frame);
         let sent = ours.trace.segments.iter().find(|segment| {
@@ -181,8 +182,9 @@ pub(super) fn check_samples_start_at_echoed_timestamps(name: &str, ours: &Ours, 
         });
         let sent = sent.unwrap_or_else(|| panic!("{name}: {sample:?}: no transmission at its start"));
         let (carried, echoed) = (by_frame[&sent.number], by_frame[frame]);
-        assert!(carried.is_forth && !echoed.is_forth, "{name}: {sample:?}");
-        assert_eq!(carried.tsval, echoed.tsecr, "{name}: {sample:?}");
+        assert!(carried.is_from_sender && !echoed.is_from_sender, "{name}: {sample:?}");
+        let [tsval, tsecr] = ["tsval", "tsecr"].map(|field| format!("tcp.options.timestamp.{field}"));
+        assert_eq!(carried.field(&tsval), echoed.field(&tsecr), "{name}: {sample:?}");
     }
 }
 
@@ -271,7 +273,11 @@ fn check_statistics_match_tcptrace(name: &str, theirs: &Tcptrace, samples: &[f64
     for (figure, expected) in
         [("RTT min", least), ("RTT max", most), ("RTT avg", mean), ("RTT stdev", deviation)]
     {
-        let told: f64 = theirs.figure(figure);
-        assert!((told - expected * 1e3).abs() < 0.06, "{name}: {figure}: {told}, ours {}", expected * 1e3);
+        let output: f64 = theirs.figure(figure);
+        assert!(
+            (output - expected * 1e3).abs() < 0.06,
+            "{name}: {figure}: {output}, ours {}",
+            expected * 1e3
+        );
     }
 }

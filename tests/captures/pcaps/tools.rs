@@ -92,75 +92,68 @@ pub(crate) fn port(name: &str) -> String {
 
 /// The fields that tshark prints for the packets that match `filter`.
 pub(crate) fn tshark(name: &str, filter: &str, fields: &[&str]) -> Vec<Vec<String>> {
-    let told = stdout(
+    let output = stdout(
         Command::new("tshark")
             .args(["-r", file(name).to_str().unwrap(), "-T", "fields", "-Y", filter])
             .args(fields.iter().flat_map(|field| ["-e", field])),
     );
-    told.lines().map(|line| line.split('\t').map(str::to_owned).collect()).collect()
+    output.lines().map(|line| line.split('\t').map(str::to_owned).collect()).collect()
 }
 
 /// A TCP packet as tshark dissects it. A field that tshark does not have is empty.
 pub(crate) struct Dissected {
-    pub(crate) frame: u64,
+    fields: Vec<String>,
     /// Whether the data sender sent it.
-    pub(crate) is_forth: bool,
+    pub(crate) is_from_sender: bool,
+}
+
+const FIELDS: [&str; 11] = [
+    "frame.number",
+    "tcp.srcport",
+    "tcp.len",
+    "frame.cap_len",
+    "frame.len",
+    "tcp.options.timestamp.tsval",
+    "tcp.options.timestamp.tsecr",
+    "tcp.analysis.retransmission",
+    "tcp.analysis.out_of_order",
+    "tcp.analysis.duplicate_ack",
+    "tcp.analysis.ack_rtt",
+];
+
+impl Dissected {
+    pub(crate) fn field(&self, name: &str) -> &str {
+        &self.fields[FIELDS.iter().position(|field| *field == name).expect("a field that tshark prints")]
+    }
+
+    pub(crate) fn has(&self, name: &str) -> bool {
+        !self.field(name).is_empty()
+    }
+
+    pub(crate) fn frame(&self) -> u64 {
+        self.field("frame.number").parse().unwrap()
+    }
+
     /// Length of the payload.
-    pub(crate) len: Option<u64>,
-    pub(crate) is_cut: bool,
-    pub(crate) tsval: String,
-    pub(crate) tsecr: String,
-    pub(crate) retransmission: String,
-    pub(crate) out_of_order: String,
-    pub(crate) duplicate_ack: String,
-    pub(crate) ack_rtt: String,
+    pub(crate) fn payload_len(&self) -> Option<u64> {
+        self.field("tcp.len").parse().ok()
+    }
+
+    pub(crate) fn is_cut(&self) -> bool {
+        self.field("frame.cap_len") != self.field("frame.len")
+    }
 }
 
 /// All TCP packets of a capture, from a single run of tshark, because tshark takes longer to start than to
 /// read.
 pub(crate) fn dissected(name: &str) -> Vec<Dissected> {
-    const FIELDS: [&str; 11] = [
-        "frame.number",
-        "tcp.srcport",
-        "tcp.len",
-        "frame.cap_len",
-        "frame.len",
-        "tcp.options.timestamp.tsval",
-        "tcp.options.timestamp.tsecr",
-        "tcp.analysis.retransmission",
-        "tcp.analysis.out_of_order",
-        "tcp.analysis.duplicate_ack",
-        "tcp.analysis.ack_rtt",
-    ];
     let port = port(name);
-    let rows = tshark(name, "tcp", &FIELDS).into_iter().map(|row| {
-        let [
-            frame,
-            from,
-            len,
-            kept,
-            whole,
-            tsval,
-            tsecr,
-            retransmission,
-            out_of_order,
-            duplicate_ack,
-            ack_rtt,
-        ] = <[String; 11]>::try_from(row).unwrap();
-        Dissected {
-            frame: frame.parse().unwrap(),
-            is_forth: from == port,
-            len: len.parse().ok(),
-            is_cut: kept != whole,
-            tsval,
-            tsecr,
-            retransmission,
-            out_of_order,
-            duplicate_ack,
-            ack_rtt,
-        }
-    });
-    rows.collect()
+    let rows = tshark(name, "tcp", &FIELDS).into_iter();
+    rows.map(|fields| {
+        assert_eq!(fields.len(), FIELDS.len(), "{name}: {fields:?}");
+        Dissected { is_from_sender: fields[1] == port, fields }
+    })
+    .collect()
 }
 
 pub(crate) struct Tcptrace {
@@ -180,10 +173,10 @@ pub(crate) fn tcptrace(name: &str) -> Tcptrace {
         stdout(Command::new("editcap").args(["-C", "20", "-T", "rawip"]).arg(&file).arg(&packets));
         file = packets;
     }
-    let told =
+    let output =
         stdout(Command::new("tcptrace").args(["-n", "-l", "-r", "-Z"]).arg(file).current_dir(&scratch));
     // The first number in a line belongs to that direction.
-    let rows = told.lines().filter_map(|line| line.split_once(':'));
+    let rows = output.lines().filter_map(|line| line.split_once(':'));
     let rows = rows.filter_map(|(what, rest)| Some((what.trim(), rest.split_whitespace().next()?)));
     let mut figures = BTreeMap::new();
     for (what, figure) in rows {

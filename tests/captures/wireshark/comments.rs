@@ -114,8 +114,8 @@ fn annotation_preserves_frames_for_tshark_and_tcpdump() {
 /// the payload.
 fn capture_with_fast_retransmission() -> TempFile {
     let (client, server) = (v4(1, 40_000), v4(2, 9000));
-    let forth = |seq, ack, len| Tcp::new(client, server, ACK, seq, ack, len);
-    let back = |seq, ack| Tcp::new(server, client, ACK, seq, ack, 0);
+    let data = |seq, ack, len| Tcp::new(client, server, ACK, seq, ack, len);
+    let ack = |seq, ack| Tcp::new(server, client, ACK, seq, ack, 0);
     let mut file = Pcap::with_snap_length(ETHERNET, 96);
     let mut at = 0.0;
     let mut add = |packet: Vec<u8>| {
@@ -124,16 +124,16 @@ fn capture_with_fast_retransmission() -> TempFile {
     };
     add(Tcp::new(client, server, SYN, 100, 0, 0).ethernet());
     add(Tcp::new(server, client, SYN_ACK, 500, 101, 0).ethernet());
-    add(forth(101, 501, 0).ethernet());
+    add(data(101, 501, 0).ethernet());
     add([&[0xff; 6][..], &[2, 0, 0, 0, 0, 1, 8, 6], &[0; 46]].concat());
     for number in 0..5 {
-        add(forth(101 + 1000 * number, 501, 1000).ethernet());
+        add(data(101 + 1000 * number, 501, 1000).ethernet());
     }
     for _ in 0..4 {
-        add(back(501, 101).ethernet());
+        add(ack(501, 101).ethernet());
     }
-    add(forth(101, 501, 1000).ethernet());
-    add(back(501, 5101).ethernet());
+    add(data(101, 501, 1000).ethernet());
+    add(ack(501, 5101).ethernet());
     let path = TempFile::new("anybody.pcap");
     fs::write(path.path(), &file.file).unwrap();
     path
@@ -164,9 +164,10 @@ fn comments_accept_any_text() {
     fs::write(log.path(), format!("{}\n", line(1e9 + 0.125, why))).unwrap();
     let file = annotated(pcap.path(), &["--decisions", log.path()]);
     let comment = fields(file.path(), &["frame.comment"])[13].concat();
-    let told = r#"resent fast dupacks=4 flight=4 | ñ: retransmit 1 (a "quote", a tab , a line , Σ → ∞ 🙂 \)"#;
+    let expected =
+        r#"resent fast dupacks=4 flight=4 | ñ: retransmit 1 (a "quote", a tab , a line , Σ → ∞ 🙂 \)"#;
     // tshark escapes the backslash.
-    assert_eq!(comment.replace(r"\\", r"\"), told);
+    assert_eq!(comment.replace(r"\\", r"\"), expected);
 
     // A comment beyond the maximum length is truncated, and the file stays intact.
     let long = vec![line(1e9 + 0.125, &"Σ".repeat(900)); 100].join("\n");

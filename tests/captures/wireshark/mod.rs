@@ -5,7 +5,7 @@ mod streams;
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 use std::time::SystemTime;
 
 use aircaptures::capture::{self, Next};
@@ -21,16 +21,14 @@ use airwire::marks::{DB, OB, RadioPath};
 use airwire::segment::Flags;
 use airwire::time::Duration;
 
+use crate::tools;
+
 const PLUGIN: &str = concat!("lua_script:", env!("CARGO_MANIFEST_DIR"), "/../interop/wireshark/airtcp.lua");
 const FIELDS: [&str; 6] =
     ["airtcp.ob", "airtcp.db", "airtcp.cause", "airtcp.loss_rate", "airtcp.reordered", "airtcp.meaning"];
 
 fn tshark(file: &str, more: &[&str]) -> String {
-    let Output { stdout, stderr, status } = Command::new("tshark")
-        .args(["-X", PLUGIN, "-r", file])
-        .args(more)
-        .output()
-        .expect("this test needs tshark: apt-get install tshark");
+    let Output { stdout, stderr, status } = tools::tshark(&[&["-X", PLUGIN, "-r", file], more].concat());
     let (text, errors) = (String::from_utf8(stdout).unwrap(), String::from_utf8_lossy(&stderr));
     assert!(status.success() && !errors.contains("Lua") && !text.contains("Lua Error"), "{errors}{text}");
     text
@@ -103,10 +101,10 @@ fn expected(packets: &[Packet]) -> Vec<[String; 5]> {
         if let (true, Some(scenario)) = (syn, scenario) {
             announced.push((packet.src, scenario));
         }
-        let said = announced.iter().rev().find(|(from, _)| *from == packet.src && !syn);
-        let shown = scenario.is_some() || said.is_some() && packet.ack.is_some();
+        let announcement = announced.iter().rev().find(|(from, _)| *from == packet.src && !syn);
+        let shown = scenario.is_some() || announcement.is_some() && packet.ack.is_some();
         let bit = |bit: u16| if shown { u8::from(flags & bit != 0).to_string() } else { String::new() };
-        let cause = said.filter(|_| shown).map(|(_, scenario)| scenario.cause(flags).name());
+        let cause = announcement.filter(|_| shown).map(|(_, scenario)| scenario.cause(flags).name());
         let rate = packet.options.loss_report.map(|rate| (100.0 * rate.ratio()).to_string());
         let count = packet.options.reordered.map(|count| count.to_string());
         let cause = cause.unwrap_or_default().to_owned();
@@ -181,8 +179,7 @@ fn ordinary_connection_has_no_plugin_fields() {
     let file = capture(&preset("geo"), "sack", "newreno", FIXED, down(100_000));
     assert_eq!(tshark(file.path(), &["-Y", "airtcp"]), "");
     assert!(check(file.path()).iter().flatten().all(String::is_empty));
-    let without = Command::new("tshark").args(["-r", file.path(), "-V"]).output().unwrap();
-    assert!(tshark(file.path(), &["-V"]).as_bytes() == without.stdout);
+    assert!(tshark(file.path(), &["-V"]) == tools::tshark_text(&["-r", file.path(), "-V"]));
 }
 
 /// A frame from the other end, whose TCP header has other reserved bits and options than the packet was built

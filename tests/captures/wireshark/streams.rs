@@ -20,14 +20,14 @@ const RST_ACK: Flags = Flags::RST.with(Flags::ACK);
 fn written(rows: &[Row]) -> TempFile {
     let (a, b) = (v4(1, 1000), v4(2, 80));
     let mut pcap = Pcap::new(ETHERNET);
-    for (place, (from, flags, seq, ack, len)) in rows.iter().enumerate() {
+    for (index, (from, flags, seq, ack, len)) in rows.iter().enumerate() {
         let (src, dst) = if *from == 'a' { (a, b) } else { (b, a) };
         let mut packet = Tcp::new(src, dst, *flags, *seq, *ack, *len);
-        packet.ident = place as u16 + 1;
+        packet.ident = index as u16 + 1;
         if flags.contains(Flags::SYN) {
             packet.options = Options { mss: Some(1460), window_scale: Some(7), ..Options::default() };
         }
-        pcap.frame(place as f64 * 0.1, &packet.ethernet());
+        pcap.frame(index as f64 * 0.1, &packet.ethernet());
     }
     let file = TempFile::new("streams.pcap");
     fs::write(file.path(), pcap.file).unwrap();
@@ -38,10 +38,10 @@ fn written(rows: &[Row]) -> TempFile {
 fn streams(rows: &[Row]) -> (Vec<u64>, Vec<u64>, Vec<bool>) {
     let file = written(rows);
     let mut theirs: Vec<u64> = Vec::new();
-    for (place, row) in fields(file.path(), &["tcp.stream"]).iter().enumerate() {
+    for (index, row) in fields(file.path(), &["tcp.stream"]).iter().enumerate() {
         let stream: usize = row[0].parse().unwrap();
         if stream == theirs.len() {
-            theirs.push(place as u64 + 1);
+            theirs.push(index as u64 + 1);
         }
     }
     let mut ours = Vec::new();

@@ -48,47 +48,47 @@ impl Flow {
         self.index % 10 == 3
     }
 
-    fn forth(self, offset: u32, ack: u32) -> Tcp {
+    fn to_server(self, offset: u32, ack: u32) -> Tcp {
         let (client, server) = self.ends();
         let iss = self.index.wrapping_mul(0x9e37_79b1).wrapping_add(self.generation << 24);
         Tcp::new(client, server, ACK, iss.wrapping_add(offset), SERVER_ISS + ack, 0)
     }
 
-    fn back(self, offset: u32, ack: u32) -> Tcp {
-        let forth = self.forth(ack, offset);
-        Tcp { src: forth.dst, dst: forth.src, seq: forth.ack, ack: forth.seq, ..forth }
+    fn to_client(self, offset: u32, ack: u32) -> Tcp {
+        let to_server = self.to_server(ack, offset);
+        Tcp { src: to_server.dst, dst: to_server.src, seq: to_server.ack, ack: to_server.seq, ..to_server }
     }
 
     fn syn(self) -> Option<Tcp> {
-        let mut syn = Tcp { flags: SYN, ack: 0, ..self.forth(0, 0) };
+        let mut syn = Tcp { flags: SYN, ack: 0, ..self.to_server(0, 0) };
         (syn.options.mss, syn.options.sack_permitted) = (Some(1460), true);
         Some(syn)
     }
 
     fn syn_ack(self) -> Option<Tcp> {
-        let mut syn_ack = Tcp { flags: SYN_ACK, ..self.back(0, 1) };
+        let mut syn_ack = Tcp { flags: SYN_ACK, ..self.to_client(0, 1) };
         (syn_ack.options.mss, syn_ack.options.sack_permitted) = (Some(1460), true);
         Some(syn_ack)
     }
 
     fn segment(self, number: u32) -> Tcp {
-        let mut segment = self.back(1 + number * SEGMENT, 1 + REQUEST);
+        let mut segment = self.to_client(1 + number * SEGMENT, 1 + REQUEST);
         (segment.len, segment.ident) = (SEGMENT as usize, 100 + number as u16);
         segment
     }
 
     /// The client's ACK when segment `number` arrives.
     fn acknowledges(self, number: u32) -> Option<Tcp> {
-        let whole = |segments: u32| self.forth(1 + REQUEST, 1 + segments * SEGMENT);
+        let all_until = |segments: u32| self.to_server(1 + REQUEST, 1 + segments * SEGMENT);
         match number {
             1 if self.loses() => None,
             2 if self.loses() => {
-                let mut ack = whole(1);
+                let mut ack = all_until(1);
                 let number = |segments: u32| Seq(SERVER_ISS + 1 + segments * SEGMENT);
                 ack.options.sack.push(number(2), number(3));
                 Some(ack)
             }
-            _ => Some(whole(number + 1)),
+            _ => Some(all_until(number + 1)),
         }
     }
 }
@@ -99,9 +99,9 @@ type Step = fn(Flow) -> Option<Tcp>;
 const EXCHANGE: [Step; 13] = [
     Flow::syn,
     Flow::syn_ack,
-    |flow| Some(flow.forth(1, 1)),
-    |flow| Some(Tcp { len: REQUEST as usize, ..flow.forth(1, 1) }),
-    |flow| Some(flow.back(1, 1 + REQUEST)),
+    |flow| Some(flow.to_server(1, 1)),
+    |flow| Some(Tcp { len: REQUEST as usize, ..flow.to_server(1, 1) }),
+    |flow| Some(flow.to_client(1, 1 + REQUEST)),
     |flow| Some(flow.segment(0)),
     |flow| Some(flow.segment(1)),
     |flow| Some(flow.segment(2)),
@@ -109,13 +109,13 @@ const EXCHANGE: [Step; 13] = [
     |flow| flow.acknowledges(1),
     |flow| flow.acknowledges(2),
     |flow| flow.loses().then(|| Tcp { ident: 110, ..flow.segment(1) }),
-    |flow| flow.loses().then(|| flow.forth(1 + REQUEST, 1 + ANSWER)),
+    |flow| flow.loses().then(|| flow.to_server(1 + REQUEST, 1 + ANSWER)),
 ];
 
 const CLOSE: [Step; 3] = [
-    |flow| Some(Tcp { flags: FIN_ACK, ..flow.back(1 + ANSWER, 1 + REQUEST) }),
-    |flow| Some(Tcp { flags: FIN_ACK, ..flow.forth(1 + REQUEST, 2 + ANSWER) }),
-    |flow| Some(flow.back(2 + ANSWER, 2 + REQUEST)),
+    |flow| Some(Tcp { flags: FIN_ACK, ..flow.to_client(1 + ANSWER, 1 + REQUEST) }),
+    |flow| Some(Tcp { flags: FIN_ACK, ..flow.to_server(1 + REQUEST, 2 + ANSWER) }),
+    |flow| Some(flow.to_client(2 + ANSWER, 2 + REQUEST)),
 ];
 
 /// Writes a capture with a small snap length, as on a busy server.
@@ -140,7 +140,7 @@ fn interleaved(connections: u32, generation: u32, steps: &[Step]) -> impl Iterat
 
 /// Totals of the JSON document, in which each connection is one line.
 #[derive(Debug, Default, PartialEq)]
-struct Seen {
+struct Totals {
     connections: u64,
     requests: u64,
     answers: u64,
@@ -149,7 +149,7 @@ struct Seen {
     problems: Vec<String>,
 }
 
-fn analyze(path: &TempFile) -> (Seen, u64) {
+fn analyze(path: &TempFile) -> (Totals, u64) {
     let mut child = Command::new("/usr/bin/time")
         .args(["-f", "%M"])
         .arg(program("airtcp"))
@@ -158,27 +158,27 @@ fn analyze(path: &TempFile) -> (Seen, u64) {
         .stderr(Stdio::piped())
         .spawn()
         .expect("this test needs GNU time: apt-get install time");
-    let mut seen = Seen::default();
+    let mut totals = Totals::default();
     for line in BufReader::new(child.stdout.take().unwrap()).lines() {
         let line = line.unwrap();
         let has = |text: &str| u64::from(line.contains(text));
         if line.starts_with("{\"number\":") {
-            seen.connections += 1;
-            seen.requests += has("\"acked_bytes\":200,");
-            seen.answers += has("\"acked_bytes\":4344,");
-            seen.resent += has("\"retransmissions\":{\"packets\":1,");
+            totals.connections += 1;
+            totals.requests += has("\"acked_bytes\":200,");
+            totals.answers += has("\"acked_bytes\":4344,");
+            totals.resent += has("\"retransmissions\":{\"packets\":1,");
         }
         let problems = line.split("\"problem\":\"").skip(1).filter_map(|text| text.split('"').next());
-        seen.problems.extend(problems.map(str::to_owned));
+        totals.problems.extend(problems.map(str::to_owned));
     }
     let mut memory = String::new();
     child.stderr.take().unwrap().read_to_string(&mut memory).unwrap();
     assert!(child.wait().unwrap().success(), "{memory}");
-    (seen, memory.trim().parse().unwrap())
+    (totals, memory.trim().parse().unwrap())
 }
 
-fn all_answered(connections: u64) -> Seen {
-    Seen {
+fn all_answered(connections: u64) -> Totals {
+    Totals {
         connections,
         requests: connections,
         answers: connections,
@@ -190,9 +190,9 @@ fn all_answered(connections: u64) -> Seen {
 #[test]
 fn all_concurrently_open_connections_are_followed() {
     let path = capture(interleaved(connections(), 0, &EXCHANGE));
-    let (seen, kib) = analyze(&path);
+    let (totals, kib) = analyze(&path);
     println!("{kib} KiB");
-    assert_eq!(seen, all_answered(u64::from(connections())));
+    assert_eq!(totals, all_answered(u64::from(connections())));
     assert_little_memory(kib, connections());
 }
 
@@ -200,22 +200,22 @@ fn all_concurrently_open_connections_are_followed() {
 fn scan_yields_one_connection_per_target() {
     let scan = (0..connections()).flat_map(|index| {
         let [_, high, middle, low] = index.to_be_bytes();
-        let (here, there) = ([203, 0, 113, 9], [10, high, middle, low]);
-        let syn = Tcp::new((here, 40_000).into(), (there, 23).into(), SYN, index, 0, 0);
+        let (scanner, target) = ([203, 0, 113, 9], [10, high, middle, low]);
+        let syn = Tcp::new((scanner, 40_000).into(), (target, 23).into(), SYN, index, 0, 0);
         let reset = Tcp::new(syn.dst, syn.src, RST, 0, index + 1, 0);
         [Some(syn), (index % 10 == 0).then_some(reset)].into_iter().flatten()
     });
-    let (seen, kib) = analyze(&capture(scan));
+    let (totals, kib) = analyze(&capture(scan));
     println!("{kib} KiB");
-    assert_eq!(seen, Seen { connections: u64::from(connections()), ..Seen::default() });
+    assert_eq!(totals, Totals { connections: u64::from(connections()), ..Totals::default() });
     assert_little_memory(kib, connections());
 }
 
 #[test]
 fn reused_ports_count_as_new_connections() {
     let each = sample::size(1_000, 5_000);
-    let whole: Vec<Step> = EXCHANGE.into_iter().chain(CLOSE).collect();
-    let rounds = [0, 1, 2].map(|generation| interleaved(each, generation, &whole));
-    let (seen, _) = analyze(&capture(rounds.into_iter().flatten()));
-    assert_eq!(seen, all_answered(3 * u64::from(each)));
+    let steps: Vec<Step> = EXCHANGE.into_iter().chain(CLOSE).collect();
+    let rounds = [0, 1, 2].map(|generation| interleaved(each, generation, &steps));
+    let (totals, _) = analyze(&capture(rounds.into_iter().flatten()));
+    assert_eq!(totals, all_answered(3 * u64::from(each)));
 }

@@ -1,7 +1,6 @@
 //! Packets with a chosen payload and window, ICMP errors, and tshark's view of them.
 
 use std::net::{IpAddr, SocketAddr};
-use std::process::Command;
 
 use airtcp_testkit::frames::{ACK, ETHERNET, Pcap, SYN, SYN_ACK, Tcp, ethernet};
 use airtcp_testkit::machine::{TempFile, run};
@@ -9,6 +8,7 @@ use airwire::options::Options;
 use serde_json::Value;
 
 use super::{analyze_path, file};
+use crate::tools::tshark_text;
 
 /// The frames of a capture, each with its time.
 #[derive(Default)]
@@ -16,18 +16,18 @@ pub(super) struct Frames(Vec<(f64, Vec<u8>)>);
 
 impl Frames {
     pub(super) fn tcp(&mut self, at: f64, tcp: &Tcp) -> &mut Self {
-        self.whole(at, tcp, 0xffff, &vec![0; tcp.len])
+        self.push(at, tcp, 0xffff, &vec![0; tcp.len])
     }
 
     pub(super) fn data(&mut self, at: f64, tcp: &Tcp, payload: &[u8]) -> &mut Self {
-        self.whole(at, tcp, 0xffff, payload)
+        self.push(at, tcp, 0xffff, payload)
     }
 
     pub(super) fn window(&mut self, at: f64, tcp: &Tcp, window: u16) -> &mut Self {
-        self.whole(at, tcp, window, &vec![0; tcp.len])
+        self.push(at, tcp, window, &vec![0; tcp.len])
     }
 
-    fn whole(&mut self, at: f64, tcp: &Tcp, window: u16, payload: &[u8]) -> &mut Self {
+    fn push(&mut self, at: f64, tcp: &Tcp, window: u16, payload: &[u8]) -> &mut Self {
         self.0.push((at, ethernet(&tcp.carrying(window, payload))));
         self
     }
@@ -106,12 +106,8 @@ impl Frames {
     pub(super) fn tshark(&self, filter: &str, fields: &[&str]) -> Vec<String> {
         let file = self.file();
         let fields = fields.iter().flat_map(|field| ["-e", field]);
-        let output = Command::new("tshark")
-            .args(["-r", file.path(), "-Y", filter, "-T", "fields", "-E", "occurrence=f"])
-            .args(fields)
-            .output()
-            .expect("this test needs tshark: apt-get install tshark");
-        let text = String::from_utf8(output.stdout).unwrap();
+        let args = ["-r", file.path(), "-Y", filter, "-T", "fields", "-E", "occurrence=f"];
+        let text = tshark_text(&args.into_iter().chain(fields).collect::<Vec<_>>());
         text.lines().map(str::to_owned).collect()
     }
 }

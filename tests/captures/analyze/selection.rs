@@ -1,12 +1,11 @@
 //! The selection and the order of the connections in the output.
 
-use std::process::Command;
-
 use airtcp_testkit::frames::{ACK, SYN, Tcp, v4};
 use airtcp_testkit::machine::{TempFile, airtcp, run};
 use serde_json::Value;
 
-use super::made::{Frames, line, text};
+use super::builder::{Frames, line, text};
+use crate::tools::tshark_text;
 
 /// Three connections: one at 0 s that lasts 1 s and carries 1000 bytes, one at 10 s that lasts 5 s and
 /// carries 3000 bytes, and one at 100 s that is not answered.
@@ -87,16 +86,12 @@ fn overview_lists_connections_in_start_order() {
     assert!(lines[3].ends_with("no answer to 1 SYN"), "{text}");
     line(&text, &["the first frame came 2001-09-09 01:46:40.000000 +00:00"]);
     // tshark lists the same conversations.
-    let conversations = Command::new("tshark")
-        .args(["-q", "-z", "conv,tcp", "-r", file.path()])
-        .output()
-        .expect("this test needs tshark: apt-get install tshark");
-    let conversations = String::from_utf8(conversations.stdout).unwrap();
+    let conversations = tshark_text(&["-q", "-z", "conv,tcp", "-r", file.path()]);
     for line in &words[1..] {
         let [from, to] = [line[2], line[3]];
         assert!(conversations.lines().any(|it| it.contains(from) && it.contains(to)), "{conversations}");
     }
-    let few = super::made::text(&file, &["--overview", "--top", "1"]);
+    let few = super::builder::text(&file, &["--overview", "--top", "1"]);
     line(&few, &["and 2 more: --most 3 shows them"]);
     assert!(few.contains("10.0.0.1:4000") && !few.contains("10.0.0.3:4000"), "{few}");
 }

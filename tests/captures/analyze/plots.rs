@@ -47,13 +47,13 @@ fn transfer(sequences: impl IntoIterator<Item = u32>, at: impl Fn(u64) -> u64) -
         data(1, 0),
     ];
     let segments = sequences.into_iter().flat_map(|start| [data(start, 1000), ack(start.wrapping_add(1000))]);
-    capture(handshake.into_iter().chain(segments).enumerate().map(|(place, tcp)| (at(place as u64), tcp)))
+    capture(handshake.into_iter().chain(segments).enumerate().map(|(index, tcp)| (at(index as u64), tcp)))
 }
 
 #[test]
 fn unusual_captures_are_plotted_without_error_output() {
     let thousands = || (0..20).map(|index| 1 + index * 1000);
-    let regular = |place: u64| BEGIN + place * SECOND / 20;
+    let regular = |index: u64| BEGIN + index * SECOND / 20;
     let captures = [
         ("one packet", capture([(BEGIN, data(1, 1000))])),
         (
@@ -63,14 +63,14 @@ fn unusual_captures_are_plotted_without_error_output() {
         ("no data", capture([(BEGIN, ack(1))])),
         ("no packet", capture([])),
         ("all at one time", transfer(thousands(), |_| BEGIN)),
-        ("within nanoseconds", transfer(thousands(), |place| BEGIN + place)),
-        ("a clock that goes back", transfer(thousands(), |place| BEGIN - place * SECOND)),
+        ("within nanoseconds", transfer(thousands(), |index| BEGIN + index)),
+        ("a clock that goes back", transfer(thousands(), |index| BEGIN - index * SECOND)),
         (
             "a clock that was set to 1970 and to 2106",
-            transfer(thousands(), |place| match place {
-                ..20 => regular(place),
-                20..30 => place,
-                _ => u64::from(u32::MAX) * SECOND + place,
+            transfer(thousands(), |index| match index {
+                ..20 => regular(index),
+                20..30 => index,
+                _ => u64::from(u32::MAX) * SECOND + index,
             }),
         ),
         ("gigabytes missing", transfer((0..20).map(|index| 1 + index / 10 * 1_500_000_000), regular)),
