@@ -1,7 +1,7 @@
 //! Two hosts in one process and a bad path between them, in virtual time: `cargo run --example in_memory`.
 //!
-//! The client sends 200 kB. The path takes 100 ms each way and loses packets at random. A line tells each time that
-//! segments were sent again, and what that did to the congestion window.
+//! The client sends 200 kB. The path takes 100 ms each way and loses packets at random. Each line reports
+//! retransmissions and their effect on the congestion window.
 
 use std::collections::VecDeque;
 use std::error::Error;
