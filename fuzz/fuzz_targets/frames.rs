@@ -97,12 +97,12 @@ impl Reading {
         let alone = frame.packet();
         match &found {
             Found::Tcp(packet) | Found::Flawed(packet, _) => {
-                assert!(alone == found || alone == Found::Nothing(Problem::Fragment), "{alone:?}, {found:?}");
+                assert!(alone == found || alone == Found::Unreadable(Problem::Fragment), "{alone:?}, {found:?}");
                 self.packets.push(packet.clone());
             }
-            Found::Nothing(_) | Found::Other(_) => self.others += 1,
+            Found::Unreadable(_) | Found::Other(_) => self.others += 1,
             Found::Fragment => {
-                assert_eq!(alone, Found::Nothing(Problem::Fragment));
+                assert_eq!(alone, Found::Unreadable(Problem::Fragment));
                 self.pending += 1;
             }
         }

@@ -26,18 +26,18 @@ pub struct Comments {
     by_frame: BTreeMap<u64, String>,
     log: Option<Log>,
     /// The direction with the most data, and its number of bytes. The log is assumed to belong to its sender.
-    most: Option<(u64, Trace)>,
+    largest: Option<(u64, Trace)>,
 }
 
 /// Separator between the parts of a comment.
-const BETWEEN: &str = " | ";
+const SEPARATOR: &str = " | ";
 /// Maximum length of a comment in bytes. The format allows 65,535, but such comments would not be readable.
-const LONGEST: usize = 4000;
+const MAX_LENGTH: usize = 4000;
 /// Nanoseconds by which the times of logs and captures may differ because of rounding.
 const ROUNDING: Offset = 2_000;
 /// Nanoseconds within which a packet passes the capture point after the sender's decision, even on a busy
 /// machine.
-const PROMPT: Offset = 200_000_000;
+const MAX_DELAY: Offset = 200_000_000;
 /// libpcap's maximum. All interfaces have the same snap length, since libpcap rejects files in which they
 /// differ.
 const SNAP_LENGTH: u32 = 262_144;
@@ -49,7 +49,7 @@ impl Comments {
     }
 
     /// Adds the comments for a connection whose traces were kept.
-    pub fn take(&mut self, ended: &Ended) {
+    pub fn add_connection(&mut self, ended: &Ended) {
         let traces = ended.traces.iter().flatten();
         for (trace, findings) in traces.zip(&ended.findings.directions) {
             for segment in &trace.segments {
@@ -57,9 +57,9 @@ impl Comments {
                     self.add(segment.number, &text);
                 }
             }
-            let more = self.most.as_ref().is_none_or(|(bytes, _)| findings.sent_bytes > *bytes);
-            if self.log.is_some() && more {
-                self.most = Some((findings.sent_bytes, trace.clone()));
+            let is_larger = self.largest.as_ref().is_none_or(|(bytes, _)| findings.sent_bytes > *bytes);
+            if self.log.is_some() && is_larger {
+                self.largest = Some((findings.sent_bytes, trace.clone()));
             }
         }
     }
@@ -68,42 +68,42 @@ impl Comments {
     /// from before or after the connection, which do not belong to any packet.
     pub fn add_decisions(&mut self) -> usize {
         let Some(Log { lines, start }) = self.log.take() else { return 0 };
-        let (_, trace) = self.most.take().unwrap_or_default();
-        let seen = Seen::new(&trace);
-        let mut elsewhere = 0;
+        let (_, trace) = self.largest.take().unwrap_or_default();
+        let packets = PacketList::new(&trace);
+        let mut unassigned = 0;
         for moment in lines.chunk_by(|a, b| a.time == b.time) {
             let at = start - trace.origin + (moment[0].time * 1e9).round() as i64;
             let mut frames = vec![None; moment.len()];
             // In the log, the decisions that lead to a transmission precede it.
             let (mut open, mut last) = (0, None);
             for (index, line) in moment.iter().enumerate() {
-                if let Some(sent) = seen.transmission(at, line) {
+                if let Some(sent) = packets.transmission(at, line) {
                     last = Some(sent);
                     frames[open..=index].fill(last);
                     open = index + 1;
                 }
             }
-            frames[open..].fill(last.or_else(|| seen.nearest(at)));
+            frames[open..].fill(last.or_else(|| packets.nearest(at)));
             for (line, frame) in moment.iter().zip(frames) {
                 match frame {
                     Some(frame) => self.add(frame, &format!("{}: {} ({})", line.by, line.detail(), line.why)),
-                    None => elsewhere += 1,
+                    None => unassigned += 1,
                 }
             }
         }
-        elsewhere
+        unassigned
     }
 
     fn add(&mut self, frame: u64, text: &str) {
         let comment = self.by_frame.entry(frame).or_default();
-        if comment.len() + BETWEEN.len() + text.len() > LONGEST {
+        if comment.len() + SEPARATOR.len() + text.len() > MAX_LENGTH {
             if !comment.ends_with('…') {
                 comment.push_str(" | …");
             }
             return;
         }
         if !comment.is_empty() {
-            comment.push_str(BETWEEN);
+            comment.push_str(SEPARATOR);
         }
         // Comments must not contain line breaks.
         comment.extend(text.chars().map(|c| if c.is_control() { ' ' } else { c }));
@@ -125,19 +125,19 @@ impl Comments {
         loop {
             let frame = match capture.read() {
                 Next::Frame(frame) => frame,
-                Next::LeftOut | Next::Flaw { .. } => continue,
-                Next::Nothing | Next::Damaged { .. } | Next::End => break,
+                Next::Filtered | Next::Flaw { .. } => continue,
+                Next::NoFrame | Next::Damaged { .. } | Next::End => break,
             };
             let interface = links.iter().position(|link| *link == frame.link).unwrap_or_else(|| {
                 writer.interface_of(frame.link.in_files(), SNAP_LENGTH, None);
                 links.push(frame.link);
                 links.len() - 1
             });
-            let kept = &frame.data[..frame.data.len().min(SNAP_LENGTH as usize)];
+            let captured = &frame.data[..frame.data.len().min(SNAP_LENGTH as usize)];
             writer.frame(&pcapng::Frame {
                 interface: interface as u32,
                 wall: frame.at.0.max(0) as u64,
-                bytes: [kept, &[]],
+                bytes: [captured, &[]],
                 length: frame.length,
                 way: None,
                 comment: self.by_frame.get(&frame.number).map(String::as_str),
@@ -173,32 +173,32 @@ fn why_sent(segment: &SentSegment) -> Option<String> {
 }
 
 /// The packets of a direction and their ACKs, in the order of the capture.
-struct Seen(Vec<SeenPacket>);
+struct PacketList(Vec<ListedPacket>);
 
 #[derive(Clone, Copy)]
-struct SeenPacket {
+struct ListedPacket {
     at: Offset,
     number: u64,
     /// The sequence space of a segment. `None` for an ACK.
     sent: Option<(u64, u64)>,
 }
 
-impl Seen {
+impl PacketList {
     fn new(trace: &Trace) -> Self {
-        let sent = trace.segments.iter().map(|it| SeenPacket {
+        let sent = trace.segments.iter().map(|it| ListedPacket {
             at: it.at,
             number: it.number,
             sent: Some((it.start, it.end)),
         });
-        let acks = trace.acks.iter().map(|it| SeenPacket { at: it.at, number: it.number, sent: None });
-        let mut events: Vec<_> = sent.chain(acks).collect();
-        events.sort_by_key(|event| event.number);
-        Self(events)
+        let acks = trace.acks.iter().map(|it| ListedPacket { at: it.at, number: it.number, sent: None });
+        let mut packets: Vec<_> = sent.chain(acks).collect();
+        packets.sort_by_key(|packet| packet.number);
+        Self(packets)
     }
 
     /// Returns the index of the first packet at or after this time.
     fn from(&self, at: Offset) -> usize {
-        self.0.partition_point(|event| event.at < at - ROUNDING)
+        self.0.partition_point(|packet| packet.at < at - ROUNDING)
     }
 
     /// Returns the frame that the decision caused.
@@ -207,27 +207,27 @@ impl Seen {
             return None;
         }
         let offset = line.offset()?;
-        let later = self.0[self.from(at)..].iter().take_while(|event| event.at <= at + PROMPT);
-        let mut carries = later
-            .filter(|event| event.sent.is_some_and(|(start, end)| (start..end).contains(&offset)))
-            .map(|event| event.number);
-        carries.next()
+        let later = self.0[self.from(at)..].iter().take_while(|packet| packet.at <= at + MAX_DELAY);
+        let mut transmissions = later
+            .filter(|packet| packet.sent.is_some_and(|(start, end)| (start..end).contains(&offset)))
+            .map(|packet| packet.number);
+        transmissions.next()
     }
 
     /// Returns the frame that was sent after a decision, or else the ACK that caused it. In virtual time, all
     /// of them have the same timestamp.
     fn nearest(&self, at: Offset) -> Option<u64> {
         let (first, last) = (self.0.first()?, self.0.last()?);
-        if !(first.at - PROMPT..=last.at + PROMPT).contains(&at) {
+        if !(first.at - MAX_DELAY..=last.at + MAX_DELAY).contains(&at) {
             return None;
         }
         let from = self.from(at);
-        let at_once =
-            self.0[from..].iter().take_while(|event| event.sent.is_none() && event.at <= at + ROUNDING);
-        let next = from + at_once.count();
-        let sent = self.0.get(next).filter(|event| event.sent.is_some() && event.at <= at + PROMPT);
-        let event = sent.or_else(|| self.0.get(next.saturating_sub(1)));
-        event.map(|event| event.number)
+        let acks =
+            self.0[from..].iter().take_while(|packet| packet.sent.is_none() && packet.at <= at + ROUNDING);
+        let next = from + acks.count();
+        let sent = self.0.get(next).filter(|packet| packet.sent.is_some() && packet.at <= at + MAX_DELAY);
+        let packet = sent.or_else(|| self.0.get(next.saturating_sub(1)));
+        packet.map(|packet| packet.number)
     }
 }
 

@@ -52,7 +52,7 @@ pub struct Limits {
     pub open: usize,
     /// Maximum memory in bytes. Above it, the connections that have been idle longest are finished, even if
     /// they are busy.
-    pub octets: usize,
+    pub memory: usize,
     /// Nanoseconds for which an ended connection waits for late packets. The default is 120 s: 2 MSL (60 s in
     /// Linux and BSD), and the same again for retransmissions of the FIN.
     pub linger: i64,
@@ -60,12 +60,12 @@ pub struct Limits {
 
 /// Default of [`Limits::open`]. A connection with little data in flight takes about 1.5 KiB.
 const OPEN: usize = 110_000;
-/// Default of [`Limits::octets`]. With it, the whole program takes at most 200 MB.
-const OCTETS: usize = 178_000_000;
+/// Default of [`Limits::memory`]. With it, the whole program takes at most 200 MB.
+const MEMORY: usize = 178_000_000;
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { open: OPEN, octets: OCTETS, linger: 120 * 1_000_000_000 }
+        Self { open: OPEN, memory: MEMORY, linger: 120 * 1_000_000_000 }
     }
 }
 
@@ -81,7 +81,7 @@ pub(crate) struct Connections {
     /// Number of connections so far, which is also the number of the next one.
     count: u64,
     /// Memory of all open connections in bytes.
-    octets: usize,
+    memory: usize,
     /// Number of packets since the last pass over all connections.
     since_sweep: usize,
 }
@@ -89,17 +89,19 @@ pub(crate) struct Connections {
 struct Open {
     number: u64,
     /// Its memory when it was last measured.
-    octets: usize,
+    memory: usize,
     connection: Connection,
 }
 
 /// Bytes of a slot and of an entry in a tree whose nodes are half full.
-const INDEXED: usize = size_of::<usize>() + 2 * size_of::<(Endpoints, usize)>();
+const INDEX_ENTRY: usize = size_of::<usize>() + 2 * size_of::<(Endpoints, usize)>();
 
 impl Open {
-    fn weigh(&self) -> usize {
+    /// Measures the memory again, and updates the `total` of all connections.
+    fn remeasure(&mut self, total: &mut usize) {
         let own = size_of::<Self>() - size_of::<Connection>();
-        own + self.connection.octets() + self.connection.ends().heap() + INDEXED
+        let memory = own + self.connection.memory() + self.connection.ends().heap() + INDEX_ENTRY;
+        *total = *total - std::mem::replace(&mut self.memory, memory) + memory;
     }
 }
 
@@ -113,7 +115,7 @@ impl Connections {
             by_ends: BTreeMap::new(),
             last: None,
             count: 0,
-            octets: 0,
+            memory: 0,
             since_sweep: 0,
         }
     }
@@ -130,11 +132,12 @@ impl Connections {
 
     /// Returns the approximate memory of all open connections in bytes.
     #[cfg(test)]
-    fn octets(&self) -> usize {
-        self.octets
+    fn memory(&self) -> usize {
+        self.memory
     }
 
-    pub(crate) fn take(
+    /// Passes the packet to its connection. Calls `finished` with the connections that end.
+    pub(crate) fn process(
         &mut self,
         packet: &Packet,
         problems: &mut Problems,
@@ -143,11 +146,12 @@ impl Connections {
         self.since_sweep += 1;
         let known = self.find(packet);
         let at = match known.and_then(|at| Some((at, self.slots[at].as_mut()?))) {
-            Some((at, open)) if !open.connection.begins_anew(packet) => {
-                open.connection.take(packet);
-                if self.octets > self.limits.octets / 2 || open.connection.packets().is_multiple_of(WEIGHED) {
-                    let octets = open.weigh();
-                    self.octets = self.octets - std::mem::replace(&mut open.octets, octets) + octets;
+            Some((at, open)) if !open.connection.starts_new_connection(packet) => {
+                open.connection.process(packet);
+                if self.memory > self.limits.memory / 2
+                    || open.connection.packets().is_multiple_of(MEASURED_EVERY)
+                {
+                    open.remeasure(&mut self.memory);
                 }
                 at
             }
@@ -156,49 +160,48 @@ impl Connections {
                     self.end(at, finished);
                 }
                 if !self.has_room(packet, problems, finished) {
-                    return problems.note(Problem::NotFollowed, packet.number);
+                    return problems.record(Problem::NotFollowed, packet.number);
                 }
                 self.begin(packet)
             }
         };
         self.last = Some(at);
-        if self.octets > self.limits.octets && self.since_sweep >= self.share() {
+        if self.memory > self.limits.memory && self.since_sweep >= self.share() {
             self.make_room(0, packet, problems, finished);
         }
-        if self.since_sweep > self.by_ends.len().max(SWEEP) {
+        if self.since_sweep > self.by_ends.len().max(MIN_SWEEP) {
             self.finish_old(packet.at, finished);
         }
     }
 
     /// Returns whether the packet's payload may be needed. Returns false only if the last packet's connection
     /// is known not to need it.
-    pub(crate) fn may_want_octets(&self, packet: &Packet) -> bool {
+    pub(crate) fn may_want_payload(&self, packet: &Packet) -> bool {
         let last = self.last.and_then(|at| self.slots[at].as_ref());
-        let its = last.filter(|open| open.connection.ends().is_between(packet.src, packet.dst));
-        its.is_none_or(|open| open.connection.wants_octets(packet))
+        let last = last.filter(|open| open.connection.ends().is_between(packet.src, packet.dst));
+        last.is_none_or(|open| open.connection.wants_payload(packet))
     }
 
     /// Passes the captured payload of the last packet to its connection, if the connection needs it.
-    pub(crate) fn take_octets(&mut self, packet: &Packet, octets: &[u8]) {
+    pub(crate) fn process_payload(&mut self, packet: &Packet, payload: &[u8]) {
         let Some(at) = self.last else { return };
-        let is_its = |open: &&mut Box<Open>| {
-            open.connection.ends().is_between(packet.src, packet.dst) && open.connection.wants_octets(packet)
-        };
-        let Some(open) = self.slots[at].as_mut().filter(is_its) else { return };
-        open.connection.take_octets(packet, octets);
-        let octets = open.weigh();
-        self.octets = self.octets - std::mem::replace(&mut open.octets, octets) + octets;
+        let Some(open) = &mut self.slots[at] else { return };
+        let connection = &open.connection;
+        if !connection.ends().is_between(packet.src, packet.dst) || !connection.wants_payload(packet) {
+            return;
+        }
+        open.connection.process_payload(packet, payload);
+        open.remeasure(&mut self.memory);
     }
 
     /// Passes the ICMP error of frame `number` to its connection. Returns whether that connection is
     /// followed.
-    pub(crate) fn take_icmp(&mut self, error: &IcmpError, number: u64, at: Timestamp) -> bool {
+    pub(crate) fn process_icmp(&mut self, error: &IcmpError, number: u64, at: Timestamp) -> bool {
         let [from, to] = error.about;
         let Some(slot) = self.by_ends.get(&Endpoints::sorted(from, to)) else { return false };
         let Some(open) = self.slots[*slot].as_mut() else { return false };
-        open.connection.take_icmp(error, number, at);
-        let octets = open.weigh();
-        self.octets = self.octets - std::mem::replace(&mut open.octets, octets) + octets;
+        open.connection.process_icmp(error, number, at);
+        open.remeasure(&mut self.memory);
         true
     }
 
@@ -216,10 +219,9 @@ impl Connections {
         let number = self.count;
         self.count += 1;
         let mut connection = Connection::new(packet, self.traces.keep(number));
-        connection.take(packet);
-        let mut open = Box::new(Open { number, octets: 0, connection });
-        open.octets = open.weigh();
-        self.octets += open.octets;
+        connection.process(packet);
+        let mut open = Box::new(Open { number, memory: 0, connection });
+        open.remeasure(&mut self.memory);
         let at = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);
             self.slots.len() - 1
@@ -235,7 +237,7 @@ impl Connections {
         self.by_ends.remove(&Endpoints::sorted(one, other));
         self.last = None;
         self.free.push(at);
-        self.octets -= open.octets;
+        self.memory -= open.memory;
         finished(Finished { number: open.number, ended: open.connection.finish() });
     }
 
@@ -247,12 +249,12 @@ impl Connections {
     /// Finishes the connections that ended longer ago than `linger`.
     pub(crate) fn finish_old(&mut self, now: Timestamp, finished: &mut dyn FnMut(Finished)) {
         self.since_sweep = 0;
-        let is_gone = |connection: &Connection| {
+        let is_old = |connection: &Connection| {
             connection.is_over() && now.0.saturating_sub(connection.last_packet().0) > self.limits.linger
         };
-        let gone = self.followed().filter(|(_, open)| is_gone(&open.connection));
-        let gone: Vec<_> = gone.map(|(at, _)| at).collect();
-        for at in gone {
+        let old = self.followed().filter(|(_, open)| is_old(&open.connection));
+        let old: Vec<_> = old.map(|(at, _)| at).collect();
+        for at in old {
             self.end(at, finished);
         }
     }
@@ -266,8 +268,8 @@ impl Connections {
 
     fn is_full(&self) -> bool {
         // Leave a reserve, because the open connections still grow.
-        let for_new = self.limits.octets - self.limits.octets / 32;
-        self.by_ends.len() >= self.limits.open || self.octets >= for_new
+        let for_new = self.limits.memory - self.limits.memory / 32;
+        self.by_ends.len() >= self.limits.open || self.memory >= for_new
     }
 
     fn has_room(
@@ -277,16 +279,16 @@ impl Connections {
         finished: &mut dyn FnMut(Finished),
     ) -> bool {
         if self.is_full() && self.since_sweep >= self.share() {
-            self.make_room(SILENT, packet, problems, finished);
+            self.make_room(MIN_IDLE, packet, problems, finished);
         }
         !self.is_full()
     }
 
     /// Finishes a share of the connections: ended connections first, then the ones that have been idle
-    /// longest, if idle for at least `silent` nanoseconds.
+    /// longest, if idle for at least `min_idle` nanoseconds.
     fn make_room(
         &mut self,
-        silent: i64,
+        min_idle: i64,
         packet: &Packet,
         problems: &mut Problems,
         finished: &mut dyn FnMut(Finished),
@@ -296,17 +298,16 @@ impl Connections {
         let open = self
             .followed()
             .map(|(at, open)| (!open.connection.is_over(), open.connection.last_packet(), open.number, at));
-        let is_silent = |last: Timestamp| packet.at.0.saturating_sub(last.0) >= silent;
-        let mut going: Vec<_> =
-            open.filter(|(is_going_on, last, ..)| !is_going_on || is_silent(*last)).collect();
-        if going.len() > share {
-            going.select_nth_unstable(share - 1);
-            going.truncate(share);
+        let is_idle = |last: Timestamp| packet.at.0.saturating_sub(last.0) >= min_idle;
+        let mut candidates: Vec<_> = open.filter(|(is_open, last, ..)| !is_open || is_idle(*last)).collect();
+        if candidates.len() > share {
+            candidates.select_nth_unstable(share - 1);
+            candidates.truncate(share);
         }
-        going.sort_unstable();
-        let cut_off = going.iter().filter(|(is_going_on, ..)| *is_going_on).count();
+        candidates.sort_unstable();
+        let cut_off = candidates.iter().filter(|(is_open, ..)| *is_open).count();
         problems.add(Problem::Crowded, packet.number, cut_off as u64);
-        for (.., at) in going {
+        for (.., at) in candidates {
             self.end(at, finished);
         }
     }
@@ -324,11 +325,11 @@ impl Connections {
 
 /// Number of packets of a connection between two measurements of its memory, while total memory is below half
 /// of the limit.
-const WEIGHED: u64 = 8;
+const MEASURED_EVERY: u64 = 8;
 /// Nanoseconds of silence after which a connection may be finished to make room.
-const SILENT: i64 = 10_000_000_000;
+const MIN_IDLE: i64 = 10_000_000_000;
 /// Minimum number of packets between two passes over all connections.
-const SWEEP: usize = 1024;
+const MIN_SWEEP: usize = 1024;
 
 #[cfg(test)]
 mod tests;

@@ -12,30 +12,30 @@ use aircaptures::problem::Problem;
 
 /// Maximum number of addresses with separate counts. If a host captures its own packets, it is among the
 /// first.
-const MOST: usize = 4096;
+const MAX_SOURCES: usize = 4096;
 /// Flawed packets count as damaged if fewer than one in this number of packets is flawed.
 const ONE_IN: u64 = 5;
 
 /// The numbers of intact and flawed packets so far.
 #[derive(Debug, Default)]
 pub(crate) struct Damage {
-    by_source: BTreeMap<IpAddr, Seen>,
-    all: Seen,
+    by_source: BTreeMap<IpAddr, Counts>,
+    all: Counts,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Seen {
+struct Counts {
     packets: u64,
     flawed: u64,
 }
 
-impl Seen {
-    fn note(&mut self, flawed: bool) {
+impl Counts {
+    fn add(&mut self, flawed: bool) {
         self.packets += 1;
         self.flawed += u64::from(flawed);
     }
 
-    fn is_mostly_whole(self) -> bool {
+    fn is_mostly_intact(self) -> bool {
         self.flawed * ONE_IN < self.packets
     }
 }
@@ -49,22 +49,22 @@ impl Damage {
             _ => return found,
         };
         let source = packet.src.ip();
-        self.all.note(flaw.is_some());
-        let of_source = if self.by_source.len() < MOST {
+        self.all.add(flaw.is_some());
+        let of_source = if self.by_source.len() < MAX_SOURCES {
             Some(self.by_source.entry(source).or_default())
         } else {
             self.by_source.get_mut(&source)
         };
         // The first packet from an address may have a damaged address, so the totals decide.
-        let mut seen = self.all;
+        let mut counts = self.all;
         if let Some(of_source) = of_source {
-            of_source.note(flaw.is_some());
+            of_source.add(flaw.is_some());
             if of_source.packets > 1 {
-                seen = *of_source;
+                counts = *of_source;
             }
         }
         match (flaw, found) {
-            (Some(_), _) if seen.is_mostly_whole() => Found::Nothing(Problem::Corrupted),
+            (Some(_), _) if counts.is_mostly_intact() => Found::Unreadable(Problem::Corrupted),
             (Some(Problem::Checksum), Found::Flawed(packet, _)) => Found::Tcp(packet),
             (_, found) => found,
         }
@@ -92,7 +92,7 @@ mod tests {
     fn judged(damage: &mut Damage, host: u8, flaw: Problem) -> Option<Problem> {
         match damage.judge(packet(host, Some(flaw))) {
             Found::Tcp(_) => None,
-            Found::Flawed(_, problem) | Found::Nothing(problem) => Some(problem),
+            Found::Flawed(_, problem) | Found::Unreadable(problem) => Some(problem),
             found => panic!("{found:?}"),
         }
     }
@@ -101,17 +101,18 @@ mod tests {
     fn rare_flawed_packets_count_as_corrupted() {
         for flaw in [Problem::Checksum, Problem::BeyondFrame] {
             let mut damage = Damage::default();
-            let whole = |damage: &mut Damage| assert!(matches!(damage.judge(packet(1, None)), Found::Tcp(_)));
+            let judge_intact =
+                |damage: &mut Damage| assert!(matches!(damage.judge(packet(1, None)), Found::Tcp(_)));
             for _ in 0..4 {
-                whole(&mut damage);
+                judge_intact(&mut damage);
             }
-            let counts = (flaw == Problem::BeyondFrame).then_some(flaw);
-            assert_eq!(judged(&mut damage, 1, flaw), counts, "1 of 5 packets is flawed");
+            let expected = (flaw == Problem::BeyondFrame).then_some(flaw);
+            assert_eq!(judged(&mut damage, 1, flaw), expected, "1 of 5 packets is flawed");
             for _ in 0..5 {
-                whole(&mut damage);
+                judge_intact(&mut damage);
             }
             assert_eq!(judged(&mut damage, 1, flaw), Some(Problem::Corrupted), "2 of 11 packets are flawed");
-            assert_eq!(judged(&mut damage, 1, flaw), counts, "3 of 12 packets are flawed");
+            assert_eq!(judged(&mut damage, 1, flaw), expected, "3 of 12 packets are flawed");
         }
     }
 
@@ -133,12 +134,12 @@ mod tests {
     #[test]
     fn memory_is_bounded() {
         let mut damage = Damage::default();
-        for word in 0..2 * MOST as u32 {
+        for word in 0..2 * MAX_SOURCES as u32 {
             let Found::Tcp(mut read) = packet(1, None) else { panic!("the packet is intact") };
             read.src.set_ip(std::net::Ipv4Addr::from(word).into());
             damage.judge(Found::Tcp(read));
         }
-        assert_eq!((damage.by_source.len(), damage.all.packets), (MOST, 2 * MOST as u64));
+        assert_eq!((damage.by_source.len(), damage.all.packets), (MAX_SOURCES, 2 * MAX_SOURCES as u64));
         assert_eq!(judged(&mut damage, 200, Problem::Checksum), Some(Problem::Corrupted));
     }
 }

@@ -41,16 +41,20 @@
 
 pub mod airlink_events;
 pub mod comments;
+mod compact;
 pub mod connection;
 pub mod connections;
 mod damage;
 pub mod decisions;
 mod endpoints;
+mod fingerprint;
 #[cfg(not(target_family = "wasm"))]
 pub mod path;
-#[cfg(test)]
-mod scenarios;
+mod rtt;
 pub mod survey;
+#[cfg(test)]
+mod test_support;
+mod text;
 pub mod trace;
 
 pub use connection::{ConnectionFindings, Ended};

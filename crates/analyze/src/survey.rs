@@ -63,7 +63,7 @@ struct Held {
 }
 
 /// A timestamp that differs from both neighbours by more than this many nanoseconds is an error.
-const JUMP: i64 = 1_000_000_000;
+const MAX_JUMP: i64 = 1_000_000_000;
 
 impl Survey {
     /// Creates a survey that keeps the selected traces and respects the limits.
@@ -83,20 +83,20 @@ impl Survey {
     }
 
     fn take(&mut self, frame: &Frame<'_>, finished: &mut dyn FnMut(Finished)) {
-        self.end_pause(Some(frame.at), finished);
+        self.process_held(Some(frame.at), finished);
         self.totals.frames += 1;
         let problems = &mut self.totals.problems;
         if frame.snap_length.is_some_and(|snap| frame.data.len() > snap as usize) {
-            problems.note(Problem::AboveSnapLength, frame.number);
+            problems.record(Problem::AboveSnapLength, frame.number);
         }
         let packet = match self.damage.judge(self.fragments.packet(frame, problems)) {
             Found::Tcp(packet) => Some(packet),
             Found::Flawed(packet, problem) => {
-                problems.note(problem, frame.number);
+                problems.record(problem, frame.number);
                 Some(packet)
             }
-            Found::Nothing(problem) => {
-                problems.note(problem, frame.number);
+            Found::Unreadable(problem) => {
+                problems.record(problem, frame.number);
                 None
             }
             Found::Fragment => {
@@ -104,10 +104,10 @@ impl Survey {
                 None
             }
             Found::Other(other) => {
-                self.totals.others.note(other);
+                self.totals.others.record(other);
                 self.totals.other_frames += 1;
                 if matches!(other, Other::Icmp | Other::Icmpv6) {
-                    self.take_icmp(frame);
+                    self.process_icmp(frame);
                 }
                 None
             }
@@ -115,60 +115,60 @@ impl Survey {
         self.totals.tcp_packets += u64::from(packet.is_some());
         self.payload.clear();
         // Skip the payload if the capture contains only headers, as most captures do.
-        let has_kept = |packet: &&Packet| {
+        let has_payload = |packet: &&Packet| {
             packet.len > 0 && frame.data.len() + packet.len as usize > frame.length as usize
         };
-        if let Some(packet) = packet.as_ref().filter(has_kept)
-            && self.connections.may_want_octets(packet)
+        if let Some(packet) = packet.as_ref().filter(has_payload)
+            && self.connections.may_want_payload(packet)
         {
             self.payload.extend_from_slice(frame.payload());
         }
         self.held = Some(Held { number: frame.number, at: frame.at, packet });
     }
 
-    fn take_icmp(&mut self, frame: &Frame<'_>) {
+    fn process_icmp(&mut self, frame: &Frame<'_>) {
         let Some(error) = frame.icmp() else { return };
         self.totals.icmp_errors += 1;
-        let is_here = self.connections.take_icmp(&error, frame.number, frame.at);
-        self.totals.icmp_errors_elsewhere += u64::from(!is_here);
+        let is_followed = self.connections.process_icmp(&error, frame.number, frame.at);
+        self.totals.icmp_errors_elsewhere += u64::from(!is_followed);
     }
 
     /// Processes the held frame. `next` is the timestamp of the frame after it, if there is one.
-    fn end_pause(&mut self, next: Option<Timestamp>, finished: &mut dyn FnMut(Finished)) {
+    fn process_held(&mut self, next: Option<Timestamp>, finished: &mut dyn FnMut(Finished)) {
         let Some((number, at)) = self.held.as_ref().map(|held| (held.number, held.at)) else { return };
-        let at = self.time_of(number, at, next);
-        self.look_at_clock(at, number);
+        let at = self.plausible_time(number, at, next);
+        self.update_clock(at, number);
         if let Some(packet) = self.held.as_mut().and_then(|held| held.packet.as_mut()) {
             packet.at = at;
-            self.connections.take(packet, &mut self.totals.problems, finished);
+            self.connections.process(packet, &mut self.totals.problems, finished);
             if !self.payload.is_empty() {
-                self.connections.take_octets(packet, &self.payload);
+                self.connections.process_payload(packet, &self.payload);
             }
         }
         self.held = None;
     }
 
     /// Returns the frame's own timestamp, or a neighbour's if the frame's timestamp is implausible.
-    fn time_of(&mut self, number: u64, at: Timestamp, next: Option<Timestamp>) -> Timestamp {
+    fn plausible_time(&mut self, number: u64, at: Timestamp, next: Option<Timestamp>) -> Timestamp {
         let Some(next) = next else { return at };
         let after = |later: Timestamp, earlier: Timestamp| later.0.saturating_sub(earlier.0);
         let before = self.totals.begin_unix_ns.map(|_| self.last);
-        let stands_out = match before {
-            None => after(at, next) > JUMP,
+        let is_outlier = match before {
+            None => after(at, next) > MAX_JUMP,
             Some(before) if at > before => {
-                after(at, before) > JUMP && after(at, next) > JUMP && after(before, next) <= JUMP
+                after(at, before) > MAX_JUMP && after(at, next) > MAX_JUMP && after(before, next) <= MAX_JUMP
             }
-            Some(before) => after(before, at) > JUMP && after(next, before) >= 0,
+            Some(before) => after(before, at) > MAX_JUMP && after(next, before) >= 0,
         };
-        if !stands_out {
+        if !is_outlier {
             return at;
         }
         let detail = format!("to {} s since 1970", at.0 / 1_000_000_000);
-        self.totals.problems.note_detail(Problem::ClockJumped, number, detail);
+        self.totals.problems.record_detail(Problem::ClockJumped, number, detail);
         before.unwrap_or(next)
     }
 
-    fn look_at_clock(&mut self, at: Timestamp, frame: u64) {
+    fn update_clock(&mut self, at: Timestamp, frame: u64) {
         if self.totals.begin_unix_ns.is_none() {
             self.totals.begin_unix_ns = Some(at.0);
             (self.earliest, self.latest, self.last) = (at, at, at);
@@ -177,7 +177,7 @@ impl Survey {
         if step_back > 0.0 {
             self.largest_step_back = self.largest_step_back.max(step_back);
             let detail = format!("by {:.9} s at most", self.largest_step_back);
-            self.totals.problems.note_detail(Problem::ClockBackwards, frame, detail);
+            self.totals.problems.record_detail(Problem::ClockBackwards, frame, detail);
         }
         self.earliest = self.earliest.min(at);
         self.latest = self.latest.max(at);
@@ -186,7 +186,7 @@ impl Survey {
 
     /// Processes the held frame when no other frame follows for now.
     fn flush(&mut self, finished: &mut dyn FnMut(Finished)) {
-        self.end_pause(None, finished);
+        self.process_held(None, finished);
     }
 
     /// Processes a result of [`Capture::read`], and calls `finished` with each connection that has ended.
@@ -197,14 +197,14 @@ impl Survey {
                 self.take(&frame, finished);
                 return Progress::More;
             }
-            Next::LeftOut => return Progress::More,
-            Next::Nothing => {
+            Next::Filtered => return Progress::More,
+            Next::NoFrame => {
                 self.flush(finished);
                 return Progress::Nothing;
             }
-            Next::Flaw { problem, frame, detail } => problems.note_detail(problem, frame, detail),
+            Next::Flaw { problem, frame, detail } => problems.record_detail(problem, frame, detail),
             Next::Damaged { frame, detail } => {
-                problems.note_detail(Problem::Damaged, frame, detail);
+                problems.record_detail(Problem::Damaged, frame, detail);
                 return Progress::End;
             }
             Next::End => return Progress::End,
@@ -263,50 +263,38 @@ pub fn read(capture: &mut Capture, traces: Traces, finished: &mut dyn FnMut(Fini
 
 #[cfg(test)]
 mod tests {
-    use airwire::options::Options;
-    use airwire::segment::{Ecn, Flags};
     use airwire::seq::Seq;
 
     use super::*;
+    use crate::test_support::packet;
 
     /// Surveys frames of one connection with these timestamps in seconds. Returns each connection's duration.
     fn surveyed(times: &[i64]) -> (Totals, Vec<f64>) {
-        let mut world = Survey::new(Traces::None, Limits::default());
+        let mut survey = Survey::new(Traces::None, Limits::default());
         let mut seconds = Vec::new();
         let mut finished = |done: Finished| seconds.push(done.ended.findings.seconds);
         for (number, at) in times.iter().enumerate() {
             let at = Timestamp(*at * 1_000_000_000);
-            let packet = Packet { number: number as u64 + 1, at, ..data(number as u32) };
-            world.end_pause(Some(at), &mut finished);
-            world.held = Some(Held { number: packet.number, at, packet: Some(packet) });
+            let packet = Packet {
+                number: number as u64 + 1,
+                at,
+                seq: Seq(1 + 1000 * number as u32),
+                ack: Some(Seq(1)),
+                len: 1000,
+                ..packet("10.0.0.1:1000".parse().unwrap(), "10.0.0.2:80".parse().unwrap())
+            };
+            survey.process_held(Some(at), &mut finished);
+            survey.held = Some(Held { number: packet.number, at, packet: Some(packet) });
         }
-        let totals = world.finish(&mut finished);
+        let totals = survey.finish(&mut finished);
         (totals, seconds)
-    }
-
-    fn data(number: u32) -> Packet {
-        Packet {
-            number: 0,
-            at: Timestamp(0),
-            src: "10.0.0.1:1000".parse().unwrap(),
-            dst: "10.0.0.2:80".parse().unwrap(),
-            seq: Seq(1 + 1000 * number),
-            ack: Some(Seq(1)),
-            flags: Flags::ACK,
-            window: 1000,
-            ecn: Ecn::NotEct,
-            len: 1000,
-            ip_id: None,
-            options: Options::default(),
-            options_cut: false,
-        }
     }
 
     #[test]
     fn isolated_wrong_timestamps_count_as_clock_jumps() {
         const FUTURE: i64 = 9_000_000_000;
         for (times, jumped, back, seconds) in [
-            // A wrong timestamp in the middle, at the beginning, and in the past.
+            // A wrong timestamp in the middle, at the initial_flight, and in the past.
             (&[100, 101, FUTURE, 102, 103][..], 1, 0, 3.0),
             (&[FUTURE, 100, 101, 102], 1, 0, 2.0),
             (&[100, 101, 0, 102, 103], 1, 0, 3.0),
@@ -318,7 +306,7 @@ mod tests {
         ] {
             let (totals, found) = surveyed(times);
             let problems =
-                [Problem::ClockJumped, Problem::ClockBackwards].map(|it| totals.problems.count(it));
+                [Problem::ClockJumped, Problem::ClockBackwards].map(|problem| totals.problems.count(problem));
             assert_eq!((problems, found), ([jumped, back], vec![seconds]), "{times:?}");
         }
     }

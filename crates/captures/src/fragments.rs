@@ -1,6 +1,6 @@
 //! Reassembles IP fragments.
 //!
-//! Limits on the number of packets, the bytes kept of each, and the waiting time bound the memory.
+//! Limits on the number of packets, the bytes stored of each, and the waiting time bound the memory.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -8,26 +8,26 @@ use std::net::IpAddr;
 use airwire::segment::Ecn;
 
 use super::capture::Frame;
-use super::encapsulation::{Ip, Layer, Octets, Piece, Walk};
+use super::encapsulation::{Bytes, HeaderParser, Ip, IpFragment, Layer};
 use super::ip::{self, Context, Found};
 use super::packet::Timestamp;
 use super::problem::{Problem, Problems};
 
 /// Maximum number of packets that are being reassembled.
-const MOST: usize = 1024;
-/// Bytes kept of each packet: enough for all headers, even in nested tunnels.
-const HEAD: usize = 2048;
+const MAX_PACKETS: usize = 1024;
+/// Bytes stored of each packet: enough for all headers, even in nested tunnels.
+const HEAD_BYTES: usize = 2048;
 /// Maximum number of fragments per packet. 64 KiB in frames of 576 bytes are about 120 fragments.
-const MOST_PIECES: usize = 256;
+const MAX_FRAGMENTS: usize = 256;
 /// Longest packet in bytes (RFC 791, RFC 8200).
-const LONGEST: usize = 65_535;
+const MAX_LENGTH: usize = 65_535;
 /// Longest time between a packet's first and last fragment, in nanoseconds (RFC 8200 §4.5).
-const WAIT: i64 = 60_000_000_000;
+const TIMEOUT: i64 = 60_000_000_000;
 
 /// The packets that are being reassembled.
 #[derive(Debug, Default)]
 pub struct Fragments {
-    waiting: BTreeMap<Key, Waiting>,
+    partial: BTreeMap<Key, Partial>,
 }
 
 /// The fields that all fragments of one packet share (RFC 791, RFC 8200 §4.5).
@@ -41,7 +41,7 @@ struct Key {
 }
 
 #[derive(Debug)]
-struct Waiting {
+struct Partial {
     first_frame: u64,
     since: Timestamp,
     frames: u64,
@@ -50,19 +50,19 @@ struct Waiting {
 
 #[derive(Debug)]
 enum State {
-    Growing(Growing),
+    Reassembly(Reassembly),
     /// The fragments overlap. Further fragments of the packet are counted with them.
-    Broken,
+    Invalid,
 }
 
 #[derive(Debug)]
-struct Growing {
+struct Reassembly {
     ip: Ip,
     protocol: u8,
     /// Begin and end of each fragment, sorted and without overlaps.
-    pieces: Vec<(usize, usize)>,
+    fragments: Vec<(usize, usize)>,
     /// Total length of the fragments in bytes.
-    octets: usize,
+    bytes: usize,
     /// The length of the packet, known after the last fragment has arrived.
     total: Option<usize>,
     /// The first bytes of the packet.
@@ -72,123 +72,125 @@ struct Growing {
 }
 
 /// A reassembled packet.
-struct Whole {
+struct Reassembled {
     ip: Ip,
     protocol: u8,
     head: Vec<u8>,
     total: usize,
-    was_cut: bool,
+    is_cut: bool,
 }
 
 impl Fragments {
     /// Reads the headers in a frame. A reassembled packet has the number and the time of the frame that
     /// completes it.
     pub fn packet(&mut self, frame: &Frame<'_>, problems: &mut Problems) -> Found {
-        let octets = Octets::new(frame.data, frame.length as usize);
-        let mut walk = Walk::default();
-        if let Some((ip, octets)) = walk.straight(frame.link, octets) {
-            return ip::tcp(frame.context(), &walk, &ip, octets);
+        let bytes = Bytes::new(frame.data, frame.length as usize);
+        let mut parser = HeaderParser::default();
+        if let Some((ip, bytes)) = parser.parse_common(frame.link, bytes) {
+            return ip::tcp(frame.context(), &parser, &ip, bytes);
         }
-        self.inside(frame.context(), &mut walk, Layer::Link(frame.link), octets, problems)
+        self.parse(frame.context(), &mut parser, Layer::Link(frame.link), bytes, problems)
     }
 
-    /// Follows the headers, and reassembles fragments at each level. `walk` limits the depth of the
+    /// Follows the headers, and reassembles fragments at each level. `parser` limits the depth of the
     /// recursion.
-    fn inside(
+    fn parse(
         &mut self,
         context: Context,
-        walk: &mut Walk,
+        parser: &mut HeaderParser,
         layer: Layer,
-        octets: Octets<'_>,
+        bytes: Bytes<'_>,
         problems: &mut Problems,
     ) -> Found {
-        let end = walk.follow(layer, octets);
-        let piece = match ip::found(context, walk, end) {
+        let end = parser.parse(layer, bytes);
+        let fragment = match ip::found(context, parser, end) {
             Ok(found) => return found,
-            Err(piece) => piece,
+            Err(fragment) => fragment,
         };
-        let Some(whole) = self.take(context, &piece, problems) else { return Found::Fragment };
-        let octets = Octets::new(&whole.head, whole.total);
-        let layer = Layer::Transport(whole.protocol, whole.ip);
-        match self.inside(context, walk, layer, octets, problems) {
-            // Only the head was kept here, although the capture has the whole packet.
-            Found::Flawed(packet, Problem::PayloadCut) if !whole.was_cut => Found::Tcp(packet),
+        let Some(packet) = self.add(context, &fragment, problems) else { return Found::Fragment };
+        let bytes = Bytes::new(&packet.head, packet.total);
+        let layer = Layer::Transport(packet.protocol, packet.ip);
+        match self.parse(context, parser, layer, bytes, problems) {
+            // Only the head was stored, although the capture has the whole packet.
+            Found::Flawed(tcp, Problem::PayloadCut) if !packet.is_cut => Found::Tcp(tcp),
             found => found,
         }
     }
 
-    fn take(&mut self, context: Context, piece: &Piece<'_>, problems: &mut Problems) -> Option<Whole> {
-        let Ip { src, dst, ident, .. } = piece.ip;
-        let protocol = ident.map(|_| piece.protocol);
-        let key = Key { src, dst, protocol, ident: piece.fragment.ident };
-        if let Some(waiting) = self.waiting.get(&key).filter(|it| it.is_old(context.at)) {
-            waiting.tell(problems);
-            self.waiting.remove(&key);
+    /// Adds a fragment. Returns the packet if it is complete.
+    fn add(
+        &mut self,
+        context: Context,
+        fragment: &IpFragment<'_>,
+        problems: &mut Problems,
+    ) -> Option<Reassembled> {
+        let Ip { src, dst, ident, .. } = fragment.ip;
+        let protocol = ident.map(|_| fragment.protocol);
+        let key = Key { src, dst, protocol, ident: fragment.header.ident };
+        if let Some(partial) = self.partial.get(&key).filter(|it| it.is_old(context.at)) {
+            partial.report(problems);
+            self.partial.remove(&key);
         }
-        if !self.waiting.contains_key(&key) {
+        if !self.partial.contains_key(&key) {
             self.make_room(context.at, problems);
         }
-        let waiting = self.waiting.entry(key).or_insert_with(|| Waiting {
+        let partial = self.partial.entry(key).or_insert_with(|| Partial {
             first_frame: context.number,
             since: context.at,
             frames: 0,
-            state: State::Growing(Growing::new(piece)),
+            state: State::Reassembly(Reassembly::new(fragment)),
         });
-        waiting.frames += 1;
-        let State::Growing(growing) = &mut waiting.state else { return None };
-        match growing.add(piece) {
-            Ok(()) if growing.is_whole() => {}
+        partial.frames += 1;
+        let State::Reassembly(reassembly) = &mut partial.state else { return None };
+        match reassembly.add(fragment) {
+            Ok(()) if reassembly.is_complete() => {}
             Ok(()) => return None,
             Err(Overlap) => {
-                waiting.state = State::Broken;
+                partial.state = State::Invalid;
                 return None;
             }
         }
-        match self.waiting.remove(&key)?.state {
-            State::Growing(growing) => Some(growing.whole()),
-            State::Broken => None,
+        match self.partial.remove(&key)?.state {
+            State::Reassembly(reassembly) => Some(reassembly.finish()),
+            State::Invalid => None,
         }
     }
 
     /// Makes room for one more packet: removes expired packets, or else the one that has waited longest.
     fn make_room(&mut self, now: Timestamp, problems: &mut Problems) {
-        if self.waiting.len() < MOST {
+        if self.partial.len() < MAX_PACKETS {
             return;
         }
-        self.waiting.retain(|_, waiting| {
-            let is_old = waiting.is_old(now);
-            if is_old {
-                waiting.tell(problems);
-            }
-            !is_old
-        });
-        if self.waiting.len() < MOST {
+        for (_, old) in self.partial.extract_if(.., |_, partial| partial.is_old(now)) {
+            old.report(problems);
+        }
+        if self.partial.len() < MAX_PACKETS {
             return;
         }
-        let longest = self.waiting.iter().min_by_key(|(_, waiting)| waiting.first_frame).map(|(key, _)| *key);
-        if let Some(waiting) = longest.and_then(|key| self.waiting.remove(&key)) {
-            waiting.tell(problems);
+        let longest = self.partial.iter().min_by_key(|(_, partial)| partial.first_frame).map(|(key, _)| *key);
+        if let Some(partial) = longest.and_then(|key| self.partial.remove(&key)) {
+            partial.report(problems);
         }
     }
 
     /// Records the fragments of packets that are still incomplete.
     pub fn finish(&mut self, problems: &mut Problems) {
-        for waiting in std::mem::take(&mut self.waiting).values() {
-            waiting.tell(problems);
+        for partial in std::mem::take(&mut self.partial).values() {
+            partial.report(problems);
         }
     }
 }
 
-impl Waiting {
+impl Partial {
     fn is_old(&self, now: Timestamp) -> bool {
         // The clock may jump backwards.
-        now.0.saturating_sub(self.since.0).saturating_abs() > WAIT
+        now.0.saturating_sub(self.since.0).saturating_abs() > TIMEOUT
     }
 
-    fn tell(&self, problems: &mut Problems) {
+    fn report(&self, problems: &mut Problems) {
         let problem = match self.state {
-            State::Growing(_) => Problem::Fragment,
-            State::Broken => Problem::FragmentOverlap,
+            State::Reassembly(_) => Problem::Fragment,
+            State::Invalid => Problem::FragmentOverlap,
         };
         problems.add(problem, self.first_frame, self.frames);
     }
@@ -197,37 +199,37 @@ impl Waiting {
 /// The error for fragments that do not fit together.
 struct Overlap;
 
-impl Growing {
-    fn new(piece: &Piece<'_>) -> Self {
+impl Reassembly {
+    fn new(fragment: &IpFragment<'_>) -> Self {
         Self {
-            ip: piece.ip,
-            protocol: piece.protocol,
-            pieces: Vec::new(),
-            octets: 0,
+            ip: fragment.ip,
+            protocol: fragment.protocol,
+            fragments: Vec::new(),
+            bytes: 0,
             total: None,
             head: Vec::new(),
-            uncut: HEAD,
+            uncut: HEAD_BYTES,
         }
     }
 
-    fn add(&mut self, piece: &Piece<'_>) -> Result<(), Overlap> {
-        let is_last = piece.fragment.is_last;
-        let (begin, end) = (piece.fragment.offset, piece.fragment.offset + piece.octets.len());
+    fn add(&mut self, fragment: &IpFragment<'_>) -> Result<(), Overlap> {
+        let is_last = fragment.header.is_last;
+        let (begin, end) = (fragment.header.offset, fragment.header.offset + fragment.bytes.len());
         // A fragment with the same range was captured twice, or the path has duplicated it.
-        let Err(at) = self.pieces.binary_search(&(begin, end)) else { return Ok(()) };
-        let before = at.checked_sub(1).map_or(0, |before| self.pieces[before].1);
-        let behind = self.pieces.get(at).map_or(usize::MAX, |(begin, _)| *begin);
+        let Err(at) = self.fragments.binary_search(&(begin, end)) else { return Ok(()) };
+        let before = at.checked_sub(1).map_or(0, |before| self.fragments[before].1);
+        let after = self.fragments.get(at).map_or(usize::MAX, |(begin, _)| *begin);
         let is_empty = begin == end;
         let is_uneven = !is_last && !(end - begin).is_multiple_of(8);
         let total = if is_last { Some(end) } else { self.total };
-        let is_beyond = total.is_some_and(|total| total < end || total < self.end());
+        let is_beyond_end = total.is_some_and(|total| total < end || total < self.end());
         let is_second_end = is_last && self.total.is_some_and(|total| total != end);
-        let is_too_many = self.pieces.len() == MOST_PIECES || end > LONGEST;
+        let is_too_many = self.fragments.len() == MAX_FRAGMENTS || end > MAX_LENGTH;
         if is_empty
             || is_uneven
             || before > begin
-            || behind < end
-            || is_beyond
+            || after < end
+            || is_beyond_end
             || is_second_end
             || is_too_many
         {
@@ -236,48 +238,48 @@ impl Growing {
         if begin == 0 {
             // The packet's header is the header of its first fragment.
             let ecn = self.ip.ecn;
-            (self.ip, self.protocol) = (piece.ip, piece.protocol);
-            self.mark(ecn);
+            (self.ip, self.protocol) = (fragment.ip, fragment.protocol);
+            self.merge_ecn(ecn);
         }
-        self.mark(piece.ip.ecn);
-        self.pieces.insert(at, (begin, end));
-        self.octets += end - begin;
+        self.merge_ecn(fragment.ip.ecn);
+        self.fragments.insert(at, (begin, end));
+        self.bytes += end - begin;
         self.total = total;
-        self.keep(piece);
+        self.copy_head(fragment);
         Ok(())
     }
 
     /// Applies a CE mark of any fragment to the packet (RFC 3168 §5.3).
-    fn mark(&mut self, ecn: Ecn) {
+    fn merge_ecn(&mut self, ecn: Ecn) {
         if ecn == Ecn::Ce {
             self.ip.ecn = Ecn::Ce;
         }
     }
 
-    fn keep(&mut self, piece: &Piece<'_>) {
-        let (offset, kept) = (piece.fragment.offset, piece.octets.kept());
-        if kept.len() < piece.octets.len() {
-            self.uncut = self.uncut.min(offset + kept.len());
+    fn copy_head(&mut self, fragment: &IpFragment<'_>) {
+        let (offset, captured) = (fragment.header.offset, fragment.bytes.captured());
+        if captured.len() < fragment.bytes.len() {
+            self.uncut = self.uncut.min(offset + captured.len());
         }
-        let end = (offset + kept.len()).min(HEAD);
+        let end = (offset + captured.len()).min(HEAD_BYTES);
         if let Some(len @ 1..) = end.checked_sub(offset) {
             self.head.resize(self.head.len().max(end), 0);
-            self.head[offset..end].copy_from_slice(&kept[..len]);
+            self.head[offset..end].copy_from_slice(&captured[..len]);
         }
     }
 
     fn end(&self) -> usize {
-        self.pieces.last().map_or(0, |(_, end)| *end)
+        self.fragments.last().map_or(0, |(_, end)| *end)
     }
 
-    fn is_whole(&self) -> bool {
-        self.total == Some(self.octets)
+    fn is_complete(&self) -> bool {
+        self.total == Some(self.bytes)
     }
 
-    fn whole(mut self) -> Whole {
-        let was_cut = self.uncut < HEAD.min(self.octets);
+    fn finish(mut self) -> Reassembled {
+        let is_cut = self.uncut < HEAD_BYTES.min(self.bytes);
         self.head.truncate(self.uncut);
-        Whole { ip: self.ip, protocol: self.protocol, head: self.head, total: self.octets, was_cut }
+        Reassembled { ip: self.ip, protocol: self.protocol, head: self.head, total: self.bytes, is_cut }
     }
 }
 

@@ -1,40 +1,41 @@
 //! ICMP errors about TCP packets: the sender of the error and its reason.
 
-use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
 use airwire::view::{ICMP, TCP};
 use serde::Serialize;
 
-use super::encapsulation::{End, Layer, Octets, Walk};
+use super::encapsulation::{Bytes, End, HeaderParser, Layer};
 
-/// The reason that an ICMP error states. `Display` describes it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum IcmpKind {
-    /// The router does not have a route to the network.
-    NetUnreachable,
-    /// The router does not have a route to the host.
-    HostUnreachable,
-    /// The host does not support TCP.
-    ProtocolUnreachable,
-    /// No process listens on the port. Firewalls send this error more often than hosts.
-    PortUnreachable,
-    /// The packet exceeds the MTU of the next link: fragmentation needed (RFC 1191 §4) or packet too big (RFC
-    /// 4443 §3.2).
-    PacketTooBig,
-    /// A source route cannot be followed.
-    SourceRouteFailed,
-    /// A policy prohibits the communication.
-    Prohibited,
-    /// The packet's TTL or hop limit expired.
-    TtlExceeded,
-    /// Some fragments of the packet did not arrive in time.
-    ReassemblyTimeExceeded,
-    /// A header of the packet is invalid.
-    ParameterProblem,
-    /// The packet rate is too high. RFC 6633 deprecates this error.
-    SourceQuench,
+text_enum! {
+    /// The reason that an ICMP error states. `Display` describes it.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum IcmpKind {
+        /// The router does not have a route to the network.
+        NetUnreachable => "network unreachable",
+        /// The router does not have a route to the host.
+        HostUnreachable => "host unreachable",
+        /// The host does not support TCP.
+        ProtocolUnreachable => "protocol unreachable",
+        /// No process listens on the port. Firewalls send this error more often than hosts.
+        PortUnreachable => "port unreachable",
+        /// The packet exceeds the MTU of the next link: fragmentation needed (RFC 1191 §4) or packet too big (RFC
+        /// 4443 §3.2).
+        PacketTooBig => "packet too big",
+        /// A source route cannot be followed.
+        SourceRouteFailed => "source route failed",
+        /// A policy prohibits the communication.
+        Prohibited => "prohibited",
+        /// The packet's TTL or hop limit expired.
+        TtlExceeded => "TTL exceeded",
+        /// Some fragments of the packet did not arrive in time.
+        ReassemblyTimeExceeded => "fragments missing",
+        /// A header of the packet is invalid.
+        ParameterProblem => "parameter problem",
+        /// The packet rate is too high. RFC 6633 deprecates this error.
+        SourceQuench => "source quench",
+    }
 }
 
 impl IcmpKind {
@@ -78,24 +79,6 @@ impl IcmpKind {
     }
 }
 
-impl fmt::Display for IcmpKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::NetUnreachable => "network unreachable",
-            Self::HostUnreachable => "host unreachable",
-            Self::ProtocolUnreachable => "protocol unreachable",
-            Self::PortUnreachable => "port unreachable",
-            Self::PacketTooBig => "packet too big",
-            Self::SourceRouteFailed => "source route failed",
-            Self::Prohibited => "prohibited",
-            Self::TtlExceeded => "TTL exceeded",
-            Self::ReassemblyTimeExceeded => "fragments missing",
-            Self::ParameterProblem => "parameter problem",
-            Self::SourceQuench => "source quench",
-        })
-    }
-}
-
 /// An ICMP error about a TCP packet. It quotes the beginning of that packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IcmpError {
@@ -122,11 +105,11 @@ pub(crate) fn read(protocol: u8, from: IpAddr, message: &[u8]) -> Option<IcmpErr
         _ => (IcmpKind::v6(icmp_type, code)?, u32::from_be_bytes(rest)),
     };
     // The message quotes only the beginning of the packet (RFC 792, RFC 4443 §2.4).
-    let about = Octets::new(&message[8..], usize::from(u16::MAX));
-    let (ip, tcp) = match Walk::default().follow(Layer::Ip, about).ok()? {
-        End::Tcp(ip, octets) => (ip, octets),
-        End::Fragment(piece) if piece.fragment.offset == 0 && piece.protocol == TCP => {
-            (piece.ip, piece.octets)
+    let about = Bytes::new(&message[8..], usize::from(u16::MAX));
+    let (ip, tcp) = match HeaderParser::default().parse(Layer::Ip, about).ok()? {
+        End::Tcp(ip, bytes) => (ip, bytes),
+        End::Fragment(fragment) if fragment.header.offset == 0 && fragment.protocol == TCP => {
+            (fragment.ip, fragment.bytes)
         }
         End::Fragment(_) => return None,
     };
@@ -143,13 +126,13 @@ mod tests {
     fn truncated_icmp_error_is_ignored() {
         let inner = [0x45, 0, 0, 40, 0, 0, 0, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 15, 160, 0, 80];
         let icmp = [3, 4, 0, 0, 0, 0, 5, 120];
-        let whole = [&icmp[..], &inner].concat();
+        let complete = [&icmp[..], &inner].concat();
         let router = IpAddr::from([10, 0, 0, 9]);
-        let error = read(ICMP, router, &whole).unwrap();
+        let error = read(ICMP, router, &complete).unwrap();
         assert_eq!((error.kind, error.mtu), (IcmpKind::PacketTooBig, Some(1400)));
         assert_eq!(error.about.map(|end| end.to_string()), ["10.0.0.1:4000", "10.0.0.2:80"]);
-        for len in 0..whole.len() {
-            assert_eq!(read(ICMP, router, &whole[..len]), None, "{len}");
+        for len in 0..complete.len() {
+            assert_eq!(read(ICMP, router, &complete[..len]), None, "{len}");
         }
     }
 }

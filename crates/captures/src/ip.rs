@@ -11,7 +11,7 @@ use airwire::options::Options;
 use airwire::segment::Flags;
 use airwire::view::{TCP, TcpHeader};
 
-use super::encapsulation::{End, Ip, Layer, Octets, Piece, Skipped, Walk};
+use super::encapsulation::{Bytes, End, HeaderParser, Ip, IpFragment, Layer, Skipped};
 use super::other::Other;
 use super::packet::{Packet, Timestamp};
 use super::problem::Problem;
@@ -24,8 +24,8 @@ pub enum Found {
     /// A TCP packet that can be used although it has a problem.
     Flawed(Packet, Problem),
     /// A frame that cannot be used because of this problem.
-    Nothing(Problem),
-    /// A fragment of a packet. It is kept until the other fragments arrive.
+    Unreadable(Problem),
+    /// A fragment of a packet. It is stored until the other fragments arrive.
     Fragment,
     /// A packet that is not TCP, such as UDP or ICMP.
     Other(Other),
@@ -46,32 +46,32 @@ pub struct Context {
 /// the checksum of the first.
 const ONE_PACKET: usize = 1500;
 
-/// Reads the headers of an IP packet, of which the capture may have kept only the beginning.
+/// Reads the headers of an IP packet, of which the capture may contain only the beginning.
 ///
 /// A fragment is reported as a problem. [`Fragments`](crate::fragments::Fragments) reassembles fragments.
 pub fn parse(context: Context, packet: &[u8]) -> Found {
-    alone(context, Layer::Ip, Octets::new(packet, context.on_wire))
+    without_reassembly(context, Layer::Ip, Bytes::new(packet, context.on_wire))
 }
 
 /// Reads a frame without reassembling fragments.
-pub(crate) fn alone(context: Context, layer: Layer, octets: Octets<'_>) -> Found {
-    let mut walk = Walk::default();
-    let end = walk.follow(layer, octets);
-    match found(context, &walk, end) {
+pub(crate) fn without_reassembly(context: Context, layer: Layer, bytes: Bytes<'_>) -> Found {
+    let mut parser = HeaderParser::default();
+    let end = parser.parse(layer, bytes);
+    match found(context, &parser, end) {
         Ok(found) => found,
-        Err(_) => Found::Nothing(Problem::Fragment),
+        Err(_) => Found::Unreadable(Problem::Fragment),
     }
 }
 
-/// Converts the end of a walk to its contents. Returns the fragment as `Err` if the walk ends at one.
+/// Converts the last header of a frame to its contents. Returns the fragment as `Err` if it is one.
 pub(crate) fn found<'a>(
     context: Context,
-    walk: &Walk,
+    parser: &HeaderParser,
     end: Result<End<'a>, Skipped>,
-) -> Result<Found, Piece<'a>> {
+) -> Result<Found, IpFragment<'a>> {
     match end {
-        Ok(End::Tcp(ip, octets)) => Ok(tcp(context, walk, &ip, octets)),
-        Ok(End::Fragment(piece)) => Err(piece),
+        Ok(End::Tcp(ip, bytes)) => Ok(tcp(context, parser, &ip, bytes)),
+        Ok(End::Fragment(fragment)) => Err(fragment),
         Err(skipped) => Ok(skipped.into()),
     }
 }
@@ -79,7 +79,7 @@ pub(crate) fn found<'a>(
 impl From<Skipped> for Found {
     fn from(skipped: Skipped) -> Self {
         match skipped {
-            Skipped::Problem(problem) => Self::Nothing(problem),
+            Skipped::Problem(problem) => Self::Unreadable(problem),
             Skipped::Other(other) => Self::Other(other),
         }
     }
@@ -87,10 +87,10 @@ impl From<Skipped> for Found {
 
 /// Reads a TCP header.
 #[inline]
-pub(crate) fn tcp(context: Context, walk: &Walk, ip: &Ip, octets: Octets<'_>) -> Found {
-    match parse_tcp(context, ip, octets) {
-        Ok((packet, _)) if walk.is_beyond() => Found::Flawed(packet, Problem::BeyondFrame),
-        Ok((packet, _)) if walk.is_damaged() || is_damaged(ip, octets) => {
+pub(crate) fn tcp(context: Context, parser: &HeaderParser, ip: &Ip, bytes: Bytes<'_>) -> Found {
+    match parse_tcp(context, ip, bytes) {
+        Ok((packet, _)) if parser.observations.exceeds_frame => Found::Flawed(packet, Problem::BeyondFrame),
+        Ok((packet, _)) if parser.observations.is_damaged || is_damaged(ip, bytes) => {
             Found::Flawed(packet, Problem::Checksum)
         }
         Ok((packet, Some(problem))) => Found::Flawed(packet, problem),
@@ -101,8 +101,8 @@ pub(crate) fn tcp(context: Context, walk: &Walk, ip: &Ip, octets: Octets<'_>) ->
 
 /// Returns whether the segment was captured completely and has a wrong checksum.
 #[inline]
-fn is_damaged(ip: &Ip, octets: Octets<'_>) -> bool {
-    let (segment, len) = (octets.kept(), octets.len());
+fn is_damaged(ip: &Ip, bytes: Bytes<'_>) -> bool {
+    let (segment, len) = (bytes.captured(), bytes.len());
     if segment.len() < len || !(20..=ONE_PACKET).contains(&len) {
         return false;
     }
@@ -115,23 +115,23 @@ fn is_damaged(ip: &Ip, octets: Octets<'_>) -> bool {
 }
 
 #[inline]
-fn parse_tcp(context: Context, ip: &Ip, octets: Octets<'_>) -> Result<(Packet, Option<Problem>), Skipped> {
+fn parse_tcp(context: Context, ip: &Ip, bytes: Bytes<'_>) -> Result<(Packet, Option<Problem>), Skipped> {
     // The fields up to the window are required. Checksum, urgent pointer and options may be cut off.
-    let (kept, len) = (octets.kept(), octets.len());
-    let Some(fixed) = kept.first_chunk() else { return Err(octets.missing(20)) };
+    let (captured, len) = (bytes.captured(), bytes.len());
+    let Some(fixed) = captured.first_chunk() else { return Err(bytes.missing(20)) };
     let TcpHeader { src_port, dst_port, seq, ack, len: header, flags, window } = TcpHeader::read(fixed);
     if header < 20 || header > len {
         return Err(Problem::Malformed.into());
     }
-    let (options, flaw) = match kept.get(20.min(header)..header) {
-        Some(octets) => match Options::parse(octets) {
+    let (options, flaw) = match captured.get(20.min(header)..header) {
+        Some(bytes) => match Options::parse(bytes) {
             Some(options) => (options, None),
             None => (Options::default(), Some(Problem::MalformedOptions)),
         },
         None if header == 20 => (Options::default(), Some(Problem::PayloadCut)),
-        None => (kept_options(kept.get(20..).unwrap_or_default()), Some(Problem::OptionsCut)),
+        None => (complete_options(captured.get(20..).unwrap_or_default()), Some(Problem::OptionsCut)),
     };
-    let flaw = flaw.or_else(|| (kept.len() < len).then_some(Problem::PayloadCut));
+    let flaw = flaw.or_else(|| (captured.len() < len).then_some(Problem::PayloadCut));
     let packet = Packet {
         number: context.number,
         at: context.at,
@@ -151,9 +151,9 @@ fn parse_tcp(context: Context, ip: &Ip, octets: Octets<'_>) -> Result<(Packet, O
 }
 
 /// Parses the options that are complete.
-fn kept_options(octets: &[u8]) -> Options {
-    let mut whole = 0;
-    while let [kind, rest @ ..] = &octets[whole..] {
+fn complete_options(bytes: &[u8]) -> Options {
+    let mut complete = 0;
+    while let [kind, rest @ ..] = &bytes[complete..] {
         let len = match (kind, rest) {
             // End of list, and NOP.
             (0 | 1, _) => 1,
@@ -163,9 +163,9 @@ fn kept_options(octets: &[u8]) -> Options {
         if len > 1 + rest.len() {
             break;
         }
-        whole += len;
+        complete += len;
     }
-    Options::parse(&octets[..whole]).unwrap_or_default()
+    Options::parse(&bytes[..complete]).unwrap_or_default()
 }
 
 #[cfg(test)]

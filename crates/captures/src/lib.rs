@@ -23,6 +23,26 @@
 
 #![warn(missing_docs)]
 
+/// Defines an enum and its `Display`, with the text of each variant. The text may contain the variant's number.
+macro_rules! text_enum {
+    ($(#[$meta:meta])* pub enum $name:ident {
+        $($(#[$doc:meta])* $variant:ident $(($number:ident: $type:ty))? => $text:literal,)*
+    }) => {
+        $(#[$meta])*
+        pub enum $name {
+            $($(#[$doc])* $variant $(($type))?,)*
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                match self {
+                    $(Self::$variant $(($number))? => write!(f, $text),)*
+                }
+            }
+        }
+    };
+}
+
 pub mod capture;
 mod encapsulation;
 pub mod fragments;

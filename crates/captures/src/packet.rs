@@ -38,14 +38,14 @@ pub struct Packet {
     pub window: u16,
     /// The ECN bits of the IP header.
     pub ecn: Ecn,
-    /// Bytes of payload according to the IP header. The capture may have kept fewer.
+    /// Bytes of payload according to the IP header. The capture may contain fewer.
     pub len: u32,
     /// The identification field of an IPv4 header. It distinguishes a retransmission from a copy that the
     /// network made.
     pub ip_id: Option<u16>,
     /// The options that can be parsed.
     pub options: Options,
-    /// Whether the capture has kept only the first of the options.
+    /// Whether the capture contains only the first of the options.
     pub options_cut: bool,
 }
 

@@ -1,95 +1,57 @@
 //! Problems of a capture, counted by kind and reported at the end. The rest of the capture is analysed
 //! normally.
 
-use std::fmt;
-
 use serde::{Serialize, Serializer};
 
-/// A kind of problem. `Display` describes it and suggests a remedy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Problem {
-    /// The capture is damaged, and reading ended there.
-    Damaged,
-    /// An invalid pcapng block, or invalid data between blocks. Reading continued after it.
-    Garbage,
-    /// A frame has an earlier timestamp than the frame before it.
-    ClockBackwards,
-    /// A frame has a timestamp far from both its neighbours. It is assumed to lie between them.
-    ClockJumped,
-    /// A frame is longer than the snap length that the capture declares.
-    AboveSnapLength,
-    /// A frame has a link type that [`LinkType`](crate::link_layer::LinkType) does not support.
-    UnknownLink,
-    /// IP or TCP headers are invalid.
-    Malformed,
-    /// TCP options are invalid. The rest of the packet counts.
-    MalformedOptions,
-    /// A header promises more data than the frame carried. If many packets have this problem, the data in the
-    /// frame counts.
-    BeyondFrame,
-    /// An IP or TCP checksum is wrong, and a device will not fill it in.
-    Checksum,
-    /// A packet was damaged in transit: it has one of the two problems above, but almost all packets from the
-    /// same address are intact.
-    Corrupted,
-    /// An IP fragment belongs to an incomplete packet.
-    Fragment,
-    /// IP fragments overlap or have invalid lengths. Receivers discard the whole packet (RFC 5722).
-    FragmentOverlap,
-    /// The capture did not keep enough of a frame to read its headers.
-    HeadersCut,
-    /// The capture kept only some of the TCP options. The others count as absent.
-    OptionsCut,
-    /// The capture did not keep all of the payload, which the analysis does not need.
-    PayloadCut,
-    /// Connections were closed early because too many were open. If they continue, they count as new
-    /// connections.
-    Crowded,
-    /// Packets belong to connections that are not analysed, because too many others were active when they
-    /// began.
-    NotFollowed,
-    /// The kernel or the interface dropped frames.
-    NotCaptured,
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Damaged => "the capture is damaged or truncated: the rest was not read",
-            Self::Garbage => "unreadable data between blocks, skipped",
-            Self::ClockBackwards => "frames with an earlier timestamp than the frame before",
-            Self::ClockJumped => {
-                "frames with a timestamp far from both neighbours, assumed to lie between them"
-            }
-            Self::AboveSnapLength => "frames longer than the snap length of the capture",
-            Self::UnknownLink => "frames of an unsupported link type",
-            Self::Malformed => "malformed IP or TCP headers",
-            Self::MalformedOptions => "malformed TCP options, ignored",
-            Self::BeyondFrame => {
-                "packets longer than their frames by their headers: only the data in the frame counts"
-            }
-            Self::Checksum => "packets with a wrong checksum",
-            Self::Corrupted => {
-                "packets damaged in transit (wrong checksum, or truncated): receivers drop them, so they do not count"
-            }
-            Self::Fragment => "IP fragments of incomplete packets",
-            Self::FragmentOverlap => "overlapping or malformed IP fragments",
-            Self::HeadersCut => {
-                "packets cut within their headers: capture with a larger snap length (tcpdump -s)"
-            }
-            Self::OptionsCut => {
-                "packets cut within their TCP options: capture with a larger snap length (tcpdump -s)"
-            }
-            Self::PayloadCut => "packets cut within their payload (lengths are from the IP header)",
-            Self::Crowded => {
-                "connections closed early, longest idle first, because too many were open at the same time"
-            }
-            Self::NotFollowed => {
-                "packets of connections that were not analysed because too many were active: use a filter (-f)"
-            }
-            Self::NotCaptured => "frames dropped by the kernel or the interface: use a narrower filter (-f)",
-        })
+text_enum! {
+    /// A kind of problem. `Display` describes it and suggests a remedy.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Problem {
+        /// The capture is damaged, and reading ended there.
+        Damaged => "the capture is damaged or truncated: the rest was not read",
+        /// An invalid pcapng block, or invalid data between blocks. Reading continued after it.
+        Garbage => "unreadable data between blocks, skipped",
+        /// A frame has an earlier timestamp than the frame before it.
+        ClockBackwards => "frames with an earlier timestamp than the frame before",
+        /// A frame has a timestamp far from both its neighbours. It is assumed to lie between them.
+        ClockJumped => "frames with a timestamp far from both neighbours, assumed to lie between them",
+        /// A frame is longer than the snap length that the capture declares.
+        AboveSnapLength => "frames longer than the snap length of the capture",
+        /// A frame has a link type that [`LinkType`](crate::link_layer::LinkType) does not support.
+        UnknownLink => "frames of an unsupported link type",
+        /// IP or TCP headers are invalid.
+        Malformed => "malformed IP or TCP headers",
+        /// TCP options are invalid. The rest of the packet counts.
+        MalformedOptions => "malformed TCP options, ignored",
+        /// A header promises more data than the frame carried. If many packets have this problem, the data in the
+        /// frame counts.
+        BeyondFrame => "packets longer than their frames by their headers: only the data in the frame counts",
+        /// An IP or TCP checksum is wrong, and a device will not fill it in.
+        Checksum => "packets with a wrong checksum",
+        /// A packet was damaged in transit: it has one of the two problems above, but almost all packets from the
+        /// same address are intact.
+        Corrupted =>
+            "packets damaged in transit (wrong checksum, or truncated): receivers drop them, so they do not count",
+        /// An IP fragment belongs to an incomplete packet.
+        Fragment => "IP fragments of incomplete packets",
+        /// IP fragments overlap or have invalid lengths. Receivers discard the whole packet (RFC 5722).
+        FragmentOverlap => "overlapping or malformed IP fragments",
+        /// The capture did not keep enough of a frame to read its headers.
+        HeadersCut => "packets cut within their headers: capture with a larger snap length (tcpdump -s)",
+        /// The capture contains only some of the TCP options. The others count as absent.
+        OptionsCut => "packets cut within their TCP options: capture with a larger snap length (tcpdump -s)",
+        /// The capture did not keep all of the payload, which the analysis does not need.
+        PayloadCut => "packets cut within their payload (lengths are from the IP header)",
+        /// Connections were closed early because too many were open. If they continue, they count as new
+        /// connections.
+        Crowded => "connections closed early, longest idle first, because too many were open at the same time",
+        /// Packets belong to connections that are not analysed, because too many others were active when they
+        /// began.
+        NotFollowed =>
+            "packets of connections that were not analysed because too many were active: use a filter (-f)",
+        /// The kernel or the interface dropped frames.
+        NotCaptured => "frames dropped by the kernel or the interface: use a narrower filter (-f)",
     }
 }
 
@@ -110,12 +72,12 @@ pub struct Problems(Vec<(Problem, Occurrences)>);
 
 impl Problems {
     /// Counts one occurrence of a problem.
-    pub fn note(&mut self, problem: Problem, frame: u64) {
+    pub fn record(&mut self, problem: Problem, frame: u64) {
         self.entry(problem, frame).count += 1;
     }
 
     /// Counts one occurrence of a problem, and replaces its detail.
-    pub fn note_detail(&mut self, problem: Problem, frame: u64, detail: String) {
+    pub fn record_detail(&mut self, problem: Problem, frame: u64, detail: String) {
         let entry = self.entry(problem, frame);
         entry.count += 1;
         entry.detail = Some(detail);
@@ -131,7 +93,7 @@ impl Problems {
     }
 
     /// Removes a problem.
-    pub fn forget(&mut self, problem: Problem) {
+    pub fn remove(&mut self, problem: Problem) {
         self.0.retain(|(other, _)| *other != problem);
     }
 

@@ -123,7 +123,7 @@ impl Fit {
                         observed.packet(frame.at.0, packet);
                     }
                 }
-                Next::LeftOut | Next::Nothing | Next::Flaw { .. } => {}
+                Next::Filtered | Next::NoFrame | Next::Flaw { .. } => {}
                 Next::Damaged { frame, detail } => {
                     let name = capture.name();
                     say::complain(format_args!("{name}: warning: read only up to frame {frame}: {detail}\n"));

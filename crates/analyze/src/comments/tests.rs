@@ -43,9 +43,9 @@ fn log(decisions: &[(f64, &str)]) -> Log {
 
 fn comments(decisions: &[(f64, &str)]) -> (Vec<(u64, String)>, usize) {
     let mut comments = Comments::new(Some(log(decisions)));
-    comments.most = Some((0, trace()));
-    let elsewhere = comments.add_decisions();
-    (comments.by_frame.into_iter().collect(), elsewhere)
+    comments.largest = Some((0, trace()));
+    let unassigned = comments.add_decisions();
+    (comments.by_frame.into_iter().collect(), unassigned)
 }
 
 fn frames(decisions: &[(f64, &str)]) -> Vec<u64> {
@@ -85,18 +85,18 @@ fn decisions_annotate_resulting_retransmission() {
         (0.2, r#""resend","offset":1001"#),
         (0.2, r#""enter","phase":"recovery","recover":5001"#),
     ];
-    let (comments, elsewhere) = comments(&decisions);
+    let (comments, unassigned) = comments(&decisions);
     let text = "sack: 1 segment lost from 1001 (because) | sack: cwnd 4.0 → 2.0, ssthresh ∞ → 2.0 (because) | \
                 sack: retransmit 1001 (because) | sack: enter recovery until 5001 (because)";
-    assert_eq!((comments, elsewhere), (vec![(6, text.to_owned())], 0));
+    assert_eq!((comments, unassigned), (vec![(6, text.to_owned())], 0));
     // 299 ms later, the segment is a different transmission.
     assert_eq!(frames(&[(0.001, r#""resend","offset":2500"#)]), [1]);
 }
 
 #[test]
 fn decisions_outside_capture_time_are_only_counted() {
-    let (comments, elsewhere) = comments(&[(-3600.0, r#""window""#), (3600.0, r#""window""#)]);
-    assert_eq!((comments, elsewhere), (vec![], 2));
+    let (comments, unassigned) = comments(&[(-3600.0, r#""window""#), (3600.0, r#""window""#)]);
+    assert_eq!((comments, unassigned), (vec![], 2));
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn comment_is_single_line_of_bounded_length() {
     for _ in 0..1000 {
         comments.add(1, "the same again");
     }
-    assert!(comments.by_frame[&1].len() < LONGEST + 10 && comments.by_frame[&1].ends_with("again | …"));
+    assert!(comments.by_frame[&1].len() < MAX_LENGTH + 10 && comments.by_frame[&1].ends_with("again | …"));
 }
 
 #[test]

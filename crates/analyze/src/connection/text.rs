@@ -5,10 +5,11 @@ use std::fmt;
 use airtcp_numbers::units::show_rate;
 
 use super::findings::{
-    AckPolicy, AckPolicyFindings, AfterTimeout, BlackHole, CaptureAt, Close, CongestionControl,
-    CongestionFindings, ConnectionFindings, DirectionFindings, Evidence, HandshakeSeen, IcmpFindings,
-    NamedBy, Opening, PartialAcks, RttOf,
+    AckPolicy, AckPolicyFindings, AfterTimeout, BlackHole, CapturePoint, Close, CongestionControl,
+    CongestionFindings, ConnectionFindings, DirectionFindings, Evidence, HandshakeOutcome, HandshakeSeen,
+    IcmpFindings, NamedBy, PartialAcks, RttOf,
 };
+use crate::text::{Seconds, list};
 
 impl fmt::Display for ConnectionFindings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -22,7 +23,7 @@ impl fmt::Display for ConnectionFindings {
             };
             writeln!(f, "  named {name} ({by})")?;
         }
-        self.write_place(f)?;
+        self.write_capture_point(f)?;
         match (self.handshake.seen, self.handshake.rtt_seconds) {
             (HandshakeSeen::None, _) => writeln!(f, "; the connection began before the capture")?,
             (_, Some(rtt)) => writeln!(f, "; handshake {}", Seconds(rtt))?,
@@ -35,23 +36,20 @@ impl fmt::Display for ConnectionFindings {
         if let (Some(first), Some(mean), Some(longest)) =
             (self.answers.first_seconds, self.answers.mean_seconds, self.answers.max_seconds)
         {
-            let first = Seconds(first);
+            let [first, mean, max] = [first, mean, longest].map(Seconds);
             match self.answers.count {
                 1 => writeln!(f, "  {second} answered 1 request, after {first}")?,
                 count => writeln!(
                     f,
-                    "  {second} answered {count} requests: the first after {first}, mean {}, max {}",
-                    Seconds(mean),
-                    Seconds(longest)
+                    "  {second} answered {count} requests: the first after {first}, mean {mean}, max {max}"
                 )?,
             }
         }
-        for (count, what) in
-            [(self.copies, "packets captured twice"), (self.clock_went_back, "backward steps of the clock")]
-        {
-            if count > 0 {
-                writeln!(f, "  {count} {what}")?;
-            }
+        if self.copies > 0 {
+            writeln!(f, "  {} packets captured twice", self.copies)?;
+        }
+        if self.clock_went_back > 0 {
+            writeln!(f, "  {} backward steps of the clock", self.clock_went_back)?;
         }
         for direction in self.directions.iter().filter(|direction| direction.data_packets > 0) {
             write!(f, "{direction}")?;
@@ -62,51 +60,49 @@ impl fmt::Display for ConnectionFindings {
 
 impl ConnectionFindings {
     /// Writes the capture point and its evidence.
-    fn write_place(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn write_capture_point(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let end = match self.capture_at {
+            CapturePoint::End { end } => {
+                write!(f, "  captured at {}", self.ends[end])?;
+                end
+            }
+            CapturePoint::Between { share } => {
+                write!(f, "  captured between the ends: {:.0} % of the round-trip time", share * 100.0)?;
+                write!(f, " is on the side of {}", self.ends[0])?;
+                0
+            }
+            CapturePoint::Unknown => return write!(f, "  capture point unknown"),
+        };
         let after = |end: usize| Seconds(self.answers_after_seconds[end].unwrap_or_default());
-        match self.capture_at {
-            CaptureAt::End { end } => write!(
-                f,
-                "  captured at {}, which answers within {}; the other end answers within {}",
-                self.ends[end],
-                after(end),
-                after(1 - end)
-            ),
-            CaptureAt::Between { share } => write!(
-                f,
-                "  captured between the ends: {:.0} % of the round-trip time is on the side of {}, which answers within {}; the other end answers within {}",
-                share * 100.0,
-                self.ends[0],
-                after(0),
-                after(1)
-            ),
-            CaptureAt::Unknown => write!(f, "  capture point unknown"),
-        }
+        let (this, other) = (after(end), after(1 - end));
+        write!(f, ", which answers within {this}; the other end answers within {other}")
     }
+
     /// Returns a short description of the end of the connection, or of the handshake if it failed.
     pub fn how_it_ended(&self) -> String {
         let syns = self.handshake.syns.map(|syn| syn.map_or(0, |syn| syn.times));
-        let tries = |count: u64, what: &str| match count {
+        let times = |count: u64, what: &str| match count {
             1 => format!("1 {what}"),
             count => format!("{count} {what}s"),
         };
+        let (syns, syn_acks) = (times(syns[0], "SYN"), times(syns[1], "SYN-ACK"));
         match (self.handshake.outcome, self.close) {
-            (Opening::Refused, _) => {
-                format!("refused by RST ({})", tries(syns[0], "SYN"))
+            (HandshakeOutcome::Refused, _) => format!("refused by RST ({syns})"),
+            (HandshakeOutcome::Reset { by }, _) => {
+                format!("reset by {} during the handshake ({syns})", self.ends[by])
             }
-            (Opening::Reset { by }, _) => {
-                format!("reset by {} during the handshake ({})", self.ends[by], tries(syns[0], "SYN"))
+            (HandshakeOutcome::Unreachable, _) => {
+                let error = self.icmp.iter().find(|error| error.kind.is_unreachable());
+                let reason = error.map_or_else(|| "unreachable".to_owned(), |error| error.kind.to_string());
+                format!("{reason} by ICMP ({syns})")
             }
-            (Opening::Unreachable, _) => {
-                let says = self.icmp.iter().find(|message| message.kind.is_unreachable());
-                let says = says.map_or_else(|| "unreachable".to_owned(), |message| message.kind.to_string());
-                format!("{says} by ICMP ({})", tries(syns[0], "SYN"))
+            (HandshakeOutcome::NoAnswer, _) => format!("no answer to {syns}"),
+            (HandshakeOutcome::HalfOpen, _) => format!("half open: no ACK for {syn_acks}"),
+            (HandshakeOutcome::Open | HandshakeOutcome::Unseen, Close::Open) => "not closed".to_owned(),
+            (HandshakeOutcome::Open | HandshakeOutcome::Unseen, Close::Closed) => "closed".to_owned(),
+            (HandshakeOutcome::Open | HandshakeOutcome::Unseen, Close::Reset { by }) => {
+                format!("reset by {}", self.ends[by])
             }
-            (Opening::NoAnswer, _) => format!("no answer to {}", tries(syns[0], "SYN")),
-            (Opening::HalfOpen, _) => format!("half open: no ACK for {}", tries(syns[1], "SYN-ACK")),
-            (Opening::Open | Opening::Unseen, Close::Open) => "not closed".to_owned(),
-            (Opening::Open | Opening::Unseen, Close::Closed) => "closed".to_owned(),
-            (Opening::Open | Opening::Unseen, Close::Reset { by }) => format!("reset by {}", self.ends[by]),
         }
     }
 
@@ -166,34 +162,15 @@ impl DirectionFindings {
     }
 
     fn write_rows(&self, row: &mut Row<'_>) -> fmt::Result {
-        let acked = match self.acks.packets {
-            0 => "no ACKs in the capture".to_owned(),
-            _ => format!(
-                "{} bytes acknowledged in {}: {}",
-                self.acked_bytes,
-                Seconds(self.transfer_seconds),
-                show_rate(self.goodput_bit_per_s)
-            ),
-        };
-        row(
-            "data",
-            format!(
-                "{acked}; {} packets with {} bytes sent: {}",
-                self.data_packets,
-                self.sent_bytes,
-                show_rate(self.throughput_bit_per_s)
-            ),
-        )?;
-        if self.acked_unseen_bytes > 0 {
-            row("", format!("{} of the acknowledged bytes are not in the capture", self.acked_unseen_bytes))?;
-        }
-        self.write_again(row)?;
+        self.write_data(row)?;
+        self.write_retransmissions(row)?;
         self.write_path_mtu(row)?;
         self.write_rtt(row)?;
         self.write_window(row)?;
-        let (acks, arrivals, marks) = (&self.acks, &self.arrivals, &self.marks);
+        self.write_time(row)?;
+        let Self { acks, arrivals, marks, .. } = self;
         if acks.packets > 0 {
-            let acks = list(&[
+            let counts = list(&[
                 (acks.packets, "total"),
                 (acks.duplicate, "duplicate"),
                 (acks.old, "old"),
@@ -201,9 +178,9 @@ impl DirectionFindings {
                 (acks.dsacks, "D-SACK"),
                 (acks.ece, "ECE"),
             ]);
-            row("ACKs", format!("{acks}{}", self.acks.policy))?;
+            row("ACKs", format!("{counts}{}", acks.policy))?;
         }
-        let seen = list(&[
+        let observed = [
             (arrivals.out_of_order, "out of order"),
             (arrivals.duplicate, "repeated"),
             (marks.ecn_ce, "ECN CE"),
@@ -211,10 +188,8 @@ impl DirectionFindings {
             (marks.ob, "Ob"),
             (marks.db, "Db"),
             (marks.loss_reports, "loss reports"),
-        ]);
-        if !seen.is_empty() {
-            row("observed", seen)?;
-        }
+        ];
+        write_list(row, "observed", "", &observed)?;
         self.write_sender(row)?;
         let congestion = &self.sender.congestion;
         if congestion.falls > 0 || congestion.min_rtt_probes > 0 {
@@ -223,50 +198,64 @@ impl DirectionFindings {
         Ok(())
     }
 
-    fn write_again(&self, row: &mut Row<'_>) -> fmt::Result {
-        let again = &self.retransmissions;
-        let kinds = list(&[
-            (again.fast, "fast"),
-            (again.timeout, "by timeout"),
-            (again.tail, "tail probes"),
-            (again.unexplained, "unexplained"),
-            (again.lost_before_capture, "of them lost before the capture point"),
-        ]);
-        let kinds = if kinds.is_empty() { kinds } else { format!(": {kinds}") };
-        row("retransmissions", format!("{} packets{kinds}", again.packets))?;
-        let others = list(&[
-            (again.syns, "SYNs"),
-            (again.window_probes, "window probes"),
-            (again.keep_alives, "keep-alives"),
-        ]);
-        if !others.is_empty() {
-            row("", format!("in addition: {others}"))?;
+    fn write_data(&self, row: &mut Row<'_>) -> fmt::Result {
+        let Self { acked_bytes, data_packets, sent_bytes, acked_unseen_bytes, .. } = self;
+        let seconds = Seconds(self.transfer_seconds);
+        let [goodput, throughput] = [self.goodput_bit_per_s, self.throughput_bit_per_s].map(show_rate);
+        let acked = match self.acks.packets {
+            0 => "no ACKs in the capture".to_owned(),
+            _ => format!("{acked_bytes} bytes acknowledged in {seconds}: {goodput}"),
+        };
+        row("data", format!("{acked}; {data_packets} packets with {sent_bytes} bytes sent: {throughput}"))?;
+        if *acked_unseen_bytes > 0 {
+            row("", format!("{acked_unseen_bytes} of the acknowledged bytes are not in the capture"))?;
         }
-        let found = list(&[(again.fast_retransmits, "without a timeout"), (again.timeouts, "by timeout")]);
-        if !found.is_empty() {
-            let [none, one, two, more] = again.timeouts_by_dupacks;
+        Ok(())
+    }
+
+    fn write_retransmissions(&self, row: &mut Row<'_>) -> fmt::Result {
+        let found = &self.retransmissions;
+        let kinds = list(&[
+            (found.fast, "fast"),
+            (found.timeout, "by timeout"),
+            (found.tail, "tail probes"),
+            (found.unexplained, "unexplained"),
+            (found.lost_before_capture, "of them lost before the capture point"),
+        ]);
+        row("retransmissions", format!("{} packets{}", found.packets, prefixed(": ", kinds)))?;
+        let others = [
+            (found.syns, "SYNs"),
+            (found.window_probes, "window probes"),
+            (found.keep_alives, "keep-alives"),
+        ];
+        write_list(row, "", "in addition: ", &others)?;
+        let detected = list(&[(found.fast_retransmits, "without a timeout"), (found.timeouts, "by timeout")]);
+        if !detected.is_empty() {
+            let [none, one, two, more] = found.timeouts_by_dupacks;
             let after = list(&[
                 (none, "after no duplicate ACK"),
                 (one, "after 1"),
                 (two, "after 2"),
                 (more, "after 3 or more"),
-                (again.failed_dupack, "of them after all possible duplicate ACKs"),
+                (found.failed_dupack, "of them after all possible duplicate ACKs"),
             ]);
-            row("losses detected", if after.is_empty() { found } else { format!("{found} ({after})") })?;
+            row(
+                "losses detected",
+                if after.is_empty() { detected } else { format!("{detected} ({after})") },
+            )?;
         }
-        let spurious = &again.spurious;
+        let spurious = &found.spurious;
         if spurious.packets > 0 {
             let proofs = list(&[
                 (spurious.by_timestamp, "by timestamp"),
                 (spurious.by_dsack, "by D-SACK"),
                 (spurious.by_ack, "already acknowledged"),
             ]);
-            let begun = list(&[
+            let starts = list(&[
                 (spurious.timeouts, "of the timeouts"),
                 (spurious.fast_retransmits, "of the losses detected without a timeout"),
             ]);
-            let begun = if begun.is_empty() { begun } else { format!("; {begun}") };
-            row("spurious", format!("{} packets ({proofs}){begun}", spurious.packets))?;
+            row("spurious", format!("{} packets ({proofs}){}", spurious.packets, prefixed("; ", starts)))?;
         }
         Ok(())
     }
@@ -274,12 +263,12 @@ impl DirectionFindings {
     fn write_path_mtu(&self, row: &mut Row<'_>) -> fmt::Result {
         let Some(path) = &self.path_mtu else { return Ok(()) };
         if let (Some(bytes), Some(frame)) = (path.lost_segment_bytes, path.lost_segment_frame) {
-            let what = match path.black_hole {
+            let verdict = match path.black_hole {
                 BlackHole::Likely => "path MTU black hole",
                 BlackHole::Possible => "path MTU black hole, or the other end has disappeared",
                 BlackHole::No => "no path MTU black hole",
             };
-            let came = match path.lost_segment_split {
+            let split = match path.lost_segment_split {
                 true => ", but its data was acknowledged in shorter segments",
                 false => "",
             };
@@ -288,19 +277,16 @@ impl DirectionFindings {
                 bytes => format!("the longest acknowledged segment has {bytes} bytes"),
             };
             let times = path.lost_segment_times;
-            row(
-                "path MTU",
-                format!(
-                    "{what}: a segment of {bytes} bytes was sent {times} times (first retransmission in frame {frame}) and never acknowledged as a whole{came}; {longest}"
-                ),
-            )?;
+            let sent = format!("{times} times (first retransmission in frame {frame})");
+            let lost =
+                format!("a segment of {bytes} bytes was sent {sent} and never acknowledged as a whole");
+            row("path MTU", format!("{verdict}: {lost}{split}; {longest}"))?;
         }
         if path.above_icmp_mtu > 0 {
             let (above, mtu) = (path.above_icmp_mtu, path.icmp_mtu.unwrap_or(0));
-            row(
-                "path MTU",
-                format!("{above} packets longer than {mtu} bytes sent after ICMP had reported this MTU"),
-            )?;
+            let text =
+                format!("{above} packets longer than {mtu} bytes sent after ICMP had reported this MTU");
+            row("path MTU", text)?;
         }
         Ok(())
     }
@@ -312,23 +298,17 @@ impl DirectionFindings {
         };
         let percentiles = [rtt.median_seconds, rtt.p90_seconds, rtt.p99_seconds];
         let [median, p90, p99] = percentiles.map(|seconds| Seconds(seconds.unwrap_or(mean)));
+        let deviation = Seconds(rtt.mean_deviation_seconds.unwrap_or(0.0));
+        let [min, mean, max] = [min, mean, max].map(Seconds);
         let name = match self.rtt_of {
             RttOf::RoundTrip => "round-trip time",
             RttOf::PartOfRoundTrip => "partial RTT",
             RttOf::ReceiverDelay => "receiver delay",
             RttOf::Unknown => "RTT",
         };
-        row(
-            name,
-            format!(
-                "min {}, mean {} ± {}, median {median}, 90 % {p90}, 99 % {p99}, max {}; {} samples",
-                Seconds(min),
-                Seconds(mean),
-                Seconds(rtt.mean_deviation_seconds.unwrap_or(0.0)),
-                Seconds(max),
-                rtt.samples
-            ),
-        )
+        let quantiles = format!("median {median}, 90 % {p90}, 99 % {p99}");
+        let samples = rtt.samples;
+        row(name, format!("min {min}, mean {mean} ± {deviation}, {quantiles}, max {max}; {samples} samples"))
     }
 
     fn write_window(&self, row: &mut Row<'_>) -> fmt::Result {
@@ -342,10 +322,11 @@ impl DirectionFindings {
             _ if self.acks.packets > 0 => row("receiver window", offered)?,
             _ => {}
         }
-        let changes = list(&[(window.zero_windows, "times closed"), (window.shrunk, "times shrunk")]);
-        if !changes.is_empty() {
-            row("receiver window", changes)?;
-        }
+        let changes = [(window.zero_windows, "times closed"), (window.shrunk, "times shrunk")];
+        write_list(row, "receiver window", "", &changes)
+    }
+
+    fn write_time(&self, row: &mut Row<'_>) -> fmt::Result {
         let time = &self.time;
         if time.total_seconds <= 0.0 {
             return Ok(());
@@ -358,25 +339,18 @@ impl DirectionFindings {
             (time.zero_window_seconds, "zero window"),
             (time.waiting_for_timeout_seconds, "waiting for timeouts"),
         ];
-        let parts: Vec<_> = parts
-            .iter()
-            .filter(|(seconds, _)| *seconds > 0.0)
-            .map(|(seconds, what)| {
-                format!("{what} {} ({:.0} %)", Seconds(*seconds), 100.0 * seconds / time.total_seconds)
-            })
-            .collect();
-        row("time", parts.join(", "))
+        let parts = parts.iter().filter(|(seconds, _)| *seconds > 0.0).map(|(seconds, what)| {
+            format!("{what} {} ({:.0} %)", Seconds(*seconds), 100.0 * seconds / time.total_seconds)
+        });
+        row("time", parts.collect::<Vec<_>>().join(", "))
     }
 
     fn write_sender(&self, row: &mut Row<'_>) -> fmt::Result {
         let sender = &self.sender;
-        let mut says = vec![format!("segments of {} bytes", sender.longest_segment_bytes)];
-        if let Some(segments) = sender.initial_window_segments {
-            says.push(format!("initial window of {segments}"));
-        }
-        if let Some(growth) = sender.growth_per_round_trip {
-            says.push(format!("window grows by a factor of {growth:.2} per round trip"));
-        }
+        let segments = format!("segments of {} bytes", sender.longest_segment_bytes);
+        let window = sender.initial_window_segments.map(|segments| format!("initial window of {segments}"));
+        let growth = sender.growth_per_round_trip;
+        let growth = growth.map(|growth| format!("window grows by a factor of {growth:.2} per round trip"));
         let partial = match sender.partial_acks {
             PartialAcks::Tahoe => Some("no fast recovery (Tahoe)"),
             PartialAcks::Reno => Some("a partial ACK ends recovery (Reno)"),
@@ -394,9 +368,21 @@ impl DirectionFindings {
             Evidence::No => Some("no limited transmit"),
             Evidence::Undetermined => None,
         };
-        says.extend([partial, after, limited].into_iter().flatten().map(str::to_owned));
-        row("sender", says.join(", "))
+        let figures = [Some(segments), window, growth].into_iter().flatten();
+        let habits = [partial, after, limited].into_iter().flatten().map(str::to_owned);
+        row("sender", figures.chain(habits).collect::<Vec<_>>().join(", "))
     }
+}
+
+/// Writes a row with the counts that are not 0, if there are any.
+fn write_list(row: &mut Row<'_>, name: &str, prefix: &str, counts: &[(u64, &str)]) -> fmt::Result {
+    let text = list(counts);
+    if text.is_empty() { Ok(()) } else { row(name, format!("{prefix}{text}")) }
+}
+
+/// Returns the text after the prefix, or nothing if the text is empty.
+fn prefixed(prefix: &str, text: String) -> String {
+    if text.is_empty() { text } else { format!("{prefix}{text}") }
 }
 
 impl fmt::Display for AckPolicyFindings {
@@ -410,11 +396,8 @@ impl fmt::Display for AckPolicyFindings {
         };
         if let Some(what) = what {
             let [one, two, more] = [self.for_one_segment, self.for_two_segments, self.for_more_segments];
-            write!(
-                f,
-                "; ACK frequency: {what} ({})",
-                list(&[(one, "for 1 segment"), (two, "for 2"), (more, "for 3 or more")])
-            )?;
+            let counts = list(&[(one, "for 1 segment"), (two, "for 2"), (more, "for 3 or more")]);
+            write!(f, "; ACK frequency: {what} ({counts})")?;
         }
         if let Some(by) = self.delayed_by_median_seconds {
             let acks = if self.delayed == 1 { "ACK" } else { "ACKs" };
@@ -448,24 +431,5 @@ impl fmt::Display for CongestionFindings {
             evidence.push(format!("{} times at most four segments in flight for 0.2 s", self.min_rtt_probes));
         }
         write!(f, ": {}", evidence.join(", "))
-    }
-}
-
-/// Formats the counts that are not 0: `3 fast, 2 tail`.
-pub(crate) fn list(counts: &[(u64, &str)]) -> String {
-    let some: Vec<_> = counts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
-    some.join(", ")
-}
-
-/// Formats a time in s, ms or µs.
-pub(crate) struct Seconds(pub(crate) f64);
-
-impl fmt::Display for Seconds {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            seconds if seconds >= 1.0 => write!(f, "{seconds:.2} s"),
-            seconds if seconds >= 1e-3 => write!(f, "{:.1} ms", seconds * 1e3),
-            seconds => write!(f, "{:.0} µs", seconds * 1e6),
-        }
     }
 }

@@ -4,19 +4,19 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
 use airlink_fit::clock::{Clock, Later};
+use airwire::direction::Direction;
 
-use super::Way;
 use super::reader::Reader;
 use super::tracker::key;
 
 /// Number of packets of each capture that are compared.
-const HEAD: usize = 20_000;
+const COMPARED_PACKETS: usize = 20_000;
 
 #[derive(Debug)]
 pub(super) struct Clocks {
     pub(super) captures: Vec<Clock>,
     /// The end of the path at which each host is located.
-    pub(super) sides: BTreeMap<IpAddr, Way>,
+    pub(super) sides: BTreeMap<IpAddr, Direction>,
     /// The time when the last capture began, in the clock of the first capture.
     pub(super) all_began: i64,
 }
@@ -30,7 +30,7 @@ fn head(reader: &mut Reader) -> (i64, Head) {
     let mut head = Head::new();
     // The beginning of an empty capture does not matter.
     let begin = reader.peek().map_or(i64::MIN, |packet| packet.at.0);
-    for _ in 0..HEAD {
+    for _ in 0..COMPARED_PACKETS {
         let Some(packet) = reader.take() else { break };
         let once = head.entry(((packet.src, packet.dst), key(&packet)));
         once.and_modify(|at| *at = None).or_insert(Some(packet.at.0));
@@ -60,14 +60,14 @@ pub(super) fn compare(readers: &mut [Reader], given: Option<&[i64]>) -> Clocks {
         for ((from, to), there) in &flows {
             let back = flows.get(&(*to, *from));
             let forth = there.goes_forth(back.copied(), ahead.unwrap_or(0));
-            let way = if forth { Way::Forth } else { Way::Back };
-            sides.entry(from.ip()).or_insert(way);
-            sides.entry(to.ip()).or_insert_with(|| way.turned());
+            let direction = if forth { Direction::Down } else { Direction::Up };
+            sides.entry(from.ip()).or_insert(direction);
+            sides.entry(to.ip()).or_insert_with(|| direction.reversed());
         }
         let clock = match ahead {
             Some(ahead_ns) => Clock::Given { ahead_ns },
             None => Clock::estimated(
-                flows.iter().map(|((from, _), later)| (sides[&from.ip()] == Way::Forth, *later)),
+                flows.iter().map(|((from, _), later)| (sides[&from.ip()] == Direction::Down, *later)),
             ),
         };
         captures.insert(1, clock);

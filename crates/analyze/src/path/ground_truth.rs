@@ -6,12 +6,12 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 
+use aircaptures::packet::Packet;
 use airwire::Cause;
+use airwire::direction::{Direction, PerDirection};
 
-use super::Way;
 use super::findings::TruthFindings;
 use crate::airlink_events::{AirlinkEvent, EventReader, EventsError};
-use aircaptures::packet::Packet;
 
 /// Nanoseconds by which a packet's timestamps may differ between airlink and a capture made by another
 /// program.
@@ -27,43 +27,55 @@ pub(super) enum DropReason {
 
 /// The result of the captures for one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Said {
+pub(super) enum Observed {
     Arrived,
     Lost {
         gap: usize,
     },
     /// The captures end too early to decide.
-    Nothing,
+    Undetermined,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
-    Left(Whole),
+    Left(Integrity),
     Dropped(DropReason),
+}
+
+impl End {
+    /// Returns why the packet did not arrive, or `None` if it arrived.
+    fn drop_reason(self) -> Option<DropReason> {
+        match self {
+            Self::Left(Integrity::Intact | Integrity::Unknown) => None,
+            Self::Left(Integrity::Damaged) => Some(DropReason::Loss(Cause::Radio)),
+            Self::Dropped(reason) => Some(reason),
+        }
+    }
 }
 
 /// The integrity of a packet that leaves the path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Whole {
+enum Integrity {
     #[default]
-    Yes,
-    /// The packet is damaged, so a receiver drops it. It counts as lost by the radio link, as in airtcp's
-    /// ground truth.
-    No,
+    Intact,
+    /// A receiver drops the packet. It counts as lost by the radio link, as in airtcp's ground truth.
+    Damaged,
     /// The packet is changed, but no checksum detects it.
-    NobodyKnows,
+    Unknown,
 }
 
+/// A packet on the path.
 #[derive(Clone, Copy, Debug, Default)]
 struct State {
-    whole: Whole,
+    integrity: Integrity,
     end: Option<End>,
-    said: Option<Said>,
+    observed: Option<Observed>,
 }
 
+/// The event of a packet that enters.
 #[derive(Clone, Copy, Debug)]
-struct Entered {
-    event: u64,
+struct Entry {
+    packet: u64,
     at: i64,
     bytes: u64,
 }
@@ -73,15 +85,15 @@ pub(super) struct GroundTruth {
     /// The time of the last event that was read.
     read_to: i64,
     has_ended: bool,
-    told: Told,
+    pub(super) packets: Packets,
 }
 
-/// The state after the events read so far.
+/// The packets on the path, according to the events read so far.
 #[derive(Default)]
-struct Told {
+pub(super) struct Packets {
     /// Packets that are not yet matched to a captured packet: downwards and upwards.
-    entered: [VecDeque<Entered>; 2],
-    inside: BTreeMap<u64, State>,
+    unmatched: PerDirection<VecDeque<Entry>>,
+    on_path: BTreeMap<u64, State>,
     findings: TruthFindings,
 }
 
@@ -96,7 +108,7 @@ impl GroundTruth {
             events: EventReader::open(path)?,
             read_to: i64::MIN,
             has_ended: false,
-            told: Told { findings, ..Told::default() },
+            packets: Packets { findings, ..Packets::default() },
         })
     }
 
@@ -107,7 +119,7 @@ impl GroundTruth {
             match self.events.read()? {
                 Some(event) => {
                     self.read_to = zero.saturating_add(event.t);
-                    self.told.take(&event, self.read_to);
+                    self.packets.process(&event, self.read_to);
                 }
                 None => self.has_ended = true,
             }
@@ -115,37 +127,28 @@ impl GroundTruth {
         Ok(())
     }
 
-    /// Returns the number of a captured packet in the events.
-    pub(super) fn entered(&mut self, way: Way, at: i64, packet: &Packet) -> Option<u64> {
-        self.told.entered(way, at, packet)
-    }
-
-    /// Compares the captures' result for a packet with the events. Returns the reason if airlink dropped it.
-    pub(super) fn compare(&mut self, event: u64, said: Said) -> Option<DropReason> {
-        self.told.compare(event, said)
-    }
-
     pub(super) fn finish(self) -> TruthFindings {
-        self.told.findings
+        self.packets.findings
     }
 }
 
-impl Told {
-    fn take(&mut self, event: &AirlinkEvent<'_>, at: i64) {
+impl Packets {
+    fn process(&mut self, event: &AirlinkEvent<'_>, at: i64) {
         let end = match &*event.what {
             // Packets of a traffic source enter at a stage. They are not in any capture.
             "entered" if event.stage.is_none() => {
-                let way = usize::from(event.direction != "down");
-                self.entered[way].push_back(Entered { event: event.packet, at, bytes: event.bytes });
-                self.inside.insert(event.packet, State::default());
+                let direction = if event.direction == "down" { Direction::Down } else { Direction::Up };
+                let entry = Entry { packet: event.packet, at, bytes: event.bytes };
+                self.unmatched[direction].push_back(entry);
+                self.on_path.insert(event.packet, State::default());
                 return;
             }
-            "truncated" => return self.damage(event.packet, Whole::No),
+            "truncated" => return self.set_integrity(event.packet, Integrity::Damaged),
             "corrupted" => {
-                let whole = if event.found { Whole::No } else { Whole::NobodyKnows };
-                return self.damage(event.packet, whole);
+                let integrity = if event.found { Integrity::Damaged } else { Integrity::Unknown };
+                return self.set_integrity(event.packet, integrity);
             }
-            "left" => End::Left(self.inside.get(&event.packet).map_or(Whole::Yes, |state| state.whole)),
+            "left" => End::Left(self.on_path.get(&event.packet).copied().unwrap_or_default().integrity),
             "dropped" => End::Dropped(match event.cause.as_deref() {
                 Some("congestion") => DropReason::Loss(Cause::Congestion),
                 Some("radio") => DropReason::Loss(Cause::Radio),
@@ -153,71 +156,68 @@ impl Told {
             }),
             _ => return,
         };
-        let Some(state) = self.inside.get_mut(&event.packet) else { return };
+        let Some(state) = self.on_path.get_mut(&event.packet) else { return };
         state.end = Some(end);
-        if let Some(said) = state.said {
-            self.inside.remove(&event.packet);
-            self.count(end, said);
+        if let Some(observed) = state.observed {
+            self.on_path.remove(&event.packet);
+            self.count(end, observed);
         }
     }
 
-    fn damage(&mut self, packet: u64, whole: Whole) {
-        if let Some(state) = self.inside.get_mut(&packet).filter(|state| state.whole != Whole::No) {
-            state.whole = whole;
+    fn set_integrity(&mut self, packet: u64, integrity: Integrity) {
+        let state = self.on_path.get_mut(&packet);
+        if let Some(state) = state.filter(|state| state.integrity != Integrity::Damaged) {
+            state.integrity = integrity;
         }
     }
 
-    fn entered(&mut self, way: Way, at: i64, packet: &Packet) -> Option<u64> {
-        let waiting = &mut self.entered[usize::from(way == Way::Back)];
-        while let Some(old) = waiting.front().filter(|entered| entered.at < at - NEAR) {
-            self.inside.remove(&old.event);
-            waiting.pop_front();
+    /// Returns the number of a captured packet in the events.
+    pub(super) fn find(&mut self, direction: Direction, at: i64, packet: &Packet) -> Option<u64> {
+        let unmatched = &mut self.unmatched[direction];
+        while let Some(old) = unmatched.pop_front_if(|entry| entry.at < at - NEAR) {
+            self.on_path.remove(&old.packet);
         }
         // The headers take 40 to 120 bytes: IPv4 or IPv6, with or without options.
         let lengths = u64::from(packet.len) + 40..=u64::from(packet.len) + 120;
-        let fits = |entered: &Entered| lengths.contains(&entered.bytes) && entered.at <= at + NEAR;
-        let exact = waiting.iter().position(|entered| entered.at == at && fits(entered));
-        let found = exact.or_else(|| waiting.iter().position(fits)).and_then(|place| waiting.remove(place));
+        let fits = |entry: &Entry| lengths.contains(&entry.bytes) && entry.at <= at + NEAR;
+        let exact = unmatched.iter().position(|entry| entry.at == at && fits(entry));
+        let index = exact.or_else(|| unmatched.iter().position(fits));
+        let found = index.and_then(|index| unmatched.remove(index));
         match found {
             Some(_) => self.findings.known += 1,
             None => self.findings.unknown += 1,
         }
-        found.map(|entered| entered.event)
+        found.map(|entry| entry.packet)
     }
 
-    fn compare(&mut self, event: u64, said: Said) -> Option<DropReason> {
-        let state = self.inside.get_mut(&event)?;
+    /// Compares the captures' result for a packet with the events. Returns the reason if airlink dropped it.
+    pub(super) fn compare(&mut self, packet: u64, observed: Observed) -> Option<DropReason> {
+        let state = self.on_path.get_mut(&packet)?;
         let Some(end) = state.end else {
-            state.said = Some(said);
+            state.observed = Some(observed);
             return None;
         };
-        self.inside.remove(&event);
-        self.count(end, said);
-        match end {
-            End::Left(Whole::Yes | Whole::NobodyKnows) => None,
-            End::Left(Whole::No) => Some(DropReason::Loss(Cause::Radio)),
-            End::Dropped(why) => Some(why),
-        }
+        self.on_path.remove(&packet);
+        self.count(end, observed);
+        end.drop_reason()
     }
 
-    fn count(&mut self, end: End, said: Said) {
+    fn count(&mut self, end: End, observed: Observed) {
         let findings = &mut self.findings;
-        let lost = match end {
+        if end == End::Left(Integrity::Unknown) && observed != Observed::Arrived {
             // The changed headers make the arriving packet a different packet for the captures.
-            End::Left(Whole::NobodyKnows) if said != Said::Arrived => return findings.altered_arrivals += 1,
-            End::Left(Whole::Yes | Whole::NobodyKnows) => None,
-            End::Left(Whole::No) => Some(DropReason::Loss(Cause::Radio)),
-            End::Dropped(why) => Some(why),
-        };
-        match (lost, said) {
-            (None, Said::Arrived) => findings.arrivals_found += 1,
-            (None, Said::Lost { .. }) => findings.false_losses += 1,
-            (None, Said::Nothing) => findings.arrivals_undetermined += 1,
-            (Some(_), Said::Arrived) => findings.losses_missed += 1,
-            (Some(_), Said::Nothing) => findings.losses_undetermined += 1,
-            (Some(why), Said::Lost { gap }) => {
+            findings.altered_arrivals += 1;
+            return;
+        }
+        match (end.drop_reason(), observed) {
+            (None, Observed::Arrived) => findings.arrivals_found += 1,
+            (None, Observed::Lost { .. }) => findings.false_losses += 1,
+            (None, Observed::Undetermined) => findings.arrivals_undetermined += 1,
+            (Some(_), Observed::Arrived) => findings.losses_missed += 1,
+            (Some(_), Observed::Undetermined) => findings.losses_undetermined += 1,
+            (Some(reason), Observed::Lost { gap }) => {
                 findings.losses_found += 1;
-                match why {
+                match reason {
                     DropReason::Loss(Cause::Congestion) => findings.congestion_between[gap] += 1,
                     DropReason::Loss(Cause::Radio) => findings.radio_between[gap] += 1,
                     DropReason::Refused => {}
@@ -231,19 +231,19 @@ impl Told {
 mod tests {
     use super::*;
 
-    /// Compares `said` with the events of a packet: it enters, then `happened` occurs, and then it leaves.
-    fn compared(happened: &str, said: Said) -> (Option<DropReason>, TruthFindings) {
+    /// Compares `observed` with the events of a packet: it enters, then `happened` occurs, and then it leaves.
+    fn compared(happened: &str, observed: Observed) -> (Option<DropReason>, TruthFindings) {
         let findings = TruthFindings { radio_between: vec![0], ..TruthFindings::default() };
-        let mut told = Told { findings, ..Told::default() };
+        let mut packets = Packets { findings, ..Packets::default() };
         for line in [
             r#"{"t":1,"event":"entered","packet":7,"direction":"down","bytes":100}"#,
             happened,
             r#"{"t":3,"event":"left","packet":7,"direction":"down","bytes":100}"#,
         ] {
-            told.take(&serde_json::from_str(line).unwrap(), 1);
+            packets.process(&serde_json::from_str(line).unwrap(), 1);
         }
-        let why = told.compare(7, said);
-        (why, told.findings)
+        let reason = packets.compare(7, observed);
+        (reason, packets.findings)
     }
 
     /// The stage `corrupt` in docs/reference/scenario/other-stages.md: damaged packets count as lost by the
@@ -255,16 +255,16 @@ mod tests {
             r#"{"t":2,"event":"truncated","packet":7,"direction":"down","stage":"x","from":100,"to":50}"#,
             r#"{"t":2,"event":"corrupted","packet":7,"direction":"down","stage":"x","bits":[3],"found":true}"#,
         ] {
-            let (why, found) = compared(happened, Said::Lost { gap: 0 });
+            let (why, found) = compared(happened, Observed::Lost { gap: 0 });
             assert_eq!(why, Some(DropReason::Loss(Cause::Radio)));
             assert_eq!(found, TruthFindings { losses_found: 1, radio_between: vec![1], ..none.clone() });
-            let (_, missed) = compared(happened, Said::Arrived);
+            let (_, missed) = compared(happened, Observed::Arrived);
             assert_eq!(missed, TruthFindings { losses_missed: 1, ..none.clone() });
         }
         let unseen = r#"{"t":2,"event":"corrupted","packet":7,"direction":"down","stage":"x","bits":[3,19],"found":false}"#;
-        let (why, found) = compared(unseen, Said::Arrived);
+        let (why, found) = compared(unseen, Observed::Arrived);
         assert_eq!((why, found), (None, TruthFindings { arrivals_found: 1, ..none.clone() }));
-        let (why, found) = compared(unseen, Said::Lost { gap: 0 });
+        let (why, found) = compared(unseen, Observed::Lost { gap: 0 });
         assert_eq!((why, found), (None, TruthFindings { altered_arrivals: 1, ..none }));
     }
 }

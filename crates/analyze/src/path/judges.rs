@@ -115,12 +115,12 @@ impl Replay {
         }
     }
 
-    fn tell(&mut self, at: i64, mut tell: impl FnMut(&mut Answer<dyn Attribute>, &View<'_>)) {
+    fn for_each_judge(&mut self, at: i64, mut call: impl FnMut(&mut Answer<dyn Attribute>, &View<'_>)) {
         let Self { judges, profile, cc, handshake, flight, rtt, smss, .. } = self;
         let now = Instant::from_nanos(at.max(0) as u64);
         let knobs = &profile.recovery;
         let view = View { now, flight, cc, handshake, rtt, knobs, smss: *smss, rwnd: u64::MAX, unsent: 0 };
-        judges.iter_mut().for_each(|judge| tell(judge, &view));
+        judges.iter_mut().for_each(|judge| call(judge, &view));
     }
 
     /// Processes a sent segment. `waited` means that the sender waited for its timer.
@@ -136,8 +136,8 @@ impl Replay {
         let now = Instant::from_nanos(sent.at.max(0) as u64);
         let in_flight = sent.in_flight + 1 - sent.dupacks.min(sent.in_flight);
         self.cc.cwnd = f64::from(in_flight);
-        if self.begins_a_loss(sent, start, waited) {
-            self.ask(sent, start);
+        if self.starts_loss(sent, start, waited) {
+            self.judge_loss(sent, start);
         }
         let kind = match sent.sending {
             _ if end > self.flight.max() => Transmission::New,
@@ -150,27 +150,28 @@ impl Replay {
         }
         self.fates.insert(start, sent.fate);
         let departure = Departure { start, end, kind, tsval: 0 };
-        self.tell(sent.at, |judge, view| judge.on_sent(view, &departure));
+        self.for_each_judge(sent.at, |judge, view| judge.on_sent(view, &departure));
     }
 
     /// Returns whether the sender asks its judges for this segment. It does so once per recovery without a
     /// timeout, and at every timeout.
-    fn begins_a_loss(&mut self, sent: &SentSegment, start: u64, waited: bool) -> bool {
+    fn starts_loss(&mut self, sent: &SentSegment, start: u64, waited: bool) -> bool {
         // Three more duplicate ACKs, after a timeout or after a partial ACK that ended Reno's recovery,
         // indicate another loss.
-        let anew = start <= self.flight.una() && sent.dupacks >= 3 && self.flight.sacked().segments == 0;
-        let begins = match sent.sending {
-            Sending::Fast | Sending::Unexplained => self.recover.is_none() || anew,
+        let is_new_loss =
+            start <= self.flight.una() && sent.dupacks >= 3 && self.flight.sacked().segments == 0;
+        let starts = match sent.sending {
+            Sending::Fast | Sending::Unexplained => self.recover.is_none() || is_new_loss,
             Sending::Timeout => waited,
             _ => false,
         };
-        if begins {
+        if starts {
             self.recover = Some(self.flight.max());
         }
-        begins
+        starts
     }
 
-    fn ask(&mut self, sent: &SentSegment, start: u64) {
+    fn judge_loss(&mut self, sent: &SentSegment, start: u64) {
         let truth = self.fates.get(&start).and_then(|fate| match fate {
             Fate::Unknown => None,
             Fate::Arrived { .. } | Fate::Spurious { .. } => Some(Truth::NotLost),
@@ -182,7 +183,7 @@ impl Replay {
             Fate::Lost(Loss::Between { .. }) => Some(Truth::Lost(Cause::Congestion)),
         });
         let mut verdicts = std::mem::take(&mut self.verdicts);
-        self.tell(sent.at, |judge, view| {
+        self.for_each_judge(sent.at, |judge, view| {
             let Some((cause, _)) = judge.cause(view, start) else { return };
             verdicts.push(Verdict { judge: judge.row().name, at: sent.at, offset: sent.start, cause, truth });
         });
@@ -208,13 +209,13 @@ impl Replay {
                 self.recover = None;
             }
         }
-        let mut news = Sacked::default();
+        let mut sacked = Sacked::default();
         for (left, right) in &seen.sack {
             if let (Some(left), Some(right)) = (left.checked_sub(base), right.checked_sub(base)) {
-                self.flight.on_sack(left..right, &mut news);
+                self.flight.on_sack(left..right, &mut sacked);
             }
         }
-        self.tell(seen.at, |judge, view| judge.on_ack(view, &ack));
+        self.for_each_judge(seen.at, |judge, view| judge.on_ack(view, &ack));
     }
 }
 

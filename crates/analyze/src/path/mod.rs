@@ -23,17 +23,18 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
+use aircaptures::capture::CaptureError;
+use aircaptures::packet::Packet;
 pub use airlink_fit::clock::Clock;
+use airwire::direction::Direction;
 pub use findings::PathFindings;
 
 use self::findings::{CaptureFindings, ConnectionOnPath, FlowFindings};
-use self::ground_truth::GroundTruth;
+use self::ground_truth::{DropReason, GroundTruth, Observed};
 use self::reader::Reader;
-use self::tracker::{Now, Tracker};
+use self::tracker::{FlowTracker, Now};
 use super::airlink_events::EventsError;
 use super::trace::{Fate, Trace};
-use aircaptures::capture::CaptureError;
-use aircaptures::packet::Packet;
 
 /// The files to read.
 #[derive(Clone, Debug, Default)]
@@ -77,38 +78,21 @@ pub enum PathError {
     Truth(#[from] EventsError),
 }
 
-/// The direction of a packet on the path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
-    /// From the first capture to the last.
-    Forth,
-    Back,
+/// Converts between the index of a capture and its position in a direction. The function is its own inverse.
+/// `down` is the direction from the first capture to the last.
+fn position(direction: Direction, capture: usize, captures: usize) -> usize {
+    match direction {
+        Direction::Down => capture,
+        Direction::Up => captures - 1 - capture,
+    }
 }
 
-impl Way {
-    fn turned(self) -> Self {
-        match self {
-            Self::Forth => Self::Back,
-            Self::Back => Self::Forth,
-        }
-    }
-
-    /// Converts between the index of a capture and its position in this direction. The function is its own
-    /// inverse.
-    fn position(self, capture: usize, count: usize) -> usize {
-        match self {
-            Self::Forth => capture,
-            Self::Back => count - 1 - capture,
-        }
-    }
-
-    /// Returns the index of the gap between captures, counted from the first capture, that precedes
-    /// `position` in this direction.
-    fn gap(self, position: usize, count: usize) -> usize {
-        match self {
-            Self::Forth => position - 1,
-            Self::Back => count - 1 - position,
-        }
+/// Returns the index of the gap that precedes `position` in a direction. Gaps are counted from the first
+/// capture.
+fn gap(direction: Direction, position: usize, captures: usize) -> usize {
+    match direction {
+        Direction::Down => position - 1,
+        Direction::Up => captures - 1 - position,
     }
 }
 
@@ -123,7 +107,7 @@ pub struct Fates {
 impl Fates {
     /// Enters the fates into a trace of that capture. A retransmission that the trace has proved spurious
     /// keeps its fate.
-    pub fn lay_over(&self, trace: &mut Trace) {
+    pub fn apply_to(&self, trace: &mut Trace) {
         let Some(by_frame) = &self.by_frame else { return };
         for segment in &mut trace.segments {
             let Some(fate) = by_frame.get(&segment.number) else { continue };
@@ -135,7 +119,7 @@ impl Fates {
         }
     }
 
-    fn put(&mut self, frame: u64, fate: Fate) {
+    fn insert(&mut self, frame: u64, fate: Fate) {
         if let Some(by_frame) = &mut self.by_frame {
             by_frame.insert(frame, fate);
         }
@@ -170,25 +154,25 @@ pub fn read(files: &Files, keep: Keep) -> Result<(PathFindings, Fates), PathErro
     };
     let clocks = clock::compare(&mut open()?, files.ahead.as_deref());
     let truth = files.truth.as_deref().map(|path| GroundTruth::open(path, captures)).transpose()?;
-    let mut sources = open()?;
-    for (reader, clock) in sources.iter_mut().zip(&clocks.captures) {
+    let mut readers = open()?;
+    for (reader, clock) in readers.iter_mut().zip(&clocks.captures) {
         reader.ahead = clock.ahead();
     }
     let mut survey = PathSurvey::new(captures, clocks, truth, keep);
-    while let Some(at) = earliest(&mut sources, &survey.sides) {
-        let packet = sources[at].take().expect("it was looked at");
-        survey.take(at, &packet)?;
+    while let Some(at) = earliest(&mut readers, &survey.sides) {
+        let packet = readers[at].take().expect("the reader has a packet");
+        survey.process(at, &packet)?;
     }
-    survey.finish(sources)
+    survey.finish(readers)
 }
 
 /// Returns the index of the capture whose next packet is the earliest. If packets are simultaneous, a packet that
 /// enters the path comes first, and then the capture from which fewer packets have been read.
-fn earliest(sources: &mut [Reader], sides: &BTreeMap<IpAddr, Way>) -> Option<usize> {
-    let captures = sources.len();
-    let next = sources.iter_mut().enumerate().filter_map(|(at, reader)| {
+fn earliest(readers: &mut [Reader], sides: &BTreeMap<IpAddr, Direction>) -> Option<usize> {
+    let captures = readers.len();
+    let next = readers.iter_mut().enumerate().filter_map(|(at, reader)| {
         let packet = reader.peek()?;
-        let position = sides.get(&packet.src.ip()).map_or(0, |way| way.position(at, captures));
+        let position = sides.get(&packet.src.ip()).map_or(0, |direction| position(*direction, at, captures));
         let (time, passes) = (packet.at, position > 0);
         Some((time, passes, reader.packets, position, at))
     });
@@ -198,47 +182,58 @@ fn earliest(sources: &mut [Reader], sides: &BTreeMap<IpAddr, Way>) -> Option<usi
 struct PathSurvey {
     captures: usize,
     clocks: clock::Clocks,
+    flows: BTreeMap<(SocketAddr, SocketAddr), FlowTracker>,
+    sides: BTreeMap<IpAddr, Direction>,
+    records: Records,
+}
+
+/// Records the fate of each packet.
+struct Records {
     truth: Option<GroundTruth>,
-    flows: BTreeMap<(SocketAddr, SocketAddr), Tracker>,
-    sides: BTreeMap<IpAddr, Way>,
     fates: Fates,
+}
+
+impl Records {
+    /// Compares the captures' result with the packet's events, if known. Returns the reason if airlink dropped
+    /// it.
+    fn compare(&mut self, event: Option<u64>, observed: Observed) -> Option<DropReason> {
+        self.truth.as_mut()?.packets.compare(event?, observed)
+    }
 }
 
 impl PathSurvey {
     fn new(captures: usize, clocks: clock::Clocks, truth: Option<GroundTruth>, keep: Keep) -> Self {
         let by_frame = (keep == Keep::Fates).then(BTreeMap::new);
         let sides = clocks.sides.clone();
-        Self { captures, clocks, truth, flows: BTreeMap::new(), sides, fates: Fates { by_frame } }
+        let records = Records { truth, fates: Fates { by_frame } };
+        Self { captures, clocks, flows: BTreeMap::new(), sides, records }
     }
 
-    fn take(&mut self, capture: usize, packet: &Packet) -> Result<(), PathError> {
-        let Self { captures, clocks, truth, flows, sides, fates } = self;
-        if let Some(truth) = truth {
+    fn process(&mut self, capture: usize, packet: &Packet) -> Result<(), PathError> {
+        let Self { captures, clocks, flows, sides, records } = self;
+        if let Some(truth) = &mut records.truth {
             truth.read_until(packet.at.0)?;
         }
-        let last = *captures - 1;
-        let way = *sides.entry(packet.src.ip()).or_insert(match capture {
-            0 => Way::Forth,
-            capture if capture == last => Way::Back,
-            // A packet that is first seen between the ends: the capture at its sender's end began later.
-            _ => Way::Forth,
-        });
-        sides.entry(packet.dst.ip()).or_insert_with(|| way.turned());
-        let flow = flows.entry((packet.src, packet.dst)).or_insert_with(|| Tracker::new(way, *captures));
+        // A packet that is first seen between the ends: the capture at its sender's end began later.
+        let direction = if capture + 1 == *captures { Direction::Up } else { Direction::Down };
+        let direction = *sides.entry(packet.src.ip()).or_insert(direction);
+        sides.entry(packet.dst.ip()).or_insert_with(|| direction.reversed());
+        let flow = flows.entry((packet.src, packet.dst));
+        let flow = flow.or_insert_with(|| FlowTracker::new(direction, *captures));
         let now = Now { at: packet.at.0, all_began: clocks.all_began };
-        flow.take(now, capture, packet, truth.as_mut(), fates);
+        flow.process(now, capture, packet, records);
         Ok(())
     }
 
-    fn finish(mut self, sources: Vec<Reader>) -> Result<(PathFindings, Fates), PathError> {
-        if let Some(truth) = &mut self.truth {
+    fn finish(mut self, readers: Vec<Reader>) -> Result<(PathFindings, Fates), PathError> {
+        if let Some(truth) = &mut self.records.truth {
             truth.read_until(i64::MAX)?;
         }
-        let ends: Vec<i64> = sources.iter().map(|reader| reader.latest).collect();
+        let ends: Vec<i64> = readers.iter().map(|reader| reader.latest).collect();
         let mut connections: BTreeMap<(SocketAddr, SocketAddr), ConnectionOnPath> = BTreeMap::new();
         let (mut matched, mut early) = (0, vec![0; self.captures]);
         for ((from, to), flow) in self.flows {
-            let findings = flow.finish(from, to, &ends, self.truth.as_mut(), &mut self.fates, &mut early);
+            let findings = flow.finish(from, to, &ends, &mut self.records, &mut early);
             matched += findings.matched;
             let ends = (from.min(to), from.max(to));
             connections.entry(ends).or_default().directions.push(findings);
@@ -250,7 +245,7 @@ impl PathSurvey {
                 std::cmp::Reverse((direction.bytes, direction.data.entered))
             });
         }
-        let captures = sources.into_iter().zip(self.clocks.captures).zip(early);
+        let captures = readers.into_iter().zip(self.clocks.captures).zip(early);
         let captures = captures.map(|((reader, clock), early)| CaptureFindings {
             name: reader.name().to_owned(),
             tcp_packets: reader.packets,
@@ -263,8 +258,8 @@ impl PathSurvey {
             captures: captures.collect(),
             matched,
             connections,
-            truth: self.truth.map(GroundTruth::finish),
+            truth: self.records.truth.map(GroundTruth::finish),
         };
-        Ok((report, self.fates))
+        Ok((report, self.records.fates))
     }
 }

@@ -60,10 +60,10 @@ impl Reader {
         let problems = &mut self.problems;
         let frame = match self.capture.read() {
             Next::Frame(frame) => frame,
-            Next::LeftOut | Next::Nothing => return,
-            Next::Flaw { problem, frame, detail } => return problems.note_detail(problem, frame, detail),
+            Next::Filtered | Next::NoFrame => return,
+            Next::Flaw { problem, frame, detail } => return problems.record_detail(problem, frame, detail),
             Next::Damaged { frame, detail } => {
-                problems.note_detail(Problem::Damaged, frame, detail);
+                problems.record_detail(Problem::Damaged, frame, detail);
                 self.fragments.finish(problems);
                 return self.has_ended = true;
             }
@@ -79,11 +79,11 @@ impl Reader {
             Found::Tcp(packet) => packet,
             Found::Flawed(packet, problem) => {
                 if problem != Problem::PayloadCut {
-                    problems.note(problem, frame.number);
+                    problems.record(problem, frame.number);
                 }
                 packet
             }
-            Found::Nothing(problem) => return problems.note(problem, frame.number),
+            Found::Unreadable(problem) => return problems.record(problem, frame.number),
             Found::Fragment | Found::Other(_) => return,
         };
         self.latest = at;

@@ -6,10 +6,10 @@ use super::Clock;
 use super::findings::{FlowFindings, PathFindings, Transit, TruthFindings};
 use super::sender_log::SenderComparison;
 use crate::connection::findings::RttFindings;
-use crate::connection::text::{Seconds, list};
+use crate::text::{Seconds, list};
 
 /// Maximum number of connections shown. The connections with the most data are selected.
-const TOLD: usize = 20;
+const MAX_CONNECTIONS: usize = 20;
 
 impl fmt::Display for PathFindings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -44,10 +44,10 @@ impl fmt::Display for PathFindings {
         }
         let flows = self.connections.iter().flat_map(|connection| &connection.directions);
         let mut flows: Vec<_> = flows.filter(|flow| flow.data.entered + flow.acks.entered > 0).collect();
-        let left_out = flows.len().saturating_sub(2 * TOLD);
+        let left_out = flows.len().saturating_sub(2 * MAX_CONNECTIONS);
         if left_out > 0 {
             flows.sort_by_key(|flow| std::cmp::Reverse(flow.bytes));
-            flows.truncate(2 * TOLD);
+            flows.truncate(2 * MAX_CONNECTIONS);
         }
         for flow in flows {
             write!(f, "{flow}")?;
@@ -219,12 +219,12 @@ mod tests {
 
     #[test]
     fn ground_truth_check_counts_unknown_fates_separately() {
-        let told =
+        let passed =
             TruthFindings { known: 12, losses_found: 2, arrivals_found: 8, ..TruthFindings::default() };
         let last =
             |findings: TruthFindings| findings.to_string().trim_end().lines().last().unwrap().to_owned();
-        assert_eq!(last(told.clone()), "  passed 10 of 10");
-        let some = TruthFindings { losses_undetermined: 1, arrivals_undetermined: 2, ..told };
+        assert_eq!(last(passed.clone()), "  passed 10 of 10");
+        let some = TruthFindings { losses_undetermined: 1, arrivals_undetermined: 2, ..passed };
         assert_eq!(last(some.clone()), "  passed 10 of 10, 3 unknown");
         assert_eq!(last(TruthFindings { losses_missed: 1, ..some }), "  failed 1 of 11, 3 unknown");
     }

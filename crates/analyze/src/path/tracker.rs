@@ -8,52 +8,40 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 use std::ops::Range;
 
+use aircaptures::packet::Packet;
 use airtcp::ranges::RangeSet;
 use airwire::Cause;
+use airwire::direction::Direction;
 use airwire::segment::Flags;
 use airwire::seq::Seq;
 
+use super::Records;
 use super::findings::{FlowFindings, Transit};
-use super::ground_truth::{DropReason, GroundTruth, Said};
-use super::{Fates, Way};
+use super::ground_truth::{DropReason, Observed};
 use crate::connection::findings::RttFindings;
-use crate::connection::rtt::{Measured, Rtt};
+use crate::fingerprint::fingerprint;
+use crate::rtt::{Measured, Rtt};
 use crate::trace::{Fate, Loss, Proof};
-use aircaptures::packet::Packet;
 
 /// Nanoseconds after which an unmatched packet counts as lost. Queueing delays are shorter.
-const PATIENCE: i64 = 60_000_000_000;
+const LOST_AFTER: i64 = 60_000_000_000;
 /// Nanoseconds by which a packet may seem to arrive before it was sent, because capture clocks differ
 /// slightly.
-const EARLY: i64 = 1_000_000_000;
+const MAX_EARLY: i64 = 1_000_000_000;
 /// Maximum number of packets remembered. It exceeds any realistic number of packets in transit.
-const MOST: usize = 1 << 16;
+const MAX_OPEN: usize = 1 << 16;
 /// Number of recent packets among which copies are searched. Copies that the path makes follow closely.
 const RECENT: usize = 64;
 /// Maximum number of holes in the arrived data. Senders repair holes; beyond the limit, the oldest are
 /// forgotten.
-const HOLES: usize = 1 << 12;
-/// Offset of the first sequence number seen. The space below it is for retransmissions of earlier data.
+const MAX_HOLES: usize = 1 << 12;
+/// Offset of the first sequence number seen_at. The space below it is for retransmissions of earlier data.
 const BASE: u64 = 1 << 24;
 
-/// Returns a hash of the fields that routers do not change and that differ in a retransmission.
+/// Returns a fingerprint that is equal at all captures. Base stations write into the reserved flags, and
+/// routers into the ECN field.
 pub(super) fn key(packet: &Packet) -> u64 {
-    let timestamps = packet.options.timestamps.unwrap_or_default();
-    // Base stations write into the reserved bits, and routers into the ECN field.
-    let flags = packet.flags.without(Flags::RESERVED);
-    let words = [
-        u64::from(packet.seq.0) << 32 | u64::from(packet.ack.map_or(0, |ack| ack.0)),
-        u64::from(packet.len) << 32 | u64::from(packet.window) << 16 | u64::from(flags.0),
-        u64::from(timestamps.val) << 32 | u64::from(timestamps.ecr),
-        u64::from(packet.ip_id.unwrap_or(0)),
-    ];
-    let blocks = packet.options.sack.as_slice().iter();
-    let blocks = blocks.map(|(left, right)| u64::from(left.0) << 32 | u64::from(right.0));
-    // FNV-1a over 64-bit words, with a shift to mix the upper bits in.
-    words.into_iter().chain(blocks).fold(0xcbf2_9ce4_8422_2325, |hash: u64, word| {
-        let mixed = (hash ^ word).wrapping_mul(0x0000_0100_0000_01b3);
-        mixed ^ mixed >> 29
-    })
+    fingerprint(packet, packet.flags.without(Flags::RESERVED))
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -65,17 +53,17 @@ pub(super) struct Now {
 
 /// A packet in transit.
 #[derive(Debug)]
-struct Sent {
+struct TransitPacket {
     key: u64,
     frame: u64,
     at: i64,
     /// The times when it passed each capture point in its direction. Index 0 is the sender's end.
-    seen: Vec<Option<i64>>,
+    seen_at: Vec<Option<i64>>,
     range: Range<u64>,
     /// Whether all of its data had entered before.
-    again: bool,
+    is_retransmission: bool,
     /// Whether all captures were in progress when it entered, so that they show its fate.
-    told: bool,
+    fate_is_captured: bool,
     /// The number of the packet in airlink's events.
     event: Option<u64>,
 }
@@ -90,8 +78,8 @@ struct Early {
 }
 
 #[derive(Debug)]
-pub(super) struct Tracker {
-    way: Way,
+pub(super) struct FlowTracker {
+    direction: Direction,
     captures: usize,
     base: Option<Seq>,
     max: u64,
@@ -99,7 +87,7 @@ pub(super) struct Tracker {
     arrived: RangeSet,
     /// The index of the next packet that enters.
     next: u64,
-    open: BTreeMap<u64, Sent>,
+    open: BTreeMap<u64, TransitPacket>,
     by_key: BTreeSet<(u64, u64)>,
     early: VecDeque<Early>,
     recent: VecDeque<(u64, usize)>,
@@ -107,7 +95,7 @@ pub(super) struct Tracker {
     newest: Vec<Option<u64>>,
     longest: Vec<i64>,
     delay: Vec<Rtt>,
-    whole: Rtt,
+    end_to_end: Rtt,
     matched: u64,
     bytes: u64,
     data: Transit,
@@ -115,14 +103,14 @@ pub(super) struct Tracker {
     retransmitted: u64,
     spurious: u64,
     /// Packets that arrived before they were sent, by position in this direction.
-    backwards: Vec<u64>,
+    negative_delays: Vec<u64>,
 }
 
-impl Tracker {
-    pub(super) fn new(way: Way, captures: usize) -> Self {
+impl FlowTracker {
+    pub(super) fn new(direction: Direction, captures: usize) -> Self {
         let transit = || Transit { lost_between: vec![0; captures - 1], ..Transit::default() };
         Self {
-            way,
+            direction,
             captures,
             base: None,
             max: BASE,
@@ -136,66 +124,69 @@ impl Tracker {
             newest: vec![None; captures],
             longest: vec![0; captures],
             delay: std::iter::repeat_with(Rtt::default).take(captures).collect(),
-            whole: Rtt::default(),
+            end_to_end: Rtt::default(),
             matched: 0,
             bytes: 0,
             data: transit(),
             acks: transit(),
             retransmitted: 0,
             spurious: 0,
-            backwards: vec![0; captures],
+            negative_delays: vec![0; captures],
         }
     }
 
-    /// Processes a packet. The caller passes the packets of all captures in chronological order.
-    pub(super) fn take(
-        &mut self,
-        now: Now,
-        capture: usize,
-        packet: &Packet,
-        mut truth: Option<&mut GroundTruth>,
-        fates: &mut Fates,
-    ) {
-        let position = self.way.position(capture, self.captures);
+    /// Processes a packet. Packets of all captures are passed in chronological order.
+    pub(super) fn process(&mut self, now: Now, capture: usize, packet: &Packet, records: &mut Records) {
+        let position = super::position(self.direction, capture, self.captures);
         if position == 0 {
-            self.enter(now, packet, truth.as_deref_mut(), fates);
+            self.process_entering(now, packet, records);
         } else {
-            self.come_by(now.at, position, packet, truth.as_deref_mut(), fates);
+            self.process_later(now.at, position, packet, records);
         }
-        self.forget(now.at, truth, fates);
+        self.remove_old(now.at, records);
     }
 
-    fn enter(&mut self, now: Now, packet: &Packet, mut truth: Option<&mut GroundTruth>, fates: &mut Fates) {
+    fn process_entering(&mut self, now: Now, packet: &Packet, records: &mut Records) {
         let key = key(packet);
         let range = self.range(packet);
         let is_data = !range.is_empty();
         // A keep-alive or zero-window probe has one byte, and does not repair a loss.
         let repairs = range.end - range.start > 1 || packet.flags.intersects(Flags::SYN.with(Flags::FIN));
-        let again = is_data && repairs && self.sent.contains_range(&range);
+        let is_retransmission = is_data && repairs && self.sent.contains_range(&range);
         if is_data {
             self.sent.insert(range.clone());
-            self.thin_out();
+            self.bound_memory();
         }
         let transit = if is_data { &mut self.data } else { &mut self.acks };
         transit.entered += 1;
         self.bytes += u64::from(packet.len);
-        self.retransmitted += u64::from(again);
-        let event = truth.as_deref_mut().and_then(|truth| truth.entered(self.way, now.at, packet));
-        let mut seen = vec![None; self.captures];
-        seen[0] = Some(now.at);
-        let told = now.at >= now.all_began;
-        let sent = Sent { key, frame: packet.number, at: now.at, seen, range, again, told, event };
+        self.retransmitted += u64::from(is_retransmission);
+        let truth = records.truth.as_mut();
+        let event = truth.and_then(|truth| truth.packets.find(self.direction, now.at, packet));
+        let mut seen_at = vec![None; self.captures];
+        seen_at[0] = Some(now.at);
+        let fate_is_captured = now.at >= now.all_began;
+        let sent = TransitPacket {
+            key,
+            frame: packet.number,
+            at: now.at,
+            seen_at,
+            range,
+            is_retransmission,
+            fate_is_captured,
+            event,
+        };
         let index = self.next;
         self.next += 1;
         self.open.insert(index, sent);
         self.by_key.insert((key, index));
         for position in 1..self.captures {
             let known = self.early.iter().position(|early| (early.key, early.position) == (key, position));
-            if let Some(early) = known.and_then(|place| self.early.remove(place)) {
-                self.backwards[position] += u64::from(early.at < now.at);
-                self.see(index, position, early.at);
+            if let Some(early) = known.and_then(|index| self.early.remove(index)) {
+                self.negative_delays[position] += u64::from(early.at < now.at);
+                self.record_seen(index, position, early.at);
                 if position + 1 == self.captures {
-                    self.leave(index, truth.as_deref_mut(), fates);
+                    self.record_arrival(index, records);
                 }
             }
         }
@@ -218,17 +209,11 @@ impl Tracker {
         start..end
     }
 
-    fn come_by(
-        &mut self,
-        at: i64,
-        position: usize,
-        packet: &Packet,
-        truth: Option<&mut GroundTruth>,
-        fates: &mut Fates,
-    ) {
+    fn process_later(&mut self, at: i64, position: usize, packet: &Packet, records: &mut Records) {
         let key = key(packet);
-        let unseen =
-            |index: &u64| self.open.get(index).is_some_and(|sent: &Sent| sent.seen[position].is_none());
+        let unseen = |index: &u64| {
+            self.open.get(index).is_some_and(|sent: &TransitPacket| sent.seen_at[position].is_none())
+        };
         let same = |from: u64, to: u64| self.by_key.range((key, from)..=(key, to)).map(|(_, index)| *index);
         let newest = self.newest[position];
         let ahead = same(newest.map_or(0, |newest| newest + 1), u64::MAX).find(unseen);
@@ -236,9 +221,9 @@ impl Tracker {
         let is_data = packet.seq_len() > 0;
         match index {
             Some(index) => {
-                self.see(index, position, at);
+                self.record_seen(index, position, at);
                 if position + 1 == self.captures {
-                    self.leave(index, truth, fates);
+                    self.record_arrival(index, records);
                 }
             }
             None if self.recent.contains(&(key, position)) => {
@@ -253,48 +238,48 @@ impl Tracker {
         self.recent.push_back((key, position));
     }
 
-    fn see(&mut self, index: u64, position: usize, at: i64) {
+    fn record_seen(&mut self, index: u64, position: usize, at: i64) {
         let Some(sent) = self.open.get_mut(&index) else { return };
-        let is_first = sent.seen[1..].iter().all(Option::is_none);
+        let is_first = sent.seen_at[1..].iter().all(Option::is_none);
         self.matched += u64::from(is_first);
-        sent.seen[position] = Some(at);
+        sent.seen_at[position] = Some(at);
         self.longest[position] = self.longest[position].max(at - sent.at);
-        if let Some(before) = sent.seen[position - 1] {
+        if let Some(before) = sent.seen_at[position - 1] {
             self.delay[position].add(at - before, Measured::BySegment);
         }
         let transit = if sent.range.is_empty() { &mut self.acks } else { &mut self.data };
         if position + 1 == self.captures {
-            self.whole.add(at - sent.at, Measured::BySegment);
+            self.end_to_end.add(at - sent.at, Measured::BySegment);
             transit.reordered += u64::from(self.newest[position].is_some_and(|newest| newest > index));
         }
         self.newest[position] = self.newest[position].max(Some(index));
     }
 
     /// Records that the packet has reached the other end.
-    fn leave(&mut self, index: u64, truth: Option<&mut GroundTruth>, fates: &mut Fates) {
+    fn record_arrival(&mut self, index: u64, records: &mut Records) {
         let Some(sent) = self.open.remove(&index) else { return };
         self.by_key.remove(&(sent.key, index));
         let transit = if sent.range.is_empty() { &mut self.acks } else { &mut self.data };
         transit.arrived += 1;
-        transit.missed += sent.seen.iter().filter(|seen| seen.is_none()).count() as u64;
-        let spurious = sent.again && self.arrived.contains_range(&sent.range);
+        transit.missed += sent.seen_at.iter().filter(|at| at.is_none()).count() as u64;
+        let spurious = sent.is_retransmission && self.arrived.contains_range(&sent.range);
         self.spurious += u64::from(spurious);
         if !sent.range.is_empty() {
             self.arrived.insert(sent.range.clone());
         }
-        if self.way == Way::Forth {
-            let at = sent.seen[self.captures - 1].unwrap_or(sent.at);
+        if self.direction == Direction::Down {
+            let at = sent.seen_at[self.captures - 1].unwrap_or(sent.at);
             let proof = Proof::Arrival;
-            fates.put(sent.frame, if spurious { Fate::Spurious { proof } } else { Fate::Arrived { at } });
+            records
+                .fates
+                .insert(sent.frame, if spurious { Fate::Spurious { proof } } else { Fate::Arrived { at } });
         }
-        if let (Some(truth), Some(event)) = (truth, sent.event) {
-            truth.compare(event, Said::Arrived);
-        }
+        records.compare(sent.event, Observed::Arrived);
     }
 
-    fn thin_out(&mut self) {
+    fn bound_memory(&mut self) {
         for ranges in [&mut self.sent, &mut self.arrived] {
-            if ranges.len() > HOLES
+            if ranges.len() > MAX_HOLES
                 && let Some(first) = ranges.first().cloned()
             {
                 ranges.remove_below(first.end);
@@ -302,17 +287,17 @@ impl Tracker {
         }
     }
 
-    fn forget(&mut self, now: i64, mut truth: Option<&mut GroundTruth>, fates: &mut Fates) {
-        while let Some(early) = self.early.front().filter(|early| now - early.at > EARLY).copied() {
+    fn remove_old(&mut self, now: i64, records: &mut Records) {
+        while let Some(early) = self.early.front().filter(|early| now - early.at > MAX_EARLY).copied() {
             self.early.pop_front();
             self.count_unmatched(early);
         }
         while let Some((index, sent)) = self.open.first_key_value() {
-            if now - sent.at <= PATIENCE && self.open.len() <= MOST {
+            if now - sent.at <= LOST_AFTER && self.open.len() <= MAX_OPEN {
                 break;
             }
             let index = *index;
-            self.give_up(index, None, truth.as_deref_mut(), fates);
+            self.record_missing(index, None, records);
         }
     }
 
@@ -325,39 +310,29 @@ impl Tracker {
 
     /// Records that the packet is lost. With `ends`, it is lost only if the captures extend far enough to
     /// show it.
-    fn give_up(
-        &mut self,
-        index: u64,
-        ends: Option<&[i64]>,
-        truth: Option<&mut GroundTruth>,
-        fates: &mut Fates,
-    ) {
+    fn record_missing(&mut self, index: u64, ends: Option<&[i64]>, records: &mut Records) {
         let Some(sent) = self.open.remove(&index) else { return };
         self.by_key.remove(&(sent.key, index));
-        let reached = sent.seen.iter().rposition(Option::is_some).unwrap_or(0);
+        let reached = sent.seen_at.iter().rposition(Option::is_some).unwrap_or(0);
         // Every capture in which the packet could still have appeared must extend far enough.
         let known = (reached + 1..self.captures).all(|position| {
             let overtaken = self.newest[position].is_some_and(|newest| newest > index);
-            let capture = self.way.position(position, self.captures);
+            let capture = super::position(self.direction, position, self.captures);
             overtaken || ends.is_none_or(|ends| ends[capture] >= sent.at + self.longest[position])
         });
         let transit = if sent.range.is_empty() { &mut self.acks } else { &mut self.data };
-        transit.missed += sent.seen[..reached].iter().filter(|seen| seen.is_none()).count() as u64;
+        transit.missed += sent.seen_at[..reached].iter().filter(|at| at.is_none()).count() as u64;
         // If no packet of the flow was matched, a device translates the addresses, or the receiver is located
         // before the next capture point.
-        if !sent.told || !known || self.matched == 0 {
+        if !sent.fate_is_captured || !known || self.matched == 0 {
             transit.undetermined += 1;
-            if let (Some(truth), Some(event)) = (truth, sent.event) {
-                truth.compare(event, Said::Nothing);
-            }
+            records.compare(sent.event, Observed::Undetermined);
             return;
         }
-        let gap = self.way.gap(reached + 1, self.captures);
+        let gap = super::gap(self.direction, reached + 1, self.captures);
         transit.lost += 1;
         transit.lost_between[gap] += 1;
-        let reason =
-            truth.zip(sent.event).and_then(|(truth, event)| truth.compare(event, Said::Lost { gap }));
-        let loss = match reason {
+        let loss = match records.compare(sent.event, Observed::Lost { gap }) {
             Some(DropReason::Loss(cause)) => {
                 match cause {
                     Cause::Congestion => transit.lost_by_congestion += 1,
@@ -365,14 +340,13 @@ impl Tracker {
                 }
                 Loss::Airlink(cause)
             }
-            Some(DropReason::Refused) => {
-                transit.refused += 1;
+            reason => {
+                transit.refused += u64::from(reason == Some(DropReason::Refused));
                 Loss::Between { before: gap + 1 }
             }
-            None => Loss::Between { before: gap + 1 },
         };
-        if self.way == Way::Forth {
-            fates.put(sent.frame, Fate::Lost(loss));
+        if self.direction == Direction::Down {
+            records.fates.insert(sent.frame, Fate::Lost(loss));
         }
     }
 
@@ -383,24 +357,23 @@ impl Tracker {
         from: SocketAddr,
         to: SocketAddr,
         ends: &[i64],
-        mut truth: Option<&mut GroundTruth>,
-        fates: &mut Fates,
+        records: &mut Records,
         early: &mut [u64],
     ) -> FlowFindings {
         while let Some((index, _)) = self.open.first_key_value() {
             let index = *index;
-            self.give_up(index, Some(ends), truth.as_deref_mut(), fates);
+            self.record_missing(index, Some(ends), records);
         }
         while let Some(early) = self.early.pop_front() {
             self.count_unmatched(early);
         }
-        let of = |position: usize| self.way.position(position, self.captures);
-        for (position, count) in self.backwards.iter().enumerate() {
+        let of = |position: usize| super::position(self.direction, position, self.captures);
+        for (position, count) in self.negative_delays.iter().enumerate() {
             early[of(position)] += count;
         }
         let mut delay_between = vec![RttFindings::default(); self.captures - 1];
         for (position, delay) in self.delay.iter().enumerate().skip(1) {
-            delay_between[self.way.gap(position, self.captures)] = delay.findings();
+            delay_between[super::gap(self.direction, position, self.captures)] = delay.findings();
         }
         FlowFindings {
             from,
@@ -412,7 +385,7 @@ impl Tracker {
             acks: self.acks,
             retransmitted: self.retransmitted,
             spurious: self.spurious,
-            delay: self.whole.findings(),
+            delay: self.end_to_end.findings(),
             delay_between,
         }
     }

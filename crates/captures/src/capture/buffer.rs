@@ -8,7 +8,7 @@ const CHUNK: usize = 1 << 18;
 /// A sliding window over the bytes of the file.
 pub(super) struct Buffer<R> {
     input: R,
-    octets: Vec<u8>,
+    bytes: Vec<u8>,
     /// Index of the first byte that was not taken.
     at: usize,
     /// An error that occurred after the bytes in the window. The next read returns it.
@@ -17,37 +17,37 @@ pub(super) struct Buffer<R> {
 
 impl<R: Read> Buffer<R> {
     pub(super) fn new(input: R) -> Self {
-        Self { input, octets: Vec::new(), at: 0, error: None }
+        Self { input, bytes: Vec::new(), at: 0, error: None }
     }
 
     /// Returns the whole window. Ranges from [`take`](Self::take) index into it until the next `fill`.
-    pub(super) fn octets(&self) -> &[u8] {
-        &self.octets
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes
     }
 
     pub(super) fn rest(&self) -> &[u8] {
-        &self.octets[self.at..]
+        &self.bytes[self.at..]
     }
 
     /// Takes this number of bytes from `rest`. A preceding [`fill`](Self::fill) must have read them.
-    pub(super) fn take(&mut self, octets: usize) -> Range<usize> {
+    pub(super) fn take(&mut self, bytes: usize) -> Range<usize> {
         let begin = self.at;
-        self.at += octets;
+        self.at += bytes;
         begin..self.at
     }
 
     /// Reads until `rest` has this number of bytes. Returns false if the file ends earlier.
-    pub(super) fn fill(&mut self, octets: usize) -> io::Result<bool> {
-        while self.octets.len() - self.at < octets {
+    pub(super) fn fill(&mut self, bytes: usize) -> io::Result<bool> {
+        while self.bytes.len() - self.at < bytes {
             if self.at > 0 {
-                self.octets.drain(..self.at);
+                self.bytes.drain(..self.at);
                 self.at = 0;
             }
             if let Some(error) = self.error.take() {
                 return Err(error);
             }
-            let want = octets.max(CHUNK) - self.octets.len();
-            match self.input.by_ref().take(want as u64).read_to_end(&mut self.octets) {
+            let want = bytes.max(CHUNK) - self.bytes.len();
+            match self.input.by_ref().take(want as u64).read_to_end(&mut self.bytes) {
                 Ok(0) => return Ok(false),
                 Ok(_) => {}
                 // The bytes before the error are valid.
@@ -65,19 +65,19 @@ pub(super) enum Order {
 }
 
 impl Order {
-    pub(super) fn long(self, octets: &[u8], at: usize) -> Option<u32> {
-        let octets = octets.get(at..at + 4)?.try_into().ok()?;
+    pub(super) fn long(self, bytes: &[u8], at: usize) -> Option<u32> {
+        let bytes = bytes.get(at..at + 4)?.try_into().ok()?;
         Some(match self {
-            Self::Big => u32::from_be_bytes(octets),
-            Self::Little => u32::from_le_bytes(octets),
+            Self::Big => u32::from_be_bytes(bytes),
+            Self::Little => u32::from_le_bytes(bytes),
         })
     }
 
-    pub(super) fn word(self, octets: &[u8], at: usize) -> Option<u16> {
-        let octets = octets.get(at..at + 2)?.try_into().ok()?;
+    pub(super) fn word(self, bytes: &[u8], at: usize) -> Option<u16> {
+        let bytes = bytes.get(at..at + 2)?.try_into().ok()?;
         Some(match self {
-            Self::Big => u16::from_be_bytes(octets),
-            Self::Little => u16::from_le_bytes(octets),
+            Self::Big => u16::from_be_bytes(bytes),
+            Self::Little => u16::from_le_bytes(bytes),
         })
     }
 }

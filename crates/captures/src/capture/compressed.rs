@@ -13,11 +13,11 @@ use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
 /// Maximum ratio of decompressed to compressed size. A capture of zeros reaches about 300.
-const MOST_GROWTH: u64 = 500;
+const MAX_RATIO: u64 = 500;
 /// Decompressed bytes that are always allowed, because short files may exceed the ratio.
 const ALLOWANCE: u64 = 256 << 20;
 /// Maximum window size of a zstd frame, in bytes. It is the limit of `zstd` without `--long`.
-const MOST_WINDOW: u64 = 128 << 20;
+const MAX_WINDOW: u64 = 128 << 20;
 
 /// The compression format, detected from the first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,58 +39,63 @@ impl Compression {
     /// Returns a reader of the decompressed contents. Its memory is bounded by the window size, and it fails
     /// if the output exceeds the allowed growth.
     pub(super) fn decompress(self, input: Box<dyn Read>) -> Box<dyn Read> {
-        let taken = Rc::new(Cell::new(0));
-        let input = BufReader::with_capacity(1 << 16, Counted { input, taken: Rc::clone(&taken) });
+        let compressed = Rc::new(Cell::new(0));
+        let input =
+            BufReader::with_capacity(1 << 16, CountingReader { input, compressed: Rc::clone(&compressed) });
         let tool = match self {
             Self::Gzip => "gzip -d",
             Self::Zstd => "zstd -d",
         };
         match self {
-            Self::Gzip => Box::new(Bounded { output: MultiGzDecoder::new(input), taken, given: 0, tool }),
-            Self::Zstd => Box::new(Bounded { output: Zstd::new(input), taken, given: 0, tool }),
+            Self::Gzip => {
+                Box::new(RatioLimit { output: MultiGzDecoder::new(input), compressed, decompressed: 0, tool })
+            }
+            Self::Zstd => {
+                Box::new(RatioLimit { output: Zstd::new(input), compressed, decompressed: 0, tool })
+            }
         }
     }
 }
 
-struct Counted<R> {
+struct CountingReader<R> {
     input: R,
-    taken: Rc<Cell<u64>>,
+    compressed: Rc<Cell<u64>>,
 }
 
-impl<R: Read> Read for Counted<R> {
+impl<R: Read> Read for CountingReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let octets = self.input.read(buffer)?;
-        self.taken.set(self.taken.get() + octets as u64);
-        Ok(octets)
+        let bytes = self.input.read(buffer)?;
+        self.compressed.set(self.compressed.get() + bytes as u64);
+        Ok(bytes)
     }
 }
 
-struct Bounded<R> {
+struct RatioLimit<R> {
     output: R,
     /// Compressed bytes read so far.
-    taken: Rc<Cell<u64>>,
+    compressed: Rc<Cell<u64>>,
     /// Decompressed bytes returned so far.
-    given: u64,
+    decompressed: u64,
     tool: &'static str,
 }
 
-impl<R: Read> Read for Bounded<R> {
+impl<R: Read> Read for RatioLimit<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let Self { output, taken, given, tool } = self;
-        let octets = output.read(buffer).map_err(|error| {
+        let Self { output, compressed, decompressed, tool } = self;
+        let bytes = output.read(buffer).map_err(|error| {
             io::Error::new(
                 error.kind(),
                 format!("{error}; try `{tool}`, which may report more or read the rest"),
             )
         })?;
-        *given += octets as u64;
-        if *given > ALLOWANCE + taken.get().saturating_mul(MOST_GROWTH) {
+        *decompressed += bytes as u64;
+        if *decompressed > ALLOWANCE + compressed.get().saturating_mul(MAX_RATIO) {
             return Err(io::Error::other(format!(
-                "it decompresses to more than {MOST_GROWTH} times its size; if you trust the file, decompress it first \
+                "it decompresses to more than {MAX_RATIO} times its size; if you trust the file, decompress it first \
                  (`{tool}`)"
             )));
         }
-        Ok(octets)
+        Ok(bytes)
     }
 }
 
@@ -99,17 +104,17 @@ struct Zstd<R> {
     input: R,
     frame: FrameDecoder,
     /// An error to return after the data that the decoder still holds.
-    broken: Option<io::Error>,
+    error: Option<io::Error>,
 }
 
-/// An empty last block, and four bytes in place of a checksum.
+/// An empty last block, and four bytes instead of a checksum.
 const LAST_BLOCK: [u8; 7] = [1, 0, 0, 0, 0, 0, 0];
 
 impl<R: BufRead> Zstd<R> {
     fn new(input: R) -> Self {
         let mut frame = FrameDecoder::new();
-        frame.set_max_window_size(MOST_WINDOW);
-        Self { input, frame, broken: None }
+        frame.set_max_window_size(MAX_WINDOW);
+        Self { input, frame, error: None }
     }
 
     /// Starts the next frame. Returns false at the end of the file.
@@ -142,7 +147,7 @@ impl<R: BufRead> Zstd<R> {
 impl<R: BufRead> Read for Zstd<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while self.frame.can_collect() == 0 {
-            if let Some(error) = self.broken.take() {
+            if let Some(error) = self.error.take() {
                 return Err(error);
             }
             if self.frame.is_finished() {
@@ -154,7 +159,7 @@ impl<R: BufRead> Read for Zstd<R> {
                 let step = || BlockDecodingStrategy::UptoBlocks(1);
                 if let Err(error) = self.frame.decode_blocks(&mut self.input, step()) {
                     let ends_early = ends_early(&error);
-                    self.broken = Some(io::Error::other(error));
+                    self.error = Some(io::Error::other(error));
                     // The decoder holds its window back until the frame ends, because later blocks may refer
                     // to it. An artificial last block releases it.
                     if ends_early && !self.frame.is_finished() {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use pcap::{Active, BpfProgram, Device, Linktype, Offline, Precision};
 
-use super::{CaptureError, Frame, LinkType, Next, Timestamp, known};
+use super::{CaptureError, Frame, LinkType, Next, Timestamp, check_link_type};
 
 /// A file or interface opened by libpcap.
 pub(super) enum Source {
@@ -29,23 +29,25 @@ impl Source {
         let capture = pcap::Capture::from_device(interface)
             .map_err(|error| failed(&error))?
             .promisc(false)
-            .snaplen(HEADERS)
+            .snaplen(SNAP_LENGTH)
             .buffer_size(BUFFER)
-            .timeout(HOLD_MS)
+            .timeout(READ_TIMEOUT_MS)
             .precision(Precision::Nano)
             .open();
         let capture = match capture {
             Ok(capture) => capture,
             Err(_) if !known_names().any(|known| known == interface) => {
-                let there = known_names().collect::<Vec<_>>().join(", ");
-                return Err(CaptureError::NoInterface { name, there });
+                let available = known_names().collect::<Vec<_>>().join(", ");
+                return Err(CaptureError::NoInterface { name, available });
             }
-            Err(error) if is_permission(&text(&error)) => return Err(CaptureError::Permission { name }),
+            Err(error) if is_permission_error(&text(&error)) => {
+                return Err(CaptureError::Permission { name });
+            }
             Err(error) => return Err(failed(&error)),
         };
         let mut capture = capture.setnonblock().map_err(|error| failed(&error))?;
         let link = LinkType(capture.get_datalink().0);
-        known(interface, link)?;
+        check_link_type(interface, link)?;
         if let Some(filter) = filter {
             capture.filter(filter, true).map_err(|error| refused(filter, &error))?;
         }
@@ -82,10 +84,10 @@ pub(super) fn name_of(link: LinkType) -> String {
 }
 
 /// Bytes captured per frame: enough for all headers.
-const HEADERS: i32 = 256;
+const SNAP_LENGTH: i32 = 256;
 const BUFFER: i32 = 16 << 20;
 /// Milliseconds for which the kernel may hold frames back, to deliver many at once.
-const HOLD_MS: i32 = 100;
+const READ_TIMEOUT_MS: i32 = 100;
 
 fn next<'a>(read: Result<pcap::Packet<'a>, pcap::Error>, link: LinkType, number: &mut u64) -> Next<'a> {
     match read {
@@ -98,7 +100,7 @@ fn next<'a>(read: Result<pcap::Packet<'a>, pcap::Error>, link: LinkType, number:
             Next::Frame(Frame { number: *number, at, link, data: packet.data, length, snap_length: None })
         }
         Err(pcap::Error::NoMorePackets) => Next::End,
-        Err(pcap::Error::TimeoutExpired) => Next::Nothing,
+        Err(pcap::Error::TimeoutExpired) => Next::NoFrame,
         Err(error) => Next::Damaged { frame: *number + 1, detail: text(&error) },
     }
 }
@@ -111,7 +113,7 @@ fn text(error: &pcap::Error) -> String {
     }
 }
 
-fn is_permission(error: &str) -> bool {
+fn is_permission_error(error: &str) -> bool {
     let error = error.to_lowercase();
     error.contains("permission") || error.contains("not permitted")
 }
@@ -143,7 +145,7 @@ impl Filters {
     }
 
     /// Returns whether the frame passes. `less` and `greater` refer to the captured length.
-    pub(super) fn want(&mut self, frame: &Frame<'_>) -> bool {
+    pub(super) fn accepts(&mut self, frame: &Frame<'_>) -> bool {
         let Some(text) = &self.text else { return true };
         if !frame.link.is_known() {
             return true;

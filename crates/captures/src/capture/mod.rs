@@ -31,7 +31,7 @@ use std::path::PathBuf;
 #[cfg(not(target_family = "wasm"))]
 use compressed::Compression;
 
-use super::encapsulation::{End, Layer, Octets, Walk};
+use super::encapsulation::{Bytes, End, HeaderParser, Layer};
 use super::icmp::{self, IcmpError};
 use super::ip::{self, Context, Found};
 use super::link_layer::LinkType;
@@ -52,44 +52,44 @@ pub struct Frame<'a> {
     pub data: &'a [u8],
     /// The length of the frame on the wire.
     pub length: u32,
-    /// The snap length that the file declares, if any: the maximum number of bytes kept of a frame.
+    /// The snap length that the file declares, if any: the maximum number of captured bytes of a frame.
     pub snap_length: Option<u32>,
 }
 
 impl<'a> Frame<'a> {
     /// Returns the ICMP error about a TCP packet, if the frame contains one.
     pub fn icmp(&self) -> Option<IcmpError> {
-        let octets = Octets::new(self.data, self.length as usize);
-        let (protocol, ip, message) = Walk::default().icmp(self.link, octets)?;
-        icmp::read(protocol, ip.src, message.kept())
+        let bytes = Bytes::new(self.data, self.length as usize);
+        let ((protocol, ip), message) = HeaderParser::default().icmp(self.link, bytes)?;
+        icmp::read(protocol, ip.src, message.captured())
     }
 
     /// Returns the captured part of a TCP packet's payload. The payload of an IP fragment is empty.
     pub fn payload(&self) -> &'a [u8] {
-        let (octets, mut walk) = (Octets::new(self.data, self.length as usize), Walk::default());
-        let tcp = match walk.straight(self.link, octets) {
+        let (bytes, mut parser) = (Bytes::new(self.data, self.length as usize), HeaderParser::default());
+        let tcp = match parser.parse_common(self.link, bytes) {
             Some((_, tcp)) => tcp,
-            None => match walk.follow(Layer::Link(self.link), octets) {
+            None => match parser.parse(Layer::Link(self.link), bytes) {
                 Ok(End::Tcp(_, tcp)) => tcp,
                 _ => return &[],
             },
         };
-        let header = tcp.kept().get(12).map_or(0, |octet| usize::from(octet >> 4) * 4);
-        tcp.kept().get(header..).unwrap_or_default()
+        let header = tcp.captured().get(12).map_or(0, |byte| usize::from(byte >> 4) * 4);
+        tcp.captured().get(header..).unwrap_or_default()
     }
 
     /// Returns the captured part of the outermost IP packet, including its header.
     pub fn ip(&self) -> Option<&'a [u8]> {
-        let octets = Octets::new(self.data, self.length as usize);
-        Walk::default().outermost_ip(self.link, octets).map(|ip| ip.kept())
+        let bytes = Bytes::new(self.data, self.length as usize);
+        HeaderParser::default().outermost_ip(self.link, bytes).map(|ip| ip.captured())
     }
 
     /// Reads the headers in the frame.
     ///
     /// A fragment is reported as a problem. [`Fragments`](crate::fragments::Fragments) reassembles fragments.
     pub fn packet(&self) -> Found {
-        let octets = Octets::new(self.data, self.length as usize);
-        ip::alone(self.context(), Layer::Link(self.link), octets)
+        let bytes = Bytes::new(self.data, self.length as usize);
+        ip::without_reassembly(self.context(), Layer::Link(self.link), bytes)
     }
 
     pub(crate) fn context(&self) -> Context {
@@ -103,9 +103,9 @@ pub enum Next<'a> {
     /// A frame that passed the filter.
     Frame(Frame<'a>),
     /// A frame that did not pass the filter.
-    LeftOut,
+    Filtered,
     /// The interface currently has no frame.
-    Nothing,
+    NoFrame,
     /// Part of the file is damaged. Reading continues after it.
     Flaw {
         /// The kind of problem.
@@ -166,12 +166,12 @@ pub enum CaptureError {
         error: String,
     },
     /// The interface does not exist.
-    #[error("unknown interface `{name}`; available are {there}")]
+    #[error("unknown interface `{name}`; available are {available}")]
     NoInterface {
         /// The name as the user typed it.
         name: String,
         /// The names of the existing interfaces.
-        there: String,
+        available: String,
     },
     /// The process does not have the privileges to capture.
     #[error("no permission to capture on {name}; run as root, or with CAP_NET_RAW")]
@@ -212,31 +212,31 @@ enum Source {
 impl Source {
     /// Detects the format of a file, which may be compressed. Returns an inner `Err` if the format is not
     /// supported here.
-    fn of(mut input: Box<dyn Read>) -> io::Result<Result<(Self, LinkType), Unusual>> {
+    fn of(mut input: Box<dyn Read>) -> io::Result<Result<(Self, LinkType), UnknownFormat>> {
         let mut begin = beginning(&mut input)?;
         let is_compressed = decompress(&mut begin, &mut input)?;
         // The interfaces of a pcapng file are not known yet. A filter that does not compile for Ethernet is
         // reported now; it would not compile for the other link types either.
         Ok(if begin.starts_with(&pcapng::MAGIC) {
-            let whole = Box::new(Cursor::new(begin).chain(input));
-            Ok((Self::Pcapng(pcapng::Reader::new(whole)), LinkType::ETHERNET))
+            let input = Box::new(Cursor::new(begin).chain(input));
+            Ok((Self::Pcapng(pcapng::Reader::new(input)), LinkType::ETHERNET))
         } else if let Some(header) = savefile::Header::parse(&begin) {
             let link = LinkType(header.link.0);
             Ok((Self::Pcap(savefile::Reader::new(input, header)), link))
         } else {
-            Err(Unusual { is_empty: begin.is_empty(), is_compressed })
+            Err(UnknownFormat { is_empty: begin.is_empty(), is_compressed })
         })
     }
 }
 
 /// A file that is neither a pcap nor a pcapng file in its present format.
-struct Unusual {
+struct UnknownFormat {
     is_empty: bool,
     #[cfg_attr(target_family = "wasm", expect(dead_code, reason = "there no other reader is tried"))]
     is_compressed: bool,
 }
 
-impl Unusual {
+impl UnknownFormat {
     fn error(&self, name: String) -> CaptureError {
         let error = if self.is_empty { "the file is empty" } else { "unknown file format" }.to_owned();
         CaptureError::NotACapture { name, error }
@@ -249,8 +249,8 @@ impl Capture {
         let name = name.to_owned();
         let source = Source::of(Box::new(input))
             .map_err(|error| CaptureError::File { path: PathBuf::from(&name), error })?;
-        let (source, link) = source.map_err(|unusual| unusual.error(name.clone()))?;
-        known(&name, link)?;
+        let (source, link) = source.map_err(|unknown| unknown.error(name.clone()))?;
+        check_link_type(&name, link)?;
         Ok(Self {
             name,
             source,
@@ -271,13 +271,13 @@ impl Capture {
             if is_stdin { Box::new(io::stdin()) } else { Box::new(File::open(path).map_err(unreadable)?) };
         let (source, link) = match Source::of(input).map_err(unreadable)? {
             Ok((source, link)) => (source, link),
-            Err(unusual) if is_stdin || unusual.is_compressed => return Err(unusual.error(name)),
+            Err(unknown) if is_stdin || unknown.is_compressed => return Err(unknown.error(name)),
             Err(_) => {
                 let (source, link) = libpcap::Source::open(path, &name)?;
                 (Source::Libpcap(source), link)
             }
         };
-        known(&name, link)?;
+        check_link_type(&name, link)?;
         let filters = libpcap::Filters::new(filter, link)?;
         Ok(Self { name, source, filters, number: 0 })
     }
@@ -324,9 +324,9 @@ impl Capture {
         // The filter is applied here and not in libpcap, so that rejected frames are counted.
         #[cfg(not(target_family = "wasm"))]
         if let Next::Frame(frame) = &next
-            && !self.filters.want(frame)
+            && !self.filters.accepts(frame)
         {
-            return Next::LeftOut;
+            return Next::Filtered;
         }
         next
     }
@@ -355,7 +355,7 @@ fn beginning(input: &mut dyn Read) -> io::Result<Vec<u8>> {
     Ok(begin)
 }
 
-fn known(name: &str, link: LinkType) -> Result<(), CaptureError> {
+fn check_link_type(name: &str, link: LinkType) -> Result<(), CaptureError> {
     if link.is_known() {
         return Ok(());
     }

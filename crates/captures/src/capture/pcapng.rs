@@ -69,7 +69,7 @@ struct FrameSpan {
     interface: usize,
     units: Option<u64>,
     from: usize,
-    kept: u32,
+    captured: u32,
     length: u32,
 }
 
@@ -99,23 +99,23 @@ impl<R: Read> Reader<R> {
                 let detail = format!("{skipped} bytes");
                 return Next::Flaw { problem: Problem::Garbage, frame: *number + 1, detail };
             }
-            let place = self.buffer.take(length);
-            match self.take_block(place) {
+            let range = self.buffer.take(length);
+            match self.parse_block(range) {
                 Block::Nothing => {}
                 Block::Garbage(detail) => {
                     let (problem, frame) = (Problem::Garbage, *number + 1);
                     return Next::Flaw { problem, frame, detail: detail.to_owned() };
                 }
-                Block::Frame(place) => {
+                Block::Frame(span) => {
                     *number += 1;
-                    let interface = self.interfaces[place.interface];
-                    self.last = place.units.map_or(self.last, |units| interface.time(units));
+                    let interface = self.interfaces[span.interface];
+                    self.last = span.units.map_or(self.last, |units| interface.time(units));
                     return Next::Frame(Frame {
                         number: *number,
                         at: self.last,
                         link: interface.link,
-                        data: &self.buffer.octets()[place.from..place.from + place.kept as usize],
-                        length: place.length.max(place.kept),
+                        data: &self.buffer.bytes()[span.from..span.from + span.captured as usize],
+                        length: span.length.max(span.captured),
                         snap_length: interface.snap_length,
                     });
                 }
@@ -172,9 +172,9 @@ impl<R: Read> Reader<R> {
         Ok((end == Some(length as u32)).then_some(length))
     }
 
-    fn take_block(&mut self, place: Range<usize>) -> Block {
-        let begin = place.start;
-        let block = &self.buffer.octets()[place];
+    fn parse_block(&mut self, range: Range<usize>) -> Block {
+        let begin = range.start;
+        let block = &self.buffer.bytes()[range];
         let body = &block[8..block.len() - 4];
         let order = self.order;
         let kind = order.long(block, 0).unwrap_or_default();
@@ -194,7 +194,7 @@ impl<R: Read> Reader<R> {
             },
             ENHANCED_PACKET | PACKET | SIMPLE_PACKET => self
                 .frame(kind, body)
-                .map(|place| Block::Frame(FrameSpan { from: begin + 8 + place.from, ..place }))
+                .map(|span| Block::Frame(FrameSpan { from: begin + 8 + span.from, ..span }))
                 .unwrap_or(Block::Garbage("an invalid packet block")),
             // Name resolution, statistics, decryption secrets and custom blocks.
             _ => Block::Nothing,
@@ -204,20 +204,20 @@ impl<R: Read> Reader<R> {
     /// Parses a packet block. `from` in the result is relative to the body.
     fn frame(&self, kind: u32, body: &[u8]) -> Option<FrameSpan> {
         let long = |at| self.order.long(body, at);
-        let place = if kind == SIMPLE_PACKET {
+        let span = if kind == SIMPLE_PACKET {
             let length = long(0)?;
             let room = body.len() as u32 - 4;
-            let kept = length.min(room).min(self.interfaces.first()?.snap_length.unwrap_or(u32::MAX));
-            FrameSpan { interface: 0, units: None, from: 4, kept, length }
+            let captured = length.min(room).min(self.interfaces.first()?.snap_length.unwrap_or(u32::MAX));
+            FrameSpan { interface: 0, units: None, from: 4, captured, length }
         } else {
             // The obsolete packet block has a 16-bit interface number, followed by a drop count.
             let interface =
                 if kind == PACKET { u32::from(self.order.word(body, 0)?) } else { long(0)? } as usize;
             let units = u64::from(long(4)?) << 32 | u64::from(long(8)?);
-            FrameSpan { interface, units: Some(units), from: 20, kept: long(12)?, length: long(16)? }
+            FrameSpan { interface, units: Some(units), from: 20, captured: long(12)?, length: long(16)? }
         };
-        let fits = place.from + place.kept as usize <= body.len();
-        (fits && place.interface < self.interfaces.len()).then_some(place)
+        let fits = span.from + span.captured as usize <= body.len();
+        (fits && span.interface < self.interfaces.len()).then_some(span)
     }
 }
 

@@ -32,16 +32,16 @@ pub(super) struct Header {
 
 impl Header {
     /// Parses a file header. Returns `None` if it is not pcap, or a variant that only libpcap can read.
-    pub(super) fn parse(octets: &[u8]) -> Option<Self> {
+    pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
         let kinds = [Order::Little, Order::Big]
             .into_iter()
             .flat_map(|order| [(MICROSECONDS, order, 1000), (NANOSECONDS, order, 1)]);
-        let magic = |order: Order| order.long(octets, 0);
+        let magic = |order: Order| order.long(bytes, 0);
         let (_, order, unit) = kinds.into_iter().find(|(kind, order, _)| magic(*order) == Some(*kind))?;
-        let version = (order.word(octets, 4)?, order.word(octets, 6)?);
+        let version = (order.word(bytes, 4)?, order.word(bytes, 6)?);
         // The upper bits contain the length of the frame check sequence.
-        let link = LinkType((order.long(octets, 20)? & 0x03ff_ffff) as i32);
-        let snap_length = order.long(octets, 16).filter(|length| *length > 0);
+        let link = LinkType((order.long(bytes, 20)? & 0x03ff_ffff) as i32);
+        let snap_length = order.long(bytes, 16).filter(|length| *length > 0);
         (version == (2, 4)).then_some(Self { order, unit, snap_length, link })
     }
 }
@@ -63,24 +63,24 @@ impl<R: Read> Reader<R> {
             Err(error) => return damaged(error.to_string()),
         }
         let long = |at| order.long(self.buffer.rest(), at).unwrap_or_default();
-        let [seconds, fraction, kept, length] = [0, 4, 8, 12].map(long);
-        if kept > MAX_FRAME {
-            return damaged(format!("a frame of {kept} bytes"));
+        let [seconds, fraction, captured, length] = [0, 4, 8, 12].map(long);
+        if captured > MAX_FRAME {
+            return damaged(format!("a frame of {captured} bytes"));
         }
-        match self.buffer.fill(16 + kept as usize) {
+        match self.buffer.fill(16 + captured as usize) {
             Ok(true) => {}
             Ok(false) => return damaged("the file ends in the middle of a frame".to_owned()),
             Err(error) => return damaged(error.to_string()),
         }
         self.buffer.take(16);
-        let place = self.buffer.take(kept as usize);
+        let range = self.buffer.take(captured as usize);
         *number = frame;
         Next::Frame(Frame {
             number: frame,
             at: Timestamp(i64::from(seconds) * 1_000_000_000 + i64::from(fraction) * unit),
             link,
-            data: &self.buffer.octets()[place],
-            length: length.max(kept),
+            data: &self.buffer.bytes()[range],
+            length: length.max(captured),
             snap_length,
         })
     }

@@ -5,8 +5,10 @@ use std::net::IpAddr;
 use airwire::segment::Ecn;
 use airwire::view::Fragment;
 
-use super::octets::Octets;
+use super::bytes::Bytes;
 use crate::link_layer::LinkType;
+use crate::other::Other;
+use crate::problem::Problem;
 
 /// The fields of the IP header around a packet.
 #[derive(Clone, Copy, Debug)]
@@ -23,7 +25,7 @@ pub(crate) struct Ip {
 pub(crate) enum Layer {
     Link(LinkType),
     Ethernet,
-    /// The data after an EtherType, or after the 802.3 length field in its place.
+    /// The data after an EtherType, or after the 802.3 length field instead of it.
     EtherType(u16),
     Llc,
     Ppp,
@@ -35,40 +37,59 @@ pub(crate) enum Layer {
 }
 
 /// The result of parsing one header.
-pub(crate) enum Next<'a> {
-    Layer(Layer, Octets<'a>),
+pub(crate) enum Step<'a> {
+    Layer(Layer, Bytes<'a>),
     End(End<'a>),
 }
 
 /// The last header of interest in a frame.
 pub(crate) enum End<'a> {
-    Tcp(Ip, Octets<'a>),
-    Fragment(Piece<'a>),
+    Tcp(Ip, Bytes<'a>),
+    Fragment(IpFragment<'a>),
 }
 
 /// A fragment of an IP packet.
-pub(crate) struct Piece<'a> {
+pub(crate) struct IpFragment<'a> {
     pub(crate) ip: Ip,
     pub(crate) protocol: u8,
-    pub(crate) fragment: Fragment,
-    pub(crate) octets: Octets<'a>,
+    pub(crate) header: Fragment,
+    pub(crate) bytes: Bytes<'a>,
 }
 
 /// Observations about the headers of one frame.
 #[derive(Debug, Default)]
-pub(super) struct Observed {
+pub(crate) struct Observations {
     /// Whether a header promises more data than there was on the wire.
-    pub(super) is_beyond: bool,
+    pub(crate) exceeds_frame: bool,
     /// Whether the checksum of an IP header is wrong.
-    pub(super) is_damaged: bool,
+    pub(crate) is_damaged: bool,
     /// Whether a tunnel was assumed only because of its UDP port.
-    pub(super) is_guess: bool,
+    pub(crate) is_guess: bool,
 }
 
-impl Observed {
-    /// Returns the `len` bytes that a header promises, or fewer if fewer were on the wire.
-    pub(super) fn promised<'a>(&mut self, octets: Octets<'a>, len: usize) -> Octets<'a> {
-        self.is_beyond |= len > octets.len();
-        octets.to(len)
+impl Observations {
+    /// Limits the bytes to the `len` bytes that a header promises, or fewer if fewer were on the wire.
+    pub(super) fn limit<'a>(&mut self, bytes: Bytes<'a>, len: usize) -> Bytes<'a> {
+        self.exceeds_frame |= len > bytes.len();
+        bytes.to(len)
+    }
+}
+
+/// The reason why a frame does not contain a TCP packet that can be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Skipped {
+    Other(Other),
+    Problem(Problem),
+}
+
+impl From<Other> for Skipped {
+    fn from(other: Other) -> Self {
+        Self::Other(other)
+    }
+}
+
+impl From<Problem> for Skipped {
+    fn from(problem: Problem) -> Self {
+        Self::Problem(problem)
     }
 }

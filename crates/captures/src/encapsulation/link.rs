@@ -1,38 +1,37 @@
 //! The headers of link types.
 
-use super::layer::{Layer, Next};
-use super::octets::Octets;
-use super::skipped::Skipped;
+use super::bytes::Bytes;
+use super::layer::{Layer, Skipped, Step};
 use super::wireless::{ppi, radiotap};
 use crate::link_layer::{Framing, LinkType};
 use crate::other::Other;
 use crate::problem::Problem;
 
 /// Removes the link type's own header.
-pub(super) fn begin(link: LinkType, octets: Octets<'_>) -> Result<Next<'_>, Skipped> {
-    let (layer, octets) = match link.framing().ok_or(Problem::UnknownLink)? {
-        Framing::Ethernet => (Layer::Ethernet, octets),
-        Framing::Ip => (Layer::Ip, octets),
-        Framing::Cooked => (cooked(octets.word(2)?, octets.word(14)?)?, octets.from(16)?),
-        Framing::Cooked2 => (cooked(octets.word(8)?, octets.word(0)?)?, octets.from(20)?),
-        Framing::Family => (family(*octets.first()?)?, octets.from(4)?),
-        Framing::Enc => (family(*octets.first()?)?, octets.from(12)?),
+pub(super) fn begin(link: LinkType, bytes: Bytes<'_>) -> Result<Step<'_>, Skipped> {
+    let (layer, bytes) = match link.framing().ok_or(Problem::UnknownLink)? {
+        Framing::Ethernet => (Layer::Ethernet, bytes),
+        Framing::Ip => (Layer::Ip, bytes),
+        Framing::Cooked => (cooked(bytes.word(2)?, bytes.word(14)?)?, bytes.from(16)?),
+        Framing::Cooked2 => (cooked(bytes.word(8)?, bytes.word(0)?)?, bytes.from(20)?),
+        Framing::Family => (family(*bytes.first()?)?, bytes.from(4)?),
+        Framing::Enc => (family(*bytes.first()?)?, bytes.from(12)?),
         Framing::Pflog => {
-            let [length, family_of] = *octets.first()?;
-            (family([0, 0, 0, family_of])?, octets.from(usize::from(length).next_multiple_of(4))?)
+            let [length, family_of] = *bytes.first()?;
+            (family([0, 0, 0, family_of])?, bytes.from(usize::from(length).next_multiple_of(4))?)
         }
-        Framing::Ppp => return serial(octets),
-        Framing::PppWithDirection => (Layer::Ppp, octets.from(1)?),
-        Framing::PppOverEthernet => (Layer::EtherType(0x8864), octets),
-        Framing::Hdlc => (Layer::EtherType(octets.word(2)?), octets.from(4)?),
-        Framing::Llc => (Layer::Llc, octets),
-        Framing::Wlan => (Layer::Wlan, octets),
-        Framing::Radiotap => return radiotap(octets),
-        Framing::Ppi => return ppi(octets),
-        Framing::Nflog => return nflog(octets),
-        Framing::Infiniband => return infiniband(octets),
+        Framing::Ppp => return serial(bytes),
+        Framing::PppWithDirection => (Layer::Ppp, bytes.from(1)?),
+        Framing::PppOverEthernet => (Layer::EtherType(0x8864), bytes),
+        Framing::Hdlc => (Layer::EtherType(bytes.word(2)?), bytes.from(4)?),
+        Framing::Llc => (Layer::Llc, bytes),
+        Framing::Wlan => (Layer::Wlan, bytes),
+        Framing::Radiotap => return radiotap(bytes),
+        Framing::Ppi => return ppi(bytes),
+        Framing::Nflog => return nflog(bytes),
+        Framing::Infiniband => return infiniband(bytes),
     };
-    Ok(Next::Layer(layer, octets))
+    Ok(Step::Layer(layer, bytes))
 }
 
 /// On Linux, the device type determines the meaning of the protocol number.
@@ -48,8 +47,8 @@ fn cooked(device: u16, protocol: u16) -> Result<Layer, Skipped> {
     }
 }
 
-fn family(octets: [u8; 4]) -> Result<Layer, Skipped> {
-    let family = u32::from_be_bytes(octets);
+fn family(bytes: [u8; 4]) -> Result<Layer, Skipped> {
+    let family = u32::from_be_bytes(bytes);
     // Address families are small numbers, so a large value is in the other byte order.
     let family = if family > 0xffff { family.swap_bytes() } else { family };
     match family {
@@ -60,20 +59,20 @@ fn family(octets: [u8; 4]) -> Result<Layer, Skipped> {
 }
 
 /// Parses PPP, or Cisco HDLC, whose addresses are 0x0f and 0x8f.
-fn serial(octets: Octets<'_>) -> Result<Next<'_>, Skipped> {
-    match *octets.first()? {
-        [0x0f | 0x8f, 0] => Ok(Next::Layer(Layer::EtherType(octets.word(2)?), octets.from(4)?)),
-        _ => Ok(Next::Layer(Layer::Ppp, octets)),
+fn serial(bytes: Bytes<'_>) -> Result<Step<'_>, Skipped> {
+    match *bytes.first()? {
+        [0x0f | 0x8f, 0] => Ok(Step::Layer(Layer::EtherType(bytes.word(2)?), bytes.from(4)?)),
+        _ => Ok(Step::Layer(Layer::Ppp, bytes)),
     }
 }
 
 /// Parses Linux netfilter logs: an address family, then attributes in the byte order of the machine that
 /// wrote them.
-fn nflog(octets: Octets<'_>) -> Result<Next<'_>, Skipped> {
+fn nflog(bytes: Bytes<'_>) -> Result<Step<'_>, Skipped> {
     const PAYLOAD: u16 = 9;
-    let [family_of, _, _, _] = *octets.first()?;
-    let mut rest = octets.from(4)?;
-    while !rest.kept().is_empty() {
+    let [family_of, _, _, _] = *bytes.first()?;
+    let mut rest = bytes.from(4)?;
+    while !rest.captured().is_empty() {
         let [a, b, c, d] = *rest.first()?;
         let little = [u16::from_le_bytes([a, b]), u16::from_le_bytes([c, d])];
         // Attribute types are small numbers, which reveals the byte order.
@@ -85,10 +84,10 @@ fn nflog(octets: Octets<'_>) -> Result<Next<'_>, Skipped> {
         if kind == PAYLOAD {
             // Packets of a bridge (family 7) also begin with the IP header.
             let layer = if family_of == 7 { Layer::Ip } else { family([0, 0, 0, family_of])? };
-            let kept = rest.from(4)?.to(len - 4).kept();
+            let captured = rest.from(4)?.to(len - 4).captured();
             // The kernel may have truncated the packet without recording it, so only the IP header's length
             // counts.
-            return Ok(Next::Layer(layer, Octets::new(kept, kept.len().max(0xffff))));
+            return Ok(Step::Layer(layer, Bytes::new(captured, captured.len().max(0xffff))));
         }
         rest = rest.from(len.next_multiple_of(4))?;
     }
@@ -97,16 +96,16 @@ fn nflog(octets: Octets<'_>) -> Result<Next<'_>, Skipped> {
 
 /// Parses IP over InfiniBand (RFC 4391 §6): an EtherType and two zero bytes. The receiver's address (on
 /// Linux) or the global route header may come first.
-fn infiniband(octets: Octets<'_>) -> Result<Next<'_>, Skipped> {
+fn infiniband(bytes: Bytes<'_>) -> Result<Step<'_>, Skipped> {
     const ADDRESS: usize = 20;
     const ROUTE: usize = 40;
     for at in [0, ADDRESS, ROUTE] {
-        if octets.len() < at + 4 {
+        if bytes.len() < at + 4 {
             break;
         }
-        let [kind, reserved] = [octets.word(at)?, octets.word(at + 2)?];
+        let [kind, reserved] = [bytes.word(at)?, bytes.word(at + 2)?];
         if matches!(kind, 0x0800 | 0x0806 | 0x86dd) && reserved == 0 {
-            return Ok(Next::Layer(Layer::EtherType(kind), octets.from(at + 4)?));
+            return Ok(Step::Layer(Layer::EtherType(kind), bytes.from(at + 4)?));
         }
     }
     Err(Other::Family.into())

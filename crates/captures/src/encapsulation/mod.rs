@@ -4,20 +4,18 @@
 //! two of these link layers (Ethernet and Linux cooked). Using it for the rest would need more code than it
 //! saves. pnet_packet has been inactive since 2024.
 
+mod bytes;
 mod ethernet;
 mod ip;
 mod layer;
 mod link;
-mod octets;
-mod skipped;
 mod tunnel;
 mod wireless;
 
 use airwire::view::{ICMP, ICMP_V6, TCP, UDP};
-use layer::Observed;
-pub(crate) use layer::{End, Ip, Layer, Next, Piece};
-pub(crate) use octets::Octets;
-pub(crate) use skipped::Skipped;
+pub(crate) use bytes::Bytes;
+use layer::Observations;
+pub(crate) use layer::{End, Ip, IpFragment, Layer, Skipped, Step};
 
 use super::link_layer::LinkType;
 use super::other::Other;
@@ -25,27 +23,23 @@ use super::problem::Problem;
 
 /// Maximum number of nested headers. Real frames have fewer than half as many. The limit bounds the time
 /// spent on crafted frames.
-const DEEPEST: u8 = 32;
+const MAX_HEADERS: u8 = 32;
 
 /// The state while parsing the headers of one frame.
 #[derive(Debug, Default)]
-pub(crate) struct Walk {
+pub(crate) struct HeaderParser {
     headers: u8,
-    observed: Observed,
+    pub(crate) observations: Observations,
 }
 
-impl Walk {
-    pub(crate) fn follow<'a>(
-        &mut self,
-        mut layer: Layer,
-        mut octets: Octets<'a>,
-    ) -> Result<End<'a>, Skipped> {
-        while self.headers < DEEPEST {
+impl HeaderParser {
+    pub(crate) fn parse<'a>(&mut self, mut layer: Layer, mut bytes: Bytes<'a>) -> Result<End<'a>, Skipped> {
+        while self.headers < MAX_HEADERS {
             self.headers += 1;
-            (layer, octets) = match self.step(layer, octets) {
-                Ok(Next::Layer(layer, octets)) => (layer, octets),
-                Ok(Next::End(end)) => return Ok(end),
-                Err(Skipped::Problem(Problem::Malformed)) if self.observed.is_guess => {
+            (layer, bytes) = match self.step(layer, bytes) {
+                Ok(Step::Layer(layer, bytes)) => (layer, bytes),
+                Ok(Step::End(end)) => return Ok(end),
+                Err(Skipped::Problem(Problem::Malformed)) if self.observations.is_guess => {
                     return Err(Other::Udp.into());
                 }
                 Err(skipped) => return Err(skipped),
@@ -57,74 +51,80 @@ impl Walk {
     /// A fast path for Ethernet frames with IP and TCP, which most frames are. The general path takes twice
     /// as long.
     #[inline]
-    pub(crate) fn straight<'a>(&mut self, link: LinkType, octets: Octets<'a>) -> Option<(Ip, Octets<'a>)> {
+    pub(crate) fn parse_common<'a>(&mut self, link: LinkType, bytes: Bytes<'a>) -> Option<(Ip, Bytes<'a>)> {
         if !link.is_ethernet() {
             return None;
         }
-        let (kind, inside) = (octets.word(12).ok()?, octets.from(14).ok()?);
+        let (kind, inside) = (bytes.word(12).ok()?, bytes.from(14).ok()?);
         let next = match kind {
-            ethernet::IPV4 | ethernet::IPV6 => ip::header(inside, &mut self.observed).ok()?,
+            ethernet::IPV4 | ethernet::IPV6 => ip::header(inside, &mut self.observations).ok()?,
             _ => return None,
         };
         match next {
-            Next::Layer(Layer::Transport(TCP, ip), octets) => Some((ip, octets)),
+            Step::Layer(Layer::Transport(TCP, ip), bytes) => Some((ip, bytes)),
             _ => None,
         }
     }
 
-    /// Returns the ICMP message in a frame, its protocol number, and the IP header before it.
-    pub(crate) fn icmp<'a>(mut self, link: LinkType, mut octets: Octets<'a>) -> Option<(u8, Ip, Octets<'a>)> {
+    /// Parses headers until `select` selects a layer. Returns the selection and the bytes of this layer.
+    fn find<'a, T>(
+        mut self,
+        link: LinkType,
+        mut bytes: Bytes<'a>,
+        select: impl Fn(Layer) -> Option<T>,
+    ) -> Option<(T, Bytes<'a>)> {
         let mut layer = Layer::Link(link);
-        for _ in 0..DEEPEST {
-            if let Layer::Transport(protocol @ (ICMP | ICMP_V6), ip) = layer {
-                return Some((protocol, ip, octets));
+        for _ in 0..MAX_HEADERS {
+            if let Some(selected) = select(layer) {
+                return Some((selected, bytes));
             }
-            let Ok(Next::Layer(next, inside)) = self.step(layer, octets) else { return None };
-            (layer, octets) = (next, inside);
+            let Ok(Step::Layer(next, inside)) = self.step(layer, bytes) else { return None };
+            (layer, bytes) = (next, inside);
         }
         None
+    }
+
+    /// Returns the protocol number and the IP header of an ICMP message in a frame, and the message.
+    pub(crate) fn icmp(self, link: LinkType, bytes: Bytes<'_>) -> Option<((u8, Ip), Bytes<'_>)> {
+        self.find(link, bytes, |layer| match layer {
+            Layer::Transport(protocol @ (ICMP | ICMP_V6), ip) => Some((protocol, ip)),
+            _ => None,
+        })
     }
 
     /// Returns the outermost IP packet, including its header.
-    pub(crate) fn outermost_ip<'a>(mut self, link: LinkType, mut octets: Octets<'a>) -> Option<Octets<'a>> {
-        let mut layer = Layer::Link(link);
-        for _ in 0..DEEPEST {
-            if let Layer::Ip = layer {
-                return Some(octets);
-            }
-            let Ok(Next::Layer(next, inside)) = self.step(layer, octets) else { return None };
-            (layer, octets) = (next, inside);
-        }
-        None
+    pub(crate) fn outermost_ip(self, link: LinkType, bytes: Bytes<'_>) -> Option<Bytes<'_>> {
+        let found = self.find(link, bytes, |layer| matches!(layer, Layer::Ip).then_some(()));
+        found.map(|(_, packet)| packet)
     }
 
-    fn step<'a>(&mut self, layer: Layer, octets: Octets<'a>) -> Result<Next<'a>, Skipped> {
+    fn step<'a>(&mut self, layer: Layer, bytes: Bytes<'a>) -> Result<Step<'a>, Skipped> {
         match layer {
-            Layer::Ethernet => ethernet::frame(octets),
-            Layer::EtherType(kind) => ethernet::behind(kind, octets, &mut self.observed),
-            Layer::Ip => ip::header(octets, &mut self.observed),
-            Layer::Transport(TCP, ip) => Ok(Next::End(End::Tcp(ip, octets))),
-            Layer::Transport(protocol, ip) => self.transport(protocol, ip, octets),
-            Layer::Link(link) => link::begin(link, octets),
-            Layer::Llc => ethernet::llc(octets),
-            Layer::Ppp => ethernet::ppp(octets),
-            Layer::Mpls => ethernet::mpls(octets),
-            Layer::Wlan => wireless::frame(octets),
+            Layer::Ethernet => ethernet::frame(bytes),
+            Layer::EtherType(kind) => ethernet::payload(kind, bytes, &mut self.observations),
+            Layer::Ip => ip::header(bytes, &mut self.observations),
+            Layer::Transport(TCP, ip) => Ok(Step::End(End::Tcp(ip, bytes))),
+            Layer::Transport(protocol, ip) => self.transport(protocol, ip, bytes),
+            Layer::Link(link) => link::begin(link, bytes),
+            Layer::Llc => ethernet::llc(bytes),
+            Layer::Ppp => ethernet::ppp(bytes),
+            Layer::Mpls => ethernet::mpls(bytes),
+            Layer::Wlan => wireless::frame(bytes),
         }
     }
 
-    fn transport<'a>(&mut self, protocol: u8, ip: Ip, octets: Octets<'a>) -> Result<Next<'a>, Skipped> {
+    fn transport<'a>(&mut self, protocol: u8, ip: Ip, bytes: Bytes<'a>) -> Result<Step<'a>, Skipped> {
         match protocol {
             // 4: IP in IP (RFC 2003). 94: its predecessor from amateur radio. 41: IPv6 (RFC 4213, RFC 2473).
-            4 | 41 | 94 => Ok(Next::Layer(Layer::Ip, octets)),
-            UDP => tunnel::udp(octets, &mut self.observed),
-            47 => tunnel::gre(octets, &mut self.observed),
+            4 | 41 | 94 => Ok(Step::Layer(Layer::Ip, bytes)),
+            UDP => tunnel::udp(bytes, &mut self.observations),
+            47 => tunnel::gre(bytes, &mut self.observations),
             // 97: RFC 3378. 137: RFC 4023. 143: RFC 8986 §4.9.
-            97 => Ok(Next::Layer(Layer::Ethernet, octets.from(2)?)),
-            137 => Ok(Next::Layer(Layer::Mpls, octets)),
-            143 => Ok(Next::Layer(Layer::Ethernet, octets)),
-            51 => ip::extension(protocol, ip, octets),
-            0 | 43 | 44 | 60 | 135 | 139 | 140 if ip.src.is_ipv6() => ip::extension(protocol, ip, octets),
+            97 => Ok(Step::Layer(Layer::Ethernet, bytes.from(2)?)),
+            137 => Ok(Step::Layer(Layer::Mpls, bytes)),
+            143 => Ok(Step::Layer(Layer::Ethernet, bytes)),
+            51 => ip::extension(protocol, ip, bytes),
+            0 | 43 | 44 | 60 | 135 | 139 | 140 if ip.src.is_ipv6() => ip::extension(protocol, ip, bytes),
             ICMP => Err(Other::Icmp.into()),
             2 => Err(Other::Igmp.into()),
             50 => Err(Other::Esp.into()),
@@ -134,16 +134,6 @@ impl Walk {
             132 => Err(Other::Sctp.into()),
             other => Err(Other::Protocol(other).into()),
         }
-    }
-
-    /// Returns whether a header promises more data than there was on the wire.
-    pub(crate) fn is_beyond(&self) -> bool {
-        self.observed.is_beyond
-    }
-
-    /// Returns whether the checksum of an IP header is wrong.
-    pub(crate) fn is_damaged(&self) -> bool {
-        self.observed.is_damaged
     }
 }
 

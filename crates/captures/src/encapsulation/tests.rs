@@ -1,4 +1,4 @@
-use airtcp_testkit::frames::encapsulation::{self, v4, v6};
+use airtcp_testkit::frames::encapsulation::{self, Encapsulation, v4, v6};
 use airtcp_testkit::frames::{ACK, Tcp, ethernet, v4 as v4_at, v6 as v6_at};
 
 use super::*;
@@ -18,8 +18,12 @@ fn found(link: i32, data: &[u8], length: usize) -> Found {
     Frame { number: 1, at: Timestamp(0), link, data, length: length as u32, snap_length: None }.packet()
 }
 
-fn whole(link: i32, frame: &[u8]) -> Found {
+fn parse_frame(link: i32, frame: &[u8]) -> Found {
     found(link, frame, frame.len())
+}
+
+fn named(name: &str) -> &'static Encapsulation {
+    encapsulation::ALL.iter().find(|it| it.name == name).unwrap()
 }
 
 fn is_unbounded(name: &str) -> bool {
@@ -33,15 +37,15 @@ fn packet_is_found_in_every_encapsulation() {
             let packet = packet(is_v6);
             let frame = (encapsulation.wrap)(&packet);
             let link = encapsulation.link_type as i32;
-            let Found::Tcp(read) = whole(link, &frame) else {
-                panic!("{}, v6 {is_v6}: {:?}", encapsulation.name, whole(link, &frame))
+            let Found::Tcp(read) = parse_frame(link, &frame) else {
+                panic!("{}, v6 {is_v6}: {:?}", encapsulation.name, parse_frame(link, &frame))
             };
             assert_eq!((read.len as usize, read.src.is_ipv6()), (PAYLOAD, is_v6), "{}", encapsulation.name);
             assert_eq!((read.src.port(), read.dst.port()), (4000, 80), "{}", encapsulation.name);
             // Padding does not count as payload.
             let mut padded = frame.clone();
             padded.extend([0xbb; 9]);
-            let Found::Tcp(read) = whole(link, &padded) else { panic!("{}, padded", encapsulation.name) };
+            let Found::Tcp(read) = parse_frame(link, &padded) else { panic!("{}, padded", encapsulation.name) };
             assert_eq!(read.len as usize, PAYLOAD, "{}, padded", encapsulation.name);
         }
     }
@@ -50,21 +54,21 @@ fn packet_is_found_in_every_encapsulation() {
 /// The lengths come from the headers. The missing bytes determine which problem is reported.
 #[test]
 fn truncated_frame_is_reported_as_cut() {
-    for encapsulation in encapsulation::ALL.iter().filter(|it| !is_unbounded(it.name)) {
+    for encapsulation in encapsulation::ALL.iter().filter(|encapsulation| !is_unbounded(encapsulation.name)) {
         let packet = packet(false);
         let frame = (encapsulation.wrap)(&packet);
         let headers = frame.len() - PAYLOAD;
         // A header may end before the packet does, because MACsec's checksum follows.
-        let behind = if encapsulation.name.starts_with("MACsec") { 16 } else { 0 };
-        for kept in 0..frame.len() - behind {
-            let read = found(encapsulation.link_type as i32, &frame[..kept], frame.len());
+        let rest = if encapsulation.name.starts_with("MACsec") { 16 } else { 0 };
+        for captured in 0..frame.len() - rest {
+            let read = found(encapsulation.link_type as i32, &frame[..captured], frame.len());
             match read {
-                Found::Nothing(Problem::HeadersCut) => {}
+                Found::Unreadable(Problem::HeadersCut) => {}
                 Found::Flawed(packet, Problem::PayloadCut) => {
-                    assert!(kept + 4 >= headers - behind, "{}: {kept}", encapsulation.name);
-                    assert_eq!(packet.len as usize, PAYLOAD, "{}: {kept}", encapsulation.name);
+                    assert!(captured + 4 >= headers - rest, "{}: {captured}", encapsulation.name);
+                    assert_eq!(packet.len as usize, PAYLOAD, "{}: {captured}", encapsulation.name);
                 }
-                other => panic!("{}: {other:?} with {kept} bytes", encapsulation.name),
+                other => panic!("{}: {other:?} with {captured} bytes", encapsulation.name),
             }
         }
     }
@@ -78,29 +82,29 @@ fn payload_length_is_bounded_by_outer_headers() {
         packet[2..4].copy_from_slice(&[0, 200]);
         packet
     };
-    for encapsulation in encapsulation::ALL.iter().filter(|it| !is_unbounded(it.name)) {
+    for encapsulation in encapsulation::ALL.iter().filter(|encapsulation| !is_unbounded(encapsulation.name)) {
         let frame = (encapsulation.wrap)(&long);
-        let Found::Flawed(read, Problem::BeyondFrame) = whole(encapsulation.link_type as i32, &frame) else {
-            panic!("{}: {:?}", encapsulation.name, whole(encapsulation.link_type as i32, &frame))
+        let Found::Flawed(read, Problem::BeyondFrame) = parse_frame(encapsulation.link_type as i32, &frame) else {
+            panic!("{}: {:?}", encapsulation.name, parse_frame(encapsulation.link_type as i32, &frame))
         };
         assert_eq!(read.len as usize, PAYLOAD, "{}", encapsulation.name);
     }
     // PPPoE's length field is a tighter bound than an Ethernet frame with padding.
-    let pppoe = encapsulation::ALL.iter().find(|it| it.name == "PPPoE").unwrap();
+    let pppoe = named("PPPoE");
     let mut frame = (pppoe.wrap)(&long);
     frame.extend([0; 300]);
     assert!(
-        matches!(whole(1, &frame), Found::Flawed(read, Problem::BeyondFrame) if read.len as usize == PAYLOAD)
+        matches!(parse_frame(1, &frame), Found::Flawed(read, Problem::BeyondFrame) if read.len as usize == PAYLOAD)
     );
 }
 
 #[test]
 fn zero_ip_length_means_outer_length() {
     for name in ["Ethernet", "802.1Q", "VXLAN", "GRE"] {
-        let encapsulation = encapsulation::ALL.iter().find(|it| it.name == name).unwrap();
+        let encapsulation = named(name);
         let mut packet = packet(false);
         packet[2..4].copy_from_slice(&[0, 0]);
-        let read = whole(encapsulation.link_type as i32, &(encapsulation.wrap)(&packet));
+        let read = parse_frame(encapsulation.link_type as i32, &(encapsulation.wrap)(&packet));
         assert!(matches!(&read, Found::Tcp(read) if read.len as usize == PAYLOAD), "{name}: {read:?}");
     }
 }
@@ -149,56 +153,59 @@ fn non_tcp_frames_are_classified() {
         (101, udp(3544, &[0x40; 30]), Other::Udp),
         (101, v4(17, &encapsulation::udp([5000, 2152], &[0x30, 255, 0, 40, 0, 0, 0, 1, 0x45])), Other::Udp),
     ] {
-        let read = whole(link, &frame);
+        let read = parse_frame(link, &frame);
         assert_eq!(read, Found::Other(expected), "link type {link}, {frame:02x?}");
     }
-    assert_eq!(whole(147, &[0; 60]), Found::Nothing(Problem::UnknownLink));
+    assert_eq!(parse_frame(147, &[0; 60]), Found::Unreadable(Problem::UnknownLink));
 }
 
 /// An A-MSDU with one packet can be read. One with two packets is only reported.
 #[test]
 fn wireless_aggregate_with_single_packet_is_read() {
-    let encapsulation = encapsulation::ALL.iter().find(|it| it.name == "802.11 with QoS").unwrap();
+    let encapsulation = named("802.11 with QoS");
     let plain = (encapsulation.wrap)(&packet(false));
     let (header, llc) = plain.split_at(26);
     let mut header = header.to_vec();
     header[24] |= 0x80;
     let subframe = [&[2; 12], &(llc.len() as u16).to_be_bytes()[..], llc].concat();
     let one = [&header, &subframe[..]].concat();
-    assert!(matches!(whole(105, &one), Found::Tcp(read) if read.len as usize == PAYLOAD));
+    assert!(matches!(parse_frame(105, &one), Found::Tcp(read) if read.len as usize == PAYLOAD));
     let mut two = one;
     two.resize(two.len().next_multiple_of(4) + 2, 0);
     two.extend(subframe);
-    assert_eq!(whole(105, &two), Found::Other(Other::WlanAggregate));
+    assert_eq!(parse_frame(105, &two), Found::Other(Other::WlanAggregate));
 }
 
 #[test]
 fn nflog_attributes_use_either_byte_order() {
-    let encapsulation = encapsulation::ALL.iter().find(|it| it.name == "NFLOG").unwrap();
+    let encapsulation = named("NFLOG");
     let packet = packet(true);
     let mut frame = (encapsulation.wrap)(&packet);
     for at in [4, 6, 12, 14] {
         frame.swap(at, at + 1);
     }
-    assert!(matches!(whole(239, &frame), Found::Tcp(read) if read.len as usize == PAYLOAD));
+    assert!(matches!(parse_frame(239, &frame), Found::Tcp(read) if read.len as usize == PAYLOAD));
     // The kernel truncates the packet that it copies, and the attribute's length is the truncated length.
-    let kept = &frame[..frame.len() - 20];
-    let mut cut = kept.to_vec();
+    let captured = &frame[..frame.len() - 20];
+    let mut cut = captured.to_vec();
     cut[12..14].copy_from_slice(&(packet.len() as u16 - 16).to_be_bytes());
     assert!(
-        matches!(whole(239, &cut), Found::Flawed(read, Problem::PayloadCut) if read.len as usize == PAYLOAD)
+        matches!(parse_frame(239, &cut), Found::Flawed(read, Problem::PayloadCut) if read.len as usize == PAYLOAD)
     );
     // An attribute length of 0 must not cause an endless loop.
-    assert_eq!(whole(239, &[2, 0, 0, 0, 0, 0, 9, 0]), Found::Nothing(Problem::Malformed));
+    assert_eq!(parse_frame(239, &[2, 0, 0, 0, 0, 0, 9, 0]), Found::Unreadable(Problem::Malformed));
 }
 
 #[test]
 fn infiniband_header_after_address_is_read() {
     for front in [0, 20, 40] {
         let frame = [&vec![1; front][..], &[8, 0, 0, 0], &packet(false)].concat();
-        assert!(matches!(whole(242, &frame), Found::Tcp(read) if read.len as usize == PAYLOAD), "{front}");
+        assert!(
+            matches!(parse_frame(242, &frame), Found::Tcp(read) if read.len as usize == PAYLOAD),
+            "{front}"
+        );
     }
-    assert_eq!(whole(242, &[1; 60]), Found::Other(Other::Family));
+    assert_eq!(parse_frame(242, &[1; 60]), Found::Other(Other::Family));
 }
 
 #[test]
@@ -206,5 +213,5 @@ fn ethernet_padding_is_not_payload() {
     let short = Tcp::new(v4_at(1, 1), v4_at(2, 2), ACK, 0, 0, 0).packet();
     let frame = ethernet(&short);
     assert_eq!(frame.len(), 60);
-    assert!(matches!(whole(1, &frame), Found::Tcp(read) if read.len == 0));
+    assert!(matches!(parse_frame(1, &frame), Found::Tcp(read) if read.len == 0));
 }

@@ -30,9 +30,9 @@ fn packet(v6: bool) -> Vec<u8> {
         ident: 0x1234,
     };
     let options = Options { timestamps: Some(Timestamps { val: 1, ecr: 2 }), ..Options::default() };
-    let (mut octets, mut packet) = (Vec::new(), Vec::new());
-    options.write(Layout::Linux, &mut octets);
-    segment::emit(&mut packet, &header, &octets, (&[0; PAYLOAD], &[]));
+    let (mut bytes, mut packet) = (Vec::new(), Vec::new());
+    options.write(Layout::Linux, &mut bytes);
+    segment::emit(&mut packet, &header, &bytes, (&[0; PAYLOAD], &[]));
     packet
 }
 
@@ -40,7 +40,7 @@ fn parse_as(on_wire: usize, packet: &[u8]) -> Found {
     parse(Context { number: 3, at: Timestamp(5), on_wire }, packet)
 }
 
-fn whole(packet: &[u8]) -> Found {
+fn parse_frame(packet: &[u8]) -> Found {
     parse_as(packet.len(), packet)
 }
 
@@ -50,14 +50,14 @@ fn tcp(found: Found) -> Packet {
 }
 
 /// Overwrites bytes, and clears the checksums, which are no longer correct.
-fn set(mut packet: Vec<u8>, at: usize, octets: &[u8]) -> Vec<u8> {
+fn set(mut packet: Vec<u8>, at: usize, bytes: &[u8]) -> Vec<u8> {
     let checksums = if packet[0] >> 4 == 6 { &[56][..] } else { &[10, 36] };
     for checksum in checksums {
         if let Some(field) = packet.get_mut(*checksum..checksum + 2) {
             field.fill(0);
         }
     }
-    packet[at..at + octets.len()].copy_from_slice(octets);
+    packet[at..at + bytes.len()].copy_from_slice(bytes);
     packet
 }
 
@@ -66,11 +66,11 @@ fn checksum_detects_every_covered_bit_flip() {
     let is_flawed = |found: &Found| matches!(found, Found::Flawed(_, Problem::Checksum));
     for v6 in [false, true] {
         let sent = packet(v6);
-        assert!(!is_flawed(&whole(&sent)));
+        assert!(!is_flawed(&parse_frame(&sent)));
         for bit in 0..8 * sent.len() {
             let mut changed = sent.clone();
             changed[bit / 8] ^= 1 << (bit % 8);
-            let found = whole(&changed);
+            let found = parse_frame(&changed);
             // No checksum covers IPv6's traffic class, flow label and hop limit. The version field determines
             // how all other bytes are read.
             let covered = !v6 || !matches!(bit / 8, 1..=3 | 7);
@@ -79,7 +79,7 @@ fn checksum_detects_every_covered_bit_flip() {
                 Found::Flawed(_, Problem::Checksum) => assert!(covered, "bit {bit}"),
                 Found::Tcp(_) => assert!(!covered, "bit {bit}"),
                 Found::Flawed(_, Problem::BeyondFrame)
-                | Found::Nothing(_)
+                | Found::Unreadable(_)
                 | Found::Fragment
                 | Found::Other(_) => {}
                 Found::Flawed(..) => panic!("bit {bit}: {found:?}"),
@@ -102,7 +102,7 @@ fn offloaded_checksum_is_not_damage() {
         for (written, is_damaged) in [(partial, false), (0, false), (partial ^ 0x100, true)] {
             let mut packet = sent.clone();
             packet[at..at + 2].copy_from_slice(&written.to_be_bytes());
-            let found = whole(&packet);
+            let found = parse_frame(&packet);
             assert_eq!(matches!(found, Found::Flawed(_, Problem::Checksum)), is_damaged, "{written:x}");
         }
     }
@@ -111,7 +111,7 @@ fn offloaded_checksum_is_not_damage() {
 #[test]
 fn parsed_fields_match_written_packet() {
     for v6 in [false, true] {
-        let found = tcp(whole(&packet(v6)));
+        let found = tcp(parse_frame(&packet(v6)));
         let (src, dst) = addresses(v6);
         assert_eq!((found.number, found.at, found.src, found.dst), (3, Timestamp(5), src, dst));
         assert_eq!((found.seq, found.ack, found.window), (Seq(0xffff_fff0), Some(Seq(7)), 512));
@@ -123,7 +123,7 @@ fn parsed_fields_match_written_packet() {
 
 #[test]
 fn ack_number_without_ack_flag_is_ignored() {
-    let found = tcp(whole(&set(packet(false), 33, &[0x04])));
+    let found = tcp(parse_frame(&set(packet(false), 33, &[0x04])));
     assert_eq!((found.flags, found.ack), (Flags::RST, None));
 }
 
@@ -132,7 +132,7 @@ fn frame_padding_does_not_count_as_payload() {
     for v6 in [false, true] {
         let mut padded = packet(v6);
         padded.extend([0xaa; 9]);
-        assert_eq!(tcp(whole(&padded)).len as usize, PAYLOAD);
+        assert_eq!(tcp(parse_frame(&padded)).len as usize, PAYLOAD);
     }
 }
 
@@ -140,19 +140,21 @@ fn frame_padding_does_not_count_as_payload() {
 fn truncated_packet_keeps_length_from_headers() {
     for (v6, headers) in [(false, 52), (true, 72)] {
         let packet = packet(v6);
-        for kept in 0..packet.len() {
-            let found = parse_as(packet.len(), &packet[..kept]);
-            match kept {
-                _ if kept < headers - 16 => assert_eq!(found, Found::Nothing(Problem::HeadersCut), "{kept}"),
-                _ if kept < headers => {
+        for captured in 0..packet.len() {
+            let found = parse_as(packet.len(), &packet[..captured]);
+            match captured {
+                _ if captured < headers - 16 => {
+                    assert_eq!(found, Found::Unreadable(Problem::HeadersCut), "{captured}")
+                }
+                _ if captured < headers => {
                     let Found::Flawed(packet, Problem::OptionsCut) = found else {
-                        panic!("{kept}: {found:?}")
+                        panic!("{captured}: {found:?}")
                     };
                     assert_eq!((packet.len as usize, packet.options), (PAYLOAD, Options::default()));
                 }
                 _ => {
                     let Found::Flawed(packet, Problem::PayloadCut) = found else {
-                        panic!("{kept}: {found:?}")
+                        panic!("{captured}: {found:?}")
                     };
                     assert_eq!(packet.len as usize, PAYLOAD);
                     assert!(packet.options.timestamps.is_some());
@@ -175,18 +177,18 @@ fn options_before_truncation_are_parsed() {
     let Options { mss, sack_permitted, timestamps, window_scale, .. } = packet.options;
     assert_eq!((mss, sack_permitted, timestamps, window_scale), (Some(1460), true, None, None));
     assert!(packet.options_cut);
-    let whole = tcp(whole(&syn));
-    assert!(!whole.options_cut && whole.options.window_scale == Some(10));
+    let complete = tcp(parse_frame(&syn));
+    assert!(!complete.options_cut && complete.options.window_scale == Some(10));
 }
 
 #[test]
 fn zero_ip_length_means_frame_length() {
     let v4 = set(packet(false), 2, &[0, 0]);
-    assert_eq!(tcp(whole(&v4)).len as usize, PAYLOAD);
+    assert_eq!(tcp(parse_frame(&v4)).len as usize, PAYLOAD);
     let Found::Flawed(cut, Problem::PayloadCut) = parse_as(100_052, &v4) else { panic!("not cut") };
     assert_eq!(cut.len, 100_000);
     let v6 = set(packet(true), 4, &[0, 0]);
-    assert_eq!(tcp(whole(&v6)).len as usize, PAYLOAD);
+    assert_eq!(tcp(parse_frame(&v6)).len as usize, PAYLOAD);
 }
 
 #[test]
@@ -196,7 +198,7 @@ fn ip_options_and_extension_headers_are_skipped() {
     v4[3] += 4;
     v4.extend([1, 1, 1, 0]);
     v4.extend(&plain[20..]);
-    assert_eq!(tcp(whole(&v4)).len as usize, PAYLOAD);
+    assert_eq!(tcp(parse_frame(&v4)).len as usize, PAYLOAD);
 
     let plain = packet(true);
     let mut v6 = set(plain[..40].to_vec(), 6, &[0]);
@@ -205,26 +207,26 @@ fn ip_options_and_extension_headers_are_skipped() {
     v6[5] += headers.len() as u8;
     v6.extend(headers);
     v6.extend(&plain[40..]);
-    assert_eq!(tcp(whole(&v6)).len as usize, PAYLOAD);
+    assert_eq!(tcp(parse_frame(&v6)).len as usize, PAYLOAD);
 }
 
 #[test]
 fn lone_tcp_fragment_is_reported_as_problem() {
-    for place in [[0x20, 0], [0, 10]] {
-        let fragment = set(packet(false), 6, &place);
-        assert_eq!(whole(&fragment), Found::Nothing(Problem::Fragment));
-        assert_eq!(whole(&set(fragment, 9, &[1])), Found::Other(Other::Icmp));
+    for offset in [[0x20, 0], [0, 10]] {
+        let fragment = set(packet(false), 6, &offset);
+        assert_eq!(parse_frame(&fragment), Found::Unreadable(Problem::Fragment));
+        assert_eq!(parse_frame(&set(fragment, 9, &[1])), Found::Other(Other::Icmp));
     }
     let plain = packet(true);
     // The last fragment header belongs to an unfragmented packet (RFC 6946).
-    for (place, expected) in [(1, Err(())), (8, Err(())), (0, Ok(PAYLOAD))] {
+    for (offset, expected) in [(1, Err(())), (8, Err(())), (0, Ok(PAYLOAD))] {
         let mut v6 = set(plain[..40].to_vec(), 6, &[44]);
         v6[5] += 8;
-        v6.extend([6, 0, 0, place, 0, 0, 0, 9]);
+        v6.extend([6, 0, 0, offset, 0, 0, 0, 9]);
         v6.extend(&plain[40..]);
-        match whole(&v6) {
+        match parse_frame(&v6) {
             Found::Tcp(packet) => assert_eq!(Ok(packet.len as usize), expected),
-            found => assert_eq!((found, expected), (Found::Nothing(Problem::Fragment), Err(()))),
+            found => assert_eq!((found, expected), (Found::Unreadable(Problem::Fragment), Err(()))),
         }
     }
 }
@@ -234,19 +236,19 @@ fn lone_tcp_fragment_is_reported_as_problem() {
 fn payload_length_is_bounded_by_frame() {
     for (v6, headers) in [(false, 52), (true, 72)] {
         let packet = packet(v6);
-        let there = headers + 8;
-        let Found::Flawed(found, Problem::BeyondFrame) = parse_as(there, &packet[..there]) else {
+        let len = headers + 8;
+        let Found::Flawed(found, Problem::BeyondFrame) = parse_as(len, &packet[..len]) else {
             panic!("v6 {v6}: not bounded by the frame")
         };
         assert_eq!(found.len, 8, "{v6}");
         // If the TCP header does not fit, the packet is malformed.
-        assert_eq!(parse_as(headers - 20, &packet[..headers - 20]), Found::Nothing(Problem::Malformed));
+        assert_eq!(parse_as(headers - 20, &packet[..headers - 20]), Found::Unreadable(Problem::Malformed));
     }
 }
 
 #[test]
 fn impossible_headers_are_malformed() {
-    for (what, octets) in [
+    for (what, bytes) in [
         ("an IP version that is neither 4 nor 6", set(packet(false), 0, &[0x55])),
         ("an IP header of 16 bytes", set(packet(false), 0, &[0x44])),
         ("a total length inside the header", set(packet(false), 2, &[0, 19])),
@@ -256,10 +258,10 @@ fn impossible_headers_are_malformed() {
         ("an IPv6 packet of 10 bytes", set(packet(true), 4, &[0, 10])),
         ("an extension header beyond its end", set(set(packet(true), 6, &[60]), 40, &[6, 255])),
     ] {
-        let found = whole(&octets);
-        assert_eq!(found, Found::Nothing(Problem::Malformed), "{what}");
+        let found = parse_frame(&bytes);
+        assert_eq!(found, Found::Unreadable(Problem::Malformed), "{what}");
     }
     let odd = set(packet(false), 40, &[8, 99]);
-    assert!(matches!(whole(&odd), Found::Flawed(packet, Problem::MalformedOptions)
+    assert!(matches!(parse_frame(&odd), Found::Flawed(packet, Problem::MalformedOptions)
         if packet.options == Options::default() && packet.len as usize == PAYLOAD));
 }

@@ -64,7 +64,7 @@ impl Commenting {
     }
 
     pub(super) fn take(&mut self, finished: &Finished) {
-        self.comments.take(&finished.ended);
+        self.comments.add_connection(&finished.ended);
     }
 
     pub(super) fn finish(mut self) -> anyhow::Result<()> {

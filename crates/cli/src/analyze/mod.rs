@@ -221,7 +221,7 @@ impl Analyze {
         survey.lost(capture.lost());
         let mut totals = survey.finish(&mut |finished| output.take(finished));
         // A live capture cuts payload deliberately, so that is not a problem to report.
-        totals.problems.forget(Problem::PayloadCut);
+        totals.problems.remove(Problem::PayloadCut);
         Ok(totals)
     }
 }

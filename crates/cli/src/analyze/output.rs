@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use aircaptures::packet::Timestamp;
-use airtcp_analyze::connection::findings::{ConnectionFindings, DirectionFindings, Opening, RttOf};
+use airtcp_analyze::connection::findings::{ConnectionFindings, DirectionFindings, HandshakeOutcome, RttOf};
 use airtcp_analyze::connections::{Finished, Traces};
 use airtcp_analyze::survey::Totals;
 use airtcp_numbers::table::{Column, Table, wrapped_lines};
@@ -381,12 +381,12 @@ impl CaptureResults {
 /// Describes how a handshake failed. Returns `None` if it did not fail.
 fn handshake_failure(outcome: Opening) -> Option<&'static str> {
     match outcome {
-        Opening::Open | Opening::Unseen => None,
-        Opening::Refused => Some("refused"),
-        Opening::Reset { .. } => Some("reset"),
-        Opening::Unreachable => Some("unreachable"),
-        Opening::NoAnswer => Some("without an answer"),
-        Opening::HalfOpen => Some("half open"),
+        HandshakeOutcome::Open | HandshakeOutcome::Unseen => None,
+        HandshakeOutcome::Refused => Some("refused"),
+        HandshakeOutcome::Reset { .. } => Some("reset"),
+        HandshakeOutcome::Unreachable => Some("unreachable"),
+        HandshakeOutcome::NoAnswer => Some("without an answer"),
+        HandshakeOutcome::HalfOpen => Some("half open"),
     }
 }
 

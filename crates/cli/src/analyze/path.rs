@@ -156,7 +156,7 @@ impl PathAnalysis {
     pub(super) fn take(&mut self, finished: &mut Finished) {
         let directions = finished.ended.findings.directions.iter();
         for (trace, direction) in finished.ended.traces.iter_mut().flatten().zip(directions) {
-            self.fates.lay_over(trace);
+            self.fates.apply_to(trace);
             if let Some(scores) = &mut self.scores {
                 let longest = u64::from(direction.sender.longest_segment_bytes);
                 judges::judge(trace, longest, self.captures, scores);

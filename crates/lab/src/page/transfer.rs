@@ -145,7 +145,7 @@ fn add_fates(
     let truth = Some(directory.join("events.jsonl")).filter(|events| events.is_file());
     let files = path::Files { captures: captures.into(), truth, ..path::Files::default() };
     let (report, fates) = path::read(&files, path::Keep::Fates)?;
-    fates.lay_over(trace);
+    fates.apply_to(trace);
     let flows = report.connections.iter().flat_map(|connection| &connection.directions);
     let flow = flows.filter(|flow| flow.enters_at == 0).max_by_key(|flow| flow.bytes);
     Ok(flow.map(|flow| ("on the path".to_owned(), flow.data.to_string())))

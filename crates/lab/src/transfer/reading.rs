@@ -140,7 +140,7 @@ pub(super) fn annotate(directory: &Path, streams: &[Stream<'_>]) -> Result<(), L
     let Ok(log) = Log::read(&text) else { return Ok(()) };
     let open = || Capture::open(&from, None).map_err(|error| LabError::Transfer(error.to_string()));
     let mut comments = Comments::new(Some(log));
-    survey::read(&mut open()?, Traces::All, &mut |finished| comments.take(&finished.ended));
+    survey::read(&mut open()?, Traces::All, &mut |finished| comments.add_connection(&finished.ended));
     comments.add_decisions();
     comments.save(&mut open()?, &to).map_err(LabError::file(&to))
 }

@@ -64,7 +64,7 @@ mod reading {
             loop {
                 let frame = match capture.read() {
                     Next::Frame(frame) => frame,
-                    Next::LeftOut | Next::Nothing => continue,
+                    Next::Filtered | Next::NoFrame => continue,
                     Next::Flaw { detail, .. } | Next::Damaged { detail, .. } => {
                         return Err(failed(std::io::Error::other(detail)));
                     }

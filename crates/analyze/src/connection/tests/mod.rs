@@ -1,24 +1,25 @@
 //! Time-sequence diagrams, defined packet by packet, and the expected findings.
 
-mod classes;
-mod hard;
+mod imperfect_captures;
 mod measures;
+mod packet_classes;
 mod presets;
-mod senders;
-mod truth;
-mod wild;
+mod sender_and_receiver;
+mod sender_counters;
+mod unusual_connections;
 
 use std::net::SocketAddr;
 use std::ops::Range;
 
+use aircaptures::packet::{Packet, Timestamp};
 use airwire::options::{Options, Timestamps};
 use airwire::segment::{Ecn, Flags};
 use airwire::seq::Seq;
 
 use super::findings::*;
 use super::{Connection, Ended, Keep};
+use crate::test_support;
 use crate::trace::{Fate, Proof, Sending};
-use aircaptures::packet::{Packet, Timestamp};
 
 /// Initial sequence numbers at which both streams wrap soon.
 const ISNS: [u32; 2] = [u32::MAX - 5000, u32::MAX - 1];
@@ -72,17 +73,13 @@ impl Diagram {
         self.packets.push(Packet {
             number: self.packets.len() as u64 + 1,
             at: Timestamp((at * 1e9).round() as i64 + 1_700_000_000_000_000_000),
-            src: ends[from],
-            dst: ends[1 - from],
             seq: Seq(ISNS[from]).at(seq),
             ack: Some(Seq(ISNS[1 - from]).at(ack)),
-            flags: Flags::ACK,
             window: self.window,
-            ecn: Ecn::NotEct,
             len,
             ip_id: Some(self.ids[from]),
             options,
-            options_cut: false,
+            ..test_support::packet(ends[from], ends[1 - from])
         });
         self.packets.last_mut().unwrap()
     }
@@ -141,7 +138,7 @@ impl Diagram {
     fn ended(&self) -> Ended {
         let mut connection = Connection::new(&self.packets[0], Keep::Trace);
         for packet in &self.packets {
-            connection.take(packet);
+            connection.process(packet);
         }
         connection.finish()
     }

@@ -21,23 +21,23 @@ fn frame_block(units: u64, data: [u8; 4]) -> Vec<u8> {
 }
 
 #[derive(Debug, PartialEq)]
-enum Told {
+enum Read {
     Frame(u64, i64, Vec<u8>),
     Garbage(u64, String),
     Damaged(u64),
 }
 
-fn read(file: &[u8]) -> Vec<Told> {
-    let (mut reader, mut number, mut told) = (Reader::new(file), 0, Vec::new());
+fn read(file: &[u8]) -> Vec<Read> {
+    let (mut reader, mut number, mut found) = (Reader::new(file), 0, Vec::new());
     loop {
-        told.push(match reader.read(&mut number) {
-            Next::Frame(frame) => Told::Frame(frame.number, frame.at.0, frame.data.to_vec()),
-            Next::Flaw { frame, detail, .. } => Told::Garbage(frame, detail),
+        found.push(match reader.read(&mut number) {
+            Next::Frame(frame) => Read::Frame(frame.number, frame.at.0, frame.data.to_vec()),
+            Next::Flaw { frame, detail, .. } => Read::Garbage(frame, detail),
             Next::Damaged { frame, .. } => {
-                told.push(Told::Damaged(frame));
-                return told;
+                found.push(Read::Damaged(frame));
+                return found;
             }
-            _ => return told,
+            _ => return found,
         });
     }
 }
@@ -58,7 +58,7 @@ fn times_use_interface_resolution_and_offset() {
         (&[9, 0, 1, 0, 0, 0, 0, 0], u64::MAX, i64::MAX),
     ] {
         let file = [section(), interface_block(options), frame_block(units, [1, 2, 3, 4])].concat();
-        assert_eq!(read(&file), [Told::Frame(1, nanos, vec![1, 2, 3, 4])], "{options:?}");
+        assert_eq!(read(&file), [Read::Frame(1, nanos, vec![1, 2, 3, 4])], "{options:?}");
     }
 }
 
@@ -68,19 +68,19 @@ fn frames_after_garbage_are_read() {
     // The length of the garbage is odd, unlike the length of any block.
     let file = [&begin[..], &[0x5a; 777], &frame_block(2, [2; 4]), &frame_block(3, [3; 4])].concat();
     let expected = [
-        Told::Frame(1, 1000, vec![1; 4]),
-        Told::Garbage(2, "777 bytes".to_owned()),
-        Told::Frame(2, 2000, vec![2; 4]),
-        Told::Frame(3, 3000, vec![3; 4]),
+        Read::Frame(1, 1000, vec![1; 4]),
+        Read::Garbage(2, "777 bytes".to_owned()),
+        Read::Frame(2, 2000, vec![2; 4]),
+        Read::Frame(3, 3000, vec![3; 4]),
     ];
     assert_eq!(read(&file), expected);
     // A frame of an interface that does not exist.
     let mut wrong = frame_block(2, [2; 4]);
     wrong[8] = 9;
-    let told = read(&[&begin[..], &wrong, &frame_block(3, [3; 4])].concat());
+    let found = read(&[&begin[..], &wrong, &frame_block(3, [3; 4])].concat());
     assert!(
-        matches!(told[..], [Told::Frame(1, ..), Told::Garbage(2, _), Told::Frame(2, 3000, _)]),
-        "{told:?}"
+        matches!(found[..], [Read::Frame(1, ..), Read::Garbage(2, _), Read::Frame(2, 3000, _)]),
+        "{found:?}"
     );
 }
 
@@ -89,8 +89,8 @@ fn truncated_file_yields_complete_frames() {
     let file = [section(), interface_block(&[]), frame_block(1, [1; 4]), frame_block(2, [2; 4])].concat();
     let second = file.len() - frame_block(2, [2; 4]).len();
     for end in second + 1..file.len() {
-        let told = read(&file[..end]);
-        assert_eq!(told, [Told::Frame(1, 1000, vec![1; 4]), Told::Damaged(2)], "{end}");
+        let found = read(&file[..end]);
+        assert_eq!(found, [Read::Frame(1, 1000, vec![1; 4]), Read::Damaged(2)], "{end}");
     }
     assert_eq!(read(&file[..second]).len(), 1);
 }

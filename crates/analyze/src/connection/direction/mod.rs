@@ -1,0 +1,431 @@
+//! Analyses one direction: the data that one end sends, and the ACKs for it.
+//!
+//! [`DirectionAnalysis`] is the state while the data is in flight. `data` processes the packets of the data's sender,
+//! and `acks` processes the packets of the other end.
+//!
+//! | Question | Module |
+//! |---|---|
+//! | What limits the sender, and for how long? | `limits`, `receiver_window` |
+//! | Why was a segment retransmitted? | `retransmission_cause`, `recovery` |
+//! | Was a retransmission unnecessary? | `spurious` |
+//! | Which data is in flight? | `flight` |
+//! | How large is the sender's window, and how does it grow? | `rounds` |
+//! | Which loss recovery and congestion control does the sender use? | `sender`, `congestion` |
+//! | How does the receiver acknowledge? | `ack_policy` |
+//! | How much was sent and acknowledged when? | `series` |
+
+mod ack_policy;
+mod acks;
+mod anomalies;
+mod congestion;
+mod data;
+mod flight;
+mod limits;
+mod numbering;
+mod receiver_window;
+mod recovery;
+mod retransmission_cause;
+mod rounds;
+mod sender;
+mod series;
+mod spurious;
+
+use std::net::SocketAddr;
+
+use aircaptures::packet::Packet;
+use airwire::segment::{Ecn, Flags};
+use airwire::seq::Seq;
+
+use self::ack_policy::AckCounts;
+use self::acks::MAX_UNCAPTURED;
+use self::anomalies::Anomalies;
+use self::data::WINDOW_TOLERANCE;
+use self::flight::Flight;
+use self::limits::LimitTimes;
+use self::numbering::{BASE, Numbering};
+use self::receiver_window::{ReceiverWindow, Scale};
+use self::recovery::Recovery;
+use self::rounds::Rounds;
+use self::series::Series;
+use super::findings::{
+    AckFindings, CapturePoint, CongestionFindings, DirectionFindings, Evidence, Marks, PartialAcks, RttOf,
+    SenderFindings, WindowFindings,
+};
+use crate::compact::{ALLOCATOR_OVERHEAD, CompactOption, OnDemand};
+use crate::rtt::Rtt;
+use crate::trace::{Fate, SentSegment, Trace};
+
+/// Information about a packet that the packet itself does not contain.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PacketContext {
+    /// Nanoseconds since the connection's first packet.
+    pub(super) at: i64,
+    /// Nanoseconds since the last packet of either direction.
+    pub(super) silence: i64,
+    /// Minimum time from a packet at the capture point to the response of this direction's sender.
+    pub(super) sender_reply_delay: i64,
+    /// Minimum round-trip time between the ends.
+    pub(super) round_trip: Option<i64>,
+    /// Whether SACK was negotiated but no block has been seen. Either the capture cuts the blocks off, or
+    /// they were not needed yet.
+    pub(super) hides_sacks: bool,
+    /// The MSS in the SYN of the other end.
+    pub(super) peer_mss: Option<u16>,
+}
+
+/// Totals of one direction.
+#[derive(Debug, Default)]
+struct Counts {
+    /// Number of packets of the sender.
+    packets: u64,
+    data_packets: u64,
+    sent_bytes: u64,
+    acked_bytes: u64,
+    /// Number of packets of the other end that acknowledge this direction.
+    acks: u64,
+}
+
+/// Payload sizes of segments in bytes.
+#[derive(Debug, Default)]
+struct SegmentSizes {
+    longest: u32,
+    /// The size of the last new segment.
+    last_new: u32,
+}
+
+/// The data sent before the first ACK for data.
+#[derive(Debug, Default)]
+struct InitialFlight {
+    bytes: u64,
+    segments: u32,
+    /// Whether the first ACK has arrived.
+    is_complete: bool,
+}
+
+#[derive(Debug, Default)]
+struct AckTimes {
+    last: CompactOption,
+    /// The times when an ACK for new data restarted the timer: the last time, and the time before that.
+    advanced: [i64; 2],
+}
+
+/// Detects whether the sender increments the IP identification for each packet.
+#[derive(Debug, Default)]
+struct IpIds {
+    evidence: i8,
+    last: Option<u16>,
+}
+
+impl IpIds {
+    fn learn(&mut self, id: Option<u16>) {
+        if let (Some(id), Some(last)) = (id, self.last) {
+            let increments = (1..=64).contains(&id.wrapping_sub(last));
+            self.evidence =
+                if increments { (self.evidence + 1).min(16) } else { (self.evidence - 2).max(-16) };
+        }
+        self.last = id;
+    }
+
+    /// Returns whether the packet with identification `id` was sent before the one with `other`, or `None` if
+    /// unknown.
+    fn is_before(&self, id: Option<u16>, other: Option<u16>) -> Option<bool> {
+        let (id, other) = (id?, other?);
+        (self.evidence > 3).then(|| (id.wrapping_sub(other) as i16) < 0)
+    }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct DirectionAnalysis {
+    numbering: Numbering,
+    flight: Flight,
+    recovery: Recovery,
+    dupacks: u32,
+    /// Whether new data was sent since the first duplicate ACK.
+    sent_on_dupacks: bool,
+    window: ReceiverWindow,
+    ack_times: AckTimes,
+    /// Whether a packet was sent since the last ACK.
+    ack_is_answered: bool,
+    sizes: SegmentSizes,
+    ip_ids: IpIds,
+    limits: LimitTimes,
+    rtt: Rtt,
+    series: Series,
+    rounds: Rounds,
+    initial_flight: InitialFlight,
+    counts: Counts,
+    ack_counts: AckCounts,
+    max_flight: u32,
+    marks: OnDemand<Marks>,
+    anomalies: OnDemand<Anomalies>,
+    trace: Option<Box<Trace>>,
+}
+
+impl DirectionAnalysis {
+    pub(super) fn new(trace: Option<Trace>) -> Self {
+        Self { trace: trace.map(Box::new), ..Self::default() }
+    }
+
+    // ----- sequence numbers -----
+
+    /// Initializes the numbering from a packet of either end.
+    fn begin(&mut self, seq: Seq) {
+        if self.numbering.begin(seq) {
+            self.flight.begin(BASE);
+        }
+    }
+
+    /// Initializes the numbering from a SYN.
+    fn begin_with_syn(&mut self, seq: Seq, mss: Option<u16>) {
+        if self.numbering.begin_with_syn(seq) {
+            self.flight.begin(BASE);
+        }
+        if let Some(offset) = self.offset(seq) {
+            self.numbering.set_zero(offset);
+        }
+        self.numbering.syn_seen = true;
+        self.numbering.syn_mss = mss;
+    }
+
+    pub(super) fn offset(&self, seq: Seq) -> Option<u64> {
+        self.numbering.offset(seq, self.flight.max)
+    }
+
+    pub(super) fn may_begin_with(&self, seq: Seq) -> bool {
+        self.numbering.may_begin_with(seq, self.flight.max)
+    }
+
+    /// Returns whether an ACK with this number may acknowledge this stream, including its SYN.
+    pub(super) fn may_be_acknowledged_by(&self, ack: Option<Seq>) -> bool {
+        let acked = ack.and_then(|ack| self.offset(ack));
+        let range = self.numbering.syn_range().end..=self.flight.max + MAX_UNCAPTURED;
+        acked.is_some_and(|acked| range.contains(&acked))
+    }
+
+    /// Returns whether an RST with this number is valid. RFC 5961 §3.2: an RST outside the receive window must
+    /// be discarded. A tolerance allows for packets that the capture has missed.
+    pub(super) fn may_be_reset_by(&self, seq: Seq) -> bool {
+        let Some(offset) = self.offset(seq) else { return true };
+        let edge = self.window.edge().unwrap_or(0).max(self.flight.max + WINDOW_TOLERANCE);
+        !self.numbering.syn_seen || (self.una().saturating_sub(1)..=edge).contains(&offset)
+    }
+
+    // ----- state -----
+
+    pub(super) fn una(&self) -> u64 {
+        self.flight.una().unwrap_or(0)
+    }
+
+    /// Returns the end of the data sent so far.
+    pub(super) fn sent_end(&self) -> u64 {
+        self.flight.max
+    }
+
+    /// Returns the MSS option of the SYN.
+    pub(super) fn syn_mss(&self) -> Option<u16> {
+        self.numbering.syn_mss
+    }
+
+    pub(super) fn is_fin_acked(&self) -> bool {
+        self.numbering.fin_acked
+    }
+
+    pub(super) fn min_rtt(&self) -> Option<i64> {
+        self.rtt.min()
+    }
+
+    pub(super) fn has_acks(&self) -> bool {
+        self.counts.acks > 0
+    }
+
+    /// Sets the scale of the windows that limit this direction's data.
+    pub(super) fn set_window_scale(&mut self, shift: u8) {
+        self.window.scale = Scale::Shift(shift);
+    }
+
+    fn segment(&self) -> u32 {
+        self.sizes.longest.max(1)
+    }
+
+    /// Returns the bytes in flight, limited to `u32`. A window is at most 2^30 bytes (RFC 7323 §2.3), so a
+    /// larger value means that the capture has missed packets.
+    fn flight_bytes(&self) -> u32 {
+        self.flight.bytes(self.dupacks, self.segment()).try_into().unwrap_or(u32::MAX)
+    }
+
+    /// Returns the longest payload of a packet on the path. A capture on a host may contain longer packets,
+    /// which the device splits (TSO).
+    fn path_segment(&self, peer_mss: Option<u16>) -> u32 {
+        let longest = self.segment();
+        match peer_mss.map(u32::from) {
+            // RFC 6691 §2: the MSS does not account for TCP options. Timestamps take 12 bytes of it.
+            Some(mss) if longest > mss => mss.saturating_sub(12).max(1),
+            _ => longest,
+        }
+    }
+
+    /// Returns the number of bytes that still fit into the receiver's window, if known.
+    fn room(&self) -> Option<u64> {
+        self.window.room(self.flight.pass_next)
+    }
+
+    /// Counts the marks that routers and the sender wrote into the headers of one of the sender's packets.
+    fn count_marks(&mut self, packet: &Packet) {
+        self.counts.packets += 1;
+        let cwr = packet.flags.contains(Flags::CWR) && !packet.flags.contains(Flags::SYN);
+        if cwr && let Some(anomalies) = self.anomalies.get_mut() {
+            anomalies.congestion.interrupted();
+        }
+        let reset = packet.flags.contains(Flags::RST);
+        if packet.ecn == Ecn::NotEct && !cwr && !reset {
+            return;
+        }
+        let marks = self.marks.get_or_default();
+        marks.ecn_capable += u64::from(packet.ecn != Ecn::NotEct);
+        marks.ecn_ce += u64::from(packet.ecn == Ecn::Ce);
+        marks.cwr += u64::from(cwr);
+        marks.resets += u64::from(reset);
+    }
+
+    fn record(&mut self, segment: SentSegment) -> usize {
+        let Some(trace) = &mut self.trace else { return 0 };
+        trace.segments.push(segment);
+        trace.segments.len() - 1
+    }
+
+    /// Returns the heap memory in bytes, without the trace.
+    pub(super) fn heap(&self) -> usize {
+        let marks = self.marks.get().map_or(0, |marks| size_of_val(marks) + ALLOCATOR_OVERHEAD);
+        let anomalies = self.anomalies.get().map_or(0, Anomalies::heap);
+        self.flight.heap()
+            + self.limits.heap()
+            + self.rtt.heap()
+            + self.series.heap()
+            + marks
+            + anomalies
+            + self.ack_counts.heap()
+    }
+
+    // ----- findings -----
+
+    /// Returns whether data was outstanding or the receiver's window was closed at the end of the capture, or
+    /// whether the capture does not contain ACKs.
+    fn is_incomplete(&self) -> bool {
+        let end = self.numbering.fin.as_offset().map_or(self.flight.max, |fin| fin - 1);
+        !self.has_acks() || self.una() < end.min(self.flight.max) || self.window.is_closed()
+    }
+
+    /// Returns the results for the data of `ends[from]`.
+    pub(super) fn findings(
+        mut self,
+        ends: [SocketAddr; 2],
+        from: usize,
+        capture_at: CapturePoint,
+        peer_mss: Option<u16>,
+    ) -> (DirectionFindings, Option<Trace>) {
+        let rtt_of = RttOf::of_direction(capture_at, from);
+        self.finish_trace(rtt_of);
+        let total = if self.has_acks() { self.limits.total() } else { self.limits.total_unacknowledged() };
+        let seconds = total as f64 / 1e9;
+        let mean_flight = self.limits.mean_flight();
+        if self.is_incomplete() {
+            self.limits.commit();
+        }
+        let rate = |bytes: u64| if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 };
+        // A capture at the receiver does not show data in transit, only data that the receiver has not
+        // acknowledged.
+        let flight_is_known = rtt_of != RttOf::ReceiverDelay && self.has_acks();
+        let shows_flight = flight_is_known || self.counts.data_packets == 0;
+        let window = self.window_findings(shows_flight, mean_flight);
+        let sender = self.sender_findings(rtt_of, flight_is_known, peer_mss);
+        let anomalies = self.anomalies.into_inner();
+        let findings = DirectionFindings {
+            from: ends[from],
+            to: ends[1 - from],
+            packets: self.counts.packets,
+            data_packets: self.counts.data_packets,
+            sent_bytes: self.counts.sent_bytes,
+            acked_bytes: self.counts.acked_bytes,
+            acked_unseen_bytes: anomalies.acked_uncaptured,
+            transfer_seconds: seconds,
+            goodput_bit_per_s: rate(self.counts.acked_bytes),
+            throughput_bit_per_s: rate(self.counts.sent_bytes),
+            series: self.series.findings(),
+            retransmissions: anomalies.retransmissions,
+            rtt: self.rtt.findings(),
+            rtt_of,
+            window,
+            time: self.limits.findings(shows_flight),
+            arrivals: anomalies.arrivals,
+            acks: AckFindings {
+                packets: self.counts.acks,
+                policy: self.ack_counts.findings(),
+                ..anomalies.acks
+            },
+            marks: self.marks.into_inner(),
+            sender,
+            path_mtu: None,
+        };
+        (findings, self.trace.map(|trace| *trace))
+    }
+
+    fn finish_trace(&mut self, rtt_of: RttOf) {
+        let Some(trace) = &mut self.trace else { return };
+        trace.rtt_of = rtt_of;
+        if rtt_of == RttOf::ReceiverDelay {
+            // Segments that pass a capture point at the receiver have arrived.
+            for segment in trace.segments.iter_mut().filter(|segment| segment.fate == Fate::Unknown) {
+                segment.fate = Fate::Arrived { at: segment.at };
+            }
+        }
+    }
+
+    fn window_findings(&self, shows_flight: bool, mean_flight: f64) -> WindowFindings {
+        let estimated = if self.sizes.longest > 0 { self.rounds.max() } else { 0 };
+        let anomalies = self.anomalies.get();
+        WindowFindings {
+            max_flight_bytes: shows_flight.then_some(u64::from(self.max_flight)),
+            mean_flight_bytes: shows_flight.then_some(mean_flight),
+            max_estimated_cwnd_bytes: shows_flight.then_some(estimated),
+            max_receiver_window_bytes: u64::from(self.window.max()),
+            min_receiver_window_bytes: self.window.min().map(u64::from),
+            unscaled: self.window.scale == Scale::Unknown,
+            zero_windows: anomalies.map_or(0, |anomalies| anomalies.zero_windows),
+            shrunk: anomalies.map_or(0, |anomalies| anomalies.shrunk),
+        }
+    }
+
+    fn sender_findings(
+        &mut self,
+        rtt_of: RttOf,
+        flight_is_known: bool,
+        peer_mss: Option<u16>,
+    ) -> SenderFindings {
+        let path_segment = self.path_segment(peer_mss);
+        let Anomalies { sender, congestion, .. } = &*self.anomalies.get_or_default();
+        let initial = &self.initial_flight;
+        let has_initial = self.numbering.syn_seen && initial.segments > 0 && flight_is_known;
+        SenderFindings {
+            mss_option: peer_mss,
+            longest_segment_bytes: self.sizes.longest,
+            initial_window_bytes: has_initial.then_some(initial.bytes),
+            initial_window_segments: has_initial.then_some(u64::from(initial.segments)),
+            growth_per_round_trip: self.rounds.growth().filter(|_| flight_is_known),
+            after_timeout: sender.after_timeout(),
+            // These depend on the packets sent just after an ACK, which a capture at the receiver does not
+            // show.
+            partial_acks: if flight_is_known { sender.partial_acks() } else { PartialAcks::Undetermined },
+            limited_transmit: if flight_is_known {
+                sender.limited_transmit()
+            } else {
+                Evidence::Undetermined
+            },
+            // At other capture points, the data in flight before the capture point is not visible.
+            congestion: if rtt_of == RttOf::RoundTrip && flight_is_known {
+                congestion.findings(path_segment)
+            } else {
+                CongestionFindings::default()
+            },
+        }
+    }
+}

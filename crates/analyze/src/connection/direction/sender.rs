@@ -1,0 +1,60 @@
+//! Counts evidence of how a sender recovers from losses: its reaction to partial ACKs, timeouts and duplicate
+//! ACKs.
+
+use crate::connection::findings::{AfterTimeout, Evidence, PartialAcks};
+
+/// Counts of events that distinguish senders.
+#[derive(Debug, Default)]
+pub(super) struct SenderEvidence {
+    /// After a timeout: retransmissions of SACKed segments, or without SACK, of successive segments.
+    pub(super) go_back_n: u32,
+    /// After a timeout: SACKed segments that were skipped.
+    pub(super) skipped_sacked: u32,
+    /// In fast recovery without SACK: retransmissions above the first unacknowledged segment.
+    pub(super) tahoe: u32,
+    /// Partial ACKs that were followed by duplicate ACKs or a timeout for the next hole.
+    pub(super) reno: u32,
+    /// Partial ACKs that triggered an immediate retransmission of the next segment.
+    pub(super) newreno: u32,
+    /// In fast recovery: retransmissions of holes above the first unacknowledged segment that SACK revealed.
+    pub(super) sack: u32,
+    /// Second retransmissions that an ACK triggered. They show that the sender detects lost retransmissions,
+    /// as RACK does.
+    pub(super) repeated_retransmissions: u32,
+    /// New data sent on the first or second duplicate ACK.
+    pub(super) limited_transmit: u32,
+    /// Cases in which new data was not sent on them, although the receiver's window had space.
+    pub(super) no_limited_transmit: u32,
+}
+
+impl SenderEvidence {
+    pub(super) fn after_timeout(&self) -> AfterTimeout {
+        match (self.go_back_n, self.skipped_sacked) {
+            (0, 0) => AfterTimeout::Undetermined,
+            (back, skipped) if back >= skipped => AfterTimeout::GoBackN,
+            _ => AfterTimeout::HolesOnly,
+        }
+    }
+
+    pub(super) fn partial_acks(&self) -> PartialAcks {
+        if self.sack > 0 {
+            PartialAcks::Sack
+        } else if self.tahoe > 0 {
+            PartialAcks::Tahoe
+        } else if self.newreno == 0 && self.reno == 0 {
+            PartialAcks::Undetermined
+        } else if self.newreno >= self.reno {
+            PartialAcks::NewReno
+        } else {
+            PartialAcks::Reno
+        }
+    }
+
+    pub(super) fn limited_transmit(&self) -> Evidence {
+        match (self.limited_transmit, self.no_limited_transmit) {
+            (0, 0) => Evidence::Undetermined,
+            (yes, no) if yes >= no => Evidence::Yes,
+            _ => Evidence::No,
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! The characteristics of a sender.
+
+use serde::Serialize;
+
+/// The characteristics of the sender. `None` or `Undetermined` if a capture at the receiver does not show
+/// them.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SenderFindings {
+    /// The MSS in the SYN of the other end.
+    pub mss_option: Option<u16>,
+    /// The longest payload of a packet.
+    pub longest_segment_bytes: u32,
+    /// Bytes of new data sent before the first ACK for data. The window may be larger if the application had
+    /// less data.
+    pub initial_window_bytes: Option<u64>,
+    /// The same in segments.
+    pub initial_window_segments: Option<u64>,
+    /// The factor by which the window grew per round trip, from the start of the connection to the first loss
+    /// or limit. It is 2 in slow start, or 1.5 with one ACK for two segments.
+    pub growth_per_round_trip: Option<f64>,
+    /// The data that the sender retransmits after a timeout.
+    pub after_timeout: AfterTimeout,
+    /// The reaction to partial ACKs.
+    pub partial_acks: PartialAcks,
+    /// Whether the sender sends new data on the first two duplicate ACKs (limited transmit, RFC 3042).
+    pub limited_transmit: Evidence,
+    /// The apparent congestion control.
+    pub congestion: CongestionFindings,
+}
+
+/// The apparent congestion control of a sender, and the evidence. It can be determined only from a capture at
+/// the sender, and only while the congestion window, not the application or the receiver, is the limit.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct CongestionFindings {
+    /// The verdict.
+    pub looks_like: CongestionControl,
+    /// Number of losses from which the window reduction can be measured: detected without a timeout, with at
+    /// least 16 segments in flight, and with a flight that equals the window before and after.
+    pub falls: u64,
+    /// The median of the reduction factor: the flight in the round trip after the recovery, divided by the
+    /// flight before the loss.
+    pub falls_to: Option<f64>,
+    /// The smallest reduction factor.
+    pub falls_to_least: Option<f64>,
+    /// The largest reduction factor.
+    pub falls_to_most: Option<f64>,
+    /// The median growth of the flight in segments per round trip, between losses at least eight round trips
+    /// apart.
+    pub grows_segments_per_round_trip: Option<f64>,
+    /// By how much the mean flight between two such losses exceeds the midpoint of its first and last value,
+    /// as a fraction of their difference. It is 0 for linear growth, and larger if growth is fast at first
+    /// and slow later.
+    pub growth_curvature: Option<f64>,
+    /// Number of times that at most four segments were in flight for about 0.2 s without a loss or a limit,
+    /// and nearly as many as before afterwards.
+    pub min_rtt_probes: u64,
+}
+
+/// A congestion control that captures can identify.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CongestionControl {
+    /// The window is halved at a loss and grows by one segment, or half a segment, per round trip (RFC 5681).
+    Reno,
+    /// The window is reduced to 0.7 at a loss (RFC 9438).
+    Cubic,
+    /// The window is not reduced at a loss, but falls to four segments about every ten seconds (BBR version
+    /// 1).
+    Bbr,
+    /// There were too few losses, they are inconsistent, or it is another congestion control.
+    #[default]
+    Undetermined,
+}
+
+/// The data that a sender retransmits after a timeout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AfterTimeout {
+    /// All data from the first unacknowledged segment on, including data that has arrived.
+    GoBackN,
+    /// Only the missing data, then new data.
+    HolesOnly,
+    /// Such a timeout did not occur, or the capture does not show it.
+    Undetermined,
+}
+
+/// A sender's reaction to a partial ACK, which does not end fast recovery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PartialAcks {
+    /// The sender does not have fast recovery and retransmits from there as after a timeout.
+    Tahoe,
+    /// The sender leaves fast recovery.
+    Reno,
+    /// The sender retransmits the next segment immediately.
+    NewReno,
+    /// The sender retransmits what SACK reports as missing, without waiting for partial ACKs.
+    Sack,
+    /// A partial ACK did not occur, or the capture does not show the reaction.
+    Undetermined,
+}
+
+/// Whether a sender uses a mechanism.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Evidence {
+    /// The sender mostly used it when it was applicable.
+    Yes,
+    /// The sender mostly did not use it when it was applicable.
+    No,
+    /// It was never applicable, or the capture does not show it.
+    Undetermined,
+}
