@@ -24,6 +24,9 @@ pub struct Handshake {
     pub data_on_syn: DataOnSyn,
     /// Handling of a SYN that also has a FIN.
     pub syn_fin: SynFin,
+    /// In a simultaneous open, the SYN,ACK repeats the options that our SYN offered, whatever the peer's SYN
+    /// offers (Linux, tcp_send_synack()).
+    pub repeats_offer: bool,
     /// Retransmissions of a SYN before giving up: R2 for SYNs (RFC 9293 §3.8.3) as a count.
     pub syn_retries: u32,
     /// Retransmissions of a SYN,ACK before giving up. `None`: the value of `syn_retries`.

@@ -31,6 +31,8 @@ impl Profile {
                 data_on_syn: DataOnSyn::Dropped,
                 // tcp_rcv_state_process(), TCP_LISTEN.
                 syn_fin: SynFin::NoConnection,
+                // tcp_send_synack().
+                repeats_offer: true,
                 // net.ipv4.tcp_syn_retries, net.ipv4.tcp_synack_retries.
                 syn_retries: 6,
                 syn_ack_retries: Some(5),
@@ -46,6 +48,8 @@ impl Profile {
                 paws_slack: 1,
                 // tcp_sequence().
                 accepts_unacknowledged: true,
+                // tcp_check_req().
+                request_sockets: true,
                 // tcp_send_active_reset().
                 resets: Resets::Linux,
                 // tcp_timewait_state_process().
@@ -70,6 +74,10 @@ impl Profile {
                 half_window: true,
                 // tcp_mss_split_point().
                 fills_window: true,
+                // tcp_mark_push(), forced_push().
+                keeps_pushes: true,
+                // tcp_current_mss().
+                sack_on_data: true,
                 // tcp_may_update_window().
                 send_window_update: SendWindowUpdate::Linux,
                 ..rfc.sending

@@ -27,6 +27,7 @@ impl Default for Profile {
                 // RFC 9293 §3.10.7.2: "should be queued for processing later".
                 data_on_syn: DataOnSyn::Queued,
                 syn_fin: SynFin::Taken,
+                repeats_offer: false,
                 syn_retries: 7,
                 syn_ack_retries: None,
                 // RFC 9293 MUST-23.
@@ -37,6 +38,7 @@ impl Default for Profile {
                 tolerate_missing_timestamps: false,
                 paws_slack: 0,
                 accepts_unacknowledged: false,
+                request_sockets: false,
                 // RFC 5961 §3.2, §4.2.
                 challenge_rst: Challenge::Rfc5961,
                 challenge_syn: Challenge::Rfc5961,
@@ -62,6 +64,8 @@ impl Default for Profile {
                 nagle: Nagle::Classic,
                 half_window: false,
                 fills_window: false,
+                keeps_pushes: false,
+                sack_on_data: false,
                 defers: false,
                 send_window_update: SendWindowUpdate::Rfc9293,
             },

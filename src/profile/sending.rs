@@ -15,6 +15,12 @@ pub struct Sending {
     /// and both fit into half of the largest window, which limits what goes into one buffer (Linux,
     /// tcp_mss_split_point()).
     pub fills_window: bool,
+    /// PSH stays at the end of each write, also in a retransmission and after later writes. Long writes have
+    /// more of them (Linux, tcp_mark_push() and forced_push()).
+    pub keeps_pushes: bool,
+    /// Segments with data or a FIN report SACK blocks too, and are shorter by that option (Linux,
+    /// tcp_current_mss()).
+    pub sack_on_data: bool,
     /// Data waits for an ACK instead of leaving in a burst of less than two segments (Linux,
     /// tcp_tso_should_defer()).
     pub defers: bool,

@@ -74,11 +74,10 @@ impl Connection {
             _ => {}
         }
         // The handshake's third segment is sent alone, as the kernels do: some peers, such as passt's TCP,
-        // drop data that comes with it. SACK blocks do not wait either, because data segments have no room
-        // for them.
+        // drop data that comes with it. SACK blocks do not wait either, unless data segments carry them.
         let alone = self.lifecycle.take_handshake_ack();
         let reports_blocks = self.receiver.has_blocks_to_report(&self.profile, &self.negotiated);
-        if self.receiver.ack_is_due() && (alone || reports_blocks) {
+        if self.receiver.ack_is_due() && (alone || (reports_blocks && !self.profile.sending.sack_on_data)) {
             self.emit_due_ack(now, out);
             return true;
         }
@@ -109,7 +108,8 @@ impl Connection {
             true => self.prepare_early_data(now),
             false => self.state().may_send_data(),
         };
-        let Parts { sender, statistics, cx, .. } = self.parts();
+        let Parts { sender, receiver, statistics, cx, .. } = self.parts();
+        sender.reserve_for_blocks(receiver.sack_len_on_data(cx));
         sender.choose(cx, statistics, now, (sends, reports_blocks))
     }
 
@@ -273,8 +273,10 @@ impl Connection {
         if self.negotiated.timestamps() {
             options.timestamps = Some(self.timestamps(now));
         }
-        if pure_ack {
+        if pure_ack || self.profile.sending.sack_on_data {
             options.sack = self.receiver.blocks_to_report(&self.profile, &self.negotiated);
+        }
+        if pure_ack {
             options.reordered = self.receiver.alarm_count(&self.negotiated);
         }
         options

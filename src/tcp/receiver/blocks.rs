@@ -93,6 +93,15 @@ impl Receiver {
         negotiated.sack() && (self.dsack.is_some() || held)
     }
 
+    /// Returns the length of the SACK option of a segment with data, if the profile puts it there.
+    pub(in crate::tcp) fn sack_len_on_data(&self, cx: Context<'_>) -> u64 {
+        if !cx.profile.sending.sack_on_data || !self.has_blocks_to_report(cx.profile, cx.negotiated) {
+            return 0;
+        }
+        let most = if cx.negotiated.timestamps() { 3 } else { 4 };
+        4 + 8 * self.blocks_to_report(cx.profile, cx.negotiated).as_slice().len().min(most) as u64
+    }
+
     /// Returns the SACK option of the next ACK: a D-SACK block if one is due, then the most recent blocks.
     pub(in crate::tcp) fn blocks_to_report(&self, profile: &Profile, negotiated: &Negotiated) -> SackBlocks {
         let mut blocks = SackBlocks::default();

@@ -83,8 +83,9 @@ impl Sender {
     fn clip_old(&mut self, start: u64, kind: Transmission) -> Option<Choice> {
         let segment = self.flight.segment_at(start)?;
         let (start, mut end) = (segment.start, segment.end);
-        if end - start > self.smss + 1 || (end - start > self.smss && self.fin != Some(end - 1)) {
-            end = start + self.smss;
+        let smss = self.current_smss();
+        if end - start > smss + 1 || (end - start > smss && self.fin != Some(end - 1)) {
+            end = start + smss;
             self.flight.split(start, end);
         }
         Some(Choice { start, end, kind })
@@ -110,8 +111,9 @@ impl Sender {
         let unsent = self.buffer.record_end(start) - start;
         let usable = edge.saturating_sub(start).min(unsent);
         let next = self.next_segment(cx, now, (start, edge, unsent), reports_blocks);
+        let smss = self.current_smss();
         let len = match next {
-            NextSegment::Ordinary => usable.min(self.smss),
+            NextSegment::Ordinary => usable.min(smss),
             NextSegment::Probe(data) => data,
             NextSegment::ProbeLater => return None,
         };
@@ -127,7 +129,7 @@ impl Sender {
             }
             return None;
         }
-        if !last && !is_complete && len < self.smss && !self.small_segment_may_leave(cx, now, len, unsent) {
+        if !last && !is_complete && len < smss && !self.small_segment_may_leave(cx, now, len, unsent) {
             return None;
         }
         if self.flight.len() >= Self::most_in_flight(cx) {
@@ -156,7 +158,7 @@ impl Sender {
             if len * 2 >= self.max_wnd {
                 return true;
             }
-            let fits = 2 * (self.smss + len) <= self.max_wnd;
+            let fits = 2 * (self.current_smss() + len) <= self.max_wnd;
             if cx.profile.sending.fills_window
                 && fits
                 && self.follows_full_segment(now)
@@ -208,7 +210,7 @@ impl Sender {
     /// Returns true if the last segment sent was full-sized and was sent at this instant.
     fn follows_full_segment(&self, now: Instant) -> bool {
         let last = self.flight.iter().next_back();
-        last.is_some_and(|last| last.last_sent == now && last.len() >= self.smss)
+        last.is_some_and(|last| last.last_sent == now && last.len() >= self.current_smss())
     }
 
     /// Returns the end of the data of a chosen segment, its flags and its ECN field.
@@ -251,7 +253,7 @@ impl Sender {
             if self.rtt.style().times_one_segment() && self.timed.is_none() {
                 self.timed = Some(Box::new((end, now)));
             }
-            if end - start < self.smss {
+            if end - start < self.current_smss() {
                 self.small_end = end;
             }
             self.flight.on_new(end, now, tsval);

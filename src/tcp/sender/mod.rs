@@ -62,6 +62,8 @@ pub(super) struct Sender {
     least_ack: u64,
     /// Bytes of data in a full-sized segment, after deducting options.
     smss: u64,
+    /// Bytes that SACK blocks take from the data of the next segment.
+    sack_len: u64,
     /// Offset of our FIN, once the application has closed.
     fin: Option<u64>,
     /// End of the last segment sent that was not full-sized, for Minshall's variant of Nagle.
@@ -140,6 +142,7 @@ impl Sender {
             max_wnd: 0,
             least_ack: 0,
             smss: u64::from(negotiated.peer_mss()).min(fits).max(8),
+            sack_len: 0,
             fin: None,
             small_end: 0,
             last_sent: now,
@@ -454,6 +457,16 @@ impl Sender {
 
     pub(super) fn smss(&self) -> u64 {
         self.smss
+    }
+
+    /// Reserves `sack_len` bytes of the next segment for SACK blocks.
+    pub(super) fn reserve_for_blocks(&mut self, sack_len: u64) {
+        self.sack_len = sack_len;
+    }
+
+    /// Returns the bytes of data in a full-sized segment that is sent now (Linux 6.18, tcp_current_mss()).
+    fn current_smss(&self) -> u64 {
+        self.smss.saturating_sub(self.sack_len).max(8)
     }
 
     pub(super) fn iss(&self) -> Seq {
