@@ -153,7 +153,9 @@ impl Connection {
     /// Writes as much of `data` as fits into the send buffer, and returns the number of bytes.
     pub(crate) fn write(&mut self, now: Instant, data: &[u8], push: Push) -> usize {
         self.release_syn();
-        self.sender.write(self.lifecycle.state(), self.charge.budget(), now, data, push)
+        let Parts { sender, receiver, charge, cx, .. } = self.parts();
+        sender.reserve_for_blocks(receiver.sack_len_on_data(cx));
+        sender.write(cx, charge.budget(), now, data, push)
     }
 
     /// Ends a record: no segment contains both data written before and data written later.

@@ -114,7 +114,8 @@ impl Connection {
     }
 
     fn emit_text(&mut self, now: Instant, out: &mut Out<'_>, choice: &Choice) {
-        let (data_end, flags, ecn) = self.sender.fields_of(choice, self.negotiated.ecn());
+        let Parts { sender, cx, .. } = self.parts();
+        let (data_end, flags, ecn) = sender.fields_of(cx, choice);
         self.emit(now, out, choice.start, (flags, ecn), (choice.start, data_end));
         let Parts { sender, receiver, statistics, cx, .. } = self.parts();
         if data_end > choice.start {

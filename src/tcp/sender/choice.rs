@@ -214,7 +214,7 @@ impl Sender {
     }
 
     /// Returns the end of the data of a chosen segment, its flags and its ECN field.
-    pub(in crate::tcp) fn fields_of(&mut self, choice: &Choice, ecn: bool) -> (u64, Flags, Ecn) {
+    pub(in crate::tcp) fn fields_of(&mut self, cx: Context<'_>, choice: &Choice) -> (u64, Flags, Ecn) {
         let Choice { start, end, kind } = *choice;
         let data_end = end.min(self.buffer.end());
         let mut flags = Flags::ACK;
@@ -223,13 +223,15 @@ impl Sender {
         }
         let pushes = match data_end == self.buffer.end() {
             true => self.tail == Tail::End,
-            false => self.buffer.ends_record(data_end),
+            false => self.buffer.ends_record(data_end) || self.is_pushed(data_end),
         };
-        if pushes && data_end > start {
+        let ends_burst =
+            cx.profile.sending.keeps_pushes && kind == Transmission::New && self.ends_burst(start, data_end);
+        if (pushes || ends_burst) && data_end > start {
             flags = flags.with(Flags::PSH);
         }
         // RFC 3168: never on a retransmission (§6.1.5) or without data (§6.1.4).
-        if !ecn || kind != Transmission::New || data_end <= start {
+        if !cx.negotiated.ecn() || kind != Transmission::New || data_end <= start {
             return (data_end, flags, Ecn::NotEct);
         }
         if self.recovery.take_cwr() {

@@ -34,7 +34,8 @@ const MIN_TSO_RATE: f64 = 150_000.0;
 /// A burst of segments that are sent back to back.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Burst {
-    /// End offset of a burst whose transmission has begun.
+    /// Start and end offset of a burst whose transmission has begun.
+    start: u64,
     end: u64,
     /// True if a burst was too short. It waits for the next ACK or write.
     waits: bool,
@@ -63,6 +64,12 @@ impl Sender {
         burst.is_some_and(|burst| self.flight.max() < burst.end)
     }
 
+    /// Returns true if a burst of several segments ends at `end`.
+    pub(super) fn ends_burst(&self, start: u64, end: u64) -> bool {
+        let burst = self.spacing.as_ref().and_then(|spacing| spacing.burst);
+        burst.is_some_and(|burst| burst.start < start && burst.end == end)
+    }
+
     #[inline]
     fn waiting_burst(&mut self) -> Option<&mut Burst> {
         self.spacing.as_mut()?.burst.as_mut()
@@ -82,15 +89,15 @@ impl Sender {
         if !cx.profile.sending.defers || unsent <= self.smss {
             return false;
         }
-        let Burst { end, waits } = self.waiting_burst().copied().unwrap_or_default();
-        if start < end {
+        let before = self.waiting_burst().copied().unwrap_or_default();
+        if start < before.end {
             return false;
         }
-        let burst = match waits || self.is_short(now, start, edge, unsent) {
-            true => Burst { end, waits: true },
+        let burst = match before.waits || self.is_short(now, start, edge, unsent) {
+            true => Burst { waits: true, ..before },
             false => {
                 let length = self.length_from(now, start, edge).min(self.ready_of(cx, unsent));
-                Burst { end: start + length, waits: false }
+                Burst { start, end: self.buffer_end(start).min(start + length), waits: false }
             }
         };
         self.spacing.get_or_insert_default().burst = Some(burst);

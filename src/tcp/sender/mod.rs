@@ -8,7 +8,7 @@
 //! | `pacer`, `defer` | delays of data that the windows allow: pacing and deferral |
 //! | `timers` | retransmission, zero-window probing, and when to give up |
 //! | `path_mtu`, `mtu_search` | path MTU discovery with and without ICMP errors |
-//! | `buffer` | the send buffer |
+//! | `buffer`, `pushes` | the send buffer, and where PSH is set in it |
 
 mod ack;
 mod buffer;
@@ -17,6 +17,7 @@ mod defer;
 mod mtu_search;
 mod pacer;
 mod path_mtu;
+mod pushes;
 mod timers;
 
 use airwire::piece::Payload;
@@ -30,11 +31,12 @@ use self::defer::Burst;
 use self::mtu_search::Search;
 use self::pacer::Pacer;
 use self::path_mtu::NarrowPath;
+use self::pushes::Pushes;
 use self::timers::UnansweredPeriod;
 pub(super) use self::timers::{Timeout, earlier};
 use super::context::Context;
 use super::negotiated::Negotiated;
-use super::socket::{Push, SocketOptions, State};
+use super::socket::{Push, SocketOptions};
 use super::statistics::Statistics;
 use crate::flight::Flight;
 use crate::memory::{Budget, RESERVE};
@@ -74,6 +76,8 @@ pub(super) struct Sender {
     /// Unsent data waits for neither Nagle nor a cork.
     pushed: bool,
     tail: Tail,
+    /// `None`: no push is recorded. Boxed because only one profile keeps them.
+    pushes: Option<Box<Pushes>>,
     /// `None`: data is sent as soon as the windows allow. Boxed because few senders need it.
     spacing: Option<Box<Spacing>>,
     /// `None`: the path takes packets of the interface MTU, as far as known. Boxed because it is rare.
@@ -149,6 +153,7 @@ impl Sender {
             small_once: false,
             pushed: false,
             tail: Tail::End,
+            pushes: None,
             spacing: None,
             narrow_path: None,
             mtu_search: None,
@@ -306,13 +311,13 @@ impl Sender {
     /// Writes as much of `data` as fits into the send buffer, and returns the number of bytes.
     pub(super) fn write(
         &mut self,
-        state: State,
+        cx: Context<'_>,
         budget: &Budget,
         now: Instant,
         data: &[u8],
         push: Push,
     ) -> usize {
-        if self.flight.is_empty() && self.buffer.end() == self.flight.max() && state.is_synchronized() {
+        if self.flight.is_empty() && self.buffer.end() == self.flight.max() && cx.state().is_synchronized() {
             let idle = now - self.last_sent;
             if idle > self.rtt.rto().get() {
                 let (recovery, mut path) = self.recovery_and_path(now);
@@ -332,7 +337,10 @@ impl Sender {
             Push::Later => Tail::Waits,
         };
         let room = self.room_to_write(budget);
-        self.buffer.write(&data[..data.len().min(room)])
+        let start = self.buffer.end();
+        let taken = self.buffer.write(&data[..data.len().min(room)]);
+        self.mark_pushes(cx, start);
+        taken
     }
 
     /// Ends a record: no segment contains both data written before and data written later.
@@ -592,6 +600,7 @@ impl Sender {
         self.narrow_path = None;
         self.mtu_search = None;
         self.spacing = None;
+        self.pushes = None;
         self.buffer = SendBuffer::new(1, 0);
         self.flight = Flight::default();
     }
