@@ -93,17 +93,28 @@ impl Receiver {
     pub(in crate::tcp) fn in_window(&self, profile: &Profile, segment: &Segment<'_>) -> bool {
         let next = self.nxt();
         let Some(start) = self.offset_of(segment) else { return false };
+        if profile.validation.accepts_unacknowledged {
+            return self.is_in_sequence_of_linux(start, segment);
+        }
         let window = self.wnd();
         let inside = |offset: u64| offset >= next && offset < next + window;
-        let acceptable = match (segment.seq_len(), window) {
+        match (segment.seq_len(), window) {
             (0, 0) => start == next,
             // A segment exactly at the right edge carries a valid ACK, and real systems accept it.
             (0, _) => inside(start) || start == next + window,
             (_, 0) => false,
             (len, _) => inside(start) || inside(start + len - 1),
-        };
-        let not_acknowledged = || start <= next && start + segment.seq_len() >= self.last_ack_sent;
-        acceptable || (profile.validation.accepts_unacknowledged && window > 0 && not_acknowledged())
+        }
+    }
+
+    /// tcp_sequence() of Linux 6.18. A segment that begins in the window and ends beyond it is taken whole,
+    /// unless the application has data or the peer's FIN to read.
+    fn is_in_sequence_of_linux(&self, start: u64, segment: &Segment<'_>) -> bool {
+        let end = start + segment.seq_len();
+        let edge = self.adv.max(self.nxt());
+        let fin = u64::from(segment.flags.contains(Flags::FIN));
+        let has_read_all = self.buffer.readable() == 0 && !self.has_reached_fin();
+        end >= self.last_ack_sent && (end <= edge + fin || (start <= edge && has_read_all))
     }
 
     /// Returns true if a RST is in the window. RFC 5961 §3.2 checks only the sequence number: it is RCV.NXT,

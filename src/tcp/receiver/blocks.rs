@@ -47,6 +47,9 @@ impl Receiver {
     /// Returns the out-of-order block that contains `offset`. The peer's FIN counts as one byte, if the
     /// profile says so.
     fn held_around(&self, profile: &Profile, offset: u64) -> Option<(u64, u64)> {
+        if let Some(range) = self.after_fin.as_ref().and_then(|ranges| ranges.containing(offset)) {
+            return Some((range.start, range.end));
+        }
         let ranges = self.buffer.out_of_order();
         let fin = self.early_fin().filter(|_| profile.acks.sack_counts_fin);
         match ranges.containing(offset) {
@@ -82,8 +85,9 @@ impl Receiver {
 
     /// Clears the recorded blocks once nothing is missing.
     pub(super) fn forget_blocks(&mut self) {
-        if self.recent.is_some() && !self.has_holes() {
+        if (self.recent.is_some() || self.after_fin.is_some()) && !self.has_holes() {
             self.recent = None;
+            self.after_fin = None;
         }
     }
 

@@ -27,6 +27,9 @@ impl Receiver {
             // tcp_data_queue() clears a D-SACK that no ACK has reported yet, except on the fast path.
             self.dsack = None;
         }
+        if self.policy.is_linux() && self.take_beyond_end(cx, storing, segment, offset) {
+            return;
+        }
         if segment.payload.is_empty() {
             self.note_duplicate(cx, storing.statistics, segment);
         }
@@ -35,7 +38,7 @@ impl Receiver {
             // arrived.
             let held = self.buffer.out_of_order().last().map_or(0, |range| range.end);
             let next = self.nxt();
-            if (next..=self.adv.max(next)).contains(&end) && end >= held {
+            if (next..=self.edge_of_acceptance(cx.profile).max(next)).contains(&end) && end >= held {
                 self.fin = Some(end);
             }
         }
@@ -65,7 +68,8 @@ impl Receiver {
         let had_holes = self.holds_out_of_order();
         let repeated = self.overlap_with_held(offset, offset + len);
         let stored = self.admits(storing, offset, payload.len());
-        let moved = if stored { self.buffer.insert(offset, payload, self.adv) } else { 0 };
+        let edge = self.edge_of_acceptance(cx.profile);
+        let moved = if stored { self.buffer.insert(offset, payload, edge) } else { 0 };
         storing.statistics.bytes_received += moved;
         if let Some(repeated) = repeated {
             storing.statistics.duplicate_segments_in += 1;
@@ -97,6 +101,48 @@ impl Receiver {
             return;
         }
         self.delay_ack(cx.profile, now);
+    }
+
+    /// Processes a segment of Linux's receiver that begins beyond the window, or after a FIN that has arrived
+    /// early. Returns false if it is neither.
+    ///
+    /// Linux keeps data after an early FIN and reports it by SACK. It drops the data when the FIN's turn comes
+    /// (tcp_fin()), so here only its ranges are kept.
+    fn take_beyond_end(
+        &mut self,
+        cx: Context<'_>,
+        storing: &mut Storing<'_>,
+        segment: &Segment<'_>,
+        offset: u64,
+    ) -> bool {
+        let end = offset + segment.seq_len();
+        if offset > self.nxt() && offset >= self.adv {
+            self.policy.quicken(cx.profile, u32::MAX);
+            self.owe_ack(cx.profile, Acks::owe);
+            return true;
+        }
+        if self.early_fin().is_none_or(|fin| offset <= fin) {
+            return false;
+        }
+        let ranges = self.after_fin.get_or_insert_default();
+        let repeated = ranges.first_overlap(offset..end);
+        ranges.insert(offset..end);
+        if let Some(repeated) = repeated.filter(|_| cx.profile.acks.dsack) {
+            self.dsack = Some(Box::new((repeated.start, repeated.end)));
+        }
+        storing.statistics.out_of_order_segments_in += 1;
+        self.owe_ack(cx.profile, Acks::owe);
+        if self.policy.add_block(offset, end) {
+            self.ack = AckDue::Now;
+        }
+        true
+    }
+
+    /// Returns the end of the data that is accepted. Linux takes a segment whole if it begins in the window
+    /// (tcp_data_queue()). The first step limits these segments.
+    fn edge_of_acceptance(&self, profile: &Profile) -> u64 {
+        let takes_whole = profile.validation.accepts_unacknowledged && self.wnd() > 0;
+        if takes_whole { u64::MAX } else { self.adv }
     }
 
     /// Returns true if data is missing below data that has arrived.

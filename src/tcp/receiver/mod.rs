@@ -40,6 +40,7 @@ use super::negotiated::Negotiated;
 use super::socket::{SocketOptions, State};
 use crate::memory::Budget;
 use crate::profile::{DataOnSyn, Profile, ShutRead};
+use crate::ranges::RangeSet;
 
 /// The receiving half of a connection.
 #[derive(Debug)]
@@ -74,6 +75,8 @@ pub(super) struct Receiver {
     mss_seen: u32,
     /// Start offsets of the out-of-order ranges that grew most recently, newest first (RFC 2018 §4).
     recent: Option<Box<[Option<u64>; 4]>>,
+    /// Ranges that have arrived after a FIN that is itself out of order. Boxed because it is rare.
+    after_fin: Option<Box<RangeSet>>,
     /// A duplicate to report in the next ACK (RFC 2883).
     dsack: Option<Box<(u64, u64)>>,
     /// `None` unless the profile enables it.
@@ -145,6 +148,7 @@ impl Receiver {
             policy: Policy::new(profile, options, advmss),
             mss_seen: 0,
             recent: None,
+            after_fin: None,
             dsack: None,
             alarm: profile.acks.reordering_alarm.then(Box::default),
             echo_ce: false,
