@@ -7,6 +7,7 @@ mod icmp;
 pub(super) mod info;
 pub(crate) mod input;
 pub(crate) mod output;
+mod request;
 mod stateless;
 mod time_wait;
 

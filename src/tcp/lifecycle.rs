@@ -10,6 +10,8 @@ use crate::profile::Profile;
 #[derive(Debug)]
 pub(super) struct Lifecycle {
     state: State,
+    /// True if the peer opened the connection.
+    is_passive: bool,
     ended: Option<Ended>,
     /// A soft ICMP error, reported if the connection then times out (RFC 5461).
     soft_error: Option<Unreachable>,
@@ -35,6 +37,7 @@ impl Lifecycle {
     pub(super) fn new(state: State) -> Self {
         Self {
             state,
+            is_passive: state == State::SynReceived,
             ended: None,
             soft_error: None,
             is_orphaned: false,
@@ -46,6 +49,10 @@ impl Lifecycle {
 
     pub(super) fn state(&self) -> State {
         self.state
+    }
+
+    pub(super) fn is_passive(&self) -> bool {
+        self.is_passive
     }
 
     /// Changes the state and returns the previous one.

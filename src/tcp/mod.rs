@@ -7,6 +7,7 @@
 //! | `connection::output` | the order of segments, and their headers |
 //! | `connection::deadlines` | the order in which deadlines are handled |
 //! | `connection::time_wait` | TIME-WAIT, and the rules of the profiles for it |
+//! | `connection::request` | half-open connections of the profile `linux` |
 //! | `connection::stateless` | handshakes for which no state is kept |
 //! | `connection::{events, fast_open, icmp, info}` | its log events, data in the SYN, ICMP errors, reported state |
 //! | `lifecycle` | its state, and how it ended |

@@ -55,6 +55,11 @@ impl Connection {
             }
             _ => {}
         }
+        if self.is_request()
+            && let Some(reaction) = self.check_request(now, segment)
+        {
+            return reaction;
+        }
         let reaction = self.in_other_states(now, segment);
         // The host has already passed a connection that was opened early to its listener.
         let opens = state == State::SynReceived && self.state().is_synchronized() && !self.was_opened_early();

@@ -251,7 +251,8 @@ impl Connection {
     fn syn_options(&self, now: Instant) -> Options {
         let (negotiated, state) = (&self.negotiated, self.state());
         // A SYN,ACK repeats only options that the SYN offered (RFC 7323 §2.2, §3.2; RFC 2018 §2).
-        let (timestamps, scaled, sack) = match state == State::SynReceived {
+        let crossed = self.profile.handshake.repeats_offer && !self.lifecycle.is_passive();
+        let (timestamps, scaled, sack) = match state == State::SynReceived && !crossed {
             true => (negotiated.timestamps(), negotiated.scaling(), negotiated.sack()),
             false => (
                 self.profile.handshake.timestamps,

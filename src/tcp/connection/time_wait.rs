@@ -117,13 +117,10 @@ impl Connection {
         // Out-of-order data was released together with the socket.
         self.receiver.release();
         let (flags, len, next) = (segment.flags, segment.seq_len(), self.receiver.nxt());
-        let edge = next + self.receiver.wnd();
         let old = self.is_refused_by_paws(now, segment);
-        let in_window = |start: &u64| {
-            *start == next || (*start + len > next && *start < edge) || (*start == edge && len == 0)
-        };
-        let start = self.receiver.offset_of(segment).filter(in_window);
-        let Some(start) = start.filter(|_| !old) else {
+        let start = self.receiver.offset_of(segment);
+        let start = start.filter(|start| !old && self.receiver.overlaps_window(*start, segment));
+        let Some(start) = start else {
             self.statistics.unacceptable += 1;
             self.refuse(segment, if old { Refusal::OldTimestamp } else { Refusal::OutOfWindow });
             self.answer_late(now, segment);
@@ -185,7 +182,7 @@ impl Connection {
     }
 
     /// PAWS as Linux applies it to late segments (tcp_paws_reject()): without slack, and to a RST too.
-    fn is_refused_by_paws(&self, now: Instant, segment: &Segment<'_>) -> bool {
+    pub(super) fn is_refused_by_paws(&self, now: Instant, segment: &Segment<'_>) -> bool {
         let (ts_recent, ts_recent_at) = self.receiver.ts_recent();
         let known = self.negotiated.timestamps() && ts_recent != 0;
         let reset = segment.flags.contains(Flags::RST);

@@ -213,6 +213,18 @@ impl Receiver {
         }
     }
 
+    /// Returns true if `segment`, which starts at `start`, is in the window by tcp_in_window() of Linux 6.18.
+    pub(in crate::tcp) fn overlaps_window(&self, start: u64, segment: &Segment<'_>) -> bool {
+        let (len, next) = (segment.seq_len(), self.nxt());
+        let edge = next + self.wnd();
+        start == next || (start + len > next && start < edge) || (start == edge && len == 0)
+    }
+
+    /// Forgets the answers to forged segments. The next ones have limits of their own.
+    pub(in crate::tcp) fn forget_challenges(&mut self) {
+        self.challenges = None;
+    }
+
     /// Answers an unacceptable segment with an ACK, if the limits permit it. Returns true if they do.
     pub(in crate::tcp) fn ack_unacceptable(
         &mut self,

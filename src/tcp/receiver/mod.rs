@@ -356,7 +356,7 @@ impl Receiver {
     pub(super) fn enter_time_wait(&mut self, from: State) {
         if from != State::TimeWait {
             // Linux limits the ACKs of TIME-WAIT separately (tw_last_oow_ack_time).
-            self.challenges = None;
+            self.forget_challenges();
         }
         if self.ack == AckDue::Delayed {
             self.ack_now();

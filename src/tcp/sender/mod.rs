@@ -185,6 +185,14 @@ impl Sender {
         segment.ack.offset(self.iss, 1).is_some_and(|acked| (1..=self.flight.max()).contains(&acked))
     }
 
+    /// Returns true if the segment echoes a timestamp of our SYN, or none.
+    pub(super) fn echoes_syn(&self, cx: Context<'_>, segment: &Segment<'_>) -> bool {
+        let ecr = cx.negotiated.timestamps_of(segment).map_or(0, |ts| ts.ecr);
+        let Some(syn) = self.flight.head().filter(|_| ecr != 0) else { return true };
+        let first = cx.negotiated.ts_now(cx.profile, syn.first_sent);
+        ecr.wrapping_sub(first) <= syn.tsval.wrapping_sub(first)
+    }
+
     /// Records the SYN that was just sent with `text` bytes of data. `is_listed` is false if it does not count
     /// as data in flight.
     pub(super) fn on_syn_sent(
