@@ -31,15 +31,19 @@ impl Connection {
             }
             return Some(Reaction::Done);
         }
+        let is_in_window = start.is_some_and(|start| self.receiver.overlaps_window(start, segment));
+        // RFC 5961 §3.2, before the ACK.
+        if has(Flags::RST) && start != Some(next) && is_in_window {
+            self.refuse(segment, Refusal::ResetNotExact);
+            self.challenge_ack(now);
+            return Some(Reaction::Done);
+        }
         if has(Flags::ACK) && !self.sender.acks_our_syn(segment) {
             self.refuse(segment, Refusal::NotOurSyn);
             return Some(if has(Flags::RST) { Reaction::Done } else { Reaction::Reset(None) });
         }
-        let start = start.filter(|start| {
-            !old && self.receiver.overlaps_window(*start, segment)
-                && self.sender.echoes_syn(self.context(), segment)
-        });
-        let Some(start) = start else {
+        let is_valid = is_in_window && !old && self.sender.echoes_syn(self.context(), segment);
+        let Some(start) = start.filter(|_| is_valid) else {
             self.statistics.unacceptable += 1;
             self.refuse(segment, if old { Refusal::OldTimestamp } else { Refusal::OutOfWindow });
             // tcp_oow_rate_limited() does not limit the answers to data.

@@ -118,14 +118,14 @@ impl Receiver {
     }
 
     /// Returns true if a RST is in the window. RFC 5961 §3.2 checks only the sequence number: it is RCV.NXT,
-    /// even with a closed window (for which RFC 9293 §3.10.7.4 makes an allowance), or inside the window. In
-    /// Linux the window begins at the last ACK sent.
+    /// even with a closed window (for which RFC 9293 §3.10.7.4 makes an allowance), or inside the window.
     fn is_reset_in_window(&self, profile: &Profile, segment: &Segment<'_>) -> bool {
         let next = self.nxt();
-        let least =
-            if profile.validation.accepts_unacknowledged { self.last_ack_sent.min(next) } else { next };
-        let start = self.offset_of(segment);
-        start.is_some_and(|start| start == next || (least..self.adv).contains(&start))
+        let Some(start) = self.offset_of(segment) else { return false };
+        if profile.validation.accepts_unacknowledged {
+            return self.is_in_sequence_of_linux(start, segment);
+        }
+        start == next || (next..self.adv).contains(&start)
     }
 
     /// Records a segment outside the window that is answered with an ACK. One that gets no ACK does not change
