@@ -53,9 +53,6 @@ impl Connection {
             }
             return Some(Reaction::Done);
         };
-        if start <= next {
-            self.receiver.take_late_timestamp(&self.negotiated, now, segment);
-        }
         if has(Flags::RST) || (has(Flags::SYN) && !repeats_syn) {
             self.end(Some(Ended::Refused));
             return Some(if has(Flags::RST) { Reaction::Done } else { Reaction::Reset(None) });
@@ -63,6 +60,9 @@ impl Connection {
         if !has(Flags::ACK) {
             self.refuse(segment, Refusal::NoAck);
             return Some(Reaction::Done);
+        }
+        if start <= next {
+            self.receiver.take_late_timestamp(&self.negotiated, now, segment);
         }
         // The new socket has limits of its own.
         self.receiver.forget_challenges();
