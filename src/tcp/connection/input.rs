@@ -257,13 +257,28 @@ impl Connection {
             self.establish(now, segment);
             self.take_queued(now);
         }
+        let on_fast_path = self.profile.validation.accepts_unacknowledged && self.is_predicted(segment);
         if !self.take_ack(now, segment) {
-            return Stop(Reaction::Done);
+            return if on_fast_path { GoOn } else { Stop(Reaction::Done) };
         }
         let Parts { sender, cx, .. } = self.parts();
         sender.postpone_probe(cx, now);
         self.check_fin_acked(now);
         if self.state() == State::Closed { Stop(Reaction::Done) } else { GoOn }
+    }
+
+    /// Returns true if Linux processes a pure ACK on its fast path (tcp_rcv_established()), which takes the
+    /// timestamp even if the ACK is too old.
+    fn is_predicted(&self, segment: &Segment<'_>) -> bool {
+        let options = &segment.options;
+        self.state() == State::Established
+            && segment.payload.is_empty()
+            && segment.flags.without(Flags::PSH) == Flags::ACK
+            && segment.seq == self.receiver.nxt_seq()
+            && !self.receiver.holds_out_of_order()
+            && options.sack.is_empty()
+            && options.timestamps.is_some() == self.negotiated.timestamps()
+            && self.sender.predicts(&self.negotiated, segment)
     }
 
     /// Processes the segment's acknowledgment. Returns false if the segment must be dropped.

@@ -124,6 +124,13 @@ impl Sender {
         Ok(())
     }
 
+    /// Returns true if the segment does not change the window, and acknowledges nothing that was not sent.
+    pub(in crate::tcp) fn predicts(&self, negotiated: &Negotiated, segment: &Segment<'_>) -> bool {
+        let max = self.flight.max();
+        offered_window(negotiated, segment) == self.wnd
+            && segment.ack.offset(self.iss, max).is_none_or(|ack| ack <= max)
+    }
+
     /// Returns the sending time of the oldest newly SACKed segment, if SACKs yield RTT samples.
     fn sacked_sent(&self, cx: Context<'_>, news: &Sacked) -> Option<Instant> {
         let measures =
