@@ -260,9 +260,13 @@ impl Connection {
                 self.offers_sack(),
             ),
         };
+        let scale = |crossed| match crossed {
+            true => self.receiver.scale_to_offer(&self.profile),
+            false => negotiated.rcv_scale(),
+        };
         Options {
             mss: Some(negotiated.advertised_mss(&self.profile, &self.options)),
-            window_scale: scaled.then_some(negotiated.rcv_scale()),
+            window_scale: scaled.then(|| scale(crossed)),
             sack_permitted: sack,
             timestamps: timestamps.then(|| self.timestamps(now)),
             fast_open: self.fast_open.option(state),
