@@ -33,6 +33,7 @@ impl Receiver {
         if segment.payload.is_empty() {
             self.note_duplicate(cx, storing.statistics, segment);
         }
+        let repeats_early_fin = self.policy.is_linux() && self.early_fin() == Some(end);
         if segment.flags.contains(Flags::FIN) && self.fin.is_none() {
             // Ignore a FIN beyond the window, which the peer will retransmit, and one below data that has
             // arrived.
@@ -44,6 +45,9 @@ impl Receiver {
         }
         if segment.payload.is_empty() {
             if segment.flags.contains(Flags::FIN) {
+                if repeats_early_fin && cx.profile.acks.dsack {
+                    self.dsack = Some(Box::new((offset, end + 1)));
+                }
                 self.owe_ack(cx.profile, Acks::owe);
                 self.remember_block(cx.profile, offset, segment.seq_len());
             }
