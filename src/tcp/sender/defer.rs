@@ -107,7 +107,7 @@ impl Sender {
     /// Returns how much of the unsent data may be sent in one burst (tcp_mss_split_point()). A small last
     /// segment belongs to the burst unless Nagle or a cork holds it back.
     fn ready_of(&self, cx: Context<'_>, unsent: u64) -> u64 {
-        if self.holds_small_segments(cx) { unsent - unsent % self.smss } else { unsent }
+        if self.holds_small_segments(cx) { unsent - unsent % self.current_smss() } else { unsent }
     }
 
     fn is_short(&mut self, now: Instant, start: u64, edge: u64, unsent: u64) -> bool {
@@ -143,14 +143,14 @@ impl Sender {
 
     fn length_from(&mut self, now: Instant, start: u64, edge: u64) -> u64 {
         let Room { by_window, by_cwnd } = self.room(now, start, edge);
-        let smss = self.smss;
+        let smss = self.current_smss();
         let half = (self.recovery.congestion().cwnd / 2.0) as u64 * smss;
         (by_window.min(by_cwnd).min(half).min(self.autosized(now)) / smss).max(1) * smss
     }
 
     /// tcp_tso_autosize(), in bytes.
     fn autosized(&mut self, now: Instant) -> u64 {
-        let smss = self.smss;
+        let smss = self.current_smss();
         let (recovery, path) = self.recovery_and_path(now);
         let own = recovery.own_rate(&path);
         let rate = own.or_else(|| recovery.rate_of_window(&path, Pacing::LINUX)).unwrap_or_default();
