@@ -108,6 +108,11 @@ impl Recovery {
         matches!(self.cc.episode, Episode::Recovery(_) | Episode::Restarted(_))
     }
 
+    /// Returns whether it is not known yet if the last timeout was spurious (RFC 5682).
+    pub(crate) fn timeout_is_undecided(&self) -> bool {
+        self.cc.episode.is_undecided()
+    }
+
     /// Records that the window limits the sender although it is not quite full.
     pub(crate) fn note_full_window(&mut self, path: &Path<'_>) {
         self.cc.peak_flight = self.view(path).segments(path.flight.outstanding());

@@ -144,7 +144,9 @@ impl Sender {
     fn length_from(&mut self, now: Instant, start: u64, edge: u64) -> u64 {
         let Room { by_window, by_cwnd } = self.room(now, start, edge);
         let smss = self.current_smss();
-        let half = (self.recovery.congestion().cwnd / 2.0) as u64 * smss;
+        // F-RTO sends up to two segments although Linux's cwnd is still small after the timeout.
+        let cwnd = if self.recovery.timeout_is_undecided() { 1.0 } else { self.recovery.congestion().cwnd };
+        let half = (cwnd / 2.0) as u64 * smss;
         (by_window.min(by_cwnd).min(half).min(self.autosized(now)) / smss).max(1) * smss
     }
 
