@@ -111,6 +111,12 @@ impl Connection {
 
     /// The other states (§3.10.7.4).
     fn in_other_states(&mut self, now: Instant, segment: &Segment<'_>) -> Reaction {
+        // Linux drops it before any other check (tcp_rcv_state_process()), so it is never answered.
+        let has_none = !segment.flags.intersects(Flags::ACK.with(Flags::RST).with(Flags::SYN));
+        if has_none && self.profile.validation.accepts_unacknowledged {
+            self.refuse(segment, Refusal::NoAck);
+            return Reaction::Done;
+        }
         let steps: [fn(&mut Self, Instant, &Segment<'_>) -> Verdict; 4] =
             [Self::check_syn, Self::check_sequence, Self::check_rst, Self::check_ack];
         for step in steps {
