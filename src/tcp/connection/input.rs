@@ -230,7 +230,7 @@ impl Connection {
         if !segment.flags.contains(Flags::RST) {
             return GoOn;
         }
-        let exact = self.receiver.offset_of(segment) == Some(self.receiver.nxt());
+        let exact = self.receiver.is_exact_reset(self.context(), segment);
         // RFC 5961 §3.2: a RST inside the window, but not at RCV.NXT, gets a challenge ACK.
         if !exact && self.profile.validation.challenge_rst == Challenge::Rfc5961 {
             self.refuse(segment, Refusal::ResetNotExact);

@@ -70,7 +70,7 @@ impl Receiver {
             }
         }
         match reset {
-            true if self.is_reset_in_window(cx.profile, segment) => Acceptability::Acceptable,
+            true if self.is_reset_in_window(cx, segment) => Acceptability::Acceptable,
             true => Acceptability::Dropped(Refusal::ResetOutOfWindow),
             false if self.in_window(cx.profile, segment) => Acceptability::Acceptable,
             false => Acceptability::OutOfWindow { copy: self.repeats_received(segment) },
@@ -119,13 +119,31 @@ impl Receiver {
 
     /// Returns true if a RST is in the window. RFC 5961 §3.2 checks only the sequence number: it is RCV.NXT,
     /// even with a closed window (for which RFC 9293 §3.10.7.4 makes an allowance), or inside the window.
-    fn is_reset_in_window(&self, profile: &Profile, segment: &Segment<'_>) -> bool {
+    fn is_reset_in_window(&self, cx: Context<'_>, segment: &Segment<'_>) -> bool {
         let next = self.nxt();
         let Some(start) = self.offset_of(segment) else { return false };
-        if profile.validation.accepts_unacknowledged {
-            return self.is_in_sequence_of_linux(start, segment);
+        if cx.profile.validation.accepts_unacknowledged {
+            return self.is_in_sequence_of_linux(start, segment) || self.omits_fin(cx.state(), start);
         }
         start == next || (next..self.adv).contains(&start)
+    }
+
+    /// Returns true if a RST in the window ends the connection without a challenge (RFC 5961 §3.2): it is at
+    /// RCV.NXT. Linux also accepts one that does not count the peer's FIN, or follows the right-most SACK block
+    /// (tcp_validate_incoming()).
+    pub(in crate::tcp) fn is_exact_reset(&self, cx: Context<'_>, segment: &Segment<'_>) -> bool {
+        self.offset_of(segment).is_some_and(|start| {
+            start == self.nxt()
+                || (cx.profile.validation.accepts_unacknowledged
+                    && (self.omits_fin(cx.state(), start)
+                        || self.last_block_end(cx.negotiated) == Some(start)))
+        })
+    }
+
+    /// tcp_reset_check() of Linux 6.18
+    fn omits_fin(&self, state: State, start: u64) -> bool {
+        let has_fin = matches!(state, State::CloseWait | State::LastAck | State::Closing);
+        has_fin && start + 1 == self.nxt()
     }
 
     /// Records a segment outside the window that is answered with an ACK. One that gets no ACK does not change

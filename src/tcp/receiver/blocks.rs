@@ -97,6 +97,12 @@ impl Receiver {
         negotiated.sack() && (self.dsack.is_some() || held)
     }
 
+    /// Returns the end of the right-most block of Linux's receiver.
+    pub(super) fn last_block_end(&self, negotiated: &Negotiated) -> Option<u64> {
+        let blocks = self.policy.blocks().filter(|_| negotiated.sack() && self.has_holes())?;
+        blocks.iter().map(|(_, end)| *end).max()
+    }
+
     /// Returns the length of the SACK option of a segment with data, if the profile puts it there.
     pub(in crate::tcp) fn sack_len_on_data(&self, cx: Context<'_>) -> u64 {
         if !cx.profile.sending.sack_on_data || !self.has_blocks_to_report(cx.profile, cx.negotiated) {
