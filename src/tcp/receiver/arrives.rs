@@ -113,7 +113,7 @@ impl Receiver {
         let end = start + segment.seq_len();
         let edge = self.adv.max(self.nxt());
         let fin = u64::from(segment.flags.contains(Flags::FIN));
-        let has_read_all = self.buffer.readable() == 0 && !self.has_reached_fin();
+        let has_read_all = self.buffer.readable() == 0 && (self.fin_is_read || !self.has_reached_fin());
         end >= self.last_ack_sent && (end <= edge + fin || (start <= edge && has_read_all))
     }
 

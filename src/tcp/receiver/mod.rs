@@ -53,6 +53,8 @@ pub(super) struct Receiver {
     promised: u64,
     /// Offset of the peer's FIN, once it has arrived in or out of order.
     fin: Option<u64>,
+    /// True after the application has read the peer's FIN, that is, the end of the stream.
+    fin_is_read: bool,
     /// True after the application shut down reading (SHUT_RD).
     is_shut: bool,
     /// TS.Recent (RFC 7323 §4.3) and the time of its last update.
@@ -136,6 +138,7 @@ impl Receiver {
             adv: 0,
             promised: 0,
             fin: None,
+            fin_is_read: false,
             is_shut: false,
             ts_recent: 0,
             ts_recent_at: now,
@@ -247,6 +250,7 @@ impl Receiver {
     /// Reads bytes that arrived in order. `max_seg` is the length of a full-sized segment of ours.
     pub(super) fn read(&mut self, cx: Context<'_>, budget: &Budget, max_seg: u64, out: &mut [u8]) -> usize {
         let count = self.buffer.read(out);
+        self.fin_is_read |= count < out.len() && self.has_reached_fin();
         if count > 0 {
             self.consider_window_update(cx, budget, max_seg);
         }
