@@ -161,7 +161,9 @@ impl Connection {
                 // Simultaneous open: the peer's SYN,ACK, whose SYN was processed before.
                 self.establish(now, segment);
                 self.take_queued(now);
-                self.receiver.ack_now();
+                let Parts { receiver, cx, .. } = self.parts();
+                receiver.note_repeated_syn(cx, now, segment);
+                receiver.ack_now();
                 return Stop(Reaction::Done);
             }
         }

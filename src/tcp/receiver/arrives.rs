@@ -1,6 +1,7 @@
 //! The steps of SEGMENT ARRIVES (RFC 9293 §3.10.7.4) that concern the receiver: is a segment acceptable, what
 //! do its timestamp and its ECN mark change, and how often are unacceptable segments answered?
 
+use airwire::options::Timestamps;
 use airwire::segment::{Ecn, Flags, Segment};
 use airwire::time::{Duration, Instant};
 
@@ -183,6 +184,19 @@ impl Receiver {
         if newer && start.is_some_and(|start| start <= self.last_ack_sent) {
             self.set_ts_recent(now, ts);
         }
+    }
+
+    /// Processes the SYN,ACK of a simultaneous open. To Linux it is a segment like others, so its timestamp
+    /// counts, and its SYN is a duplicate (tcp_data_queue()).
+    pub(in crate::tcp) fn note_repeated_syn(&mut self, cx: Context<'_>, now: Instant, segment: &Segment<'_>) {
+        if !self.policy.is_linux() {
+            return;
+        }
+        let newer = |ts: &Timestamps| ts.val.wrapping_sub(self.ts_recent) as i32 >= 0;
+        if let Some(ts) = cx.negotiated.timestamps_of(segment).filter(newer) {
+            self.set_ts_recent(now, ts);
+        }
+        self.dsack = cx.profile.acks.dsack.then(|| Box::new((0, 1)));
     }
 
     /// Updates TS.Recent in states without the checks of [`Self::refresh_ts_recent`].
