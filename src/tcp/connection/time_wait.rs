@@ -96,7 +96,11 @@ impl Connection {
             return Reaction::Done;
         }
         self.refuse(segment, if old { Refusal::OldTimestamp } else { Refusal::TimeWait });
-        if !reset {
+        if self.is_new_syn(now, segment) {
+            // No socket listens, or the host would have replaced this connection (TCP_TW_SYN in tcp_v4_rcv()).
+            // No limit applies to this ACK.
+            self.receiver.ack_now();
+        } else if !reset {
             // A SYN without ACK may be a new one with a low sequence number, which must not prolong the wait.
             if old || segment.flags.contains(Flags::ACK) {
                 self.enter_time_wait(now);
