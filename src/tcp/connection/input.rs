@@ -130,6 +130,9 @@ impl Connection {
         receiver.note_accepted(cx, now, segment);
         let Some(offset) = receiver.offset_of(segment) else { return Reaction::Done };
         receiver.note_marks(cx, now, segment, offset);
+        if cx.state().may_receive_data() {
+            receiver.drop_above_fin(segment, offset);
+        }
         let had_holes = receiver.holds_out_of_order();
         let reaction = self.check_data(now, segment, offset);
         if reaction == Reaction::Done {

@@ -30,6 +30,9 @@ impl Receiver {
         if self.policy.is_linux() && self.take_beyond_end(cx, storing, segment, offset) {
             return;
         }
+        if self.policy.is_linux() && self.settle_early_fin(cx, segment, offset) {
+            return;
+        }
         if segment.payload.is_empty() {
             self.note_duplicate(cx, storing.statistics, segment);
         }
@@ -140,6 +143,37 @@ impl Receiver {
             self.ack = AckDue::Now;
         }
         true
+    }
+
+    /// Applies the rules of Linux for a FIN that shares its sequence number with data. Returns true if the
+    /// segment is a FIN that data has replaced.
+    fn settle_early_fin(&mut self, cx: Context<'_>, segment: &Segment<'_>, offset: u64) -> bool {
+        let (next, end) = (self.buffer.next(), offset + segment.seq_len());
+        // tcp_ofo_queue() drops a FIN whose number data in order has covered.
+        let covered = self.early_fin().filter(|fin| offset <= next && *fin < end);
+        if let Some(fin) = covered.filter(|_| !segment.flags.contains(Flags::FIN)) {
+            (self.fin, self.after_fin) = (None, None);
+            self.dsack = cx.profile.acks.dsack.then(|| Box::new((fin, fin + 1)));
+        }
+        // tcp_data_queue_ofo(): all of it has arrived.
+        let held = self.buffer.out_of_order().containing(offset).is_some_and(|held| end <= held.end);
+        if !segment.flags.contains(Flags::FIN) || !segment.payload.is_empty() || !held {
+            return false;
+        }
+        self.dsack = cx.profile.acks.dsack.then(|| Box::new((offset, end)));
+        self.owe_ack(cx.profile, Acks::owe);
+        self.remember_block(cx.profile, offset, segment.seq_len());
+        true
+    }
+
+    /// Drops the data above the FIN of a segment in order (tcp_fin() of Linux).
+    pub(in crate::tcp) fn drop_above_fin(&mut self, segment: &Segment<'_>, offset: u64) {
+        let (next, end) = (self.buffer.next(), offset + segment.payload.len() as u64);
+        let is_in_order = offset <= next && next <= end && segment.flags.contains(Flags::FIN);
+        if self.policy.is_linux() && is_in_order && self.fin.is_none() && self.holds_out_of_order() {
+            self.buffer.drop_out_of_order();
+            self.policy.on_pruned(end);
+        }
     }
 
     /// Returns the end of the data that is accepted. Linux takes a segment whole if it begins in the window
