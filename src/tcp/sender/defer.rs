@@ -96,7 +96,8 @@ impl Sender {
         let burst = match before.waits || self.is_short(now, start, edge, unsent) {
             true => Burst { waits: true, ..before },
             false => {
-                let length = self.length_from(now, start, edge).min(self.ready_of(cx, unsent));
+                let ready = self.ready_of(cx, unsent.min(edge.saturating_sub(start)));
+                let length = self.length_from(now, start, edge).min(ready);
                 Burst { start, end: self.buffer_end(start).min(start + length), waits: false }
             }
         };
@@ -142,12 +143,12 @@ impl Sender {
     }
 
     fn length_from(&mut self, now: Instant, start: u64, edge: u64) -> u64 {
-        let Room { by_window, by_cwnd } = self.room(now, start, edge);
+        let Room { by_cwnd, .. } = self.room(now, start, edge);
         let smss = self.current_smss();
         // F-RTO sends up to two segments although Linux's cwnd is still small after the timeout.
         let cwnd = if self.recovery.timeout_is_undecided() { 1.0 } else { self.recovery.congestion().cwnd };
         let half = (cwnd / 2.0) as u64 * smss;
-        (by_window.min(by_cwnd).min(half).min(self.autosized(now)) / smss).max(1) * smss
+        (by_cwnd.min(half).min(self.autosized(now)) / smss).max(1) * smss
     }
 
     /// tcp_tso_autosize(), in bytes.
