@@ -33,9 +33,13 @@ impl Connection {
         }
         let is_in_window = start.is_some_and(|start| self.receiver.overlaps_window(start, segment));
         // RFC 5961 §3.2, before the ACK.
-        if has(Flags::RST) && start != Some(next) && is_in_window {
-            self.refuse(segment, Refusal::ResetNotExact);
-            self.challenge_ack(now);
+        if has(Flags::RST) && is_in_window {
+            if start == Some(next) {
+                self.end(Some(Ended::Refused));
+            } else {
+                self.refuse(segment, Refusal::ResetNotExact);
+                self.challenge_ack(now);
+            }
             return Some(Reaction::Done);
         }
         if has(Flags::ACK) && !self.sender.acks_our_syn(segment) {
@@ -53,9 +57,9 @@ impl Connection {
             }
             return Some(Reaction::Done);
         };
-        if has(Flags::RST) || (has(Flags::SYN) && !repeats_syn) {
+        if has(Flags::SYN) && !repeats_syn {
             self.end(Some(Ended::Refused));
-            return Some(if has(Flags::RST) { Reaction::Done } else { Reaction::Reset(None) });
+            return Some(Reaction::Reset(None));
         }
         if !has(Flags::ACK) {
             self.refuse(segment, Refusal::NoAck);
