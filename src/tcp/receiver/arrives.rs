@@ -197,6 +197,7 @@ impl Receiver {
             self.set_ts_recent(now, ts);
         }
         self.dsack = cx.profile.acks.dsack.then(|| Box::new((0, 1)));
+        self.policy.quicken(cx.profile, u32::MAX);
     }
 
     /// Updates TS.Recent in states without the checks of [`Self::refresh_ts_recent`].
