@@ -220,6 +220,7 @@ impl Connection {
     /// Closes the connection: the application will neither read nor write any more.
     pub(crate) fn close(&mut self, now: Instant) {
         self.lifecycle.orphan();
+        self.receiver.empty_queue();
         let state = self.state();
         if state == State::TimeWait {
             // Both sides have closed. The connection must still absorb late segments, even if data is unread.

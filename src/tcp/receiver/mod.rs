@@ -53,7 +53,7 @@ pub(super) struct Receiver {
     promised: u64,
     /// Offset of the peer's FIN, once it has arrived in or out of order.
     fin: Option<u64>,
-    /// True after the application has read the peer's FIN, that is, the end of the stream.
+    /// True after the application has read the peer's FIN, that is, the end of the stream, or has closed.
     fin_is_read: bool,
     /// True after the application shut down reading (SHUT_RD).
     is_shut: bool,
@@ -261,6 +261,11 @@ impl Receiver {
     pub(super) fn shut(&mut self, profile: &Profile) {
         self.is_shut = true;
         self.discard_unwanted(profile);
+    }
+
+    /// Removes the peer's FIN from the receive queue, because close() empties it (Linux, __tcp_close()).
+    pub(super) fn empty_queue(&mut self) {
+        self.fin_is_read |= self.has_reached_fin();
     }
 
     pub(super) fn is_shut(&self) -> bool {
