@@ -119,6 +119,10 @@ impl Connection {
         }
         let steps: [fn(&mut Self, Instant, &Segment<'_>) -> Verdict; 4] =
             [Self::check_syn, Self::check_sequence, Self::check_rst, Self::check_ack];
+        // Linux ends the processing of an old ACK before it updates TS.Recent (tcp_ack()), except on the fast path.
+        let keeps_timestamp = self.profile.validation.accepts_unacknowledged
+            && self.sender.is_old_ack(segment)
+            && !self.is_predicted(segment);
         for step in steps {
             if let Stop(reaction) = step(self, now, segment) {
                 return reaction;
@@ -127,7 +131,7 @@ impl Connection {
         // Only a segment that passed every check proves that the peer is alive and may refresh TS.Recent.
         self.heard_from_peer(now);
         let Parts { receiver, cx, .. } = self.parts();
-        receiver.note_accepted(cx, now, segment);
+        receiver.note_accepted(cx, now, segment, keeps_timestamp);
         let Some(offset) = receiver.offset_of(segment) else { return Reaction::Done };
         receiver.note_marks(cx, now, segment, offset);
         if cx.state().may_receive_data() {

@@ -164,10 +164,18 @@ impl Receiver {
         self.copy_tsval = segment.options.timestamps.map(|ts| ts.val).filter(|_| echoed);
     }
 
-    /// Records that a segment passed every check.
-    pub(in crate::tcp) fn note_accepted(&mut self, cx: Context<'_>, now: Instant, segment: &Segment<'_>) {
+    /// Records that a segment passed every check. `keeps_timestamp` is true if it must not change TS.Recent.
+    pub(in crate::tcp) fn note_accepted(
+        &mut self,
+        cx: Context<'_>,
+        now: Instant,
+        segment: &Segment<'_>,
+        keeps_timestamp: bool,
+    ) {
         self.data_credit = (self.data_credit + 1).min(MAX_DATA_CREDIT);
-        self.refresh_ts_recent(cx.negotiated, now, segment);
+        if !keeps_timestamp {
+            self.refresh_ts_recent(cx.negotiated, now, segment);
+        }
     }
 
     /// RFC 7323 §4.3: only a segment that spans Last.ACK.sent may update TS.Recent.

@@ -131,6 +131,12 @@ impl Sender {
             && segment.ack.offset(self.iss, max).is_none_or(|ack| ack <= max)
     }
 
+    /// Returns true if the segment acknowledges less than an earlier one.
+    pub(in crate::tcp) fn is_old_ack(&self, segment: &Segment<'_>) -> bool {
+        let una = self.flight.una();
+        segment.ack.offset(self.iss, una).is_none_or(|ack| ack < una)
+    }
+
     /// Returns the sending time of the oldest newly SACKed segment, if SACKs yield RTT samples.
     fn sacked_sent(&self, cx: Context<'_>, news: &Sacked) -> Option<Instant> {
         let measures =
