@@ -87,7 +87,10 @@ impl Receiver {
     pub(super) fn forget_blocks(&mut self) {
         if (self.recent.is_some() || self.after_fin.is_some()) && !self.has_holes() {
             self.recent = None;
-            self.after_fin = None;
+            if self.after_fin.take().is_some() {
+                // tcp_fin() drops the data after the FIN.
+                self.policy.on_pruned(self.nxt());
+            }
         }
     }
 

@@ -27,7 +27,7 @@ impl Receiver {
             // tcp_data_queue() clears a D-SACK that no ACK has reported yet, except on the fast path.
             self.dsack = None;
         }
-        if self.policy.is_linux() && self.take_beyond_end(cx, storing, segment, offset) {
+        if self.policy.is_linux() && self.take_beyond_end(cx, storing, now, segment, offset) {
             return;
         }
         if self.policy.is_linux() && self.settle_early_fin(cx, segment, offset) {
@@ -94,8 +94,17 @@ impl Receiver {
             self.ack = AckDue::Now;
             return;
         }
-        let arrival = Arrival { offset, next, len, repeated, rto: storing.rto };
-        self.policy.on_data(cx, now, segment, &arrival, &self.buffer);
+        let arrival = Arrival {
+            offset,
+            next,
+            len,
+            repeated,
+            span: self.buffer.out_of_order_span(),
+            is_held: self.buffer.out_of_order().containing(offset).is_some(),
+            reached: self.buffer.next(),
+            rto: storing.rto,
+        };
+        self.policy.on_data(cx, now, segment, &arrival);
         if let AckRules::Linux(_) = cx.profile.acks.policy.rules {
             if held_any && !self.has_holes() {
                 self.owe_ack(cx.profile, Acks::owe_at_once);
@@ -119,6 +128,7 @@ impl Receiver {
         &mut self,
         cx: Context<'_>,
         storing: &mut Storing<'_>,
+        now: Instant,
         segment: &Segment<'_>,
         offset: u64,
     ) -> bool {
@@ -134,10 +144,17 @@ impl Receiver {
         let ranges = self.after_fin.get_or_insert_default();
         let repeated = ranges.first_overlap(offset..end);
         ranges.insert(offset..end);
-        if let Some(repeated) = repeated.filter(|_| cx.profile.acks.dsack) {
+        if let Some(repeated) = repeated.as_ref().filter(|_| cx.profile.acks.dsack) {
             self.dsack = Some(Box::new((repeated.start, repeated.end)));
         }
         storing.statistics.out_of_order_segments_in += 1;
+        let next = self.buffer.next();
+        let span = self.after_fin.as_ref().and_then(|ranges| ranges.last()).map_or(0, |last| last.end - next);
+        let repeated = repeated.map(|range| (range.start, range.end));
+        let len = segment.payload.len() as u64;
+        let arrival =
+            Arrival { offset, next, len, repeated, span, is_held: true, reached: next, rto: storing.rto };
+        self.policy.on_data(cx, now, segment, &arrival);
         self.owe_ack(cx.profile, Acks::owe);
         if self.policy.add_block(offset, end) {
             self.ack = AckDue::Now;
@@ -153,6 +170,7 @@ impl Receiver {
         let covered = self.early_fin().filter(|fin| offset <= next && *fin < end);
         if let Some(fin) = covered.filter(|_| !segment.flags.contains(Flags::FIN)) {
             (self.fin, self.after_fin) = (None, None);
+            self.policy.on_pruned(end);
             self.dsack = cx.profile.acks.dsack.then(|| Box::new((fin, fin + 1)));
         }
         // tcp_data_queue_ofo(): all of it has arrived.

@@ -3,7 +3,6 @@
 use airwire::segment::{Flags, Segment};
 use airwire::time::{Duration, Instant};
 
-use super::buffer::RecvBuffer;
 use super::linux::{Acks, LinuxReceiver, Moment, Read, Text, Waiting};
 use crate::profile::{AckRules, LinuxAcks, Profile, WindowUpdate};
 use crate::tcp::context::Context;
@@ -27,6 +26,12 @@ pub(super) struct Arrival {
     pub(super) len: u64,
     /// The part that was received before.
     pub(super) repeated: Option<(u64, u64)>,
+    /// Distance from RCV.NXT to the end of the out-of-order data.
+    pub(super) span: u64,
+    /// True if it is held out of order.
+    pub(super) is_held: bool,
+    /// RCV.NXT after the segment, counting only data.
+    pub(super) reached: u64,
     /// The sender's retransmission timeout.
     pub(super) rto: Duration,
 }
@@ -155,10 +160,9 @@ impl Policy {
         now: Instant,
         segment: &Segment<'_>,
         arrival: &Arrival,
-        buffer: &RecvBuffer,
     ) {
         let Self::Linux(linux) = self else { return };
-        let Arrival { offset, next, len, repeated, rto } = *arrival;
+        let Arrival { offset, next, len, repeated, span, is_held, reached, rto } = *arrival;
         let options = cx.negotiated.options_len() as u32;
         let sack = match segment.options.sack.as_slice().len() as u32 {
             0 => 0,
@@ -177,13 +181,11 @@ impl Policy {
         };
         if offset <= next {
             let quick = linux_acks(cx.profile).map_or(0, |acks| acks.quick);
-            let next = buffer.next();
-            linux.on_in_order(now, &text, text.end.min(next), rto.as_nanos(), quick);
-            linux.on_progress(next);
+            linux.on_in_order(now, &text, text.end.min(reached), rto.as_nanos(), quick);
+            linux.on_progress(reached);
         } else {
-            let stored = buffer.out_of_order().containing(offset).is_some();
-            let fresh = stored && repeated.is_none_or(|(start, end)| start > text.start || end < text.end);
-            linux.on_out_of_order(&text, buffer.out_of_order_span(), fresh, cx.negotiated.sack());
+            let fresh = is_held && repeated.is_none_or(|(start, end)| start > text.start || end < text.end);
+            linux.on_out_of_order(&text, span, fresh, cx.negotiated.sack());
         }
     }
 
