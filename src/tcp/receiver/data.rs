@@ -5,6 +5,7 @@ use airwire::time::{Duration, Instant};
 
 use super::linux::{Acks, Moment, Waiting};
 use super::policy::Arrival;
+use super::reassembly::most_ranges;
 use super::{AckDue, Receiver, Storing};
 use crate::profile::{AckRules, Profile};
 use crate::tcp::context::Context;
@@ -143,7 +144,9 @@ impl Receiver {
         }
         let ranges = self.after_fin.get_or_insert_default();
         let repeated = ranges.first_overlap(offset..end);
-        ranges.insert(offset..end);
+        if ranges.len() < most_ranges(self.buffer.limit()) {
+            ranges.insert(offset..end);
+        }
         if let Some(repeated) = repeated.as_ref().filter(|_| cx.profile.acks.dsack) {
             self.dsack = Some(Box::new((repeated.start, repeated.end)));
         }
