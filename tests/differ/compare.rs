@@ -40,9 +40,9 @@ impl Difference {
 /// The result of a comparison.
 #[derive(Clone, Debug)]
 pub(crate) enum Verdict {
-    /// The first `steps` steps were compared, with these differences. Any later steps cannot be compared,
-    /// because the two peers have received different segments.
-    Compared { steps: usize, differences: Vec<Difference> },
+    /// The first `steps` steps were compared, with these differences, except for `skipped` ones. Any later
+    /// steps cannot be compared, because the two peers have received different segments.
+    Compared { steps: usize, skipped: usize, differences: Vec<Difference> },
     /// A timer and an event are so close together that either may come first.
     Undecided,
 }
@@ -52,7 +52,14 @@ pub(crate) fn compare(plan: &Plan, kernel: &Record, ours: &Record, rows: &[Row])
     let mut differences = Vec::new();
     let mut before = BTreeSet::new();
     let mut clock = Timers::default();
+    let (mut resume, mut skipped) = (0, 0);
     for (at, (theirs, mine)) in kernel.steps.iter().zip(&ours.steps).enumerate() {
+        let known = before.clone();
+        note_words(mine, &mut before);
+        if at < resume {
+            skipped += 1;
+            continue;
+        }
         let end = kernel.steps.get(at + 1).map_or(kernel.end, |next| next.at);
         let found = match first_difference(theirs, mine, &mut clock, end) {
             Found::Undecided => return Verdict::Undecided,
@@ -60,23 +67,37 @@ pub(crate) fn compare(plan: &Plan, kernel: &Record, ours: &Record, rows: &[Row])
             Found::Differs(first) => Some(first),
         };
         if let Some(first) = found {
-            let words = words(plan, &before, theirs, mine, first.index);
+            let words = words(plan, &known, theirs, mine, first.index);
             let difference = Difference { step: at, index: first.index, place: first.place(), words };
             let lasts = difference.row(rows).is_some_and(|row| rows[row].lasts);
             differences.push(difference);
-            if lasts || theirs.view != mine.view {
-                return Verdict::Compared { steps: at + 1, differences };
+            match agree_again(kernel, ours, at).filter(|_| !lasts) {
+                Some(next) => resume = next,
+                None => return Verdict::Compared { steps: at + 1, skipped, differences },
             }
         }
-        before.extend(mine.words.iter().map(|word| format!("before:{word}")));
-        if let Some(state) = mine.state {
-            let events = mine.words.iter().filter_map(|word| word.strip_prefix("event:"));
-            before.extend(
-                events.map(|event| format!("before:{event} in {}", state.trim_start_matches("state:"))),
-            );
-        }
     }
-    Verdict::Compared { steps: kernel.steps.len(), differences }
+    Verdict::Compared { steps: kernel.steps.len(), skipped, differences }
+}
+
+/// Adds the words of a step to those of earlier ones.
+fn note_words(step: &Step, before: &mut BTreeSet<String>) {
+    before.extend(step.words.iter().map(|word| format!("before:{word}")));
+    if let Some(state) = step.state {
+        let events = step.words.iter().filter_map(|word| word.strip_prefix("event:"));
+        before
+            .extend(events.map(|event| format!("before:{event} in {}", state.trim_start_matches("state:"))));
+    }
+}
+
+/// Returns the first step from which the records can be compared again after a difference in step `at`: until
+/// then the peer has sent the same segments in both, and has received the same data in the end. `None`: there
+/// is none.
+fn agree_again(kernel: &Record, ours: &Record, at: usize) -> Option<usize> {
+    let steps = kernel.steps.iter().zip(&ours.steps).enumerate().skip(at);
+    let mut same_so_far =
+        steps.take_while(|(index, (theirs, mine))| *index == at || theirs.text == mine.text);
+    same_so_far.find(|(_, (theirs, mine))| theirs.view == mine.view).map(|(index, _)| index + 1)
 }
 
 enum Found {

@@ -20,6 +20,7 @@ mod ours;
 mod peer;
 mod plan;
 mod play;
+mod receiver;
 mod rounds;
 mod rows;
 mod words;

@@ -2,7 +2,7 @@
 //! received.
 //!
 //! The same code plays against the kernel and against airtcp. The peer never answers by itself: the plan
-//! contains every segment.
+//! contains every segment, or the time at which a [`Receiver`] may acknowledge what has arrived.
 
 use std::net::SocketAddr;
 
@@ -13,6 +13,7 @@ use airwire::time::Duration;
 
 use crate::heard::{Heard, Place, Spot};
 use crate::plan::{At, Offers, Plan, Shot, Stamp, Upto};
+use crate::receiver::{Acknowledgment, Receiver};
 
 /// The state of the peer. Numbers are offsets in the two streams. The SYN has offset 0.
 #[derive(Clone, Debug)]
@@ -42,8 +43,14 @@ pub(crate) struct Peer {
     their_stamps: bool,
     ts_recent: u32,
     window: u32,
+    receiver: Option<Receiver>,
+    /// Whether our side has sent data again.
+    pub retransmitted: bool,
     pub reset: bool,
 }
+
+/// The state of a peer that later steps depend on.
+pub(crate) type View = (u64, u64, u64, u16, bool);
 
 /// The ends of SACK blocks that lie nearer to the named edge than this are counted from the edge.
 const NEAR_EDGE: u64 = 5000;
@@ -78,13 +85,16 @@ impl Peer {
             their_stamps: false,
             ts_recent: 0,
             window: plan.offers.window,
+            receiver: plan.path.clone().map(Receiver::new),
+            retransmitted: false,
             reset: false,
         }
     }
 
     /// The values that must be the same in two plays, so that the following steps can be compared.
-    pub(crate) fn view(&self) -> (u64, u64, u64, bool) {
-        (self.heard_max, self.acked, self.their_ack, self.reset)
+    pub(crate) fn view(&self) -> View {
+        let arrivals = self.receiver.as_ref().map_or(0, Receiver::sent);
+        (self.heard_max, self.acked, self.their_ack, arrivals, self.reset)
     }
 
     fn scales(&self) -> bool {
@@ -123,6 +133,13 @@ impl Peer {
                 && let Ok(start) = u64::try_from(start)
             {
                 let end = start + segment.seq_len();
+                self.retransmitted |= !segment.payload.is_empty() && start < self.heard_max;
+                if !syn
+                    && end > start
+                    && let Some(receiver) = &mut self.receiver
+                {
+                    receiver.hear(start, end);
+                }
                 let known = self.outstanding.iter().any(|(from, to)| *from <= start && end <= *to);
                 if end > self.acked.max(start) && !known {
                     self.outstanding.push((start, end));
@@ -166,8 +183,8 @@ impl Peer {
         }
     }
 
-    /// Makes the segment that the plan asks for. Returns `None` if the plan refers to something that has not
-    /// been received.
+    /// Makes the segment that the plan asks for. Returns `None` if there is nothing to acknowledge, or if the
+    /// segment would begin below the stream.
     pub(crate) fn make(&mut self, shot: &Shot, now: Duration, to: SocketAddr) -> Option<Made> {
         let mut words = Vec::new();
         let syn = shot.flags.contains(Flags::SYN);
@@ -182,11 +199,16 @@ impl Peer {
         if matches!(shot.at, At::Edge(_)) {
             words.push("edge".to_owned());
         }
+        let answer = match (shot.ack, &mut self.receiver) {
+            (Upto::Arrived(count), Some(receiver)) => Some(receiver.acknowledge(count)?),
+            _ => None,
+        };
         self.place_words(start, end, &mut words);
         if !shot.flags.intersects(Flags::ACK.with(Flags::SYN).with(Flags::RST)) {
             words.push("no-ack".to_owned());
         }
-        let ack = shot.flags.contains(Flags::ACK).then(|| self.acknowledge(shot.ack, &mut words));
+        let upto = answer.as_ref().map(|answer| answer.next);
+        let ack = shot.flags.contains(Flags::ACK).then(|| self.acknowledge(shot.ack, upto, &mut words));
         if let Some(window) = shot.window {
             let word = match window {
                 0 => "window:zero",
@@ -202,7 +224,10 @@ impl Peer {
         if field == 0 && !words.iter().any(|word| word == "window:zero") {
             words.push("window:zero".to_owned());
         }
-        let options = self.options(shot, now, ack.is_some(), &mut words);
+        let mut options = self.options(shot, now, ack.is_some(), &mut words);
+        if let Some(answer) = &answer {
+            options.sack = self.blocks_of(answer, &mut words);
+        }
         let mut flags = shot.flags;
         if syn && self.offers.ecn {
             flags = flags.with(Flags::ECE);
@@ -237,7 +262,12 @@ impl Peer {
         let first = start + u64::from(syn);
         let text: Vec<u8> = (0..u64::from(shot.len)).map(|i| octet(first + i)).collect();
         segment::emit(&mut packet, &header, &written, (&text, &[]));
-        let text = script(flags, start, shot, ack, field, &options, self.clock, shot.ecn);
+        let blocks = options.sack.as_slice().iter().map(|(from, to)| {
+            let offset = |seq: &Seq| self.irs.map_or(0, |irs| signed(*seq, irs, self.heard_max));
+            format!("{}:{}", offset(from), offset(to))
+        });
+        let blocks = blocks.collect::<Vec<_>>().join(" ");
+        let text = script(flags, start, shot, ack, field, &options, self.clock, &blocks);
         Some(Made { packet, text, words })
     }
 
@@ -257,7 +287,8 @@ impl Peer {
         words.push(word.to_owned());
     }
 
-    fn acknowledge(&mut self, upto: Upto, words: &mut Vec<String>) -> u64 {
+    /// Returns the acknowledgement number for `upto`. `arrived` is the receiver's, if it answers.
+    fn acknowledge(&mut self, upto: Upto, arrived: Option<u64>, words: &mut Vec<String>) -> u64 {
         let contiguous = self
             .outstanding
             .iter()
@@ -266,6 +297,10 @@ impl Peer {
             self.outstanding.iter().map(|(_, to)| *to).filter(|to| *to > self.acked).collect();
         let (ack, word) = match upto {
             Upto::All => (contiguous, if contiguous > self.acked { "ack:new" } else { "ack:same" }),
+            Upto::Arrived(_) => {
+                let ack = arrived.unwrap_or(self.acked).max(self.acked);
+                (ack, if ack > self.acked { "ack:new" } else { "ack:same" })
+            }
             Upto::More(0) => (self.acked, "ack:same"),
             Upto::More(count) => {
                 let some = ends.get(usize::from(count) - 1).copied().unwrap_or(contiguous).min(contiguous);
@@ -331,6 +366,19 @@ impl Peer {
         options
     }
 
+    fn blocks_of(&self, answer: &Acknowledgment, words: &mut Vec<String>) -> SackBlocks {
+        let mut sack = SackBlocks::default();
+        let Some(irs) = self.irs.filter(|_| self.offers.sack && self.their_sack) else { return sack };
+        let most = if self.stamps() { 3 } else { 4 };
+        for (from, to) in answer.blocks.iter().take(most) {
+            sack.push(irs.at(*from), irs.at(*to));
+        }
+        if !sack.is_empty() {
+            words.push(if answer.has_dsack { "dsack" } else { "sack" }.to_owned());
+        }
+        sack
+    }
+
     /// The reset that removes what our side still keeps of this exchange.
     pub(crate) fn farewell(&self, to: SocketAddr) -> Vec<u8> {
         let header = Header {
@@ -371,7 +419,7 @@ fn script(
     window: u16,
     options: &Options,
     clock: u32,
-    ecn: Ecn,
+    blocks: &str,
 ) -> String {
     let mut text = format!("{flags:?} {start}:{}({})", start + u64::from(shot.len), shot.len);
     if let Some(ack) = ack {
@@ -392,13 +440,13 @@ fn script(
         listed.push(format!("wscale {scale}"));
     }
     if !options.sack.is_empty() {
-        listed.push(format!("sack, the last {} segments", shot.sack));
+        listed.push(format!("sack {blocks}"));
     }
     if !listed.is_empty() {
         text += &format!(" <{}>", listed.join(","));
     }
-    if ecn != Ecn::NotEct {
-        text += &format!(" [{ecn:?}]");
+    if shot.ecn != Ecn::NotEct {
+        text += &format!(" [{:?}]", shot.ecn);
     }
     text
 }

@@ -20,8 +20,20 @@ pub(crate) struct Plan {
     /// The peer's clock in milliseconds at the start of the exchange.
     pub clock: u32,
     pub events: Vec<Event>,
+    /// The path of our data to the peer, in an exchange with losses.
+    pub path: Option<Path>,
     /// Time for which the peer listens after the last event.
     pub silence: Duration,
+}
+
+/// What happens to our segments with data, by their number, beginning with 0. Retransmissions have numbers too.
+#[derive(Clone, Debug)]
+pub(crate) struct Path {
+    pub losses: Vec<u16>,
+    /// A segment that arrives after the next one.
+    pub late: Option<u16>,
+    /// A segment that arrives twice.
+    pub twice: Option<u16>,
 }
 
 /// The side that opens the connection. A simultaneous open is an active open that is answered by a SYN.
@@ -100,6 +112,8 @@ pub(crate) enum Upto {
     Less(u32),
     /// This many bytes beyond everything that was sent.
     Unsent(u32),
+    /// The ACK of the receiver of a [`Path`] for up to this many segments that have arrived.
+    Arrived(u8),
 }
 
 /// The timestamps option, if it was negotiated.
@@ -151,6 +165,8 @@ enum Theme {
     Receiving,
     Sending,
     Closing,
+    /// Losses, and a peer that acknowledges every segment or two.
+    Recovery,
     Everything,
 }
 
@@ -174,16 +190,23 @@ impl Generator {
             Theme::Sending,
             Theme::Closing,
             Theme::Closing,
+            Theme::Recovery,
             Theme::Everything,
         ]);
         let opening = self.pick(&[Opening::Passive, Opening::Passive, Opening::Active]);
-        let offers = self.offers();
+        let mut offers = self.offers();
         let mut events = Vec::new();
         self.handshake(theme, opening, &mut events);
-        let count = if theme == Theme::Opening { self.below(5) } else { 4 + self.below(11) };
-        for _ in 0..count {
-            let what = self.body(theme);
-            self.push(&mut events, what);
+        let mut path = None;
+        if theme == Theme::Recovery {
+            offers.window = 65_535;
+            path = Some(self.transfer(&mut events));
+        } else {
+            let count = if theme == Theme::Opening { self.below(5) } else { 4 + self.below(11) };
+            for _ in 0..count {
+                let what = self.body(theme);
+                self.push(&mut events, what);
+            }
         }
         only_one_at_the_edge(&mut events);
         let silence = self.pick(&[150, 150, 320, 320, 1350]);
@@ -193,8 +216,43 @@ impl Generator {
             iss: if self.one_in(4) { u32::MAX - self.below(3000) as u32 } else { self.0.bits() as u32 },
             clock: if self.one_in(8) { u32::MAX - self.below(500) as u32 } else { self.0.bits() as u32 | 1 },
             events,
+            path,
             silence: Duration::from_millis(silence),
         }
+    }
+
+    /// A transfer of up to 90 kB over a path with losses. The peer acknowledges the first segments after a
+    /// round trip, then a segment or two at a time.
+    fn transfer(&mut self, events: &mut Vec<Event>) -> Path {
+        let round_trip = self.pick(&[40, 95]);
+        let pace = self.pick(&[10, 15, 25]);
+        let most = self.pick(&[1, 2]);
+        for _ in 0..=self.below(3) {
+            let what = What::Call(Call::Write(30_000));
+            events.push(Event { gap: Duration::ZERO, what });
+        }
+        let count = 16 + self.below(30);
+        for at in 0..count {
+            let gap = match self.below(40) {
+                _ if at == 0 => round_trip,
+                0 => round_trip,
+                1 if self.one_in(3) => 350,
+                _ => pace,
+            };
+            let ack = Upto::Arrived(most);
+            let window = (at == 0).then_some(OPEN);
+            let what = What::Peer(Shot { ack, window, ..Shot::ACK });
+            events.push(Event { gap: Duration::from_millis(gap), what });
+        }
+        let first = self.below(24);
+        let losses = match self.below(4) {
+            // A burst, and single losses. Later numbers are often retransmissions.
+            0 => (first..first + 1 + self.below(4)).map(|number| number as u16).collect(),
+            _ => (0..=self.below(4)).map(|_| self.below(40) as u16).collect(),
+        };
+        let late = self.one_in(4).then(|| self.below(30) as u16);
+        let twice = self.one_in(4).then(|| self.below(30) as u16);
+        Path { losses, late, twice }
     }
 
     fn offers(&mut self) -> Offers {
@@ -279,7 +337,7 @@ impl Generator {
 
     fn body(&mut self, theme: Theme) -> What {
         let weights: [u64; 4] = match theme {
-            Theme::Opening | Theme::Everything => [4, 4, 2, 2],
+            Theme::Opening | Theme::Recovery | Theme::Everything => [4, 4, 2, 2],
             Theme::Receiving => [14, 2, 1, 2],
             Theme::Sending => [1, 12, 1, 7],
             Theme::Closing => [3, 3, 5, 4],

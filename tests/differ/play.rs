@@ -7,7 +7,7 @@ use airwire::segment;
 use airwire::time::Duration;
 
 use crate::heard::Heard;
-use crate::peer::{Peer, octet};
+use crate::peer::{Peer, View, octet};
 use crate::plan::{Call, Opening, Plan, What};
 
 /// Our side's address, for the kernel and for airtcp.
@@ -45,7 +45,7 @@ pub(crate) struct Step {
     pub state: Option<&'static str>,
     pub heard: Vec<Heard>,
     /// The peer's view at the end of the step.
-    pub view: (u64, u64, u64, bool),
+    pub view: View,
 }
 
 /// The record of an exchange.
@@ -54,6 +54,8 @@ pub(crate) struct Record {
     pub steps: Vec<Step>,
     /// Time at which the recording ended.
     pub end: Duration,
+    /// Whether our side has sent data again.
+    pub retransmitted: bool,
 }
 
 /// A running exchange.
@@ -82,7 +84,7 @@ impl Play {
             heard: Vec::new(),
             view: peer.view(),
         };
-        let record = Record { steps: vec![first], end: Duration::ZERO };
+        let record = Record { steps: vec![first], end: Duration::ZERO, retransmitted: false };
         Self { plan, peer, local, record, read: 1 }
     }
 
@@ -116,7 +118,7 @@ impl Play {
                     step.words.push(format!("event:{}", crate::words::shot(&shot)));
                     packet = Some(made.packet);
                 }
-                None => step.text = "(a segment below the beginning of the stream)".to_owned(),
+                None => step.text = "(nothing to send)".to_owned(),
             },
             What::Call(call) => {
                 let mut data = Vec::new();
@@ -141,6 +143,7 @@ impl Play {
     pub(crate) fn hear(&mut self, now: Duration, prompt: bool, packet: &[u8]) {
         let Ok(segment) = segment::parse(packet) else { return };
         let heard = self.peer.hear(now, prompt, &segment, packet);
+        self.record.retransmitted = self.peer.retransmitted;
         // `new` adds the first step, so there always is one.
         if let Some(step) = self.record.steps.last_mut() {
             step.heard.push(heard);

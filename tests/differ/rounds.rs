@@ -13,7 +13,7 @@ use crate::play::Record;
 use crate::rows::{Row, most_in};
 
 /// Number of parallel exchanges at the beginning. It decreases if the machine is late.
-const AT_ONCE: usize = 400;
+const AT_ONCE: usize = 250;
 /// Number of repetitions in which a difference must appear again.
 const CONFIRMATIONS: usize = 2;
 /// Number of plays after which an undecided exchange is given up.
@@ -39,6 +39,8 @@ struct Exchange {
     seen: usize,
     /// The machine was late in the last play. Parallel plays would make that worse.
     was_late: bool,
+    /// The kernel has retransmitted data.
+    retransmitted: bool,
     end: End,
 }
 
@@ -55,6 +57,14 @@ struct Case {
     ours: Record,
     differences: Vec<Difference>,
     steps: usize,
+    skipped: usize,
+}
+
+impl Case {
+    /// Returns whether nothing after the difference was compared.
+    fn is_cut_by(&self, difference: &Difference) -> bool {
+        self.steps < self.kernel.steps.len() && difference.step + 1 == self.steps
+    }
 }
 
 impl Task {
@@ -90,13 +100,14 @@ impl Task {
 
     fn exchange(&self, number: u64) -> Exchange {
         let plan = Arc::new(Generator::new(self.seed, number).plan());
-        Exchange { number, plan, plays: 0, seen: 0, was_late: false, end: End::Open }
+        Exchange { number, plan, plays: 0, seen: 0, was_late: false, retransmitted: false, end: End::Open }
     }
 
     fn report(&self, exchanges: &[Exchange]) -> Result<(), String> {
         let mut used: Vec<BTreeMap<&str, usize>> =
             self.rows.iter().map(|row| row.most.keys().map(|place| (place.as_str(), 0)).collect()).collect();
         let mut shares = Shares::default();
+        let mut cut = vec![0; self.rows.len()];
         let mut unexplained: BTreeMap<String, Vec<(&Exchange, &Case, &Difference)>> = BTreeMap::new();
         for exchange in exchanges {
             shares.add(exchange);
@@ -105,7 +116,10 @@ impl Task {
                 End::Differs(case) => {
                     for difference in &case.differences {
                         match difference.row(&self.rows) {
-                            Some(row) => *used[row].entry(&difference.place).or_default() += 1,
+                            Some(row) => {
+                                *used[row].entry(&difference.place).or_default() += 1;
+                                cut[row] += usize::from(case.is_cut_by(difference));
+                            }
                             None => {
                                 let case = (exchange, &**case, difference);
                                 unexplained.entry(difference.signature()).or_default().push(case);
@@ -117,8 +131,8 @@ impl Task {
         }
         eprintln!("{}", shares.headline());
         let mut told = String::new();
-        for (row, used) in self.rows.iter().zip(&used) {
-            eprintln!("{}", row.name());
+        for ((row, used), cut) in self.rows.iter().zip(&used).zip(cut) {
+            eprintln!("{}: {cut} exchanges cut", row.name());
             for (place, used) in used {
                 let most = most_in(row.most[*place], exchanges.len());
                 eprintln!("{used:>6} of at most {most} × {place}");
@@ -180,6 +194,9 @@ struct Shares {
     steps: usize,
     /// Steps after the differences that cut them.
     steps_cut: usize,
+    /// Exchanges with a retransmission that were not given up, and the identical ones among them.
+    retransmitted: usize,
+    retransmitted_same: usize,
 }
 
 impl Shares {
@@ -190,31 +207,37 @@ impl Shares {
                 self.given_up += 1;
                 return;
             }
-            End::Same => self.same += 1,
+            End::Same => {
+                self.same += 1;
+                self.retransmitted_same += usize::from(exchange.retransmitted);
+            }
             End::Differs(case) => {
                 let left = case.kernel.steps.len() - case.steps;
                 self.differ += 1;
                 self.cut += usize::from(left > 0);
-                self.steps_cut += left;
+                self.steps_cut += left + case.skipped;
             }
         }
+        self.retransmitted += usize::from(exchange.retransmitted);
         // The first step is the opening.
         self.steps += exchange.plan.events.len() + 1;
     }
 
     fn headline(&self) -> String {
-        let Self { plays, same, differ, given_up, cut, steps, steps_cut } = self;
+        let Self { plays, same, differ, given_up, cut, steps, steps_cut, retransmitted, retransmitted_same } =
+            self;
         let exchanges = same + differ + given_up;
         let share = |part: usize, of: usize| format!("{:.1} %", 100.0 * part as f64 / of.max(1) as f64);
         format!(
             "{exchanges} exchanges, {plays} plays: {} identical, {} cut after a difference, {} different but compared to \
              the end, {} given up because timers and events raced or the machine was late; {} of {steps} steps were not \
-             compared",
+             compared; {} of {retransmitted} exchanges with retransmissions are identical",
             share(*same, exchanges),
             share(*cut, exchanges),
             share(differ - cut, exchanges),
             share(*given_up, exchanges),
             share(*steps_cut, *steps),
+            share(*retransmitted_same, *retransmitted),
         )
     }
 }
@@ -238,7 +261,9 @@ impl Exchange {
             return retry_or_give_up(self);
         }
         let ours = ours::play(&self.plan, &record, local, peer);
-        let Verdict::Compared { steps, differences } = compare(&self.plan, &record, &ours, rows) else {
+        self.retransmitted = record.retransmitted;
+        let Verdict::Compared { steps, skipped, differences } = compare(&self.plan, &record, &ours, rows)
+        else {
             return retry_or_give_up(self);
         };
         if differences.is_empty() {
@@ -248,7 +273,7 @@ impl Exchange {
         self.seen += 1;
         let explained = differences.iter().all(|difference| difference.row(rows).is_some());
         if explained || self.seen > CONFIRMATIONS {
-            self.end = End::Differs(Box::new(Case { kernel: record, ours, differences, steps }));
+            self.end = End::Differs(Box::new(Case { kernel: record, ours, differences, steps, skipped }));
         }
     }
 }
