@@ -10,10 +10,14 @@
 //!
 //!     cargo test -p airtcp-tests --no-default-features --features kernel --test differ
 //!
+//! A third test needs neither root nor the kernel: it plays exchanges with random delays against airtcp alone,
+//! which must stop sending and waking by itself.
+//!
 //! `AIRTCP_DIFFER_SEED` selects other exchanges, `AIRTCP_DIFFER_COUNT` sets their number, and
 //! `AIRTCP_DIFFER_ONLY` selects a single one.
 
 mod compare;
+mod delays;
 mod heard;
 mod kernel;
 mod ours;
@@ -38,10 +42,14 @@ fn main() -> ExitCode {
     // With this many exchanges, every row of expected.toml must be needed.
     let full = rows::FULL_RUN as u64;
     let many = Trial::test("exchanges_match_kernel_in_full_run", move || run(full)).with_ignored_flag(true);
+    let delays = Trial::test("host_stops_acting_whatever_the_delays", || {
+        let seed = number("AIRTCP_DIFFER_SEED")?.unwrap_or_else(sample::seed);
+        Ok(delays::run(seed, number("AIRTCP_DIFFER_COUNT")?.unwrap_or(1000))?)
+    });
     let mut arguments = arguments;
     // The tests measure times, so they must not run in parallel.
     arguments.test_threads = Some(1);
-    libtest_mimic::run(&arguments, vec![some, many]).exit_code()
+    libtest_mimic::run(&arguments, vec![some, many, delays]).exit_code()
 }
 
 fn run(count: u64) -> Result<(), Failed> {

@@ -1,6 +1,7 @@
 //! airtcp's side: a host with the profile `linux`, in virtual time, with every event at the time at which the
 //! kernel had it.
 
+use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
@@ -26,21 +27,46 @@ struct Ours {
     connection: Option<ConnId>,
     closed: bool,
     options: SocketOptions,
+    /// Segments sent and deadlines handled since the last event.
+    actions: usize,
 }
 
-/// Plays a plan, with each step at its time in the kernel's record.
-pub(crate) fn play(plan: &Arc<Plan>, kernel: &Record, local: SocketAddr, peer: SocketAddr) -> Record {
+/// Maximum number of segments and deadlines between two events. The longest plan needs fewer than 200.
+const MOST_ACTIONS: usize = 5000;
+
+/// The host sends or wakes without end at one time, or far too often.
+#[derive(Debug)]
+pub(crate) struct Livelock {
+    step: usize,
+    state: String,
+}
+
+impl fmt::Display for Livelock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { step, state } = self;
+        write!(f, "airtcp's host took {MOST_ACTIONS} actions after event {step} and has more to do: {state}")
+    }
+}
+
+/// Plays a plan, with event number `index + 1` at `times[index]`, until `end`.
+pub(crate) fn play(
+    plan: &Arc<Plan>,
+    (times, end): (&[Duration], Duration),
+    local: SocketAddr,
+    peer: SocketAddr,
+) -> Result<Record, Livelock> {
     let mut play = Play::new(Arc::clone(plan), peer, local);
     let mut ours = Ours::open(plan, local, peer);
-    ours.drain(&mut play, true);
-    for step in &kernel.steps[1..] {
-        ours.run_until(&mut play, step.at);
-        play.step(step.at, &mut ours);
-        ours.drain(&mut play, true);
+    ours.drain(&mut play, true)?;
+    for at in times {
+        ours.run_until(&mut play, *at)?;
+        play.step(*at, &mut ours);
+        ours.actions = 0;
+        ours.drain(&mut play, true)?;
     }
-    ours.run_until(&mut play, kernel.end);
-    play.record.end = kernel.end;
-    play.record
+    ours.run_until(&mut play, end)?;
+    play.record.end = end;
+    Ok(play.record)
 }
 
 impl Ours {
@@ -64,26 +90,46 @@ impl Ours {
                     Some(host.connect(BEGIN, Some(local), peer, options.clone()).expect("port in use"));
             }
         }
-        Self { host, now: BEGIN, listener, connection, closed: false, options }
+        Self { host, now: BEGIN, listener, connection, closed: false, options, actions: 0 }
     }
 
     /// Fires the timers that are due before `until`.
-    fn run_until(&mut self, play: &mut Play, until: Duration) {
+    fn run_until(&mut self, play: &mut Play, until: Duration) -> Result<(), Livelock> {
         let until = BEGIN + until;
         while let Some(due) = self.host.next_deadline().filter(|due| *due < until) {
             self.now = self.now.max(due);
             self.host.handle_deadline(self.now);
-            self.drain(play, false);
+            self.act(play)?;
+            self.drain(play, false)?;
         }
         self.now = until;
+        Ok(())
     }
 
-    fn drain(&mut self, play: &mut Play, prompt: bool) {
+    fn drain(&mut self, play: &mut Play, prompt: bool) -> Result<(), Livelock> {
         let mut packet = Vec::new();
         while self.host.poll_packet(self.now, &mut packet) {
             play.hear(self.now - BEGIN, prompt, &packet);
+            self.act(play)?;
         }
         self.accept();
+        Ok(())
+    }
+
+    /// Counts an action of the host.
+    fn act(&mut self, play: &Play) -> Result<(), Livelock> {
+        self.actions += 1;
+        if self.actions < MOST_ACTIONS {
+            return Ok(());
+        }
+        let connection = self.connection.and_then(|id| self.host.connection(id));
+        let state = format!(
+            "{} at {}, next deadline {:?}, {connection:?}",
+            self.state().unwrap_or("?"),
+            self.now - BEGIN,
+            self.host.next_deadline()
+        );
+        Err(Livelock { step: play.record.steps.len() - 1, state })
     }
 
     fn accept(&mut self) {

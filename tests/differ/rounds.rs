@@ -5,6 +5,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;
 
+use airlink::reactor::Clock;
+use airwire::time::Duration;
+
 use crate::compare::{Difference, Verdict, compare, script};
 use crate::kernel::{Kernel, Played};
 use crate::ours;
@@ -18,6 +21,9 @@ const AT_ONCE: usize = 250;
 const CONFIRMATIONS: usize = 2;
 /// Number of plays after which an undecided exchange is given up.
 const PATIENCE: usize = 6;
+/// Time after which no exchange is repeated any more: a part for any run, and a part for each exchange. On an
+/// idle machine a run takes a tenth of that. On a busy one few exchanges fit at a time, and most are repeated.
+const TIME: (Duration, Duration) = (Duration::from_secs(60), Duration::from_millis(40));
 /// Maximum share of exchanges that may be given up, in per cent.
 const GIVEN_UP: usize = 10;
 /// Maximum share of steps that may be cut after differences in a full run, in per cent.
@@ -72,7 +78,9 @@ impl Task {
         let mut kernel = Kernel::new()?;
         let mut exchanges: Vec<Exchange> = self.numbers.iter().map(|number| self.exchange(*number)).collect();
         let mut at_once = AT_ONCE;
-        loop {
+        let clock = Clock::start();
+        let until = clock.now() + TIME.0 + TIME.1 * exchanges.len() as u64;
+        while clock.now() < until {
             let open: Vec<usize> =
                 (0..exchanges.len()).filter(|at| matches!(exchanges[*at].end, End::Open)).collect();
             if open.is_empty() {
@@ -88,10 +96,14 @@ impl Task {
             let late = played.iter().filter(|played| played.late).count();
             if late * 5 > played.len() {
                 at_once = (at_once / 2).max(20);
+                let all = played.len();
+                eprintln!(
+                    "{late} of {all} plays were late, so at most {at_once} run in parallel from now on"
+                );
             }
             for (at, played) in due.into_iter().zip(played) {
                 if matches!(exchanges[at].end, End::Open) {
-                    exchanges[at].judge(played, &self.rows);
+                    exchanges[at].judge(played, &self.rows)?;
                 }
             }
         }
@@ -248,7 +260,7 @@ impl Exchange {
         if self.plays == 0 || self.was_late { 1 } else { PATIENCE - self.plays }
     }
 
-    fn judge(&mut self, played: Played, rows: &[Row]) {
+    fn judge(&mut self, played: Played, rows: &[Row]) -> Result<(), String> {
         self.plays += 1;
         let Played { record, local, peer, late } = played;
         self.was_late = late;
@@ -258,22 +270,27 @@ impl Exchange {
             }
         };
         if late {
-            return retry_or_give_up(self);
+            retry_or_give_up(self);
+            return Ok(());
         }
-        let ours = ours::play(&self.plan, &record, local, peer);
+        let times: Vec<_> = record.steps[1..].iter().map(|step| step.at).collect();
+        let ours = ours::play(&self.plan, (&times, record.end), local, peer)
+            .map_err(|error| format!("exchange {}: {error}", self.number))?;
         self.retransmitted = record.retransmitted;
         let Verdict::Compared { steps, skipped, differences } = compare(&self.plan, &record, &ours, rows)
         else {
-            return retry_or_give_up(self);
+            retry_or_give_up(self);
+            return Ok(());
         };
         if differences.is_empty() {
             self.end = End::Same;
-            return;
+            return Ok(());
         }
         self.seen += 1;
         let explained = differences.iter().all(|difference| difference.row(rows).is_some());
         if explained || self.seen > CONFIRMATIONS {
             self.end = End::Differs(Box::new(Case { kernel: record, ours, differences, steps, skipped }));
         }
+        Ok(())
     }
 }
