@@ -157,7 +157,9 @@ impl Connection {
             return GoOn;
         }
         if self.state() == State::SynReceived && segment.seq == self.receiver.irs() {
-            if !segment.flags.contains(Flags::ACK) {
+            // In Linux, a simultaneous open has a socket, which challenges the SYN (tcp_validate_incoming()).
+            let challenges = self.profile.validation.request_sockets && !self.lifecycle.is_passive();
+            if !segment.flags.contains(Flags::ACK) && !challenges {
                 // The SYN,ACK was lost: the peer retransmitted its SYN.
                 if self.receiver.may_challenge(&self.profile, now) {
                     self.lifecycle.send_syn();
