@@ -161,7 +161,7 @@ impl Sender {
             let fits = 2 * (self.current_smss() + len) <= self.max_wnd;
             if cx.profile.sending.fills_window
                 && fits
-                && self.follows_full_segment(now)
+                && self.is_rest_of_burst(cx, now)
                 && self.nagle_allows(cx, idle)
             {
                 return true;
@@ -207,8 +207,12 @@ impl Sender {
         }
     }
 
-    /// Returns true if the last segment sent was full-sized and was sent at this instant.
-    fn follows_full_segment(&self, now: Instant) -> bool {
+    /// Returns true if the next segment ends the burst of the last one: a part of the burst has been sent or,
+    /// in a sender without bursts, the last segment was full-sized and was sent at this instant.
+    fn is_rest_of_burst(&self, cx: Context<'_>, now: Instant) -> bool {
+        if cx.profile.sending.defers {
+            return self.is_within_burst();
+        }
         let last = self.flight.iter().next_back();
         last.is_some_and(|last| last.last_sent == now && last.len() >= self.current_smss())
     }
