@@ -75,6 +75,8 @@ pub(crate) enum TimerRule {
     Keep,
     /// Restart the timer if data is outstanding.
     Restart,
+    /// Restart the timer, counted from the transmission of the first outstanding segment.
+    RestartSinceTransmission,
 }
 
 /// A transmission that does not depend on the window.

@@ -284,9 +284,11 @@ impl BareSender {
     fn apply(&mut self, rule: TimerRule) {
         if self.flight.is_empty() {
             self.rto = None;
-        } else if rule == TimerRule::Restart {
+        } else if rule != TimerRule::Keep {
             let floor = self.recovery.timer_floor().unwrap_or_default();
-            self.rto = Some(self.now + self.rtt.rto().get().max(floor));
+            let head = self.flight.head().filter(|_| rule == TimerRule::RestartSinceTransmission);
+            let since = head.map_or(self.now, |head| head.last_sent);
+            self.rto = Some(since + self.rtt.rto().get().max(floor));
         }
     }
 

@@ -160,6 +160,10 @@ pub struct Traits {
     /// The detector's own timer replaces the retransmission timer, which does not fire before this time has
     /// passed. `None` leaves the retransmission timer as it is.
     pub timer_floor: Option<Duration>,
+    /// The detector's timers and the retransmission timer are one timer, as in Linux. When the detector's wait
+    /// ends without a probe, the retransmission timer counts from the transmission of the first outstanding
+    /// segment (tcp_rearm_rto()).
+    pub shares_timer: bool,
     /// The reordering that the detector has measured.
     pub reordering: MeasuredReordering,
 }
@@ -172,6 +176,7 @@ impl Default for Traits {
             keeps_flowing: false,
             opens: Opens::InOrder,
             timer_floor: None,
+            shares_timer: false,
             reordering: MeasuredReordering::default(),
         }
     }

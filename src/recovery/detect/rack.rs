@@ -39,6 +39,8 @@
 //! - D-SACKs widen the window only if reordering has been seen, and only if they are not about a probe
 //!   (tcp_dsack_seen()). A spurious recovery does not count towards the sixteen that narrow the window
 //!   (tcp_try_undo_recovery()).
+//! - A probe that is outstanding does not prevent the timer of the next one, whose expiry sends nothing
+//!   (tcp_schedule_loss_probe(), tcp_send_loss_probe()).
 //! - The timer for overtaken segments counts jiffies and is two milliseconds late (tcp_rack_mark_lost()).
 //!   Decisions at ACKs are exact.
 //! - The largest distance of reordering is measured (tcp_check_sack_reordering()). Once it exceeds DupThresh,
@@ -112,7 +114,7 @@ impl Rack {
             on_time: Departures::default(),
             overtaken: Departures::default(),
             reordering_timer: None,
-            tlp: Tlp::default(),
+            tlp: Tlp::new(dialect),
         }
     }
 }
@@ -122,6 +124,7 @@ impl Detect for Rack {
         Traits {
             mistakes_reordering: false,
             opens: if self.reordering.degree > 0 { Opens::OutOfOrder } else { Opens::InOrder },
+            shares_timer: self.dialect == RackDialect::Linux,
             reordering: self.reordering,
             ..Traits::default()
         }

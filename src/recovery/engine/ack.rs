@@ -14,6 +14,7 @@ enum Undone {
 
 impl Event<'_, '_> {
     pub(super) fn on_ack(&mut self, ack: &Ack) -> TimerRule {
+        let shared = self.answers.detect.traits().shares_timer && self.answers.detect.deadline().is_some();
         self.count(ack);
         let proves_spurious = self.sender.observer.on_ack(self.path.flight, ack);
         match proves_spurious {
@@ -46,6 +47,13 @@ impl Event<'_, '_> {
         });
         if found != Found::Nothing {
             self.timer = TimerRule::Restart;
+        }
+        if shared
+            && self.timer == TimerRule::Restart
+            && ack.advances()
+            && self.answers.detect.deadline().is_none()
+        {
+            self.timer = TimerRule::RestartSinceTransmission;
         }
         if self.opens && found != Found::Event {
             self.ask_window(ack);

@@ -198,13 +198,19 @@ impl Event<'_, '_> {
         }
         self.allowance.data = AllowedData::OldAndNew;
         self.arrival = Arrival::default();
+        let shared = self.answers.detect.traits().shares_timer
+            && self.answers.detect.deadline().is_some_and(|at| at <= now);
         let found = self.consult_detectors(|detect, view| match detect.deadline() {
             Some(at) if at <= now => detect.on_deadline(view),
             _ => Verdict::Nothing,
         });
         self.ask_in_recovery();
         self.model_on_timer(false);
-        if found == Found::Nothing { TimerRule::Keep } else { TimerRule::Restart }
+        match found {
+            Found::Nothing | Found::Event if shared => TimerRule::RestartSinceTransmission,
+            Found::Nothing => TimerRule::Keep,
+            Found::Event | Found::Resend => TimerRule::Restart,
+        }
     }
 
     pub(super) fn on_idle(&mut self) {

@@ -120,7 +120,7 @@ impl Sender {
             rule => rule,
         };
         self.note_lost_mtu_probe(statistics);
-        self.apply_timer_rule(now, rule, ack.advances());
+        self.apply_ack_to_timer(now, rule, ack.advances());
         Ok(())
     }
 
@@ -400,22 +400,22 @@ impl Sender {
             && !self.flight.is_empty()
     }
 
-    fn apply_timer_rule(&mut self, now: Instant, rule: TimerRule, advanced: bool) {
+    fn apply_ack_to_timer(&mut self, now: Instant, rule: TimerRule, advanced: bool) {
         if self.flight.is_empty() {
             self.rto = None;
             return;
         }
         let restart = match self.rto {
-            Some(_) => rule == TimerRule::Restart,
+            Some(_) => rule != TimerRule::Keep,
             // With a closed window, the persist timer sends probes instead of retransmissions.
             None => advanced && self.wnd > 0,
         };
-        if restart {
-            let oldest = self.flight.head().filter(|_| self.rtt.style().counts_from_transmission());
-            let since = oldest.map_or(now, |oldest| oldest.last_sent);
-            self.restart_rto(since);
-            // If the ACK was late, the next segment's timeout has already passed.
-            self.rto = self.rto.max(Some(now));
+        let since_transmission =
+            rule == TimerRule::RestartSinceTransmission || self.rtt.style().counts_from_transmission();
+        match restart {
+            true if since_transmission => self.restart_rto_since_transmission(now),
+            true => self.restart_rto(now),
+            false => {}
         }
     }
 }

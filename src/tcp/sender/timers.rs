@@ -86,9 +86,7 @@ impl Sender {
             let (recovery, mut path) = self.recovery_and_path(now);
             let rule = recovery.on_deadline(&mut path);
             self.note_lost_mtu_probe(statistics);
-            if rule == TimerRule::Restart {
-                self.restart_rto(now);
-            }
+            self.apply_timer_rule(now, rule);
         }
     }
 
@@ -251,6 +249,21 @@ impl Sender {
             None => self.persist.and(unanswered)?,
         };
         Some(since + limit)
+    }
+
+    fn apply_timer_rule(&mut self, now: Instant, rule: TimerRule) {
+        match rule {
+            TimerRule::Keep => {}
+            TimerRule::Restart => self.restart_rto(now),
+            TimerRule::RestartSinceTransmission => self.restart_rto_since_transmission(now),
+        }
+    }
+
+    /// Restarts the timer, counted from the transmission of the first outstanding segment.
+    pub(super) fn restart_rto_since_transmission(&mut self, now: Instant) {
+        self.restart_rto(self.flight.head().map_or(now, |head| head.last_sent));
+        // After a late ACK, the next segment's timeout may have passed.
+        self.rto = self.rto.max(Some(now));
     }
 
     pub(in crate::tcp) fn restart_rto(&mut self, now: Instant) {

@@ -7,14 +7,16 @@
 
 use airwire::time::{Duration, Instant};
 
+use crate::profile::knobs::RackDialect;
 use crate::recovery::detect::{MAX_ACK_DELAY, MIN_PATIENCE};
 use crate::recovery::{Ack, Phase, View};
 
 /// Probe timeout before the first RTT sample.
 const FIRST_PTO: Duration = Duration::from_secs(1);
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Tlp {
+    dialect: RackDialect,
     probe: Probe,
     /// Time at which a probe is due.
     pto: Option<Instant>,
@@ -39,6 +41,10 @@ enum Probe {
 }
 
 impl Tlp {
+    pub(super) fn new(dialect: RackDialect) -> Self {
+        Self { dialect, probe: Probe::None, pto: None, rto_expiration: None }
+    }
+
     pub(super) fn pto(&self) -> Option<Instant> {
         self.pto
     }
@@ -50,7 +56,7 @@ impl Tlp {
 
     /// Cancels the probe, because loss recovery begins.
     pub(super) fn cancel(&mut self) {
-        *self = Self::default();
+        *self = Self::new(self.dialect);
     }
 
     pub(super) fn on_sent(&mut self, view: &View<'_>, new: bool) {
@@ -65,7 +71,7 @@ impl Tlp {
             self.rto_expiration = Some(rto_expiration);
         }
         if new {
-            self.schedule(view);
+            self.schedule(view, self.rto_expiration(view));
         }
     }
 
@@ -77,7 +83,7 @@ impl Tlp {
         let repaired = self.detect_loss(view, ack);
         if ack.advances() {
             self.rto_expiration = Some(view.now + view.rtt.rto().get());
-            self.schedule(view);
+            self.schedule(view, self.rto_expiration);
         } else if !self.may_schedule(view) {
             self.pto = None;
         }
@@ -86,23 +92,36 @@ impl Tlp {
 
     /// Returns whether a probe is due. If so, it must be sent next.
     pub(super) fn is_due(&mut self, view: &View<'_>) -> bool {
-        if self.pto.take_if(|pto| *pto <= view.now).is_none() || !self.may_schedule(view) {
+        let is_due = self.pto.take_if(|pto| *pto <= view.now).is_some();
+        if !is_due || self.probe != Probe::None || !self.may_schedule(view) {
             return false;
         }
         self.probe = Probe::Wanted;
         true
     }
 
+    fn rto_expiration(&self, view: &View<'_>) -> Option<Instant> {
+        match self.dialect {
+            RackDialect::Rfc8985 => self.rto_expiration,
+            // tcp_rto_delta_us()
+            RackDialect::Linux => view.flight.head().map(|head| head.last_sent + view.rtt.rto().get()),
+        }
+    }
+
     /// Checks the conditions for scheduling a probe (§7.2 step 1).
     fn may_schedule(&self, view: &View<'_>) -> bool {
-        self.probe == Probe::None
+        let is_free = match self.dialect {
+            RackDialect::Rfc8985 => self.probe == Probe::None,
+            RackDialect::Linux => self.probe != Probe::Wanted,
+        };
+        is_free
             && !view.flight.is_empty()
             && view.flight.sacked().segments == 0
             && matches!(view.cc.phase(), Phase::Open | Phase::Reduced)
     }
 
     /// Schedules a probe (§7.2 step 2, TLP_calc_PTO()).
-    fn schedule(&mut self, view: &View<'_>) {
+    fn schedule(&mut self, view: &View<'_>, rto_expiration: Option<Instant>) {
         self.pto = None;
         if !self.may_schedule(view) {
             return;
@@ -112,7 +131,7 @@ impl Tlp {
             wait += MAX_ACK_DELAY;
         }
         let pto = view.now + wait;
-        self.pto = Some(self.rto_expiration.map_or(pto, |rto| pto.min(rto)));
+        self.pto = Some(rto_expiration.map_or(pto, |rto| pto.min(rto.max(view.now))));
     }
 
     /// Checks whether the probe repaired a loss (§7.4.2, TLP_process_ack()).
