@@ -337,13 +337,15 @@ impl Connection {
         if segment.seq_len() == 0 {
             return Reaction::Done;
         }
-        if !self.state().may_receive_data() {
+        let (end, next) = (offset + segment.payload.len() as u64, self.receiver.nxt());
+        // Linux, tcp_rcv_state_process(): a segment that contains the peer's FIN and text after it.
+        let crosses_fin = self.profile.validation.accepts_unacknowledged && offset < next && end > next;
+        if !self.state().may_receive_data() && !crosses_fin {
             let Parts { receiver, statistics, cx, .. } = self.parts();
             receiver.ignore_text(cx, statistics, segment, offset);
             return Reaction::Done;
         }
-        let end = offset + segment.payload.len() as u64;
-        if self.refuses_data() && end > self.receiver.nxt() {
+        if !self.state().may_receive_data() || (self.refuses_data() && end > next) {
             // §3.6.1: the application will not read this data, nor the data missing before an early FIN.
             self.refuse(segment, Refusal::NobodyReads);
             self.end(Some(Ended::Aborted));
