@@ -174,17 +174,17 @@ impl Receiver {
     ) {
         self.data_credit = (self.data_credit + 1).min(MAX_DATA_CREDIT);
         if !keeps_timestamp {
-            self.refresh_ts_recent(cx.negotiated, now, segment);
+            self.refresh_ts_recent(cx, now, segment);
         }
     }
 
-    /// RFC 7323 §4.3: only a segment that spans Last.ACK.sent may update TS.Recent.
-    fn refresh_ts_recent(&mut self, negotiated: &Negotiated, now: Instant, segment: &Segment<'_>) {
-        let Some(ts) = negotiated.timestamps_of(segment) else { return };
+    /// RFC 7323 §4.3: only a segment that spans Last.ACK.sent may update TS.Recent. In Linux, a duplicate that
+    /// ends there may do so too (tcp_replace_ts_recent()).
+    fn refresh_ts_recent(&mut self, cx: Context<'_>, now: Instant, segment: &Segment<'_>) {
+        let Some(ts) = cx.negotiated.timestamps_of(segment) else { return };
         let (start, next) = (self.offset_of(segment), self.nxt());
-        // Linux accepts a duplicate and its timestamp. This is not imitated, because a forged duplicate would
-        // make all later segments look old.
-        if start.is_some_and(|start| start < next && start + segment.seq_len() <= next) {
+        let repeats = start.is_some_and(|start| start < next && start + segment.seq_len() <= next);
+        if repeats && !cx.profile.validation.accepts_unacknowledged {
             return;
         }
         // §5.5: a TS.Recent that was not updated for 24 days is replaced by any timestamp.
