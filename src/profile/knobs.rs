@@ -200,6 +200,20 @@ pub enum CubicDialect {
     Linux,
 }
 
+/// The effect of an idle time of more than an RTO on cwnd, unless the window algorithm sets its own pacing
+/// rate. The restart window is the initial window, or cwnd if that is smaller.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AfterIdle {
+    /// None.
+    Keep,
+    /// cwnd becomes the restart window (RFC 5681 §4.1).
+    Restart,
+    /// cwnd is halved for each RTO, down to the restart window, and ssthresh remembers three quarters of it. A
+    /// sender that has not used its window for an RTO loses half of the unused part (Linux 6.18,
+    /// tcp_cwnd_restart(), tcp_cwnd_application_limited()).
+    Decay,
+}
+
 /// The RACK that the recipe `rack` selects.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RackDialect {
@@ -302,8 +316,8 @@ pub struct Knobs {
     pub limited_transmit: bool,
     /// Limited transmit also applies while the data outstanding at a timeout is being repaired.
     pub limited_transmit_after_timeout: bool,
-    /// cwnd returns to the restart window after an idle RTO (RFC 5681 §4.1).
-    pub restart_after_idle: bool,
+    /// cwnd after an idle time.
+    pub after_idle: AfterIdle,
     /// Maximum number of segments that one ACK may release. `None`: no limit.
     pub max_burst: Option<u32>,
     /// `max_burst` while NewReno is in recovery. `None`: `max_burst` applies there too.
@@ -351,7 +365,7 @@ impl Knobs {
             dup_thresh: 3,
             limited_transmit: false,
             limited_transmit_after_timeout: true,
-            restart_after_idle: true,
+            after_idle: AfterIdle::Restart,
             max_burst: None,
             recovery_burst: None,
             pacing: None,

@@ -3,8 +3,8 @@
 use airwire::time::Duration;
 
 use super::knobs::{
-    Accounting, BeyondRecover, CubicDialect, DecreaseFrom, ExitWindow, GrowOnExit, Growth, GrowthLimit,
-    InitialWindow, PartialAckDeflation, PartialAckTimer, RackDialect, RepeatedTimeout, Rounding,
+    Accounting, AfterIdle, BeyondRecover, CubicDialect, DecreaseFrom, ExitWindow, GrowOnExit, Growth,
+    GrowthLimit, InitialWindow, PartialAckDeflation, PartialAckTimer, RackDialect, RepeatedTimeout, Rounding,
 };
 use super::{
     AckPolicy, Acks, DataOnSyn, FastOpenRules, HalfOpen, Handshake, Icmp, Knobs, Nagle, OpeningErrors,
@@ -143,7 +143,8 @@ impl Knobs {
             limited_transmit_after_timeout: false,
             cubic_dialect: CubicDialect::Linux,
             rack_dialect: RackDialect::Linux,
-            restart_after_idle: false,
+            // tcp_slow_start_after_idle_check(), tcp_cwnd_validate().
+            after_idle: AfterIdle::Decay,
             // tcp_timeout_mark_lost() forgets them only if the receiver reneged.
             forget_sacks_at_timeout: false,
             ..Self::rfc()

@@ -3,8 +3,9 @@
 use airwire::time::Duration;
 
 use super::knobs::{
-    Accounting, Careful, DecreaseFrom, ExitWindow, GrowOnExit, Growth, GrowthLimit, InitialSsthresh,
-    InitialWindow, PartialAckDeflation, PartialAckTimer, RepeatedTimeout, Rounding, SackDialect,
+    Accounting, AfterIdle, Careful, DecreaseFrom, ExitWindow, GrowOnExit, Growth, GrowthLimit,
+    InitialSsthresh, InitialWindow, PartialAckDeflation, PartialAckTimer, RepeatedTimeout, Rounding,
+    SackDialect,
 };
 use super::{AckPolicy, Acks, FastOpenRules, Handshake, Knobs, Nagle, Profile, Sending, Timer, Timers};
 use crate::rtt::{RtoLimits, TimerStyle};
@@ -71,7 +72,7 @@ impl Knobs {
             recovery_ends_by_inflation: true,
             repeated_timeout: RepeatedTimeout::ReduceAgain,
             sack_dialect: SackDialect::Pipe1996,
-            restart_after_idle: false,
+            after_idle: AfterIdle::Keep,
             recovery_burst: Some(2),
             ..Self::rfc()
         }

@@ -266,9 +266,18 @@ impl Recovery {
         self.event(path).on_deadline()
     }
 
-    /// Processes new data after the connection was idle for more than an RTO (RFC 5681 §4.1).
-    pub(crate) fn on_idle(&mut self, path: &mut Path<'_>) {
-        self.event(path).on_idle();
+    /// Processes new data after the connection was idle for more than an RTO (RFC 5681 §4.1). The last
+    /// segment left at `last_sent`.
+    pub(crate) fn on_idle(&mut self, path: &mut Path<'_>, last_sent: Instant) {
+        self.event(path).on_idle(last_sent);
+    }
+
+    /// Processes the end of a burst: nothing more can be sent now.
+    #[inline]
+    pub(crate) fn on_burst_sent(&mut self, path: &mut Path<'_>) {
+        if std::mem::take(&mut self.cc.usage.is_new) {
+            self.event(path).review_usage();
+        }
     }
 
     /// Returns the number of deliveries that duplicate ACKs announced (Linux 6.18, tcp_add_reno_sack()).
@@ -319,6 +328,7 @@ impl Recovery {
             return;
         }
         (self.cc.cwnd, self.cc.ssthresh) = (cwnd, ssthresh);
+        self.cc.usage.since = at;
         self.record(at, by, What::Window { cwnd, ssthresh, was_cwnd, was_ssthresh }, why);
     }
 

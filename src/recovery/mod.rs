@@ -161,6 +161,25 @@ pub struct Congestion {
     pub cwnd_limited: bool,
     /// Offset whose acknowledgment restarts the measurement of `peak_flight` and `cwnd_limited`.
     pub usage_seq: u64,
+    /// Use of the window while something else limits the sender.
+    pub usage: Usage,
+}
+
+/// How much of the window a sender uses (for `AfterIdle::Decay`).
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Usage {
+    /// The last time at which the window limited the sender, opened or was reduced (snd_cwnd_stamp).
+    pub since: Instant,
+    /// Largest flight after a burst since then, in segments (snd_cwnd_used).
+    pub most: f64,
+    /// A segment was sent that has not been considered yet.
+    pub is_new: bool,
+}
+
+impl Default for Usage {
+    fn default() -> Self {
+        Self { since: Instant::ZERO, most: 0.0, is_new: false }
+    }
 }
 
 impl Default for Congestion {
@@ -181,6 +200,7 @@ impl Default for Congestion {
             peak_flight: 0.0,
             cwnd_limited: false,
             usage_seq: 0,
+            usage: Usage::default(),
         }
     }
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use airtcp::host::HostConfig;
 use airtcp::profile::Profile;
-use airtcp::profile::knobs::InitialWindow;
+use airtcp::profile::knobs::{AfterIdle, InitialWindow};
 use airtcp::profile::{
     AckCompression, AckRules, Challenge, FastOpenRules, LinuxAcks, MtuLimits, MtuProbing, MtuSearch,
     OpeningErrors, ReceiveMemory, SackOffer, SynFin, WindowUpdate,
@@ -206,7 +206,9 @@ impl Tuning {
             "tcp_ecn" => {
                 (profile.handshake.ecn, profile.handshake.ecn_passive) = (within(2)? == 1, within(2)? != 0)
             }
-            "tcp_slow_start_after_idle" => profile.recovery.restart_after_idle = on()?,
+            "tcp_slow_start_after_idle" => {
+                profile.recovery.after_idle = if on()? { AfterIdle::Decay } else { AfterIdle::Keep };
+            }
             "tcp_reordering" => profile.recovery.dup_thresh = number()? as u32,
             // An explicit count must not be extended by the profile's minimum time.
             "tcp_syn_retries" => {

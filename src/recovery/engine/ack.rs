@@ -258,6 +258,7 @@ impl Event<'_, '_> {
     }
 
     fn ask_window(&mut self, ack: &Ack) {
+        self.cc.usage.since = self.path.now;
         let divisor = self.ask_slow_start(ack);
         // After a collapse or a timeout, only an ACK in sequence shows that the hole is filled.
         let counts = self.opens_for() != Opens::InOrder

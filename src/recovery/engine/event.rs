@@ -3,6 +3,12 @@
 use std::ops::{Deref, DerefMut};
 
 use super::*;
+use crate::profile::jiffies;
+use crate::profile::knobs::AfterIdle;
+use crate::recovery::Usage;
+
+/// The author of reductions after an idle time.
+const RESTART_WINDOW: Author = Author { question: Question::Window, name: "restart-window" };
 
 /// An ACK, an expired timer, a transmission, or an opportunity for one. Only the recovery, to which this
 /// dereferences, outlives the event.
@@ -189,6 +195,46 @@ impl Event<'_, '_> {
             cc.cwnd_limited = limited;
             cc.usage_seq = max;
         }
+        cc.usage.is_new = true;
+    }
+
+    /// Reduces a window that the sender has not used for an RTO (Linux 6.18, tcp_cwnd_validate()).
+    pub(super) fn review_usage(&mut self) {
+        let knobs = &self.profile.recovery;
+        if knobs.after_idle != AfterIdle::Decay || self.samples_rates() {
+            return;
+        }
+        let (now, rto) = (self.path.now, self.path.rtt.rto().get());
+        let view = self.view();
+        let outstanding = view.segments(view.flight.outstanding());
+        let Congestion { cwnd, peak_flight, cwnd_limited, usage, .. } = *view.cc;
+        if cwnd_limited || (view.in_slow_start() && cwnd < 2.0 * peak_flight) {
+            self.cc.usage = Usage { since: now, ..Usage::default() };
+            return;
+        }
+        let most = usage.most.max(outstanding);
+        if jiffies::ticks(now) - jiffies::ticks(usage.since) < jiffies::ticks_in(rto) {
+            self.cc.usage.most = most;
+            return;
+        }
+        // tcp_cwnd_application_limited()
+        let used = most.max(knobs.initial_window.segments(view.smss));
+        let is_open = view.cc.phase() == Phase::Open && view.flight.sacked().segments == 0;
+        if is_open && used < cwnd {
+            let ssthresh = self.ssthresh_with_memory();
+            let cwnd = ((cwnd + used) / 2.0).floor();
+            self.set_window(RESTART_WINDOW, Reduction { cwnd, ssthresh }, "window not used for an RTO");
+        }
+        self.cc.usage = Usage { since: now, ..Usage::default() };
+    }
+
+    /// Returns an ssthresh that remembers cwnd (Linux 6.18, tcp_current_ssthresh()).
+    fn ssthresh_with_memory(&self) -> f64 {
+        let Congestion { cwnd, ssthresh, .. } = self.cc;
+        match self.cc.phase() {
+            Phase::Recovery | Phase::Reduced => ssthresh,
+            _ => ssthresh.max((cwnd / 2.0).floor() + (cwnd / 4.0).floor()),
+        }
     }
 
     pub(super) fn on_deadline(&mut self) -> TimerRule {
@@ -213,14 +259,25 @@ impl Event<'_, '_> {
         }
     }
 
-    pub(super) fn on_idle(&mut self) {
+    pub(super) fn on_idle(&mut self, last_sent: Instant) {
         let knobs = &self.profile.recovery;
         // A model paces instead (Linux 6.18, tcp_slow_start_after_idle_check()).
-        if !knobs.restart_after_idle || self.samples_rates() {
+        if self.samples_rates() {
             return;
         }
         let restart = knobs.initial_window.segments(self.path.smss).min(self.cc.cwnd);
-        let by = Author { question: Question::Window, name: "restart-window" };
-        self.set_cwnd(by, restart, "idle for an RTO");
+        let (cwnd, ssthresh) = match knobs.after_idle {
+            AfterIdle::Keep => return,
+            AfterIdle::Restart => (restart, self.cc.ssthresh),
+            AfterIdle::Decay => {
+                let rto = jiffies::ticks_in(self.path.rtt.rto().get()).max(1);
+                let idle = jiffies::ticks(self.path.now) - jiffies::ticks(last_sent);
+                let halvings = idle.saturating_sub(1) / rto;
+                let decayed = (self.cc.cwnd / 2_f64.powi(halvings.min(64) as i32)).floor();
+                (decayed.max(restart), self.ssthresh_with_memory())
+            }
+        };
+        self.set_window(RESTART_WINDOW, Reduction { cwnd, ssthresh }, "idle for an RTO");
+        self.cc.usage = Usage { since: self.path.now, ..Usage::default() };
     }
 }

@@ -40,6 +40,21 @@ impl Sender {
         now: Instant,
         (sends, reports_blocks): (bool, bool),
     ) -> Option<Choice> {
+        let choice = self.choose_data(cx, statistics, now, (sends, reports_blocks));
+        if choice.is_none() {
+            let (recovery, mut path) = self.recovery_and_path(now);
+            recovery.on_burst_sent(&mut path);
+        }
+        choice
+    }
+
+    fn choose_data(
+        &mut self,
+        cx: Context<'_>,
+        statistics: &mut Statistics,
+        now: Instant,
+        (sends, reports_blocks): (bool, bool),
+    ) -> Option<Choice> {
         let is_early = cx.is_open_early();
         if !sends && (is_early || self.flight.is_empty()) {
             return None;

@@ -328,8 +328,9 @@ impl Sender {
         if self.flight.is_empty() && self.buffer.end() == self.flight.max() && cx.state().is_synchronized() {
             let idle = now - self.last_sent;
             if idle > self.rtt.rto().get() {
+                let last_sent = self.last_sent;
                 let (recovery, mut path) = self.recovery_and_path(now);
-                recovery.on_idle(&mut path);
+                recovery.on_idle(&mut path, last_sent);
             }
         }
         if self.recovery.samples_rates() {
