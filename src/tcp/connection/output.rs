@@ -115,7 +115,7 @@ impl Connection {
 
     fn emit_text(&mut self, now: Instant, out: &mut Out<'_>, choice: &Choice) {
         let Parts { sender, cx, .. } = self.parts();
-        let (data_end, flags, ecn) = sender.fields_of(cx, choice);
+        let (data_end, flags, ecn) = sender.fields_of(cx, now, choice);
         self.emit(now, out, choice.start, (flags, ecn), (choice.start, data_end));
         let Parts { sender, receiver, statistics, cx, .. } = self.parts();
         if data_end > choice.start {

@@ -132,6 +132,10 @@ impl Sender {
             NextSegment::Probe(data) => data,
             NextSegment::ProbeLater => return None,
         };
+        if len < smss && len < unsent && cx.profile.sending.keeps_pushes {
+            let length = self.length_from(now, start, edge);
+            self.grow_waiting_buffer(start, length);
+        }
         let last = fin_due == Some(start + len);
         // Nothing can be added to the end of a record, so it does not wait (Linux 6.18, tcp_write_xmit(), where
         // only the last buffer in the queue waits).
@@ -233,7 +237,12 @@ impl Sender {
     }
 
     /// Returns the end of the data of a chosen segment, its flags and its ECN field.
-    pub(in crate::tcp) fn fields_of(&mut self, cx: Context<'_>, choice: &Choice) -> (u64, Flags, Ecn) {
+    pub(in crate::tcp) fn fields_of(
+        &mut self,
+        cx: Context<'_>,
+        now: Instant,
+        choice: &Choice,
+    ) -> (u64, Flags, Ecn) {
         let Choice { start, end, kind } = *choice;
         let data_end = end.min(self.buffer.end());
         let mut flags = Flags::ACK;
@@ -244,8 +253,11 @@ impl Sender {
             true => self.tail == Tail::End,
             false => self.buffer.ends_record(data_end) || self.is_pushed(data_end),
         };
-        let ends_burst =
-            cx.profile.sending.keeps_pushes && kind == Transmission::New && self.ends_burst(start, data_end);
+        let ends_burst = match kind {
+            _ if !cx.profile.sending.keeps_pushes => false,
+            Transmission::New => self.ends_burst(start, data_end),
+            _ => self.ends_resent_burst(now, start, end),
+        };
         if (pushes || ends_burst) && data_end > start {
             flags = flags.with(Flags::PSH);
         }

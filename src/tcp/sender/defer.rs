@@ -97,8 +97,11 @@ impl Sender {
             true => Burst { waits: true, ..before },
             false => {
                 let ready = self.ready_of(cx, unsent.min(edge.saturating_sub(start)));
-                let length = self.length_from(now, start, edge).min(ready);
-                Burst { start, end: self.buffer_end(start).min(start + length), waits: false }
+                let length = self.length_from(now, start, edge);
+                self.grow_buffer(start, length);
+                let end = self.buffer_end(start).min(start + length.min(ready));
+                self.split_buffer(end);
+                Burst { start, end, waits: false }
             }
         };
         self.spacing.get_or_insert_default().burst = Some(burst);
@@ -142,17 +145,24 @@ impl Sender {
         Room { by_window: edge.saturating_sub(start), by_cwnd: recovery.room_for_new(&path) }
     }
 
-    fn length_from(&mut self, now: Instant, start: u64, edge: u64) -> u64 {
+    pub(super) fn length_from(&mut self, now: Instant, start: u64, edge: u64) -> u64 {
+        let smss = self.current_smss();
+        let (burst, by_cwnd) = self.longest_burst(now, start, edge);
+        (by_cwnd.min(burst) / smss).max(1) * smss
+    }
+
+    /// Returns the longest burst and the room in the congestion window, in bytes.
+    pub(super) fn longest_burst(&mut self, now: Instant, start: u64, edge: u64) -> (u64, u64) {
         let Room { by_cwnd, .. } = self.room(now, start, edge);
         let smss = self.current_smss();
         // F-RTO sends up to two segments although Linux's cwnd is still small after the timeout.
         let cwnd = if self.recovery.timeout_is_undecided() { 1.0 } else { self.recovery.congestion().cwnd };
         let half = (cwnd / 2.0) as u64 * smss;
-        (by_cwnd.min(half).min(self.autosized(now)) / smss).max(1) * smss
+        (half.min(self.autosized(now)).max(smss), by_cwnd)
     }
 
     /// tcp_tso_autosize(), in bytes.
-    fn autosized(&mut self, now: Instant) -> u64 {
+    pub(super) fn autosized(&mut self, now: Instant) -> u64 {
         let smss = self.current_smss();
         let (recovery, path) = self.recovery_and_path(now);
         let own = recovery.own_rate(&path);

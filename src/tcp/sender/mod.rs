@@ -348,7 +348,7 @@ impl Sender {
         let room = self.room_to_write(budget);
         let start = self.buffer.end();
         let taken = self.buffer.write(&data[..data.len().min(room)]);
-        self.mark_pushes(cx, start);
+        self.mark_pushes(cx, now, start);
         taken
     }
 

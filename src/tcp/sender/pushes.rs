@@ -2,12 +2,17 @@
 //!
 //! Linux sets PSH on the buffer (`struct sk_buff`) in which a write ends. A later write clears it if it adds to
 //! this buffer, which is possible until the buffer is sent or full. A retransmission has the PSH of its buffer.
-//! New data that leaves in a burst of several segments always ends with PSH (__tcp_transmit_skb()).
+//! A burst of several segments always ends with PSH (__tcp_transmit_skb()). A burst is a part of one buffer,
+//! which is first extended by data of the next one (tcp_grow_skb()), or a retransmission of several segments
+//! of one buffer.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 
+use airwire::time::Instant;
+
 use super::{Sender, Tail};
+use crate::flight::Fate;
 use crate::tcp::context::Context;
 
 /// `sk_gso_max_size`: 64 KB less the longest headers (MAX_TCP_HEADER).
@@ -17,10 +22,18 @@ const DEFAULT_MSS: u64 = 536;
 
 #[derive(Debug, Default)]
 pub(super) struct Pushes {
-    /// Offsets after the last byte of each pushed buffer, ascending. The last one is `pushed_seq`.
+    /// Offsets after the last byte of each pushed buffer, ascending.
     ends: VecDeque<u64>,
     /// Start of each buffer, ascending. The unsent rest of a buffer is a buffer of its own.
     starts: VecDeque<u64>,
+    /// End of the data that was pushed last (`pushed_seq`).
+    pushed: Option<u64>,
+    /// End of the data that leaves during the last write, in bursts that are whole buffers.
+    planned: u64,
+    /// Number of pushes of the last write, each of which extends a buffer that waits for the window.
+    attempts: usize,
+    /// The last burst of retransmissions.
+    resent: Range<u64>,
 }
 
 /// The limits of a write.
@@ -28,6 +41,12 @@ pub(super) struct Pushes {
 struct Limits {
     /// SND.NXT.
     sent: u64,
+    /// Bytes of data in a full-sized segment.
+    smss: u64,
+    /// Longest burst.
+    burst: u64,
+    /// Offset up to which the windows permit data.
+    edge: u64,
     /// Bytes of data in a full buffer.
     buffer: u64,
     /// Largest amount of data without a push.
@@ -39,7 +58,8 @@ struct Limits {
 impl Pushes {
     fn on_write(&mut self, written: Range<u64>, limits: Limits) {
         let Range { start, end } = written;
-        let mut pushed = self.ends.back().copied().unwrap_or(start);
+        let mut pushed = self.pushed.unwrap_or(start);
+        let before = self.ends.len();
         let mut first = self.starts.back().map_or(start, |last| start.min(limits.sent.max(*last)));
         if start - first >= limits.buffer {
             first = start;
@@ -51,33 +71,87 @@ impl Pushes {
             }
         }
         self.starts.push_back(first);
+        let mut sent = limits.sent;
         loop {
             let at = end.min(first + limits.buffer);
             if at == end {
                 break;
             }
-            if at - pushed > limits.push {
+            let forced = at - pushed > limits.push;
+            if forced {
                 self.ends.push_back(at);
                 pushed = at;
             }
-            first = at;
-            self.starts.push_back(first);
+            // A full buffer leaves before the next one is filled: all of it if it is pushed, otherwise a burst
+            // if nothing waits before it (tcp_push_one()).
+            while sent >= first && sent < at && (sent + limits.smss).min(at) <= limits.edge {
+                sent = at.min(sent + limits.burst.min(limits.edge - sent).max(limits.smss));
+                if sent < at {
+                    self.starts.push_back(sent);
+                    first = sent;
+                }
+                if !forced {
+                    break;
+                }
+            }
+            if sent >= at || at - first >= limits.buffer {
+                first = at;
+                self.starts.push_back(first);
+            }
         }
+        self.planned = sent;
         if limits.pushes_end || end - pushed > limits.push {
             self.ends.push_back(end);
+            pushed = end;
+        }
+        self.pushed = Some(pushed);
+        self.attempts = self.ends.len().saturating_sub(before);
+    }
+
+    /// Extends the buffer that contains `start` by data of the next one, until it ends at `limit`. The last
+    /// buffer ends at `written`.
+    fn grow(&mut self, start: u64, limit: u64, written: u64) {
+        let index = self.starts.partition_point(|at| *at <= start);
+        let Some(end) = self.starts.get(index).copied().filter(|end| *end < limit) else { return };
+        let next_end = self.starts.get(index + 1).copied().unwrap_or(written);
+        let grown = next_end.min(limit);
+        match grown == next_end {
+            true => _ = self.starts.remove(index),
+            false => self.starts[index] = grown,
+        }
+        // The push of the buffer moves with its end.
+        if let Ok(at) = self.ends.binary_search(&end) {
+            self.ends.remove(at);
+            if let Err(at) = self.ends.binary_search(&grown) {
+                self.ends.insert(at, grown);
+            }
+        }
+    }
+
+    /// Ends a buffer at `end`.
+    fn split(&mut self, end: u64) {
+        if let Err(at) = self.starts.binary_search(&end) {
+            self.starts.insert(at, end);
         }
     }
 }
 
 impl Sender {
     /// Records the pushes of data written from offset `start` on (tcp_sendmsg_locked(), tcp_push()).
-    pub(super) fn mark_pushes(&mut self, cx: Context<'_>, start: u64) {
+    pub(super) fn mark_pushes(&mut self, cx: Context<'_>, now: Instant, start: u64) {
         let end = self.buffer.end();
         if !cx.profile.sending.keeps_pushes || start == end {
             return;
         }
+        let sent = self.flight.max();
+        let window = self.flight.una() + self.wnd;
+        let (burst, room) = self.longest_burst(now, sent, window);
+        let smss = self.current_smss();
         let limits = Limits {
-            sent: self.flight.max(),
+            sent,
+            smss,
+            burst,
+            edge: if cx.state().may_send_data() { window.min(sent + room / smss * smss) } else { sent },
             buffer: self.buffer_size(),
             push: self.max_wnd / 2,
             pushes_end: self.tail == Tail::End,
@@ -104,6 +178,68 @@ impl Sender {
         next.copied().unwrap_or(u64::MAX)
     }
 
+    /// Extends the first unsent buffer, which begins at `start`, before up to `len` bytes of it are sent.
+    pub(super) fn grow_buffer(&mut self, start: u64, len: u64) {
+        let written = self.buffer.end();
+        if let Some(pushes) = self.pushes.as_mut().filter(|pushes| start >= pushes.planned) {
+            pushes.grow(start, start + len, written);
+        }
+    }
+
+    /// Extends the first unsent buffer, which begins at `start` and waits for the window, once for each push of
+    /// the last write.
+    pub(super) fn grow_waiting_buffer(&mut self, start: u64, len: u64) {
+        for _ in 0..self.pushes.as_mut().map_or(0, |pushes| std::mem::take(&mut pushes.attempts).max(1)) {
+            self.grow_buffer(start, len);
+        }
+    }
+
+    /// Ends a buffer of data at `end`, because a burst ends there.
+    pub(super) fn split_buffer(&mut self, end: u64) {
+        let written = self.buffer.end();
+        if let Some(pushes) = self.pushes.as_mut().filter(|_| end < written) {
+            pushes.split(end);
+        }
+    }
+
+    /// Returns true if the retransmission of `start..end`, which is about to be sent, ends a burst of several.
+    pub(super) fn ends_resent_burst(&mut self, now: Instant, start: u64, end: u64) -> bool {
+        let Some(Range { start: first, end: last }) =
+            self.pushes.as_ref().map(|pushes| pushes.resent.clone())
+        else {
+            return false;
+        };
+        if first < start && start < last {
+            return end == last;
+        }
+        let last = self.resent_burst_end(now, start, end);
+        if let Some(pushes) = &mut self.pushes {
+            pushes.resent = start..last;
+        }
+        self.split_buffer(last);
+        false
+    }
+
+    /// Returns the end of a burst of retransmissions that begins with `start..end`: what is lost of the buffer,
+    /// as far as the window and the length of bursts permit (tcp_xmit_retransmit_queue()).
+    fn resent_burst_end(&mut self, now: Instant, start: u64, end: u64) -> u64 {
+        let smss = self.current_smss();
+        let limit = self.autosized(now);
+        let (recovery, path) = self.recovery_and_path(now);
+        let segments = recovery.room_for_new(&path).min(limit) / smss;
+        let limit = self.buffer_end(start).min(start + segments * smss);
+        let rewound = self.flight.has_rewound();
+        let mut last = end;
+        while last < limit
+            && let Some(next) = self.flight.segment_at(last)
+            && next.end <= limit
+            && (next.fate == Fate::Lost || (rewound && next.fate != Fate::Sacked))
+        {
+            last = next.end;
+        }
+        last
+    }
+
     /// Forgets the pushes of acknowledged data.
     pub(super) fn forget_pushes(&mut self) {
         let una = self.flight.una();
@@ -126,7 +262,15 @@ mod tests {
         let mut pushes = Pushes::default();
         let mut start = 1;
         for &(len, sent) in writes {
-            let limits = Limits { sent, buffer: 1000, push: 1500, pushes_end: true };
+            let limits = Limits {
+                sent,
+                smss: 500,
+                burst: 1000,
+                edge: sent,
+                buffer: 1000,
+                push: 1500,
+                pushes_end: true,
+            };
             pushes.on_write(start..start + len, limits);
             start += len;
         }
