@@ -306,7 +306,9 @@ impl<D: Draw> Forger<'_, D> {
         }
         if self.draw.one_in(3) {
             let shift = self.draw.below(1 << 32) as u32;
-            forgery.options = self.timestamps(shift);
+            // Linux takes the timestamp of a duplicate that ends at its last ACK (tcp_replace_ts_recent()).
+            let end = forgery.seq.wrapping_add(len + u64::from(forgery.flags.contains(Flags::FIN)));
+            forgery.options = self.timestamps(if end == self.you.ack { 0 } else { shift });
         }
     }
 
