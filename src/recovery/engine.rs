@@ -220,11 +220,12 @@ impl Recovery {
     fn fall_back(&mut self, now: Instant, handshake: &Handshake) {
         const NO_SACK: &str = "the peer does not permit SACK";
         if !handshake.sack {
-            if let Some(add_ons) = &mut self.answers.add_ons {
-                add_ons.in_recovery.take_if(|answer| answer.row().requires(Need::Sack));
-            }
             for question in [Question::Repair, Question::Detect, Question::Undo] {
                 self.replace_if_it_needs(Need::Sack, question, now, NO_SACK);
+            }
+            let emulated = self.answers.detect.traits().sacked_out.is_some();
+            if let Some(add_ons) = &mut self.answers.add_ons {
+                add_ons.in_recovery.take_if(|answer| !emulated && answer.row().requires(Need::Sack));
             }
         }
         if !handshake.timestamps {
@@ -278,6 +279,13 @@ impl Recovery {
         if std::mem::take(&mut self.cc.usage.is_new) {
             self.event(path).review_usage();
         }
+    }
+
+    /// Returns the number of segments that duplicate ACKs represent, if fast recovery counts them because there
+    /// is no scoreboard (Linux 6.18, `sacked_out`).
+    fn emulated_sacks(&self) -> Option<u64> {
+        self.answers.add_ons.as_ref()?.in_recovery.as_ref()?;
+        self.answers.detect.traits().sacked_out
     }
 
     /// Returns the number of deliveries that duplicate ACKs announced (Linux 6.18, tcp_add_reno_sack()).

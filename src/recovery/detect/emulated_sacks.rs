@@ -28,7 +28,7 @@ impl Detect for EmulatedSacks {
     }
 
     fn traits(&self) -> Traits {
-        Traits { reordering: self.reordering, ..Traits::default() }
+        Traits { sacked_out: Some(self.sacked_out), reordering: self.reordering, ..Traits::default() }
     }
 
     fn on_timeout(&mut self, _view: &View<'_>) {

@@ -164,6 +164,9 @@ pub struct Traits {
     /// ends without a probe, the retransmission timer counts from the transmission of the first outstanding
     /// segment (tcp_rearm_rto()).
     pub shares_timer: bool,
+    /// Number of segments that duplicate ACKs represent, if they take the place of SACK blocks. Fast recovery
+    /// then counts what is in flight, instead of inflating the window.
+    pub sacked_out: Option<u64>,
     /// The reordering that the detector has measured.
     pub reordering: MeasuredReordering,
 }
@@ -177,6 +180,7 @@ impl Default for Traits {
             opens: Opens::InOrder,
             timer_floor: None,
             shares_timer: false,
+            sacked_out: None,
             reordering: MeasuredReordering::default(),
         }
     }

@@ -75,7 +75,8 @@ impl Event<'_, '_> {
     /// Updates the state that is common to all recipes.
     fn count(&mut self, ack: &Ack) {
         self.pending.take_if(|pending| matches!(pending, Pending::Probe(_)));
-        self.arrival = Arrival { delivered: ack.delivered, is_safe: ack.advances() };
+        let delivered = self.delivered_by(ack);
+        self.arrival = Arrival { delivered, is_safe: ack.advances() };
         if self.path.flight.is_empty() {
             self.cc.episode.end_pause();
         }
@@ -97,6 +98,17 @@ impl Event<'_, '_> {
         if ack.loss_report.is_some() {
             self.inputs.note(Need::LossReports);
         }
+    }
+
+    /// Returns what an ACK delivers. Without a scoreboard, Linux counts a segment for each duplicate ACK, and
+    /// the rest when it is acknowledged (tcp_add_reno_sack(), tcp_remove_reno_sacks()).
+    fn delivered_by(&self, ack: &Ack) -> Amount {
+        let segments = match self.emulated_sacks() {
+            None => return ack.delivered,
+            Some(sacked_out) if ack.advances() => ack.acked.segments.saturating_sub(sacked_out).max(1),
+            Some(_) => u64::from(ack.duplicate),
+        };
+        Amount { bytes: segments * self.path.smss, segments }
     }
 
     fn ignores_duplicates(&self) -> bool {
@@ -152,6 +164,7 @@ impl Event<'_, '_> {
         }
         match self.ask(|answers, view| answers.repair.on_recovery_ack(view, ack)) {
             RepairStep::Wait => {}
+            RepairStep::Inflate(_) if self.emulated_sacks().is_some() => {}
             RepairStep::Inflate(segments) => {
                 if let Some(recovery) = self.cc.episode.recovery_mut() {
                     recovery.inflation += segments;
@@ -190,6 +203,7 @@ impl Event<'_, '_> {
         let is_resent = self.path.flight.head().is_some_and(|head| head.probes_mtu && head.transmissions > 1);
         let may_resend = self.allowance.data == AllowedData::OldAndNew && !is_resent;
         if may_resend && self.path.flight.mark_head_lost_if_unsacked() {
+            self.arrival.is_safe &= self.emulated_sacks().is_none();
             let (by, una) = (self.answers.repair.author(), self.path.flight.una());
             self.resend(by, una, Transmission::Recovery, "partial ACK");
         }

@@ -270,6 +270,7 @@ impl Event<'_, '_> {
     /// timeout answer requests it.
     pub(super) fn inflation_of(&self, entry: Entry) -> f64 {
         match entry {
+            Entry::Recover { .. } if self.emulated_sacks().is_some() => 0.0,
             Entry::Recover { inflation } => inflation,
             Entry::Restart => f64::from(self.cc.dupacks()),
         }

@@ -158,6 +158,13 @@ impl Recovery {
             && matches!(self.cc.phase(), Phase::Open | Phase::Reduced)
             && (self.answers.detect.traits().keeps_flowing || self.samples_rates())
             && self.answers.has_scoreboard();
+        if let Some(sacked_out) = self.emulated_sacks().filter(|_| view.cc.phase() == Phase::Recovery) {
+            let Amount { bytes, segments } = view.flight.pipe();
+            return Amount {
+                bytes: bytes.saturating_sub(sacked_out * view.smss),
+                segments: segments.saturating_sub(sacked_out),
+            };
+        }
         if waits { view.flight.pipe() } else { self.answers.repair.in_flight(view) }
     }
 

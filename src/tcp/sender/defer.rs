@@ -9,7 +9,7 @@
 //!
 //! A burst that is shorter than this and than a third of the window waits if the last segment was sent within
 //! the last millisecond and the next ACK is expected within a millisecond (half a round trip in older
-//! kernels). Nothing waits during recovery.
+//! kernels). Nothing waits during recovery, nor does a buffer of a single segment.
 
 use airwire::time::{Duration, Instant};
 
@@ -93,12 +93,13 @@ impl Sender {
         if start < before.end {
             return false;
         }
-        let burst = match before.waits || self.is_short(now, start, edge, unsent) {
+        let length = self.length_from(now, start, edge);
+        self.grow_buffer(start, length);
+        let is_single = self.buffer_end(start) - start <= self.current_smss();
+        let burst = match !is_single && (before.waits || self.is_short(now, start, edge, unsent)) {
             true => Burst { waits: true, ..before },
             false => {
                 let ready = self.ready_of(cx, unsent.min(edge.saturating_sub(start)));
-                let length = self.length_from(now, start, edge);
-                self.grow_buffer(start, length);
                 let end = self.buffer_end(start).min(start + length.min(ready));
                 self.split_buffer(end);
                 Burst { start, end, waits: false }
