@@ -127,19 +127,20 @@ impl Sender {
         let usable = edge.saturating_sub(start).min(unsent);
         let next = self.next_segment(cx, now, (start, edge, unsent), reports_blocks);
         let smss = self.current_smss();
+        let buffer_end = self.end_of_buffer_to_send(cx, now, start, edge);
         let len = match next {
-            NextSegment::Ordinary => usable.min(smss),
+            NextSegment::Ordinary => usable.min(smss).min(buffer_end - start),
             NextSegment::Probe(data) => data,
             NextSegment::ProbeLater => return None,
         };
-        if len < smss && len < unsent && cx.profile.sending.keeps_pushes {
+        if usable < smss && usable < unsent && cx.profile.sending.keeps_pushes {
             let length = self.length_from(now, start, edge);
             self.grow_waiting_buffer(start, length);
         }
         let last = fin_due == Some(start + len);
         // Nothing can be added to the end of a record, so it does not wait (Linux 6.18, tcp_write_xmit(), where
         // only the last buffer in the queue waits).
-        let is_complete = len == unsent && start + len < data_end;
+        let is_complete = (len == unsent || start + len == buffer_end) && start + len < data_end;
         // A FIN takes a sequence number, and therefore needs space in the window.
         let fin = last && start + len < edge;
         if len == 0 && !fin {

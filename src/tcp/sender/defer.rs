@@ -9,7 +9,7 @@
 //!
 //! A burst that is shorter than this and than a third of the window waits if the last segment was sent within
 //! the last millisecond and the next ACK is expected within a millisecond (half a round trip in older
-//! kernels). Nothing waits during recovery, nor does a buffer of a single segment.
+//! kernels). Nothing waits during recovery, nor does a buffer that others follow, if all of it may be sent.
 
 use airwire::time::{Duration, Instant};
 
@@ -94,9 +94,13 @@ impl Sender {
             return false;
         }
         let length = self.length_from(now, start, edge);
-        self.grow_buffer(start, length);
-        let is_single = self.buffer_end(start) - start <= self.current_smss();
-        let burst = match !is_single && (before.waits || self.is_short(now, start, edge, unsent)) {
+        let Room { by_window, by_cwnd } = self.room(now, start, edge);
+        let end = self.buffer_end(start);
+        // Nothing can be added to a buffer that others follow.
+        let is_whole = end < self.buffer.end() && end - start <= by_window.min(by_cwnd);
+        let is_single = end - start <= self.current_smss();
+        let is_complete = is_single || is_whole;
+        let burst = match !is_complete && (before.waits || self.is_short(now, start, edge, unsent)) {
             true => Burst { waits: true, ..before },
             false => {
                 let ready = self.ready_of(cx, unsent.min(edge.saturating_sub(start)));

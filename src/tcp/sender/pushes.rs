@@ -186,6 +186,25 @@ impl Sender {
         }
     }
 
+    /// Returns the end of the buffer from which the next segment is sent. At the beginning of a burst, it is
+    /// extended first.
+    pub(super) fn end_of_buffer_to_send(
+        &mut self,
+        cx: Context<'_>,
+        now: Instant,
+        start: u64,
+        edge: u64,
+    ) -> u64 {
+        if self.pushes.is_none() || !cx.profile.sending.keeps_pushes {
+            return u64::MAX;
+        }
+        if !self.is_within_burst() {
+            let length = self.length_from(now, start, edge);
+            self.grow_buffer(start, length);
+        }
+        self.buffer_end(start)
+    }
+
     /// Extends the first unsent buffer, which begins at `start` and waits for the window, once for each push of
     /// the last write.
     pub(super) fn grow_waiting_buffer(&mut self, start: u64, len: u64) {
