@@ -27,7 +27,7 @@ const TIME: (Duration, Duration) = (Duration::from_secs(60), Duration::from_mill
 /// Maximum share of exchanges that may be given up, in per cent.
 const GIVEN_UP: usize = 10;
 /// Maximum share of steps that may be cut after differences in a full run, in per cent.
-const STEPS_CUT: usize = 13;
+const STEPS_CUT: usize = 4;
 
 pub(crate) struct Task {
     pub seed: u64,
