@@ -281,8 +281,8 @@ impl Recovery {
         }
     }
 
-    /// Returns the number of segments that duplicate ACKs represent, if fast recovery counts them because there
-    /// is no scoreboard (Linux 6.18, `sacked_out`).
+    /// Returns the number of segments that duplicate ACKs represent, if fast recovery counts them in place
+    /// of a scoreboard (Linux 6.18, `sacked_out`).
     fn emulated_sacks(&self) -> Option<u64> {
         self.answers.add_ons.as_ref()?.in_recovery.as_ref()?;
         self.answers.detect.traits().sacked_out
