@@ -58,7 +58,7 @@ pub(crate) fn for_each_frame(path: &Path, mut take: impl FnMut(&Frame<'_>)) -> R
     loop {
         match capture.read() {
             Next::Frame(frame) => take(&frame),
-            Next::LeftOut | Next::Nothing | Next::Flaw { .. } => {}
+            Next::Filtered | Next::NoFrame | Next::Flaw { .. } => {}
             Next::Damaged { detail, .. } => {
                 return Err(LabError::Transfer(format!("{}: {detail}", path.display())));
             }

@@ -94,7 +94,7 @@ fn experiment(page: &mut Page, directory: &Path) -> Result<(), RunDirError> {
         // The lab creates the directory first, so a transfer that failed early has no capture.
         if transfer.join("fixed.pcap").is_file() {
             let run = run(&transfer, &format!("{}, round {}", outcome.sender, round + 1), Some(outcome))?;
-            shows.runs.push(page.runs.len());
+            run_indices.push(page.runs.len());
             runs_of[index % senders].push(page.runs.len());
             page.runs.push(run);
         }
@@ -167,7 +167,7 @@ fn chart(report: &Report, runs_of: &[Vec<usize>]) -> Chart {
         let valid = transfers.filter(|outcome| outcome.counts());
         chart::Sender {
             name: row.sender.clone(),
-            shows: Shows { runs: runs.clone() },
+            runs: runs.clone(),
             goodput: row.kbit_per_s.map(|mean| interval(mean, 1.0)),
             transfers: valid.map(|outcome| outcome.kbit_per_s).collect(),
             gain: row.against.and_then(|against| against.gain).map(|gain| interval(gain, 100.0)),
@@ -198,7 +198,7 @@ fn summary(report: &Report, runs: Vec<Vec<usize>>) -> Table {
     Table {
         caption,
         columns: columns.iter().map(|column| (column.name, column.meaning)).collect(),
-        rows: summary.iter().zip(runs).map(|(row, runs)| (Shows { runs }, cells(row))).collect(),
+        rows: summary.iter().zip(runs).map(|(row, runs)| (runs, cells(row))).collect(),
     }
 }
 
@@ -285,7 +285,7 @@ fn transfers(page: &mut Page, directories: &[&Path]) -> Result<(), RunDirError> 
             row[0] = Cell::text(&run.name);
             row
         });
-        table.rows.push((Shows { runs: vec![page.runs.len()] }, row));
+        table.rows.push((vec![page.runs.len()], row));
         page.runs.push(run);
     }
     let name = match directories.len() {

@@ -104,7 +104,7 @@ pub(crate) fn run(
         start: captured.start.0,
         decisions,
         observed: captured.observed,
-        fates: PerDirection::from_fn(|direction| world.fates(direction).iter().map(fate).collect()),
+        fates: PerDirection::from_fn(|direction| world.outcomes(direction).iter().map(fate).collect()),
         disturbances: Disturbances::default(),
     };
     Ok((trace, kbit_per_s))
@@ -166,10 +166,10 @@ impl VirtualTransfer<'_> {
     }
 }
 
-fn fate(fate: &world::Fate) -> PathFate {
-    match fate {
-        world::Fate::Inside | world::Fate::Left => PathFate::Passed,
-        world::Fate::Dropped(why) => PathFate::Dropped(*why),
+fn fate(outcome: &world::PathOutcome) -> PathFate {
+    match outcome {
+        world::PathOutcome::InPath | world::PathOutcome::Arrived => PathFate::Passed,
+        world::PathOutcome::Dropped(why) => PathFate::Dropped(*why),
     }
 }
 

@@ -49,7 +49,7 @@ fn packets(path: &Path) -> Result<(Vec<Packet>, u64), LabError> {
     let (mut tcp, mut others) = (Vec::new(), 0);
     for_each_frame(path, |frame| match frame.packet() {
         Found::Tcp(packet) | Found::Flawed(packet, _) => tcp.push(packet),
-        Found::Nothing(_) | Found::Fragment | Found::Other(_) => others += 1,
+        Found::Unreadable(_) | Found::Fragment | Found::Other(_) => others += 1,
     })?;
     Ok((tcp, others))
 }

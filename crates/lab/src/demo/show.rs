@@ -3,7 +3,7 @@
 use airtcp_numbers::statistics::Mean;
 use airtcp_numbers::table::{self as text, wrapped, wrapped_lines};
 use airtcp_report::html::chart::{self, Chart};
-use airtcp_report::html::table::{Cell, Shows, Table};
+use airtcp_report::html::table::{Cell, Table};
 
 use super::{Row, SceneMeans, SceneResult};
 use crate::page::interval;
@@ -143,7 +143,7 @@ impl SceneResult {
     pub(crate) fn table(&self, runs_of: &[Vec<usize>]) -> Table {
         let rows = self.rows.iter().zip(runs_of).map(|(row, runs)| {
             let cells = COLUMNS.iter().map(|(_, _, cell)| cell(row)).collect();
-            (Shows { runs: runs.clone() }, cells)
+            (runs.clone(), cells)
         });
         let columns = COLUMNS.iter().map(|(heading, meaning, _)| (*heading, *meaning)).collect();
         Table { caption: self.caption(), columns, rows: rows.collect() }

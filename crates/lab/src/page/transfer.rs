@@ -30,12 +30,12 @@ pub(super) fn run(directory: &Path, name: &str, outcome: Option<&Outcome>) -> Re
     if let (Ok(log), Some(start)) = (airfiles::read_kept(directory.join("decisions.jsonl")), start(&events)) {
         let mss = events.iter().find_map(|event| event.pointer("/data/handshake/mss")?.as_f64());
         let mss = mss.unwrap_or_else(|| longest_segment(&trace));
-        let result = decisions::lay_over(&mut trace, &log, start, mss);
-        if result.unreadable > 0 {
-            let text = format!("{} lines of decisions.jsonl are unreadable", result.unreadable);
+        let merged = decisions::merge_log(&mut trace, &log, start, mss);
+        if merged.unreadable > 0 {
+            let text = format!("{} lines of decisions.jsonl are unreadable", merged.unreadable);
             facts.push(("log".to_owned(), text));
         }
-        facts.push(retransmissions(&trace, Some(result.otherwise)));
+        facts.push(retransmissions(&trace, Some(merged.corrected)));
     } else {
         facts.push(retransmissions(&trace, None));
     }
