@@ -5,8 +5,8 @@
 use airlink::packet::Packet;
 use airlink::path::Named;
 use airlink::settings::{Directions, Invalid, Position, Settings};
-use airlink::stage::{NotLive, OneWay, Outbox};
-use airlink::stages::duplex::OneWaySettings;
+use airlink::stage::Outbox;
+use airlink::stages::duplex::{OneWay, OneWaySettings};
 use airlink::{Direction, FIXED, Machine, Path, Recording, Why};
 use airwire::time::Instant;
 use serde::{Deserialize, Serialize};
@@ -55,22 +55,8 @@ impl OneWay for Sieve {
         }
     }
 
-    fn handle_deadline(&mut self, _now: Instant, _out: &mut Outbox) {}
-
-    fn next_deadline(&self) -> Option<Instant> {
-        None
-    }
-
-    fn held(&self) -> usize {
-        0
-    }
-
     fn stats(&self) -> Value {
         json!({ "packets": self.packets })
-    }
-
-    fn check(&self, config: &SieveConfig) -> Result<(), NotLive> {
-        config.validate().map_err(|invalid| NotLive::new(invalid.key, invalid.message))
     }
 
     fn reconfigure(&mut self, _now: Instant, config: &SieveConfig, _out: &mut Outbox) {

@@ -9,7 +9,7 @@ use airwire::rng::Stream;
 use serde::{Deserialize, Serialize};
 
 use crate::packet::{Direction, PerDirection};
-use crate::stage::Stage;
+use crate::stage::{NotLive, Stage};
 
 /// Settings of one kind of stage, for both directions.
 ///
@@ -84,6 +84,12 @@ impl Invalid {
     }
 }
 
+impl From<Invalid> for NotLive {
+    fn from(Invalid { key, message }: Invalid) -> Self {
+        Self::new(key, message)
+    }
+}
+
 /// A setting that is valid in itself, but not in this path or on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Misplaced {
@@ -101,15 +107,9 @@ pub struct Misplaced {
 #[serde(deny_unknown_fields)]
 pub struct Directions<T> {
     /// From the fixed side to the mobile side.
-    #[serde(skip_serializing_if = "Option::is_none", default = "none")]
     pub down: Option<T>,
     /// From the mobile side to the fixed side.
-    #[serde(skip_serializing_if = "Option::is_none", default = "none")]
     pub up: Option<T>,
-}
-
-fn none<T>() -> Option<T> {
-    None
 }
 
 impl<T> Directions<T> {

@@ -20,16 +20,19 @@ use crate::packet::{Direction, Packet, PacketId};
 pub use outbox::Outbox;
 
 /// One stage of a path. The order of calls follows the rules of [`Machine`](crate::machine::Machine). Packets
-/// that leave during a call are put into `out`, at the time of that call.
+/// that leave during a call are put into `out`, at the time of that call. By default, a stage has no deadlines
+/// and holds no packets.
 pub trait Stage {
     /// A packet arrived. Its direction shows which side it came from.
     fn handle_packet(&mut self, now: Instant, packet: Packet, out: &mut Outbox);
 
     /// The time `now` has reached `next_deadline()`.
-    fn handle_deadline(&mut self, now: Instant, out: &mut Outbox);
+    fn handle_deadline(&mut self, _now: Instant, _out: &mut Outbox) {}
 
     /// When `handle_deadline` must be called next. `None`: not before another packet arrives.
-    fn next_deadline(&self) -> Option<Instant>;
+    fn next_deadline(&self) -> Option<Instant> {
+        None
+    }
 
     /// Switches lazy mode on or off. It is off at first. In lazy mode the stage may defer internal events
     /// until a packet leaves or `catch_up` runs, so `next_deadline` may be as late as the next departure.
@@ -40,7 +43,9 @@ pub trait Stage {
     fn catch_up(&mut self, _now: Instant, _out: &mut Outbox) {}
 
     /// Number of packets that came in and were neither forwarded nor dropped.
-    fn held(&self) -> usize;
+    fn held(&self) -> usize {
+        0
+    }
 
     /// Current counters, as JSON.
     fn stats(&self) -> Value;
@@ -85,34 +90,6 @@ impl NotLive {
     pub fn new(setting: impl Into<String>, why: impl Into<String>) -> Self {
         Self { setting: setting.into(), why: why.into() }
     }
-}
-
-/// One direction of a stage whose two directions are independent. [`Duplex`](crate::stages::duplex::Duplex)
-/// combines two of them into a [`Stage`]. The rules of [`Stage`] apply.
-pub trait OneWay {
-    /// The settings of one direction.
-    type Config: 'static;
-
-    /// See [`Stage::handle_packet`].
-    fn handle_packet(&mut self, now: Instant, packet: Packet, out: &mut Outbox);
-    /// See [`Stage::handle_deadline`].
-    fn handle_deadline(&mut self, now: Instant, out: &mut Outbox);
-    /// See [`Stage::next_deadline`].
-    fn next_deadline(&self) -> Option<Instant>;
-    /// See [`Stage::be_lazy`].
-    fn be_lazy(&mut self, _is_lazy: bool) {}
-    /// See [`Stage::catch_up`].
-    fn catch_up(&mut self, _now: Instant, _out: &mut Outbox) {}
-    /// See [`Stage::held`].
-    fn held(&self) -> usize;
-    /// See [`Stage::stats`].
-    fn stats(&self) -> Value;
-
-    /// Returns an error if these settings cannot be applied while the stage runs.
-    fn check(&self, config: &Self::Config) -> Result<(), NotLive>;
-
-    /// Applies settings that `check` has accepted.
-    fn reconfigure(&mut self, now: Instant, config: &Self::Config, out: &mut Outbox);
 }
 
 /// Something that happened to a packet.

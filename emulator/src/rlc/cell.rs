@@ -22,7 +22,8 @@ use super::umts::hs::config::HsdpaConfig;
 use super::umts::hs::scheduler::Scheduler;
 use crate::packet::{Direction, Origin, Packet};
 use crate::settings::Invalid;
-use crate::stage::{NotLive, OneWay, Outbox, Recording, Stage, Why};
+use crate::stage::{NotLive, Outbox, Recording, Stage, Why};
+use crate::stages::duplex::OneWay;
 use crate::stages::traffic::{Traffic, numbered, udp_to_discard};
 
 /// A cell as a stage of a path.

@@ -5,7 +5,8 @@ use serde::Serialize;
 use super::error::Source;
 use super::tree::{self, Node, Table, Value};
 
-/// All settings, including defaults, in the order of the code.
+/// All settings, including defaults, in the order of the code. Fields that are `None` are omitted, because TOML
+/// cannot express them.
 pub(super) fn to_table(settings: &impl Serialize) -> Table {
     let text = toml::to_string(settings).expect("settings have no maps with odd keys and no odd numbers");
     tree::parse(&Source::new("settings", &text)).expect("what was written can be read")

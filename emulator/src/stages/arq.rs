@@ -14,12 +14,12 @@ use airwire::units::{Probability, Rate};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::duplex::OneWaySettings;
+use super::duplex::{OneWay, OneWaySettings};
 use super::pace::Pace;
 use super::queue::{Queue, QueueConfig};
 use crate::packet::{Direction, Packet};
 use crate::settings::{Invalid, Position};
-use crate::stage::{Event, NotLive, OneWay, Outbox, Why};
+use crate::stage::{Event, Outbox, Why};
 
 /// The settings of one direction.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -36,7 +36,6 @@ pub struct ArqConfig {
     pub delay: Duration,
     /// Time from the arrival of a damaged packet until the transmitter learns of the damage. Defaults to
     /// `delay`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feedback: Option<Duration>,
     /// Queue for packets that wait for their first transmission. Packets that wait for a retransmission do
     /// not count.
@@ -232,10 +231,6 @@ impl OneWay for Arq {
             "awaiting_retransmission": self.awaiting.len() + self.again.len(),
             "on_the_wire": self.arriving.len(),
         })
-    }
-
-    fn check(&self, config: &ArqConfig) -> Result<(), NotLive> {
-        config.validate().map_err(|invalid| NotLive::new(invalid.key, invalid.message))
     }
 
     /// A new rate applies to the rest of the current transmission, a new retry limit from the next feedback

@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::chosen::{Affects, Chooser};
-use super::duplex::OneWaySettings;
+use super::duplex::{OneWay, OneWaySettings};
 use crate::packet::{Direction, Packet};
 use crate::settings::{Invalid, Position};
-use crate::stage::{Event, NotLive, OneWay, Outbox};
+use crate::stage::{Event, Outbox};
 
 mod anatomy;
 
@@ -26,7 +26,6 @@ pub struct CorruptConfig {
     /// Probability that a packet of the affected kind is chosen.
     pub chance: Probability,
     /// Number of bits to flip in a chosen packet. Defaults to 1, or to 2 with `checksum = "passes"`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bits: Option<u32>,
     /// The part of the packet in which bits are flipped.
     #[serde(default, rename = "where")]
@@ -164,22 +163,8 @@ impl OneWay for Corrupt {
         out.forward(packet);
     }
 
-    fn handle_deadline(&mut self, _now: Instant, _out: &mut Outbox) {}
-
-    fn next_deadline(&self) -> Option<Instant> {
-        None
-    }
-
-    fn held(&self) -> usize {
-        0
-    }
-
     fn stats(&self) -> Value {
         json!({ "packets_in": self.packets, "corrupted": self.corrupted, "unsuitable": self.unsuitable })
-    }
-
-    fn check(&self, config: &CorruptConfig) -> Result<(), NotLive> {
-        config.validate().map_err(|invalid| NotLive::new(invalid.key, invalid.message))
     }
 
     fn reconfigure(&mut self, _now: Instant, config: &CorruptConfig, _out: &mut Outbox) {

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::packet::{Direction, Packet, PerDirection};
 use crate::settings::{Directions, Invalid, Misplaced, Position, Settings};
-use crate::stage::{NotLive, OneWay, Outbox, Stage};
+use crate::stage::{NotLive, Outbox, Stage};
 
 /// The settings of one direction of a stage whose directions are independent. The rules of [`Settings`]
 /// apply. Keys are relative to the direction's own table.
@@ -61,6 +61,46 @@ impl<C: OneWaySettings> Settings for Directions<C> {
     fn build(&self, position: Position<'_>, seed: u64) -> Result<Box<dyn Stage>, String> {
         Ok(Box::new(Duplex::build(self, |direction, config: &C| config.build(direction, position, seed))?))
     }
+}
+
+/// One direction of a stage whose two directions are independent. [`Duplex`] combines two of them into a
+/// [`Stage`]. The rules of [`Stage`] apply.
+pub trait OneWay {
+    /// The settings of one direction.
+    type Config: OneWaySettings;
+
+    /// See [`Stage::handle_packet`].
+    fn handle_packet(&mut self, now: Instant, packet: Packet, out: &mut Outbox);
+
+    /// See [`Stage::handle_deadline`].
+    fn handle_deadline(&mut self, _now: Instant, _out: &mut Outbox) {}
+
+    /// See [`Stage::next_deadline`].
+    fn next_deadline(&self) -> Option<Instant> {
+        None
+    }
+
+    /// See [`Stage::be_lazy`].
+    fn be_lazy(&mut self, _is_lazy: bool) {}
+
+    /// See [`Stage::catch_up`].
+    fn catch_up(&mut self, _now: Instant, _out: &mut Outbox) {}
+
+    /// See [`Stage::held`].
+    fn held(&self) -> usize {
+        0
+    }
+
+    /// See [`Stage::stats`].
+    fn stats(&self) -> Value;
+
+    /// Returns an error if these settings cannot be applied while the stage runs.
+    fn check(&self, config: &Self::Config) -> Result<(), NotLive> {
+        Ok(config.validate()?)
+    }
+
+    /// Applies settings that `check` has accepted.
+    fn reconfigure(&mut self, now: Instant, config: &Self::Config, out: &mut Outbox);
 }
 
 /// A stage made of one [`OneWay`] per direction. In a direction without one, packets pass unchanged.

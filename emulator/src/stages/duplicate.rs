@@ -12,10 +12,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::chosen::{Affects, Chooser};
-use super::duplex::OneWaySettings;
+use super::duplex::{OneWay, OneWaySettings};
 use crate::packet::{Direction, Packet};
 use crate::settings::{Invalid, Position};
-use crate::stage::{Event, NotLive, OneWay, Outbox};
+use crate::stage::{Event, Outbox};
 
 /// The settings of one direction.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -136,10 +136,6 @@ impl OneWay for Duplicate {
             "copied": self.copied,
             "waiting": self.waiting.len(),
         })
-    }
-
-    fn check(&self, config: &DuplicateConfig) -> Result<(), NotLive> {
-        config.validate().map_err(|invalid| NotLive::new(invalid.key, invalid.message))
     }
 
     /// Existing copies keep their times.

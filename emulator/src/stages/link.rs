@@ -8,13 +8,13 @@ use airwire::units::Rate;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::duplex::OneWaySettings;
+use super::duplex::{OneWay, OneWaySettings};
 use super::pace::Pace;
 use super::queue::{Queue, QueueConfig};
 use super::trace::{Cursor, OPPORTUNITY, TUN_HEADER, Trace, TraceError};
 use crate::packet::{Direction, Packet};
 use crate::settings::{Invalid, Misplaced, Position};
-use crate::stage::{Event, NotLive, OneWay, Outbox};
+use crate::stage::{Event, NotLive, Outbox};
 
 mod following;
 pub mod schedule;
@@ -31,16 +31,13 @@ use wire::{Steps, Wire};
 #[serde(deny_unknown_fields)]
 pub struct LinkConfig {
     /// Rate of the transmitter.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
     /// File of delivery opportunities in mahimahi's format, in place of a rate.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<PathBuf>,
     /// File with a schedule for the rate, the delay or both, in place of fixed values.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub follow: Option<PathBuf>,
     /// With `follow`: whether the schedule repeats. By default its last line stays in effect.
-    #[serde(default, rename = "loop", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "loop")]
     pub is_looped: Option<bool>,
     /// Propagation delay.
     #[serde(default)]
@@ -49,7 +46,6 @@ pub struct LinkConfig {
     #[serde(default)]
     pub jitter: Duration,
     /// Additional delay that changes in steps.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steps: Option<StepsConfig>,
     /// Queue for packets that wait for the transmitter. It stays empty if transmission takes no time.
     #[serde(default)]
@@ -410,7 +406,7 @@ impl OneWay for Link {
         }
         let beside = self.schedule.as_ref().map_or(Ok(()), |schedule| config.check_beside(schedule));
         let checked = config.validate().and(beside);
-        checked.map_err(|invalid| NotLive::new(invalid.key, invalid.message))
+        Ok(checked?)
     }
 
     /// The part of a packet that was already sent stays sent, and the rest goes at the new rate. Packets on

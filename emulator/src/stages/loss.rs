@@ -14,12 +14,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::chosen::Affects;
-use super::duplex::OneWaySettings;
+use super::duplex::{OneWay, OneWaySettings};
 use crate::fading::units::{Decibels, Distance, Frequency, Speed};
 use crate::fading::{Fading, FadingConfig};
 use crate::packet::{Direction, Packet};
 use crate::settings::{Invalid, Position};
-use crate::stage::{NotLive, OneWay, Outbox, Why};
+use crate::stage::{Outbox, Why};
 
 pub(crate) mod bursts;
 pub mod list;
@@ -48,63 +48,47 @@ use markov::{Chain, Damage};
 /// - `shadowing`: slow fading. All packets are damaged while obstacles attenuate the signal by more than
 ///   `margin`
 /// - `list`: damages exactly the packets that `drop` names
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LossConfig {
     /// The cause of damage.
     pub model: Model,
     /// For `uniform`: packet error rate.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub per: Option<Probability>,
     /// For `bit-errors`: bit error rate.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ber: Option<Probability>,
     /// For `gilbert-elliott`: packet error rate in the good state.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub good: Option<Probability>,
     /// For `gilbert-elliott`: packet error rate in the bad state.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bad: Option<Probability>,
     /// For `gilbert-elliott`: probability of leaving the good state at each step.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub good_to_bad: Option<Probability>,
     /// For `gilbert-elliott`: probability of leaving the bad state at each step.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bad_to_good: Option<Probability>,
     /// For `gilbert-elliott`: average fraction of packets lost. All losses occur in bursts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean: Option<Probability>,
     /// For `gilbert-elliott`, with `mean`: average length of a burst of losses.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burst: Option<Burst>,
     /// For `markov`: at least one state. The channel starts in the first.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub states: Option<Vec<State>>,
     /// For `markov` and `gilbert-elliott`: "packet" (a step after each packet, the default), or an interval
     /// such as "10ms" (steps at regular intervals, whether or not packets arrive).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<Step>,
     /// For `rayleigh` and `shadowing`: speed of the mobile.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub speed: Option<Speed>,
     /// For `rayleigh`: carrier frequency.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub carrier: Option<Frequency>,
     /// For `rayleigh` and `shadowing`: distance of the mean power from the power needed for reception. With
     /// slow fading, the median replaces the mean.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub margin: Option<Decibels>,
     /// For `shadowing`, and optionally for `rayleigh`: standard deviation of slow fading.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deviation: Option<Decibels>,
     /// With `deviation`: distance over which the correlation of slow fading falls to 1/e.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decorrelation: Option<Distance>,
     /// For `list`: "segment 50", "segment 50 retransmission 1", "segments 50-53", "packet 7", "packets
     /// 100-110", "ack 3". Numbers start from 1 in each direction. Packets of any kind are counted per stage,
     /// segments and ACKs per flow. A segment is a packet with new data, and its retransmissions are the later
     /// packets that contain its first byte. An ACK is a TCP segment that only acknowledges.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drop: Option<Vec<Listed>>,
     /// The kind of packets that the channel can damage: all packets, packets with data (of any protocol, and
     /// TCP's SYN, FIN and RST), or TCP segments that only acknowledge. Every packet advances the channel's
@@ -114,10 +98,11 @@ pub struct LossConfig {
 }
 
 /// The cause of damage: see [`LossConfig`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Model {
     /// No damage.
+    #[default]
     None,
     /// Independent packet errors.
     Uniform,
@@ -142,10 +127,8 @@ pub struct State {
     /// Name, unique in the channel.
     pub name: String,
     /// Packet error rate.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub per: Option<Probability>,
     /// Bit error rate.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ber: Option<Probability>,
     /// Transition probabilities to other states, by name. The remainder to 1 is the probability of staying.
     pub to: BTreeMap<String, Probability>,
@@ -225,38 +208,14 @@ impl Model {
 }
 
 impl LossConfig {
-    /// Settings for the model `none`, and the base of the other constructors.
-    pub fn none() -> Self {
-        Self {
-            model: Model::None,
-            per: None,
-            ber: None,
-            good: None,
-            bad: None,
-            good_to_bad: None,
-            bad_to_good: None,
-            mean: None,
-            burst: None,
-            states: None,
-            step: None,
-            speed: None,
-            carrier: None,
-            margin: None,
-            deviation: None,
-            decorrelation: None,
-            drop: None,
-            affects: Affects::All,
-        }
-    }
-
     /// Settings for the model `uniform`.
     pub fn uniform(per: Probability) -> Self {
-        Self { model: Model::Uniform, per: Some(per), ..Self::none() }
+        Self { model: Model::Uniform, per: Some(per), ..Self::default() }
     }
 
     /// Settings for the model `bit-errors`.
     pub fn bit_errors(ber: Probability) -> Self {
-        Self { model: Model::BitErrors, ber: Some(ber), ..Self::none() }
+        Self { model: Model::BitErrors, ber: Some(ber), ..Self::default() }
     }
 
     /// Settings for the model `gilbert-elliott`, in P0's notation x, y, α, β.
@@ -272,7 +231,7 @@ impl LossConfig {
             bad: Some(bad),
             good_to_bad: Some(good_to_bad),
             bad_to_good: Some(bad_to_good),
-            ..Self::none()
+            ..Self::default()
         }
     }
 
@@ -283,22 +242,20 @@ impl LossConfig {
             mean: Some(mean),
             burst: Some(burst),
             step: Some(step),
-            ..Self::none()
+            ..Self::default()
         }
     }
 
     /// Settings for the model `markov`. The channel starts in the first state.
     pub fn markov(states: Vec<State>, step: Step) -> Self {
-        Self { model: Model::Markov, states: Some(states), step: Some(step), ..Self::none() }
+        Self { model: Model::Markov, states: Some(states), step: Some(step), ..Self::default() }
     }
 
     /// Settings for the model `list`.
     pub fn list(drop: Vec<Listed>) -> Self {
-        Self { model: Model::List, drop: Some(drop), ..Self::none() }
+        Self { model: Model::List, drop: Some(drop), ..Self::default() }
     }
-}
 
-impl LossConfig {
     /// Returns the fading settings of `rayleigh` and `shadowing`, if complete.
     fn fading(&self) -> Option<FadingConfig> {
         Some(FadingConfig {
@@ -315,7 +272,7 @@ impl OneWaySettings for LossConfig {
 
     /// The error names the setting that is missing, superfluous or out of range.
     fn validate(&self) -> Result<(), Invalid> {
-        let present = [
+        let settings = [
             ("per", self.per.is_some()),
             ("ber", self.ber.is_some()),
             ("good", self.good.is_some()),
@@ -333,14 +290,14 @@ impl OneWaySettings for LossConfig {
             ("decorrelation", self.decorrelation.is_some()),
             ("drop", self.drop.is_some()),
         ];
-        let (needed, allowed) = self.model.settings();
+        let (needed, optional) = self.model.settings();
         let model = self.model.name();
-        for (key, is_there) in present {
-            if needed.contains(&key) && !is_there {
+        for (key, is_set) in settings {
+            if needed.contains(&key) && !is_set {
                 return Err(Invalid::new(key, format!("required by the model \"{model}\": add `{key} = …`")));
             }
-            if is_there && !needed.contains(&key) && !allowed.contains(&key) {
-                let goes_with = Model::WITH_SETTINGS
+            if is_set && !needed.contains(&key) && !optional.contains(&key) {
+                let owners = Model::WITH_SETTINGS
                     .into_iter()
                     .filter(|model| model.settings().0.contains(&key) || model.settings().1.contains(&key))
                     .map(|model| format!("\"{}\"", model.name()))
@@ -349,7 +306,7 @@ impl OneWaySettings for LossConfig {
                 return Err(Invalid::new(
                     key,
                     format!(
-                        "valid only with the model {goes_with}, but the model is \"{model}\": remove it, or change the model"
+                        "valid only with the model {owners}, but the model is \"{model}\": remove it, or change the model"
                     ),
                 ));
             }
@@ -375,10 +332,7 @@ impl OneWaySettings for LossConfig {
         if let Some(fading) = self.fading() {
             fading.validate()?;
         }
-        match &self.states {
-            Some(states) => markov::validate(states),
-            None => Ok(()),
-        }
+        self.states.as_deref().map_or(Ok(()), markov::validate)
     }
 
     fn does_nothing(&self) -> Option<&'static str> {
@@ -496,16 +450,6 @@ impl OneWay for Loss {
         }
     }
 
-    fn handle_deadline(&mut self, _now: Instant, _out: &mut Outbox) {}
-
-    fn next_deadline(&self) -> Option<Instant> {
-        None
-    }
-
-    fn held(&self) -> usize {
-        0
-    }
-
     fn stats(&self) -> Value {
         let mut stats = json!({
             "packets_in": self.packets,
@@ -520,10 +464,6 @@ impl OneWay for Loss {
             Channel::Clean | Channel::Memoryless(_) | Channel::Fading(_) => {}
         }
         stats
-    }
-
-    fn check(&self, config: &LossConfig) -> Result<(), NotLive> {
-        config.validate().map_err(|invalid| NotLive::new(invalid.key, invalid.message))
     }
 
     /// Replaces the channel. Fading continues from its current state. A chain keeps its state if the new

@@ -4,12 +4,12 @@ use airwire::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::duplex::OneWaySettings;
+use super::duplex::{OneWay, OneWaySettings};
 use super::queue::{Bounds, Queue};
 use super::times::Spells;
 use crate::packet::{Direction, Packet};
 use crate::settings::{Invalid, Position};
-use crate::stage::{Event, Mishap, NotLive, OneWay, Outbox, Why};
+use crate::stage::{Event, Mishap, Outbox, Why};
 
 /// The settings of one direction. An outage affects packets that arrive from its beginning until just before
 /// its end.
@@ -21,7 +21,6 @@ pub struct OutageConfig {
     /// Length of each outage.
     pub lasts: Duration,
     /// Period after which all outages repeat. By default they do not repeat.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every: Option<Duration>,
     /// Treatment of packets that arrive during an outage.
     pub packets: Meanwhile,
@@ -155,10 +154,6 @@ impl OneWay for Outage {
             "dropped": self.dropped,
             "queue": self.kept.stats(),
         })
-    }
-
-    fn check(&self, config: &OutageConfig) -> Result<(), NotLive> {
-        config.validate().map_err(|invalid| NotLive::new(invalid.key, invalid.message))
     }
 
     /// Kept packets wait for the end of the outage that is in progress according to the new settings. If

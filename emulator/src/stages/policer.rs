@@ -8,10 +8,10 @@ use airwire::units::{Rate, Size};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::duplex::OneWaySettings;
+use super::duplex::{OneWay, OneWaySettings};
 use crate::packet::{Direction, Packet};
 use crate::settings::{Invalid, Position};
-use crate::stage::{NotLive, OneWay, Outbox, Why};
+use crate::stage::{Outbox, Why};
 
 /// The settings of one direction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -115,16 +115,6 @@ impl OneWay for Policer {
         }
     }
 
-    fn handle_deadline(&mut self, _now: Instant, _out: &mut Outbox) {}
-
-    fn next_deadline(&self) -> Option<Instant> {
-        None
-    }
-
-    fn held(&self) -> usize {
-        0
-    }
-
     fn stats(&self) -> Value {
         json!({
             "packets_in": self.packets_in,
@@ -135,10 +125,6 @@ impl OneWay for Policer {
             // At the time of the last packet.
             "tokens": (self.bucket.tokens / PER_OCTET) as u64,
         })
-    }
-
-    fn check(&self, config: &PolicerConfig) -> Result<(), NotLive> {
-        config.validate().map_err(|invalid| NotLive::new(invalid.key, invalid.message))
     }
 
     /// Tokens arrive at the old rate until now. A smaller bucket discards excess tokens, and a larger one is

@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::chosen::{Affects, Chooser};
-use super::duplex::OneWaySettings;
+use super::duplex::{OneWay, OneWaySettings};
 use crate::packet::{Direction, Packet};
 use crate::settings::{Invalid, Position};
-use crate::stage::{Event, NotLive, OneWay, Outbox};
+use crate::stage::{Event, Outbox};
 
 /// The settings of one direction: either `distance`, which is 1 by default, or `time`.
 ///
@@ -24,19 +24,14 @@ pub struct ReorderConfig {
     /// Probability that a packet of the affected kind is chosen.
     pub chance: Probability,
     /// Number of packets that overtake a chosen one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub distance: Option<u32>,
     /// With `distance`: upper bound of the distance, which is uniform between `distance` and this.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub distance_up_to: Option<u32>,
     /// With `distance`: maximum time for which a chosen packet is held. Defaults to 100 ms.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_most: Option<Duration>,
     /// In place of `distance`: time for which a chosen packet is held.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<Duration>,
     /// With `time`: upper bound of the time, which is uniform between `time` and this.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_up_to: Option<Duration>,
     /// The kind of packets that can be chosen.
     #[serde(default)]
@@ -251,10 +246,6 @@ impl OneWay for Reorder {
             "by_time": self.by_time,
             "held": self.held.len(),
         })
-    }
-
-    fn check(&self, config: &ReorderConfig) -> Result<(), NotLive> {
-        config.validate().map_err(|invalid| NotLive::new(invalid.key, invalid.message))
     }
 
     /// Packets that are held already keep their conditions.

@@ -69,7 +69,6 @@ pub struct StationConfig {
     /// Choice: Chandra et al. leave "handoff" to future work (§V). Here the new station receives no state
     /// from the old one. If the mobile returns, the old station has forgotten its connections, as base
     /// stations forget mobiles that leave their cell.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub handover: Option<Times>,
     /// Approximate number of packets over which the loss rate is averaged.
     pub window: NonZeroU32,
@@ -259,16 +258,6 @@ impl Stage for Station {
             }
         }
         out.forward(packet);
-    }
-
-    fn handle_deadline(&mut self, _now: Instant, _out: &mut Outbox) {}
-
-    fn next_deadline(&self) -> Option<Instant> {
-        None
-    }
-
-    fn held(&self) -> usize {
-        0
     }
 
     fn stats(&self) -> Value {

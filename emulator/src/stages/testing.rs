@@ -1,25 +1,35 @@
 //! A test bench for one direction of a stage, and packets for it.
 
-use std::net::SocketAddr;
-
 use airwire::segment::{self, Ecn, Flags, Header};
 use airwire::seq::Seq;
 use airwire::time::{Duration, Instant};
 
-use crate::packet::{Direction, Origin, Packet};
-use crate::stage::{Event, OneWay, Outbox, Record, Recording};
+use crate::packet::{Content, Direction, Origin, Packet, PacketId};
+use crate::stage::{Event, Outbox, Record, Recording};
+use crate::stages::duplex::OneWay;
 
 /// 99.9 % of a normal distribution lies within this number of standard deviations.
 pub(crate) const SIGMAS: f64 = 3.2905;
 
-/// Asserts that `count` of `n` events is plausible if each of them has this probability.
+/// Asserts that `count` of `n` independent events is plausible if each of them has this probability.
 #[track_caller]
 pub(crate) fn within_binomial(count: usize, n: usize, probability: f64) {
-    let (mean, deviation) = (n as f64 * probability, (n as f64 * probability * (1.0 - probability)).sqrt());
-    assert!(
-        (count as f64 - mean).abs() <= SIGMAS * deviation,
-        "{count} of {n}, expected {mean:.1} ± {deviation:.1}"
-    );
+    within(count, n, probability, probability * (1.0 - probability));
+}
+
+/// Asserts that `count` of `n` events is plausible if each has this probability and adds this variance.
+#[track_caller]
+pub(crate) fn within(count: usize, n: usize, probability: f64, variance: f64) {
+    let (mean, bound) = (n as f64 * probability, SIGMAS * (n as f64 * variance).sqrt());
+    assert!((count as f64 - mean).abs() <= bound, "{count} of {n}, expected {mean:.1} ± {bound:.1}");
+}
+
+pub(crate) fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+pub(crate) fn at(millis: u64) -> Instant {
+    Instant::from_millis(millis)
 }
 
 /// A stage and its output.
@@ -80,17 +90,22 @@ impl<S: OneWay> Bench<S> {
     /// Returns all events except `Entered`, with the packets' numbers.
     pub(crate) fn events(&mut self) -> Vec<(u64, Event)> {
         let records = self.records().into_iter();
-        let told = records.filter(|record| !matches!(record.event, Event::Entered { .. }));
-        told.map(|record| (record.packet.0, record.event)).collect()
+        let later = records.filter(|record| !matches!(record.event, Event::Entered { .. }));
+        later.map(|record| (record.packet.0, record.event)).collect()
     }
 }
 
-/// Returns a TCP segment between two IPv4 or IPv6 addresses.
-pub(crate) fn tcp(is_v4: bool, payload: &[u8]) -> Vec<u8> {
+/// Creates a host's packet.
+pub(crate) fn packet(id: u64, direction: Direction, entered: Instant, bytes: Vec<u8>) -> Packet {
+    Content { id: PacketId(id), direction, origin: Origin::Host, entered, bytes }.into()
+}
+
+/// Returns the header of an ACK between two IPv4 or IPv6 addresses.
+pub(crate) fn header(is_v4: bool) -> Header {
     let ends =
         if is_v4 { ["10.9.8.7:5001", "10.1.2.3:443"] } else { ["[2001:db8::1]:5001", "[2001:db8::2]:443"] };
-    let [src, dst] = ends.map(|end| end.parse::<SocketAddr>().unwrap());
-    let header = Header {
+    let [src, dst] = ends.map(|end| end.parse().unwrap());
+    Header {
         src,
         dst,
         seq: Seq(0x1234_5678),
@@ -102,8 +117,17 @@ pub(crate) fn tcp(is_v4: bool, payload: &[u8]) -> Vec<u8> {
         ttl: 64,
         dont_fragment: true,
         ident: 77,
-    };
+    }
+}
+
+/// Returns a packet with this TCP segment.
+pub(crate) fn segment(header: &Header, payload: &[u8]) -> Vec<u8> {
     let mut packet = Vec::new();
-    segment::emit(&mut packet, &header, &[], (payload, &[]));
+    segment::emit(&mut packet, header, &[], (payload, &[]));
     packet
+}
+
+/// Returns a packet with a TCP segment that carries this payload.
+pub(crate) fn tcp(is_v4: bool, payload: &[u8]) -> Vec<u8> {
+    segment(&header(is_v4), payload)
 }

@@ -12,7 +12,6 @@ pub struct Times {
     /// Times since the start of the run, in ascending order.
     pub at: Vec<Duration>,
     /// Period after which all times repeat. By default they do not repeat.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every: Option<Duration>,
 }
 
@@ -25,7 +24,6 @@ pub struct Spells {
     /// Length of each interval.
     pub lasts: Duration,
     /// Period after which all intervals repeat. By default they do not repeat.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every: Option<Duration>,
 }
 

@@ -11,12 +11,12 @@ use serde_json::{Value, json};
 use smoltcp::phy::ChecksumCapabilities;
 use smoltcp::wire::{IpProtocol, Ipv4Address, Ipv4Packet, Ipv4Repr, UdpPacket, UdpRepr};
 
-use super::duplex::OneWaySettings;
+use super::duplex::{OneWay, OneWaySettings};
 use super::pace::Pace;
 use crate::maths;
 use crate::packet::{Direction, Origin, Packet};
 use crate::settings::{Invalid, Misplaced, Position};
-use crate::stage::{NotLive, OneWay, Outbox};
+use crate::stage::{NotLive, Outbox};
 use crate::suggest::suggest;
 
 /// The settings of one direction. `source` determines which of the other settings apply:
@@ -39,13 +39,10 @@ pub struct TrafficConfig {
     pub packet: Size,
     /// For `pareto-on-off`: shape of the distributions. Smaller values have a heavier tail. At 1 and below
     /// the mean is infinite.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shape: Option<f64>,
     /// For `pareto-on-off`: mean on time of a source.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean_on: Option<Duration>,
     /// For `pareto-on-off`: mean off time of a source.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean_off: Option<Duration>,
     /// For `pareto-on-off`: whether a source is on or off at first.
     #[serde(default, skip_serializing_if = "Begins::is_on")]
@@ -326,17 +323,13 @@ impl OneWay for Traffic {
         self.next
     }
 
-    fn held(&self) -> usize {
-        0
-    }
-
     fn stats(&self) -> Value {
         let on = self.sources.iter().filter(|source| matches!(source.phase, Phase::On { .. })).count();
         json!({ "packets": self.packets, "bytes": self.bytes, "sources": self.sources.len(), "on": on })
     }
 
     fn check(&self, config: &TrafficConfig) -> Result<(), NotLive> {
-        config.validate().map_err(|invalid| NotLive::new(invalid.key, invalid.message))?;
+        config.validate()?;
         let fixed = [
             ("source", config.source != self.config.source),
             ("sources", config.sources != self.config.sources),

@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::chosen::{Affects, Chooser};
-use super::duplex::OneWaySettings;
+use super::duplex::{OneWay, OneWaySettings};
 use crate::packet::{Direction, Packet};
 use crate::settings::{Invalid, Position};
-use crate::stage::{Event, NotLive, OneWay, Outbox};
+use crate::stage::{Event, Outbox};
 
 /// The settings of one direction.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -20,7 +20,6 @@ pub struct TruncateConfig {
     pub chance: Probability,
     /// Number of bytes that remain of a chosen packet. Packets that are not longer stay whole. The default is
     /// a random length between 1 and one less than the packet's, each equally likely.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<Size>,
     /// The kind of packets that can be chosen.
     #[serde(default)]
@@ -95,22 +94,8 @@ impl OneWay for Truncate {
         out.forward(packet);
     }
 
-    fn handle_deadline(&mut self, _now: Instant, _out: &mut Outbox) {}
-
-    fn next_deadline(&self) -> Option<Instant> {
-        None
-    }
-
-    fn held(&self) -> usize {
-        0
-    }
-
     fn stats(&self) -> Value {
         json!({ "packets_in": self.packets, "truncated": self.truncated, "bytes_cut": self.bytes_cut })
-    }
-
-    fn check(&self, config: &TruncateConfig) -> Result<(), NotLive> {
-        config.validate().map_err(|invalid| NotLive::new(invalid.key, invalid.message))
     }
 
     fn reconfigure(&mut self, _now: Instant, config: &TruncateConfig, _out: &mut Outbox) {

@@ -158,7 +158,7 @@ fn refused_settings_leave_the_link_unchanged() {
     assert!(refused(&mut path, &down_only(with_trace)).contains("`down.trace`"));
     let both = Directions { down: Some(LinkConfig::default()), up: Some(LinkConfig::default()) };
     assert!(refused(&mut path, &both).contains("`up`"));
-    assert!(refused(&mut path, &down_only(LossConfig::none())).contains("`kind`"));
+    assert!(refused(&mut path, &down_only(LossConfig::default())).contains("`kind`"));
     assert_eq!(run(&mut path, &[(at(ms(0)), 10)], HOUR), [(0, at(ms(100)))]);
 }
 

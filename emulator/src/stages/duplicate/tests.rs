@@ -1,6 +1,6 @@
 use super::*;
 use crate::packet::PacketId;
-use crate::stages::testing::{Bench, tcp, within_binomial};
+use crate::stages::testing::{Bench, at, ms, tcp, within_binomial};
 
 fn config(chance: f64, copies: u32, gap: Duration) -> DuplicateConfig {
     DuplicateConfig { chance: Probability::new(chance), copies, gap, affects: Affects::All }
@@ -8,14 +8,6 @@ fn config(chance: f64, copies: u32, gap: Duration) -> DuplicateConfig {
 
 fn duplicate(config: &DuplicateConfig, seed: u64) -> Bench<Duplicate> {
     Bench::new(Duplicate::new(config, Stream::new(seed, "chosen")).unwrap())
-}
-
-fn at(millis: u64) -> Instant {
-    Instant::from_millis(millis)
-}
-
-fn ms(millis: u64) -> Duration {
-    Duration::from_millis(millis)
 }
 
 #[test]

@@ -1,14 +1,6 @@
 use super::*;
 use crate::stages::queue::{CodelConfig, Discipline};
-use crate::stages::testing::{Bench, SIGMAS};
-
-fn ms(millis: u64) -> Duration {
-    Duration::from_millis(millis)
-}
-
-fn at(millis: u64) -> Instant {
-    Instant::from_millis(millis)
-}
+use crate::stages::testing::{Bench, SIGMAS, at, ms};
 
 fn us(micros: u64) -> Instant {
     Instant::from_micros(micros)

@@ -21,7 +21,6 @@ pub struct StepsConfig {
     /// directions step to the same fraction of their maximum.
     pub within: Duration,
     /// Time of the first step. Defaults to `every`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Duration>,
 }
 

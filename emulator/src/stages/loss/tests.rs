@@ -1,12 +1,14 @@
+use std::net::SocketAddr;
+
 use airtcp_testkit::sample::size;
-use smoltcp::phy::ChecksumCapabilities;
-use smoltcp::wire::{
-    IpAddress, IpProtocol, IpRepr, Ipv4Address, Ipv6Address, TcpControl, TcpPacket, TcpRepr, TcpSeqNumber,
-};
+use airwire::segment::{Flags, Header};
+use airwire::seq::Seq;
 
 use super::*;
-use crate::packet::{Content, Direction, Origin, PacketId};
 use crate::stage::Recording;
+use crate::stages::testing::{SIGMAS, header, ms, packet, segment, within, within_binomial};
+
+mod list;
 
 fn loss(config: &LossConfig, seed: u64) -> Loss {
     Loss::new(config, Stream::new(seed, "test/damage"), Stream::new(seed, "test/state")).unwrap()
@@ -15,14 +17,7 @@ fn loss(config: &LossConfig, seed: u64) -> Loss {
 /// Returns whether the channel lets a packet with these bytes through.
 fn passes(loss: &mut Loss, now: Instant, bytes: Vec<u8>) -> bool {
     let mut out = Outbox::new(Recording::Off, false);
-    let packet = Packet::from(Content {
-        id: PacketId(0),
-        direction: Direction::Down,
-        origin: Origin::Host,
-        entered: now,
-        bytes,
-    });
-    loss.handle_packet(now, packet, &mut out);
+    loss.handle_packet(now, packet(0, Direction::Down, now, bytes), &mut out);
     out.take().len() == 1
 }
 
@@ -34,24 +29,6 @@ fn lost_of(config: &LossConfig, seed: u64, packets: usize, octets: usize) -> Vec
 
 fn p(value: f64) -> Probability {
     Probability::new(value)
-}
-
-/// 99.9 % of a normal distribution lies within this number of standard deviations.
-const SIGMAS: f64 = 3.2905;
-
-#[track_caller]
-fn within(count: usize, n: usize, probability: f64, variance_per_packet: f64) {
-    let (mean, deviation) = (n as f64 * probability, (n as f64 * variance_per_packet).sqrt());
-    assert!(
-        (count as f64 - mean).abs() <= SIGMAS * deviation,
-        "{count} of {n}, expected {mean:.1} ± {:.1}",
-        SIGMAS * deviation
-    );
-}
-
-#[track_caller]
-fn within_binomial(count: usize, n: usize, probability: f64) {
-    within(count, n, probability, probability * (1.0 - probability));
 }
 
 #[test]
@@ -113,6 +90,12 @@ fn gilbert_elliott_loss_matches_stationary_rate() {
     }
 }
 
+/// Returns a channel that loses no packet in the good state and all packets in the bad state.
+fn two_states(good_to_bad: f64, bad_to_good: f64, step: Step) -> LossConfig {
+    let config = LossConfig::gilbert_elliott(p(0.0), p(1.0), p(good_to_bad), p(bad_to_good));
+    LossConfig { step: Some(step), ..config }
+}
+
 /// Returns the lengths of the runs of consecutive numbers.
 fn runs(numbers: &[usize]) -> Vec<usize> {
     numbers.chunk_by(|a, b| a + 1 == *b).map(<[_]>::len).collect()
@@ -128,13 +111,12 @@ fn lossy_bad_state_makes_geometric_bursts() {
     assert!(bursts.len() > 10_000 && (mean - 1.0 / beta).abs() < SIGMAS * deviation, "mean burst {mean}");
 }
 
+fn state(name: &str, per: f64, to: &[(&str, f64)]) -> State {
+    let to = to.iter().map(|(name, probability)| ((*name).to_owned(), p(*probability))).collect();
+    State { name: name.to_owned(), per: Some(p(per)), ber: None, to }
+}
+
 fn three_states(step: Step) -> LossConfig {
-    let state = |name: &str, per, to: &[(&str, f64)]| State {
-        name: name.to_owned(),
-        per: Some(p(per)),
-        ber: None,
-        to: to.iter().map(|(name, probability)| ((*name).to_owned(), p(*probability))).collect(),
-    };
     let states = vec![
         state("near", 0.0, &[("edge", 0.5)]),
         state("edge", 0.3, &[("hole", 0.25), ("near", 0.25)]),
@@ -156,7 +138,7 @@ fn markov_loss_matches_stationary_rate() {
 fn time_steps_advance_without_packets() {
     // A packet in the middle of each step sees the same chain as with one step per packet.
     let (z, variance) = stationary(&THREE, &[0.0, 0.3, 1.0]);
-    let step = Duration::from_millis(10);
+    let step = ms(10);
     let mut channel = loss(&three_states(Step::Every(step)), 12);
     let n = 200_000;
     let lost =
@@ -174,10 +156,7 @@ fn time_steps_advance_without_packets() {
 
 #[test]
 fn timed_states_last_whole_steps() {
-    let config = LossConfig {
-        step: Some(Step::Every(Duration::from_millis(10))),
-        ..LossConfig::gilbert_elliott(p(0.0), p(1.0), p(0.1), p(0.3))
-    };
+    let config = two_states(0.1, 0.3, Step::Every(ms(10)));
     let mut channel = loss(&config, 13);
     let lost: Vec<usize> = (0..200_000)
         .filter(|i| !passes(&mut channel, Instant::from_millis(*i as u64), vec![0; 100]))
@@ -193,10 +172,7 @@ fn timed_states_last_whole_steps() {
 #[test]
 fn nearly_permanent_state_survives_long_idle_time() {
     for leave in [1e-20, 1e-300] {
-        let config = LossConfig {
-            step: Some(Step::Every(Duration::from_millis(10))),
-            ..LossConfig::gilbert_elliott(p(0.0), p(1.0), p(leave), p(1.0))
-        };
+        let config = two_states(leave, 1.0, Step::Every(ms(10)));
         for seed in 0..20 {
             let mut channel = loss(&config, seed);
             assert!(passes(&mut channel, Instant::from_secs(1_000_000_000), vec![0; 100]), "seed {seed}");
@@ -216,12 +192,9 @@ fn long_idle_time_yields_stationary_state() {
     };
     let (z, _) = stationary(&THREE, &[0.0, 0.3, 1.0]);
     within_binomial(lost(&three_states(step)), n as usize, z);
-    let two = LossConfig { step: Some(step), ..LossConfig::gilbert_elliott(p(0.0), p(1.0), p(0.3), p(0.9)) };
-    within_binomial(lost(&two), n as usize, 0.3 / 1.2);
+    within_binomial(lost(&two_states(0.3, 0.9, step)), n as usize, 0.3 / 1.2);
     // A chain that never settles: it is bad at odd steps, and the packet arrives at an even one.
-    let period =
-        LossConfig { step: Some(step), ..LossConfig::gilbert_elliott(p(0.0), p(1.0), p(1.0), p(1.0)) };
-    assert_eq!(lost(&period), 0);
+    assert_eq!(lost(&two_states(1.0, 1.0, step)), 0);
 }
 
 #[test]
@@ -229,18 +202,12 @@ fn skipping_many_steps_keeps_step_count_exact() {
     // Two states that alternate often, and a trap that the chain enters from either with the probability
     // `trap` per step. After n steps it is still outside with the probability (1 − trap)^n.
     let (trap, steps) = (1e-5, 100_000);
-    let state = |name: &str, per, to: &[(&str, f64)]| State {
-        name: name.to_owned(),
-        per: Some(p(per)),
-        ber: None,
-        to: to.iter().map(|(name, probability)| ((*name).to_owned(), p(*probability))).collect(),
-    };
     let states = vec![
         state("one", 0.0, &[("other", 0.9), ("trap", trap)]),
         state("other", 0.0, &[("one", 0.9), ("trap", trap)]),
         state("trap", 1.0, &[]),
     ];
-    let step = Duration::from_millis(1);
+    let step = ms(1);
     let config = LossConfig::markov(states, Step::Every(step));
     let n = 4000;
     let free = (0..n)
@@ -263,21 +230,25 @@ fn seed_determines_losses() {
     }
 }
 
-// Drop lists
-
-const FLOW: u16 = 40_000;
-
-/// A segment of the flow with this port, from the fixed side.
+/// A segment from the fixed side.
 struct Tcp {
-    v6: bool,
+    is_v4: bool,
     port: u16,
     seq: u32,
-    control: TcpControl,
-    ack: bool,
+    flags: Flags,
     payload: usize,
 }
 
-const DATA: Tcp = Tcp { v6: false, port: FLOW, seq: 0, control: TcpControl::None, ack: true, payload: 1000 };
+const DATA: Tcp = Tcp { is_v4: true, port: 40_000, seq: 0, flags: Flags::ACK, payload: 1000 };
+
+impl Tcp {
+    fn bytes(&self) -> Vec<u8> {
+        let header = header(self.is_v4);
+        let src = SocketAddr::new(header.src.ip(), self.port);
+        let header = Header { src, seq: Seq(self.seq), flags: self.flags, ..header };
+        segment(&header, &vec![7; self.payload])
+    }
+}
 
 fn data(seq: u32) -> Vec<u8> {
     Tcp { seq, ..DATA }.bytes()
@@ -287,159 +258,14 @@ fn ack() -> Vec<u8> {
     Tcp { payload: 0, ..DATA }.bytes()
 }
 
-impl Tcp {
-    fn bytes(&self) -> Vec<u8> {
-        let (src, dst): (IpAddress, IpAddress) = if self.v6 {
-            (
-                Ipv6Address::new(0xfd00, 0, 0, 0, 0, 0, 0, 1).into(),
-                Ipv6Address::new(0xfd00, 0, 0, 0, 0, 0, 0, 2).into(),
-            )
-        } else {
-            (Ipv4Address::new(10, 0, 0, 1).into(), Ipv4Address::new(10, 0, 0, 2).into())
-        };
-        let payload = vec![7; self.payload];
-        let tcp = TcpRepr {
-            src_port: self.port,
-            dst_port: 80,
-            control: self.control,
-            seq_number: TcpSeqNumber(self.seq as i32),
-            ack_number: self.ack.then_some(TcpSeqNumber(1)),
-            window_len: 1000,
-            window_scale: None,
-            max_seg_size: None,
-            sack_permitted: false,
-            sack_ranges: [None; 3],
-            timestamp: None,
-            payload: &payload,
-        };
-        let ip = IpRepr::new(src, dst, IpProtocol::Tcp, tcp.buffer_len(), 64);
-        let mut bytes = vec![0; ip.buffer_len()];
-        ip.emit(&mut bytes, &ChecksumCapabilities::default());
-        tcp.emit(
-            &mut TcpPacket::new_unchecked(&mut bytes[ip.header_len()..]),
-            &src,
-            &dst,
-            &ChecksumCapabilities::default(),
-        );
-        bytes
-    }
-}
-
-fn list(items: &[&str]) -> Loss {
-    loss(&LossConfig::list(items.iter().map(|item| item.parse().unwrap()).collect()), 1)
-}
-
-fn pass(list: &mut Loss, bytes: Vec<u8>) -> bool {
-    passes(list, Instant::ZERO, bytes)
-}
-
-#[test]
-fn listed_segments_are_lost_across_sequence_wrap() {
-    for v6 in [false, true] {
-        let isn = u32::MAX - 49_500;
-        let segment = |n: u32| Tcp { v6, seq: isn.wrapping_add(1 + (n - 1) * 1000), ..DATA }.bytes();
-        let mut list = list(&["segment 50", "segment 50 retransmission 1", "segment 52 retransmission 2"]);
-        let syn = Tcp { v6, seq: isn, control: TcpControl::Syn, ack: false, payload: 0, ..DATA };
-        assert!(pass(&mut list, syn.bytes()));
-        for n in 1..=100 {
-            assert_eq!(pass(&mut list, segment(n)), n != 50, "segment {n}");
-        }
-        assert!(pass(&mut list, segment(49)));
-        assert!(!pass(&mut list, segment(50)), "the first retransmission");
-        assert!(pass(&mut list, segment(50)), "the second retransmission");
-        assert!(pass(&mut list, segment(51)), "the next segment is not lost");
-        assert!(pass(&mut list, segment(52)));
-        assert!(!pass(&mut list, segment(52)));
-        assert!(pass(&mut list, segment(52)));
-        assert!(pass(&mut list, segment(101)));
-    }
-}
-
-#[test]
-fn retransmission_is_identified_by_first_byte() {
-    let mut list = list(&["segment 2 retransmission 1", "segment 5"]);
-    for n in 0..4 {
-        assert!(pass(&mut list, data(n * 1000)));
-    }
-    // The second half of segment 2 is not a retransmission of it. A packet with both segments is.
-    assert!(pass(&mut list, Tcp { seq: 1500, payload: 500, ..DATA }.bytes()));
-    assert!(!pass(&mut list, Tcp { seq: 0, payload: 2000, ..DATA }.bytes()));
-    // A retransmission with additional new data is not a new segment, but the new data counts as seen.
-    assert!(pass(&mut list, Tcp { seq: 3000, payload: 1500, ..DATA }.bytes()));
-    assert!(!pass(&mut list, data(4500)));
-}
-
-#[test]
-fn segments_are_counted_per_connection() {
-    let mut list = list(&["segment 2"]);
-    let other = |seq| Tcp { port: FLOW + 1, seq, ..DATA }.bytes();
-    assert!(pass(&mut list, data(5000)));
-    assert!(pass(&mut list, other(100)));
-    assert!(!pass(&mut list, data(6000)));
-    assert!(!pass(&mut list, other(1100)));
-
-    let syn = |seq| Tcp { seq, control: TcpControl::Syn, ack: false, payload: 0, ..DATA }.bytes();
-    assert!(pass(&mut list, syn(90_000)));
-    assert!(pass(&mut list, data(90_001)));
-    assert!(pass(&mut list, syn(90_000)), "a retransmitted SYN does not start a new connection");
-    assert!(!pass(&mut list, data(91_001)));
-}
-
-#[test]
-fn packets_and_acks_are_counted_separately() {
-    let mut list = list(&["packets 2-3", "packet 7", "ack 3"]);
-    // The third ACK is the sixth packet. Packets other than IP are counted as packets.
-    let sent = [data(0), ack(), vec![0xff], ack(), data(1000), ack(), data(2000), ack(), vec![]];
-    let lost: Vec<usize> =
-        (1..).zip(sent).filter(|(_, bytes)| !pass(&mut list, bytes.clone())).map(|(n, _)| n).collect();
-    assert_eq!(lost, [2, 3, 6, 7]);
-}
-
-#[test]
-fn drop_list_tracks_bounded_number_of_flows() {
-    let mut list = list(&["segment 2"]);
-    const LAST: u16 = 5000;
-    for port in 0..=LAST {
-        assert!(pass(&mut list, Tcp { port, ..DATA }.bytes()));
-    }
-    assert_eq!(list.stats()["flows"], 4096);
-    // The newest flows are still known.
-    assert!(!pass(&mut list, Tcp { port: LAST, seq: 1000, ..DATA }.bytes()));
-}
-
-#[test]
-fn fragments_are_not_counted_as_segments() {
-    let mut list = list(&["segment 1"]);
-    let mut fragment = data(0);
-    fragment[7] = 100;
-    assert!(pass(&mut list, fragment));
-    assert!(!pass(&mut list, data(0)));
-}
-
-#[test]
-fn drop_list_entries_round_trip() {
-    for text in [
-        "segment 50",
-        "segment 50 retransmission 1",
-        "segments 50-53",
-        "packet 7",
-        "packets 100-110",
-        "ack 3",
-    ] {
-        assert_eq!(text.parse::<Listed>().unwrap().to_string(), text);
-    }
-    for text in
-        ["segment", "segment 0", "packet x", "packets 9-3", "ack 3 retransmission 1", "fin 1", "7", ""]
-    {
-        let error = text.parse::<Listed>().unwrap_err().to_string();
-        assert!(error.contains(&format!("`{text}` does not name a packet")), "{error}");
-    }
+fn pass(loss: &mut Loss, bytes: Vec<u8>) -> bool {
+    passes(loss, Instant::ZERO, bytes)
 }
 
 #[test]
 fn loss_can_be_limited_to_data_or_acks() {
     let every = |affects| loss(&LossConfig { affects, ..LossConfig::uniform(p(1.0)) }, 1);
-    let fin = Tcp { control: TcpControl::Fin, payload: 0, ..DATA }.bytes();
+    let fin = Tcp { flags: Flags::FIN.with(Flags::ACK), payload: 0, ..DATA }.bytes();
     for (affects, of_data, of_acks) in
         [(Affects::All, false, false), (Affects::Data, false, true), (Affects::Acks, true, false)]
     {
@@ -474,8 +300,6 @@ fn packet_loss_is_independent_of_other_packet_types() {
         assert!(lost > 400);
     }
 }
-
-// Settings
 
 fn read(text: &str) -> Result<LossConfig, String> {
     let config: LossConfig = toml::from_str(text).map_err(|e| e.to_string())?;
@@ -538,7 +362,7 @@ fn reconfiguration_applies_settings_and_keeps_state() {
     channel.reconfigure(Instant::ZERO, &stuck(1.0), &mut out);
     assert_eq!(channel.stats()["state"], "bad");
     assert!(!pass(&mut channel, data(0)));
-    channel.reconfigure(Instant::ZERO, &LossConfig::none(), &mut out);
+    channel.reconfigure(Instant::ZERO, &LossConfig::default(), &mut out);
     assert!(pass(&mut channel, data(0)));
     assert_eq!((&channel.stats()["packets_in"], &channel.stats()["lost"]), (&3.into(), &1.into()));
 }
@@ -554,7 +378,6 @@ fn lost_in_bursts(config: &LossConfig, seed: u64, packets: u64, spacing: Duratio
 
 #[test]
 fn bursts_match_configured_loss_rate_and_length() {
-    let ms = Duration::from_millis;
     for (seed, mean, steps) in [(1, 0.02, 4.0), (2, 0.1, 1.0), (3, 0.3, 10.0), (4, 0.5, 1.0), (5, 0.01, 2.5)]
     {
         let by_packet = LossConfig::bursts(p(mean), Burst::Steps(steps), Step::Packet);
@@ -604,7 +427,6 @@ fn bursts_equal_equivalent_gilbert_elliott_channel() {
 #[test]
 fn impossible_or_conflicting_burst_settings_are_rejected() {
     let steps = |mean, steps| LossConfig::bursts(p(mean), Burst::Steps(steps), Step::Packet);
-    let ms = Duration::from_millis;
     let base = steps(0.02, 4.0);
     for (config, key) in [
         (steps(0.02, 0.9), "burst"),
@@ -633,16 +455,10 @@ fn warning_reports_bad_state_that_stalls_sender() {
     );
     assert_eq!(warning(&bursts(4.9, Step::Packet)), "");
     assert_ne!(warning(&bursts(5.0, Step::Packet)), "");
-    assert_eq!(warning(&bursts(20.0, Step::Every(Duration::from_millis(10)))), "");
+    assert_eq!(warning(&bursts(20.0, Step::Every(ms(10)))), "");
     // A long bad state does not stall a sender if every second packet gets through.
     assert_eq!(warning(&LossConfig::gilbert_elliott(p(0.0), p(0.5), p(0.01), p(0.001))), "");
     assert_ne!(warning(&LossConfig::gilbert_elliott(p(0.0), p(0.95), p(0.01), p(0.001))), "");
-    let state = |name: &str, per, to: &[(&str, f64)]| State {
-        name: name.to_owned(),
-        per: Some(p(per)),
-        ber: None,
-        to: to.iter().map(|(to, probability)| ((*to).to_owned(), p(*probability))).collect(),
-    };
     let markov = |leaves: &[(&str, f64)]| {
         LossConfig::markov(vec![state("in", 0.0, &[("out", 0.1)]), state("out", 1.0, leaves)], Step::Packet)
     };
@@ -659,7 +475,7 @@ fn fading(model: Model, carrier: Option<&str>, deviation: Option<&str>) -> LossC
         carrier: carrier.map(|carrier| carrier.parse().unwrap()),
         deviation: deviation.map(|deviation| deviation.parse().unwrap()),
         decorrelation: deviation.map(|_| "20m".parse().unwrap()),
-        ..LossConfig::none()
+        ..LossConfig::default()
     }
 }
 
@@ -698,7 +514,7 @@ fn simultaneous_packets_fade_alike_and_margin_changes_immediately() {
     assert!(loss.check(&hopeless).is_ok());
     loss.reconfigure(Instant::from_secs(300), &hopeless, &mut out);
     assert!(!passes(&mut loss, Instant::from_secs(300), vec![0; 40]));
-    loss.reconfigure(Instant::from_secs(301), &LossConfig::none(), &mut out);
+    loss.reconfigure(Instant::from_secs(301), &LossConfig::default(), &mut out);
     assert!(passes(&mut loss, Instant::from_secs(301), vec![0; 40]));
     loss.reconfigure(Instant::from_secs(302), &config, &mut out);
     assert!((302..400).any(|second| !passes(&mut loss, Instant::from_secs(second), vec![0; 40])));

@@ -16,10 +16,8 @@ use crate::settings::Invalid;
 #[serde(deny_unknown_fields)]
 pub struct Bounds {
     /// Maximum number of waiting packets. Defaults to no limit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packets: Option<usize>,
     /// Maximum number of waiting bytes. Defaults to no limit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<Size>,
 }
 

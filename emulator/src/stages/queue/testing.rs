@@ -4,8 +4,9 @@ use airwire::rng::Stream;
 use airwire::time::{Duration, Instant};
 
 use super::{Bounds, Discipline, Queue, QueueConfig};
-use crate::packet::{Content, Direction, Origin, Packet, PacketId};
+use crate::packet::Direction::Down;
 use crate::stage::{Event, Mark, Outbox, Recording, Why};
+use crate::stages::testing::packet;
 
 /// Returns a Not-ECT packet of `octets` bytes with a UDP datagram of this flow.
 pub(super) fn udp(host: u8, port: u16, octets: usize) -> Vec<u8> {
@@ -32,17 +33,6 @@ pub(super) fn udp6(host: u8, port: u16, octets: usize) -> Vec<u8> {
     bytes
 }
 
-/// Creates a packet in the direction down.
-pub(super) fn packet(id: u64, at: Instant, bytes: Vec<u8>) -> Packet {
-    Packet::from(Content {
-        id: PacketId(id),
-        direction: Direction::Down,
-        origin: Origin::Host,
-        entered: at,
-        bytes,
-    })
-}
-
 /// A queue and its records. Packets are numbered from 0.
 pub(super) struct Bench {
     pub(super) queue: Queue,
@@ -66,7 +56,7 @@ impl Bench {
         let id = self.pushed;
         self.pushed += 1;
         self.out.begin(now, Some(0));
-        self.queue.push(now, packet(id, now, bytes), &mut self.out);
+        self.queue.push(now, packet(id, Down, now, bytes), &mut self.out);
         id
     }
 

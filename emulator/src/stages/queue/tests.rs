@@ -6,7 +6,9 @@ use airwire::units::Size;
 
 use super::testing::{Bench, ect, udp};
 use super::{Bounds, CodelConfig, Discipline, FqCodelConfig, Length, PieConfig, QueueConfig, RedConfig};
-use crate::stage::Why;
+use crate::packet::Direction;
+use crate::stage::{Outbox, Recording, Why};
+use crate::stages::testing::packet;
 
 mod codel;
 mod fq_codel;
@@ -98,11 +100,10 @@ fn new_settings_of_same_discipline_keep_its_state() {
 
 #[test]
 fn packet_does_not_wait_for_idle_transmitter() {
-    use crate::stage::{Outbox, Recording};
     for discipline in all() {
         let mut bench = Bench::new(discipline);
         let mut out = Outbox::new(Recording::Events, false);
-        let packet = super::testing::packet(7, ms(1), ect(udp(1, 1, 1000)));
+        let packet = packet(7, Direction::Down, ms(1), ect(udp(1, 1, 1000)));
         assert_eq!(bench.queue.pass(ms(1), packet.clone(), &mut out), Some(packet), "{discipline:?}");
         assert!(bench.queue.is_empty() && out.take_records().is_empty());
     }

@@ -50,13 +50,10 @@ macro_rules! written {
         #[derive(Default, Serialize, Deserialize)]
         #[serde(deny_unknown_fields, default)]
         pub(super) struct Written {
-            #[serde(skip_serializing_if = "Option::is_none")]
             discipline: Option<Name>,
-            #[serde(skip_serializing_if = "Option::is_none")]
             packets: Option<usize>,
-            #[serde(skip_serializing_if = "Option::is_none")]
             bytes: Option<Size>,
-            $(#[serde(skip_serializing_if = "Option::is_none")] $key: Option<$type>,)*
+            $($key: Option<$type>,)*
         }
 
         impl Written {

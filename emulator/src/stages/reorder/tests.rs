@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::stages::testing::{Bench, SIGMAS, tcp, within_binomial};
+use crate::stages::testing::{Bench, SIGMAS, at, ms, tcp, within_binomial};
 
 fn by_distance(chance: f64, distance: u32) -> ReorderConfig {
     ReorderConfig {
@@ -22,14 +22,6 @@ fn by_time(chance: f64, time: Duration) -> ReorderConfig {
 fn reorder(config: &ReorderConfig, seed: u64) -> Bench<Reorder> {
     let stream = |purpose: &str| Stream::new(seed, purpose);
     Bench::new(Reorder::new(config, stream("chosen"), stream("kept")).unwrap())
-}
-
-fn ms(millis: u64) -> Duration {
-    Duration::from_millis(millis)
-}
-
-fn at(millis: u64) -> Instant {
-    Instant::from_millis(millis)
 }
 
 /// Returns the reordered packets. RFC 4737 §3.3: a packet is reordered if a packet that was sent later

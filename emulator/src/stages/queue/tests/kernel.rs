@@ -9,13 +9,15 @@ use airwire::time::{Duration, Instant};
 use airwire::units::{Probability, Rate, Size};
 use serde::Deserialize;
 
-use crate::packet::PacketId;
-use crate::stage::{Event, Mark, OneWay, Outbox, Recording};
+use crate::packet::{Direction, PacketId};
+use crate::stage::{Event, Mark, Outbox, Recording};
+use crate::stages::duplex::OneWay;
 use crate::stages::link::{Link, LinkConfig};
-use crate::stages::queue::testing::{packet, udp};
+use crate::stages::queue::testing::udp;
 use crate::stages::queue::{
     Bounds, CodelConfig, Discipline, FqCodelConfig, Length, PieConfig, QueueConfig, RedConfig,
 };
+use crate::stages::testing::packet;
 
 #[derive(Deserialize)]
 struct Vector {
@@ -188,7 +190,7 @@ impl Vector {
             let mut bytes = udp(1, ports[flow], length as usize);
             bytes[1] = if self.flows[flow].ect { 2 } else { 0 };
             out.begin(at, Some(0));
-            link.handle_packet(at, packet(id as u64, at, bytes), &mut out);
+            link.handle_packet(at, packet(id as u64, Direction::Down, at, bytes), &mut out);
         }
         run_until(&mut link, Instant::from_nanos(u64::MAX), &mut out);
         outcome.marks.sort_unstable();

@@ -166,13 +166,6 @@ impl<F: FnMut(&Packet) -> Option<Why>> Stage for Losing<F> {
             None => out.forward(packet),
         }
     }
-    fn handle_deadline(&mut self, _: Instant, _: &mut Outbox) {}
-    fn next_deadline(&self) -> Option<Instant> {
-        None
-    }
-    fn held(&self) -> usize {
-        0
-    }
     fn stats(&self) -> Value {
         Value::Null
     }
