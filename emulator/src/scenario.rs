@@ -181,8 +181,8 @@ impl Scenario {
     }
 
     /// Warnings about stages that do nothing, and about settings that no real link has or that may stop a run
-    /// unintentionally. Each has its stage and direction. The settings of a preset come from its source, so only
-    /// changed ones are reported.
+    /// unintentionally. Each has its stage and direction. The settings of a preset come from its source, so
+    /// only changed ones are reported.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = self.all_warnings();
         if !warnings.is_empty()

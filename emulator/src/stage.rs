@@ -20,8 +20,8 @@ use crate::packet::{Direction, Packet, PacketId};
 pub use outbox::Outbox;
 
 /// One stage of a path. The order of calls follows the rules of [`Machine`](crate::machine::Machine). Packets
-/// that leave during a call are put into `out`, at the time of that call. By default, a stage has no deadlines
-/// and holds no packets.
+/// that leave during a call are put into `out`, at the time of that call. By default, a stage has no
+/// deadlines and holds no packets.
 pub trait Stage {
     /// A packet arrived. Its direction shows which side it came from.
     fn handle_packet(&mut self, now: Instant, packet: Packet, out: &mut Outbox);

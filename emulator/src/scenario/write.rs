@@ -5,8 +5,8 @@ use serde::Serialize;
 use super::error::Source;
 use super::tree::{self, Node, Table, Value};
 
-/// All settings, including defaults, in the order of the code. Fields that are `None` are omitted, because TOML
-/// cannot express them.
+/// All settings, including defaults, in the order of the code. Fields that are `None` are omitted, because
+/// TOML cannot express them.
 pub(super) fn to_table(settings: &impl Serialize) -> Table {
     let text = toml::to_string(settings).expect("settings have no maps with odd keys and no odd numbers");
     tree::parse(&Source::new("settings", &text)).expect("what was written can be read")
@@ -47,8 +47,8 @@ pub(super) fn is_bare(key: &str) -> bool {
     !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
 }
 
-/// Calls `each` with the key of each leaf, such as `down.queue.packets`, and its value as TOML. The key is one
-/// for `airlink ctl set`.
+/// Calls `each` with the key of each leaf, such as `down.queue.packets`, and its value as TOML. The key is
+/// one for `airlink ctl set`.
 pub(super) fn leaves(table: &Table, prefix: &str, each: &mut impl FnMut(String, String)) {
     for entry in &table.0 {
         let key = format!("{prefix}{}", bare(&entry.key));

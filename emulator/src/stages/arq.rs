@@ -68,9 +68,9 @@ pub struct Arq {
     /// Undamaged packets on the way to the receiver, with their arrival times.
     arriving: VecDeque<(Instant, Packet)>,
     /// Damaged packets, with the time at which the transmitter learns of the damage.
-    awaiting: VecDeque<(Instant, Attempt)>,
-    /// Packets that wait for a retransmission, with the time since which they wait.
-    again: VecDeque<(Instant, Attempt)>,
+    awaiting_feedback: VecDeque<(Instant, Attempt)>,
+    /// Packets that wait for a retransmission, and the time at which each began to wait.
+    to_retransmit: VecDeque<(Instant, Attempt)>,
     damage: Stream,
     packets_in: u64,
     packets_out: u64,
@@ -88,8 +88,8 @@ struct Attempt {
 }
 
 impl Arq {
-    /// Creates the stage, or returns an error if the settings are invalid. `damage` decides the fate of each
-    /// transmission. `queue` is for queue disciplines that make random decisions.
+    /// Creates the stage, or returns an error if the settings are invalid. `damage` decides which
+    /// transmissions are damaged. `queue` is for queue disciplines that make random decisions.
     pub fn new(config: &ArqConfig, damage: Stream, queue: Stream) -> Result<Self, Invalid> {
         config.validate()?;
         Ok(Self {
@@ -99,8 +99,8 @@ impl Arq {
             sending: None,
             free_since: Instant::ZERO,
             arriving: VecDeque::new(),
-            awaiting: VecDeque::new(),
-            again: VecDeque::new(),
+            awaiting_feedback: VecDeque::new(),
+            to_retransmit: VecDeque::new(),
             damage,
             packets_in: 0,
             packets_out: 0,
@@ -126,7 +126,7 @@ impl Arq {
     }
 
     /// Handles the end of a transmission: decides whether the packet arrives or is damaged.
-    fn sent(&mut self, end: Instant, attempt: Attempt) {
+    fn finish_transmission(&mut self, end: Instant, attempt: Attempt) {
         self.free_since = end;
         let arrival = end + self.config.delay;
         if self.damage.chance(self.config.per.value()) {
@@ -134,37 +134,38 @@ impl Arq {
             let known = arrival + self.config.feedback.unwrap_or(self.config.delay);
             // If the delay was shortened at run time, neither feedback nor packets (below) overtake earlier
             // ones.
-            let known = self.awaiting.back().map_or(known, |(last, _)| known.max(*last));
-            self.awaiting.push_back((known, attempt));
+            let known = self.awaiting_feedback.back().map_or(known, |(last, _)| known.max(*last));
+            self.awaiting_feedback.push_back((known, attempt));
         } else {
             let arrival = self.arriving.back().map_or(arrival, |(last, _)| arrival.max(*last));
             self.arriving.push_back((arrival, attempt.packet));
         }
     }
 
-    fn heard(&mut self, now: Instant, attempt: Attempt, out: &mut Outbox) {
+    /// Handles feedback about a damaged packet: schedules a retransmission or gives up.
+    fn handle_feedback(&mut self, now: Instant, attempt: Attempt, out: &mut Outbox) {
         if attempt.number > self.config.retries {
             self.given_up += 1;
             out.drop(attempt.packet, Why::RetryLimit);
         } else {
-            self.again.push_back((now, Attempt { number: attempt.number + 1, ..attempt }));
+            self.to_retransmit.push_back((now, Attempt { number: attempt.number + 1, ..attempt }));
         }
     }
 
-    fn arrive(&mut self, now: Instant, out: &mut Outbox) {
-        while self.arriving.front().is_some_and(|(at, _)| *at <= now) {
-            let (_, packet) = self.arriving.pop_front().expect("it was just looked at");
+    /// Forwards the packets that have arrived by `now`.
+    fn deliver_due(&mut self, now: Instant, out: &mut Outbox) {
+        while let Some((_, packet)) = self.arriving.pop_front_if(|(at, _)| *at <= now) {
             self.packets_out += 1;
             out.forward(packet);
         }
     }
 
     /// Starts the next transmission if the transmitter is free.
-    fn go_on(&mut self, now: Instant, out: &mut Outbox) {
+    fn start_next(&mut self, now: Instant, out: &mut Outbox) {
         if self.sending.is_some() {
             return;
         }
-        if let Some((since, attempt)) = self.again.pop_front() {
+        if let Some((since, attempt)) = self.to_retransmit.pop_front() {
             self.send(now, attempt, now - since, out);
         } else if let Some((waited, packet)) = self.queue.pop(now, out) {
             self.send(now, Attempt { number: 1, packet }, waited, out);
@@ -193,30 +194,30 @@ impl OneWay for Arq {
         // Handle events in the order of their times, however late the driver calls. Events of the same time
         // are handled in causal order.
         while let Some(at) = self.next_deadline().filter(|at| *at <= now) {
-            self.arrive(at, out);
+            self.deliver_due(at, out);
             if let Some((_, attempt)) = self.sending.take_if(|(end, _)| *end <= at) {
-                self.sent(at, attempt);
+                self.finish_transmission(at, attempt);
             }
-            while let Some((_, attempt)) = self.awaiting.pop_front_if(|(known, _)| *known <= at) {
-                self.heard(at, attempt, out);
+            while let Some((_, attempt)) = self.awaiting_feedback.pop_front_if(|(known, _)| *known <= at) {
+                self.handle_feedback(at, attempt, out);
             }
-            self.go_on(at, out);
+            self.start_next(at, out);
         }
     }
 
     fn next_deadline(&self) -> Option<Instant> {
-        let sent = self.sending.as_ref().map(|(end, _)| *end);
-        let arrives = self.arriving.front().map(|(at, _)| *at);
-        let heard = self.awaiting.front().map(|(at, _)| *at);
-        [sent, arrives, heard].into_iter().flatten().min()
+        let transmission = self.sending.as_ref().map(|(end, _)| *end);
+        let arrival = self.arriving.front().map(|(at, _)| *at);
+        let feedback = self.awaiting_feedback.front().map(|(at, _)| *at);
+        [transmission, arrival, feedback].into_iter().flatten().min()
     }
 
     fn held(&self) -> usize {
         self.queue.len()
             + usize::from(self.sending.is_some())
             + self.arriving.len()
-            + self.awaiting.len()
-            + self.again.len()
+            + self.awaiting_feedback.len()
+            + self.to_retransmit.len()
     }
 
     fn stats(&self) -> Value {
@@ -228,7 +229,7 @@ impl OneWay for Arq {
             "damaged": self.damaged,
             "given_up": self.given_up,
             "queue": self.queue.stats(),
-            "awaiting_retransmission": self.awaiting.len() + self.again.len(),
+            "awaiting_retransmission": self.awaiting_feedback.len() + self.to_retransmit.len(),
             "on_the_wire": self.arriving.len(),
         })
     }

@@ -15,9 +15,9 @@ use crate::packet::{Direction, Packet};
 use crate::settings::{Invalid, Position};
 use crate::stage::{Event, Outbox};
 
-mod anatomy;
+mod layout;
 
-use anatomy::Anatomy;
+use layout::Layout;
 
 /// The settings of one direction.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -63,7 +63,7 @@ pub enum Checksum {
 }
 
 /// More flipped bits would not resemble noise on a line.
-const MOST_BITS: u32 = 64;
+const MAX_BITS: u32 = 64;
 
 impl CorruptConfig {
     fn bits(&self) -> u32 {
@@ -80,8 +80,8 @@ impl OneWaySettings for CorruptConfig {
     fn validate(&self) -> Result<(), Invalid> {
         match self.bits {
             Some(0) => Err(Invalid::new("bits", "must be at least 1")),
-            Some(MOST_BITS..) if self.bits != Some(MOST_BITS) => {
-                Err(Invalid::new("bits", format!("must be at most {MOST_BITS}")))
+            Some(MAX_BITS..) if self.bits != Some(MAX_BITS) => {
+                Err(Invalid::new("bits", format!("must be at most {MAX_BITS}")))
             }
             Some(bits) if self.checksum == Checksum::Passes && !bits.is_multiple_of(2) => Err(Invalid::new(
                 "bits",
@@ -130,12 +130,12 @@ impl Corrupt {
 
     /// Returns the bits to flip in a chosen packet, in ascending order, or `None` if the packet has no
     /// suitable bits.
-    fn choose(&self, bytes: &[u8], mut stream: Stream) -> Option<Vec<u32>> {
-        let anatomy = Anatomy::of(bytes)?;
+    fn choose_bits(&self, bytes: &[u8], mut stream: Stream) -> Option<Vec<u32>> {
+        let layout = Layout::of(bytes)?;
         let count = self.config.bits() as usize;
         let mut bits = match self.config.checksum {
-            Checksum::Fails => anatomy.bits_that_are_found(bytes, self.config.part, count, &mut stream),
-            Checksum::Passes => anatomy.bits_that_cancel(bytes, self.config.part, count, &mut stream),
+            Checksum::Fails => layout.detectable_bits(bytes, self.config.part, count, &mut stream),
+            Checksum::Passes => layout.undetectable_bits(bytes, self.config.part, count, &mut stream),
         }?;
         bits.sort_unstable();
         Some(bits)
@@ -149,7 +149,7 @@ impl OneWay for Corrupt {
         self.packets += 1;
         let seed = self.bits.bits();
         if self.chooser.chooses(&packet) {
-            if let Some(bits) = self.choose(&packet.bytes, Stream::new(seed, "bits")) {
+            if let Some(bits) = self.choose_bits(&packet.bytes, Stream::new(seed, "bits")) {
                 self.corrupted += 1;
                 for bit in &bits {
                     packet.bytes[*bit as usize / 8] ^= 0x80 >> (bit % 8);

@@ -27,9 +27,9 @@ mod markov;
 mod remarks;
 
 pub use bursts::Burst;
+pub use list::DropItem;
 use list::DropList;
-pub use list::Listed;
-use markov::{Chain, Damage};
+use markov::{Chain, ChainState, ErrorRate};
 
 /// The settings of one direction: the cause of damage and the packets that it affects.
 ///
@@ -89,7 +89,7 @@ pub struct LossConfig {
     /// 100-110", "ack 3". Numbers start from 1 in each direction. Packets of any kind are counted per stage,
     /// segments and ACKs per flow. A segment is a packet with new data, and its retransmissions are the later
     /// packets that contain its first byte. An ACK is a TCP segment that only acknowledges.
-    pub drop: Option<Vec<Listed>>,
+    pub drop: Option<Vec<DropItem>>,
     /// The kind of packets that the channel can damage: all packets, packets with data (of any protocol, and
     /// TCP's SYN, FIN and RST), or TCP segments that only acknowledge. Every packet advances the channel's
     /// state, whether or not it can be damaged.
@@ -252,7 +252,7 @@ impl LossConfig {
     }
 
     /// Settings for the model `list`.
-    pub fn list(drop: Vec<Listed>) -> Self {
+    pub fn list(drop: Vec<DropItem>) -> Self {
         Self { model: Model::List, drop: Some(drop), ..Self::default() }
     }
 
@@ -366,33 +366,32 @@ pub struct Loss {
 #[derive(Debug)]
 enum Channel {
     Clean,
-    Memoryless(Damage),
+    Memoryless(ErrorRate),
     Chain(Chain),
     Fading(Box<Fading>),
     List(DropList),
 }
 
 impl Channel {
-    /// `config` must be valid. Only fading draws from `state` here.
+    /// Creates the channel from valid settings. Only fading draws from `state` here.
     fn new(config: &LossConfig, state: &mut Stream) -> Self {
-        let per = |per: Option<Probability>| Damage::Packet(per.unwrap_or(Probability::ZERO).value());
+        let step = config.step.unwrap_or_default();
         match config.model {
             Model::None => Self::Clean,
-            Model::Uniform => Self::Memoryless(per(config.per)),
+            Model::Uniform => {
+                Self::Memoryless(ErrorRate::PerPacket(config.per.map_or(0.0, Probability::value)))
+            }
             Model::BitErrors => {
-                Self::Memoryless(Damage::bit(config.ber.unwrap_or(Probability::ZERO).value()))
+                Self::Memoryless(ErrorRate::per_bit(config.ber.map_or(0.0, Probability::value)))
             }
             Model::GilbertElliott => {
-                let [good, bad, leave_good, leave_bad] = config.two_states().unwrap_or_default();
-                Self::Chain(Chain::two(
-                    [good, bad].map(Damage::Packet),
-                    [leave_good, leave_bad],
-                    config.step.unwrap_or_default(),
-                ))
+                let [good, bad, good_to_bad, bad_to_good] = config.two_states().unwrap_or_default();
+                let good = ChainState::new("good", ErrorRate::PerPacket(good), [(good_to_bad, 1)]);
+                let bad = ChainState::new("bad", ErrorRate::PerPacket(bad), [(bad_to_good, 0)]);
+                Self::Chain(Chain::new(vec![good, bad], step))
             }
             Model::Markov => {
-                let states = config.states.as_deref().unwrap_or_default();
-                Self::Chain(Chain::new(states, config.step.unwrap_or_default()))
+                Self::Chain(Chain::new(ChainState::all(config.states.as_deref().unwrap_or_default()), step))
             }
             Model::Rayleigh | Model::Shadowing => match config.fading() {
                 Some(fading) => Self::Fading(Box::new(Fading::new(&fading, state))),
@@ -404,9 +403,9 @@ impl Channel {
 }
 
 impl Loss {
-    /// Creates the channel, or returns an error if the settings are invalid. `damage` decides the fate of
-    /// packets, `state` drives the channel's state. With separate streams, changing one part of a model does
-    /// not shift the random numbers of the other.
+    /// Creates the channel, or returns an error if the settings are invalid. `damage` decides which packets
+    /// are damaged, `state` drives the channel's state. With separate streams, changing one part of a model
+    /// does not shift the random numbers of the other.
     pub fn new(config: &LossConfig, damage: Stream, mut state: Stream) -> Result<Self, Invalid> {
         config.validate()?;
         Ok(Self {
@@ -431,20 +430,22 @@ impl OneWay for Loss {
         // Draw a number for every model, so that a change of model at run time does not shift the later
         // draws.
         let draw = self.damage.unit();
-        let damaged = match &mut self.channel {
+        let reason = match &mut self.channel {
             Channel::Clean => None,
-            Channel::Memoryless(damage) => (draw < damage.probability(packet.len())).then_some(Why::Loss),
+            Channel::Memoryless(error_rate) => {
+                (draw < error_rate.probability(packet.len())).then_some(Why::Loss)
+            }
             Channel::Chain(chain) => {
                 (draw < chain.pass(now, packet.len(), &mut self.state)).then_some(Why::Loss)
             }
             Channel::Fading(fading) => fading.loses(now).then_some(Why::Loss),
-            Channel::List(list) => list.names(self.packets, &packet.bytes).then_some(Why::Listed),
+            Channel::List(list) => list.matches(self.packets, &packet.bytes).then_some(Why::Listed),
         };
-        match damaged {
-            Some(why) if self.affects.covers(&packet) => {
+        match reason {
+            Some(reason) if self.affects.covers(&packet) => {
                 self.lost += 1;
                 self.bytes_lost += packet.len() as u64;
-                out.drop(packet, why);
+                out.drop(packet, reason);
             }
             _ => out.forward(packet),
         }
@@ -479,8 +480,8 @@ impl OneWay for Loss {
             chain.begin(now);
         }
         match (&mut channel, &mut self.channel) {
-            (Channel::Chain(new), Channel::Chain(old)) => new.go_on_from(old, now, &mut self.state),
-            (Channel::List(new), Channel::List(old)) => new.go_on_from(old),
+            (Channel::Chain(new), Channel::Chain(old)) => new.continue_from(old, now, &mut self.state),
+            (Channel::List(new), Channel::List(old)) => new.continue_from(old),
             _ => {}
         }
         self.channel = channel;

@@ -1,9 +1,9 @@
 //! A queue that is bounded by packets, by bytes or by both, and managed by one of several disciplines. It
 //! belongs to the transmitter that follows it.
 //!
-//! A discipline decides which packets are dropped or marked, and which packet is next. [`Queue`] and its
-//! `Desk` carry out these decisions, count them and record them. A queue has no timers: a discipline catches
-//! up on the elapsed time when the next packet arrives or leaves.
+//! A discipline decides which packets are dropped or marked, and which packet is next. [`Queue`] carries out
+//! these decisions, counts them and records them. A queue has no timers: a discipline catches up on the
+//! elapsed time when the next packet arrives or leaves.
 
 use std::collections::VecDeque;
 
@@ -17,21 +17,19 @@ use crate::stage::{Event, Mark, Outbox, Why};
 
 mod codel;
 mod config;
-mod draws;
 mod flow;
 mod fq_codel;
 mod length;
 mod pie;
 mod red;
+mod table;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
 mod tests;
-mod written;
 
 use codel::Codel;
 pub use config::{Bounds, CodelConfig, Discipline, FqCodelConfig, PieConfig, QueueConfig, RedConfig};
-use draws::Draws;
 use flow::FlowHash;
 use fq_codel::FqCodel;
 pub use length::Length;
@@ -42,17 +40,17 @@ use red::Red;
 #[derive(Debug)]
 pub struct Queue {
     bounds: Bounds,
-    manager: Manager,
-    /// Waiting packets in order of arrival. Empty with FQ-CoDel, which has queues of its own.
-    line: VecDeque<Waiting>,
-    tally: Tally,
-    draws: Draws,
+    discipline: DisciplineState,
+    /// Waiting packets in order of arrival. Empty with FQ-CoDel, which has one queue per flow.
+    packets: VecDeque<QueuedPacket>,
+    counters: QueueCounters,
+    random: RandomNumbers,
     hash: FlowHash,
 }
 
 /// A discipline with its settings and state.
 #[derive(Debug)]
-enum Manager {
+enum DisciplineState {
     DropTail,
     Codel(CodelConfig, Codel),
     FqCodel(FqCodelConfig, Box<FqCodel>),
@@ -61,14 +59,14 @@ enum Manager {
 }
 
 #[derive(Clone, Debug)]
-struct Waiting {
-    since: Instant,
+struct QueuedPacket {
+    queued_at: Instant,
     packet: Packet,
 }
 
 /// The current length of the queue, and counters since the start.
 #[derive(Debug, Default)]
-struct Tally {
+struct QueueCounters {
     packets: usize,
     bytes: u64,
     most_packets: usize,
@@ -76,6 +74,26 @@ struct Tally {
     refused: u64,
     dropped: u64,
     marked: u64,
+}
+
+/// The source of the random numbers of PIE and RED.
+#[derive(Clone, Debug)]
+enum RandomNumbers {
+    Stream(Stream),
+    /// Numbers drawn by the implementation with which a test compares this one.
+    #[cfg(test)]
+    Given(VecDeque<f64>),
+}
+
+impl RandomNumbers {
+    /// Returns a number from a uniform distribution on [0, 1).
+    fn unit(&mut self) -> f64 {
+        match self {
+            Self::Stream(stream) => stream.unit(),
+            #[cfg(test)]
+            Self::Given(numbers) => numbers.pop_front().expect("the test provides a number for each draw"),
+        }
+    }
 }
 
 /// The decision of a discipline about an arriving packet.
@@ -88,19 +106,19 @@ enum Verdict {
 }
 
 /// The context of one call, in which packets are taken, marked and dropped.
-struct Desk<'a> {
+struct CallContext<'a> {
     now: Instant,
-    tally: &'a mut Tally,
+    counters: &'a mut QueueCounters,
     out: &'a mut Outbox,
 }
 
-impl Desk<'_> {
-    /// Removes and returns the first packet of `line`.
-    fn take(&mut self, line: &mut VecDeque<Waiting>) -> Option<Waiting> {
-        let waiting = line.pop_front()?;
-        self.tally.packets -= 1;
-        self.tally.bytes -= waiting.packet.len() as u64;
-        Some(waiting)
+impl CallContext<'_> {
+    /// Removes and returns the first packet.
+    fn take(&mut self, packets: &mut VecDeque<QueuedPacket>) -> Option<QueuedPacket> {
+        let head = packets.pop_front()?;
+        self.counters.packets -= 1;
+        self.counters.bytes -= head.packet.len() as u64;
+        Some(head)
     }
 
     /// Marks the packet to signal congestion. Returns false if it cannot be marked and must be dropped
@@ -108,7 +126,7 @@ impl Desk<'_> {
     fn mark(&mut self, packet: &mut Packet, ecn: bool) -> bool {
         match if ecn { mark_ce(&mut packet.bytes) } else { Marking::Impossible } {
             Marking::Marked => {
-                self.tally.marked += 1;
+                self.counters.marked += 1;
                 self.out.note(packet, Event::Marked { what: Mark::Congestion });
                 true
             }
@@ -118,7 +136,7 @@ impl Desk<'_> {
     }
 
     /// Signals congestion to the sender. Marks the packet and returns it if possible, otherwise drops it.
-    fn signal(&mut self, mut waiting: Waiting, ecn: bool) -> Option<Waiting> {
+    fn signal(&mut self, mut waiting: QueuedPacket, ecn: bool) -> Option<QueuedPacket> {
         if self.mark(&mut waiting.packet, ecn) {
             return Some(waiting);
         }
@@ -127,16 +145,16 @@ impl Desk<'_> {
     }
 
     /// Drops a packet for lack of room or by decision of a discipline.
-    fn drop(&mut self, packet: Packet, why: Why) {
-        match why {
-            Why::QueueFull => self.tally.refused += 1,
-            _ => self.tally.dropped += 1,
+    fn drop(&mut self, packet: Packet, reason: Why) {
+        match reason {
+            Why::QueueFull => self.counters.refused += 1,
+            _ => self.counters.dropped += 1,
         }
-        self.out.drop(packet, why);
+        self.out.drop(packet, reason);
     }
 }
 
-impl Tally {
+impl QueueCounters {
     fn add(&mut self, packet: &Packet) {
         self.packets += 1;
         self.bytes += packet.len() as u64;
@@ -146,19 +164,19 @@ impl Tally {
 }
 
 impl Bounds {
-    /// Returns whether a packet of `octets` bytes may join a queue of this length.
-    pub(crate) fn have_room(&self, packets: usize, bytes: u64, octets: usize) -> bool {
+    /// Returns whether a packet of `length` bytes may join a queue of this length.
+    pub(crate) fn have_room(&self, packets: usize, bytes: u64, length: usize) -> bool {
         self.packets.is_none_or(|limit| packets < limit)
-            && self.bytes.is_none_or(|limit| bytes + octets as u64 <= limit.as_bytes())
+            && self.bytes.is_none_or(|limit| bytes + length as u64 <= limit.as_bytes())
     }
 
-    fn are_exceeded(&self, tally: &Tally) -> bool {
-        self.packets.is_some_and(|limit| tally.packets > limit)
-            || self.bytes.is_some_and(|limit| tally.bytes > limit.as_bytes())
+    fn are_exceeded(&self, counters: &QueueCounters) -> bool {
+        self.packets.is_some_and(|limit| counters.packets > limit)
+            || self.bytes.is_some_and(|limit| counters.bytes > limit.as_bytes())
     }
 }
 
-impl Manager {
+impl DisciplineState {
     fn new(discipline: &Discipline, now: Instant, hash: FlowHash) -> Self {
         match *discipline {
             Discipline::DropTail => Self::DropTail,
@@ -171,7 +189,7 @@ impl Manager {
 
     /// Takes over new settings and keeps the state. Returns false if the discipline or its number of queues
     /// changes.
-    fn reconfigure(&mut self, discipline: &Discipline, now: Instant, tally: &Tally) -> bool {
+    fn reconfigure(&mut self, discipline: &Discipline, now: Instant, counters: &QueueCounters) -> bool {
         match (self, *discipline) {
             (Self::DropTail, Discipline::DropTail) => {}
             (Self::Codel(config, _), Discipline::Codel(new)) => *config = new,
@@ -180,7 +198,7 @@ impl Manager {
             }
             (Self::Pie(config, pie), Discipline::Pie(new)) => {
                 if *config != new {
-                    pie.catch_up(config, now, tally);
+                    pie.catch_up(config, now, counters);
                     pie.reconfigure(&new, now);
                 }
                 *config = new;
@@ -203,16 +221,15 @@ impl Manager {
 }
 
 impl Queue {
-    /// Creates an empty queue. `draws` is for disciplines that make random decisions.
-    pub fn new(config: QueueConfig, draws: Stream) -> Self {
-        let mut draws = draws;
-        let hash = FlowHash(draws.bits());
+    /// Creates an empty queue. `random` is for disciplines that make random decisions.
+    pub fn new(config: QueueConfig, mut random: Stream) -> Self {
+        let hash = FlowHash(random.bits());
         Self {
             bounds: config.bounds,
-            manager: Manager::new(&config.discipline, Instant::ZERO, hash),
-            line: VecDeque::new(),
-            tally: Tally::default(),
-            draws: Draws::Stream(draws),
+            discipline: DisciplineState::new(&config.discipline, Instant::ZERO, hash),
+            packets: VecDeque::new(),
+            counters: QueueCounters::default(),
+            random: RandomNumbers::Stream(random),
             hash,
         }
     }
@@ -222,28 +239,28 @@ impl Queue {
         Self::new(bounds.into(), Stream::new(0, "drop-tail"))
     }
 
-    /// Uses these numbers for random decisions from now on, for comparison with another implementation.
+    /// Replaces the random numbers, for comparison with another implementation.
     #[cfg(test)]
-    pub(super) fn draw_from(&mut self, numbers: impl IntoIterator<Item = f64>) {
-        self.draws = Draws::Given(numbers.into_iter().collect());
+    pub(super) fn use_random_numbers(&mut self, numbers: impl IntoIterator<Item = f64>) {
+        self.random = RandomNumbers::Given(numbers.into_iter().collect());
     }
 
     /// Applies new settings to packets that arrive from now on. Packets that wait already stay, even if they
     /// exceed the new bounds. A new discipline takes them over in order of arrival.
     pub fn reconfigure(&mut self, now: Instant, config: QueueConfig, out: &mut Outbox) {
         self.bounds = config.bounds;
-        if self.manager.reconfigure(&config.discipline, now, &self.tally) {
+        if self.discipline.reconfigure(&config.discipline, now, &self.counters) {
             return;
         }
-        if let Manager::FqCodel(_, flows) = &mut self.manager {
-            self.line.extend(flows.drain());
-            self.line.make_contiguous().sort_by_key(|waiting| (waiting.since, waiting.packet.id));
+        if let DisciplineState::FqCodel(_, flows) = &mut self.discipline {
+            self.packets.extend(flows.drain());
+            self.packets.make_contiguous().sort_by_key(|waiting| (waiting.queued_at, waiting.packet.id));
         }
-        self.manager = Manager::new(&config.discipline, now, self.hash);
-        if let Manager::FqCodel(config, flows) = &mut self.manager {
-            let mut desk = Desk { now, tally: &mut self.tally, out };
-            for waiting in self.line.drain(..) {
-                flows.enqueue(config, &Bounds::default(), waiting, &mut desk);
+        self.discipline = DisciplineState::new(&config.discipline, now, self.hash);
+        if let DisciplineState::FqCodel(config, flows) = &mut self.discipline {
+            let mut context = CallContext { now, counters: &mut self.counters, out };
+            for waiting in self.packets.drain(..) {
+                flows.enqueue(config, &Bounds::default(), waiting, &mut context);
             }
         }
     }
@@ -251,38 +268,38 @@ impl Queue {
     /// Returns whether the discipline is drop-tail: packets leave in order of arrival, and a packet is
     /// dropped only if it finds no room.
     pub fn is_drop_tail(&self) -> bool {
-        matches!(self.manager, Manager::DropTail)
+        matches!(self.discipline, DisciplineState::DropTail)
     }
 
     /// Returns the number of waiting packets.
     pub fn len(&self) -> usize {
-        self.tally.packets
+        self.counters.packets
     }
 
     /// Returns whether no packet is waiting.
     pub fn is_empty(&self) -> bool {
-        self.tally.packets == 0
+        self.counters.packets == 0
     }
 
     /// Returns the number of waiting bytes.
     pub fn bytes(&self) -> u64 {
-        self.tally.bytes
+        self.counters.bytes
     }
 
     /// Returns whether there is room for a packet of this length.
-    pub fn has_room_for(&self, octets: usize) -> bool {
-        self.bounds.have_room(self.tally.packets, self.tally.bytes, octets)
+    pub fn has_room_for(&self, length: usize) -> bool {
+        self.bounds.have_room(self.counters.packets, self.counters.bytes, length)
     }
 
     /// Queues the packet or drops it, and records the outcome.
     pub fn push(&mut self, now: Instant, mut packet: Packet, out: &mut Outbox) {
-        let (packets, bytes) = (self.tally.packets, self.tally.bytes);
+        let (packets, bytes) = (self.counters.packets, self.counters.bytes);
         match self.admit(now, &mut packet, out) {
             Ok(()) => {
                 out.note(&packet, Event::Queued { packets, bytes });
-                self.append(Waiting { since: now, packet }, out);
+                self.append(QueuedPacket { queued_at: now, packet }, out);
             }
-            Err(why) => self.desk(now, out).drop(packet, why),
+            Err(reason) => self.context(now, out).drop(packet, reason),
         }
     }
 
@@ -292,50 +309,52 @@ impl Queue {
         if self.is_drop_tail() {
             return Some(packet);
         }
-        if let Err(why) = self.admit(now, &mut packet, out) {
-            self.desk(now, out).drop(packet, why);
+        if let Err(reason) = self.admit(now, &mut packet, out) {
+            self.context(now, out).drop(packet, reason);
             return None;
         }
-        self.append(Waiting { since: now, packet }, out);
+        self.append(QueuedPacket { queued_at: now, packet }, out);
         self.pop(now, out).map(|(_, packet)| packet)
     }
 
-    fn desk<'a>(&'a mut self, now: Instant, out: &'a mut Outbox) -> Desk<'a> {
-        Desk { now, tally: &mut self.tally, out }
+    fn context<'a>(&'a mut self, now: Instant, out: &'a mut Outbox) -> CallContext<'a> {
+        CallContext { now, counters: &mut self.counters, out }
     }
 
     /// Decides whether the packet may be queued, and marks it if the discipline signals congestion. An error
     /// is the reason to drop it.
     fn admit(&mut self, now: Instant, packet: &mut Packet, out: &mut Outbox) -> Result<(), Why> {
         let has_room = self.has_room_for(packet.len());
-        let ecn = self.manager.ecn();
-        let verdict = match &mut self.manager {
-            Manager::DropTail | Manager::Codel(..) => Verdict::Pass,
+        let ecn = self.discipline.ecn();
+        let verdict = match &mut self.discipline {
+            DisciplineState::DropTail | DisciplineState::Codel(..) => Verdict::Pass,
             // FQ-CoDel makes room by dropping other packets.
-            Manager::FqCodel(..) => return Ok(()),
-            Manager::Pie(config, pie) if has_room => pie.arrive(config, now, &self.tally, &mut self.draws),
-            Manager::Pie(..) => Verdict::Drop,
-            Manager::Red(config, red) => red.arrive(config, now, &self.tally, &mut self.draws),
+            DisciplineState::FqCodel(..) => return Ok(()),
+            DisciplineState::Pie(config, pie) if has_room => {
+                pie.arrive(config, now, &self.counters, &mut self.random)
+            }
+            DisciplineState::Pie(..) => Verdict::Drop,
+            DisciplineState::Red(config, red) => red.arrive(config, now, &self.counters, &mut self.random),
         };
         let admitted = match verdict {
             _ if !has_room => Err(Why::QueueFull),
             Verdict::Pass => Ok(()),
-            Verdict::Signal if self.desk(now, out).mark(packet, ecn) => Ok(()),
+            Verdict::Signal if self.context(now, out).mark(packet, ecn) => Ok(()),
             Verdict::Signal | Verdict::Drop => Err(Why::Aqm),
         };
-        if let (Manager::Pie(_, pie), Err(_)) = (&mut self.manager, &admitted) {
+        if let (DisciplineState::Pie(_, pie), Err(_)) = (&mut self.discipline, &admitted) {
             pie.dropped();
         }
         admitted
     }
 
-    fn append(&mut self, waiting: Waiting, out: &mut Outbox) {
-        self.tally.add(&waiting.packet);
-        if let Manager::FqCodel(config, flows) = &mut self.manager {
-            let mut desk = Desk { now: waiting.since, tally: &mut self.tally, out };
-            flows.enqueue(config, &self.bounds, waiting, &mut desk);
+    fn append(&mut self, waiting: QueuedPacket, out: &mut Outbox) {
+        self.counters.add(&waiting.packet);
+        if let DisciplineState::FqCodel(config, flows) = &mut self.discipline {
+            let mut context = CallContext { now: waiting.queued_at, counters: &mut self.counters, out };
+            flows.enqueue(config, &self.bounds, waiting, &mut context);
         } else {
-            self.line.push_back(waiting);
+            self.packets.push_back(waiting);
         }
     }
 
@@ -343,30 +362,32 @@ impl Queue {
     /// empty.
     #[inline]
     pub fn pop(&mut self, now: Instant, out: &mut Outbox) -> Option<(Duration, Packet)> {
-        let head = match self.manager {
-            Manager::DropTail => Desk { now, tally: &mut self.tally, out }.take(&mut self.line),
-            _ => self.choose(now, out),
+        let head = match self.discipline {
+            DisciplineState::DropTail => {
+                CallContext { now, counters: &mut self.counters, out }.take(&mut self.packets)
+            }
+            _ => self.take_next(now, out),
         };
-        head.map(|head| (now.saturating_since(head.since), head.packet))
+        head.map(|head| (now.saturating_since(head.queued_at), head.packet))
     }
 
     /// Removes the packet that the discipline chooses.
-    fn choose(&mut self, now: Instant, out: &mut Outbox) -> Option<Waiting> {
-        let mut desk = Desk { now, tally: &mut self.tally, out };
-        match &mut self.manager {
-            Manager::DropTail => desk.take(&mut self.line),
-            Manager::Codel(config, codel) => codel.dequeue(config, &mut self.line, &mut desk),
-            Manager::FqCodel(config, flows) => flows.dequeue(config, &mut desk),
-            Manager::Pie(config, pie) => {
-                pie.catch_up(config, now, desk.tally);
-                let head = desk.take(&mut self.line);
+    fn take_next(&mut self, now: Instant, out: &mut Outbox) -> Option<QueuedPacket> {
+        let mut context = CallContext { now, counters: &mut self.counters, out };
+        match &mut self.discipline {
+            DisciplineState::DropTail => context.take(&mut self.packets),
+            DisciplineState::Codel(config, codel) => codel.dequeue(config, &mut self.packets, &mut context),
+            DisciplineState::FqCodel(config, flows) => flows.dequeue(config, &mut context),
+            DisciplineState::Pie(config, pie) => {
+                pie.catch_up(config, now, context.counters);
+                let head = context.take(&mut self.packets);
                 if let Some(head) = &head {
-                    pie.depart(now, now.saturating_since(head.since), desk.tally);
+                    pie.depart(now, now.saturating_since(head.queued_at), context.counters);
                 }
                 head
             }
-            Manager::Red(_, red) => {
-                let head = desk.take(&mut self.line);
+            DisciplineState::Red(_, red) => {
+                let head = context.take(&mut self.packets);
                 red.depart(now, head.is_some());
                 head
             }
@@ -375,7 +396,8 @@ impl Queue {
 
     /// Returns the counters since the start, for `Stage::stats`.
     pub fn stats(&self) -> Value {
-        let Tally { packets, bytes, most_packets, most_bytes, refused, dropped, marked } = &self.tally;
+        let QueueCounters { packets, bytes, most_packets, most_bytes, refused, dropped, marked } =
+            &self.counters;
         let mut stats = json!({
             "packets": packets,
             "bytes": bytes,
@@ -383,15 +405,15 @@ impl Queue {
             "most_bytes": most_bytes,
             "refused": refused,
         });
-        let own = match &self.manager {
-            Manager::DropTail => return stats,
-            Manager::Codel(..) | Manager::FqCodel(..) => None,
-            Manager::Pie(_, pie) => Some(("drop_prob", pie.drop_prob())),
-            Manager::Red(_, red) => Some(("avg", red.avg())),
+        let state = match &self.discipline {
+            DisciplineState::DropTail => return stats,
+            DisciplineState::Codel(..) | DisciplineState::FqCodel(..) => None,
+            DisciplineState::Pie(_, pie) => Some(("drop_prob", pie.drop_prob())),
+            DisciplineState::Red(_, red) => Some(("avg", red.avg())),
         };
         stats["dropped"] = json!(dropped);
         stats["marked"] = json!(marked);
-        if let Some((name, number)) = own {
+        if let Some((name, number)) = state {
             stats[name] = json!(number);
         }
         stats

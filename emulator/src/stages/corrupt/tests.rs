@@ -21,11 +21,19 @@ fn payload(octets: usize) -> Vec<u8> {
 }
 
 /// Returns the positions of the bits in which the two packets differ.
-fn difference(one: &[u8], other: &[u8]) -> Vec<u32> {
+fn flipped_bits(one: &[u8], other: &[u8]) -> Vec<u32> {
     assert_eq!(one.len(), other.len());
     (0..one.len() as u32 * 8)
         .filter(|bit| (one[*bit as usize / 8] ^ other[*bit as usize / 8]) & (0x80 >> (bit % 8)) != 0)
         .collect()
+}
+
+/// Asserts that this number of bits was flipped, all of them in these bytes.
+#[track_caller]
+fn assert_flipped(before: &[u8], after: &[u8], count: u32, bytes: std::ops::Range<usize>) {
+    let flipped = flipped_bits(before, after);
+    assert_eq!(flipped.len(), count as usize);
+    assert!(flipped.iter().all(|bit| bytes.contains(&(*bit as usize / 8))));
 }
 
 /// Corrupts the packet with `n` different seeds and returns the results.
@@ -83,9 +91,9 @@ fn configured_number_of_bits_is_flipped_and_recorded() {
     for bits in [1, 2, 3, 17, 64] {
         let mut bench = corrupt(&config(1.0, Some(bits), Part::Anywhere, Checksum::Fails), u64::from(bits));
         bench.send(Instant::ZERO, packet.clone());
-        let difference = difference(&packet, &bench.left[0].1.bytes);
-        assert_eq!(difference.len(), bits as usize);
-        let corrupted = Event::Corrupted { bits: difference.into(), found: true };
+        let flipped = flipped_bits(&packet, &bench.left[0].1.bytes);
+        assert_eq!(flipped.len(), bits as usize);
+        let corrupted = Event::Corrupted { bits: flipped.into(), found: true };
         assert_eq!(bench.events(), [(0, corrupted)]);
     }
 }
@@ -103,9 +111,7 @@ fn corruption_in_any_part_fails_receiver_checksum() {
             for bits in [1, 2, 16] {
                 for bytes in corrupt_each(&config(1.0, Some(bits), part, Checksum::Fails), &packet, 300) {
                     assert!(verify_as_host(&bytes).is_err());
-                    let difference = difference(&packet, &bytes);
-                    assert_eq!(difference.len(), bits as usize);
-                    assert!(difference.iter().all(|bit| (from..to).contains(&(*bit as usize / 8))));
+                    assert_flipped(&packet, &bytes, bits, from..to);
                 }
             }
         }
@@ -127,9 +133,7 @@ fn cancelling_bit_flips_pass_receiver_checksum() {
                 for bits in [None, Some(2), Some(6)] {
                     for bytes in corrupt_each(&config(1.0, bits, part, Checksum::Passes), &packet, 300) {
                         verify_as_host(&bytes).unwrap();
-                        let difference = difference(&packet, &bytes);
-                        assert_eq!(difference.len(), bits.unwrap_or(2) as usize);
-                        assert!(difference.iter().all(|bit| (from..to).contains(&(*bit as usize / 8))));
+                        assert_flipped(&packet, &bytes, bits.unwrap_or(2), from..to);
                     }
                 }
             }
@@ -143,7 +147,7 @@ fn bits_covered_by_checksum_are_equally_likely() {
     let n = 44 * 8 * 30;
     let mut counts = vec![0; 44 * 8];
     for bytes in corrupt_each(&config(1.0, None, Part::Anywhere, Checksum::Fails), &packet, n) {
-        counts[difference(&packet, &bytes)[0] as usize] += 1;
+        counts[flipped_bits(&packet, &bytes)[0] as usize] += 1;
     }
     // Test each byte. The bound is corrected for 44 simultaneous tests.
     for octet in counts.chunks(8).map(|octet| octet.iter().sum::<usize>()) {
@@ -156,7 +160,7 @@ fn bits_covered_by_checksum_are_equally_likely() {
     let touched: BTreeSet<u32> =
         corrupt_each(&config(1.0, None, Part::Anywhere, Checksum::Fails), &packet, 5_000)
             .iter()
-            .map(|bytes| difference(&packet, bytes)[0] / 8)
+            .map(|bytes| flipped_bits(&packet, bytes)[0] / 8)
             .collect();
     assert_eq!(touched, (8..64).collect());
 }
@@ -175,7 +179,7 @@ fn corruption_of_udp_without_checksum_always_passes() {
     bench.send(Instant::ZERO, without.clone());
     assert_eq!((&bench.left[0].1.bytes, &bench.stage.stats()["unsuitable"]), (&without, &json!(1)));
     for bytes in corrupt_each(&config(1.0, None, Part::Payload, Checksum::Passes), &without, 200) {
-        assert_eq!(difference(&without, &bytes).len(), 2);
+        assert_eq!(flipped_bits(&without, &bytes).len(), 2);
         assert_eq!(bytes[..28], without[..28]);
     }
     // The checksum field stays unchanged: 0 would mean "no checksum".
@@ -219,25 +223,23 @@ fn unsuitable_packets_pass_unchanged_and_are_counted() {
     };
     let fails = |part| config(1.0, None, part, Checksum::Fails);
     let passes = |part| config(1.0, None, part, Checksum::Passes);
-    assert!(unsuitable(&fails(Part::Payload), tcp(true, &[])), "no payload");
-    assert!(
-        unsuitable(&passes(Part::Payload), tcp(true, &[0; 500])),
-        "no two bits of an all-zero payload cancel"
-    );
-    assert!(unsuitable(&fails(Part::Anywhere), tcp(true, &payload(10))[..45].to_vec()), "truncated packet");
-    assert!(
-        unsuitable(&fails(Part::Anywhere), vec![0x45; 19]) && unsuitable(&fails(Part::Anywhere), Vec::new())
-    );
-    assert!(unsuitable(&fails(Part::Anywhere), vec![0; 40]), "not an IP packet");
-    assert!(
-        unsuitable(&fails(Part::Payload), v4(IpProtocol::Unknown(132), &payload(40))),
-        "unknown transport checksum"
-    );
-    assert!(unsuitable(&passes(Part::Anywhere), v4(IpProtocol::Unknown(132), &payload(40))));
+    let sctp = || v4(IpProtocol::Unknown(132), &payload(40));
+    for (case, config, bytes) in [
+        ("no payload", fails(Part::Payload), tcp(true, &[])),
+        ("no two bits of an all-zero payload cancel", passes(Part::Payload), tcp(true, &[0; 500])),
+        ("truncated packet", fails(Part::Anywhere), tcp(true, &payload(10))[..45].to_vec()),
+        ("incomplete IP header", fails(Part::Anywhere), vec![0x45; 19]),
+        ("no bytes", fails(Part::Anywhere), Vec::new()),
+        ("not an IP packet", fails(Part::Anywhere), vec![0; 40]),
+        ("unknown transport checksum", fails(Part::Payload), sctp()),
+        ("unknown transport header", passes(Part::Anywhere), sctp()),
+    ] {
+        assert!(unsuitable(&config, bytes), "{case}");
+    }
     // The IP header can still be corrupted. An incomplete TCP header is not treated as a header.
-    for packet in [v4(IpProtocol::Unknown(132), &payload(40)), v4(IpProtocol::Tcp, &payload(12))] {
+    for packet in [sctp(), v4(IpProtocol::Tcp, &payload(12))] {
         for bytes in corrupt_each(&fails(Part::Anywhere), &packet, 100) {
-            assert!(difference(&packet, &bytes)[0] < 160);
+            assert!(flipped_bits(&packet, &bytes)[0] < 160);
         }
     }
 }
@@ -275,7 +277,7 @@ fn corruption_affects_only_selected_packets_and_is_reconfigurable() {
     assert!(bench.stage.check(&other).is_ok());
     bench.stage.reconfigure(Instant::ZERO, &other, &mut bench.out);
     bench.send(Instant::ZERO, data.clone());
-    assert_eq!(difference(&data, &bench.left[2].1.bytes).len(), 4);
+    assert_eq!(flipped_bits(&data, &bench.left[2].1.bytes).len(), 4);
 }
 
 #[test]

@@ -24,7 +24,7 @@ pub enum Burst {
     Time(Duration),
 }
 
-const BURST: &str = "a number of steps such as 4, or a time such as \"40ms\"";
+const EXPECTED: &str = "a number of steps such as 4, or a time such as \"40ms\"";
 
 impl Serialize for Burst {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -41,7 +41,7 @@ impl<'de> Deserialize<'de> for Burst {
         impl Visitor<'_> for NumberOrTime {
             type Value = Burst;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(BURST)
+                f.write_str(EXPECTED)
             }
             fn visit_f64<E: de::Error>(self, steps: f64) -> Result<Burst, E> {
                 Ok(Burst::Steps(steps))
@@ -51,7 +51,7 @@ impl<'de> Deserialize<'de> for Burst {
             }
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Burst, E> {
                 let time = text.parse().map(Burst::Time);
-                time.map_err(|_| E::custom(format!("`{text}` is not a burst length: write {BURST}")))
+                time.map_err(|_| E::custom(format!("`{text}` is not a burst length: write {EXPECTED}")))
             }
         }
         deserializer.deserialize_any(NumberOrTime)
@@ -69,7 +69,7 @@ pub(crate) struct TwoStates {
     pub(crate) step: Option<Duration>,
 }
 
-const FOUR: [&str; 4] = ["good", "bad", "good_to_bad", "bad_to_good"];
+const PROBABILITY_KEYS: [&str; 4] = ["good", "bad", "good_to_bad", "bad_to_good"];
 
 impl TwoStates {
     /// Returns the four probabilities, or `None` if a setting is missing.
@@ -97,8 +97,8 @@ impl TwoStates {
     /// Checks that either the four probabilities or both `mean` and `burst` are present, and that they are
     /// possible.
     pub(crate) fn validate(&self) -> Result<(), Invalid> {
-        let mut four = FOUR.into_iter().zip(self.four);
-        let Some(pair) = self.mean.map(|_| "mean").or_else(|| self.burst.map(|_| "burst")) else {
+        let mut four = PROBABILITY_KEYS.into_iter().zip(self.four);
+        let Some(used_instead) = self.mean.map(|_| "mean").or_else(|| self.burst.map(|_| "burst")) else {
             return four.find(|(_, probability)| probability.is_none()).map_or(Ok(()), |(key, _)| {
                 Err(Invalid::new(
                     key,
@@ -111,7 +111,7 @@ impl TwoStates {
         if let Some((key, _)) = four.find(|(_, probability)| probability.is_some()) {
             return Err(Invalid::new(
                 key,
-                format!("`mean` and `burst` replace this probability: remove `{key}` or `{pair}`"),
+                format!("`mean` and `burst` replace this probability: remove `{key}` or `{used_instead}`"),
             ));
         }
         let needed =
@@ -121,14 +121,14 @@ impl TwoStates {
         if !(1.0..=1e12).contains(&steps) {
             return Err(Invalid::new("burst", "must be at least one step: write for example 4"));
         }
-        let most = steps / (steps + 1.0);
+        let highest = steps / (steps + 1.0);
         // Tolerate rounding errors in a mean at the upper limit.
-        if mean.value() > most * (1.0 + 1e-12) {
+        if mean.value() > highest * (1.0 + 1e-12) {
             return Err(Invalid::new(
                 "mean",
                 format!(
                     "bursts of {steps} steps lose at most {:.2} %, because at least one step between two bursts is good",
-                    100.0 * most
+                    100.0 * highest
                 ),
             ));
         }

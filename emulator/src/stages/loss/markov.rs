@@ -1,53 +1,54 @@
-//! A channel with states.
+//! A channel whose states form a Markov chain.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use airwire::rng::Stream;
 use airwire::time::{Duration, Instant};
+use airwire::units::Probability;
 
 use super::{State, Step};
 use crate::maths;
 use crate::settings::Invalid;
 
-/// The way in which a state damages packets.
+/// The rate at which a state damages packets.
 #[derive(Clone, Debug)]
-pub(super) enum Damage {
-    Packet(f64),
-    Bit {
+pub(super) enum ErrorRate {
+    PerPacket(f64),
+    PerBit {
         /// ln(1 − ber)
         ln_bit_survives: f64,
-        /// Cache: the last length and its result, because lengths repeat.
-        known: (usize, f64),
+        /// The last length and its result, because lengths repeat.
+        cached: (usize, f64),
     },
 }
 
-impl Damage {
-    pub(super) fn bit(ber: f64) -> Self {
+impl ErrorRate {
+    pub(super) fn per_bit(ber: f64) -> Self {
         let ln_bit_survives = match ber {
             // Above 0.5, packets of one or more bytes survive so rarely that precision does not matter.
             ber if ber >= 1.0 => f64::NEG_INFINITY,
             ber if ber > 0.5 => maths::ln(1.0 - ber),
             ber => maths::ln_1p(-ber),
         };
-        Self::Bit { ln_bit_survives, known: (0, 0.0) }
+        Self::PerBit { ln_bit_survives, cached: (0, 0.0) }
     }
 
     /// Returns the probability that a packet of this length is damaged: 1 − (1 − ber)^(8L) (P1 §3.1).
     pub(super) fn probability(&mut self, octets: usize) -> f64 {
         match self {
-            Self::Packet(per) => *per,
-            Self::Bit { ln_bit_survives, known } => {
-                if known.0 != octets {
-                    *known = (octets, -maths::exp_m1(octets as f64 * 8.0 * *ln_bit_survives));
+            Self::PerPacket(per) => *per,
+            Self::PerBit { ln_bit_survives, cached } => {
+                if cached.0 != octets {
+                    *cached = (octets, -maths::exp_m1(octets as f64 * 8.0 * *ln_bit_survives));
                 }
-                known.1
+                cached.1
             }
         }
     }
 }
 
 /// Maximum number of states that an error lists.
-const NAMED: usize = 20;
+const MAX_LISTED: usize = 20;
 
 pub(super) fn validate(states: &[State]) -> Result<(), Invalid> {
     let invalid = |message: String| Err(Invalid::new("states", message));
@@ -70,10 +71,15 @@ pub(super) fn validate(states: &[State]) -> Result<(), Invalid> {
         let mut sum = 0.0;
         for (to, probability) in &state.to {
             if !names.contains(to.as_str()) {
-                let more = if names.len() > NAMED { ", …" } else { "" };
+                let more = if names.len() > MAX_LISTED { ", …" } else { "" };
                 return invalid(format!(
                     "the state \"{name}\" changes to an unknown state \"{to}\": known states: {}{more}",
-                    names.iter().take(NAMED).map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ")
+                    names
+                        .iter()
+                        .take(MAX_LISTED)
+                        .map(|name| format!("\"{name}\""))
+                        .collect::<Vec<_>>()
+                        .join(", ")
                 ));
             }
             if to == name {
@@ -95,87 +101,82 @@ pub(super) fn validate(states: &[State]) -> Result<(), Invalid> {
 
 #[derive(Clone, Debug)]
 pub(super) struct Chain {
-    states: Vec<Node>,
+    states: Vec<ChainState>,
     current: usize,
     clock: Clock,
 }
 
 #[derive(Clone, Debug)]
-struct Node {
+pub(super) struct ChainState {
     name: String,
-    damage: Damage,
+    error_rate: ErrorRate,
     /// Transitions: the cumulative probability up to this one, and the index of the next state.
-    to: Vec<(f64, usize)>,
-    leaves: f64,
+    transitions: Vec<(f64, usize)>,
+    /// Probability of leaving the state at each step.
+    leave: f64,
 }
 
 #[derive(Clone, Debug)]
 enum Clock {
     Packets,
-    Time { step: Duration, leaves: Leaves },
+    Time { step: Duration, departure: Departure },
 }
 
-/// The time at which the chain leaves the current state. The duration of a state is drawn in one go, so a
-/// packet after an hour of silence does not have to catch up on each step. `CHANGES` limits the changes of
-/// state that it catches up on.
+/// The time at which the chain leaves the current state. The duration of a state is drawn at once, so a
+/// packet after an hour of silence does not have to catch up on each step. `MAX_CHANGES` limits the changes
+/// of state that it catches up on.
 #[derive(Clone, Copy, Debug)]
-enum Leaves {
+enum Departure {
     /// The duration has not been drawn yet. The state was entered at this time.
-    Undrawn {
+    NotDrawn {
         entered: Instant,
     },
     At(Instant),
     Never,
 }
 
-impl Chain {
-    /// `states` must be valid.
-    pub(super) fn new(states: &[State], step: Step) -> Self {
+impl ChainState {
+    /// Creates a state. `transitions` are the probabilities and indices of the next states.
+    pub(super) fn new(
+        name: &str,
+        error_rate: ErrorRate,
+        transitions: impl IntoIterator<Item = (f64, usize)>,
+    ) -> Self {
+        let mut leave = 0.0;
+        let cumulative = transitions.into_iter().map(|(p, next)| {
+            leave += p;
+            (leave, next)
+        });
+        Self { name: name.to_owned(), error_rate, transitions: cumulative.collect(), leave }
+    }
+
+    /// Creates the states of a scenario, which must be valid.
+    pub(super) fn all(states: &[State]) -> Vec<Self> {
         let indices: BTreeMap<&str, usize> =
-            states.iter().enumerate().map(|(index, state)| (state.name.as_str(), index)).collect();
-        let nodes = states
-            .iter()
-            .map(|state| Node {
-                name: state.name.clone(),
-                damage: match (state.per, state.ber) {
-                    (_, Some(ber)) => Damage::bit(ber.value()),
-                    (per, None) => Damage::Packet(per.map_or(0.0, |per| per.value())),
-                },
-                to: state
-                    .to
-                    .iter()
-                    .filter_map(|(to, p)| Some((p.value(), *indices.get(to.as_str())?)))
-                    .collect(),
-                leaves: 0.0,
-            })
-            .collect();
-        Self::of(nodes, step)
-    }
-
-    /// Creates a chain with the states good and bad.
-    pub(super) fn two(damage: [Damage; 2], leave: [f64; 2], step: Step) -> Self {
-        let [good, bad] = damage;
-        let node = |name: &str, damage, p, other| Node {
-            name: name.to_owned(),
-            damage,
-            to: vec![(p, other)],
-            leaves: 0.0,
+            states.iter().map(|state| state.name.as_str()).zip(0..).collect();
+        let create = |State { name, per, ber, to }: &State| {
+            let error_rate = match (per, ber) {
+                (_, Some(ber)) => ErrorRate::per_bit(ber.value()),
+                (per, None) => ErrorRate::PerPacket(per.map_or(0.0, Probability::value)),
+            };
+            Self::new(
+                name,
+                error_rate,
+                to.iter().filter_map(|(to, p)| Some((p.value(), *indices.get(to.as_str())?))),
+            )
         };
-        Self::of(vec![node("good", good, leave[0], 1), node("bad", bad, leave[1], 0)], step)
+        states.iter().map(create).collect()
     }
+}
 
-    fn of(mut states: Vec<Node>, step: Step) -> Self {
-        for state in &mut states {
-            let mut sum = 0.0;
-            for (p, _) in &mut state.to {
-                sum += *p;
-                *p = sum;
-            }
-            state.leaves = sum;
-        }
+impl Chain {
+    /// Creates a chain that starts in the first state.
+    pub(super) fn new(states: Vec<ChainState>, step: Step) -> Self {
         let clock = match step {
             Step::Packet => Clock::Packets,
-            Step::Every(step) => Clock::Time { step, leaves: Leaves::Undrawn { entered: Instant::ZERO } },
+            Step::Every(step) => {
+                Clock::Time { step, departure: Departure::NotDrawn { entered: Instant::ZERO } }
+            }
         };
         Self { states, current: 0, clock }
     }
@@ -186,13 +187,13 @@ impl Chain {
 
     /// Starts the chain at `now`.
     pub(super) fn begin(&mut self, now: Instant) {
-        if let Clock::Time { leaves, .. } = &mut self.clock {
-            *leaves = Leaves::Undrawn { entered: now };
+        if let Clock::Time { departure, .. } = &mut self.clock {
+            *departure = Departure::NotDrawn { entered: now };
         }
     }
 
     /// Continues in the current state of `old`, if this chain has a state of the same name.
-    pub(super) fn go_on_from(&mut self, old: &mut Self, now: Instant, stream: &mut Stream) {
+    pub(super) fn continue_from(&mut self, old: &mut Self, now: Instant, stream: &mut Stream) {
         old.advance(now, stream);
         if let Some(current) = self.states.iter().position(|state| state.name == old.state_name()) {
             self.current = current;
@@ -202,11 +203,11 @@ impl Chain {
     /// Returns the damage probability of a packet at `now` and advances the state.
     pub(super) fn pass(&mut self, now: Instant, octets: usize, stream: &mut Stream) -> f64 {
         self.advance(now, stream);
-        let probability = self.states[self.current].damage.probability(octets);
+        let probability = self.states[self.current].error_rate.probability(octets);
         if let Clock::Packets = self.clock {
             let draw = stream.unit();
             let state = &self.states[self.current];
-            if let Some((_, next)) = state.to.iter().find(|(sum, _)| draw < *sum) {
+            if let Some((_, next)) = state.transitions.iter().find(|(sum, _)| draw < *sum) {
                 self.current = *next;
             }
         }
@@ -215,32 +216,36 @@ impl Chain {
 
     /// With steps in time, advances to the state at `now`.
     fn advance(&mut self, now: Instant, stream: &mut Stream) {
-        let Clock::Time { step, leaves } = &mut self.clock else { return };
+        let Clock::Time { step, departure } = &mut self.clock else { return };
         let mut changes = 0;
         loop {
             let state = &self.states[self.current];
-            match *leaves {
-                Leaves::Never => return,
+            match *departure {
+                Departure::Never => return,
                 // The chain is memoryless, so the remaining duration can be drawn again after the jump.
-                Leaves::Undrawn { entered } if changes > CHANGES => {
+                Departure::NotDrawn { entered } if changes > MAX_CHANGES => {
                     let steps = (now - entered).as_nanos() / step.as_nanos();
-                    self.current = after(&self.states, self.current, steps, stream.unit());
-                    *leaves = Leaves::Undrawn { entered: entered + *step * steps };
+                    self.current = state_after(&self.states, self.current, steps, stream.unit());
+                    *departure = Departure::NotDrawn { entered: entered + *step * steps };
                     changes = 0;
                 }
-                Leaves::Undrawn { entered } => {
-                    *leaves = match steps_until_left(state.leaves, stream.unit()) {
-                        Some(steps) => Leaves::At(entered + *step * steps),
-                        None => Leaves::Never,
+                Departure::NotDrawn { entered } => {
+                    *departure = match steps_until_departure(state.leave, stream.unit()) {
+                        Some(steps) => Departure::At(entered + *step * steps),
+                        None => Departure::Never,
                     };
                 }
-                Leaves::At(at) if at > now => return,
-                Leaves::At(at) => {
-                    let draw = stream.unit() * state.leaves;
-                    // The last sum equals `leaves`, and the draw is below it, except for rounding errors.
-                    let next = state.to.iter().find(|(sum, _)| draw < *sum).or_else(|| state.to.last());
+                Departure::At(at) if at > now => return,
+                Departure::At(at) => {
+                    let draw = stream.unit() * state.leave;
+                    // The last sum equals `leave`, and the draw is below it, except for rounding errors.
+                    let next = state
+                        .transitions
+                        .iter()
+                        .find(|(sum, _)| draw < *sum)
+                        .or_else(|| state.transitions.last());
                     self.current = next.map_or(self.current, |(_, next)| *next);
-                    *leaves = Leaves::Undrawn { entered: at };
+                    *departure = Departure::NotDrawn { entered: at };
                     changes += 1;
                 }
             }
@@ -250,29 +255,29 @@ impl Chain {
 
 /// Maximum number of state changes that are simulated one by one, which takes ~0.1 ms. Beyond it, the chain
 /// jumps ahead, so that a packet after a long silence does not delay others.
-const CHANGES: u32 = 1000;
+const MAX_CHANGES: u32 = 1000;
 
 /// Returns the state `steps` steps after `from`, drawn from its row in the power of the transition matrix.
 /// The power is computed by squaring.
-fn after(states: &[Node], from: usize, mut steps: u64, draw: f64) -> usize {
+fn state_after(states: &[ChainState], from: usize, mut steps: u64, draw: f64) -> usize {
     let n = states.len();
     let mut power = vec![vec![0.0; n]; n];
     for ((row, state), own) in power.iter_mut().zip(states).zip(0..) {
         let mut before = 0.0;
-        for (sum, to) in &state.to {
+        for (sum, to) in &state.transitions {
             row[*to] += sum - before;
             before = *sum;
         }
-        row[own] = (1.0 - state.leaves).max(0.0);
+        row[own] = (1.0 - state.leave).max(0.0);
     }
     let mut distribution = vec![0.0; n];
     distribution[from] = 1.0;
     while steps > 0 {
         if steps % 2 == 1 {
-            distribution = times(&distribution, &power);
+            distribution = multiply_row(&distribution, &power);
         }
         steps /= 2;
-        power = power.iter().map(|row| times(row, &power)).collect();
+        power = power.iter().map(|row| multiply_row(row, &power)).collect();
     }
     let mut sum = 0.0;
     let reached = distribution.iter().position(|probability| {
@@ -285,7 +290,7 @@ fn after(states: &[Node], from: usize, mut steps: u64, draw: f64) -> usize {
 
 /// Computes one row of a matrix product. All rows are distributions. The row is normalized, because rounding
 /// errors in its sum would grow with each squaring.
-fn times(row: &[f64], matrix: &[Vec<f64>]) -> Vec<f64> {
+fn multiply_row(row: &[f64], matrix: &[Vec<f64>]) -> Vec<f64> {
     let mut product = vec![0.0; row.len()];
     for (weight, row) in row.iter().zip(matrix) {
         for (cell, value) in product.iter_mut().zip(row) {
@@ -299,15 +304,15 @@ fn times(row: &[f64], matrix: &[Vec<f64>]) -> Vec<f64> {
 
 /// Draws from the geometric distribution on 1, 2, … by inversion: the first step at which an event with
 /// probability `p` per step occurs.
-fn steps_until_left(p: f64, draw: f64) -> Option<u64> {
+fn steps_until_departure(p: f64, draw: f64) -> Option<u64> {
     if p <= 0.0 {
         return None;
     }
     if p >= 1.0 {
         return Some(1);
     }
-    let ln_stays = if p > 0.5 { maths::ln(1.0 - p) } else { maths::ln_1p(-p) };
+    let ln_stay = if p > 0.5 { maths::ln(1.0 - p) } else { maths::ln_1p(-p) };
     let ln_draw = maths::ln(1.0 - draw);
     // 0 ≤ draw < 1, so the quotient is finite and not negative. The cast saturates if it is too large.
-    Some(((ln_draw / ln_stays) as u64).saturating_add(1))
+    Some(((ln_draw / ln_stay) as u64).saturating_add(1))
 }

@@ -6,7 +6,7 @@ use super::{Affects, LossConfig, Model, Step};
 
 /// Average number of consecutive losses from which `warning` applies. A sender that waits for its timer after
 /// each of five losses has doubled it five times, so its last timeout is 32 times as long as the first.
-const RUN: f64 = 5.0;
+const STALLING_RUN: f64 = 5.0;
 
 impl LossConfig {
     /// Returns the averages of a Gilbert–Elliott or fading channel, and a note on channels that step with
@@ -15,19 +15,19 @@ impl LossConfig {
         let step = self.step.unwrap_or_default();
         let mut remarks = Vec::new();
         if let Some([good, bad, alpha, beta]) = self.two_states() {
-            let (mean, lasts) = ((good * beta + bad * alpha) / (alpha + beta), 1.0 / beta);
-            if mean.is_finite() && lasts.is_finite() {
-                let lasts = match step {
-                    Step::Packet => format!("{lasts:.1} packets"),
-                    Step::Every(time) => format!("{:.3} s", lasts * time.as_secs_f64()),
+            let (mean, duration) = ((good * beta + bad * alpha) / (alpha + beta), 1.0 / beta);
+            if mean.is_finite() && duration.is_finite() {
+                let duration = match step {
+                    Step::Packet => format!("{duration:.1} packets"),
+                    Step::Every(time) => format!("{:.3} s", duration * time.as_secs_f64()),
                 };
-                let whose = match self.affects {
+                let kind = match self.affects {
                     Affects::All => "packets",
                     Affects::Data => "packets with data",
                     Affects::Acks => "ACKs without data",
                 };
                 remarks.push(format!(
-                    "{:.2} % of the {whose} are lost on average; the bad state lasts {lasts} on average",
+                    "{:.2} % of the {kind} are lost on average; the bad state lasts {duration} on average",
                     100.0 * mean
                 ));
             }
@@ -61,7 +61,7 @@ impl LossConfig {
             .states_by_loss()
             .into_iter()
             .map(|(name, loss, leaves)| (name, 1.0 / (1.0 - loss * (1.0 - leaves)).max(0.0)))
-            .filter(|(_, run)| *run >= RUN * (1.0 - 1e-9))
+            .filter(|(_, run)| *run >= STALLING_RUN * (1.0 - 1e-9))
             .max_by(|(_, one), (_, other)| one.total_cmp(other))?;
         let run =
             if run.is_finite() { format!("{run:.0} packets in a row") } else { "all packets".to_owned() };

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use airwire::time::{Duration, Instant};
 
 use super::config::CodelConfig;
-use super::{Desk, Waiting};
+use super::{CallContext, QueuedPacket};
 
 /// The state, with the RFC's names.
 #[derive(Clone, Copy, Debug, Default)]
@@ -34,18 +34,24 @@ fn control_law(t: Instant, interval: Duration, count: u32) -> Instant {
 impl Codel {
     /// Returns whether the sojourn time, as of this dequeued packet, has been too long for an interval (§5.5,
     /// dodequeue()).
-    fn ok_to_drop(&mut self, config: &CodelConfig, head: Option<&Waiting>, desk: &Desk<'_>) -> bool {
+    fn ok_to_drop(
+        &mut self,
+        config: &CodelConfig,
+        head: Option<&QueuedPacket>,
+        context: &CallContext<'_>,
+    ) -> bool {
         let waits_too_long = head.filter(|head| {
-            desk.now.saturating_since(head.since) >= config.target && desk.tally.bytes > config.mtu.as_bytes()
+            context.now.saturating_since(head.queued_at) >= config.target
+                && context.counters.bytes > config.mtu.as_bytes()
         });
         if waits_too_long.is_none() {
             self.first_above_time = None;
             return false;
         }
         match self.first_above_time {
-            Some(first_above) => desk.now >= first_above,
+            Some(first_above) => context.now >= first_above,
             None => {
-                self.first_above_time = Some(desk.now + config.interval);
+                self.first_above_time = Some(context.now + config.interval);
                 false
             }
         }
@@ -55,34 +61,34 @@ impl Codel {
     pub(super) fn dequeue(
         &mut self,
         config: &CodelConfig,
-        line: &mut VecDeque<Waiting>,
-        desk: &mut Desk<'_>,
-    ) -> Option<Waiting> {
-        let mut head = desk.take(line);
-        let ok_to_drop = self.ok_to_drop(config, head.as_ref(), desk);
+        packets: &mut VecDeque<QueuedPacket>,
+        context: &mut CallContext<'_>,
+    ) -> Option<QueuedPacket> {
+        let mut head = context.take(packets);
+        let ok_to_drop = self.ok_to_drop(config, head.as_ref(), context);
         if self.dropping {
             self.dropping = ok_to_drop;
-            while self.dropping && desk.now >= self.drop_next {
+            while self.dropping && context.now >= self.drop_next {
                 self.count = self.count.saturating_add(1);
-                head = desk.signal(head?, config.ecn);
+                head = context.signal(head?, config.ecn);
                 if head.is_some() {
                     self.drop_next = control_law(self.drop_next, config.interval, self.count);
                     break;
                 }
-                head = desk.take(line);
-                self.dropping = self.ok_to_drop(config, head.as_ref(), desk);
+                head = context.take(packets);
+                self.dropping = self.ok_to_drop(config, head.as_ref(), context);
                 if self.dropping {
                     self.drop_next = control_law(self.drop_next, config.interval, self.count);
                 }
             }
         } else if ok_to_drop {
-            head = desk.signal(head?, config.ecn);
+            head = context.signal(head?, config.ecn);
             if head.is_none() {
-                head = desk.take(line);
+                head = context.take(packets);
                 // This packet is sent in any case, but it updates `first_above_time`.
-                self.ok_to_drop(config, head.as_ref(), desk);
+                self.ok_to_drop(config, head.as_ref(), context);
             }
-            self.begin_dropping(config, desk.now);
+            self.begin_dropping(config, context.now);
         }
         head
     }
@@ -98,7 +104,7 @@ impl Codel {
     }
 
     /// Counts packets that FQ-CoDel dropped from the head for lack of room.
-    pub(super) fn dropped_otherwise(&mut self, packets: u32) {
+    pub(super) fn count_overflow_drops(&mut self, packets: u32) {
         self.count = self.count.saturating_add(packets);
     }
 }

@@ -23,7 +23,7 @@ pub struct Bounds {
 
 /// The bounds and the discipline of a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "super::written::Written", into = "super::written::Written")]
+#[serde(try_from = "super::table::QueueTable", into = "super::table::QueueTable")]
 pub struct QueueConfig {
     /// Limits on the queue's length, with any discipline.
     pub bounds: Bounds,
@@ -220,17 +220,17 @@ impl QueueConfig {
     }
 }
 
-fn longer_than_nothing(key: &str, time: Duration, usual: &str) -> Result<(), Invalid> {
+fn require_nonzero(key: &str, time: Duration, example: &str) -> Result<(), Invalid> {
     if time.is_zero() {
-        return Err(Invalid::new(key, format!("must be above 0: write for example \"{usual}\"")));
+        return Err(Invalid::new(key, format!("must be above 0: write for example \"{example}\"")));
     }
     Ok(())
 }
 
 impl CodelConfig {
     fn validate(&self) -> Result<(), Invalid> {
-        longer_than_nothing("target", self.target, "5ms")?;
-        longer_than_nothing("interval", self.interval, "100ms")?;
+        require_nonzero("target", self.target, "5ms")?;
+        require_nonzero("interval", self.interval, "100ms")?;
         if self.target >= self.interval {
             let message =
                 format!("must be less than `interval` ({}): RFC 8289 uses a twentieth of it", self.interval);
@@ -254,7 +254,7 @@ impl FqCodelConfig {
 
 impl PieConfig {
     fn validate(&self) -> Result<(), Invalid> {
-        longer_than_nothing("target", self.target, "15ms")?;
+        require_nonzero("target", self.target, "15ms")?;
         if self.t_update < Duration::from_millis(1) {
             return Err(Invalid::new("t_update", "must be at least 1ms: write for example \"15ms\""));
         }

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, VecDeque};
 use super::codel::Codel;
 use super::config::{Bounds, FqCodelConfig};
 use super::flow::FlowHash;
-use super::{Desk, Waiting};
+use super::{CallContext, QueuedPacket};
 use crate::stage::Why;
 
 /// §4.1: maximum number of packets dropped at once for lack of room.
@@ -30,7 +30,7 @@ pub(super) struct FqCodel {
 
 #[derive(Clone, Debug, Default)]
 struct Flow {
-    line: VecDeque<Waiting>,
+    packets: VecDeque<QueuedPacket>,
     bytes: u64,
     /// Credits in bytes. The queue is served while they are positive.
     deficit: i64,
@@ -50,49 +50,53 @@ impl FqCodel {
         }
     }
 
-    /// Queues a packet (§4.1), which `desk` must have counted already.
+    /// Queues a packet (§4.1), which `context` must have counted already.
     pub(super) fn enqueue(
         &mut self,
         config: &FqCodelConfig,
         bounds: &Bounds,
-        waiting: Waiting,
-        desk: &mut Desk<'_>,
+        waiting: QueuedPacket,
+        context: &mut CallContext<'_>,
     ) {
         let index = self.hash.of(&waiting.packet.bytes, self.count);
         let flow = self.flows.entry(index).or_default();
         flow.bytes += waiting.packet.len() as u64;
-        flow.line.push_back(waiting);
+        flow.packets.push_back(waiting);
         if !flow.listed {
             flow.listed = true;
             flow.deficit = config.quantum.as_bytes() as i64;
             self.new_flows.push_back(index);
         }
-        while bounds.are_exceeded(desk.tally) {
-            self.drop_from_the_longest(desk);
+        while bounds.are_exceeded(context.counters) {
+            self.drop_from_longest(context);
         }
     }
 
     /// Drops half of the bytes of the longest queue, but at most 64 packets.
-    fn drop_from_the_longest(&mut self, desk: &mut Desk<'_>) {
+    fn drop_from_longest(&mut self, context: &mut CallContext<'_>) {
         // Takes the first one if several are equally long.
-        let busy = self.flows.values_mut().filter(|flow| !flow.line.is_empty());
+        let busy = self.flows.values_mut().filter(|flow| !flow.packets.is_empty());
         let Some(flow) = busy.reduce(|most, flow| if flow.bytes > most.bytes { flow } else { most }) else {
             return;
         };
         let half = flow.bytes / 2;
-        let (mut packets, mut octets) = (0, 0);
-        while packets < BATCH && (packets == 0 || octets < half) {
-            let Some(waiting) = desk.take(&mut flow.line) else { break };
-            octets += waiting.packet.len() as u64;
+        let (mut packets, mut bytes) = (0, 0);
+        while packets < BATCH && (packets == 0 || bytes < half) {
+            let Some(waiting) = context.take(&mut flow.packets) else { break };
+            bytes += waiting.packet.len() as u64;
             packets += 1;
-            desk.drop(waiting.packet, Why::QueueFull);
+            context.drop(waiting.packet, Why::QueueFull);
         }
-        flow.bytes -= octets;
-        flow.codel.dropped_otherwise(packets);
+        flow.bytes -= bytes;
+        flow.codel.count_overflow_drops(packets);
     }
 
     /// Removes the next packet to send (§4.2).
-    pub(super) fn dequeue(&mut self, config: &FqCodelConfig, desk: &mut Desk<'_>) -> Option<Waiting> {
+    pub(super) fn dequeue(
+        &mut self,
+        config: &FqCodelConfig,
+        context: &mut CallContext<'_>,
+    ) -> Option<QueuedPacket> {
         loop {
             let is_new = !self.new_flows.is_empty();
             let list = if is_new { &mut self.new_flows } else { &mut self.old_flows };
@@ -104,9 +108,9 @@ impl FqCodel {
                 self.old_flows.push_back(index);
                 continue;
             }
-            let before = desk.tally.bytes;
-            let head = flow.codel.dequeue(&config.codel, &mut flow.line, desk);
-            flow.bytes -= before - desk.tally.bytes;
+            let before = context.counters.bytes;
+            let head = flow.codel.dequeue(&config.codel, &mut flow.packets, context);
+            flow.bytes -= before - context.counters.bytes;
             match head {
                 Some(head) => {
                     flow.deficit -= head.packet.len() as i64;
@@ -127,7 +131,7 @@ impl FqCodel {
     }
 
     /// Removes all waiting packets, queue by queue.
-    pub(super) fn drain(&mut self) -> impl Iterator<Item = Waiting> {
-        self.flows.values_mut().flat_map(|flow| flow.line.drain(..))
+    pub(super) fn drain(&mut self) -> impl Iterator<Item = QueuedPacket> {
+        self.flows.values_mut().flat_map(|flow| flow.packets.drain(..))
     }
 }

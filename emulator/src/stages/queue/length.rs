@@ -6,7 +6,7 @@ use airwire::units::Size;
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::Tally;
+use super::QueueCounters;
 
 /// A queue length, in packets or in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,10 +26,10 @@ impl Length {
     }
 
     /// Returns the current length of the queue in the same unit.
-    pub(super) fn of(self, tally: &Tally) -> f64 {
+    pub(super) fn of(self, counters: &QueueCounters) -> f64 {
         match self {
-            Self::Packets(_) => tally.packets as f64,
-            Self::Bytes(_) => tally.bytes as f64,
+            Self::Packets(_) => counters.packets as f64,
+            Self::Bytes(_) => counters.bytes as f64,
         }
     }
 }

@@ -15,19 +15,18 @@
 use airwire::time::{Duration, Instant};
 
 use super::config::PieConfig;
-use super::draws::Draws;
-use super::{Tally, Verdict};
+use super::{QueueCounters, RandomNumbers, Verdict};
 
 /// §4.2, end: above this delay the probability rises faster.
 const LONG_DELAY: Duration = Duration::from_millis(250);
 /// §5.5: maximum increase of the probability per update…
-const LARGEST_STEP: f64 = 0.02;
+const MAX_INCREASE: f64 = 0.02;
 /// §5.5: …from this probability on.
-const STEPS_FROM: f64 = 0.1;
+const INCREASE_LIMITED_FROM: f64 = 0.1;
 /// §5.4: no packet is dropped until the probabilities accumulated since the last drop reach this value…
-const AT_LEAST: f64 = 0.85;
+const MIN_ACCU_PROB: f64 = 0.85;
 /// §5.4: …and one is dropped in any case when they reach this value.
-const AT_MOST: f64 = 8.5;
+const MAX_ACCU_PROB: f64 = 8.5;
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Pie {
@@ -64,11 +63,11 @@ impl Pie {
         &mut self,
         config: &PieConfig,
         now: Instant,
-        tally: &Tally,
-        draws: &mut Draws,
+        counters: &QueueCounters,
+        random: &mut RandomNumbers,
     ) -> Verdict {
-        self.catch_up(config, now, tally);
-        if !self.drops_early(config, tally, draws) {
+        self.catch_up(config, now, counters);
+        if !self.drops_early(config, counters, random) {
             Verdict::Pass
         } else if self.drop_prob <= config.mark_ecnth.value() {
             Verdict::Signal
@@ -77,21 +76,26 @@ impl Pie {
         }
     }
 
-    fn drops_early(&mut self, config: &PieConfig, tally: &Tally, draws: &mut Draws) -> bool {
+    fn drops_early(
+        &mut self,
+        config: &PieConfig,
+        counters: &QueueCounters,
+        random: &mut RandomNumbers,
+    ) -> bool {
         if !self.burst_allowance.is_zero()
             || self.qdelay < half(config.target) && self.drop_prob < 0.2
-            || tally.bytes < 2 * config.mtu.as_bytes()
+            || counters.bytes < 2 * config.mtu.as_bytes()
         {
             return false;
         }
         self.accu_prob = if self.drop_prob == 0.0 { 0.0 } else { self.accu_prob + self.drop_prob };
-        if self.accu_prob < AT_LEAST {
+        if self.accu_prob < MIN_ACCU_PROB {
             return false;
         }
-        if self.accu_prob >= AT_MOST {
+        if self.accu_prob >= MAX_ACCU_PROB {
             return true;
         }
-        let drops = draws.unit() < self.drop_prob;
+        let drops = random.unit() < self.drop_prob;
         if drops {
             self.accu_prob = 0.0;
         }
@@ -103,21 +107,21 @@ impl Pie {
         self.accu_prob = 0.0;
     }
 
-    /// Records that a packet left the queue. `tally` describes the queue without it.
-    pub(super) fn depart(&mut self, now: Instant, waited: Duration, tally: &Tally) {
-        self.qdelay = if tally.bytes == 0 { Duration::ZERO } else { waited };
+    /// Records that a packet left the queue. `counters` describes the queue without it.
+    pub(super) fn depart(&mut self, now: Instant, waited: Duration, counters: &QueueCounters) {
+        self.qdelay = if counters.bytes == 0 { Duration::ZERO } else { waited };
         let passed = self.last_departure.map_or(Duration::ZERO, |last| now.saturating_since(last));
         self.last_departure = Some(now);
         self.burst_allowance = self.burst_allowance.saturating_sub(passed);
     }
 
     /// Performs the updates that are due by `now`. Their inputs change only at arrivals and departures, so
-    /// the next of these can perform them all, and no timer is needed. `tally` must describe the queue since
-    /// the last call.
-    pub(super) fn catch_up(&mut self, config: &PieConfig, now: Instant, tally: &Tally) {
+    /// the next of these can perform them all, and no timer is needed. `counters` must describe the queue
+    /// since the last call.
+    pub(super) fn catch_up(&mut self, config: &PieConfig, now: Instant, counters: &QueueCounters) {
         while self.next_update <= now {
             let before = self.clone();
-            self.update(config, tally.bytes);
+            self.update(config, counters.bytes);
             if *self == before {
                 // Further updates would not change anything either, so skip them.
                 let left = now.saturating_since(self.next_update).as_nanos() / config.t_update.as_nanos();
@@ -132,12 +136,12 @@ impl Pie {
         let (qdelay, qdelay_old) = (self.qdelay.as_secs_f64(), self.qdelay_old.as_secs_f64());
         let step =
             config.alpha * (qdelay - config.target.as_secs_f64()) + config.beta * (qdelay - qdelay_old);
-        let mut step = step / gentler(self.drop_prob);
-        if step > LARGEST_STEP && self.drop_prob >= STEPS_FROM {
-            step = LARGEST_STEP;
+        let mut step = step / step_divisor(self.drop_prob);
+        if step > MAX_INCREASE && self.drop_prob >= INCREASE_LIMITED_FROM {
+            step = MAX_INCREASE;
         }
         if self.qdelay > LONG_DELAY {
-            step += LARGEST_STEP;
+            step += MAX_INCREASE;
         }
         self.drop_prob = (self.drop_prob + step).clamp(0.0, 1.0);
         // While packets wait, a delay of zero only describes an earlier departure, so the probability does
@@ -162,7 +166,7 @@ impl Pie {
 }
 
 /// Returns the divisor that makes changes smaller while the probability is small (§4.2).
-fn gentler(drop_prob: f64) -> f64 {
+fn step_divisor(drop_prob: f64) -> f64 {
     let steps = [(1e-6, 2048.0), (1e-5, 512.0), (1e-4, 128.0), (1e-3, 32.0), (1e-2, 8.0), (1e-1, 2.0)];
     steps.into_iter().find(|(below, _)| drop_prob < *below).map_or(1.0, |(_, divisor)| divisor)
 }

@@ -13,8 +13,7 @@
 use airwire::time::{Duration, Instant};
 
 use super::config::RedConfig;
-use super::draws::Draws;
-use super::{Tally, Verdict};
+use super::{QueueCounters, RandomNumbers, Verdict};
 use crate::maths::pow;
 
 /// The state, with the paper's names.
@@ -37,15 +36,15 @@ impl Red {
         self.avg
     }
 
-    /// Decides about an arriving packet. `tally` describes the queue without it.
+    /// Decides about an arriving packet. `counters` describes the queue without it.
     pub(super) fn arrive(
         &mut self,
         config: &RedConfig,
         now: Instant,
-        tally: &Tally,
-        draws: &mut Draws,
+        counters: &QueueCounters,
+        random: &mut RandomNumbers,
     ) -> Verdict {
-        self.average(config, now, config.min.of(tally));
+        self.average(config, now, config.min.of(counters));
         let Some(p_b) = self.p_b(config) else {
             self.count = None;
             return Verdict::Pass;
@@ -57,7 +56,7 @@ impl Red {
         match self.count.map(|count| count + 1) {
             Some(count) if count as f64 * p_b >= self.r => {
                 self.count = Some(0);
-                self.r = draws.unit();
+                self.r = random.unit();
                 Verdict::Signal
             }
             Some(count) => {
@@ -66,7 +65,7 @@ impl Red {
             }
             None => {
                 self.count = Some(0);
-                self.r = draws.unit();
+                self.r = random.unit();
                 Verdict::Pass
             }
         }

@@ -99,12 +99,12 @@ fn drop_list_entries_round_trip() {
         "packets 100-110",
         "ack 3",
     ] {
-        assert_eq!(text.parse::<Listed>().unwrap().to_string(), text);
+        assert_eq!(text.parse::<DropItem>().unwrap().to_string(), text);
     }
     for text in
         ["segment", "segment 0", "packet x", "packets 9-3", "ack 3 retransmission 1", "fin 1", "7", ""]
     {
-        let error = text.parse::<Listed>().unwrap_err().to_string();
+        let error = text.parse::<DropItem>().unwrap_err().to_string();
         assert!(error.contains(&format!("`{text}` does not name a packet")), "{error}");
     }
 }

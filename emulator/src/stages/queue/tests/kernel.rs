@@ -1,5 +1,5 @@
-//! Compares the fate of each packet with that in the kernel's queue disciplines, with the same arrivals and
-//! random numbers. `tests/queues` contains the vectors and the way to create them.
+//! Compares the disciplines with those of the kernel, packet by packet, with the same arrivals and random
+//! numbers. `tests/queues` contains the vectors and the way to create them.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -55,12 +55,12 @@ struct Expected {
 #[derive(Deserialize)]
 struct Deviation {
     name: String,
-    /// Number of packets with different fates, such as dropped in the kernel only. 0: only the order differs.
+    /// Number of packets that only one of the two drops or marks. 0: only the order differs.
     packets: usize,
     reason: String,
 }
 
-/// The fate of the packets.
+/// The packets that a queue drops, marks and sends.
 #[derive(Debug, Default, PartialEq)]
 struct Outcome {
     drops: BTreeMap<u64, u64>,
@@ -137,7 +137,7 @@ impl Vector {
     }
 
     /// Returns the outcome in the kernel.
-    fn theirs(&self) -> Outcome {
+    fn recorded(&self) -> Outcome {
         let drops: BTreeMap<u64, u64> = self.drops.iter().copied().collect();
         let order = match &self.order {
             None => (0..self.packets as u64).filter(|id| !drops.contains_key(id)).collect(),
@@ -152,22 +152,24 @@ impl Vector {
         Outcome { drops, marks: self.marks.clone(), order }
     }
 
-    fn ours(&self) -> Outcome {
+    fn emulated(&self) -> Outcome {
         let config = LinkConfig {
             rate: Some(Rate::bits_per_second(self.rate)),
             queue: self.queue(),
             ..LinkConfig::default()
         };
         let mut link = Link::new(&config, Stream::new(1, "link").into()).unwrap();
-        let mut draws = SplitMix(self.seed);
+        let mut random = SplitMix(self.seed);
         // PIE uses 53 bits of each number, RED the upper 32.
         let bits = if self.discipline == "red" { 32 } else { 53 };
-        link.queue().draw_from((0..100_000).map(|_| (draws.next() >> (64 - bits)) as f64 / 2_f64.powi(bits)));
+        link.queue().use_random_numbers(
+            (0..100_000).map(|_| (random.next() >> (64 - bits)) as f64 / 2_f64.powi(bits)),
+        );
         // Choose ports such that flow n is hashed into queue n, as in the kernel.
         let hash = link.queue().hash;
         let port = |flow: usize| {
-            let falls = |port: &u16| hash.of(&udp(1, *port, 60), self.settings["flows"] as usize) == flow;
-            (0..u16::MAX).find(falls).expect("some port has this hash")
+            let matches = |port: &u16| hash.of(&udp(1, *port, 60), self.settings["flows"] as usize) == flow;
+            (0..u16::MAX).find(matches).expect("some port has this hash")
         };
         let ports: Vec<u16> = match self.discipline.as_str() {
             "fq-codel" => (0..self.flows.len()).map(port).collect(),
@@ -212,7 +214,7 @@ fn collect(out: &mut Outbox, outcome: &mut Outcome) {
     }
 }
 
-/// Returns the packets whose fates differ.
+/// Returns the packets that only one of the two drops or marks.
 fn differences(ours: &Outcome, theirs: &Outcome, packets: usize) -> Vec<u64> {
     let fate = |outcome: &Outcome, id: u64| (outcome.drops.contains_key(&id), outcome.marks.contains(&id));
     (0..packets as u64).filter(|id| fate(ours, *id) != fate(theirs, *id)).collect()
@@ -228,13 +230,13 @@ fn packet_fates_match_kernel_disciplines() {
     let expected = std::fs::read_to_string(directory().join("expected.toml")).unwrap();
     let Expected { deviation: expected } = toml::from_str(&expected).unwrap();
     let mut wrong = Vec::new();
-    let mut met = 0;
+    let mut deviations = 0;
     for line in vectors.lines() {
         let vector: Vector = serde_json::from_str(line).unwrap();
-        let (ours, theirs) = (vector.ours(), vector.theirs());
+        let (ours, theirs) = (vector.emulated(), vector.recorded());
         let differ = differences(&ours, &theirs, vector.packets);
         let wanted = expected.iter().find(|deviation| deviation.name == vector.name);
-        met += usize::from(wanted.is_some());
+        deviations += usize::from(wanted.is_some());
         let as_expected = match wanted {
             // The number of differences must match. With 0, the order must differ.
             Some(Deviation { packets, reason, .. }) => {
@@ -253,6 +255,6 @@ fn packet_fates_match_kernel_disciplines() {
             ));
         }
     }
-    assert_eq!(met, expected.len(), "each expected deviation belongs to a vector");
+    assert_eq!(deviations, expected.len(), "each expected deviation belongs to a vector");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

@@ -7,20 +7,21 @@ use airwire::units::Probability;
 
 use super::ms;
 use crate::stage::Why;
-use crate::stages::queue::draws::Draws;
 use crate::stages::queue::pie::Pie;
 use crate::stages::queue::testing::{Bench, ect, udp};
-use crate::stages::queue::{Bounds, Discipline, PieConfig, QueueConfig, Tally, Verdict};
+use crate::stages::queue::{
+    Bounds, Discipline, PieConfig, QueueConfig, QueueCounters, RandomNumbers, Verdict,
+};
 
 #[test]
 fn lazy_updates_equal_timer_updates() {
     for seed in 0..50 {
         let mut rng = Stream::new(seed, "test");
         let config = PieConfig { t_update: Duration::from_millis(1 + rng.below(30)), ..PieConfig::default() };
-        let draws = || Draws::Stream(Stream::new(seed, "draws"));
+        let random = || RandomNumbers::Stream(Stream::new(seed, "draws"));
         let (mut lazy, mut by_timer) = (Pie::new(&config, Instant::ZERO), Pie::new(&config, Instant::ZERO));
-        let (mut lazy_draws, mut timer_draws) = (draws(), draws());
-        let mut tally = Tally::default();
+        let (mut lazy_random, mut timer_random) = (random(), random());
+        let mut counters = QueueCounters::default();
         let mut now = Instant::ZERO;
         let mut waiting = std::collections::VecDeque::new();
         for _ in 0..2000 {
@@ -33,28 +34,28 @@ fn lazy_updates_equal_timer_updates() {
             // `by_timer` is updated every millisecond, `lazy` only at arrivals and departures.
             let mut tick = now;
             while tick <= next {
-                by_timer.catch_up(&config, tick, &tally);
+                by_timer.catch_up(&config, tick, &counters);
                 tick += Duration::from_millis(1);
             }
-            by_timer.catch_up(&config, next, &tally);
+            by_timer.catch_up(&config, next, &counters);
             now = next;
             if rng.chance(0.55) {
-                let verdict = lazy.arrive(&config, now, &tally, &mut lazy_draws);
-                assert_eq!(verdict, by_timer.arrive(&config, now, &tally, &mut timer_draws));
+                let verdict = lazy.arrive(&config, now, &counters, &mut lazy_random);
+                assert_eq!(verdict, by_timer.arrive(&config, now, &counters, &mut timer_random));
                 if verdict == Verdict::Pass {
                     waiting.push_back(now);
-                    tally.bytes += 1000;
+                    counters.bytes += 1000;
                 } else {
                     lazy.dropped();
                     by_timer.dropped();
                 }
             } else if let Some(since) = waiting.pop_front() {
-                lazy.catch_up(&config, now, &tally);
-                tally.bytes -= 1000;
-                lazy.depart(now, now - since, &tally);
-                by_timer.depart(now, now - since, &tally);
+                lazy.catch_up(&config, now, &counters);
+                counters.bytes -= 1000;
+                lazy.depart(now, now - since, &counters);
+                by_timer.depart(now, now - since, &counters);
             } else {
-                lazy.catch_up(&config, now, &tally);
+                lazy.catch_up(&config, now, &counters);
             }
             assert_eq!(lazy, by_timer, "seed {seed} at {now:?}");
         }
@@ -65,12 +66,12 @@ fn lazy_updates_equal_timer_updates() {
 fn probability_is_updated_at_t_update() {
     let config = PieConfig::default();
     let mut pie = Pie::new(&config, Instant::ZERO);
-    let tally = Tally { bytes: 10_000, ..Tally::default() };
-    pie.depart(Instant::ZERO, Duration::from_secs(1), &tally);
+    let counters = QueueCounters { bytes: 10_000, ..QueueCounters::default() };
+    pie.depart(Instant::ZERO, Duration::from_secs(1), &counters);
     let first = Instant::ZERO + config.t_update;
-    pie.catch_up(&config, first - Duration::from_nanos(1), &tally);
+    pie.catch_up(&config, first - Duration::from_nanos(1), &counters);
     assert_eq!(pie.drop_prob(), 0.0);
-    pie.catch_up(&config, first, &tally);
+    pie.catch_up(&config, first, &counters);
     assert!(pie.drop_prob() > 0.0);
 }
 

@@ -15,17 +15,16 @@ use super::Part;
 
 /// The layout of a complete IP packet, as its headers describe it.
 #[derive(Debug)]
-pub(super) struct Anatomy {
+pub(super) struct Layout {
     is_v4: bool,
-    /// Length of the IP header in bytes.
-    ip: usize,
-    /// Length of the IP header and the transport header in bytes.
-    header: usize,
+    /// Offset of the transport header: the length of the IP header in bytes.
+    transport_start: usize,
+    /// Offset of the data after the transport header.
+    payload_start: usize,
     /// Length of the packet in bytes according to its IP header. Later bytes are not part of the packet.
     end: usize,
     transport: Transport,
-    /// Whether a checksum covers the data after the IP header.
-    sum: Sum,
+    coverage: Coverage,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,11 +37,12 @@ enum Transport {
     Other,
 }
 
+/// Whether a checksum covers the data after the IP header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Sum {
-    Covers,
+enum Coverage {
+    Covered,
     /// A UDP datagram over IPv4 without a checksum (RFC 768: the field is 0).
-    Absent,
+    NoChecksum,
     /// Another protocol, a packet with IPv6 extension headers, or an incomplete transport header.
     Unknown,
 }
@@ -50,11 +50,11 @@ enum Sum {
 /// Number of random choices to try until one has the desired effect on the checksums.
 const ATTEMPTS: usize = 16;
 
-impl Anatomy {
+impl Layout {
     /// Parses the headers. Returns `None` if the bytes are not a complete IP packet.
     pub(super) fn of(bytes: &[u8]) -> Option<Self> {
         let view = View::complete(bytes)?;
-        let (is_v4, ip, end) = (view.is_v4, view.transport, view.end);
+        let (is_v4, start, end) = (view.is_v4, view.transport, view.end);
         let transport = match view.protocol {
             TCP | UDP | ICMP if view.fragment.is_some() => Transport::Fragment,
             TCP => Transport::Tcp,
@@ -63,110 +63,116 @@ impl Anatomy {
             ICMP_V6 if !is_v4 => Transport::Icmp,
             _ => Transport::Other,
         };
-        let header = match transport {
-            Transport::Tcp => view.tcp().map(|tcp| ip + tcp.header.len),
-            Transport::Udp | Transport::Icmp => (ip + 8 <= end).then_some(ip + 8),
-            Transport::Fragment => Some(ip),
+        let payload_start = match transport {
+            Transport::Tcp => view.tcp().map(|tcp| start + tcp.header.len),
+            Transport::Udp | Transport::Icmp => (start + 8 <= end).then_some(start + 8),
+            Transport::Fragment => Some(start),
             Transport::Other => None,
         };
-        let sum = match header {
-            None => Sum::Unknown,
-            Some(_) if transport == Transport::Udp && is_v4 && bytes[ip + 6..ip + 8] == [0, 0] => Sum::Absent,
-            Some(_) => Sum::Covers,
+        let is_udp_v4 = transport == Transport::Udp && is_v4;
+        let coverage = match payload_start {
+            None => Coverage::Unknown,
+            Some(_) if is_udp_v4 && bytes[start + 6..start + 8] == [0, 0] => Coverage::NoChecksum,
+            Some(_) => Coverage::Covered,
         };
-        Some(Self { is_v4, ip, header: header.unwrap_or(ip), end, transport, sum })
+        let payload_start = payload_start.unwrap_or(start);
+        Some(Self { is_v4, transport_start: start, payload_start, end, transport, coverage })
     }
 
     /// Chooses bits such that a checksum detects the change. Returns `None` if the checksums cover too few
     /// bits or no attempt succeeds.
-    pub(super) fn bits_that_are_found(
+    pub(super) fn detectable_bits(
         &self,
         bytes: &[u8],
         part: Part,
         count: usize,
         stream: &mut Stream,
     ) -> Option<Vec<u32>> {
-        let octets = self.covered(part);
-        if octets.len() * 8 < count {
+        let offsets = self.covered_offsets(part);
+        if offsets.len() * 8 < count {
             return None;
         }
         // A few flipped bits may cancel out by chance.
-        (0..ATTEMPTS).map(|_| distinct(&octets, count, stream)).find(|bits| self.are_found(bytes, bits))
+        (0..ATTEMPTS).map(|_| distinct_bits(&offsets, count, stream)).find(|bits| self.detects(bytes, bits))
     }
 
     /// Chooses bits such that all checksums still match after the change. Returns `None` if it finds none.
-    pub(super) fn bits_that_cancel(
+    pub(super) fn undetectable_bits(
         &self,
         bytes: &[u8],
         part: Part,
         count: usize,
         stream: &mut Stream,
     ) -> Option<Vec<u32>> {
-        let octets = self.deceptive(part);
-        if octets.len() * 8 < count {
+        let offsets = self.changeable_offsets(part);
+        if offsets.len() * 8 < count {
             return None;
         }
-        match self.sum {
-            Sum::Covers => (0..ATTEMPTS).find_map(|_| pairs(bytes, &octets, count, stream)),
-            Sum::Absent => Some(distinct(&octets, count, stream)),
-            Sum::Unknown => None,
+        match self.coverage {
+            Coverage::Covered => (0..ATTEMPTS).find_map(|_| cancelling_bits(bytes, &offsets, count, stream)),
+            Coverage::NoChecksum => Some(distinct_bits(&offsets, count, stream)),
+            Coverage::Unknown => None,
         }
     }
 
     /// Returns the offsets of the bytes that a checksum covers. UDP's checksum field is excluded, because
     /// flipping its bits could make it 0, which means "no checksum".
-    fn covered(&self, part: Part) -> Vec<usize> {
-        let ip_header = match (self.is_v4, self.sum) {
-            (true, _) => 0..self.ip,
+    fn covered_offsets(&self, part: Part) -> Vec<usize> {
+        let is_covered = self.coverage == Coverage::Covered;
+        let ip_header = match self.is_v4 {
+            true => 0..self.transport_start,
             // IPv6 has no header checksum, but the pseudo-header includes the addresses.
-            (false, Sum::Covers) => 8..40,
-            (false, _) => 0..0,
+            false if is_covered => 8..40,
+            false => 0..0,
         };
-        let header = match (self.sum, self.transport) {
-            (Sum::Covers, Transport::Udp) => self.ip..self.ip + 6,
-            (Sum::Covers, _) => self.ip..self.header,
-            (Sum::Absent | Sum::Unknown, _) => 0..0,
+        let (transport_header, payload) = match (is_covered, self.transport) {
+            (false, _) => (0..0, 0..0),
+            (true, Transport::Udp) => {
+                (self.transport_start..self.transport_start + 6, self.payload_start..self.end)
+            }
+            (true, _) => (self.transport_start..self.payload_start, self.payload_start..self.end),
         };
-        let payload = if self.sum == Sum::Covers { self.header..self.end } else { 0..0 };
-        within(part, &[ip_header, header], payload)
+        offsets_of(part, &[ip_header, transport_header], payload)
     }
 
     /// Returns the offsets of the bytes that the receiver uses and that can change without affecting
     /// delivery. This excludes the IP header, which determines the destination, and all length fields.
-    fn deceptive(&self, part: Part) -> Vec<usize> {
-        let ip = self.ip;
+    fn changeable_offsets(&self, part: Part) -> Vec<usize> {
+        let start = self.transport_start;
         let header = match self.transport {
             // The data offset is in byte 12 (RFC 9293 §3.1).
-            Transport::Tcp => [ip..ip + 12, ip + 13..self.header],
+            Transport::Tcp => [start..start + 12, start + 13..self.payload_start],
             // Only the ports: length and checksum follow them (RFC 768).
-            Transport::Udp => [ip..ip + 4, 0..0],
-            Transport::Icmp | Transport::Fragment | Transport::Other => [ip..self.header, 0..0],
+            Transport::Udp => [start..start + 4, 0..0],
+            Transport::Icmp | Transport::Fragment | Transport::Other => [start..self.payload_start, 0..0],
         };
-        within(part, &header, self.header..self.end)
+        offsets_of(part, &header, self.payload_start..self.end)
     }
 
-    /// Returns whether the flipped bits change the sum of the IPv4 header or of the transport protocol.
-    fn are_found(&self, bytes: &[u8], bits: &[u32]) -> bool {
+    /// Returns whether flipping the bits changes the sum of the IPv4 header or of the transport protocol.
+    fn detects(&self, bytes: &[u8], bits: &[u32]) -> bool {
         let addresses = if self.is_v4 { 12..20 } else { 8..40 };
-        let changes = |covers: &dyn Fn(usize) -> bool| {
-            let change: i64 =
-                bits.iter().filter(|bit| covers(octet(**bit))).map(|bit| turned(bytes, *bit)).sum();
+        let sum_changes = |is_covered: &dyn Fn(usize) -> bool| {
+            let covered = bits.iter().filter(|bit| is_covered(byte_of(**bit)));
+            let change: i64 = covered.map(|bit| sum_change(bytes, *bit)).sum();
             change.rem_euclid(0xffff) != 0
         };
-        let by_ip = self.is_v4 && changes(&|octet| octet < self.ip);
         // ICMP has no pseudo-header. A fragment with a changed address is not reassembled with the others.
         let has_pseudo_header = match self.transport {
             Transport::Tcp | Transport::Udp => true,
             Transport::Icmp => !self.is_v4,
             Transport::Fragment | Transport::Other => false,
         };
-        let in_sum = |octet: usize| octet >= self.ip || has_pseudo_header && addresses.contains(&octet);
-        by_ip || self.sum == Sum::Covers && changes(&in_sum)
+        let in_transport_sum = |offset: usize| {
+            offset >= self.transport_start || has_pseudo_header && addresses.contains(&offset)
+        };
+        self.is_v4 && sum_changes(&|offset| offset < self.transport_start)
+            || self.coverage == Coverage::Covered && sum_changes(&in_transport_sum)
     }
 }
 
-/// Returns the offsets that belong to `part`.
-fn within(part: Part, header: &[Range<usize>], payload: Range<usize>) -> Vec<usize> {
+/// Returns the offsets in `part`.
+fn offsets_of(part: Part, header: &[Range<usize>], payload: Range<usize>) -> Vec<usize> {
     let header = header.iter().cloned().flatten();
     match part {
         Part::Anywhere => header.chain(payload).collect(),
@@ -175,30 +181,30 @@ fn within(part: Part, header: &[Range<usize>], payload: Range<usize>) -> Vec<usi
     }
 }
 
-const fn octet(bit: u32) -> usize {
+const fn byte_of(bit: u32) -> usize {
     bit as usize / 8
 }
 
 fn is_set(bytes: &[u8], bit: u32) -> bool {
-    bytes[octet(bit)] & 0x80 >> (bit % 8) != 0
+    bytes[byte_of(bit)] & 0x80 >> (bit % 8) != 0
 }
 
 /// Returns how flipping the bit changes the sum of 16-bit words. All headers begin at even offsets.
-fn turned(bytes: &[u8], bit: u32) -> i64 {
+fn sum_change(bytes: &[u8], bit: u32) -> i64 {
     let weight = 1 << (15 - bit % 16);
     if is_set(bytes, bit) { -weight } else { weight }
 }
 
-fn any(octets: &[usize], stream: &mut Stream) -> u32 {
-    let bit = stream.below(octets.len() as u64 * 8);
-    octets[(bit / 8) as usize] as u32 * 8 + (bit % 8) as u32
+fn random_bit(offsets: &[usize], stream: &mut Stream) -> u32 {
+    let bit = stream.below(offsets.len() as u64 * 8);
+    offsets[(bit / 8) as usize] as u32 * 8 + (bit % 8) as u32
 }
 
-/// Draws `count` different bits. `octets` must contain at least that many.
-fn distinct(octets: &[usize], count: usize, stream: &mut Stream) -> Vec<u32> {
+/// Draws `count` different bits. `offsets` must contain at least this number of bits.
+fn distinct_bits(offsets: &[usize], count: usize, stream: &mut Stream) -> Vec<u32> {
     let mut bits = Vec::with_capacity(count);
     while bits.len() < count {
-        let bit = any(octets, stream);
+        let bit = random_bit(offsets, stream);
         if !bits.contains(&bit) {
             bits.push(bit);
         }
@@ -207,21 +213,20 @@ fn distinct(octets: &[usize], count: usize, stream: &mut Stream) -> Vec<u32> {
 }
 
 /// Draws pairs of bits that cancel out, all of them different. Returns `None` if a bit has no partner.
-fn pairs(bytes: &[u8], octets: &[usize], count: usize, stream: &mut Stream) -> Option<Vec<u32>> {
+fn cancelling_bits(bytes: &[u8], offsets: &[usize], count: usize, stream: &mut Stream) -> Option<Vec<u32>> {
     let mut bits: Vec<u32> = Vec::with_capacity(count);
     while bits.len() < count {
-        let one = any(octets, stream);
-        let others: Vec<u32> = octets
-            .iter()
-            .map(|octet| *octet as u32 * 8 + one % 8)
-            .filter(|other| {
-                one % 16 == other % 16 && is_set(bytes, one) != is_set(bytes, *other) && !bits.contains(other)
-            })
-            .collect();
-        if bits.contains(&one) || others.is_empty() {
+        let first = random_bit(offsets, stream);
+        let cancels = |other: &u32| {
+            let has_same_weight = first % 16 == other % 16;
+            has_same_weight && is_set(bytes, first) != is_set(bytes, *other) && !bits.contains(other)
+        };
+        let partners: Vec<u32> =
+            offsets.iter().map(|offset| *offset as u32 * 8 + first % 8).filter(cancels).collect();
+        if bits.contains(&first) || partners.is_empty() {
             return None;
         }
-        bits.extend([one, others[stream.below(others.len() as u64) as usize]]);
+        bits.extend([first, partners[stream.below(partners.len() as u64) as usize]]);
     }
     Some(bits)
 }
