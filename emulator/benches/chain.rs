@@ -3,7 +3,7 @@
 //! `cargo bench -p airlink --bench chain [-- NAME…]`. NAME selects chains by their complete names.
 
 use airlink::machine::{Machine, catch_up, drain};
-use airlink::path::{FIXED, MOBILE, Named, Path};
+use airlink::path::{FIXED, MOBILE, NamedStage, Path};
 use airlink::settings::Directions;
 use airlink::stage::{Recording, Stage};
 use airlink::stages::duplex::Duplex;
@@ -70,7 +70,7 @@ fn measure(name: &str, stages: impl Fn() -> Vec<Box<dyn Stage>>) {
     }
     let mut best = f64::INFINITY;
     for _ in 0..3 {
-        let named = stages().into_iter().map(|stage| Named { name: String::new(), stage });
+        let named = stages().into_iter().map(|stage| NamedStage { name: String::new(), stage });
         let mut path = Path::new(named.collect(), Recording::Off, false);
         let mut used: Vec<Vec<u8>> = Vec::new();
         let mut now = Instant::ZERO;
@@ -124,7 +124,7 @@ fn transit(flows: u16) {
     for _ in 0..3 {
         let config = StationConfig { transit_marks: true, ..StationConfig::default() };
         let stage: Box<dyn Stage> = Box::new(Station::new(&config));
-        let mut path = Path::new(vec![Named { name: String::new(), stage }], Recording::Off, false);
+        let mut path = Path::new(vec![NamedStage { name: String::new(), stage }], Recording::Off, false);
         let mut used = Vec::new();
         let mut pass = |from, flow, flags, seq, ack, payload| {
             let mut packet = used.pop().unwrap_or_default();

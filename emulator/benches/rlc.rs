@@ -9,7 +9,7 @@
 use std::time::Instant as Clock;
 
 use airlink::machine::{Machine, catch_up, drain};
-use airlink::path::{FIXED, MOBILE, Named, Path};
+use airlink::path::{FIXED, MOBILE, NamedStage, Path};
 use airlink::rlc::bearer::Bearer;
 use airlink::rlc::config::{BlockErrors, RlcConfig};
 use airlink::rlc::umts::config::Discard;
@@ -32,7 +32,7 @@ fn config(bler: f64) -> RlcConfig {
 
 fn path(config: &RlcConfig, seed: u64) -> Path {
     let stage = Bearer::new(config, seed, "radio").expect("the settings are valid");
-    let radio = Named { name: "radio".to_owned(), stage: Box::new(stage) };
+    let radio = NamedStage { name: "radio".to_owned(), stage: Box::new(stage) };
     Path::new(vec![radio], Recording::Off, false)
 }
 

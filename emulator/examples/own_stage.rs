@@ -3,11 +3,11 @@
 //! `cargo run -p airlink --example own_stage`
 
 use airlink::packet::Packet;
-use airlink::path::Named;
+use airlink::path::NamedStage;
 use airlink::settings::{Directions, Invalid, Position, Settings};
 use airlink::stage::Outbox;
 use airlink::stages::duplex::{OneWay, OneWaySettings};
-use airlink::{Direction, FIXED, Machine, Path, Recording, Why};
+use airlink::{Direction, DropReason, FIXED, Machine, Path, Recording};
 use airwire::time::Instant;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -49,7 +49,7 @@ impl OneWay for Sieve {
     fn handle_packet(&mut self, _now: Instant, packet: Packet, out: &mut Outbox) {
         self.packets += 1;
         if self.packets.is_multiple_of(self.config.every) {
-            out.drop(packet, Why::Listed);
+            out.drop(packet, DropReason::Listed);
         } else {
             out.forward(packet);
         }
@@ -67,7 +67,7 @@ impl OneWay for Sieve {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let settings = Directions { down: Some(SieveConfig { every: 10 }), up: None };
     let stage = settings.build(Position { index: 0, names: &["sieve"] }, 1)?;
-    let mut path = Path::new(vec![Named { name: "sieve".to_owned(), stage }], Recording::Off, false);
+    let mut path = Path::new(vec![NamedStage { name: "sieve".to_owned(), stage }], Recording::Off, false);
     for packet in 0..100 {
         path.handle_packet(Instant::from_millis(packet), FIXED, vec![0; 1000]);
     }
@@ -76,7 +76,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         "{} packets came in, {} left, {} were dropped",
         down.entered,
         down.left,
-        down.dropped_for(Why::Listed)
+        down.dropped_for(DropReason::Listed)
     );
     assert_eq!((down.entered, down.left), (100, 90));
     Ok(())

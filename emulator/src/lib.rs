@@ -101,4 +101,4 @@ pub use machine::{Machine, Port};
 pub use packet::{Direction, PacketId};
 pub use path::{FIXED, MOBILE, Path};
 pub use scenario::{Scenario, ScenarioError};
-pub use stage::{Event, Record, Recording, Stage, Why};
+pub use stage::{DropReason, Event, Record, Recording, Stage};

@@ -14,7 +14,9 @@ use crate::machine::{Machine, Port};
 pub use crate::memory::{DEFAULT_MEMORY, OutOfMemory};
 use crate::packet::{Direction, Origin, Packet, PerDirection};
 use crate::settings::Settings;
-use crate::stage::{Event, Incident, NotLive, Outbox, RadioFate, RadioPdu, Record, Recording, Stage};
+use crate::stage::{
+    Event, Incident, Outbox, RadioFate, RadioPdu, ReconfigureError, Record, Recording, Stage,
+};
 pub use crate::totals::Totals;
 
 mod deadlines;
@@ -27,7 +29,7 @@ pub const FIXED: Port = Port(0);
 pub const MOBILE: Port = Port(1);
 
 /// A stage and its name.
-pub struct Named {
+pub struct NamedStage {
     /// Name, unique in its path.
     pub name: String,
     /// The stage.
@@ -36,7 +38,7 @@ pub struct Named {
 
 /// Stages in order from the fixed side to the mobile side.
 pub struct Path {
-    stages: Vec<Named>,
+    stages: Vec<NamedStage>,
     out: Outbox,
     /// Forwarded packets that have not reached their next stop yet.
     moving: VecDeque<(Stop, Packet)>,
@@ -62,7 +64,7 @@ struct RadioLink {
 }
 
 impl RadioLink {
-    fn of(stages: &[Named]) -> Vec<Self> {
+    fn of(stages: &[NamedStage]) -> Vec<Self> {
         let measures = |index: usize| stages[index].stage.radio_side();
         let link = |measured_by: usize| {
             let stages = match measures(measured_by)? {
@@ -94,7 +96,7 @@ impl RadioLink {
 impl Path {
     /// Creates a path of `stages`, in order from the fixed side to the mobile side. `recording` determines
     /// what [`Path::take_records`] returns, `radio` whether [`Path::take_pdus`] returns anything.
-    pub fn new(stages: Vec<Named>, recording: Recording, radio: bool) -> Self {
+    pub fn new(stages: Vec<NamedStage>, recording: Recording, radio: bool) -> Self {
         let deadlines = Deadlines::new(stages.iter().map(|named| named.stage.next_deadline()));
         let mut out = Outbox::new(recording, radio);
         out.memory.set_stages(stages.len());
@@ -127,7 +129,7 @@ impl Path {
     /// [`catch_up`](Self::catch_up) runs. Do not use it for a path that records events, because deferred
     /// events get the time of the later call.
     pub fn be_lazy(&mut self, is_lazy: bool) {
-        for (index, Named { stage, .. }) in self.stages.iter_mut().enumerate() {
+        for (index, NamedStage { stage, .. }) in self.stages.iter_mut().enumerate() {
             stage.be_lazy(is_lazy);
             self.deadlines.set(index, stage.next_deadline());
         }
@@ -196,7 +198,7 @@ impl Path {
         now: Instant,
         stage: usize,
         settings: &dyn Settings,
-    ) -> Result<(), NotLive> {
+    ) -> Result<(), ReconfigureError> {
         self.call(now, stage, |stage, out| stage.reconfigure(now, settings, out))?;
         let alone = self.take_over(stage);
         self.run(now, alone);

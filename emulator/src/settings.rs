@@ -9,7 +9,7 @@ use airwire::rng::Stream;
 use serde::{Deserialize, Serialize};
 
 use crate::packet::{Direction, PerDirection};
-use crate::stage::{NotLive, Stage};
+use crate::stage::{ReconfigureError, Stage};
 
 /// Settings of one kind of stage, for both directions.
 ///
@@ -23,7 +23,7 @@ pub trait Settings: Any {
 
     /// Refuses settings that conflict with the other stages of the path, or with files. Called after
     /// `validate`.
-    fn check_in_path(&self, _position: Position<'_>) -> Result<(), Misplaced> {
+    fn check_in_path(&self, _position: Position<'_>) -> Result<(), InvalidInPath> {
         Ok(())
     }
 
@@ -84,7 +84,7 @@ impl Invalid {
     }
 }
 
-impl From<Invalid> for NotLive {
+impl From<Invalid> for ReconfigureError {
     fn from(Invalid { key, message }: Invalid) -> Self {
         Self::new(key, message)
     }
@@ -92,7 +92,7 @@ impl From<Invalid> for NotLive {
 
 /// A setting that is valid in itself, but not in this path or on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Misplaced {
+pub struct InvalidInPath {
     /// The key, as in [`Invalid::key`].
     pub key: String,
     /// A whole sentence, which is printed without the key in front.

@@ -52,7 +52,12 @@ pub trait Stage {
 
     /// Applies new settings while the stage runs. `settings` must have the type that this kind of stage is
     /// built from. If a setting cannot change at run time, the stage returns an error and changes nothing.
-    fn reconfigure(&mut self, now: Instant, settings: &dyn Any, out: &mut Outbox) -> Result<(), NotLive>;
+    fn reconfigure(
+        &mut self,
+        now: Instant,
+        settings: &dyn Any,
+        out: &mut Outbox,
+    ) -> Result<(), ReconfigureError>;
 
     /// The direction from this stage to the radio link that it measures. The link consists of all stages on
     /// that side, up to the next measuring stage or to the end of the path. `None`: this stage does not
@@ -78,14 +83,14 @@ pub enum RadioFate {
 /// Error that a running stage returns when it cannot apply new settings.
 #[derive(Debug, thiserror::Error)]
 #[error("`{setting}` cannot be changed while the link runs: {why}")]
-pub struct NotLive {
+pub struct ReconfigureError {
     /// Path of the setting within the stage, with dots: `down.trace`.
     pub setting: String,
     /// The reason, as a clause.
     pub why: String,
 }
 
-impl NotLive {
+impl ReconfigureError {
     /// Creates the error. `setting` is relative to the table that is being checked.
     pub fn new(setting: impl Into<String>, why: impl Into<String>) -> Self {
         Self { setting: setting.into(), why: why.into() }
@@ -151,12 +156,12 @@ pub enum Event {
     /// Bits in the packet's headers were changed.
     Marked {
         /// The change.
-        what: Mark,
+        mark: Mark,
     },
     /// The packet was dropped.
     Dropped {
         /// The reason.
-        why: Why,
+        why: DropReason,
     },
     /// The packet left the path: to a host or, if it is background traffic, after the stage that its source
     /// names.
@@ -187,7 +192,7 @@ pub enum Mark {
 /// The reason why a packet was dropped. This is ground truth, which a real network does not provide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Why {
+pub enum DropReason {
     /// The queue had no room for the packet.
     QueueFull,
     /// Active queue management dropped the packet before the queue was full, to slow down its sender.
@@ -212,8 +217,8 @@ pub enum Why {
     Malformed,
 }
 
-impl Why {
-    /// All reasons, in the order of their numbers (`Why as usize`).
+impl DropReason {
+    /// All reasons, in the order of their numbers (`DropReason as usize`).
     pub const ALL: [Self; 11] = [
         Self::QueueFull,
         Self::Aqm,
@@ -293,12 +298,12 @@ pub struct Incident {
     /// Index of the stage in its path.
     pub stage: usize,
     /// The kind of incident.
-    pub what: Mishap,
+    pub kind: IncidentKind,
 }
 
 /// Kind of an [`Incident`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mishap {
+pub enum IncidentKind {
     /// An RLC entity initiated the RLC reset procedure (TS 25.322 §11.4.2).
     RlcReset {
         /// The direction in which the entity sends data. The entity of the network sends down.

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::packet::{Direction, Origin, PerDirection};
-use crate::stage::Why;
+use crate::stage::DropReason;
 
 /// Counters of the packets in one direction, either from hosts or from traffic sources. At any time,
 /// `entered` plus `copied` equals `left` plus all `dropped` plus the number of packets inside.
@@ -19,8 +19,8 @@ pub struct Totals {
     pub left: u64,
     /// Bytes of these packets.
     pub left_bytes: u64,
-    /// Dropped packets, indexed by `Why as usize`.
-    pub dropped: [u64; Why::ALL.len()],
+    /// Dropped packets, indexed by `DropReason as usize`.
+    pub dropped: [u64; DropReason::ALL.len()],
 }
 
 impl Totals {
@@ -40,7 +40,7 @@ impl Totals {
     }
 
     /// Number of packets dropped for this reason.
-    pub fn dropped_for(&self, why: Why) -> u64 {
+    pub fn dropped_for(&self, why: DropReason) -> u64 {
         self.dropped[why as usize]
     }
 }

@@ -2,10 +2,10 @@
 
 use airlink::machine::{Machine, catch_up};
 use airlink::packet::Direction;
-use airlink::path::{FIXED, Named, Path};
+use airlink::path::{FIXED, NamedStage, Path};
 use airlink::rlc::bearer::Bearer;
 use airlink::rlc::config::{BlockErrors, RlcConfig};
-use airlink::stage::{Event, Mark, Recording, Why};
+use airlink::stage::{DropReason, Event, Mark, Recording};
 use airlink::stages::queue::{
     Bounds, CodelConfig, Discipline, FqCodelConfig, Length, PieConfig, QueueConfig, RedConfig,
 };
@@ -23,7 +23,7 @@ impl Run {
     fn new(discipline: Discipline, bler: f64) -> Self {
         let config = config(discipline, bler);
         let stage = Box::new(Bearer::new(&config, 1, "radio").unwrap());
-        let path = Path::new(vec![Named { name: "radio".to_owned(), stage }], Recording::Events, true);
+        let path = Path::new(vec![NamedStage { name: "radio".to_owned(), stage }], Recording::Events, true);
         Self { path, left: Vec::new(), pdus: Vec::new() }
     }
 
@@ -41,7 +41,7 @@ impl Run {
         self.path.handle_packet(now, FIXED, bytes);
     }
 
-    fn dropped_for(&self, why: Why) -> u64 {
+    fn dropped_for(&self, why: DropReason) -> u64 {
         self.path.totals()[Direction::Down].dropped_for(why)
     }
 }
@@ -140,8 +140,12 @@ fn each_discipline_limits_the_queue_before_rlc() {
         Discipline::Red(red),
     ] {
         let run = overload(discipline, 20);
-        assert!(run.dropped_for(Why::Aqm) > 50, "{discipline:?}: {}", run.dropped_for(Why::Aqm));
-        assert_eq!(run.dropped_for(Why::QueueFull), 0);
+        assert!(
+            run.dropped_for(DropReason::Aqm) > 50,
+            "{discipline:?}: {}",
+            run.dropped_for(DropReason::Aqm)
+        );
+        assert_eq!(run.dropped_for(DropReason::QueueFull), 0);
         assert!(worst(&run) < worst(&without), "{discipline:?}: {}", worst(&run));
         assert!(
             run.left.is_sorted_by_key(|(_, bytes)| number(bytes)),
@@ -173,7 +177,7 @@ fn fq_codel_lets_sparse_flows_pass_bulk_flows() {
 #[test]
 fn congestion_marks_arrive() {
     let mut run = overload(Discipline::Codel(CodelConfig { ecn: true, ..CodelConfig::default() }), 10);
-    let marked = Event::Marked { what: Mark::Congestion };
+    let marked = Event::Marked { mark: Mark::Congestion };
     let marks = run.path.take_records().into_iter().filter(|record| record.event == marked).count();
     let arrived = run.left.iter().filter(|(_, bytes)| bytes[1] == 3).count();
     assert!(marks > 10 && marks == arrived, "{marks} {arrived}");

@@ -11,9 +11,9 @@ use std::thread;
 use airlink::driver::{self, Endpoint};
 use airlink::netns::Namespace;
 use airlink::packet::{Direction, Packet};
-use airlink::path::{Named, Path};
+use airlink::path::{NamedStage, Path};
 use airlink::reactor::{Clock, Reactor};
-use airlink::stage::{NotLive, Outbox, Recording, Stage, Why};
+use airlink::stage::{DropReason, Outbox, ReconfigureError, Recording, Stage};
 use airlink::stages::station::{Station, StationConfig};
 use airlink::tun::{Tun, TunConfig};
 use airwire::time::{Duration, Instant};
@@ -30,7 +30,7 @@ impl Stage for Radio {
         let data = packet.direction == Direction::Down && packet.len() > 500;
         self.seen += u32::from(data);
         if data && self.seen.is_multiple_of(self.n) {
-            out.drop(packet, Why::Loss);
+            out.drop(packet, DropReason::Loss);
         } else {
             out.forward(packet);
         }
@@ -45,7 +45,7 @@ impl Stage for Radio {
     fn stats(&self) -> Value {
         Value::Null
     }
-    fn reconfigure(&mut self, _: Instant, _: &dyn Any, _: &mut Outbox) -> Result<(), NotLive> {
+    fn reconfigure(&mut self, _: Instant, _: &dyn Any, _: &mut Outbox) -> Result<(), ReconfigureError> {
         Ok(())
     }
 }
@@ -83,8 +83,8 @@ fn transfer(to: &str, size: usize, n: u32) -> Value {
     let config = StationConfig { transit_marks: true, loss_report: true, ..StationConfig::default() };
     let mut path = Path::new(
         vec![
-            Named { name: "station".to_owned(), stage: Box::new(Station::new(&config)) },
-            Named { name: "radio".to_owned(), stage: Box::new(Radio { n, seen: 0 }) },
+            NamedStage { name: "station".to_owned(), stage: Box::new(Station::new(&config)) },
+            NamedStage { name: "radio".to_owned(), stage: Box::new(Radio { n, seen: 0 }) },
         ],
         Recording::Off,
         false,

@@ -3,7 +3,7 @@
 
 use airlink::packet::Direction;
 use airlink::scenario::Scenario;
-use airlink::stage::Why;
+use airlink::stage::DropReason;
 use airtcp::ProfileName;
 use airtcp::profile::knobs::InitialWindow;
 use airtcp::recovery::catalogue::Question;
@@ -186,7 +186,7 @@ fn abandoned_connection_reports_timeout() {
     assert_eq!((result.ended, result.completed), (Some(Ended::TimedOut), None), "{}", world.time_sequence(0));
     assert!((1..1_000_000).contains(&result.delivered), "{result:?}");
     let losses = world.losses(0).as_slice();
-    assert!(!losses.is_empty() && losses.iter().all(|lost| lost.why == Why::Outage), "{losses:?}");
+    assert!(!losses.is_empty() && losses.iter().all(|lost| lost.why == DropReason::Outage), "{losses:?}");
 }
 
 #[test]
@@ -325,7 +325,7 @@ down = { model = "list", drop = ["segment 50", "segment 50 retransmission 1"] }
     let lost: Vec<_> =
         world.losses(0).as_slice().iter().map(|lost| (lost.offset, lost.copy, lost.why)).collect();
     let sequence = world.time_sequence(0);
-    assert_eq!(lost, [(offset, 1, Why::Listed), (offset, 2, Why::Listed)], "{sequence}");
+    assert_eq!(lost, [(offset, 1, DropReason::Listed), (offset, 2, DropReason::Listed)], "{sequence}");
     assert_eq!(world.losses(0).count(Cause::Radio), 2);
     let [first, second] = world.losses(0).as_slice() else { unreachable!("two were counted") };
     let (first, second) = (*first, *second);
@@ -359,8 +359,8 @@ fn recorded_losses_match_path_totals() {
     let count = |truth| (0..3).map(|flow| world.losses(flow).count(truth) as u64).sum::<u64>();
     let totals = &world.totals()[Direction::Down];
     // The pure ACKs of the three senders come when the queue has room, and the channel does not affect them.
-    assert_eq!(count(Cause::Congestion), totals.dropped_for(Why::QueueFull));
-    assert_eq!(count(Cause::Radio), totals.dropped_for(Why::Loss));
+    assert_eq!(count(Cause::Congestion), totals.dropped_for(DropReason::QueueFull));
+    assert_eq!(count(Cause::Radio), totals.dropped_for(DropReason::Loss));
     assert!(count(Cause::Congestion) > 10 && count(Cause::Radio) > 10, "{totals:?}");
     // A judge that attributes every loss to congestion is right about queue drops only.
     let mut confusion = Confusion::default();

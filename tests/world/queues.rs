@@ -7,7 +7,7 @@ use airlink::capture::Tap;
 use airlink::packet::Direction;
 use airlink::path::{FIXED, MOBILE};
 use airlink::scenario::Scenario;
-use airlink::stage::Why;
+use airlink::stage::DropReason;
 use airtcp_sim::world::{Flow, HostSpec, Length, World, WorldConfig};
 use airwire::segment::{self, Ecn, Flags};
 use airwire::time::{Duration, Instant};
@@ -110,8 +110,8 @@ fn non_ecn_sender_gets_drops_instead_of_marks() {
     for queue in QUEUES {
         let (world, _, mobile) = send(queue, "sack");
         let totals = &world.totals()[Direction::Down];
-        assert!(totals.dropped_for(Why::Aqm) > 0, "{queue}");
-        assert_eq!(totals.dropped_for(Why::QueueFull), 0, "{queue}");
+        assert!(totals.dropped_for(DropReason::Aqm) > 0, "{queue}");
+        assert_eq!(totals.dropped_for(DropReason::QueueFull), 0, "{queue}");
         assert!(mobile.iter().all(|seen| seen.ecn == Ecn::NotEct), "{queue}");
         assert!(world.result(0).counters.resent() > 0, "{queue}");
     }

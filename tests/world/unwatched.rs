@@ -2,7 +2,7 @@
 //! the same state as an observed world.
 
 use airlink::scenario::Scenario;
-use airlink::stage::Why;
+use airlink::stage::DropReason;
 use airtcp_sim::run::{Run, Until, run};
 use airtcp_sim::world::{Flow, HostSpec, Length, Watch, World, WorldConfig};
 use airtcp_testkit::sample::{sample, size};
@@ -114,7 +114,7 @@ fn observed_world_records_losses_immediately() {
     for look in 1..10_000 {
         world.run_until(Instant::ZERO + Duration::from_millis(3) * look).unwrap();
         let lost = world.losses(0).as_slice().len() as u64;
-        assert_eq!(lost, world.totals().down.dropped_for(Why::Loss), "at {}", world.now());
+        assert_eq!(lost, world.totals().down.dropped_for(DropReason::Loss), "at {}", world.now());
         most = most.max(lost);
     }
     assert!(most > 20, "{most} losses");

@@ -3,7 +3,7 @@
 
 use airlink::packet::Direction;
 use airlink::scenario::Scenario;
-use airlink::stage::Why;
+use airlink::stage::DropReason;
 use airtcp::host::{ConnId, Host, HostConfig};
 use airtcp::profile::Profile;
 use airtcp::profile::{AckPolicy, SackOffer};
@@ -344,7 +344,7 @@ fn loss_compensating_windows_back_off_for_full_queue() {
     let drops = |window: &str| {
         let world =
             Run { scenario: LINK, sender: window, receiver: "newreno", seconds: 120, seed: 1 }.world();
-        (world.totals()[Direction::Down].dropped_for(Why::QueueFull), world.result(0).delivered)
+        (world.totals()[Direction::Down].dropped_for(DropReason::QueueFull), world.result(0).delivered)
     };
     let (aimd, _) = drops("sack");
     for window in sample("full queue", ["westwood", "veno", "jtcp", "tcp-fit", "cubic"], 2) {

@@ -59,7 +59,7 @@ pub struct AirlinkEvent<'a> {
     /// The cause of a drop: the name of an [`airwire::Cause`].
     #[serde(borrow)]
     pub cause: Option<Cow<'a, str>>,
-    /// The detailed reason of a drop: the name of an `airlink::stage::Why`.
+    /// The detailed reason of a drop: the name of an `airlink::stage::DropReason`.
     #[serde(borrow)]
     pub why: Option<Cow<'a, str>>,
     /// For `corrupted`: whether a checksum detects it.

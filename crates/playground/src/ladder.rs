@@ -62,11 +62,11 @@ fn outcome(passage: &Passage) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    use airlink::stage::Why;
+    use airlink::stage::DropReason;
 
     use super::*;
 
-    fn passage(content: Content, why: Option<Why>, stage: Option<usize>) -> Passage {
+    fn passage(content: Content, why: Option<DropReason>, stage: Option<usize>) -> Passage {
         let (sent, ended) = (Instant::from_millis(10), Instant::from_millis(30));
         Passage { flow: 0, content, sent, ended, why, stage }
     }
@@ -76,7 +76,7 @@ mod tests {
         let data = Content::Data { offset: 1, len: 1448, copy: 1 };
         let ladder = |direction| Ladder { direction, stages: 2, origin: 0 };
         let depth = |direction, content, stage| {
-            ladder(direction).depth(&passage(content, Some(Why::Loss), Some(stage)))
+            ladder(direction).depth(&passage(content, Some(DropReason::Loss), Some(stage)))
         };
         let ack = Content::Ack { ack: 1 };
         assert_eq!([0, 1].map(|stage| depth(Direction::Down, data, stage)), [25, 75]);
@@ -88,7 +88,7 @@ mod tests {
     #[test]
     fn outcome_distinguishes_causes() {
         let ack = Content::Ack { ack: 1 };
-        let codes = [None, Some(Why::QueueFull), Some(Why::Loss), Some(Why::TooLong)]
+        let codes = [None, Some(DropReason::QueueFull), Some(DropReason::Loss), Some(DropReason::TooLong)]
             .map(|why| outcome(&passage(ack, why, None)));
         assert_eq!(codes, [0, 1, 2, 3]);
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use airlink::packet::Direction;
-use airlink::stage::{Incident, Mishap, RadioPdu, Technology};
+use airlink::stage::{Incident, IncidentKind, RadioPdu, Technology};
 use airtcp_report::html::columns::column;
 use airtcp_sim::world::{Observer, Passage};
 use serde_json::{Value, json};
@@ -122,25 +122,29 @@ impl PathEvents {
 
 fn describe(mishap: &Mishap) -> String {
     match mishap {
-        Mishap::RlcReset { direction, cause } => format!("RLC RESET of the sender {direction}: {cause}"),
-        Mishap::RlcFailed { direction } => {
+        IncidentKind::RlcReset { direction, cause } => {
+            format!("RLC RESET of the sender {direction}: {cause}")
+        }
+        IncidentKind::RlcFailed { direction } => {
             format!("RLC {direction} failed: MaxRST RESETs were not answered")
         }
-        Mishap::RlcWindow { direction, pdus } => {
+        IncidentKind::RlcWindow { direction, pdus } => {
             format!("window of the RLC sender {direction}: now {pdus} PDUs")
         }
-        Mishap::RlcSuspended { direction, pdus } => {
+        IncidentKind::RlcSuspended { direction, pdus } => {
             format!("RLC sender {direction}: suspended after {pdus} more PDUs")
         }
-        Mishap::RlcResumed { direction } => format!("RLC sender {direction}: resumed"),
-        Mishap::RlcFault { direction, fault } => {
+        IncidentKind::RlcResumed { direction } => format!("RLC sender {direction}: resumed"),
+        IncidentKind::RlcFault { direction, fault } => {
             format!("PDU {direction} contradicts earlier PDUs: {fault}")
         }
-        Mishap::RlcReestablished => "RLC re-established by RRC".to_owned(),
-        Mishap::Promotion { until } => format!("the mobile waits for a dedicated channel until {until} s"),
-        Mishap::RateChanged { direction, rate } => format!("channel {direction}: rate is now {rate}"),
-        Mishap::Outage { direction, until } => format!("radio outage {direction} until {until} s"),
-        Mishap::Handover { times } if *times == 1 => "handover to another base station".to_owned(),
-        Mishap::Handover { times } => format!("{times} handovers since the last packet"),
+        IncidentKind::RlcReestablished => "RLC re-established by RRC".to_owned(),
+        IncidentKind::Promotion { until } => {
+            format!("the mobile waits for a dedicated channel until {until} s")
+        }
+        IncidentKind::RateChanged { direction, rate } => format!("channel {direction}: rate is now {rate}"),
+        IncidentKind::Outage { direction, until } => format!("radio outage {direction} until {until} s"),
+        IncidentKind::Handover { times } if *times == 1 => "handover to another base station".to_owned(),
+        IncidentKind::Handover { times } => format!("{times} handovers since the last packet"),
     }
 }

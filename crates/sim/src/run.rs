@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 
 use airlink::packet::Direction;
 use airlink::scenario::Scenario;
-use airlink::stage::Why;
+use airlink::stage::DropReason;
 use airtcp::recovery::Counters;
 use airtcp::recovery::confusion::Confusion;
 use airtcp::recovery::inputs::merged;
@@ -198,7 +198,7 @@ fn report(run: &Run, world: &mut World, before: &[u64], end: Instant) -> Report 
     let path = world.path();
     let totals = path.totals();
     let dropped = |cause| {
-        let because = Why::ALL.into_iter().filter(|why| why.cause() == Some(cause));
+        let because = DropReason::ALL.into_iter().filter(|why| why.cause() == Some(cause));
         because.map(|why| totals.down.dropped_for(why) + totals.up.dropped_for(why)).sum()
     };
     Report {

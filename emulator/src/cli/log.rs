@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use airlink::stage::{Event, Incident, Mark, Mishap, Record, Recording};
+use airlink::stage::{Event, Incident, IncidentKind, Mark, Record, Recording};
 use airlink::views::{Listener, RunInfo};
 use airwire::dump::Conversations;
 use airwire::time::Instant;
@@ -55,40 +55,40 @@ impl Listener for Log {
     fn incident(&mut self, incident: &Incident) {
         let at = self.wall(incident.at);
         let stage = self.stages[incident.stage].as_str();
-        match incident.what {
-            Mishap::RlcReset { direction, cause } => {
+        match incident.kind {
+            IncidentKind::RlcReset { direction, cause } => {
                 info!(target: "airlink::stage", at, stage, %direction, cause, "RLC reset");
             }
-            Mishap::RlcFailed { direction } => {
+            IncidentKind::RlcFailed { direction } => {
                 info!(target: "airlink::stage", at, stage, %direction, "RLC has failed: MaxRST RESETs were not answered");
             }
-            Mishap::RlcWindow { direction, pdus } => {
+            IncidentKind::RlcWindow { direction, pdus } => {
                 info!(target: "airlink::stage", at, stage, %direction, pdus, "RLC window");
             }
-            Mishap::RlcSuspended { direction, pdus } => {
+            IncidentKind::RlcSuspended { direction, pdus } => {
                 info!(target: "airlink::stage", at, stage, %direction, pdus, "RLC suspended");
             }
-            Mishap::RlcResumed { direction } => {
+            IncidentKind::RlcResumed { direction } => {
                 info!(target: "airlink::stage", at, stage, %direction, "RLC resumed");
             }
-            Mishap::RlcFault { direction, fault } => {
+            IncidentKind::RlcFault { direction, fault } => {
                 warn!(target: "airlink::stage", at, stage, %direction, fault, "RLC ignored a PDU that contradicts earlier ones");
             }
-            Mishap::RlcReestablished => {
+            IncidentKind::RlcReestablished => {
                 info!(target: "airlink::stage", at, stage, "RLC re-established");
             }
-            Mishap::Promotion { until } => {
+            IncidentKind::Promotion { until } => {
                 let takes = until - incident.at;
                 info!(target: "airlink::stage", at, stage, takes = %takes, "CELL_FACH to CELL_DCH");
             }
-            Mishap::RateChanged { direction, rate } => {
+            IncidentKind::RateChanged { direction, rate } => {
                 info!(target: "airlink::stage", at, stage, %direction, rate, "rate changed");
             }
-            Mishap::Outage { direction, until } => {
+            IncidentKind::Outage { direction, until } => {
                 let lasts = until - incident.at;
                 info!(target: "airlink::stage", at, stage, %direction, lasts = %lasts, "outage");
             }
-            Mishap::Handover { times } => info!(target: "airlink::stage", at, stage, times, "handover"),
+            IncidentKind::Handover { times } => info!(target: "airlink::stage", at, stage, times, "handover"),
         }
     }
 
@@ -107,10 +107,10 @@ impl Listener for Log {
             Event::Dropped { why } => {
                 say!(debug, "dropped", why = why.name(), cause = why.cause_name());
             }
-            Event::Marked { what: Mark::Transit { ob, db } } => say!(debug, "marked", ob, db),
-            Event::Marked { what: Mark::Announced } => say!(debug, "marked", announced = true),
-            Event::Marked { what: Mark::Congestion } => say!(debug, "marked", congestion = true),
-            Event::Marked { what: Mark::LossRate { rate } } => say!(debug, "marked", loss_rate = rate),
+            Event::Marked { mark: Mark::Transit { ob, db } } => say!(debug, "marked", ob, db),
+            Event::Marked { mark: Mark::Announced } => say!(debug, "marked", announced = true),
+            Event::Marked { mark: Mark::Congestion } => say!(debug, "marked", congestion = true),
+            Event::Marked { mark: Mark::LossRate { rate } } => say!(debug, "marked", loss_rate = rate),
             Event::Resent { attempt } => say!(debug, "resent", attempt),
             Event::Held { until } => say!(debug, "held", lasts = %(until - record.at)),
             Event::Overtaken { packets } => say!(debug, "overtaken", packets),

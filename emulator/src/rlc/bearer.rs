@@ -33,7 +33,7 @@ use crate::packet::{Direction, Packet, PerDirection};
 use crate::rlc::umts::entity::{Entity, EntityConfig, Incoming, Outgoing, TimersStart};
 use crate::rlc::umts::room::Room;
 use crate::settings::Invalid;
-use crate::stage::{Event, Mishap, NotLive, Outbox, Stage, Why};
+use crate::stage::{DropReason, Event, IncidentKind, Outbox, ReconfigureError, Stage};
 use crate::stages::queue::Queue;
 use sending::{pull, put_on_air, submit, technology};
 
@@ -200,7 +200,7 @@ impl Bearer {
         let technology = technology(&of(&self.config, direction).format);
         let on_air = |pdu: &Outgoing, lost| put_on_air(direction, technology, ledger, pdu, lost, out);
         if let Some(until) = air.launch(pdus, on_air, |pdu| pdu.octets) {
-            out.befall(Mishap::Outage { direction, until });
+            out.report_incident(IncidentKind::Outage { direction, until });
         }
         self.rrc.transmits(air.free());
         self.collect(now, out);
@@ -210,7 +210,7 @@ impl Bearer {
     /// reports incidents, and informs RRC of unrecoverable errors.
     fn collect(&mut self, now: Instant, out: &mut Outbox) {
         self.settle_packets(out);
-        if out.tells_incidents() {
+        if out.records_incidents() {
             for direction in Direction::BOTH {
                 let (sender, receiver) = (&self.entities[direction], &self.entities[direction.reversed()]);
                 self.lanes[direction].told.tell(direction, sender, receiver, out);
@@ -218,7 +218,7 @@ impl Bearer {
         }
         for direction in Direction::BOTH {
             if self.entities[direction].is_unrecoverable() && self.rrc.failed(now, direction) {
-                out.befall(Mishap::RlcFailed { direction });
+                out.report_incident(IncidentKind::RlcFailed { direction });
             }
         }
         self.reestablish(now, out);
@@ -232,7 +232,7 @@ impl Bearer {
             return;
         }
         air.change_rate(now, rate);
-        out.befall(Mishap::RateChanged { direction, rate: rate.name() });
+        out.report_incident(IncidentKind::RateChanged { direction, rate: rate.name() });
         self.adapt_entities(now);
     }
 
@@ -266,7 +266,7 @@ impl Bearer {
             Readiness::Ready => now,
             Readiness::From(at) => at,
             Readiness::Called(at) => {
-                out.befall(Mishap::Promotion { until: at });
+                out.report_incident(IncidentKind::Promotion { until: at });
                 at
             }
         };
@@ -327,9 +327,9 @@ impl Stage for Bearer {
         counters.packets += 1;
         counters.bytes += packet.len() as u64;
         let refused = match packet.len() {
-            0 => Some(Why::Malformed),
+            0 => Some(DropReason::Malformed),
             1..=LONGEST => None,
-            _ => Some(Why::TooLong),
+            _ => Some(DropReason::TooLong),
         };
         if let Some(why) = refused {
             counters.refused += 1;
@@ -343,7 +343,7 @@ impl Stage for Bearer {
         }
         if !ledger.has_room_for(packet.len()) {
             counters.queue_full += 1;
-            out.drop(packet, Why::QueueFull);
+            out.drop(packet, DropReason::QueueFull);
             return;
         }
         let (packets, bytes) = ledger.waiting();
@@ -387,7 +387,12 @@ impl Stage for Bearer {
         self.statistics()
     }
 
-    fn reconfigure(&mut self, now: Instant, settings: &dyn Any, out: &mut Outbox) -> Result<(), NotLive> {
+    fn reconfigure(
+        &mut self,
+        now: Instant,
+        settings: &dyn Any,
+        out: &mut Outbox,
+    ) -> Result<(), ReconfigureError> {
         self.adopt(now, settings, out)
     }
 }

@@ -22,7 +22,7 @@ use super::umts::hs::config::HsdpaConfig;
 use super::umts::hs::scheduler::Scheduler;
 use crate::packet::{Direction, Origin, Packet};
 use crate::settings::Invalid;
-use crate::stage::{NotLive, Outbox, Recording, Stage, Why};
+use crate::stage::{DropReason, Outbox, ReconfigureError, Recording, Stage};
 use crate::stages::duplex::OneWay;
 use crate::stages::traffic::{Traffic, numbered, udp_to_discard};
 
@@ -184,7 +184,7 @@ impl Other {
                 self.bearer.handle_packet(now, packet, &mut self.out);
             } else {
                 path.note_full(Direction::Down);
-                self.out.drop(packet, Why::QueueFull);
+                self.out.drop(packet, DropReason::QueueFull);
             }
         }
         self.count(now);
@@ -286,7 +286,12 @@ impl Stage for Cell {
         stats
     }
 
-    fn reconfigure(&mut self, now: Instant, settings: &dyn Any, out: &mut Outbox) -> Result<(), NotLive> {
+    fn reconfigure(
+        &mut self,
+        now: Instant,
+        settings: &dyn Any,
+        out: &mut Outbox,
+    ) -> Result<(), ReconfigureError> {
         self.own.reconfigure(now, settings, out)?;
         let Some(config) = settings.downcast_ref::<RlcConfig>() else { return Ok(()) };
         let Some(hsdpa) = &config.hsdpa else { return Ok(()) };

@@ -21,7 +21,7 @@ use super::umts::hs::framing::Framing;
 use super::umts::ranges;
 use crate::settings::Invalid;
 use crate::stages::queue::QueueConfig;
-use crate::stages::times::Spells;
+use crate::stages::times::Intervals;
 
 /// Settings of a bearer: its two directions, RRC, and an optional shared downlink.
 ///
@@ -156,7 +156,7 @@ struct UplinkChannel {
     counts: Counts,
     delay: Duration,
     errors: BlockErrors,
-    outage: Option<Spells>,
+    outage: Option<Intervals>,
 }
 
 impl Uplink {

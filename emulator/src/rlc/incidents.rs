@@ -4,7 +4,7 @@
 use super::umts::entity::{Entity, ResetCause};
 use super::umts::reassembly::Faults;
 use crate::packet::Direction;
-use crate::stage::{Mishap, Outbox};
+use crate::stage::{IncidentKind, Outbox};
 
 /// State of one direction at the time of the last report.
 pub(super) struct Told {
@@ -36,26 +36,28 @@ impl Told {
         let resets = sender.resets();
         for cause in ResetCause::ALL {
             if resets[cause as usize] > self.resets[cause as usize] {
-                out.befall(Mishap::RlcReset { direction, cause: cause.name() });
+                out.report_incident(IncidentKind::RlcReset { direction, cause: cause.name() });
             }
         }
         self.resets = resets;
         let pdus = sender.window();
         if pdus != self.window {
-            out.befall(Mishap::RlcWindow { direction, pdus });
+            out.report_incident(IncidentKind::RlcWindow { direction, pdus });
         }
         self.window = pdus;
         let suspended = sender.suspended();
         match suspended {
-            Some(pdus) if !self.suspended => out.befall(Mishap::RlcSuspended { direction, pdus }),
-            None if self.suspended => out.befall(Mishap::RlcResumed { direction }),
+            Some(pdus) if !self.suspended => {
+                out.report_incident(IncidentKind::RlcSuspended { direction, pdus })
+            }
+            None if self.suspended => out.report_incident(IncidentKind::RlcResumed { direction }),
             _ => {}
         }
         self.suspended = suspended.is_some();
         let faults = receiver.faults();
         for ((fault, now), (_, before)) in faults.each().into_iter().zip(self.faults.each()) {
             if now > before {
-                out.befall(Mishap::RlcFault { direction, fault });
+                out.report_incident(IncidentKind::RlcFault { direction, fault });
             }
         }
         self.faults = faults;
@@ -90,7 +92,7 @@ mod tests {
     }
 
     /// Returns the incidents after each of these PDUs, when the mobile receives them in order.
-    fn incidents_after_each(pdus: &[Pdu<'_>]) -> (Vec<Vec<Mishap>>, Entity) {
+    fn incidents_after_each(pdus: &[Pdu<'_>]) -> (Vec<Vec<IncidentKind>>, Entity) {
         let config = RlcConfig::wcdma_384();
         let [sender, mut receiver] = [Direction::Down, Direction::Up]
             .map(|direction| Entity::new(end(&config, direction), Instant::ZERO));
@@ -100,7 +102,7 @@ mod tests {
         let each = pdus.iter().map(|pdu| {
             receiver.handle_pdu(Instant::ZERO, &encode(pdu, (&config.down.format).into()));
             told.tell(Direction::Down, &sender, &receiver, &mut out);
-            out.take_incidents().into_iter().map(|incident| incident.what).collect()
+            out.take_incidents().into_iter().map(|incident| incident.kind).collect()
         });
         (each.collect(), receiver)
     }
@@ -116,7 +118,7 @@ mod tests {
             ..Amd::default()
         };
         let pdus = [whole(0), ends_nothing(1), ends_nothing(2), whole(3)].map(Pdu::Amd);
-        let fault = Mishap::RlcFault { direction: Direction::Down, fault: "nothing-to-end" };
+        let fault = IncidentKind::RlcFault { direction: Direction::Down, fault: "nothing-to-end" };
         let (incidents, receiver) = incidents_after_each(&pdus);
         assert_eq!(incidents, [vec![], vec![fault], vec![fault], vec![]]);
         let faults = &receiver_stats(&receiver)["faults"];
@@ -135,8 +137,8 @@ mod tests {
             let status = Pdu::Status(Status(vec![Sufi::Window { wsn }, Sufi::NoMore]));
             sender.handle_pdu(Instant::ZERO, &encode(&status, (&config.up.format).into()));
             told.tell(Direction::Down, &sender, &receiver, &mut out);
-            let what: Vec<_> = out.take_incidents().into_iter().map(|incident| incident.what).collect();
-            let expected = pdus.map(|pdus| Mishap::RlcWindow { direction: Direction::Down, pdus });
+            let what: Vec<_> = out.take_incidents().into_iter().map(|incident| incident.kind).collect();
+            let expected = pdus.map(|pdus| IncidentKind::RlcWindow { direction: Direction::Down, pdus });
             assert_eq!(what, Vec::from_iter(expected), "{wsn}");
         }
     }

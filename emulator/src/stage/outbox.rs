@@ -3,7 +3,7 @@
 use airwire::Cause;
 use airwire::time::Instant;
 
-use super::{Event, Incident, Mishap, RadioPdu, Record, Recording, Why};
+use super::{DropReason, Event, Incident, IncidentKind, RadioPdu, Record, Recording};
 use crate::memory::Memory;
 use crate::packet::{Content, Direction, Origin, Packet, PacketId};
 use crate::totals::Accounts;
@@ -117,7 +117,7 @@ impl Outbox {
     }
 
     /// Drops the packet and counts it, whether or not events are recorded.
-    pub fn drop(&mut self, packet: Packet, why: Why) {
+    pub fn drop(&mut self, packet: Packet, why: DropReason) {
         self.accounts.of(packet.direction, packet.origin).dropped[why as usize] += 1;
         self.memory.remove(self.stage, packet.direction, packet.memory());
         if packet.origin == Origin::Host && why.cause() == Some(Cause::Radio) {
@@ -130,7 +130,7 @@ impl Outbox {
     /// Drops a packet that entered the current stage although the stage has no memory left for it.
     pub(crate) fn refuse(&mut self, packet: Packet) {
         self.note_full(packet.direction);
-        self.drop(packet, Why::QueueFull);
+        self.drop(packet, DropReason::QueueFull);
     }
 
     /// Whether the current stage has memory left for more packets in this direction.
@@ -177,19 +177,19 @@ impl Outbox {
     }
 
     /// Whether events are recorded.
-    pub fn tells_events(&self) -> bool {
+    pub fn records_events(&self) -> bool {
         self.recording >= Recording::Events
     }
 
     /// Whether incidents are recorded.
-    pub fn tells_incidents(&self) -> bool {
+    pub fn records_incidents(&self) -> bool {
         self.recording >= Recording::Incidents
     }
 
     /// Records an incident of the current stage, if incidents are recorded.
-    pub fn befall(&mut self, what: Mishap) {
-        if self.tells_incidents() {
-            self.incidents.push(Incident { at: self.at, stage: self.stage.unwrap_or_default(), what });
+    pub fn report_incident(&mut self, kind: IncidentKind) {
+        if self.records_incidents() {
+            self.incidents.push(Incident { at: self.at, stage: self.stage.unwrap_or_default(), kind });
         }
     }
 

@@ -19,7 +19,7 @@ use super::pace::Pace;
 use super::queue::{Queue, QueueConfig};
 use crate::packet::{Direction, Packet};
 use crate::settings::{Invalid, Position};
-use crate::stage::{Event, Outbox, Why};
+use crate::stage::{DropReason, Event, Outbox};
 
 /// The settings of one direction.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -146,7 +146,7 @@ impl Arq {
     fn handle_feedback(&mut self, now: Instant, attempt: Attempt, out: &mut Outbox) {
         if attempt.number > self.config.retries {
             self.given_up += 1;
-            out.drop(attempt.packet, Why::RetryLimit);
+            out.drop(attempt.packet, DropReason::RetryLimit);
         } else {
             self.to_retransmit.push_back((now, Attempt { number: attempt.number + 1, ..attempt }));
         }

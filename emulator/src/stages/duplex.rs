@@ -6,8 +6,8 @@ use airwire::time::Instant;
 use serde_json::{Map, Value};
 
 use crate::packet::{Direction, Packet, PerDirection};
-use crate::settings::{Directions, Invalid, Misplaced, Position, Settings};
-use crate::stage::{NotLive, Outbox, Stage};
+use crate::settings::{Directions, Invalid, InvalidInPath, Position, Settings};
+use crate::stage::{Outbox, ReconfigureError, Stage};
 
 /// The settings of one direction of a stage whose directions are independent. The rules of [`Settings`]
 /// apply. Keys are relative to the direction's own table.
@@ -19,7 +19,7 @@ pub trait OneWaySettings: Sized + 'static {
     fn validate(&self) -> Result<(), Invalid>;
 
     /// Like [`Settings::check_in_path`].
-    fn check_in_path(&self, _direction: Direction, _position: Position<'_>) -> Result<(), Misplaced> {
+    fn check_in_path(&self, _direction: Direction, _position: Position<'_>) -> Result<(), InvalidInPath> {
         Ok(())
     }
 
@@ -40,9 +40,9 @@ impl<C: OneWaySettings> Settings for Directions<C> {
         Ok(())
     }
 
-    fn check_in_path(&self, position: Position<'_>) -> Result<(), Misplaced> {
+    fn check_in_path(&self, position: Position<'_>) -> Result<(), InvalidInPath> {
         for (direction, config) in self.iter() {
-            config.check_in_path(direction, position).map_err(|misplaced| Misplaced {
+            config.check_in_path(direction, position).map_err(|misplaced| InvalidInPath {
                 key: format!("{direction}.{}", misplaced.key),
                 ..misplaced
             })?;
@@ -95,7 +95,7 @@ pub trait OneWay {
     fn stats(&self) -> Value;
 
     /// Returns an error if these settings cannot be applied while the stage runs.
-    fn check(&self, config: &Self::Config) -> Result<(), NotLive> {
+    fn check(&self, config: &Self::Config) -> Result<(), ReconfigureError> {
         Ok(config.validate()?)
     }
 
@@ -193,9 +193,14 @@ impl<S: OneWay> Stage for Duplex<S> {
         )
     }
 
-    fn reconfigure(&mut self, now: Instant, settings: &dyn Any, out: &mut Outbox) -> Result<(), NotLive> {
+    fn reconfigure(
+        &mut self,
+        now: Instant,
+        settings: &dyn Any,
+        out: &mut Outbox,
+    ) -> Result<(), ReconfigureError> {
         let Some(settings) = settings.downcast_ref::<Directions<S::Config>>() else {
-            return Err(NotLive::new(
+            return Err(ReconfigureError::new(
                 "kind",
                 "packets inside the stage cannot move to another kind of stage",
             ));
@@ -209,7 +214,10 @@ impl<S: OneWay> Stage for Duplex<S> {
                 })?,
                 (None, None) => {}
                 _ => {
-                    return Err(NotLive::new(direction.name(), "a direction cannot be added or removed"));
+                    return Err(ReconfigureError::new(
+                        direction.name(),
+                        "a direction cannot be added or removed",
+                    ));
                 }
             }
         }

@@ -13,8 +13,8 @@ use super::pace::Pace;
 use super::queue::{Queue, QueueConfig};
 use super::trace::{Cursor, OPPORTUNITY, TUN_HEADER, Trace, TraceError};
 use crate::packet::{Direction, Packet};
-use crate::settings::{Invalid, Misplaced, Position};
-use crate::stage::{Event, NotLive, Outbox};
+use crate::settings::{Invalid, InvalidInPath, Position};
+use crate::stage::{Event, Outbox, ReconfigureError};
 
 mod following;
 pub mod schedule;
@@ -74,10 +74,10 @@ impl OneWaySettings for LinkConfig {
         self.queue.validate().map_err(|invalid| invalid.within("queue"))
     }
 
-    fn check_in_path(&self, _direction: Direction, _position: Position<'_>) -> Result<(), Misplaced> {
+    fn check_in_path(&self, _direction: Direction, _position: Position<'_>) -> Result<(), InvalidInPath> {
         let misplaced = |key: &str| {
             let key = key.to_owned();
-            move |message| Misplaced { key, message, help: None }
+            move |message| InvalidInPath { key, message, help: None }
         };
         self.trace.as_deref().map(load_trace).transpose().map_err(misplaced("trace"))?;
         if let Some(schedule) = self.schedule().map_err(misplaced("follow"))? {
@@ -87,7 +87,7 @@ impl OneWaySettings for LinkConfig {
     }
 
     fn build(&self, direction: Direction, position: Position<'_>, seed: u64) -> Result<Link, String> {
-        let given = Given {
+        let given = LinkInputs {
             trace: self.trace.as_deref().map(load_trace).transpose()?,
             schedule: self.schedule()?,
             jitter: position.stream(seed, direction, "jitter"),
@@ -130,7 +130,7 @@ impl LinkConfig {
 
 /// The inputs of a link besides its settings.
 #[derive(Clone, Debug)]
-pub struct Given {
+pub struct LinkInputs {
     /// The content of the file that `trace` names.
     pub trace: Option<Trace>,
     /// The content of the file that `follow` names.
@@ -143,7 +143,7 @@ pub struct Given {
     pub steps: Stream,
 }
 
-impl From<Stream> for Given {
+impl From<Stream> for LinkInputs {
     /// No files, and one stream for all random numbers.
     fn from(stream: Stream) -> Self {
         Self { trace: None, schedule: None, jitter: stream.clone(), queue: stream.clone(), steps: stream }
@@ -196,9 +196,9 @@ enum Transmitter {
 
 impl Link {
     /// Creates the link, or returns an error if the settings are invalid or conflict with the schedule.
-    pub fn new(config: &LinkConfig, given: Given) -> Result<Self, Invalid> {
+    pub fn new(config: &LinkConfig, given: LinkInputs) -> Result<Self, Invalid> {
         config.validate()?;
-        let Given { trace, schedule, jitter, queue, steps } = given;
+        let LinkInputs { trace, schedule, jitter, queue, steps } = given;
         if let Some(schedule) = &schedule {
             config.check_beside(schedule)?;
         }
@@ -394,15 +394,15 @@ impl OneWay for Link {
         })
     }
 
-    fn check(&self, config: &LinkConfig) -> Result<(), NotLive> {
+    fn check(&self, config: &LinkConfig) -> Result<(), ReconfigureError> {
         if config.trace != self.config.trace {
-            return Err(NotLive::new("trace", "the trace is read when the link starts"));
+            return Err(ReconfigureError::new("trace", "the trace is read when the link starts"));
         }
         if config.follow != self.config.follow {
-            return Err(NotLive::new("follow", "the schedule is read when the link starts"));
+            return Err(ReconfigureError::new("follow", "the schedule is read when the link starts"));
         }
         if config.is_looped != self.config.is_looped {
-            return Err(NotLive::new("loop", "the schedule is fixed when the link starts"));
+            return Err(ReconfigureError::new("loop", "the schedule is fixed when the link starts"));
         }
         let beside = self.schedule.as_ref().map_or(Ok(()), |schedule| config.check_beside(schedule));
         let checked = config.validate().and(beside);

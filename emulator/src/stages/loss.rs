@@ -19,7 +19,7 @@ use crate::fading::units::{Decibels, Distance, Frequency, Speed};
 use crate::fading::{Fading, FadingConfig};
 use crate::packet::{Direction, Packet};
 use crate::settings::{Invalid, Position};
-use crate::stage::{Outbox, Why};
+use crate::stage::{DropReason, Outbox};
 
 pub(crate) mod bursts;
 pub mod list;
@@ -433,13 +433,13 @@ impl OneWay for Loss {
         let reason = match &mut self.channel {
             Channel::Clean => None,
             Channel::Memoryless(error_rate) => {
-                (draw < error_rate.probability(packet.len())).then_some(Why::Loss)
+                (draw < error_rate.probability(packet.len())).then_some(DropReason::Loss)
             }
             Channel::Chain(chain) => {
-                (draw < chain.pass(now, packet.len(), &mut self.state)).then_some(Why::Loss)
+                (draw < chain.pass(now, packet.len(), &mut self.state)).then_some(DropReason::Loss)
             }
-            Channel::Fading(fading) => fading.loses(now).then_some(Why::Loss),
-            Channel::List(list) => list.matches(self.packets, &packet.bytes).then_some(Why::Listed),
+            Channel::Fading(fading) => fading.loses(now).then_some(DropReason::Loss),
+            Channel::List(list) => list.matches(self.packets, &packet.bytes).then_some(DropReason::Listed),
         };
         match reason {
             Some(reason) if self.affects.covers(&packet) => {

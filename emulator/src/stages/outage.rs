@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 
 use super::duplex::{OneWay, OneWaySettings};
 use super::queue::{Bounds, Queue};
-use super::times::Spells;
+use super::times::Intervals;
 use crate::packet::{Direction, Packet};
 use crate::settings::{Invalid, Position};
-use crate::stage::{Event, Mishap, Outbox, Why};
+use crate::stage::{DropReason, Event, IncidentKind, Outbox};
 
 /// The settings of one direction. An outage affects packets that arrive from its beginning until just before
 /// its end.
@@ -23,7 +23,7 @@ pub struct OutageConfig {
     /// Period after which all outages repeat. By default they do not repeat.
     pub every: Option<Duration>,
     /// Treatment of packets that arrive during an outage.
-    pub packets: Meanwhile,
+    pub packets: DuringOutage,
     /// Bounds of the queue that holds packets with `packets = "requeued"`.
     #[serde(default)]
     pub queue: Bounds,
@@ -32,7 +32,7 @@ pub struct OutageConfig {
 /// Treatment of packets that arrive during an outage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Meanwhile {
+pub enum DuringOutage {
     /// They are dropped.
     Dropped,
     /// They wait in a queue at the new cell. When the outage ends, all are forwarded in order.
@@ -53,16 +53,16 @@ impl OneWaySettings for OutageConfig {
 }
 
 impl OutageConfig {
-    fn spells(&self) -> Spells {
-        Spells { at: self.at.clone(), lasts: self.lasts, every: self.every }
+    fn spells(&self) -> Intervals {
+        Intervals { at: self.at.clone(), lasts: self.lasts, every: self.every }
     }
 }
 
 /// One direction of the stage.
 #[derive(Debug)]
 pub struct Outage {
-    spells: Spells,
-    packets: Meanwhile,
+    spells: Intervals,
+    packets: DuringOutage,
     kept: Queue,
     /// Time at which the kept packets are forwarded.
     over: Option<Instant>,
@@ -108,18 +108,18 @@ impl OneWay for Outage {
         let end = self.spells.end(now);
         if let Some(until) = end.filter(|_| end != self.met) {
             self.met = end;
-            out.befall(Mishap::Outage { direction: packet.direction, until });
+            out.report_incident(IncidentKind::Outage { direction: packet.direction, until });
         }
         match (end, self.packets) {
             (None, _) => {
                 self.packets_out += 1;
                 out.forward(packet);
             }
-            (Some(_), Meanwhile::Dropped) => {
+            (Some(_), DuringOutage::Dropped) => {
                 self.dropped += 1;
-                out.drop(packet, Why::Outage);
+                out.drop(packet, DropReason::Outage);
             }
-            (Some(until), Meanwhile::Requeued) => {
+            (Some(until), DuringOutage::Requeued) => {
                 if self.kept.has_room_for(packet.len()) {
                     out.note(&packet, Event::Held { until });
                     self.over = Some(until);

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::duplex::{OneWay, OneWaySettings};
 use crate::packet::{Direction, Packet};
 use crate::settings::{Invalid, Position};
-use crate::stage::{Outbox, Why};
+use crate::stage::{DropReason, Outbox};
 
 /// The settings of one direction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -111,7 +111,7 @@ impl OneWay for Policer {
         } else {
             self.dropped += 1;
             self.bytes_dropped += packet.len() as u64;
-            out.drop(packet, Why::Policed);
+            out.drop(packet, DropReason::Policed);
         }
     }
 

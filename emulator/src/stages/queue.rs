@@ -13,7 +13,7 @@ use airwire::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::packet::Packet;
-use crate::stage::{Event, Mark, Outbox, Why};
+use crate::stage::{DropReason, Event, Mark, Outbox};
 
 mod codel;
 mod config;
@@ -127,7 +127,7 @@ impl CallContext<'_> {
         match if ecn { mark_ce(&mut packet.bytes) } else { Marking::Impossible } {
             Marking::Marked => {
                 self.counters.marked += 1;
-                self.out.note(packet, Event::Marked { what: Mark::Congestion });
+                self.out.note(packet, Event::Marked { mark: Mark::Congestion });
                 true
             }
             Marking::AlreadyMarked => true,
@@ -140,14 +140,14 @@ impl CallContext<'_> {
         if self.mark(&mut waiting.packet, ecn) {
             return Some(waiting);
         }
-        self.drop(waiting.packet, Why::Aqm);
+        self.drop(waiting.packet, DropReason::Aqm);
         None
     }
 
     /// Drops a packet for lack of room or by decision of a discipline.
-    fn drop(&mut self, packet: Packet, reason: Why) {
+    fn drop(&mut self, packet: Packet, reason: DropReason) {
         match reason {
-            Why::QueueFull => self.counters.refused += 1,
+            DropReason::QueueFull => self.counters.refused += 1,
             _ => self.counters.dropped += 1,
         }
         self.out.drop(packet, reason);
@@ -323,7 +323,7 @@ impl Queue {
 
     /// Decides whether the packet may be queued, and marks it if the discipline signals congestion. An error
     /// is the reason to drop it.
-    fn admit(&mut self, now: Instant, packet: &mut Packet, out: &mut Outbox) -> Result<(), Why> {
+    fn admit(&mut self, now: Instant, packet: &mut Packet, out: &mut Outbox) -> Result<(), DropReason> {
         let has_room = self.has_room_for(packet.len());
         let ecn = self.discipline.ecn();
         let verdict = match &mut self.discipline {
@@ -337,10 +337,10 @@ impl Queue {
             DisciplineState::Red(config, red) => red.arrive(config, now, &self.counters, &mut self.random),
         };
         let admitted = match verdict {
-            _ if !has_room => Err(Why::QueueFull),
+            _ if !has_room => Err(DropReason::QueueFull),
             Verdict::Pass => Ok(()),
             Verdict::Signal if self.context(now, out).mark(packet, ecn) => Ok(()),
-            Verdict::Signal | Verdict::Drop => Err(Why::Aqm),
+            Verdict::Signal | Verdict::Drop => Err(DropReason::Aqm),
         };
         if let (DisciplineState::Pie(_, pie), Err(_)) = (&mut self.discipline, &admitted) {
             pie.dropped();

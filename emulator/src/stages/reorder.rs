@@ -187,7 +187,7 @@ impl Reorder {
         self.behind.remove(&(behind, number));
         if self.latest > number {
             self.overtaken += 1;
-            if out.tells_events() {
+            if out.records_events() {
                 let still_here = self.held.range(number..).count() as u64;
                 out.note(&packet, Event::Overtaken { packets: self.packets - number - still_here });
             }

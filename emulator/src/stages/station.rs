@@ -32,7 +32,7 @@ use airwire::segment::Flags;
 use airwire::time::Instant;
 use airwire::units::Size;
 use header::Parsed;
-use loss_rate::{Meter, Unfit};
+use loss_rate::{AddError, Meter};
 use ranges::Reach;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -40,7 +40,7 @@ use serde_json::{Value, json};
 use super::times::Times;
 use crate::packet::{Direction, Origin, Packet, PerDirection};
 use crate::settings::{Invalid, Position, Settings};
-use crate::stage::{Event, Mark, Mishap, NotLive, Outbox, RadioFate, Stage};
+use crate::stage::{Event, IncidentKind, Mark, Outbox, RadioFate, ReconfigureError, Stage};
 
 /// The settings of a base station. By default it changes nothing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -192,7 +192,7 @@ impl Station {
             self.handovers.total += times;
             self.handovers.scheduled = scheduled;
             self.agent.forget();
-            out.befall(Mishap::Handover { times });
+            out.report_incident(IncidentKind::Handover { times });
             self.radio = PerDirection::from_fn(|_| Meter::new());
         }
     }
@@ -206,7 +206,7 @@ impl Station {
             let writing = self.agent.pass(&segment, packet.direction).filter(|_| !signed);
             if let Some(writing) = writing {
                 segment.set_flags(&mut packet.bytes, writing.flags);
-                out.note(packet, Event::Marked { what: writing.mark });
+                out.note(packet, Event::Marked { mark: writing.mark });
             }
         }
         if signed {
@@ -225,8 +225,8 @@ impl Station {
         let old = segment.options(&packet.bytes);
         let before = old.len();
         match loss_rate::add(old, own) {
-            Err(Unfit::Full) => self.counters.options_full += 1,
-            Err(Unfit::Garbled) => self.counters.options_malformed += 1,
+            Err(AddError::Full) => self.counters.options_full += 1,
+            Err(AddError::Malformed) => self.counters.options_malformed += 1,
             Ok((options, sum)) => {
                 let new = options.as_slice();
                 if new.len() > before && segment.length_with(new.len()) > usize::from(self.config.mtu) {
@@ -238,7 +238,7 @@ impl Station {
                     None => self.counters.inserted += 1,
                 }
                 segment.set_options(&mut packet.bytes, new);
-                out.note(packet, Event::Marked { what: Mark::LossRate { rate: sum.0 } });
+                out.note(packet, Event::Marked { mark: Mark::LossRate { rate: sum.0 } });
             }
         }
     }
@@ -280,8 +280,13 @@ impl Stage for Station {
         })
     }
 
-    fn reconfigure(&mut self, now: Instant, settings: &dyn Any, out: &mut Outbox) -> Result<(), NotLive> {
-        let refuse = |setting: &str, why: &str| Err(NotLive { setting: setting.into(), why: why.into() });
+    fn reconfigure(
+        &mut self,
+        now: Instant,
+        settings: &dyn Any,
+        out: &mut Outbox,
+    ) -> Result<(), ReconfigureError> {
+        let refuse = |setting: &str, why: &str| Err(ReconfigureError::new(setting, why));
         let Some(config) = settings.downcast_ref::<StationConfig>() else {
             return refuse("kind", "packets inside the stage cannot move to another kind of stage");
         };

@@ -18,7 +18,7 @@ pub struct Times {
 /// Intervals of the same length, such as outages. An interval includes its start and excludes its end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Spells {
+pub struct Intervals {
     /// Start of each interval, relative to the start of the run, in ascending order.
     pub at: Vec<Duration>,
     /// Length of each interval.
@@ -72,7 +72,7 @@ impl Times {
     }
 }
 
-impl Spells {
+impl Intervals {
     /// Checks the intervals. `what` is their name in errors, such as "outage".
     pub fn validate(&self, what: &str) -> Result<(), Invalid> {
         let (Some(first), Some(last)) = (self.at.first(), self.at.last()) else {
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn spell_lasts_from_start_for_its_length() {
-        let spells = Spells {
+        let spells = Intervals {
             at: seconds(&[10, 25]),
             lasts: Duration::from_secs(5),
             every: Some(Duration::from_secs(30)),

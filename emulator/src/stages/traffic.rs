@@ -15,8 +15,8 @@ use super::duplex::{OneWay, OneWaySettings};
 use super::pace::Pace;
 use crate::maths;
 use crate::packet::{Direction, Origin, Packet};
-use crate::settings::{Invalid, Misplaced, Position};
-use crate::stage::{NotLive, Outbox};
+use crate::settings::{Invalid, InvalidInPath, Position};
+use crate::stage::{Outbox, ReconfigureError};
 use crate::suggest::suggest;
 
 /// The settings of one direction. `source` determines which of the other settings apply:
@@ -140,7 +140,7 @@ impl OneWaySettings for TrafficConfig {
         Ok(())
     }
 
-    fn check_in_path(&self, direction: Direction, position: Position<'_>) -> Result<(), Misplaced> {
+    fn check_in_path(&self, direction: Direction, position: Position<'_>) -> Result<(), InvalidInPath> {
         self.last_stage(direction, position).map(|_index| ())
     }
 
@@ -153,10 +153,10 @@ impl OneWaySettings for TrafficConfig {
 
 impl TrafficConfig {
     /// Returns the index of the stage after which the packets leave. It must be ahead in their direction.
-    fn last_stage(&self, direction: Direction, position: Position<'_>) -> Result<u16, Misplaced> {
+    fn last_stage(&self, direction: Direction, position: Position<'_>) -> Result<u16, InvalidInPath> {
         let (name, Position { index, names }) = (&self.leaves_after, position);
         let misplaced =
-            |message, help| Misplaced { key: "leaves_after".to_owned(), message, help: Some(help) };
+            |message, help| InvalidInPath { key: "leaves_after".to_owned(), message, help: Some(help) };
         let Some(last) = names.iter().position(|other| other == name) else {
             return Err(misplaced(
                 format!("`leaves_after` names an unknown stage `{name}`"),
@@ -328,7 +328,7 @@ impl OneWay for Traffic {
         json!({ "packets": self.packets, "bytes": self.bytes, "sources": self.sources.len(), "on": on })
     }
 
-    fn check(&self, config: &TrafficConfig) -> Result<(), NotLive> {
+    fn check(&self, config: &TrafficConfig) -> Result<(), ReconfigureError> {
         config.validate()?;
         let fixed = [
             ("source", config.source != self.config.source),
@@ -338,7 +338,9 @@ impl OneWay for Traffic {
             ("starts", config.starts != self.config.starts),
         ];
         match fixed.into_iter().find(|(_, changes)| *changes) {
-            Some((setting, _)) => Err(NotLive::new(setting, "the sources are created when the link starts")),
+            Some((setting, _)) => {
+                Err(ReconfigureError::new(setting, "the sources are created when the link starts"))
+            }
             None => Ok(()),
         }
     }

@@ -12,7 +12,7 @@ use super::summary::DirectionTotals;
 use crate::output::{Output, OutputError};
 use crate::packet::{Direction, PacketId};
 use crate::path::Path;
-use crate::stage::{Event, Mark, Record, Why};
+use crate::stage::{DropReason, Event, Mark, Record};
 
 /// Incremented when a field changes its meaning or is removed, not when one is added.
 const SCHEMA_VERSION: u32 = 1;
@@ -71,7 +71,7 @@ enum Detail {
     Transit { mark: &'static str, ob: bool, db: bool },
     Bits { mark: &'static str },
     LossRate { mark: &'static str, rate: u16 },
-    Dropped { why: Why, cause: &'static str },
+    Dropped { why: DropReason, cause: &'static str },
 }
 
 impl EventLog {
@@ -137,12 +137,12 @@ fn describe(event: &Event) -> (&'static str, Detail) {
         Event::Sent { waited } => ("sent", Detail::Sent { waited: waited.as_nanos() }),
         Event::Resent { attempt } => ("resent", Detail::Resent { attempt }),
         Event::Held { until } => ("held", Detail::Held { until: until.as_nanos() }),
-        Event::Marked { what: Mark::Transit { ob, db } } => {
+        Event::Marked { mark: Mark::Transit { ob, db } } => {
             ("marked", Detail::Transit { mark: "transit", ob, db })
         }
-        Event::Marked { what: Mark::Announced } => ("marked", Detail::Bits { mark: "announced" }),
-        Event::Marked { what: Mark::Congestion } => ("marked", Detail::Bits { mark: "congestion" }),
-        Event::Marked { what: Mark::LossRate { rate } } => {
+        Event::Marked { mark: Mark::Announced } => ("marked", Detail::Bits { mark: "announced" }),
+        Event::Marked { mark: Mark::Congestion } => ("marked", Detail::Bits { mark: "congestion" }),
+        Event::Marked { mark: Mark::LossRate { rate } } => {
             ("marked", Detail::LossRate { mark: "loss-rate", rate })
         }
         Event::Dropped { why } => ("dropped", Detail::Dropped { why, cause: why.cause_name() }),

@@ -201,7 +201,7 @@ impl Notes {
                 let point = record.stage.map_or_else(|| end(record.direction), Point::Stage);
                 self.end(&record, point, "fate=delivered");
             }
-            Event::Marked { what: Mark::Congestion } => {
+            Event::Marked { mark: Mark::Congestion } => {
                 if let Some(inside) = self.inside.get_mut(&id) {
                     inside.congested = record.stage;
                 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::packet::Direction;
 use crate::path::{Path, Totals};
-use crate::stage::Why;
+use crate::stage::DropReason;
 
 /// Incremented when a field changes its meaning or is removed, not when one is added.
 const SCHEMA_VERSION: u32 = 1;
@@ -94,7 +94,7 @@ pub struct LatenessSummary {
 
 impl From<&Totals> for DirectionTotals {
     fn from(totals: &Totals) -> Self {
-        let dropped = Why::ALL
+        let dropped = DropReason::ALL
             .into_iter()
             .map(|why| (why.name(), totals.dropped_for(why)))
             .filter(|(_, packets)| *packets > 0)

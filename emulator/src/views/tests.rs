@@ -7,7 +7,7 @@ use airwire::time::Duration;
 use super::*;
 use crate::packet::{Direction, PacketId};
 use crate::simulate::{Family, sequenced};
-use crate::stage::{Event, RadioPdu, Technology, Why};
+use crate::stage::{DropReason, Event, RadioPdu, Technology};
 
 fn temporary(name: &str) -> PathBuf {
     std::env::temp_dir().join(format!("airlink-views-{}-{name}", std::process::id()))
@@ -76,11 +76,11 @@ fn pcapng_comments_state_packet_fates_in_time_order() {
     notes.pdu(&amd(5, 12, 1, false, 0));
     notes.pdu(&amd(5, 13, 1, true, 0));
     notes.record(entered(6, 1)).unwrap();
-    notes.record(record(7, 1, Some(0), Event::Dropped { why: Why::QueueFull })).unwrap();
+    notes.record(record(7, 1, Some(0), Event::Dropped { why: DropReason::QueueFull })).unwrap();
     notes.pdu(&amd(8, 13, 2, false, 0));
     notes.record(record(9, 2, Some(0), Event::Entered { bytes: 100 })).unwrap();
     notes.record(record(9, 0, None, Event::Left)).unwrap();
-    notes.record(record(10, 2, Some(1), Event::Dropped { why: Why::Loss })).unwrap();
+    notes.record(record(10, 2, Some(1), Event::Dropped { why: DropReason::Loss })).unwrap();
     notes.record(entered(11, 3)).unwrap();
     notes.finish().unwrap();
 

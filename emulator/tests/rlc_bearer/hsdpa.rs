@@ -2,7 +2,7 @@
 
 use airlink::rlc::umts::hs::config::{FastFading, HsdpaConfig, Load, OthersConfig};
 use airlink::rlc::umts::hs::scheduler::Scheduling;
-use airlink::stages::times::Spells;
+use airlink::stages::times::Intervals;
 use airtcp_testkit::sample::size;
 
 use super::*;
@@ -170,7 +170,7 @@ fn bearer_failing_in_an_unused_tti_is_reestablished() {
     config.down.sender.discard = Discard::ResetAfterMaxDat { max_dat: 1 };
     config.down.sender.max_rst = 1;
     // The outage blocks the STATUS PDU that would answer the first PDU.
-    config.up.channel.outage = Some(Spells { at: vec![ms(0)], lasts: ms(500), every: None });
+    config.up.channel.outage = Some(Intervals { at: vec![ms(0)], lasts: ms(500), every: None });
     let mut run = Run::new(&config, 1);
     run.send(Instant::ZERO, Direction::Down, numbered(0, 1500));
     run.step_through(Instant::from_secs(5));

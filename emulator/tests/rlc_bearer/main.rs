@@ -13,7 +13,7 @@ use airlink::machine::Machine;
 use airlink::packet::Direction;
 use airlink::rlc::config::{BlockErrors, ChannelConfig, Counts, RlcConfig};
 use airlink::rlc::umts::config::{Discard, PollConfig, WindowAt};
-use airlink::stage::{Event, Mishap, RadioPdu, Recording, Why};
+use airlink::stage::{DropReason, Event, IncidentKind, RadioPdu, Recording};
 use airlink::stages::queue::Bounds;
 use airtcp_testkit::sample::size;
 use airwire::time::{Duration, Instant};
@@ -254,7 +254,7 @@ fn full_queue_drops_only_arriving_packets() {
     run.until(at(2000));
     let left: Vec<_> = run.left.iter().map(|(_, _, bytes)| number_of(bytes)).collect();
     assert_eq!(left, [0, 1, 2, 10]);
-    assert_eq!(run.path.totals().down.dropped_for(Why::QueueFull), 8);
+    assert_eq!(run.path.totals().down.dropped_for(DropReason::QueueFull), 8);
     assert_eq!(run.path.held(), 0);
 }
 
@@ -269,8 +269,8 @@ fn non_ip_packets_pass_and_invalid_sdus_drop() {
     run.send(at(0), Direction::Up, vec![0; 65_536]);
     run.until(at(5000));
     assert_eq!(run.left.iter().map(|left| left.2.as_slice()).collect::<Vec<_>>(), packets);
-    assert_eq!(run.path.totals().down.dropped_for(Why::Malformed), 1);
-    assert_eq!(run.path.totals().up.dropped_for(Why::TooLong), 1);
+    assert_eq!(run.path.totals().down.dropped_for(DropReason::Malformed), 1);
+    assert_eq!(run.path.totals().up.dropped_for(DropReason::TooLong), 1);
     run.check_conservation();
 }
 
@@ -339,10 +339,13 @@ fn sender_can_be_suspended_and_resumed_while_running() {
     assert!(run.path.stats()["radio"]["down"]["sender"]["suspended"].is_null());
     run.until(at(6_000));
     assert_eq!(run.path.held(), 0);
-    let incidents: Vec<Mishap> =
-        run.path.take_incidents().into_iter().map(|incident| incident.what).collect();
+    let incidents: Vec<IncidentKind> =
+        run.path.take_incidents().into_iter().map(|incident| incident.kind).collect();
     let direction = Direction::Down;
-    assert_eq!(incidents, [Mishap::RlcSuspended { direction, pdus: 30 }, Mishap::RlcResumed { direction }]);
+    assert_eq!(
+        incidents,
+        [IncidentKind::RlcSuspended { direction, pdus: 30 }, IncidentKind::RlcResumed { direction }]
+    );
 }
 
 #[test]

@@ -9,7 +9,7 @@ use airlink::rlc::umts::dch::Dch;
 use airlink::rlc::umts::hs::config::{FastFading, HsdpaConfig};
 use airlink::rlc::umts::hs::scheduler::Scheduling;
 use airlink::stages::queue::{CodelConfig, Discipline, FqCodelConfig, PieConfig, QueueConfig, RedConfig};
-use airlink::stages::times::Spells;
+use airlink::stages::times::Intervals;
 use airtcp_testkit::sample::size;
 use airwire::units::Size;
 use proptest::prelude::*;
@@ -151,7 +151,7 @@ fn directions() -> impl Strategy<Value = DirectionConfig> {
     let blocks = prop::sample::select(vec![vec![1], vec![1, 2, 4, 8, 12], vec![40, 80]]);
     let outage = prop::option::weighted(
         0.3,
-        (0_u64..4000, 1_u64..3000).prop_map(|(at, lasts)| Spells {
+        (0_u64..4000, 1_u64..3000).prop_map(|(at, lasts)| Intervals {
             at: vec![ms(at), ms(at + 5000)],
             lasts: ms(lasts),
             every: None,

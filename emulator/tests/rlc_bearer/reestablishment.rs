@@ -1,7 +1,7 @@
 //! RLC failures and re-establishments: packets lost and time needed, depending on the RRC settings.
 
 use airlink::rlc::rrc::{Begun, Scheduled, Sides};
-use airlink::stages::times::Spells;
+use airlink::stages::times::Intervals;
 
 use super::*;
 
@@ -13,7 +13,7 @@ fn dead_downlink(until: u64) -> RlcConfig {
     let mut config = RlcConfig::wcdma_384();
     config.down.sender.discard = Discard::ResetAfterMaxDat { max_dat: 3 };
     config.down.sender.max_rst = 3;
-    config.down.channel.outage = Some(Spells { at: vec![ms(0)], lasts: ms(until), every: None });
+    config.down.channel.outage = Some(Intervals { at: vec![ms(0)], lasts: ms(until), every: None });
     config
 }
 
@@ -30,7 +30,7 @@ fn failed_bearer_is_reestablished() {
     assert_eq!(run.path.held(), 1);
     run.send(at(1350), Direction::Down, numbered(1, 100));
     run.until(at(1450));
-    assert_eq!(run.path.totals().down.dropped_for(Why::RlcReset), 1);
+    assert_eq!(run.path.totals().down.dropped_for(DropReason::RlcReset), 1);
     assert_eq!(run.path.stats()["radio"]["reestablished"], 1);
     run.until(at(3000));
     // The second packet was still queued at the error, so it is delivered afterwards.
@@ -61,8 +61,8 @@ fn nothing_is_delivered_until_rrc_answers() {
     assert_eq!(left.iter().map(|left| left.2).collect::<Vec<_>>(), [1, 2]);
     assert!(left[0].0 >= at(3400) && left[0].0 <= at(3480), "{left:?}");
     // Downlink: packet 0, with which RLC failed. Uplink: packet 3, which was partly transmitted.
-    assert_eq!(run.path.totals().down.dropped_for(Why::RlcReset), 1);
-    assert_eq!(run.path.totals().up.dropped_for(Why::RlcReset), 1);
+    assert_eq!(run.path.totals().down.dropped_for(DropReason::RlcReset), 1);
+    assert_eq!(run.path.totals().up.dropped_for(DropReason::RlcReset), 1);
     run.check_conservation();
 }
 
@@ -99,7 +99,7 @@ fn one_sided_reestablishment_keeps_the_other_direction() {
         let run = reestablished_at_100_ms(of);
         let totals = run.path.totals();
         assert_eq!(
-            [&totals.down, &totals.up].map(|totals| totals.dropped_for(Why::RlcReset)),
+            [&totals.down, &totals.up].map(|totals| totals.dropped_for(DropReason::RlcReset)),
             lost,
             "{of:?}"
         );
@@ -117,7 +117,7 @@ fn both_sides_are_reestablished_during_an_unanswered_reset() {
     run.send(at(0), Direction::Down, numbered(0, 100));
     run.send(at(660), Direction::Up, numbered(1, 100));
     run.until(at(5000));
-    assert_eq!(run.path.totals().up.dropped_for(Why::RlcReset), 1);
+    assert_eq!(run.path.totals().up.dropped_for(DropReason::RlcReset), 1);
     assert_eq!(run.path.stats()["radio"]["reestablished"], 1);
 }
 
@@ -157,7 +157,7 @@ fn rnc_handover_reestablishes_rlc_on_schedule() {
         let expected: Vec<u32> =
             if arrive { (0..32).collect() } else { run.left.iter().map(|left| number_of(&left.2)).collect() };
         assert_eq!(run.left.iter().map(|left| number_of(&left.2)).collect::<Vec<_>>(), expected);
-        let lost = run.path.totals().down.dropped_for(Why::RlcReset) as usize;
+        let lost = run.path.totals().down.dropped_for(DropReason::RlcReset) as usize;
         assert_eq!(lost > 0, !arrive, "{begun:?}");
         assert_eq!((run.left.len() + lost, run.path.held()), (32, 0));
         run.until(at(5500));
@@ -168,7 +168,8 @@ fn rnc_handover_reestablishes_rlc_on_schedule() {
 #[test]
 fn ttis_that_begin_in_an_outage_are_lost() {
     let mut config = saturated(0.0);
-    config.down.channel.outage = Some(Spells { at: vec![ms(1000)], lasts: ms(500), every: Some(ms(2000)) });
+    config.down.channel.outage =
+        Some(Intervals { at: vec![ms(1000)], lasts: ms(500), every: Some(ms(2000)) });
     let mut run = Run::recording(&config, 1, Recording::Off, true);
     fill(&mut run, 10);
     run.until(at(5000));
@@ -186,7 +187,7 @@ fn ttis_that_begin_in_an_outage_are_lost() {
 #[test]
 fn rlc_bridges_a_short_outage_without_loss() {
     let mut config = RlcConfig::wcdma_384();
-    config.down.channel.outage = Some(Spells { at: vec![ms(1000)], lasts: ms(700), every: None });
+    config.down.channel.outage = Some(Intervals { at: vec![ms(1000)], lasts: ms(700), every: None });
     let mut run = Run::new(&config, 1);
     for n in 0..40 {
         run.send(at(u64::from(n) * 50), Direction::Down, numbered(n, 500));

@@ -2,7 +2,7 @@
 
 use airlink::machine::{Machine, catch_up, drain};
 use airlink::packet::Direction;
-use airlink::path::{FIXED, MOBILE, Named, Path};
+use airlink::path::{FIXED, MOBILE, NamedStage, Path};
 use airlink::rlc::config::{BlockErrors, RlcConfig};
 use airlink::settings::{Position, Settings};
 use airlink::stage::Recording;
@@ -22,7 +22,7 @@ impl Run {
 
     pub(crate) fn recording(config: &RlcConfig, seed: u64, recording: Recording, radio: bool) -> Self {
         let stage = Settings::build(config, Position { index: 0, names: &["radio"] }, seed).unwrap();
-        let path = Path::new(vec![Named { name: "radio".to_owned(), stage }], recording, radio);
+        let path = Path::new(vec![NamedStage { name: "radio".to_owned(), stage }], recording, radio);
         Self { path, left: Vec::new() }
     }
 

@@ -1,6 +1,6 @@
 //! Link-layer retransmission.
 
-use airlink::stage::{Event, Why};
+use airlink::stage::{DropReason, Event};
 use airlink::stages::arq::ArqConfig;
 use airlink::stages::queue::QueueConfig;
 use airwire::time::Instant;
@@ -38,7 +38,7 @@ fn packet_is_dropped_after_the_last_retry() {
             (at(ms(30)), Event::Resent { attempt: 2 }),
             (at(ms(60)), Event::Resent { attempt: 3 }),
             (at(ms(90)), Event::Resent { attempt: 4 }),
-            (at(ms(120)), Event::Dropped { why: Why::RetryLimit }),
+            (at(ms(120)), Event::Dropped { why: DropReason::RetryLimit }),
         ]
     );
 }
@@ -73,7 +73,7 @@ fn drops_and_reordering_match_the_error_rate() {
     let lost = n as f64 - arrived.len() as f64;
     let expected = n as f64 * per * per;
     assert!((lost - expected).abs() < 3.2905 * (expected * (1.0 - per * per)).sqrt(), "{lost} of {n}");
-    assert_eq!(path.totals().down.dropped_for(Why::RetryLimit), lost as u64);
+    assert_eq!(path.totals().down.dropped_for(DropReason::RetryLimit), lost as u64);
     let overtaken = arrived.windows(2).filter(|pair| pair[0].0 > pair[1].0).count();
     assert!(overtaken > 5000, "{overtaken}");
 }

@@ -13,9 +13,9 @@ use airlink::stages::corrupt::{Checksum, Corrupt, CorruptConfig, Part};
 use airlink::stages::duplex::Duplex;
 use airlink::stages::duplicate::{Duplicate, DuplicateConfig};
 use airlink::stages::link::schedule::Schedule;
-use airlink::stages::link::{Given, Link, LinkConfig, StepsConfig};
+use airlink::stages::link::{Link, LinkConfig, LinkInputs, StepsConfig};
 use airlink::stages::loss::{Loss, LossConfig};
-use airlink::stages::outage::{Meanwhile, Outage, OutageConfig};
+use airlink::stages::outage::{DuringOutage, Outage, OutageConfig};
 use airlink::stages::policer::{Policer, PolicerConfig};
 use airlink::stages::queue::{
     Bounds, CodelConfig, Discipline, FqCodelConfig, Length, PieConfig, QueueConfig, RedConfig,
@@ -77,14 +77,14 @@ impl StageConfig {
         match self {
             Self::Link(config) => Box::new(
                 Duplex::build(&both(config), |d, c| {
-                    Link::new(c, Given { queue: stream(d, "queue"), ..stream(d, "jitter").into() })
+                    Link::new(c, LinkInputs { queue: stream(d, "queue"), ..stream(d, "jitter").into() })
                 })
                 .unwrap(),
             ),
             Self::Traced(trace) => {
                 let trace = Some(Trace::parse(trace).unwrap());
                 let make = |d, c: &LinkConfig| {
-                    Link::new(c, Given { trace: trace.clone(), ..stream(d, "jitter").into() })
+                    Link::new(c, LinkInputs { trace: trace.clone(), ..stream(d, "jitter").into() })
                 };
                 Box::new(Duplex::build(&both(&LinkConfig::default()), make).unwrap())
             }
@@ -92,7 +92,7 @@ impl StageConfig {
                 let schedule = Some(Schedule::parse(schedule, true).unwrap());
                 let config = LinkConfig { steps: Some(*steps), ..LinkConfig::default() };
                 let make = |d, c: &LinkConfig| {
-                    Link::new(c, Given { schedule: schedule.clone(), ..stream(d, "jitter").into() })
+                    Link::new(c, LinkInputs { schedule: schedule.clone(), ..stream(d, "jitter").into() })
                 };
                 Box::new(Duplex::build(&both(&config), make).unwrap())
             }
@@ -194,7 +194,7 @@ fn any_loss() -> impl Strategy<Value = StageConfig> {
 
 fn any_outage() -> impl Strategy<Value = StageConfig> {
     (0_u64..300, 1_u64..100, any::<bool>(), any_bounds()).prop_map(|(at, lasts, requeue, queue)| {
-        let packets = if requeue { Meanwhile::Requeued } else { Meanwhile::Dropped };
+        let packets = if requeue { DuringOutage::Requeued } else { DuringOutage::Dropped };
         StageConfig::Outage(OutageConfig {
             at: vec![ms(at)],
             lasts: ms(lasts),

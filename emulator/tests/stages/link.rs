@@ -3,7 +3,7 @@
 use airlink::machine::{Machine, catch_up, drain};
 use airlink::path::{FIXED, Path};
 use airlink::settings::{Directions, Settings};
-use airlink::stage::{Event, Why};
+use airlink::stage::{DropReason, Event};
 use airlink::stages::link::LinkConfig;
 use airlink::stages::loss::LossConfig;
 use airlink::stages::queue::Bounds;
@@ -87,7 +87,7 @@ fn packet_limit_excludes_the_packet_being_sent() {
     let config = LinkConfig { rate: Some(kbit(100)), queue, ..LinkConfig::default() };
     let mut path = path(vec![link(&config)]);
     assert_eq!(numbers(&run(&mut path, &burst(10, 1000), HOUR)), [0, 1, 2, 3, 4, 5]);
-    assert_eq!(dropped(&mut path), [6, 7, 8, 9].map(|n| (n, Why::QueueFull)));
+    assert_eq!(dropped(&mut path), [6, 7, 8, 9].map(|n| (n, DropReason::QueueFull)));
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn byte_limit_drops_only_packets_exceeding_it() {
     // 1000 bytes are being sent and 1000 + 900 wait. 101 more do not fit, but 100 do, which fills the queue.
     let mut path = path(vec![link(&config)]);
     assert_eq!(numbers(&run(&mut path, &sent, HOUR)), [0, 1, 2, 4]);
-    assert_eq!(dropped(&mut path), [(3, Why::QueueFull), (5, Why::QueueFull)]);
+    assert_eq!(dropped(&mut path), [(3, DropReason::QueueFull), (5, DropReason::QueueFull)]);
 }
 
 #[test]

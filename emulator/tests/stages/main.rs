@@ -8,12 +8,12 @@ mod outage;
 mod traffic;
 
 use airlink::machine::{Machine, catch_up, drain};
-use airlink::path::{FIXED, MOBILE, Named, Path};
+use airlink::path::{FIXED, MOBILE, NamedStage, Path};
 use airlink::settings::Directions;
-use airlink::stage::{Event, Recording, Stage, Why};
+use airlink::stage::{DropReason, Event, Recording, Stage};
 use airlink::stages::arq::{Arq, ArqConfig};
 use airlink::stages::duplex::Duplex;
-use airlink::stages::link::{Given, Link, LinkConfig};
+use airlink::stages::link::{Link, LinkConfig, LinkInputs};
 use airlink::stages::outage::{Outage, OutageConfig};
 use airlink::stages::trace::Trace;
 use airlink::stages::traffic::{Traffic, TrafficConfig};
@@ -56,7 +56,7 @@ fn link(config: &LinkConfig) -> Box<dyn Stage> {
 
 fn traced(trace: &str) -> Box<dyn Stage> {
     let config = LinkConfig { trace: Some("some.trace".into()), ..LinkConfig::default() };
-    let given = Given { trace: Some(Trace::parse(trace).unwrap()), ..stream("link").into() };
+    let given = LinkInputs { trace: Some(Trace::parse(trace).unwrap()), ..stream("link").into() };
     let make = |_, config: &LinkConfig| Link::new(config, given.clone());
     Box::new(Duplex::build(&down_only(config), make).unwrap())
 }
@@ -81,7 +81,8 @@ fn traffic_of(config: &TrafficConfig, leaves_after: u16, name: &str) -> Box<dyn 
 }
 
 fn path(stages: Vec<Box<dyn Stage>>) -> Path {
-    let named = stages.into_iter().enumerate().map(|(i, stage)| Named { name: format!("stage-{i}"), stage });
+    let named =
+        stages.into_iter().enumerate().map(|(i, stage)| NamedStage { name: format!("stage-{i}"), stage });
     Path::new(named.collect(), Recording::Events, false)
 }
 
@@ -122,7 +123,7 @@ fn burst(packets: usize, length: usize) -> Vec<(Instant, usize)> {
     vec![(Instant::ZERO, length); packets]
 }
 
-fn dropped(path: &mut Path) -> Vec<(u64, Why)> {
+fn dropped(path: &mut Path) -> Vec<(u64, DropReason)> {
     path.take_records()
         .into_iter()
         .filter_map(|record| match record.event {

@@ -49,7 +49,7 @@ fn every_stage_that_holds_packets_is_limited() {
         let place = (error.stage.as_str(), error.direction, error.limit);
         assert_eq!(place, ("store", Direction::Down, LIMIT), "{stage}");
         let totals = &path.totals().down;
-        assert!(totals.dropped_for(Why::QueueFull) > 0, "{stage}: {totals:?}");
+        assert!(totals.dropped_for(DropReason::QueueFull) > 0, "{stage}: {totals:?}");
         assert_eq!(totals.inside(), path.held() as u64, "{stage}: {totals:?}");
         catch_up(&mut path, at(Duration::from_secs(4 * 3600)), |_, _, _| {});
         assert_eq!((path.held(), path.memory()), (0, 0), "{stage}");

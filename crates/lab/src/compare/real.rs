@@ -7,7 +7,7 @@ use std::path::Path;
 use aircaptures::ip::Found;
 use aircaptures::packet::Packet;
 use airlink::packet::{Direction, PerDirection};
-use airlink::stage::Why;
+use airlink::stage::DropReason;
 use airtcp_analyze::airlink_events::{EventReader, EventsError};
 use airtcp_analyze::decisions::Log;
 use serde_json::Value;
@@ -69,7 +69,7 @@ fn fates(path: &Path) -> Result<(i64, PerDirection<Vec<PathFate>>), LabError> {
                 fates.push(PathFate::Passed);
             }
             ("dropped", _, Some(why)) => {
-                let why = Why::ALL.into_iter().find(|known| known.name() == why.as_ref());
+                let why = DropReason::ALL.into_iter().find(|known| known.name() == why.as_ref());
                 if let (Some(index), Some(why)) = (indices.get(&event.packet), why) {
                     fates[*index] = PathFate::Dropped(why);
                 }

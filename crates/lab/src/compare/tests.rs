@@ -1,6 +1,6 @@
 //! Synthetic transfers that differ for one reason each.
 
-use airlink::stage::Why;
+use airlink::stage::DropReason;
 use airtcp::recovery::catalogue::Question;
 use airtcp::recovery::{Decision, Phase, What};
 use airtcp_analyze::decisions::Line;
@@ -155,7 +155,7 @@ fn lateness_after_decision_does_not_explain_it() {
 #[test]
 fn different_packet_fate_blames_path() {
     let mut real = transfer(8);
-    real.fates.down[4] = PathFate::Dropped(Why::QueueFull);
+    real.fates.down[4] = PathFate::Dropped(DropReason::QueueFull);
     delay(&mut real, &[CapturePoint::SenderOut], 4, 200_000);
     lose(&mut real, 4);
     change_decisions(&mut real, 4);
@@ -167,7 +167,7 @@ fn different_packet_fate_blames_path() {
 #[test]
 fn lost_ack_blames_path() {
     let mut other = transfer(8);
-    other.fates.up[2] = PathFate::Dropped(Why::Loss);
+    other.fates.up[2] = PathFate::Dropped(DropReason::Loss);
     other.observed[CapturePoint::SenderIn as usize].remove(2);
     change_decisions(&mut other, 2);
     let evidence = "packet 3 up (ACK 3001) real not dropped, virtual dropped (loss);";
@@ -179,7 +179,7 @@ fn reordering_blames_path_despite_later_drops() {
     let mut real = transfer(12);
     let received = &mut real.observed[CapturePoint::ReceiverIn as usize];
     (received[3].segment, received[4].segment) = (data(4), data(3));
-    real.fates.down[10] = PathFate::Dropped(Why::Loss);
+    real.fates.down[10] = PathFate::Dropped(DropReason::Loss);
     change_decisions(&mut real, 3);
     let expected = "packet 4 out of the path, down: real 4001+1000, virtual 3001+1000".to_owned();
     assert_eq!(divergence_of(&real, &transfer(12)), (3, Cause::Path, expected));
@@ -196,7 +196,7 @@ fn packet_dropped_outside_path_blames_machine() {
 
     // A foreign packet uses the random number of one of the transfer's packets.
     real.disturbances = Disturbances { foreign: 2, ..Disturbances::default() };
-    real.fates.down[1] = PathFate::Dropped(Why::Loss);
+    real.fates.down[1] = PathFate::Dropped(DropReason::Loss);
     assert_eq!(divergence_of(&real, &transfer(8)).1, Cause::Machine);
 }
 

@@ -7,7 +7,7 @@ use std::fmt;
 
 use aircaptures::packet::{Packet, Timestamp};
 use airlink::packet::PerDirection;
-use airlink::stage::Why;
+use airlink::stage::DropReason;
 use airtcp_analyze::decisions::Line;
 use airwire::segment::Flags;
 use airwire::seq::Seq;
@@ -123,7 +123,7 @@ pub(crate) enum PathFate {
     /// The packet arrived, or was in the path when the transfer ended.
     Passed,
     /// The path dropped it.
-    Dropped(Why),
+    Dropped(DropReason),
 }
 
 impl fmt::Display for PathFate {

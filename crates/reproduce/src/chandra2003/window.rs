@@ -200,7 +200,7 @@ fn chart(runs: &Runs) -> Chart {
 
 #[cfg(test)]
 mod tests {
-    use airlink::stage::Why;
+    use airlink::stage::DropReason;
     use airtcp::recovery::Phase;
     use airtcp::recovery::catalogue::Question;
 
@@ -234,7 +234,7 @@ mod tests {
             offset,
             len: 64,
             copy,
-            why: Why::Loss,
+            why: DropReason::Loss,
             stage: Some(0),
         };
         let sightings = [sent(1, 1, 1), sent(2, 65, 1), sent(4, 1, 2), sent(9, 1, 3)];

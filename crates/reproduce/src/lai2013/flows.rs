@@ -1,7 +1,7 @@
 //! Measures twelve flows that share one radio link, in the quantities of the model: throughput, round-trip time D and
 //! rate of congestion losses q^c.
 
-use airlink::stage::Why;
+use airlink::stage::DropReason;
 use airtcp_numbers::statistics::Mean;
 use airtcp_sim::run::{Run, Until, run_prepared};
 use airtcp_sim::world::{World, WorldError};
@@ -128,6 +128,6 @@ fn sent(world: &World) -> u64 {
 
 /// Packets that queues dropped in the direction down.
 fn dropped(world: &World) -> u64 {
-    let whys = Why::ALL.into_iter().filter(|why| why.cause() == Some(Cause::Congestion));
+    let whys = DropReason::ALL.into_iter().filter(|why| why.cause() == Some(Cause::Congestion));
     whys.map(|why| world.totals().down.dropped_for(why)).sum()
 }

@@ -1,6 +1,6 @@
 //! Ground truth about packet losses, from the path's records. A sender cannot know it.
 
-use airlink::stage::Why;
+use airlink::stage::DropReason;
 use airwire::Cause;
 use airwire::time::Instant;
 
@@ -18,7 +18,7 @@ pub struct Dropped {
     /// Number of the transmission; 1 is the first one of the data at `offset`.
     pub copy: u32,
     /// Reason given by the stage that dropped the packet.
-    pub why: Why,
+    pub why: DropReason,
     /// Index of the stage in the path. `None`: the packet arrived damaged, and the receiver
     /// discarded it.
     pub stage: Option<usize>,
@@ -74,7 +74,7 @@ impl Losses {
 mod tests {
     use super::*;
 
-    fn dropped(at: u64, offset: u64, copy: u32, why: Why) -> Dropped {
+    fn dropped(at: u64, offset: u64, copy: u32, why: DropReason) -> Dropped {
         let sent = Instant::from_millis(at - 1);
         Dropped { at: Instant::from_millis(at), sent, offset, len: 1000, copy, why, stage: Some(0) }
     }
@@ -82,16 +82,16 @@ mod tests {
     #[test]
     fn lookup_returns_latest_copy_dropped_before_time() {
         let losses = Losses(vec![
-            dropped(10, 1, 1, Why::QueueFull),
-            dropped(20, 1001, 1, Why::Outage),
-            dropped(30, 1, 2, Why::Loss),
+            dropped(10, 1, 1, DropReason::QueueFull),
+            dropped(20, 1001, 1, DropReason::Outage),
+            dropped(30, 1, 2, DropReason::Loss),
         ]);
         let why = |offset, at| losses.why(offset, Instant::from_millis(at)).map(|dropped| dropped.why);
         assert_eq!(why(1, 9), None, "not dropped yet");
-        assert_eq!(why(1, 10), Some(Why::QueueFull));
-        assert_eq!(why(1000, 29), Some(Why::QueueFull), "its last byte");
-        assert_eq!(why(1, 30), Some(Why::Loss), "the retransmission");
-        assert_eq!((why(1001, 99), why(2001, 99)), (Some(Why::Outage), None));
+        assert_eq!(why(1, 10), Some(DropReason::QueueFull));
+        assert_eq!(why(1000, 29), Some(DropReason::QueueFull), "its last byte");
+        assert_eq!(why(1, 30), Some(DropReason::Loss), "the retransmission");
+        assert_eq!((why(1001, 99), why(2001, 99)), (Some(DropReason::Outage), None));
         let since = Some(Instant::from_millis(10));
         assert_eq!(
             losses.between(1, since, Instant::from_millis(29)),
@@ -102,8 +102,8 @@ mod tests {
 
     #[test]
     fn refused_packet_has_no_loss_cause() {
-        assert_eq!(dropped(1, 1, 1, Why::TooLong).cause(), None);
-        assert_eq!(dropped(1, 1, 1, Why::RlcReset).cause(), Some(Cause::Radio));
-        assert_eq!(dropped(1, 1, 1, Why::QueueFull).cause(), Some(Cause::Congestion));
+        assert_eq!(dropped(1, 1, 1, DropReason::TooLong).cause(), None);
+        assert_eq!(dropped(1, 1, 1, DropReason::RlcReset).cause(), Some(Cause::Radio));
+        assert_eq!(dropped(1, 1, 1, DropReason::QueueFull).cause(), Some(Cause::Congestion));
     }
 }

@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use airlink::packet::{Direction, PacketId, PerDirection};
 use airlink::path::Path;
-use airlink::stage::{Event, Incident, RadioPdu, Record, Why};
+use airlink::stage::{DropReason, Event, Incident, RadioPdu, Record};
 use airtcp::recovery::{Decision, Truth};
 use airwire::segment::{self, Flags, Segment};
 use airwire::seq::Seq;
@@ -68,7 +68,7 @@ pub enum PathOutcome {
     /// The packet left the path at the other end.
     Arrived,
     /// A stage dropped the packet.
-    Dropped(Why),
+    Dropped(DropReason),
 }
 
 /// The outcomes of the hosts' packets, by direction and number. They allow a comparison of two runs
@@ -129,7 +129,7 @@ pub struct Passage {
     /// Time at which it arrived or was dropped.
     pub ended: Instant,
     /// Reason of the drop. `None` if the packet arrived undamaged.
-    pub why: Option<Why>,
+    pub why: Option<DropReason>,
     /// Index of the stage that dropped the packet. `None` if it arrived, even if the receiver
     /// discarded it because it was damaged.
     pub stage: Option<usize>,
@@ -348,11 +348,11 @@ impl Watcher {
 
     /// Handles a packet that was dropped for the reason `why`, or has left the path if `why` is
     /// `None`.
-    fn ended(&mut self, record: &Record, why: Option<Why>) {
+    fn ended(&mut self, record: &Record, why: Option<DropReason>) {
         let Some(transit) = self.inside.remove(&record.packet) else { return };
         // The receiver drops a damaged packet because of its checksum. This counts as a loss on the
         // channel.
-        let why = why.or_else(|| transit.is_damaged.then_some(Why::Loss));
+        let why = why.or_else(|| transit.is_damaged.then_some(DropReason::Loss));
         let Transit { flow, sent, content, .. } = transit;
         if let Some(observer) = &mut self.observer {
             observer.passed(&Passage { flow, content, sent, ended: record.at, why, stage: record.stage });
@@ -469,7 +469,7 @@ mod tests {
         World::one_flow(&path, "newreno", 30_000, 1).unwrap()
     }
 
-    fn losses_over(stages: &str) -> Vec<(u64, Why)> {
+    fn losses_over(stages: &str) -> Vec<(u64, DropReason)> {
         let mut world = world_over(stages);
         assert!(world.run_to_end(Duration::from_secs(60)).unwrap());
         world.losses(0).as_slice().iter().map(|dropped| (dropped.offset, dropped.why)).collect()
@@ -495,7 +495,10 @@ mod tests {
     fn corrupted_segments_count_as_radio_loss() {
         for stage in ["kind = \"corrupt\"", "kind = \"truncate\""] {
             let losses = losses_over(&format!("[[stage]]\n{stage}\ndown.chance = \"10%\"\n"));
-            assert!(!losses.is_empty() && losses.iter().all(|(_, why)| *why == Why::Loss), "{losses:?}");
+            assert!(
+                !losses.is_empty() && losses.iter().all(|(_, why)| *why == DropReason::Loss),
+                "{losses:?}"
+            );
         }
         // A checksum does not detect bit errors that cancel out. They are found here because the
         // sent data is known.
@@ -511,7 +514,7 @@ mod tests {
         assert!(world.run_to_end(Duration::from_secs(60)).unwrap());
         let dropped = |direction| {
             let outcomes = world.outcomes(direction).iter().zip(1..);
-            let dropped = outcomes.filter(|(outcome, _)| **outcome == PathOutcome::Dropped(Why::Listed));
+            let dropped = outcomes.filter(|(outcome, _)| **outcome == PathOutcome::Dropped(DropReason::Listed));
             dropped.map(|(_, number)| number).collect::<Vec<u32>>()
         };
         assert_eq!((dropped(Direction::Down), dropped(Direction::Up)), (vec![5, 9], vec![3]));
@@ -548,7 +551,7 @@ mod tests {
         let is_ack = |passage: &&Passage| matches!(passage.content, Content::Ack { .. });
         let acks: Vec<_> = passages.iter().filter(is_ack).collect();
         assert_eq!(acks.len() as u64, world.totals().up.left + 1);
-        assert_eq!(acks.iter().filter(|ack| ack.why == Some(Why::Listed)).count(), 1);
+        assert_eq!(acks.iter().filter(|ack| ack.why == Some(DropReason::Listed)).count(), 1);
         let losses = passages.iter().filter_map(|passage| {
             let Passage { content: Content::Data { offset, len, copy }, sent, .. } = *passage else {
                 return None;

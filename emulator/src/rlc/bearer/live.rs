@@ -11,7 +11,7 @@ use crate::rlc::carrier::Carrier;
 use crate::rlc::config::{DirectionConfig, RlcConfig};
 use crate::rlc::switching::Switcher;
 use crate::rlc::umts::config::Discard;
-use crate::stage::{NotLive, Outbox};
+use crate::stage::{Outbox, ReconfigureError};
 
 impl Bearer {
     pub(super) fn adopt(
@@ -19,14 +19,14 @@ impl Bearer {
         now: Instant,
         settings: &dyn Any,
         out: &mut Outbox,
-    ) -> Result<(), NotLive> {
+    ) -> Result<(), ReconfigureError> {
         let Some(config) = settings.downcast_ref::<RlcConfig>() else {
-            return Err(NotLive::new(
+            return Err(ReconfigureError::new(
                 "kind",
                 "packets inside the stage cannot move to another kind of stage",
             ));
         };
-        config.validate().map_err(|invalid| NotLive::new(invalid.key, invalid.message))?;
+        config.validate().map_err(|invalid| ReconfigureError::new(invalid.key, invalid.message))?;
         for direction in Direction::BOTH {
             self.check(direction, of(config, direction))?;
         }
@@ -60,7 +60,7 @@ impl Bearer {
     }
 
     /// Refuses changes that are impossible while PDUs of the old format are in flight or windows are in use.
-    fn check(&self, direction: Direction, new: &DirectionConfig) -> Result<(), NotLive> {
+    fn check(&self, direction: Direction, new: &DirectionConfig) -> Result<(), ReconfigureError> {
         let old = of(&self.config, direction);
         let at_both_ends = "both ends have to agree on it: restart the link";
         // A discard needs one sequence number more than the window. With a full window of 4095, VT(S) would
@@ -91,7 +91,7 @@ impl Bearer {
             ),
         ];
         match fixed.iter().find(|(_, changed, _)| *changed) {
-            Some((setting, _, why)) => Err(NotLive::new(format!("{direction}.{setting}"), *why)),
+            Some((setting, _, why)) => Err(ReconfigureError::new(format!("{direction}.{setting}"), *why)),
             None => Ok(()),
         }
     }

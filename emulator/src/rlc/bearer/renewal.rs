@@ -6,7 +6,7 @@ use super::Bearer;
 use crate::packet::Direction;
 use crate::rlc::rrc::{Begun, Sides};
 use crate::rlc::umts::entity::SduId;
-use crate::stage::{Mishap, Outbox};
+use crate::stage::{IncidentKind, Outbox};
 
 impl Bearer {
     /// Re-establishes RLC if that is due.
@@ -17,7 +17,7 @@ impl Bearer {
         let resets = self.entities.iter().any(|(_, entity)| entity.is_resetting());
         let sides = if resets { Sides::Both } else { sides };
         self.reestablished += 1;
-        out.befall(Mishap::RlcReestablished);
+        out.report_incident(IncidentKind::RlcReestablished);
         // PDUs in flight have sequence numbers from before the re-establishment, also in STATUS PDUs about
         // the other direction.
         for direction in Direction::BOTH {

@@ -4,7 +4,7 @@ use super::{Bearer, Lane};
 use crate::packet::Direction;
 use crate::rlc::rrc::Begun;
 use crate::rlc::umts::entity::{SduId, SduOutcome};
-use crate::stage::{Outbox, Why};
+use crate::stage::{DropReason, Outbox};
 
 impl Bearer {
     pub(super) fn settle_packets(&mut self, out: &mut Outbox) {
@@ -42,11 +42,11 @@ impl Bearer {
                 // discarded packet with the same content.
                 SduOutcome::Acknowledged | SduOutcome::Discarded => {
                     counters.rlc_discard += 1;
-                    Why::RlcDiscard
+                    DropReason::RlcDiscard
                 }
                 SduOutcome::Reset => {
                     counters.rlc_reset += 1;
-                    Why::RlcReset
+                    DropReason::RlcReset
                 }
             };
             out.drop(packet, why);

@@ -13,7 +13,7 @@ use crate::rlc::umts::hs::config::HsdpaConfig;
 use crate::rlc::umts::hs::framing::Framing;
 use crate::rlc::umts::hs::{Link, TTI};
 use crate::rlc::umts::room::{OneLess, Room};
-use crate::stage::{NotLive, Outbox};
+use crate::stage::{Outbox, ReconfigureError};
 
 /// Creates the channel that carries PDUs in `direction`.
 pub(super) fn carrier(config: &RlcConfig, direction: Direction, snr: f64, seed: u64, name: &str) -> Carrier {
@@ -28,11 +28,16 @@ pub(super) fn carrier(config: &RlcConfig, direction: Direction, snr: f64, seed: 
 }
 
 /// Refuses changes that are impossible while blocks are in flight.
-pub(super) fn check(old: Option<&HsdpaConfig>, new: Option<&HsdpaConfig>) -> Result<(), NotLive> {
+pub(super) fn check(old: Option<&HsdpaConfig>, new: Option<&HsdpaConfig>) -> Result<(), ReconfigureError> {
     let (old, new) = match (old, new) {
         (None, None) => return Ok(()),
         (Some(old), Some(new)) => (old, new),
-        _ => return Err(NotLive::new("hsdpa", "this would replace the downlink channel: restart the link")),
+        _ => {
+            return Err(ReconfigureError::new(
+                "hsdpa",
+                "this would replace the downlink channel: restart the link",
+            ));
+        }
     };
     let fixed = [
         (
@@ -48,7 +53,7 @@ pub(super) fn check(old: Option<&HsdpaConfig>, new: Option<&HsdpaConfig>) -> Res
         ),
     ];
     match fixed.iter().find(|(_, changed, _)| *changed) {
-        Some((setting, _, why)) => Err(NotLive::new(*setting, *why)),
+        Some((setting, _, why)) => Err(ReconfigureError::new(*setting, *why)),
         None => Ok(()),
     }
 }

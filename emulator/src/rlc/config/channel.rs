@@ -11,7 +11,7 @@ use crate::rlc::umts::dch::Dch;
 use crate::rlc::values::length;
 use crate::settings::Invalid;
 use crate::stages::loss::bursts::{Burst, TwoStates};
-use crate::stages::times::Spells;
+use crate::stages::times::Intervals;
 
 /// Settings of a transport channel: blocks per TTI, delay and block errors.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -39,7 +39,7 @@ pub struct ChannelConfig {
     /// Times without coverage, such as a deep fade or a handover. A TTI that begins in one of them loses all
     /// its blocks. Blocks transmitted before still arrive. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub outage: Option<Spells>,
+    pub outage: Option<Intervals>,
 }
 
 /// Possible numbers of blocks in a TTI.

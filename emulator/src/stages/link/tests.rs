@@ -8,7 +8,7 @@ fn us(micros: u64) -> Instant {
 
 fn following(config: &LinkConfig, text: &str, is_looped: bool) -> Bench<Link> {
     let schedule = Some(Schedule::parse(text, is_looped).unwrap());
-    Bench::new(Link::new(config, Given { schedule, ..Stream::new(1, "link").into() }).unwrap())
+    Bench::new(Link::new(config, LinkInputs { schedule, ..Stream::new(1, "link").into() }).unwrap())
 }
 
 fn follows(text: &str) -> Bench<Link> {
@@ -126,7 +126,7 @@ fn delay_follows_schedule_without_reordering() {
 fn settings_that_conflict_with_schedule_are_rejected() {
     let with = |config: &LinkConfig, text: &str| {
         let schedule = Some(Schedule::parse(text, false).unwrap());
-        Link::new(config, Given { schedule, ..Stream::new(1, "link").into() })
+        Link::new(config, LinkInputs { schedule, ..Stream::new(1, "link").into() })
             .err()
             .map(|invalid| invalid.key)
     };

@@ -19,7 +19,7 @@ fn policer_passes_burst_then_configured_rate() {
     for at in [0, 0, 0, 0, 999, 1_000, 1_500, 2_000] {
         bench.send(Instant::from_millis(at), vec![0; 1_000]);
     }
-    let policed = |packet| (packet, Event::Dropped { why: Why::Policed });
+    let policed = |packet| (packet, Event::Dropped { why: DropReason::Policed });
     assert_eq!(bench.events(), [policed(3), policed(4), policed(6)]);
     assert_eq!(bench.order(), [0, 1, 2, 5, 7]);
     assert_eq!(bench.stage.stats()["bytes_out"], 5_000);
@@ -118,7 +118,7 @@ fn new_rate_applies_immediately() {
 
 #[test]
 fn policing_is_congestion_and_burst_is_validated() {
-    assert_eq!(Why::Policed.cause(), Some(airwire::Cause::Congestion));
+    assert_eq!(DropReason::Policed.cause(), Some(airwire::Cause::Congestion));
     assert_eq!(config(1, 0).validate().unwrap_err().key, "burst");
     assert_eq!(config(1, 1_000_000_000_001).validate().unwrap_err().key, "burst");
 }

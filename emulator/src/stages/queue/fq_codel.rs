@@ -11,7 +11,7 @@ use super::codel::Codel;
 use super::config::{Bounds, FqCodelConfig};
 use super::flow::FlowHash;
 use super::{CallContext, QueuedPacket};
-use crate::stage::Why;
+use crate::stage::DropReason;
 
 /// §4.1: maximum number of packets dropped at once for lack of room.
 const BATCH: u32 = 64;
@@ -85,7 +85,7 @@ impl FqCodel {
             let Some(waiting) = context.take(&mut flow.packets) else { break };
             bytes += waiting.packet.len() as u64;
             packets += 1;
-            context.drop(waiting.packet, Why::QueueFull);
+            context.drop(waiting.packet, DropReason::QueueFull);
         }
         flow.bytes -= bytes;
         flow.codel.count_overflow_drops(packets);

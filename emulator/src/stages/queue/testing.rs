@@ -5,7 +5,7 @@ use airwire::time::{Duration, Instant};
 
 use super::{Bounds, Discipline, Queue, QueueConfig};
 use crate::packet::Direction::Down;
-use crate::stage::{Event, Mark, Outbox, Recording, Why};
+use crate::stage::{DropReason, Event, Mark, Outbox, Recording};
 use crate::stages::testing::packet;
 
 /// Returns a Not-ECT packet of `octets` bytes with a UDP datagram of this flow.
@@ -71,7 +71,7 @@ impl Bench {
     }
 
     /// Returns the drops since the last call: packet, time and reason.
-    pub(super) fn drops(&mut self) -> Vec<(u64, Instant, Why)> {
+    pub(super) fn drops(&mut self) -> Vec<(u64, Instant, DropReason)> {
         let records = self.out.take_records().into_iter();
         records
             .filter_map(|record| match record.event {
@@ -84,7 +84,7 @@ impl Bench {
     /// Returns the packets that were marked since the last call.
     pub(super) fn marks(&mut self) -> Vec<u64> {
         let records = self.out.take_records().into_iter();
-        let marked = Event::Marked { what: Mark::Congestion };
+        let marked = Event::Marked { mark: Mark::Congestion };
         records.filter(|record| record.event == marked).map(|record| record.packet.0).collect()
     }
 }

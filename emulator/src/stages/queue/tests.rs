@@ -7,7 +7,7 @@ use airwire::units::Size;
 use super::testing::{Bench, ect, udp};
 use super::{Bounds, CodelConfig, Discipline, FqCodelConfig, Length, PieConfig, QueueConfig, RedConfig};
 use crate::packet::Direction;
-use crate::stage::{Outbox, Recording, Why};
+use crate::stage::{DropReason, Outbox, Recording};
 use crate::stages::testing::packet;
 
 mod codel;
@@ -50,7 +50,7 @@ fn bounds_hold_for_all_disciplines() {
             }
             let drops = bench.drops();
             assert_eq!(drops.len(), 2, "{discipline:?}");
-            assert!(drops.iter().all(|(_, _, why)| *why == Why::QueueFull), "{discipline:?}");
+            assert!(drops.iter().all(|(_, _, why)| *why == DropReason::QueueFull), "{discipline:?}");
             while bench.pop(ms(0)).is_some() {}
             assert!(bench.queue.is_empty() && bench.queue.bytes() == 0);
         }

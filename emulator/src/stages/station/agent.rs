@@ -2,7 +2,7 @@
 //! §III).
 //!
 //! The agent remembers the sequence numbers of passing segments. On every ACK it reports to the sender
-//! whether the byte that the ACK asks for, the one with the acknowledgment number, has passed the station. It
+//! whether the next expected byte, the one with the acknowledgment number, has passed the station. It
 //! uses two of the three reserved bits of the TCP header:
 //!
 //! ```text
@@ -84,7 +84,7 @@ use airwire::view::TcpHeader;
 use serde::Serialize;
 
 use super::Side;
-use super::flow::{Answer, Other, Passed, Said, Syn};
+use super::flow::{Knowledge, OtherAgent, Relation, SegmentNumbers, Syn};
 use super::flow_table::{Flows, Key};
 use super::ranges::{Reach, Transit};
 use crate::packet::Direction;
@@ -102,7 +102,7 @@ pub(super) struct Agent {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Counters {
     pub(super) announced: u64,
-    /// ACKs, by what the agent knew about the byte that they ask for.
+    /// ACKs whose next expected byte has passed, has not passed, or is unknown to the agent.
     pub(super) seen: u64,
     pub(super) not_seen: u64,
     pub(super) unknown: u64,
@@ -110,13 +110,13 @@ pub(super) struct Counters {
     pub(super) out_of_range: u64,
     /// Connections that the agent learned while they were in progress.
     pub(super) learned_without_handshake: u64,
-    /// ACKs of bytes that did not pass this station, although later ones did.
+    /// ACKs of bytes that did not pass this station although later ones did.
     pub(super) bypassed: u64,
 }
 
 /// The new flags of a segment, and the mark to record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Writing {
+pub(super) struct Rewrite {
     pub(super) flags: Flags,
     pub(super) mark: Mark,
 }
@@ -146,7 +146,7 @@ impl Agent {
     }
 
     /// Handles a passing segment. Returns the change to its flags, if any.
-    pub(super) fn pass(&mut self, segment: &TcpInPacket, direction: Direction) -> Option<Writing> {
+    pub(super) fn pass(&mut self, segment: &TcpInPacket, direction: Direction) -> Option<Rewrite> {
         // The numbers of a reset need not fit the connection. Receivers drop segments with neither SYN nor
         // ACK (RFC 9293 §3.10.7.4, fifth).
         let TcpHeader { seq, ack, flags, .. } = *segment.header();
@@ -165,28 +165,18 @@ impl Agent {
             self.counters.announced += 1;
             // A SYN that comes straight from the radio link has not met another agent.
             let flags = if self.comes_from_radio(direction) { flags.0 & !OB | DB } else { flags.0 | OB };
-            return Some(Writing { flags: Flags(flags), mark: Mark::Announced });
+            return Some(Rewrite { flags: Flags(flags), mark: Mark::Announced });
         }
-        let said = Said { seq: seq.0, octets: sequence_length(segment), ack: ack.0 };
-        let unknown = |other| Answer { transit: Transit::Unknown, other };
-        let answer = match self.flows[slot].pass(direction, said, self.reach) {
-            Passed::Known(answer) => answer,
-            Passed::Elsewhere(answer) => {
-                self.counters.bypassed += 1;
-                answer
-            }
-            Passed::Learned(answer) => {
-                self.counters.learned_without_handshake += 1;
-                answer
-            }
-            Passed::Astray(other) => {
-                self.counters.out_of_range += 1;
-                unknown(other)
-            }
-            Passed::Stranger => unknown(Other::Unknown),
-        };
-        self.flows.settle(slot);
-        Some(self.write(answer, flags.0, direction))
+        let numbers = SegmentNumbers { seq: seq.0, octets: sequence_length(segment), ack: ack.0 };
+        let (relation, knowledge) = self.flows[slot].pass(direction, numbers, self.reach);
+        match relation {
+            Relation::Known | Relation::Unconfirmed => {}
+            Relation::Bypassed => self.counters.bypassed += 1,
+            Relation::Learned => self.counters.learned_without_handshake += 1,
+            Relation::OutOfReach => self.counters.out_of_range += 1,
+        }
+        self.flows.update_state(slot);
+        Some(self.rewrite(knowledge, flags.0, direction))
     }
 
     fn comes_from_radio(&self, direction: Direction) -> bool {
@@ -195,50 +185,55 @@ impl Agent {
 
     fn read_syn(&self, segment: &TcpInPacket, direction: Direction) -> Syn {
         let other = if self.comes_from_radio(direction) {
-            Other::Unknown
+            OtherAgent::Unknown
         } else if segment.header().flags.contains(Flags(DB)) {
-            Other::Present
+            OtherAgent::Present
         } else {
-            Other::Absent
+            OtherAgent::Absent
         };
         Syn { isn: segment.header().seq.0, octets: sequence_length(segment), other }
     }
 
     /// Handles the first fragment of a segment. The length of the segment is unknown.
-    pub(super) fn pass_fragment(&mut self, head: &TcpInPacket, direction: Direction) {
+    pub(super) fn pass_fragment(&mut self, fragment: &TcpInPacket, direction: Direction) {
         const LONGEST: u32 = 65_535;
-        let TcpHeader { seq, ack, flags, .. } = *head.header();
+        let TcpHeader { seq, ack, flags, .. } = *fragment.header();
         if flags.intersects(Flags::SYN.with(Flags::RST)) || !flags.contains(Flags::ACK) {
             return;
         }
-        let Some(slot) = self.flows.find(Key::of(head, direction)) else { return };
-        let said = Said { seq: seq.0, octets: LONGEST, ack: ack.0 };
-        if !self.flows[slot].pass_head(direction, said) {
+        let Some(slot) = self.flows.find(Key::of(fragment, direction)) else { return };
+        let numbers = SegmentNumbers { seq: seq.0, octets: LONGEST, ack: ack.0 };
+        if !self.flows[slot].pass_first_fragment(direction, numbers) {
             self.counters.out_of_range += 1;
         }
     }
 
-    /// Replaces the bits on an ACK in this direction.
-    fn write(&mut self, Answer { transit, other }: Answer, flags: u16, direction: Direction) -> Writing {
+    /// Returns the new bits of an ACK in this direction.
+    fn rewrite(
+        &mut self,
+        Knowledge { transit, other }: Knowledge,
+        flags: u16,
+        direction: Direction,
+    ) -> Rewrite {
         match transit {
-            Transit::Seen => self.counters.seen += 1,
-            Transit::NotSeen => self.counters.not_seen += 1,
+            Transit::Passed => self.counters.seen += 1,
+            Transit::NotPassed => self.counters.not_seen += 1,
             Transit::Unknown => self.counters.unknown += 1,
         }
         let bits = if self.comes_from_radio(direction) {
             // The data goes to the radio link. This agent is the first one that the ACK meets, so no other
             // agent has set bits.
             match (transit, other) {
-                (Transit::Seen, Other::Absent) => OB,
-                (Transit::Seen, Other::Present) => DB,
-                (Transit::Seen, Other::Unknown) => OB | DB,
-                (Transit::NotSeen | Transit::Unknown, _) => 0,
+                (Transit::Passed, OtherAgent::Absent) => OB,
+                (Transit::Passed, OtherAgent::Present) => DB,
+                (Transit::Passed, OtherAgent::Unknown) => OB | DB,
+                (Transit::NotPassed | Transit::Unknown, _) => 0,
             }
         } else {
-            let ob = if transit == Transit::NotSeen { 0 } else { OB };
-            ob | if other == Other::Absent { 0 } else { flags & DB }
+            let ob = if transit == Transit::NotPassed { 0 } else { OB };
+            ob | if other == OtherAgent::Absent { 0 } else { flags & DB }
         };
-        Writing {
+        Rewrite {
             flags: Flags(flags & !(OB | DB) | bits),
             mark: Mark::Transit { ob: bits & OB != 0, db: bits & DB != 0 },
         }

@@ -32,41 +32,41 @@ impl Key {
 
 /// The flows and the order of their last use.
 ///
-/// Choice: live flows and flows of which only one side has been seen have separate places. A burst of SYNs,
-/// or of other packets with spoofed addresses, therefore displaces only flows of the second kind.
+/// Choice: live and opening flows have separate limits. A burst of SYNs, or of other packets with spoofed
+/// addresses, therefore displaces only opening flows.
 #[derive(Debug)]
 pub(super) struct Flows {
     index: BTreeMap<Key, Slot>,
-    places: Vec<Place>,
-    /// Places of forgotten flows, for reuse.
+    entries: Vec<Entry>,
+    /// Entries of evicted flows, for reuse.
     free: Vec<Slot>,
-    opening: Queue,
-    live: Queue,
+    opening: LruList,
+    live: LruList,
 }
 
-/// The index of a flow's place.
+/// The index of a flow's entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Slot(u32);
 
 #[derive(Debug)]
-struct Place {
+struct Entry {
     key: Key,
     flow: Flow,
-    standing: Standing,
+    state: FlowState,
     newer: Option<Slot>,
     older: Option<Slot>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Standing {
-    /// The handshake is not complete, or only one side has been seen.
+enum FlowState {
+    /// The handshake is not complete, or only one side has sent packets.
     Opening,
     Live,
 }
 
-/// Flows of one standing in the order of their last use.
+/// Flows in the same state, in the order of their last use.
 #[derive(Debug)]
-struct Queue {
+struct LruList {
     newest: Option<Slot>,
     oldest: Option<Slot>,
     len: usize,
@@ -74,7 +74,7 @@ struct Queue {
     evicted: u64,
 }
 
-impl Queue {
+impl LruList {
     fn new(capacity: usize) -> Self {
         Self { newest: None, oldest: None, len: 0, capacity, evicted: 0 }
     }
@@ -84,26 +84,26 @@ impl Index<Slot> for Flows {
     type Output = Flow;
 
     fn index(&self, slot: Slot) -> &Flow {
-        &self.places[slot.0 as usize].flow
+        &self.entries[slot.0 as usize].flow
     }
 }
 
 impl IndexMut<Slot> for Flows {
     fn index_mut(&mut self, slot: Slot) -> &mut Flow {
-        &mut self.places[slot.0 as usize].flow
+        &mut self.entries[slot.0 as usize].flow
     }
 }
 
 impl Flows {
-    /// Creates a table with places for `capacity` live flows and a quarter as many opening ones.
+    /// Creates a table with entries for `capacity` live flows and a quarter as many opening ones.
     pub(super) fn new(capacity: NonZeroU32) -> Self {
         let live = capacity.get() as usize;
         Self {
             index: BTreeMap::new(),
-            places: Vec::new(),
+            entries: Vec::new(),
             free: Vec::new(),
-            opening: Queue::new(live.div_ceil(4)),
-            live: Queue::new(live),
+            opening: LruList::new(live.div_ceil(4)),
+            live: LruList::new(live),
         }
     }
 
@@ -122,17 +122,17 @@ impl Flows {
 
     /// Returns the memory in bytes, without the overhead of the index.
     pub(super) fn memory(&self) -> usize {
-        self.places.capacity() * size_of::<Place>()
+        self.entries.capacity() * size_of::<Entry>()
             + self.free.capacity() * size_of::<Slot>()
             + self.index.len() * size_of::<(Key, Slot)>()
-            + self.places.iter().map(|place| place.flow.heap()).sum::<usize>()
+            + self.entries.iter().map(|entry| entry.flow.heap_bytes()).sum::<usize>()
     }
 
-    /// Finds a flow and makes it the most recently used one of its standing.
+    /// Finds a flow and makes it the most recently used one of its state.
     pub(super) fn find(&mut self, key: Key) -> Option<Slot> {
         let slot = *self.index.get(&key)?;
-        let standing = self.place(slot).standing;
-        if self.queue(standing).newest != Some(slot) {
+        let state = self.entry(slot).state;
+        if self.list(state).newest != Some(slot) {
             self.unlink(slot);
             self.link_newest(slot);
         }
@@ -145,17 +145,17 @@ impl Flows {
             return slot;
         }
         if self.opening.len == self.opening.capacity {
-            self.forget_oldest(Standing::Opening);
+            self.evict_oldest(FlowState::Opening);
         }
-        let new = Place { key, flow: Flow::default(), standing: Standing::Opening, newer: None, older: None };
+        let new = Entry { key, flow: Flow::default(), state: FlowState::Opening, newer: None, older: None };
         let slot = match self.free.pop() {
             Some(slot) => {
-                *self.place(slot) = new;
+                *self.entry(slot) = new;
                 slot
             }
             None => {
-                self.places.push(new);
-                Slot((self.places.len() - 1) as u32)
+                self.entries.push(new);
+                Slot((self.entries.len() - 1) as u32)
             }
         };
         self.index.insert(key, slot);
@@ -163,64 +163,64 @@ impl Flows {
         slot
     }
 
-    /// Moves the flow to the live ones if it has become live.
-    pub(super) fn settle(&mut self, slot: Slot) {
-        if self.place(slot).standing == Standing::Live || !self[slot].is_live() {
+    /// Moves the flow to the live flows once it has become live.
+    pub(super) fn update_state(&mut self, slot: Slot) {
+        if self.entry(slot).state == FlowState::Live || !self[slot].is_live() {
             return;
         }
         if self.live.len == self.live.capacity {
-            self.forget_oldest(Standing::Live);
+            self.evict_oldest(FlowState::Live);
         }
         self.unlink(slot);
-        self.place(slot).standing = Standing::Live;
+        self.entry(slot).state = FlowState::Live;
         self.link_newest(slot);
     }
 
-    fn forget_oldest(&mut self, standing: Standing) {
-        let Some(slot) = self.queue(standing).oldest else { return };
+    fn evict_oldest(&mut self, state: FlowState) {
+        let Some(slot) = self.list(state).oldest else { return };
         self.unlink(slot);
-        self.queue(standing).evicted += 1;
-        let Place { key, flow, .. } = self.place(slot);
+        self.list(state).evicted += 1;
+        let Entry { key, flow, .. } = self.entry(slot);
         let key = *key;
         *flow = Flow::default();
         self.index.remove(&key);
         self.free.push(slot);
     }
 
-    fn place(&mut self, slot: Slot) -> &mut Place {
-        &mut self.places[slot.0 as usize]
+    fn entry(&mut self, slot: Slot) -> &mut Entry {
+        &mut self.entries[slot.0 as usize]
     }
 
-    fn queue(&mut self, standing: Standing) -> &mut Queue {
-        match standing {
-            Standing::Opening => &mut self.opening,
-            Standing::Live => &mut self.live,
+    fn list(&mut self, state: FlowState) -> &mut LruList {
+        match state {
+            FlowState::Opening => &mut self.opening,
+            FlowState::Live => &mut self.live,
         }
     }
 
     fn unlink(&mut self, slot: Slot) {
-        let Place { standing, newer, older, .. } = *self.place(slot);
+        let Entry { state, newer, older, .. } = *self.entry(slot);
         match newer {
-            Some(newer) => self.place(newer).older = older,
-            None => self.queue(standing).newest = older,
+            Some(newer) => self.entry(newer).older = older,
+            None => self.list(state).newest = older,
         }
         match older {
-            Some(older) => self.place(older).newer = newer,
-            None => self.queue(standing).oldest = newer,
+            Some(older) => self.entry(older).newer = newer,
+            None => self.list(state).oldest = newer,
         }
-        self.queue(standing).len -= 1;
+        self.list(state).len -= 1;
     }
 
     fn link_newest(&mut self, slot: Slot) {
-        let standing = self.place(slot).standing;
-        let previous = self.queue(standing).newest.replace(slot);
+        let state = self.entry(slot).state;
+        let previous = self.list(state).newest.replace(slot);
         match previous {
-            Some(previous) => self.place(previous).newer = Some(slot),
-            None => self.queue(standing).oldest = Some(slot),
+            Some(previous) => self.entry(previous).newer = Some(slot),
+            None => self.list(state).oldest = Some(slot),
         }
-        self.place(slot).older = previous;
-        self.place(slot).newer = None;
-        self.queue(standing).len += 1;
+        self.entry(slot).older = previous;
+        self.entry(slot).newer = None;
+        self.list(state).len += 1;
     }
 }
 
@@ -229,7 +229,7 @@ mod tests {
     use Direction::{Down, Up};
 
     use super::*;
-    use crate::stages::station::flow::{Other, Said, Syn};
+    use crate::stages::station::flow::{OtherAgent, SegmentNumbers, Syn};
     use crate::stages::station::ranges::Reach;
 
     fn key(port: u16) -> Key {
@@ -240,13 +240,13 @@ mod tests {
         Flows::new(NonZeroU32::new(capacity).unwrap())
     }
 
-    const SYN: Syn = Syn { isn: 0, octets: 0, other: Other::Absent };
+    const SYN: Syn = Syn { isn: 0, octets: 0, other: OtherAgent::Absent };
 
     /// Handles a SYN without an answer.
     fn send_syn(flows: &mut Flows, port: u16) {
         let slot = flows.find_or_insert(key(port));
         flows[slot].syn(Down, SYN);
-        flows.settle(slot);
+        flows.update_state(slot);
     }
 
     fn reach() -> Reach {
@@ -258,10 +258,10 @@ mod tests {
         send_syn(flows, port);
         let slot = flows.find_or_insert(key(port));
         flows[slot].syn_ack(Up, SYN, 1, reach());
-        flows.settle(slot);
+        flows.update_state(slot);
         let slot = flows.find_or_insert(key(port));
-        flows[slot].pass(Down, Said { seq: 1, octets: 0, ack: 1 }, reach());
-        flows.settle(slot);
+        flows[slot].pass(Down, SegmentNumbers { seq: 1, octets: 0, ack: 1 }, reach());
+        flows.update_state(slot);
     }
 
     fn left(flows: &mut Flows, ports: std::ops::RangeInclusive<u16>) -> Vec<u16> {
@@ -281,7 +281,7 @@ mod tests {
             open(&mut flows, port);
         }
         assert_eq!((flows.live(), flows.index.len(), flows.opening()), (3, 3, 0));
-        assert!(flows.places.len() <= 4, "places are reused: {}", flows.places.len());
+        assert!(flows.entries.len() <= 4, "entries are reused: {}", flows.entries.len());
     }
 
     #[test]
@@ -295,7 +295,7 @@ mod tests {
         }
         assert_eq!(left(&mut flows, 1..=8), (1..=8).collect::<Vec<_>>());
         assert_eq!((flows.live(), flows.opening(), flows.evicted()), (8, 2, 0));
-        assert_eq!((flows.index.len(), flows.places.len()), (10, 10), "the table is bounded");
+        assert_eq!((flows.index.len(), flows.entries.len()), (10, 10), "the table is bounded");
         // A connection that opens during the burst finds a place: the oldest live flow makes room.
         open(&mut flows, 50);
         assert_eq!((left(&mut flows, 1..=50).len(), flows.evicted()), (8, 1));
@@ -311,7 +311,7 @@ mod tests {
             send_syn(&mut flows, port);
             let slot = flows.find_or_insert(key(port));
             flows[slot].syn_ack(Up, SYN, 1, reach());
-            flows.settle(slot);
+            flows.update_state(slot);
         }
         assert_eq!((left(&mut flows, 1..=2), flows.evicted()), (vec![1, 2], 0));
     }
@@ -322,7 +322,7 @@ mod tests {
         let mut flows = table(FLOWS.into());
         let send = |flow: &mut Flow, seq| {
             for direction in Direction::BOTH {
-                flow.pass(direction, Said { seq, octets: 1000, ack: 1 }, reach());
+                flow.pass(direction, SegmentNumbers { seq, octets: 1000, ack: 1 }, reach());
             }
         };
         for port in 0..FLOWS {

@@ -32,12 +32,12 @@ const AO: u8 = 29;
 /// Returns the rate in the options of a TCP header. `None`: there is none, or an option before it is
 /// malformed.
 pub(super) fn find(options: &[u8]) -> Option<LossRate> {
-    walk(options).map_while(Result::ok).find_map(|option| option.rate())
+    iterate(options).map_while(Result::ok).find_map(|option| option.rate())
 }
 
 /// Returns whether the segment has a signature that any change would invalidate.
 pub(super) fn signed(options: &[u8]) -> bool {
-    walk(options).map_while(Result::ok).any(|option| matches!(option.octets[0], MD5 | AO))
+    iterate(options).map_while(Result::ok).any(|option| matches!(option.octets[0], MD5 | AO))
 }
 
 /// The options of a TCP header, a multiple of 32 bits.
@@ -48,20 +48,21 @@ pub(super) struct Options {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unfit {
-    /// Another option does not fit.
+pub(super) enum AddError {
+    /// The option does not fit.
     Full,
     /// The existing options are malformed.
-    Garbled,
+    Malformed,
 }
 
 /// Adds `own` to the rate in the options. Returns the new options and the new rate.
-pub(super) fn add(options: &[u8], own: LossRate) -> Result<(Options, LossRate), Unfit> {
+pub(super) fn add(options: &[u8], own: LossRate) -> Result<(Options, LossRate), AddError> {
     // The end of the last option, and the length of all options without padding.
     let (mut used, mut compact) = (0, 0);
-    for option in walk(options) {
-        let Item { at, octets } = option.map_err(|Garbled| Unfit::Garbled)?;
-        if let Some(earlier) = (Item { at, octets }).rate() {
+    for option in iterate(options) {
+        let option = option.map_err(|Malformed| AddError::Malformed)?;
+        let TcpOption { at, octets } = option;
+        if let Some(earlier) = option.rate() {
             let sum = earlier.saturating_add(own);
             let mut new = Options::default();
             new.push(options);
@@ -75,11 +76,11 @@ pub(super) fn add(options: &[u8], own: LossRate) -> Result<(Options, LossRate), 
     if used + LENGTH <= MAX_OPTIONS {
         new.push(&options[..used]);
     } else if compact + LENGTH <= MAX_OPTIONS {
-        for option in walk(options).map_while(Result::ok) {
+        for option in iterate(options).map_while(Result::ok) {
             new.push(option.octets);
         }
     } else {
-        return Err(Unfit::Full);
+        return Err(AddError::Full);
     }
     let ([exid_high, exid_low], [high, low]) = (EXID.to_be_bytes(), own.0.to_be_bytes());
     new.push(&[KIND, LENGTH as u8, exid_high, exid_low, high, low]);
@@ -108,13 +109,13 @@ impl Options {
 
 /// An option other than padding.
 #[derive(Clone, Copy)]
-struct Item<'a> {
+struct TcpOption<'a> {
     at: usize,
     /// The option with its kind and length.
     octets: &'a [u8],
 }
 
-impl Item<'_> {
+impl TcpOption<'_> {
     fn rate(&self) -> Option<LossRate> {
         let exid = EXID.to_be_bytes();
         match *self.octets {
@@ -126,9 +127,9 @@ impl Item<'_> {
 
 /// The length of an option is impossible, so the rest cannot be parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Garbled;
+struct Malformed;
 
-fn walk(options: &[u8]) -> impl Iterator<Item = Result<Item<'_>, Garbled>> {
+fn iterate(options: &[u8]) -> impl Iterator<Item = Result<TcpOption<'_>, Malformed>> {
     let mut at = 0;
     std::iter::from_fn(move || {
         while options.get(at) == Some(&NOP) {
@@ -139,11 +140,11 @@ fn walk(options: &[u8]) -> impl Iterator<Item = Result<Item<'_>, Garbled>> {
             [] | [END, ..] => None,
             [_, length, ..] if *length >= 2 && begin + usize::from(*length) <= options.len() => {
                 at += usize::from(*length);
-                Some(Ok(Item { at: begin, octets: &options[begin..at] }))
+                Some(Ok(TcpOption { at: begin, octets: &options[begin..at] }))
             }
             _ => {
                 at = options.len();
-                Some(Err(Garbled))
+                Some(Err(Malformed))
             }
         }
     })
@@ -195,7 +196,7 @@ mod tests {
         [254, 6, 0x71, 0x77, high, low]
     }
 
-    fn added(options: &[u8], rate: u16) -> Result<(Vec<u8>, u16), Unfit> {
+    fn added(options: &[u8], rate: u16) -> Result<(Vec<u8>, u16), AddError> {
         add(options, LossRate(rate)).map(|(options, sum)| (options.as_slice().to_vec(), sum.0))
     }
 
@@ -223,7 +224,7 @@ mod tests {
     fn full_option_space_is_left_unchanged() {
         let full = [&TIMESTAMPS[..], &sack(3)].concat();
         assert_eq!(full.len(), 40);
-        assert_eq!(added(&full, 1), Err(Unfit::Full));
+        assert_eq!(added(&full, 1), Err(AddError::Full));
         let two = [&TIMESTAMPS[..], &sack(2)].concat();
         assert_eq!(added(&two, 1).unwrap().0.len(), 40);
     }
@@ -242,9 +243,9 @@ mod tests {
 
     #[test]
     fn malformed_options_are_left_unchanged() {
-        for garbled in [&[8, 1, 0, 0][..], &[8, 0, 0, 0], &[8, 10, 0, 0], &[1, 1, 1, 8]] {
-            assert_eq!(added(garbled, 9), Err(Unfit::Garbled), "{garbled:?}");
-            assert_eq!(find(garbled), None);
+        for malformed in [&[8, 1, 0, 0][..], &[8, 0, 0, 0], &[8, 10, 0, 0], &[1, 1, 1, 8]] {
+            assert_eq!(added(malformed, 9), Err(AddError::Malformed), "{malformed:?}");
+            assert_eq!(find(malformed), None);
         }
     }
 
@@ -293,12 +294,12 @@ mod tests {
         ) {
             let options = words.concat();
             let before: Vec<Vec<u8>> =
-                walk(&options).map_while(Result::ok).map(|item| item.octets.to_vec()).collect();
+                iterate(&options).map_while(Result::ok).map(|item| item.octets.to_vec()).collect();
             if let Ok((new, sum)) = add(&options, LossRate(rate)) {
                 let new = new.as_slice();
                 prop_assert!(new.len() <= 40 && new.len().is_multiple_of(4) && new.len() >= options.len());
                 prop_assert_eq!(find(new), Some(sum));
-                let after: Vec<Vec<u8>> = walk(new).map(|item| item.unwrap().octets.to_vec()).collect();
+                let after: Vec<Vec<u8>> = iterate(new).map(|item| item.unwrap().octets.to_vec()).collect();
                 prop_assert_eq!(&after[..before.len()], &before[..]);
                 prop_assert_eq!(after.len(), before.len() + 1);
             }

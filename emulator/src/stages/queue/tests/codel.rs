@@ -2,7 +2,7 @@ use airwire::time::{Duration, Instant};
 use airwire::units::Size;
 
 use super::ms;
-use crate::stage::Why;
+use crate::stage::DropReason;
 use crate::stages::queue::testing::{Bench, ect, udp};
 use crate::stages::queue::{CodelConfig, Discipline};
 
@@ -40,7 +40,7 @@ fn drop_times_follow_control_law() {
         bench.pop(ms(at));
     }
     let drops = bench.drops();
-    assert!(drops.iter().all(|(_, _, why)| *why == Why::Aqm));
+    assert!(drops.iter().all(|(_, _, why)| *why == DropReason::Aqm));
     let times: Vec<_> = drops.iter().map(|(_, at, _)| *at).collect();
     assert!(times.len() > 90, "{}", times.len());
     assert_eq!(times, drop_times_by_law(times.len()));
@@ -116,7 +116,7 @@ fn recent_dropping_state_resumes_at_its_rate() {
         bench.pop(ms(again + n));
     }
     let second = bench.drops();
-    let gap = |drops: &[(u64, Instant, Why)]| drops[1].1 - drops[0].1;
+    let gap = |drops: &[(u64, Instant, DropReason)]| drops[1].1 - drops[0].1;
     assert_eq!(gap(&first), Duration::from_millis(100));
     // `count` continues from the number of drops that the first dropping state added to it.
     let law = 100.0 / ((first.len() - 1) as f64).sqrt();

@@ -2,7 +2,7 @@ use airwire::time::Duration;
 use airwire::units::Size;
 
 use super::ms;
-use crate::stage::Why;
+use crate::stage::DropReason;
 use crate::stages::queue::testing::{Bench, udp};
 use crate::stages::queue::{Bounds, CodelConfig, Discipline, FqCodelConfig, QueueConfig};
 
@@ -85,7 +85,7 @@ fn overflow_drops_head_half_of_longest_flow() {
     let drops = bench.drops();
     let expected: Vec<u64> = (0..100).filter(|n| n % 5 < 3).take(30).collect();
     assert_eq!(drops.iter().map(|(id, ..)| *id).collect::<Vec<_>>(), expected);
-    assert!(drops.iter().all(|(_, _, why)| *why == Why::QueueFull));
+    assert!(drops.iter().all(|(_, _, why)| *why == DropReason::QueueFull));
     assert_eq!((bench.queue.len(), bench.queue.bytes()), (71, 30 * 1000 + 41 * 100));
 }
 
@@ -126,5 +126,5 @@ fn each_flow_has_its_own_codel() {
         lost.extend(bench.drops());
     }
     assert!(lost.len() > 20);
-    assert!(lost.iter().all(|(id, _, why)| !sparse.contains(id) && *why == Why::Aqm));
+    assert!(lost.iter().all(|(id, _, why)| !sparse.contains(id) && *why == DropReason::Aqm));
 }

@@ -207,7 +207,7 @@ fn collect(out: &mut Outbox, outcome: &mut Outcome) {
         let PacketId(id) = record.packet;
         match record.event {
             Event::Dropped { .. } => assert!(outcome.drops.insert(id, record.at.as_nanos()).is_none()),
-            Event::Marked { what: Mark::Congestion } => outcome.marks.push(id),
+            Event::Marked { mark: Mark::Congestion } => outcome.marks.push(id),
             Event::Sent { .. } => outcome.order.push(id),
             _ => {}
         }

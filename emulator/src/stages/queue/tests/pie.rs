@@ -6,7 +6,7 @@ use airwire::time::{Duration, Instant};
 use airwire::units::Probability;
 
 use super::ms;
-use crate::stage::Why;
+use crate::stage::DropReason;
 use crate::stages::queue::pie::Pie;
 use crate::stages::queue::testing::{Bench, ect, udp};
 use crate::stages::queue::{
@@ -94,7 +94,7 @@ fn year_long_gap_updates_probability_at_once() {
 }
 
 /// In each millisecond, two packets arrive and one leaves. Returns the drops.
-fn overload(bench: &mut Bench, milliseconds: u64) -> Vec<(u64, Instant, Why)> {
+fn overload(bench: &mut Bench, milliseconds: u64) -> Vec<(u64, Instant, DropReason)> {
     for at in 0..milliseconds {
         bench.push(ms(at), udp(1, 1, 1000));
         bench.push(ms(at), udp(1, 1, 1000));
@@ -110,7 +110,7 @@ fn burst_passes_and_sustained_overload_is_dropped() {
     assert!(drops.is_empty(), "{drops:?}");
     let mut bench = Bench::new(Discipline::Pie(PieConfig::default()));
     let drops = overload(&mut bench, 20_000);
-    assert!(drops.iter().all(|(_, _, why)| *why == Why::Aqm));
+    assert!(drops.iter().all(|(_, _, why)| *why == DropReason::Aqm));
     let late = drops.iter().filter(|(_, at, _)| *at >= ms(10_000)).count();
     assert!((9000..11_000).contains(&late), "{late} of 20000 packets in the last 10 s");
     let waited = bench.pop(ms(20_000)).unwrap().1;

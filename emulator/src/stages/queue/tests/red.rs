@@ -1,7 +1,7 @@
 use airwire::units::{Probability, Size};
 
 use super::ms;
-use crate::stage::Why;
+use crate::stage::DropReason;
 use crate::stages::queue::testing::{Bench, ect, udp};
 use crate::stages::queue::{Discipline, Length, RedConfig};
 
@@ -86,7 +86,7 @@ fn gaps_between_drops_are_uniform() {
                 bench.pop(ms(1));
             }
             [(_, _, why)] => {
-                assert_eq!(*why, Why::Aqm);
+                assert_eq!(*why, DropReason::Aqm);
                 // The length of the first gap is unknown.
                 if seen > 0 {
                     gaps[since] += 1;

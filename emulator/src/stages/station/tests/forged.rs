@@ -30,13 +30,9 @@ fn ack_far_ahead_does_not_disable_marks() {
             Cause::Congestion,
             "the station does not know the requested data"
         );
-        let (asked, flags) = connection.ack();
-        assert_eq!((asked, connection.cause(flags)), (1, Cause::Radio), "{ahead} ahead");
-        for index in [1, 3, 4, 5] {
-            connection.data(index);
-        }
-        let (asked, flags) = connection.ack();
-        assert_eq!((asked, connection.cause(flags)), (4, Cause::Congestion), "{ahead} ahead");
+        assert_eq!(connection.verdict(), (1, Cause::Radio), "{ahead} ahead");
+        connection.send([1, 3, 4, 5]);
+        assert_eq!(connection.verdict(), (4, Cause::Congestion), "{ahead} ahead");
     }
 }
 
@@ -46,7 +42,7 @@ fn forged_segments_with_distant_numbers_change_nothing() {
     for (sender, forger) in [(FIXED, FIXED), (FIXED, MOBILE), (MOBILE, FIXED), (MOBILE, MOBILE)] {
         let net = one_station(sender, &[seq(3)], &[seq(5)]);
         let mut connection = Connection::open(net, Ip::V4, sender, ISN);
-        let mut said = Vec::new();
+        let mut verdicts = Vec::new();
         for index in 0..8 {
             // Each distance exceeds the previous one, so if the station accepted one, it would accept the
             // next.
@@ -59,13 +55,9 @@ fn forged_segments_with_distant_numbers_change_nothing() {
                     }
                 }
             }
-            let mut heard = connection.data(index);
-            while let Some((asked, flags)) = heard.take_if(|(asked, _)| *asked <= index) {
-                said.push((asked, connection.cause(flags)));
-                heard = connection.data(asked);
-            }
+            verdicts.extend(connection.send_and_repair(index));
         }
-        assert_eq!(said, [(3, Congestion), (5, Radio)], "{sender:?}, forged by {forger:?}");
+        assert_eq!(verdicts, [(3, Congestion), (5, Radio)], "{sender:?}, forged by {forger:?}");
         assert_eq!(connection.rcv_nxt, 8);
         assert_eq!(
             connection.net.stats()["station"]["transit"]["learned_without_handshake"],
@@ -87,16 +79,10 @@ fn syn_burst_evicts_no_live_connection() {
             connection.net.pass(&Tcp::new(Ip::V4, from, PSH_ACK, 7, 7).payload(&[0; 9]).port(port + 20_000));
         }
     }
-    for index in 1..4 {
-        connection.data(index);
-    }
-    let (asked, flags) = connection.ack();
-    assert_eq!((asked, connection.cause(flags)), (2, Cause::Congestion));
-    for index in [2, 4, 5] {
-        connection.data(index);
-    }
-    let (asked, flags) = connection.ack();
-    assert_eq!((asked, connection.cause(flags)), (4, Cause::Radio));
+    connection.send(1..4);
+    assert_eq!(connection.verdict(), (2, Cause::Congestion));
+    connection.send([2, 4, 5]);
+    assert_eq!(connection.verdict(), (4, Cause::Radio));
     let stats = connection.net.stats();
     let flows = &stats["station"]["flows"];
     assert_eq!((&flows["remembered"], &flows["evicted"]), (&json!(1), &json!(0)));
@@ -114,7 +100,7 @@ fn one_sided_forgeries_are_not_learned() {
     }
     assert_eq!(net.stats()["station"]["transit"]["learned_without_handshake"], 0);
     // The attacker does not keep the station from learning the connection either.
-    let data = |index| Tcp::new(Ip::V4, MOBILE, PSH_ACK, seq(index), PEER + 1).payload(&[0; SIZE as usize]);
+    let data = |index| Tcp::data(MOBILE, index);
     net.pass(&data(0));
     for tcp in forgeries(FIXED, 0x3333_3333, 0x5555_5555) {
         net.pass(&tcp);
@@ -123,12 +109,12 @@ fn one_sided_forgeries_are_not_learned() {
     assert_eq!(net.stats()["station"]["transit"]["learned_without_handshake"], 1);
 }
 
-/// The fate of a data segment.
+/// What happens to a data segment: it arrives, or is lost before or after the station.
 #[derive(Clone, Copy, Debug)]
 enum Fate {
     Arrives,
     LostBefore,
-    LostBehind,
+    LostAfter,
 }
 
 #[derive(Clone, Debug)]
@@ -156,7 +142,7 @@ enum Step {
 
 fn step() -> impl Strategy<Value = Step> {
     let fate =
-        || prop_oneof![5 => Just(Fate::Arrives), 1 => Just(Fate::LostBefore), 1 => Just(Fate::LostBehind)];
+        || prop_oneof![5 => Just(Fate::Arrives), 1 => Just(Fate::LostBefore), 1 => Just(Fate::LostAfter)];
     // Include distances just beyond the reach, which random numbers rarely hit.
     let far = || {
         prop_oneof![
@@ -190,7 +176,7 @@ proptest! {
     fn radio_verdict_is_given_only_for_radio_losses(
         from_mobile: bool,
         isn: u32,
-        seen_from_the_syn: bool,
+        station_sees_syn: bool,
         steps in prop::collection::vec(step(), 0..400),
     ) {
         let config = StationConfig {
@@ -201,13 +187,13 @@ proptest! {
         let (sender, path) =
             if from_mobile { (MOBILE, RadioPath::MobileToFixed) } else { (FIXED, RadioPath::FixedToMobile) };
         let mut connection = Connection::under_way(Net::station(&config), Ip::V4, sender, isn);
-        if seen_from_the_syn {
+        if station_sees_syn {
             connection.handshake();
         }
-        connection.scenario = Some(path);
+        connection.radio_path = Some(path);
         let mut next = 0;
         // Segments that have passed this station or a previous one.
-        let mut past = std::collections::BTreeSet::new();
+        let mut passed = BTreeSet::new();
         for step in steps {
             match step {
                 Step::Send(_) if next - connection.rcv_nxt >= WINDOW => {}
@@ -215,28 +201,21 @@ proptest! {
                 Step::Send(fate) | Step::Resend(fate) => {
                     let index = if matches!(step, Step::Send(_)) { next } else { connection.rcv_nxt };
                     next = next.max(index + 1);
-                    let data = Tcp::new(Ip::V4, sender, PSH_ACK, connection.seq(index as u32), PEER + 1)
-                        .payload(&[0; SIZE as usize]);
-                    match fate {
-                        Fate::LostBefore => continue,
-                        Fate::LostBehind => {
-                            connection.net.pass(&data);
-                        }
-                        Fate::Arrives => {
-                            connection.net.pass(&data);
-                            connection.arrived.insert(index, index + 1);
-                            while connection.arrived.contains_key(&connection.rcv_nxt) {
-                                connection.rcv_nxt += 1;
-                            }
-                        }
+                    if matches!(fate, Fate::LostBefore) {
+                        continue;
                     }
-                    past.insert(index);
+                    let data = Tcp { seq: connection.seq(index as u32), ..Tcp::data(sender, 0) };
+                    connection.net.pass(&data);
+                    if matches!(fate, Fate::Arrives) {
+                        connection.arrive(index);
+                    }
+                    passed.insert(index);
                 }
                 Step::Ack => {
-                    let (asked, flags) = connection.ack();
-                    let went_past = past.contains(&u64::from(asked));
+                    let (missing, flags) = connection.ack();
+                    let has_passed = passed.contains(&u64::from(missing));
                     if connection.cause(flags) == Cause::Radio {
-                        prop_assert_eq!(went_past, !from_mobile, "segment {}", asked);
+                        prop_assert_eq!(has_passed, !from_mobile, "segment {}", missing);
                     }
                 }
                 Step::Handover => connection.net = Net::station(&config),

@@ -10,15 +10,7 @@ fn short_flights(radio: Side) -> StationConfig {
 /// Sends these segments, and retransmits each one that an ACK asks for. Returns the reported cause for each
 /// hole, in order.
 fn transfer(connection: &mut Connection, segments: std::ops::Range<u32>) -> Vec<(u32, Cause)> {
-    let mut said = Vec::new();
-    for index in segments {
-        let mut heard = connection.data(index);
-        while let Some((asked, flags)) = heard.take_if(|(asked, _)| *asked <= index) {
-            said.push((asked, connection.cause(flags)));
-            heard = connection.data(asked);
-        }
-    }
-    said
+    segments.flat_map(|index| connection.send_and_repair(index)).collect()
 }
 
 /// Sends four segments over a station that saw the SYN, and the rest over one that did not.
@@ -31,17 +23,17 @@ fn transfer_across_handover(
     let mut connection = Connection::open(before, Ip::V4, sender, ISN);
     assert_eq!(transfer(&mut connection, 0..4), []);
     connection.net = after;
-    let said = transfer(&mut connection, 4..rest);
+    let verdicts = transfer(&mut connection, 4..rest);
     assert_eq!(connection.rcv_nxt, u64::from(rest), "all segments have arrived");
-    (connection, said)
+    (connection, verdicts)
 }
 
 #[test]
 fn new_station_marks_data_to_mobile_immediately() {
     use Cause::{Congestion, Radio};
     let after = one_station(FIXED, &[seq(8), seq(20)], &[seq(10), seq(30), seq(31)]);
-    let (connection, said) = transfer_across_handover(one_station(FIXED, &[], &[]), after, FIXED, 40);
-    assert_eq!(said, [(8, Congestion), (10, Radio), (20, Congestion), (30, Radio), (31, Radio)]);
+    let (connection, verdicts) = transfer_across_handover(one_station(FIXED, &[], &[]), after, FIXED, 40);
+    assert_eq!(verdicts, [(8, Congestion), (10, Radio), (20, Congestion), (30, Radio), (31, Radio)]);
     assert_eq!(connection.net.stats()["station"]["transit"]["learned_without_handshake"], 1);
 }
 
@@ -54,9 +46,9 @@ fn new_station_marks_mobile_data_after_one_flight() {
         &[seq(8), seq(50), seq(70)],
         &[seq(10), seq(45), seq(60), seq(61)],
     );
-    let (_, said) = transfer_across_handover(one_station(MOBILE, &[], &[]), after, MOBILE, 80);
+    let (_, verdicts) = transfer_across_handover(one_station(MOBILE, &[], &[]), after, MOBILE, 80);
     assert_eq!(
-        said,
+        verdicts,
         [
             (8, Congestion),
             // Lost on the radio link, but within one flight of the point where the station joined.
@@ -77,17 +69,14 @@ fn wire_loss_before_handover_is_judged_congestion() {
     for config in [marks(Side::Mobile), short_flights(Side::Mobile)] {
         let lost: Vec<u32> = (4..8).map(seq).collect();
         let mut connection = Connection::open(one_station(MOBILE, &lost, &[]), Ip::V4, MOBILE, ISN);
-        for index in 0..8 {
-            connection.data(index);
-        }
+        connection.send(0..8);
         connection.net = one_station_of(&config, MOBILE, &[], &[]);
         for index in 8..20 {
-            let (asked, flags) = connection.data(index).unwrap();
-            assert_eq!((asked, connection.cause(flags)), (4, Cause::Congestion));
+            let (missing, flags) = connection.data(index).unwrap();
+            assert_eq!((missing, connection.cause(flags)), (4, Cause::Congestion));
         }
         for hole in 4..8 {
-            let (asked, flags) = connection.ack();
-            assert_eq!((asked, connection.cause(flags)), (hole, Cause::Congestion));
+            assert_eq!(connection.verdict(), (hole, Cause::Congestion));
             connection.data(hole);
         }
         assert_eq!(connection.ack().0, 20);
@@ -104,17 +93,10 @@ fn mobile_to_mobile_verdicts_survive_new_stations() {
             // Pass the handshake and four segments through both stations.
             let pass = |stations: &mut [Station; 2], tcp: Tcp| {
                 let order = if tcp.from == FIXED { [0, 1] } else { [1, 0] };
-                let direction = if tcp.from == FIXED { Direction::Down } else { Direction::Up };
                 let mut bytes = tcp.packet();
                 for index in order {
                     let mut out = Outbox::new(Recording::Off, false);
-                    let packet = Packet::from(Content {
-                        id: PacketId(0),
-                        direction,
-                        origin: Origin::Host,
-                        entered: Instant::ZERO,
-                        bytes: bytes.clone(),
-                    });
+                    let packet = packet(0, tcp.direction(), Instant::ZERO, bytes.clone());
                     stations[index].handle_packet(Instant::ZERO, packet, &mut out);
                     bytes = out.take().remove(0).bytes.clone();
                 }
@@ -123,14 +105,12 @@ fn mobile_to_mobile_verdicts_survive_new_stations() {
             let receiver = other(sender);
             pass(&mut stations, Tcp::new(Ip::V4, sender, SYN, ISN, 0));
             let flags = pass(&mut stations, Tcp::new(Ip::V4, receiver, SYN | ACK, PEER, seq(0)));
-            connection.scenario = RadioPath::announced(flags);
-            assert_eq!(connection.scenario, Some(RadioPath::MobileToMobile));
+            connection.radio_path = RadioPath::announced(flags);
+            assert_eq!(connection.radio_path, Some(RadioPath::MobileToMobile));
             for index in 0..4 {
-                let data = Tcp::new(Ip::V4, sender, PSH_ACK, seq(index), PEER + 1);
-                pass(&mut stations, data.payload(&[0; SIZE as usize]));
+                pass(&mut stations, Tcp::data(sender, index));
                 pass(&mut stations, Tcp::new(Ip::V4, receiver, ACK, PEER + 1, seq(index + 1)));
-                connection.arrived.insert(u64::from(index), u64::from(index) + 1);
-                connection.rcv_nxt += 1;
+                connection.arrive(index.into());
             }
             for (station, (new, side)) in
                 stations.iter_mut().zip(new.into_iter().zip([Side::Fixed, Side::Mobile]))
@@ -145,9 +125,9 @@ fn mobile_to_mobile_verdicts_survive_new_stations() {
                 lose.reverse();
             }
             connection.net = two_stations_of(stations, sender, lose);
-            let said = transfer(&mut connection, 4..60);
+            let verdicts = transfer(&mut connection, 4..60);
             assert_eq!(
-                said,
+                verdicts,
                 [(40, Radio), (42, Congestion), (45, Radio), (50, Radio), (55, Radio)],
                 "{new:?} {sender:?}"
             );
@@ -163,8 +143,8 @@ fn evicted_connection_is_learned_again() {
     assert_eq!(transfer(&mut connection, 0..6), [(2, Cause::Radio)]);
     connection.net = another_connection(connection.net);
     assert_eq!(connection.net.stats()["station"]["flows"]["evicted"], 1);
-    let said = transfer(&mut connection, 6..30);
-    assert_eq!(said, [(10, Cause::Radio), (20, Cause::Congestion), (22, Cause::Radio)]);
+    let verdicts = transfer(&mut connection, 6..30);
+    assert_eq!(verdicts, [(10, Cause::Radio), (20, Cause::Congestion), (22, Cause::Radio)]);
 }
 
 /// The other direction takes a path without a station.
@@ -173,7 +153,7 @@ fn one_direction_alone_is_not_learned() {
     for sender in [FIXED, MOBILE] {
         let mut net = Net::station(&marks(Side::Mobile));
         for index in 0..50 {
-            net.pass(&Tcp::new(Ip::V4, sender, PSH_ACK, seq(index), PEER + 1).payload(&[0; SIZE as usize]));
+            net.pass(&Tcp::data(sender, index));
         }
         let stats = net.stats();
         let stats = &stats["station"];
@@ -188,15 +168,14 @@ fn one_direction_alone_is_not_learned() {
 #[test]
 fn burst_before_first_ack_is_remembered() {
     let mut connection = Connection::under_way(one_station(FIXED, &[], &[seq(3)]), Ip::V4, FIXED, ISN);
-    connection.scenario = Some(RadioPath::FixedToMobile);
+    connection.radio_path = Some(RadioPath::FixedToMobile);
     for index in 0..8 {
-        let data = Tcp::new(Ip::V4, FIXED, PSH_ACK, seq(index), PEER + 1).payload(&[0; SIZE as usize]);
+        let data = Tcp::data(FIXED, index);
         connection.net.pass(&data);
     }
     connection.rcv_nxt = 3;
-    let (_, flags) = connection.ack();
     assert_eq!(
-        connection.cause(flags),
+        connection.verdict().1,
         Cause::Radio,
         "segment 3 passed before the station learned the connection"
     );
@@ -208,19 +187,13 @@ fn handover_resets_station_state() {
     let mut station = Station::new(&StationConfig { handover: Some(handover), ..marks(Side::Mobile) });
     let mut send = |second: u64, tcp: &Tcp| {
         let mut out = Outbox::new(Recording::Off, false);
-        let packet = Packet::from(Content {
-            id: PacketId(0),
-            direction: if tcp.from == FIXED { Direction::Down } else { Direction::Up },
-            origin: Origin::Host,
-            entered: Instant::from_secs(second),
-            bytes: tcp.packet(),
-        });
-        station.handle_packet(Instant::from_secs(second), packet, &mut out);
+        let now = Instant::from_secs(second);
+        station.handle_packet(now, packet(0, tcp.direction(), now, tcp.packet()), &mut out);
         (read(&out.take()[0].bytes).0.header().flags.0, station.stats())
     };
     send(1, &Tcp::new(Ip::V4, FIXED, SYN, ISN, 0));
     send(1, &Tcp::new(Ip::V4, MOBILE, SYN | ACK, PEER, seq(0)));
-    let data = |index| Tcp::new(Ip::V4, FIXED, PSH_ACK, seq(index), PEER + 1).payload(&[0; SIZE as usize]);
+    let data = |index| Tcp::data(FIXED, index);
     let ack = |index| Tcp::new(Ip::V4, MOBILE, ACK, PEER + 1, seq(index));
     send(2, &data(0));
     assert_eq!(send(9, &ack(0)).0 & (OB | DB), OB);

@@ -5,7 +5,7 @@ use airwire::view::TcpHeader;
 use super::*;
 
 /// Sends 1000 segments from `sender`, then one ACK back. Returns the rate in the ACK.
-fn reported(stages: Vec<Named>, sender: Port) -> f64 {
+fn reported(stages: Vec<NamedStage>, sender: Port) -> f64 {
     let mut net = Net::of(stages);
     for index in 0..1000 {
         net.pass(&Tcp::new(Ip::V4, sender, PSH_ACK, index * 100, 1).payload(&[0; 100]));
@@ -21,7 +21,7 @@ fn lossy(direction: Direction, n: u32) -> impl Stage {
     let mut seen = 0_u32;
     Losing(move |packet: &Packet| {
         seen += u32::from(packet.direction == direction);
-        (packet.direction == direction && seen.is_multiple_of(n)).then_some(Why::Loss)
+        (packet.direction == direction && seen.is_multiple_of(n)).then_some(DropReason::Loss)
     })
 }
 
@@ -58,7 +58,7 @@ fn radio_link_of_several_stages_has_combined_rate() {
     let stages = vec![
         named("station", Station::new(&reports(Side::Mobile))),
         named("one", lossy(Direction::Down, 10)),
-        named("wire", hole(FIXED, &[], Why::QueueFull)),
+        named("wire", hole(FIXED, &[], DropReason::QueueFull)),
         named("two", lossy(Direction::Down, 10)),
     ];
     let rate = reported(stages, FIXED);
@@ -71,7 +71,7 @@ fn losses_outside_radio_link_are_not_reported() {
     let stages = vec![
         named("before", lossy(Direction::Down, 10)),
         named("station", Station::new(&reports(Side::Mobile))),
-        named("queue", hole(FIXED, &full, Why::QueueFull)),
+        named("queue", hole(FIXED, &full, DropReason::QueueFull)),
     ];
     assert!(is_about(reported(stages, FIXED), 0.0));
 }

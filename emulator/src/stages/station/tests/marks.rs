@@ -85,17 +85,15 @@ fn verdicts_on_many_losses_match_ground_truth() {
         ),
     ] {
         let mut connection = Connection::open(net, Ip::V4, sender, ISN);
-        for index in 0..101 {
-            let _ = connection.data(index);
-        }
+        connection.send(0..101);
         // Each segment was lost once. Now the receiver asks for each hole, which is judged and filled.
         let mut judged = 0;
         while connection.rcv_nxt < 101 {
-            let (asked, flags) = connection.ack();
-            let truth = causes.iter().find(|(lost, _)| lost.contains(&seq(asked))).map(|(_, cause)| *cause);
-            assert_eq!(Some(connection.cause(flags)), truth, "segment {asked}, sender {sender:?}");
+            let (missing, flags) = connection.ack();
+            let truth = causes.iter().find(|(lost, _)| lost.contains(&seq(missing))).map(|(_, cause)| *cause);
+            assert_eq!(Some(connection.cause(flags)), truth, "segment {missing}, sender {sender:?}");
             judged += 1;
-            connection.data(asked).expect("the retransmission arrives");
+            connection.data(missing).expect("the retransmission arrives");
         }
         assert_eq!(judged, causes.iter().map(|(lost, _)| lost.len()).sum::<usize>());
     }
@@ -108,11 +106,11 @@ fn marks_are_correct_across_sequence_wrap() {
     let mut connection = Connection::open(one_station(FIXED, &[lost], &[]), Ip::V4, FIXED, isn);
     connection.data(0);
     assert_eq!(connection.data(1), None);
-    let (asked, flags) = connection.data(2).unwrap();
-    assert_eq!((asked, flags & OB), (1, 0));
+    let (missing, flags) = connection.data(2).unwrap();
+    assert_eq!((missing, flags & OB), (1, 0));
     connection.data(1);
-    let (asked, flags) = connection.ack();
-    assert_eq!((asked, flags & OB), (3, 0), "segment 3 has not been sent");
+    let (missing, flags) = connection.ack();
+    assert_eq!((missing, flags & OB), (3, 0), "segment 3 has not been sent");
 }
 
 #[test]
@@ -125,7 +123,7 @@ fn lost_acks_and_reordering_do_not_change_marks() {
         connection.net.pass(&data);
         assert_eq!(connection.rcv_nxt, rcv_nxt);
     }
-    connection.arrived = [0, 1, 2, 4, 5].map(|index| (index, index + 1)).into();
+    connection.arrived = [0, 1, 2, 4, 5].into();
     connection.rcv_nxt = 2;
     assert_eq!(connection.ack().1 & OB, OB, "an old ACK asks for data that passed the station");
     connection.rcv_nxt = 3;
@@ -159,15 +157,13 @@ fn keep_alive_does_not_count_as_data() {
 #[test]
 fn port_reuse_starts_new_connection() {
     let mut connection = Connection::open(one_station(FIXED, &[], &[]), Ip::V4, FIXED, ISN);
-    for index in 0..20 {
-        connection.data(index);
-    }
+    connection.send(0..20);
     connection.isn = ISN + 1000;
     connection.rcv_nxt = 0;
     connection.arrived.clear();
     connection.handshake();
     assert_eq!(connection.ack().1 & OB, 0, "data of the old connection does not count");
-    assert_eq!(connection.data(0).map(|(asked, flags)| (asked, flags & OB)), Some((1, 0)));
+    assert_eq!(connection.data(0).map(|(missing, flags)| (missing, flags & OB)), Some((1, 0)));
 }
 
 #[test]
@@ -203,19 +199,15 @@ fn evicted_connection_is_judged_congestion() {
             // The segment is lost on the wire, between the two stations.
             let net = Net::of(vec![
                 named("station1", Station::new(&config(0, Side::Fixed))),
-                named("wire", hole(sender, &[seq(1)], Why::QueueFull)),
+                named("wire", hole(sender, &[seq(1)], DropReason::QueueFull)),
                 named("station2", Station::new(&config(1, Side::Mobile))),
             ]);
             let mut connection = Connection::open(net, Ip::V4, sender, ISN);
-            for index in 0..4 {
-                connection.data(index);
-            }
-            let (_, flags) = connection.ack();
-            assert_eq!(connection.cause(flags), Cause::Congestion);
+            connection.send(0..4);
+            assert_eq!(connection.verdict().1, Cause::Congestion);
             // Another connection displaces this one from the table.
             connection.net = another_connection(connection.net);
-            let (_, flags) = connection.ack();
-            assert_eq!(connection.cause(flags), Cause::Congestion, "{forgetful} {sender:?}");
+            assert_eq!(connection.verdict().1, Cause::Congestion, "{forgetful} {sender:?}");
         }
     }
 }
@@ -251,7 +243,7 @@ fn marks_are_recorded_as_events() {
     let marks: Vec<_> = records
         .iter()
         .filter_map(|Record { stage, event, .. }| match event {
-            Event::Marked { what } => Some((*stage, *what)),
+            Event::Marked { mark } => Some((*stage, *mark)),
             _ => None,
         })
         .collect();

@@ -1,6 +1,6 @@
 //! Tests of stations in paths, with scripted connections.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use airwire::Cause;
 use airwire::experiment::LossRate;
@@ -10,16 +10,16 @@ use smoltcp::wire::{IpAddress, Ipv4Packet, Ipv6Packet, TcpPacket};
 use super::*;
 use crate::capture::{Capture, Tap};
 use crate::machine::{Machine, Port, drain};
-use crate::packet::{Content, PacketId};
-use crate::path::{FIXED, MOBILE, Named, Path};
-use crate::stage::{Record, Recording, Why};
+use crate::path::{FIXED, MOBILE, NamedStage, Path};
+use crate::stage::{DropReason, Record, Recording};
+use crate::stages::testing::packet;
 
-mod beside;
+mod external_tools;
 mod forged;
 mod learning;
 mod loss_rates;
 mod marks;
-mod seen;
+mod unchanged;
 
 const FIN: u16 = Flags::FIN.0;
 const SYN: u16 = Flags::SYN.0;
@@ -51,6 +51,15 @@ pub(super) struct Tcp {
 impl Tcp {
     pub(super) fn new(ip: Ip, from: Port, flags: u16, seq: u32, ack: u32) -> Self {
         Self { ip, from, port: 5000, seq, ack, flags, options: Vec::new(), payload: Vec::new() }
+    }
+
+    /// Returns the data segment with this index.
+    fn data(from: Port, index: u32) -> Self {
+        Self::new(Ip::V4, from, PSH_ACK, seq(index), PEER + 1).payload(&[0; SIZE as usize])
+    }
+
+    fn direction(&self) -> Direction {
+        direction_from(self.from)
     }
 
     fn port(self, port: u16) -> Self {
@@ -159,7 +168,7 @@ pub(super) fn read(packet: &[u8]) -> (TcpInPacket, Vec<u8>) {
 /// A stage that drops the packets for which a function returns a reason. It takes no time.
 struct Losing<F>(F);
 
-impl<F: FnMut(&Packet) -> Option<Why>> Stage for Losing<F> {
+impl<F: FnMut(&Packet) -> Option<DropReason>> Stage for Losing<F> {
     fn handle_packet(&mut self, _: Instant, packet: Packet, out: &mut Outbox) {
         match (self.0)(&packet) {
             Some(why) => out.drop(packet, why),
@@ -169,13 +178,13 @@ impl<F: FnMut(&Packet) -> Option<Why>> Stage for Losing<F> {
     fn stats(&self) -> Value {
         Value::Null
     }
-    fn reconfigure(&mut self, _: Instant, _: &dyn Any, _: &mut Outbox) -> Result<(), NotLive> {
+    fn reconfigure(&mut self, _: Instant, _: &dyn Any, _: &mut Outbox) -> Result<(), ReconfigureError> {
         Ok(())
     }
 }
 
-fn named(name: &str, stage: impl Stage + 'static) -> Named {
-    Named { name: name.to_owned(), stage: Box::new(stage) }
+fn named(name: &str, stage: impl Stage + 'static) -> NamedStage {
+    NamedStage { name: name.to_owned(), stage: Box::new(stage) }
 }
 
 fn marks(radio: Side) -> StationConfig {
@@ -190,7 +199,7 @@ fn reports(radio: Side) -> StationConfig {
 struct Net(Path);
 
 impl Net {
-    fn of(stages: Vec<Named>) -> Self {
+    fn of(stages: Vec<NamedStage>) -> Self {
         Self(Path::new(stages, Recording::Events, false))
     }
 
@@ -223,6 +232,10 @@ impl Net {
     }
 }
 
+fn direction_from(port: Port) -> Direction {
+    if port == FIXED { Direction::Down } else { Direction::Up }
+}
+
 fn other(port: Port) -> Port {
     if port == FIXED { MOBILE } else { FIXED }
 }
@@ -235,8 +248,9 @@ struct Connection {
     port: u16,
     isn: u32,
     /// As announced on the receiver's SYN.
-    scenario: Option<RadioPath>,
-    arrived: BTreeMap<u64, u64>,
+    radio_path: Option<RadioPath>,
+    /// Segments that have arrived, by index.
+    arrived: BTreeSet<u64>,
     rcv_nxt: u64,
 }
 
@@ -252,7 +266,7 @@ impl Connection {
 
     /// Creates a connection whose SYN no station on this path has seen.
     fn under_way(net: Net, ip: Ip, sender: Port, isn: u32) -> Self {
-        Self { net, ip, sender, port: 5000, isn, scenario: None, arrived: BTreeMap::new(), rcv_nxt: 0 }
+        Self { net, ip, sender, port: 5000, isn, radio_path: None, arrived: BTreeSet::new(), rcv_nxt: 0 }
     }
 
     fn handshake(&mut self) {
@@ -262,7 +276,7 @@ impl Connection {
         let syn_ack = tcp(other(self.sender), SYN | ACK, PEER, first);
         let ack = tcp(self.sender, ACK, first, PEER + 1);
         self.net.flags(&syn);
-        self.scenario = RadioPath::announced(self.net.flags(&syn_ack));
+        self.radio_path = RadioPath::announced(self.net.flags(&syn_ack));
         self.net.flags(&ack);
     }
 
@@ -277,29 +291,55 @@ impl Connection {
             .port(self.port)
             .payload(&[index as u8; SIZE as usize]);
         self.net.pass(&data)?;
-        let begin = u64::from(index);
-        self.arrived.insert(begin, begin + 1);
-        while self.arrived.contains_key(&self.rcv_nxt) {
-            self.rcv_nxt += 1;
-        }
+        self.arrive(index.into());
         Some(self.ack())
     }
 
+    fn send(&mut self, segments: impl IntoIterator<Item = u32>) {
+        for index in segments {
+            self.data(index);
+        }
+    }
+
+    /// Sends a segment, and retransmits each one that an ACK asks for. Returns the verdicts about those.
+    fn send_and_repair(&mut self, index: u32) -> Vec<(u32, Cause)> {
+        let mut verdicts = Vec::new();
+        let mut ack = self.data(index);
+        while let Some((missing, flags)) = ack.take_if(|(missing, _)| *missing <= index) {
+            verdicts.push((missing, self.cause(flags)));
+            ack = self.data(missing);
+        }
+        verdicts
+    }
+
+    fn arrive(&mut self, index: u64) {
+        self.arrived.insert(index);
+        while self.arrived.contains(&self.rcv_nxt) {
+            self.rcv_nxt += 1;
+        }
+    }
+
+    /// Sends an ACK. Returns the segment that it asks for, and its flags.
     fn ack(&mut self) -> (u32, u16) {
-        let asked = self.rcv_nxt as u32;
-        let ack = Tcp::new(self.ip, other(self.sender), ACK, PEER + 1, self.seq(asked)).port(self.port);
-        (asked, self.net.flags(&ack))
+        let missing = self.rcv_nxt as u32;
+        let ack = Tcp::new(self.ip, other(self.sender), ACK, PEER + 1, self.seq(missing)).port(self.port);
+        (missing, self.net.flags(&ack))
+    }
+
+    /// Sends an ACK. Returns the segment that it asks for, and the cause that the sender reads from it.
+    fn verdict(&mut self) -> (u32, Cause) {
+        let (missing, flags) = self.ack();
+        (missing, self.cause(flags))
     }
 
     fn cause(&self, flags: u16) -> Cause {
-        self.scenario.expect("a station announced itself").cause(flags)
+        self.radio_path.expect("a station announced itself").cause(flags)
     }
 }
 
 /// Returns a stage that loses the segments with these sequence numbers, once each.
-fn hole(sender: Port, lose: &[u32], why: Why) -> impl Stage + use<> {
-    let direction = if sender == FIXED { Direction::Down } else { Direction::Up };
-    let mut lose = lose.to_vec();
+fn hole(sender: Port, lose: &[u32], why: DropReason) -> impl Stage + use<> {
+    let (direction, mut lose) = (direction_from(sender), lose.to_vec());
     Losing(move |packet: &Packet| {
         let seq = match header::parse(&packet.bytes) {
             Parsed::Segment(segment) if packet.direction == direction => segment.header().seq.0,
@@ -317,9 +357,9 @@ fn one_station(sender: Port, on_wire: &[u32], on_radio: &[u32]) -> Net {
 
 fn one_station_of(config: &StationConfig, sender: Port, on_wire: &[u32], on_radio: &[u32]) -> Net {
     Net::of(vec![
-        named("wire", hole(sender, on_wire, Why::QueueFull)),
+        named("wire", hole(sender, on_wire, DropReason::QueueFull)),
         named("station", Station::new(config)),
-        named("radio", hole(sender, on_radio, Why::Loss)),
+        named("radio", hole(sender, on_radio, DropReason::Loss)),
     ])
 }
 
@@ -330,11 +370,11 @@ fn two_stations(sender: Port, lose: [&[u32]; 3]) -> Net {
 
 fn two_stations_of([station1, station2]: [Station; 2], sender: Port, lose: [&[u32]; 3]) -> Net {
     Net::of(vec![
-        named("radio1", hole(sender, lose[0], Why::Loss)),
+        named("radio1", hole(sender, lose[0], DropReason::Loss)),
         named("station1", station1),
-        named("wire", hole(sender, lose[1], Why::QueueFull)),
+        named("wire", hole(sender, lose[1], DropReason::QueueFull)),
         named("station2", station2),
-        named("radio2", hole(sender, lose[2], Why::Loss)),
+        named("radio2", hole(sender, lose[2], DropReason::Loss)),
     ])
 }
 
@@ -359,6 +399,6 @@ fn duplicates(net: Net, ip: Ip, sender: Port) -> (Option<RadioPath>, u16) {
     assert!(connection.data(0).is_some());
     assert_eq!(connection.data(1), None, "segment 1 is lost");
     let acks: Vec<_> = (2..5).map(|index| connection.data(index).unwrap()).collect();
-    assert!(acks.iter().all(|(asked, flags)| *asked == 1 && *flags == acks[0].1), "{acks:?}");
-    (connection.scenario, acks[0].1 & (OB | DB))
+    assert!(acks.iter().all(|(missing, flags)| *missing == 1 && *flags == acks[0].1), "{acks:?}");
+    (connection.radio_path, acks[0].1 & (OB | DB))
 }

@@ -64,21 +64,15 @@ fn fragmented_segment_yields_congestion_verdict() {
     assert_eq!(connection.ack().1 & OB, 0, "segment 1 has not passed the station");
     let head = Tcp::new(Ip::V4, MOBILE, PSH_ACK, seq(1), PEER + 1).payload(&[0; 80]);
     connection.net.send(MOBILE, &head.v4(&[], 0x2000)).unwrap();
-    let (_, flags) = connection.ack();
-    assert_eq!(connection.cause(flags), Cause::Congestion);
+    assert_eq!(connection.verdict().1, Cause::Congestion);
 }
 
 #[test]
 fn background_packets_pass_unchanged() {
     let mut station = Station::new(&marks(Side::Mobile));
     let mut out = Outbox::new(Recording::Events, false);
-    let packet = Packet::from(Content {
-        id: PacketId(1),
-        direction: Direction::Up,
-        origin: Origin::Background { leaves_after: 3 },
-        entered: Instant::ZERO,
-        bytes: Tcp::new(Ip::V4, MOBILE, SYN, 1, 1).packet(),
-    });
+    let mut packet = packet(1, Direction::Up, Instant::ZERO, Tcp::new(Ip::V4, MOBILE, SYN, 1, 1).packet());
+    packet.origin = Origin::Background { leaves_after: 3 };
     station.handle_packet(Instant::ZERO, packet.clone(), &mut out);
     assert_eq!(out.take(), [packet]);
 }

@@ -11,9 +11,9 @@ fn tshark_and_tcpdump_show_bits_and_option() {
     let path = std::env::temp_dir().join(format!("airlink-{}-wire-extensions.pcap", std::process::id()));
     let mut net = Net::of(vec![
         named("station", Station::new(&StationConfig { transit_marks: true, ..reports(Side::Mobile) })),
-        named("radio", hole(FIXED, &[seq(1)], Why::Loss)),
+        named("radio", hole(FIXED, &[seq(1)], DropReason::Loss)),
     ]);
-    let data = |index| Tcp::new(Ip::V4, FIXED, PSH_ACK, seq(index), PEER + 1).payload(&[0; SIZE as usize]);
+    let data = |index| Tcp::data(FIXED, index);
     let ack = Tcp::new(Ip::V4, MOBILE, ACK, PEER + 1, seq(1)).options(&TIMESTAMPS);
     let packets = [
         Tcp::new(Ip::V4, FIXED, SYN, ISN, 0),
