@@ -14,22 +14,20 @@ pub mod presets;
 mod tree;
 mod write;
 
-use std::fmt::Write;
-
 use airwire::time::Instant;
 use draft::Draft;
 use error::{Location, Source};
-pub use error::{Place, Problem, ScenarioError};
+pub use error::{Problem, ScenarioError, TextPosition};
 pub use kinds::StageConfig;
 use serde_json::{Value as Json, json};
 use tree::{Node, Table, Value};
 
 use crate::packet::Direction;
-use crate::path::{Named, Path};
+use crate::path::{NamedStage, Path};
 use crate::prefix::Prefix;
 use crate::rlc::config::DirectionConfig;
 use crate::rlc::umts::hs::framing::Framing;
-use crate::settings::{Misplaced, Position};
+use crate::settings::{InvalidInPath, Position};
 use crate::stage::Recording;
 use crate::stages::loss::LossConfig;
 use crate::suggest::suggest;
@@ -114,46 +112,36 @@ impl Scenario {
     /// that a file can no longer be read, or that settings changed in code are invalid.
     pub fn build(&self, seed: Option<u64>, recording: Recording, radio: bool) -> Result<Path, ScenarioError> {
         let seed = seed.unwrap_or(self.seed);
-        let names: Vec<&str> = self.stages.iter().map(|stage| stage.name.as_str()).collect();
+        let names = names(&self.stages);
         let mut stages = Vec::new();
         for (index, StageSettings { name, config }) in self.stages.iter().enumerate() {
             let stage = config
                 .settings()
                 .build(Position { index, names: &names }, seed)
                 .map_err(|message| Problem::new(format!("stage `{name}`: {message}")))?;
-            stages.push(Named { name: name.clone(), stage });
+            stages.push(NamedStage { name: name.clone(), stage });
         }
         Ok(Path::new(stages, recording, radio))
     }
 
     /// Returns all settings as TOML, including defaults. Parsing it again yields the same scenario.
     pub fn to_toml(&self) -> String {
-        let mut out = format!("schema = {SCHEMA}\n");
-        let append = |out: &mut String, line: std::fmt::Arguments<'_>| {
-            out.write_fmt(line).expect("a String takes everything");
-        };
-        append(&mut out, format_args!("description = {}\n", write::quoted(&self.description)));
-        append(&mut out, format_args!("seed = {}\nmtu = {}\n", self.seed, self.mtu));
-        if let Some(Addresses { fixed, mobile }) = &self.addresses {
-            let list = |prefixes: &[Prefix]| {
-                prefixes.iter().map(|prefix| format!("\"{prefix}\"")).collect::<Vec<_>>().join(", ")
-            };
-            append(
-                &mut out,
-                format_args!("\n[addresses]\nfixed = [{}]\nmobile = [{}]\n", list(fixed), list(mobile)),
-            );
-        }
+        let mut out = format!(
+            "schema = {SCHEMA}\ndescription = {}\nseed = {}\nmtu = {}\n",
+            write::quoted(&self.description),
+            self.seed,
+            self.mtu
+        );
         if self.stages.is_empty() {
-            out.insert_str(out.find("\n[addresses]").unwrap_or(out.len()), "stage = []\n");
+            out += "stage = []\n";
+        }
+        if let Some(Addresses { fixed, mobile }) = &self.addresses {
+            let [fixed, mobile] = [fixed, mobile].map(|side| write::prefixes(side));
+            out += &format!("\n[addresses]\nfixed = {fixed}\nmobile = {mobile}\n");
         }
         for StageSettings { name, config } in &self.stages {
-            append(
-                &mut out,
-                format_args!("\n[[stage]]\nkind = \"{}\"\nname = \"{name}\"\n", config.kind_name()),
-            );
-            write::leaves(&config.to_table(), "", &mut |key: String, value: String| {
-                append(&mut out, format_args!("{key} = {value}\n"));
-            });
+            out += &format!("\n[[stage]]\nkind = \"{}\"\nname = \"{name}\"\n", config.kind_name());
+            write::leaves(&config.to_table(), "", &mut |key, value| out += &format!("{key} = {value}\n"));
         }
         out
     }
@@ -189,8 +177,8 @@ impl Scenario {
             && let Some(preset) = presets::find(&self.name)
             && let Ok(preset) = Self::parse(preset.text, preset.name)
         {
-            let its_own = preset.all_warnings();
-            warnings.retain(|warning| !its_own.contains(warning));
+            let of_preset = preset.all_warnings();
+            warnings.retain(|warning| !of_preset.contains(warning));
         }
         warnings
     }
@@ -269,18 +257,17 @@ impl Scenario {
         }
         let node = assignment(key, value)?;
         let keys = Location { end: key.len(), ..node.at.clone() };
-        let over = node.as_table().and_then(|table| table.get(&self.stages[index].name)?.as_table());
-        let mut over = over.cloned().ok_or_else(|| self.no_such_key(index, key, rest))?;
+        let changes = node.as_table().and_then(|table| table.get(&self.stages[index].name)?.as_table());
+        let mut changes = changes.cloned().ok_or_else(|| self.no_such_key(index, key, rest))?;
         let kind = self.stages[index].config.kind();
         if kind.has_both {
-            over.spread_both();
+            changes.spread_both();
         }
         let mut settings = self.stages[index].config.to_table();
-        settings.overlay(&over);
+        settings.overlay(&changes);
         let node = Node { value: Value::Table(settings), at: keys };
         let config = (kind.read)(&node).map_err(ScenarioError::several)?;
-        let names: Vec<&str> = self.stages.iter().map(|stage| stage.name.as_str()).collect();
-        kinds::check(&config, &node, Position { index, names: &names })?;
+        kinds::check(&config, &node, Position { index, names: &names(&self.stages) })?;
         self.stages[index].config = config.clone();
         Ok((index, config))
     }
@@ -293,8 +280,7 @@ impl Scenario {
             return self.set(key, value).map(drop);
         }
         let (index, _) = self.stage_of(key)?;
-        let at =
-            Location { source: Source::new("set", &format!("{key} = {value}")), start: 0, end: key.len() };
+        let at = Location::new(&Source::new("set", &format!("{key} = {value}")), 0..key.len());
         match value {
             "true" => {}
             "false" => return Ok(()),
@@ -305,10 +291,10 @@ impl Scenario {
         }
         let mut stages = self.stages.clone();
         let removed = stages.remove(index);
-        let names: Vec<&str> = stages.iter().map(|stage| stage.name.as_str()).collect();
+        let names = names(&stages);
         for (index, StageSettings { name, config }) in stages.iter().enumerate() {
             let checked = config.settings().check_in_path(Position { index, names: &names });
-            checked.map_err(|Misplaced { message, .. }| {
+            checked.map_err(|InvalidInPath { message, .. }| {
                 Problem::new(format!(
                     "`{}` cannot be removed, because of stage `{name}`: {message}",
                     removed.name
@@ -331,11 +317,11 @@ impl Scenario {
             });
             settings.push((format!("{name}.remove"), "true".to_owned()));
         }
-        let completed = settings.into_iter().map(|(key, value)| match word.contains('=') {
+        let completions = settings.into_iter().map(|(key, value)| match word.contains('=') {
             true => (format!("{key}={value}"), String::new()),
             false => (key + "=", value),
         });
-        completed.filter(|(setting, _)| setting.starts_with(word)).collect()
+        completions.filter(|(completion, _)| completion.starts_with(word)).collect()
     }
 
     /// [`set`](Self::set)s a value in a path that is already running, as `airlink ctl` does, and returns the
@@ -372,16 +358,12 @@ impl Scenario {
             };
         }
         let settings = self.stages[index].config.to_table();
-        let mut node = Node {
-            value: Value::Table(settings),
-            at: Location { source: Source::new("", ""), start: 0, end: 0 },
-        };
+        let mut node = Node { value: Value::Table(settings), at: Location::new(&Source::new("", ""), 0..0) };
         for step in rest.split('.').filter(|_| !rest.is_empty()) {
             let inner = node.as_table().and_then(|table| table.get(step)).cloned();
             let Some(inner) = inner else {
-                let source = Source::new("key", key);
                 let start = (step.as_ptr() as usize).saturating_sub(key.as_ptr() as usize);
-                let at = Location { source, start, end: start + step.len() };
+                let at = Location::new(&Source::new("key", key), start..start + step.len());
                 let known = node.as_table().map(keys_of).unwrap_or_default();
                 return Err(Problem::new(format!("`{step}` is not set"))
                     .at(&at)
@@ -398,11 +380,9 @@ impl Scenario {
         let (first, rest) = key.split_once('.').unwrap_or((key, ""));
         let index = self.stages.iter().position(|stage| stage.name == first);
         index.map(|index| (index, rest)).ok_or_else(|| {
-            let names: Vec<&str> = self.stages.iter().map(|stage| stage.name.as_str()).collect();
-            let at = Location { source: Source::new("key", key), start: 0, end: first.len() };
             Problem::new(format!("unknown stage `{first}`"))
-                .at(&at)
-                .help(suggest(first, "stages", &names))
+                .at(&Location::new(&Source::new("key", key), 0..first.len()))
+                .help(suggest(first, "stages", &names(&self.stages)))
                 .into()
         })
     }
@@ -414,10 +394,16 @@ impl Scenario {
             "" => "expected a key after the name of the stage, as in `wire.down.rate`".to_owned(),
             _ => format!("`{rest}` is not a key: keys are words separated by dots"),
         };
-        Problem::new(message)
-            .at(&Location { source: Source::new("key", key), start: 0, end: key.len() })
-            .help(suggest(rest, "keys of this stage", &keys_of(&settings)))
+        Problem::new(message).at(&Location::new(&Source::new("key", key), 0..key.len())).help(suggest(
+            rest,
+            "keys of this stage",
+            &keys_of(&settings),
+        ))
     }
+}
+
+fn names(stages: &[StageSettings]) -> Vec<&str> {
+    stages.iter().map(|stage| stage.name.as_str()).collect()
 }
 
 fn keys_of(table: &Table) -> Vec<&str> {
@@ -427,13 +413,9 @@ fn keys_of(table: &Table) -> Vec<&str> {
 /// Parses `key = value` as TOML. A value that is not valid TOML is taken as a string without quotes.
 fn assignment(key: &str, value: &str) -> Result<Node, Problem> {
     let written = Source::new("value", value.trim());
-    let literal = if tree::parse_value(&written).is_some() {
-        value.trim().to_owned()
-    } else {
-        write::quoted(value.trim())
-    };
+    let is_toml = tree::parse_value(&written).is_some();
+    let literal = if is_toml { value.trim().to_owned() } else { write::quoted(value.trim()) };
     let source = Source::new("set", &format!("{key} = {literal}"));
-    let end = source.text.len();
     let table = tree::parse(&source)?;
-    Ok(Node { value: Value::Table(table), at: Location { source, start: 0, end } })
+    Ok(Node { value: Value::Table(table), at: Location::new(&source, 0..source.text.len()) })
 }

@@ -71,7 +71,7 @@ fn scenario_error_matches_command_line_with_position() {
     let found = troubles(&json!({ "text": text, "senders": ["sack"] }));
     let error = airlink::Scenario::parse(text, "./scenario.toml").unwrap_err();
     let [problem] = error.problems() else { panic!("{error}") };
-    let place = problem.place.as_ref().unwrap();
+    let place = problem.position.as_ref().unwrap();
     assert_eq!(found.len(), 1);
     assert_eq!(found[0]["message"], problem.message.as_str());
     assert_eq!((found[0]["line"].as_u64(), found[0]["column"].as_u64()), (Some(3), Some(8)));

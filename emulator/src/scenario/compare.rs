@@ -1,10 +1,8 @@
 //! Comparison of two scenarios.
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 
-use super::{Prefix, Scenario, StageSettings, Table, Value, write};
+use super::{Scenario, StageSettings, names, write};
 
 /// A setting in which two scenarios differ.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -26,22 +24,23 @@ impl Scenario {
         let mut differences = Vec::new();
         different(&mut differences, "seed", Some(self.seed.to_string()), Some(other.seed.to_string()));
         different(&mut differences, "mtu", Some(self.mtu.to_string()), Some(other.mtu.to_string()));
-        for (end, first, second) in [
-            ("addresses.fixed", self.fixed(), other.fixed()),
-            ("addresses.mobile", self.mobile(), other.mobile()),
-        ] {
-            different(&mut differences, end, first, second);
-        }
-        let in_both = |scenario: &Self, beside: &Self| -> Vec<String> {
-            let both = scenario.stages.iter().filter(|stage| beside.stage(&stage.name).is_some());
-            both.map(|stage| stage.name.clone()).collect()
+        let prefixes = |scenario: &Self| {
+            let addresses = scenario.addresses.as_ref();
+            let [fixed, mobile] = [addresses.map(|it| &it.fixed), addresses.map(|it| &it.mobile)];
+            [fixed, mobile].map(|side| side.map(|side| write::prefixes(side)))
         };
-        let orders = [in_both(self, other), in_both(other, self)].map(|names| Some(names.join(", ")));
-        let [first, second] = orders;
-        different(&mut differences, "stages", first, second);
+        let ([fixed, mobile], [other_fixed, other_mobile]) = (prefixes(self), prefixes(other));
+        different(&mut differences, "addresses.fixed", fixed, other_fixed);
+        different(&mut differences, "addresses.mobile", mobile, other_mobile);
+        let common_stages = |scenario: &Self, other: &Self| {
+            let mut names = names(&scenario.stages);
+            names.retain(|name| other.stage(name).is_some());
+            Some(names.join(", "))
+        };
+        different(&mut differences, "stages", common_stages(self, other), common_stages(other, self));
         for stage in &self.stages {
             match other.stage(&stage.name) {
-                Some(beside) => stages(&mut differences, stage, beside),
+                Some(second) => stages(&mut differences, stage, second),
                 None => different(&mut differences, &stage.name, Some(kind_of(stage)), None),
             }
         }
@@ -54,18 +53,6 @@ impl Scenario {
     fn stage(&self, name: &str) -> Option<&StageSettings> {
         self.stages.iter().find(|stage| stage.name == name)
     }
-
-    fn fixed(&self) -> Option<String> {
-        self.addresses.as_ref().map(|addresses| listed(&addresses.fixed))
-    }
-
-    fn mobile(&self) -> Option<String> {
-        self.addresses.as_ref().map(|addresses| listed(&addresses.mobile))
-    }
-}
-
-fn listed(prefixes: &[Prefix]) -> String {
-    format!("[{}]", prefixes.iter().map(|prefix| format!("\"{prefix}\"")).collect::<Vec<_>>().join(", "))
 }
 
 fn kind_of(stage: &StageSettings) -> String {
@@ -84,31 +71,19 @@ fn stages(differences: &mut Vec<Difference>, first: &StageSettings, second: &Sta
         different(differences, &first.name, Some(kind_of(first)), Some(kind_of(second)));
         return;
     }
-    let [first_settings, second_settings] = [first, second].map(|stage| {
+    let [first, second] = [first, second].map(|StageSettings { name, config }| {
         let mut leaves = Vec::new();
-        collect(&stage.config.to_table(), &stage.name, &mut leaves);
+        write::leaves(&config.to_table(), &format!("{name}."), &mut |key, value| leaves.push((key, value)));
         leaves
     });
-    let find: BTreeMap<&str, &String> =
-        second_settings.iter().map(|(key, value)| (key.as_str(), value)).collect();
-    for (key, value) in &first_settings {
-        let beside = find.get(key.as_str()).map(|value| (*value).clone());
-        different(differences, key, Some(value.clone()), beside);
+    let find = |leaves: &[(String, String)], key: &str| {
+        leaves.iter().find(|(other, _)| other == key).map(|(_, value)| value.clone())
+    };
+    for (key, value) in &first {
+        different(differences, key, Some(value.clone()), find(&second, key));
     }
-    let known: BTreeMap<&str, ()> = first_settings.iter().map(|(key, _)| (key.as_str(), ())).collect();
-    for (key, value) in second_settings.iter().filter(|(key, _)| !known.contains_key(key.as_str())) {
+    for (key, value) in second.iter().filter(|(key, _)| find(&first, key).is_none()) {
         different(differences, key, None, Some(value.clone()));
-    }
-}
-
-/// Collects every leaf of the table with its key.
-fn collect(table: &Table, prefix: &str, leaves: &mut Vec<(String, String)>) {
-    for entry in &table.0 {
-        let key = format!("{prefix}.{}", entry.key);
-        match &entry.node.value {
-            Value::Table(inner) if !inner.0.is_empty() => collect(inner, &key, leaves),
-            _ => leaves.push((key, write::inline(&entry.node))),
-        }
     }
 }
 
@@ -119,7 +94,7 @@ mod tests {
     fn differences(first: &str, second: &str) -> Vec<(String, Option<String>, Option<String>)> {
         let parse = |text: &str| Scenario::parse(&format!("schema = 1\n{text}"), "test").unwrap();
         let all = parse(first).differences(&parse(second));
-        all.into_iter().map(|it| (it.key, it.first, it.second)).collect()
+        all.into_iter().map(|difference| (difference.key, difference.first, difference.second)).collect()
     }
 
     fn row(key: &str, first: Option<&str>, second: Option<&str>) -> (String, Option<String>, Option<String>) {

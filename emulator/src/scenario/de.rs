@@ -13,13 +13,13 @@ use super::tree::{Entry, Node, Value};
 use crate::suggest::suggest;
 
 #[derive(Debug)]
-pub(super) struct Misfit {
-    what: What,
+pub(super) struct ReadError {
+    kind: ReadErrorKind,
     at: Option<Location>,
 }
 
 #[derive(Debug)]
-enum What {
+enum ReadErrorKind {
     UnknownKey { key: String, known: &'static [&'static str] },
     UnknownWord { word: String, known: &'static [&'static str] },
     MissingKey { key: &'static str },
@@ -28,36 +28,45 @@ enum What {
 }
 
 pub(super) fn read<T: for<'de> Deserialize<'de>>(node: &Node) -> Result<T, Problem> {
-    T::deserialize(node).map_err(|misfit| misfit.at(node).into_problem())
+    T::deserialize(node).map_err(|error| error.at(node).into_problem())
 }
 
-impl Misfit {
+impl ReadError {
     /// Adds a position if there is none yet, so that the innermost one is kept. An error in a table that
     /// serde had to buffer (an internally tagged enum) does not have a position, but its text quotes the
     /// offending word.
     fn at(mut self, node: &Node) -> Self {
         if self.at.is_none() {
-            let word = match &self.what {
-                What::UnknownKey { key: word, .. } | What::UnknownWord { word, .. } => Some(word.as_str()),
-                What::WrongType { found: text, .. } | What::Other(text) => text.split('`').nth(1),
-                What::MissingKey { .. } => None,
+            let word = match &self.kind {
+                ReadErrorKind::UnknownKey { key: word, .. } | ReadErrorKind::UnknownWord { word, .. } => {
+                    Some(word.as_str())
+                }
+                ReadErrorKind::WrongType { found: text, .. } | ReadErrorKind::Other(text) => {
+                    text.split('`').nth(1)
+                }
+                ReadErrorKind::MissingKey { .. } => None,
             };
             self.at = Some(word.and_then(|word| node.find(word)).unwrap_or(&node.at).clone());
         }
         self
     }
 
+    /// Adds this position if there is none yet.
+    fn or_at(self, location: &Location) -> Self {
+        Self { at: self.at.or_else(|| Some(location.clone())), ..self }
+    }
+
     fn into_problem(self) -> Problem {
-        let problem = match self.what {
-            What::UnknownKey { key, known } => {
+        let problem = match self.kind {
+            ReadErrorKind::UnknownKey { key, known } => {
                 Problem::new(format!("unknown key `{key}`")).help(suggest(&key, "keys", known))
             }
-            What::UnknownWord { word, known } => {
+            ReadErrorKind::UnknownWord { word, known } => {
                 Problem::new(format!("unknown value `{word}`")).help(suggest(&word, "values", known))
             }
-            What::MissingKey { key } => Problem::new(format!("the key `{key}` is missing")),
-            What::WrongType { found, wanted } => Problem::new(format!("{found} is not {wanted}")),
-            What::Other(message) => Problem::new(message),
+            ReadErrorKind::MissingKey { key } => Problem::new(format!("the key `{key}` is missing")),
+            ReadErrorKind::WrongType { found, wanted } => Problem::new(format!("{found} is not {wanted}")),
+            ReadErrorKind::Other(message) => Problem::new(message),
         };
         match &self.at {
             Some(at) => problem.at(at),
@@ -66,21 +75,24 @@ impl Misfit {
     }
 }
 
-impl fmt::Display for Misfit {
+impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}", self.what)
+        write!(f, "{:?}", self.kind)
     }
 }
 
-impl std::error::Error for Misfit {}
+impl std::error::Error for ReadError {}
 
-impl de::Error for Misfit {
+impl de::Error for ReadError {
     fn custom<T: fmt::Display>(message: T) -> Self {
-        Self { what: What::Other(message.to_string()), at: None }
+        Self { kind: ReadErrorKind::Other(message.to_string()), at: None }
     }
 
     fn invalid_type(found: Unexpected<'_>, wanted: &dyn Expected) -> Self {
-        Self { what: What::WrongType { found: found_words(found), wanted: wanted_words(wanted) }, at: None }
+        Self {
+            kind: ReadErrorKind::WrongType { found: describe_found(found), wanted: describe_wanted(wanted) },
+            at: None,
+        }
     }
 
     fn invalid_value(found: Unexpected<'_>, wanted: &dyn Expected) -> Self {
@@ -88,19 +100,19 @@ impl de::Error for Misfit {
     }
 
     fn unknown_variant(word: &str, known: &'static [&'static str]) -> Self {
-        Self { what: What::UnknownWord { word: word.to_owned(), known }, at: None }
+        Self { kind: ReadErrorKind::UnknownWord { word: word.to_owned(), known }, at: None }
     }
 
     fn unknown_field(key: &str, known: &'static [&'static str]) -> Self {
-        Self { what: What::UnknownKey { key: key.to_owned(), known }, at: None }
+        Self { kind: ReadErrorKind::UnknownKey { key: key.to_owned(), known }, at: None }
     }
 
     fn missing_field(key: &'static str) -> Self {
-        Self { what: What::MissingKey { key }, at: None }
+        Self { kind: ReadErrorKind::MissingKey { key }, at: None }
     }
 }
 
-fn found_words(found: Unexpected<'_>) -> String {
+fn describe_found(found: Unexpected<'_>) -> String {
     match found {
         Unexpected::Str(text) => format!("`{text}`"),
         Unexpected::Signed(number) => format!("`{number}`"),
@@ -114,7 +126,7 @@ fn found_words(found: Unexpected<'_>) -> String {
 }
 
 /// Translates Rust type names for users who write scenarios.
-fn wanted_words(wanted: &dyn Expected) -> String {
+fn describe_wanted(wanted: &dyn Expected) -> String {
     let wanted = wanted.to_string();
     let most = match wanted.as_str() {
         "u8" => u64::from(u8::MAX),
@@ -136,9 +148,9 @@ fn wanted_words(wanted: &dyn Expected) -> String {
 }
 
 impl<'de> de::Deserializer<'de> for &'de Node {
-    type Error = Misfit;
+    type Error = ReadError;
 
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Misfit> {
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         match &self.value {
             Value::Text(text) => visitor.visit_borrowed_str(text),
             Value::Integer(number) => visitor.visit_i64(*number),
@@ -147,10 +159,10 @@ impl<'de> de::Deserializer<'de> for &'de Node {
             Value::Array(items) => visitor.visit_seq(Items(items.iter())),
             Value::Table(table) => visitor.visit_map(Entries { rest: table.0.iter(), value: None }),
         }
-        .map_err(|misfit| misfit.at(self))
+        .map_err(|error| error.at(self))
     }
 
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Misfit> {
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         visitor.visit_some(self)
     }
 
@@ -158,7 +170,7 @@ impl<'de> de::Deserializer<'de> for &'de Node {
         self,
         _name: &'static str,
         visitor: V,
-    ) -> Result<V::Value, Misfit> {
+    ) -> Result<V::Value, ReadError> {
         visitor.visit_newtype_struct(self)
     }
 
@@ -167,13 +179,13 @@ impl<'de> de::Deserializer<'de> for &'de Node {
         _name: &'static str,
         known: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Misfit> {
+    ) -> Result<V::Value, ReadError> {
         match &self.value {
             Value::Text(word) => visitor.visit_enum(word.as_str().into_deserializer()),
             Value::Table(table) if table.0.len() == 1 => visitor.visit_enum(Variant(&table.0[0])),
             _ => Err(de::Error::custom(format!("{} is not one of: {}", self.describe(), known.join(", ")))),
         }
-        .map_err(|misfit: Misfit| misfit.at(self))
+        .map_err(|error: ReadError| error.at(self))
     }
 
     forward_to_deserialize_any! {
@@ -185,8 +197,8 @@ impl<'de> de::Deserializer<'de> for &'de Node {
 struct Items<'de>(std::slice::Iter<'de, Node>);
 
 impl<'de> de::SeqAccess<'de> for Items<'de> {
-    type Error = Misfit;
-    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Misfit> {
+    type Error = ReadError;
+    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, ReadError> {
         self.0.next().map(|node| seed.deserialize(node)).transpose()
     }
 }
@@ -197,18 +209,16 @@ struct Entries<'de> {
 }
 
 impl<'de> de::MapAccess<'de> for Entries<'de> {
-    type Error = Misfit;
+    type Error = ReadError;
 
-    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Misfit> {
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, ReadError> {
         let Some(entry) = self.rest.next() else { return Ok(None) };
         self.value = Some(&entry.node);
-        let key: StrDeserializer<'de, Misfit> = entry.key.as_str().into_deserializer();
-        seed.deserialize(key)
-            .map(Some)
-            .map_err(|misfit| Misfit { at: misfit.at.or_else(|| Some(entry.at.clone())), ..misfit })
+        let key: StrDeserializer<'de, ReadError> = entry.key.as_str().into_deserializer();
+        seed.deserialize(key).map(Some).map_err(|error| error.or_at(&entry.at))
     }
 
-    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Misfit> {
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, ReadError> {
         let node = self.value.take().expect("serde asks for a value after its key");
         seed.deserialize(node)
     }
@@ -218,31 +228,30 @@ impl<'de> de::MapAccess<'de> for Entries<'de> {
 struct Variant<'de>(&'de Entry);
 
 impl<'de> EnumAccess<'de> for Variant<'de> {
-    type Error = Misfit;
+    type Error = ReadError;
     type Variant = Self;
-    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Self), Misfit> {
-        let key: StrDeserializer<'de, Misfit> = self.0.key.as_str().into_deserializer();
-        seed.deserialize(key)
-            .map(|word| (word, Variant(self.0)))
-            .map_err(|misfit| Misfit { at: misfit.at.or_else(|| Some(self.0.at.clone())), ..misfit })
+    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Self), ReadError> {
+        let key: StrDeserializer<'de, ReadError> = self.0.key.as_str().into_deserializer();
+        let word = seed.deserialize(key).map_err(|error| error.or_at(&self.0.at))?;
+        Ok((word, self))
     }
 }
 
 impl<'de> VariantAccess<'de> for Variant<'de> {
-    type Error = Misfit;
+    type Error = ReadError;
 
-    fn unit_variant(self) -> Result<(), Misfit> {
-        Err(Misfit {
+    fn unit_variant(self) -> Result<(), ReadError> {
+        Err(ReadError {
             at: Some(self.0.at.clone()),
             ..de::Error::custom("this value takes no settings: write it alone, in quotes")
         })
     }
 
-    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, Misfit> {
+    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, ReadError> {
         seed.deserialize(&self.0.node)
     }
 
-    fn tuple_variant<V: Visitor<'de>>(self, _len: usize, visitor: V) -> Result<V::Value, Misfit> {
+    fn tuple_variant<V: Visitor<'de>>(self, _len: usize, visitor: V) -> Result<V::Value, ReadError> {
         de::Deserializer::deserialize_any(&self.0.node, visitor)
     }
 
@@ -250,7 +259,7 @@ impl<'de> VariantAccess<'de> for Variant<'de> {
         self,
         _fields: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Misfit> {
+    ) -> Result<V::Value, ReadError> {
         de::Deserializer::deserialize_any(&self.0.node, visitor)
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use airfiles::{By, limits};
 
-use super::error::{Echo, Location, Problem, ScenarioError, Source};
+use super::error::{Location, Problem, Quoting, ScenarioError, Source};
 use super::kinds::{self, StageKind};
 use super::tree::{self, Entry, Node, Table, Value};
 use super::{Addresses, SCHEMA, Scenario, StageSettings, de, presets, write};
@@ -17,10 +17,10 @@ use crate::suggest::suggest;
 const KEYS: [&str; 7] = ["schema", "description", "seed", "extends", "mtu", "addresses", "stage"];
 /// Upper bounds on the chain of `extends` and on the stages of a file. Larger numbers are considered
 /// mistakes.
-const DEEPEST: usize = 16;
-const MOST_STAGES: usize = 1000;
+const MAX_DEPTH: usize = 16;
+const MAX_STAGES: usize = 1000;
 /// Upper bound on the unknown keys to report.
-const MOST_UNKNOWN: usize = 20;
+const MAX_UNKNOWN_KEYS: usize = 20;
 
 #[derive(Debug, Default)]
 pub(super) struct Draft {
@@ -41,11 +41,11 @@ struct StageDraft {
 }
 
 /// Position of a stage in the list of the extended scenario.
-enum Where {
+enum Placement {
     /// Changes the stage of the same name, or appends a new one.
-    Over,
-    /// Like `Over`, but with `remove = false` in the text.
-    Last,
+    Default,
+    /// Like `Default`, but with `remove = false` in the text.
+    Kept,
     Before(usize),
     After(usize),
     Removed,
@@ -61,12 +61,12 @@ pub(super) fn find(name: &str, named: By) -> Result<Arc<Source>, Problem> {
         Err(error) => {
             let names: Vec<&str> = presets::ALL.iter().map(|preset| preset.name).collect();
             let looks_like_a_path = name.contains('/') || name.ends_with(".toml");
-            let problem = if looks_like_a_path || error.kind() != std::io::ErrorKind::NotFound {
+            let is_missing = error.kind() == std::io::ErrorKind::NotFound;
+            let problem = if looks_like_a_path || !is_missing {
                 Problem::new(format!("{name} cannot be read: {error}"))
             } else {
                 Problem::new(format!("there is no preset or file named `{name}`"))
             };
-            let is_missing = error.kind() == std::io::ErrorKind::NotFound;
             Err(if is_missing { problem.help(suggest(name, "presets", &names)) } else { problem })
         }
     }
@@ -80,7 +80,7 @@ impl Draft {
     pub(super) fn finish(&self, name: &str) -> Result<Scenario, ScenarioError> {
         let mut problems = self.problems.clone();
         // After earlier problems, these checks would only report the same problems again.
-        let whole = problems.is_empty();
+        let is_valid = problems.is_empty();
         let mut note = |result: Result<(), Vec<Problem>>| problems.extend(result.err().into_iter().flatten());
         let one = |problem| vec![problem];
         let mut scenario = Scenario {
@@ -95,20 +95,19 @@ impl Draft {
         note(self.seed().map(|seed| scenario.seed = seed).map_err(one));
         note(self.mtu().map(|mtu| scenario.mtu = mtu).map_err(one));
         note(self.addresses().map(|addresses| scenario.addresses = addresses).map_err(one));
-        let names: Vec<&str> = self.stages.iter().map(|stage| stage.name.as_str()).collect();
+        let names = self.names();
         for (index, StageDraft { name, kind, at, settings }) in self.stages.iter().enumerate() {
             let node = Node { value: Value::Table(settings.clone()), at: at.clone() };
             note((kind.read)(&node).and_then(|config| {
-                if whole {
+                if is_valid {
                     kinds::check(&config, &node, Position { index, names: &names }).map_err(one)?;
                 }
                 scenario.stages.push(StageSettings { name: name.clone(), config });
                 Ok(())
             }));
         }
-        problems.sort_by_key(|problem| {
-            problem.place.as_ref().map(|place| (place.file.clone(), place.line, place.column))
-        });
+        problems
+            .sort_by_key(|problem| problem.position.as_ref().map(|at| (at.file.clone(), at.line, at.column)));
         if problems.is_empty() { Ok(scenario) } else { Err(ScenarioError::several(problems)) }
     }
 
@@ -179,13 +178,13 @@ impl Draft {
 fn read(source: &Arc<Source>, chain: &mut Vec<String>) -> Result<Draft, Problem> {
     let mut top = tree::parse(source)?;
     let schema = schema(&mut top, source);
-    if let (Err(problem), Echo::Places) = (&schema, source.echo) {
+    if let (Err(problem), Quoting::Positions) = (&schema, source.quoting) {
         // The file is not a scenario, so errors must not reveal its keys.
         return Err(problem.clone());
     }
     let mut problems: Vec<Problem> = Vec::new();
     let unknown = top.0.iter().filter(|entry| !KEYS.contains(&entry.key.as_str()));
-    problems.extend(unknown.take(MOST_UNKNOWN).map(|entry| {
+    problems.extend(unknown.take(MAX_UNKNOWN_KEYS).map(|entry| {
         let mut help = suggest(&entry.key, "top-level keys", &KEYS);
         if kinds::find(&entry.key).is_some() {
             help = format!("to add a stage, write [[stage]], followed by kind = \"{}\"", entry.key);
@@ -193,13 +192,13 @@ fn read(source: &Arc<Source>, chain: &mut Vec<String>) -> Result<Draft, Problem>
         Problem::new(format!("unknown top-level key `{}`", entry.key)).at(&entry.at).help(help)
     }));
     problems.extend(schema.err());
-    let base = top.take("extends").map(|entry| extended(&entry.node, source, chain)).transpose()?;
+    let base = top.take("extends").map(|entry| read_base(&entry.node, source, chain)).transpose()?;
     let extends = base.is_some();
     let mut draft = base.unwrap_or_default();
     match top.take("stage") {
         Some(entry) => problems.extend(draft.add_stages(&entry, source, extends)),
         None if extends => {}
-        None => problems.push(Problem::new("the scenario has no stages").at(&start_of(source)).help(
+        None => problems.push(Problem::new("the scenario has no stages").at(&Location::new(source, 0..0)).help(
             "list them from the fixed side to the mobile side, each under [[stage]]; stage = [] is a perfect wire",
         )),
     }
@@ -209,14 +208,10 @@ fn read(source: &Arc<Source>, chain: &mut Vec<String>) -> Result<Draft, Problem>
     Ok(draft)
 }
 
-fn start_of(source: &Arc<Source>) -> Location {
-    Location { source: source.clone(), start: 0, end: 0 }
-}
-
 fn schema(top: &mut Table, source: &Arc<Source>) -> Result<(), Problem> {
     let first_line = || format!("begin the file with the line: schema = {SCHEMA}");
     let Some(entry) = top.take("schema") else {
-        return Err(Problem::new("`schema` is missing").at(&start_of(source)).help(first_line()));
+        return Err(Problem::new("`schema` is missing").at(&Location::new(source, 0..0)).help(first_line()));
     };
     match entry.node.value {
         Value::Integer(SCHEMA) => Ok(()),
@@ -229,20 +224,20 @@ fn schema(top: &mut Table, source: &Arc<Source>) -> Result<(), Problem> {
 }
 
 /// Reads the scenario that `extends` names.
-fn extended(node: &Node, source: &Arc<Source>, chain: &mut Vec<String>) -> Result<Draft, Problem> {
+fn read_base(node: &Node, source: &Arc<Source>, chain: &mut Vec<String>) -> Result<Draft, Problem> {
     let wanted: String = de::read(node)?;
     let name = match presets::find(&wanted) {
         Some(preset) => preset.name.to_owned(),
-        None => beside(source, Path::new(&wanted)).display().to_string(),
+        None => resolve(source, Path::new(&wanted)).display().to_string(),
     };
     if chain.contains(&name) {
         let round = chain.iter().chain([&name]).cloned().collect::<Vec<_>>().join(" → ");
         return Err(Problem::new(format!("the scenarios extend each other in a cycle: {round}")).at(&node.at));
     }
-    if chain.len() >= DEEPEST {
+    if chain.len() >= MAX_DEPTH {
         return Err(Problem::new(format!(
-            "this is the {DEEPEST}th `extends` in the chain; the limit is {}",
-            DEEPEST - 1
+            "this is the {MAX_DEPTH}th `extends` in the chain; the limit is {}",
+            MAX_DEPTH - 1
         ))
         .at(&node.at)
         .help(format!("merge some of the files; the chain begins with {}", chain[0])));
@@ -255,7 +250,7 @@ fn extended(node: &Node, source: &Arc<Source>, chain: &mut Vec<String>) -> Resul
 }
 
 /// Resolves a path relative to the file in which it is written.
-fn beside(source: &Source, path: &Path) -> PathBuf {
+fn resolve(source: &Source, path: &Path) -> PathBuf {
     Path::new(&source.name).parent().map_or_else(|| path.to_owned(), |directory| directory.join(path))
 }
 
@@ -265,33 +260,32 @@ impl Draft {
             let help = "use double brackets: [[stage]]";
             return vec![Problem::new("`stage` must be a list of tables").at(&entry.node.at).help(help)];
         };
-        if items.len() > MOST_STAGES {
-            let message = format!("the file has {} stages; the limit is {MOST_STAGES}", items.len());
+        if items.len() > MAX_STAGES {
+            let message = format!("the file has {} stages; the limit is {MAX_STAGES}", items.len());
             return vec![Problem::new(message).at(&entry.at)];
         }
         let mut problems = Vec::new();
-        let mut here: Vec<String> = Vec::new();
+        let mut names_in_file: Vec<String> = Vec::new();
         for item in items {
-            let result = self.add_stage(item, source, extends, &mut here);
-            problems.extend(result.err());
+            problems.extend(self.add_stage(item, source, extends, &mut names_in_file).err());
         }
         problems
     }
 
-    /// Adds a stage. `here` lists the names that this file has used so far.
+    /// Adds a stage. `names_in_file` lists the names that this file has used so far.
     fn add_stage(
         &mut self,
         item: &Node,
         source: &Source,
         extends: bool,
-        here: &mut Vec<String>,
+        names_in_file: &mut Vec<String>,
     ) -> Result<(), Problem> {
         let Some(mut settings) = item.as_table().cloned() else {
             return Err(Problem::new("a stage must be a table").at(&item.at).help("write it as [[stage]]"));
         };
         let kind = settings.take("kind");
         let name = settings.take("name");
-        let place = self.place(&mut settings, extends)?;
+        let placement = self.placement(&mut settings, extends)?;
         let kind = kind.map(|entry| kind_of(&entry.node)).transpose()?;
         let name_at = name.as_ref().map_or(&item.at, |entry| &entry.node.at).clone();
         let name = match name {
@@ -301,15 +295,15 @@ impl Draft {
                 None => return Err(Problem::new("this stage has no kind").at(&item.at).help(kinds_help())),
             },
         };
-        if here.contains(&name) {
+        if names_in_file.contains(&name) {
             return Err(Problem::new(format!("there are two stages named `{name}`"))
                 .at(&name_at)
                 .help("give each stage a unique name: name = \"…\""));
         }
-        here.push(name.clone());
+        names_in_file.push(name.clone());
         let old = self.stages.iter().position(|stage| stage.name == name);
         let Some(kind) = kind.or_else(|| old.map(|index| self.stages[index].kind)) else {
-            let names: Vec<&str> = self.stages.iter().map(|stage| stage.name.as_str()).collect();
+            let names = self.names();
             let help = if extends {
                 suggest(&name, "stages of the extended scenario", &names)
             } else {
@@ -322,26 +316,26 @@ impl Draft {
         }
         resolve_paths(&mut settings, kind.paths, source);
         let new = StageDraft { name, kind, at: item.at.clone(), settings };
-        match (place, old) {
-            (Where::Removed, Some(index)) => drop(self.stages.remove(index)),
-            (Where::Removed, None) => {
+        match (placement, old) {
+            (Placement::Removed, Some(index)) => drop(self.stages.remove(index)),
+            (Placement::Removed, None) => {
                 return Err(Problem::new(format!("there is no stage `{}` to remove", new.name)).at(&name_at));
             }
-            (Where::Over | Where::Last, Some(index)) => self.stages[index].change(new)?,
-            (Where::Over | Where::Last, None) => self.stages.push(new),
-            (Where::Before(_) | Where::After(_), Some(_)) => {
+            (Placement::Default | Placement::Kept, Some(index)) => self.stages[index].change(new),
+            (Placement::Default | Placement::Kept, None) => self.stages.push(new),
+            (Placement::Before(_) | Placement::After(_), Some(_)) => {
                 let message = format!("the stage `{}` exists already and cannot be moved", new.name);
                 return Err(Problem::new(message).at(&name_at));
             }
-            (Where::Before(index), None) => self.stages.insert(index, new),
-            (Where::After(index), None) => self.stages.insert(index + 1, new),
+            (Placement::Before(index), None) => self.stages.insert(index, new),
+            (Placement::After(index), None) => self.stages.insert(index + 1, new),
         }
         Ok(())
     }
 
     /// Reads `before`, `after` and `remove`, which are valid only in a scenario that extends another one.
-    fn place(&self, settings: &mut Table, extends: bool) -> Result<Where, Problem> {
-        let mut place = Where::Over;
+    fn placement(&self, settings: &mut Table, extends: bool) -> Result<Placement, Problem> {
+        let mut placement = Placement::Default;
         for key in ["before", "after", "remove"] {
             let Some(entry) = settings.take(key) else { continue };
             if !extends {
@@ -351,34 +345,36 @@ impl Draft {
                 .at(&entry.at)
                 .help("without `extends`, packets pass the stages in the order of the file"));
             }
-            if !matches!(place, Where::Over) {
+            if !matches!(placement, Placement::Default) {
                 return Err(
                     Problem::new("only one of `before`, `after` and `remove` is allowed").at(&entry.at)
                 );
             }
-            place = if key == "remove" {
-                if de::read::<bool>(&entry.node)? { Where::Removed } else { Where::Last }
+            placement = if key == "remove" {
+                if de::read::<bool>(&entry.node)? { Placement::Removed } else { Placement::Kept }
             } else {
                 let other: String = de::read(&entry.node)?;
-                let names: Vec<&str> = self.stages.iter().map(|stage| stage.name.as_str()).collect();
+                let names = self.names();
                 let Some(index) = names.iter().position(|name| *name == other) else {
                     return Err(Problem::new(format!("unknown stage `{other}`"))
                         .at(&entry.node.at)
                         .help(suggest(&other, "stages", &names)));
                 };
-                if key == "before" { Where::Before(index) } else { Where::After(index) }
+                if key == "before" { Placement::Before(index) } else { Placement::After(index) }
             };
         }
-        Ok(place)
+        Ok(placement)
+    }
+
+    fn names(&self) -> Vec<&str> {
+        self.stages.iter().map(|stage| stage.name.as_str()).collect()
     }
 
     /// The first unused name of `link`, `link-2`, `link-3`, …
     fn free_name(&self, kind: &str) -> String {
-        let taken = |name: &str| self.stages.iter().any(|stage| stage.name == name);
-        if !taken(kind) {
-            return kind.to_owned();
-        }
-        (2..).map(|number| format!("{kind}-{number}")).find(|name| !taken(name)).expect("numbers do not end")
+        let is_free = |name: &String| self.stages.iter().all(|stage| stage.name != *name);
+        let numbered = (2..).map(|number| format!("{kind}-{number}"));
+        std::iter::once(kind.to_owned()).chain(numbered).find(is_free).expect("numbers do not end")
     }
 }
 
@@ -398,7 +394,7 @@ fn kind_of(node: &Node) -> Result<&'static StageKind, Problem> {
 }
 
 impl StageDraft {
-    fn change(&mut self, new: Self) -> Result<(), Problem> {
+    fn change(&mut self, new: Self) {
         if self.kind.name == new.kind.name {
             self.settings.overlay(&new.settings);
         } else {
@@ -406,7 +402,6 @@ impl StageDraft {
             self.kind = new.kind;
         }
         self.at = new.at;
-        Ok(())
     }
 }
 
@@ -430,8 +425,8 @@ fn resolve_paths(settings: &mut Table, keys: &[&str], source: &Source) {
         for entry in direction.0.iter_mut().filter(|entry| keys.contains(&entry.key.as_str())) {
             if let Value::Text(path) = &mut entry.node.value {
                 // Absolute, since the output of `airlink show` may be read in another directory.
-                let path_here = beside(source, Path::new(path));
-                *path = std::path::absolute(&path_here).unwrap_or(path_here).display().to_string();
+                let resolved = resolve(source, Path::new(path));
+                *path = std::path::absolute(&resolved).unwrap_or(resolved).display().to_string();
             }
         }
     }

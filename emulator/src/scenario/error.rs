@@ -1,6 +1,7 @@
 //! Errors in a scenario. Each has its file, line and column, the line with a caret, and advice.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// A text from which settings were read.
@@ -8,15 +9,15 @@ use std::sync::Arc;
 pub(super) struct Source {
     pub(super) name: String,
     pub(super) text: String,
-    pub(super) echo: Echo,
+    pub(super) quoting: Quoting,
 }
 
-/// Whether errors quote the text. A scenario can extend any file, and its author may see the errors, so that
-/// quotes could reveal secrets such as passwords.
+/// Whether errors quote lines of the text or only name positions. A scenario can extend any file, and its
+/// author may see the errors, so quotes could reveal secrets such as passwords.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Echo {
+pub(super) enum Quoting {
     Lines,
-    Places,
+    Positions,
 }
 
 /// Bytes `start..end` of a source.
@@ -37,7 +38,7 @@ pub struct ScenarioError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// File and position. `None`: the problem does not have a position in a text.
-    pub place: Option<Place>,
+    pub position: Option<TextPosition>,
     /// Description of the problem.
     pub message: String,
     /// Advice on what to write instead.
@@ -46,7 +47,7 @@ pub struct Problem {
 
 /// Position of a problem in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct TextPosition {
     /// Path of the file, or name of the preset.
     pub file: String,
     /// Line number, from 1.
@@ -62,7 +63,7 @@ pub struct Place {
 impl Source {
     /// A text from this program or typed by the user.
     pub(super) fn new(name: &str, text: &str) -> Arc<Self> {
-        Arc::new(Self { name: name.to_owned(), text: text.to_owned(), echo: Echo::Lines })
+        Arc::new(Self { name: name.to_owned(), text: text.to_owned(), quoting: Quoting::Lines })
     }
 
     /// The text of a file, which may not be a scenario.
@@ -71,13 +72,17 @@ impl Source {
             let rest = line.trim_start().strip_prefix("schema");
             rest.is_some_and(|rest| rest.trim_start().starts_with('='))
         };
-        let echo = if text.lines().any(is_schema) { Echo::Lines } else { Echo::Places };
-        Arc::new(Self { name: name.to_owned(), text, echo })
+        let quoting = if text.lines().any(is_schema) { Quoting::Lines } else { Quoting::Positions };
+        Arc::new(Self { name: name.to_owned(), text, quoting })
     }
 }
 
 impl Location {
-    pub(super) fn place(&self) -> Place {
+    pub(super) fn new(source: &Arc<Source>, bytes: Range<usize>) -> Self {
+        Self { source: source.clone(), start: bytes.start, end: bytes.end }
+    }
+
+    pub(super) fn text_position(&self) -> TextPosition {
         let text = &self.source.text;
         let floor = |mut at: usize| {
             at = at.min(text.len());
@@ -89,13 +94,13 @@ impl Location {
         let (start, end) = (floor(self.start), floor(self.end.max(self.start)));
         let line_start = text[..start].rfind('\n').map_or(0, |at| at + 1);
         let line_end = text[start..].find('\n').map_or(text.len(), |at| start + at);
-        Place {
+        TextPosition {
             file: self.source.name.clone(),
             line: text[..start].matches('\n').count() + 1,
             column: text[line_start..start].chars().count() + 1,
-            text: match self.source.echo {
-                Echo::Lines => Some(text[line_start..line_end].trim_end_matches('\r').to_owned()),
-                Echo::Places => None,
+            text: match self.source.quoting {
+                Quoting::Lines => Some(text[line_start..line_end].trim_end_matches('\r').to_owned()),
+                Quoting::Positions => None,
             },
             width: text[start..end.min(line_end)].chars().count().max(1),
         }
@@ -104,11 +109,11 @@ impl Location {
 
 impl Problem {
     pub(super) fn new(message: impl Into<String>) -> Self {
-        Self { place: None, message: message.into(), help: None }
+        Self { position: None, message: message.into(), help: None }
     }
 
     pub(super) fn at(mut self, location: &Location) -> Self {
-        self.place = Some(location.place());
+        self.position = Some(location.text_position());
         self
     }
 
@@ -140,23 +145,18 @@ impl std::error::Error for ScenarioError {}
 
 impl fmt::Display for ScenarioError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, problem) in self.problems.iter().enumerate() {
-            if index > 0 {
-                writeln!(f)?;
-            }
-            write!(f, "{problem}")?;
-        }
-        Ok(())
+        let problems: Vec<String> = self.problems.iter().map(Problem::to_string).collect();
+        f.write_str(&problems.join("\n"))
     }
 }
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(Place { file, line, column, .. }) = &self.place {
+        if let Some(TextPosition { file, line, column, .. }) = &self.position {
             write!(f, "{file}:{line}:{column}: ")?;
         }
         write!(f, "{}", self.message)?;
-        if let Some(Place { line, column, text: Some(text), width, .. }) = &self.place {
+        if let Some(TextPosition { line, column, text: Some(text), width, .. }) = &self.position {
             let number = line.to_string();
             let margin = " ".repeat(number.len());
             // Keep tabs, so that the caret is below the marked text.
@@ -179,7 +179,7 @@ mod tests {
     fn carets_underline_offending_text() {
         let source = Source::new("x.toml", "a = 1\n\tdown = { dely = 5 }\n");
         let start = source.text.find("dely").unwrap();
-        let location = Location { source, start, end: start + 4 };
+        let location = Location::new(&source, start..start + 4);
         let shown = Problem::new("no").at(&location).help("yes").to_string();
         assert_eq!(shown, "x.toml:2:11: no\n  2 | \tdown = { dely = 5 }\n    | \t         ^^^^\n  yes");
     }
@@ -187,9 +187,9 @@ mod tests {
     #[test]
     fn place_is_clamped_to_text_and_character_boundaries() {
         let source = Source::new("x", "é = ü");
-        let end = Location { source: source.clone(), start: 99, end: 120 }.place();
+        let end = Location::new(&source, 99..120).text_position();
         assert_eq!((end.line, end.column, end.width), (1, 6, 1));
-        let inside = Location { source, start: 1, end: 2 }.place();
+        let inside = Location::new(&source, 1..2).text_position();
         assert_eq!((inside.line, inside.column), (1, 1));
     }
 }

@@ -10,7 +10,7 @@ use super::error::{Location, Problem};
 use super::tree::{Entry, Node, Table, Value};
 use super::write;
 use crate::rlc::config::RlcConfig;
-use crate::settings::{Directions, Invalid, Misplaced, Position, Settings};
+use crate::settings::{Directions, Invalid, InvalidInPath, Position, Settings};
 use crate::stages::arq::ArqConfig;
 use crate::stages::corrupt::CorruptConfig;
 use crate::stages::duplicate::DuplicateConfig;
@@ -83,29 +83,29 @@ macro_rules! kinds {
 
 kinds! {
     /// A queue, its transmitter, and a wire with a delay.
-    Link(Directions<LinkConfig>) { name: "link", has_both: true, paths: &["trace", "follow"], read: each_direction },
+    Link(Directions<LinkConfig>) { name: "link", has_both: true, paths: &["trace", "follow"], read: read_directions },
     /// A channel that damages packets.
-    Loss(Directions<LossConfig>) { name: "loss", has_both: true, paths: &[], read: each_direction },
+    Loss(Directions<LossConfig>) { name: "loss", has_both: true, paths: &[], read: read_directions },
     /// Periods during which no packet passes.
-    Outage(Directions<OutageConfig>) { name: "outage", has_both: true, paths: &[], read: each_direction },
+    Outage(Directions<OutageConfig>) { name: "outage", has_both: true, paths: &[], read: read_directions },
     /// Reordering: some packets are overtaken.
-    Reorder(Directions<ReorderConfig>) { name: "reorder", has_both: true, paths: &[], read: each_direction },
+    Reorder(Directions<ReorderConfig>) { name: "reorder", has_both: true, paths: &[], read: read_directions },
     /// Duplication of some packets.
-    Duplicate(Directions<DuplicateConfig>) { name: "duplicate", has_both: true, paths: &[], read: each_direction },
+    Duplicate(Directions<DuplicateConfig>) { name: "duplicate", has_both: true, paths: &[], read: read_directions },
     /// Bit errors in some packets.
-    Corrupt(Directions<CorruptConfig>) { name: "corrupt", has_both: true, paths: &[], read: each_direction },
+    Corrupt(Directions<CorruptConfig>) { name: "corrupt", has_both: true, paths: &[], read: read_directions },
     /// Truncation of some packets.
-    Truncate(Directions<TruncateConfig>) { name: "truncate", has_both: true, paths: &[], read: each_direction },
+    Truncate(Directions<TruncateConfig>) { name: "truncate", has_both: true, paths: &[], read: read_directions },
     /// Drops packets that exceed a rate.
-    Policer(Directions<PolicerConfig>) { name: "policer", has_both: true, paths: &[], read: each_direction },
+    Policer(Directions<PolicerConfig>) { name: "policer", has_both: true, paths: &[], read: read_directions },
     /// Local retransmission of packets.
-    Arq(Directions<ArqConfig>) { name: "arq", has_both: true, paths: &[], read: each_direction },
+    Arq(Directions<ArqConfig>) { name: "arq", has_both: true, paths: &[], read: read_directions },
     /// An RLC bearer in acknowledged mode. Both directions are one machine.
-    Rlc(RlcConfig) { name: "rlc", has_both: true, paths: &[], read: whole },
+    Rlc(RlcConfig) { name: "rlc", has_both: true, paths: &[], read: read_whole },
     /// A base station that inspects TCP headers.
-    Station(StationConfig) { name: "station", has_both: false, paths: &[], read: whole },
+    Station(StationConfig) { name: "station", has_both: false, paths: &[], read: read_whole },
     /// Sources of background traffic.
-    Traffic(Directions<TrafficConfig>) { name: "traffic", has_both: true, paths: &[], read: each_direction },
+    Traffic(Directions<TrafficConfig>) { name: "traffic", has_both: true, paths: &[], read: read_directions },
 }
 
 impl StageConfig {
@@ -123,19 +123,19 @@ pub(super) fn names() -> Vec<&'static str> {
 }
 
 /// Reads the settings as one value.
-fn whole<T: for<'de> Deserialize<'de>>(settings: &Node) -> Result<T, Vec<Problem>> {
+fn read_whole<T: for<'de> Deserialize<'de>>(settings: &Node) -> Result<T, Vec<Problem>> {
     de::read(settings).map_err(|problem| vec![problem])
 }
 
 /// Reads each direction separately, so that problems in one do not hide those in the other.
-fn each_direction<T: for<'de> Deserialize<'de>>(settings: &Node) -> Result<Directions<T>, Vec<Problem>> {
+fn read_directions<T: for<'de> Deserialize<'de>>(settings: &Node) -> Result<Directions<T>, Vec<Problem>> {
     let mut read = Directions { down: None, up: None };
     let mut problems: Vec<Problem> = Vec::new();
     for Entry { key, at, node } in settings.as_table().map(|table| table.0.as_slice()).unwrap_or_default() {
         let result = match key.as_str() {
             "down" => de::read(node).map(|config| read.down = Some(config)),
             "up" => de::read(node).map(|config| read.up = Some(config)),
-            other => Err(misplaced(other, at)),
+            other => Err(unknown_key(other, at)),
         };
         // A mistake in `both` occurs in both directions. Report it once.
         problems.extend(result.err().filter(|problem| !problems.contains(problem)));
@@ -143,7 +143,7 @@ fn each_direction<T: for<'de> Deserialize<'de>>(settings: &Node) -> Result<Direc
     if problems.is_empty() { Ok(read) } else { Err(problems) }
 }
 
-fn misplaced(key: &str, at: &Location) -> Problem {
+fn unknown_key(key: &str, at: &Location) -> Problem {
     let known = ["kind", "name", "down", "up", "both"];
     Problem::new(format!("unknown key `{key}`")).at(at).help(format!(
         "{}. Settings go into `down`, `up` or `both`, such as both = {{ {key} = … }}",
@@ -155,15 +155,15 @@ fn misplaced(key: &str, at: &Location) -> Problem {
 pub(super) fn check(config: &StageConfig, node: &Node, position: Position<'_>) -> Result<(), Problem> {
     let settings = config.settings();
     settings.validate().map_err(|Invalid { key, message }| {
-        let place = place_of(node, &key);
+        let setting = node_at(node, &key);
         // If the setting is a list, the message contains the invalid item in quotes.
-        let item = message.split('"').nth(1).filter(|_| matches!(place.value, Value::Array(_)));
-        let at = item.and_then(|word| place.find(word)).unwrap_or(&place.at);
+        let item = message.split('"').nth(1).filter(|_| matches!(setting.value, Value::Array(_)));
+        let at = item.and_then(|word| setting.find(word)).unwrap_or(&setting.at);
         let key = key.rsplit('.').next().unwrap_or_default();
         Problem::new(format!("`{key}`: {message}")).at(at)
     })?;
-    settings.check_in_path(position).map_err(|Misplaced { key, message, help }| {
-        let problem = Problem::new(message).at(&place_of(node, &key).at);
+    settings.check_in_path(position).map_err(|InvalidInPath { key, message, help }| {
+        let problem = Problem::new(message).at(&node_at(node, &key).at);
         match help {
             Some(help) => problem.help(help),
             None => problem,
@@ -172,7 +172,7 @@ pub(super) fn check(config: &StageConfig, node: &Node, position: Position<'_>) -
 }
 
 /// The setting with this dotted key, or the innermost table that would contain it.
-fn place_of<'a>(node: &'a Node, key: &str) -> &'a Node {
+fn node_at<'a>(node: &'a Node, key: &str) -> &'a Node {
     let mut place = node;
     for step in key.split('.') {
         let inner = match &place.value {

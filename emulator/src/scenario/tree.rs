@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use toml::de::{DeTable, DeValue};
 
-use super::error::{Echo, Location, Problem, Source};
+use super::error::{Location, Problem, Quoting, Source};
 
 #[derive(Clone, Debug)]
 pub(super) struct Node {
@@ -43,15 +43,11 @@ const MOST_KEYS: usize = 10_000;
 
 /// Parses a whole document.
 pub(super) fn parse(source: &Arc<Source>) -> Result<Table, Problem> {
-    let whole = Location { source: source.clone(), start: 0, end: 0 };
     let document = DeTable::parse(&source.text).map_err(|error| {
-        let at = match error.span() {
-            Some(span) => Location { source: source.clone(), start: span.start, end: span.end },
-            None => whole,
-        };
-        let why = match source.echo {
-            Echo::Lines => format!(": {}", error.message().trim().replace('\n', ", ")),
-            Echo::Places => String::new(),
+        let at = Location::new(source, error.span().unwrap_or(0..0));
+        let why = match source.quoting {
+            Quoting::Lines => format!(": {}", error.message().trim().replace('\n', ", ")),
+            Quoting::Positions => String::new(),
         };
         Problem::new(format!("this is not TOML{why}")).at(&at)
     })?;
@@ -67,12 +63,12 @@ pub(super) fn parse_value(source: &Arc<Source>) -> Option<Node> {
 fn table(source: &Arc<Source>, table: &DeTable<'_>) -> Result<Table, Problem> {
     let mut entries = Vec::new();
     if table.len() > MOST_KEYS {
-        let at = Location { source: source.clone(), start: 0, end: 0 };
+        let at = Location::new(source, 0..0);
         let message = format!("a table has {} keys; the limit is {MOST_KEYS}", table.len());
         return Err(Problem::new(message).at(&at));
     }
     for (key, value) in table {
-        let at = Location { source: source.clone(), start: key.span().start, end: key.span().end };
+        let at = Location::new(source, key.span());
         let node = node(source, value.get_ref(), value.span())?;
         entries.push(Entry { key: key.get_ref().to_string(), at, node });
     }
@@ -81,7 +77,7 @@ fn table(source: &Arc<Source>, table: &DeTable<'_>) -> Result<Table, Problem> {
 }
 
 fn node(source: &Arc<Source>, value: &DeValue<'_>, span: std::ops::Range<usize>) -> Result<Node, Problem> {
-    let at = Location { source: source.clone(), start: span.start, end: span.end };
+    let at = Location::new(source, span);
     let value = match value {
         DeValue::String(text) => Value::Text(text.to_string()),
         DeValue::Integer(number) => match i64::from_str_radix(number.as_str(), number.radix()) {
@@ -93,9 +89,7 @@ fn node(source: &Arc<Source>, value: &DeValue<'_>, span: std::ops::Range<usize>)
             Err(_) => return Err(Problem::new("this is not a number").at(&at)),
         },
         DeValue::Boolean(value) => Value::Bool(*value),
-        DeValue::Datetime(_) => {
-            return Err(Problem::new("a scenario cannot contain dates").at(&at));
-        }
+        DeValue::Datetime(_) => return Err(Problem::new("a scenario cannot contain dates").at(&at)),
         DeValue::Array(items) => Value::Array(
             items.iter().map(|item| node(source, item.get_ref(), item.span())).collect::<Result<_, _>>()?,
         ),
@@ -138,11 +132,7 @@ impl Node {
 
 impl Table {
     pub(super) fn get(&self, key: &str) -> Option<&Node> {
-        self.entry(key).map(|entry| &entry.node)
-    }
-
-    pub(super) fn entry(&self, key: &str) -> Option<&Entry> {
-        self.0.iter().find(|entry| entry.key == key)
+        self.0.iter().find(|entry| entry.key == key).map(|entry| &entry.node)
     }
 
     pub(super) fn take(&mut self, key: &str) -> Option<Entry> {
@@ -150,7 +140,7 @@ impl Table {
         Some(self.0.remove(index))
     }
 
-    pub(super) fn set(&mut self, entry: Entry) {
+    fn set(&mut self, entry: Entry) {
         match self.0.iter_mut().find(|old| old.key == entry.key) {
             Some(old) => *old = entry,
             None => self.0.push(entry),
@@ -160,11 +150,11 @@ impl Table {
     /// Merges `over` into this table. Its values replace the old ones key by key, and inner tables are
     /// merged.
     pub(super) fn overlay(&mut self, over: &Self) {
-        let another_sort = TAGS.iter().any(|tag| match (self.get(tag), over.get(tag)) {
+        let has_other_variant = TAGS.iter().any(|tag| match (self.get(tag), over.get(tag)) {
             (Some(old), Some(new)) => old.describe() != new.describe(),
             _ => false,
         });
-        if another_sort {
+        if has_other_variant {
             *self = over.clone();
             return;
         }
@@ -238,7 +228,7 @@ mod tests {
     #[test]
     fn invalid_toml_error_has_line_number() {
         let problem = parse(&Source::new("t", "a = 1\nb = = 2\n")).unwrap_err();
-        assert_eq!(problem.place.unwrap().line, 2);
+        assert_eq!(problem.position.unwrap().line, 2);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::error::Source;
 use super::tree::{self, Node, Table, Value};
+use crate::prefix::Prefix;
 
 /// All settings, including defaults, in the order of the code. Fields that are `None` are omitted, because
 /// TOML cannot express them.
@@ -32,6 +33,11 @@ pub(super) fn inline(node: &Node) -> String {
             format!("{{ {} }}", entries.join(", "))
         }
     }
+}
+
+/// Formats addresses as a TOML list.
+pub(super) fn prefixes(prefixes: &[Prefix]) -> String {
+    format!("[{}]", prefixes.iter().map(|prefix| format!("\"{prefix}\"")).collect::<Vec<_>>().join(", "))
 }
 
 pub(super) fn quoted(text: &str) -> String {

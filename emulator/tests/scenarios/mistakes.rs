@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use airlink::scenario::{Place, Scenario, presets};
+use airlink::scenario::{Scenario, TextPosition, presets};
 use airlink::stage::Recording;
 use proptest::prelude::*;
 
@@ -131,7 +131,7 @@ fn every_mistake_is_located_and_explained() {
         for word in *words {
             assert!(message.contains(word), "`{word}` is not in:\n{message}");
         }
-        let place = problem.place.as_ref().unwrap_or_else(|| panic!("no place: {message}"));
+        let place = problem.position.as_ref().unwrap_or_else(|| panic!("no place: {message}"));
         assert!(message.starts_with(&format!("x.toml:{}:{}: ", place.line, place.column)), "{message}");
         assert_eq!(place.text.as_deref(), text.lines().nth(place.line - 1).or(Some("")), "{message}");
         if !marked.is_empty() {
@@ -140,7 +140,7 @@ fn every_mistake_is_located_and_explained() {
     }
 }
 
-fn under_the_caret(place: &Place) -> String {
+fn under_the_caret(place: &TextPosition) -> String {
     place.text.iter().flat_map(|text| text.chars()).skip(place.column - 1).take(place.width).collect()
 }
 
@@ -149,7 +149,7 @@ fn all_problems_are_reported_in_text_order() {
     let text = "schema = 1\nsed = 2\n[[stage]]\nkind = 'link'\ndown.rate = '5'\nup.dely = '1ms'\n\
                 [[stage]]\nkind = 'lnik'\n[[stage]]\nkind = 'loss'\nboth = { model = 'no' }";
     let lines: Vec<usize> =
-        problems(text).iter().map(|problem| problem.place.as_ref().unwrap().line).collect();
+        problems(text).iter().map(|problem| problem.position.as_ref().unwrap().line).collect();
     assert_eq!(lines, [2, 5, 6, 8, 11]);
 }
 

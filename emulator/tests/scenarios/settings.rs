@@ -168,7 +168,7 @@ fn queue_has_only_the_settings_of_its_discipline() {
     ] {
         let problem = problems(&stage("link", &format!("down.queue = {{ {settings} }}"))).remove(0);
         assert_eq!(problem.message, message, "{settings}");
-        assert_eq!(problem.place.unwrap().line, 4, "{settings}");
+        assert_eq!(problem.position.unwrap().line, 4, "{settings}");
     }
 }
 
