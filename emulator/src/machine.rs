@@ -51,9 +51,9 @@ pub fn catch_up(machine: &mut impl Machine, now: Instant, mut deliver: impl FnMu
 }
 
 /// Handles deadlines up to and including `until`, and passes the leaving packets to `deliver`. Stops after
-/// the instant at which a packet leaves, or after `most` deadlines. The deadlines of one instant are always
-/// handled together, so their number can slightly exceed `most`. Returns the time of the last one, or `None`
-/// if no deadline was due.
+/// the instant at which a packet leaves, or after `max_deadlines` deadlines. The deadlines of one instant are
+/// always handled together, so their number can slightly exceed `max_deadlines`. Returns the time of the last
+/// one, or `None` if no deadline was due.
 ///
 /// # Panics
 ///
@@ -61,7 +61,7 @@ pub fn catch_up(machine: &mut impl Machine, now: Instant, mut deliver: impl FnMu
 pub fn advance(
     machine: &mut impl Machine,
     until: Instant,
-    most: u32,
+    max_deadlines: u32,
     mut deliver: impl FnMut(Instant, Port, Vec<u8>),
 ) -> Option<Instant> {
     const LIVELOCK: u32 = 100_000;
@@ -79,7 +79,7 @@ pub fn advance(
             until = deadline;
             deliver(deadline, port, packet);
         }
-        if handled == most {
+        if handled == max_deadlines {
             until = deadline;
         }
     }
@@ -112,27 +112,39 @@ impl Machine for Crossover {
 
 #[cfg(test)]
 mod tests {
-    use airwire::time::Duration;
-
     use super::*;
 
     const A: Port = Port(0);
     const B: Port = Port(1);
 
-    /// Sends one packet through port 0 at each of its times.
-    struct Beacon(Vec<Instant>, Option<Vec<u8>>);
+    /// Sends a packet through port 0 at every `n`-th of its times.
+    struct Beacon {
+        times: Vec<Instant>,
+        n: u32,
+        handled: u32,
+        packet: Option<Vec<u8>>,
+    }
+
+    fn beacon(millis: &[u64], n: u32) -> Beacon {
+        Beacon { times: millis.iter().map(|millis| at(*millis)).collect(), n, handled: 0, packet: None }
+    }
+
+    fn at(millis: u64) -> Instant {
+        Instant::from_millis(millis)
+    }
 
     impl Machine for Beacon {
         fn handle_packet(&mut self, _: Instant, _: Port, _: Vec<u8>) {}
         fn handle_deadline(&mut self, now: Instant) {
-            assert_eq!(now, self.0.remove(0));
-            self.1 = Some(vec![0]);
+            assert_eq!(now, self.times.remove(0));
+            self.handled += 1;
+            self.packet = self.handled.is_multiple_of(self.n).then(|| vec![0]);
         }
         fn poll_packet(&mut self, _: Instant) -> Option<(Port, Vec<u8>)> {
-            self.1.take().map(|packet| (A, packet))
+            self.packet.take().map(|packet| (A, packet))
         }
         fn next_deadline(&self) -> Option<Instant> {
-            self.0.first().copied()
+            self.times.first().copied()
         }
     }
 
@@ -152,8 +164,7 @@ mod tests {
 
     #[test]
     fn catch_up_handles_missed_deadlines_at_their_times() {
-        let at = |millis| Instant::ZERO + Duration::from_millis(millis);
-        let mut beacon = Beacon(vec![at(1), at(2), at(2), at(9)], None);
+        let mut beacon = beacon(&[1, 2, 2, 9], 1);
         let mut left = Vec::new();
         catch_up(&mut beacon, at(5), |now, port, _| left.push((now, port)));
         assert_eq!(left, [(at(1), A), (at(2), A), (at(2), A)]);
@@ -162,27 +173,10 @@ mod tests {
 
     #[test]
     fn advance_stops_after_instant_of_first_departure() {
-        /// Sends at every third of its times.
-        struct Third(Vec<Instant>, u32, bool);
-        impl Machine for Third {
-            fn handle_packet(&mut self, _: Instant, _: Port, _: Vec<u8>) {}
-            fn handle_deadline(&mut self, now: Instant) {
-                assert_eq!(now, self.0.remove(0));
-                self.1 += 1;
-                self.2 = self.1.is_multiple_of(3);
-            }
-            fn poll_packet(&mut self, _: Instant) -> Option<(Port, Vec<u8>)> {
-                std::mem::take(&mut self.2).then(|| (A, vec![0]))
-            }
-            fn next_deadline(&self) -> Option<Instant> {
-                self.0.first().copied()
-            }
-        }
-        let at = |millis| Instant::ZERO + Duration::from_millis(millis);
-        let mut machine = Third([1, 2, 3, 3, 4, 5, 6, 6, 9].map(at).to_vec(), 0, false);
+        let mut machine = beacon(&[1, 2, 3, 3, 4, 5, 6, 6, 9], 3);
         let mut left = Vec::new();
-        let mut step = |until, most| {
-            let last = advance(&mut machine, until, most, |now, _, _| left.push(now));
+        let mut step = |until, max_deadlines| {
+            let last = advance(&mut machine, until, max_deadlines, |now, _, _| left.push(now));
             (last, std::mem::take(&mut left))
         };
         assert_eq!(step(at(8), 100), (Some(at(3)), vec![at(3)]), "both deadlines at 3 ms are handled");

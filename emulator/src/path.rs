@@ -2,8 +2,7 @@
 //!
 //! A path moves packets from stage to stage, counts them, and tracks the earliest deadline of all stages. It
 //! also performs two tasks that need a view of all stages. It takes background packets off the path after the
-//! stage that their source names, and it reports to measuring stages what became of the packets on their
-//! radio link.
+//! stage that their source names, and it reports to measuring stages which packets crossed their radio link.
 
 use std::collections::VecDeque;
 
@@ -15,7 +14,7 @@ pub use crate::memory::{DEFAULT_MEMORY, OutOfMemory};
 use crate::packet::{Direction, Origin, Packet, PerDirection};
 use crate::settings::Settings;
 use crate::stage::{
-    Event, Incident, Outbox, RadioFate, RadioPdu, ReconfigureError, Record, Recording, Stage,
+    Event, Incident, Outbox, RadioOutcome, RadioPdu, ReconfigureError, Record, Recording, Stage,
 };
 pub use crate::totals::Totals;
 
@@ -200,8 +199,8 @@ impl Path {
         settings: &dyn Settings,
     ) -> Result<(), ReconfigureError> {
         self.call(now, stage, |stage, out| stage.reconfigure(now, settings, out))?;
-        let alone = self.take_over(stage);
-        self.run(now, alone);
+        let single = self.take_over(stage);
+        self.run(now, single);
         self.deadlines.settle();
         Ok(())
     }
@@ -226,11 +225,11 @@ impl Path {
         self.out.take_pdus()
     }
 
-    /// Takes the packets of `stage` out of the outbox and determines their next stops. Most packets come
-    /// alone. Such a packet is returned at once and does not go through `moving`.
+    /// Takes the packets of `stage` out of the outbox and determines their next stops. A single packet, which
+    /// is the usual case, is returned at once and does not pass through `moving`.
     fn take_over(&mut self, stage: usize) -> Option<(Stop, Packet)> {
         while let Some(direction) = self.out.damaged.pop() {
-            self.radio_carried(stage, direction, RadioFate::Damaged);
+            self.report_radio_outcome(stage, direction, RadioOutcome::Damaged);
         }
         match self.out.leaving.len() {
             0 => return None,
@@ -260,7 +259,7 @@ impl Path {
                 return None;
             }
             Origin::Background { .. } => {}
-            Origin::Host => self.radio_carried(stage, packet.direction, RadioFate::Arrived),
+            Origin::Host => self.report_radio_outcome(stage, packet.direction, RadioOutcome::Arrived),
         }
         let next = match packet.direction {
             Direction::Down => Some(stage + 1).filter(|next| *next < self.stages.len()),
@@ -279,13 +278,13 @@ impl Path {
         })
     }
 
-    /// Reports a packet's fate to the stages that measure a radio link which includes `stage`.
-    fn radio_carried(&mut self, stage: usize, direction: Direction, fate: RadioFate) {
+    /// Reports the outcome of a packet to the stations whose radio link includes `stage`.
+    fn report_radio_outcome(&mut self, stage: usize, direction: Direction, outcome: RadioOutcome) {
         for link in &self.radio_links {
-            let over = fate == RadioFate::Damaged || link.last(direction) == stage;
-            if link.stages.contains(&stage) && over {
+            let has_ended = outcome == RadioOutcome::Damaged || link.last(direction) == stage;
+            if link.stages.contains(&stage) && has_ended {
                 let measuring = &mut self.stages[link.measured_by].stage;
-                measuring.radio_carried(direction, fate);
+                measuring.report_radio_outcome(direction, outcome);
                 self.deadlines.set(link.measured_by, measuring.next_deadline());
             }
         }
@@ -354,8 +353,8 @@ impl Machine for Path {
         let mut due = self.deadlines.due(0, now);
         while let Some(stage) = due {
             self.call(now, stage, |stage, out| stage.handle_deadline(now, out));
-            let alone = self.take_over(stage);
-            self.run(now, alone);
+            let single = self.take_over(stage);
+            self.run(now, single);
             due = self.deadlines.due(stage + 1, now);
         }
         self.deadlines.settle();

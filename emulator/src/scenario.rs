@@ -71,7 +71,7 @@ pub struct Addresses {
 }
 
 /// Parses `STAGE.KEY=VALUE` as a user types it, for [`Scenario::set`].
-pub fn assigned(text: &str) -> Result<(String, String), String> {
+pub fn parse_assignment(text: &str) -> Result<(String, String), String> {
     let (key, value) = text
         .split_once('=')
         .ok_or_else(|| "write STAGE.KEY=VALUE, for example wire.down.rate=64kbit".to_owned())?;
@@ -309,7 +309,7 @@ impl Scenario {
 
     /// Returns the completions of `word`, an argument of `--set` that is partly typed. A key has its current
     /// value as its meaning. After the `=`, the completion is this value.
-    pub fn settings_like(&self, word: &str) -> Vec<(String, String)> {
+    pub fn complete_setting(&self, word: &str) -> Vec<(String, String)> {
         let mut settings = Vec::new();
         for StageSettings { name, config } in &self.stages {
             write::leaves(&config.to_table(), &format!("{name}."), &mut |key: String, value: String| {

@@ -84,6 +84,58 @@ impl Invalid {
     }
 }
 
+/// A value of a setting that determines which other settings apply, such as a model.
+#[derive(Debug)]
+pub(crate) struct Variant {
+    name: &'static str,
+    required: &'static [&'static str],
+    optional: &'static [&'static str],
+}
+
+impl Variant {
+    /// Creates a variant from its name, the keys that it requires and the keys that it also allows.
+    pub(crate) const fn new(
+        name: &'static str,
+        required: &'static [&'static str],
+        optional: &'static [&'static str],
+    ) -> Self {
+        Self { name, required, optional }
+    }
+
+    fn allows(&self, key: &str) -> bool {
+        self.required.contains(&key) || self.optional.contains(&key)
+    }
+
+    /// Refuses missing settings, and settings that only other variants allow. `setting` is the name of the
+    /// setting that selects the variant. `keys` are all keys that depend on it, and whether each is set.
+    pub(crate) fn check(
+        &self,
+        setting: &str,
+        all: &[Self],
+        keys: impl IntoIterator<Item = (&'static str, bool)>,
+    ) -> Result<(), Invalid> {
+        let name = self.name;
+        for (key, is_set) in keys {
+            if self.required.contains(&key) && !is_set {
+                let message = format!("required by the {setting} \"{name}\": add `{key} = …`");
+                return Err(Invalid::new(key, message));
+            }
+            if is_set && !self.allows(key) {
+                let owners = all.iter().filter(|other| other.allows(key));
+                let owners: Vec<String> = owners.map(|other| format!("\"{}\"", other.name)).collect();
+                return Err(Invalid::new(
+                    key,
+                    format!(
+                        "valid only with the {setting} {}, but the {setting} is \"{name}\": remove it, or change the {setting}",
+                        owners.join(" or ")
+                    ),
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
 impl From<Invalid> for ReconfigureError {
     fn from(Invalid { key, message }: Invalid) -> Self {
         Self::new(key, message)

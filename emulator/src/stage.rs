@@ -68,12 +68,12 @@ pub trait Stage {
 
     /// A host's packet crossed the measured radio link or was damaged on it. Packets that a full queue drops
     /// are not reported.
-    fn radio_carried(&mut self, _direction: Direction, _fate: RadioFate) {}
+    fn report_radio_outcome(&mut self, _direction: Direction, _outcome: RadioOutcome) {}
 }
 
 /// Outcome of a packet on a radio link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RadioFate {
+pub enum RadioOutcome {
     /// The packet crossed the link.
     Arrived,
     /// A stage of the link dropped the packet for a reason whose cause is the radio.
@@ -189,67 +189,55 @@ pub enum Mark {
     Congestion,
 }
 
-/// The reason why a packet was dropped. This is ground truth, which a real network does not provide.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum DropReason {
+macro_rules! drop_reasons {
+    ($($(#[$doc:meta])* $reason:ident = $name:literal,)*) => {
+        /// The reason why a packet was dropped. This is ground truth, which a real network does not provide.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+        #[serde(rename_all = "kebab-case")]
+        pub enum DropReason {
+            $($(#[$doc])* $reason,)*
+        }
+
+        impl DropReason {
+            /// All reasons, in the order of their numbers (`DropReason as usize`).
+            pub const ALL: [Self; [$($name),*].len()] = [$(Self::$reason),*];
+
+            /// The name in records, summaries and traces.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$reason => $name,)*
+                }
+            }
+        }
+    };
+}
+
+drop_reasons! {
     /// The queue had no room for the packet.
-    QueueFull,
+    QueueFull = "queue-full",
     /// Active queue management dropped the packet before the queue was full, to slow down its sender.
-    Aqm,
+    Aqm = "aqm",
     /// The channel damaged the packet.
-    Loss,
+    Loss = "loss",
     /// A drop list named the packet.
-    Listed,
+    Listed = "listed",
     /// A policer had no tokens left for the packet.
-    Policed,
+    Policed = "policed",
     /// The packet arrived during an outage.
-    Outage,
+    Outage = "outage",
     /// Local retransmission gave up on the packet.
-    RetryLimit,
+    RetryLimit = "retry-limit",
     /// RLC discarded the packet (MaxDAT or Timer_Discard) and informed its peer.
-    RlcDiscard,
+    RlcDiscard = "rlc-discard",
     /// An RLC RESET discarded the packet.
-    RlcReset,
+    RlcReset = "rlc-reset",
     /// The packet is longer than this stage can carry.
-    TooLong,
+    TooLong = "too-long",
     /// The bytes are not a complete IP packet.
-    Malformed,
+    Malformed = "malformed",
 }
 
 impl DropReason {
-    /// All reasons, in the order of their numbers (`DropReason as usize`).
-    pub const ALL: [Self; 11] = [
-        Self::QueueFull,
-        Self::Aqm,
-        Self::Loss,
-        Self::Listed,
-        Self::Policed,
-        Self::Outage,
-        Self::RetryLimit,
-        Self::RlcDiscard,
-        Self::RlcReset,
-        Self::TooLong,
-        Self::Malformed,
-    ];
-
-    /// The name in records, summaries and traces.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::QueueFull => "queue-full",
-            Self::Aqm => "aqm",
-            Self::Loss => "loss",
-            Self::Listed => "listed",
-            Self::Policed => "policed",
-            Self::Outage => "outage",
-            Self::RetryLimit => "retry-limit",
-            Self::RlcDiscard => "rlc-discard",
-            Self::RlcReset => "rlc-reset",
-            Self::TooLong => "too-long",
-            Self::Malformed => "malformed",
-        }
-    }
-
     /// The name of the cause in views. `refused` if [`cause`](Self::cause) is `None`.
     pub fn cause_name(self) -> &'static str {
         self.cause().map_or("refused", Cause::name)

@@ -48,7 +48,7 @@ pub(crate) struct Sim {
     #[arg(long, short = 's', value_name = "SCENARIO", help_heading = "Path")]
     scenario: String,
     /// Change one of the scenario's settings, such as wire.down.rate=64kbit, or remove a stage with wire.remove=true (repeatable)
-    #[arg(long, value_name = "STAGE.KEY=VALUE", value_parser = scenario::assigned, help_heading = "Path")]
+    #[arg(long, value_name = "STAGE.KEY=VALUE", value_parser = scenario::parse_assignment, help_heading = "Path")]
     set: Vec<(String, String)>,
     /// Seed of all random numbers [default: the scenario's]
     #[arg(long, value_name = "NUMBER", help_heading = "Path")]

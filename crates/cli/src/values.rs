@@ -65,13 +65,13 @@ impl Values {
             Kind::Recipe => recipes_like(word),
             Kind::Sender => senders(),
             Kind::AnySender => recipes_like(word).into_iter().chain(senders()).collect(),
-            Kind::Scenario => candidates(presets::named_like(word)),
+            Kind::Scenario => candidates(presets::complete_name(word)),
             Kind::Receiver => self.receivers(),
             Kind::Figure => figure_names(),
             Kind::Setting => {
                 let scenario =
                     option_of(&self.line, "-s", "--scenario").and_then(|name| Scenario::load(name).ok());
-                candidates(scenario.map(|scenario| scenario.settings_like(word)).unwrap_or_default())
+                candidates(scenario.map(|scenario| scenario.complete_setting(word)).unwrap_or_default())
             }
             Kind::Metric => metrics(word),
             Kind::Axis => axes(&self.line, |axis, _| axis.to_owned()),

@@ -1,7 +1,7 @@
 //! The page's requests. The user's input arrives as text, and the functions that parse the command line parse
 //! it.
 
-use airlink::scenario::{Scenario, ScenarioError, assigned, presets};
+use airlink::scenario::{Scenario, ScenarioError, parse_assignment, presets};
 use airtcp::SenderSpec;
 use airtcp_numbers::units;
 use airtcp_sim::sweep::setup::{self, Setup};
@@ -159,7 +159,7 @@ impl SetupFields {
         };
         let mut scenario = read.map_err(|found| troubles.extend(found)).ok()?;
         for (index, typed) in self.set.iter().enumerate() {
-            let set = assigned(typed).map_err(|error| vec![Trouble::new("set", index, error)]);
+            let set = parse_assignment(typed).map_err(|error| vec![Trouble::new("set", index, error)]);
             let set = set.and_then(|(key, value)| {
                 scenario.edit(&key, &value).map_err(|error| scenario_troubles("set", index, &error))?;
                 setup.settings.push((key, value));

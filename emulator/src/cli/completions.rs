@@ -52,11 +52,11 @@ impl Values {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         let word = value_of(&self.word);
         let named = match self.kind {
-            Kind::Scenario => presets::named_like(word),
+            Kind::Scenario => presets::complete_name(word),
             Kind::Setting => {
                 let scenario =
                     option_of(&self.line, "-s", "--scenario").and_then(|name| Scenario::load(name).ok());
-                scenario.map(|scenario| scenario.settings_like(word)).unwrap_or_default()
+                scenario.map(|scenario| scenario.complete_setting(word)).unwrap_or_default()
             }
         };
         let candidates: Vec<_> =

@@ -37,7 +37,7 @@ pub(super) struct ScenarioArgs {
     #[arg(long, value_name = "NUMBER", help_heading = "Link")]
     seed: Option<u64>,
     /// Change one of the scenario's settings, such as wire.down.rate=64kbit, or remove a stage with wire.remove=true (repeatable)
-    #[arg(long, value_name = "STAGE.KEY=VALUE", value_parser = scenario::assigned, help_heading = "Link")]
+    #[arg(long, value_name = "STAGE.KEY=VALUE", value_parser = scenario::parse_assignment, help_heading = "Link")]
     set: Vec<(String, String)>,
     /// Memory limit: packets inside the link
     #[arg(long, value_name = "SIZE", default_value = "1G", help_heading = "Link")]

@@ -173,17 +173,17 @@ pub(super) fn check(config: &StageConfig, node: &Node, position: Position<'_>) -
 
 /// The setting with this dotted key, or the innermost table that would contain it.
 fn node_at<'a>(node: &'a Node, key: &str) -> &'a Node {
-    let mut place = node;
+    let mut current = node;
     for step in key.split('.') {
-        let inner = match &place.value {
+        let inner = match &current.value {
             Value::Table(table) => table.get(step),
             Value::Array(items) => step.parse().ok().and_then(|index: usize| items.get(index)),
             _ => None,
         };
         match inner {
-            Some(inner) => place = inner,
+            Some(inner) => current = inner,
             None => break,
         }
     }
-    place
+    current
 }

@@ -59,7 +59,7 @@ pub fn find(name: &str) -> Option<&'static Preset> {
 
 /// Completions of a scenario name, each with a short description: presets, scenario files, and directories
 /// that may contain scenario files.
-pub fn named_like(word: &str) -> Vec<(String, String)> {
+pub fn complete_name(word: &str) -> Vec<(String, String)> {
     let presets = ALL.iter().filter(|preset| preset.name.starts_with(word)).map(|preset| {
         let meaning = Scenario::load(preset.name).map(|scenario| scenario.description);
         (preset.name.to_owned(), meaning.unwrap_or_default())

@@ -128,6 +128,14 @@ impl<S: OneWay> Duplex<S> {
         Ok(Self::new(PerDirection { down: side(Direction::Down)?, up: side(Direction::Up)? }))
     }
 
+    /// Calls the stage of one direction, if there is one, and updates its deadline.
+    fn call(&mut self, direction: Direction, call: impl FnOnce(&mut S)) {
+        if let Some(side) = &mut self.sides[direction] {
+            call(side);
+            self.deadlines[direction] = side.next_deadline();
+        }
+    }
+
     fn iter(&self) -> impl Iterator<Item = (Direction, &S)> {
         self.sides.iter().filter_map(|(direction, side)| Some((direction, side.as_ref()?)))
     }
@@ -135,23 +143,16 @@ impl<S: OneWay> Duplex<S> {
 
 impl<S: OneWay> Stage for Duplex<S> {
     fn handle_packet(&mut self, now: Instant, packet: Packet, out: &mut Outbox) {
-        match &mut self.sides[packet.direction] {
-            Some(side) => {
-                let direction = packet.direction;
-                side.handle_packet(now, packet, out);
-                self.deadlines[direction] = side.next_deadline();
-            }
+        match &self.sides[packet.direction] {
+            Some(_) => self.call(packet.direction, |side| side.handle_packet(now, packet, out)),
             None => out.forward(packet),
         }
     }
 
     fn handle_deadline(&mut self, now: Instant, out: &mut Outbox) {
         for direction in Direction::BOTH {
-            if let Some(side) = &mut self.sides[direction]
-                && self.deadlines[direction].is_some_and(|deadline| deadline <= now)
-            {
-                side.handle_deadline(now, out);
-                self.deadlines[direction] = side.next_deadline();
+            if self.deadlines[direction].is_some_and(|deadline| deadline <= now) {
+                self.call(direction, |side| side.handle_deadline(now, out));
             }
         }
     }
@@ -159,25 +160,19 @@ impl<S: OneWay> Stage for Duplex<S> {
     fn next_deadline(&self) -> Option<Instant> {
         match (self.deadlines.down, self.deadlines.up) {
             (Some(down), Some(up)) => Some(down.min(up)),
-            (one, other) => one.or(other),
+            (first, second) => first.or(second),
         }
     }
 
     fn be_lazy(&mut self, is_lazy: bool) {
         for direction in Direction::BOTH {
-            if let Some(side) = &mut self.sides[direction] {
-                side.be_lazy(is_lazy);
-                self.deadlines[direction] = side.next_deadline();
-            }
+            self.call(direction, |side| side.be_lazy(is_lazy));
         }
     }
 
     fn catch_up(&mut self, now: Instant, out: &mut Outbox) {
         for direction in Direction::BOTH {
-            if let Some(side) = &mut self.sides[direction] {
-                side.catch_up(now, out);
-                self.deadlines[direction] = side.next_deadline();
-            }
+            self.call(direction, |side| side.catch_up(now, out));
         }
     }
 
@@ -186,11 +181,8 @@ impl<S: OneWay> Stage for Duplex<S> {
     }
 
     fn stats(&self) -> Value {
-        Value::Object(
-            self.iter()
-                .map(|(direction, side)| (direction.name().to_owned(), side.stats()))
-                .collect::<Map<_, _>>(),
-        )
+        let sides = self.iter().map(|(direction, side)| (direction.name().to_owned(), side.stats()));
+        Value::Object(sides.collect::<Map<_, _>>())
     }
 
     fn reconfigure(
@@ -200,32 +192,25 @@ impl<S: OneWay> Stage for Duplex<S> {
         out: &mut Outbox,
     ) -> Result<(), ReconfigureError> {
         let Some(settings) = settings.downcast_ref::<Directions<S::Config>>() else {
-            return Err(ReconfigureError::new(
-                "kind",
-                "packets inside the stage cannot move to another kind of stage",
-            ));
+            let why = "packets inside the stage cannot move to another kind of stage";
+            return Err(ReconfigureError::new("kind", why));
         };
         // Check both directions before changing either, so that a refused change has no effect.
         for (direction, side) in self.sides.iter() {
             match (side, settings.get(direction)) {
-                (Some(side), Some(config)) => side.check(config).map_err(|mut not_live| {
-                    not_live.setting = format!("{direction}.{}", not_live.setting);
-                    not_live
+                (Some(side), Some(config)) => side.check(config).map_err(|mut error| {
+                    error.setting = format!("{direction}.{}", error.setting);
+                    error
                 })?,
                 (None, None) => {}
                 _ => {
-                    return Err(ReconfigureError::new(
-                        direction.name(),
-                        "a direction cannot be added or removed",
-                    ));
+                    let why = "a direction cannot be added or removed";
+                    return Err(ReconfigureError::new(direction.name(), why));
                 }
             }
         }
-        for direction in Direction::BOTH {
-            if let (Some(side), Some(config)) = (&mut self.sides[direction], settings.get(direction)) {
-                side.reconfigure(now, config, out);
-                self.deadlines[direction] = side.next_deadline();
-            }
+        for (direction, config) in settings.iter() {
+            self.call(direction, |side| side.reconfigure(now, config, out));
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! A link: a queue, a transmitter that serves it at a rate or by a trace, and the wire.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use airwire::rng::Stream;
 use airwire::time::{Duration, Instant};
@@ -11,17 +11,17 @@ use serde_json::{Value, json};
 use super::duplex::{OneWay, OneWaySettings};
 use super::pace::Pace;
 use super::queue::{Queue, QueueConfig};
-use super::trace::{Cursor, OPPORTUNITY, TUN_HEADER, Trace, TraceError};
+use super::trace::{Cursor, OPPORTUNITY, TUN_HEADER, Trace};
 use crate::packet::{Direction, Packet};
 use crate::settings::{Invalid, InvalidInPath, Position};
 use crate::stage::{Event, Outbox, ReconfigureError};
 
-mod following;
 pub mod schedule;
+mod scheduled;
 mod wire;
 
-use following::Following;
-use schedule::{Schedule, ScheduleError};
+use schedule::Schedule;
+use scheduled::ScheduledTransmitter;
 pub use wire::StepsConfig;
 use wire::{Steps, Wire};
 
@@ -75,54 +75,57 @@ impl OneWaySettings for LinkConfig {
     }
 
     fn check_in_path(&self, _direction: Direction, _position: Position<'_>) -> Result<(), InvalidInPath> {
-        let misplaced = |key: &str| {
+        let invalid = |key: &str| {
             let key = key.to_owned();
             move |message| InvalidInPath { key, message, help: None }
         };
-        self.trace.as_deref().map(load_trace).transpose().map_err(misplaced("trace"))?;
-        if let Some(schedule) = self.schedule().map_err(misplaced("follow"))? {
-            self.check_beside(&schedule).map_err(|Invalid { key, message }| misplaced(&key)(message))?;
+        self.load_trace().map_err(invalid("trace"))?;
+        if let Some(schedule) = self.load_schedule().map_err(invalid("follow"))? {
+            self.check_with_schedule(&schedule).map_err(|Invalid { key, message }| invalid(&key)(message))?;
         }
         Ok(())
     }
 
     fn build(&self, direction: Direction, position: Position<'_>, seed: u64) -> Result<Link, String> {
-        let given = LinkInputs {
-            trace: self.trace.as_deref().map(load_trace).transpose()?,
-            schedule: self.schedule()?,
+        let inputs = LinkInputs {
+            trace: self.load_trace()?,
+            schedule: self.load_schedule()?,
             jitter: position.stream(seed, direction, "jitter"),
             queue: position.stream(seed, direction, "queue"),
             // Both directions share this stream: their delays change together when the satellite moves.
             steps: position.stream(seed, Direction::Down, "steps"),
         };
-        Link::new(self, given).map_err(|invalid| invalid.to_string())
+        Link::new(self, inputs).map_err(|invalid| invalid.to_string())
     }
 }
 
 impl LinkConfig {
+    /// Loads the trace that `trace` names.
+    fn load_trace(&self) -> Result<Option<Trace>, String> {
+        let Some(path) = self.trace.as_deref() else { return Ok(None) };
+        Trace::load(path).map(Some).map_err(|error| error.in_file(path))
+    }
+
     /// Loads the schedule that `follow` names.
-    fn schedule(&self) -> Result<Option<Schedule>, String> {
+    fn load_schedule(&self) -> Result<Option<Schedule>, String> {
         let Some(path) = self.follow.as_deref() else { return Ok(None) };
         let schedule = Schedule::load(path, self.is_looped.unwrap_or_default());
-        schedule.map(Some).map_err(|error| match error {
-            ScheduleError::Line { line, wrong } => format!("{}:{line}: {wrong}", path.display()),
-            ScheduleError::Unreadable(..) => error.to_string(),
-        })
+        schedule.map(Some).map_err(|error| error.in_file(path))
     }
 
     /// Refuses settings for which the schedule has a column.
-    fn check_beside(&self, schedule: &Schedule) -> Result<(), Invalid> {
-        let twice = |key: &str| {
+    fn check_with_schedule(&self, schedule: &Schedule) -> Result<(), Invalid> {
+        let conflict = |key: &str| {
             Err(Invalid::new(
                 key,
                 format!("the schedule (`follow`) has a column `{key}`: remove one of them"),
             ))
         };
         if schedule.has_rate() && self.rate.is_some() {
-            return twice("rate");
+            return conflict("rate");
         }
         if schedule.has_delay() && !self.delay.is_zero() {
-            return twice("delay");
+            return conflict("delay");
         }
         Ok(())
     }
@@ -148,14 +151,6 @@ impl From<Stream> for LinkInputs {
     fn from(stream: Stream) -> Self {
         Self { trace: None, schedule: None, jitter: stream.clone(), queue: stream.clone(), steps: stream }
     }
-}
-
-fn load_trace(path: &Path) -> Result<Trace, String> {
-    Trace::load(path).map_err(|error| match error {
-        TraceError::Line { line, wrong } => format!("{}:{line}: {wrong}", path.display()),
-        TraceError::Unreadable(..) => error.to_string(),
-        other => format!("{}: {other}", path.display()),
-    })
 }
 
 /// One direction of a link.
@@ -191,28 +186,26 @@ enum Transmitter {
         /// A packet that an opportunity has sent in part, and the number of its remaining bytes.
         sending: Option<(usize, Packet)>,
     },
-    Following(Following),
+    Scheduled(ScheduledTransmitter),
 }
 
 impl Link {
     /// Creates the link, or returns an error if the settings are invalid or conflict with the schedule.
-    pub fn new(config: &LinkConfig, given: LinkInputs) -> Result<Self, Invalid> {
+    pub fn new(config: &LinkConfig, inputs: LinkInputs) -> Result<Self, Invalid> {
         config.validate()?;
-        let LinkInputs { trace, schedule, jitter, queue, steps } = given;
+        let LinkInputs { trace, schedule, jitter, queue, steps } = inputs;
         if let Some(schedule) = &schedule {
-            config.check_beside(schedule)?;
+            config.check_with_schedule(schedule)?;
         }
         let transmitter = match (config.rate, trace, &schedule) {
             (_, Some(trace), _) => Transmitter::ByTrace { cursor: Cursor::new(trace), sending: None },
             (_, None, Some(schedule)) if schedule.has_rate() => {
-                Transmitter::Following(Following::new(schedule.clone()))
+                Transmitter::Scheduled(ScheduledTransmitter::new(schedule.clone()))
             }
             (rate, None, _) => Transmitter::for_rate(rate),
         };
         let delays = schedule.clone().filter(Schedule::has_delay);
-        let mut wire = Wire::new(config.delay, delays, Steps::new(steps), jitter);
-        wire.jitter = config.jitter;
-        wire.stepping = config.steps;
+        let wire = Wire::new(config, delays, Steps::new(steps), jitter);
         Ok(Self {
             config: config.clone(),
             schedule,
@@ -235,14 +228,14 @@ impl Link {
         let sent = match &self.transmitter {
             Transmitter::Immediate => None,
             Transmitter::AtRate { sending, .. } => sending.as_ref().map(|(end, _)| *end),
-            Transmitter::Following(following) => following.next_deadline(&self.queue),
+            Transmitter::Scheduled(scheduled) => scheduled.next_deadline(&self.queue),
             Transmitter::ByTrace { cursor, sending } => {
                 (sending.is_some() || !self.queue.is_empty()).then(|| cursor.next())
             }
         };
-        match (sent, self.wire.next_landing()) {
-            (Some(sent), Some(landing)) => Some(sent.min(landing)),
-            (one, other) => one.or(other),
+        match (sent, self.wire.next_arrival()) {
+            (Some(sent), Some(arrival)) => Some(sent.min(arrival)),
+            (first, second) => first.or(second),
         }
     }
 
@@ -252,12 +245,12 @@ impl Link {
             Transmitter::Immediate => {
                 while let Some((waited, packet)) = self.queue.pop(now, out) {
                     out.note(&packet, Event::Sent { waited });
-                    self.wire.launch(now, packet, out);
+                    self.wire.send(now, packet, out);
                 }
             }
             Transmitter::AtRate { pace, sending, free_since } => {
                 while let Some((end, packet)) = sending.take_if(|(end, _)| *end <= now) {
-                    self.wire.launch(end, packet, out);
+                    self.wire.send(end, packet, out);
                     *free_since = end;
                     if let Some((waited, packet)) = self.queue.pop(end, out) {
                         out.note(&packet, Event::Sent { waited });
@@ -265,8 +258,8 @@ impl Link {
                     }
                 }
             }
-            Transmitter::Following(following) => {
-                following.transmit(now, &mut self.queue, &mut self.wire, out)
+            Transmitter::Scheduled(scheduled) => {
+                scheduled.transmit(now, &mut self.queue, &mut self.wire, out)
             }
             Transmitter::ByTrace { cursor, sending } => {
                 while (sending.is_some() || !self.queue.is_empty()) && cursor.next() <= now {
@@ -286,7 +279,7 @@ impl Link {
                             break;
                         }
                         room -= need;
-                        self.wire.launch(at, packet, out);
+                        self.wire.send(at, packet, out);
                     }
                 }
             }
@@ -303,12 +296,12 @@ impl Transmitter {
         })
     }
 
-    fn busy(&self) -> bool {
+    fn is_busy(&self) -> bool {
         match self {
             Self::Immediate => false,
             Self::AtRate { sending, .. } => sending.is_some(),
             Self::ByTrace { sending, .. } => sending.is_some(),
-            Self::Following(following) => following.busy(),
+            Self::Scheduled(scheduled) => scheduled.is_busy(),
         }
     }
 }
@@ -327,7 +320,7 @@ impl OneWay for Link {
         match &mut self.transmitter {
             Transmitter::Immediate => {
                 out.note(&packet, Event::Sent { waited: Duration::ZERO });
-                self.wire.launch(now, packet, out);
+                self.wire.send(now, packet, out);
             }
             Transmitter::AtRate { pace, sending: sending @ None, free_since } => {
                 let Some(packet) = self.queue.pass(now, packet, out) else { return };
@@ -338,7 +331,7 @@ impl OneWay for Link {
                 *sending = Some((now + pace.next(packet.len()), packet));
             }
             Transmitter::AtRate { .. } => self.queue.push(now, packet, out),
-            Transmitter::Following(following) => following.take(now, packet, &mut self.queue, out),
+            Transmitter::Scheduled(scheduled) => scheduled.take(now, packet, &mut self.queue, out),
             Transmitter::ByTrace { cursor, sending } => {
                 // Opportunities that pass while the queue is empty are wasted. As in mm-link, a packet that
                 // arrives exactly at the time of an opportunity misses it.
@@ -351,9 +344,9 @@ impl OneWay for Link {
     }
 
     fn handle_deadline(&mut self, now: Instant, out: &mut Outbox) {
-        self.wire.land(now, out);
+        self.wire.deliver(now, out);
         self.transmit(now, out);
-        self.wire.land(now, out);
+        self.wire.deliver(now, out);
     }
 
     fn next_deadline(&self) -> Option<Instant> {
@@ -363,9 +356,9 @@ impl OneWay for Link {
             && self.is_lazy
             && self.queue.is_drop_tail()
         {
-            // Packets are not reordered, so the packets on the wire land first.
-            let landing = self.wire.next_landing();
-            return landing.or_else(|| sending.as_ref().map(|(end, _)| *end + self.wire.least_delay()));
+            // Packets are not reordered, so the packets on the wire arrive first.
+            let arrival = self.wire.next_arrival();
+            return arrival.or_else(|| sending.as_ref().map(|(end, _)| *end + self.wire.least_delay()));
         }
         self.next_event()
     }
@@ -379,7 +372,7 @@ impl OneWay for Link {
     }
 
     fn held(&self) -> usize {
-        self.queue.len() + usize::from(self.transmitter.busy()) + self.wire.flying()
+        self.queue.len() + usize::from(self.transmitter.is_busy()) + self.wire.in_transit()
     }
 
     fn stats(&self) -> Value {
@@ -389,8 +382,8 @@ impl OneWay for Link {
             "packets_out": self.wire.packets_out,
             "bytes_out": self.wire.bytes_out,
             "queue": self.queue.stats(),
-            "transmitting": usize::from(self.transmitter.busy()),
-            "on_the_wire": self.wire.flying(),
+            "transmitting": usize::from(self.transmitter.is_busy()),
+            "on_the_wire": self.wire.in_transit(),
         })
     }
 
@@ -404,18 +397,15 @@ impl OneWay for Link {
         if config.is_looped != self.config.is_looped {
             return Err(ReconfigureError::new("loop", "the schedule is fixed when the link starts"));
         }
-        let beside = self.schedule.as_ref().map_or(Ok(()), |schedule| config.check_beside(schedule));
-        let checked = config.validate().and(beside);
-        Ok(checked?)
+        config.validate()?;
+        Ok(self.schedule.as_ref().map_or(Ok(()), |schedule| config.check_with_schedule(schedule))?)
     }
 
-    /// The part of a packet that was already sent stays sent, and the rest goes at the new rate. Packets on
-    /// the wire keep their arrival times, and later packets do not overtake them.
+    /// A new rate applies to the rest of the packet in transmission. Packets on the wire keep their arrival
+    /// times, and later packets do not overtake them.
     fn reconfigure(&mut self, now: Instant, config: &LinkConfig, out: &mut Outbox) {
         self.transmit(now, out);
-        self.wire.delay = config.delay;
-        self.wire.jitter = config.jitter;
-        self.wire.stepping = config.steps;
+        self.wire.configure(config);
         self.config = config.clone();
         self.queue.reconfigure(now, config.queue, out);
         match (&mut self.transmitter, config.rate) {
@@ -425,13 +415,13 @@ impl OneWay for Link {
             },
             (Transmitter::AtRate { sending, .. }, None) => {
                 if let Some((_, packet)) = sending.take() {
-                    self.wire.launch(now, packet, out);
+                    self.wire.send(now, packet, out);
                 }
                 self.transmitter = Transmitter::Immediate;
                 self.transmit(now, out);
             }
             (Transmitter::Immediate, rate) => self.transmitter = Transmitter::for_rate(rate),
-            (Transmitter::AtRate { .. } | Transmitter::ByTrace { .. } | Transmitter::Following(_), _) => {}
+            (Transmitter::AtRate { .. } | Transmitter::ByTrace { .. } | Transmitter::Scheduled(_), _) => {}
         }
     }
 }

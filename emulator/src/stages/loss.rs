@@ -18,7 +18,7 @@ use super::duplex::{OneWay, OneWaySettings};
 use crate::fading::units::{Decibels, Distance, Frequency, Speed};
 use crate::fading::{Fading, FadingConfig};
 use crate::packet::{Direction, Packet};
-use crate::settings::{Invalid, Position};
+use crate::settings::{Invalid, Position, Variant};
 use crate::stage::{DropReason, Outbox};
 
 pub(crate) mod bursts;
@@ -166,46 +166,21 @@ impl From<Step> for String {
     }
 }
 
-impl Model {
-    const WITH_SETTINGS: [Self; 7] = [
-        Self::Uniform,
-        Self::BitErrors,
-        Self::GilbertElliott,
-        Self::Markov,
-        Self::Rayleigh,
-        Self::Shadowing,
-        Self::List,
-    ];
-
-    const fn name(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Uniform => "uniform",
-            Self::BitErrors => "bit-errors",
-            Self::GilbertElliott => "gilbert-elliott",
-            Self::Markov => "markov",
-            Self::Rayleigh => "rayleigh",
-            Self::Shadowing => "shadowing",
-            Self::List => "list",
-        }
-    }
-
-    /// Returns the names of the required and of the optional settings.
-    const fn settings(self) -> (&'static [&'static str], &'static [&'static str]) {
-        match self {
-            Self::None => (&[], &[]),
-            Self::Uniform => (&["per"], &[]),
-            Self::BitErrors => (&["ber"], &[]),
-            Self::GilbertElliott => {
-                (&[], &["good", "bad", "good_to_bad", "bad_to_good", "mean", "burst", "step"])
-            }
-            Self::Markov => (&["states"], &["step"]),
-            Self::Rayleigh => (&["speed", "carrier", "margin"], &["deviation", "decorrelation"]),
-            Self::Shadowing => (&["speed", "margin", "deviation", "decorrelation"], &[]),
-            Self::List => (&["drop"], &[]),
-        }
-    }
-}
+/// The settings of each model, in the order of [`Model`].
+const MODELS: [Variant; 8] = [
+    Variant::new("none", &[], &[]),
+    Variant::new("uniform", &["per"], &[]),
+    Variant::new("bit-errors", &["ber"], &[]),
+    Variant::new(
+        "gilbert-elliott",
+        &[],
+        &["good", "bad", "good_to_bad", "bad_to_good", "mean", "burst", "step"],
+    ),
+    Variant::new("markov", &["states"], &["step"]),
+    Variant::new("rayleigh", &["speed", "carrier", "margin"], &["deviation", "decorrelation"]),
+    Variant::new("shadowing", &["speed", "margin", "deviation", "decorrelation"], &[]),
+    Variant::new("list", &["drop"], &[]),
+];
 
 impl LossConfig {
     /// Settings for the model `uniform`.
@@ -290,27 +265,7 @@ impl OneWaySettings for LossConfig {
             ("decorrelation", self.decorrelation.is_some()),
             ("drop", self.drop.is_some()),
         ];
-        let (needed, optional) = self.model.settings();
-        let model = self.model.name();
-        for (key, is_set) in settings {
-            if needed.contains(&key) && !is_set {
-                return Err(Invalid::new(key, format!("required by the model \"{model}\": add `{key} = …`")));
-            }
-            if is_set && !needed.contains(&key) && !optional.contains(&key) {
-                let owners = Model::WITH_SETTINGS
-                    .into_iter()
-                    .filter(|model| model.settings().0.contains(&key) || model.settings().1.contains(&key))
-                    .map(|model| format!("\"{}\"", model.name()))
-                    .collect::<Vec<_>>()
-                    .join(" or ");
-                return Err(Invalid::new(
-                    key,
-                    format!(
-                        "valid only with the model {owners}, but the model is \"{model}\": remove it, or change the model"
-                    ),
-                ));
-            }
-        }
+        MODELS[self.model as usize].check("model", &MODELS, settings)?;
         if let Some(Step::Every(time)) = self.step
             && time < SHORTEST_STEP
         {

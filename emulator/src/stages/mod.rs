@@ -8,6 +8,7 @@ pub mod chosen;
 pub mod corrupt;
 pub mod duplex;
 pub mod duplicate;
+pub mod file;
 pub mod link;
 pub mod loss;
 pub mod outage;

@@ -43,7 +43,7 @@ impl OneWaySettings for OutageConfig {
     type Stage = Outage;
 
     fn validate(&self) -> Result<(), Invalid> {
-        self.spells().validate("outage")?;
+        self.intervals().validate("outage")?;
         self.queue.validate().map_err(|invalid| invalid.within("queue"))
     }
 
@@ -53,7 +53,7 @@ impl OneWaySettings for OutageConfig {
 }
 
 impl OutageConfig {
-    fn spells(&self) -> Intervals {
+    fn intervals(&self) -> Intervals {
         Intervals { at: self.at.clone(), lasts: self.lasts, every: self.every }
     }
 }
@@ -61,13 +61,13 @@ impl OutageConfig {
 /// One direction of the stage.
 #[derive(Debug)]
 pub struct Outage {
-    spells: Intervals,
+    intervals: Intervals,
     packets: DuringOutage,
-    kept: Queue,
-    /// Time at which the kept packets are forwarded.
-    over: Option<Instant>,
-    /// End of the last outage that a packet met.
-    met: Option<Instant>,
+    queue: Queue,
+    /// Time at which the queued packets are forwarded.
+    release_at: Option<Instant>,
+    /// End of the last outage that was reported.
+    reported_end: Option<Instant>,
     packets_in: u64,
     packets_out: u64,
     dropped: u64,
@@ -78,11 +78,11 @@ impl Outage {
     pub fn new(config: &OutageConfig) -> Result<Self, Invalid> {
         config.validate()?;
         Ok(Self {
-            spells: config.spells(),
+            intervals: config.intervals(),
             packets: config.packets,
-            kept: Queue::bounded(config.queue),
-            over: None,
-            met: None,
+            queue: Queue::bounded(config.queue),
+            release_at: None,
+            reported_end: None,
             packets_in: 0,
             packets_out: 0,
             dropped: 0,
@@ -90,7 +90,7 @@ impl Outage {
     }
 
     fn release(&mut self, now: Instant, out: &mut Outbox) {
-        while let Some((_, packet)) = self.kept.pop(now, out) {
+        while let Some((_, packet)) = self.queue.pop(now, out) {
             self.packets_out += 1;
             out.forward(packet);
         }
@@ -105,9 +105,9 @@ impl OneWay for Outage {
         // handled here.
         self.handle_deadline(now, out);
         self.packets_in += 1;
-        let end = self.spells.end(now);
-        if let Some(until) = end.filter(|_| end != self.met) {
-            self.met = end;
+        let end = self.intervals.end(now);
+        if let Some(until) = end.filter(|_| end != self.reported_end) {
+            self.reported_end = end;
             out.report_incident(IncidentKind::Outage { direction: packet.direction, until });
         }
         match (end, self.packets) {
@@ -120,31 +120,31 @@ impl OneWay for Outage {
                 out.drop(packet, DropReason::Outage);
             }
             (Some(until), DuringOutage::Requeued) => {
-                if self.kept.has_room_for(packet.len()) {
+                if self.queue.has_room_for(packet.len()) {
                     out.note(&packet, Event::Held { until });
-                    self.over = Some(until);
+                    self.release_at = Some(until);
                 }
-                self.kept.push(now, packet, out);
+                self.queue.push(now, packet, out);
             }
         }
     }
 
     fn handle_deadline(&mut self, now: Instant, out: &mut Outbox) {
-        if self.over.is_some_and(|over| over <= now) {
+        if self.release_at.is_some_and(|release_at| release_at <= now) {
             // The next outage may begin exactly when this one ends.
-            self.over = self.spells.end(now);
-            if self.over.is_none() {
+            self.release_at = self.intervals.end(now);
+            if self.release_at.is_none() {
                 self.release(now, out);
             }
         }
     }
 
     fn next_deadline(&self) -> Option<Instant> {
-        self.over
+        self.release_at
     }
 
     fn held(&self) -> usize {
-        self.kept.len()
+        self.queue.len()
     }
 
     fn stats(&self) -> Value {
@@ -152,19 +152,19 @@ impl OneWay for Outage {
             "packets_in": self.packets_in,
             "packets_out": self.packets_out,
             "dropped": self.dropped,
-            "queue": self.kept.stats(),
+            "queue": self.queue.stats(),
         })
     }
 
-    /// Kept packets wait for the end of the outage that is in progress according to the new settings. If
+    /// Queued packets wait for the end of the outage that is in progress according to the new settings. If
     /// there is none, they are forwarded at once.
     fn reconfigure(&mut self, now: Instant, config: &OutageConfig, out: &mut Outbox) {
-        self.spells = config.spells();
+        self.intervals = config.intervals();
         self.packets = config.packets;
-        self.kept.reconfigure(now, config.queue.into(), out);
-        if !self.kept.is_empty() {
-            self.over = self.spells.end(now);
-            if self.over.is_none() {
+        self.queue.reconfigure(now, config.queue.into(), out);
+        if !self.queue.is_empty() {
+            self.release_at = self.intervals.end(now);
+            if self.release_at.is_none() {
                 self.release(now, out);
             }
         }

@@ -24,7 +24,7 @@ pub struct PolicerConfig {
 }
 
 /// Larger than any real buffer, and small enough to rule out overflow.
-const LARGEST_BURST: u64 = 1_000_000_000_000;
+const MAX_BURST: u64 = 1_000_000_000_000;
 
 impl OneWaySettings for PolicerConfig {
     type Stage = Policer;
@@ -35,7 +35,7 @@ impl OneWaySettings for PolicerConfig {
                 "burst",
                 "no packet would pass: write at least the length of the longest packet, such as \"1500B\"",
             )),
-            1..=LARGEST_BURST => Ok(()),
+            1..=MAX_BURST => Ok(()),
             _ => Err(Invalid::new("burst", "must be at most 1000G")),
         }
     }
@@ -76,19 +76,19 @@ impl Bucket {
 
     fn fill(&mut self, now: Instant) {
         let elapsed: Duration = now - self.at;
-        let came = u128::from(elapsed.as_nanos()) * u128::from(self.rate.as_bits_per_second());
-        self.tokens = self.full.min(self.tokens + came);
+        let arrived = u128::from(elapsed.as_nanos()) * u128::from(self.rate.as_bits_per_second());
+        self.tokens = self.full.min(self.tokens + arrived);
         self.at = now;
     }
 
     fn take(&mut self, now: Instant, octets: usize) -> bool {
         self.fill(now);
         let needed = octets as u128 * PER_OCTET;
-        let is_enough = needed <= self.tokens;
-        if is_enough {
+        let conforms = needed <= self.tokens;
+        if conforms {
             self.tokens -= needed;
         }
-        is_enough
+        conforms
     }
 }
 

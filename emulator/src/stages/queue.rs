@@ -39,7 +39,7 @@ use red::Red;
 /// A packet queue with its discipline.
 #[derive(Debug)]
 pub struct Queue {
-    bounds: Bounds,
+    config: QueueConfig,
     discipline: DisciplineState,
     /// Waiting packets in order of arrival. Empty with FQ-CoDel, which has one queue per flow.
     packets: VecDeque<QueuedPacket>,
@@ -208,16 +208,6 @@ impl DisciplineState {
         }
         true
     }
-
-    fn ecn(&self) -> bool {
-        match self {
-            Self::DropTail => false,
-            Self::Codel(config, _) => config.ecn,
-            Self::FqCodel(config, _) => config.codel.ecn,
-            Self::Pie(config, _) => config.ecn,
-            Self::Red(config, _) => config.ecn,
-        }
-    }
 }
 
 impl Queue {
@@ -225,7 +215,7 @@ impl Queue {
     pub fn new(config: QueueConfig, mut random: Stream) -> Self {
         let hash = FlowHash(random.bits());
         Self {
-            bounds: config.bounds,
+            config,
             discipline: DisciplineState::new(&config.discipline, Instant::ZERO, hash),
             packets: VecDeque::new(),
             counters: QueueCounters::default(),
@@ -248,7 +238,7 @@ impl Queue {
     /// Applies new settings to packets that arrive from now on. Packets that wait already stay, even if they
     /// exceed the new bounds. A new discipline takes them over in order of arrival.
     pub fn reconfigure(&mut self, now: Instant, config: QueueConfig, out: &mut Outbox) {
-        self.bounds = config.bounds;
+        self.config = config;
         if self.discipline.reconfigure(&config.discipline, now, &self.counters) {
             return;
         }
@@ -288,7 +278,7 @@ impl Queue {
 
     /// Returns whether there is room for a packet of this length.
     pub fn has_room_for(&self, length: usize) -> bool {
-        self.bounds.have_room(self.counters.packets, self.counters.bytes, length)
+        self.config.bounds.have_room(self.counters.packets, self.counters.bytes, length)
     }
 
     /// Queues the packet or drops it, and records the outcome.
@@ -325,7 +315,7 @@ impl Queue {
     /// is the reason to drop it.
     fn admit(&mut self, now: Instant, packet: &mut Packet, out: &mut Outbox) -> Result<(), DropReason> {
         let has_room = self.has_room_for(packet.len());
-        let ecn = self.discipline.ecn();
+        let ecn = self.config.marks_ecn();
         let verdict = match &mut self.discipline {
             DisciplineState::DropTail | DisciplineState::Codel(..) => Verdict::Pass,
             // FQ-CoDel makes room by dropping other packets.
@@ -352,7 +342,7 @@ impl Queue {
         self.counters.add(&waiting.packet);
         if let DisciplineState::FqCodel(config, flows) = &mut self.discipline {
             let mut context = CallContext { now: waiting.queued_at, counters: &mut self.counters, out };
-            flows.enqueue(config, &self.bounds, waiting, &mut context);
+            flows.enqueue(config, &self.config.bounds, waiting, &mut context);
         } else {
             self.packets.push_back(waiting);
         }

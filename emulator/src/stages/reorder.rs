@@ -39,17 +39,17 @@ pub struct ReorderConfig {
 }
 
 /// Default of `at_most`: longer than most gaps in a stream, shorter than most retransmission timers.
-const AT_MOST: Duration = Duration::from_millis(100);
+const DEFAULT_AT_MOST: Duration = Duration::from_millis(100);
 
 /// The condition on which a chosen packet is released.
 #[derive(Clone, Copy, Debug)]
-enum Keep {
-    Distance { least: u32, most: u32, at_most: Duration },
-    Time { least: Duration, most: Duration },
+enum HoldRule {
+    Distance { min: u32, max: u32, at_most: Duration },
+    Time { min: Duration, max: Duration },
 }
 
 impl ReorderConfig {
-    fn keep(&self) -> Result<Keep, Invalid> {
+    fn hold_rule(&self) -> Result<HoldRule, Invalid> {
         let both = "`distance` and `time` cannot be combined: remove one of them";
         match (self.distance, self.time) {
             (Some(_), Some(_)) => Err(Invalid::new("time", both)),
@@ -58,42 +58,42 @@ impl ReorderConfig {
                 Err(Invalid::new("time", "must be above 0: write for example \"10ms\""))
             }
             (distance, None) => {
-                let least = distance.unwrap_or(1);
-                let most = self.distance_up_to.unwrap_or(least);
-                let at_most = self.at_most.unwrap_or(AT_MOST);
+                let min = distance.unwrap_or(1);
+                let max = self.distance_up_to.unwrap_or(min);
+                let at_most = self.at_most.unwrap_or(DEFAULT_AT_MOST);
                 if self.time_up_to.is_some() {
                     return Err(Invalid::new(
                         "time_up_to",
                         "valid only with `time`: remove it, or add `time`",
                     ));
                 }
-                if most < least {
+                if max < min {
                     return Err(Invalid::new(
                         "distance_up_to",
-                        format!("must be at least `distance` ({least})"),
+                        format!("must be at least `distance` ({min})"),
                     ));
                 }
                 if at_most.is_zero() {
                     return Err(Invalid::new("at_most", "must be above 0: write for example \"100ms\""));
                 }
-                Ok(Keep::Distance { least, most, at_most })
+                Ok(HoldRule::Distance { min, max, at_most })
             }
-            (None, Some(least)) => {
-                for (key, is_there) in
+            (None, Some(min)) => {
+                for (key, is_set) in
                     [("distance_up_to", self.distance_up_to.is_some()), ("at_most", self.at_most.is_some())]
                 {
-                    if is_there {
+                    if is_set {
                         return Err(Invalid::new(
                             key,
                             "valid only with `distance`, but `time` is set: remove one of them",
                         ));
                     }
                 }
-                let most = self.time_up_to.unwrap_or(least);
-                if most < least {
-                    return Err(Invalid::new("time_up_to", format!("must be at least `time` ({least})")));
+                let max = self.time_up_to.unwrap_or(min);
+                if max < min {
+                    return Err(Invalid::new("time_up_to", format!("must be at least `time` ({min})")));
                 }
-                Ok(Keep::Time { least, most })
+                Ok(HoldRule::Time { min, max })
             }
         }
     }
@@ -103,7 +103,7 @@ impl OneWaySettings for ReorderConfig {
     type Stage = Reorder;
 
     fn validate(&self) -> Result<(), Invalid> {
-        self.keep().map(|_keep| ())
+        self.hold_rule().map(|_rule| ())
     }
 
     fn does_nothing(&self) -> Option<&'static str> {
@@ -120,15 +120,15 @@ impl OneWaySettings for ReorderConfig {
 #[derive(Debug)]
 pub struct Reorder {
     chooser: Chooser,
-    keep: Keep,
+    rule: HoldRule,
     /// Draws one number for each packet: its distance or time.
-    kept: Stream,
+    hold: Stream,
     /// Held packets by number, in order of arrival.
     held: BTreeMap<u64, Held>,
     /// Times at which held packets are released at the latest, each with the packet's number.
     due: BTreeSet<(Instant, u64)>,
     /// Values of `passed` at which held packets are released, each with the packet's number.
-    behind: BTreeSet<(u64, u64)>,
+    release_count: BTreeSet<(u64, u64)>,
     packets: u64,
     /// Highest number of a forwarded packet.
     latest: u64,
@@ -142,21 +142,21 @@ pub struct Reorder {
 #[derive(Debug)]
 struct Held {
     packet: Packet,
-    until: Instant,
-    behind: u64,
+    latest_release: Instant,
+    release_count: u64,
 }
 
 impl Reorder {
-    /// Creates the stage, or returns an error if the settings are invalid. `chosen` selects packets, `kept`
+    /// Creates the stage, or returns an error if the settings are invalid. `chosen` selects packets, `hold`
     /// determines distances or times.
-    pub fn new(config: &ReorderConfig, chosen: Stream, kept: Stream) -> Result<Self, Invalid> {
+    pub fn new(config: &ReorderConfig, chosen: Stream, hold: Stream) -> Result<Self, Invalid> {
         Ok(Self {
             chooser: Chooser::new(config.chance, config.affects, chosen),
-            keep: config.keep()?,
-            kept,
+            rule: config.hold_rule()?,
+            hold,
             held: BTreeMap::new(),
             due: BTreeSet::new(),
-            behind: BTreeSet::new(),
+            release_count: BTreeSet::new(),
             packets: 0,
             latest: 0,
             passed: 0,
@@ -168,28 +168,28 @@ impl Reorder {
 
     /// Returns the time and the value of `passed` at which the packet is released. Draws one number with any
     /// settings.
-    fn until(&mut self, now: Instant) -> (Instant, u64) {
-        match self.keep {
-            Keep::Distance { least, most, at_most } => {
-                let more = self.kept.below(u64::from(most - least) + 1);
-                (now + at_most, self.passed + u64::from(least) + more)
+    fn draw_release(&mut self, now: Instant) -> (Instant, u64) {
+        match self.rule {
+            HoldRule::Distance { min, max, at_most } => {
+                let more = self.hold.below(u64::from(max - min) + 1);
+                (now + at_most, self.passed + u64::from(min) + more)
             }
-            Keep::Time { least, most } => {
-                let more = self.kept.below((most - least).as_nanos() + 1);
-                (now + least + Duration::from_nanos(more), u64::MAX)
+            HoldRule::Time { min, max } => {
+                let more = self.hold.below((max - min).as_nanos() + 1);
+                (now + min + Duration::from_nanos(more), u64::MAX)
             }
         }
     }
 
     fn release(&mut self, number: u64, out: &mut Outbox) {
-        let Some(Held { packet, until, behind }) = self.held.remove(&number) else { return };
-        self.due.remove(&(until, number));
-        self.behind.remove(&(behind, number));
+        let Some(Held { packet, latest_release, release_count }) = self.held.remove(&number) else { return };
+        self.due.remove(&(latest_release, number));
+        self.release_count.remove(&(release_count, number));
         if self.latest > number {
             self.overtaken += 1;
             if out.records_events() {
-                let still_here = self.held.range(number..).count() as u64;
-                out.note(&packet, Event::Overtaken { packets: self.packets - number - still_here });
+                let later_held = self.held.range(number..).count() as u64;
+                out.note(&packet, Event::Overtaken { packets: self.packets - number - later_held });
             }
         }
         self.latest = self.latest.max(number);
@@ -204,34 +204,34 @@ impl OneWay for Reorder {
         // The previous stage may forward a packet at the moment when a held one is due.
         self.handle_deadline(now, out);
         self.packets += 1;
-        let (until, behind) = self.until(now);
+        let (latest_release, release_count) = self.draw_release(now);
         if self.chooser.chooses(&packet) {
-            out.note(&packet, Event::Held { until });
+            out.note(&packet, Event::Held { until: latest_release });
             self.chosen += 1;
-            self.due.insert((until, self.packets));
-            self.behind.insert((behind, self.packets));
-            self.held.insert(self.packets, Held { packet, until, behind });
+            self.due.insert((latest_release, self.packets));
+            self.release_count.insert((release_count, self.packets));
+            self.held.insert(self.packets, Held { packet, latest_release, release_count });
             return;
         }
         self.passed += 1;
         self.latest = self.packets;
         out.forward(packet);
         while let Some((_, number)) =
-            self.behind.first().copied().filter(|(behind, _)| *behind <= self.passed)
+            self.release_count.first().copied().filter(|(count, _)| *count <= self.passed)
         {
             self.release(number, out);
         }
     }
 
     fn handle_deadline(&mut self, now: Instant, out: &mut Outbox) {
-        while let Some((_, number)) = self.due.first().copied().filter(|(until, _)| *until <= now) {
+        while let Some((_, number)) = self.due.first().copied().filter(|(at, _)| *at <= now) {
             self.by_time += 1;
             self.release(number, out);
         }
     }
 
     fn next_deadline(&self) -> Option<Instant> {
-        self.due.first().map(|(until, _)| *until)
+        self.due.first().map(|(at, _)| *at)
     }
 
     fn held(&self) -> usize {
@@ -248,11 +248,11 @@ impl OneWay for Reorder {
         })
     }
 
-    /// Packets that are held already keep their conditions.
+    /// Packets that are already held keep their conditions.
     fn reconfigure(&mut self, _now: Instant, config: &ReorderConfig, _out: &mut Outbox) {
         self.chooser.set(config.chance, config.affects);
-        if let Ok(keep) = config.keep() {
-            self.keep = keep;
+        if let Ok(rule) = config.hold_rule() {
+            self.rule = rule;
         }
     }
 }

@@ -40,7 +40,7 @@ use serde_json::{Value, json};
 use super::times::Times;
 use crate::packet::{Direction, Origin, Packet, PerDirection};
 use crate::settings::{Invalid, Position, Settings};
-use crate::stage::{Event, IncidentKind, Mark, Outbox, RadioFate, ReconfigureError, Stage};
+use crate::stage::{Event, IncidentKind, Mark, Outbox, RadioOutcome, ReconfigureError, Stage};
 
 /// The settings of a base station. By default it changes nothing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -315,7 +315,7 @@ impl Stage for Station {
         Some(self.config.radio.towards())
     }
 
-    fn radio_carried(&mut self, direction: Direction, fate: RadioFate) {
-        self.radio[direction].count(fate == RadioFate::Damaged, self.config.window);
+    fn report_radio_outcome(&mut self, direction: Direction, outcome: RadioOutcome) {
+        self.radio[direction].count(outcome == RadioOutcome::Damaged, self.config.window);
     }
 }

@@ -37,17 +37,17 @@ pub(crate) struct Bench<S> {
     pub(crate) stage: S,
     pub(crate) out: Outbox,
     /// Packets that have left the stage, in order.
-    pub(crate) left: Vec<(Instant, Packet)>,
+    pub(crate) departures: Vec<(Instant, Packet)>,
     sent: u64,
 }
 
 impl<S: OneWay> Bench<S> {
     pub(crate) fn new(stage: S) -> Self {
-        Self { stage, out: Outbox::new(Recording::Events, false), left: Vec::new(), sent: 0 }
+        Self { stage, out: Outbox::new(Recording::Events, false), departures: Vec::new(), sent: 0 }
     }
 
     fn take(&mut self, now: Instant) {
-        self.left.extend(self.out.take().into_iter().map(|packet| (now, packet)));
+        self.departures.extend(self.out.take().into_iter().map(|packet| (now, packet)));
     }
 
     /// Handles all deadlines up to `until`, each at its own time.
@@ -80,7 +80,12 @@ impl<S: OneWay> Bench<S> {
 
     /// Returns the numbers of the packets in the order in which they left.
     pub(crate) fn order(&self) -> Vec<u64> {
-        self.left.iter().map(|(_, packet)| packet.id.0).collect()
+        self.departures.iter().map(|(_, packet)| packet.id.0).collect()
+    }
+
+    /// Returns the lengths of the packets that have left, in order.
+    pub(crate) fn lengths(&self) -> Vec<usize> {
+        self.departures.iter().map(|(_, packet)| packet.len()).collect()
     }
 
     pub(crate) fn records(&mut self) -> Vec<Record> {

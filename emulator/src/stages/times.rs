@@ -56,17 +56,19 @@ impl Times {
 
     /// Returns the number of moments up to and including `now`.
     pub fn until(&self, now: Instant) -> u64 {
-        let Some((laps, into)) = lap(&self.at, self.every, now) else { return 0 };
-        laps * self.at.len() as u64 + begun(&self.at, into) as u64
+        let Some((periods, offset)) = position_in_period(&self.at, self.every, now) else { return 0 };
+        periods * self.at.len() as u64 + count_begun(&self.at, offset) as u64
     }
 
     /// Returns the first moment after `now`.
     pub fn after(&self, now: Instant) -> Option<Instant> {
         let first = *self.at.first()?;
-        let Some((laps, into)) = lap(&self.at, self.every, now) else { return Some(Instant::ZERO + first) };
-        match (self.at.get(begun(&self.at, into)), self.every) {
-            (Some(next), every) => Some(Instant::ZERO + *next + every.unwrap_or_default() * laps),
-            (None, Some(every)) => Some(Instant::ZERO + first + every * (laps + 1)),
+        let Some((periods, offset)) = position_in_period(&self.at, self.every, now) else {
+            return Some(Instant::ZERO + first);
+        };
+        match (self.at.get(count_begun(&self.at, offset)), self.every) {
+            (Some(next), every) => Some(Instant::ZERO + *next + every.unwrap_or_default() * periods),
+            (None, Some(every)) => Some(Instant::ZERO + first + every * (periods + 1)),
             (None, None) => None,
         }
     }
@@ -109,9 +111,9 @@ impl Intervals {
 
     /// Returns the end of the interval that contains `now`.
     pub fn end(&self, now: Instant) -> Option<Instant> {
-        let (laps, into) = lap(&self.at, self.every, now)?;
+        let (periods, offset) = position_in_period(&self.at, self.every, now)?;
         // At least the first interval has begun, so the index is valid.
-        let begins = self.at[begun(&self.at, into) - 1] + self.every.unwrap_or_default() * laps;
+        let begins = self.at[count_begun(&self.at, offset) - 1] + self.every.unwrap_or_default() * periods;
         let end = Instant::ZERO + begins + self.lasts;
         (now < end).then_some(end)
     }
@@ -119,21 +121,21 @@ impl Intervals {
 
 /// Returns the number of complete periods and the time since the start of the current one. `None`: the first
 /// moment has not come yet.
-fn lap(at: &[Duration], every: Option<Duration>, now: Instant) -> Option<(u64, Duration)> {
+fn position_in_period(at: &[Duration], every: Option<Duration>, now: Instant) -> Option<(u64, Duration)> {
     let first = at.first().map(|first| Instant::ZERO + *first).filter(|first| *first <= now)?;
     let passed = now - first;
     Some(match every {
         Some(every) => {
-            let laps = passed.as_nanos() / every.as_nanos();
-            (laps, Duration::from_nanos(passed.as_nanos() - laps * every.as_nanos()))
+            let periods = passed.as_nanos() / every.as_nanos();
+            (periods, Duration::from_nanos(passed.as_nanos() - periods * every.as_nanos()))
         }
         None => (0, passed),
     })
 }
 
-/// Returns the number of elements of `at` that are at most `into` after the first one.
-fn begun(at: &[Duration], into: Duration) -> usize {
-    at.partition_point(|time| *time - at[0] <= into)
+/// Returns the number of elements of `at` that are at most `offset` after the first one.
+fn count_begun(at: &[Duration], offset: Duration) -> usize {
+    at.partition_point(|time| *time - at[0] <= offset)
 }
 
 #[cfg(test)]
@@ -170,12 +172,12 @@ mod tests {
 
     #[test]
     fn spell_lasts_from_start_for_its_length() {
-        let spells = Intervals {
+        let intervals = Intervals {
             at: seconds(&[10, 25]),
             lasts: Duration::from_secs(5),
             every: Some(Duration::from_secs(30)),
         };
-        let end = |at| spells.end(Instant::from_millis(at));
+        let end = |at| intervals.end(Instant::from_millis(at));
         let secs = |at| Some(Instant::from_secs(at));
         let ends = [9_999, 10_000, 14_999, 15_000, 25_000, 29_999, 30_000, 40_000, 59_999, 60_000].map(end);
         assert_eq!(

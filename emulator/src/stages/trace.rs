@@ -9,8 +9,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use airfiles::{By, limits};
 use airwire::time::Instant;
+
+use super::file::{self, FileError};
 
 /// Number of bytes that one opportunity delivers.
 pub const OPPORTUNITY: usize = 1504;
@@ -23,55 +24,28 @@ pub struct Trace {
     millis: Arc<[u64]>,
 }
 
-/// The reason why a file is not a valid trace.
-#[derive(Debug, thiserror::Error)]
-pub enum TraceError {
-    /// The file cannot be read: its name and the operating system's error.
-    #[error("{0} cannot be read: {1}")]
-    Unreadable(String, std::io::Error),
-    /// A line is not a time, or its time is earlier than the previous one.
-    #[error("line {line}: {wrong}")]
-    Line {
-        /// Line number, from 1.
-        line: usize,
-        /// A description of the error.
-        wrong: String,
-    },
-    /// The file has no lines.
-    #[error("the trace is empty: write the time of each delivery opportunity in milliseconds, one per line")]
-    Empty,
-    /// All times are 0.
-    #[error(
-        "line {line}: the last time is 0, but it is also the period after which the trace repeats: \
-             write at least one time after 0"
-    )]
-    NoPeriod {
-        /// Number of the last line, from 1.
-        line: usize,
-    },
-}
-
+const EMPTY: &str =
+    "the trace is empty: write the time of each delivery opportunity in milliseconds, one per line";
+const NO_PERIOD: &str = "the last time is 0, but it is also the period after which the trace repeats: \
+                         write at least one time after 0";
 /// More than a century: larger numbers must be mistakes.
 const LATEST: u64 = 4_000_000_000_000;
 
 impl Trace {
-    /// Loads a trace file that a scenario names. An error contains the file's name only if the file cannot be
-    /// read, and never its content.
-    pub fn load(file: &Path) -> Result<Self, TraceError> {
-        let text = airfiles::read(file, By::File, limits::TRACE);
-        let text = text.map_err(|error| TraceError::Unreadable(file.display().to_string(), error))?;
-        Self::parse(&String::from_utf8_lossy(&text))
+    /// Loads a trace file that a scenario names.
+    pub fn load(path: &Path) -> Result<Self, FileError> {
+        Self::parse(&file::read(path)?)
     }
 
     /// Parses the text of a trace file.
-    pub fn parse(text: &str) -> Result<Self, TraceError> {
+    pub fn parse(text: &str) -> Result<Self, FileError> {
         let mut millis = Vec::new();
         for (index, content) in text.lines().enumerate() {
             let line = index + 1;
-            let wrong = |wrong| TraceError::Line { line, wrong };
+            let wrong = |wrong| FileError::Line { line, wrong };
             let at: u64 = match content.trim().parse() {
                 Ok(at) if at <= LATEST => at,
-                _ => return Err(wrong(misread(content.trim()))),
+                _ => return Err(wrong(describe_invalid(content.trim()))),
             };
             if millis.last().is_some_and(|before| *before > at) {
                 return Err(wrong(
@@ -82,8 +56,8 @@ impl Trace {
             millis.push(at);
         }
         match millis.last() {
-            None => Err(TraceError::Empty),
-            Some(0) => Err(TraceError::NoPeriod { line: millis.len() }),
+            None => Err(FileError::Content(EMPTY.to_owned())),
+            Some(0) => Err(FileError::Content(format!("line {}: {NO_PERIOD}", millis.len()))),
             Some(_) => Ok(Self { millis: millis.into() }),
         }
     }
@@ -106,7 +80,7 @@ impl Trace {
 
 /// Describes an invalid line without quoting it: a scenario may name any file, and its author may see the
 /// errors.
-fn misread(content: &str) -> String {
+fn describe_invalid(content: &str) -> String {
     const WANTED: &str = "each line is the time of one delivery opportunity in whole milliseconds";
     if content.is_empty() {
         return format!("the line is empty: {WANTED}");
@@ -200,7 +174,7 @@ mod tests {
     #[test]
     fn empty_zero_length_or_missing_trace_is_rejected() {
         assert!(Trace::parse("0\n0\n").unwrap_err().to_string().starts_with("line 2: the last time is 0"));
-        assert!(matches!(Trace::parse(""), Err(TraceError::Empty)));
+        assert!(Trace::parse("").unwrap_err().to_string().starts_with("the trace is empty"));
         let missing = Trace::load(Path::new("/nonexistent/trace")).unwrap_err().to_string();
         assert!(missing.starts_with("/nonexistent/trace cannot be read"), "{missing}");
     }

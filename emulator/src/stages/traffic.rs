@@ -15,7 +15,7 @@ use super::duplex::{OneWay, OneWaySettings};
 use super::pace::Pace;
 use crate::maths;
 use crate::packet::{Direction, Origin, Packet};
-use crate::settings::{Invalid, InvalidInPath, Position};
+use crate::settings::{Invalid, InvalidInPath, Position, Variant};
 use crate::stage::{Outbox, ReconfigureError};
 use crate::suggest::suggest;
 
@@ -68,6 +68,12 @@ pub enum Source {
     ParetoOnOff,
 }
 
+/// The settings of each sending pattern, in the order of [`Source`].
+const SOURCES: [Variant; 2] = [
+    Variant::new("cbr", &[], &[]),
+    Variant::new("pareto-on-off", &["shape", "mean_on", "mean_off"], &["begins"]),
+];
+
 /// The first state of an on-off source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -88,7 +94,7 @@ impl Begins {
 /// Length of the IPv4 and UDP headers in bytes.
 const HEADERS: u64 = 28;
 /// Far more than the papers' 5, and few enough to check all of them at each deadline.
-const MOST_SOURCES: u32 = 1000;
+const MAX_SOURCES: u32 = 1000;
 
 impl OneWaySettings for TrafficConfig {
     type Stage = Traffic;
@@ -101,8 +107,8 @@ impl OneWaySettings for TrafficConfig {
                 format!("an IP packet with UDP has from {HEADERS} to 65535 bytes, not {packet}"),
             ));
         }
-        if !(1..=MOST_SOURCES).contains(&self.sources) {
-            return Err(Invalid::new("sources", format!("write a number from 1 to {MOST_SOURCES}")));
+        if !(1..=MAX_SOURCES).contains(&self.sources) {
+            return Err(Invalid::new("sources", format!("write a number from 1 to {MAX_SOURCES}")));
         }
         let settings = [
             ("shape", self.shape.is_some()),
@@ -110,31 +116,15 @@ impl OneWaySettings for TrafficConfig {
             ("mean_off", self.mean_off.is_some()),
             ("begins", self.begins != Begins::On),
         ];
-        for (key, is_there) in settings {
-            match self.source {
-                Source::Cbr if is_there => {
-                    return Err(Invalid::new(
-                        key,
-                        "valid only with the source \"pareto-on-off\", but the source is \"cbr\": remove it, or change the source",
-                    ));
-                }
-                Source::ParetoOnOff if !is_there && key != "begins" => {
-                    return Err(Invalid::new(
-                        key,
-                        format!("required by the source \"pareto-on-off\": add `{key} = …`"),
-                    ));
-                }
-                Source::Cbr | Source::ParetoOnOff => {}
-            }
-        }
+        SOURCES[self.source as usize].check("source", &SOURCES, settings)?;
         // At 1.01 the mean is 101 times the minimum. Below that, values that are too rare to occur in a run
         // dominate the mean.
         if self.shape.is_some_and(|shape| !(1.01..=100.0).contains(&shape)) {
             return Err(Invalid::new("shape", "must be from 1.01 to 100; 1.5 is common for web traffic"));
         }
         for (key, mean) in [("mean_on", self.mean_on), ("mean_off", self.mean_off)] {
-            if mean.is_some_and(|mean| mean < SHORTEST_MEAN) {
-                return Err(Invalid::new(key, format!("must be at least {SHORTEST_MEAN}, such as \"1s\"")));
+            if mean.is_some_and(|mean| mean < MIN_MEAN) {
+                return Err(Invalid::new(key, format!("must be at least {MIN_MEAN}, such as \"1s\"")));
             }
         }
         Ok(())
@@ -145,7 +135,7 @@ impl OneWaySettings for TrafficConfig {
     }
 
     fn build(&self, direction: Direction, position: Position<'_>, seed: u64) -> Result<Traffic, String> {
-        let last = self.last_stage(direction, position).map_err(|misplaced| misplaced.message)?;
+        let last = self.last_stage(direction, position).map_err(|invalid| invalid.message)?;
         let stream = position.stream(seed, direction, "traffic");
         Traffic::new(self, direction, last, stream).map_err(|invalid| invalid.to_string())
     }
@@ -155,26 +145,26 @@ impl TrafficConfig {
     /// Returns the index of the stage after which the packets leave. It must be ahead in their direction.
     fn last_stage(&self, direction: Direction, position: Position<'_>) -> Result<u16, InvalidInPath> {
         let (name, Position { index, names }) = (&self.leaves_after, position);
-        let misplaced =
+        let invalid =
             |message, help| InvalidInPath { key: "leaves_after".to_owned(), message, help: Some(help) };
         let Some(last) = names.iter().position(|other| other == name) else {
-            return Err(misplaced(
+            return Err(invalid(
                 format!("`leaves_after` names an unknown stage `{name}`"),
                 suggest(name, "stages", names),
             ));
         };
-        let (before, ahead) = match direction {
+        let (is_behind, ahead) = match direction {
             Direction::Down => (last < index, &names[index + 1..]),
             Direction::Up => (last > index, &names[..index]),
         };
-        if before || last == index {
-            return Err(misplaced(
+        if is_behind || last == index {
+            return Err(invalid(
                 format!("packets that go {direction} from here do not pass the stage `{name}`"),
                 format!("stages on their way: {}", ahead.join(", ")),
             ));
         }
         u16::try_from(last).map_err(|_| {
-            misplaced(
+            invalid(
                 format!("the stage `{name}` is too far away"),
                 "it must be one of the first 65536 stages of the path".to_owned(),
             )
@@ -182,7 +172,7 @@ impl TrafficConfig {
     }
 }
 
-const SHORTEST_MEAN: Duration = Duration::from_micros(100);
+const MIN_MEAN: Duration = Duration::from_micros(100);
 
 /// The sources of one direction. Packets from hosts pass unchanged.
 #[derive(Debug)]
@@ -194,8 +184,8 @@ pub struct Traffic {
     sources: Vec<Transmitter>,
     /// The content of every packet except its number.
     template: Vec<u8>,
-    /// The earliest time at which a source has something to do.
-    next: Option<Instant>,
+    /// Time of the next event of any source.
+    next_event: Option<Instant>,
     stream: Stream,
     packets: u64,
     bytes: u64,
@@ -213,7 +203,7 @@ struct Transmitter {
 enum Phase {
     /// Sends at `at`, unless the source switches off earlier, at `until`. Without `until` it is always on.
     On { at: Instant, until: Option<Instant> },
-    /// Switches on at `until`, and then sends after `rest`.
+    /// Switches on at `until`, and sends `rest` later.
     Off { until: Instant, rest: Duration },
 }
 
@@ -233,7 +223,7 @@ impl Traffic {
             leaves_after,
             sources: Vec::new(),
             template: udp_to_discard(config.packet.as_bytes() as usize),
-            next: None,
+            next_event: None,
             stream,
             packets: 0,
             bytes: 0,
@@ -242,28 +232,25 @@ impl Traffic {
         for index in 0..config.sources {
             let at = Instant::ZERO + config.starts + spacing * u64::from(index) / u64::from(config.sources);
             let phase = match config.begins {
-                Begins::On => Phase::On { at, until: traffic.draw_on().map(|on| at + on) },
+                Begins::On => Phase::On { at, until: traffic.draw(config.mean_on).map(|on| at + on) },
                 Begins::Off => {
-                    let off = traffic.draw_off().unwrap_or_default();
+                    let off = traffic.draw(config.mean_off).unwrap_or_default();
                     Phase::Off { until: at + off, rest: Duration::ZERO }
                 }
             };
             traffic.sources.push(Transmitter { pace: Pace::new(config.rate), phase });
         }
-        traffic.next = traffic.earliest();
+        traffic.next_event = traffic.earliest_event();
         Ok(traffic)
     }
 
-    fn draw_on(&mut self) -> Option<Duration> {
-        Some(pareto(self.config.shape?, self.config.mean_on?, &mut self.stream))
+    /// Draws an on or off time with this mean. `None`: the sources are always on.
+    fn draw(&mut self, mean: Option<Duration>) -> Option<Duration> {
+        Some(pareto(self.config.shape?, mean?, &mut self.stream))
     }
 
-    fn draw_off(&mut self) -> Option<Duration> {
-        Some(pareto(self.config.shape?, self.config.mean_off?, &mut self.stream))
-    }
-
-    fn earliest(&self) -> Option<Instant> {
-        self.sources.iter().map(|source| source.phase.next()).min()
+    fn earliest_event(&self) -> Option<Instant> {
+        self.sources.iter().map(|source| source.phase.next_event()).min()
     }
 
     fn packet(&mut self, out: &mut Outbox) -> Packet {
@@ -273,9 +260,10 @@ impl Traffic {
         out.originate(self.direction, Origin::Background { leaves_after: self.leaves_after }, bytes)
     }
 
-    fn act(&mut self, index: usize, out: &mut Outbox) {
+    /// Handles the next event of a source: it sends, switches off or switches on.
+    fn handle_event(&mut self, index: usize, out: &mut Outbox) {
         self.sources[index].phase = match self.sources[index].phase {
-            Phase::On { at, until: Some(until) } if until <= at => match self.draw_off() {
+            Phase::On { at, until: Some(until) } if until <= at => match self.draw(self.config.mean_off) {
                 Some(off) => Phase::Off { until: until + off, rest: at - until },
                 None => Phase::On { at, until: None },
             },
@@ -286,14 +274,14 @@ impl Traffic {
                 Phase::On { at: at + spacing, until }
             }
             Phase::Off { until, rest } => {
-                Phase::On { at: until + rest, until: self.draw_on().map(|on| until + on) }
+                Phase::On { at: until + rest, until: self.draw(self.config.mean_on).map(|on| until + on) }
             }
         };
     }
 }
 
 impl Phase {
-    fn next(&self) -> Instant {
+    fn next_event(&self) -> Instant {
         match *self {
             Self::On { at, until } => until.map_or(at, |until| at.min(until)),
             Self::Off { until, .. } => until,
@@ -309,18 +297,18 @@ impl OneWay for Traffic {
     }
 
     fn handle_deadline(&mut self, now: Instant, out: &mut Outbox) {
-        while let Some(at) = self.next.filter(|at| *at <= now) {
+        while let Some(at) = self.next_event.filter(|at| *at <= now) {
             for index in 0..self.sources.len() {
-                if self.sources[index].phase.next() <= at {
-                    self.act(index, out);
+                if self.sources[index].phase.next_event() <= at {
+                    self.handle_event(index, out);
                 }
             }
-            self.next = self.earliest();
+            self.next_event = self.earliest_event();
         }
     }
 
     fn next_deadline(&self) -> Option<Instant> {
-        self.next
+        self.next_event
     }
 
     fn stats(&self) -> Value {
@@ -362,8 +350,8 @@ impl OneWay for Traffic {
 fn pareto(shape: f64, mean: Duration, stream: &mut Stream) -> Duration {
     // u is in (0, 1].
     let u = 1.0 - stream.unit();
-    let least = mean.as_secs_f64() * (shape - 1.0) / shape;
-    Duration::from_secs_f64(least * maths::pow(u, -1.0 / shape))
+    let minimum = mean.as_secs_f64() * (shape - 1.0) / shape;
+    Duration::from_secs_f64(minimum * maths::pow(u, -1.0 / shape))
 }
 
 const DISCARD: u16 = 9;

@@ -48,7 +48,7 @@ pub(super) struct Run {
     #[arg(long, short, value_name = "SCENARIO")]
     scenario: String,
     /// Change one of the scenario's settings, such as wire.down.rate=64kbit, or remove a stage with wire.remove=true (repeatable)
-    #[arg(long, value_name = "STAGE.KEY=VALUE", value_parser = scenario::assigned)]
+    #[arg(long, value_name = "STAGE.KEY=VALUE", value_parser = scenario::parse_assignment)]
     set: Vec<(String, String)>,
     /// Receiver (see `airtcp lab receivers`)
     #[arg(long, value_name = "RECEIVER", default_value = "linux")]

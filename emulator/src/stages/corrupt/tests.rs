@@ -42,7 +42,7 @@ fn corrupt_each(config: &CorruptConfig, packet: &[u8], n: u64) -> Vec<Vec<u8>> {
         .map(|seed| {
             let mut bench = corrupt(config, seed);
             bench.send(Instant::ZERO, packet.to_vec());
-            bench.left.remove(0).1.bytes.clone()
+            bench.departures.remove(0).1.bytes.clone()
         })
         .collect()
 }
@@ -91,7 +91,7 @@ fn configured_number_of_bits_is_flipped_and_recorded() {
     for bits in [1, 2, 3, 17, 64] {
         let mut bench = corrupt(&config(1.0, Some(bits), Part::Anywhere, Checksum::Fails), u64::from(bits));
         bench.send(Instant::ZERO, packet.clone());
-        let flipped = flipped_bits(&packet, &bench.left[0].1.bytes);
+        let flipped = flipped_bits(&packet, &bench.departures[0].1.bytes);
         assert_eq!(flipped.len(), bits as usize);
         let corrupted = Event::Corrupted { bits: flipped.into(), found: true };
         assert_eq!(bench.events(), [(0, corrupted)]);
@@ -157,12 +157,12 @@ fn bits_covered_by_checksum_are_equally_likely() {
     // Over IPv6, the first 8 bytes stay unchanged: class, flow label, payload length, next header and hop
     // limit.
     let packet = tcp(false, &payload(4));
-    let touched: BTreeSet<u32> =
+    let corrupted_ids: BTreeSet<u32> =
         corrupt_each(&config(1.0, None, Part::Anywhere, Checksum::Fails), &packet, 5_000)
             .iter()
             .map(|bytes| flipped_bits(&packet, bytes)[0] / 8)
             .collect();
-    assert_eq!(touched, (8..64).collect());
+    assert_eq!(corrupted_ids, (8..64).collect());
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn corruption_of_udp_without_checksum_always_passes() {
     }
     let mut bench = corrupt(&config(1.0, None, Part::Payload, Checksum::Fails), 1);
     bench.send(Instant::ZERO, without.clone());
-    assert_eq!((&bench.left[0].1.bytes, &bench.stage.stats()["unsuitable"]), (&without, &json!(1)));
+    assert_eq!((&bench.departures[0].1.bytes, &bench.stage.stats()["unsuitable"]), (&without, &json!(1)));
     for bytes in corrupt_each(&config(1.0, None, Part::Payload, Checksum::Passes), &without, 200) {
         assert_eq!(flipped_bits(&without, &bytes).len(), 2);
         assert_eq!(bytes[..28], without[..28]);
@@ -219,7 +219,7 @@ fn unsuitable_packets_pass_unchanged_and_are_counted() {
         let mut bench = corrupt(config, 1);
         bench.send(Instant::ZERO, bytes.clone());
         assert!(bench.events().is_empty());
-        bench.left[0].1.bytes == bytes && bench.stage.stats()["unsuitable"] == 1
+        bench.departures[0].1.bytes == bytes && bench.stage.stats()["unsuitable"] == 1
     };
     let fails = |part| config(1.0, None, part, Checksum::Fails);
     let passes = |part| config(1.0, None, part, Checksum::Passes);
@@ -248,18 +248,18 @@ fn unsuitable_packets_pass_unchanged_and_are_counted() {
 fn corrupted_share_matches_chance_in_both_modes() {
     let n = 50_000;
     for (seed, chance) in [(1, 0.001), (2, 0.05), (3, 0.5)] {
-        let mut touched = Vec::new();
+        let mut corrupted_ids = Vec::new();
         for (bits, checksum) in [(1, Checksum::Fails), (4, Checksum::Passes)] {
             let mut bench = corrupt(&config(chance, Some(bits), Part::Anywhere, checksum), seed);
             for _ in 0..n {
                 bench.send(Instant::ZERO, tcp(true, &payload(10)));
             }
             within_binomial(bench.events().len(), n, chance);
-            let whole = tcp(true, &payload(10));
-            let corrupted = bench.left.iter().filter(|(_, packet)| packet.bytes != whole);
-            touched.push(corrupted.map(|(_, packet)| packet.id).collect::<Vec<_>>());
+            let original = tcp(true, &payload(10));
+            let corrupted = bench.departures.iter().filter(|(_, packet)| packet.bytes != original);
+            corrupted_ids.push(corrupted.map(|(_, packet)| packet.id).collect::<Vec<_>>());
         }
-        assert_eq!(touched[0], touched[1], "the seed alone selects the packets");
+        assert_eq!(corrupted_ids[0], corrupted_ids[1], "the seed alone selects the packets");
     }
 }
 
@@ -272,12 +272,12 @@ fn corruption_affects_only_selected_packets_and_is_reconfigurable() {
     let (data, ack) = (tcp(true, &payload(10)), tcp(true, &[]));
     bench.send(Instant::ZERO, data.clone());
     bench.send(Instant::ZERO, ack.clone());
-    assert!(bench.left[0].1.bytes == data && bench.left[1].1.bytes != ack);
+    assert!(bench.departures[0].1.bytes == data && bench.departures[1].1.bytes != ack);
     let other = config(1.0, Some(4), Part::Payload, Checksum::Passes);
     assert!(bench.stage.check(&other).is_ok());
     bench.stage.reconfigure(Instant::ZERO, &other, &mut bench.out);
     bench.send(Instant::ZERO, data.clone());
-    assert_eq!(flipped_bits(&data, &bench.left[2].1.bytes).len(), 4);
+    assert_eq!(flipped_bits(&data, &bench.departures[2].1.bytes).len(), 4);
 }
 
 #[test]

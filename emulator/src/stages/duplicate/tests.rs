@@ -14,7 +14,7 @@ fn duplicate(config: &DuplicateConfig, seed: u64) -> Bench<Duplicate> {
 fn copies_follow_packet_immediately_with_new_ids() {
     let mut bench = duplicate(&config(1.0, 2, Duration::ZERO), 1);
     bench.send(at(3), tcp(true, b"data"));
-    let (left, packets): (Vec<_>, Vec<_>) = bench.left.iter().cloned().unzip();
+    let (left, packets): (Vec<_>, Vec<_>) = bench.departures.iter().cloned().unzip();
     assert_eq!(left, [at(3); 3]);
     assert_eq!(packets.iter().map(|packet| packet.id.0).collect::<Vec<_>>(), [0, 1, 2]);
     assert!(packets.iter().all(|packet| packet.bytes == tcp(true, b"data") && packet.entered == at(3)));
@@ -29,7 +29,8 @@ fn copies_are_spaced_by_gap() {
     bench.send(at(15), vec![2; 40]);
     assert_eq!(bench.stage.held(), 3 + 3 - 1, "one copy of the first packet has left");
     bench.advance(at(1_000));
-    let left: Vec<_> = bench.left.iter().map(|(left, packet)| (left.as_millis(), packet.bytes[0])).collect();
+    let left: Vec<_> =
+        bench.departures.iter().map(|(left, packet)| (left.as_millis(), packet.bytes[0])).collect();
     assert_eq!(left, [(10, 1), (14, 1), (15, 2), (18, 1), (19, 2), (22, 1), (23, 2), (27, 2)]);
     assert_eq!((bench.stage.held(), bench.stage.next_deadline()), (0, None));
 }
@@ -40,7 +41,7 @@ fn packet_arriving_when_copy_is_due_follows_it() {
     bench.send(at(0), vec![1; 40]);
     bench.send(at(5), vec![2; 40]);
     bench.advance(at(100));
-    assert_eq!(bench.left.iter().map(|(_, packet)| packet.bytes[0]).collect::<Vec<_>>(), [1, 1, 2, 2]);
+    assert_eq!(bench.departures.iter().map(|(_, packet)| packet.bytes[0]).collect::<Vec<_>>(), [1, 1, 2, 2]);
 }
 
 #[test]
@@ -49,8 +50,8 @@ fn duplicated_share_matches_chance() {
         let n = 100_000;
         let mut bench = duplicate(&config(chance, 1, Duration::ZERO), seed);
         bench.stream(n, ms(1));
-        within_binomial(bench.left.len() - n as usize, n as usize, chance);
-        assert_eq!(bench.stage.stats()["copied"], bench.left.len() as u64 - n);
+        within_binomial(bench.departures.len() - n as usize, n as usize, chance);
+        assert_eq!(bench.stage.stats()["copied"], bench.departures.len() as u64 - n);
     }
 }
 
@@ -60,7 +61,7 @@ fn unaffected_packets_are_not_duplicated() {
         let mut bench = duplicate(&DuplicateConfig { affects, ..config(1.0, 1, Duration::ZERO) }, 1);
         bench.send(at(0), tcp(true, b"data"));
         bench.send(at(0), tcp(true, b""));
-        bench.left.iter().map(|(_, packet)| packet.len()).collect::<Vec<_>>()
+        bench.lengths()
     };
     assert_eq!(only(Affects::Data), [44, 44, 40]);
     assert_eq!(only(Affects::Acks), [44, 40, 40]);
@@ -73,7 +74,8 @@ fn reconfiguration_keeps_pending_copies() {
     bench.stage.reconfigure(at(1), &config(1.0, 2, ms(1)), &mut bench.out);
     bench.send(at(2), vec![2; 40]);
     bench.advance(at(100));
-    let left: Vec<_> = bench.left.iter().map(|(left, packet)| (left.as_millis(), packet.bytes[0])).collect();
+    let left: Vec<_> =
+        bench.departures.iter().map(|(left, packet)| (left.as_millis(), packet.bytes[0])).collect();
     assert_eq!(left, [(0, 1), (2, 2), (3, 2), (4, 2), (5, 1)]);
 }
 

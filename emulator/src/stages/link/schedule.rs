@@ -7,9 +7,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use airfiles::{By, limits};
 use airwire::time::{Duration, Instant};
 use airwire::units::Rate;
+
+use crate::stages::file::{self, FileError};
 
 /// The content of a schedule file, and what happens after its last line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,25 +30,9 @@ struct Line {
     delay: Duration,
 }
 
-/// The reason why a file is not a valid schedule.
-#[derive(Debug, thiserror::Error)]
-pub enum ScheduleError {
-    /// The file cannot be read: its name and the operating system's error.
-    #[error("{0} cannot be read: {1}")]
-    Unreadable(String, std::io::Error),
-    /// A line is invalid.
-    #[error("line {line}: {wrong}")]
-    Line {
-        /// Line number, from 1.
-        line: usize,
-        /// A description of the error.
-        wrong: String,
-    },
-}
-
 /// Minimum time between changes. The link needs a deadline for each change, so denser ones would keep it
 /// busy.
-const CLOSEST: Duration = Duration::from_micros(100);
+const MIN_SPACING: Duration = Duration::from_micros(100);
 const COLUMNS: &str = "the first line names the columns: `time`, and `rate`, `delay` or both, such as \
                        `time s,rate kbit,delay ms`";
 
@@ -59,24 +44,22 @@ enum Quantity {
 }
 
 impl Schedule {
-    /// Loads a schedule file that a scenario names. An error contains the file's name only if the file cannot
-    /// be read, and never its content.
-    pub fn load(file: &Path, is_looped: bool) -> Result<Self, ScheduleError> {
-        let text = airfiles::read(file, By::File, limits::TRACE);
-        let text = text.map_err(|error| ScheduleError::Unreadable(file.display().to_string(), error))?;
-        Self::parse(&String::from_utf8_lossy(&text), is_looped)
+    /// Loads a schedule file that a scenario names.
+    pub fn load(path: &Path, is_looped: bool) -> Result<Self, FileError> {
+        Self::parse(&file::read(path)?, is_looped)
     }
 
     /// Parses the text of a schedule file.
-    pub fn parse(text: &str, is_looped: bool) -> Result<Self, ScheduleError> {
+    pub fn parse(text: &str, is_looped: bool) -> Result<Self, FileError> {
         let mut rows = text.lines().zip(1..);
-        let columns = rows.next().map_or_else(|| Err(COLUMNS.to_owned()), |(header, _)| columns(header));
-        let columns = columns.map_err(|wrong| ScheduleError::Line { line: 1, wrong })?;
+        let columns =
+            rows.next().map_or_else(|| Err(COLUMNS.to_owned()), |(header, _)| parse_columns(header));
+        let columns = columns.map_err(|wrong| FileError::Line { line: 1, wrong })?;
         let mut lines: Vec<Line> = Vec::new();
         let mut last = 1;
         for (row, line) in rows {
-            let read = read(row, &columns).and_then(|read| follows(lines.last(), read));
-            lines.push(read.map_err(|wrong| ScheduleError::Line { line, wrong })?);
+            let parsed = parse_line(row, &columns).and_then(|line| check_order(lines.last(), line));
+            lines.push(parsed.map_err(|wrong| FileError::Line { line, wrong })?);
             last = line;
         }
         let has = |quantity| columns.iter().any(|(column, _)| *column == quantity);
@@ -86,7 +69,7 @@ impl Schedule {
             has_delay: has(Quantity::Delay),
             period: None,
         };
-        let wrong = |wrong: &str| Err(ScheduleError::Line { line: last, wrong: wrong.to_owned() });
+        let wrong = |wrong: &str| Err(FileError::Line { line: last, wrong: wrong.to_owned() });
         if is_looped {
             // The last line only sets the period.
             schedule.period = lines.pop().map(|line| line.at);
@@ -116,7 +99,7 @@ impl Schedule {
     }
 
     /// Returns the start of the current period in nanoseconds and the index of the line in effect.
-    fn place(&self, now: Instant) -> (u64, usize) {
+    fn line_at(&self, now: Instant) -> (u64, usize) {
         let now = now.as_nanos();
         let into = self.period.map_or(now, |period| now % period);
         // The first line is at time 0, so there is always a line in effect.
@@ -125,23 +108,23 @@ impl Schedule {
 
     /// Returns the rate in effect at `now`. `None`: the transmitter is stopped.
     pub(super) fn rate_at(&self, now: Instant) -> Option<Rate> {
-        self.lines[self.place(now).1].rate
+        self.lines[self.line_at(now).1].rate
     }
 
     pub(super) fn delay_at(&self, now: Instant) -> Duration {
-        self.lines[self.place(now).1].delay
+        self.lines[self.line_at(now).1].delay
     }
 
     /// Returns the time of the next line after `now`.
     pub(super) fn next_after(&self, now: Instant) -> Option<Instant> {
-        let (lap, index) = self.place(now);
+        let (period_start, index) = self.line_at(now);
         let next = self.lines.get(index + 1).map(|line| line.at).or(self.period)?;
-        Some(Instant::from_nanos(lap.saturating_add(next)))
+        Some(Instant::from_nanos(period_start.saturating_add(next)))
     }
 }
 
 /// Parses the column names and their units.
-fn columns(header: &str) -> Result<Vec<(Quantity, &str)>, String> {
+fn parse_columns(header: &str) -> Result<Vec<(Quantity, &str)>, String> {
     let mut columns = Vec::new();
     for name in header.split(',') {
         let (name, unit) = name.trim().split_once(' ').unwrap_or_else(|| (name.trim(), ""));
@@ -152,10 +135,10 @@ fn columns(header: &str) -> Result<Vec<(Quantity, &str)>, String> {
             "delay" => Quantity::Delay,
             _ => return Err(format!("unknown column: {COLUMNS}")),
         };
-        let one = format!("1{unit}");
+        let example = format!("1{unit}");
         let is_unit = match quantity {
-            Quantity::Rate => one.parse::<Rate>().is_ok(),
-            Quantity::Time | Quantity::Delay => one.parse::<Duration>().is_ok(),
+            Quantity::Rate => example.parse::<Rate>().is_ok(),
+            Quantity::Time | Quantity::Delay => example.parse::<Duration>().is_ok(),
         };
         if !unit.is_empty() && !is_unit {
             let units = if quantity == Quantity::Rate {
@@ -170,12 +153,12 @@ fn columns(header: &str) -> Result<Vec<(Quantity, &str)>, String> {
         }
         columns.push((quantity, unit));
     }
-    let is_whole = columns.len() > 1 && columns.iter().any(|(quantity, _)| *quantity == Quantity::Time);
-    if is_whole { Ok(columns) } else { Err(format!("columns are missing: {COLUMNS}")) }
+    let is_complete = columns.len() > 1 && columns.iter().any(|(quantity, _)| *quantity == Quantity::Time);
+    if is_complete { Ok(columns) } else { Err(format!("columns are missing: {COLUMNS}")) }
 }
 
 /// Parses a line. Errors do not quote it: a scenario may name any file, and its author may see the errors.
-fn read(row: &str, columns: &[(Quantity, &str)]) -> Result<Line, String> {
+fn parse_line(row: &str, columns: &[(Quantity, &str)]) -> Result<Line, String> {
     let cells = row.split(',').count();
     if row.trim().is_empty() {
         return Err("the line is empty: write a cell for each column".to_owned());
@@ -197,14 +180,14 @@ fn read(row: &str, columns: &[(Quantity, &str)]) -> Result<Line, String> {
         match quantity {
             Quantity::Time => line.at = time("time")?.as_nanos(),
             Quantity::Delay => line.delay = time("delay")?,
-            Quantity::Rate => line.rate = rate(&text)?,
+            Quantity::Rate => line.rate = parse_rate(&text)?,
         }
     }
     Ok(line)
 }
 
 /// Parses a rate. 0 in any unit means that the transmitter is stopped (`None`).
-fn rate(text: &str) -> Result<Option<Rate>, String> {
+fn parse_rate(text: &str) -> Result<Option<Rate>, String> {
     let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == '/' || c == ' ');
     let has_unit = number.len() < text.len();
     match text.parse() {
@@ -217,15 +200,15 @@ fn rate(text: &str) -> Result<Option<Rate>, String> {
 }
 
 /// Checks that a line may follow the previous one.
-fn follows(before: Option<&Line>, line: Line) -> Result<Line, String> {
+fn check_order(before: Option<&Line>, line: Line) -> Result<Line, String> {
     match before {
         None if line.at > 0 => Err("the first line must be at the time 0".to_owned()),
         Some(before) if line.at <= before.at => {
             Err("the time is not later than on the line before: times count from the start and increase"
                 .to_owned())
         }
-        Some(before) if line.at - before.at < CLOSEST.as_nanos() => {
-            Err(format!("the time is less than {CLOSEST} after the line before"))
+        Some(before) if line.at - before.at < MIN_SPACING.as_nanos() => {
+            Err(format!("the time is less than {MIN_SPACING} after the line before"))
         }
         _ => Ok(line),
     }

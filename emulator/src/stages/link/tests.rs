@@ -1,9 +1,15 @@
+use std::path::Path;
+
 use super::*;
 use crate::stages::queue::{CodelConfig, Discipline};
 use crate::stages::testing::{Bench, SIGMAS, at, ms};
 
 fn us(micros: u64) -> Instant {
     Instant::from_micros(micros)
+}
+
+fn link(config: &LinkConfig) -> Bench<Link> {
+    Bench::new(Link::new(config, Stream::new(1, "link").into()).unwrap())
 }
 
 fn following(config: &LinkConfig, text: &str, is_looped: bool) -> Bench<Link> {
@@ -23,7 +29,7 @@ fn times(mut bench: Bench<Link>, packets: &[(Instant, usize)]) -> Vec<Instant> {
     bench.advance(Instant::from_secs(10_000_000));
     assert_eq!(bench.stage.held(), 0);
     assert_eq!(bench.order(), (0..packets.len() as u64).collect::<Vec<_>>());
-    bench.left.iter().map(|(at, _)| *at).collect()
+    bench.departures.iter().map(|(at, _)| *at).collect()
 }
 
 #[test]
@@ -38,7 +44,7 @@ fn constant_schedule_equals_plain_rate_and_delay() {
         .collect();
     let rate = Rate::bits_per_second(999_983);
     let config = LinkConfig { rate: Some(rate), delay: ms(7), ..LinkConfig::default() };
-    let plain = times(Bench::new(Link::new(&config, Stream::new(1, "link").into()).unwrap()), &packets);
+    let plain = times(link(&config), &packets);
     let lines: String = (1..500).map(|n| format!("{n}ms,999983bit,7ms\n")).collect();
     let text = format!("time,rate,delay\n0s,999983bit,7ms\n{lines}");
     assert_eq!(times(following(&LinkConfig::default(), &text, false), &packets), plain);
@@ -204,7 +210,7 @@ fn delay_is_constant_between_scheduled_steps() {
             bench.send(at(packet * spacing), vec![0; 40]);
         }
         bench.advance(at(10_000_000));
-        bench.left.iter().map(|(left, packet)| *left - at(packet.id.0 * spacing)).collect::<Vec<_>>()
+        bench.departures.iter().map(|(left, packet)| *left - at(packet.id.0 * spacing)).collect::<Vec<_>>()
     };
     let delays = of(EVERY_15, 100, 4_500);
     for (step, part) in delays.chunks(150).enumerate() {
@@ -232,7 +238,7 @@ fn delay_steps_are_uniform_and_shared_by_directions() {
     }
     bench.advance(at(10_000_000));
     let more: Vec<f64> = bench
-        .left
+        .departures
         .iter()
         .map(|(left, packet)| (*left - at(packet.id.0 * 100 + 20)).as_secs_f64() / 0.020)
         .collect();
@@ -246,15 +252,15 @@ fn delay_steps_are_uniform_and_shared_by_directions() {
     let wider =
         LinkConfig { steps: Some(StepsConfig { within: ms(60), ..EVERY_15 }), ..LinkConfig::default() };
     let position = Position { index: 0, names: &["satellite"] };
-    let place = |config: &LinkConfig, direction, seed| {
+    let extra_delay = |config: &LinkConfig, direction, seed| {
         let mut bench = Bench::new(config.build(direction, position, seed).unwrap());
         bench.send(at(16_000), vec![0; 40]);
         bench.advance(at(20_000));
-        (bench.left[0].0 - at(16_000)).as_nanos()
+        (bench.departures[0].0 - at(16_000)).as_nanos()
     };
-    let (down, up) = (place(&config, Direction::Down, 1), place(&wider, Direction::Up, 1));
+    let (down, up) = (extra_delay(&config, Direction::Down, 1), extra_delay(&wider, Direction::Up, 1));
     assert!((3 * down).abs_diff(up) <= 3, "{down} {up}");
-    assert_ne!(down, place(&config, Direction::Down, 2));
+    assert_ne!(down, extra_delay(&config, Direction::Down, 2));
 }
 
 #[test]
@@ -268,7 +274,7 @@ fn delay_steps_do_not_reorder_and_are_reconfigurable() {
     bench.stage.reconfigure(at(100_000), &config, &mut bench.out);
     bench.send(at(100_000), vec![0; 40]);
     bench.advance(at(200_000));
-    assert_eq!(bench.left.last().unwrap().0, at(100_020));
+    assert_eq!(bench.departures.last().unwrap().0, at(100_020));
     for (steps, key) in [
         (StepsConfig { every: Duration::ZERO, ..EVERY_15 }, "steps.every"),
         (StepsConfig { within: Duration::ZERO, ..EVERY_15 }, "steps.within"),
@@ -286,7 +292,7 @@ fn lazy_link_has_deadlines_only_for_deliveries() {
     let codel = Discipline::Codel(CodelConfig::default());
     let managed = LinkConfig { queue: QueueConfig { discipline: codel, ..config.queue }, ..config.clone() };
     let deadlines = |config: &LinkConfig, is_lazy| {
-        let mut bench = Bench::new(Link::new(config, Stream::new(1, "link").into()).unwrap());
+        let mut bench = link(config);
         bench.stage.be_lazy(is_lazy);
         for _ in 0..3 {
             bench.send(Instant::ZERO, vec![0; 1000]);
@@ -296,7 +302,7 @@ fn lazy_link_has_deadlines_only_for_deliveries() {
             deadlines.push(next);
             bench.advance(next);
         }
-        let left: Vec<_> = bench.left.iter().map(|(at, _)| *at).collect();
+        let left: Vec<_> = bench.departures.iter().map(|(at, _)| *at).collect();
         (deadlines, left)
     };
     let landings = vec![at(3_000), at(4_000), at(5_000)];
@@ -311,7 +317,7 @@ fn lazy_link_has_deadlines_only_for_deliveries() {
 fn catch_up_updates_state_of_lazy_link() {
     let rate = Some(Rate::bits_per_second(8_000));
     let config = LinkConfig { rate, delay: ms(2_000), ..LinkConfig::default() };
-    let mut bench = Bench::new(Link::new(&config, Stream::new(1, "link").into()).unwrap());
+    let mut bench = link(&config);
     bench.stage.be_lazy(true);
     for _ in 0..3 {
         bench.send(Instant::ZERO, vec![0; 1000]);

@@ -6,6 +6,7 @@ use airwire::rng::Stream;
 use airwire::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
+use super::LinkConfig;
 use super::schedule::Schedule;
 use crate::packet::Packet;
 use crate::settings::Invalid;
@@ -47,93 +48,98 @@ impl StepsConfig {
 pub(super) struct Steps {
     seed: u64,
     /// The last step that was looked up, and its value from 0 to 1.
-    known: Option<(u64, f64)>,
+    cached: Option<(u64, f64)>,
 }
 
 impl Steps {
     pub(super) fn new(mut stream: Stream) -> Self {
-        Self { seed: stream.bits(), known: None }
+        Self { seed: stream.bits(), cached: None }
     }
 
     fn delay_at(&mut self, now: Instant, config: &StepsConfig) -> Duration {
         let step = config.count(now);
-        let place = match self.known {
-            Some((known, place)) if known == step => place,
+        let fraction = match self.cached {
+            Some((cached, fraction)) if cached == step => fraction,
             _ => Stream::new(self.seed, &format!("step/{step}")).unit(),
         };
-        self.known = Some((step, place));
-        Duration::from_nanos((place * (config.within.as_nanos() as f64 + 1.0)) as u64)
+        self.cached = Some((step, fraction));
+        Duration::from_nanos((fraction * (config.within.as_nanos() as f64 + 1.0)) as u64)
     }
 }
 
 #[derive(Debug)]
 pub(super) struct Wire {
-    pub(super) delay: Duration,
-    pub(super) jitter: Duration,
-    pub(super) stepping: Option<StepsConfig>,
+    delay: Duration,
+    jitter: Duration,
+    steps_config: Option<StepsConfig>,
     steps: Steps,
     /// Replaces `delay`.
-    follows: Option<Schedule>,
+    schedule: Option<Schedule>,
     stream: Stream,
     /// Packets on the wire with their arrival times, which never decrease.
-    flying: VecDeque<(Instant, Packet)>,
+    in_transit: VecDeque<(Instant, Packet)>,
     pub(super) packets_out: u64,
     pub(super) bytes_out: u64,
 }
 
 impl Wire {
-    pub(super) fn new(delay: Duration, follows: Option<Schedule>, steps: Steps, stream: Stream) -> Self {
+    pub(super) fn new(config: &LinkConfig, schedule: Option<Schedule>, steps: Steps, stream: Stream) -> Self {
         Self {
-            delay,
-            jitter: Duration::ZERO,
-            stepping: None,
+            delay: config.delay,
+            jitter: config.jitter,
+            steps_config: config.steps,
             steps,
-            follows,
+            schedule,
             stream,
-            flying: VecDeque::new(),
+            in_transit: VecDeque::new(),
             packets_out: 0,
             bytes_out: 0,
         }
     }
 
-    pub(super) fn flying(&self) -> usize {
-        self.flying.len()
+    /// Applies new settings to packets that are sent from now on.
+    pub(super) fn configure(&mut self, config: &LinkConfig) {
+        (self.delay, self.jitter, self.steps_config) = (config.delay, config.jitter, config.steps);
+    }
+
+    pub(super) fn in_transit(&self) -> usize {
+        self.in_transit.len()
     }
 
     /// Returns a lower bound on the time that a packet spends on the wire.
     pub(super) fn least_delay(&self) -> Duration {
-        if self.follows.is_some() { Duration::ZERO } else { self.delay }
+        if self.schedule.is_some() { Duration::ZERO } else { self.delay }
     }
 
     /// Puts a packet on the wire. Its transmission ended at `at`.
-    pub(super) fn launch(&mut self, at: Instant, packet: Packet, out: &mut Outbox) {
-        let mut landing = at + self.follows.as_ref().map_or(self.delay, |schedule| schedule.delay_at(at));
-        if let Some(stepping) = &self.stepping {
-            landing += self.steps.delay_at(at, stepping);
+    pub(super) fn send(&mut self, at: Instant, packet: Packet, out: &mut Outbox) {
+        let mut arrival = at + self.schedule.as_ref().map_or(self.delay, |schedule| schedule.delay_at(at));
+        if let Some(steps_config) = &self.steps_config {
+            arrival += self.steps.delay_at(at, steps_config);
         }
         if !self.jitter.is_zero() {
-            landing += Duration::from_nanos(self.stream.below(self.jitter.as_nanos() + 1));
+            arrival += Duration::from_nanos(self.stream.below(self.jitter.as_nanos() + 1));
         }
-        match self.flying.back() {
-            Some((last, _)) => self.flying.push_back((landing.max(*last), packet)),
-            None if landing == at => self.exit(packet, out),
-            None => self.flying.push_back((landing, packet)),
-        }
-    }
-
-    pub(super) fn land(&mut self, now: Instant, out: &mut Outbox) {
-        while let Some((_, packet)) = self.flying.pop_front_if(|(landing, _)| *landing <= now) {
-            self.exit(packet, out);
+        match self.in_transit.back() {
+            Some((last, _)) => self.in_transit.push_back((arrival.max(*last), packet)),
+            None if arrival == at => self.forward(packet, out),
+            None => self.in_transit.push_back((arrival, packet)),
         }
     }
 
-    fn exit(&mut self, packet: Packet, out: &mut Outbox) {
+    pub(super) fn deliver(&mut self, now: Instant, out: &mut Outbox) {
+        while let Some((_, packet)) = self.in_transit.pop_front_if(|(arrival, _)| *arrival <= now) {
+            self.forward(packet, out);
+        }
+    }
+
+    fn forward(&mut self, packet: Packet, out: &mut Outbox) {
         self.packets_out += 1;
         self.bytes_out += packet.len() as u64;
         out.forward(packet);
     }
 
-    pub(super) fn next_landing(&self) -> Option<Instant> {
-        self.flying.front().map(|(landing, _)| *landing)
+    pub(super) fn next_arrival(&self) -> Option<Instant> {
+        self.in_transit.front().map(|(arrival, _)| *arrival)
     }
 }

@@ -8,15 +8,16 @@
 use std::fmt;
 
 use airwire::time::Duration;
-use airwire::units::{Probability, exact_time};
+use airwire::units::Probability;
 use serde::de::{self, Deserializer, Visitor};
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use super::{LossConfig, Step};
 use crate::settings::Invalid;
 
 /// Average length of a burst of losses.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
 pub enum Burst {
     /// A number of steps.
     Steps(f64),
@@ -25,15 +26,6 @@ pub enum Burst {
 }
 
 const EXPECTED: &str = "a number of steps such as 4, or a time such as \"40ms\"";
-
-impl Serialize for Burst {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Steps(steps) => serializer.serialize_f64(*steps),
-            Self::Time(time) => serializer.serialize_str(&exact_time(*time)),
-        }
-    }
-}
 
 impl<'de> Deserialize<'de> for Burst {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -281,7 +281,7 @@ fn loss_can_be_limited_to_data_or_acks() {
 
 #[test]
 fn packet_loss_is_independent_of_other_packet_types() {
-    // Replace every other data segment by an ACK. The remaining segments have the same fate as before,
+    // Replace every other data segment by an ACK. The remaining segments pass or are lost as before,
     // although ACKs cannot be damaged.
     for config in [
         LossConfig::uniform(p(0.3)),
@@ -292,10 +292,10 @@ fn packet_loss_is_independent_of_other_packet_types() {
         let (mut plain, mut mixed) = (loss(&config, 3), loss(&config, 3));
         let mut lost = 0;
         for n in 0..2000 {
-            let fate = pass(&mut plain, data(n * 1000));
+            let has_passed = pass(&mut plain, data(n * 1000));
             let other = pass(&mut mixed, if n % 2 == 0 { data(n * 1000) } else { ack() });
-            assert_eq!(other, fate || n % 2 == 1, "packet {n}");
-            lost += usize::from(!fate);
+            assert_eq!(other, has_passed || n % 2 == 1, "packet {n}");
+            lost += usize::from(!has_passed);
         }
         assert!(lost > 400);
     }

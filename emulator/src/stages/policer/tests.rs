@@ -44,7 +44,7 @@ fn token_bucket_is_exact_to_nanosecond() {
         bench.send(Instant::from_nanos(exact.div_ceil(7)), vec![0]);
     }
     assert_eq!(bench.order(), [0, 2, 4, 6, 8, 10, 12, 14]);
-    assert_eq!(bench.left.last().unwrap().0, Instant::from_secs(8));
+    assert_eq!(bench.departures.last().unwrap().0, Instant::from_secs(8));
 }
 
 /// In any interval of length T, at most burst + rate · T passes. Under a constant overload, at most one
@@ -60,7 +60,7 @@ fn policer_never_exceeds_burst_plus_rate() {
         bench.send(Instant::from_nanos(now), vec![0; 1 + stream.below(1_500) as usize]);
     }
     let passed: Vec<(u64, u128)> =
-        bench.left.iter().map(|(at, packet)| (at.as_nanos(), packet.len() as u128)).collect();
+        bench.departures.iter().map(|(at, packet)| (at.as_nanos(), packet.len() as u128)).collect();
     assert!(passed.len() > 500);
     for (first, (from, _)) in passed.iter().enumerate() {
         let mut octets = 0;
@@ -73,12 +73,12 @@ fn policer_never_exceeds_burst_plus_rate() {
     // 100 packets of 40 bytes per second.
     let mut bench = policer(40_000, 1_000);
     bench.stream(1_000, Duration::from_millis(10));
-    let octets: u64 = bench.left.iter().map(|(_, packet)| packet.len() as u64).sum();
+    let octets: usize = bench.lengths().iter().sum();
     let load = 1_000 * 40;
     assert_eq!(octets, load, "32 kbit/s are below the rate");
     let mut bench = policer(16_000, 1_000);
     bench.stream(1_000, Duration::from_millis(10));
-    let octets: u64 = bench.left.iter().map(|(_, packet)| packet.len() as u64).sum();
+    let octets: usize = bench.lengths().iter().sum();
     // 9.99 s at 2000 bytes/s, plus the burst.
     assert!((19_980 + 1_000 - 40..=19_980 + 1_000).contains(&octets), "{octets}");
 }

@@ -167,6 +167,13 @@ impl Default for RedConfig {
     }
 }
 
+impl From<Discipline> for QueueConfig {
+    /// An unlimited queue with this discipline.
+    fn from(discipline: Discipline) -> Self {
+        Self { bounds: Bounds::default(), discipline }
+    }
+}
+
 impl From<Bounds> for QueueConfig {
     /// A drop-tail queue with these bounds.
     fn from(bounds: Bounds) -> Self {

@@ -76,7 +76,8 @@ impl FqCodel {
     fn drop_from_longest(&mut self, context: &mut CallContext<'_>) {
         // Takes the first one if several are equally long.
         let busy = self.flows.values_mut().filter(|flow| !flow.packets.is_empty());
-        let Some(flow) = busy.reduce(|most, flow| if flow.bytes > most.bytes { flow } else { most }) else {
+        let Some(flow) = busy.reduce(|longest, flow| if flow.bytes > longest.bytes { flow } else { longest })
+        else {
             return;
         };
         let half = flow.bytes / 2;

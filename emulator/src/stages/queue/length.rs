@@ -4,12 +4,13 @@ use std::fmt;
 
 use airwire::units::Size;
 use serde::de::{self, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::QueueCounters;
 
 /// A queue length, in packets or in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
 pub enum Length {
     /// In packets, written `5`.
     Packets(u32),
@@ -34,15 +35,6 @@ impl Length {
     }
 }
 
-impl Serialize for Length {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Packets(packets) => packets.serialize(serializer),
-            Self::Bytes(size) => size.serialize(serializer),
-        }
-    }
-}
-
 impl<'de> Deserialize<'de> for Length {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Either;
@@ -50,11 +42,6 @@ impl<'de> Deserialize<'de> for Length {
             type Value = Length;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a number of packets such as 5, or a size such as \"7.5kB\"")
-            }
-            fn visit_u64<E: de::Error>(self, packets: u64) -> Result<Length, E> {
-                u32::try_from(packets)
-                    .map(Length::Packets)
-                    .map_err(|_| E::invalid_value(de::Unexpected::Unsigned(packets), &self))
             }
             fn visit_i64<E: de::Error>(self, packets: i64) -> Result<Length, E> {
                 u32::try_from(packets)

@@ -124,8 +124,8 @@ impl Pie {
             self.update(config, counters.bytes);
             if *self == before {
                 // Further updates would not change anything either, so skip them.
-                let left = now.saturating_since(self.next_update).as_nanos() / config.t_update.as_nanos();
-                self.next_update += config.t_update.saturating_mul(left);
+                let skipped = now.saturating_since(self.next_update).as_nanos() / config.t_update.as_nanos();
+                self.next_update += config.t_update.saturating_mul(skipped);
             }
             self.next_update += config.t_update;
         }

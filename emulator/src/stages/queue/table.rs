@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::config::{Bounds, CodelConfig, Discipline, FqCodelConfig, PieConfig, QueueConfig, RedConfig};
 use super::length::Length;
+use crate::settings::{Invalid, Variant};
 
 /// The name of a discipline in a scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,30 +20,18 @@ enum DisciplineName {
     Red,
 }
 
-impl DisciplineName {
-    const ALL: [Self; 5] = [Self::DropTail, Self::Codel, Self::FqCodel, Self::Pie, Self::Red];
-
-    const fn name(self) -> &'static str {
-        match self {
-            Self::DropTail => "drop-tail",
-            Self::Codel => "codel",
-            Self::FqCodel => "fq-codel",
-            Self::Pie => "pie",
-            Self::Red => "red",
-        }
-    }
-
-    /// Returns the keys that are valid with the discipline.
-    const fn keys(self) -> &'static [&'static str] {
-        match self {
-            Self::DropTail => &[],
-            Self::Codel => &["target", "interval", "mtu", "ecn"],
-            Self::FqCodel => &["target", "interval", "mtu", "ecn", "flows", "quantum"],
-            Self::Pie => &["target", "mtu", "ecn", "t_update", "alpha", "beta", "max_burst", "mark_ecnth"],
-            Self::Red => &["min", "max", "weight", "max_p", "gentle", "ecn"],
-        }
-    }
-}
+/// The keys of each discipline, in the order of [`DisciplineName`].
+const DISCIPLINES: [Variant; 5] = [
+    Variant::new("drop-tail", &[], &[]),
+    Variant::new("codel", &[], &["target", "interval", "mtu", "ecn"]),
+    Variant::new("fq-codel", &[], &["target", "interval", "mtu", "ecn", "flows", "quantum"]),
+    Variant::new(
+        "pie",
+        &[],
+        &["target", "mtu", "ecn", "t_update", "alpha", "beta", "max_burst", "mark_ecnth"],
+    ),
+    Variant::new("red", &[], &["min", "max", "weight", "max_p", "gentle", "ecn"]),
+];
 
 macro_rules! queue_table {
     ($($key:ident: $type:ty,)*) => {
@@ -57,9 +46,9 @@ macro_rules! queue_table {
         }
 
         impl QueueTable {
-            /// Returns the discipline-specific keys that are present.
-            fn present(&self) -> impl Iterator<Item = &'static str> {
-                [$(self.$key.is_some().then_some(stringify!($key)),)*].into_iter().flatten()
+            /// Returns the keys that depend on the discipline, and whether each is set.
+            fn keys(&self) -> impl Iterator<Item = (&'static str, bool)> {
+                [$((stringify!($key), self.$key.is_some()),)*].into_iter()
             }
         }
     };
@@ -105,18 +94,8 @@ impl TryFrom<QueueTable> for QueueConfig {
 
     fn try_from(table: QueueTable) -> Result<Self, String> {
         let name = table.discipline.unwrap_or(DisciplineName::DropTail);
-        if let Some(key) = table.present().find(|key| !name.keys().contains(key)) {
-            let owners: Vec<_> = DisciplineName::ALL
-                .iter()
-                .filter(|other| other.keys().contains(&key))
-                .map(|other| format!("\"{}\"", other.name()))
-                .collect();
-            return Err(format!(
-                "`{key}` is valid only with the discipline {}, but the discipline is \"{}\": remove it, or change the discipline",
-                owners.join(" or "),
-                name.name()
-            ));
-        }
+        let checked = DISCIPLINES[name as usize].check("discipline", &DISCIPLINES, table.keys());
+        checked.map_err(|Invalid { key, message }| format!("`{key}` is {message}"))?;
         let mut bounds = Bounds { packets: table.packets, bytes: table.bytes };
         let discipline = match name {
             DisciplineName::DropTail => Discipline::DropTail,

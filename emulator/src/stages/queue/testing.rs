@@ -1,5 +1,7 @@
 //! Helpers for tests of queues.
 
+use std::ops::Range;
+
 use airwire::rng::Stream;
 use airwire::time::{Duration, Instant};
 
@@ -42,7 +44,12 @@ pub(super) struct Bench {
 
 impl Bench {
     pub(super) fn new(discipline: Discipline) -> Self {
-        Self::with(QueueConfig { bounds: Bounds::default(), discipline }, 1)
+        Self::with(discipline.into(), 1)
+    }
+
+    /// Creates a queue for at most this number of packets.
+    pub(super) fn bounded(packets: usize, discipline: Discipline) -> Self {
+        Self::with(QueueConfig { bounds: Bounds { packets: Some(packets), bytes: None }, discipline }, 1)
     }
 
     pub(super) fn with(config: QueueConfig, seed: u64) -> Self {
@@ -58,6 +65,20 @@ impl Bench {
         self.out.begin(now, Some(0));
         self.queue.push(now, packet(id, Down, now, bytes), &mut self.out);
         id
+    }
+
+    /// Queues this number of packets of 1000 bytes of one flow.
+    pub(super) fn fill(&mut self, now: Instant, packets: usize) {
+        for _ in 0..packets {
+            self.push(now, udp(1, 1, 1000));
+        }
+    }
+
+    /// Removes one packet in each of these milliseconds.
+    pub(super) fn pop_each(&mut self, milliseconds: Range<u64>) {
+        for at in milliseconds {
+            self.pop(Instant::from_millis(at));
+        }
     }
 
     pub(super) fn pop(&mut self, now: Instant) -> Option<(u64, Duration)> {

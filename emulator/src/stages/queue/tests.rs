@@ -65,7 +65,7 @@ fn changing_discipline_keeps_packets_in_order() {
             for n in 0..40 {
                 bench.push(ms(n / 2), udp(n as u8 % 7, 1, 60 + n as usize));
             }
-            bench.reconfigure(ms(20), QueueConfig { bounds: Bounds::default(), discipline: second });
+            bench.reconfigure(ms(20), second.into());
             let bytes: u64 = (60..100).sum();
             assert_eq!((bench.queue.len(), bench.queue.bytes()), (40, bytes));
             let mut order: Vec<u64> = std::iter::from_fn(|| bench.pop(ms(20))).map(|(id, _)| id).collect();
@@ -82,19 +82,15 @@ fn changing_discipline_keeps_packets_in_order() {
 fn new_settings_of_same_discipline_keep_its_state() {
     let codel = CodelConfig::default();
     let mut bench = Bench::new(Discipline::Codel(codel));
-    for _ in 0..1000 {
-        bench.push(ms(0), udp(1, 1, 1000));
-    }
+    bench.fill(ms(0), 1000);
     let drops_by = |bench: &mut Bench, from: u64, to: u64| {
-        for at in from..to {
-            bench.pop(ms(at));
-        }
+        bench.pop_each(from..to);
         bench.drops().len()
     };
     // The delay exceeds the target from 5 ms on. Drops follow at 105 ms, 205 ms and so on.
     assert_eq!(drops_by(&mut bench, 0, 206), 2);
     let discipline = Discipline::Codel(CodelConfig { ecn: true, ..codel });
-    bench.reconfigure(ms(206), QueueConfig { bounds: Bounds::default(), discipline });
+    bench.reconfigure(ms(206), discipline.into());
     assert_eq!(drops_by(&mut bench, 206, 277), 1, "the third drop follows 70.7 ms after the second");
 }
 
@@ -137,10 +133,10 @@ fn invalid_setting_error_names_key() {
         ("weight", Discipline::Red(RedConfig { weight: airwire::units::Probability::ZERO, ..red })),
         ("max_p", Discipline::Red(RedConfig { max_p: airwire::units::Probability::ZERO, ..red })),
     ] {
-        let invalid = QueueConfig { bounds: Bounds::default(), discipline }.validate().unwrap_err();
+        let invalid = QueueConfig::from(discipline).validate().unwrap_err();
         assert_eq!(invalid.key, key, "{discipline:?}: {invalid}");
     }
     for discipline in all() {
-        assert_eq!(QueueConfig { bounds: Bounds::default(), discipline }.validate(), Ok(()));
+        assert_eq!(QueueConfig::from(discipline).validate(), Ok(()));
     }
 }

@@ -24,6 +24,14 @@ fn reorder(config: &ReorderConfig, seed: u64) -> Bench<Reorder> {
     Bench::new(Reorder::new(config, stream("chosen"), stream("kept")).unwrap())
 }
 
+/// Sends `n` packets, one per millisecond, and returns the bench after all have left.
+fn streamed(config: &ReorderConfig, seed: u64, n: u64) -> Bench<Reorder> {
+    let mut bench = reorder(config, seed);
+    bench.stream(n, ms(1));
+    bench.advance(at(1_000_000));
+    bench
+}
+
 /// Returns the reordered packets. RFC 4737 §3.3: a packet is reordered if a packet that was sent later
 /// arrived before it.
 fn reordered(order: &[u64]) -> Vec<u64> {
@@ -43,9 +51,9 @@ fn reordered(order: &[u64]) -> Vec<u64> {
 fn extents(order: &[u64]) -> BTreeMap<u64, u64> {
     let late = reordered(order);
     let extent = |number: &u64| {
-        let place = order.iter().position(|other| other == number).unwrap();
+        let position = order.iter().position(|other| other == number).unwrap();
         let first = order.iter().position(|other| other > number).unwrap();
-        (*number, (place - first) as u64)
+        (*number, (position - first) as u64)
     };
     late.iter().map(extent).collect()
 }
@@ -53,9 +61,7 @@ fn extents(order: &[u64]) -> BTreeMap<u64, u64> {
 #[test]
 fn distance_counts_unchosen_packets_that_overtake() {
     for (seed, distance) in [(1, 1), (2, 3), (3, 10)] {
-        let mut bench = reorder(&by_distance(0.05, distance), seed);
-        bench.stream(4_000, ms(1));
-        bench.advance(at(10_000));
+        let mut bench = streamed(&by_distance(0.05, distance), seed, 4_000);
         let chosen: Vec<u64> = bench
             .events()
             .into_iter()
@@ -65,17 +71,17 @@ fn distance_counts_unchosen_packets_that_overtake() {
         // Compute the expected order by sorting: each chosen packet follows the `distance`-th later packet
         // that is not chosen.
         let mut passed = 0;
-        let mut places: Vec<(u64, u64, u64)> = Vec::new();
+        let mut expected: Vec<(u64, u64, u64)> = Vec::new();
         for number in 0..4_000 {
             if chosen.contains(&number) {
-                places.push((passed + u64::from(distance), 1, number));
+                expected.push((passed + u64::from(distance), 1, number));
             } else {
                 passed += 1;
-                places.push((passed, 0, number));
+                expected.push((passed, 0, number));
             }
         }
-        places.sort_unstable();
-        assert_eq!(bench.order(), places.iter().map(|(_, _, number)| *number).collect::<Vec<_>>());
+        expected.sort_unstable();
+        assert_eq!(bench.order(), expected.iter().map(|(_, _, number)| *number).collect::<Vec<_>>());
     }
 }
 
@@ -83,18 +89,14 @@ fn distance_counts_unchosen_packets_that_overtake() {
 fn reordered_share_and_extent_match_settings() {
     for (seed, chance, distance) in [(1, 0.01, 1), (2, 0.02, 3), (3, 0.1, 5), (4, 0.5, 2)] {
         let n = 20_000;
-        let mut bench = reorder(&by_distance(chance, distance), seed);
-        bench.stream(n, ms(1));
-        bench.advance(at(1_000_000));
+        let bench = streamed(&by_distance(chance, distance), seed, n);
         let order = bench.order();
         assert_eq!(order.len(), n as usize);
         within_binomial(reordered(&order).len(), n as usize, chance);
         assert_eq!(reordered(&order).len() as u64, bench.stage.overtaken);
     }
     // A reordered packet without other chosen packets nearby is late by exactly the distance.
-    let mut bench = reorder(&by_distance(0.01, 4), 9);
-    bench.stream(3_000, ms(1));
-    bench.advance(at(100_000));
+    let mut bench = streamed(&by_distance(0.01, 4), 9, 3_000);
     let extents = extents(&bench.order());
     let late: Vec<u64> = extents.keys().copied().collect();
     let alone = |number: &u64| late.iter().all(|other| other == number || other.abs_diff(*number) > 8);
@@ -102,7 +104,7 @@ fn reordered_share_and_extent_match_settings() {
     for number in late.iter().filter(|number| alone(number)) {
         assert_eq!(extents[number], 4, "packet {number}");
     }
-    let told: BTreeMap<u64, u64> = bench
+    let events: BTreeMap<u64, u64> = bench
         .events()
         .into_iter()
         .filter_map(|(number, event)| match event {
@@ -111,7 +113,7 @@ fn reordered_share_and_extent_match_settings() {
         })
         .collect();
     for number in late.iter().filter(|number| alone(number)) {
-        assert_eq!(told[number], 4);
+        assert_eq!(events[number], 4);
     }
 }
 
@@ -143,34 +145,30 @@ fn held_packet_leaves_after_timeout() {
     bench.send(at(5), vec![0; 40]);
     assert_eq!((bench.stage.held(), bench.stage.next_deadline()), (1, Some(at(105))));
     bench.advance(at(1_000));
-    assert_eq!(bench.left[0].0, at(105));
+    assert_eq!(bench.departures[0].0, at(105));
     assert_eq!(bench.events(), [(0, Event::Held { until: at(105) })], "no packet overtook it");
     let mut bench = reorder(&ReorderConfig { at_most: Some(ms(7)), ..by_distance(1.0, 3) }, 1);
     bench.send(at(5), vec![0; 40]);
     bench.advance(at(1_000));
-    assert_eq!(bench.left[0].0, at(12));
+    assert_eq!(bench.departures[0].0, at(12));
 }
 
 #[test]
 fn timed_reordering_delays_packet_by_fixed_time() {
     for (seed, chance) in [(1, 0.01), (2, 0.1), (3, 0.5)] {
         let n = 20_000;
-        let mut bench = reorder(&by_time(chance, Duration::from_micros(10_500)), seed);
-        bench.stream(n, ms(1));
-        bench.advance(at(100_000));
-        let mut kept = 0;
-        for (left, packet) in &bench.left {
+        let bench = streamed(&by_time(chance, Duration::from_micros(10_500)), seed, n);
+        let mut held = 0;
+        for (left, packet) in &bench.departures {
             let after = *left - at(packet.id.0);
             assert!(after.is_zero() || after == Duration::from_micros(10_500), "{after}");
-            kept += usize::from(!after.is_zero());
+            held += usize::from(!after.is_zero());
         }
-        within_binomial(kept, n as usize, chance);
-        assert!(bench.left.is_sorted_by_key(|(left, _)| *left));
+        within_binomial(held, n as usize, chance);
+        assert!(bench.departures.is_sorted_by_key(|(left, _)| *left));
     }
     // The next ten packets arrive within 10.5 ms.
-    let mut bench = reorder(&by_time(0.001, Duration::from_micros(10_500)), 4);
-    bench.stream(20_000, ms(1));
-    bench.advance(at(100_000));
+    let bench = streamed(&by_time(0.001, Duration::from_micros(10_500)), 4, 20_000);
     let order = bench.order();
     let extents = extents(&order);
     assert!(extents.len() > 5 && extents.values().all(|extent| *extent == 10), "{extents:?}");
@@ -180,11 +178,9 @@ fn timed_reordering_delays_packet_by_fixed_time() {
 fn hold_times_are_uniform_between_bounds() {
     let config = ReorderConfig { time_up_to: Some(ms(30)), ..by_time(1.0, ms(10)) };
     let n = 20_000;
-    let mut bench = reorder(&config, 1);
-    bench.stream(n, ms(1));
-    bench.advance(at(100_000));
+    let bench = streamed(&config, 1, n);
     let times: Vec<f64> =
-        bench.left.iter().map(|(left, packet)| (*left - at(packet.id.0)).as_secs_f64()).collect();
+        bench.departures.iter().map(|(left, packet)| (*left - at(packet.id.0)).as_secs_f64()).collect();
     assert!(times.iter().all(|time| (0.010..=0.030).contains(time)));
     let mean = times.iter().sum::<f64>() / n as f64;
     let deviation = 0.020 / (12.0 * n as f64).sqrt();
@@ -209,8 +205,8 @@ fn packet_arriving_at_hold_end_follows_held_packet() {
     bench.send(at(5), vec![0; 40]);
     bench.send(at(10), vec![0; 40]);
     assert_eq!(bench.order(), [1, 0, 2]);
-    let told = bench.events();
-    assert_eq!(told, [(0, Event::Held { until: at(10) }), (0, Event::Overtaken { packets: 1 })]);
+    let events = bench.events();
+    assert_eq!(events, [(0, Event::Held { until: at(10) }), (0, Event::Overtaken { packets: 1 })]);
     assert_eq!(bench.stage.held(), 0);
     assert_eq!(bench.stage.stats()["overtaken"], 1);
 }

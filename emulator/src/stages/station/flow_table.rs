@@ -264,7 +264,7 @@ mod tests {
         flows.update_state(slot);
     }
 
-    fn left(flows: &mut Flows, ports: std::ops::RangeInclusive<u16>) -> Vec<u16> {
+    fn remembered(flows: &mut Flows, ports: std::ops::RangeInclusive<u16>) -> Vec<u16> {
         ports.filter(|port| flows.find(key(*port)).is_some()).collect()
     }
 
@@ -276,7 +276,7 @@ mod tests {
         }
         assert!(flows.find(key(1)).is_some());
         open(&mut flows, 4);
-        assert_eq!((left(&mut flows, 1..=4), flows.live(), flows.evicted()), (vec![1, 3, 4], 3, 1));
+        assert_eq!((remembered(&mut flows, 1..=4), flows.live(), flows.evicted()), (vec![1, 3, 4], 3, 1));
         for port in 10..100 {
             open(&mut flows, port);
         }
@@ -293,12 +293,12 @@ mod tests {
         for port in 100..10_000 {
             send_syn(&mut flows, port);
         }
-        assert_eq!(left(&mut flows, 1..=8), (1..=8).collect::<Vec<_>>());
+        assert_eq!(remembered(&mut flows, 1..=8), (1..=8).collect::<Vec<_>>());
         assert_eq!((flows.live(), flows.opening(), flows.evicted()), (8, 2, 0));
         assert_eq!((flows.index.len(), flows.entries.len()), (10, 10), "the table is bounded");
         // A connection that opens during the burst finds a place: the oldest live flow makes room.
         open(&mut flows, 50);
-        assert_eq!((left(&mut flows, 1..=50).len(), flows.evicted()), (8, 1));
+        assert_eq!((remembered(&mut flows, 1..=50).len(), flows.evicted()), (8, 1));
     }
 
     #[test]
@@ -313,7 +313,7 @@ mod tests {
             flows[slot].syn_ack(Up, SYN, 1, reach());
             flows.update_state(slot);
         }
-        assert_eq!((left(&mut flows, 1..=2), flows.evicted()), (vec![1, 2], 0));
+        assert_eq!((remembered(&mut flows, 1..=2), flows.evicted()), (vec![1, 2], 0));
     }
 
     #[test]

@@ -231,7 +231,7 @@ mod tests {
 
     /// Shorthands that use sequence numbers, as segments and ACKs do.
     impl PassedRanges {
-        fn sent(&mut self, seq: u32, length: u32) {
+        fn record_at(&mut self, seq: u32, length: u32) {
             let offset = self.locate(seq).unwrap();
             self.record(offset, length);
         }
@@ -241,7 +241,7 @@ mod tests {
             self.acknowledge(offset)
         }
 
-        fn asked(&self, seq: u32) -> Transit {
+        fn transit(&self, seq: u32) -> Transit {
             self.locate(seq).map_or(Unknown, |offset| self.has(offset))
         }
     }
@@ -249,14 +249,14 @@ mod tests {
     #[test]
     fn gap_is_not_seen_until_retransmission_fills_it() {
         let mut passed = new(1000);
-        passed.sent(1000, 100);
-        passed.sent(1200, 100);
+        passed.record_at(1000, 100);
+        passed.record_at(1200, 100);
         assert_eq!(
-            [1000, 1099, 1100, 1199, 1200, 1300].map(|seq| passed.asked(seq)),
+            [1000, 1099, 1100, 1199, 1200, 1300].map(|seq| passed.transit(seq)),
             [Passed, Passed, NotPassed, NotPassed, Passed, NotPassed]
         );
-        passed.sent(1100, 100);
-        assert_eq!(passed.asked(1150), Passed);
+        passed.record_at(1100, 100);
+        assert_eq!(passed.transit(1150), Passed);
         assert_eq!(passed.heap_bytes(), 0, "one range needs no list");
     }
 
@@ -264,56 +264,59 @@ mod tests {
     fn ranges_handle_sequence_number_wrap() {
         let first = u32::MAX - 50;
         let mut passed = new(first);
-        passed.sent(first, 40);
-        passed.sent(first.wrapping_add(100), 40);
-        assert_eq!(passed.asked(first.wrapping_add(60)), NotPassed);
-        assert_eq!(passed.asked(first.wrapping_add(120)), Passed);
-        passed.sent(first.wrapping_add(40), 60);
+        passed.record_at(first, 40);
+        passed.record_at(first.wrapping_add(100), 40);
+        assert_eq!(passed.transit(first.wrapping_add(60)), NotPassed);
+        assert_eq!(passed.transit(first.wrapping_add(120)), Passed);
+        passed.record_at(first.wrapping_add(40), 60);
         passed.acked(first.wrapping_add(140)).unwrap();
-        assert_eq!(passed.asked(first), Passed);
-        assert_eq!(passed.asked(first.wrapping_add(140)), NotPassed);
+        assert_eq!(passed.transit(first), Passed);
+        assert_eq!(passed.transit(first.wrapping_add(140)), NotPassed);
     }
 
     #[test]
     fn acknowledged_data_counts_as_seen() {
         let mut passed = new(0);
-        passed.sent(0, 1000);
+        passed.record_at(0, 1000);
         passed.acked(500).unwrap();
         // Late ACKs, and retransmissions of data that has arrived.
-        assert_eq!(passed.asked(100), Passed);
-        passed.sent(0, 300);
-        assert_eq!((passed.asked(499), passed.asked(999), passed.asked(1000)), (Passed, Passed, NotPassed));
+        assert_eq!(passed.transit(100), Passed);
+        passed.record_at(0, 300);
+        assert_eq!(
+            (passed.transit(499), passed.transit(999), passed.transit(1000)),
+            (Passed, Passed, NotPassed)
+        );
     }
 
     #[test]
     fn data_on_another_path_makes_gaps_unknown() {
         let mut passed = new(0);
-        passed.sent(0, 100);
-        passed.sent(200, 1_500_000);
-        assert_eq!(passed.asked(150), NotPassed);
+        passed.record_at(0, 100);
+        passed.record_at(200, 1_500_000);
+        assert_eq!(passed.transit(150), NotPassed);
         assert_eq!(passed.acked(250), Err(Bypassed), "the ACK covers a gap");
-        passed.sent(1_600_000, 100);
+        passed.record_at(1_600_000, 100);
         // Another gap at a higher number.
-        passed.sent(1_000_400 + 600_000, 100);
-        assert_eq!((passed.asked(150), passed.asked(999)), (Unknown, Passed));
-        assert_eq!(passed.asked(1_500_300), NotPassed, "more than one flight above the ACK");
+        passed.record_at(1_000_400 + 600_000, 100);
+        assert_eq!((passed.transit(150), passed.transit(999)), (Unknown, Passed));
+        assert_eq!(passed.transit(1_500_300), NotPassed, "more than one flight above the ACK");
         assert_eq!(passed.acked(1_500_200), Ok(()), "no byte between the ACKs is missing");
     }
 
     #[test]
     fn ack_of_highest_byte_shows_gap() {
         let mut passed = new(0);
-        passed.sent(0, 100);
-        passed.sent(200, 100);
+        passed.record_at(0, 100);
+        passed.record_at(200, 100);
         assert_eq!(passed.acked(300), Err(Bypassed));
     }
 
     #[test]
     fn segment_without_data_shows_no_gap() {
         let mut passed = new(0);
-        passed.sent(0, 100);
-        passed.sent(300, 0);
-        assert_eq!(passed.asked(200), Unknown);
+        passed.record_at(0, 100);
+        passed.record_at(300, 0);
+        assert_eq!(passed.transit(200), Unknown);
     }
 
     #[test]
@@ -328,14 +331,14 @@ mod tests {
     #[test]
     fn ack_of_unsent_data_changes_nothing() {
         let mut passed = new(0);
-        passed.sent(0, 100);
-        passed.sent(200, 100);
+        passed.record_at(0, 100);
+        passed.record_at(200, 100);
         for ahead in [301, 5000, 1_000_300] {
             assert_eq!(passed.acked(ahead), Ok(()));
-            assert_eq!(passed.asked(ahead), Unknown);
+            assert_eq!(passed.transit(ahead), Unknown);
         }
         assert_eq!(
-            [0, 99, 100, 199, 200].map(|seq| passed.asked(seq)),
+            [0, 99, 100, 199, 200].map(|seq| passed.transit(seq)),
             [Passed, Passed, NotPassed, NotPassed, Passed]
         );
     }
@@ -343,15 +346,18 @@ mod tests {
     #[test]
     fn flight_before_mid_connection_join_is_unknown() {
         let mut passed = PassedRanges::mid_connection(5000, REACH);
-        passed.sent(8000, 100);
-        passed.sent(5000, 100);
-        assert_eq!([4999, 5000, 6000, 8050].map(|seq| passed.asked(seq)), [Unknown, Passed, Unknown, Passed]);
+        passed.record_at(8000, 100);
+        passed.record_at(5000, 100);
+        assert_eq!(
+            [4999, 5000, 6000, 8050].map(|seq| passed.transit(seq)),
+            [Unknown, Passed, Unknown, Passed]
+        );
         // Data on another path has filled the holes, which is expected here.
         assert_eq!(passed.acked(8100), Ok(()));
-        passed.sent(8100, 1_000_000);
+        passed.record_at(8100, 1_000_000);
         passed.acked(1_005_000).unwrap();
-        passed.sent(1_010_000, 100);
-        assert_eq!((passed.asked(1_009_000), passed.asked(7_999)), (NotPassed, Unknown));
+        passed.record_at(1_010_000, 100);
+        assert_eq!((passed.transit(1_009_000), passed.transit(7_999)), (NotPassed, Unknown));
         assert_eq!(passed.later.len(), 1, "earlier gaps take no memory");
     }
 
@@ -359,34 +365,34 @@ mod tests {
     fn too_many_gaps_make_oldest_bytes_unknown() {
         let mut passed = new(0);
         for gap in 0..=GAPS as u32 {
-            passed.sent(gap * 10 + 5, 5);
+            passed.record_at(gap * 10 + 5, 5);
         }
-        assert_eq!((passed.asked(0), passed.asked(4)), (Unknown, Unknown));
-        assert_eq!((passed.asked(5), passed.asked(10), passed.asked(15)), (Passed, NotPassed, Passed));
+        assert_eq!((passed.transit(0), passed.transit(4)), (Unknown, Unknown));
+        assert_eq!((passed.transit(5), passed.transit(10), passed.transit(15)), (Passed, NotPassed, Passed));
         passed.acked(5).unwrap();
-        assert_eq!(passed.asked(5), Passed);
+        assert_eq!(passed.transit(5), Passed);
         assert!(passed.heap_bytes() <= 2 * (GAPS + 1) * 16, "{}", passed.heap_bytes());
     }
 
     #[test]
     fn first_fragment_leaves_following_bytes_unknown() {
         let mut passed = new(0);
-        passed.sent(0, 100);
+        passed.record_at(0, 100);
         let head = passed.locate(100).unwrap();
         passed.mark_unknown(head, 1000);
-        passed.sent(600, 600);
+        passed.record_at(600, 600);
         assert_eq!(
-            [0, 99, 100, 599, 600, 1150, 1200].map(|seq| passed.asked(seq)),
+            [0, 99, 100, 599, 600, 1150, 1200].map(|seq| passed.transit(seq)),
             [Passed, Passed, Unknown, Unknown, Passed, Passed, NotPassed]
         );
         assert_eq!(passed.acked(700), Ok(()), "the rest of the fragmented segment passed as well");
-        assert_eq!(passed.asked(700), Passed);
+        assert_eq!(passed.transit(700), Passed);
     }
 
     #[test]
     fn distant_sequence_numbers_are_rejected() {
         let mut passed = new(0);
-        passed.sent(0, 100);
+        passed.record_at(0, 100);
         for far in [1_000_101, 0x2000_0000, 0x6000_0000, 0xa000_0000, 0_u32.wrapping_sub(1_000_001)] {
             assert_eq!(passed.locate(far), Err(OutOfReach), "{far}");
         }
@@ -425,7 +431,7 @@ mod tests {
             for (index, step) in steps.into_iter().enumerate() {
                 match step {
                     Step::Segment(seq, length) => {
-                        passed.sent(first.wrapping_add(seq), length);
+                        passed.record_at(first.wrapping_add(seq), length);
                         seen[seq as usize..(seq + length) as usize].fill(true);
                     }
                     Step::Head(seq) => {
@@ -448,7 +454,7 @@ mod tests {
                 let gaps = seen.windows(2).filter(|pair| pair[0] != pair[1]).count();
                 exact &= gaps <= GAPS && !maybe.contains(&true);
                 for at in 0..2099 {
-                    match passed.asked(first.wrapping_add(at as u32)) {
+                    match passed.transit(first.wrapping_add(at as u32)) {
                         Passed => prop_assert!(seen[at], "{at} was not seen"),
                         NotPassed => prop_assert!(!seen[at] && !maybe[at], "{at} was seen"),
                         // The answer does not matter past the end or for acknowledged bytes.

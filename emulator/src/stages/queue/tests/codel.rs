@@ -36,9 +36,7 @@ fn drop_times_by_law(drops: usize) -> Vec<Instant> {
 fn drop_times_follow_control_law() {
     let mut bench = bench(false);
     overload(&mut bench, 3000, false);
-    for at in 0..2000 {
-        bench.pop(ms(at));
-    }
+    bench.pop_each(0..2000);
     let drops = bench.drops();
     assert!(drops.iter().all(|(_, _, why)| *why == DropReason::Aqm));
     let times: Vec<_> = drops.iter().map(|(_, at, _)| *at).collect();
@@ -64,9 +62,7 @@ fn mark_times_follow_control_law() {
 fn non_ect_packets_are_dropped_with_ecn_enabled() {
     let mut bench = bench(true);
     overload(&mut bench, 3000, false);
-    for at in 0..500 {
-        bench.pop(ms(at));
-    }
+    bench.pop_each(0..500);
     assert!(bench.drops().len() > 5);
 }
 
@@ -76,9 +72,7 @@ fn short_delay_above_target_drops_nothing() {
     // 100 ms of packets. The last but one has waited for 99 ms, but the delay exceeds the target only from 5
     // ms to 99 ms.
     overload(&mut bench, 101, false);
-    for at in 0..=100 {
-        bench.pop(ms(at));
-    }
+    bench.pop_each(0..101);
     assert!(bench.queue.is_empty() && bench.drops().is_empty());
 }
 
@@ -109,12 +103,8 @@ fn recent_dropping_state_resumes_at_its_rate() {
     let first = bench.drops();
     // The queue is empty. It fills up again 50 ms later.
     let again = at + 50;
-    for _ in 0..1000 {
-        bench.push(ms(again), udp(1, 1, 1000));
-    }
-    for n in 0..400 {
-        bench.pop(ms(again + n));
-    }
+    bench.fill(ms(again), 1000);
+    bench.pop_each(again..again + 400);
     let second = bench.drops();
     let gap = |drops: &[(u64, Instant, DropReason)]| drops[1].1 - drops[0].1;
     assert_eq!(gap(&first), Duration::from_millis(100));

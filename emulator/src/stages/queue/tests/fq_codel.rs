@@ -4,7 +4,7 @@ use airwire::units::Size;
 use super::ms;
 use crate::stage::DropReason;
 use crate::stages::queue::testing::{Bench, udp};
-use crate::stages::queue::{Bounds, CodelConfig, Discipline, FqCodelConfig, QueueConfig};
+use crate::stages::queue::{CodelConfig, Discipline, FqCodelConfig};
 
 /// Returns settings with which CoDel never drops a packet.
 fn fair(quantum: u64) -> FqCodelConfig {
@@ -29,10 +29,10 @@ fn flows_share_equally_within_one_quantum_and_packet() {
             shares[flow] += octets;
             // One flow may have had its turn and the other not, so they may differ by a quantum and its
             // overshoot.
-            let most = quantum as i64 + 1500;
+            let bound = quantum as i64 + 1500;
             let all_waits = bench.queue.bytes() as i64;
             if shares[0].max(shares[1]) < 60 * 1000 && all_waits > 0 {
-                assert!((shares[0] - shares[1]).abs() <= most, "{shares:?}, quantum {quantum}");
+                assert!((shares[0] - shares[1]).abs() <= bound, "{shares:?}, quantum {quantum}");
             }
         }
     }
@@ -73,8 +73,7 @@ fn sparse_flow_does_not_starve_others() {
 
 #[test]
 fn overflow_drops_head_half_of_longest_flow() {
-    let bounds = Bounds { packets: Some(100), bytes: None };
-    let mut bench = Bench::with(QueueConfig { bounds, discipline: Discipline::FqCodel(fair(1514)) }, 1);
+    let mut bench = Bench::bounded(100, Discipline::FqCodel(fair(1514)));
     for n in 0..100 {
         // 60 packets of 1000 bytes, 40 of 100 bytes.
         let long = n % 5 < 3;
@@ -91,8 +90,7 @@ fn overflow_drops_head_half_of_longest_flow() {
 
 #[test]
 fn overflow_drops_at_most_64_packets() {
-    let bounds = Bounds { packets: Some(500), bytes: None };
-    let mut bench = Bench::with(QueueConfig { bounds, discipline: Discipline::FqCodel(fair(1514)) }, 1);
+    let mut bench = Bench::bounded(500, Discipline::FqCodel(fair(1514)));
     for _ in 0..501 {
         bench.push(ms(0), udp(1, 1, 100));
     }
@@ -102,8 +100,7 @@ fn overflow_drops_at_most_64_packets() {
 /// All queues then have the same length in bytes, and only one has packets.
 #[test]
 fn overflow_by_empty_packets_drops_one() {
-    let bounds = Bounds { packets: Some(2), bytes: None };
-    let mut bench = Bench::with(QueueConfig { bounds, discipline: Discipline::FqCodel(fair(1514)) }, 1);
+    let mut bench = Bench::bounded(2, Discipline::FqCodel(fair(1514)));
     for _ in 0..3 {
         bench.push(ms(0), Vec::new());
     }
@@ -113,9 +110,7 @@ fn overflow_by_empty_packets_drops_one() {
 #[test]
 fn each_flow_has_its_own_codel() {
     let mut bench = Bench::new(Discipline::FqCodel(FqCodelConfig::default()));
-    for _ in 0..2000 {
-        bench.push(ms(0), udp(1, 1, 1000));
-    }
+    bench.fill(ms(0), 2000);
     let mut lost = Vec::new();
     let mut sparse = Vec::new();
     for at in 0..1000 {

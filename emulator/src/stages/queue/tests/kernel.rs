@@ -1,5 +1,5 @@
-//! Compares the disciplines with those of the kernel, packet by packet, with the same arrivals and random
-//! numbers. `tests/queues` contains the vectors and the way to create them.
+//! Compares the disciplines with the kernel's, packet by packet, with the same arrivals and random numbers.
+//! `tests/queues` contains the vectors and the way to create them.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -215,9 +215,10 @@ fn collect(out: &mut Outbox, outcome: &mut Outcome) {
 }
 
 /// Returns the packets that only one of the two drops or marks.
-fn differences(ours: &Outcome, theirs: &Outcome, packets: usize) -> Vec<u64> {
-    let fate = |outcome: &Outcome, id: u64| (outcome.drops.contains_key(&id), outcome.marks.contains(&id));
-    (0..packets as u64).filter(|id| fate(ours, *id) != fate(theirs, *id)).collect()
+fn differences(emulated: &Outcome, recorded: &Outcome, packets: usize) -> Vec<u64> {
+    let outcome_of =
+        |outcome: &Outcome, id: u64| (outcome.drops.contains_key(&id), outcome.marks.contains(&id));
+    (0..packets as u64).filter(|id| outcome_of(emulated, *id) != outcome_of(recorded, *id)).collect()
 }
 
 fn directory() -> PathBuf {
@@ -233,19 +234,19 @@ fn packet_fates_match_kernel_disciplines() {
     let mut deviations = 0;
     for line in vectors.lines() {
         let vector: Vector = serde_json::from_str(line).unwrap();
-        let (ours, theirs) = (vector.emulated(), vector.recorded());
-        let differ = differences(&ours, &theirs, vector.packets);
+        let (emulated, recorded) = (vector.emulated(), vector.recorded());
+        let differ = differences(&emulated, &recorded, vector.packets);
         let wanted = expected.iter().find(|deviation| deviation.name == vector.name);
         deviations += usize::from(wanted.is_some());
         let as_expected = match wanted {
             // The number of differences must match. With 0, the order must differ.
             Some(Deviation { packets, reason, .. }) => {
-                ours != theirs && differ.len() == *packets && !reason.is_empty()
+                emulated != recorded && differ.len() == *packets && !reason.is_empty()
             }
-            None => ours == theirs,
+            None => emulated == recorded,
         };
         if !as_expected {
-            let first = differ.first().map(|id| (id, theirs.drops.get(id), ours.drops.get(id)));
+            let first = differ.first().map(|id| (id, recorded.drops.get(id), emulated.drops.get(id)));
             wrong.push(format!(
                 "{}: the fates of {} of {} packets differ from the kernel, {} expected; first packet, its drop times in the kernel and here: {first:?}",
                 vector.name,

@@ -96,8 +96,7 @@ fn year_long_gap_updates_probability_at_once() {
 /// In each millisecond, two packets arrive and one leaves. Returns the drops.
 fn overload(bench: &mut Bench, milliseconds: u64) -> Vec<(u64, Instant, DropReason)> {
     for at in 0..milliseconds {
-        bench.push(ms(at), udp(1, 1, 1000));
-        bench.push(ms(at), udp(1, 1, 1000));
+        bench.fill(ms(at), 2);
         bench.pop(ms(at));
     }
     bench.drops()

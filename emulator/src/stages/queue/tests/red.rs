@@ -15,8 +15,7 @@ fn average(bench: &Bench) -> f64 {
 
 /// Returns a queue with `packets` waiting packets and the same average.
 fn filled(config: RedConfig, packets: usize, seed: u64) -> Bench {
-    let discipline = Discipline::Red(config);
-    let mut bench = Bench::with(super::QueueConfig { bounds: super::Bounds::default(), discipline }, seed);
+    let mut bench = Bench::with(Discipline::Red(config).into(), seed);
     while bench.queue.len() < packets {
         bench.push(ms(0), udp(1, 1, 1000));
     }
@@ -50,9 +49,7 @@ fn average_is_exponentially_weighted_moving_average() {
 fn average_decays_while_link_is_idle() {
     let config = RedConfig { weight: Probability::new(0.002), ..RedConfig::default() };
     let mut bench = Bench::new(Discipline::Red(config));
-    for _ in 0..60 {
-        bench.push(ms(0), udp(1, 1, 1000));
-    }
+    bench.fill(ms(0), 60);
     let mut at = 0;
     // A transmission takes 4 ms.
     while bench.pop(ms(at)).is_some() {
@@ -76,10 +73,10 @@ fn gaps_between_drops_are_uniform() {
     let mut gaps = [0_u32; 21];
     let drops = 20_000;
     let mut bench = filled(config(), 10, 5);
-    let mut since = 0;
-    let mut seen = 0;
-    while seen <= drops {
-        since += 1;
+    let mut gap = 0;
+    let mut dropped_so_far = 0;
+    while dropped_so_far <= drops {
+        gap += 1;
         bench.push(ms(1), udp(1, 1, 1000));
         match bench.drops().as_slice() {
             [] => {
@@ -88,11 +85,11 @@ fn gaps_between_drops_are_uniform() {
             [(_, _, why)] => {
                 assert_eq!(*why, DropReason::Aqm);
                 // The length of the first gap is unknown.
-                if seen > 0 {
-                    gaps[since] += 1;
+                if dropped_so_far > 0 {
+                    gaps[gap] += 1;
                 }
-                seen += 1;
-                since = 0;
+                dropped_so_far += 1;
+                gap = 0;
             }
             more => panic!("{more:?}"),
         }
@@ -106,13 +103,9 @@ fn gaps_between_drops_are_uniform() {
 
 /// Returns the fraction of 2000 packets that is dropped when each finds this number of waiting packets.
 fn dropped_at(config: RedConfig, waiting: usize) -> f64 {
-    let discipline = Discipline::DropTail;
-    let mut bench = Bench::new(discipline);
-    while bench.queue.len() < waiting {
-        bench.push(ms(0), udp(1, 1, 1000));
-    }
-    let bounds = super::Bounds::default();
-    bench.reconfigure(ms(0), super::QueueConfig { bounds, discipline: Discipline::Red(config) });
+    let mut bench = Bench::new(Discipline::DropTail);
+    bench.fill(ms(0), waiting);
+    bench.reconfigure(ms(0), Discipline::Red(config).into());
     let mut dropped = 0;
     for _ in 0..2000 {
         bench.push(ms(1), udp(1, 1, 1000));

@@ -109,9 +109,9 @@ fn one_sided_forgeries_are_not_learned() {
     assert_eq!(net.stats()["station"]["transit"]["learned_without_handshake"], 1);
 }
 
-/// What happens to a data segment: it arrives, or is lost before or after the station.
+/// Outcome of a data segment: it arrives, or is lost before or after the station.
 #[derive(Clone, Copy, Debug)]
-enum Fate {
+enum Delivery {
     Arrives,
     LostBefore,
     LostAfter,
@@ -120,9 +120,9 @@ enum Fate {
 #[derive(Clone, Debug)]
 enum Step {
     /// Send the next data segment.
-    Send(Fate),
+    Send(Delivery),
     /// Retransmit the missing segment.
-    Resend(Fate),
+    Resend(Delivery),
     /// The receiver asks for the missing segment.
     Ack,
     /// A new station, which knows nothing, replaces the current one.
@@ -141,8 +141,7 @@ enum Step {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let fate =
-        || prop_oneof![5 => Just(Fate::Arrives), 1 => Just(Fate::LostBefore), 1 => Just(Fate::LostAfter)];
+    let delivery = || prop_oneof![5 => Just(Delivery::Arrives), 1 => Just(Delivery::LostBefore), 1 => Just(Delivery::LostAfter)];
     // Include distances just beyond the reach, which random numbers rarely hit.
     let far = || {
         prop_oneof![
@@ -154,8 +153,8 @@ fn step() -> impl Strategy<Value = Step> {
         ]
     };
     prop_oneof![
-        12 => fate().prop_map(Step::Send),
-        4 => fate().prop_map(Step::Resend),
+        12 => delivery().prop_map(Step::Send),
+        4 => delivery().prop_map(Step::Resend),
         12 => Just(Step::Ack),
         1 => Just(Step::Handover),
         6 => (any::<bool>(), 0_usize..9, far(), far())
@@ -198,15 +197,15 @@ proptest! {
             match step {
                 Step::Send(_) if next - connection.rcv_nxt >= WINDOW => {}
                 Step::Resend(_) if next == connection.rcv_nxt => {}
-                Step::Send(fate) | Step::Resend(fate) => {
+                Step::Send(delivery) | Step::Resend(delivery) => {
                     let index = if matches!(step, Step::Send(_)) { next } else { connection.rcv_nxt };
                     next = next.max(index + 1);
-                    if matches!(fate, Fate::LostBefore) {
+                    if matches!(delivery, Delivery::LostBefore) {
                         continue;
                     }
                     let data = Tcp { seq: connection.seq(index as u32), ..Tcp::data(sender, 0) };
                     connection.net.pass(&data);
-                    if matches!(fate, Fate::Arrives) {
+                    if matches!(delivery, Delivery::Arrives) {
                         connection.arrive(index);
                     }
                     passed.insert(index);

@@ -18,10 +18,10 @@ fn reported(stages: Vec<NamedStage>, sender: Port) -> f64 {
 
 /// Returns a stage that loses every `n`th packet of a direction.
 fn lossy(direction: Direction, n: u32) -> impl Stage {
-    let mut seen = 0_u32;
+    let mut packets = 0_u32;
     Losing(move |packet: &Packet| {
-        seen += u32::from(packet.direction == direction);
-        (packet.direction == direction && seen.is_multiple_of(n)).then_some(DropReason::Loss)
+        packets += u32::from(packet.direction == direction);
+        (packet.direction == direction && packets.is_multiple_of(n)).then_some(DropReason::Loss)
     })
 }
 

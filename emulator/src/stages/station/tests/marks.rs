@@ -3,45 +3,31 @@
 use super::*;
 
 #[test]
-fn ob_means_radio_loss_for_data_to_mobile() {
-    for ip in [Ip::V4, Ip::V6] {
-        let scenario = Some(RadioPath::FixedToMobile);
-        assert_eq!(duplicates(one_station(FIXED, &[seq(1)], &[]), ip, FIXED), (scenario, 0));
-        assert_eq!(duplicates(one_station(FIXED, &[], &[seq(1)]), ip, FIXED), (scenario, OB));
-    }
-}
-
-#[test]
-fn ob_means_wire_loss_for_data_from_mobile() {
-    for ip in [Ip::V4, Ip::V6] {
-        let scenario = Some(RadioPath::MobileToFixed);
-        assert_eq!(duplicates(one_station(MOBILE, &[seq(1)], &[]), ip, MOBILE), (scenario, OB));
-        assert_eq!(duplicates(one_station(MOBILE, &[], &[seq(1)]), ip, MOBILE), (scenario, 0));
+fn ob_distinguishes_wire_and_radio_losses() {
+    for (sender, radio_path, [wire_bits, radio_bits]) in
+        [(FIXED, RadioPath::FixedToMobile, [0, OB]), (MOBILE, RadioPath::MobileToFixed, [OB, 0])]
+    {
+        for ip in [Ip::V4, Ip::V6] {
+            let on_wire = duplicates(one_station(sender, &[seq(1)], &[]), ip, sender);
+            assert_eq!(on_wire, (Some(radio_path), wire_bits), "{ip:?} {radio_path:?}");
+            let on_radio = duplicates(one_station(sender, &[], &[seq(1)]), ip, sender);
+            assert_eq!(on_radio, (Some(radio_path), radio_bits), "{ip:?} {radio_path:?}");
+        }
     }
 }
 
 #[test]
 fn two_bits_distinguish_three_mobile_to_mobile_cases() {
-    let lost: [&[u32]; 3] = [&[seq(1)], &[], &[]];
     for ip in [Ip::V4, Ip::V6] {
         for (case, bits) in [(0, 0), (1, OB), (2, OB | DB)] {
-            let scenario = Some(RadioPath::MobileToMobile);
             // The lost segments, in the order in which the data crosses the links.
-            let mut lose = lost;
+            let mut lose: [&[u32]; 3] = [&[seq(1)], &[], &[]];
             lose.rotate_right(case);
-            assert_eq!(
-                duplicates(two_stations(FIXED, lose), ip, FIXED),
-                (scenario, bits),
-                "case {}",
-                case + 1
-            );
-            lose.reverse();
-            assert_eq!(
-                duplicates(two_stations(MOBILE, lose), ip, MOBILE),
-                (scenario, bits),
-                "case {}",
-                case + 1
-            );
+            for sender in [FIXED, MOBILE] {
+                let expected = (Some(RadioPath::MobileToMobile), bits);
+                assert_eq!(duplicates(two_stations(sender, lose), ip, sender), expected, "case {}", case + 1);
+                lose.reverse();
+            }
         }
     }
 }
@@ -50,7 +36,7 @@ fn two_bits_distinguish_three_mobile_to_mobile_cases() {
 fn sender_interprets_marks_as_in_paper() {
     use Cause::{Congestion, Radio};
     let both = OB | DB;
-    for (scenario, flags, cause) in [
+    for (radio_path, flags, cause) in [
         (RadioPath::FixedToMobile, OB, Radio),
         (RadioPath::FixedToMobile, 0, Congestion),
         (RadioPath::MobileToFixed, OB, Congestion),
@@ -60,7 +46,7 @@ fn sender_interprets_marks_as_in_paper() {
         (RadioPath::MobileToMobile, both, Radio),
         (RadioPath::MobileToMobile, DB, Congestion),
     ] {
-        assert_eq!(scenario.cause(flags | ACK), cause, "{scenario:?} {flags:x}");
+        assert_eq!(radio_path.cause(flags | ACK), cause, "{radio_path:?} {flags:x}");
     }
 }
 
@@ -68,34 +54,27 @@ fn sender_interprets_marks_as_in_paper() {
 fn verdicts_on_many_losses_match_ground_truth() {
     // Segments 1, 4, 7, … are lost on the first link, 2, 5, 8, … on the second, 3, 6, 9, … on the third.
     let [first, second, third] = [1, 2, 3].map(|from| (from..100).step_by(3).map(seq).collect::<Vec<_>>());
-    let link = |lost: &Vec<u32>, cause| (lost.clone(), cause);
     let (radio, queue) = (Cause::Radio, Cause::Congestion);
-    for (net, sender, causes) in [
-        (one_station(FIXED, &first, &second), FIXED, vec![link(&first, queue), link(&second, radio)]),
-        (one_station(MOBILE, &first, &second), MOBILE, vec![link(&first, queue), link(&second, radio)]),
-        (
-            two_stations(FIXED, [&first, &second, &third]),
-            FIXED,
-            vec![link(&first, radio), link(&second, queue), link(&third, radio)],
-        ),
-        (
-            two_stations(MOBILE, [&first, &second, &third]),
-            MOBILE,
-            vec![link(&first, radio), link(&second, queue), link(&third, radio)],
-        ),
-    ] {
+    let mut cases = Vec::new();
+    for sender in [FIXED, MOBILE] {
+        let causes = vec![(&first, queue), (&second, radio)];
+        cases.push((one_station(sender, &first, &second), sender, causes));
+        let causes = vec![(&first, radio), (&second, queue), (&third, radio)];
+        cases.push((two_stations(sender, [&first, &second, &third]), sender, causes));
+    }
+    for (net, sender, causes) in cases {
         let mut connection = Connection::open(net, Ip::V4, sender, ISN);
         connection.send(0..101);
-        // Each segment was lost once. Now the receiver asks for each hole, which is judged and filled.
-        let mut judged = 0;
+        // Each segment was lost once. Now the receiver asks for each hole, and each is filled after the verdict.
+        let mut verdicts = 0;
         while connection.rcv_nxt < 101 {
             let (missing, flags) = connection.ack();
             let truth = causes.iter().find(|(lost, _)| lost.contains(&seq(missing))).map(|(_, cause)| *cause);
             assert_eq!(Some(connection.cause(flags)), truth, "segment {missing}, sender {sender:?}");
-            judged += 1;
+            verdicts += 1;
             connection.data(missing).expect("the retransmission arrives");
         }
-        assert_eq!(judged, causes.iter().map(|(lost, _)| lost.len()).sum::<usize>());
+        assert_eq!(verdicts, causes.iter().map(|(lost, _)| lost.len()).sum::<usize>());
     }
 }
 
@@ -181,10 +160,10 @@ fn old_syn_does_not_reset_connection() {
 
 #[test]
 fn unknown_connection_is_judged_congestion() {
-    let cause = |radio, sender: Port, scenario: RadioPath| {
+    let cause = |radio, sender: Port, radio_path: RadioPath| {
         let mut net = Net::station(&marks(radio));
         net.pass(&Tcp::new(Ip::V4, sender, PSH_ACK, 500, 1).payload(&[0; 100]));
-        scenario.cause(net.flags(&Tcp::new(Ip::V4, other(sender), ACK | OB | DB, 1, 400)))
+        radio_path.cause(net.flags(&Tcp::new(Ip::V4, other(sender), ACK | OB | DB, 1, 400)))
     };
     assert_eq!(cause(Side::Mobile, FIXED, RadioPath::FixedToMobile), Cause::Congestion);
     assert_eq!(cause(Side::Mobile, MOBILE, RadioPath::MobileToFixed), Cause::Congestion);

@@ -11,31 +11,36 @@ fn packets_other_than_whole_segments_pass_unchanged() {
         packet[at] = octet;
         packet
     };
-    let mut packets = vec![
-        vec![],
-        vec![0x45],
-        vec![0x60; 39],
-        vec![0xff; 100],
-        edited(tcp.packet(), 9, 17),
-        edited(tcp.packet(), 0, 0x44),
-        edited(tcp.packet(), 32, 0x40),
-        edited(Tcp::new(Ip::V4, MOBILE, ACK, 1, 1).packet(), 32, 0x60),
-        tcp.v4(&[], 0x2000),
-        tcp.v4(&[], 0x0003),
-        tcp.v4(&[], 0x2003),
-        v6.v6(44, &[6, 0, 0, 1, 0, 0, 0, 9]),
-        v6.v6(44, &[6, 0, 0, 8, 0, 0, 0, 9]),
-        v6.v6(43, &[6, 0, 0, 1, 0, 0, 0, 0]),
-        v6.v6(51, &[6, 1, 0, 0, 0, 0, 0, 0]),
-        v6.v6(58, &[]),
-        v6.v6(0, &[6, 200, 0, 0, 0, 0, 0, 0]),
-        Tcp::new(Ip::V4, MOBILE, RST | ACK, 1, 1).packet(),
-        Tcp::new(Ip::V4, MOBILE, ACK, 1, 1).options(&[&[1, 1, 19, 18][..], &[7; 16]].concat()).packet(),
-    ];
-    packets.extend((0..tcp.packet().len()).map(|length| tcp.packet()[..length].to_vec()));
-    packets.extend((0..v6.packet().len()).map(|length| v6.packet()[..length].to_vec()));
-    for packet in packets {
-        assert_eq!(net.send(MOBILE, &packet), Some(packet));
+    let bare = Tcp::new(Ip::V4, MOBILE, ACK, 1, 1);
+    let signature = [&[1, 1, 19, 18][..], &[7; 16]].concat();
+    for (case, packet) in [
+        ("no bytes", vec![]),
+        ("one byte", vec![0x45]),
+        ("truncated IPv6 header", vec![0x60; 39]),
+        ("not IP", vec![0xff; 100]),
+        ("UDP", edited(tcp.packet(), 9, 17)),
+        ("IPv4 header shorter than 20 bytes", edited(tcp.packet(), 0, 0x44)),
+        ("TCP header shorter than 20 bytes", edited(tcp.packet(), 32, 0x40)),
+        ("TCP header longer than the packet", edited(bare.packet(), 32, 0x60)),
+        ("first IPv4 fragment", tcp.v4(&[], 0x2000)),
+        ("last IPv4 fragment", tcp.v4(&[], 0x0003)),
+        ("middle IPv4 fragment", tcp.v4(&[], 0x2003)),
+        ("first IPv6 fragment", v6.v6(44, &[6, 0, 0, 1, 0, 0, 0, 9])),
+        ("last IPv6 fragment", v6.v6(44, &[6, 0, 0, 8, 0, 0, 0, 9])),
+        ("IPv6 routing header", v6.v6(43, &[6, 0, 0, 1, 0, 0, 0, 0])),
+        ("IPv6 authentication header", v6.v6(51, &[6, 1, 0, 0, 0, 0, 0, 0])),
+        ("ICMPv6", v6.v6(58, &[])),
+        ("IPv6 options longer than the packet", v6.v6(0, &[6, 200, 0, 0, 0, 0, 0, 0])),
+        ("reset", Tcp::new(Ip::V4, MOBILE, RST | ACK, 1, 1).packet()),
+        ("segment signed with TCP-MD5", bare.options(&signature).packet()),
+    ] {
+        assert_eq!(net.send(MOBILE, &packet), Some(packet), "{case}");
+    }
+    for whole in [tcp.packet(), v6.packet()] {
+        for length in 0..whole.len() {
+            let packet = &whole[..length];
+            assert_eq!(net.send(MOBILE, packet).as_deref(), Some(packet), "truncated to {length} bytes");
+        }
     }
 }
 
