@@ -131,12 +131,9 @@ impl Corrupt {
     /// Returns the bits to flip in a chosen packet, in ascending order, or `None` if the packet has no
     /// suitable bits.
     fn choose_bits(&self, bytes: &[u8], mut stream: Stream) -> Option<Vec<u32>> {
-        let layout = Layout::of(bytes)?;
+        let CorruptConfig { part, checksum, .. } = self.config;
         let count = self.config.bits() as usize;
-        let mut bits = match self.config.checksum {
-            Checksum::Fails => layout.detectable_bits(bytes, self.config.part, count, &mut stream),
-            Checksum::Passes => layout.undetectable_bits(bytes, self.config.part, count, &mut stream),
-        }?;
+        let mut bits = Layout::of(bytes)?.choose_bits(bytes, part, checksum, count, &mut stream)?;
         bits.sort_unstable();
         Some(bits)
     }

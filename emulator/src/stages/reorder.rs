@@ -50,48 +50,39 @@ enum HoldRule {
 
 impl ReorderConfig {
     fn hold_rule(&self) -> Result<HoldRule, Invalid> {
-        let both = "`distance` and `time` cannot be combined: remove one of them";
+        let invalid = |key: &str, message: &str| Err(Invalid::new(key, message));
         match (self.distance, self.time) {
-            (Some(_), Some(_)) => Err(Invalid::new("time", both)),
-            (Some(0), None) => Err(Invalid::new("distance", "must be at least 1")),
-            (None, Some(Duration::ZERO)) => {
-                Err(Invalid::new("time", "must be above 0: write for example \"10ms\""))
+            (Some(_), Some(_)) => {
+                invalid("time", "`distance` and `time` cannot be combined: remove one of them")
+            }
+            (Some(0), None) => invalid("distance", "must be at least 1"),
+            (None, Some(Duration::ZERO)) => invalid("time", "must be above 0: write for example \"10ms\""),
+            (_, None) if self.time_up_to.is_some() => {
+                invalid("time_up_to", "valid only with `time`: remove it, or add `time`")
             }
             (distance, None) => {
                 let min = distance.unwrap_or(1);
                 let max = self.distance_up_to.unwrap_or(min);
                 let at_most = self.at_most.unwrap_or(DEFAULT_AT_MOST);
-                if self.time_up_to.is_some() {
-                    return Err(Invalid::new(
-                        "time_up_to",
-                        "valid only with `time`: remove it, or add `time`",
-                    ));
-                }
                 if max < min {
-                    return Err(Invalid::new(
-                        "distance_up_to",
-                        format!("must be at least `distance` ({min})"),
-                    ));
+                    return invalid("distance_up_to", &format!("must be at least `distance` ({min})"));
                 }
                 if at_most.is_zero() {
-                    return Err(Invalid::new("at_most", "must be above 0: write for example \"100ms\""));
+                    return invalid("at_most", "must be above 0: write for example \"100ms\"");
                 }
                 Ok(HoldRule::Distance { min, max, at_most })
             }
             (None, Some(min)) => {
-                for (key, is_set) in
-                    [("distance_up_to", self.distance_up_to.is_some()), ("at_most", self.at_most.is_some())]
-                {
-                    if is_set {
-                        return Err(Invalid::new(
-                            key,
-                            "valid only with `distance`, but `time` is set: remove one of them",
-                        ));
-                    }
+                let only_with_distance = "valid only with `distance`, but `time` is set: remove one of them";
+                if self.distance_up_to.is_some() {
+                    return invalid("distance_up_to", only_with_distance);
+                }
+                if self.at_most.is_some() {
+                    return invalid("at_most", only_with_distance);
                 }
                 let max = self.time_up_to.unwrap_or(min);
                 if max < min {
-                    return Err(Invalid::new("time_up_to", format!("must be at least `time` ({min})")));
+                    return invalid("time_up_to", &format!("must be at least `time` ({min})"));
                 }
                 Ok(HoldRule::Time { min, max })
             }

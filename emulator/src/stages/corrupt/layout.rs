@@ -11,7 +11,7 @@ use std::ops::Range;
 use airwire::rng::Stream;
 use airwire::view::{ICMP, ICMP_V6, TCP, UDP, View};
 
-use super::Part;
+use super::{Checksum, Part};
 
 /// The layout of a complete IP packet, as its headers describe it.
 #[derive(Debug)]
@@ -79,39 +79,33 @@ impl Layout {
         Some(Self { is_v4, transport_start: start, payload_start, end, transport, coverage })
     }
 
-    /// Chooses bits such that a checksum detects the change. Returns `None` if the checksums cover too few
-    /// bits or no attempt succeeds.
-    pub(super) fn detectable_bits(
+    /// Chooses bits whose flipping has this effect on the checksums. Returns `None` if the part has too few
+    /// suitable bits or no attempt succeeds.
+    pub(super) fn choose_bits(
         &self,
         bytes: &[u8],
         part: Part,
+        checksum: Checksum,
         count: usize,
         stream: &mut Stream,
     ) -> Option<Vec<u32>> {
-        let offsets = self.covered_offsets(part);
+        let offsets = match checksum {
+            Checksum::Fails => self.covered_offsets(part),
+            Checksum::Passes => self.changeable_offsets(part),
+        };
         if offsets.len() * 8 < count {
             return None;
         }
-        // A few flipped bits may cancel out by chance.
-        (0..ATTEMPTS).map(|_| distinct_bits(&offsets, count, stream)).find(|bits| self.detects(bytes, bits))
-    }
-
-    /// Chooses bits such that all checksums still match after the change. Returns `None` if it finds none.
-    pub(super) fn undetectable_bits(
-        &self,
-        bytes: &[u8],
-        part: Part,
-        count: usize,
-        stream: &mut Stream,
-    ) -> Option<Vec<u32>> {
-        let offsets = self.changeable_offsets(part);
-        if offsets.len() * 8 < count {
-            return None;
-        }
-        match self.coverage {
-            Coverage::Covered => (0..ATTEMPTS).find_map(|_| cancelling_bits(bytes, &offsets, count, stream)),
-            Coverage::NoChecksum => Some(distinct_bits(&offsets, count, stream)),
-            Coverage::Unknown => None,
+        match (checksum, self.coverage) {
+            // A few flipped bits may cancel out by chance.
+            (Checksum::Fails, _) => (0..ATTEMPTS)
+                .map(|_| distinct_bits(&offsets, count, stream))
+                .find(|bits| self.detects(bytes, bits)),
+            (Checksum::Passes, Coverage::Covered) => {
+                (0..ATTEMPTS).find_map(|_| cancelling_bits(bytes, &offsets, count, stream))
+            }
+            (Checksum::Passes, Coverage::NoChecksum) => Some(distinct_bits(&offsets, count, stream)),
+            (Checksum::Passes, Coverage::Unknown) => None,
         }
     }
 

@@ -246,15 +246,22 @@ mod tests {
         }
     }
 
+    /// Returns the memory after segments with these sequence numbers and lengths. The first number is 0.
+    fn after(segments: &[(u32, u32)]) -> PassedRanges {
+        let mut passed = new(0);
+        for (seq, length) in segments {
+            passed.record_at(*seq, *length);
+        }
+        passed
+    }
+
     #[test]
     fn gap_is_not_seen_until_retransmission_fills_it() {
         let mut passed = new(1000);
         passed.record_at(1000, 100);
         passed.record_at(1200, 100);
-        assert_eq!(
-            [1000, 1099, 1100, 1199, 1200, 1300].map(|seq| passed.transit(seq)),
-            [Passed, Passed, NotPassed, NotPassed, Passed, NotPassed]
-        );
+        let transits = [1000, 1099, 1100, 1199, 1200, 1300].map(|seq| passed.transit(seq));
+        assert_eq!(transits, [Passed, Passed, NotPassed, NotPassed, Passed, NotPassed]);
         passed.record_at(1100, 100);
         assert_eq!(passed.transit(1150), Passed);
         assert_eq!(passed.heap_bytes(), 0, "one range needs no list");
@@ -276,8 +283,7 @@ mod tests {
 
     #[test]
     fn acknowledged_data_counts_as_seen() {
-        let mut passed = new(0);
-        passed.record_at(0, 1000);
+        let mut passed = after(&[(0, 1000)]);
         passed.acked(500).unwrap();
         // Late ACKs, and retransmissions of data that has arrived.
         assert_eq!(passed.transit(100), Passed);
@@ -290,9 +296,7 @@ mod tests {
 
     #[test]
     fn data_on_another_path_makes_gaps_unknown() {
-        let mut passed = new(0);
-        passed.record_at(0, 100);
-        passed.record_at(200, 1_500_000);
+        let mut passed = after(&[(0, 100), (200, 1_500_000)]);
         assert_eq!(passed.transit(150), NotPassed);
         assert_eq!(passed.acked(250), Err(Bypassed), "the ACK covers a gap");
         passed.record_at(1_600_000, 100);
@@ -305,17 +309,13 @@ mod tests {
 
     #[test]
     fn ack_of_highest_byte_shows_gap() {
-        let mut passed = new(0);
-        passed.record_at(0, 100);
-        passed.record_at(200, 100);
+        let mut passed = after(&[(0, 100), (200, 100)]);
         assert_eq!(passed.acked(300), Err(Bypassed));
     }
 
     #[test]
     fn segment_without_data_shows_no_gap() {
-        let mut passed = new(0);
-        passed.record_at(0, 100);
-        passed.record_at(300, 0);
+        let passed = after(&[(0, 100), (300, 0)]);
         assert_eq!(passed.transit(200), Unknown);
     }
 
@@ -330,9 +330,7 @@ mod tests {
 
     #[test]
     fn ack_of_unsent_data_changes_nothing() {
-        let mut passed = new(0);
-        passed.record_at(0, 100);
-        passed.record_at(200, 100);
+        let mut passed = after(&[(0, 100), (200, 100)]);
         for ahead in [301, 5000, 1_000_300] {
             assert_eq!(passed.acked(ahead), Ok(()));
             assert_eq!(passed.transit(ahead), Unknown);
@@ -376,8 +374,7 @@ mod tests {
 
     #[test]
     fn first_fragment_leaves_following_bytes_unknown() {
-        let mut passed = new(0);
-        passed.record_at(0, 100);
+        let mut passed = after(&[(0, 100)]);
         let head = passed.locate(100).unwrap();
         passed.mark_unknown(head, 1000);
         passed.record_at(600, 600);
@@ -391,8 +388,7 @@ mod tests {
 
     #[test]
     fn distant_sequence_numbers_are_rejected() {
-        let mut passed = new(0);
-        passed.record_at(0, 100);
+        let passed = after(&[(0, 100)]);
         for far in [1_000_101, 0x2000_0000, 0x6000_0000, 0xa000_0000, 0_u32.wrapping_sub(1_000_001)] {
             assert_eq!(passed.locate(far), Err(OutOfReach), "{far}");
         }
