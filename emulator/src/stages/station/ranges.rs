@@ -1,7 +1,7 @@
 //! The transit agent's memory: the sequence numbers that have passed, for one half of a connection.
 //!
 //! The memory is bounded, so it can forget, and it may have begun in mid-connection. The answer about a byte
-//! that it does not know is `Unknown`. An answer `Passed` or `NotPassed` is always right.
+//! that it does not know is `Unknown`. Forgetting never turns `Passed` into `NotPassed` or the reverse.
 
 use airwire::units::Size;
 
