@@ -206,8 +206,10 @@ impl Point {
 /// Formats the first problem of a scenario on one line.
 fn first_problem(error: &ScenarioError) -> String {
     let Some(problem) = error.problems().first() else { return one_line(&error.to_string()) };
-    let place = match &problem.place {
-        Some(place) if place.file.ends_with(".toml") => format!("{}:{}: ", place.file, place.line),
+    let place = match &problem.position {
+        Some(position) if position.file.ends_with(".toml") => {
+            format!("{}:{}: ", position.file, position.line)
+        }
         _ => String::new(),
     };
     let help = problem.help.as_ref().map(|help| format!(": {help}")).unwrap_or_default();
