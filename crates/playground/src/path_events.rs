@@ -120,8 +120,8 @@ impl PathEvents {
     }
 }
 
-fn describe(mishap: &Mishap) -> String {
-    match mishap {
+fn describe(kind: &IncidentKind) -> String {
+    match kind {
         IncidentKind::RlcReset { direction, cause } => {
             format!("RLC RESET of the sender {direction}: {cause}")
         }

@@ -379,7 +379,7 @@ impl CaptureResults {
 }
 
 /// Describes how a handshake failed. Returns `None` if it did not fail.
-fn handshake_failure(outcome: Opening) -> Option<&'static str> {
+fn handshake_failure(outcome: HandshakeOutcome) -> Option<&'static str> {
     match outcome {
         HandshakeOutcome::Open | HandshakeOutcome::Unseen => None,
         HandshakeOutcome::Refused => Some("refused"),

@@ -214,7 +214,7 @@ impl PlanCommand {
         plan.notices().iter().for_each(|notice| tracing::warn!("{notice}"));
         let directory = self.store.unwrap_or_else(|| store_of(&self.file));
         // If the store cannot be read, the runs are listed anyway.
-        let known = Known::read(&directory, &plan).unwrap_or_else(|error| {
+        let known = StoredRuns::read(&directory, &plan).unwrap_or_else(|error| {
             say::print_status(format_args!("airtcp: {error}"));
             None
         });

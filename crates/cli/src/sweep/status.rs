@@ -117,7 +117,7 @@ impl State {
             super::report_damaged(&results);
         }
         let written = progress::read(&store, &results).map_err(super::store_failure)?;
-        let part = |(shard, written): (&Shard, &Written)| Part::of(*shard, written, runs, &missing, now);
+        let part = |(shard, written): (&Shard, &ShardProgress)| Part::of(*shard, written, runs, &missing, now);
         let parts = written.iter().map(part).collect();
         Ok(Self { store, runs, bytes: results.octets(), missing, parts })
     }
@@ -213,8 +213,8 @@ impl Part {
         let runs = (0..runs).filter(|run| shard.has(*run)).count();
         let state = match missing {
             0 => PartState::Done,
-            _ if !written.is_going_on(now) => PartState::Stopped,
-            _ => PartState::Fill { runs_per_s: written.pause().map(|pause| 1.0 / pause.as_secs_f64()) },
+            _ if !written.is_active(now) => PartState::Stopped,
+            _ => PartState::Fill { runs_per_s: written.row_interval().map(|pause| 1.0 / pause.as_secs_f64()) },
         };
         let since = now.duration_since(written.last).unwrap_or_default();
         Self { shard, runs, done: runs - missing, since: Duration::from_secs_f64(since.as_secs_f64()), state }

@@ -96,7 +96,7 @@ pub(super) fn planned_metrics(results: &Results) -> Vec<Metric> {
     }
 }
 
-pub(super) fn default_base(results: &Results) -> anyhow::Result<Option<Base>> {
+pub(super) fn default_base(results: &Results) -> anyhow::Result<Option<Reference>> {
     let points = results.rows().map(|row| Ok(row?.point)).collect::<anyhow::Result<Vec<_>>>()?;
     Ok(Reference::first_recipe(&points))
 }
@@ -123,7 +123,7 @@ fn table(
 }
 
 /// Describes what all tables have in common: the profile, and the reference.
-pub(super) fn preamble(lines: &[Line], base: Option<&Base>) -> String {
+pub(super) fn preamble(lines: &[Line], base: Option<&Reference>) -> String {
     let mut text: Vec<String> = Vec::new();
     if let Some([profile]) = common_profiles(lines) {
         text.push(format!("recipes with profile {profile}"));
@@ -212,7 +212,7 @@ pub(super) fn heading(metric: &Metric, scale: &Scale) -> String {
 /// Formats a metric's name with its unit, as the heading of a column of plain numbers.
 fn with_unit(metric: &Metric, label: &str) -> String {
     let label = if label.is_empty() { String::new() } else { format!(" {label}") };
-    match metric.unit().sign() {
+    match metric.unit().symbol() {
         "" => format!("{metric}{label}"),
         sign => format!("{metric}{label} ({sign})"),
     }
