@@ -43,7 +43,7 @@ fn main() {
             continue;
         }
         if name.starts_with("demo") && !nix::unistd::geteuid().is_root() {
-            eprintln!("`demo` needs root: without it");
+            eprintln!("`demo` is skipped: it needs root");
             continue;
         }
         let mut samples = [Vec::new(), Vec::new()];
@@ -67,20 +67,25 @@ type Run = fn(&PathBuf) -> f64;
 const WAITS: [(&str, Run); 3] = [
     ("reproduce, a figure of each paper", |program| {
         let figures = ["p0-fig11a", "p1-fig8", "p2-fig5", "p3-fairness", "p4-fig8"];
-        took([Command::new(program).arg("reproduce").args(figures).args([
+        seconds_until_all_end([Command::new(program).arg("reproduce").args(figures).args([
             "--seeds=10",
             "--most-seeds=10",
             "-q",
         ])])
     }),
     ("sweep of 10,000 runs", |program| {
-        let place = Scratch::new();
-        let plan = place.plan();
-        took([Command::new(program).args(["sweep", "run", "-q", &plan])])
+        let directory = TempDir::new("waits");
+        let plan = directory.write("many.toml", SWEEP);
+        seconds_until_all_end([Command::new(program).args(["sweep", "run", "-q", &plan])])
     }),
     ("demo", |program| {
-        let place = Scratch::new();
-        took([Command::new(program).args(["demo", "-q", "--output", &place.path("demo")])])
+        let directory = TempDir::new("waits");
+        seconds_until_all_end([Command::new(program).args([
+            "demo",
+            "-q",
+            "--output",
+            &directory.path("demo"),
+        ])])
     }),
 ];
 
@@ -93,14 +98,15 @@ fn efficiency(program: &PathBuf, rounds: usize) {
     for round in 1..=rounds {
         eprintln!("efficiency: round {round} of {rounds}");
         for tasks in 1..=cores {
-            let place = Scratch::new();
-            let plan = place.plan();
+            // The store is created next to the plan.
+            let directory = TempDir::new("waits");
+            let plan = directory.write("many.toml", SWEEP);
             let mut commands: Vec<_> = (1..=tasks).map(|_| Command::new(program)).collect();
             for (index, command) in commands.iter_mut().enumerate() {
                 let shard = format!("--shard={}/{tasks}", index + 1);
                 command.args(["sweep", "run", "-q", "--jobs=1", &shard, &plan]);
             }
-            samples[tasks - 1].push(RUNS / took(commands.iter_mut()));
+            samples[tasks - 1].push(RUNS / seconds_until_all_end(commands.iter_mut()));
         }
     }
     for (index, rates) in samples.iter().enumerate() {
@@ -112,27 +118,9 @@ fn efficiency(program: &PathBuf, rounds: usize) {
     }
 }
 
-/// A temporary directory, which is removed when it is dropped.
-struct Scratch(TempDir);
-
-impl Scratch {
-    fn new() -> Self {
-        Self(TempDir::new("waits"))
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.0.path(name)
-    }
-
-    /// Writes the sweep's file and returns its path. The store will be next to it.
-    fn plan(&self) -> String {
-        self.0.write("many.toml", SWEEP)
-    }
-}
-
 /// Starts all commands at once and returns the seconds until the last one ends.
-fn took<C: BorrowMut<Command>>(commands: impl IntoIterator<Item = C>) -> f64 {
-    #[expect(clippy::disallowed_methods, reason = "it is what people wait that is measured")]
+fn seconds_until_all_end<C: BorrowMut<Command>>(commands: impl IntoIterator<Item = C>) -> f64 {
+    #[expect(clippy::disallowed_methods, reason = "the benchmark measures wall time")]
     let begin = Instant::now();
     let start = |mut command: C| {
         let command = command.borrow_mut();

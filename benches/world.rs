@@ -9,10 +9,10 @@
 use std::process::{Command, Output};
 
 use airlink::scenario::Scenario;
-use airtcp::profile::AckPolicy;
-use airtcp::profile::Profile;
+use airtcp::profile::{AckPolicy, Profile};
 use airtcp::recovery::Recipe;
 use airtcp::rtt::TimerStyle;
+use airtcp_numbers::statistics::spread;
 use airtcp_sim::run::{Run, Until, run};
 use airtcp_sim::world::{Flow, HostSpec, Length, World, WorldConfig};
 use airwire::time::{Duration, Instant};
@@ -38,8 +38,6 @@ fn main() {
         (_, rounds) => compare(rounds.first().copied().unwrap_or(11)),
     }
 }
-
-// ----- runs, each in a separate process -----
 
 const HEADERS: u16 = 40;
 const MSS: u16 = 512 - HEADERS;
@@ -106,19 +104,17 @@ fn many_flows(flows: u64, packets: u64) {
     println!("{} {}", spent * 1e9 / packets as f64, (resident() - empty) / flows as f64);
 }
 
-// ----- comparison -----
-
 fn compare(rounds: u64) {
-    let is_there = Command::new("ns").arg("/dev/null").output().is_ok();
-    if !is_there {
-        eprintln!("no ns-2 here (`apt-get install ns2`): our own numbers only");
+    let has_ns2 = Command::new("ns").arg("/dev/null").output().is_ok();
+    if !has_ns2 {
+        eprintln!("ns-2 is not installed (`apt-get install ns2`): our own numbers only");
     }
     let [mut short, mut long] = [(); 2].map(|()| [Vec::new(), Vec::new()]);
     for seed in 1..=rounds {
         eprintln!("round {seed} of {rounds}");
         for (seconds, samples) in [(SHORT, &mut short), (LONG, &mut long)] {
             samples[0].push(Sample::of(&mut ours("p0", &[seconds, seed])));
-            if is_there {
+            if has_ns2 {
                 samples[1].push(Sample::of(&mut ns2(seconds, seed)));
             }
         }
@@ -148,13 +144,8 @@ fn compare(rounds: u64) {
         }
     }
     for (index, flows) in FLOWS.into_iter().enumerate() {
-        let ratios = costs[index].iter().zip(&costs[0]).map(|(cost, least)| cost / least).collect();
-        println!(
-            "{flows:>8} {:>28} {:>28} {:>24.0}",
-            spread(costs[index].clone()),
-            spread(ratios),
-            memory[index]
-        );
+        let ratios: Vec<_> = costs[index].iter().zip(&costs[0]).map(|(cost, least)| cost / least).collect();
+        println!("{flows:>8} {:>28} {:>28} {:>24.0}", spread(&costs[index]), spread(&ratios), memory[index]);
     }
 }
 
@@ -193,19 +184,12 @@ fn table(what: &str, [ours, ns2]: &[Vec<Sample>; 2], of: fn(&Sample) -> f64, rat
     println!("{what}");
     for (name, samples) in [("airtcp", ours), ("ns-2", ns2)] {
         if !samples.is_empty() {
-            println!("    {name:<8} {}", spread(samples.iter().map(of).collect()));
+            println!("    {name:<8} {}", spread(&samples.iter().map(of).collect::<Vec<_>>()));
         }
     }
     if !ratios.is_empty() {
-        println!("    {:<8} {}", "ratio", spread(ratios));
+        println!("    {:<8} {}", "ratio", spread(&ratios));
     }
-}
-
-/// Formats the values as median (minimum to maximum).
-fn spread(mut values: Vec<f64>) -> String {
-    values.sort_by(f64::total_cmp);
-    let [least, most] = [values[0], values[values.len() - 1]];
-    format!("{:.2} ({least:.2} to {most:.2})", values[values.len() / 2])
 }
 
 /// Returns the CPU time in seconds, user and system.

@@ -40,7 +40,7 @@ const CLIENTS: u64 = 250;
 const ONE_IN: u64 = 25;
 const LONG: u64 = 4_000_000;
 /// Socket timeout. No connection here stalls for this long.
-const PATIENCE: Duration = Duration::from_secs(60);
+const SOCKET_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Makes the capture: a pcap file with whole packets.
 pub(crate) fn capture(file: &Path, connections: u64) {
@@ -85,8 +85,6 @@ fn ip(namespace: &Namespace, words: &str) {
     assert!(ip.wait().expect("ip ends").success(), "`ip {words}` failed");
 }
 
-// ----- clients and servers -----
-
 fn clients(connections: u64) {
     let begun = AtomicU64::new(0);
     thread::scope(|scope| {
@@ -98,7 +96,7 @@ fn clients(connections: u64) {
                     if number >= connections {
                         return;
                     }
-                    ask(number, client.is_multiple_of(ONE_IN) && number.is_multiple_of(8))
+                    run_connection(number, client.is_multiple_of(ONE_IN) && number.is_multiple_of(8))
                         .expect("the server answers");
                 }
             });
@@ -107,9 +105,9 @@ fn clients(connections: u64) {
 }
 
 /// Runs one connection with one or several successive requests.
-fn ask(number: u64, is_long: bool) -> io::Result<()> {
+fn run_connection(number: u64, is_long: bool) -> io::Result<()> {
     let stream = TcpStream::connect(SERVER)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(SOCKET_TIMEOUT))?;
     let mut input = BufReader::with_capacity(1 << 16, &stream);
     let requests = if number % 10 == 9 { 1 + number / 10 % 9 } else { 1 };
     for request in 1..=requests {
@@ -141,8 +139,8 @@ fn size(seed: u64) -> u64 {
 }
 
 fn answer(stream: &TcpStream) -> io::Result<()> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(SOCKET_TIMEOUT))?;
+    stream.set_write_timeout(Some(SOCKET_TIMEOUT))?;
     let mut input = BufReader::new(stream);
     let body = vec![b'x'; 1 << 16];
     loop {
@@ -171,8 +169,6 @@ fn answer(stream: &TcpStream) -> io::Result<()> {
     }
 }
 
-// ----- the capture -----
-
 struct Tcpdump(Child);
 
 impl Tcpdump {
@@ -183,11 +179,11 @@ impl Tcpdump {
         let child = namespace.spawn(tcpdump.stderr(Stdio::piped())).expect("tcpdump starts");
         let mut this = Self(child);
         let mut begin = [0; 1];
-        let mut said = String::new();
+        let mut messages = String::new();
         let stderr = this.0.stderr.as_mut().expect("stderr is a pipe");
-        while !said.contains("listening on") {
-            assert!(stderr.read(&mut begin).expect("the pipe can be read") > 0, "tcpdump: {said}");
-            said.push(char::from(begin[0]));
+        while !messages.contains("listening on") {
+            assert!(stderr.read(&mut begin).expect("the pipe can be read") > 0, "tcpdump: {messages}");
+            messages.push(char::from(begin[0]));
         }
         this
     }
@@ -196,14 +192,14 @@ impl Tcpdump {
         thread::park_timeout(Duration::from_secs(1));
         kill(Pid::from_raw(self.0.id() as i32), Signal::SIGINT).expect("tcpdump is running");
         let output = self.0.wait_with_output().expect("tcpdump ends");
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(said.contains("\n0 packets dropped by kernel"), "tcpdump lost packets: {said}");
+        let messages = String::from_utf8_lossy(&output.stderr);
+        assert!(messages.contains("\n0 packets dropped by kernel"), "tcpdump lost packets: {messages}");
     }
 }
 
 /// Copies a capture of this machine's tcpdump and keeps at most `most` bytes of each packet, like
 /// `tcpdump -s`.
-pub(crate) fn cut(from: &Path, to: &Path, most: u32) -> io::Result<()> {
+pub(crate) fn truncate(from: &Path, to: &Path, most: u32) -> io::Result<()> {
     let mut input = BufReader::with_capacity(1 << 20, File::open(from)?);
     let mut output = BufWriter::with_capacity(1 << 20, File::create(to)?);
     let mut header = [0; 24];
@@ -212,8 +208,8 @@ pub(crate) fn cut(from: &Path, to: &Path, most: u32) -> io::Result<()> {
     output.write_all(&header)?;
     let (mut record, mut packet) = ([0; 16], Vec::new());
     while input.read_exact(&mut record).is_ok() {
-        let kept = u32::from_ne_bytes([record[8], record[9], record[10], record[11]]);
-        packet.resize(kept as usize, 0);
+        let captured = u32::from_ne_bytes([record[8], record[9], record[10], record[11]]);
+        packet.resize(captured as usize, 0);
         input.read_exact(&mut packet)?;
         packet.truncate(most as usize);
         record[8..12].copy_from_slice(&(packet.len() as u32).to_ne_bytes());

@@ -56,55 +56,42 @@ fn main() {
     match words.first().map(String::as_str) {
         Some("real") => {
             let (whole, headers) = (TempFile::new("whole"), TempFile::new("headers"));
-            let connections = number(1, 20_000);
+            let (connections, rounds) = (number(1, 20_000), number(2, 3));
             eprintln!("{connections} connections, captured in {}", whole.path());
             crowd::capture(Path::new(whole.path()), connections);
-            crowd::cut(Path::new(whole.path()), Path::new(headers.path()), 128)
+            crowd::truncate(Path::new(whole.path()), Path::new(headers.path()), 128)
                 .expect("there is room for the capture");
             println!("whole packets");
-            compare(
-                Path::new(whole.path()),
-                number(2, 3),
-                commands(Path::new(whole.path()), Beside::Tcptrace),
-            );
+            compare(whole.path(), rounds, Others::Tcptrace);
             println!("\nthe first 128 bytes of each packet");
-            compare(
-                Path::new(headers.path()),
-                number(2, 3),
-                commands(Path::new(headers.path()), Beside::Tcptrace),
-            );
+            compare(headers.path(), rounds, Others::Tcptrace);
         }
         Some("open") => {
             let file = TempFile::new("open");
-            write(Path::new(file.path()), |output| never_closed(output, number(1, 1_000_000)));
-            compare(Path::new(file.path()), number(2, 1), commands(Path::new(file.path()), Beside::Nothing));
+            write(file.path(), |output| never_closed(output, number(1, 1_000_000)));
+            compare(file.path(), number(2, 1), Others::None);
         }
         Some("many") => {
             let file = TempFile::new("many");
             let (parallel, connections) = (500, number(1, 100_000));
-            write(Path::new(file.path()), |output| {
-                Bulk { parallel, connections, segments: 6, loss: 100 }.write(output)
-            });
-            compare(Path::new(file.path()), number(2, 3), commands(Path::new(file.path()), Beside::Tcptrace));
+            write(file.path(), |output| Bulk { parallel, connections, segments: 6, loss: 100 }.write(output));
+            compare(file.path(), number(2, 3), Others::Tcptrace);
         }
         Some("file") => {
-            let file = Path::new(words.get(1).expect("`file` wants a FILE"));
-            compare(file, number(2, 9), commands(file, Beside::Tcptrace));
+            compare(words.get(1).expect("`file` needs a FILE"), number(2, 9), Others::Tcptrace);
         }
         _ => {
             let file = TempFile::new("bulk");
-            write(Path::new(file.path()), |output| bulk(output, number(0, 1000)));
-            compare(Path::new(file.path()), number(1, 3), commands(Path::new(file.path()), Beside::Both));
+            write(file.path(), |output| bulk(output, number(0, 1000)));
+            compare(file.path(), number(1, 3), Others::Both);
         }
     }
 }
 
-// ----- synthetic captures -----
-
-fn write(path: &Path, what: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) {
-    eprintln!("making a capture in {}", path.display());
+fn write(path: &str, write_packets: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) {
+    eprintln!("writing a capture to {path}");
     let mut output = BufWriter::new(File::create(path).expect("the temporary directory can be written"));
-    what(&mut output).and_then(|()| output.flush()).expect("there is room for the capture");
+    write_packets(&mut output).and_then(|()| output.flush()).expect("there is room for the capture");
 }
 
 /// Approximate size of a segment and its ACK in the file, in bytes.
@@ -136,10 +123,10 @@ fn never_closed(output: &mut impl Write, connections: u64) -> io::Result<()> {
             back(ACK, 1, 201, 1000),
             forth(ACK, 201, 1001, 0),
         ];
-        for (place, packet) in packets.into_iter().enumerate() {
+        for (index, packet) in packets.into_iter().enumerate() {
             let mut pcap = Pcap::with_snap_length(ETHERNET, 96);
             pcap.file.clear();
-            pcap.frame(number as f64 * 1e-4 + place as f64 * 1e-5, &packet.ethernet());
+            pcap.frame(number as f64 * 1e-4 + index as f64 * 1e-5, &packet.ethernet());
             output.write_all(&pcap.file)?;
         }
     }
@@ -148,25 +135,24 @@ fn never_closed(output: &mut impl Write, connections: u64) -> io::Result<()> {
 
 /// The programs to compare airtcp with.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Beside {
-    Nothing,
+enum Others {
+    None,
     Tcptrace,
     Both,
 }
 
-fn commands(file: &Path, beside: Beside) -> Vec<(&'static str, Vec<String>)> {
-    let file = file.display().to_string();
-    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).chain([file.clone()]).collect();
+fn commands(file: &str, others: Others) -> Vec<(&'static str, Vec<String>)> {
+    let words = |words: &[&str]| words.iter().chain([&file]).map(|word| (*word).to_owned()).collect();
     let airtcp = program("airtcp").display().to_string();
     let mut commands = vec![("airtcp analyze --json", words(&[&airtcp, "analyze", "--json"]))];
     if let Some(before) = std::env::var_os("AIRTCP_BEFORE") {
         let airtcp = Path::new(&before).join("airtcp").display().to_string();
         commands.push(("the same before", words(&[&airtcp, "analyze", "--json"])));
     }
-    if beside != Beside::Nothing && is_there("tcptrace") {
+    if others != Others::None && is_installed("tcptrace") {
         commands.push(("tcptrace -n -l", words(&["tcptrace", "-n", "-l"])));
     }
-    if beside == Beside::Both && is_there("tshark") {
+    if others == Others::Both && is_installed("tshark") {
         let fields = FIELDS.iter().flat_map(|field| ["-e", field]);
         let tshark: Vec<&str> =
             ["tshark", "-n", "-T", "fields"].into_iter().chain(fields).chain(["-r"]).collect();
@@ -175,15 +161,14 @@ fn commands(file: &Path, beside: Beside) -> Vec<(&'static str, Vec<String>)> {
     commands
 }
 
-fn is_there(program: &str) -> bool {
-    let there = Command::new(program).arg("-h").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok();
-    if !there {
-        eprintln!("no {program} here (`apt-get install {program}`): without it");
+fn is_installed(program: &str) -> bool {
+    let mut command = Command::new(program);
+    let starts = command.arg("-h").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok();
+    if !starts {
+        eprintln!("{program} is skipped: it is not installed (`apt-get install {program}`)");
     }
-    there
+    starts
 }
-
-// ----- one run -----
 
 /// Runs one command and prints its wall time in s, CPU time in s and peak memory in KiB.
 fn run(command: &[String]) {
@@ -200,8 +185,6 @@ fn run(command: &[String]) {
     let cpu = (usage.user_time() + usage.system_time()).num_microseconds() as f64 / 1e6;
     println!("{} {cpu} {}", wall.as_secs_f64(), usage.max_rss());
 }
-
-// ----- the comparison -----
 
 #[derive(Clone, Copy)]
 struct Sample {
@@ -221,7 +204,8 @@ fn sample(command: &[String]) -> Sample {
     }
 }
 
-fn compare(file: &Path, rounds: u64, commands: Vec<(&'static str, Vec<String>)>) {
+fn compare(file: &str, rounds: u64, others: Others) {
+    let commands = commands(file, others);
     let mut samples = vec![Vec::new(); commands.len()];
     let packets = packets(&commands[0].1);
     for round in 1..=rounds {
@@ -230,7 +214,7 @@ fn compare(file: &Path, rounds: u64, commands: Vec<(&'static str, Vec<String>)>)
             samples.push(sample(command));
         }
     }
-    let bytes = file.metadata().map_or(0, |metadata| metadata.len());
+    let bytes = std::fs::metadata(file).map_or(0, |metadata| metadata.len());
     println!("{} MB, {packets} packets; median of {rounds}", bytes / 1_000_000);
     println!(
         "{:<22} {:>8} {:>11} {:>10} {:>7}   {:<20} of processor time",

@@ -14,7 +14,7 @@ use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrIn, connect, socket};
 
-use crate::exchange::{Buffers, PATIENCE, Request, is_right};
+use crate::exchange::{Buffers, Request, SOCKET_TIMEOUT, may_be_data_at};
 
 /// Size of a small answer in bytes.
 pub(crate) const ANSWER: u64 = 100;
@@ -36,8 +36,8 @@ pub(crate) fn streams(to: SocketAddrV4, request: Request, streams: u64) -> anyho
 fn stream(to: SocketAddrV4, request: Request) -> anyhow::Result<()> {
     let mut buffers = Buffers::new();
     let mut stream = TcpStream::connect(to).context("cannot connect")?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(SOCKET_TIMEOUT))?;
+    stream.set_write_timeout(Some(SOCKET_TIMEOUT))?;
     stream.write_all(&request.to_bytes()).context("cannot send")?;
     buffers.send(&stream, request.up).context("cannot send")?;
     buffers.receive(&stream, request.down).context("a stream failed")?;
@@ -62,33 +62,33 @@ pub(crate) fn connections(to: SocketAddrV4, count: u64) -> anyhow::Result<Durati
 /// Runs one thread's share of the connections. A new connection replaces each finished one.
 fn share(to: SocketAddrV4, count: u64, begun: &AtomicU64, done: &AtomicU64) -> anyhow::Result<()> {
     let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
-    let begin = |place: usize| {
+    let begin = |slot: usize| {
         let more = begun.fetch_add(1, Ordering::Relaxed) < count;
-        more.then(|| Short::begin(to, &epoll, place)).transpose()
+        more.then(|| ShortConnection::begin(to, &epoll, slot)).transpose()
     };
-    let mut places = (0..AT_ONCE / THREADS).map(begin).collect::<anyhow::Result<Vec<_>>>()?;
+    let mut slots = (0..AT_ONCE / THREADS).map(begin).collect::<anyhow::Result<Vec<_>>>()?;
     let mut events = [EpollEvent::empty(); AT_ONCE];
-    let patience = EpollTimeout::try_from(PATIENCE)?;
-    while places.iter().any(Option::is_some) {
-        let ready = match epoll.wait(&mut events, patience) {
-            Ok(0) => bail!("no connection has moved for {} s", PATIENCE.as_secs()),
+    let timeout = EpollTimeout::try_from(SOCKET_TIMEOUT)?;
+    while slots.iter().any(Option::is_some) {
+        let ready = match epoll.wait(&mut events, timeout) {
+            Ok(0) => bail!("no connection has moved for {} s", SOCKET_TIMEOUT.as_secs()),
             Ok(ready) => ready,
             Err(Errno::EINTR) => continue,
             Err(errno) => return Err(errno.into()),
         };
         for event in &events[..ready] {
-            let place = event.data() as usize;
-            let Some(short) = &mut places[place] else { continue };
-            if short.go_on(&epoll, place).context("a short connection failed")? {
+            let slot = event.data() as usize;
+            let Some(short) = &mut slots[slot] else { continue };
+            if short.advance(&epoll, slot).context("a short connection failed")? {
                 done.fetch_add(1, Ordering::Relaxed);
-                places[place] = begin(place)?;
+                slots[slot] = begin(slot)?;
             }
         }
     }
     Ok(())
 }
 
-struct Short {
+struct ShortConnection {
     stream: TcpStream,
     state: State,
 }
@@ -97,11 +97,11 @@ struct Short {
 enum State {
     Connecting,
     /// The number of bytes of the answer that have arrived.
-    Asked(u64),
+    Requested(u64),
 }
 
-impl Short {
-    fn begin(to: SocketAddrV4, epoll: &Epoll, place: usize) -> anyhow::Result<Self> {
+impl ShortConnection {
+    fn begin(to: SocketAddrV4, epoll: &Epoll, slot: usize) -> anyhow::Result<Self> {
         // TcpStream::connect would block in connect(2).
         let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
         let socket = socket(AddressFamily::Inet, SockType::Stream, flags, None)?;
@@ -109,20 +109,20 @@ impl Short {
             Ok(()) | Err(Errno::EINPROGRESS) => {}
             Err(errno) => return Err(errno).context("cannot connect"),
         }
-        epoll.add(&socket, EpollEvent::new(EpollFlags::EPOLLOUT, place as u64))?;
+        epoll.add(&socket, EpollEvent::new(EpollFlags::EPOLLOUT, slot as u64))?;
         Ok(Self { stream: TcpStream::from(socket), state: State::Connecting })
     }
 
     /// Continues the connection. Returns true when the answer is complete and the connection has ended.
-    fn go_on(&mut self, epoll: &Epoll, place: usize) -> anyhow::Result<bool> {
-        let State::Asked(mut received) = self.state else {
+    fn advance(&mut self, epoll: &Epoll, slot: usize) -> anyhow::Result<bool> {
+        let State::Requested(mut received) = self.state else {
             if let Some(error) = self.stream.take_error()? {
                 return Err(error).context("cannot connect");
             }
             // The send buffer is empty and has space for the request.
             self.stream.write_all(&Request { up: 0, down: ANSWER }.to_bytes())?;
-            epoll.modify(&self.stream, &mut EpollEvent::new(EpollFlags::EPOLLIN, place as u64))?;
-            self.state = State::Asked(0);
+            epoll.modify(&self.stream, &mut EpollEvent::new(EpollFlags::EPOLLIN, slot as u64))?;
+            self.state = State::Requested(0);
             return Ok(false);
         };
         let mut buffer = [0; 2 * ANSWER as usize];
@@ -133,9 +133,9 @@ impl Short {
                     return Ok(true);
                 }
                 Ok(size) => {
-                    ensure!(is_right(&buffer[..size], received), "it brought bytes that were not sent");
+                    ensure!(may_be_data_at(&buffer[..size], received), "it brought bytes that were not sent");
                     received += size as u64;
-                    self.state = State::Asked(received);
+                    self.state = State::Requested(received);
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}

@@ -15,7 +15,7 @@ use airlink::netns::Namespace;
 use nix::sys::socket::{Shutdown, shutdown};
 
 /// Socket timeout. No measurement stalls for this long.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const SOCKET_TIMEOUT: Duration = Duration::from_secs(20);
 pub(crate) const SERVER: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 8000);
 
 /// Number of server threads: more than there are concurrent streams.
@@ -50,7 +50,7 @@ fn byte_at(at: u64) -> u8 {
 
 /// Returns whether `bytes` can be the data at position `at`. Compares only the first and the last
 /// byte, because comparing every byte would affect the measurement.
-pub(crate) fn is_right(bytes: &[u8], at: u64) -> bool {
+pub(crate) fn may_be_data_at(bytes: &[u8], at: u64) -> bool {
     let ends = [0, bytes.len().saturating_sub(1)];
     ends.iter().all(|end| bytes.get(*end).is_none_or(|found| *found == byte_at(at + *end as u64)))
 }
@@ -83,7 +83,7 @@ impl Buffers {
             let room = (len - at).min(CHUNK as u64) as usize;
             match stream.read(&mut self.into[..room]) {
                 Ok(0) => return Err(wrong(format!("ended after {at} of {len} bytes"))),
-                Ok(size) if is_right(&self.into[..size], at) => at += size as u64,
+                Ok(size) if may_be_data_at(&self.into[..size], at) => at += size as u64,
                 Ok(_) => return Err(wrong(format!("brought bytes that were not sent, near number {at}"))),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(wrong(format!("ended after {at} of {len} bytes: {error}"))),
@@ -98,7 +98,7 @@ fn wrong(what: String) -> io::Error {
 }
 
 /// Threads that each serve one connection at a time. Dropping the server waits for its threads, so
-/// the programs in front of it must have ended before.
+/// the proxies must have ended before.
 pub(crate) struct Server {
     listener: Arc<TcpListener>,
     threads: Vec<JoinHandle<()>>,
@@ -134,8 +134,8 @@ impl Drop for Server {
 }
 
 fn answer(mut stream: &TcpStream, buffers: &mut Buffers) -> io::Result<()> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(SOCKET_TIMEOUT))?;
+    stream.set_write_timeout(Some(SOCKET_TIMEOUT))?;
     let mut request = [0; Request::LEN];
     stream.read_exact(&mut request)?;
     let request = Request::read(request);
@@ -150,9 +150,9 @@ mod tests {
     #[test]
     fn misplaced_bytes_are_detected() {
         let buffers = Buffers::new();
-        assert!(is_right(&buffers.out[7..700], 7 + 3 * PERIOD as u64));
-        assert!(!is_right(&buffers.out[7..700], 8));
-        assert!(is_right(&[], 5));
+        assert!(may_be_data_at(&buffers.out[7..700], 7 + 3 * PERIOD as u64));
+        assert!(!may_be_data_at(&buffers.out[7..700], 8));
+        assert!(may_be_data_at(&[], 5));
         let request = Request { up: 1 << 40, down: 9 };
         let read = Request::read(request.to_bytes());
         assert_eq!((read.up, read.down), (request.up, request.down));

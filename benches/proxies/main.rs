@@ -7,7 +7,7 @@
 
 mod client;
 mod exchange;
-mod stand;
+mod test_bed;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -20,7 +20,7 @@ use clap::{Parser, ValueEnum};
 use serde::Serialize;
 
 use crate::exchange::Request;
-use crate::stand::{Missing, Program, Stand};
+use crate::test_bed::{Missing, Program, TestBed};
 
 /// Compare `airtcp-serve` with nginx and HAProxy in front of the same server.
 ///
@@ -108,9 +108,9 @@ impl Measure {
     }
 
     /// Takes one measurement, in bits or connections per second.
-    fn sample(self, cli: &Cli, stand: &Stand, program: Program) -> anyhow::Result<f64> {
+    fn sample(self, cli: &Cli, test_bed: &TestBed, program: Program) -> anyhow::Result<f64> {
         let per_second = |amount: u64, time: Duration| amount as f64 / time.as_secs_f64();
-        let streams = |request, count| stand.measure(program, |to| client::streams(to, request, count));
+        let streams = |request, count| test_bed.measure(program, |to| client::streams(to, request, count));
         let down = |bytes| Request { up: 0, down: bytes };
         Ok(match self {
             Self::Download => 8.0 * per_second(cli.bytes, streams(down(cli.bytes), 1)?),
@@ -123,7 +123,7 @@ impl Measure {
                 8.0 * per_second(cli.bytes, streams(request, 1)?)
             }
             Self::Connections => {
-                let time = stand.measure(program, |to| client::connections(to, cli.connections))?;
+                let time = test_bed.measure(program, |to| client::connections(to, cli.connections))?;
                 per_second(cli.connections, time)
             }
         })
@@ -170,7 +170,7 @@ fn measure(cli: &Cli) -> anyhow::Result<Results> {
     netns::sweep();
     let programs = chosen(&cli.only);
     let measures = chosen(&cli.measure);
-    let stand = Stand::start(&programs, cli.program.as_deref(), cli.threads, cli.loopback_mtu)?;
+    let test_bed = TestBed::start(&programs, cli.program.as_deref(), cli.threads, cli.loopback_mtu)?;
     let mut rows = Vec::new();
     for measure in &measures {
         let row = |program: &Program| {
@@ -181,9 +181,9 @@ fn measure(cli: &Cli) -> anyhow::Result<Results> {
     }
     for round in 0..cli.rounds as usize {
         for of_measure in rows.chunks_mut(programs.len()) {
-            for turn in 0..programs.len() {
-                let row = &mut of_measure[(round + turn) % programs.len()];
-                let sample = row.measure.sample(cli, &stand, row.program)?;
+            for offset in 0..programs.len() {
+                let row = &mut of_measure[(round + offset) % programs.len()];
+                let sample = row.measure.sample(cli, &test_bed, row.program)?;
                 let (unit, one) = row.measure.unit();
                 let (title, name) = (row.measure.title(), row.program.name());
                 eprintln!("round {}: {title:<21} {name:<8} {:>6.2} {unit}", round + 1, sample / one);

@@ -12,22 +12,22 @@ use nix::sys::socket::{
 };
 
 use crate::addresses::{MSS, MTU, NOWHERE};
-use crate::lab::{Lab, Offload};
 use crate::meter::{Count, Meter, Sample, Timing};
 use crate::packet::{ACK, Segment, timestamps};
+use crate::test_bed::{Offload, TestBed};
 
 const BATCH: usize = 64;
 
 /// Writes full packets to a device whose kernel drops them.
-pub(crate) fn write(clock: Clock, plan: Timing) -> anyhow::Result<Sample> {
-    let lab = Lab::new(clock, Offload::Off)?;
+pub(crate) fn write(clock: Clock, timing: Timing) -> anyhow::Result<Sample> {
+    let test_bed = TestBed::new(clock, Offload::Off)?;
     let mut segment = Segment::new(NOWHERE, 0, ACK, &timestamps(0), &[0; MSS]);
     let packet = segment.stamped(0, 0);
-    let mut meter = Meter::start(clock, plan);
+    let mut meter = Meter::start(clock, timing);
     let mut packets = 0;
     while meter.tick(|| count(packets)) {
         for _ in 0..BATCH {
-            lab.tun.send(packet).context("writing into the device")?;
+            test_bed.tun.send(packet).context("writing into the device")?;
         }
         packets += BATCH as u64;
     }
@@ -35,21 +35,21 @@ pub(crate) fn write(clock: Clock, plan: Timing) -> anyhow::Result<Sample> {
 }
 
 /// Copies in one thread from a device whose kernel sends at full speed to a device whose kernel drops.
-pub(crate) fn copy(clock: Clock, plan: Timing) -> anyhow::Result<Sample> {
-    let mut from = Lab::new(clock, Offload::Off)?;
-    let to = Lab::new(clock, Offload::Off)?;
+pub(crate) fn copy(clock: Clock, timing: Timing) -> anyhow::Result<Sample> {
+    let mut from = TestBed::new(clock, Offload::Off)?;
+    let to = TestBed::new(clock, Offload::Off)?;
     // Packets to `NOWHERE` leave the first namespace through this device.
     let source = Tun::open(&TunConfig {
         namespace: Some(from.namespace.path().to_path_buf()),
         routes: vec!["10.99.0.0/16".parse()?],
         ..TunConfig::default()
     })?;
-    let blaster = from.namespace.enter(blaster_socket)??;
+    let sender = from.namespace.enter(datagram_socket)??;
     from.watch(&source)?;
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        scope.spawn(|| blast(&blaster, &stop));
-        let sample = copy_until_done(clock, plan, &mut from, &source, &to.tun);
+        scope.spawn(|| send_datagrams(&sender, &stop));
+        let sample = copy_until_done(clock, timing, &mut from, &source, &to.tun);
         stop.store(true, Ordering::Relaxed);
         sample
     })
@@ -57,12 +57,12 @@ pub(crate) fn copy(clock: Clock, plan: Timing) -> anyhow::Result<Sample> {
 
 fn copy_until_done(
     clock: Clock,
-    plan: Timing,
-    from: &mut Lab,
+    timing: Timing,
+    from: &mut TestBed,
     source: &Tun,
     to: &Tun,
 ) -> anyhow::Result<Sample> {
-    let mut meter = Meter::start(clock, plan);
+    let mut meter = Meter::start(clock, timing);
     let mut buffer = [0; MTU as usize];
     let mut packets = 0;
     while meter.tick(|| count(packets)) {
@@ -84,15 +84,15 @@ fn count(packets: u64) -> Count {
     Count { packets, payload: packets * MSS as u64, sent_again: None, receiver: None }
 }
 
-fn blaster_socket() -> nix::Result<OwnedFd> {
+fn datagram_socket() -> nix::Result<OwnedFd> {
     let socket = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?;
     connect(socket.as_raw_fd(), &SockaddrIn::from(SocketAddrV4::new(NOWHERE, 9)))?;
-    // UDP GSO: each call sends many packets. Otherwise the blaster would be slower than the copying thread.
+    // UDP GSO: each call sends many packets. Otherwise the sender would be slower than the copying thread.
     setsockopt(&socket, sockopt::UdpGsoSegment, &(i32::from(MTU) - 28))?;
     Ok(socket)
 }
 
-fn blast(socket: &OwnedFd, stop: &AtomicBool) {
+fn send_datagrams(socket: &OwnedFd, stop: &AtomicBool) {
     let datagrams = vec![0; (usize::from(MTU) - 28) * 40];
     while !stop.load(Ordering::Relaxed) {
         // A full queue drops datagrams, which is expected here.

@@ -12,30 +12,30 @@ use airlink::reactor::Clock;
 use anyhow::{Context, ensure};
 
 use crate::addresses::{KERNEL, OURS, PORT};
-use crate::kernel::wire;
-use crate::lab::Receiver;
+use crate::kernel::connected_namespaces;
 use crate::meter::{Meter, Sample, Timing};
+use crate::test_bed::Receiver;
 
 /// Interval at which the meter is queried.
-const LOOK: Duration = Duration::from_millis(2);
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// Returns the path of the sender, or `None` if it has not been built.
 pub(crate) fn program() -> Option<PathBuf> {
-    let beside = std::env::current_exe().ok()?.with_file_name("gvisor-sender");
-    beside.exists().then_some(beside)
+    let program = std::env::current_exe().ok()?.with_file_name("gvisor-sender");
+    program.exists().then_some(program)
 }
 
-pub(crate) fn run(clock: Clock, plan: Timing) -> anyhow::Result<Sample> {
+pub(crate) fn run(clock: Clock, timing: Timing) -> anyhow::Result<Sample> {
     let program =
         program().context("gvisor-sender is not next to this program: build it with `make bench`")?;
-    let (here, there) = wire()?;
+    let (here, there) = connected_namespaces()?;
     let receiver = Receiver::start(&there)?;
     let words = ["wire".to_owned(), OURS.to_string(), KERNEL.to_string(), PORT.to_string()];
     let mut sender = Sender(here.spawn(Command::new(program).args(words))?);
-    let mut meter = Meter::start(clock, plan);
+    let mut meter = Meter::start(clock, timing);
     while meter.tick(|| receiver.count()) {
         ensure!(sender.0.try_wait()?.is_none(), "gvisor-sender has ended");
-        thread::sleep(LOOK);
+        thread::sleep(POLL_INTERVAL);
     }
     let sample = meter.sample().context("the run is over")?;
     // The sender is another process, so only `busy_cores` includes its CPU time.

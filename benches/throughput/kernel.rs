@@ -12,23 +12,28 @@ use anyhow::{Context, ensure};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrIn, connect, setsockopt, socket, sockopt};
 
 use crate::addresses::{KERNEL, OURS, PORT};
-use crate::lab::{Offload, Receiver};
 use crate::meter::{Meter, Sample, Timing};
+use crate::test_bed::{Offload, Receiver};
 
 /// 1 Gbit/s of payload, in bytes per second.
 pub(crate) const GIGABIT: u64 = 1_000_000_000 / 8;
 const CHUNK: usize = 64 << 10;
 
 /// Runs CUBIC, limited to `rate` bytes per second if a rate is given.
-pub(crate) fn run(clock: Clock, plan: Timing, rate: Option<u64>, offload: Offload) -> anyhow::Result<Sample> {
-    let (here, there) = wire()?;
+pub(crate) fn run(
+    clock: Clock,
+    timing: Timing,
+    rate: Option<u64>,
+    offload: Offload,
+) -> anyhow::Result<Sample> {
+    let (here, there) = connected_namespaces()?;
     ip(&here, &format!("address add {OURS}/24 dev wire"))?;
     if offload == Offload::Off {
         ip(&here, "link set wire gso_max_segs 1")?;
     }
     let receiver = Receiver::start(&there)?;
     let mut stream = here.enter(|| stream(rate))??;
-    let mut meter = Meter::start(clock, plan);
+    let mut meter = Meter::start(clock, timing);
     let chunk = vec![0x5a; CHUNK];
     while meter.tick(|| receiver.count()) {
         match stream.write(&chunk) {
@@ -43,7 +48,7 @@ pub(crate) fn run(clock: Clock, plan: Timing, rate: Option<u64>, offload: Offloa
 
 /// Connects a sender's and a receiver's namespace by veth devices named `wire`, and gives the
 /// receiver's device its address.
-pub(crate) fn wire() -> anyhow::Result<(Namespace, Namespace)> {
+pub(crate) fn connected_namespaces() -> anyhow::Result<(Namespace, Namespace)> {
     let (here, there) = (Namespace::create()?, Namespace::create()?);
     ip(&here, &format!("link add wire type veth peer name wire netns {}", there.name()))?;
     ip(&there, &format!("address add {KERNEL}/24 dev wire"))?;

@@ -8,11 +8,11 @@ mod addresses;
 mod bare;
 mod gvisor;
 mod kernel;
-mod lab;
 mod meter;
 mod null_sender;
 mod packet;
 mod smol;
+mod test_bed;
 mod userspace;
 
 use std::process::ExitCode;
@@ -25,8 +25,8 @@ use clap::{Parser, ValueEnum};
 use serde::Serialize;
 
 use crate::kernel::GIGABIT;
-use crate::lab::Offload;
 use crate::meter::{Sample, Timing};
+use crate::test_bed::Offload;
 
 /// Measure the throughput of TCP senders over a TUN device into the kernel's own TCP.
 ///
@@ -94,30 +94,30 @@ enum Yardstick {
 }
 
 impl Yardstick {
-    fn run(self, clock: Clock, plan: Timing) -> anyhow::Result<Sample> {
+    fn run(self, clock: Clock, timing: Timing) -> anyhow::Result<Sample> {
         match self {
-            Self::BareWrite => bare::write(clock, plan),
-            Self::NullSender => null_sender::run(clock, plan, Offload::Off),
-            Self::Airtcp => userspace::run(clock, plan, Offload::Off),
-            Self::Smoltcp => smol::run(clock, plan),
-            Self::BareCopy => bare::copy(clock, plan),
-            Self::NullSenderOffload => null_sender::run(clock, plan, Offload::On),
-            Self::AirtcpOffload => userspace::run(clock, plan, Offload::On),
-            Self::Kernel => kernel::run(clock, plan, None, Offload::On),
-            Self::GvisorOffload => gvisor::run(clock, plan),
-            Self::AirtcpPaced => userspace::paced(clock, plan, Offload::Off),
-            Self::AirtcpPacedOffload => userspace::paced(clock, plan, Offload::On),
-            Self::KernelPaced => kernel::run(clock, plan, Some(GIGABIT), Offload::On),
-            Self::KernelSegments => kernel::run(clock, plan, Some(GIGABIT), Offload::Off),
+            Self::BareWrite => bare::write(clock, timing),
+            Self::NullSender => null_sender::run(clock, timing, Offload::Off),
+            Self::Airtcp => userspace::run(clock, timing, Offload::Off),
+            Self::Smoltcp => smol::run(clock, timing),
+            Self::BareCopy => bare::copy(clock, timing),
+            Self::NullSenderOffload => null_sender::run(clock, timing, Offload::On),
+            Self::AirtcpOffload => userspace::run(clock, timing, Offload::On),
+            Self::Kernel => kernel::run(clock, timing, None, Offload::On),
+            Self::GvisorOffload => gvisor::run(clock, timing),
+            Self::AirtcpPaced => userspace::paced(clock, timing, Offload::Off),
+            Self::AirtcpPacedOffload => userspace::paced(clock, timing, Offload::On),
+            Self::KernelPaced => kernel::run(clock, timing, Some(GIGABIT), Offload::On),
+            Self::KernelSegments => kernel::run(clock, timing, Some(GIGABIT), Offload::Off),
         }
     }
 
-    /// Returns whether everything that this yardstick needs is installed.
-    fn is_there(self) -> bool {
+    /// Whether everything that this yardstick needs is installed.
+    fn is_available(self) -> bool {
         self != Self::GvisorOffload || gvisor::program().is_some()
     }
 
-    /// Returns whether the rate is fixed. The result is then the CPU cost.
+    /// Whether the rate is fixed. The result is then the CPU cost.
     fn is_paced(self) -> bool {
         use Yardstick::{AirtcpPaced, AirtcpPacedOffload, KernelPaced, KernelSegments};
         matches!(self, AirtcpPaced | AirtcpPacedOffload | KernelPaced | KernelSegments)
@@ -179,9 +179,10 @@ struct Row {
 fn measure(cli: &Cli) -> anyhow::Result<Results> {
     netns::sweep();
     let clock = Clock::start();
-    let plan = Timing { warm_up: Duration::from_millis(250), measure: Duration::from_secs_f64(cli.seconds) };
+    let timing =
+        Timing { warm_up: Duration::from_millis(250), measure: Duration::from_secs_f64(cli.seconds) };
     let wanted = |yardstick: &Yardstick| match &cli.only[..] {
-        [] => yardstick.is_there(),
+        [] => yardstick.is_available(),
         only => only.contains(yardstick),
     };
     let yardsticks = Yardstick::value_variants().iter().copied().filter(wanted);
@@ -189,7 +190,7 @@ fn measure(cli: &Cli) -> anyhow::Result<Results> {
         yardsticks.map(|yardstick| Row { yardstick, samples: Vec::new(), ratios: Vec::new() }).collect();
     for round in 1..=cli.rounds {
         for row in &mut rows {
-            let sample = row.yardstick.run(clock, plan)?;
+            let sample = row.yardstick.run(clock, timing)?;
             eprintln!("round {round}: {:<16} {:.2} Gbit/s", row.yardstick.name(), sample.gbit_per_s);
             row.samples.push(sample);
         }
@@ -290,9 +291,9 @@ mod tests {
 
     #[test]
     fn every_yardstick_moves_packets_and_cleans_up() {
-        let plan = Timing { warm_up: Duration::from_millis(50), measure: Duration::from_millis(100) };
-        for yardstick in Yardstick::value_variants().iter().filter(|yardstick| yardstick.is_there()) {
-            let sample = yardstick.run(Clock::start(), plan).unwrap();
+        let timing = Timing { warm_up: Duration::from_millis(50), measure: Duration::from_millis(100) };
+        for yardstick in Yardstick::value_variants().iter().filter(|yardstick| yardstick.is_available()) {
+            let sample = yardstick.run(Clock::start(), timing).unwrap();
             assert!(sample.gbit_per_s > 0.01, "{yardstick:?}: {sample:?}");
         }
         let prefix = format!("airtcp-{}-", std::process::id());

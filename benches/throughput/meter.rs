@@ -73,9 +73,9 @@ pub(crate) struct Meter {
 
 impl Meter {
     /// Starts the measurement. Call it in the thread whose CPU time is measured.
-    pub(crate) fn start(clock: Clock, plan: Timing) -> Self {
-        let from = clock.now() + plan.warm_up;
-        Self { clock, from, until: from + plan.measure, first: None, last: None }
+    pub(crate) fn start(clock: Clock, timing: Timing) -> Self {
+        let from = clock.now() + timing.warm_up;
+        Self { clock, from, until: from + timing.measure, first: None, last: None }
     }
 
     /// Takes the readings when they are due. Returns false when the time is up. Call it at least

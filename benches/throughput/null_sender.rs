@@ -6,16 +6,16 @@
 //! incoming packets are ACK number and window. With offload, each write carries as many segments as
 //! fit into an IP packet.
 
-use airlink::offload::Pieces;
+use airlink::offload::Segmenter;
 use airlink::reactor::Clock;
 use airwire::options::{Options, Timestamps};
 use airwire::time::{Duration, Instant};
 use anyhow::{Context, bail, ensure};
 
 use crate::addresses::{KERNEL, MSS};
-use crate::lab::{Lab, Offload, Receiver};
 use crate::meter::{Count, Meter, Sample, Timing};
 use crate::packet::{ACK, RST, SYN, Segment, Segments, received, timestamps};
+use crate::test_bed::{Offload, Receiver, TestBed};
 
 /// Number of segments of 1500-byte packets that fit into one IP packet.
 const SEGMENTS_IN_ONE: u64 = 45;
@@ -23,23 +23,23 @@ const SEGMENTS_IN_ONE: u64 = 45;
 /// nothing, but the kernel drops packets when a buffer is full.
 const STALL: Duration = Duration::from_millis(50);
 
-pub(crate) fn run(clock: Clock, plan: Timing, offload: Offload) -> anyhow::Result<Sample> {
-    let mut lab = Lab::new(clock, offload)?;
-    let receiver = Receiver::start(&lab.namespace)?;
-    let mut connection = Connection::open(&mut lab, offload)?;
-    let mut meter = Meter::start(clock, plan);
+pub(crate) fn run(clock: Clock, timing: Timing, offload: Offload) -> anyhow::Result<Sample> {
+    let mut test_bed = TestBed::new(clock, offload)?;
+    let receiver = Receiver::start(&test_bed.namespace)?;
+    let mut connection = Connection::open(&mut test_bed, offload)?;
+    let mut meter = Meter::start(clock, timing);
     while meter.tick(|| connection.count(&receiver)) {
         let bytes = (connection.snd_una + connection.snd_wnd).saturating_sub(connection.snd_nxt);
         let room = bytes / (connection.data.count() * MSS as u64);
         for _ in 0..room.min(connection.data.batch()) {
-            connection.send_next(&lab)?;
+            connection.send_next(&test_bed)?;
         }
-        let acked = connection.read_acks(&lab)?;
-        if room == 0 && !acked && !lab.wait(meter.deadline().min(clock.now() + STALL))? {
-            connection.start_over();
+        let acked = connection.read_acks(&test_bed)?;
+        if room == 0 && !acked && !test_bed.wait(meter.deadline().min(clock.now() + STALL))? {
+            connection.restart_from_acknowledged();
         }
     }
-    connection.reset(&lab)?;
+    connection.reset(&test_bed)?;
     meter.sample().context("the run is over")
 }
 
@@ -78,22 +78,25 @@ struct Connection {
     snd_wnd: u64,
     packets: u64,
     sent_again: u64,
-    arriving: Pieces,
+    arriving: Segmenter,
 }
 
 impl Connection {
-    fn open(lab: &mut Lab, offload: Offload) -> anyhow::Result<Self> {
+    fn open(test_bed: &mut TestBed, offload: Offload) -> anyhow::Result<Self> {
         let iss = 1000;
         // Timestamps come first, so that they have the same position in every segment. Then MSS and
         // window scale 7.
         let mut options = timestamps(0);
         options.extend([2, 4, 5, 180, 1, 3, 3, 7]);
         let mut syn = Segment::new(KERNEL, 0, SYN, &options, &[]);
-        lab.tun.send(syn.stamped(iss, millis(lab.clock.now())))?;
-        let mut arriving = Pieces::new(1 << 16);
+        test_bed.tun.send(syn.stamped(iss, millis(test_bed.clock.now())))?;
+        let mut arriving = Segmenter::new(1 << 16);
         let (syn_ack, options) = loop {
-            ensure!(lab.wait(lab.clock.now() + Duration::from_secs(1))?, "the kernel did not answer the SYN");
-            lab.tun.fill(&mut arriving)?;
+            ensure!(
+                test_bed.wait(test_bed.clock.now() + Duration::from_secs(1))?,
+                "the kernel did not answer the SYN"
+            );
+            test_bed.tun.fill(&mut arriving)?;
             let Some(segment) = arriving.next_packet().and_then(received) else { continue };
             let flags = segment.header.flags.0 as u8;
             ensure!(flags == SYN | ACK, "the kernel answered the SYN with flags {flags:#04x}");
@@ -105,7 +108,7 @@ impl Connection {
         };
         let ack = syn_ack.seq.0.wrapping_add(1);
         let mut third = Segment::new(KERNEL, ack, ACK, &timestamps(ts_ecr), &[]);
-        lab.tun.send(third.stamped(iss + 1, millis(lab.clock.now())))?;
+        test_bed.tun.send(third.stamped(iss + 1, millis(test_bed.clock.now())))?;
         let options = timestamps(ts_ecr);
         Ok(Self {
             data: match offload {
@@ -115,7 +118,7 @@ impl Connection {
                     Data::Segments(Segments::new(KERNEL, ack, ACK, &options, MSS, count))
                 }
             },
-            clock: lab.clock,
+            clock: test_bed.clock,
             iss,
             wscale,
             snd_una: 0,
@@ -127,14 +130,14 @@ impl Connection {
         })
     }
 
-    fn send_next(&mut self, lab: &Lab) -> anyhow::Result<()> {
+    fn send_next(&mut self, test_bed: &TestBed) -> anyhow::Result<()> {
         // Offset 0 has the sequence number after the SYN.
         let seq = self.iss.wrapping_add(1).wrapping_add(self.snd_nxt as u32);
         let ts_val = millis(self.clock.now());
         match &mut self.data {
-            Data::Segment(segment) => lab.tun.send(segment.stamped(seq, ts_val))?,
+            Data::Segment(segment) => test_bed.tun.send(segment.stamped(seq, ts_val))?,
             Data::Segments(segments) => {
-                nix::unistd::write(&lab.tun, segments.stamped(seq, ts_val))?;
+                nix::unistd::write(&test_bed.tun, segments.stamped(seq, ts_val))?;
             }
         }
         self.snd_nxt += self.data.count() * MSS as u64;
@@ -143,9 +146,9 @@ impl Connection {
     }
 
     /// Reads the ACKs that have arrived. Returns true if at least one of them is not old.
-    fn read_acks(&mut self, lab: &Lab) -> anyhow::Result<bool> {
+    fn read_acks(&mut self, test_bed: &TestBed) -> anyhow::Result<bool> {
         let mut any = false;
-        while lab.tun.fill(&mut self.arriving)? {
+        while test_bed.tun.fill(&mut self.arriving)? {
             let Some(segment) = self.arriving.next_packet().and_then(received) else { continue };
             let header = segment.header;
             ensure!(header.flags.0 as u8 & RST == 0, "the kernel reset the connection");
@@ -161,15 +164,15 @@ impl Connection {
         Ok(any)
     }
 
-    fn start_over(&mut self) {
+    fn restart_from_acknowledged(&mut self) {
         self.sent_again += (self.snd_nxt - self.snd_una) / MSS as u64;
         self.snd_nxt = self.snd_una;
     }
 
-    fn reset(&mut self, lab: &Lab) -> anyhow::Result<()> {
+    fn reset(&mut self, test_bed: &TestBed) -> anyhow::Result<()> {
         let mut rst = Segment::new(KERNEL, 0, RST, &timestamps(0), &[]);
         let seq = self.iss.wrapping_add(1).wrapping_add(self.snd_una as u32);
-        lab.tun.send(rst.stamped(seq, millis(self.clock.now())))?;
+        test_bed.tun.send(rst.stamped(seq, millis(self.clock.now())))?;
         Ok(())
     }
 

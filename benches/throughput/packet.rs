@@ -77,7 +77,7 @@ pub(crate) struct Segments {
 
 impl Segments {
     /// Length of `struct virtio_net_hdr`.
-    const FRONT: usize = 10;
+    const VNET_HEADER: usize = 10;
 
     /// Builds `count` segments of `mss` bytes each. The other arguments are as for
     /// [`Segment::new`].
@@ -91,16 +91,20 @@ impl Segments {
             bytes.extend((field as u16).to_ne_bytes());
         }
         bytes.extend(&segment.bytes);
-        let pseudo =
-            checksum::pseudo_header_v4(&OURS, &to, IpProtocol::Tcp, (bytes.len() - Self::FRONT - IP) as u32);
-        bytes[Self::FRONT + CHECKSUM..][..2].copy_from_slice(&pseudo.to_be_bytes());
+        let pseudo = checksum::pseudo_header_v4(
+            &OURS,
+            &to,
+            IpProtocol::Tcp,
+            (bytes.len() - Self::VNET_HEADER - IP) as u32,
+        );
+        bytes[Self::VNET_HEADER + CHECKSUM..][..2].copy_from_slice(&pseudo.to_be_bytes());
         Self { bytes }
     }
 
     /// Returns the data to write to the device, with this sequence number and TSval.
     pub(crate) fn stamped(&mut self, seq: u32, ts_val: u32) -> &[u8] {
-        self.bytes[Self::FRONT + SEQ..][..4].copy_from_slice(&seq.to_be_bytes());
-        self.bytes[Self::FRONT + TS_VAL..][..4].copy_from_slice(&ts_val.to_be_bytes());
+        self.bytes[Self::VNET_HEADER + SEQ..][..4].copy_from_slice(&seq.to_be_bytes());
+        self.bytes[Self::VNET_HEADER + TS_VAL..][..4].copy_from_slice(&ts_val.to_be_bytes());
         &self.bytes
     }
 }

@@ -15,18 +15,18 @@ use smoltcp::time::Instant as SmolInstant;
 use smoltcp::wire::{HardwareAddress, IpAddress, IpCidr};
 
 use crate::addresses::{KERNEL, MTU, OURS, PORT};
-use crate::lab::{Lab, Offload, Receiver};
 use crate::meter::{Count, Meter, Sample, Timing};
+use crate::test_bed::{Offload, Receiver, TestBed};
 
 /// Large enough not to limit the throughput.
 const SEND_BUFFER: usize = 1 << 20;
 
-pub(crate) fn run(clock: Clock, plan: Timing) -> anyhow::Result<Sample> {
-    let mut lab = Lab::new(clock, Offload::Off)?;
-    let receiver = Receiver::start(&lab.namespace)?;
+pub(crate) fn run(clock: Clock, timing: Timing) -> anyhow::Result<Sample> {
+    let mut test_bed = TestBed::new(clock, Offload::Off)?;
+    let receiver = Receiver::start(&test_bed.namespace)?;
     let mut device = TunDevice { packets: 0, buffer: vec![0; 2000], out: vec![0; 2000] };
     let mut interface = {
-        let mut port = device.on(&lab.tun);
+        let mut port = device.on(&test_bed.tun);
         Interface::new(Config::new(HardwareAddress::Ip), &mut port, smol(clock.now()))
     };
     let mut full = Ok(());
@@ -47,7 +47,7 @@ pub(crate) fn run(clock: Clock, plan: Timing) -> anyhow::Result<Sample> {
 
     // Data is written in chunks, as applications and this project's sender do.
     let chunk = vec![0x5a; 64 * 1024];
-    let mut meter = Meter::start(clock, plan);
+    let mut meter = Meter::start(clock, timing);
     while meter.tick(|| Count {
         packets: device.packets,
         payload: receiver.bytes(),
@@ -56,7 +56,7 @@ pub(crate) fn run(clock: Clock, plan: Timing) -> anyhow::Result<Sample> {
     }) {
         let now = clock.now();
         TICKS.store(now.as_millis() as u32, Ordering::Relaxed);
-        interface.poll(smol(now), &mut device.on(&lab.tun), &mut sockets);
+        interface.poll(smol(now), &mut device.on(&test_bed.tun), &mut sockets);
         let socket = sockets.get_mut::<Socket<'_>>(handle);
         ensure!(socket.is_open(), "smoltcp's connection ended");
         if socket.can_send() {
@@ -68,11 +68,11 @@ pub(crate) fn run(clock: Clock, plan: Timing) -> anyhow::Result<Sample> {
             None => now + Duration::from_millis(100),
         };
         if until > clock.now() {
-            lab.wait(until.min(meter.deadline()))?;
+            test_bed.wait(until.min(meter.deadline()))?;
         }
     }
     sockets.get_mut::<Socket<'_>>(handle).abort();
-    interface.poll(smol(clock.now()), &mut device.on(&lab.tun), &mut sockets);
+    interface.poll(smol(clock.now()), &mut device.on(&test_bed.tun), &mut sockets);
     meter.sample().context("the run is over")
 }
 

@@ -14,8 +14,8 @@ use anyhow::{Context, anyhow};
 
 use crate::addresses::{KERNEL, MTU, OURS, PORT};
 use crate::kernel::GIGABIT;
-use crate::lab::{Lab, Offload, Receiver};
 use crate::meter::{Count, Meter, Sample, Timing};
+use crate::test_bed::{Offload, Receiver, TestBed};
 
 const CHUNK: usize = 64 << 10;
 /// Minimum of unsent data: enough for two batches of segments, and small enough to stay in the CPU cache.
@@ -24,36 +24,36 @@ const UNSENT: usize = CHUNK;
 /// data to send until then, as the null sender does.
 const UNSENT_WITH_OFFLOAD: usize = 1 << 20;
 
-pub(crate) fn run(clock: Clock, plan: Timing, offload: Offload) -> anyhow::Result<Sample> {
+pub(crate) fn run(clock: Clock, timing: Timing, offload: Offload) -> anyhow::Result<Sample> {
     // Like the null sender, this sender keeps the receiver's window full once slow start is over.
-    send(clock, plan, "sack".parse()?, Profile::default(), offload)
+    send(clock, timing, "sack".parse()?, Profile::default(), offload)
 }
 
 /// Runs a sender that is limited to 1 Gbit/s.
-pub(crate) fn paced(clock: Clock, plan: Timing, offload: Offload) -> anyhow::Result<Sample> {
+pub(crate) fn paced(clock: Clock, timing: Timing, offload: Offload) -> anyhow::Result<Sample> {
     // With SO_MAX_PACING_RATE the kernel also paces according to its window, so `pacing` is on here.
     let recipe = format!("linux+pacing+max-rate={}kbit/s", GIGABIT * 8 / 1000);
-    send(clock, plan, recipe.parse()?, ProfileName::Linux.profile(), offload)
+    send(clock, timing, recipe.parse()?, ProfileName::Linux.profile(), offload)
 }
 
 fn send(
     clock: Clock,
-    plan: Timing,
+    timing: Timing,
     recipe: Recipe,
     profile: Profile,
     offload: Offload,
 ) -> anyhow::Result<Sample> {
-    let lab = Lab::new(clock, offload)?;
-    let receiver = Receiver::start(&lab.namespace)?;
+    let test_bed = TestBed::new(clock, offload)?;
+    let receiver = Receiver::start(&test_bed.namespace)?;
     let addrs = vec![IpAddr::V4(OURS)];
     let host = Host::new(HostConfig { addrs, mtu: usize::from(MTU), profile, recipe, seed: 1 });
-    let mut driver = Driver::new(host, lab.tun, Reactor::new(clock)?, None)?;
-    driver.write_apart()?;
+    let mut driver = Driver::new(host, test_bed.tun, Reactor::new(clock)?, None)?;
+    driver.start_writer()?;
     let remote = SocketAddr::new(IpAddr::V4(KERNEL), PORT);
     // At least as large as the receiver's buffer, so that the receiver's window is the limit.
     let options = SocketOptions { send_buffer: 16 << 20, ..SocketOptions::of(driver.host.profile()) };
     let id = driver.host.connect(clock.now(), None, remote, options)?;
-    let meter = Meter::start(clock, plan);
+    let meter = Meter::start(clock, timing);
     let unsent = match offload {
         Offload::On => UNSENT_WITH_OFFLOAD,
         Offload::Off => UNSENT,
@@ -66,7 +66,7 @@ fn send(
     driver.host.abort(id);
     driver.finish()?;
     // The host needs the namespace until here.
-    drop(lab.namespace);
+    drop(test_bed.namespace);
     sender.meter.sample().context("stopped before the run was over")
 }
 

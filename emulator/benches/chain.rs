@@ -68,8 +68,7 @@ fn measure(name: &str, stages: impl Fn() -> Vec<Box<dyn Stage>>) {
     if !is_wanted(name) {
         return;
     }
-    let mut best = f64::INFINITY;
-    for _ in 0..3 {
+    report_best_of_three(name, || {
         let named = stages().into_iter().map(|stage| NamedStage { name: String::new(), stage });
         let mut path = Path::new(named.collect(), Recording::Off, false);
         let mut used: Vec<Vec<u8>> = Vec::new();
@@ -84,9 +83,13 @@ fn measure(name: &str, stages: impl Fn() -> Vec<Box<dyn Stage>>) {
                 drain(&mut path, now, |_, _, bytes| used.push(bytes));
             }
         }
-        let nanos = (cpu_time() - begin).as_nanos() as f64 / f64::from(PACKETS);
-        best = best.min(nanos);
-    }
+        (cpu_time() - begin).as_nanos() as f64 / f64::from(PACKETS)
+    });
+}
+
+/// Prints the smallest of three measurements in nanoseconds per packet.
+fn report_best_of_three(name: &str, mut measure: impl FnMut() -> f64) {
+    let best = (0..3).map(|_| measure()).fold(f64::INFINITY, f64::min);
     println!("{name:24} {best:7.1} ns/packet {:12.0} packets/s", 1e9 / best);
 }
 
@@ -120,8 +123,7 @@ fn transit(flows: u16) {
     if !is_wanted(&name) {
         return;
     }
-    let mut best = f64::INFINITY;
-    for _ in 0..3 {
+    report_best_of_three(&name, || {
         let config = StationConfig { transit_marks: true, ..StationConfig::default() };
         let stage: Box<dyn Stage> = Box::new(Station::new(&config));
         let mut path = Path::new(vec![NamedStage { name: String::new(), stage }], Recording::Off, false);
@@ -149,8 +151,6 @@ fn transit(flows: u16) {
             }
             pass(MOBILE, flow, 0x10, 1, second + PAYLOAD as u32, 0);
         }
-        let nanos = (cpu_time() - begin).as_nanos() as f64 / f64::from(3 * ROUNDS);
-        best = best.min(nanos);
-    }
-    println!("{name:24} {best:7.1} ns/packet {:12.0} packets/s", 1e9 / best);
+        (cpu_time() - begin).as_nanos() as f64 / f64::from(3 * ROUNDS)
+    });
 }

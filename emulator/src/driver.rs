@@ -4,8 +4,8 @@
 //! packet it receives the time of the read. So the lateness of one packet does not add to the lateness of the
 //! next.
 
+mod buffer_pool;
 mod endpoint;
-mod memory;
 #[cfg(test)]
 mod tests;
 
@@ -14,9 +14,9 @@ use std::ops::ControlFlow;
 
 use airwire::time::Instant;
 
+use self::buffer_pool::BufferPool;
 use self::endpoint::{Departure, Shared};
 pub use self::endpoint::{Endpoint, Traffic};
-use self::memory::Memory;
 use crate::lateness::Lateness;
 use crate::machine::{Machine, Port, catch_up, drain};
 use crate::output::OutputError;
@@ -64,7 +64,7 @@ pub struct Round<'a, M> {
     /// The machine, which the observer may change. Packets that leave because of a change are written after
     /// this call.
     pub machine: &'a mut M,
-    /// The reactor, for the observer's own descriptors. Their tokens start at [`OBSERVERS_OWN`].
+    /// The reactor, for the observer's own descriptors. Their tokens start at [`FIRST_OBSERVER_TOKEN`].
     pub reactor: &'a mut Reactor,
     /// The observer's descriptors that are ready.
     pub ready: &'a [Token],
@@ -77,7 +77,7 @@ pub struct Round<'a, M> {
 }
 
 /// The first token that an observer may use. Smaller tokens belong to the devices.
-pub const OBSERVERS_OWN: Token = Token(16);
+pub const FIRST_OBSERVER_TOKEN: Token = Token(16);
 
 /// The absence of an observer.
 impl<M> Observer<M> for () {
@@ -86,8 +86,8 @@ impl<M> Observer<M> for () {
     }
 }
 
-/// Upper bound on the packets read from one device before the others get their turn.
-const BATCH: usize = 64;
+/// Upper bound on the packets read from one device before the next device is read.
+const MAX_BATCH: usize = 64;
 /// Bytes of the longest IP packet: an IPv6 header plus the largest value of its 16-bit length field. A read
 /// into a buffer of this size always returns the whole packet.
 pub const MAX_PACKET: usize = 65_575;
@@ -129,13 +129,12 @@ pub fn run<M: Machine>(
     result.map(|()| lateness)
 }
 
-/// Endpoints through which packets leave the machine.
-struct Exits<'a> {
+/// Writes the packets that leave the machine to the endpoints.
+struct Transmitter<'a> {
     endpoints: &'a mut [Endpoint],
     shared: Shared<'a>,
-    /// The first failure. It is reported only after the machine has handed out all its packets, which cannot
-    /// be interrupted.
-    failed: Result<(), DriverError>,
+    /// The first failure. It is kept here because the callbacks of `catch_up` and `drain` cannot return it.
+    result: Result<(), DriverError>,
 }
 
 fn serve<M: Machine>(
@@ -147,10 +146,11 @@ fn serve<M: Machine>(
     lateness: &mut Lateness,
 ) -> Result<(), DriverError> {
     let clock = reactor.clock();
-    let memory = Memory::new(endpoints.iter().map(Endpoint::mtu).max().unwrap_or_default());
-    let mut exits = Exits { endpoints, shared: Shared { clock, lateness, memory }, failed: Ok(()) };
+    let buffers = BufferPool::new(endpoints.iter().map(Endpoint::mtu).max().unwrap_or_default());
+    let mut transmitter =
+        Transmitter { endpoints, shared: Shared { clock, lateness, buffers }, result: Ok(()) };
     let (mut readable, mut ready) = (Vec::new(), Vec::new());
-    // Set if a device may hold more packets than its batch allowed. The next wait then returns at once.
+    // Whether a device may hold more packets than its batch allowed. The next wait then returns at once.
     let mut more = false;
     loop {
         if until.is_some_and(|until| until <= clock.now()) {
@@ -165,52 +165,53 @@ fn serve<M: Machine>(
         for event in reactor.wait(wait_until)? {
             match event {
                 Wakeup::Stop(_) => stopping = true,
-                Wakeup::Readable(token) if *token < OBSERVERS_OWN => readable.push(token.0 as usize),
+                Wakeup::Readable(token) if *token < FIRST_OBSERVER_TOKEN => readable.push(token.0 as usize),
                 Wakeup::Readable(token) | Wakeup::Writable(token) => ready.push(*token),
                 Wakeup::Deadline => {}
             }
         }
         // Handle deadlines first: the packets arrived after them.
-        exits.catch_up(machine, clock.now());
-        exits.write_out();
+        transmitter.catch_up(machine, clock.now());
+        transmitter.write_out();
         for index in &readable {
             let mut taken = 0;
-            while taken < BATCH {
+            while taken < MAX_BATCH {
                 let now = clock.now();
-                let mut arrived = exits.endpoints[*index].read(now, &mut exits.shared.memory)?;
+                let mut arrived = transmitter.endpoints[*index].read(now, &mut transmitter.shared.buffers)?;
                 if arrived.is_none() {
                     break;
                 }
                 while let Some(packet) = arrived {
-                    exits.catch_up(machine, now);
+                    transmitter.catch_up(machine, now);
                     machine.handle_packet(now, Port(*index), packet);
-                    exits.drain(machine, now);
+                    transmitter.drain(machine, now);
                     taken += 1;
-                    arrived = exits.endpoints[*index].next_piece(now, &mut exits.shared.memory)?;
+                    arrived =
+                        transmitter.endpoints[*index].next_packet(now, &mut transmitter.shared.buffers)?;
                 }
-                exits.write_out();
+                transmitter.write_out();
             }
-            more |= taken >= BATCH;
+            more |= taken >= MAX_BATCH;
         }
         // An observer may change the machine, so the machine must have handled everything up to now.
         let now = clock.now();
-        exits.catch_up(machine, now);
-        exits.write_out();
-        exits.failure()?;
-        let Exits { endpoints, shared, .. } = &exits;
+        transmitter.catch_up(machine, now);
+        transmitter.write_out();
+        transmitter.take_result()?;
+        let Transmitter { endpoints, shared, .. } = &transmitter;
         let lateness = &*shared.lateness;
         let round = Round { now, machine, reactor, ready: &ready, endpoints, lateness, stopping };
         let verdict = observer.after(round)?;
-        exits.drain(machine, now);
-        exits.write_out();
-        exits.failure()?;
+        transmitter.drain(machine, now);
+        transmitter.write_out();
+        transmitter.take_result()?;
         if stopping || verdict.is_break() {
             return Ok(());
         }
     }
 }
 
-impl Exits<'_> {
+impl Transmitter<'_> {
     fn catch_up(&mut self, machine: &mut impl Machine, now: Instant) {
         catch_up(machine, now, |due, port, packet| {
             let departure = Departure { at: self.shared.clock.now(), due: Some(due) };
@@ -223,21 +224,21 @@ impl Exits<'_> {
     }
 
     fn send(&mut self, departure: Departure, Port(index): Port, packet: Vec<u8>) {
-        if self.failed.is_ok() {
-            self.failed = self.endpoints[index].send(departure, packet, &mut self.shared);
+        if self.result.is_ok() {
+            self.result = self.endpoints[index].send(departure, packet, &mut self.shared);
         }
     }
 
-    /// Writes the packets that devices with offload have kept back to join them.
+    /// Writes the packets that devices with offload have collected.
     fn write_out(&mut self) {
-        for endpoint in self.endpoints.iter_mut().filter(|endpoint| endpoint.joins()) {
-            if self.failed.is_ok() {
-                self.failed = endpoint.write_out(&mut self.shared);
+        for endpoint in self.endpoints.iter_mut().filter(|endpoint| endpoint.has_offload()) {
+            if self.result.is_ok() {
+                self.result = endpoint.write_out(&mut self.shared);
             }
         }
     }
 
-    fn failure(&mut self) -> Result<(), DriverError> {
-        std::mem::replace(&mut self.failed, Ok(()))
+    fn take_result(&mut self) -> Result<(), DriverError> {
+        std::mem::replace(&mut self.result, Ok(()))
     }
 }

@@ -95,14 +95,18 @@ pub fn new_devices_have_ipv6() -> bool {
     ipv6_is_on("default")
 }
 
-/// Enables IPv6 in the calling thread's namespace, for existing and new devices. Best effort: callers check
-/// later whether it is enabled.
+/// Enables IPv6 in the calling thread's namespace, for existing and new devices. Errors are only logged:
+/// callers check later whether IPv6 is enabled.
 pub(crate) fn enable_ipv6() {
     for devices in ["all", "default"] {
-        let path = format!("{IPV6}/conf/{devices}/disable_ipv6");
-        if let Err(error) = fs::write(&path, "0") {
-            tracing::debug!("cannot set {path} to 0: {error}");
-        }
+        write_setting(devices, "disable_ipv6", "0");
+    }
+}
+
+fn write_setting(device: &str, setting: &str, value: &str) {
+    let path = format!("{IPV6}/conf/{device}/{setting}");
+    if let Err(error) = fs::write(&path, value) {
+        tracing::debug!("cannot set {path} to {value}: {error}");
     }
 }
 
@@ -179,20 +183,16 @@ impl Interface {
         ipv6_is_on(&self.name)
     }
 
-    /// Keeps the kernel from sending unwanted packets, such as router solicitations.
-    ///
-    /// Best effort: if it fails, the device still works.
-    pub(crate) fn quiet_ipv6(&self, used: bool) {
-        let knobs: &[(&str, &str)] = if used {
+    /// Keeps the kernel from sending unwanted packets, such as router solicitations. Errors are only logged,
+    /// because the device works anyway.
+    pub(crate) fn silence_ipv6(&self, used: bool) {
+        let settings: &[(&str, &str)] = if used {
             &[("addr_gen_mode", "1"), ("accept_ra", "0"), ("router_solicitations", "0")]
         } else {
             &[("disable_ipv6", "1")]
         };
-        for (knob, value) in knobs {
-            let path = format!("{IPV6}/conf/{}/{knob}", self.name);
-            if let Err(error) = fs::write(&path, value) {
-                tracing::debug!("cannot set {path} to {value}: {error}");
-            }
+        for (setting, value) in settings {
+            write_setting(&self.name, setting, value);
         }
     }
 
@@ -247,8 +247,8 @@ impl Interface {
 }
 
 /// Waits until an IPv6 address can be bound. The kernel activates a new address in a worker
-/// (`addrconf_dad_work`), even without duplicate address detection, and adds its route last. That has taken
-/// more than a second on a machine on which other processes set up networks at the same time.
+/// (`addrconf_dad_work`), even without duplicate address detection, and adds its route last. On a machine
+/// where other processes set up networks at the same time, this has taken more than a second.
 fn wait_until_local(addr: Ipv6Addr) -> io::Result<()> {
     let host_route = addr.octets().iter().map(|octet| format!("{octet:02x}")).collect::<String>() + " 80 ";
     for _ in 0..10_000 {

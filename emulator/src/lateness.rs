@@ -51,7 +51,7 @@ pub struct Limit {
 
 impl Limit {
     /// Returns the lateness at the percentile if it exceeds the bound. `None`: the bound was met.
-    pub fn missed_by(&self, lateness: &Lateness) -> Option<Duration> {
+    pub fn exceeded_by(&self, lateness: &Lateness) -> Option<Duration> {
         lateness.at(self.percentile).filter(|late| *late > self.at_most)
     }
 }
@@ -96,9 +96,9 @@ mod tests {
         for _ in 0..5 {
             lateness.record(Duration::from_micros(400));
         }
-        let missed = |limit: &str| limit.parse::<Limit>().unwrap().missed_by(&lateness).is_some();
-        assert!(!missed("p50=50us") && !missed("p90=50us"));
-        assert!(missed("p99=300us") && missed("max=300us") && !missed("max=1ms"));
+        let is_exceeded = |limit: &str| limit.parse::<Limit>().unwrap().exceeded_by(&lateness).is_some();
+        assert!(!is_exceeded("p50=50us") && !is_exceeded("p90=50us"));
+        assert!(is_exceeded("p99=300us") && is_exceeded("max=300us") && !is_exceeded("max=1ms"));
         assert_eq!(lateness.packets(), 100);
     }
 
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn run_without_deadlines_meets_all_limits() {
-        assert_eq!("max=0ns".parse::<Limit>().unwrap().missed_by(&Lateness::default()), None);
+        assert_eq!("max=0ns".parse::<Limit>().unwrap().exceeded_by(&Lateness::default()), None);
     }
 
     #[test]

@@ -14,7 +14,7 @@ fn main() -> ExitCode {
         Err(error) => return cli::report(&error.into()),
     };
     match cli.run() {
-        Ok(code) if code == ExitCode::SUCCESS && !log.is_whole() => ExitCode::FAILURE,
+        Ok(code) if code == ExitCode::SUCCESS && !log.is_complete() => ExitCode::FAILURE,
         Ok(code) => code,
         Err(error) => cli::report(&error),
     }

@@ -1,9 +1,9 @@
 //! Network namespaces that are always removed, even if their process is killed.
 //!
 //! A namespace is bind-mounted under /run/netns, so `ip netns exec NAME tcpdump …` works. Its name contains
-//! the pid of the process that owns it, and that process holds a lock on it. So the next `sweep` finds the
-//! namespaces of a killed process. The pid alone is not sufficient: it may belong to another PID namespace,
-//! as in a container that shares /run/netns.
+//! the pid of its owner, and the owner locks it. The next `sweep` removes namespaces without a living owner.
+//! The pid alone does not identify the owner: it may belong to another PID namespace, as in a container that
+//! shares /run/netns.
 
 #![expect(clippy::disallowed_methods, reason = "removing a namespace gives its processes a moment to end")]
 
@@ -30,20 +30,17 @@ use crate::interface;
 const RUN_NETNS: &str = "/run/netns";
 const PREFIX: &str = "airtcp-";
 /// Network namespace of the calling thread.
-const OWN: &str = "/proc/thread-self/ns/net";
+const CURRENT: &str = "/proc/thread-self/ns/net";
 
 /// Reason why a namespace cannot be created or entered. Each message says what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum NamespaceError {
     /// The name or path does not exist.
-    #[error("there is no network namespace {}: create it with `ip netns add NAME`, or give a path such as /proc/PID/ns/net", .0.display())]
+    #[error("unknown network namespace {}: create it with `ip netns add NAME`, or give a path such as /proc/PID/ns/net", .0.display())]
     NotFound(PathBuf),
-    /// The process does not have the privileges that the kernel requires.
-    #[error("not allowed to {what}: run as root, or inside `unshare --user --map-root-user --net --mount`")]
-    NotPermitted {
-        /// The failed operation, as a verb with its object.
-        what: String,
-    },
+    /// The process does not have the privileges for this operation, a verb with its object.
+    #[error("not allowed to {0}: run as root, or inside `unshare --user --map-root-user --net --mount`")]
+    NotPermitted(String),
     /// The path exists, but is not a namespace.
     #[error("{} is not a network namespace", .0.display())]
     NotANamespace(PathBuf),
@@ -61,7 +58,7 @@ impl NamespaceError {
     fn new(what: impl Into<String>, source: impl Into<io::Error>) -> Self {
         let (what, source) = (what.into(), source.into());
         match source.kind() {
-            io::ErrorKind::PermissionDenied => Self::NotPermitted { what },
+            io::ErrorKind::PermissionDenied => Self::NotPermitted(what),
             _ => Self::Failed { what, source },
         }
     }
@@ -82,8 +79,7 @@ impl Namespace {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let name = format!("{PREFIX}{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let path = Path::new(RUN_NETNS).join(&name);
-        // Hold the directory's lock until the namespace is locked, so that a sweep never sees an unlocked
-        // name.
+        // Hold the directory's lock until the namespace is locked, so that a sweep does not remove it.
         let _directory = prepare_run_netns()
             .map_err(|source| NamespaceError::new(format!("prepare {RUN_NETNS}"), source))?;
         File::create(&path)
@@ -92,12 +88,13 @@ impl Namespace {
         let mut namespace = Self { name, path, _alive: None };
         namespace._alive = Some(in_new_thread(|| {
             new_network()?;
-            mount(Some(OWN), &namespace.path, None::<&str>, MsFlags::MS_BIND, None::<&str>).map_err(
+            mount(Some(CURRENT), &namespace.path, None::<&str>, MsFlags::MS_BIND, None::<&str>).map_err(
                 |errno| {
                     NamespaceError::new(format!("mount a namespace at {}", namespace.path.display()), errno)
                 },
             )?;
-            let own = File::open(OWN).map_err(|source| NamespaceError::new(format!("open {OWN}"), source))?;
+            let own = File::open(CURRENT)
+                .map_err(|source| NamespaceError::new(format!("open {CURRENT}"), source))?;
             Flock::lock(own, FlockArg::LockExclusiveNonblock)
                 .map_err(|(_, errno)| NamespaceError::new("lock a new namespace", errno))
         })?);
@@ -152,7 +149,7 @@ impl Drop for Namespace {
 }
 
 /// A namespace without a name. The kernel removes it when this value and all processes and devices inside are
-/// gone, so that it never needs cleaning up.
+/// gone.
 #[derive(Debug)]
 pub struct Anonymous(File);
 
@@ -167,11 +164,11 @@ impl Anonymous {
 
     /// The namespace of the calling thread.
     pub fn current() -> Result<Self, NamespaceError> {
-        File::open(OWN).map(Self).map_err(|source| NamespaceError::new(format!("open {OWN}"), source))
+        File::open(CURRENT).map(Self).map_err(|source| NamespaceError::new(format!("open {CURRENT}"), source))
     }
 
-    /// A path that is valid only in this process. It does not contain the pid, because /proc may belong to an
-    /// outer PID namespace, in which this process has another pid.
+    /// A path that is valid only in this process. It contains `self` instead of the pid, because /proc may
+    /// belong to an outer PID namespace, in which this process has another pid.
     pub fn path(&self) -> PathBuf {
         PathBuf::from(format!("/proc/self/fd/{}", self.0.as_raw_fd()))
     }
@@ -186,12 +183,12 @@ impl Anonymous {
         self.enter(|| {
             // For IPv6, `all` decides. A device whose own setting is on also sends a report that it joined
             // the all-routers multicast group. To avoid this packet, the default for new devices stays off.
-            let knobs = [
+            let settings = [
                 ("ipv4/ip_forward", "1"),
                 ("ipv6/conf/all/forwarding", "1"),
                 ("ipv6/conf/default/forwarding", "0"),
             ];
-            for (key, value) in knobs {
+            for (key, value) in settings {
                 let path = Path::new("/proc/sys/net").join(key);
                 if key.starts_with("ipv6") && !interface::has_ipv6() {
                     continue;
@@ -387,17 +384,18 @@ fn processes_inside(path: &Path) -> Vec<Pid> {
         .collect()
 }
 
+/// Creates a namespace for a test. The test fails without root, because a skipped test would hide errors.
+#[cfg(test)]
+pub(crate) fn test_namespace() -> Namespace {
+    Namespace::create()
+        .unwrap_or_else(|error| panic!("this test needs root to create a network namespace: {error}"))
+}
+
 #[cfg(test)]
 mod tests {
     use std::net::{TcpListener, TcpStream};
 
-    use super::*;
-
-    /// These tests need root. They fail without it, because a silently skipped test cannot fail.
-    fn create() -> Namespace {
-        Namespace::create()
-            .unwrap_or_else(|error| panic!("this test needs root to create a network namespace: {error}"))
-    }
+    use super::{test_namespace as create, *};
 
     #[test]
     fn namespace_isolates_loopback_and_drop_ends_its_processes() {

@@ -1,18 +1,18 @@
-//! Segmentation offload: several TCP segments in one packet, preceded by the header of linux/virtio_net.h,
-//! which says how to split it. Devices with offload read and write such packets. Hosts, and the network on
+//! Segmentation offload. Devices with offload read and write packets that contain several TCP segments. A
+//! header of linux/virtio_net.h precedes each packet and describes how to split it. Hosts, and the network on
 //! the other side of the kernel, see only the segments.
 
 mod batch;
 mod header;
-mod pieces;
+mod segmenter;
 #[cfg(test)]
 mod tests;
 
 use airwire::piece::Piece;
 pub use batch::Batch;
-pub(crate) use batch::MOST;
+pub(crate) use batch::MAX_PARTS;
 pub(crate) use header::Header;
-pub use pieces::Pieces;
+pub use segmenter::Segmenter;
 use tcp::Headers;
 
 /// Completes the headers of a piece for the device. Returns the header to write in front of it.
@@ -26,7 +26,7 @@ pub(crate) fn prepare(piece: &mut Piece) -> Header {
     }
 }
 
-/// Field positions in a TCP packet without IPv6 extension headers, for `batch` and `pieces`.
+/// Field positions in a TCP packet without IPv6 extension headers, for `batch` and `segmenter`.
 mod tcp {
     use airwire::checksum;
     use airwire::view::{TCP, Tcp, View};
@@ -51,13 +51,13 @@ mod tcp {
         /// `None`: not TCP directly after the IP header, a fragment, or shorter than the headers say.
         pub(super) fn of(packet: &[u8]) -> Option<Self> {
             let view = View::without_extensions(packet).ok()?;
-            let is_whole = view.protocol == TCP && view.transport >= 20 && view.fragment.is_none();
+            let is_segment = view.protocol == TCP && view.transport >= 20 && view.fragment.is_none();
             // The length field is not correct before segmentation.
             let tcp = Tcp::read(packet.get(view.transport..)?)?.header.len;
-            is_whole.then_some(Self { ip: view.transport, tcp })
+            is_segment.then_some(Self { ip: view.transport, tcp })
         }
 
-        pub(super) const fn all(self) -> usize {
+        pub(super) const fn len(self) -> usize {
             self.ip + self.tcp
         }
 
@@ -74,7 +74,7 @@ mod tcp {
         }
 
         /// Whether the lengths and checksums of the whole packet are correct.
-        pub(super) fn are_right(self, packet: &[u8]) -> bool {
+        pub(super) fn are_valid(self, packet: &[u8]) -> bool {
             let view = view_of(packet);
             view.end == packet.len()
                 && !view.is_header_damaged()
@@ -98,7 +98,7 @@ mod tcp {
             self.set_partial_checksum(packet, len);
             self.set_length(packet, len);
             let v4 = self.is_v4(packet);
-            Header::Segments { v4, mss: mss as u16, headers: self.all() as u16, start: self.ip as u16 }
+            Header::Segments { v4, mss: mss as u16, headers: self.len() as u16, start: self.ip as u16 }
         }
 
         /// Leaves the checksum of a packet of `len` bytes to the kernel.

@@ -1,9 +1,8 @@
 //! The program behind a link. It runs in its own namespaces, and all processes that it starts end with it.
 //!
 //! The first process of a PID namespace is its init. When the init ends, the kernel kills all other
-//! processes. Here the init is `airlink inside` ([`Inside`]). It starts the programs, and watches a pipe
-//! whose other end only the emulator has. So no process outlives the emulator, even if the emulator is
-//! killed.
+//! processes. Here the init is `airlink inside` ([`Init`]). It starts the programs, and ends when the emulator
+//! closes a pipe. So no process outlives the emulator, even if the emulator is killed.
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
@@ -30,7 +29,7 @@ use crate::netns::{Anonymous, NamespaceError};
 use crate::reactor::{Clock, Interest, Reactor, Token, Wakeup};
 
 /// The signals that are forwarded to the program behind the link.
-pub const PASSED_ON: [Signal; 6] =
+pub const FORWARDED_SIGNALS: [Signal; 6] =
     [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT, Signal::SIGUSR1, Signal::SIGUSR2];
 
 /// Reason why a program could not be started.
@@ -58,9 +57,9 @@ pub struct Launch<'a> {
     pub environment: Vec<(&'static str, String)>,
 }
 
-/// Path of this executable. In another mount namespace, the kernel ignores the file capabilities (`setcap`)
-/// of `/proc/self/exe`, so that path is used only if the file has been replaced.
-fn own_program() -> PathBuf {
+/// Path of this executable: `/proc/self/exe` only if the file has been replaced, because in another mount
+/// namespace the kernel ignores the file capabilities (`setcap`) of that path.
+fn executable_path() -> PathBuf {
     std::env::current_exe()
         .ok()
         .filter(|path| path.exists())
@@ -73,22 +72,22 @@ pub struct Program {
     /// Becomes readable when the init has ended.
     ended: Arc<EventFd>,
     watcher: JoinHandle<()>,
-    /// The init holds the other end, and ends when this one is closed.
+    /// The init has the other end, and ends when this one is closed.
     _alive: PipeWriter,
 }
 
 impl Program {
-    /// Starts the init, which starts the programs. The calling thread must have blocked [`PASSED_ON`], which
+    /// Starts the init, which starts the programs. The calling thread must have blocked [`FORWARDED_SIGNALS`], which
     /// the init inherits.
     ///
-    /// When this returns, the command has been started or has failed to start. Earlier signals have not
-    /// reached it.
+    /// When this returns, the command has been started or has failed to start. Signals that arrived before
+    /// have not reached it.
     pub fn start(launch: Launch<'_>) -> Result<Self, ProgramError> {
-        let (alive, keep) = io::pipe().map_err(ProgramError::Start)?;
-        let (mut started, tell) = io::pipe().map_err(ProgramError::Start)?;
-        let mut inside = Command::new(own_program());
+        let (alive, alive_writer) = io::pipe().map_err(ProgramError::Start)?;
+        let (mut started, started_writer) = io::pipe().map_err(ProgramError::Start)?;
+        let mut inside = Command::new(executable_path());
         inside.arg0("airlink").arg("inside").arg("--alive").arg(alive.as_raw_fd().to_string());
-        inside.arg("--started").arg(tell.as_raw_fd().to_string());
+        inside.arg("--started").arg(started_writer.as_raw_fd().to_string());
         if let Some(server) = &launch.server {
             inside
                 .arg("--fixed")
@@ -103,11 +102,11 @@ impl Program {
             inside.spawn().map_err(ProgramError::Start)
         };
         inherit(alive.as_fd(), true)?;
-        inherit(tell.as_fd(), true)?;
+        inherit(started_writer.as_fd(), true)?;
         inherit(launch.fixed.as_fd(), launch.server.is_some())?;
         let child = launch.mobile.enter(spawn)?;
         inherit(launch.fixed.as_fd(), false)?;
-        drop((alive, tell));
+        drop((alive, started_writer));
 
         let init = child?;
         // The init closes the other end when it has started the command, or when it ends.
@@ -127,7 +126,7 @@ impl Program {
                 }
             })
             .map_err(ProgramError::Start)?;
-        Ok(Self { init, ended, watcher, _alive: keep })
+        Ok(Self { init, ended, watcher, _alive: alive_writer })
     }
 
     /// A descriptor that is readable when the program has ended.
@@ -161,7 +160,7 @@ impl Program {
         // The thread cannot panic.
         let _ = watcher.join();
         // If the wait fails, the exit code is unknown.
-        init.wait().map_or(1, code)
+        init.wait().map_or(1, exit_code)
     }
 }
 
@@ -177,7 +176,7 @@ fn inherit(fd: BorrowedFd<'_>, inherit: bool) -> Result<(), ProgramError> {
 }
 
 /// The exit code as in a shell: the process's own code, or 128 plus the number of the signal that killed it.
-fn code(status: ExitStatus) -> u8 {
+fn exit_code(status: ExitStatus) -> u8 {
     match (status.code(), status.signal()) {
         (Some(code), _) => code as u8,
         (None, Some(signal)) => 128_u8.saturating_add(signal as u8),
@@ -187,14 +186,14 @@ fn code(status: ExitStatus) -> u8 {
 
 /// Whether a process sent the signal. A signal from the terminal has already reached all foreground
 /// processes, so it is not forwarded.
-pub fn from_a_process(info: &siginfo) -> bool {
+pub fn is_from_process(info: &siginfo) -> bool {
     const SI_KERNEL: i32 = 0x80;
     info.ssi_code != SI_KERNEL
 }
 
 /// The init of the programs' PID namespace, which [`Program::start`] starts as `airlink inside`.
 #[derive(Debug)]
-pub struct Inside {
+pub struct Init {
     /// Number of the descriptor that reports the emulator's end.
     pub alive: i32,
     /// Number of the descriptor to close when the command has been started.
@@ -210,24 +209,24 @@ pub struct Inside {
 const SIGNALS: Token = Token(0);
 const ALIVE: Token = Token(1);
 
-/// Time for the processes that a command leaves behind to end by themselves.
+/// Time after SIGTERM at which the processes that a command left behind are killed.
 const GRACE: Duration = Duration::from_millis(500);
 
 /// Exit codes of a command that could not be started, as in a shell.
 const NOT_FOUND: u8 = 127;
 const NOT_STARTED: u8 = 126;
 
-impl Inside {
+impl Init {
     /// Starts the programs, forwards signals and reaps processes until the command or the emulator ends.
     /// Returns the exit code for this process.
     pub fn run(self) -> Result<u8, ProgramError> {
         let failed = |errno: Errno| ProgramError::Start(errno.into());
-        let alive = adopt(self.alive, File::options().read(true))?;
-        let started = adopt(self.started, File::options().write(true))?;
-        let fixed = self.fixed.map(|fixed| adopt(fixed, File::options().read(true))).transpose()?;
-        own_proc();
+        let alive = reopen(self.alive, File::options().read(true))?;
+        let started = reopen(self.started, File::options().write(true))?;
+        let fixed = self.fixed.map(|fixed| reopen(fixed, File::options().read(true))).transpose()?;
+        mount_proc();
 
-        let mut mask = SigSet::from_iter(PASSED_ON);
+        let mut mask = SigSet::from_iter(FORWARDED_SIGNALS);
         mask.add(Signal::SIGCHLD);
         mask.thread_block().map_err(failed)?;
         let signals =
@@ -241,31 +240,31 @@ impl Inside {
             shell.arg("-c").arg(server).env("AIRLINK_SIDE", "fixed");
             let path = PathBuf::from(format!("/proc/self/fd/{}", fixed.as_raw_fd()));
             if let Err(error) = crate::netns::enter(&path, || start(&mut shell))? {
-                return Ok(explain("sh", &error));
+                return Ok(report_start_error("sh", &error));
             }
         }
         let (program, arguments) = self.command.split_first().expect("clap asks for a command");
         let mut command = Command::new(program);
         command.args(arguments).env("AIRLINK_SIDE", "mobile");
-        // `start` unblocks the signals of its thread, so it needs a separate one.
+        // `start` unblocks the signals of its thread, so it runs in a separate one.
         let child = thread::scope(|scope| scope.spawn(|| start(&mut command)).join());
         let child = match child.unwrap_or_else(|panic| std::panic::resume_unwind(panic)) {
             Ok(child) => pid(&child),
-            Err(error) => return Ok(explain(&program.to_string_lossy(), &error)),
+            Err(error) => return Ok(report_start_error(&program.to_string_lossy(), &error)),
         };
 
-        // The thread that took signals without forwarding them has ended, so all later signals are forwarded.
+        // The thread above received signals without forwarding them. It has ended, so later signals are forwarded.
         drop(started);
         let mut result = None;
         loop {
-            // Also reap before the first wait, since that thread may have taken the SIGCHLD.
-            let (left, ended) = reap(child);
+            // Also reap before the first wait, since that thread may have received the SIGCHLD.
+            let (children, ended) = reap(child);
             if let Some(code) = ended {
                 // Give the server, and the processes that the command left behind, time to finish.
                 let _ = kill(Pid::from_raw(-1), Signal::SIGTERM);
                 result = Some((code, reactor.clock().now() + GRACE));
             }
-            if let (Some((code, _)), Left::Nobody) = (result, left) {
+            if let (Some((code, _)), Children::None) = (result, children) {
                 return Ok(code);
             }
             let until = result.map(|(_, until)| until);
@@ -276,7 +275,7 @@ impl Inside {
             }
             while let Ok(Some(info)) = signals.read_signal() {
                 match Signal::try_from(info.ssi_signo as i32) {
-                    Ok(signal) if PASSED_ON.contains(&signal) && from_a_process(&info) => {
+                    Ok(signal) if FORWARDED_SIGNALS.contains(&signal) && is_from_process(&info) => {
                         // If the command has ended, the signal is too late.
                         let _ = kill(child, signal);
                     }
@@ -287,24 +286,24 @@ impl Inside {
     }
 }
 
-/// Whether processes remain in the namespace.
+/// Whether this process has children.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Left {
-    Somebody,
-    Nobody,
+enum Children {
+    Running,
+    None,
 }
 
 /// Reaps all ended processes: our children, and orphans, which an init inherits. Returns the exit code of
 /// `command` if it is among them.
-fn reap(command: Pid) -> (Left, Option<u8>) {
+fn reap(command: Pid) -> (Children, Option<u8>) {
     let mut ended = None;
     loop {
         match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
             Ok(WaitStatus::Exited(pid, code)) if pid == command => ended = Some(code as u8),
             Ok(WaitStatus::Signaled(pid, signal, _)) if pid == command => ended = Some(128 + signal as u8),
-            Ok(WaitStatus::StillAlive) => return (Left::Somebody, ended),
+            Ok(WaitStatus::StillAlive) => return (Children::Running, ended),
             Ok(_) | Err(Errno::EINTR) => {}
-            Err(_) => return (Left::Nobody, ended),
+            Err(_) => return (Children::None, ended),
         }
     }
 }
@@ -317,14 +316,14 @@ fn start(command: &mut Command) -> io::Result<Child> {
 }
 
 /// Reports on stderr why a program could not be started, and returns the matching exit code.
-fn explain(program: &str, error: &io::Error) -> u8 {
+fn report_start_error(program: &str, error: &io::Error) -> u8 {
     // `eprintln!` would panic if stderr is closed.
-    let _ = writeln!(io::stderr(), "airlink: cannot start {}: {error}", airfiles::Shown(&program));
+    let _ = writeln!(io::stderr(), "airlink: cannot start {}: {error}", airfiles::Escaped(&program));
     if error.kind() == io::ErrorKind::NotFound { NOT_FOUND } else { NOT_STARTED }
 }
 
 /// Reopens an inherited descriptor with close-on-exec, and closes the inherited one.
-fn adopt(number: i32, how: &OpenOptions) -> Result<File, ProgramError> {
+fn reopen(number: i32, how: &OpenOptions) -> Result<File, ProgramError> {
     let file = how.open(format!("/proc/self/fd/{number}")).map_err(ProgramError::Start)?;
     nix::unistd::close(number).map_err(|errno| ProgramError::Start(errno.into()))?;
     Ok(file)
@@ -332,7 +331,7 @@ fn adopt(number: i32, how: &OpenOptions) -> Result<File, ProgramError> {
 
 /// Mounts a /proc that shows the processes of this namespace. Some containers do not allow that. Then only
 /// the pids in tools such as `ps` are wrong.
-fn own_proc() {
+fn mount_proc() {
     let private = MsFlags::MS_REC | MsFlags::MS_PRIVATE;
     let result = mount(None::<&str>, "/", None::<&str>, private, None::<&str>)
         .and_then(|()| mount(Some("proc"), "/proc", Some("proc"), MsFlags::empty(), None::<&str>));

@@ -82,17 +82,17 @@ impl Scenario {
     /// Loads a preset by its name, or a file by its path. Write `./name` for a file with the name of a
     /// preset.
     pub fn load(name_or_path: &str) -> Result<Self, ScenarioError> {
-        Self::load_named(name_or_path, airfiles::By::Person)
+        Self::load_named(name_or_path, airfiles::PathSource::User)
     }
 
     /// Like [`load`](Self::load). `named` says where the name comes from: only a user may name a pipe.
-    pub fn load_named(name_or_path: &str, named: airfiles::By) -> Result<Self, ScenarioError> {
+    pub fn load_named(name_or_path: &str, named: airfiles::PathSource) -> Result<Self, ScenarioError> {
         Self::from_source(&draft::find(name_or_path, named)?)
     }
 
     /// Returns the text of a preset or file, as written.
     pub fn source(name_or_path: &str) -> Result<String, ScenarioError> {
-        Ok(draft::find(name_or_path, airfiles::By::Person)?.text.clone())
+        Ok(draft::find(name_or_path, airfiles::PathSource::User)?.text.clone())
     }
 
     /// Parses a text. `file` is its name in errors. Relative paths in the text start in the directory of

@@ -16,7 +16,7 @@ use device::Device;
 pub use crate::interface::new_devices_have_ipv6;
 use crate::interface::{self, Counters, Interface};
 use crate::netns::{self, NamespaceError};
-use crate::offload::{self, Batch, Header, Pieces};
+use crate::offload::{self, Batch, Header, Segmenter};
 use crate::prefix::Prefix;
 
 /// Configuration of a device.
@@ -58,7 +58,7 @@ impl Default for TunConfig {
     }
 }
 
-/// Reason why a device cannot be opened or read. Each message says what to do.
+/// Reason why a device cannot be opened or read. Each message contains advice.
 #[derive(Debug, thiserror::Error)]
 pub enum DeviceError {
     /// The kernel or the container does not have a TUN driver.
@@ -73,34 +73,22 @@ pub enum DeviceError {
     NodeNotPermitted,
     /// CAP_NET_ADMIN is missing.
     #[error(
-        "not allowed to create or configure {}: run as root or with CAP_NET_ADMIN, or inside `unshare --user --map-root-user --net`", device(.name)
+        "not allowed to create or configure {}: run as root or with CAP_NET_ADMIN, or inside `unshare --user --map-root-user --net`", device(.0)
     )]
-    NotPermitted {
-        /// Requested name of the device.
-        name: String,
-    },
+    NotPermitted(String),
     /// Another program has the device open.
-    #[error("the device `{name}` is in use by another program: choose another name or end that program")]
-    Busy {
-        /// Requested name of the device.
-        name: String,
-    },
+    #[error("the device `{0}` is in use by another program: choose another name or end that program")]
+    Busy(String),
     /// The name belongs to another kind of interface.
     #[error(
-        "`{name}` exists and is not an ordinary TUN device: choose another name, or remove it with `ip link del {name}`"
+        "`{0}` exists and is not an ordinary TUN device: choose another name, or remove it with `ip link del {0}`"
     )]
-    NotATun {
-        /// Name of the interface.
-        name: String,
-    },
+    NotATun(String),
     /// The kernel would refuse the name.
     #[error(
-        "`{name}` is not an interface name: 1 to 15 letters, digits, `-`, `_` or `.`, and at most one `%d` for a number"
+        "`{0}` is not an interface name: 1 to 15 letters, digits, `-`, `_` or `.`, and at most one `%d` for a number"
     )]
-    BadName {
-        /// Requested name of the device.
-        name: String,
-    },
+    BadName(String),
     /// IPv6 is disabled for this device.
     #[error(
         "the device `{name}` cannot have {prefix}: IPv6 is disabled here; enable it with `sysctl net.ipv6.conf.default.disable_ipv6=0`, or omit the IPv6 addresses"
@@ -156,12 +144,9 @@ pub enum DeviceError {
     },
 }
 
-/// Describes a device in an error. As long as the kernel has not replaced `%d`, it has no name.
+/// Describes a device in an error. A name with `%d` is not shown, because the kernel has not assigned a number.
 fn device(requested: &str) -> String {
-    match requested.contains("%d") {
-        true => "a TUN device".to_owned(),
-        false => format!("the device `{requested}`"),
-    }
+    if requested.contains("%d") { "a TUN device".to_owned() } else { format!("the device `{requested}`") }
 }
 
 /// Smallest MTU of a link with IPv6 (RFC 8200 §5).
@@ -207,21 +192,21 @@ impl Tun {
     /// Panics if the device was opened with offload. Use [`Self::fill`] for such a device.
     pub fn recv(&self, packet: &mut [u8]) -> io::Result<Option<usize>> {
         assert!(!self.device.offloads(), "a device with offload hands over more than packets");
-        Ok(unless_none(|| self.device.read(packet))?.map(|(_, len)| len))
+        Ok(unless_blocked(|| self.device.read(packet))?.map(|(_, len)| len))
     }
 
     /// Sends a packet to the kernel. When this returns, the kernel has processed it up to the receiving
     /// socket.
     pub fn send(&self, packet: &[u8]) -> io::Result<()> {
-        unless_interrupted(|| self.device.write(Header::Whole, std::iter::once(packet)))
+        retry_interrupted(|| self.device.write(Header::Whole, std::iter::once(packet)))
     }
 
     /// Reads the next packet, or several segments as one packet, from the kernel. `false`: nothing is
     /// available.
-    pub fn fill(&self, pieces: &mut Pieces) -> io::Result<bool> {
-        let read = unless_none(|| self.device.read(pieces.room()))?;
+    pub fn fill(&self, segmenter: &mut Segmenter) -> io::Result<bool> {
+        let read = unless_blocked(|| self.device.read(segmenter.read_buffer()))?;
         if let Some((header, len)) = read {
-            pieces.filled(len, header);
+            segmenter.accept_read(len, header);
         }
         Ok(read.is_some())
     }
@@ -229,15 +214,15 @@ impl Tun {
     /// Sends a batch to the kernel, like [`Self::send`]. The batch keeps its packets. A device without
     /// offload takes only batches of one packet.
     pub fn send_batch(&self, batch: &mut Batch) -> io::Result<()> {
-        let (header, parts) = batch.written();
-        unless_interrupted(|| self.device.write(header, parts.iter()))
+        let (header, parts) = batch.parts();
+        retry_interrupted(|| self.device.write(header, parts.iter()))
     }
 
     /// Sends a piece to the kernel, like [`Self::send`]. A device without offload takes only whole packets.
     /// The piece does not change, except for header fields that the device needs.
     pub fn send_piece(&self, piece: &mut Piece) -> io::Result<()> {
         let header = offload::prepare(piece);
-        unless_interrupted(|| self.device.write(header, piece.parts()))
+        retry_interrupted(|| self.device.write(header, piece.parts()))
     }
 
     /// Packets that the kernel dropped because the device's queue was full.
@@ -248,7 +233,7 @@ impl Tun {
 
     fn open_here(config: &TunConfig) -> Result<Self, DeviceError> {
         if !is_interface_name(&config.name) {
-            return Err(DeviceError::BadName { name: config.name.clone() });
+            return Err(DeviceError::BadName(config.name.clone()));
         }
         let device =
             Device::open(&config.name, config.offload).map_err(|source| open_error(&config.name, source))?;
@@ -280,7 +265,7 @@ impl Tun {
         }
         if config.namespace.is_some() {
             let ipv6 = config.addrs.iter().any(|prefix| prefix.addr().is_ipv6());
-            interface.quiet_ipv6(ipv6);
+            interface.silence_ipv6(ipv6);
         }
         interface.up().map_err(step("set the state up"))?;
         let v6 = |prefix: &&Prefix| prefix.addr().is_ipv6();
@@ -315,7 +300,7 @@ impl Tun {
     fn configure_error(&self, what: impl Into<String>, source: io::Error) -> DeviceError {
         let name = self.name().to_owned();
         match source.kind() {
-            io::ErrorKind::PermissionDenied => DeviceError::NotPermitted { name },
+            io::ErrorKind::PermissionDenied => DeviceError::NotPermitted(name),
             _ => DeviceError::Configure { name, what: what.into(), source },
         }
     }
@@ -328,7 +313,7 @@ impl AsFd for Tun {
 }
 
 /// Repeats a call that a signal has interrupted.
-fn unless_interrupted<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+fn retry_interrupted<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     loop {
         match call() {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -338,8 +323,8 @@ fn unless_interrupted<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<
 }
 
 /// Returns `None` if the call would block.
-fn unless_none<T>(call: impl FnMut() -> io::Result<T>) -> io::Result<Option<T>> {
-    match unless_interrupted(call) {
+fn unless_blocked<T>(call: impl FnMut() -> io::Result<T>) -> io::Result<Option<T>> {
+    match retry_interrupted(call) {
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
         result => result.map(Some),
     }
@@ -361,9 +346,9 @@ fn open_error(name: &str, source: io::Error) -> DeviceError {
     match source.raw_os_error() {
         Some(libc::ENOENT | libc::ENODEV | libc::ENXIO) => DeviceError::NoDriver,
         Some(libc::EACCES) => DeviceError::NodeNotPermitted,
-        Some(libc::EPERM) => DeviceError::NotPermitted { name },
-        Some(libc::EBUSY) => DeviceError::Busy { name },
-        Some(libc::EINVAL) => DeviceError::NotATun { name },
+        Some(libc::EPERM) => DeviceError::NotPermitted(name),
+        Some(libc::EBUSY) => DeviceError::Busy(name),
+        Some(libc::EINVAL) => DeviceError::NotATun(name),
         _ => DeviceError::Open { name, source },
     }
 }

@@ -1,15 +1,16 @@
 //! `airlink bridge` as a user runs it: bridge two namespaces, ping, stop, and check that nothing is left.
-//!
-//! These tests create network namespaces. Without root they fail with a message that says so.
+
+mod common;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4, SocketAddrV6};
 use std::os::fd::AsRawFd;
-use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
 use airlink::netns::Namespace;
+use airtcp_testkit::temporary::TempFile;
+use common::{airlink, namespace};
 use nix::sys::signal::{Signal, kill};
 use nix::sys::socket::{
     AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, SockaddrIn, SockaddrIn6, SockaddrLike, recv,
@@ -17,10 +18,6 @@ use nix::sys::socket::{
 };
 use nix::sys::time::{TimeVal, TimeValLike};
 use nix::unistd::Pid;
-
-fn namespace() -> Namespace {
-    Namespace::create().unwrap_or_else(|error| panic!("this test creates network namespaces: {error}"))
-}
 
 /// A running `airlink bridge`.
 struct Bridge(Child);
@@ -105,23 +102,16 @@ fn devices(namespace: &Namespace) -> Vec<String> {
     table.lines().skip(2).filter_map(name).collect()
 }
 
-fn temporary(name: &str) -> PathBuf {
-    std::env::temp_dir().join(format!("airlink-{}-{name}", std::process::id()))
-}
-
-fn tcpdump(path: &Path) -> String {
-    let output = Command::new("tcpdump")
-        .args(["-n", "-t", "-r"])
-        .arg(path)
-        .output()
-        .expect("this test needs tcpdump: apt-get install tcpdump");
+fn tcpdump(path: &str) -> String {
+    let output = Command::new("tcpdump").args(["-n", "-t", "-r", path]).output();
+    let output = output.expect("this test needs tcpdump: apt-get install tcpdump");
     String::from_utf8(output.stdout).unwrap()
 }
 
 #[test]
 fn namespaces_ping_each_other_and_nothing_is_left() {
     let (fixed, mobile) = (namespace(), namespace());
-    let pcap = temporary("mobile.pcap");
+    let pcap = TempFile::new("mobile.pcap");
     let bridge = Bridge::start(&[
         "--fixed-netns",
         fixed.name(),
@@ -136,7 +126,7 @@ fn namespaces_ping_each_other_and_nothing_is_left() {
         "--mobile-route=10.1.0.0/24",
         "--mobile-route=fd01::/64",
         "--pcap-mobile",
-        pcap.to_str().unwrap(),
+        pcap.path(),
         "--json",
     ]);
     assert_eq!(devices(&fixed), ["lo", "airtcp0"]);
@@ -154,41 +144,33 @@ fn namespaces_ping_each_other_and_nothing_is_left() {
         assert_eq!(summary[side]["sent_bytes"], 2 * 42 + 2 * 62);
         assert_eq!(summary[side]["dropped_by_kernel"], 0);
     }
-    let seen = tcpdump(&pcap);
-    fs::remove_file(&pcap).unwrap();
+    let seen = tcpdump(pcap.path());
     assert_eq!(seen.lines().count(), 8, "{seen}");
     assert!(seen.contains("IP 10.1.0.1 > 10.2.0.1: ICMP echo request, id 4660, seq 1, length 22"), "{seen}");
     assert!(seen.contains("IP6 fd02::1 > fd01::1: ICMP6, echo request, id 4660, seq 1, length 22"), "{seen}");
 
-    assert_eq!(devices(&fixed), ["lo"]);
-    assert_eq!(devices(&mobile), ["lo"]);
+    assert_eq!([devices(&fixed), devices(&mobile)], [["lo"], ["lo"]]);
 }
 
 #[test]
 fn killed_bridge_leaves_no_devices() {
     let (fixed, mobile) = (namespace(), namespace());
-    let side = |namespace: &Namespace| namespace.name().to_owned();
     let bridge = Bridge::start(&[
-        "--fixed-netns",
-        &side(&fixed),
+        &format!("--fixed-netns={}", fixed.name()),
+        &format!("--mobile-netns={}", mobile.name()),
         "--fixed-addr=10.0.0.1/24",
-        "--mobile-netns",
-        &side(&mobile),
         "--mobile-addr=10.0.0.2/24",
     ]);
     assert!(ping(&fixed, "10.0.0.2"), "one subnet needs no route");
     assert!(!bridge.stop(Signal::SIGKILL).status.success());
-    assert_eq!(devices(&fixed), ["lo"]);
-    assert_eq!(devices(&mobile), ["lo"]);
+    assert_eq!([devices(&fixed), devices(&mobile)], [["lo"], ["lo"]]);
 }
 
 #[test]
-fn bridge_with_a_duration_ends_by_itself() {
+fn bridge_ends_after_its_duration() {
     let (fixed, mobile) = (namespace(), namespace());
-    let output = Command::new(env!("CARGO_BIN_EXE_airlink"))
-        .args(["bridge", "--for=0.1", "--fixed-netns", fixed.name(), "--mobile-netns", mobile.name()])
-        .output()
-        .unwrap();
+    let sides = ["--fixed-netns", fixed.name(), "--mobile-netns", mobile.name()];
+    let output = airlink(&[&["bridge", "--for=0.1"], &sides[..]].concat());
     assert!(output.status.success(), "{output:?}");
     let table = String::from_utf8(output.stdout).unwrap();
     assert!(table.contains("fixed   airtcp0 ") && table.contains("mobile  airtcp0 "), "{table}");
@@ -196,10 +178,7 @@ fn bridge_with_a_duration_ends_by_itself() {
 
 #[test]
 fn missing_namespace_is_an_environment_error() {
-    let output = Command::new(env!("CARGO_BIN_EXE_airlink"))
-        .args(["bridge", "--fixed-netns", "no-such-namespace"])
-        .output()
-        .unwrap();
+    let output = airlink(&["bridge", "--fixed-netns", "no-such-namespace"]);
     assert_eq!(output.status.code(), Some(3));
     let message = String::from_utf8(output.stderr).unwrap();
     assert!(message.contains("no-such-namespace") && message.contains("ip netns add"), "{message}");

@@ -1,8 +1,6 @@
 //! Reads and changes the settings of a running link.
-//!
-//! These tests create network namespaces. Without root they fail with a message that says so.
 
-mod lab;
+mod common;
 
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
@@ -11,7 +9,8 @@ use std::os::unix::net::{SocketAddr, UnixStream};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use lab::{AIRLINK, Running, Scratch, TIMEOUT, airlink, summary, text, wait_for};
+use airtcp_testkit::temporary::TempDir;
+use common::{AIRLINK, Running, TIMEOUT, airlink, namespace, summary, text, wait_for};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
@@ -33,23 +32,18 @@ fn start(name: &str, scenario: &str, command: &str) -> Running {
 
 #[test]
 fn setting_can_be_changed_while_packets_flow() {
-    let scratch = Scratch::new("set");
-    let scenario = scratch.path("slow.toml");
-    fs::write(
-        &scenario,
-        "schema = 1\ndescription = \"a wire\"\n[[stage]]\nkind = \"loss\"\nname = \"air\"\n\
-         up = { model = \"uniform\", per = \"100%\" }\n",
-    )
-    .unwrap();
+    let directory = TempDir::new("set");
+    let scenario = directory.write(
+        "slow.toml",
+        "schema = 1\n[[stage]]\nkind = 'loss'\nname = 'air'\nup = { model = 'uniform', per = '100%' }\n",
+    );
     let name = format!("set-{}", std::process::id());
-    let sender = scratch.path("sender.py");
-    fs::write(
-        &sender,
+    let sender = directory.write(
+        "sender.py",
         "import socket, os, time\n\
          s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n\
          while True: s.sendto(b'x', (os.environ['AIRLINK_FIXED'], 9)); time.sleep(0.01)\n",
-    )
-    .unwrap();
+    );
     let run = start(&name, &scenario, &format!("exec python3 {sender}"));
     let left = || ctl(&[&name, "stats"]).unwrap()["up"]["left"].as_u64().unwrap();
     wait_for("losses", || {
@@ -74,13 +68,8 @@ fn setting_can_be_changed_while_packets_flow() {
 /// Abstract sockets belong to one network namespace. A program behind the link runs in another one.
 #[test]
 fn program_behind_the_link_can_control_it() {
-    let scratch = Scratch::new("inside");
-    let scenario = scratch.path("rlc.toml");
-    fs::write(
-        &scenario,
-        "schema = 1\ndescription = \"a bearer\"\n[[stage]]\nkind = \"rlc\"\nname = \"radio\"\n",
-    )
-    .unwrap();
+    let directory = TempDir::new("inside");
+    let scenario = directory.write("rlc.toml", "schema = 1\n[[stage]]\nkind = 'rlc'\nname = 'radio'\n");
     let key = "radio.down.receiver.timer_status_prohibit";
     let ask =
         format!("{AIRLINK} ctl $AIRLINK_CONTROL set {key} 300ms && {AIRLINK} ctl $AIRLINK_CONTROL get {key}");
@@ -92,7 +81,7 @@ fn program_behind_the_link_can_control_it() {
     let answers = "\"300ms\"\n\"300ms\"\n";
     assert_eq!(run(&[], &ask), answers);
     // Each side has its own namespace.
-    let saved = scratch.path("server");
+    let saved = directory.path("server");
     let server = format!("sh -c '{AIRLINK} ctl $AIRLINK_CONTROL get {key} >{saved}'");
     let both = format!("{ask}; while ! test -s {saved}; do sleep 0.1; done");
     assert_eq!(run(&["--rootless=yes", "--server", &server], &both), answers);
@@ -123,26 +112,25 @@ fn link_survives_running_out_of_file_descriptors() {
         let (pid, limit) = (format!("--pid={}", run.pid()), format!("--nofile={limit}:1024"));
         assert!(Command::new("prlimit").args([&pid, &limit]).status().unwrap().success());
     };
-    // The link keeps its open descriptors and cannot open more.
+    // The link cannot open more descriptors.
     limit(3);
     let address = SocketAddr::from_abstract_name(format!("airlink/{name}")).unwrap();
-    let mut callers: Vec<_> = (0..6).map(|_| UnixStream::connect_addr(&address).unwrap()).collect();
-    let mut caller = callers.pop().unwrap();
-    caller.write_all(b"{\"command\":\"stats\"}\n").unwrap();
-    caller.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+    let mut clients: Vec<_> = (0..6).map(|_| UnixStream::connect_addr(&address).unwrap()).collect();
+    let mut client = clients.pop().unwrap();
+    client.write_all(b"{\"command\":\"stats\"}\n").unwrap();
+    client.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
     let mut answer = [0; 16];
-    let waits = caller.read(&mut answer).map_err(|error| error.kind());
-    assert_eq!(waits, Err(ErrorKind::WouldBlock), "the link accepts the connection but cannot answer yet");
+    let result = client.read(&mut answer).map_err(|error| error.kind());
+    assert_eq!(result, Err(ErrorKind::WouldBlock), "the link accepts the connection but cannot answer yet");
     limit(1024);
-    caller.set_read_timeout(Some(TIMEOUT)).unwrap();
-    assert_ne!(caller.read(&mut answer).unwrap(), 0, "the link answers when descriptors are available");
+    client.set_read_timeout(Some(TIMEOUT)).unwrap();
+    assert_ne!(client.read(&mut answer).unwrap(), 0, "the link answers when descriptors are available");
 }
 
 #[test]
 fn uncreatable_control_socket_is_reported() {
-    let scratch = Scratch::new("sockets");
-    let file = scratch.path("file");
-    fs::write(&file, "").unwrap();
+    let directory = TempDir::new("sockets");
+    let file = directory.write("file", "");
     for (path, words) in
         [("/no/such/dir/sock", "cannot create the control socket"), (&file, "is not a socket")]
     {
@@ -158,8 +146,8 @@ fn uncreatable_control_socket_is_reported() {
 
 #[test]
 fn foreground_link_ends_cleanly_on_hangup() {
-    let scratch = Scratch::new("hangup");
-    let name = scratch.path("socket");
+    let directory = TempDir::new("hangup");
+    let name = directory.path("socket");
     let up = Running::start(&["up", "--foreground", "--name", &name, "-s", "lossless", "--json"]);
     wait_for("the control socket", || ctl(&[&name, "stats"]).ok());
     up.signal(Signal::SIGHUP);
@@ -189,12 +177,8 @@ fn watch_shows_increasing_time() {
 }
 
 #[test]
-fn standing_link_joins_two_namespaces_until_down() {
-    let namespaces = [(); 2].map(|()| {
-        airlink::netns::Namespace::create()
-            .unwrap_or_else(|error| panic!("this test creates network namespaces: {error}"))
-    });
-    let [fixed, mobile] = &namespaces;
+fn link_connects_two_namespaces_until_down() {
+    let (fixed, mobile) = (namespace(), namespace());
     let name = format!("up-{}", std::process::id());
     let up = |extra: &[&str]| {
         let sides = ["--fixed-netns", fixed.name(), "--mobile-netns", mobile.name()];
@@ -207,8 +191,7 @@ fn standing_link_joins_two_namespaces_until_down() {
     assert!(listed.lines().any(|line| line == name), "{listed}");
 
     let listener = fixed.enter(|| std::net::TcpListener::bind("10.0.0.1:5005").unwrap()).unwrap();
-    let there = mobile.enter(|| std::net::TcpStream::connect("10.0.0.1:5005").is_ok()).unwrap();
-    assert!(there);
+    assert!(mobile.enter(|| std::net::TcpStream::connect("10.0.0.1:5005").is_ok()).unwrap());
     drop(listener);
 
     let second = up(&[]);

@@ -5,39 +5,20 @@ use std::process::{Command, Output};
 use airtcp_testkit::temporary::TempDir;
 use serde_json::Value;
 
-/// A temporary directory that is removed when dropped.
-struct Scratch(TempDir);
+fn airlink(directory: &TempDir, arguments: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_airlink"));
+    command.args(arguments.split_whitespace()).current_dir(directory).output().unwrap()
+}
 
-impl Scratch {
-    fn new(name: &str) -> Self {
-        Self(TempDir::new(name))
-    }
+/// Runs a command that must succeed. Returns its stdout.
+fn succeed(directory: &TempDir, arguments: &str) -> String {
+    let output = airlink(directory, arguments);
+    assert!(output.status.success(), "{arguments}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
 
-    fn airlink(&self, arguments: &str) -> Output {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_airlink"));
-        command.args(arguments.split_whitespace()).current_dir(&self.0).output().unwrap()
-    }
-
-    /// Runs a command that must succeed. Returns its stdout.
-    fn succeed(&self, arguments: &str) -> String {
-        let output = self.airlink(arguments);
-        assert!(output.status.success(), "{arguments}: {}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).unwrap()
-    }
-
-    /// Runs a command that must fail. Returns its exit code and stderr.
-    fn fail(&self, arguments: &str) -> (i32, String) {
-        let output = self.airlink(arguments);
-        (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
-    }
-
-    fn write(&self, name: &str, text: &str) {
-        std::fs::write(self.0.join(name), text).unwrap();
-    }
-
-    fn read(&self, name: &str) -> String {
-        std::fs::read_to_string(self.0.join(name)).unwrap()
-    }
+fn read(directory: &TempDir, name: &str) -> String {
+    std::fs::read_to_string(directory.join(name)).unwrap()
 }
 
 const KNOWN: &str = r#"
@@ -53,22 +34,23 @@ name = "radio"
 down = { model = "uniform", per = "1%" }
 "#;
 
-fn recorded(name: &str) -> Scratch {
-    let scratch = Scratch::new(name);
-    scratch.write("known.toml", KNOWN);
-    scratch.succeed(
-        "sim -s known.toml --for 60s --down poisson:2Mbit --pcap-fixed fixed.pcap --pcap-mobile mobile.pcap",
-    );
-    scratch
+/// Records both ends of a path with the settings of [`KNOWN`].
+fn record(name: &str) -> TempDir {
+    let directory = TempDir::new(name);
+    directory.write("known.toml", KNOWN);
+    let sim =
+        "sim -s known.toml --for 60s --down poisson:2Mbit --pcap-fixed fixed.pcap --pcap-mobile mobile.pcap";
+    succeed(&directory, sim);
+    directory
 }
 
 #[test]
 fn fit_recovers_a_known_path() {
-    let scratch = recorded("known");
+    let directory = record("known");
     let fit: Value =
-        serde_json::from_str(&scratch.succeed("fit fixed.pcap mobile.pcap --output same.toml --json"))
+        serde_json::from_str(&succeed(&directory, "fit fixed.pcap mobile.pcap --output same.toml --json"))
             .unwrap();
-    let scenario = scratch.read("same.toml");
+    let scenario = read(&directory, "same.toml");
     assert!(scenario.contains(r#"rate = "2Mbit""#), "{scenario}");
     assert!(scenario.contains(r#"delay = "40ms""#), "{scenario}");
     assert!(scenario.contains("queue = { packets = 50 }"), "{scenario}");
@@ -78,30 +60,31 @@ fn fit_recovers_a_known_path() {
     let check = &fit["down"]["check"];
     let [recorded, replayed] = ["recorded", "replayed"].map(|run| check[run]["lost"].as_f64().unwrap());
     assert!((recorded - replayed).abs() < 0.01, "{check}");
-    let text = scratch.succeed("fit fixed.pcap mobile.pcap --output same.toml");
+    let text = succeed(&directory, "fit fixed.pcap mobile.pcap --output same.toml");
     assert!(text.contains("Both captures have the same clock."), "{text}");
     // Other commands accept the scenario.
-    scratch.succeed("check same.toml");
-    scratch.succeed("sim -s same.toml --for 2s");
+    succeed(&directory, "check same.toml");
+    succeed(&directory, "sim -s same.toml --for 2s");
 }
 
 #[test]
 fn varying_rate_is_written_to_a_schedule_file() {
-    let scratch = Scratch::new("schedule");
-    scratch.write("rates.csv", "time s,rate kbit\n0,1000\n10,300\n20,1000\n");
-    scratch.write(
+    let directory = TempDir::new("schedule");
+    directory.write("rates.csv", "time s,rate kbit\n0,1000\n10,300\n20,1000\n");
+    directory.write(
         "known.toml",
         "schema = 1\n[[stage]]\nkind = \"link\"\ndown = { follow = \"rates.csv\", delay = \"40ms\" }\nup = { delay = \"40ms\" }\n",
     );
-    scratch.succeed(
+    succeed(
+        &directory,
         "sim -s known.toml --for 20s --down saturate:20 --pcap-fixed fixed.pcap --pcap-mobile mobile.pcap",
     );
-    let output = scratch.airlink("fit fixed.pcap mobile.pcap -o same.toml");
+    let output = airlink(&directory, "fit fixed.pcap mobile.pcap -o same.toml");
     assert!(output.status.success());
     let warned = String::from_utf8(output.stderr).unwrap();
     assert!(warned.contains("down: no loss shows the limit of the queue"), "{warned}");
-    assert!(scratch.read("same.toml").contains(r#"follow = "same-down.csv", loop = true"#));
-    let schedule = scratch.read("same-down.csv");
+    assert!(read(&directory, "same.toml").contains(r#"follow = "same-down.csv", loop = true"#));
+    let schedule = read(&directory, "same-down.csv");
     let lines: Vec<Vec<f64>> = schedule
         .lines()
         .skip(1)
@@ -113,20 +96,28 @@ fn varying_rate_is_written_to_a_schedule_file() {
 
 #[test]
 fn unusable_captures_are_refused_with_advice() {
-    let scratch = recorded("refused");
-    let (code, error) = scratch.fail("fit fixed.pcap mobile.pcap --output same.txt");
-    assert_eq!(
-        (code, error.as_str()),
-        (2, "airlink: --output same.txt: the name of a scenario file must end in .toml\n")
-    );
-    let (code, error) = scratch.fail("fit fixed.pcap mobile.pcap -o same.toml --filter icmp");
-    assert_eq!((code, error.as_str()), (1, "airlink: fixed.pcap: no IP packet passes the filter\n"));
-    let (code, error) = scratch.fail("fit fixed.pcap missing.pcap -o same.toml");
-    assert!(code == 1 && error.contains("cannot read missing.pcap"), "{error}");
-    scratch.succeed("sim -s known.toml --for 5s --size 200 --up none --pcap-fixed other.pcap");
-    let (code, error) = scratch.fail("fit other.pcap mobile.pcap -o same.toml");
-    assert!(code == 1 && error.contains("no packet is in both captures"), "{error}");
-    let (code, error) = scratch.fail("fit fixed.pcap mobile.pcap -o same.toml --step 1us");
-    assert_eq!((code, error.as_str()), (2, "airlink: --step must be at least 1ms\n"));
-    assert!(!scratch.0.join("same.toml").exists());
+    let directory = record("refused");
+    succeed(&directory, "sim -s known.toml --for 5s --size 200 --up none --pcap-fixed other.pcap");
+    for (arguments, code, message) in [
+        (
+            "fixed.pcap mobile.pcap --output same.txt",
+            2,
+            "airlink: --output same.txt: the name of a scenario file must end in .toml\n",
+        ),
+        (
+            "fixed.pcap mobile.pcap -o same.toml --filter icmp",
+            1,
+            "airlink: fixed.pcap: no IP packet passes the filter\n",
+        ),
+        ("fixed.pcap missing.pcap -o same.toml", 1, "cannot read missing.pcap"),
+        ("other.pcap mobile.pcap -o same.toml", 1, "no packet is in both captures"),
+        ("fixed.pcap mobile.pcap -o same.toml --step 1us", 2, "airlink: --step must be at least 1ms\n"),
+    ] {
+        let output = airlink(&directory, &format!("fit {arguments}"));
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{arguments}: {error}");
+        let is_expected = if message.ends_with('\n') { error == message } else { error.contains(message) };
+        assert!(is_expected, "{arguments}: {error}");
+    }
+    assert!(!directory.join("same.toml").exists());
 }

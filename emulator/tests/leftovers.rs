@@ -1,14 +1,13 @@
 //! A run removes its processes, namespaces, devices, routes, sockets, files and mounts, however it ends.
-//!
-//! These tests create network namespaces. Without root they fail with a message that says so.
 
-mod lab;
+mod common;
 
 use std::fs;
 use std::sync::{Mutex, PoisonError};
 
 use airtcp_testkit::sample::{is_everything, size};
-use lab::{AIRLINK, Resources, Running, Scratch, text, wait_for};
+use airtcp_testkit::temporary::TempDir;
+use common::{AIRLINK, Resources, Running, text, wait_for, wait_for_line};
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -70,15 +69,15 @@ fn victim(airlink: i32, mark: &str, victim: Victim) -> i32 {
     found.unwrap_or_else(|| panic!("no {victim:?} among {all:?}"))
 }
 
-/// Ends one run and waits until nothing of it is left. The run has a server, and a grandchild in its own session that
-/// ignores SIGTERM and SIGHUP. In odd rounds, its control socket is a file.
+/// Ends one run and waits until all its resources are removed. The run has a server, and a grandchild in its own
+/// session that ignores SIGTERM and SIGHUP. In odd rounds, its control socket is a file.
 fn end_run(ending: Ending, round: usize) {
     // A separate namespace hides the sockets, devices and routes of other links on this machine.
     unshare(CloneFlags::CLONE_NEWNET).expect("a network namespace for this test: it needs root");
     let mark = format!("leftover-{}-{round}", std::process::id());
     let before = Resources::list(&mark);
-    let scratch = Scratch::new(&mark);
-    let (ready, control) = (scratch.path("ready"), scratch.path("control"));
+    let directory = TempDir::new(&mark);
+    let (ready, control) = (directory.path("ready"), directory.path("control"));
     let end = if matches!(ending, Ending::Normal) { "exit 3" } else { "wait" };
     let stubborn =
         format!("trap \"\" TERM HUP INT; : {mark}; echo up >> {ready}; while :; do sleep 1000; done");
@@ -92,7 +91,7 @@ fn end_run(ending: Ending, round: usize) {
     }
     args.extend(["--", "sh", "-c", &command]);
     let run = Running::start(&args);
-    assert_eq!(scratch.line("ready"), "up");
+    assert_eq!(wait_for_line(&ready), "up");
     if let Ending::Signal(who, signal) = ending {
         kill(Pid::from_raw(victim(run.pid(), &mark, who)), signal).unwrap();
     }
@@ -106,15 +105,15 @@ fn end_run(ending: Ending, round: usize) {
     assert_eq!(output.status.code(), expected, "{ending:?}: {}", text(&output.stderr));
     if matches!(ending, Ending::Signal(Victim::Airlink, Signal::SIGKILL)) && !by_name {
         // A killed process cannot remove its socket file. The next run with the same path replaces the file.
-        let next = lab::airlink(&["run", "-s", "lossless", "--control", &control, "--", "true"]);
+        let next = common::airlink(&["run", "-s", "lossless", "--control", &control, "--", "true"]);
         assert!(next.status.success(), "{}", text(&next.stderr));
         assert!(!fs::exists(&control).unwrap());
     }
-    drop(scratch);
+    drop(directory);
     wait_for(&format!("the removal of all resources after {ending:?}"), || {
         let left = Resources::list(&mark).added_since(&before);
         if !left.is_empty() {
-            println!("still there: {left:?}");
+            println!("not removed: {left:?}");
         }
         left.is_empty().then_some(())
     });
@@ -155,7 +154,7 @@ fn killed_link_leaves_nothing_and_frees_its_name() {
             up.join(" "),
             up.join(" ")
         );
-        let output = lab::airlink(&["run", "-s", "lossless", "--", "sh", "-c", &script]);
+        let output = common::airlink(&["run", "-s", "lossless", "--", "sh", "-c", &script]);
         assert!(output.status.success(), "{}", text(&output.stderr));
     }
 }

@@ -1,22 +1,22 @@
 //! The log of `airlink` agrees with the summary and with the event file, including the times.
 
-mod everything;
+mod sample_scenario;
 
 use std::process::{Command, Output};
 
-use everything::Directory;
+use airtcp_testkit::temporary::TempDir;
 use serde_json::Value;
 
-fn sim(directory: &Directory, more: &[&str]) -> Output {
+fn sim(directory: &TempDir, more: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_airlink"));
-    command.args(["sim", "--for", "5s", "--json", "--scenario", &directory.scenario()]);
+    command.args(["sim", "--for", "5s", "--json", "--scenario", &directory.path("scenario.toml")]);
     let output = command.args(more).env_remove("RUST_LOG").env("TZ", "UTC").output().unwrap();
     assert!(output.status.success(), "{}", text(&output.stderr));
     output
 }
 
 /// Runs a simulation. Returns the log lines as JSON objects, and the summary.
-fn logged(directory: &Directory, more: &[&str]) -> (Vec<Value>, Value) {
+fn logged(directory: &TempDir, more: &[&str]) -> (Vec<Value>, Value) {
     let output = sim(directory, &[&["--log-format", "json"], more].concat());
     let lines = text(&output.stderr);
     let lines = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -29,7 +29,7 @@ fn text(bytes: &[u8]) -> String {
 
 #[test]
 fn default_log_has_every_reset_outage_and_handover() {
-    let directory = Directory::new("default");
+    let directory = sample_scenario::directory("default");
     let (log, summary) = logged(&directory, &[]);
     let messages = |message: &str| log.iter().filter(|line| line["message"] == message).collect::<Vec<_>>();
     let radio = &summary["stages"]["radio"];
@@ -50,8 +50,8 @@ fn default_log_has_every_reset_outage_and_handover() {
 
 #[test]
 fn packet_log_matches_the_event_file() {
-    let directory = Directory::new("packets");
-    let events = directory.file("events.jsonl");
+    let directory = sample_scenario::directory("packets");
+    let events = directory.path("events.jsonl");
     let (log, summary) = logged(&directory, &["-vv", "--events", &events]);
     let packets: Vec<&Value> = log.iter().filter(|line| line["target"] == "airlink::packet").collect();
     let events = std::fs::read_to_string(events).unwrap();
@@ -68,21 +68,21 @@ fn packet_log_matches_the_event_file() {
         assert!((logged["wall"].as_f64().unwrap() - t).abs() < 1e-9, "{logged} {event}");
         assert_eq!(logged["why"], event["why"]);
     }
-    let (only_fates, _) = logged(&directory, &["-v"]);
-    let dropped = only_fates.iter().filter(|line| line["message"] == "dropped").count() as u64;
+    let (debug_log, _) = logged(&directory, &["-v"]);
+    let dropped = debug_log.iter().filter(|line| line["message"] == "dropped").count() as u64;
     let counted: u64 = ["down", "up"]
         .iter()
         .flat_map(|direction| summary[direction]["dropped"].as_object().unwrap().values())
         .map(|count| count.as_u64().unwrap())
         .sum();
     assert_eq!(dropped, counted);
-    assert!(!only_fates.iter().any(|line| line["message"] == "entered"));
+    assert!(!debug_log.iter().any(|line| line["message"] == "entered"));
 }
 
 #[test]
 fn text_log_has_time_level_and_packet_summary() {
-    let directory = Directory::new("text");
-    let log = directory.file("log");
+    let directory = sample_scenario::directory("text");
+    let log = directory.path("log");
     let output = sim(&directory, &["-vv", "--log-file", &log, "--seed", "1"]);
     assert!(output.stderr.is_empty());
     let log = std::fs::read_to_string(log).unwrap();

@@ -1,8 +1,6 @@
 //! Offload: the kernels exchange many segments per read and write, but the link handles each packet separately.
-//!
-//! These tests create network namespaces. Without root they fail with a message that says so.
 
-mod lab;
+mod common;
 
 use std::fs;
 use std::io::{Read, Write};
@@ -19,9 +17,10 @@ use airlink::reactor::{Clock, Reactor};
 use airlink::scenario::Scenario;
 use airlink::stage::Recording;
 use airlink::tun::{Tun, TunConfig};
+use airtcp_testkit::temporary::TempDir;
 use airwire::segment;
 use airwire::time::{Duration, Instant};
-use lab::{Scratch, airlink, summary, text};
+use common::{airlink, namespace, summary, text};
 
 const MTU: usize = 1500;
 
@@ -42,7 +41,7 @@ kind = "corrupt"
 down = { chance = "1%" }
 "#;
 
-const NOTHING: &str = "schema = 1\nstage = []\n";
+const EMPTY: &str = "schema = 1\nstage = []\n";
 
 /// Ends the link when `done` is set, which it checks every 20 ms.
 struct StopWhenDone<'a> {
@@ -74,10 +73,6 @@ struct Transfer {
     lateness_packets: u64,
 }
 
-fn namespace() -> Namespace {
-    Namespace::create().unwrap_or_else(|error| panic!("this test creates network namespaces: {error}"))
-}
-
 /// The packets of a pcap file that go to the mobile side.
 fn down_packets(file: &str) -> Vec<Vec<u8>> {
     let file = fs::read(file).unwrap();
@@ -98,7 +93,7 @@ fn down_packets(file: &str) -> Vec<Vec<u8>> {
 /// One kernel sends `length` bytes to another one.
 fn transfer(name: &str, scenario: &str, offload: bool, length: usize) -> Transfer {
     let (fixed, mobile) = (namespace(), namespace());
-    let scratch = Scratch::new(name);
+    let directory = TempDir::new(name);
     let clock = Clock::start();
     let endpoint = |namespace: &Namespace, addr: &str, file: &str| {
         let config = TunConfig {
@@ -108,7 +103,7 @@ fn transfer(name: &str, scenario: &str, offload: bool, length: usize) -> Transfe
             offload,
             ..TunConfig::default()
         };
-        let capture = Capture::create(scratch.path(file), clock.wall_zero()).unwrap();
+        let capture = Capture::create(directory.path(file), clock.wall_zero()).unwrap();
         Endpoint::new(Tun::open(&config).unwrap(), Some(capture))
     };
     let mut endpoints =
@@ -136,8 +131,8 @@ fn transfer(name: &str, scenario: &str, offload: bool, length: usize) -> Transfe
         lateness
     });
     Transfer {
-        entered: down_packets(&scratch.path("fixed.pcap")),
-        left: down_packets(&scratch.path("mobile.pcap")),
+        entered: down_packets(&directory.path("fixed.pcap")),
+        left: down_packets(&directory.path("mobile.pcap")),
         traffic: endpoints.each_ref().map(Endpoint::traffic),
         totals: path.totals()[Direction::Down].clone(),
         up_totals: path.totals()[Direction::Up].clone(),
@@ -193,8 +188,7 @@ fn offload_keeps_loss_and_captures_per_packet() {
 
 #[test]
 fn bulk_transfer_needs_fewer_system_calls_than_packets() {
-    let Transfer { entered, left, traffic: [fixed, mobile], .. } =
-        transfer("bulk", NOTHING, true, 20_000_000);
+    let Transfer { entered, left, traffic: [fixed, mobile], .. } = transfer("bulk", EMPTY, true, 20_000_000);
     assert!(entered == left, "packets were lost or reordered");
     let data = entered.iter().filter(|packet| packet.len() == MTU).count();
     assert!(data > 13_000, "20 MB need more than {data} full packets");
@@ -216,29 +210,15 @@ fn receiving_kernel_detects_packets_damaged_by_the_link() {
 
 #[test]
 fn run_with_offload_captures_and_counts_wire_packets() {
-    let scratch = Scratch::new("offload");
-    let [data, arrived, pcap] = ["data", "arrived", "packets.pcap"].map(|name| scratch.path(name));
+    let directory = TempDir::new("offload");
+    let [data, arrived, pcap] = ["data", "arrived", "packets.pcap"].map(|name| directory.path(name));
     fs::write(&data, (0..5_000_000_u32).map(|at| (at.wrapping_mul(at) >> 8) as u8).collect::<Vec<_>>())
         .unwrap();
     let server = format!("socat -u FILE:{data} TCP-LISTEN:5006,reuseaddr");
     let client = format!("socat -u TCP:$AIRLINK_FIXED:5006,retry=100,interval=0.1 CREATE:{arrived}");
     let run = |offload: &str| {
-        let output = airlink(&[
-            "run",
-            "-s",
-            "lossless",
-            "--offload",
-            offload,
-            "--json",
-            "--pcap-mobile",
-            &pcap,
-            "--server",
-            &server,
-            "--",
-            "sh",
-            "-c",
-            &client,
-        ]);
+        let link = ["run", "-s", "lossless", "--json", "--offload", offload, "--pcap-mobile", &pcap];
+        let output = airlink(&[&link[..], &["--server", &server, "--", "sh", "-c", &client]].concat());
         assert!(output.status.success(), "{}", text(&output.stderr));
         assert!(fs::read(&data).unwrap() == fs::read(&arrived).unwrap());
         let summary = summary(&output);

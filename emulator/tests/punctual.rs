@@ -1,17 +1,15 @@
 //! Lateness of packets in real time, and the exit code of runs that exceed their bound.
-//!
-//! These tests create network namespaces. Without root they fail with a message that says so.
 
-mod lab;
+mod common;
 
-use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use airlink::lateness::Lateness;
 use airlink::reactor::{Clock, Reactor, Wakeup};
+use airtcp_testkit::temporary::TempDir;
 use airwire::time::Duration;
-use lab::{Scratch, airlink, summary, text};
+use common::{airlink, summary, text};
 
 /// 384 kbit/s and 150 ms: the downlink of a W-CDMA bearer, without its errors.
 const WIRE: &str = "schema = 1\ndescription = \"a wire\"\n[[stage]]\nkind = \"link\"\nname = \"wire\"\n\
@@ -23,9 +21,8 @@ const SENDER: &str = "import socket, os, time\n\
     for n in range(200): s.sendto(b'x' * 100, (os.environ['AIRLINK_FIXED'], 9)); time.sleep(0.005)\n";
 
 fn run(extra: &[&str], command: &[&str]) -> std::process::Output {
-    let scratch = Scratch::new("wire");
-    let scenario = scratch.path("wire.toml");
-    fs::write(&scenario, WIRE).unwrap();
+    let directory = TempDir::new("wire");
+    let scenario = directory.write("wire.toml", WIRE);
     airlink(&[&["run", "-s", &scenario, "--json", "--linger", "400ms"], extra, &["--"], command].concat())
 }
 

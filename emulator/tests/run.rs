@@ -1,15 +1,14 @@
 //! `airlink run` as a user runs it: unmodified programs behind a link.
-//!
-//! These tests create network namespaces. Without root they fail with a message that says so.
 
-mod lab;
+mod common;
 
 use std::fs;
 use std::process::{Command, Output, Stdio};
 use std::thread;
 
 use airtcp_testkit::sample::size;
-use lab::{AIRLINK, Running, Scratch, airlink, summary, text, wait_for};
+use airtcp_testkit::temporary::TempDir;
+use common::{AIRLINK, Running, airlink, summary, text, wait_for, wait_for_line};
 use nix::sys::signal::Signal;
 
 /// Sends data over the kernel's TCP while it receives data from the client, and writes the digest of the received data
@@ -49,11 +48,9 @@ print(open(sys.argv[2] + ".seen").read().strip(), hashlib.sha256(data).hexdigest
 
 /// Two kernels exchange `bytes` in each direction over the link.
 fn exchange(scenario: &str, v6: bool, bytes: usize) {
-    let scratch = Scratch::new(&format!("{scenario}-{v6}"));
-    let (server, client, ready) =
-        (scratch.path("server.py"), scratch.path("client.py"), scratch.path("ready"));
-    fs::write(&server, SERVER).unwrap();
-    fs::write(&client, CLIENT).unwrap();
+    let directory = TempDir::new(&format!("{scenario}-{v6}"));
+    let ready = directory.path("ready");
+    let (server, client) = (directory.write("server.py", SERVER), directory.write("client.py", CLIENT));
     let variable = if v6 { "$AIRLINK_FIXED_V6" } else { "$AIRLINK_FIXED" };
     let server = format!("exec python3 {server} {variable} {ready} {bytes}");
     let client = format!("exec python3 {client} {variable} {ready} {bytes}");
@@ -154,15 +151,13 @@ fn nested_links_reach_the_outermost_namespace() {
 
 #[test]
 fn sides_get_all_addresses_and_one_default_route() {
-    let scratch = Scratch::new("addresses");
-    let scenario = scratch.path("several.toml");
-    fs::write(
-        &scenario,
-        "schema = 1\ndescription = \"several addresses\"\nstage = []\n[addresses]\n\
-         fixed = [\"10.61.0.1/24\", \"10.62.0.1/24\", \"fd61::1/64\", \"fd62::1/64\"]\n\
-         mobile = [\"10.63.0.2/24\", \"10.63.0.3/24\", \"10.62.0.2/24\", \"fd61::2/64\", \"fd62::2/64\"]\n",
-    )
-    .unwrap();
+    let directory = TempDir::new("addresses");
+    let scenario = directory.write(
+        "several.toml",
+        "schema = 1\nstage = []\n[addresses]\n\
+         fixed = ['10.61.0.1/24', '10.62.0.1/24', 'fd61::1/64', 'fd62::1/64']\n\
+         mobile = ['10.63.0.2/24', '10.63.0.3/24', '10.62.0.2/24', 'fd61::2/64', 'fd62::2/64']\n",
+    );
     let server = "for own in 10.61.0.1 10.62.0.1; do socat TCP-LISTEN:5005,bind=$own,reuseaddr,fork \
                   SYSTEM:'echo $SOCAT_PEERADDR' & done; socat TCP6-LISTEN:5005,ipv6only=1,reuseaddr,fork \
                   SYSTEM:'echo $SOCAT_PEERADDR'; wait";
@@ -193,10 +188,11 @@ fn disabled_ipv6_is_an_error_only_if_configured() {
     assert_eq!(text(&output.stdout), "100.64.0.1\n0\n", "{stderr}");
     assert!(stderr.contains("IPv6 is disabled here"), "{stderr}");
 
-    let scratch = Scratch::new("six");
-    let scenario = scratch.path("six.toml");
-    let addresses = "[addresses]\nfixed = \"fd61::1/64\"\nmobile = \"fd61::2/64\"\n";
-    fs::write(&scenario, format!("schema = 1\ndescription = \"IPv6\"\nstage = []\n{addresses}")).unwrap();
+    let directory = TempDir::new("six");
+    let scenario = directory.write(
+        "six.toml",
+        "schema = 1\nstage = []\naddresses = { fixed = 'fd61::1/64', mobile = 'fd61::2/64' }\n",
+    );
     let output = without_ipv6(&format!("-s {scenario} -- true"));
     let stderr = text(&output.stderr);
     assert_eq!(output.status.code(), Some(3), "{stderr}");
@@ -246,8 +242,8 @@ print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 
 #[test]
 fn interrupt_before_the_program_starts_ends_the_run() {
-    let scratch = Scratch::new("early");
-    let (fifo, control) = (scratch.path("fifo"), scratch.path("control"));
+    let directory = TempDir::new("early");
+    let (fifo, control) = (directory.path("fifo"), directory.path("control"));
     nix::unistd::mkfifo(fifo.as_str(), nix::sys::stat::Mode::S_IRWXU).unwrap();
     let mut python = Command::new("python3");
     python.args(["-c", EARLY_INTERRUPT, &fifo, AIRLINK, "run", "--control", &control, "-s", "lossless"]);
@@ -265,19 +261,22 @@ fn code_without_reader(args: &[&str]) -> Option<i32> {
 #[test]
 fn closed_output_does_not_change_the_exit_code() {
     let name = format!("no-reader-{}", std::process::id());
-    let command = ["-s", "lossless", "--", "sh", "-c", "exit 57"];
-    assert_eq!(code_without_reader(&[&["run"], &command[..]].concat()), Some(57));
-    assert_eq!(code_without_reader(&[&["run", "--json"], &command[..]].concat()), Some(57));
-    let missed = ["run", "-s", "geo", "--max-lateness", "max=0ns", "--", "sh", "-c"];
     let packet = "echo x | socat -u - UDP:$AIRLINK_FIXED:9; sleep 0.5";
-    assert_eq!(code_without_reader(&[&missed[..], &[packet]].concat()), Some(4));
-    assert_eq!(code_without_reader(&["run", "-s", "lossless", "--", "no-such-program"]), Some(127));
-    assert_eq!(code_without_reader(&["bridge", "--duration=0.01"]), Some(0));
-    assert_eq!(code_without_reader(&["check", "lossless"]), Some(0));
-    assert_eq!(code_without_reader(&["check", "no-such-scenario"]), Some(2));
-    assert_eq!(code_without_reader(&["show"]), Some(0));
-    assert_eq!(code_without_reader(&["sim", "-s", "lossless", "--for", "1ms"]), Some(0));
-    assert_eq!(code_without_reader(&["up", "--name", &name, "-s", "no-such-scenario"]), Some(2));
+    let cases: [(&[&str], i32); 10] = [
+        (&["run", "-s", "lossless", "--", "sh", "-c", "exit 57"], 57),
+        (&["run", "--json", "-s", "lossless", "--", "sh", "-c", "exit 57"], 57),
+        (&["run", "-s", "geo", "--max-lateness", "max=0ns", "--", "sh", "-c", packet], 4),
+        (&["run", "-s", "lossless", "--", "no-such-program"], 127),
+        (&["bridge", "--duration=0.01"], 0),
+        (&["check", "lossless"], 0),
+        (&["check", "no-such-scenario"], 2),
+        (&["show"], 0),
+        (&["sim", "-s", "lossless", "--for", "1ms"], 0),
+        (&["up", "--name", &name, "-s", "no-such-scenario"], 2),
+    ];
+    for (command, code) in cases {
+        assert_eq!(code_without_reader(command), Some(code), "{command:?}");
+    }
     let run = Running::start(&["run", "-s", "lossless", "--control", &name, "--", "sleep", "1000"]);
     wait_for("the control socket", || airlink(&["status", &name]).status.success().then_some(()));
     for command in [&["status"][..], &["status", &name], &["ctl", &name, "watch", "--every", "5ms"]] {
@@ -338,13 +337,13 @@ fn invalid_arguments_are_usage_errors() {
 #[test]
 fn command_handling_a_signal_sets_the_exit_code() {
     for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGUSR1] {
-        let scratch = Scratch::new(signal.as_str());
-        let ready = scratch.path("ready");
+        let directory = TempDir::new(signal.as_str());
+        let ready = directory.path("ready");
         let name = signal.as_str().strip_prefix("SIG").unwrap();
         let command =
             format!("trap 'echo caught; exit 9' {name}; echo up > {ready}; while :; do sleep 0.01; done");
         let run = Running::start(&["run", "-s", "lossless", "--", "sh", "-c", &command]);
-        scratch.line("ready");
+        wait_for_line(&ready);
         run.signal(signal);
         let output = run.wait();
         assert_eq!(
@@ -383,20 +382,17 @@ fn ordinary_user_runs_both_sides_in_namespaces() {
 
 #[test]
 fn same_seed_loses_same_packets_in_real_time() {
-    let scratch = Scratch::new("seed");
-    let scenario = scratch.path("lossy.toml");
-    fs::write(
-        &scenario,
-        "schema = 1\ndescription = \"half of them\"\n[[stage]]\nkind = \"loss\"\nname = \"air\"\n\
-         up = { model = \"uniform\", per = \"50%\" }\n",
-    )
-    .unwrap();
+    let directory = TempDir::new("seed");
+    let scenario = directory.write(
+        "lossy.toml",
+        "schema = 1\n[[stage]]\nkind = 'loss'\nname = 'air'\nup = { model = 'uniform', per = '50%' }\n",
+    );
     // 200 numbered datagrams, as fast as possible.
     let sender = "import socket, os\n\
                   s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n\
                   for n in range(200): s.sendto(b'%d' % n, (os.environ['AIRLINK_FIXED'], 9))\n";
     let decisions = |seed: &str| -> Vec<u64> {
-        let events = scratch.path("events.jsonl");
+        let events = directory.path("events.jsonl");
         let output = airlink(&[
             "run", "-s", &scenario, "--seed", seed, "--events", &events, "--linger", "100ms", "--",
             "python3", "-c", sender,

@@ -1,11 +1,11 @@
 //! `airlink sim` as a user runs it, and the contents of its output files.
 
-mod everything;
+mod sample_scenario;
 
 use std::collections::BTreeMap;
-use std::process::{Command, Output};
+use std::process::Command;
 
-use everything::Directory;
+use airtcp_testkit::temporary::TempDir;
 use serde_json::Value;
 
 const FILES: [(&str, &str); 5] = [
@@ -17,17 +17,17 @@ const FILES: [(&str, &str); 5] = [
 ];
 
 /// Runs a simulation and returns the contents of every file that it writes. `name` is the prefix of the files.
-fn simulate(directory: &Directory, name: &str, seed: &str) -> BTreeMap<&'static str, Vec<u8>> {
-    let mut command = sim(&directory.scenario());
+fn simulate(directory: &TempDir, name: &str, seed: &str) -> BTreeMap<&'static str, Vec<u8>> {
+    let mut command = sim(&directory.path("scenario.toml"));
     command.args(["--for", "5s", "--size", "mix", "--json", "--seed", seed]);
     for (option, file) in FILES {
-        command.arg(option).arg(directory.file(&format!("{name}-{file}")));
+        command.arg(option).arg(directory.path(&format!("{name}-{file}")));
     }
     let output = command.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let mut files: BTreeMap<_, _> = FILES
         .iter()
-        .map(|(_, file)| (*file, std::fs::read(directory.file(&format!("{name}-{file}"))).unwrap()))
+        .map(|(_, file)| (*file, std::fs::read(directory.path(&format!("{name}-{file}"))).unwrap()))
         .collect();
     files.insert("summary", output.stdout);
     files
@@ -39,15 +39,19 @@ fn sim(scenario: &str) -> Command {
     command
 }
 
-fn refused(args: &[&str]) -> Output {
-    let output = sim("lossless").args(args).output().unwrap();
-    assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stderr));
-    output
+/// Options of tshark that print the interface and the comment of each packet.
+const COMMENTS: [&str; 6] = ["-T", "fields", "-e", "frame.interface_name", "-e", "frame.comment"];
+
+fn tshark(file: &str, args: &[&str]) -> String {
+    let output = Command::new("tshark").args(["-r", file]).args(args).output();
+    let output = output.expect("this test needs tshark: sh interop/setup.sh test");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
 }
 
 #[test]
 fn output_files_depend_only_on_the_seed() {
-    let directory = Directory::new("repeat");
+    let directory = sample_scenario::directory("repeat");
     let first = simulate(&directory, "first", "1");
     let repeated = simulate(&directory, "repeated", "1");
     let other = simulate(&directory, "other", "2");
@@ -60,7 +64,7 @@ fn output_files_depend_only_on_the_seed() {
 
 #[test]
 fn events_account_for_every_packet() {
-    let directory = Directory::new("events");
+    let directory = sample_scenario::directory("events");
     let files = simulate(&directory, "run", "1");
     let text = String::from_utf8(files["events.jsonl"].clone()).unwrap();
     let events: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -74,7 +78,7 @@ fn events_account_for_every_packet() {
     assert_eq!(end["down"], summary["down"]);
 
     let mut last = 0;
-    let mut fates = BTreeMap::new();
+    let mut outcomes = BTreeMap::new();
     for event in &events[1..events.len() - 1] {
         let t = event["t"].as_u64().unwrap();
         assert!(t >= last, "{event} goes back in time");
@@ -82,10 +86,10 @@ fn events_account_for_every_packet() {
         // Events of stages have no packet.
         let Some(packet) = event["packet"].as_u64() else { continue };
         match event["event"].as_str().unwrap() {
-            "entered" => assert_eq!(fates.insert(packet, 0), None),
-            "left" => *fates.get_mut(&packet).unwrap() += 1,
+            "entered" => assert_eq!(outcomes.insert(packet, 0), None),
+            "left" => *outcomes.get_mut(&packet).unwrap() += 1,
             "dropped" => {
-                *fates.get_mut(&packet).unwrap() += 1;
+                *outcomes.get_mut(&packet).unwrap() += 1;
                 let cause = match event["why"].as_str().unwrap() {
                     "queue-full" => "congestion",
                     _ => "radio",
@@ -97,7 +101,7 @@ fn events_account_for_every_packet() {
             other => panic!("unexpected event `{other}` in this scenario"),
         }
     }
-    assert!(fates.values().all(|fates| *fates == 1), "each packet must leave or be dropped exactly once");
+    assert!(outcomes.values().all(|count| *count == 1), "each packet must leave or be dropped exactly once");
     let dropped = |why: &str| summary["down"]["dropped"][why].as_u64().unwrap_or(0);
     for why in ["queue-full", "loss", "rlc-reset"] {
         let counted =
@@ -135,15 +139,12 @@ down = { rate = "1900kbit", burst = "3kB" }
 
 #[test]
 fn events_comments_and_summary_agree_on_impairments() {
-    let directory = Directory::new("impaired");
-    std::fs::write(directory.file("impaired.toml"), IMPAIRED).unwrap();
-    let [events, comments] = ["events.jsonl", "comments.pcapng"].map(|name| directory.file(name));
-    let output = Command::new(env!("CARGO_BIN_EXE_airlink"))
-        .args(["sim", "--for", "5s", "--json", "--down", "saturate", "--up", "none", "--scenario"])
-        .args([directory.file("impaired.toml"), "--events".to_owned(), events.clone()])
-        .args(["--pcapng", &comments])
-        .output()
-        .unwrap();
+    let directory = sample_scenario::directory("impaired");
+    let scenario = directory.write("impaired.toml", IMPAIRED);
+    let [events, comments] = ["events.jsonl", "comments.pcapng"].map(|name| directory.path(name));
+    let mut command = sim(&scenario);
+    command.args(["--for", "5s", "--json", "--down", "saturate", "--up", "none"]);
+    let output = command.args(["--events", &events, "--pcapng", &comments]).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
     let text = std::fs::read_to_string(events).unwrap();
@@ -166,38 +167,24 @@ fn events_comments_and_summary_agree_on_impairments() {
     let arrived = &summary["arrived"]["down"];
     assert!(arrived["damaged"].as_u64().unwrap() > 0 && arrived["late"].as_u64().unwrap() > 0, "{arrived}");
 
-    let output = Command::new("tshark")
-        .args(["-r", &comments, "-T", "fields", "-e", "frame.interface_name", "-e", "frame.comment"])
-        .output()
-        .expect("this test needs tshark: sh interop/setup.sh test");
-    let text = String::from_utf8(output.stdout).unwrap();
+    let text = tshark(&comments, &COMMENTS);
     // Each packet has two comments: where it enters the path, and where it leaves or is dropped.
     let lines = |what: &str| text.lines().filter(|line| line.contains(what)).count() as u64;
     assert_eq!(lines(" copy-of=") / 2, copied);
-    assert!(
-        lines(" corrupted=2 checksum=fails") > 20
-            && lines(" truncated-from=") > 20
-            && lines(" overtaken=") > 20
-    );
-    assert!(
-        text.lines().any(|line| line.starts_with("duplicate\t")),
-        "a copy must enter at the stage that creates it"
-    );
+    for comment in [" corrupted=2 checksum=fails", " truncated-from=", " overtaken="] {
+        assert!(lines(comment) > 20, "{comment}");
+    }
+    let is_copy = |line: &str| line.starts_with("duplicate\t");
+    assert!(text.lines().any(is_copy), "a copy must enter at the stage that creates it");
     assert_eq!(lines("why=policed cause=congestion"), 2 * dropped);
 }
 
 #[test]
 fn pcapng_packets_have_comments_and_match_the_summary() {
-    let directory = Directory::new("comments");
+    let directory = sample_scenario::directory("comments");
     let files = simulate(&directory, "run", "1");
     let summary: Value = serde_json::from_slice(&files["summary"]).unwrap();
-    let output = Command::new("tshark")
-        .arg("-r")
-        .arg(directory.file("run-all.pcapng"))
-        .args(["-T", "fields", "-e", "frame.interface_name", "-e", "frame.comment"])
-        .output()
-        .expect("this test needs tshark: sh interop/setup.sh test");
-    let text = String::from_utf8(output.stdout).unwrap();
+    let text = tshark(&directory.path("run-all.pcapng"), &COMMENTS);
     let mut points = BTreeMap::<_, u64>::new();
     for line in text.lines() {
         let (point, comment) = line.split_once('\t').unwrap();
@@ -213,9 +200,9 @@ fn pcapng_packets_have_comments_and_match_the_summary() {
 
 #[test]
 fn unwritable_file_is_reported_by_name() {
-    let directory = Directory::new("full");
+    let directory = sample_scenario::directory("full");
     for (option, _) in FILES {
-        let mut command = sim(&directory.scenario());
+        let mut command = sim(&directory.path("scenario.toml"));
         let output = command.args(["--for", "2s", option, "/dev/full"]).output().unwrap();
         let stderr = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(1), "{option}: {stderr}");
@@ -226,28 +213,27 @@ fn unwritable_file_is_reported_by_name() {
 
 #[test]
 fn pcapng_without_packets_is_valid() {
-    let directory = Directory::new("empty");
-    let path = directory.file("empty.pcapng");
+    let directory = sample_scenario::directory("empty");
+    let path = directory.path("empty.pcapng");
     let mut command = sim("lossless");
     command.args(["--down", "none", "--up", "none", "--pcapng"]).arg(&path);
     assert!(command.output().unwrap().status.success());
-    let output = Command::new("tshark")
-        .arg("-r")
-        .arg(&path)
-        .output()
-        .expect("this test needs tshark: sh interop/setup.sh test");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    assert!(output.stdout.is_empty());
+    assert_eq!(tshark(&path, &[]), "");
     // tshark also accepts an empty file, but other programs do not. Check the magic number of the section header.
     assert!(std::fs::read(&path).unwrap().starts_with(&0x0a0d_0d0a_u32.to_le_bytes()));
 }
 
 #[test]
 fn invalid_load_is_refused_with_a_hint() {
-    let stderr = |args| String::from_utf8(refused(args).stderr).unwrap();
-    assert!(stderr(&["--down", "cbr:64"]).contains("384kbit"));
-    assert!(stderr(&["--up", "lots"]).contains("poisson:RATE"));
-    assert!(stderr(&["--size", "19"]).contains("20 to 65535"));
-    assert!(stderr(&["--size", "30", "--ipv6"]).contains("at least 40"));
-    assert!(stderr(&["--set", "wire.rate=0bit"]).contains("wire"));
+    for (args, hint) in [
+        (&["--down", "cbr:64"][..], "384kbit"),
+        (&["--up", "lots"], "poisson:RATE"),
+        (&["--size", "19"], "20 to 65535"),
+        (&["--size", "30", "--ipv6"], "at least 40"),
+        (&["--set", "wire.rate=0bit"], "wire"),
+    ] {
+        let output = sim("lossless").args(args).output().unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.code() == Some(2) && stderr.contains(hint), "{args:?}: {stderr}");
+    }
 }

@@ -1,6 +1,6 @@
 //! Kernel TCP on both sides of a base station: the station's header changes must not disturb it.
-//!
-//! These tests create network namespaces. Without root they fail with a message that says so.
+
+mod common;
 
 use std::any::Any;
 use std::io::{Read, Write};
@@ -50,9 +50,8 @@ impl Stage for Radio {
     }
 }
 
-fn namespace() -> Namespace {
-    let namespace =
-        Namespace::create().unwrap_or_else(|error| panic!("this test creates network namespaces: {error}"));
+fn namespace_with_ecn() -> Namespace {
+    let namespace = common::namespace();
     // Reserved bits on a SYN must not confuse a host that negotiates ECN with other bits of the SYN.
     namespace.sysctl("net.ipv4.tcp_ecn", "1").unwrap();
     namespace
@@ -75,7 +74,7 @@ fn byte_at(index: usize) -> u8 {
 
 /// One kernel sends `size` bytes to another through a station and a radio link. Returns the station's counters.
 fn transfer(to: &str, size: usize, n: u32) -> Value {
-    let (fixed, mobile) = (namespace(), namespace());
+    let (fixed, mobile) = (namespace_with_ecn(), namespace_with_ecn());
     let mut endpoints = [
         Endpoint::new(device(&fixed, ["10.1.0.1/24", "fd01::1/64"], ["10.2.0.0/24", "fd02::/64"]), None),
         Endpoint::new(device(&mobile, ["10.2.0.1/24", "fd02::1/64"], ["10.1.0.0/24", "fd01::/64"]), None),

@@ -103,29 +103,27 @@ struct Packets {
     reassembled: Vec<Vec<u8>>,
 }
 
+/// Runs `airlink sim` with captures in a new directory. Returns the directory and the summary.
+fn simulate(name: &str, scenario: &str, args: &str) -> (TempDir, Value) {
+    let directory = TempDir::new(name);
+    directory.write("radio.toml", scenario);
+    let files =
+        "--scenario radio.toml --radio-pcap radio.pcap --pcap-fixed fixed.pcap --pcap-mobile mobile.pcap";
+    let mut command = Command::new(env!("CARGO_BIN_EXE_airlink"));
+    command.args(["sim", "--json"]).args(files.split(' ')).args(args.split(' '));
+    let output = command.current_dir(&directory).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    (directory, serde_json::from_slice(&output.stdout).unwrap())
+}
+
 impl Run {
-    fn new(name: &str, settings: &str, check: &str, args: &[&str]) -> Self {
+    fn new(name: &str, settings: &str, check: &str, args: &str) -> Self {
         let [down, up] = [DOWN, UP].map(|direction| format!("{direction},{check}"));
         Self::with_scenario(name, &format!("{BEARER}{settings}"), &down, &up, args)
     }
 
-    fn with_scenario(name: &str, scenario: &str, down: &str, up: &str, args: &[&str]) -> Self {
-        let directory = TempDir::new(name);
-        std::fs::write(directory.join("radio.toml"), scenario).unwrap();
-        let output = Command::new(env!("CARGO_BIN_EXE_airlink"))
-            .args(["sim", "--json", "--scenario"])
-            .arg(directory.join("radio.toml"))
-            .arg("--radio-pcap")
-            .arg(directory.join("radio.pcap"))
-            .arg("--pcap-fixed")
-            .arg(directory.join("fixed.pcap"))
-            .arg("--pcap-mobile")
-            .arg(directory.join("mobile.pcap"))
-            .args(args)
-            .output()
-            .unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
+    fn with_scenario(name: &str, scenario: &str, down: &str, up: &str, args: &str) -> Self {
+        let (directory, summary) = simulate(name, scenario, args);
         let ended = (summary["seconds"].as_f64().unwrap() * 1e9) as u64;
         let radio = directory.join("radio.pcap");
         let [down, up] = [down, up].map(|settings| settings.parse().unwrap());
@@ -184,6 +182,24 @@ impl Run {
         assert_eq!(duplicates, self.counter("pdus_resent"));
     }
 
+    /// Checks that both directions deliver all packets, and that tshark reassembles nearly all of them.
+    fn assert_all_packets_delivered(&self) -> [Packets; 2] {
+        let packets = self.packets();
+        for packets in &packets {
+            assert_eq!(packets.sent, packets.delivered);
+        }
+        self.assert_reassembled(&packets);
+        packets
+    }
+
+    /// tshark misses at most one packet per wrap of the sequence numbers.
+    fn assert_reassembled(&self, packets: &[Packets; 2]) {
+        for (packets, laps) in packets.iter().zip([self.report.down.laps, self.report.up.laps]) {
+            packets.assert_reassembled_packets_were_sent();
+            assert!(packets.missed() <= laps, "{} missed in {laps} laps", packets.missed());
+        }
+    }
+
     fn packets(&self) -> [Packets; 2] {
         // The file also contains the carrier packets. Their addresses differ.
         let all = self.directory.join("all.pcap");
@@ -219,45 +235,37 @@ impl Packets {
 
 #[test]
 fn wireshark_reassembles_all_packets_of_a_lossy_run() {
-    let run = Run::new(
-        "long",
-        "",
-        "max-dat=10",
-        &["--size", "mix", "--for", size("25s", "110s"), "--up", "saturate", "--seed", "7"],
-    );
+    let args = format!("--size mix --for {} --up saturate --seed 7", size("25s", "110s"));
+    let run = Run::new("long", "", "max-dat=10", &args);
     assert!(run.report.down.pdus + run.report.up.pdus >= size(20_000, 100_000));
     assert!(run.report.down.laps >= 3 && run.report.up.laps >= size(1, 3));
     run.assert_behaves();
     run.assert_no_expert_items();
     run.assert_counts_the_same_retransmissions();
-    for (packets, laps) in run.packets().iter().zip([run.report.down.laps, run.report.up.laps]) {
-        assert_eq!(packets.sent, packets.delivered, "nine transmissions should deliver every packet");
-        packets.assert_reassembled_packets_were_sent();
-        assert!(packets.missed() <= laps, "{} missed in {laps} laps", packets.missed());
-    }
+    run.assert_all_packets_delivered();
+}
+
+/// Settings of both directions, each beginning with a dot.
+fn both_directions(settings: &str) -> String {
+    format!("down{settings}\nup{settings}\n")
 }
 
 #[test]
 fn wireshark_follows_resets() {
     let run = Run::new(
         "resets",
-        r#"
-down.sender.discard = { mode = "reset-after-max-dat", max_dat = 4 }
-up.sender.discard = { mode = "reset-after-max-dat", max_dat = 4 }
-"#,
+        &both_directions(".sender.discard = { mode = \"reset-after-max-dat\", max_dat = 4 }"),
         "max-dat=4",
-        &["--size", "mix", "--for", size("10s", "60s"), "--up", "saturate"],
+        &format!("--size mix --for {} --up saturate", size("10s", "60s")),
     );
     println!("{} resets down, {} up", run.report.down.resets, run.report.up.resets);
     assert!(run.report.down.resets >= size(2, 10) && run.report.up.resets >= size(1, 5));
     run.assert_behaves();
     run.assert_no_expert_items();
     run.assert_counts_the_same_retransmissions();
-    for (packets, laps) in run.packets().iter().zip([run.report.down.laps, run.report.up.laps]) {
-        assert!(packets.delivered.len() < packets.sent.len());
-        packets.assert_reassembled_packets_were_sent();
-        assert!(packets.missed() <= laps, "{} missed in {laps} laps", packets.missed());
-    }
+    let packets = run.packets();
+    assert!(packets.iter().all(|packets| packets.delivered.len() < packets.sent.len()));
+    run.assert_reassembled(&packets);
 }
 
 /// When MRW moves the window past sequence numbers that were never sent, tshark waits for them until the numbers wrap.
@@ -267,9 +275,9 @@ fn wireshark_decodes_mrw_discards() {
     let discard = "{ mode = \"mrw-after-max-dat\", max_dat = 3, timer_mrw = \"200ms\", max_mrw = 6 }";
     let run = Run::new(
         "mrw",
-        &format!("down.sender.discard = {discard}\nup.sender.discard = {discard}\n"),
+        &both_directions(&format!(".sender.discard = {discard}")),
         "max-dat=3,discard=mrw",
-        &["--size", "mix", "--for", size("10s", "60s"), "--up", "saturate"],
+        &format!("--size mix --for {} --up saturate", size("10s", "60s")),
     );
     let mrw = run.values("rlc.sufi.sn_mrw").count();
     assert!(mrw > size(15, 100), "{mrw}");
@@ -283,25 +291,9 @@ fn wireshark_decodes_mrw_discards() {
 
 #[test]
 fn wireshark_decodes_piggybacked_reports() {
-    let run = Run::new(
-        "piggybacked",
-        r#"
-down.receiver.piggyback = true
-up.receiver.piggyback = true
-"#,
-        "max-dat=10",
-        // The load is so low that PDUs contain padding.
-        &[
-            "--size",
-            "mix",
-            "--for",
-            size("40s", "120s"),
-            "--down",
-            "poisson:100kbit",
-            "--up",
-            "poisson:20kbit",
-        ],
-    );
+    // The load is so low that PDUs contain padding.
+    let args = format!("--size mix --for {} --down poisson:100kbit --up poisson:20kbit", size("40s", "120s"));
+    let run = Run::new("piggybacked", &both_directions(".receiver.piggyback = true"), "max-dat=10", &args);
     assert!(run.counter("pdus_new") > size(3_000, 10_000));
     let announces_report = |values: &&str| values.split(',').any(|value| value == "126");
     let piggybacked = run.values("rlc.li.value").filter(announces_report).count();
@@ -309,54 +301,32 @@ up.receiver.piggyback = true
     run.assert_behaves();
     run.assert_no_expert_items();
     run.assert_counts_the_same_retransmissions();
-    for (packets, laps) in run.packets().iter().zip([run.report.down.laps, run.report.up.laps]) {
-        assert_eq!(packets.sent, packets.delivered);
-        packets.assert_reassembled_packets_were_sent();
-        assert!(packets.missed() <= laps, "{} missed in {laps} laps", packets.missed());
-    }
+    run.assert_all_packets_delivered();
 }
 
 /// A PDU has room for 16 of these packets, but not for their length indicators.
 #[test]
 fn wireshark_reassembles_small_packets_from_large_pdus() {
-    let run = Run::new(
-        "small",
-        r#"
-down.format.pdu = "700B"
-up.format.pdu = "700B"
-"#,
-        "max-dat=10,pdu=700",
-        &["--size", "40", "--for", "2s", "--down", "saturate:1000", "--up", "saturate:200"],
-    );
+    let args = "--size 40 --for 2s --down saturate:1000 --up saturate:200";
+    let run = Run::new("small", &both_directions(".format.pdu = \"700B\""), "max-dat=10,pdu=700", args);
     let most_indicators = run.values("rlc.li.value").map(|values| values.split(',').count()).max();
     assert_eq!(most_indicators, Some(15), "14 packet ends plus padding");
     run.assert_behaves();
     run.assert_no_expert_items();
-    for (packets, laps) in run.packets().iter().zip([run.report.down.laps, run.report.up.laps]) {
-        assert_eq!(packets.sent, packets.delivered);
-        packets.assert_reassembled_packets_were_sent();
-        assert!(packets.missed() <= laps, "{} missed in {laps} laps", packets.missed());
-    }
+    run.assert_all_packets_delivered();
 }
 
 #[test]
 fn wireshark_reassembles_packets_from_flexible_pdus() {
+    let duration = size("5s", "20s");
+    let args = format!("--size mix --for {duration} --down poisson:2500kbit --up poisson:50kbit");
     for (name, he_special) in [("flexible", false), ("flexible-he", true)] {
         let run = Run::with_scenario(
             name,
             &format!("{FLEXIBLE}down.format.he_special = {he_special}\n"),
             &format!("{FLEXIBLE_DOWN},max-dat=10"),
             &format!("{UP},max-dat=10"),
-            &[
-                "--size",
-                "mix",
-                "--for",
-                size("5s", "20s"),
-                "--down",
-                "poisson:2500kbit",
-                "--up",
-                "poisson:50kbit",
-            ],
+            &args,
         );
         let (mut down, mut ends_by_he) = (0, 0);
         for [_, _, _, _, he, padding, direction] in &run.fields {
@@ -372,12 +342,8 @@ fn wireshark_reassembles_packets_from_flexible_pdus() {
         assert!(run.values("rlc.sufi.poll_sn").count() > 0);
         run.assert_behaves();
         run.assert_no_expert_items();
-        for (packets, laps) in run.packets().iter().zip([run.report.down.laps, run.report.up.laps]) {
-            assert!(packets.sent.len() > size(40, 100));
-            assert_eq!(packets.sent, packets.delivered);
-            packets.assert_reassembled_packets_were_sent();
-            assert!(packets.missed() <= laps, "{} missed in {laps} laps", packets.missed());
-        }
+        let packets = run.assert_all_packets_delivered();
+        assert!(packets.iter().all(|packets| packets.sent.len() > size(40, 100)));
     }
 }
 
@@ -386,37 +352,12 @@ fn wireshark_reassembles_packets_from_flexible_pdus() {
 fn wireshark_follows_pdus_with_lost_segments() {
     let scenario = FLEXIBLE
         .replace("hsdpa.snr = \"40dB\"", "hsdpa = { snr = \"3.45dB\", transmissions = 1, t1 = \"10ms\" }");
-    let directory = TempDir::new("parts");
-    std::fs::write(directory.join("radio.toml"), scenario).unwrap();
-    let output = Command::new(env!("CARGO_BIN_EXE_airlink"))
-        .args([
-            "sim",
-            "--json",
-            "--size",
-            "mix",
-            "--for",
-            size("10s", "20s"),
-            "--down",
-            "saturate",
-            "--scenario",
-        ])
-        .arg(directory.join("radio.toml"))
-        .arg("--radio-pcap")
-        .arg(directory.join("radio.pcap"))
-        .arg("--pcap-fixed")
-        .arg(directory.join("fixed.pcap"))
-        .arg("--pcap-mobile")
-        .arg(directory.join("mobile.pcap"))
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let args = format!("--size mix --for {} --down saturate", size("10s", "20s"));
+    let (directory, summary) = simulate("parts", &scenario, &args);
     let hsdpa = &summary["stages"]["radio"]["down"]["hsdpa"];
-    assert!(
-        hsdpa["lost"].as_u64().unwrap() > size(50, 100)
-            && hsdpa["incomplete"].as_u64().unwrap() > size(50, 100),
-        "{hsdpa}"
-    );
+    for counter in ["lost", "incomplete"] {
+        assert!(hsdpa[counter].as_u64().unwrap() > size(50, 100), "{hsdpa}");
+    }
     let run = Run { directory, summary, report: Judgement::default(), fields: Vec::new() };
     let [down, _] = run.packets();
     down.assert_reassembled_packets_were_sent();

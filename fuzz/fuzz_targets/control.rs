@@ -10,7 +10,7 @@ use std::io::{Read, Write};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixStream};
 
-use airlink::control::{Address, Control, Request, Subject};
+use airlink::control::{Address, Control, Request, RequestHandler};
 use airlink::path::Path;
 use airlink::reactor::{Clock, Reactor, Token};
 use airlink::scenario::Scenario;
@@ -21,14 +21,14 @@ use serde_json::Value;
 target::run!(run);
 
 /// Maximum length of the input. Longer requests only reach the length limit of a line.
-const LONGEST: usize = 16 << 10;
+const MAX_INPUT: usize = 16 << 10;
 
 struct Link {
     scenario: Scenario,
     path: Path,
 }
 
-impl Subject for Link {
+impl RequestHandler for Link {
     fn answer(&mut self, request: &Request) -> Result<Value, String> {
         match request {
             Request::Get { key: None } => Ok(self.scenario.to_json()),
@@ -41,7 +41,7 @@ impl Subject for Link {
 }
 
 fn run(data: &[u8]) {
-    let data = &data[..data.len().min(LONGEST)];
+    let data = &data[..data.len().min(MAX_INPUT)];
     let scenario = Scenario::load("wcdma-384").expect("wcdma-384 is a preset");
     let path = scenario.build(None, Recording::Off, false).expect("a preset needs no file");
     let mut link = Link { scenario, path };
@@ -54,10 +54,10 @@ fn run(data: &[u8]) {
         SocketAddr::from_abstract_name(format!("airlink/{name}")).expect("the name is short enough");
     let mut client = UnixStream::connect_addr(&address).expect("the control socket listens");
     client.set_nonblocking(true).expect("the socket can be non-blocking");
-    let mut attend = |tokens: &[Token]| {
-        control.attend(Instant::ZERO, tokens, &mut reactor, &mut link).expect("the reactor works");
+    let mut handle_events = |tokens: &[Token]| {
+        control.handle_events(Instant::ZERO, tokens, &mut reactor, &mut link).expect("the reactor works");
     };
-    attend(&[Token(1)]);
+    handle_events(&[Token(1)]);
     // Sends one piece at a time and reads the answers in between, so that neither end blocks.
     let mut answers = Vec::new();
     for piece in data.chunks(1 << 10) {
@@ -65,8 +65,8 @@ fn run(data: &[u8]) {
             // The server has disconnected the client, which is a valid answer.
             break;
         }
-        attend(&[Token(2)]);
-        // Answers that are not there yet are read after the next piece.
+        handle_events(&[Token(2)]);
+        // Answers that have not arrived are read after the next piece.
         let _ = client.read_to_end(&mut answers);
     }
     for answer in answers.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n")) {

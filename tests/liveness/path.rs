@@ -3,7 +3,7 @@
 use std::path::Path as Place;
 use std::sync::LazyLock;
 
-use airfiles::By;
+use airfiles::PathSource;
 use airlink::scenario::Scenario;
 use airtcp::recovery::Recipe;
 use airtcp_sim::sweep::setup::Setup;
@@ -48,7 +48,7 @@ pub(crate) static PATHS: LazyLock<Vec<Path>> = LazyLock::new(|| {
     ]
     .into_iter()
     .map(|(name, setup)| {
-        let scenario = setup.scenario(Place::new(ROOT), By::Person);
+        let scenario = setup.scenario(Place::new(ROOT), PathSource::User);
         let scenario = scenario.unwrap_or_else(|error| panic!("{}: {error}", setup.scenario));
         Path { name, setup, scenario }
     })

@@ -66,7 +66,7 @@ fn fitted(preset: &str) -> PathBuf {
     world.tap(MOBILE, ends[1].clone());
     world.run_until(Instant::ZERO + RECORDED_FOR).unwrap();
     let [fixed, mobile] = ends.map(|end| end.0.lock().unwrap().clone());
-    let matched = fit::find(fixed, mobile, None).unwrap();
+    let matched = fit::match_captures(fixed, mobile, None).unwrap();
     let fitted = fit::fit(&matched.recording, Options::default()).unwrap();
     let files = fit::files(&fitted, preset, "a recording");
     let unique = format!("airtcp-fitted-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));

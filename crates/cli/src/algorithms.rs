@@ -8,7 +8,7 @@ use airtcp::recovery::parameter;
 use clap::Args;
 use serde::Serialize;
 
-use crate::shared::say;
+use crate::shared::console;
 
 /// List the algorithms and options for recipes
 #[derive(Debug, Args)]
@@ -51,7 +51,7 @@ struct Range {
 
 impl Algorithms {
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        let mut out = say::out();
+        let mut out = console::stdout();
         if self.markdown {
             write!(out, "{}", catalogue::markdown())?;
             return Ok(());

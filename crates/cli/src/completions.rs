@@ -5,7 +5,7 @@ use std::io::Write;
 use airhelp::completion::{ShellName, script};
 use clap::Args;
 
-use crate::shared::say;
+use crate::shared::console;
 use crate::values::KINDS;
 
 /// Print a shell completion script
@@ -28,7 +28,7 @@ Examples:
 impl Completions {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let script = script(super::command(), "airtcp", self.shell, KINDS);
-        say::out().write_all(script.as_bytes())?;
+        console::stdout().write_all(script.as_bytes())?;
         Ok(())
     }
 }

@@ -15,7 +15,7 @@ use clap::Args;
 use serde_json::json;
 
 use crate::lab::{command_line, failed, output_directory};
-use crate::shared::say::{self, LiveLine};
+use crate::shared::console::{self, LiveLine};
 use crate::shared::{failure, stop};
 
 /// Show recovery mechanisms in scenes on a radio link
@@ -93,7 +93,7 @@ impl Demo {
         let (line_to_clear, complete_at_stop, directory_then) = (line, complete.clone(), directory.clone());
         stop::on_signal(move || {
             line_to_clear.clear();
-            say::print_status(stop_message(
+            console::print_status(stop_message(
                 *complete_at_stop.lock().unwrap_or_else(PoisonError::into_inner),
                 all,
                 &directory_then,
@@ -106,7 +106,7 @@ impl Demo {
             line.clear();
             if !self.json && written.is_ok() {
                 let number = demo::find(&scene.name).map_or(0, Scene::number);
-                written = writeln!(say::out(), "{number}. {}", scene.text(say::width(self.wide)));
+                written = writeln!(console::stdout(), "{number}. {}", scene.text(console::width(self.wide)));
             }
             *complete += 1;
         });
@@ -124,9 +124,9 @@ impl Demo {
             .with_context(|| format!("cannot write {}", report.display()))?;
         // Failed transfers are reported even if stdout could not be written.
         let written = written.and_then(|()| match self.json {
-            true => writeln!(say::out(), "{}", json!({ "scenes": results, "page": report })),
+            true => writeln!(console::stdout(), "{}", json!({ "scenes": results, "page": report })),
             false => {
-                write!(say::out(), "{}", next_steps(&results, &directory, &report, say::width(self.wide)))
+                write!(console::stdout(), "{}", next_steps(&results, &directory, &report, console::width(self.wide)))
             }
         });
         match results.iter().flat_map(SceneResult::failures).count() {

@@ -10,7 +10,7 @@ use airtcp::sender::SenderSpec;
 use airtcp_numbers::table::wrapped_lines;
 use clap::Args;
 
-use crate::shared::say;
+use crate::shared::console;
 use crate::shared::senders::{ProfileParser, SenderParser, one_profile};
 
 /// Explain a recipe and its recovery states
@@ -50,7 +50,7 @@ impl Explain {
         let profile = one_profile(Some(&self.sender), self.profile)?.unwrap_or_default();
         let tuned = recipe.tune(&profile.profile());
         let (parts, states) = (parts(recipe), states(recipe, &tuned));
-        let mut out = say::out();
+        let mut out = console::stdout();
         if self.json {
             for part in &parts {
                 writeln!(out, "{}", serde_json::to_string(part)?)?;
@@ -60,7 +60,7 @@ impl Explain {
             }
             return Ok(());
         }
-        let columns = say::width(false);
+        let columns = console::width(false);
         writeln!(out, "{recipe}")?;
         let width = parts.iter().map(|part| label(part).len()).max().unwrap_or(0);
         for question in Question::ALL {

@@ -3,7 +3,7 @@
 #![deny(
     clippy::print_stdout,
     clippy::print_stderr,
-    reason = "they panic if the reader is gone: see crates/command/src/say.rs"
+    reason = "they panic if the reader is gone: see crates/command/src/console.rs"
 )]
 
 mod algorithms;
@@ -30,7 +30,7 @@ mod values;
 use std::process::ExitCode;
 
 use airhelp::groups::{Group, grouped};
-use airhelp::man::Common;
+use airhelp::man::CommonSections;
 use airlogs::LogArgs;
 use clap::{CommandFactory, Parser, Subcommand};
 
@@ -64,7 +64,7 @@ const GROUPS: [Group<'_>; 5] = [
 ];
 
 /// Sections that all manual pages share.
-const COMMON: Common<'_> = Common {
+const COMMON: CommonSections<'_> = CommonSections {
     environment: &[
         (
             "RUST_LOG",

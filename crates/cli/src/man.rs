@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::Context;
 use clap::Args;
 
-use crate::shared::say;
+use crate::shared::console;
 
 /// Write manual pages into a directory, one per subcommand
 #[derive(Debug, Args)]
@@ -28,7 +28,7 @@ Examples:
 impl Man {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let Some(dir) = self.dir else {
-            write!(say::out(), "{}", airhelp::markdown::page(super::command()))?;
+            write!(console::stdout(), "{}", airhelp::markdown::page(super::command()))?;
             return Ok(());
         };
         let failed = || format!("cannot write manual pages into {}", dir.display());

@@ -6,12 +6,12 @@ use std::io::Write;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use airfiles::By;
+use airfiles::PathSource;
 use airtcp_numbers::units;
 use anyhow::Context;
 use clap::Args;
 
-use crate::shared::{failure, say};
+use crate::shared::{console, failure};
 
 /// Write an HTML page that runs the simulator in a browser
 ///
@@ -48,7 +48,7 @@ const CORE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/playground.wasm"))
 impl Playground {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let core = match &self.core {
-            Some(path) => airfiles::read(path, By::Person, LARGEST)
+            Some(path) => airfiles::read(path, PathSource::User, LARGEST)
                 .with_context(|| format!("cannot read {}", path.display()))?,
             None => CORE.to_vec(),
         };
@@ -69,7 +69,7 @@ impl Playground {
         airfiles::write(&self.output, &html)
             .with_context(|| format!("cannot write {}", self.output.display()))?;
         let size = units::show_bytes(html.len() as u64);
-        writeln!(say::out(), "{}: {size}; open it in a browser", self.output.display())?;
+        writeln!(console::stdout(), "{}: {size}; open it in a browser", self.output.display())?;
         Ok(())
     }
 }

@@ -15,6 +15,7 @@ use clap::Args;
 use serde_json::json;
 
 use crate::shared::failure;
+use crate::shared::host_args::{Families, HostArgs};
 use crate::shared::monitor::Monitor;
 use crate::shared::pace::Pace;
 use crate::shared::reporter::{Reporter, Reporting};
@@ -50,7 +51,7 @@ pub(crate) struct Recv {
     #[arg(long, value_name = "TIME", value_parser = units::duration)]
     timeout: Option<Duration>,
     #[command(flatten)]
-    station: Station,
+    host_args: HostArgs,
     #[command(flatten)]
     reporting: Reporting,
     #[arg(from_global)]
@@ -73,21 +74,21 @@ impl Recv {
         let channel = output.report_channel(self.reporting.json)?;
         self.station.check_profile()?;
         let writer = output.create()?;
-        let station = match self.fast_open {
-            true => self.station.clone().with_fast_open(1),
-            false => self.station.clone(),
+        let host_args = match self.fast_open {
+            true => self.host_args.clone().with_fast_open(1),
+            false => self.host_args.clone(),
         };
-        let mut driver = station.open(Families::Both)?;
-        driver.write_apart()?;
+        let mut driver = host_args.open(Families::Both)?;
+        driver.start_writer()?;
         let clock = driver.clock();
         self.reporting.reported(self.quiet, channel, clock, |reporter| {
-            self.transfer(&station, &mut driver, reporter, writer)
+            self.transfer(&host_args, &mut driver, reporter, writer)
         })
     }
 
     fn transfer(
         &self,
-        station: &Station,
+        host_args: &HostArgs,
         driver: &mut Driver,
         reporter: Reporter,
         writer: Box<dyn Write + Send>,
@@ -97,14 +98,14 @@ impl Recv {
         let mut listeners = Vec::new();
         for family in [IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V6(Ipv6Addr::UNSPECIFIED)] {
             let addr = SocketAddr::new(family, self.port);
-            listeners.push(driver.host.listen(addr, 1, station.options())?);
+            listeners.push(driver.host.listen(addr, 1, host_args.options())?);
         }
         let addrs: Vec<String> =
             driver.host.addrs().iter().map(|ip| SocketAddr::new(*ip, self.port).to_string()).collect();
         let recipe = driver.host.recipe().to_string();
         let start = json!({
             "recipe": recipe,
-            "profile": self.station.profile().as_str(),
+            "profile": self.host_args.profile().as_str(),
             "device": driver.device(),
             "listening": addrs,
             "interval_seconds": self.reporting.every().as_secs_f64(),

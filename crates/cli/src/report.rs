@@ -12,7 +12,7 @@ use anyhow::Context;
 use clap::Args;
 use jiff::tz::TimeZone;
 
-use crate::shared::{failure, say};
+use crate::shared::{console, failure};
 use crate::{analyze, sweep};
 
 /// Write an HTML page with zoomable graphs
@@ -90,7 +90,7 @@ impl Report {
             .with_context(|| format!("cannot write {}", self.output.display()))?;
         let size = units::show_bytes(html.len() as u64);
         let s = if count == 1 { "" } else { "s" };
-        writeln!(say::out(), "{}: {count} {noun}{s}, {size}; open it in a browser", self.output.display())?;
+        writeln!(console::stdout(), "{}: {count} {noun}{s}, {size}; open it in a browser", self.output.display())?;
         Ok(())
     }
 }

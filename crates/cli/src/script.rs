@@ -11,7 +11,7 @@ use airwire::time::Duration;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 
 use crate::shared::senders::{ProfileParser, SenderParser, one_profile};
-use crate::shared::{failure, say};
+use crate::shared::{console, failure};
 
 /// Run packetdrill scripts against a host in virtual time
 ///
@@ -83,18 +83,18 @@ impl Script {
         let mut failed = 0;
         for file in &self.files {
             match run_file(file, &options) {
-                Ok(report) if !self.quiet => writeln!(say::out(), "{report}")?,
+                Ok(report) if !self.quiet => writeln!(console::stdout(), "{report}")?,
                 Ok(_) => {}
                 Err(error) => {
                     failed += 1;
-                    say::print_status(error);
+                    console::print_status(error);
                 }
             }
         }
         let all = self.files.len();
         match failed {
             0 if self.quiet => Ok(()),
-            0 => Ok(writeln!(say::out(), "passed {all} of {all}")?),
+            0 => Ok(writeln!(console::stdout(), "passed {all} of {all}")?),
             _ => Err(failure::run(format!("{failed} of {all} scripts failed"))),
         }
     }

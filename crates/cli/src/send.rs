@@ -20,10 +20,10 @@ use serde_json::json;
 use crate::shared::cookies;
 use crate::shared::digest;
 use crate::shared::failure;
+use crate::shared::host_args::{Families, HostArgs};
 use crate::shared::input::Input;
 use crate::shared::monitor::Monitor;
 use crate::shared::reporter::{Channel, Reporter, Reporting};
-use crate::shared::station::{Families, Station};
 use crate::shared::summary::{Direction, Ending, Summary};
 
 /// Send data to a receiver on the kernel's TCP
@@ -60,7 +60,7 @@ pub(crate) struct Send {
     #[arg(long, value_name = "TIME", value_parser = units::duration)]
     timeout: Option<Duration>,
     #[command(flatten)]
-    station: Station,
+    host_args: HostArgs,
     /// Write every recovery decision to this file (JSON lines): time, algorithm, action and reason
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     decisions: Option<PathBuf>,
@@ -102,21 +102,21 @@ impl Send {
         let (input, remote) = self.input_and_remote()?;
         self.station.check_profile()?;
         let families = if remote.is_ipv4() { Families::V4 } else { Families::V6 };
-        self.station.check_target(families, remote)?;
+        self.host_args.check_target(families, remote)?;
         // Open the input before the device is created, so that mistakes in the command line are reported
         // without privileges.
         let input = input.open()?;
-        let station = match self.cookies {
-            Some(_) => self.station.clone().with_fast_open(0),
-            None => self.station.clone(),
+        let host_args = match self.cookies {
+            Some(_) => self.host_args.clone().with_fast_open(0),
+            None => self.host_args.clone(),
         };
         let servers = self.cookies.as_deref().map(cookies::read).transpose()?;
-        let mut driver = station.open(families)?;
+        let mut driver = host_args.open(families)?;
         servers.into_iter().flatten().for_each(|server| driver.host.add_fast_open_server(server));
-        driver.write_apart()?;
+        driver.start_writer()?;
         let clock = driver.clock();
         self.reporting.reported(self.quiet, Channel::Stdout, clock, |reporter| {
-            self.transfer(&station, &mut driver, reporter, input, remote)
+            self.transfer(&host_args, &mut driver, reporter, input, remote)
         })
     }
 
@@ -143,7 +143,7 @@ impl Send {
 
     fn transfer(
         &self,
-        station: &Station,
+        host_args: &HostArgs,
         driver: &mut Driver,
         reporter: Reporter,
         input: Box<dyn Read + std::marker::Send>,
@@ -156,11 +156,11 @@ impl Send {
             driver.host.trace_decisions();
         }
         let now = driver.clock().now();
-        let id = driver.host.connect(now, None, remote, station.options())?;
+        let id = driver.host.connect(now, None, remote, host_args.options())?;
         let recipe = driver.host.recipe().to_string();
         let start = json!({
             "recipe": recipe,
-            "profile": self.station.profile().as_str(),
+            "profile": self.host_args.profile().as_str(),
             "device": driver.device(),
             "remote": remote.to_string(),
             "interval_seconds": self.reporting.every().as_secs_f64(),

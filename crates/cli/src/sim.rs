@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
-use airfiles::By;
+use airfiles::PathSource;
 use airlink::capture::{Capture, Tap};
 use airlink::packet::Direction;
 use airlink::path::{FIXED, MOBILE};
@@ -38,7 +38,7 @@ use serde_json::{Value, json};
 
 use crate::shared::decisions::DecisionLog;
 use crate::shared::senders::{ProfileParser, RecipeParser, SenderParser};
-use crate::shared::{failure, say};
+use crate::shared::{console, failure};
 
 /// Run flows over a scenario in virtual time
 #[derive(Debug, Args)]
@@ -153,8 +153,9 @@ impl Sim {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let setup = self.setup();
         setup.check().map_err(failure::usage)?;
-        let scenario =
-            setup.scenario(Path::new(""), By::Person).map_err(|error| failure::usage(error.to_string()))?;
+        let scenario = setup
+            .scenario(Path::new(""), PathSource::User)
+            .map_err(|error| failure::usage(error.to_string()))?;
         setup.notices(&scenario).iter().for_each(|notice| tracing::warn!("{notice}"));
         let seed = self.seed.unwrap_or(scenario.seed);
         let name = scenario.name.clone();
@@ -182,7 +183,7 @@ impl Sim {
             if let Some(capture) = capture.clone() {
                 world.tap(senders, capture);
             }
-            if let Some(log) = HostLog::wanted(senders) {
+            if let Some(log) = HostLog::if_enabled(senders) {
                 world.listen(log);
             }
         };
@@ -203,12 +204,12 @@ impl Sim {
         if let Some(log) = &mut decisions {
             write_decisions(log, &mut world)?;
         }
-        let mut out = say::out();
+        let mut out = console::stdout();
         if self.json {
             writeln!(out, "{}", json(&name, &setup, seed, &report))?;
         } else {
             let summary = Summary::new(&name, seed, world.path(), Instant::ZERO + seconds(&report), None);
-            let width = say::width(self.wide);
+            let width = console::width(self.wide);
             let summary = wrapped_lines(&summary.to_string(), width);
             write!(out, "{}\n{summary}", tables::tables(&report, width))?;
         }

@@ -17,11 +17,12 @@ use nix::sys::socket::{setsockopt, sockopt};
 use serde::Serialize;
 use serde_json::json;
 
+use crate::shared::console;
 use crate::shared::digest::Hasher;
 use crate::shared::failure::{self, Failure};
 use crate::shared::pace::Pace;
 use crate::shared::reporter::{Reporter, Reporting};
-use crate::shared::say;
+use crate::shared::console;
 use crate::shared::store::Output;
 
 /// Receive on the kernel's TCP, and report bytes, rate and SHA-256
@@ -131,7 +132,7 @@ impl Sink {
         let local = listener.local_addr()?;
         reporter.start(&json!({ "listening": local.to_string() }), "")?;
         if !self.json && !self.quiet {
-            say::print_status(format_args!("listening on {local}"));
+            console::print_status(format_args!("listening on {local}"));
         }
         let mut differ = 0;
         for _ in 0..self.count {

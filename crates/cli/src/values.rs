@@ -10,7 +10,7 @@ use airtcp_sim::sweep::metric::Metric;
 use clap::{Args, ValueEnum};
 
 use crate::lab::Stacks;
-use crate::shared::say;
+use crate::shared::console;
 use crate::shared::senders::recipes_like;
 use crate::sweep;
 
@@ -78,7 +78,7 @@ impl Values {
             Kind::AxisValue => axes(&self.line, |axis, value| format!("{axis}={value}")),
         };
         let meant: Vec<_> = all.into_iter().filter(|candidate| candidate.value.starts_with(word)).collect();
-        Ok(completion::print(&meant, &mut say::out())?)
+        Ok(completion::print(&meant, &mut console::stdout())?)
     }
 
     fn receivers(&self) -> Vec<Candidate> {

@@ -10,7 +10,7 @@ use airtcp::DecisionLine;
 use airtcp::recovery::Decision;
 use anyhow::Context;
 
-use crate::say;
+use crate::console;
 
 /// A decision log that is written during a run.
 pub struct DecisionLog {
@@ -46,7 +46,7 @@ impl DecisionLog {
         let To::File(file) = &self.to else { return Ok(()) };
         let path = self.path.clone();
         let failed = move |error: &io::Error| {
-            say::print_status(format_args!(
+            console::print_status(format_args!(
                 "{program}: cannot write {}: {error}: decisions are dropped until there is room",
                 path.display()
             ));
@@ -97,7 +97,7 @@ impl DecisionLog {
     pub fn flush(&mut self) -> io::Result<()> {
         let flushed = match &mut self.to {
             To::File(file) => file.flush(),
-            To::Background(writer) if writer.finish(say::LAST_WORDS) => Ok(()),
+            To::Background(writer) if writer.finish(console::FLUSH_TIMEOUT) => Ok(()),
             To::Background(_) => Err(io::ErrorKind::StorageFull.into()),
         };
         self.named(flushed)

@@ -11,7 +11,7 @@ use airtcp::host::{ConnectError, ListenError};
 use airtcp_tun::NeedsVirtualTime;
 use nix::sys::signal::Signal;
 
-use crate::say;
+use crate::console;
 
 /// An error with its own exit code.
 #[derive(Debug, thiserror::Error)]
@@ -61,7 +61,7 @@ pub fn report(program: &str, error: &anyhow::Error) -> ExitCode {
         // The reader of the output has closed the pipe, which is not a failure.
         return ExitCode::SUCCESS;
     }
-    say::print_status(format_args!("{program}: {}{}", with_causes(&**error), advice(error)));
+    console::print_status(format_args!("{program}: {}{}", with_causes(&**error), advice(error)));
     ExitCode::from(exit_code(error))
 }
 

@@ -1,14 +1,18 @@
 //! Code that the programs `airtcp` and `airtcp-serve` share: errors, output, and the options of a host.
 
-#![deny(clippy::print_stdout, clippy::print_stderr, reason = "they panic if the reader is gone: see say.rs")]
+#![deny(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "they panic if the reader is gone: see console.rs"
+)]
 
+pub mod console;
 pub mod counters;
 pub mod decisions;
 pub mod failure;
+pub mod host_args;
 pub mod reporter;
-pub mod say;
 pub mod senders;
-pub mod station;
 pub mod unanswered;
 
 use std::io::Write;
@@ -23,12 +27,12 @@ pub fn execute(program: &'static str, log: &LogArgs, run: impl FnOnce() -> anyho
         Ok(log) => log,
         Err(error) => return failure::report(program, &error.into()),
     };
-    let ended = run().and_then(|()| Ok(say::out().flush()?));
+    let ended = run().and_then(|()| Ok(console::stdout().flush()?));
     let code = match ended {
-        Ok(()) if log.is_whole() => ExitCode::SUCCESS,
+        Ok(()) if log.is_complete() => ExitCode::SUCCESS,
         Ok(()) => ExitCode::FAILURE,
         Err(error) => failure::report(program, &error),
     };
-    say::finish();
+    console::finish();
     code
 }

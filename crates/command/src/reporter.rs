@@ -11,7 +11,7 @@ use clap::Args;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::{failure, say};
+use crate::{console, failure};
 
 /// Version of the JSON events.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -122,49 +122,39 @@ impl Reporter {
         let wall = zero.as_secs_f64() + now.as_secs_f64();
         let event = Line { schema_version: SCHEMA_VERSION, event: name, time: now.as_secs_f64(), wall, data };
         let line = serde_json::to_string(&event)?;
-        writeln!(say::out(), "{line}")
+        writeln!(console::stdout(), "{line}")
     }
 
     /// Reports the start. The text is progress.
     pub fn start(&self, data: &impl Serialize, text: &str) -> io::Result<()> {
-        if self.json {
-            self.event("start", data)
-        } else {
-            if self.progress {
-                say::print_status(text);
-            }
-            Ok(())
-        }
+        self.event_or_status("start", data, self.progress.then_some(text))
     }
 
     /// Reports the start of a host that listens. Unlike [`start`](Self::start), it writes the text even if
     /// progress is not shown, because users wait for this line before they connect.
     pub fn listening(&self, data: &impl Serialize, text: &str) -> io::Result<()> {
-        match (self.json, self.quiet) {
-            (true, _) => self.event("start", data),
-            (false, true) => Ok(()),
-            (false, false) => {
-                say::print_status(text);
-                Ok(())
-            }
+        self.event_or_status("start", data, (!self.quiet).then_some(text))
+    }
+
+    /// Writes a JSON line with `--json`, otherwise the text to stderr.
+    fn event_or_status(&self, name: &str, data: &impl Serialize, text: Option<&str>) -> io::Result<()> {
+        if self.json {
+            return self.event(name, data);
         }
+        if let Some(text) = text {
+            console::print_status(text);
+        }
+        Ok(())
     }
 
     /// Reports an event of one of several connections. The text goes to stdout.
     pub fn happened(&self, name: &str, data: &impl Serialize, text: &str) -> io::Result<()> {
-        if self.json { self.event(name, data) } else { writeln!(say::out(), "{text}") }
+        if self.json { self.event(name, data) } else { writeln!(console::stdout(), "{text}") }
     }
 
     /// Reports progress. The text goes to stderr.
     pub fn progress(&self, name: &str, data: &impl Serialize, text: &str) -> io::Result<()> {
-        match (self.progress, self.json) {
-            (false, _) => Ok(()),
-            (true, true) => self.event(name, data),
-            (true, false) => {
-                say::print_status(text);
-                Ok(())
-            }
-        }
+        if self.progress { self.event_or_status(name, data, Some(text)) } else { Ok(()) }
     }
 
     /// Reports an interval of one connection.
@@ -176,14 +166,14 @@ impl Reporter {
             return self.event("interval", interval);
         }
         if self.intervals.is_multiple_of(20) {
-            say::print_status(format_args!(
+            console::print_status(format_args!(
                 "{:>9}  {:>10}  {:>13}  {:>14}  {:>10}  {:>6}  {:>8}",
                 "time", "bytes", "rate", "cwnd, segments", "srtt", "retr.", "timeouts"
             ));
         }
         self.intervals += 1;
         let Interval { to, bytes, bit_per_s, cwnd, srtt_ms, retransmissions, timeouts, .. } = interval;
-        say::print_status(format_args!(
+        console::print_status(format_args!(
             "{to:>7.1} s  {:>10}  {:>13}  {cwnd:>14}  {srtt_ms:>7.2} ms  {retransmissions:>6}  {timeouts:>8}",
             show_bytes(*bytes),
             show_rate(*bit_per_s)
@@ -193,14 +183,10 @@ impl Reporter {
 
     /// Reports the end. The text is the summary.
     pub fn end(&self, data: &impl Serialize, text: &str) -> io::Result<()> {
-        match (self.json, self.channel) {
-            (true, _) => self.event("end", data),
-            (false, Channel::Stdout) => write!(say::out(), "{text}"),
-            (false, Channel::Stderr) => {
-                say::print_status(text.trim_end_matches('\n'));
-                Ok(())
-            }
+        if !self.json && self.channel == Channel::Stdout {
+            return write!(console::stdout(), "{text}");
         }
+        self.event_or_status("end", data, Some(text.trim_end_matches('\n')))
     }
 
     fn error(&self, error: &anyhow::Error) {

@@ -35,71 +35,50 @@ pub fn recipes_like(word: &str) -> Vec<Candidate> {
     like.map(|(value, meaning)| Candidate::new(value, meaning)).collect()
 }
 
-/// Parses any recipe, and offers the names of the catalogue to shell completion.
-#[derive(Clone)]
-pub struct RecipeParser;
+/// Defines a parser that accepts any valid value, and offers known values to shell completion.
+macro_rules! parser {
+    ($(#[$doc:meta])* $name:ident, $value:ty, $known:expr) => {
+        $(#[$doc])*
+        #[derive(Clone)]
+        pub struct $name;
 
-impl TypedValueParser for RecipeParser {
-    type Value = Recipe;
+        impl TypedValueParser for $name {
+            type Value = $value;
 
-    fn parse_ref(
-        &self,
-        command: &clap::Command,
-        argument: Option<&clap::Arg>,
-        value: &OsStr,
-    ) -> Result<Recipe, clap::Error> {
-        let parse = |text: &str| text.parse::<Recipe>();
-        TypedValueParser::parse_ref(&parse, command, argument, value)
-    }
+            fn parse_ref(
+                &self,
+                command: &clap::Command,
+                argument: Option<&clap::Arg>,
+                value: &OsStr,
+            ) -> Result<$value, clap::Error> {
+                let parse = |text: &str| text.parse::<$value>();
+                TypedValueParser::parse_ref(&parse, command, argument, value)
+            }
 
-    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        Some(Box::new(catalogue::rows().map(|row| PossibleValue::new(row.name).help(row.summary))))
-    }
+            fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+                Some(Box::new($known))
+            }
+        }
+    };
 }
 
-/// Like [`RecipeParser`], for a recipe with an optional profile.
-#[derive(Clone)]
-pub struct SenderParser;
+parser!(
+    /// Parses any recipe, and offers the names of the catalogue to shell completion.
+    RecipeParser, Recipe, recipe_names()
+);
+parser!(
+    /// Like [`RecipeParser`], for a recipe with an optional profile.
+    SenderParser, SenderSpec, recipe_names()
+);
+parser!(
+    /// Parses the name of a profile, and offers all names to shell completion.
+    ProfileParser,
+    ProfileName,
+    ProfileName::ALL.into_iter().map(|name| PossibleValue::new(name.as_str()).help(name.summary()))
+);
 
-impl TypedValueParser for SenderParser {
-    type Value = SenderSpec;
-
-    fn parse_ref(
-        &self,
-        command: &clap::Command,
-        argument: Option<&clap::Arg>,
-        value: &OsStr,
-    ) -> Result<SenderSpec, clap::Error> {
-        let parse = |text: &str| text.parse::<SenderSpec>();
-        TypedValueParser::parse_ref(&parse, command, argument, value)
-    }
-
-    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        RecipeParser.possible_values()
-    }
-}
-
-/// Parses the name of a profile, and offers all names to shell completion.
-#[derive(Clone)]
-pub struct ProfileParser;
-
-impl TypedValueParser for ProfileParser {
-    type Value = ProfileName;
-
-    fn parse_ref(
-        &self,
-        command: &clap::Command,
-        argument: Option<&clap::Arg>,
-        value: &OsStr,
-    ) -> Result<ProfileName, clap::Error> {
-        let parse = |text: &str| text.parse::<ProfileName>();
-        TypedValueParser::parse_ref(&parse, command, argument, value)
-    }
-
-    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        let names = ProfileName::ALL.into_iter();
-        Some(Box::new(names.map(|name| PossibleValue::new(name.as_str()).help(name.summary()))))
-    }
+fn recipe_names() -> impl Iterator<Item = PossibleValue> {
+    catalogue::rows().map(|row| PossibleValue::new(row.name).help(row.summary))
 }
 
 #[cfg(test)]

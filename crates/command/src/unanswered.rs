@@ -10,13 +10,13 @@ use crate::reporter::Reporter;
 
 /// Reports each period without an answer once, for one connection.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Silence {
-    told: Option<Instant>,
+pub struct UnansweredReports {
+    reported: Option<Instant>,
 }
 
-impl Silence {
+impl UnansweredReports {
     /// Reports a new period without an answer. `number` identifies the connection if there are several.
-    pub fn note(
+    pub fn report(
         &mut self,
         now: Instant,
         number: Option<u64>,
@@ -26,7 +26,7 @@ impl Silence {
         let Some(Unanswered { retransmissions, since, error }) = connection.unanswered() else {
             return Ok(());
         };
-        if self.told.replace(since) == Some(since) {
+        if self.reported.replace(since) == Some(since) {
             return Ok(());
         }
         let remote = connection.remote();

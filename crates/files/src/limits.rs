@@ -5,7 +5,7 @@ pub const WRITTEN_BY_HAND: u64 = 4 << 20;
 /// Limit for Mahimahi traces: room for more than ten million delivery opportunities.
 pub const TRACE: u64 = 64 << 20;
 /// Limit for files that programs write: decisions, logs, results.
-pub const KEPT: u64 = 1 << 30;
+pub const RESULT: u64 = 1 << 30;
 
 /// Formats a limit: `4 MiB`.
 pub(crate) fn in_words(limit: u64) -> String {

@@ -6,25 +6,23 @@ use std::path::Path;
 
 use crate::limits;
 
-/// The origin of a file name.
+/// The source of a file name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum By {
-    /// A person, on the command line. The file may be a pipe, such as `/dev/stdin` or the shell's
-    /// `<(…)`.
-    Person,
-    /// Another file, whose author may not be trusted. Only regular files are read.
+pub enum PathSource {
+    /// A user, on the command line. The file may be a pipe, such as `/dev/stdin` or the shell's `<(…)`.
+    User,
+    /// Another file, which an untrusted user may have written. Only regular files are read.
     File,
 }
 
-/// Opens a file for reading. If its name comes from another file, it must be a regular file. The
-/// type is checked before opening, because opening a pipe blocks and opening some devices has side
-/// effects.
-pub fn open(path: impl AsRef<Path>, named: By) -> io::Result<File> {
+/// Opens a file for reading. If its name comes from another file, it must be a regular file. The type is checked
+/// first, because opening a pipe blocks and opening some devices has side effects.
+pub fn open(path: impl AsRef<Path>, source: PathSource) -> io::Result<File> {
     let path = path.as_ref();
-    if named == By::Person {
+    if source == PathSource::User {
         return File::open(path);
     }
-    ordinary(fs::metadata(path)?.file_type())?;
+    check_regular(fs::metadata(path)?.file_type())?;
     let mut options = OpenOptions::new();
     options.read(true);
     #[cfg(unix)]
@@ -34,16 +32,16 @@ pub fn open(path: impl AsRef<Path>, named: By) -> io::Result<File> {
         options.custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
     }
     let file = options.open(path)?;
-    ordinary(file.metadata()?.file_type())?;
+    check_regular(file.metadata()?.file_type())?;
     Ok(file)
 }
 
 /// Reads a whole file, which must not be longer than `limit` bytes.
-pub fn read(path: impl AsRef<Path>, named: By, limit: u64) -> io::Result<Vec<u8>> {
-    let file = open(path, named)?;
+pub fn read(path: impl AsRef<Path>, source: PathSource, limit: u64) -> io::Result<Vec<u8>> {
+    let file = open(path, source)?;
     let about = file.metadata()?;
-    // A regular file that is too long is refused without reading it. The length is checked again
-    // after reading, because files in /proc report a length of 0, and files can grow.
+    // The length is checked again after reading, because files in /proc report a length of 0, and files can
+    // grow.
     if about.is_file() && about.len() > limit {
         return Err(too_long(limit));
     }
@@ -53,15 +51,15 @@ pub fn read(path: impl AsRef<Path>, named: By, limit: u64) -> io::Result<Vec<u8>
 }
 
 /// Reads a whole file as UTF-8 text, like [`read`].
-pub fn read_text(path: impl AsRef<Path>, named: By, limit: u64) -> io::Result<String> {
+pub fn read_text(path: impl AsRef<Path>, source: PathSource, limit: u64) -> io::Result<String> {
     let not_text = |_| io::Error::new(io::ErrorKind::InvalidData, "it is not a text in UTF-8");
-    String::from_utf8(read(path, named, limit)?).map_err(not_text)
+    String::from_utf8(read(path, source, limit)?).map_err(not_text)
 }
 
-/// Reads a text that a program of this project wrote to a directory earlier. The directory may come
-/// from another user, so only regular files are read.
-pub fn read_kept(path: impl AsRef<Path>) -> io::Result<String> {
-    read_text(path, By::File, limits::KEPT)
+/// Reads a result that a program of this project wrote. Its directory may come from another user, so only
+/// regular files are read.
+pub fn read_result(path: impl AsRef<Path>) -> io::Result<String> {
+    read_text(path, PathSource::File, limits::RESULT)
 }
 
 fn too_long(limit: u64) -> io::Error {
@@ -69,15 +67,15 @@ fn too_long(limit: u64) -> io::Error {
     io::Error::new(io::ErrorKind::FileTooLarge, format!("it is longer than {limit}, which is the limit here"))
 }
 
-fn ordinary(kind: FileType) -> io::Result<()> {
+fn check_regular(kind: FileType) -> io::Result<()> {
     if kind.is_file() {
         return Ok(());
     }
-    let what = what(kind);
-    Err(io::Error::new(io::ErrorKind::InvalidInput, format!("it is {what}, and an ordinary file is wanted")))
+    let kind = kind_name(kind);
+    Err(io::Error::new(io::ErrorKind::InvalidInput, format!("it is {kind}, and an ordinary file is wanted")))
 }
 
-fn what(kind: FileType) -> &'static str {
+fn kind_name(kind: FileType) -> &'static str {
     #[cfg(unix)]
     {
         use std::os::unix::fs::FileTypeExt;
@@ -100,13 +98,16 @@ mod tests {
     use super::*;
     use crate::testing::Directory;
 
-    fn refused(path: impl AsRef<Path>, named: By) -> String {
-        read(path, named, 1 << 20).unwrap_err().to_string()
+    fn refused(path: impl AsRef<Path>, source: PathSource) -> String {
+        read(path, source, 1 << 20).unwrap_err().to_string()
     }
 
     #[test]
     fn endless_device_is_refused_at_size_limit() {
-        assert_eq!(refused("/dev/zero", By::Person), "it is longer than 1 MiB, which is the limit here");
+        assert_eq!(
+            refused("/dev/zero", PathSource::User),
+            "it is longer than 1 MiB, which is the limit here"
+        );
     }
 
     #[test]
@@ -117,10 +118,10 @@ mod tests {
         symlink(&pipe, &link).unwrap();
         // Opening a pipe for reading blocks until it has a writer.
         for pipe in [&pipe, &link] {
-            assert_eq!(refused(pipe, By::File), "it is a pipe, and an ordinary file is wanted");
+            assert_eq!(refused(pipe, PathSource::File), "it is a pipe, and an ordinary file is wanted");
         }
-        assert!(refused("/dev/zero", By::File).starts_with("it is a device"));
-        assert!(refused("/tmp", By::File).starts_with("it is a directory"));
+        assert!(refused("/dev/zero", PathSource::File).starts_with("it is a device"));
+        assert!(refused("/tmp", PathSource::File).starts_with("it is a directory"));
     }
 
     #[test]
@@ -128,12 +129,12 @@ mod tests {
         let directory = Directory::new("limit");
         let path = directory.path("text");
         fs::write(&path, "12345").unwrap();
-        assert_eq!(read_text(&path, By::File, 5).unwrap(), "12345");
-        let error = read_text(&path, By::File, 4).unwrap_err();
+        assert_eq!(read_text(&path, PathSource::File, 5).unwrap(), "12345");
+        let error = read_text(&path, PathSource::File, 4).unwrap_err();
         assert_eq!(error.to_string(), "it is longer than 4 octets, which is the limit here");
         // Files in /proc report a length of 0.
-        assert!(read("/proc/self/status", By::File, 10).is_err());
+        assert!(read("/proc/self/status", PathSource::File, 10).is_err());
         fs::write(&path, b"\xff").unwrap();
-        assert!(read_text(&path, By::File, 5).unwrap_err().to_string().contains("UTF-8"));
+        assert!(read_text(&path, PathSource::File, 5).unwrap_err().to_string().contains("UTF-8"));
     }
 }

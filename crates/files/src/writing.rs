@@ -1,10 +1,9 @@
-//! Creating and overwriting files without following links or filling files that another user
-//! planted.
+//! Creating and overwriting files, except files and links that another user planted.
 //!
-//! In a shared directory with the sticky bit (`/tmp`), another user can create a link or a file at
-//! the path that we are about to write. Such links are not followed and such files are not written.
-//! The kernel has settings for the same purpose (`fs.protected_symlinks`, `fs.protected_regular`,
-//! `fs.protected_fifos`), but they may be off.
+//! In a shared directory with the sticky bit (`/tmp`), another user can create a link or a file at the path that
+//! we are about to write. Such links are not followed and such files are not written. The kernel has settings
+//! for the same purpose (`fs.protected_symlinks`, `fs.protected_regular`, `fs.protected_fifos`), but they may be
+//! off.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -52,21 +51,21 @@ mod imp {
         for _ in 0..LINKS {
             match fs::symlink_metadata(&path) {
                 Ok(about) if about.is_symlink() => {
-                    may_use(&path, &about)?;
-                    let Some(next) = next(&path)? else { break };
-                    path = next;
+                    check_owner(&path, &about)?;
+                    let Some(target) = link_target(&path)? else { break };
+                    path = target;
                 }
                 Ok(about) if !about.is_file() => {
-                    may_use(&path, &about)?;
-                    // For example a pipe. Opening it waits for a reader, as the user asked.
+                    check_owner(&path, &about)?;
+                    // For example a pipe, whose opening waits for a reader.
                     return open(&path, mode, 0);
                 }
                 _ => {
                     let file = open(&path, mode, libc::O_NOFOLLOW)?;
                     let about = file.metadata()?;
-                    may_use(&path, &about)?;
+                    check_owner(&path, &about)?;
                     if about.is_file() {
-                        // Truncate only now: the owner was not known before the file was open.
+                        // Truncate only after the check of the owner.
                         file.set_len(0)?;
                     }
                     return Ok(file);
@@ -83,7 +82,7 @@ mod imp {
 
     /// Returns the target of a link. `None` if the link is in /proc, where targets need not be
     /// paths.
-    fn next(link: &Path) -> io::Result<Option<PathBuf>> {
+    fn link_target(link: &Path) -> io::Result<Option<PathBuf>> {
         let directory = directory(link);
         if directory.canonicalize()?.starts_with("/proc") {
             return Ok(None);
@@ -99,9 +98,9 @@ mod imp {
     }
 
     /// Checks that another user cannot have planted the file at `path`, whose metadata is `about`.
-    fn may_use(path: &Path, about: &Metadata) -> io::Result<()> {
+    fn check_owner(path: &Path, about: &Metadata) -> io::Result<()> {
         // SAFETY: `geteuid` takes no pointers and cannot fail.
-        #[expect(unsafe_code, reason = "who we are is nowhere in std")]
+        #[expect(unsafe_code, reason = "std does not have the user ID")]
         let own = unsafe { libc::geteuid() };
         let directory = fs::metadata(directory(path))?;
         if !may_be_planted(own, about.uid(), directory.uid(), directory.mode()) {
@@ -113,13 +112,8 @@ mod imp {
             () if kind.is_fifo() => "a pipe",
             () => "a file",
         };
-        Err(io::Error::new(
-            io::ErrorKind::PermissionDenied,
-            format!(
-                "{what} of another user (number {}) is there, in a directory that is shared",
-                about.uid()
-            ),
-        ))
+        let message = format!("{what} of another user (UID {}) exists in this shared directory", about.uid());
+        Err(io::Error::new(io::ErrorKind::PermissionDenied, message))
     }
 
     /// Returns whether the user `own` must not use a file of the user `owner`: the file belongs

@@ -2,7 +2,7 @@
 //!
 //! Packets take a time d in one direction and d′ in the other. If the second clock is ahead by o, the
 //! timestamps at the second capture minus those at the first are d + o in one direction and o − d′ in the
-//! other. The first value is larger whatever o is, so comparing them reveals the directions.
+//! other. The first value is the larger one for every o, so the comparison reveals the directions.
 
 use serde::Serialize;
 
@@ -37,12 +37,11 @@ impl Clock {
         }
     }
 
-    /// Estimates the clock from all flows. The flag says whether a flow goes forth, from the first capture to
-    /// the second.
-    pub fn estimated(flows: impl IntoIterator<Item = (bool, Later)>) -> Self {
+    /// Estimates the clock from all flows. The flag is true for flows from the first capture to the second.
+    pub fn estimated(flows: impl IntoIterator<Item = (bool, OffsetRange)>) -> Self {
         let (mut forth, mut back) = (None::<i64>, None::<i64>);
-        for (goes_forth, Later { least, most }) in flows {
-            if goes_forth {
+        for (is_forward, OffsetRange { least, most }) in flows {
+            if is_forward {
                 forth = Some(forth.map_or(least, |known| known.min(least)));
             } else {
                 back = Some(back.map_or(most, |known| known.max(most)));
@@ -61,12 +60,12 @@ impl Clock {
 
 /// Range of the time differences (second capture minus first) of a flow's packets, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
-pub struct Later {
+pub struct OffsetRange {
     least: i64,
     most: i64,
 }
 
-impl Later {
+impl OffsetRange {
     /// The difference for one packet that is in both captures.
     pub fn of(first: i64, second: i64) -> Self {
         // Clocks may be centuries apart.
@@ -80,9 +79,9 @@ impl Later {
         Self { least: self.least.min(other.least), most: self.most.max(other.most) }
     }
 
-    /// Whether the flow goes from the first capture to the second. `back` is the flow of the replies. Without
+    /// Whether the flow leads from the first capture to the second. `back` is the flow of the replies. Without
     /// replies, `ahead` is the assumed offset of the second clock in nanoseconds.
-    pub fn goes_forth(self, back: Option<Self>, ahead: i64) -> bool {
+    pub fn is_forward(self, back: Option<Self>, ahead: i64) -> bool {
         match back {
             Some(back) => self.least.midpoint(self.most) > back.least.midpoint(back.most),
             None => self.least.saturating_sub(ahead) >= -JITTER,

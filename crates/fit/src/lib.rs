@@ -1,6 +1,6 @@
 //! Fits a scenario to captures of both ends of a path.
 //!
-//! A [`Recording`] contains the times at which each packet entered and left. [`find`] creates one from two
+//! A [`Recording`] contains the times at which each packet entered and left. [`match_captures`] creates one from two
 //! captures. [`fit`] derives for each direction:
 //!
 //! - the delay of the wire: the smallest delay of a packet or, in a direction without a queue, the current
@@ -14,8 +14,7 @@
 //! surrounding seconds is used. [`compare`] shows how similar a recording is to the same packets over the
 //! fitted path.
 //!
-//! The whole method is a design choice: no standard defines one. The deciding constants are next to each
-//! function.
+//! Choice: no standard defines a method, so all of it is this crate's own.
 
 #![warn(missing_docs)]
 
@@ -33,9 +32,9 @@ use airwire::units::Rate;
 use serde::{Serialize, Serializer};
 
 pub use self::comparison::{Comparison, Outcome, compare};
-use self::losses::Judged;
+use self::losses::LossAnalysis;
 pub use self::losses::{Bound, Burst, Losses};
-pub use self::matching::{Matched, NothingFound, Observed, find};
+pub use self::matching::{Matched, NoCommonPackets, Observed, match_captures};
 pub use self::scenario::{FittedFiles, files};
 
 /// A packet that entered a path.
@@ -159,7 +158,7 @@ pub struct FittedDirection {
     /// Upper bound on the additional random delay, if a queue does not explain the variation of delays.
     pub jitter: Duration,
     /// The rate. `None`: no packet ever waited for another one, so the rate is unknown.
-    pub rate: Option<RateSeen>,
+    pub rate: Option<MeasuredRate>,
     /// Losses and their causes.
     pub losses: Losses,
     /// Packets that were overtaken.
@@ -170,14 +169,15 @@ pub struct FittedDirection {
 
 /// Rate at which packets left.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct RateSeen {
+pub struct MeasuredRate {
     /// Rate in bits per second, including IP headers.
     #[serde(rename = "course")]
     pub over_time: PiecewiseConstant<Rate>,
     /// Mean rate while packets waited.
     pub mean: Rate,
     /// Share of the time in which packets waited. Only then can the rate be observed.
-    pub seen: f64,
+    #[serde(rename = "seen")]
+    pub measured: f64,
 }
 
 /// Packets that were overtaken by others.
@@ -203,7 +203,7 @@ pub struct Fitted {
 pub enum FitError {
     /// Too few packets arrived in one direction.
     #[error(
-        "only {arrived} packets crossed {}, and {FEWEST} are needed: record a longer transfer, in both directions",
+        "only {arrived} packets crossed {}, and {MIN_PACKETS} are needed: record a longer transfer, in both directions",
         if *.direction == Direction::Down { "from the first capture to the second" } else { "from the second capture to the first" }
     )]
     Packets {
@@ -218,7 +218,7 @@ pub enum FitError {
     /// The schedule would have too many steps. One possible reason is a clock that was set during the
     /// recording.
     #[error(
-        "the recording lasts {duration}, which is more than {MOST_STEPS} steps of {step}: use longer steps (--step), or \
+        "the recording lasts {duration}, which is more than {MAX_STEPS} steps of {step}: use longer steps (--step), or \
          cut out a part of the recording (editcap -A FROM -B TO)"
     )]
     Long {
@@ -230,22 +230,22 @@ pub enum FitError {
 }
 
 /// With fewer packets, the smallest delay of a direction is not meaningful.
-const FEWEST: usize = 20;
-const SHORTEST: Duration = Duration::from_secs(1);
+const MIN_PACKETS: usize = 20;
+const MIN_DURATION: Duration = Duration::from_secs(1);
 /// More than a day in steps of 20 ms.
-const MOST_STEPS: u64 = 5_000_000;
+const MAX_STEPS: u64 = 5_000_000;
 
 /// Derives the properties of a path from a recording.
 pub fn fit(recording: &Recording, options: Options) -> Result<Fitted, FitError> {
-    if recording.duration < SHORTEST {
+    if recording.duration < MIN_DURATION {
         return Err(FitError::Short(recording.duration));
     }
-    if recording.duration.as_nanos() / options.step.as_nanos() > MOST_STEPS {
+    if recording.duration.as_nanos() / options.step.as_nanos() > MAX_STEPS {
         return Err(FitError::Long { duration: recording.duration, step: options.step });
     }
     for (direction, recorded) in recording.directions.iter() {
         let arrived = recorded.arrived();
-        if arrived < FEWEST {
+        if arrived < MIN_PACKETS {
             return Err(FitError::Packets { direction, arrived });
         }
     }
@@ -253,8 +253,8 @@ pub fn fit(recording: &Recording, options: Options) -> Result<Fitted, FitError> 
         service::busiest_second(&recording.directions[direction].crossings)
     });
     let directions = PerDirection::from_fn(|direction| {
-        let is_thin = busiest[direction] * service::THIN < busiest[direction.reversed()];
-        fit_direction(&recording.directions[direction], recording.duration, is_thin, options)
+        let has_no_queue = busiest[direction] * service::MIN_ASYMMETRY < busiest[direction.reversed()];
+        fit_direction(&recording.directions[direction], recording.duration, has_no_queue, options)
     });
     Ok(Fitted { directions, duration: recording.duration })
 }
@@ -262,11 +262,11 @@ pub fn fit(recording: &Recording, options: Options) -> Result<Fitted, FitError> 
 fn fit_direction(
     recorded: &Recorded,
     duration: Duration,
-    is_thin: bool,
+    has_no_queue: bool,
     options: Options,
 ) -> FittedDirection {
     let crossings = &recorded.crossings;
-    if is_thin {
+    if has_no_queue {
         let delay = service::delay(crossings, options.step);
         let losses = losses::losses(crossings, &delay).losses;
         return FittedDirection {
@@ -278,17 +278,17 @@ fn fit_direction(
             copied: recorded.copied(),
         };
     }
-    let alone = service::least_delay(crossings);
+    let least_delay = service::least_delay(crossings);
     // Queue lengths show which losses occurred in the queue. The other lost packets were transmitted, so the
     // second measurement of the rate includes them.
     let arrived: Vec<bool> = crossings.iter().map(|crossing| crossing.left.is_some()).collect();
-    let rate = service::rate(crossings, &alone, &arrived, duration, options.step);
-    let wire = service::of_the_wire(crossings, &alone, rate.as_ref());
-    let Judged { losses, was_sent } = losses::losses(crossings, &wire);
-    let rate = service::rate(crossings, &alone, &was_sent, duration, options.step);
-    let jitter = if rate.is_none() { service::jitter(crossings, &alone) } else { Duration::ZERO };
+    let rate = service::rate(crossings, &least_delay, &arrived, duration, options.step);
+    let wire = service::without_transmission(crossings, &least_delay, rate.as_ref());
+    let LossAnalysis { losses, was_sent } = losses::losses(crossings, &wire);
+    let rate = service::rate(crossings, &least_delay, &was_sent, duration, options.step);
+    let jitter = if rate.is_none() { service::jitter(crossings, &least_delay) } else { Duration::ZERO };
     FittedDirection {
-        delay: service::of_the_wire(crossings, &alone, rate.as_ref()),
+        delay: service::without_transmission(crossings, &least_delay, rate.as_ref()),
         jitter,
         rate,
         losses,

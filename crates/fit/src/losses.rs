@@ -12,15 +12,15 @@ use crate::{Crossing, PiecewiseConstant};
 const NEARLY_FULL: f64 = 0.85;
 /// Losses are attributed to the queue if they are more than this many times as frequent while it is nearly
 /// full as otherwise.
-const MORE_OFTEN: f64 = 5.0;
+const MIN_LOSS_RATIO: f64 = 5.0;
 /// Losses are bursty only if bursts are at least this many times as long as with independent losses.
-const LONGER: f64 = 1.3;
+const MIN_BURST_RATIO: f64 = 1.3;
 /// Losses are bursty only if the number of bursts is at least this many standard deviations below the number
 /// expected for independent losses.
-const CERTAIN: f64 = 3.0;
+const MIN_DEVIATIONS: f64 = 3.0;
 /// Bursts that last at least this long are modelled by their duration, shorter ones by their number of
 /// packets.
-const LASTING: Duration = Duration::from_millis(20);
+const MIN_TIMED_BURST: Duration = Duration::from_millis(20);
 
 /// Limit of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -61,25 +61,25 @@ pub enum Burst {
 
 /// The losses, and for each packet whether the queue's transmitter sent it, even if it was lost afterwards.
 #[derive(Clone, Debug)]
-pub(crate) struct Judged {
+pub(crate) struct LossAnalysis {
     pub(crate) losses: Losses,
     pub(crate) was_sent: Vec<bool>,
 }
 
 /// Queue contents when a packet enters, without that packet.
 #[derive(Clone, Copy, Debug, Default)]
-struct Waiting {
+struct QueueState {
     packets: u64,
     octets: u64,
 }
 
 /// Analyses the losses. `wire` is the delay of packets without the transmitter.
-pub(crate) fn losses(crossings: &[Crossing], wire: &PiecewiseConstant<Duration>) -> Judged {
+pub(crate) fn losses(crossings: &[Crossing], wire: &PiecewiseConstant<Duration>) -> LossAnalysis {
     let waiting = waiting(crossings, wire);
-    let most = |of: fn(&Waiting) -> u64| waiting.iter().map(of).max().unwrap_or_default();
+    let most = |of: fn(&QueueState) -> u64| waiting.iter().map(of).max().unwrap_or_default();
     let (most_packets, most_octets) = (most(|waiting| waiting.packets), most(|waiting| waiting.octets));
     // The unit of the limit is not known yet.
-    let is_nearly_full = |waiting: &Waiting| {
+    let is_nearly_full = |waiting: &QueueState| {
         waiting.packets as f64 >= NEARLY_FULL * most_packets as f64
             || waiting.octets as f64 >= NEARLY_FULL * most_octets as f64
     };
@@ -90,7 +90,7 @@ pub(crate) fn losses(crossings: &[Crossing], wire: &PiecewiseConstant<Duration>)
     }
     let share = |[kept, lost]: [u64; 2]| lost as f64 / (kept + lost).max(1) as f64;
     // One or two losses may be a coincidence.
-    let overflows = most_packets > 0 && full[1] >= 3 && share(full) > MORE_OFTEN * share(other);
+    let overflows = most_packets > 0 && full[1] >= 3 && share(full) > MIN_LOSS_RATIO * share(other);
     let by_queue = |index: usize| overflows && is_nearly_full(&waiting[index]);
     let was_sent = (0..crossings.len()).map(|index| crossings[index].left.is_some() || !by_queue(index));
     let was_sent: Vec<bool> = was_sent.collect();
@@ -98,12 +98,12 @@ pub(crate) fn losses(crossings: &[Crossing], wire: &PiecewiseConstant<Duration>)
     let (share, burst, others) = others(crossings, &was_sent);
     let bound = (to_queue > 0).then(|| bound(crossings, &waiting, &was_sent));
     let losses = Losses { bound, longest_queue: most_octets, to_queue, others, share, burst };
-    Judged { losses, was_sent }
+    LossAnalysis { losses, was_sent }
 }
 
 /// Queue contents at the entry of each packet. A packet waits from its entry until the one before it has left
 /// the transmitter. A lost packet does not wait.
-fn waiting(crossings: &[Crossing], wire: &PiecewiseConstant<Duration>) -> Vec<Waiting> {
+fn waiting(crossings: &[Crossing], wire: &PiecewiseConstant<Duration>) -> Vec<QueueState> {
     let mut queue: VecDeque<(Instant, u32)> = VecDeque::new();
     let (mut octets, mut free) = (0, Instant::ZERO);
     let mut all = Vec::with_capacity(crossings.len());
@@ -111,7 +111,7 @@ fn waiting(crossings: &[Crossing], wire: &PiecewiseConstant<Duration>) -> Vec<Wa
         while let Some((_, first)) = queue.pop_front_if(|(begin, _)| *begin <= crossing.entered) {
             octets -= u64::from(first);
         }
-        all.push(Waiting { packets: queue.len() as u64, octets });
+        all.push(QueueState { packets: queue.len() as u64, octets });
         if let Some(delay) = crossing.delay() {
             queue.push_back((free.max(crossing.entered), crossing.octets));
             octets += u64::from(crossing.octets);
@@ -123,8 +123,8 @@ fn waiting(crossings: &[Crossing], wire: &PiecewiseConstant<Duration>) -> Vec<Wa
 
 /// Determines the limit of the queue. The unit is the one in which the queue lengths at losses vary less. The
 /// limit is at least the room that the packets which were not lost needed.
-fn bound(crossings: &[Crossing], waiting: &[Waiting], was_sent: &[bool]) -> Bound {
-    let found = |of: fn(&Waiting) -> u64| {
+fn bound(crossings: &[Crossing], waiting: &[QueueState], was_sent: &[bool]) -> Bound {
+    let found = |of: fn(&QueueState) -> u64| {
         let lost = waiting.iter().zip(was_sent).filter(|(_, sent)| !**sent);
         let mut lost: Vec<u64> = lost.map(|(waiting, _)| of(waiting)).collect();
         lost.sort_unstable();
@@ -171,12 +171,14 @@ fn others(crossings: &[Crossing], was_sent: &[bool]) -> (f64, Option<Burst>, u64
     let length = lost as f64 / bursts as f64;
     // Expected number of bursts with independent losses. Its standard deviation is about the square root.
     let by_chance = lost as f64 * (1.0 - share);
-    if length <= LONGER / (1.0 - share) || bursts as f64 > by_chance - CERTAIN * by_chance.sqrt() {
+    if length <= MIN_BURST_RATIO / (1.0 - share)
+        || bursts as f64 > by_chance - MIN_DEVIATIONS * by_chance.sqrt()
+    {
         return (share, None, lost);
     }
     let (lasts, all) =
         (Duration::from_nanos((nanos / u128::from(bursts)) as u64), sent[sent.len() - 1].entered);
-    let burst = if lasts < LASTING {
+    let burst = if lasts < MIN_TIMED_BURST {
         Burst::Packets(length)
     } else {
         Burst::Time(lasts, nanos as f64 / all.as_nanos().max(1) as f64)

@@ -6,19 +6,19 @@ use std::net::IpAddr;
 use airwire::direction::{Direction, PerDirection};
 use airwire::time::Instant;
 
-use crate::clock::{Clock, Later};
+use crate::clock::{Clock, OffsetRange};
 use crate::identity::{Identity, identify};
 use crate::{Crossing, Recorded, Recording};
 
 /// The packets captured at one end.
 #[derive(Clone, Debug, Default)]
-pub struct Observed(Vec<Seen>);
+pub struct Observed(Vec<CapturedPacket>);
 
 impl Observed {
     /// Adds a packet, with its time in nanoseconds of this end's clock and its captured bytes. Data other
     /// than IP is ignored.
     pub fn packet(&mut self, at: i64, packet: &[u8]) {
-        self.0.extend(identify(packet).map(|identity| Seen { at, identity }));
+        self.0.extend(identify(packet).map(|identity| CapturedPacket { at, identity }));
     }
 
     /// Whether the capture is empty.
@@ -46,11 +46,10 @@ pub struct Matched {
     "no packet is in both captures: they are from different paths or different times, or a router between them \
      translates addresses (NAT)"
 )]
-pub struct NothingFound;
+pub struct NoCommonPackets;
 
-/// A packet in one capture.
 #[derive(Clone, Copy, Debug)]
-struct Seen {
+struct CapturedPacket {
     at: i64,
     identity: Identity,
 }
@@ -60,37 +59,49 @@ type Flow = (IpAddr, IpAddr);
 
 /// Matches the packets of two captures, the first at the fixed end of a path and the second at its mobile
 /// end. `ahead` is the offset of the second clock in nanoseconds, if known.
-pub fn find(first: Observed, second: Observed, ahead: Option<i64>) -> Result<Matched, NothingFound> {
-    let [here, there] = [first, second].map(|Observed(mut seen)| {
+pub fn match_captures(
+    first: Observed,
+    second: Observed,
+    ahead: Option<i64>,
+) -> Result<Matched, NoCommonPackets> {
+    let [first, second] = [first, second].map(|Observed(mut packets)| {
         // A capture of several interfaces may not be in order.
-        seen.sort_by_key(|seen| seen.at);
-        seen
+        packets.sort_by_key(|packet| packet.at);
+        packets
     });
-    let pairs = pairs(&here, &there);
-    let flows = later(&here, &there, &pairs);
+    let pairs = pairs(&first, &second);
+    let flows = offsets(&first, &second, &pairs);
     if flows.is_empty() {
-        return Err(NothingFound);
+        return Err(NoCommonPackets);
     }
-    let sides = sides(&flows, ahead.unwrap_or(0));
+    let directions = directions(&flows, ahead.unwrap_or(0));
     let clock = match ahead {
         Some(ahead_ns) => Clock::Given { ahead_ns },
-        None => Clock::estimated(flows.iter().map(|(flow, later)| (sides[flow] == Direction::Down, *later))),
+        None => {
+            Clock::estimated(flows.iter().map(|(flow, range)| (directions[flow] == Direction::Down, *range)))
+        }
     };
-    Ok(recording(&here, &there, &pairs, &sides, clock))
+    let mut pairs_of_first = vec![None; first.len()];
+    for (index, pair) in pairs.iter().enumerate().filter_map(|(index, pair)| Some((index, (*pair)?))) {
+        pairs_of_first[pair] = Some(index);
+    }
+    let first = Capture { packets: &first, pairs: &pairs_of_first, ahead: 0 };
+    let second = Capture { packets: &second, pairs: &pairs, ahead: clock.ahead() };
+    Ok(recording(&first, &second, &directions, clock))
 }
 
 /// Returns, for each packet of the second capture, its index in the first. Identical packets are
-/// distinguished by their order: a candidate that a later packet has overtaken counts as lost, if there is
-/// another candidate.
-fn pairs(here: &[Seen], there: &[Seen]) -> Vec<Option<usize>> {
+/// distinguished by their order: a candidate that a later packet has overtaken counts as lost if another
+/// candidate exists.
+fn pairs(first: &[CapturedPacket], second: &[CapturedPacket]) -> Vec<Option<usize>> {
     let mut open: BTreeMap<u64, VecDeque<usize>> = BTreeMap::new();
-    for (index, seen) in here.iter().enumerate() {
-        open.entry(seen.identity.hash).or_default().push_back(index);
+    for (index, packet) in first.iter().enumerate() {
+        open.entry(packet.identity.hash).or_default().push_back(index);
     }
     let mut newest: BTreeMap<Flow, usize> = BTreeMap::new();
-    let find = |seen: &Seen| {
-        let candidates = open.get_mut(&seen.identity.hash)?;
-        let newest = newest.entry(seen.identity.flow).or_default();
+    let find = |packet: &CapturedPacket| {
+        let candidates = open.get_mut(&packet.identity.hash)?;
+        let newest = newest.entry(packet.identity.flow).or_default();
         while candidates.len() > 1 && candidates[0] < *newest {
             candidates.pop_front();
         }
@@ -98,99 +109,103 @@ fn pairs(here: &[Seen], there: &[Seen]) -> Vec<Option<usize>> {
         *newest = index.max(*newest);
         Some(index)
     };
-    there.iter().map(find).collect()
+    second.iter().map(find).collect()
 }
 
-fn later(here: &[Seen], there: &[Seen], pairs: &[Option<usize>]) -> BTreeMap<Flow, Later> {
-    let mut flows: BTreeMap<Flow, Later> = BTreeMap::new();
-    for (seen, index) in there.iter().zip(pairs) {
-        let Some(index) = index else { continue };
-        let later = Later::of(here[*index].at, seen.at);
-        flows.entry(seen.identity.flow).and_modify(|known| *known = known.and(later)).or_insert(later);
+/// Time differences between the captures, per flow.
+fn offsets(
+    first: &[CapturedPacket],
+    second: &[CapturedPacket],
+    pairs: &[Option<usize>],
+) -> BTreeMap<Flow, OffsetRange> {
+    let mut flows: BTreeMap<Flow, OffsetRange> = BTreeMap::new();
+    for (packet, index) in second.iter().zip(pairs).filter_map(|(packet, index)| Some((packet, (*index)?))) {
+        let range = OffsetRange::of(first[index].at, packet.at);
+        flows.entry(packet.identity.flow).and_modify(|known| *known = known.and(range)).or_insert(range);
     }
     flows
 }
 
 /// Direction of each flow.
-fn sides(flows: &BTreeMap<Flow, Later>, ahead: i64) -> BTreeMap<Flow, Direction> {
-    let direction = |(flow, later): (&Flow, &Later)| {
-        let is_down = later.goes_forth(flows.get(&(flow.1, flow.0)).copied(), ahead);
+fn directions(flows: &BTreeMap<Flow, OffsetRange>, ahead: i64) -> BTreeMap<Flow, Direction> {
+    let direction = |(flow, range): (&Flow, &OffsetRange)| {
+        let is_down = range.is_forward(flows.get(&(flow.1, flow.0)).copied(), ahead);
         (*flow, if is_down { Direction::Down } else { Direction::Up })
     };
     flows.iter().map(direction).collect()
 }
 
+/// The packets of one capture, and their indices in the other one.
+struct Capture<'a> {
+    packets: &'a [CapturedPacket],
+    pairs: &'a [Option<usize>],
+    /// Nanoseconds by which this capture's clock is ahead of the first one's.
+    ahead: i64,
+}
+
+impl Capture<'_> {
+    /// Time of a packet in the clock of the first capture.
+    fn at(&self, index: usize) -> i64 {
+        self.packets[index].at.saturating_sub(self.ahead)
+    }
+
+    /// The packets in this direction, each with its index here and its index in the other capture.
+    fn packets_in(
+        &self,
+        direction: Direction,
+        directions: &BTreeMap<Flow, Direction>,
+    ) -> impl Iterator<Item = (usize, &CapturedPacket, Option<usize>)> {
+        let packets = self.packets.iter().zip(self.pairs).enumerate();
+        let packets = packets.map(|(index, (packet, pair))| (index, packet, *pair));
+        packets.filter(move |(_, packet, _)| directions.get(&packet.identity.flow) == Some(&direction))
+    }
+}
+
 fn recording(
-    here: &[Seen],
-    there: &[Seen],
-    pairs: &[Option<usize>],
-    sides: &BTreeMap<Flow, Direction>,
+    first: &Capture<'_>,
+    second: &Capture<'_>,
+    directions: &BTreeMap<Flow, Direction>,
     clock: Clock,
 ) -> Matched {
-    let mut found = vec![None; here.len()];
-    for (at, index) in pairs.iter().enumerate() {
-        if let Some(index) = index {
-            found[*index] = Some(at);
-        }
-    }
-    let there_at = |at: usize| there[at].at.saturating_sub(clock.ahead());
     // Outside of the period that both captures cover, a packet in only one of them is not necessarily lost.
-    let begin = here[0].at.max(there_at(0));
-    let end = here[here.len() - 1].at.min(there_at(there.len() - 1));
-    let first = here[0].at.min(there_at(0));
-    let instant = |at: i64| Instant::from_nanos(at.saturating_sub(first).max(0) as u64);
-    let mut directions = PerDirection::<Recorded>::default();
-    let mut coalesced = 0;
-    let mut add = |direction: Direction, entered: i64, octets: u32, left: Option<i64>| {
-        if left.is_some() || (begin..=end).contains(&entered) {
-            let crossing = Crossing { entered: instant(entered), octets, left: left.map(instant) };
-            directions[direction].crossings.push(crossing);
-            coalesced += u64::from(octets > LONGEST);
-        }
-    };
-    let direction = |seen: &Seen| sides.get(&seen.identity.flow).copied();
-    for (seen, found) in here.iter().zip(&found) {
-        if direction(seen) == Some(Direction::Down) {
-            add(Direction::Down, seen.at, seen.identity.octets, found.map(there_at));
-        }
-    }
-    let mut unmatched_arrivals = 0;
-    let known: BTreeSet<u64> = here.iter().map(|seen| seen.identity.hash).collect();
-    let mut copies = PerDirection::<u64>::default();
-    for (at, (seen, index)) in there.iter().zip(pairs).enumerate() {
-        match (direction(seen), index) {
-            (Some(Direction::Up), index) => {
-                add(Direction::Up, there_at(at), seen.identity.octets, index.map(|index| here[index].at));
+    let begin = first.at(0).max(second.at(0));
+    let end = first.at(first.packets.len() - 1).min(second.at(second.packets.len() - 1));
+    let origin = first.at(0).min(second.at(0));
+    let instant = |at: i64| Instant::from_nanos(at.saturating_sub(origin).max(0) as u64);
+    let (mut coalesced, mut unmatched_arrivals) = (0, 0);
+    let directions = PerDirection::from_fn(|direction| {
+        let (entry, exit) = if direction == Direction::Down { (first, second) } else { (second, first) };
+        let mut crossings = Vec::new();
+        for (index, packet, pair) in entry.packets_in(direction, directions) {
+            let (entered, octets) = (entry.at(index), packet.identity.octets);
+            if pair.is_some() || (begin..=end).contains(&entered) {
+                let left = pair.map(|pair| instant(exit.at(pair)));
+                crossings.push(Crossing { entered: instant(entered), octets, left });
+                coalesced += u64::from(octets > MAX_ETHERNET);
             }
-            (Some(Direction::Down), None) if known.contains(&seen.identity.hash) => copies.down += 1,
-            (Some(Direction::Down), None) if there_at(at) > begin => unmatched_arrivals += 1,
-            _ => {}
         }
-    }
-    let sent: BTreeSet<u64> = there.iter().map(|seen| seen.identity.hash).collect();
-    for (seen, found) in here.iter().zip(&found) {
-        if direction(seen) == Some(Direction::Up) && found.is_none() {
-            if sent.contains(&seen.identity.hash) {
-                copies.up += 1;
-            } else if seen.at > begin {
+        remove_unfinished(&mut crossings, instant(end));
+        let entered: BTreeSet<u64> = entry.packets.iter().map(|packet| packet.identity.hash).collect();
+        let mut copies = 0;
+        let arrivals = exit.packets_in(direction, directions);
+        for (index, packet, _) in arrivals.filter(|(_, _, pair)| pair.is_none()) {
+            if entered.contains(&packet.identity.hash) {
+                copies += 1;
+            } else if exit.at(index) > begin {
                 unmatched_arrivals += 1;
             }
         }
-    }
-    for direction in Direction::BOTH {
-        let recorded = &mut directions[direction];
-        recorded.copies = copies[direction];
-        without_untold(&mut recorded.crossings, instant(end));
-    }
+        Recorded { crossings, copies }
+    });
     let recording = Recording { directions, duration: instant(end) - Instant::ZERO };
     Matched { recording, clock, unmatched_arrivals, coalesced }
 }
 
 /// The longest packet of an Ethernet with VLAN tags.
-const LONGEST: u32 = 1514;
+const MAX_ETHERNET: u32 = 1514;
 
-/// Removes packets at the end that may still have been in transit.
-fn without_untold(crossings: &mut Vec<Crossing>, end: Instant) {
+/// Removes the last packets without an exit, which may have been on the path when the recording ended.
+fn remove_unfinished(crossings: &mut Vec<Crossing>, end: Instant) {
     let longest = crossings.iter().filter_map(Crossing::delay).max().unwrap_or_default();
     crossings.retain(|crossing| crossing.left.is_some() || crossing.entered + longest <= end);
 }
@@ -237,22 +252,22 @@ mod tests {
         ]
     }
 
-    fn delays(matched: &Matched, direction: Direction) -> Vec<u64> {
-        let crossings = matched.recording.directions[direction].crossings.iter();
-        let mut delays: Vec<u64> = crossings.filter_map(|it| Some(it.delay()?.as_millis())).collect();
-        delays.dedup();
-        delays
+    /// The delays in milliseconds down and up, without repetitions.
+    fn delays(matched: &Matched) -> [Vec<u64>; 2] {
+        Direction::BOTH.map(|direction| {
+            let crossings = matched.recording.directions[direction].crossings.iter();
+            let mut delays: Vec<u64> = crossings.filter_map(|it| Some(it.delay()?.as_millis())).collect();
+            delays.dedup();
+            delays
+        })
     }
 
     #[test]
     fn packets_of_both_directions_match_with_delays() {
         let [fixed, mobile] = ends(0);
-        let matched = find(fixed, mobile, None).unwrap();
+        let matched = match_captures(fixed, mobile, None).unwrap();
         assert_eq!((matched.clock, matched.unmatched_arrivals, matched.coalesced), (Clock::Same, 0, 0));
-        assert_eq!(
-            (delays(&matched, Direction::Down), delays(&matched, Direction::Up)),
-            (vec![30], vec![20])
-        );
+        assert_eq!(delays(&matched), [vec![30], vec![20]]);
         let crossings = &matched.recording.directions.down.crossings;
         assert!(crossings.iter().all(|crossing| crossing.octets == 100 && crossing.left.is_some()));
     }
@@ -261,7 +276,7 @@ mod tests {
     fn packets_before_other_capture_begins_are_not_losses() {
         let sent = observed((0..100).map(|number| (10 * number as i64, down(number))));
         let arrived = observed((50..100).map(|number| (10 * number as i64 + 30, down(number))));
-        let crossings = find(sent, arrived, None).unwrap().recording.directions.down.crossings;
+        let crossings = match_captures(sent, arrived, None).unwrap().recording.directions.down.crossings;
         // The first packet that arrived entered at 500 ms and left at 530 ms.
         assert_eq!(crossings[0].entered.as_millis(), 500);
         assert!(crossings.iter().all(|crossing| crossing.left.is_some()));
@@ -271,18 +286,12 @@ mod tests {
     fn clock_offset_is_estimated_unless_given() {
         for ahead in [-5000, -45, 61, 5000] {
             let [fixed, mobile] = ends(ahead);
-            let matched = find(fixed.clone(), mobile.clone(), None).unwrap();
+            let matched = match_captures(fixed.clone(), mobile.clone(), None).unwrap();
             // The smallest delay is then the same in both directions: half of 50 ms.
             assert_eq!(matched.clock, Clock::Estimated { ahead_ns: (ahead + 5) * MS }, "{ahead}");
-            assert_eq!(
-                (delays(&matched, Direction::Down), delays(&matched, Direction::Up)),
-                (vec![25], vec![25])
-            );
-            let matched = find(fixed, mobile, Some(ahead * MS)).unwrap();
-            assert_eq!(
-                (delays(&matched, Direction::Down), delays(&matched, Direction::Up)),
-                (vec![30], vec![20])
-            );
+            assert_eq!(delays(&matched), [vec![25], vec![25]]);
+            let matched = match_captures(fixed, mobile, Some(ahead * MS)).unwrap();
+            assert_eq!(delays(&matched), [vec![30], vec![20]]);
         }
     }
 
@@ -290,8 +299,8 @@ mod tests {
     fn given_clock_offset_determines_direction_without_replies() {
         let fixed = observed((0..30).map(|number| (10 * number as i64, down(number))));
         let mobile = observed((0..30).map(|number| (10 * number as i64 + 30 - 5000, down(number))));
-        let matched = find(fixed, mobile, Some(-5000 * MS)).unwrap();
-        assert_eq!(delays(&matched, Direction::Down), [30]);
+        let matched = match_captures(fixed, mobile, Some(-5000 * MS)).unwrap();
+        assert_eq!(delays(&matched)[0], [30]);
     }
 
     #[test]
@@ -300,7 +309,7 @@ mod tests {
         let arrives = |number: &u64| ![40, 41, 70].contains(number);
         let arrived = (0..100).filter(arrives).map(|number| (10 * number as i64 + 30, down(number)));
         let mobile = observed(arrived.chain([(505, down(20))]));
-        let matched = find(fixed, mobile, None).unwrap();
+        let matched = match_captures(fixed, mobile, None).unwrap();
         let crossings = &matched.recording.directions.down.crossings;
         let lost = crossings.iter().filter(|it| it.left.is_none()).map(|it| it.entered.as_millis());
         assert_eq!(lost.collect::<Vec<_>>(), [400, 410, 700]);
@@ -312,16 +321,15 @@ mod tests {
         let sent =
             [(0, down(1)), (10, down(2)), (20, down(3)), (500, down(1)), (510, down(4)), (520, down(5))];
         let arrived = [(40, down(2)), (50, down(3)), (530, down(1)), (540, down(4)), (550, down(5))];
-        let matched = find(observed(sent), observed(arrived), None).unwrap();
-        assert_eq!(delays(&matched, Direction::Down), [30]);
+        let matched = match_captures(observed(sent), observed(arrived), None).unwrap();
+        assert_eq!(delays(&matched)[0], [30]);
     }
 
     #[test]
     fn unmatched_arrivals_are_counted() {
-        let [fixed, mobile] = ends(0);
-        let mut more = mobile;
-        more.packet(505 * MS, &down(1000));
-        assert_eq!(find(fixed, more, None).unwrap().unmatched_arrivals, 1);
+        let [fixed, mut mobile] = ends(0);
+        mobile.packet(505 * MS, &down(1000));
+        assert_eq!(match_captures(fixed, mobile, None).unwrap().unmatched_arrivals, 1);
     }
 
     #[test]
@@ -331,14 +339,14 @@ mod tests {
             end.packet(at, &down(7000));
             end.packet(at, &up(7000));
         }
-        let _ = find(fixed, mobile, None).unwrap();
+        let _ = match_captures(fixed, mobile, None).unwrap();
     }
 
     #[test]
     fn unrelated_captures_are_rejected() {
         let [fixed, _] = ends(0);
         let other = observed((500..600).map(|number| (number as i64, down(number))));
-        assert_eq!(find(fixed.clone(), other, None).unwrap_err(), NothingFound);
-        assert_eq!(find(fixed, Observed::default(), None).unwrap_err(), NothingFound);
+        assert_eq!(match_captures(fixed.clone(), other, None).unwrap_err(), NoCommonPackets);
+        assert_eq!(match_captures(fixed, Observed::default(), None).unwrap_err(), NoCommonPackets);
     }
 }

@@ -6,7 +6,7 @@ use airwire::direction::PerDirection;
 use airwire::time::{Duration, Instant};
 use airwire::units::exact_time;
 
-use crate::{Bound, Burst, Fitted, FittedDirection, PiecewiseConstant, RateSeen};
+use crate::{Bound, Burst, Fitted, FittedDirection, MeasuredRate, PiecewiseConstant};
 
 /// A scenario, and a schedule for each direction that changes with time.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,12 +18,12 @@ pub struct FittedFiles {
 }
 
 /// Smaller loss rates are omitted.
-const RARE: f64 = 1e-6;
+const RARE_LOSS: f64 = 1e-6;
 /// Smaller shares of reordered or duplicated packets are omitted.
-const SELDOM: f64 = 1e-3;
+const RARE_SHARE: f64 = 1e-3;
 
-/// Creates the files of a path named `name`. `what` is its one-line description.
-pub fn files(fitted: &Fitted, name: &str, what: &str) -> FittedFiles {
+/// Creates the files of a path named `name`. `description` is its one-line description.
+pub fn files(fitted: &Fitted, name: &str, description: &str) -> FittedFiles {
     let mut schedules = Vec::new();
     let links = PerDirection::from_fn(|direction| {
         let fitted_direction = &fitted.directions[direction];
@@ -34,7 +34,7 @@ pub fn files(fitted: &Fitted, name: &str, what: &str) -> FittedFiles {
         });
         link(fitted_direction, schedule.as_deref())
     });
-    let mut text = format!("schema = 1\ndescription = {what:?}\n");
+    let mut text = format!("schema = 1\ndescription = {description:?}\n");
     // In both directions, losses come after the link, because lost packets have used transmission time.
     let up = stages(&fitted.directions.up);
     let down = stages(&fitted.directions.down);
@@ -54,7 +54,7 @@ pub fn files(fitted: &Fitted, name: &str, what: &str) -> FittedFiles {
 fn stages(direction: &FittedDirection) -> Vec<(&'static str, String)> {
     let mut stages = Vec::new();
     let share = direction.losses.share;
-    if share > RARE {
+    if share > RARE_LOSS {
         let settings = match direction.losses.burst {
             None => format!("{{ model = \"uniform\", per = {share:.3e} }}"),
             Some(Burst::Packets(length)) => {
@@ -70,11 +70,11 @@ fn stages(direction: &FittedDirection) -> Vec<(&'static str, String)> {
         };
         stages.push(("loss", settings));
     }
-    if let Some(overtaken) = direction.overtaken.filter(|overtaken| overtaken.share >= SELDOM) {
+    if let Some(overtaken) = direction.overtaken.filter(|overtaken| overtaken.share >= RARE_SHARE) {
         let late = rounded(overtaken.late.max(Duration::from_micros(1)));
         stages.push(("reorder", format!("{{ chance = {:.3e}, time = \"{late}\" }}", overtaken.share)));
     }
-    if direction.copied >= SELDOM {
+    if direction.copied >= RARE_SHARE {
         stages.push(("duplicate", format!("{{ chance = {:.3e} }}", direction.copied)));
     }
     stages
@@ -115,7 +115,7 @@ fn rounded(time: Duration) -> String {
 
 /// The values that change with time. The last line is the end of the recording, where the schedule repeats.
 fn schedule(direction: &FittedDirection, duration: Duration) -> Option<String> {
-    let rates = direction.rate.as_ref().map(|RateSeen { over_time, .. }| over_time);
+    let rates = direction.rate.as_ref().map(|MeasuredRate { over_time, .. }| over_time);
     let rates = rates.filter(|rates| rates.as_constant().is_none());
     let delays = Some(&direction.delay).filter(|delays| delays.as_constant().is_none());
     let mut times: Vec<Instant> = times(rates).chain(times(delays)).collect();
@@ -134,10 +134,8 @@ fn schedule(direction: &FittedDirection, duration: Duration) -> Option<String> {
     text.push('\n');
     for at in times.into_iter().chain([end]) {
         let _ = write!(text, "{:.3}", at.as_nanos() as f64 / 1e6);
-        for (value, decimals) in [(rate(at), 3), (delay(at), 3)] {
-            if let Some(value) = value {
-                let _ = write!(text, ",{value:.decimals$}");
-            }
+        for value in [rate(at), delay(at)].into_iter().flatten() {
+            let _ = write!(text, ",{value:.3}");
         }
         text.push('\n');
     }

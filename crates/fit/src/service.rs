@@ -5,12 +5,11 @@ use std::collections::BTreeMap;
 use airwire::time::{Duration, Instant};
 use airwire::units::Rate;
 
-use crate::{Crossing, Overtaken, PiecewiseConstant, RateSeen};
+use crate::{Crossing, MeasuredRate, Overtaken, PiecewiseConstant};
 
-/// A direction that carries at least this many times fewer bytes than the other one carries ACKs. It does not
-/// have a standing queue, so its packets show the current delay of the wire. The other direction may have a
-/// standing queue.
-pub(crate) const THIN: u64 = 5;
+/// Minimum ratio of the bytes in the two directions at which the smaller direction is treated as one of ACKs: it
+/// has no standing queue, so its packets show the current delay of the wire.
+pub(crate) const MIN_ASYMMETRY: u64 = 5;
 const SECOND: u64 = 1_000_000_000;
 /// Delays count as equal if they differ by at most this number of nanoseconds.
 const LEAST_STEP: u64 = 500_000;
@@ -21,7 +20,7 @@ const SAME_RATE: f64 = 0.03;
 /// The rate is constant if at least this share of the steps has the same rate.
 const NEARLY_ALL: f64 = 0.97;
 /// Nanoseconds around an unknown rate in which known rates are averaged.
-const AROUND: u64 = SECOND;
+const SMOOTHING: u64 = SECOND;
 
 /// The largest number of bytes that entered within one second.
 pub(crate) fn busiest_second(crossings: &[Crossing]) -> u64 {
@@ -64,10 +63,10 @@ pub(crate) fn delay(crossings: &[Crossing], step: Duration) -> PiecewiseConstant
 }
 
 /// The delay without the transmission time of the fastest packet.
-pub(crate) fn of_the_wire(
+pub(crate) fn without_transmission(
     crossings: &[Crossing],
     delay: &PiecewiseConstant<Duration>,
-    rate: Option<&RateSeen>,
+    rate: Option<&MeasuredRate>,
 ) -> PiecewiseConstant<Duration> {
     let arrived =
         crossings.iter().filter_map(|crossing| Some((crossing.delay()?, crossing.left?, crossing.octets)));
@@ -86,14 +85,14 @@ pub(crate) fn jitter(crossings: &[Crossing], delay: &PiecewiseConstant<Duration>
 /// Packets that left after one that had entered later.
 pub(crate) fn overtaken(crossings: &[Crossing]) -> Option<Overtaken> {
     let arrived: Vec<_> = crossings.iter().filter_map(|crossing| crossing.left).collect();
-    let mut earliest_behind = Instant::from_nanos(u64::MAX);
+    let mut earliest_later_exit = Instant::from_nanos(u64::MAX);
     let (mut count, mut late) = (0_u64, 0_u128);
     for left in arrived.iter().rev() {
-        if *left > earliest_behind {
+        if *left > earliest_later_exit {
             count += 1;
-            late += u128::from((*left).saturating_since(earliest_behind).as_nanos());
+            late += u128::from((*left).saturating_since(earliest_later_exit).as_nanos());
         }
-        earliest_behind = earliest_behind.min(*left);
+        earliest_later_exit = earliest_later_exit.min(*left);
     }
     (count > 0).then(|| Overtaken {
         share: count as f64 / arrived.len() as f64,
@@ -103,12 +102,12 @@ pub(crate) fn overtaken(crossings: &[Crossing]) -> Option<Overtaken> {
 
 /// Time in which packets waited, and the bytes that left in this time.
 #[derive(Clone, Copy, Debug, Default)]
-struct Work {
+struct BusyTime {
     octets: f64,
     nanos: f64,
 }
 
-impl Work {
+impl BusyTime {
     fn rate(self) -> f64 {
         self.octets * 8e9 / self.nanos
     }
@@ -118,41 +117,41 @@ impl Work {
     }
 }
 
-/// The rate in each `step` of time. If a packet is waiting when the previous one leaves, then until its own
-/// departure the path transmits only this packet and packets that are lost after the queue.
+/// The rate in each `step` of time. If a packet is waiting when the previous one leaves, the path transmits only
+/// this packet, and packets that are lost after the queue, until the packet leaves.
 pub(crate) fn rate(
     crossings: &[Crossing],
     delay: &PiecewiseConstant<Duration>,
     was_sent: &[bool],
     duration: Duration,
     step: Duration,
-) -> Option<RateSeen> {
+) -> Option<MeasuredRate> {
     let (step, duration) = (step.as_nanos(), duration.as_nanos());
-    let mut work = vec![Work::default(); duration.div_ceil(step) as usize];
+    let mut busy = vec![BusyTime::default(); duration.div_ceil(step) as usize];
     // Bytes that were transmitted since the previous packet left, but lost afterwards.
-    let mut unseen = 0;
-    let mut before: Option<Instant> = None;
+    let mut lost_octets = 0;
+    let mut previous: Option<Instant> = None;
     for (crossing, is_sent) in crossings.iter().zip(was_sent) {
         let Some(left) = crossing.left else {
-            unseen += u64::from(*is_sent) * u64::from(crossing.octets);
+            lost_octets += u64::from(*is_sent) * u64::from(crossing.octets);
             continue;
         };
-        if before.is_some_and(|before| left < before) {
+        if previous.is_some_and(|previous| left < previous) {
             // Reordered packets do not contribute a usable time.
             continue;
         }
-        let waited = |before: &Instant| crossing.entered + delay.at(crossing.entered) < *before;
-        if let Some(before) = before.filter(waited) {
-            spread(&mut work, step, (before, left), (unseen + u64::from(crossing.octets)) as f64);
+        let waited = |previous: &Instant| crossing.entered + delay.at(crossing.entered) < *previous;
+        if let Some(previous) = previous.filter(waited) {
+            spread(&mut busy, step, (previous, left), (lost_octets + u64::from(crossing.octets)) as f64);
         }
-        (before, unseen) = (Some(left), 0);
+        (previous, lost_octets) = (Some(left), 0);
     }
-    let all = work.iter().copied().fold(Work::default(), Work::plus);
+    let all = busy.iter().copied().fold(BusyTime::default(), BusyTime::plus);
     // A few packets that arrive close together do not determine a rate.
     if all.nanos < 0.01 * duration as f64 || all.octets == 0.0 {
         return None;
     }
-    let rates = known_around(&work, all, step as f64, (AROUND / step).max(1) as usize);
+    let rates = smoothed(&busy, all, step as f64, (SMOOTHING / step).max(1) as usize);
     let pieces = match constant(&rates) {
         Some(rate) => vec![(0, rate)],
         None => merged(&rates),
@@ -160,18 +159,18 @@ pub(crate) fn rate(
     let pieces = pieces.into_iter().map(|(index, rate)| {
         (Instant::from_nanos(index as u64 * step), Rate::bits_per_second((rate.round() as u64).max(1)))
     });
-    Some(RateSeen {
+    Some(MeasuredRate {
         over_time: PiecewiseConstant::new(pieces),
         mean: Rate::bits_per_second((all.rate().round() as u64).max(1)),
-        seen: (all.nanos / duration as f64).min(1.0),
+        measured: (all.nanos / duration as f64).min(1.0),
     })
 }
 
 /// Distributes bytes that left at a constant rate over the steps of their time, within the recording.
-fn spread(work: &mut [Work], step: u64, (from, to): (Instant, Instant), octets: f64) {
+fn spread(busy: &mut [BusyTime], step: u64, (from, to): (Instant, Instant), octets: f64) {
     let (from, to) = (from.as_nanos(), to.as_nanos());
     let index = |at: u64| (at / step) as usize;
-    if let (true, Some(piece)) = (from == to, work.get_mut(index(to))) {
+    if let (true, Some(piece)) = (from == to, busy.get_mut(index(to))) {
         piece.octets += octets;
         return;
     }
@@ -179,7 +178,7 @@ fn spread(work: &mut [Work], step: u64, (from, to): (Instant, Instant), octets: 
     let mut at = from;
     while at < to {
         let end = to.min((at / step + 1) * step);
-        let Some(piece) = work.get_mut(index(at)) else { return };
+        let Some(piece) = busy.get_mut(index(at)) else { return };
         piece.nanos += (end - at) as f64;
         piece.octets += each * (end - at) as f64;
         at = end;
@@ -189,24 +188,24 @@ fn spread(work: &mut [Work], step: u64, (from, to): (Instant, Instant), octets: 
 /// The rate of each step. For the part of a step in which the rate was not observed, the rate of the
 /// surrounding steps, or of the whole recording, is used. A rate that was observed only briefly does not
 /// count for the whole step.
-fn known_around(work: &[Work], all: Work, step: f64, around: usize) -> Vec<f64> {
-    let mut sums = vec![Work::default()];
-    for piece in work {
+fn smoothed(busy: &[BusyTime], all: BusyTime, step: f64, around: usize) -> Vec<f64> {
+    let mut sums = vec![BusyTime::default()];
+    for piece in busy {
         sums.push(sums[sums.len() - 1].plus(*piece));
     }
-    let between = |from: usize, to: usize| Work {
+    let between = |from: usize, to: usize| BusyTime {
         octets: sums[to].octets - sums[from].octets,
         nanos: sums[to].nanos - sums[from].nanos,
     };
-    let near = |index: usize| between(index.saturating_sub(around), (index + around + 1).min(work.len()));
-    let rate = |(index, piece): (usize, &Work)| {
+    let near = |index: usize| between(index.saturating_sub(around), (index + around + 1).min(busy.len()));
+    let rate = |(index, piece): (usize, &BusyTime)| {
         let around = match near(index) {
             near if near.nanos > 0.0 => near.rate(),
             _ => all.rate(),
         };
         (piece.octets * 8e9 + (step - piece.nanos).max(0.0) * around) / step
     };
-    work.iter().enumerate().map(rate).collect()
+    busy.iter().enumerate().map(rate).collect()
 }
 
 /// The rate that nearly all steps share. The other steps contain losses that cannot be assigned to the queue.

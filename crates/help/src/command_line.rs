@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::io::Write;
 
-use airfiles::Shown;
+use airfiles::Escaped;
 use clap::{Command, Error, Parser};
 
 /// Parses the command line of this process. If it is invalid, prints a message and exits. `adapt` changes the
@@ -18,13 +18,14 @@ pub fn parse<C: Parser>(adapt: impl Fn(Command) -> Command) -> C {
         C::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
     };
     read(&mut std::env::args_os()).unwrap_or_else(|error| {
-        let shown = std::env::args_os().map(|word| OsString::from(Shown(word.to_string_lossy()).to_string()));
+        let shown =
+            std::env::args_os().map(|word| OsString::from(Escaped(word.to_string_lossy()).to_string()));
         if let Err(error) = read(&mut shown.into_iter()) {
             error.exit()
         }
         // The escaped words are valid, so the error is due to the control characters. Errors of writing are
         // ignored.
-        let _ = write!(std::io::stderr().lock(), "{}", Shown(error.render()));
+        let _ = write!(std::io::stderr().lock(), "{}", Escaped(error.render()));
         std::process::exit(error.exit_code())
     })
 }

@@ -12,7 +12,7 @@ use clap::builder::{PossibleValuesParser, Resettable};
 use clap::{Arg, Command, ValueEnum};
 use clap_complete::Shell;
 
-/// A shell that completion scripts are available for.
+/// A shell with a completion script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ShellName {
     /// GNU Bash 4.4 or later.

@@ -17,7 +17,7 @@ const NO_BREAK: &str = "\u{a0}";
 
 /// Sections that every page of a program has. Each entry is a name and its meaning.
 #[derive(Clone, Copy, Debug)]
-pub struct Common<'a> {
+pub struct CommonSections<'a> {
     /// Environment variables.
     pub environment: &'a [(&'a str, &'a str)],
     /// Files and directories.
@@ -31,7 +31,7 @@ pub struct Common<'a> {
 ///
 /// # Errors
 /// If a page cannot be written.
-pub fn write(command: Command, common: Common<'_>, directory: &Path) -> io::Result<()> {
+pub fn write(command: Command, common: CommonSections<'_>, directory: &Path) -> io::Result<()> {
     fs::create_dir_all(directory)?;
     let mut command = command.disable_help_subcommand(true);
     command.build();
@@ -40,7 +40,7 @@ pub fn write(command: Command, common: Common<'_>, directory: &Path) -> io::Resu
 }
 
 struct Pages<'a> {
-    common: Common<'a>,
+    common: CommonSections<'a>,
     /// Exit codes of the program, for commands that do not list their own.
     exit_status: &'a str,
     directory: &'a Path,
@@ -55,12 +55,12 @@ impl Pages<'_> {
         let mut file = io::BufWriter::new(airfiles::create(self.directory.join(man.get_filename()))?);
         page(&man, command, &mut file)?;
         let notes = notes(command);
-        as_written("NOTES", &notes.notes).to_writer(&mut file)?;
+        preformatted("NOTES", &notes.notes).to_writer(&mut file)?;
         let own = Some(notes.exit_status).filter(|own| !own.is_empty());
-        as_written("EXIT STATUS", own.as_deref().unwrap_or(self.exit_status)).to_writer(&mut file)?;
+        preformatted("EXIT STATUS", own.as_deref().unwrap_or(self.exit_status)).to_writer(&mut file)?;
         list("ENVIRONMENT", self.common.environment).to_writer(&mut file)?;
         list("FILES", self.common.files).to_writer(&mut file)?;
-        as_written("EXAMPLES", &notes.examples).to_writer(&mut file)?;
+        preformatted("EXAMPLES", &notes.examples).to_writer(&mut file)?;
         self.see_also(command, parent).to_writer(&mut file)?;
         file.flush()
     }
@@ -70,13 +70,14 @@ impl Pages<'_> {
     fn see_also(&self, command: &Command, parent: Option<&Command>) -> Roff {
         let page = |command: &Command| Man::new(command.clone()).get_filename();
         let own = page(command);
-        let near = parent.into_iter().chain(shown(parent.unwrap_or(command))).chain(shown(command)).map(page);
-        let near = near.filter(|name| *name != own).map(|name| match name.rsplit_once('.') {
+        let related =
+            parent.into_iter().chain(shown(parent.unwrap_or(command))).chain(shown(command)).map(page);
+        let related = related.filter(|name| *name != own).map(|name| match name.rsplit_once('.') {
             Some((name, section)) => format!("{name}({section})"),
             None => name,
         });
         let mut pages: Vec<String> = Vec::new();
-        for name in near.chain(self.common.see_also.iter().map(|&name| name.to_owned())) {
+        for name in related.chain(self.common.see_also.iter().map(|&name| name.to_owned())) {
             if !pages.contains(&name) {
                 pages.push(name);
             }
@@ -198,7 +199,7 @@ fn argument(arg: &Arg) -> Vec<Inline> {
 }
 
 /// Formats a section that keeps its line breaks, so that examples can be copied. Empty without text.
-fn as_written(title: &str, text: &str) -> Roff {
+fn preformatted(title: &str, text: &str) -> Roff {
     let mut roff = Roff::default();
     let text = text.trim_end();
     if text.is_empty() {
@@ -250,8 +251,11 @@ mod tests {
     #[test]
     fn man_page_has_synopsis_examples_and_environment() {
         let directory = std::env::temp_dir().join(format!("airhelp-{}", std::process::id()));
-        let common =
-            Common { environment: &[("TOOL_LOG", "Log level.")], files: &[], see_also: &["tcpdump(8)"] };
+        let common = CommonSections {
+            environment: &[("TOOL_LOG", "Log level.")],
+            files: &[],
+            see_also: &["tcpdump(8)"],
+        };
         write(command(), common, &directory).unwrap();
         let mut files: Vec<_> = fs::read_dir(&directory)
             .unwrap()

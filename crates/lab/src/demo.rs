@@ -245,7 +245,7 @@ fn run_in_real_time(
 
 /// Reads the results of a scene from its directory. `None` if the directory does not belong to a scene.
 pub(crate) fn read(directory: &Path) -> Option<SceneResult> {
-    serde_json::from_str(&airfiles::read_kept(directory.join(FILE)).ok()?).ok()
+    serde_json::from_str(&airfiles::read_result(directory.join(FILE)).ok()?).ok()
 }
 
 impl Scene {

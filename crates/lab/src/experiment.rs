@@ -202,7 +202,7 @@ impl<'a> Rounds<'a> {
     /// Starts in an empty directory, or after the rounds that it contains.
     fn begin(tools: &Tools, experiment: &'a Experiment, scenario: &str) -> Result<Self, LabError> {
         let directory = &experiment.directory;
-        let previous = match airfiles::read_kept(directory.join("lab.json")) {
+        let previous = match airfiles::read_result(directory.join("lab.json")) {
             Ok(text) => Some(experiment.parse_previous(&text, scenario)?),
             Err(_) => {
                 create_empty_directory(directory)?;
@@ -306,7 +306,7 @@ impl Experiment {
         let senders: Vec<_> =
             self.senders.iter().map(|sender| (sender.name.as_str(), sender.profile())).collect();
         let seed = transfers.first().map_or(self.seed, |first| first.seed);
-        if airfiles::read_kept(self.directory.join("scenario.toml")).is_ok_and(|other| other != scenario) {
+        if airfiles::read_result(self.directory.join("scenario.toml")).is_ok_and(|other| other != scenario) {
             return Err(taken("its scenario differs (scenario.toml)"));
         } else if previous_senders != senders {
             let names: Vec<_> = previous_senders.iter().map(|(name, _)| *name).collect();

@@ -105,7 +105,7 @@ fn experiment(page: &mut Page, directory: &Path) -> Result<(), RunDirError> {
         page.opening = opening(&report.transfers, senders, &runs_of_transfers);
     }
     let Report { command, versions, scenario, rounds, .. } = &report;
-    let toml = airfiles::read_kept(directory.join("scenario.toml")).ok();
+    let toml = airfiles::read_result(directory.join("scenario.toml")).ok();
     let description = toml.as_deref().and_then(description);
     let mut facts = vec![
         ("command".to_owned(), command.clone()),

@@ -86,7 +86,7 @@ pub(crate) fn disturbance(
     outcome: &Outcome,
     started: ClockOffset,
 ) -> Option<String> {
-    let summary = airfiles::read_kept(plan.directory.join("airlink.json")).ok()?;
+    let summary = airfiles::read_result(plan.directory.join("airlink.json")).ok()?;
     let path: Value = serde_json::from_str(&summary).ok()?;
     let ends =
         streams.iter().filter_map(|stream| end_of(&stream.file(plan.directory, "sender", "jsonl")).ok());

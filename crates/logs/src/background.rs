@@ -1,8 +1,8 @@
-//! Output lines written by a separate thread, so that the caller never waits for a slow file, pipe
-//! or terminal. A public server must not stall because its log does.
+//! Output lines written by a separate thread, so that the caller never waits for a slow file, pipe or terminal: a
+//! public server must not stall because of its log.
 //!
-//! `tracing-appender` does not replace this: it loses lines at a write error, leaves gaps unmarked,
-//! limits the number of lines instead of bytes, and can wait for them only once, when it ends.
+//! `tracing-appender` does not replace this module: it loses lines after a write error, does not mark gaps, limits
+//! the number of lines instead of bytes, and can wait for them only once, when it ends.
 
 #![expect(clippy::disallowed_methods, reason = "the thread waits for a pipe or a disk")]
 
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use std::{fmt, mem, thread};
 
 /// Maximum number of bytes that wait to be written. Lines beyond it are dropped and counted.
-const ROOM: usize = 1 << 20;
+const MAX_QUEUED: usize = 1 << 20;
 /// Pause after each write. A single line is written at once, and lines that arrive during the pause
 /// share one write.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -32,7 +32,7 @@ struct Queue {
     /// Number of bytes that the thread is writing.
     writing: usize,
     /// Number of lines dropped after those in `waiting`.
-    gap: u64,
+    unmarked_drops: u64,
     /// Returns the line that replaces dropped lines, if the format allows one.
     gap_line: Option<fn(u64) -> String>,
     /// Total number of dropped lines.
@@ -53,7 +53,8 @@ impl BackgroundWriter {
         gap_line: Option<fn(u64) -> String>,
         failed: impl Fn(&io::Error) + Send + 'static,
     ) -> io::Result<Self> {
-        let queue = Queue { waiting: Vec::new(), writing: 0, gap: 0, gap_line, dropped: 0, closed: false };
+        let queue =
+            Queue { waiting: Vec::new(), writing: 0, unmarked_drops: 0, gap_line, dropped: 0, closed: false };
         let queue = Arc::new(Mutex::new(queue));
         let writers = queue.clone();
         let thread =
@@ -69,9 +70,9 @@ impl BackgroundWriter {
             return;
         }
         let queued = queue.waiting.len() + queue.writing;
-        if queued > 0 && queued + lines.len() > ROOM {
+        if queued > 0 && queued + lines.len() > MAX_QUEUED {
             let count = lines.iter().filter(|byte| **byte == b'\n').count() as u64;
-            queue.gap += count;
+            queue.unmarked_drops += count;
             queue.dropped += count;
             return;
         }
@@ -109,14 +110,14 @@ impl fmt::Debug for BackgroundWriter {
 
 impl Queue {
     fn is_written(&self) -> bool {
-        self.waiting.is_empty() && self.writing == 0 && self.gap == 0
+        self.waiting.is_empty() && self.writing == 0 && self.unmarked_drops == 0
     }
 
     /// Queues the line that replaces the dropped lines, if there are any.
     fn mark_gap(&mut self) {
-        let gap = mem::take(&mut self.gap);
-        if let Some(line) = self.gap_line.filter(|_| gap > 0) {
-            self.waiting.extend(line(gap).into_bytes());
+        let unmarked_drops = mem::take(&mut self.unmarked_drops);
+        if let Some(line) = self.gap_line.filter(|_| unmarked_drops > 0) {
+            self.waiting.extend(line(unmarked_drops).into_bytes());
         }
     }
 }
@@ -144,7 +145,7 @@ fn run(shared: &Mutex<Queue>, mut to: impl Write, failed: &impl Fn(&io::Error)) 
         let mut queue = lock(shared);
         queue.writing = 0;
         if written.is_err() {
-            (queue.waiting, queue.gap, queue.closed) = (Vec::new(), 0, true);
+            (queue.waiting, queue.unmarked_drops, queue.closed) = (Vec::new(), 0, true);
             return;
         }
         drop(queue);
@@ -229,27 +230,27 @@ mod tests {
         }
     }
 
-    const PATIENCE: Duration = Duration::from_secs(20);
+    const TIMEOUT: Duration = Duration::from_secs(20);
 
     #[test]
     fn full_queue_drops_lines_and_reports_gap() {
         let fixture = fixture();
         let line = [&[b'x'; 999][..], b"\n"].concat();
-        for _ in 0..2 * ROOM / line.len() {
+        for _ in 0..2 * MAX_QUEUED / line.len() {
             fixture.writer.write(&line);
         }
         let dropped = fixture.writer.dropped();
         assert!((1000..1200).contains(&dropped), "{dropped}");
         assert!(!fixture.writer.finish(Duration::from_millis(1)), "nothing was written yet");
-        // The batch in the thread's hands, the rest of the queue, and the next line.
+        // The batch that the thread is writing, the rest of the queue, and the next line.
         for _ in 0..3 {
             fixture.go.send(None).unwrap();
         }
-        assert!(fixture.writer.finish(PATIENCE));
+        assert!(fixture.writer.finish(TIMEOUT));
         fixture.writer.write(b"the end\n");
-        assert!(fixture.writer.finish(PATIENCE));
+        assert!(fixture.writer.finish(TIMEOUT));
         let text = fixture.text();
-        // The gap is reported once, or twice if the thread fetched the queue while lines were being
+        // The unmarked_drops is reported once, or twice if the thread fetched the queue while lines were being
         // dropped.
         let gaps = text.lines().filter_map(|line| line.strip_suffix(" lines were dropped"));
         assert_eq!(gaps.map(|count| count.parse::<u64>().unwrap()).sum::<u64>(), dropped);
@@ -269,7 +270,7 @@ mod tests {
             thread::sleep(Duration::from_micros(100));
         }
         let took = begin.elapsed();
-        assert!(fixture.writer.finish(PATIENCE));
+        assert!(fixture.writer.finish(TIMEOUT));
         assert_eq!(fixture.text().lines().count(), 500);
         let (writes, pauses) = (*fixture.writes.lock().unwrap(), took.as_millis() / PAUSE.as_millis());
         assert!(u128::from(writes) <= pauses + 3, "{writes} writes in {took:?}");
@@ -282,7 +283,7 @@ mod tests {
         fixture.go.send(Some(ErrorKind::StorageFull)).unwrap();
         fixture.go.send(Some(ErrorKind::StorageFull)).unwrap();
         fixture.go.send(None).unwrap();
-        assert!(fixture.writer.finish(PATIENCE));
+        assert!(fixture.writer.finish(TIMEOUT));
         assert_eq!((fixture.text().as_str(), *fixture.failures.lock().unwrap()), ("one\n", 1));
     }
 
@@ -292,11 +293,11 @@ mod tests {
         fixture.writer.write(b"one\n");
         fixture.go.send(Some(ErrorKind::BrokenPipe)).unwrap();
         let start = Instant::now();
-        assert!(fixture.writer.finish(PATIENCE), "no line waits after the pipe is closed");
+        assert!(fixture.writer.finish(TIMEOUT), "no line waits after the pipe is closed");
         for _ in 0..10_000 {
             fixture.writer.write(&[b'x'; 1000]);
         }
-        assert!(start.elapsed() < PATIENCE && fixture.text().is_empty());
+        assert!(start.elapsed() < TIMEOUT && fixture.text().is_empty());
         assert_eq!(fixture.writer.dropped(), 0);
     }
 }

@@ -1,13 +1,11 @@
 //! The logs of `airtcp` and `airlink`: options, levels and line formats.
 //!
-//! The protocol state machines do not depend on a logging library. Drivers turn their events into
-//! events of the crate `tracing`, and this crate writes those as lines. Three fields of an event
-//! have a special meaning:
+//! The protocol state machines do not depend on a logging library. Drivers turn their events into events of the
+//! crate `tracing`, and this crate writes those as lines. Three fields of an event have a special meaning:
 //!
-//! * `at`: the time of the event according to the driver, in nanoseconds since 1970. Without it, a
-//!   line has the time at which it is written.
-//! * `line`: the complete line of the text format. It replaces spans, message and fields there, and
-//!   JSON omits it.
+//! * `at`: the time of the event according to the driver, in nanoseconds since 1970. Without it, a line shows the
+//!   time at which it is written.
+//! * `line`: the complete line of the text format, in place of spans, message and fields. JSON omits it.
 //! * `message`: the message, as everywhere with `tracing`.
 
 pub mod background;
@@ -65,7 +63,7 @@ pub struct LogError {
 /// The log file, if there is one.
 static FILE: OnceLock<Arc<LogFile>> = OnceLock::new();
 
-/// Lets separate threads write stderr and the log file, so that the caller never waits for either.
+/// Starts threads that write stderr and the log file, so that the caller never waits for either.
 ///
 /// # Errors
 /// If the threads cannot be started.
@@ -74,7 +72,7 @@ pub fn write_in_background() -> io::Result<()> {
     FILE.get().map_or(Ok(()), |file| file.write_in_background())
 }
 
-/// Waits at most `limit` until these threads have written everything.
+/// Waits at most `limit` for each of these threads to write all its lines.
 pub fn finish(limit: Duration) {
     let file = FILE.get().and_then(|file| file.background());
     for writer in file.iter().chain(&stderr::background()) {
@@ -94,8 +92,8 @@ pub struct Log(Option<Arc<LogFile>>);
 impl Log {
     /// Returns whether the log file is complete so far. Write errors were already reported on
     /// stderr.
-    pub fn is_whole(&self) -> bool {
-        self.0.as_ref().is_none_or(|file| file.is_whole())
+    pub fn is_complete(&self) -> bool {
+        self.0.as_ref().is_none_or(|file| file.is_complete())
     }
 }
 
@@ -110,14 +108,14 @@ const LEVELS: [LevelFilter; 6] = [
 ];
 
 impl LogArgs {
-    /// Starts logging for this process, whose name is `program`. `usual` is the level without `-v`
+    /// Starts logging for this process, whose name is `program`. `default_level` is the level without `-v`
     /// and `-q`.
     ///
     /// # Panics
     /// If called twice.
-    pub fn start(&self, program: &'static str, usual: LevelFilter) -> Result<Log, LogError> {
-        let asked = std::env::var("RUST_LOG").unwrap_or_default();
-        let (targets, misread) = targets(self.level(usual), &asked);
+    pub fn start(&self, program: &'static str, default_level: LevelFilter) -> Result<Log, LogError> {
+        let rust_log = std::env::var("RUST_LOG").unwrap_or_default();
+        let (targets, error) = targets(self.level(default_level), &rust_log);
         let json = self.log_format == Format::Json;
         let file = match &self.log_file {
             None => None,
@@ -132,50 +130,49 @@ impl LogArgs {
             None => Lines::to_stderr(json),
             Some(file) => Lines::to_file(file.clone(), json),
         };
-        tracing_subscriber::registry().with(shown(lines, targets)).init();
-        if let Some(why) = misread {
-            // Reported even with -q, because the log does not show what the user asked for.
+        tracing_subscriber::registry().with(filtered(lines, targets)).init();
+        if let Some(why) = error {
+            // Reported even with -q, because the log differs from what the user wants.
             tracing::error!(
-                "invalid RUST_LOG={asked} ({why}): use for example debug, or airtcp::recovery=debug"
+                "invalid RUST_LOG={rust_log} ({why}): use for example debug, or airtcp::recovery=debug"
             );
         }
         Ok(Log(file))
     }
 
-    fn level(&self, usual: LevelFilter) -> LevelFilter {
-        let usual = LEVELS.iter().position(|level| *level == usual).unwrap_or(0);
+    fn level(&self, default_level: LevelFilter) -> LevelFilter {
+        let default_level = LEVELS.iter().position(|level| *level == default_level).unwrap_or(0);
         let level = match self.quiet {
-            true => usual.saturating_sub(1),
-            false => usual + usize::from(self.verbose),
+            true => default_level.saturating_sub(1),
+            false => default_level + usize::from(self.verbose),
         };
         LEVELS[level.min(LEVELS.len() - 1)]
     }
 }
 
-/// Target of the drawing library, which warns about glyphs without an outline. No user needs these
-/// warnings unless they ask for them.
-const DRAWING: &str = "tiny_skia";
+/// Target of the drawing library, which warns about glyphs without an outline. These warnings are shown only if
+/// RUST_LOG enables them.
+const DRAWING_LIBRARY: &str = "tiny_skia";
 
 /// Combines the options with RUST_LOG: RUST_LOG sets the level of the targets that it names, and
 /// `-v` and `-q` set the rest. A bare level in RUST_LOG applies to all targets.
-fn targets(level: LevelFilter, asked: &str) -> (Targets, Option<String>) {
-    let usual = Targets::new().with_default(level).with_target(DRAWING, LevelFilter::OFF);
-    if asked.trim().is_empty() {
-        return (usual, None);
+fn targets(level: LevelFilter, rust_log: &str) -> (Targets, Option<String>) {
+    let without_rust_log = Targets::new().with_default(level).with_target(DRAWING_LIBRARY, LevelFilter::OFF);
+    if rust_log.trim().is_empty() {
+        return (without_rust_log, None);
     }
-    match asked.parse::<Targets>() {
+    match rust_log.parse::<Targets>() {
         Ok(named) => match named.default_level() {
             Some(_) => (named, None),
-            None if asked.contains(DRAWING) => (named.with_default(level), None),
-            None => (named.with_default(level).with_target(DRAWING, LevelFilter::OFF), None),
+            None if rust_log.contains(DRAWING_LIBRARY) => (named.with_default(level), None),
+            None => (named.with_default(level).with_target(DRAWING_LIBRARY, LevelFilter::OFF), None),
         },
-        Err(why) => (usual, Some(why.to_string())),
+        Err(why) => (without_rust_log, Some(why.to_string())),
     }
 }
 
-/// Filters events by `targets`. All spans pass: a span has no line of its own, but it identifies
-/// the connection of an event.
-fn shown<S>(lines: Lines, targets: Targets) -> impl tracing_subscriber::Layer<S>
+/// Filters events by `targets`. All spans pass, because they identify the connections of events.
+fn filtered<S>(lines: Lines, targets: Targets) -> impl tracing_subscriber::Layer<S>
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
 {
@@ -198,8 +195,8 @@ mod tests {
         log: LogArgs,
     }
 
-    fn level(args: &str, usual: LevelFilter) -> LevelFilter {
-        Program::try_parse_from(format!("x {args}").split_whitespace()).unwrap().log.level(usual)
+    fn level(args: &str, default_level: LevelFilter) -> LevelFilter {
+        Program::try_parse_from(format!("x {args}").split_whitespace()).unwrap().log.level(default_level)
     }
 
     #[test]
@@ -221,7 +218,7 @@ mod tests {
     #[test]
     fn rust_log_overrides_level_of_named_targets() {
         let (info, warn) = (LevelFilter::INFO, LevelFilter::WARN);
-        for (asked, level, target, shown) in [
+        for (rust_log, level, target, expected) in [
             ("", info, "airtcp::recovery", Level::INFO),
             ("trace", warn, "airtcp::recovery", Level::TRACE),
             ("error", info, "airtcp::recovery", Level::ERROR),
@@ -231,35 +228,39 @@ mod tests {
             ("airtcp=error", info, "airlink::packet", Level::INFO),
             ("error,airtcp::timer=trace", info, "airtcp::timer", Level::TRACE),
         ] {
-            let (targets, misread) = targets(level, asked);
-            assert_eq!(misread, None);
+            let (targets, error) = targets(level, rust_log);
+            assert_eq!(error, None);
             let all = [Level::ERROR, Level::WARN, Level::INFO, Level::DEBUG, Level::TRACE];
             let last = all.into_iter().rfind(|level| targets.would_enable(target, level));
-            assert_eq!(last, Some(shown), "RUST_LOG={asked}: {target}");
+            assert_eq!(last, Some(expected), "RUST_LOG={rust_log}: {target}");
         }
     }
 
     #[test]
     fn drawing_library_logs_only_if_rust_log_allows() {
-        for (asked, shown) in [
+        for (rust_log, expected) in [
             ("", false),
             ("airtcp=debug", false),
             ("warn", true),
             ("tiny_skia=warn", true),
             ("airtcp=debug,tiny_skia::painter=warn", true),
         ] {
-            let (targets, misread) = targets(LevelFilter::TRACE, asked);
-            assert_eq!(misread, None);
-            assert_eq!(targets.would_enable("tiny_skia::painter", &Level::WARN), shown, "RUST_LOG={asked}");
+            let (targets, error) = targets(LevelFilter::TRACE, rust_log);
+            assert_eq!(error, None);
+            assert_eq!(
+                targets.would_enable("tiny_skia::painter", &Level::WARN),
+                expected,
+                "RUST_LOG={rust_log}"
+            );
         }
     }
 
-    /// Returns the text of a log file after `events` ran with RUST_LOG set to `asked`.
-    fn logged(name: &str, asked: &str, events: impl FnOnce()) -> String {
+    /// Returns the text of a log file after `events` ran with RUST_LOG set to `rust_log`.
+    fn logged(name: &str, rust_log: &str, events: impl FnOnce()) -> String {
         let path = std::env::temp_dir().join(format!("airlogs-{}-{name}", std::process::id()));
         let file = Arc::new(LogFile::new("x", path.clone(), File::create(&path).unwrap()));
-        let (targets, _) = targets(LevelFilter::WARN, asked);
-        let log = tracing_subscriber::registry().with(shown(Lines::to_file(file, false), targets));
+        let (targets, _) = targets(LevelFilter::WARN, rust_log);
+        let log = tracing_subscriber::registry().with(filtered(Lines::to_file(file, false), targets));
         tracing::subscriber::with_default(log, events);
         let text = std::fs::read_to_string(&path).unwrap();
         std::fs::remove_file(&path).unwrap();
@@ -283,18 +284,18 @@ mod tests {
         let full = || File::options().write(true).open("/dev/full").unwrap();
         let file = Arc::new(LogFile::new("x", "/dev/full".into(), full()));
         let log = Log(Some(file.clone()));
-        assert!(log.is_whole());
-        let shown = shown(Lines::to_file(file, false), Targets::new().with_default(LevelFilter::WARN));
-        tracing::subscriber::with_default(tracing_subscriber::registry().with(shown), || {
+        assert!(log.is_complete());
+        let layer = filtered(Lines::to_file(file, false), Targets::new().with_default(LevelFilter::WARN));
+        tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), || {
             tracing::warn!("one line");
         });
-        assert!(!log.is_whole());
+        assert!(!log.is_complete());
     }
 
     #[test]
     fn invalid_rust_log_is_reported_and_ignored() {
-        let (targets, misread) = targets(LevelFilter::INFO, "airtcp=loud");
-        assert!(misread.is_some());
+        let (targets, error) = targets(LevelFilter::INFO, "airtcp=loud");
+        assert!(error.is_some());
         assert!(
             targets.would_enable("airtcp", &Level::INFO) && !targets.would_enable("airtcp", &Level::DEBUG)
         );

@@ -1,6 +1,6 @@
 //! Output of events, one line each.
 
-#![expect(clippy::disallowed_methods, reason = "an event without a time of its own has that of its line")]
+#![expect(clippy::disallowed_methods, reason = "an event without a time gets the time of its line")]
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
-use airfiles::Shown;
+use airfiles::Escaped;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::{Map, Value};
@@ -41,9 +41,9 @@ enum State {
     /// Written by a separate thread.
     Background(BackgroundWriter),
     /// The file is a pipe whose reader has closed it.
-    Unread,
+    ReaderClosed,
     /// The file could not be written.
-    EndedEarly,
+    Failed,
 }
 
 impl LogFile {
@@ -56,23 +56,23 @@ impl LogFile {
         let file = match &mut *state {
             State::Open(file) => file,
             State::Background(writer) => return writer.write(line.as_bytes()),
-            State::Unread | State::EndedEarly => return,
+            State::ReaderClosed | State::Failed => return,
         };
         let Err(source) = file.write_all(line.as_bytes()) else { return };
         if source.kind() == io::ErrorKind::BrokenPipe {
-            *state = State::Unread;
+            *state = State::ReaderClosed;
             return;
         }
-        *state = State::EndedEarly;
+        *state = State::Failed;
         let error = LogError { path: self.path.clone(), source };
-        stderr::write(&format!("{}: {}: the log ends here\n", self.program, Shown(error)));
+        stderr::write(&format!("{}: {}: the log ends here\n", self.program, Escaped(error)));
     }
 
-    pub(super) fn is_whole(&self) -> bool {
+    pub(super) fn is_complete(&self) -> bool {
         match &*self.state.lock().unwrap_or_else(PoisonError::into_inner) {
-            State::Open(_) | State::Unread => true,
+            State::Open(_) | State::ReaderClosed => true,
             State::Background(writer) => writer.dropped() == 0,
-            State::EndedEarly => false,
+            State::Failed => false,
         }
     }
 
@@ -173,23 +173,23 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Lines {
         let line = match &self.style {
             Style::Text { zone, colours } => {
                 let mut line = String::with_capacity(200);
-                stamp(&mut line, at, zone);
-                level(&mut line, *metadata.level(), *colours);
+                write_time(&mut line, at, zone);
+                write_level(&mut line, *metadata.level(), *colours);
                 match &fields.line {
-                    Some(whole) => line.push_str(&harmless(whole)),
+                    Some(complete) => line.push_str(&escaped(complete)),
                     None => {
-                        let mut told = String::new();
+                        let mut text = String::new();
                         with_spans(&mut |name, fields| {
-                            let _ = write!(told, "{name}{{");
-                            fields.write_text(&mut told);
-                            told.push_str("}: ");
+                            let _ = write!(text, "{name}{{");
+                            fields.write_text(&mut text);
+                            text.push_str("}: ");
                         });
-                        told.push_str(&fields.message);
+                        text.push_str(&fields.message);
                         if !fields.others.is_empty() && !fields.message.is_empty() {
-                            told.push(' ');
+                            text.push(' ');
                         }
-                        fields.write_text(&mut told);
-                        line.push_str(&harmless(&told));
+                        fields.write_text(&mut text);
+                        line.push_str(&escaped(&text));
                     }
                 }
                 line
@@ -219,19 +219,19 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Lines {
 
 /// Escapes control characters from the names of devices, files and scenarios. Most lines contain
 /// none and are not copied.
-fn harmless(text: &str) -> Cow<'_, str> {
-    if text.chars().any(char::is_control) { Shown(text).to_string().into() } else { text.into() }
+fn escaped(text: &str) -> Cow<'_, str> {
+    if text.chars().any(char::is_control) { Escaped(text).to_string().into() } else { text.into() }
 }
 
 /// Writes the local time in the format of `tcpdump`, without the date.
-fn stamp(line: &mut String, at: u64, zone: &TimeZone) {
+fn write_time(line: &mut String, at: u64, zone: &TimeZone) {
     // 64 bits of nanoseconds last until 2554.
     let time = Timestamp::from_nanosecond(i128::from(at)).unwrap_or_default().to_zoned(zone.clone());
     let micros = time.subsec_nanosecond() / 1000;
     let _ = write!(line, "{:02}:{:02}:{:02}.{micros:06} ", time.hour(), time.minute(), time.second());
 }
 
-fn level(line: &mut String, level: Level, colours: bool) {
+fn write_level(line: &mut String, level: Level, colours: bool) {
     let colour = match level {
         Level::ERROR => 31,
         Level::WARN => 33,

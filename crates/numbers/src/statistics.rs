@@ -1,10 +1,9 @@
 //! Means of repeated runs with confidence intervals, and gains of one sender over another.
 //!
-//! Comparisons are paired: samples with the same index come from runs with the same seed. A gain is
-//! the mean of the paired differences divided by the reference's mean, which equals the ratio of
-//! the two means minus one. The mean of each pair's own ratio is not used. It gives the most weight
-//! to the runs in which the reference did worst, its sign can differ from the sign of the mean
-//! difference, and it is undefined where the reference got nothing.
+//! Comparisons are paired: samples with the same index come from runs with the same seed. A gain is the mean of the
+//! paired differences divided by the reference's mean, which equals the ratio of the two means minus one. The mean
+//! of the pairs' ratios is not used, because it gives the most weight to the runs in which the reference did worst,
+//! can have another sign than the mean difference, and is undefined if a sample of the reference is zero.
 
 use airwire::rng::Stream;
 use serde::{Deserialize, Serialize};
@@ -14,8 +13,7 @@ use serde::{Deserialize, Serialize};
 pub struct Mean {
     /// The arithmetic mean.
     pub mean: f64,
-    /// Half the width of the interval. `None` if there is only one sample, which says nothing about
-    /// the spread.
+    /// Half the width of the interval. `None` for a single sample, whose spread is unknown.
     pub half_width: Option<f64>,
     /// Number of samples.
     pub samples: usize,
@@ -64,9 +62,9 @@ pub fn quantile(samples: &[f64], p: f64) -> Option<f64> {
 }
 
 fn quantile_of_sorted(sorted: &[f64], p: f64) -> Option<f64> {
-    let place = p * sorted.len().checked_sub(1)? as f64;
-    let (low, high) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
-    Some(low + place.fract() * (high - low))
+    let position = p * sorted.len().checked_sub(1)? as f64;
+    let (low, high) = (sorted[position.floor() as usize], sorted[position.ceil() as usize]);
+    Some(low + position.fract() * (high - low))
 }
 
 /// A median with its 95 % interval and the quartiles.

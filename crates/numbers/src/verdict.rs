@@ -14,12 +14,12 @@ const ALPHA: f64 = 0.05;
 /// Factor by which intervals are widened when results are tested repeatedly.
 ///
 /// Testing after every round and stopping at the first interval that excludes zero eventually finds
-/// a "difference" between identical senders. So tests happen only after some rounds ([`is_look`])
+/// a "difference" between identical senders. So tests happen only after some rounds ([`is_test_point`])
 /// and with wider intervals. All tests together then find a difference for at most one in twenty
 /// pairs of identical senders.
-const WIDER: f64 = 1.5;
+const WIDENING: f64 = 1.5;
 /// If more runs than this are needed, no number is reported.
-const MOST_RUNS: usize = 10_000;
+const MAX_RUNS: usize = 10_000;
 
 /// The comparison of two senders over paired runs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -76,23 +76,22 @@ impl Comparison {
             () if mean - half > 0.0 => Verdict::Better,
             () if mean + half < 0.0 => Verdict::Worse,
             () if mean.abs() + half <= margin => Verdict::NoDifference,
-            () => Verdict::NotEnough { more: more(&gains, mean, margin) },
+            () => Verdict::NotEnough { more: missing_pairs(&gains, mean, margin) },
         };
         Self { gain, p: Some(p), verdict }
     }
 
-    /// Returns whether the runs so far are enough, provided that this was tested only after each
-    /// [`is_look`].
+    /// Whether the runs so far are enough, provided that this is tested only at each [`is_test_point`].
     pub fn is_decided(&self, margin: f64) -> bool {
         let Some(Mean { mean, half_width: Some(half), .. }) = self.gain else { return false };
-        let wide = WIDER * half;
+        let wide = WIDENING * half;
         mean.abs() > wide || mean.abs() + wide <= margin
     }
 
     /// Formats the comparison as a sentence: `better than newreno: +26.1 ± 8.0 % in 10 pairs`.
     /// `what` and `than` are the names of the two senders.
     pub fn sentence(&self, what: &str, than: &str) -> String {
-        let said = match self.verdict {
+        let verdict = match self.verdict {
             Verdict::Better => format!("{what} is better than {than}"),
             Verdict::Worse => format!("{what} is worse than {than}"),
             Verdict::NoDifference => format!("no difference between {what} and {than}"),
@@ -111,7 +110,7 @@ impl Comparison {
             Verdict::NotEnough { more: Some(more) } => format!("; about {more} more pairs are needed"),
             _ => String::new(),
         };
-        format!("{said}{gain}{more}")
+        format!("{verdict}{gain}{more}")
     }
 }
 
@@ -155,19 +154,19 @@ pub fn correct(comparisons: &mut [&mut Comparison]) {
     }
 }
 
-/// Returns whether to test the results after this number of runs. The first test is after 5 runs,
-/// and each further test after half as many runs again.
-pub fn is_look(runs: usize) -> bool {
-    std::iter::successors(Some(5), |look| Some(look * 3 / 2)).take_while(|look| *look <= runs).last()
+/// Whether to test the results after this number of runs. The first test is after 5 runs, and the number of runs
+/// grows by half until each further test.
+pub fn is_test_point(runs: usize) -> bool {
+    std::iter::successors(Some(5), |point| Some(point * 3 / 2)).take_while(|point| *point <= runs).last()
         == Some(runs)
 }
 
 /// Estimates how many more samples are needed until the interval excludes zero or lies within the
 /// margin, if mean and spread stay the same.
-fn more(samples: &[f64], mean: f64, margin: f64) -> Option<usize> {
+fn missing_pairs(samples: &[f64], mean: f64, margin: f64) -> Option<usize> {
     let needed = mean.abs().max(margin - mean.abs());
     let enough = |count: usize| half_width(samples, count).is_some_and(|half| half <= needed);
-    (samples.len() + 1..=MOST_RUNS).find(|count| enough(*count)).map(|count| count - samples.len())
+    (samples.len() + 1..=MAX_RUNS).find(|count| enough(*count)).map(|count| count - samples.len())
 }
 
 impl fmt::Display for Verdict {
@@ -237,10 +236,8 @@ mod tests {
             all.iter().map(|it| (it.p, it.verdict == Verdict::Better)).collect::<Vec<_>>()
         };
         let close = |found: &[(Option<f64>, bool)], expected: &[(f64, bool)]| {
-            found
-                .iter()
-                .zip(expected)
-                .all(|((p, better), (q, expected))| (p.unwrap() - q).abs() < 1e-12 && better == expected)
+            let mut pairs = found.iter().zip(expected);
+            pairs.all(|((p, better), (q, expected))| (p.unwrap() - q).abs() < 1e-12 && better == expected)
         };
         let found = corrected(&[Some(0.01), Some(0.03), Some(0.02)]);
         assert!(close(&found, &[(0.03, true), (0.04, true), (0.04, true)]), "{found:?}");
@@ -271,8 +268,8 @@ mod tests {
 
     #[test]
     fn verdict_is_tested_at_geometrically_spaced_counts() {
-        let looks: Vec<_> = (0..=50).filter(|runs| is_look(*runs)).collect();
-        assert_eq!(looks, [5, 7, 10, 15, 22, 33, 49]);
+        let test_points: Vec<_> = (0..=50).filter(|runs| is_test_point(*runs)).collect();
+        assert_eq!(test_points, [5, 7, 10, 15, 22, 33, 49]);
     }
 
     /// Identical senders whose runs have a standard deviation of a third of the mean.
@@ -281,7 +278,7 @@ mod tests {
         let mut chance = Stream::new(1, "verdict");
         let mut normal = || (0..12).map(|_| chance.unit()).sum::<f64>() - 6.0;
         let mut runs = |_| 1.0 + normal() / 3.0;
-        let told_apart = (0..4000).filter(|_| {
+        let found_different = (0..4000).filter(|_| {
             let (ones, others): (Vec<f64>, Vec<f64>) =
                 ((0..100).map(&mut runs).collect(), (0..100).map(&mut runs).collect());
             // Only the last test computes the verdict: `Comparison::of` also estimates how many
@@ -290,12 +287,12 @@ mod tests {
                 let gain = Mean::of(&gains(&ones[..*runs], &others[..*runs]));
                 Comparison { gain, p: None, verdict: Verdict::NotEnough { more: None } }.is_decided(MARGIN)
             };
-            let decided = (0..=100).filter(|runs| is_look(*runs)).find(is_decided);
+            let decided = (0..=100).filter(|runs| is_test_point(*runs)).find(is_decided);
             let comparison = decided.map(|runs| Comparison::of(&ones[..runs], &others[..runs]));
             comparison.is_some_and(|it| matches!(it.verdict, Verdict::Better | Verdict::Worse))
         });
-        let told_apart = told_apart.count() as f64 / 4000.0;
-        assert!((0.02..=0.05).contains(&told_apart), "{told_apart}");
+        let found_different = found_different.count() as f64 / 4000.0;
+        assert!((0.02..=0.05).contains(&found_different), "{found_different}");
     }
 
     #[test]

@@ -9,7 +9,7 @@ mod lex;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use airfiles::{By, limits};
+use airfiles::{PathSource, limits};
 use lex::{Joined, Simple};
 
 /// Maximum depth of helpers that call other helpers. Deeper nesting means that a helper calls
@@ -216,7 +216,7 @@ impl Shell<'_> {
     fn read(&self, path: &str) -> Option<String> {
         [self.script_dir.join(path), PathBuf::from(path)]
             .iter()
-            .find_map(|path| airfiles::read_text(path, By::File, limits::WRITTEN_BY_HAND).ok())
+            .find_map(|path| airfiles::read_text(path, PathSource::File, limits::WRITTEN_BY_HAND).ok())
     }
 
     fn set(&mut self, file: File<'_>, simple: &Simple, name: String, value: String) {

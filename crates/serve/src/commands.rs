@@ -4,8 +4,8 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use airhelp::completion::{self, Kinds, ShellName, value_of};
-use airhelp::man::Common;
-use airtcp_command::{say, senders};
+use airhelp::man::CommonSections;
+use airtcp_command::{console, senders};
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 
@@ -22,7 +22,7 @@ pub(crate) struct Man {
     markdown: bool,
 }
 
-const COMMON: Common<'_> = Common {
+const COMMON: CommonSections<'_> = CommonSections {
     environment: &[
         (
             "RUST_LOG",
@@ -40,7 +40,7 @@ const COMMON: Common<'_> = Common {
 impl Man {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let Some(dir) = self.dir else {
-            write!(say::out(), "{}", airhelp::markdown::page(crate::command()))?;
+            write!(console::stdout(), "{}", airhelp::markdown::page(crate::command()))?;
             return Ok(());
         };
         let failed = || format!("cannot write manual pages into {}", dir.display());
@@ -61,7 +61,7 @@ const KINDS: &Kinds = &[("RECIPE[@PROFILE]", "recipe")];
 impl Completions {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let script = completion::script(crate::command(), PROGRAM, self.shell, KINDS);
-        say::out().write_all(script.as_bytes())?;
+        console::stdout().write_all(script.as_bytes())?;
         Ok(())
     }
 }
@@ -90,6 +90,6 @@ impl Values {
             Kind::Recipe => senders::recipes_like(word),
         };
         candidates.retain(|candidate| candidate.value.starts_with(word));
-        Ok(completion::print(&candidates, &mut say::out())?)
+        Ok(completion::print(&candidates, &mut console::stdout())?)
     }
 }

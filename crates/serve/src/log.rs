@@ -6,12 +6,12 @@ use std::net::SocketAddr;
 
 use airtcp::host::Host;
 use airtcp::tcp::Connection;
+use airtcp_command::console;
 use airtcp_command::counters::{Arrivals, Device, Handshake, Retransmissions, Timeouts};
 use airtcp_command::decisions::DecisionLog;
 use airtcp_command::failure;
 use airtcp_command::reporter::Reporter;
-use airtcp_command::say;
-use airtcp_command::unanswered::Silence;
+use airtcp_command::unanswered::UnansweredReports;
 use airtcp_numbers::units::{show_bytes, show_rate};
 use airtcp_tun::Driver;
 use airwire::time::{Duration, Instant};
@@ -251,10 +251,10 @@ impl Log {
         &self,
         now: Instant,
         number: u64,
-        silence: &mut Silence,
+        unanswered_reports: &mut UnansweredReports,
         connection: &Connection,
     ) -> io::Result<()> {
-        silence.note(now, Some(number), connection, &self.reporter)
+        unanswered_reports.report(now, Some(number), connection, &self.reporter)
     }
 
     /// Adds bytes that were relayed.
@@ -343,7 +343,7 @@ impl Log {
     pub(crate) fn end(&mut self, driver: &Driver) -> anyhow::Result<()> {
         let written = self.decisions.as_mut().map_or(Ok(()), DecisionLog::flush);
         let decisions = self.decisions.as_ref().map_or(0, DecisionLog::dropped);
-        let (events, log) = say::dropped_lines();
+        let (events, log) = console::dropped_lines();
         let (counters, gate) = (driver.host.counters(), AdmissionCounters::of(&driver.host));
         let data = json!({
             "totals": self.totals,

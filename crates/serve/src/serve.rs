@@ -6,11 +6,11 @@ use std::str::FromStr;
 
 use airtcp::host::{Limits as HostLimits, ListenId};
 use airtcp::tcp::SocketOptions;
+use airtcp_command::console;
 use airtcp_command::decisions::DecisionLog;
 use airtcp_command::failure::{self, Failure};
+use airtcp_command::host_args::{Families, HostArgs, Offload};
 use airtcp_command::reporter::{self, Channel, Reporting};
-use airtcp_command::say;
-use airtcp_command::station::{Families, Offload, Station};
 use airtcp_numbers::units;
 use airtcp_tun::Driver;
 use airwire::time::Duration;
@@ -77,7 +77,7 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "NAME", default_value = privileges::NOBODY)]
     user: String,
     #[command(flatten)]
-    station: Station,
+    host_args: HostArgs,
     /// Write every recovery decision to this file (JSON lines): time, algorithm, action and reason
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     decisions: Option<PathBuf>,
@@ -197,10 +197,10 @@ fn memory_size(text: &str) -> Result<usize, String> {
 
 impl Serve {
     pub(crate) fn run(self, quiet: bool) -> anyhow::Result<()> {
-        self.station.check_profile()?;
-        let mut station = self.station.clone().offload_or(Offload::On);
+        self.host_args.check_profile()?;
+        let mut host_args = self.host_args.clone().offload_or(Offload::On);
         if self.fast_open {
-            station = station.with_fast_open(self.backlog as usize);
+            host_args = host_args.with_fast_open(self.backlog as usize);
         }
         let station = self.listen.iter().fold(station, |station, listen| match listen {
             Listen::At(addr) => station.with_addr(addr.ip()),
@@ -210,10 +210,10 @@ impl Serve {
         // without privileges.
         let targets = Targets::resolve(&self.forward)?;
         for target in targets.iter() {
-            station.check_target(Families::Both, target)?;
+            host_args.check_target(Families::Both, target)?;
         }
         reserve_descriptors(u64::from(self.max_connections))?;
-        let mut driver = station.open(Families::Both)?;
+        let mut driver = host_args.open(Families::Both)?;
         let clock = driver.clock();
         let mut decisions =
             self.decisions.as_deref().map(|path| DecisionLog::create(path, clock.wall_zero())).transpose()?;
@@ -221,17 +221,17 @@ impl Serve {
         // From here on, separate threads write the output, so that a slow reader does not delay the
         // connections. They must start after `drop_privileges`, because threads keep their privileges.
         decisions.as_mut().map_or(Ok(()), |log| log.write_in_background(PROGRAM))?;
-        driver.write_apart()?;
-        say::write_in_background(PROGRAM, if self.reporting.json { gap_in_json } else { gap_in_text })?;
+        driver.start_writer()?;
+        console::write_in_background(PROGRAM, if self.reporting.json { gap_in_json } else { gap_in_text })?;
         self.reporting.reported(quiet, Channel::Stdout, clock, |reporter| {
             let log = Log::new(reporter, decisions, self.reporting.every());
-            self.serve(&station, &mut driver, targets, log, &user)
+            self.serve(&host_args, &mut driver, targets, log, &user)
         })
     }
 
     fn serve(
         &self,
-        station: &Station,
+        host_args: &HostArgs,
         driver: &mut Driver,
         targets: Targets,
         log: Log,
@@ -245,7 +245,7 @@ impl Serve {
         driver.host.set_limits(HostLimits { per_source, ..HostLimits::default() });
         driver.host.limit_memory(self.memory);
         // The server has already decided whether to send small segments, so Nagle's algorithm is off.
-        let options = SocketOptions { nodelay: true, ..station.options() };
+        let options = SocketOptions { nodelay: true, ..host_args.options() };
         let mut listeners: Vec<ListenId> = Vec::new();
         for addr in self.listen.iter().flat_map(|listen| listen.listeners()) {
             listeners.push(driver.host.listen(addr, self.backlog as usize, options.clone())?);
@@ -260,7 +260,7 @@ impl Serve {
         let recipe = driver.host.recipe().to_string();
         let start = json!({
             "recipe": recipe,
-            "profile": station.profile().as_str(),
+            "profile": host_args.profile().as_str(),
             "device": driver.device(),
             "listening": addrs,
             "forward": self.forward,

@@ -9,7 +9,7 @@ use airtcp::host::{ConnId, Host};
 use airtcp::relay::{Endpoint, Leg, Relay, Turn};
 use airtcp::tcp::State;
 use airtcp_command::counters::notices;
-use airtcp_command::unanswered::Silence;
+use airtcp_command::unanswered::UnansweredReports;
 use airtcp_tun::{Descriptors, Readiness};
 use airwire::time::{Duration, Instant};
 

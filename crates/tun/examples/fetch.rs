@@ -1,7 +1,7 @@
-//! A host in this program fetches a page from this machine's kernel: `cargo run -p airtcp-tun --example fetch`, as root.
+//! Fetches a page from this machine's kernel with a userspace host: `cargo run -p airtcp-tun --example fetch`, as
+//! root.
 //!
-//! The kernel's end of the TUN device and an ordinary server are in a network namespace that goes away with the
-//! program; nothing else on the machine changes.
+//! The kernel's end of the TUN device and the server are in a network namespace, which is removed at the end.
 
 use std::error::Error;
 use std::io::{self, BufRead, BufReader, Write};
@@ -24,7 +24,7 @@ const OURS: Ipv4Addr = Ipv4Addr::new(10, 83, 0, 2);
 const PORT: u16 = 80;
 const MTU: u16 = 1500;
 
-/// What uses the host: it reads until the server closes.
+/// An application that reads until the server closes the connection.
 struct Fetch {
     id: ConnId,
     answer: Vec<u8>,
@@ -57,7 +57,7 @@ fn fetch() -> Result<(), Box<dyn Error>> {
         mtu: MTU,
         ..TunConfig::default()
     })?;
-    // A socket stays in the namespace in which it was made, whichever thread uses it.
+    // A socket stays in the namespace in which it was created.
     let listener = namespace.enter(|| TcpListener::bind((KERNEL, PORT)))??;
     thread::spawn(move || serve(&listener));
 
@@ -67,7 +67,7 @@ fn fetch() -> Result<(), Box<dyn Error>> {
     let mut driver = Driver::new(host, tun, Reactor::new(clock)?, None)?;
     let options = SocketOptions::of(driver.host.profile());
     let id = driver.host.connect(clock.now(), None, (KERNEL, PORT).into(), options)?;
-    // It waits in the send buffer until the handshake is over.
+    // The request waits in the send buffer until the handshake is complete.
     driver.host.write(clock.now(), id, b"GET / HTTP/1.0\r\n\r\n")?;
     let mut fetch = Fetch { id, answer: Vec::new(), failed: None };
     driver.run(&mut fetch)?;
@@ -82,7 +82,7 @@ fn fetch() -> Result<(), Box<dyn Error>> {
     Ok(driver.finish()?)
 }
 
-/// Answers one request, on the kernel's TCP.
+/// Answers one request over the kernel's TCP.
 fn serve(listener: &TcpListener) -> io::Result<()> {
     let (mut stream, peer) = listener.accept()?;
     let request = BufReader::new(stream.try_clone()?).lines().map_while(Result::ok);

@@ -1,8 +1,8 @@
 //! The application's own file descriptors, which the driver waits for together with the device.
 //!
-//! Notification is edge-triggered: the application is notified once when a descriptor becomes
-//! ready, and the descriptor stays ready until a read or a write would block. So an application
-//! that has no room for more data need not switch off notifications.
+//! Notification is edge-triggered: the application is notified once when a descriptor becomes ready, and the
+//! descriptor stays ready until a read or a write would block. So an application without room for more data does not
+//! have to switch off notifications.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -22,12 +22,12 @@ pub enum Readiness {
 }
 
 impl Readiness {
-    /// Returns whether this is `Read` or `Both`.
+    /// Whether this is `Read` or `Both`.
     pub fn includes_read(self) -> bool {
         matches!(self, Self::Read | Self::Both)
     }
 
-    /// Returns whether this is `Write` or `Both`.
+    /// Whether this is `Write` or `Both`.
     pub fn includes_write(self) -> bool {
         matches!(self, Self::Write | Self::Both)
     }
@@ -109,9 +109,9 @@ mod tests {
     use super::*;
 
     fn reported(descriptors: &Descriptors) -> Vec<(u64, Readiness)> {
-        let mut told = Vec::new();
-        descriptors.report(|name, readiness| told.push((name, readiness))).unwrap();
-        told
+        let mut reported = Vec::new();
+        descriptors.report(|name, readiness| reported.push((name, readiness))).unwrap();
+        reported
     }
 
     #[test]

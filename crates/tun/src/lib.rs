@@ -1,17 +1,16 @@
-//! Runs a [`Host`] in real time: over a TUN device, in one thread with the application that uses
-//! it. A second thread writes to the device if [`Driver::write_apart`] was called.
+//! Runs a [`Host`] in real time over a TUN device, in one thread with its application. A second thread writes to
+//! the device if [`Driver::start_writer`] was called.
 //!
 //! Begin with [`Driver::new`], which takes a host, a device (`airlink::tun::Tun`) and a reactor
-//! (`airlink::reactor::Reactor`), and implement [`Application`] for the host's task. The example
-//! `fetch` is a complete program: `cargo run -p airtcp-tun --example fetch`, as root.
+//! (`airlink::reactor::Reactor`), and implement [`Application`] for the host's task. The example `fetch` is a
+//! complete program: `cargo run -p airtcp-tun --example fetch`, as root.
 //!
-//! The kernel processes a segment inside our `write` to the device, so its ACK can be read
-//! immediately afterwards. The driver therefore writes at most one batch of segments before it
-//! reads the device again, and sends the host's responses right after each read.
+//! The kernel processes a segment inside our `write` to the device, so its ACK can be read immediately afterwards.
+//! The driver therefore writes at most one batch of segments before it reads the device again, and sends the
+//! host's responses right after each read.
 //!
-//! On a device with offload ([`airlink::offload`]), consecutive segments leave in one write, and
-//! the kernel's unsegmented data arrives in one read. The host is not aware of this: it sends and
-//! receives segments as on the wire.
+//! On a device with offload ([`airlink::offload`]), one write carries consecutive segments, and one read returns
+//! the kernel's unsegmented data. The host still sends and receives segments as on the wire.
 
 mod descriptors;
 pub mod log;
@@ -25,7 +24,7 @@ use std::sync::Arc;
 use airlink::capture::{Capture, Tap};
 pub use airlink::driver::DriverError;
 use airlink::driver::{MAX_PACKET, is_refusal};
-use airlink::offload::Pieces;
+use airlink::offload::Segmenter;
 use airlink::reactor::{Clock, Interest, Reactor, Token, Wakeup};
 use airlink::tun::{DeviceError, Tun};
 use airtcp::host::Host;
@@ -34,10 +33,10 @@ use airwire::piece::Piece;
 use airwire::segment::Verified;
 use airwire::time::Instant;
 pub use descriptors::{Descriptors, Readiness, Watched};
-use log::{Log, Way};
+use log::{HostDirection, Log};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::signal::Signal;
-use writer::{Pace, Writer};
+use writer::{HostLoad, Writer};
 
 /// The program that uses the host. The driver never interrupts it, and it must not block.
 pub trait Application {
@@ -49,8 +48,8 @@ pub trait Application {
     /// Called after the host has processed one packet (for a sender, one ACK).
     fn observe(&mut self, _now: Instant, _host: &Host) {}
 
-    /// Returns when `run` must be called even if nothing else happens. Once that time has passed,
-    /// `run` must set a later one; otherwise the driver never sleeps.
+    /// Returns the time at which `run` must be called without any other event. From this time on, `run` must set
+    /// a later one; otherwise the driver never sleeps.
     fn next_deadline(&self) -> Option<Instant> {
         None
     }
@@ -94,16 +93,16 @@ pub struct Traffic {
 
 /// The outgoing part of [`Traffic`].
 #[derive(Clone, Copy, Default)]
-struct Sending {
+struct SendCounters {
     packets: u64,
     octets: u64,
     refused: u64,
     waits: u64,
 }
 
-impl Sending {
+impl SendCounters {
     /// Counts a piece that was written with this result. Returns any error other than a refusal.
-    fn note(&mut self, piece: &Piece, result: io::Result<()>) -> io::Result<()> {
+    fn count(&mut self, piece: &Piece, result: io::Result<()>) -> io::Result<()> {
         let count = piece.count() as u64;
         match result {
             Ok(()) => {
@@ -117,7 +116,7 @@ impl Sending {
     }
 }
 
-impl AddAssign for Sending {
+impl AddAssign for SendCounters {
     fn add_assign(&mut self, more: Self) {
         let Self { packets, octets, refused, waits } = more;
         self.packets += packets;
@@ -152,8 +151,8 @@ const SEND_BATCH_WITH_OFFLOAD: usize = 180;
 const CLOCK_BATCH: usize = 8;
 /// Maximum number of packets read before the application runs.
 const RECEIVE_BATCH: usize = 64;
-/// Number of reads after which a sleeping writer thread is woken.
-const READS_APART: u32 = 8;
+/// Number of reads after which the writer thread is woken.
+const READS_PER_WAKE: u32 = 8;
 /// Number of busy rounds after which the driver checks for signals and wake-ups.
 const BUSY_ROUNDS: u32 = 64;
 /// The same number for an application with its own descriptors, so that one busy connection does
@@ -176,11 +175,11 @@ enum Written {
     Blocked,
 }
 
-/// How packets are handed to the device.
+/// Division of packets into writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Leaves {
+enum WriteMode {
     /// One write per packet.
-    Alone,
+    Single,
     /// One write per run of consecutive segments.
     Joined,
 }
@@ -198,22 +197,21 @@ pub struct Driver {
     capture: Option<Capture>,
     /// `None` if no subscriber is interested in it.
     log: Option<Log>,
-    leaves: Leaves,
-    leaving: Piece,
-    /// Whether the device did not accept `leaving`, which is then written first when the device is
-    /// writable again.
-    held: bool,
-    arriving: Pieces,
+    write_mode: WriteMode,
+    outgoing: Piece,
+    /// Whether the device has refused `outgoing`, which is written first when the device is writable again.
+    is_blocked: bool,
+    incoming: Segmenter,
     packets_in: u64,
     bytes_in: u64,
     /// Counters of the packets that the driver's own thread has written.
-    sending: Sending,
+    sent: SendCounters,
     writer: Option<Writer<Tun>>,
     /// As of the last time packets were read.
-    pace: Pace,
+    load: HostLoad,
 }
 
-/// Error: the recipe needs ground truth about losses, which is not available on a real network.
+/// Error for a recipe that needs ground truth about losses, which is not available on a real network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
     "`{0}` needs to know why packets were lost, which a real network does not report; use it in virtual time (`airtcp sim`)"
@@ -224,7 +222,7 @@ pub struct NeedsVirtualTime(&'static str);
 ///
 /// # Errors
 /// If the recipe needs ground truth about losses.
-pub fn in_real_time(recipe: &Recipe) -> Result<(), NeedsVirtualTime> {
+pub fn check_real_time(recipe: &Recipe) -> Result<(), NeedsVirtualTime> {
     recipe.needs_truth().map_or(Ok(()), |name| Err(NeedsVirtualTime(name)))
 }
 
@@ -239,19 +237,22 @@ impl Driver {
         mut reactor: Reactor,
         capture: Option<Capture>,
     ) -> Result<Self, DriverError> {
-        in_real_time(host.recipe()).map_err(|error| DriverError::Observer(Box::new(error)))?;
+        check_real_time(host.recipe()).map_err(|error| DriverError::Observer(Box::new(error)))?;
         let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
         let waker = Waker(Arc::new(EventFd::from_flags(flags).map_err(io::Error::from)?));
         reactor.register(&tun, DEVICE, Interest::Read)?;
         reactor.register(&*waker.0, WAKER, Interest::Read)?;
         let clock = reactor.clock();
-        let log = Log::wanted(clock.wall_zero());
+        let log = Log::if_enabled(clock.wall_zero());
         if log.is_some() {
             host.note_events();
         }
         // With a capture or a log, each packet needs its own sending time.
-        let leaves =
-            if tun.offloads() && capture.is_none() && log.is_none() { Leaves::Joined } else { Leaves::Alone };
+        let write_mode = if tun.offloads() && capture.is_none() && log.is_none() {
+            WriteMode::Joined
+        } else {
+            WriteMode::Single
+        };
         Ok(Self {
             host,
             tun: Arc::new(tun),
@@ -261,15 +262,15 @@ impl Driver {
             descriptors: None,
             capture,
             log,
-            leaves,
-            leaving: Piece::default(),
-            held: false,
-            arriving: Pieces::new(MAX_PACKET),
+            write_mode,
+            outgoing: Piece::default(),
+            is_blocked: false,
+            incoming: Segmenter::new(MAX_PACKET),
             packets_in: 0,
             bytes_in: 0,
-            sending: Sending::default(),
+            sent: SendCounters::default(),
             writer: None,
-            pace: Pace::Calm,
+            load: HostLoad::Low,
         })
     }
 
@@ -305,20 +306,19 @@ impl Driver {
 
     /// Returns the packet counters since the driver was created.
     pub fn traffic(&self) -> Traffic {
-        let mut sending = self.sending;
+        let mut sent = self.sent;
         if let Some(writer) = &self.writer {
-            sending += writer.done();
+            sent += writer.counters();
         }
-        let Sending { packets: packets_out, octets: bytes_out, refused, waits } = sending;
+        let SendCounters { packets: packets_out, octets: bytes_out, refused, waits } = sent;
         let Self { packets_in, bytes_in, .. } = *self;
         Traffic { packets_in, bytes_in, packets_out, bytes_out, refused, waits }
     }
 
-    /// Starts a thread, with the privileges of the current thread, that writes to the device
-    /// whenever more than one or two packets leave. This relieves a busy host if the machine has
-    /// more than one core; on one core the call does nothing. Neither does it with a capture or a
-    /// log, which need the sending time of each packet and the order of all events.
-    pub fn write_apart(&mut self) -> Result<(), DriverError> {
+    /// Starts a thread that writes to the device whenever more than one or two packets leave, with the privileges
+    /// of the current thread. This relieves a busy host. The call does nothing on a machine with one core, and
+    /// with a capture or a log, which need the sending time of each packet and the order of all events.
+    pub fn start_writer(&mut self) -> Result<(), DriverError> {
         let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
         if self.writer.is_none() && self.capture.is_none() && self.log.is_none() && cores > 1 {
             self.writer = Some(Writer::start(Arc::clone(&self.tun), self.waker())?);
@@ -343,8 +343,7 @@ impl Driver {
             }
             let sent = self.send()?;
             let received = self.receive(application)?;
-            // Timers run after received packets: an ACK that has arrived must not count as lost
-            // because this thread was late.
+            // Handle received packets before timers: a late thread must not time out data whose ACK has arrived.
             let now = self.clock.now();
             if self.host.next_deadline().is_some_and(|deadline| deadline <= now) {
                 self.host.handle_deadline(now);
@@ -376,8 +375,7 @@ impl Driver {
                 }
                 None => Written::Everything,
             };
-            // After the flush, the writer thread has room for more. Give up if the device does not
-            // accept anything.
+            // After the flush, the writer thread has room again. Give up if the device accepts no packet.
             let has_room = self.writer.is_some() && left == Written::Everything;
             if sent == Sent::Everything || (sent == Sent::Blocked && !has_room) {
                 break;
@@ -390,46 +388,46 @@ impl Driver {
     }
 
     fn send(&mut self) -> Result<Sent, DriverError> {
-        let sent = self.say()?;
-        self.hand_over()?;
+        let sent = self.send_batch()?;
+        self.wake_writer()?;
         Ok(sent)
     }
 
     /// Wakes the writer thread so that it writes the packets queued so far.
-    fn hand_over(&self) -> Result<(), DriverError> {
-        let gone = self.writer.as_ref().map_or(Ok(()), |writer| writer.go(self.pace));
+    fn wake_writer(&self) -> Result<(), DriverError> {
+        let gone = self.writer.as_ref().map_or(Ok(()), |writer| writer.start_writing(self.load));
         gone.map_err(|source| DriverError::device(self.tun.name(), source))
     }
 
-    fn say(&mut self) -> Result<Sent, DriverError> {
-        if self.held && self.write(self.clock.now())? == Written::Blocked {
+    fn send_batch(&mut self) -> Result<Sent, DriverError> {
+        if self.is_blocked && self.write(self.clock.now())? == Written::Blocked {
             return Ok(Sent::Blocked);
         }
-        let most = match self.leaves {
-            Leaves::Alone => SEND_BATCH,
-            Leaves::Joined => SEND_BATCH_WITH_OFFLOAD,
+        let max_segments = match self.write_mode {
+            WriteMode::Single => SEND_BATCH,
+            WriteMode::Joined => SEND_BATCH_WITH_OFFLOAD,
         };
         let mut now = self.clock.now();
         let (mut sent, mut writes) = (0, 0);
-        while sent < most {
-            let own_time = match self.leaves {
-                Leaves::Alone => self.capture.is_some() || self.log.is_some(),
-                Leaves::Joined => true,
+        while sent < max_segments {
+            let own_time = match self.write_mode {
+                WriteMode::Single => self.capture.is_some() || self.log.is_some(),
+                WriteMode::Joined => true,
             };
             if writes > 0 && (own_time || writes % CLOCK_BATCH == 0) {
                 now = self.clock.now();
             }
-            let any = match self.leaves {
-                Leaves::Alone => self.leaving.fill(|packet| self.host.poll_packet(now, packet)),
-                Leaves::Joined => self.host.poll_piece(now, &mut self.leaving),
+            let any = match self.write_mode {
+                WriteMode::Single => self.outgoing.fill(|packet| self.host.poll_packet(now, packet)),
+                WriteMode::Joined => self.host.poll_piece(now, &mut self.outgoing),
             };
             if let Some(log) = &mut self.log {
-                log.tell(&mut self.host);
+                log.log_events(&mut self.host);
             }
             if !any {
                 return Ok(Sent::Everything);
             }
-            sent += self.leaving.count();
+            sent += self.outgoing.count();
             writes += 1;
             if self.write(now)? == Written::Blocked {
                 return Ok(Sent::Blocked);
@@ -441,32 +439,32 @@ impl Driver {
     /// Writes the outgoing piece to the device, or queues it for the writer thread.
     fn write(&mut self, now: Instant) -> Result<Written, DriverError> {
         let result = match &self.writer {
-            Some(writer) => writer.take(&mut self.leaving),
-            None => self.tun.send_piece(&mut self.leaving),
+            Some(writer) => writer.queue(&mut self.outgoing),
+            None => self.tun.send_piece(&mut self.outgoing),
         };
         match result {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 // A writer thread wakes the driver itself when it has room again.
-                if !std::mem::replace(&mut self.held, true) && self.writer.is_none() {
-                    self.sending.waits += 1;
+                if !std::mem::replace(&mut self.is_blocked, true) && self.writer.is_none() {
+                    self.sent.waits += 1;
                     self.reactor.modify(&*self.tun, DEVICE, Interest::Both)?;
                 }
                 return Ok(Written::Blocked);
             }
             Ok(()) if self.writer.is_some() => {}
             result => {
-                if let (Ok(()), Some(packet)) = (&result, self.leaving.single_packet()) {
+                if let (Ok(()), Some(packet)) = (&result, self.outgoing.single_packet()) {
                     self.capture.packet(now, packet);
                     if let Some(log) = &mut self.log {
-                        log.packet(now, Way::Out, packet);
+                        log.packet(now, HostDirection::Out, packet);
                     }
                 }
-                let noted = self.sending.note(&self.leaving, result);
-                noted.map_err(|source| DriverError::device(self.tun.name(), source))?;
-                self.leaving.clear();
+                let counted = self.sent.count(&self.outgoing, result);
+                counted.map_err(|source| DriverError::device(self.tun.name(), source))?;
+                self.outgoing.clear();
             }
         }
-        if std::mem::take(&mut self.held) && self.writer.is_none() {
+        if std::mem::take(&mut self.is_blocked) && self.writer.is_none() {
             self.reactor.modify(&*self.tun, DEVICE, Interest::Read)?;
         }
         Ok(Written::Everything)
@@ -476,25 +474,25 @@ impl Driver {
     fn receive(&mut self, application: &mut impl Application) -> Result<usize, DriverError> {
         let mut received = 0;
         let mut reads: u32 = 0;
-        // Captures and logs must contain correct checksums, so the packets need them filled in.
-        let is_seen = self.capture.is_some() || self.log.is_some();
+        // Captures and logs must contain correct checksums.
+        let needs_checksums = self.capture.is_some() || self.log.is_some();
         while received < RECEIVE_BATCH {
-            let filled = self.tun.fill(&mut self.arriving);
+            let filled = self.tun.fill(&mut self.incoming);
             if !filled.map_err(|source| DriverError::device(self.tun.name(), source))? {
                 break;
             }
             let now = self.clock.now();
-            while let Some((packet, verified)) = if is_seen {
-                self.arriving.next_packet().map(|packet| (packet, Verified::NotYet))
+            while let Some((packet, verified)) = if needs_checksums {
+                self.incoming.next_packet().map(|packet| (packet, Verified::NotYet))
             } else {
-                self.arriving.next_unsummed()
+                self.incoming.next_unsummed()
             } {
                 received += 1;
                 self.packets_in += 1;
                 self.bytes_in += packet.len() as u64;
                 self.capture.packet(now, packet);
                 if let Some(log) = &mut self.log {
-                    log.packet(now, Way::In, packet);
+                    log.packet(now, HostDirection::In, packet);
                 }
                 match verified {
                     Verified::NotYet => self.host.handle_packet(now, packet),
@@ -502,15 +500,15 @@ impl Driver {
                 }
                 application.observe(now, &self.host);
             }
-            self.say()?;
+            self.send_batch()?;
             reads += 1;
-            if reads.is_multiple_of(READS_APART) {
-                self.pace = Pace::Busy;
-                self.hand_over()?;
+            if reads.is_multiple_of(READS_PER_WAKE) {
+                self.load = HostLoad::High;
+                self.wake_writer()?;
             }
         }
-        self.pace = Pace::of(received);
-        self.hand_over()?;
+        self.load = HostLoad::of(received);
+        self.wake_writer()?;
         Ok(received)
     }
 
@@ -530,19 +528,19 @@ impl Driver {
                     }
                 }
                 Wakeup::Readable(WAKER) => {
-                    // Empties the counter only. The application checks by itself what has changed.
+                    // Only resets the counter. The application finds out what has changed.
                     let _ = self.waker.0.read();
                 }
                 _ => {}
             }
         }
-        Ok(Wait::Over)
+        Ok(Wait::Done)
     }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Wait {
-    Over,
+    Done,
     Stopped(Signal),
 }
 
@@ -552,9 +550,9 @@ mod tests {
 
     #[test]
     fn virtual_time_recipe_is_rejected_in_real_time() {
-        assert_eq!(in_real_time(&"newreno+transit-marks".parse().unwrap()), Ok(()));
+        assert_eq!(check_real_time(&"newreno+transit-marks".parse().unwrap()), Ok(()));
         for recipe in ["newreno+oracle", "newreno+rebate-ideal"] {
-            let error = in_real_time(&recipe.parse().unwrap()).unwrap_err();
+            let error = check_real_time(&recipe.parse().unwrap()).unwrap_err();
             assert!(error.to_string().contains("virtual time"), "{error}");
         }
     }

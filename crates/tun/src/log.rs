@@ -1,8 +1,8 @@
-//! Turns the events of hosts into events of the crate `tracing`, with a span for each connection
-//! and a target for each subject. `docs/reference/logs.md` lists them.
+//! Turns the events of hosts into events of the crate `tracing`, with a span for each connection and a target for
+//! each subject. `docs/reference/logs.md` lists them.
 //!
-//! The field `at` of every event is the host's time of the event in nanoseconds since 1970. Log
-//! lines thus show when something happened, not when the line was written.
+//! The field `at` of every event is the host's time of the event in nanoseconds since 1970. So log lines show when
+//! an event happened, not when its line was written.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -30,9 +30,9 @@ pub struct Log {
 }
 
 impl Log {
-    /// Returns `None` if no subscriber would show any of the events, so that logging costs nothing.
-    /// `zero` is the wall-clock time at `Instant::ZERO`.
-    pub fn wanted(zero: SystemTime) -> Option<Self> {
+    /// Creates the log. `None`: no subscriber shows any of the events. `zero` is the wall-clock time at
+    /// `Instant::ZERO`.
+    pub fn if_enabled(zero: SystemTime) -> Option<Self> {
         let segments = tracing::enabled!(target: "airtcp::segment", Level::TRACE);
         let events = [
             tracing::enabled!(target: "airtcp::connection", Level::INFO),
@@ -55,17 +55,17 @@ impl Log {
     }
 
     /// Logs a packet that the host has sent or received.
-    pub fn packet(&mut self, at: Instant, way: Way, packet: &[u8]) {
+    pub fn packet(&mut self, at: Instant, direction: HostDirection, packet: &[u8]) {
         let at = self.wall(at);
         let Some(conversations) = &mut self.segments else { return };
         let dump = conversations.read(packet);
         let Some(tcp) = dump.tcp() else {
-            trace!(target: "airtcp::segment", at, line = %dump, way = way.name(), octets = packet.len());
+            trace!(target: "airtcp::segment", at, line = %dump, way = direction.name(), octets = packet.len());
             return;
         };
-        let ends = match way {
-            Way::Out => (tcp.src, tcp.dst),
-            Way::In => (tcp.dst, tcp.src),
+        let ends = match direction {
+            HostDirection::Out => (tcp.src, tcp.dst),
+            HostDirection::In => (tcp.dst, tcp.src),
         };
         let _inside = self.spans.get(&ends).map(Span::enter);
         let acks = tcp.flags.contains(airwire::segment::Flags::ACK);
@@ -73,7 +73,7 @@ impl Log {
             target: "airtcp::segment",
             at,
             line = %dump,
-            way = way.name(),
+            way = direction.name(),
             src = %tcp.src,
             dst = %tcp.dst,
             flags = %tcp.letters(),
@@ -85,8 +85,8 @@ impl Log {
         );
     }
 
-    /// Logs everything that has happened at a host since the last call.
-    pub fn tell(&mut self, host: &mut Host) {
+    /// Logs the events of a host since the last call.
+    pub fn log_events(&mut self, host: &mut Host) {
         while let Some(event) = host.poll_event() {
             self.event(event);
         }
@@ -95,17 +95,17 @@ impl Log {
     /// Logs one event of a host.
     pub fn event(&mut self, Event { at, ends, kind }: Event) {
         let wall = self.wall(at);
-        let Some(ends) = ends else { return say(wall, at, kind) };
-        let over = matches!(kind, EventKind::Ended(_));
-        if begins(&kind) {
+        let Some(ends) = ends else { return log_event(wall, at, kind) };
+        let is_over = matches!(kind, EventKind::Ended(_));
+        if is_first(&kind) {
             self.spans.entry(ends).or_insert_with(|| span_of(ends));
         }
         match self.spans.get(&ends) {
-            Some(span) => span.in_scope(|| say(wall, at, kind)),
+            Some(span) => span.in_scope(|| log_event(wall, at, kind)),
             // The segment does not belong to any connection.
-            None => span_of(ends).in_scope(|| say(wall, at, kind)),
+            None => span_of(ends).in_scope(|| log_event(wall, at, kind)),
         }
-        if over {
+        if is_over {
             self.spans.remove(&ends);
         }
     }
@@ -113,14 +113,14 @@ impl Log {
 
 /// Direction of a packet, as seen from the host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Way {
+pub enum HostDirection {
     /// Sent by the host.
     Out,
     /// Received by the host.
     In,
 }
 
-impl Way {
+impl HostDirection {
     const fn name(self) -> &'static str {
         match self {
             Self::Out => "out",
@@ -129,21 +129,21 @@ impl Way {
     }
 }
 
-/// Creates the span of a connection. Its level is `ERROR` so that it is enabled at every log level,
-/// because it identifies the connection of an event.
+/// Creates the span of a connection, which identifies the connection of an event. Its level is `ERROR`, so that it
+/// is enabled at every log level.
 fn span_of((local, remote): Ends) -> Span {
     error_span!(target: "airtcp", "connection", %local, %remote)
 }
 
 /// Returns whether this is the first event of a connection.
-fn begins(kind: &EventKind) -> bool {
+fn is_first(kind: &EventKind) -> bool {
     matches!(kind, EventKind::Offered(_) | EventKind::PeerOffered(_))
 }
 
-fn say(at: u64, now: Instant, kind: EventKind) {
+fn log_event(at: u64, now: Instant, kind: EventKind) {
     match kind {
-        EventKind::Offered(offer) => say_offer(at, "offered", offer),
-        EventKind::PeerOffered(offer) => say_offer(at, "the peer offered", offer),
+        EventKind::Offered(offer) => log_offer(at, "offered", offer),
+        EventKind::PeerOffered(offer) => log_offer(at, "the peer offered", offer),
         EventKind::Agreed(Agreement { smss, own_scale, peer_scale, sack, timestamps, ecn }) => info!(
             target: "airtcp::connection",
             at, smss, own_scale, peer_scale, sack, timestamps, ecn, "established"
@@ -153,7 +153,7 @@ fn say(at: u64, now: Instant, kind: EventKind) {
         }
         EventKind::Ended(None) => info!(target: "airtcp::connection", at, "closed"),
         EventKind::Ended(Some(why)) => info!(target: "airtcp::connection", at, %why, "ended"),
-        EventKind::Decided(decision) => say_decision(at, &decision),
+        EventKind::Decided(decision) => log_decision(at, &decision),
         EventKind::TimerSet { timer, until } => {
             trace!(target: "airtcp::timer", at, timer = timer.name(), after = %(until - now), "set");
         }
@@ -186,7 +186,7 @@ fn say(at: u64, now: Instant, kind: EventKind) {
     }
 }
 
-fn say_offer(at: u64, message: &str, offer: Offer) {
+fn log_offer(at: u64, message: &str, offer: Offer) {
     let Offer { mss, window_scale, sack, timestamps, ecn } = offer;
     debug!(
         target: "airtcp::connection",
@@ -195,34 +195,45 @@ fn say_offer(at: u64, message: &str, offer: Offer) {
 }
 
 /// Logs a decision, with the names and fields of `--decisions` in an order suited to reading.
-fn say_decision(at: u64, decision: &Decision) {
+fn log_decision(at: u64, decision: &Decision) {
     let Decision { at: _, episode, question, by, ref what, why } = *decision;
-    let mut told = Told::default();
+    let mut fields = DecisionFields::default();
     match *what {
         Decided::Lost { offset, segments } => {
-            (told.offset, told.segments) = (Some(offset), Some(segments));
+            (fields.offset, fields.segments) = (Some(offset), Some(segments));
         }
         Decided::Cause { offset, cause } | Decided::Judged { offset, cause } => {
-            (told.offset, told.cause) = (Some(offset), Some(cause.name()));
+            (fields.offset, fields.cause) = (Some(offset), Some(cause.name()));
         }
         Decided::Enter { phase, recover } => {
-            (told.phase, told.recover) = (Some(phase.name()), Some(recover));
+            (fields.phase, fields.recover) = (Some(phase.name()), Some(recover));
         }
-        Decided::Extend { recover } => told.recover = Some(recover),
-        Decided::Leave { phase } => told.phase = Some(phase.name()),
+        Decided::Extend { recover } => fields.recover = Some(recover),
+        Decided::Leave { phase } => fields.phase = Some(phase.name()),
         Decided::Window { cwnd, ssthresh, was_cwnd, was_ssthresh } => {
             let [cwnd, ssthresh, was_cwnd, was_ssthresh] =
                 [cwnd, ssthresh, was_cwnd, was_ssthresh].map(thousandths);
-            (told.cwnd, told.was_cwnd) = (cwnd, was_cwnd);
-            (told.ssthresh, told.was_ssthresh) = (ssthresh, was_ssthresh);
+            (fields.cwnd, fields.was_cwnd) = (cwnd, was_cwnd);
+            (fields.ssthresh, fields.was_ssthresh) = (ssthresh, was_ssthresh);
         }
         Decided::Resend { offset }
         | Decided::Probe { offset }
         | Decided::Timeout { offset }
-        | Decided::Resume { at: offset } => told.offset = Some(offset),
-        Decided::Fallback { to } => told.to = Some(to),
+        | Decided::Resume { at: offset } => fields.offset = Some(offset),
+        Decided::Fallback { to } => fields.to = Some(to),
     }
-    let Told { offset, segments, cause, phase, recover, cwnd, was_cwnd, ssthresh, was_ssthresh, to } = told;
+    let DecisionFields {
+        offset,
+        segments,
+        cause,
+        phase,
+        recover,
+        cwnd,
+        was_cwnd,
+        ssthresh,
+        was_ssthresh,
+        to,
+    } = fields;
     debug!(
         target: "airtcp::recovery",
         at, offset, segments, cause, phase, recover, cwnd, was_cwnd, ssthresh, was_ssthresh, to,
@@ -232,7 +243,7 @@ fn say_decision(at: u64, decision: &Decision) {
 
 /// Fields of a decision. Fields that are `None` are not written.
 #[derive(Default)]
-struct Told {
+struct DecisionFields {
     offset: Option<u64>,
     segments: Option<u64>,
     cause: Option<&'static str>,
@@ -245,8 +256,7 @@ struct Told {
     to: Option<&'static str>,
 }
 
-/// Rounds to three decimals, which is enough for a reader. `None` for infinity, which means that
-/// ssthresh is arbitrarily high.
+/// Rounds to three decimals. `None`: infinity, the initial ssthresh.
 fn thousandths(segments: f64) -> Option<f64> {
     segments.is_finite().then(|| (segments * 1e3).round() / 1e3)
 }

@@ -1,9 +1,8 @@
 //! A thread that writes to the device.
 //!
-//! A write lasts until the kernel has delivered the segment to its socket, which takes a third of a
-//! busy server's time. In a separate thread this costs the host nothing. But waking a thread costs
-//! as much as writing one or two small packets, and delays them. So the host's thread writes up to
-//! [`FEW`] packets itself if it has nothing else to do.
+//! A write lasts until the kernel has delivered the segment to its socket, which takes a third of a busy server's
+//! time. In a separate thread this costs the host nothing. But waking a thread costs as much as writing one or two
+//! small packets, and delays them. So a host under low load writes up to [`MAX_INLINE`] packets itself.
 
 use std::collections::VecDeque;
 use std::io;
@@ -17,29 +16,28 @@ use airwire::piece::Piece;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-use super::{Sending, Waker, Written};
+use super::{SendCounters, Waker, Written};
 
-/// Maximum number of pieces that wait for the thread. It is small enough that each packet leaves
-/// within a fraction of a millisecond of the sending time that the host recorded, even if each
-/// packet is a separate write.
-const MOST_PIECES: usize = 176;
+/// Maximum number of pieces that wait for the thread. Even if each packet is a separate write, it leaves within a
+/// fraction of a millisecond of the sending time that the host recorded.
+const MAX_QUEUED_PIECES: usize = 176;
 /// Maximum number of bytes that wait for the thread. Writing large pieces takes a tenth of the time
 /// of writing the same bytes as single packets.
-const MOST_OCTETS: usize = 1 << 20;
+const MAX_QUEUED_BYTES: usize = 1 << 20;
 /// Number of packets that the host's thread writes itself.
-const FEW: usize = 2;
+const MAX_INLINE: usize = 2;
 /// Maximum number of written pieces whose buffers, of up to 64 KiB each, are kept for reuse.
-const MOST_SPARE: usize = 16;
+const MAX_SPARE: usize = 16;
 /// Interval at which the thread checks whether to end while the device is full.
-const LOOK_MS: u8 = 100;
+const POLL_MS: u8 = 100;
 /// Time after which [`Writer::flush`] gives up on a device that stays full.
-const PATIENCE: Duration = Duration::from_secs(2);
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The destination of the pieces.
 pub(super) trait Sink: Send + Sync + 'static {
     fn send(&self, piece: &mut Piece) -> io::Result<()>;
 
-    /// Returns when the destination may have room, and also after some time without room.
+    /// Waits until the destination may have room, or for [`POLL_MS`].
     fn wait(&self) -> io::Result<()>;
 }
 
@@ -50,7 +48,7 @@ impl Sink for Tun {
 
     fn wait(&self) -> io::Result<()> {
         let mut device = [PollFd::new(self.as_fd(), PollFlags::POLLOUT)];
-        match poll(&mut device, PollTimeout::from(LOOK_MS)) {
+        match poll(&mut device, PollTimeout::from(POLL_MS)) {
             Ok(_) | Err(Errno::EINTR) => Ok(()),
             Err(errno) => Err(errno.into()),
         }
@@ -59,18 +57,17 @@ impl Sink for Tun {
 
 /// Load of the host's thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Pace {
+pub(super) enum HostLoad {
     /// Few packets have arrived.
-    Calm,
-    /// Many packets have arrived, so the host has enough to do. Writing would take more of its
-    /// time, because the kernel answers inside the write.
-    Busy,
+    Low,
+    /// Many packets have arrived. Writing would add to the load, because the kernel answers inside the write.
+    High,
 }
 
-impl Pace {
+impl HostLoad {
     /// Derives the load from the number of packets read at once.
     pub(super) const fn of(received: usize) -> Self {
-        if received <= FEW { Self::Calm } else { Self::Busy }
+        if received <= MAX_INLINE { Self::Low } else { Self::High }
     }
 }
 
@@ -96,9 +93,9 @@ struct Queue {
     /// Written pieces, whose buffers are reused.
     spare: Vec<Piece>,
     thread: State,
-    /// Whether a piece was turned away. If so, the driver is woken when the queue has room again.
+    /// Whether a piece was refused. The driver is then woken when the queue has room again.
     refused: bool,
-    done: Sending,
+    done: SendCounters,
     /// The error after which nothing more was written.
     failed: Option<io::Error>,
 }
@@ -136,12 +133,12 @@ impl<S: Sink> Writer<S> {
 
     /// Moves the content of `piece` into the queue and leaves an empty piece. Fails with
     /// `WouldBlock` if the queue is full.
-    pub(super) fn take(&self, piece: &mut Piece) -> io::Result<()> {
+    pub(super) fn queue(&self, piece: &mut Piece) -> io::Result<()> {
         let mut queue = self.shared.lock();
         if let Some(error) = queue.failed.take() {
             return Err(error);
         }
-        if queue.octets >= MOST_OCTETS || queue.waiting.len() >= MOST_PIECES {
+        if queue.octets >= MAX_QUEUED_BYTES || queue.waiting.len() >= MAX_QUEUED_PIECES {
             queue.refused = true;
             return Err(io::ErrorKind::WouldBlock.into());
         }
@@ -153,7 +150,7 @@ impl<S: Sink> Writer<S> {
 
     /// Writes the queued pieces, or wakes the thread to write them. Returns an error of the device,
     /// including an earlier one of the thread.
-    pub(super) fn go(&self, pace: Pace) -> io::Result<()> {
+    pub(super) fn start_writing(&self, load: HostLoad) -> io::Result<()> {
         let mut queue = self.shared.lock();
         if let Some(error) = queue.failed.take() {
             return Err(error);
@@ -162,9 +159,9 @@ impl<S: Sink> Writer<S> {
         if queue.thread != State::Asleep {
             return Ok(());
         }
-        if pace == Pace::Calm && queue.waiting.iter().map(Piece::count).sum::<usize>() <= FEW {
+        if load == HostLoad::Low && queue.waiting.iter().map(Piece::count).sum::<usize>() <= MAX_INLINE {
             // The writer thread stays asleep meanwhile, because only this thread wakes it.
-            queue.write_here(&*self.shared.sink)?;
+            queue.write_queued(&*self.shared.sink)?;
         }
         if !queue.waiting.is_empty() {
             queue.thread = State::Writing;
@@ -175,10 +172,10 @@ impl<S: Sink> Writer<S> {
 
     /// Waits until everything has been written, or until the device has been full for too long.
     pub(super) fn flush(&self) -> io::Result<Written> {
-        self.go(Pace::Calm)?;
+        self.start_writing(HostLoad::Low)?;
         let queue = self.shared.lock();
         let busy = |queue: &mut Queue| queue.thread == State::Writing && queue.failed.is_none();
-        let waited = self.shared.idle.wait_timeout_while(queue, PATIENCE, busy);
+        let waited = self.shared.idle.wait_timeout_while(queue, FLUSH_TIMEOUT, busy);
         let (mut queue, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
         match queue.failed.take() {
             Some(error) => Err(error),
@@ -188,7 +185,7 @@ impl<S: Sink> Writer<S> {
     }
 
     /// Returns the counters of all pieces handled so far.
-    pub(super) fn done(&self) -> Sending {
+    pub(super) fn counters(&self) -> SendCounters {
         self.shared.lock().done
     }
 }
@@ -198,8 +195,7 @@ impl<S> Drop for Writer<S> {
         self.shared.queue.lock().unwrap_or_else(PoisonError::into_inner).thread = State::Ending;
         self.shared.work.notify_one();
         if let Some(thread) = self.thread.take() {
-            // The thread finishes the write that it has begun. A panic in it has already been
-            // reported.
+            // The thread completes its current write. A panic in it has already been reported.
             let _ = thread.join();
         }
     }
@@ -207,7 +203,7 @@ impl<S> Drop for Writer<S> {
 
 impl Queue {
     /// Writes the queued pieces until the device is full.
-    fn write_here(&mut self, sink: &impl Sink) -> io::Result<()> {
+    fn write_queued(&mut self, sink: &impl Sink) -> io::Result<()> {
         while let Some(mut piece) = self.waiting.pop_front() {
             let octets = piece.wire_bytes();
             let result = sink.send(&mut piece);
@@ -216,7 +212,7 @@ impl Queue {
                 return Ok(());
             }
             self.octets -= octets;
-            self.done.note(&piece, result)?;
+            self.done.count(&piece, result)?;
             piece.clear();
             self.spare.push(piece);
         }
@@ -230,7 +226,7 @@ fn write_all<S: Sink>(shared: &Shared<S>, driver: &Waker) {
     loop {
         let mut queue = shared.lock();
         queue.spare.append(&mut written);
-        queue.spare.truncate(MOST_SPARE);
+        queue.spare.truncate(MAX_SPARE);
         if queue.waiting.is_empty() && queue.thread == State::Writing {
             queue.thread = State::Asleep;
             shared.idle.notify_all();
@@ -247,7 +243,7 @@ fn write_all<S: Sink>(shared: &Shared<S>, driver: &Waker) {
             driver.wake();
         }
         drop(queue);
-        let mut done = Sending::default();
+        let mut done = SendCounters::default();
         let result = pieces.drain(..).try_for_each(|mut piece| {
             let result = write(shared, &mut piece, &mut done);
             piece.clear();
@@ -264,7 +260,7 @@ fn write_all<S: Sink>(shared: &Shared<S>, driver: &Waker) {
     }
 }
 
-fn write<S: Sink>(shared: &Shared<S>, piece: &mut Piece, done: &mut Sending) -> io::Result<()> {
+fn write<S: Sink>(shared: &Shared<S>, piece: &mut Piece, done: &mut SendCounters) -> io::Result<()> {
     let mut waited = false;
     loop {
         match shared.sink.send(piece) {
@@ -275,7 +271,7 @@ fn write<S: Sink>(shared: &Shared<S>, piece: &mut Piece, done: &mut Sending) -> 
                 done.waits += u64::from(!std::mem::replace(&mut waited, true));
                 shared.sink.wait()?;
             }
-            result => return done.note(piece, result),
+            result => return done.count(piece, result),
         }
     }
 }
@@ -292,14 +288,14 @@ mod tests {
     /// A device that takes nothing until the test answers each attempt.
     struct Device {
         answers: Mutex<Receiver<Result<(), ErrorKind>>>,
-        got: Sender<Vec<u8>>,
+        sent: Sender<Vec<u8>>,
     }
 
     impl Sink for Device {
         fn send(&self, piece: &mut Piece) -> io::Result<()> {
             // After the test has dropped its end, accept everything.
             self.answers.lock().unwrap().recv().unwrap_or(Ok(()))?;
-            self.got.send(piece.single_packet().unwrap().to_vec()).unwrap();
+            self.sent.send(piece.single_packet().unwrap().to_vec()).unwrap();
             Ok(())
         }
 
@@ -310,7 +306,7 @@ mod tests {
 
     struct Fixture {
         answers: Sender<Result<(), ErrorKind>>,
-        got: Receiver<Vec<u8>>,
+        sent: Receiver<Vec<u8>>,
         woken: Arc<EventFd>,
         writer: Writer<Device>,
     }
@@ -320,28 +316,28 @@ mod tests {
     }
 
     fn fixture_with(start: impl FnOnce(Arc<Device>, Waker) -> Writer<Device>) -> Fixture {
-        let ((answers, told), (got, seen)) = (mpsc::channel(), mpsc::channel());
+        let ((answers, receiver), (sent, packets)) = (mpsc::channel(), mpsc::channel());
         let woken = Arc::new(EventFd::from_flags(EfdFlags::EFD_NONBLOCK).unwrap());
-        let device = Arc::new(Device { answers: Mutex::new(told), got });
+        let device = Arc::new(Device { answers: Mutex::new(receiver), sent });
         let writer = start(device, Waker(Arc::clone(&woken)));
-        Fixture { answers, got: seen, woken, writer }
+        Fixture { answers, sent: packets, woken, writer }
     }
 
-    /// One packet more than the driver's thread writes by itself.
-    const MANY: usize = FEW + 1;
+    /// One packet more than the driver's thread writes itself.
+    const MANY: usize = MAX_INLINE + 1;
 
     impl Fixture {
-        fn give_many(&self) {
-            (0..MANY).for_each(|_| self.give(b"it").unwrap());
+        fn queue_many(&self) {
+            (0..MANY).for_each(|_| self.queue(b"it").unwrap());
         }
 
-        fn give(&self, packet: &[u8]) -> io::Result<()> {
+        fn queue(&self, packet: &[u8]) -> io::Result<()> {
             let mut piece = Piece::default();
             piece.fill(|octets| {
                 octets.extend_from_slice(packet);
                 true
             });
-            self.writer.take(&mut piece)?;
+            self.writer.queue(&mut piece)?;
             assert!(piece.is_empty(), "an empty piece is left behind");
             Ok(())
         }
@@ -352,34 +348,34 @@ mod tests {
         let fixture = fixture();
         for number in 0..100_u8 {
             fixture.answers.send(Ok(())).unwrap();
-            fixture.give(&[number]).unwrap();
+            fixture.queue(&[number]).unwrap();
             if number % 7 == 0 {
-                fixture.writer.go(Pace::Calm).unwrap();
+                fixture.writer.start_writing(HostLoad::Low).unwrap();
             }
         }
         assert!(fixture.writer.flush().unwrap() == Written::Everything);
-        let got: Vec<u8> = fixture.got.try_iter().flatten().collect();
-        assert_eq!(got, (0..100).collect::<Vec<u8>>());
-        let done = fixture.writer.done();
+        let sent: Vec<u8> = fixture.sent.try_iter().flatten().collect();
+        assert_eq!(sent, (0..100).collect::<Vec<u8>>());
+        let done = fixture.writer.counters();
         assert_eq!((done.packets, done.octets, done.refused, done.waits), (100, 100, 0, 0));
     }
 
     #[test]
     fn full_queue_rejects_packets_and_wakes_driver() {
         let fixture = fixture();
-        let given = (0..).take_while(|_| fixture.give(&[0; 1000]).is_ok()).count();
-        assert_eq!(given, MOST_PIECES);
-        assert_eq!(fixture.give(b"x").unwrap_err().kind(), ErrorKind::WouldBlock);
+        let queued = (0..).take_while(|_| fixture.queue(&[0; 1000]).is_ok()).count();
+        assert_eq!(queued, MAX_QUEUED_PIECES);
+        assert_eq!(fixture.queue(b"x").unwrap_err().kind(), ErrorKind::WouldBlock);
         assert!(fixture.woken.read().is_err(), "the queue is still full");
-        for _ in 0..given {
+        for _ in 0..queued {
             fixture.answers.send(Ok(())).unwrap();
         }
         assert!(fixture.writer.flush().unwrap() == Written::Everything);
         assert_eq!(fixture.woken.read(), Ok(1));
-        fixture.give(b"x").unwrap();
+        fixture.queue(b"x").unwrap();
         // Large pieces reach the limit in bytes first.
-        let large = (0..).take_while(|_| fixture.give(&[0; 60_000]).is_ok()).count();
-        assert_eq!(large, MOST_OCTETS.div_ceil(60_000));
+        let large = (0..).take_while(|_| fixture.queue(&[0; 60_000]).is_ok()).count();
+        assert_eq!(large, MAX_QUEUED_BYTES.div_ceil(60_000));
     }
 
     #[test]
@@ -391,55 +387,55 @@ mod tests {
             begin = Some(move || write_all(&shared, &driver));
             writer
         });
-        fixture.give_many();
+        fixture.queue_many();
         fixture.writer.thread = begin.map(thread::spawn);
         assert!(
-            fixture.got.recv_timeout(Duration::from_millis(50)).is_err(),
+            fixture.sent.recv_timeout(Duration::from_millis(50)).is_err(),
             "a packet was written before the device accepted one"
         );
         for _ in 0..MANY {
             fixture.answers.send(Ok(())).unwrap();
         }
         assert!(fixture.writer.flush().unwrap() == Written::Everything);
-        assert_eq!(fixture.got.try_iter().count(), MANY);
+        assert_eq!(fixture.sent.try_iter().count(), MANY);
     }
 
     #[test]
     fn few_packets_are_written_without_thread() {
         let without = |device, _| Writer { shared: Arc::new(Shared::new(device)), thread: None };
         let fixture = fixture_with(without);
-        for number in 0..FEW {
+        for number in 0..MAX_INLINE {
             fixture.answers.send(Ok(())).unwrap();
-            fixture.give(&[number as u8]).unwrap();
+            fixture.queue(&[number as u8]).unwrap();
         }
-        fixture.writer.go(Pace::Calm).unwrap();
-        assert_eq!(fixture.got.try_iter().flatten().collect::<Vec<u8>>(), [0, 1]);
-        assert_eq!(fixture.writer.done().packets, 2);
+        fixture.writer.start_writing(HostLoad::Low).unwrap();
+        assert_eq!(fixture.sent.try_iter().flatten().collect::<Vec<u8>>(), [0, 1]);
+        assert_eq!(fixture.writer.counters().packets, 2);
         // Waiting for a full device is left to the thread.
         fixture.answers.send(Err(ErrorKind::WouldBlock)).unwrap();
-        fixture.give(b"it").unwrap();
-        fixture.writer.go(Pace::Calm).unwrap();
+        fixture.queue(b"it").unwrap();
+        fixture.writer.start_writing(HostLoad::Low).unwrap();
         assert!(fixture.writer.shared.lock().thread == State::Writing);
     }
 
     #[test]
     fn busy_host_leaves_single_packet_to_thread() {
         let fixture = fixture();
-        fixture.give(b"it").unwrap();
+        fixture.queue(b"it").unwrap();
         // If this thread wrote the packet, it would wait here for the device's answer.
-        fixture.writer.go(Pace::of(MANY)).unwrap();
+        fixture.writer.start_writing(HostLoad::of(MANY)).unwrap();
         fixture.answers.send(Ok(())).unwrap();
         assert!(fixture.writer.flush().unwrap() == Written::Everything);
-        assert_eq!(fixture.got.try_recv().unwrap(), b"it");
+        assert_eq!(fixture.sent.try_recv().unwrap(), b"it");
     }
 
     #[test]
     fn device_error_is_returned_without_thread() {
         let fixture = fixture();
         fixture.answers.send(Err(ErrorKind::NotFound)).unwrap();
-        fixture.give(b"it").unwrap();
-        assert_eq!(fixture.writer.go(Pace::Calm).unwrap_err().kind(), ErrorKind::NotFound);
-        fixture.writer.go(Pace::Calm).unwrap();
+        fixture.queue(b"it").unwrap();
+        assert_eq!(fixture.writer.start_writing(HostLoad::Low).unwrap_err().kind(), ErrorKind::NotFound);
+        fixture.writer.start_writing(HostLoad::Low).unwrap();
     }
 
     #[test]
@@ -448,17 +444,17 @@ mod tests {
         for answer in [Err(ErrorKind::WouldBlock), Err(ErrorKind::WouldBlock), Ok(())] {
             fixture.answers.send(answer).unwrap();
         }
-        fixture.give(b"it").unwrap();
+        fixture.queue(b"it").unwrap();
         assert!(fixture.writer.flush().unwrap() == Written::Everything);
-        assert_eq!(fixture.got.try_recv().unwrap(), b"it");
-        assert_eq!((fixture.writer.done().packets, fixture.writer.done().waits), (1, 1));
+        assert_eq!(fixture.sent.try_recv().unwrap(), b"it");
+        assert_eq!((fixture.writer.counters().packets, fixture.writer.counters().waits), (1, 1));
     }
 
     #[test]
     fn device_error_is_reported_once_and_wakes_driver() {
         let fixture = fixture();
         fixture.answers.send(Err(ErrorKind::NotFound)).unwrap();
-        fixture.give_many();
+        fixture.queue_many();
         assert_eq!(fixture.writer.flush().err().unwrap().kind(), ErrorKind::NotFound);
         while fixture.woken.read().is_err() {
             thread::yield_now();
@@ -469,7 +465,7 @@ mod tests {
     #[test]
     fn flush_returns_if_device_stays_blocked() {
         let fixture = fixture();
-        fixture.give_many();
+        fixture.queue_many();
         assert!(fixture.writer.flush().unwrap() == Written::Blocked);
         drop(fixture.answers);
     }

@@ -16,8 +16,8 @@ use anyhow::Context;
 use clap::Args;
 use serde::Serialize;
 
+use super::console;
 use super::device::{self, DeviceArgs, DeviceSummary};
-use super::say;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -94,7 +94,7 @@ impl Bridge {
         let capture =
             |path: &Option<_>| path.as_ref().map(|path| Capture::create(path, clock.wall_zero())).transpose();
         let endpoint = |config: &TunConfig, pcap| -> anyhow::Result<Endpoint> {
-            Ok(Endpoint::new(Tun::open(&self.device.applied_to(config))?, capture(pcap)?))
+            Ok(Endpoint::new(Tun::open(&self.device.apply_to(config))?, capture(pcap)?))
         };
         let mut endpoints =
             [endpoint(&self.fixed(), &self.pcap_fixed)?, endpoint(&self.mobile(), &self.pcap_mobile)?];
@@ -103,14 +103,17 @@ impl Bridge {
         let until = self.duration.map(|time| clock.now() + time);
         driver::run(&mut Crossover::default(), &mut endpoints, &mut reactor, until, &mut ())?;
 
+        let summarize = |endpoint: &Endpoint| -> anyhow::Result<DeviceSummary> {
+            Ok(DeviceSummary::new(endpoint, endpoint.kernel_drops()?))
+        };
         let [fixed, mobile] = &endpoints;
         let summary = Summary {
             schema_version: 1,
             seconds: clock.now().as_secs_f64(),
-            fixed: summary_of(fixed)?,
-            mobile: summary_of(mobile)?,
+            fixed: summarize(fixed)?,
+            mobile: summarize(mobile)?,
         };
-        say::print(if self.json {
+        console::print(if self.json {
             serde_json::to_string(&summary).context("writing the summary")? + "\n"
         } else {
             table(&summary)
@@ -119,25 +122,23 @@ impl Bridge {
     }
 
     fn fixed(&self) -> TunConfig {
-        TunConfig {
-            name: self.fixed_dev.clone(),
-            namespace: self.fixed_netns.clone(),
-            addrs: self.fixed_addr.clone(),
-            routes: self.fixed_route.clone(),
-            mtu: self.mtu,
-            ..TunConfig::default()
-        }
+        self.device(&self.fixed_dev, &self.fixed_netns, &self.fixed_addr, &self.fixed_route)
     }
 
     fn mobile(&self) -> TunConfig {
-        TunConfig {
-            name: self.mobile_dev.clone(),
-            namespace: self.mobile_netns.clone(),
-            addrs: self.mobile_addr.clone(),
-            routes: self.mobile_route.clone(),
-            mtu: self.mtu,
-            ..TunConfig::default()
-        }
+        self.device(&self.mobile_dev, &self.mobile_netns, &self.mobile_addr, &self.mobile_route)
+    }
+
+    fn device(
+        &self,
+        name: &str,
+        namespace: &Option<PathBuf>,
+        addrs: &[Prefix],
+        routes: &[Prefix],
+    ) -> TunConfig {
+        let (name, namespace) = (name.to_owned(), namespace.clone());
+        let (addrs, routes) = (addrs.to_vec(), routes.to_vec());
+        TunConfig { name, namespace, addrs, routes, mtu: self.mtu, ..TunConfig::default() }
     }
 }
 
@@ -147,10 +148,6 @@ struct Summary {
     seconds: f64,
     fixed: DeviceSummary,
     mobile: DeviceSummary,
-}
-
-fn summary_of(endpoint: &Endpoint) -> anyhow::Result<DeviceSummary> {
-    Ok(DeviceSummary::new(endpoint, endpoint.kernel_drops()?))
 }
 
 fn table(summary: &Summary) -> String {

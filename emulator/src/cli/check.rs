@@ -6,8 +6,8 @@ use airlink::scenario::{Scenario, ScenarioError};
 use airlink::stage::Recording;
 use clap::Args;
 
+use super::console;
 use super::failure::USAGE;
-use super::say;
 
 /// Check scenarios and report errors
 #[derive(Debug, Args)]
@@ -31,13 +31,13 @@ impl Check {
         for file in &self.files {
             match check(file) {
                 Ok(scenario) => {
-                    say::warn_of(file, &scenario);
+                    console::print_warnings(file, &scenario);
                     let stages = scenario.stages.len();
                     let s = if stages == 1 { "" } else { "s" };
-                    say::print(format_args!("{file}: ok ({stages} stage{s})\n"))?;
+                    console::print(format_args!("{file}: ok ({stages} stage{s})\n"))?;
                 }
                 Err(error) => {
-                    say::complain(format_args!("{error}\n"));
+                    console::print_status(format_args!("{error}\n"));
                     exit = USAGE.into();
                 }
             }

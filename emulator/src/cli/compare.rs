@@ -7,7 +7,7 @@ use airlink::scenario::compare::Difference;
 use clap::Args;
 use serde_json::json;
 
-use super::say;
+use super::console;
 
 /// Print the settings in which two scenarios differ
 #[derive(Debug, Args)]
@@ -35,7 +35,7 @@ impl Compare {
     pub(super) fn run(&self) -> anyhow::Result<ExitCode> {
         let [first, second] = [Scenario::load(&self.first)?, Scenario::load(&self.second)?];
         let differences = first.differences(&second);
-        say::print(if self.json {
+        console::print(if self.json {
             format!("{:#}\n", json!({ "schema_version": 1, "differences": differences }))
         } else if differences.is_empty() {
             format!("{} and {} describe the same path\n", self.first, self.second)

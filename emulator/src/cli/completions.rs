@@ -6,7 +6,7 @@ use airhelp::completion::{self, Candidate, Kinds, ShellName, option_of, value_of
 use airlink::scenario::{Scenario, presets};
 use clap::{Args, ValueEnum};
 
-use super::say;
+use super::console;
 
 /// Print a completion script for a shell
 #[derive(Debug, Args)]
@@ -43,7 +43,7 @@ const KINDS: &Kinds =
 
 impl Completions {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
-        say::print(completion::script(super::command(), "airlink", self.shell, KINDS))?;
+        console::print(completion::script(super::command(), "airlink", self.shell, KINDS))?;
         Ok(ExitCode::SUCCESS)
     }
 }
@@ -63,7 +63,7 @@ impl Values {
             named.into_iter().map(|(name, meaning)| Candidate::new(name, meaning)).collect();
         let mut text = Vec::new();
         completion::print(&candidates, &mut text)?;
-        say::print(String::from_utf8_lossy(&text))?;
+        console::print(String::from_utf8_lossy(&text))?;
         Ok(ExitCode::SUCCESS)
     }
 }

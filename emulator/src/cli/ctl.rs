@@ -2,13 +2,13 @@
 
 use std::process::ExitCode;
 
-use airlink::control::{Address, Answer, Caller, Request};
+use airlink::control::{Address, Answer, Client, Request};
 use airwire::time::Duration;
 use airwire::units::typed_time;
 use clap::{Args, Subcommand};
 use serde_json::Value;
 
-use super::say::{self, Reader};
+use super::console::{self, Reader};
 
 /// Read or change the settings and counters of a running link
 #[derive(Debug, Args)]
@@ -18,7 +18,7 @@ pub(crate) struct Ctl {
     #[arg(value_name = "NAME|PATH")]
     name: Address,
     #[command(subcommand)]
-    what: What,
+    action: Action,
 }
 
 const EXAMPLES: &str = "\
@@ -34,7 +34,7 @@ Each line of the output is one JSON value. The control socket (abstract,
   {\"command\":\"set\",\"key\":\"wire.down.rate\",\"value\":\"64kbit\"}";
 
 #[derive(Debug, Subcommand)]
-enum What {
+enum Action {
     /// Print a setting, or the whole scenario
     Get {
         /// Setting to print [default: the whole scenario]
@@ -64,18 +64,18 @@ enum What {
 
 impl Ctl {
     pub(super) fn run(self) -> anyhow::Result<ExitCode> {
-        let mut caller = Caller::connect(&self.name)?;
-        let request = match self.what {
-            What::Get { key } => Request::Get { key },
-            What::Set { key, value } => Request::Set { key, value: Value::String(value) },
-            What::Stats => Request::Stats,
-            What::Watch { every } => Request::Watch { every },
-            What::Stop => Request::Stop,
+        let mut client = Client::connect(&self.name)?;
+        let request = match self.action {
+            Action::Get { key } => Request::Get { key },
+            Action::Set { key, value } => Request::Set { key, value: Value::String(value) },
+            Action::Stats => Request::Stats,
+            Action::Watch { every } => Request::Watch { every },
+            Action::Stop => Request::Stop,
         };
-        let mut reader = print(caller.ask(&request)?)?;
+        let mut reader = print(client.request(&request)?)?;
         if matches!(request, Request::Watch { .. }) {
-            for answer in caller {
-                if reader == Reader::HasGone {
+            for answer in client {
+                if reader == Reader::Closed {
                     break;
                 }
                 reader = print(answer?)?;
@@ -87,7 +87,7 @@ impl Ctl {
 
 fn print(answer: Answer) -> anyhow::Result<Reader> {
     match answer.map_err(anyhow::Error::msg)? {
-        Value::Null => Ok(Reader::Reads),
-        value => say::print(format_args!("{value}\n")),
+        Value::Null => Ok(Reader::Open),
+        value => console::print(format_args!("{value}\n")),
     }
 }

@@ -26,7 +26,7 @@ enum Offload {
 }
 
 impl DeviceArgs {
-    pub(super) fn applied_to(self, config: &TunConfig) -> TunConfig {
+    pub(super) fn apply_to(self, config: &TunConfig) -> TunConfig {
         TunConfig { offload: self.offload == Offload::On, ..config.clone() }
     }
 }
@@ -49,11 +49,8 @@ impl DeviceSummary {
 /// Refuses an address that both sides have, since packets for it would never cross the link.
 pub(super) fn check_addresses(fixed: &TunConfig, mobile: &TunConfig) -> anyhow::Result<()> {
     let has = |prefix: &&Prefix| mobile.addrs.iter().any(|other| other.addr() == prefix.addr());
-    match fixed.addrs.iter().find(has) {
-        Some(both) => Err(failure::usage(format!(
-            "both sides have the address {}: use different addresses",
-            both.addr()
-        ))),
-        None => Ok(()),
-    }
+    fixed.addrs.iter().find(has).map_or(Ok(()), |both| {
+        let addr = both.addr();
+        Err(failure::usage(format!("both sides have the address {addr}: use different addresses")))
+    })
 }

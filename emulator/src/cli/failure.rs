@@ -9,7 +9,7 @@ use airlink::scenario::ScenarioError;
 use airlink::tun::DeviceError;
 use airlogs::stderr::with_causes;
 
-use super::say;
+use super::console;
 
 pub(super) const USAGE: u8 = 2;
 const ENVIRONMENT: u8 = 3;
@@ -25,7 +25,7 @@ pub(super) fn usage(message: impl Into<String>) -> anyhow::Error {
 
 /// Reports an error on stderr, and returns the exit code.
 pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
-    say::complain(format_args!("airlink: {}\n", with_causes(&**error)));
+    console::print_status(format_args!("airlink: {}\n", with_causes(&**error)));
     if error.is::<Usage>() || error.is::<ScenarioError>() {
         ExitCode::from(USAGE)
     } else if error.is::<DeviceError>()

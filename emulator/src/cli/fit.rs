@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use aircaptures::{Capture, Next};
 use airlink::packet::{Direction, PerDirection};
 use airlink::scenario::Scenario;
-use airlink::stage::Recording as Nothing;
+use airlink::stage::Recording as Events;
 use airlink_fit::clock::Clock;
 use airlink_fit::{
     self as fit, Bound, Burst, Comparison, Fitted, FittedDirection, FittedFiles, Matched, Observed, Options,
@@ -21,7 +21,7 @@ use anyhow::Context;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::{failure, say};
+use super::{console, failure};
 
 /// Create a scenario from captures of both ends of a path
 #[derive(Debug, Args)]
@@ -87,24 +87,24 @@ impl Fit {
         }
         let name = self.name()?;
         let (fixed, mobile) = (self.observed(&self.fixed)?, self.observed(&self.mobile)?);
-        let matched = fit::find(fixed, mobile, self.clock_offset)?;
+        let matched = fit::match_captures(fixed, mobile, self.clock_offset)?;
         let fitted = fit::fit(&matched.recording, Options { step: self.step })?;
-        let what = format!(
+        let description = format!(
             "{:.1} s of the path between {} and {}, fitted by airlink fit",
             fitted.duration.as_secs_f64(),
             self.fixed.display(),
             self.mobile.display()
         );
-        write(&self.output, &fit::files(&fitted, &name, &what))?;
+        write(&self.output, &fit::files(&fitted, &name, &description))?;
         // Check the files as written, because users will load these.
         let scenario = Scenario::load(&self.output.display().to_string())?;
-        let mut path = scenario.build(None, Nothing::Off, false)?;
-        let replayed = replay::carry(&matched.recording, &mut path);
+        let mut path = scenario.build(None, Events::Off, false)?;
+        let replayed = replay::replay(&matched.recording, &mut path);
         let check = fit::compare(&matched.recording, &replayed);
         for warning in warnings(&matched, &fitted) {
-            say::complain(format_args!("warning: {warning}\n"));
+            console::print_status(format_args!("warning: {warning}\n"));
         }
-        say::print(if self.json {
+        console::print(if self.json {
             format!("{:#}\n", as_json(&matched, &fitted, &check))
         } else {
             as_text(&matched, &fitted, &check)
@@ -126,7 +126,9 @@ impl Fit {
                 Next::Filtered | Next::NoFrame | Next::Flaw { .. } => {}
                 Next::Damaged { frame, detail } => {
                     let name = capture.name();
-                    say::complain(format_args!("{name}: warning: read only up to frame {frame}: {detail}\n"));
+                    console::print_status(format_args!(
+                        "{name}: warning: read only up to frame {frame}: {detail}\n"
+                    ));
                     break;
                 }
                 Next::End => break,
@@ -216,11 +218,11 @@ fn as_text(matched: &Matched, fitted: &Fitted, check: &PerDirection<Comparison>)
     }
     rows.push(Default::default());
     let mut both = |name: &str, of: &dyn Fn(&fit::Outcome) -> String| {
-        let beside = |direction: Direction| {
+        let pair = |direction: Direction| {
             let Comparison { recorded, replayed, .. } = &check[direction];
             format!("{} / {}", of(recorded), of(replayed))
         };
-        rows.push([name.to_owned(), beside(Direction::Down), beside(Direction::Up)]);
+        rows.push([name.to_owned(), pair(Direction::Down), pair(Direction::Up)]);
     };
     both("lost", &|outcome| percent(outcome.lost));
     both("delay, 10th percentile", &|outcome| ms(outcome.p10));
@@ -289,8 +291,8 @@ fn rate(direction: &FittedDirection) -> String {
 
 /// Share of the time in which packets waited, so that the rate could be measured.
 fn rate_measured(direction: &FittedDirection) -> String {
-    let seen = direction.rate.as_ref().map(|rate| format!("{:.0} % of the time", 100.0 * rate.seen));
-    seen.unwrap_or_else(|| "never: no packet waited".to_owned())
+    let measured = direction.rate.as_ref().map(|rate| format!("{:.0} % of the time", 100.0 * rate.measured));
+    measured.unwrap_or_else(|| "never: no packet waited".to_owned())
 }
 
 fn queue(direction: &FittedDirection) -> String {

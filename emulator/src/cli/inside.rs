@@ -23,6 +23,6 @@ pub(crate) struct Inside {
 impl Inside {
     pub(super) fn run(self) -> anyhow::Result<ExitCode> {
         let Self { alive, started, fixed, server, command } = self;
-        Ok(ExitCode::from(program::Inside { alive, started, fixed, server, command }.run()?))
+        Ok(ExitCode::from(program::Init { alive, started, fixed, server, command }.run()?))
     }
 }

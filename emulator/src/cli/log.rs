@@ -1,4 +1,4 @@
-//! Log lines for the records of a path, by the crate `tracing`. `docs/reference/logs.md` lists them.
+//! Log lines for the events of a path. `docs/reference/logs.md` lists them.
 
 use std::time::SystemTime;
 
@@ -8,13 +8,12 @@ use airwire::dump::Conversations;
 use airwire::time::Instant;
 use tracing::{Level, debug, info, trace, warn};
 
-/// A listener whose log lines have the time of the event.
+/// A listener that logs each event with the time at which it happened.
 pub(super) struct Log {
     /// Nanoseconds since 1970 at `Instant::ZERO`.
     zero: u64,
     stages: Vec<String>,
-    /// Separate state for entering and leaving packets, so that relative numbers match a capture at either
-    /// place.
+    /// Entering and leaving packets have separate state, so that relative numbers match a capture at either end.
     entering: Conversations,
     leaving: Conversations,
 }
@@ -33,8 +32,8 @@ impl Log {
         }
     }
 
-    /// Creates the listener. `None`: the log would not show anything.
-    pub(super) fn wanted(run: &RunInfo) -> Option<Box<dyn Listener>> {
+    /// Creates the listener. `None`: the log level shows none of the events.
+    pub(super) fn if_enabled(run: &RunInfo) -> Option<Box<dyn Listener>> {
         let zero = run.wall_zero.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         (Self::recording() > Recording::Off).then(|| -> Box<dyn Listener> {
             Box::new(Self {
@@ -55,40 +54,32 @@ impl Listener for Log {
     fn incident(&mut self, incident: &Incident) {
         let at = self.wall(incident.at);
         let stage = self.stages[incident.stage].as_str();
+        /// Writes one line with the common fields of all incidents.
+        macro_rules! log {
+            ($level:ident, $message:literal $(, $($field:tt)+)?) => {
+                $level!(target: "airlink::stage", at, stage, $($($field)+,)? $message)
+            };
+        }
         match incident.kind {
-            IncidentKind::RlcReset { direction, cause } => {
-                info!(target: "airlink::stage", at, stage, %direction, cause, "RLC reset");
-            }
+            IncidentKind::RlcReset { direction, cause } => log!(info, "RLC reset", %direction, cause),
             IncidentKind::RlcFailed { direction } => {
-                info!(target: "airlink::stage", at, stage, %direction, "RLC has failed: MaxRST RESETs were not answered");
+                log!(info, "RLC has failed: MaxRST RESETs were not answered", %direction);
             }
-            IncidentKind::RlcWindow { direction, pdus } => {
-                info!(target: "airlink::stage", at, stage, %direction, pdus, "RLC window");
-            }
-            IncidentKind::RlcSuspended { direction, pdus } => {
-                info!(target: "airlink::stage", at, stage, %direction, pdus, "RLC suspended");
-            }
-            IncidentKind::RlcResumed { direction } => {
-                info!(target: "airlink::stage", at, stage, %direction, "RLC resumed");
-            }
+            IncidentKind::RlcWindow { direction, pdus } => log!(info, "RLC window", %direction, pdus),
+            IncidentKind::RlcSuspended { direction, pdus } => log!(info, "RLC suspended", %direction, pdus),
+            IncidentKind::RlcResumed { direction } => log!(info, "RLC resumed", %direction),
             IncidentKind::RlcFault { direction, fault } => {
-                warn!(target: "airlink::stage", at, stage, %direction, fault, "RLC ignored a PDU that contradicts earlier ones");
+                log!(warn, "RLC ignored a PDU that contradicts earlier ones", %direction, fault);
             }
-            IncidentKind::RlcReestablished => {
-                info!(target: "airlink::stage", at, stage, "RLC re-established");
-            }
+            IncidentKind::RlcReestablished => log!(info, "RLC re-established"),
             IncidentKind::Promotion { until } => {
-                let takes = until - incident.at;
-                info!(target: "airlink::stage", at, stage, takes = %takes, "CELL_FACH to CELL_DCH");
+                log!(info, "CELL_FACH to CELL_DCH", takes = %(until - incident.at));
             }
-            IncidentKind::RateChanged { direction, rate } => {
-                info!(target: "airlink::stage", at, stage, %direction, rate, "rate changed");
-            }
+            IncidentKind::RateChanged { direction, rate } => log!(info, "rate changed", %direction, rate),
             IncidentKind::Outage { direction, until } => {
-                let lasts = until - incident.at;
-                info!(target: "airlink::stage", at, stage, %direction, lasts = %lasts, "outage");
+                log!(info, "outage", %direction, lasts = %(until - incident.at));
             }
-            IncidentKind::Handover { times } => info!(target: "airlink::stage", at, stage, times, "handover"),
+            IncidentKind::Handover { times } => log!(info, "handover", times),
         }
     }
 
@@ -98,34 +89,34 @@ impl Listener for Log {
         let stage = record.stage.map(|stage| self.stages[stage].as_str());
         let octets = record.bytes.as_deref();
         /// Writes one line with the common fields of all events.
-        macro_rules! say {
-            ($level:ident, $what:literal $(, $($field:tt)+)?) => {
-                $level!(target: "airlink::packet", at, packet, %direction, stage, $($($field)+,)? $what)
+        macro_rules! log {
+            ($level:ident, $message:literal $(, $($field:tt)+)?) => {
+                $level!(target: "airlink::packet", at, packet, %direction, stage, $($($field)+,)? $message)
             };
         }
         match record.event {
             Event::Dropped { why } => {
-                say!(debug, "dropped", why = why.name(), cause = why.cause_name());
+                log!(debug, "dropped", why = why.name(), cause = why.cause_name());
             }
-            Event::Marked { mark: Mark::Transit { ob, db } } => say!(debug, "marked", ob, db),
-            Event::Marked { mark: Mark::Announced } => say!(debug, "marked", announced = true),
-            Event::Marked { mark: Mark::Congestion } => say!(debug, "marked", congestion = true),
-            Event::Marked { mark: Mark::LossRate { rate } } => say!(debug, "marked", loss_rate = rate),
-            Event::Resent { attempt } => say!(debug, "resent", attempt),
-            Event::Held { until } => say!(debug, "held", lasts = %(until - record.at)),
-            Event::Overtaken { packets } => say!(debug, "overtaken", packets),
-            Event::Copied { of } => say!(debug, "copied", of = of.0),
-            Event::Corrupted { ref bits, found } => say!(debug, "corrupted", bits = ?bits, found),
-            Event::Truncated { from, to } => say!(debug, "truncated", from, to),
-            Event::Queued { packets, bytes } => say!(trace, "queued", packets, octets = bytes),
-            Event::Sent { waited } => say!(trace, "sent", waited = %waited),
+            Event::Marked { what: Mark::Transit { ob, db } } => log!(debug, "marked", ob, db),
+            Event::Marked { what: Mark::Announced } => log!(debug, "marked", announced = true),
+            Event::Marked { what: Mark::Congestion } => log!(debug, "marked", congestion = true),
+            Event::Marked { what: Mark::LossRate { rate } } => log!(debug, "marked", loss_rate = rate),
+            Event::Resent { attempt } => log!(debug, "resent", attempt),
+            Event::Held { until } => log!(debug, "held", lasts = %(until - record.at)),
+            Event::Overtaken { packets } => log!(debug, "overtaken", packets),
+            Event::Copied { of } => log!(debug, "copied", of = of.0),
+            Event::Corrupted { ref bits, found } => log!(debug, "corrupted", bits = ?bits, found),
+            Event::Truncated { from, to } => log!(debug, "truncated", from, to),
+            Event::Queued { packets, bytes } => log!(trace, "queued", packets, octets = bytes),
+            Event::Sent { waited } => log!(trace, "sent", waited = %waited),
             Event::Entered { bytes } => match octets {
-                Some(octets) => say!(trace, "entered", ip = %self.entering.read(octets)),
-                None => say!(trace, "entered", octets = bytes),
+                Some(octets) => log!(trace, "entered", ip = %self.entering.read(octets)),
+                None => log!(trace, "entered", octets = bytes),
             },
             Event::Left => match octets {
-                Some(octets) => say!(trace, "left", ip = %self.leaving.read(octets)),
-                None => say!(trace, "left"),
+                Some(octets) => log!(trace, "left", ip = %self.leaving.read(octets)),
+                None => log!(trace, "left"),
             },
         }
     }

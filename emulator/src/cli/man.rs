@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::Args;
 
-use super::say;
+use super::console;
 
 /// Write manual pages into a directory, one per subcommand
 #[derive(Debug, Args)]
@@ -28,7 +28,7 @@ Examples:
 impl Man {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         let Some(dir) = self.dir else {
-            say::print(airhelp::markdown::page(super::command()))?;
+            console::print(airhelp::markdown::page(super::command()))?;
             return Ok(ExitCode::SUCCESS);
         };
         let failed = || format!("cannot write manual pages into {}", dir.display());

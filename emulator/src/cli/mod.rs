@@ -4,6 +4,7 @@ mod bridge;
 mod check;
 mod compare;
 mod completions;
+mod console;
 mod ctl;
 mod device;
 mod failure;
@@ -11,17 +12,16 @@ mod fit;
 mod inside;
 mod log;
 mod man;
+mod persistent;
 mod run;
-mod say;
 mod session;
 mod show;
 mod sim;
-mod standing;
 
 use std::process::ExitCode;
 
 use airhelp::groups::{self, Group};
-use airhelp::man::Common;
+use airhelp::man::CommonSections;
 use airlogs::LogArgs;
 use clap::{CommandFactory, Parser, Subcommand};
 pub(crate) use failure::report;
@@ -55,7 +55,7 @@ const GROUPS: [Group<'_>; 4] = [
 ];
 
 /// Sections of the manual pages that all subcommands share.
-const COMMON: Common<'_> = Common {
+const COMMON: CommonSections<'_> = CommonSections {
     environment: &[
         (
             "RUST_LOG",
@@ -83,9 +83,9 @@ const COMMON: Common<'_> = Common {
 pub(crate) enum Command {
     Run(run::Run),
     Sim(sim::Sim),
-    Up(standing::Up),
-    Down(standing::Down),
-    Status(standing::Status),
+    Up(persistent::Up),
+    Down(persistent::Down),
+    Status(persistent::Status),
     Ctl(ctl::Ctl),
     Show(show::Show),
     Check(check::Check),

@@ -9,10 +9,10 @@ use std::process::ExitCode;
 
 use airlink::addresses::Block;
 use airlink::control::{self, Address};
-use airlink::driver::OBSERVERS_OWN;
+use airlink::driver::FIRST_OBSERVER_TOKEN;
 use airlink::netns::{self, Anonymous, NamespaceError};
 use airlink::prefix::Prefix;
-use airlink::program::{Launch, PASSED_ON, Program, from_a_process};
+use airlink::program::{FORWARDED_SIGNALS, Launch, Program, is_from_process};
 use airlink::reactor::{Clock, Interest, Token, is_ignored};
 use airlink::scenario::Scenario;
 use airlink::tun::{self, IPV6_MTU, TunConfig};
@@ -23,7 +23,7 @@ use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 
 use super::failure;
-use super::session::{self, LinkArgs, Session, Watch};
+use super::session::{self, LinkArgs, RoundTask, Session};
 
 /// Run a program behind a link
 ///
@@ -90,9 +90,9 @@ SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 are passed on to the
 command. After SIGTERM and SIGHUP it has 5 s to end. The first four signals
 also end --linger.";
 
-/// Default name of the control socket. A number is appended if the name is taken. That happens in nested
-/// runs, where the outer run may have the same pid in its own PID namespace.
-fn own_name() -> Address {
+/// Default name of the control socket. A number is appended if the name is in use, as in nested runs: the outer
+/// run may have the same pid in its own PID namespace.
+fn default_name() -> Address {
     let taken = control::running().unwrap_or_default();
     let first = format!("run-{}", std::process::id());
     let others = (2..).map(|n| format!("{first}-{n}"));
@@ -119,7 +119,7 @@ impl Run {
         if rootless {
             netns::become_root_inside()?;
         }
-        let mut mask = SigSet::from_iter(PASSED_ON);
+        let mut mask = SigSet::from_iter(FORWARDED_SIGNALS);
         if is_ignored(Signal::SIGHUP) {
             mask.remove(Signal::SIGHUP);
         }
@@ -129,13 +129,14 @@ impl Run {
         let mut reactor = session::reactor()?;
         let mobile = Anonymous::create()?;
         let fixed = if self.server.is_some() { Anonymous::create()? } else { Anonymous::current()? };
-        let addresses = Addresses::of(&session.scenario, &fixed, &mobile)?;
-        // For links inside this one, which must reach hosts beyond it.
+        let addresses = Addresses::new(&session.emulation.scenario, &fixed, &mobile)?;
+        // Links inside this one must reach hosts beyond it.
         if let Err(error) = mobile.forward_packets() {
             tracing::warn!("links inside this one cannot reach hosts beyond it: {error}");
         }
-        let address = self.control.unwrap_or_else(own_name);
-        let [fixed_device, mobile_device] = addresses.devices(&fixed, &mobile, session.scenario.mtu);
+        let address = self.control.unwrap_or_else(default_name);
+        let [fixed_device, mobile_device] =
+            addresses.devices(&fixed, &mobile, session.emulation.scenario.mtu);
         let mut environment = addresses.environment();
         environment.push(("AIRLINK_CONTROL", address.to_string()));
         let inside: &[&Anonymous] = if self.server.is_some() { &[&mobile, &fixed] } else { &[&mobile] };
@@ -159,63 +160,63 @@ impl Run {
         };
         let program = Program::start(launch)?;
         running.reactor.register(program.ended(), ENDED, Interest::Read)?;
-        let mut watch = Behind { program, signals, clock, linger: self.linger, until: None };
+        let mut task = ProgramTask { program, signals, clock, linger: self.linger, ending: None };
         // Signals from the terminal that arrived before the program started have not reached it.
-        watch.pass_on(Senders::All)?;
-        let code = running.run(watch, |Behind { program, .. }| Some(program.wait()))?;
+        task.forward_signals(SignalSource::Any)?;
+        let code = running.run(task, |ProgramTask { program, .. }| Some(program.wait()))?;
         Ok(ExitCode::from(code))
     }
 }
 
-const SIGNALS: Token = OBSERVERS_OWN;
-const ENDED: Token = Token(OBSERVERS_OWN.0 + 1);
+const SIGNALS: Token = FIRST_OBSERVER_TOKEN;
+const ENDED: Token = Token(FIRST_OBSERVER_TOKEN.0 + 1);
 
-/// Time for a command to end after SIGTERM or SIGHUP.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Time after SIGTERM or SIGHUP at which a command is killed.
+const TERMINATION_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A program behind the link.
-struct Behind {
+/// Forwards signals to the program behind the link, and waits for its end.
+struct ProgramTask {
     program: Program,
     signals: SignalFd,
     clock: Clock,
     linger: Duration,
-    until: Option<Until>,
+    ending: Option<Ending>,
 }
 
-/// Event that the run waits for.
+/// Step towards the end of a run.
 #[derive(Clone, Copy)]
-enum Until {
-    /// The command was asked to end. It is killed at this time.
-    Killed(Instant),
+enum Ending {
+    /// The command has received SIGTERM or SIGHUP. It is killed at this time.
+    Terminating(Instant),
     /// The command has ended. Its last packets may arrive until this time.
-    Lingered(Instant),
+    Lingering(Instant),
     /// A signal has ended the linger period.
-    Ended,
+    Over,
 }
 
-/// Origin of the signals to forward. Signals from the terminal reach all foreground processes anyway.
+/// Source of the signals to forward. Signals from the terminal reach all foreground processes anyway.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Senders {
-    All,
-    Processes,
+enum SignalSource {
+    Any,
+    Process,
 }
 
-impl Watch for Behind {
+impl RoundTask for ProgramTask {
     fn after(&mut self, now: Instant, ready: &[Token]) -> io::Result<ControlFlow<()>> {
-        if ready.contains(&ENDED) && !matches!(self.until, Some(Until::Lingered(_) | Until::Ended)) {
+        if ready.contains(&ENDED) && !matches!(self.ending, Some(Ending::Lingering(_) | Ending::Over)) {
             self.program.acknowledge_end();
-            self.until = Some(Until::Lingered(now + self.linger));
+            self.ending = Some(Ending::Lingering(now + self.linger));
         }
         // Handle signals last, so that a signal that arrives together with the end of the command ends the
         // linger period.
         if ready.contains(&SIGNALS) {
-            self.pass_on(Senders::Processes)?;
+            self.forward_signals(SignalSource::Process)?;
         }
-        match self.until {
-            Some(Until::Ended) => return Ok(ControlFlow::Break(())),
-            Some(Until::Lingered(until)) if until <= now => return Ok(ControlFlow::Break(())),
-            Some(Until::Killed(until)) if until <= now => {
-                self.until = None;
+        match self.ending {
+            Some(Ending::Over) => return Ok(ControlFlow::Break(())),
+            Some(Ending::Lingering(until)) if until <= now => return Ok(ControlFlow::Break(())),
+            Some(Ending::Terminating(until)) if until <= now => {
+                self.ending = None;
                 self.program.signal(Signal::SIGKILL);
             }
             _ => {}
@@ -224,27 +225,27 @@ impl Watch for Behind {
     }
 
     fn next_deadline(&self) -> Option<Instant> {
-        self.until.map(|until| match until {
-            Until::Killed(at) | Until::Lingered(at) => at,
-            Until::Ended => Instant::ZERO,
+        self.ending.map(|ending| match ending {
+            Ending::Terminating(at) | Ending::Lingering(at) => at,
+            Ending::Over => Instant::ZERO,
         })
     }
 }
 
-impl Behind {
-    fn pass_on(&mut self, senders: Senders) -> io::Result<()> {
+impl ProgramTask {
+    fn forward_signals(&mut self, source: SignalSource) -> io::Result<()> {
         while let Some(info) = self.signals.read_signal()? {
             let Ok(signal) = Signal::try_from(info.ssi_signo as i32) else { continue };
-            let lingers = matches!(self.until, Some(Until::Lingered(_))) || self.program.has_ended();
+            let lingers = matches!(self.ending, Some(Ending::Lingering(_))) || self.program.has_ended();
             if lingers && !matches!(signal, Signal::SIGUSR1 | Signal::SIGUSR2) {
-                self.until = Some(Until::Ended);
+                self.ending = Some(Ending::Over);
                 continue;
             }
-            if senders == Senders::All || from_a_process(&info) {
+            if source == SignalSource::Any || is_from_process(&info) {
                 self.program.signal(signal);
             }
-            if matches!(signal, Signal::SIGTERM | Signal::SIGHUP) && self.until.is_none() {
-                self.until = Some(Until::Killed(self.clock.now() + PATIENCE));
+            if matches!(signal, Signal::SIGTERM | Signal::SIGHUP) && self.ending.is_none() {
+                self.ending = Some(Ending::Terminating(self.clock.now() + TERMINATION_TIMEOUT));
             }
         }
         Ok(())
@@ -261,7 +262,7 @@ struct Addresses {
 }
 
 impl Addresses {
-    fn of(scenario: &Scenario, fixed: &Anonymous, mobile: &Anonymous) -> anyhow::Result<Self> {
+    fn new(scenario: &Scenario, fixed: &Anonymous, mobile: &Anonymous) -> anyhow::Result<Self> {
         let mut with_ipv6 = scenario.mtu >= IPV6_MTU;
         let (fixed, mobile, block) = match &scenario.addresses {
             Some(addresses) => (addresses.fixed.clone(), addresses.mobile.clone(), None),
@@ -292,15 +293,15 @@ impl Addresses {
             mtu,
             ..TunConfig::default()
         };
-        let reached = |to: &Prefix| self.fixed.iter().any(|own| own.contains(to.addr()));
-        let to_mobile = self.mobile.iter().filter(|to| !reached(to)).map(|to| to.network());
-        let everywhere = self.mobile.iter().map(|own| {
-            let anything = if own.addr().is_ipv4() { "0.0.0.0/0" } else { "::/0" };
-            anything.parse().expect("this is a prefix")
+        let is_reached = |to: &Prefix| self.fixed.iter().any(|own| own.contains(to.addr()));
+        let to_mobile = self.mobile.iter().filter(|to| !is_reached(to)).map(|to| to.network());
+        let default_routes = self.mobile.iter().map(|own| {
+            let all = if own.addr().is_ipv4() { "0.0.0.0/0" } else { "::/0" };
+            all.parse().expect("this is a prefix")
         });
         [
-            device(fixed, &self.fixed, once_each(to_mobile)),
-            device(mobile, &self.mobile, once_each(everywhere)),
+            device(fixed, &self.fixed, without_duplicates(to_mobile)),
+            device(mobile, &self.mobile, without_duplicates(default_routes)),
         ]
     }
 
@@ -319,7 +320,7 @@ impl Addresses {
 }
 
 /// Removes duplicate routes. Several addresses in one network need only one route.
-fn once_each(routes: impl Iterator<Item = Prefix>) -> Vec<Prefix> {
+fn without_duplicates(routes: impl Iterator<Item = Prefix>) -> Vec<Prefix> {
     routes.fold(Vec::new(), |mut routes, route| {
         if !routes.contains(&route) {
             routes.push(route);
@@ -336,7 +337,7 @@ fn list(prefixes: &[Prefix]) -> String {
 /// was created without one.
 fn owns_network() -> bool {
     let entered = Anonymous::current().and_then(|own| own.enter(|| ()));
-    !matches!(entered, Err(NamespaceError::NotPermitted { .. }))
+    !matches!(entered, Err(NamespaceError::NotPermitted(_)))
 }
 
 /// Whether this process can create namespaces and devices without its own user namespace.

@@ -5,10 +5,11 @@ use std::io;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::time::SystemTime;
 
 use airlink::capture::Capture;
-use airlink::control::{Address, Control, Request, Subject};
-use airlink::driver::{self, DriverError, Endpoint, OBSERVERS_OWN, Observer, Round};
+use airlink::control::{Address, Control, Request, RequestHandler};
+use airlink::driver::{self, DriverError, Endpoint, FIRST_OBSERVER_TOKEN, Observer, Round};
 use airlink::lateness::{Lateness, Limit};
 use airlink::netns::Anonymous;
 use airlink::path::{OutOfMemory, Path};
@@ -23,9 +24,9 @@ use clap::Args;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::console;
 use super::device::{self, DeviceArgs, DeviceSummary};
 use super::log::Log;
-use super::say;
 
 /// Options that select the scenario.
 #[derive(Debug, Args)]
@@ -44,9 +45,16 @@ pub(super) struct ScenarioArgs {
     memory: Size,
 }
 
+/// A scenario, and the path that is built from it.
+pub(super) struct Emulation {
+    pub(super) scenario: Scenario,
+    pub(super) seed: u64,
+    pub(super) path: Path,
+}
+
 impl ScenarioArgs {
-    /// Loads the scenario with its changed settings, and the seed.
-    pub(super) fn load(&self) -> anyhow::Result<(Scenario, u64)> {
+    /// Loads the scenario with its changed settings, and builds its path.
+    pub(super) fn build(&self, files: &views::Files) -> anyhow::Result<Emulation> {
         let mut scenario = Scenario::load(&self.scenario)?;
         for (key, value) in &self.set {
             scenario.edit(key, value)?;
@@ -55,16 +63,32 @@ impl ScenarioArgs {
             tracing::warn!("{}: {warning}", self.scenario);
         }
         let seed = self.seed.unwrap_or(scenario.seed);
-        Ok((scenario, seed))
-    }
-
-    /// Memory limit of the packets inside the link, in bytes.
-    pub(super) fn memory(&self) -> u64 {
-        self.memory.as_bytes()
+        let recording = files.recording().max(Log::recording());
+        let mut path = scenario.build(Some(seed), recording, files.radio())?;
+        path.limit_memory(self.memory.as_bytes());
+        Ok(Emulation { scenario, seed, path })
     }
 }
 
-/// Adds the option that raises the limit.
+impl Emulation {
+    /// Creates the output files and the log. `wall_zero` is the wall-clock time of `Instant::ZERO`.
+    pub(super) fn create_views(&self, files: &views::Files, wall_zero: SystemTime) -> anyhow::Result<Views> {
+        let run = views::RunInfo {
+            scenario: self.scenario.name.clone(),
+            seed: self.seed,
+            stages: self.path.stage_names().map(str::to_owned).collect(),
+            wall_zero,
+        };
+        Ok(Views::create(files, &run)?.with_listener(Log::if_enabled(&run)))
+    }
+
+    pub(super) fn summary(&self, now: Instant, lateness: Option<&Lateness>) -> summary::Summary {
+        let lateness = lateness.map(Lateness::histogram);
+        summary::Summary::new(&self.scenario.name, self.seed, &self.path, now, lateness)
+    }
+}
+
+/// Adds the option that raises the limit to the error.
 pub(super) fn out_of_memory(error: OutOfMemory) -> anyhow::Error {
     anyhow::anyhow!("{error}, or allow more with --memory")
 }
@@ -73,7 +97,7 @@ pub(super) fn out_of_memory(error: OutOfMemory) -> anyhow::Error {
 #[derive(Debug, Args)]
 pub(super) struct LinkArgs {
     #[command(flatten)]
-    what: ScenarioArgs,
+    scenario: ScenarioArgs,
     #[command(flatten)]
     device: DeviceArgs,
 
@@ -111,34 +135,30 @@ pub(super) struct LinkArgs {
 /// A scenario that is checked and built. No device or file is open yet.
 pub(super) struct Session {
     link: LinkArgs,
-    pub(super) scenario: Scenario,
-    pub(super) seed: u64,
-    path: Path,
+    pub(super) emulation: Emulation,
 }
 
 /// A link that is up.
-pub(super) struct Running {
+pub(super) struct RunningLink {
     link: LinkArgs,
-    scenario: Scenario,
-    seed: u64,
-    path: Path,
+    emulation: Emulation,
     pub(super) reactor: Reactor,
     endpoints: [Endpoint; 2],
     views: Views,
     control: Control,
 }
 
-/// Tokens from here on belong to the control socket. Those before it, from `OBSERVERS_OWN` on, belong to the
-/// command.
-const CONTROL: Token = Token(OBSERVERS_OWN.0 + 16);
+/// The control socket uses this token and all later ones. The command uses the tokens between
+/// `FIRST_OBSERVER_TOKEN` and this one.
+const CONTROL: Token = Token(FIRST_OBSERVER_TOKEN.0 + 16);
 
 /// Task of a command in every round, in addition to the common part of `run` and `up`.
-pub(super) trait Watch {
+pub(super) trait RoundTask {
     fn after(&mut self, now: Instant, ready: &[Token]) -> io::Result<ControlFlow<()>>;
     fn next_deadline(&self) -> Option<Instant>;
 }
 
-impl Watch for () {
+impl RoundTask for () {
     fn after(&mut self, _: Instant, _: &[Token]) -> io::Result<ControlFlow<()>> {
         Ok(ControlFlow::Continue(()))
     }
@@ -149,83 +169,74 @@ impl Watch for () {
 
 impl Session {
     pub(super) fn new(link: LinkArgs) -> anyhow::Result<Self> {
-        let (scenario, seed) = link.what.load()?;
-        let recording = link.files.recording().max(Log::recording());
-        let mut path = scenario.build(Some(seed), recording, link.files.radio())?;
-        path.limit_memory(link.what.memory());
-        Ok(Self { link, scenario, seed, path })
+        let emulation = link.scenario.build(&link.files)?;
+        Ok(Self { link, emulation })
     }
 
     pub(super) fn open(
         self,
-        reactor: Reactor,
+        mut reactor: Reactor,
         address: Address,
         inside: &[&Anonymous],
         fixed: &TunConfig,
         mobile: &TunConfig,
-    ) -> anyhow::Result<Running> {
+    ) -> anyhow::Result<RunningLink> {
         device::check_addresses(fixed, mobile)?;
-        let Self { link, scenario, seed, path } = self;
-        let mut reactor = reactor;
+        let Self { link, emulation } = self;
         let clock = reactor.clock();
         let control = Control::listen(address, inside, CONTROL, &mut reactor)?;
         let endpoint = |config: &TunConfig, pcap: &Option<PathBuf>| -> anyhow::Result<Endpoint> {
             let capture = pcap.as_ref().map(|path| Capture::create(path, clock.wall_zero())).transpose()?;
-            Ok(Endpoint::new(Tun::open(&link.device.applied_to(config))?, capture))
+            Ok(Endpoint::new(Tun::open(&link.device.apply_to(config))?, capture))
         };
         let endpoints = [endpoint(fixed, &link.pcap_fixed)?, endpoint(mobile, &link.pcap_mobile)?];
-        let run = views::RunInfo {
-            scenario: scenario.name.clone(),
-            seed,
-            stages: path.stage_names().map(str::to_owned).collect(),
-            wall_zero: clock.wall_zero(),
-        };
-        let mut views = Views::create(&link.files, &run)?.with_listener(Log::wanted(&run));
+        let mut views = emulation.create_views(&link.files, clock.wall_zero())?;
         if link.live {
             views = views.with_live_line();
         }
         reactor.set_spin(link.spin);
         if link.realtime {
-            ask_for_real_time();
+            request_real_time();
         }
-        Ok(Running { link, scenario, seed, path, reactor, endpoints, views, control })
+        Ok(RunningLink { link, emulation, reactor, endpoints, views, control })
     }
 }
 
-impl Running {
+impl RunningLink {
     pub(super) fn address(&self) -> &Address {
         self.control.address()
     }
 
-    /// Runs until the link is stopped. Then `end` returns the exit code of the command behind the link, if
-    /// there is one, and all output is completed. Returns the exit code for this process.
-    pub(super) fn run<W: Watch>(
+    /// Runs until the link is stopped, and then completes all output. `end` ends the command behind the link
+    /// and returns its exit code, or `None` if the link has no command. Returns the exit code for this process.
+    pub(super) fn run<T: RoundTask>(
         mut self,
-        mut watch: W,
-        end: impl FnOnce(W) -> Option<u8>,
+        mut task: T,
+        end: impl FnOnce(T) -> Option<u8>,
     ) -> anyhow::Result<u8> {
         let clock = self.reactor.clock();
-        let mut observer = Everything {
-            scenario: &mut self.scenario,
-            seed: self.seed,
+        let Emulation { scenario, seed, path } = &mut self.emulation;
+        let mut observer = LinkObserver {
+            scenario,
+            seed: *seed,
             views: &mut self.views,
             control: &mut self.control,
-            watch: &mut watch,
+            task: &mut task,
             is_full: false,
         };
-        let result = driver::run(&mut self.path, &mut self.endpoints, &mut self.reactor, None, &mut observer);
+        let result = driver::run(path, &mut self.endpoints, &mut self.reactor, None, &mut observer);
         let now = clock.now();
         // The command ends with the link, whatever the reason.
-        let command = end(watch);
+        let command = end(task);
         // Read the counters before they disappear with the namespaces.
         let summary = self.summary(now, command, result.as_ref().ok());
-        self.views.finish(&mut self.path, now)?;
+        self.views.finish(&mut self.emulation.path, now)?;
         let lateness = result?;
         self.link.print(&summary)?;
         let code = command.unwrap_or(0);
         for limit in &self.link.max_lateness {
-            if let Some(late) = limit.missed_by(&lateness) {
-                say::complain(format_args!(
+            if let Some(late) = limit.exceeded_by(&lateness) {
+                console::print_status(format_args!(
                     "airlink: packets left too late: --max-lateness requires {limit}, and it was {late}\n"
                 ));
                 if code == 0 {
@@ -242,13 +253,7 @@ impl Running {
             |endpoint: &Endpoint| DeviceSummary::new(endpoint, endpoint.kernel_drops().unwrap_or_default());
         let [fixed, mobile] = &self.endpoints;
         Summary {
-            path: summary::Summary::new(
-                &self.scenario.name,
-                self.seed,
-                &self.path,
-                now,
-                lateness.map(Lateness::histogram),
-            ),
+            path: self.emulation.summary(now, lateness),
             exit_code: command,
             fixed: device(fixed),
             mobile: device(mobile),
@@ -264,9 +269,9 @@ impl LinkArgs {
                 .with_context(|| format!("cannot write the summary {}", path.display()))?;
         }
         if self.json {
-            say::print(text + "\n")?;
+            console::print(text + "\n")?;
         } else if !self.quiet {
-            say::complain(&summary.path);
+            console::print_status(&summary.path);
         }
         Ok(())
     }
@@ -283,12 +288,13 @@ struct Summary {
     mobile: DeviceSummary,
 }
 
-struct Everything<'a, W> {
+/// The common part of `run` and `up` in every round.
+struct LinkObserver<'a, T> {
     scenario: &'a mut Scenario,
     seed: u64,
     views: &'a mut Views,
     control: &'a mut Control,
-    watch: &'a mut W,
+    task: &'a mut T,
     /// Whether the warning about the memory of the link was logged.
     is_full: bool,
 }
@@ -297,11 +303,11 @@ fn failed(error: impl std::error::Error + Send + Sync + 'static) -> DriverError 
     DriverError::Observer(Box::new(error))
 }
 
-impl<W: Watch> Observer<Path> for Everything<'_, W> {
+impl<T: RoundTask> Observer<Path> for LinkObserver<'_, T> {
     fn after(&mut self, round: Round<'_, Path>) -> Result<ControlFlow<()>, DriverError> {
         let Round { now, machine, reactor, ready, endpoints, lateness, stopping: _ } = round;
         self.views.after(machine).map_err(failed)?;
-        // A network drops what does not fit, and a running program should not lose its link.
+        // A full network drops packets. A running program must not lose its link for this reason.
         if !self.is_full
             && let Err(error) = machine.check_memory()
         {
@@ -309,7 +315,7 @@ impl<W: Watch> Observer<Path> for Everything<'_, W> {
             tracing::warn!("{}; packets without room are dropped", out_of_memory(error));
         }
         self.views.draw_live_line(now, machine, || lateness.at(99.0));
-        let mut asked = Asked {
+        let mut state = LinkState {
             now,
             scenario: self.scenario,
             seed: self.seed,
@@ -319,22 +325,22 @@ impl<W: Watch> Observer<Path> for Everything<'_, W> {
             stop: false,
         };
         if !ready.is_empty() || self.control.next_deadline().is_some_and(|deadline| deadline <= now) {
-            self.control.attend(now, ready, reactor, &mut asked)?;
+            self.control.handle_events(now, ready, reactor, &mut state)?;
         }
-        if asked.stop {
+        if state.stop {
             return Ok(ControlFlow::Break(()));
         }
-        Ok(self.watch.after(now, ready)?)
+        Ok(self.task.after(now, ready)?)
     }
 
     fn next_deadline(&self) -> Option<Instant> {
-        let deadlines = [self.views.next_tick(), self.control.next_deadline(), self.watch.next_deadline()];
+        let deadlines = [self.views.next_tick(), self.control.next_deadline(), self.task.next_deadline()];
         deadlines.into_iter().flatten().min()
     }
 }
 
-/// A link that answers requests from its control socket.
-struct Asked<'a> {
+/// State of a link that clients of its control socket can read and change.
+struct LinkState<'a> {
     now: Instant,
     scenario: &'a mut Scenario,
     seed: u64,
@@ -344,7 +350,7 @@ struct Asked<'a> {
     stop: bool,
 }
 
-impl Subject for Asked<'_> {
+impl RequestHandler for LinkState<'_> {
     fn answer(&mut self, request: &Request) -> Result<Value, String> {
         match request {
             Request::Get { key: None } => Ok(self.scenario.to_json()),
@@ -359,7 +365,7 @@ impl Subject for Asked<'_> {
     }
 }
 
-impl Asked<'_> {
+impl LinkState<'_> {
     fn stats(&self) -> Value {
         let lateness = Some(self.lateness.histogram());
         let summary = summary::Summary::new(&self.scenario.name, self.seed, self.path, self.now, lateness);
@@ -373,7 +379,7 @@ impl Asked<'_> {
 }
 
 /// Requests real-time scheduling with `chrt`, because nix does not have a safe wrapper for the system call.
-fn ask_for_real_time() {
+fn request_real_time() {
     let pid = std::process::id().to_string();
     // -R: child processes are scheduled normally.
     let mut chrt = Command::new("chrt");
@@ -386,7 +392,7 @@ fn ask_for_real_time() {
     }
 }
 
-/// Creates a reactor whose clock starts now. Create it first, because this is the start of the run.
+/// Creates a reactor whose clock starts now. The run starts at this time, so call this first.
 pub(super) fn reactor() -> anyhow::Result<Reactor> {
     Ok(Reactor::new(Clock::start())?)
 }

@@ -6,7 +6,7 @@ use airlink::scenario::{Scenario, presets};
 use clap::Args;
 use serde_json::json;
 
-use super::say;
+use super::console;
 
 /// List the presets, or print a scenario with all settings
 #[derive(Debug, Args)]
@@ -36,7 +36,7 @@ impl Show {
             None => self.list()?,
             Some(name) => {
                 let scenario = Scenario::load(name)?;
-                say::warn_of(name, &scenario);
+                console::print_warnings(name, &scenario);
                 if self.json {
                     format!("{:#}\n", scenario.to_json())
                 } else if self.source {
@@ -48,7 +48,7 @@ impl Show {
                 }
             }
         };
-        say::print(shown)?;
+        console::print(shown)?;
         Ok(ExitCode::SUCCESS)
     }
 

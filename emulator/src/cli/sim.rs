@@ -18,17 +18,15 @@ use anyhow::Context;
 use clap::Args;
 use serde::Serialize;
 
-use super::failure;
-use super::log::Log;
-use super::say;
 use super::session::{self, ScenarioArgs};
+use super::{console, failure};
 
 /// Run a link in virtual time with simple packet sources
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Sim {
     #[command(flatten)]
-    what: ScenarioArgs,
+    scenario: ScenarioArgs,
 
     /// Stop after this time: no more packets are sent
     #[arg(long = "for", value_name = "TIME", default_value = "10s", value_parser = typed_time, help_heading = "Load")]
@@ -85,21 +83,12 @@ impl Sim {
         if let (true, Sizes::Fixed(..40)) = (self.ipv6, self.size) {
             return Err(failure::usage("--size: an IPv6 packet has at least 40 bytes"));
         }
-        let (scenario, seed) = self.what.load()?;
-        let recording = self.files.recording().max(Log::recording());
-        let mut path = scenario.build(Some(seed), recording, self.files.radio())?;
-        path.limit_memory(self.what.memory());
-        let run = views::RunInfo {
-            scenario: scenario.name.clone(),
-            seed,
-            stages: path.stage_names().map(str::to_owned).collect(),
-            wall_zero: SystemTime::UNIX_EPOCH,
-        };
+        let mut emulation = self.scenario.build(&self.files)?;
         let capture = |path: &Option<PathBuf>| {
             path.as_ref().map(|path| Capture::create(path, SystemTime::UNIX_EPOCH)).transpose()
         };
-        let mut eyes = Eyes {
-            views: Views::create(&self.files, &run)?.with_listener(Log::wanted(&run)),
+        let mut outputs = Outputs {
+            views: emulation.create_views(&self.files, SystemTime::UNIX_EPOCH)?,
             fixed: capture(&self.pcap_fixed)?,
             mobile: capture(&self.pcap_mobile)?,
         };
@@ -107,24 +96,22 @@ impl Sim {
             loads: PerDirection { down: self.down, up: self.up },
             sizes: self.size,
             family: if self.ipv6 { Family::V6 } else { Family::V4 },
-            seed,
+            seed: emulation.seed,
             until: Instant::ZERO + self.duration,
             drain: self.drain,
         };
-        let (now, arrived) = simulate::run(&mut path, &workload, &mut eyes)?;
-        for capture in [&mut eyes.fixed, &mut eyes.mobile].into_iter().flatten() {
+        let (now, arrived) = simulate::run(&mut emulation.path, &workload, &mut outputs)?;
+        for capture in [&mut outputs.fixed, &mut outputs.mobile].into_iter().flatten() {
             capture.flush()?;
         }
-        eyes.views.finish(&mut path, now)?;
-        let summary = Summary::new(&scenario.name, seed, &path, now, None);
-        self.print(summary, arrived)?;
+        outputs.views.finish(&mut emulation.path, now)?;
+        self.print(emulation.summary(now, None), arrived)?;
         let damaged = arrived.down.damaged + arrived.up.damaged;
-        // If a stage damages packets, the summary counts them, and they are not an error.
-        let mut stages = scenario.stages.iter().map(|stage| &stage.config);
-        let is_meant =
+        let mut stages = emulation.scenario.stages.iter().map(|stage| &stage.config);
+        let is_expected =
             stages.any(|config| matches!(config, StageConfig::Corrupt(_) | StageConfig::Truncate(_)));
         anyhow::ensure!(
-            damaged == 0 || is_meant,
+            damaged == 0 || is_expected,
             "{damaged} packets arrived damaged, although no stage damages packets"
         );
         Ok(ExitCode::SUCCESS)
@@ -133,10 +120,10 @@ impl Sim {
     fn print(&self, summary: Summary, arrived: PerDirection<Arrived>) -> anyhow::Result<()> {
         if self.json {
             let PerDirection { down, up } = arrived;
-            let output = Output { summary, arrived: Arrivals { down, up } };
-            say::print(serde_json::to_string(&output).context("writing the summary")? + "\n")?;
+            let json = Output { summary, arrived: Arrivals { down, up } };
+            console::print(serde_json::to_string(&json).context("writing the summary")? + "\n")?;
         } else {
-            say::print(summary)?;
+            console::print(summary)?;
         }
         Ok(())
     }
@@ -155,13 +142,13 @@ struct Arrivals {
     up: Arrived,
 }
 
-struct Eyes {
+struct Outputs {
     views: Views,
     fixed: Option<Capture>,
     mobile: Option<Capture>,
 }
 
-impl PacketObserver for Eyes {
+impl PacketObserver for Outputs {
     type Error = anyhow::Error;
 
     fn packet(&mut self, at: Instant, end: Port, packet: &[u8]) {

@@ -6,11 +6,11 @@ use std::os::fd::{AsFd, BorrowedFd};
 use airwire::time::Instant;
 use serde::Serialize;
 
-use super::memory::Memory;
+use super::buffer_pool::BufferPool;
 use super::{DriverError, MAX_PACKET, is_refusal};
 use crate::capture::Capture;
 use crate::lateness::Lateness;
-use crate::offload::{Batch, Pieces};
+use crate::offload::{Batch, Segmenter};
 use crate::output::OutputError;
 use crate::reactor::Clock;
 use crate::tun::{DeviceError, Tun};
@@ -21,10 +21,10 @@ pub struct Endpoint {
     tap: Option<Capture>,
     traffic: Traffic,
     /// With offload: data that was read and is still to be split into packets.
-    arriving: Option<Pieces>,
+    incoming: Option<Segmenter>,
     /// With offload: packets that leave with the next write.
-    leaving: Option<Batch>,
-    /// Due times of the packets in `leaving`. Packets that leave in the call in which they arrive do not have
+    outgoing: Option<Batch>,
+    /// Due times of the packets in `outgoing`. Packets that leave in the call in which they arrive do not have
     /// one.
     due: Vec<Instant>,
 }
@@ -33,7 +33,7 @@ pub struct Endpoint {
 pub(super) struct Shared<'a> {
     pub(super) clock: Clock,
     pub(super) lateness: &'a mut Lateness,
-    pub(super) memory: Memory,
+    pub(super) buffers: BufferPool,
 }
 
 /// Actual and due time of a packet's departure.
@@ -67,9 +67,9 @@ impl Endpoint {
     /// Creates an endpoint. `tap` captures every packet that crosses the device, in both directions. With
     /// offload, the machine and `tap` still see each packet separately.
     pub fn new(tun: Tun, tap: Option<Capture>) -> Self {
-        let arriving = tun.offloads().then(|| Pieces::new(MAX_PACKET));
-        let leaving = tun.offloads().then(Batch::default);
-        Self { tun, tap, traffic: Traffic::default(), arriving, leaving, due: Vec::new() }
+        let incoming = tun.offloads().then(|| Segmenter::new(MAX_PACKET));
+        let outgoing = tun.offloads().then(Batch::default);
+        Self { tun, tap, traffic: Traffic::default(), incoming, outgoing, due: Vec::new() }
     }
 
     /// Name of the interface.
@@ -77,7 +77,7 @@ impl Endpoint {
         self.tun.name()
     }
 
-    /// Counters since the endpoint was created.
+    /// Counters since the creation of the endpoint.
     pub fn traffic(&self) -> Traffic {
         self.traffic
     }
@@ -93,46 +93,51 @@ impl Endpoint {
     }
 
     /// Whether packets that are sent wait for [`Self::write_out`].
-    pub(super) fn joins(&self) -> bool {
-        self.leaving.is_some()
+    pub(super) fn has_offload(&self) -> bool {
+        self.outgoing.is_some()
     }
 
-    /// Reads once and returns the first packet. [`Self::next_piece`] returns the others. `None`: nothing to
-    /// read.
-    pub(super) fn read(&mut self, at: Instant, memory: &mut Memory) -> Result<Option<Vec<u8>>, DriverError> {
-        let read = match &mut self.arriving {
-            None => memory.read(&self.tun),
-            Some(pieces) => {
-                self.tun.fill(pieces).map(|filled| if filled { memory.cut(pieces) } else { None })
-            }
+    /// Reads once and returns the first packet. [`Self::next_packet`] returns the others. `None`: no packet is
+    /// available.
+    pub(super) fn read(
+        &mut self,
+        at: Instant,
+        buffers: &mut BufferPool,
+    ) -> Result<Option<Vec<u8>>, DriverError> {
+        let read = match &mut self.incoming {
+            None => buffers.read(&self.tun),
+            Some(segmenter) => self
+                .tun
+                .fill(segmenter)
+                .map(|filled| if filled { buffers.next_packet(segmenter) } else { None }),
         };
-        let Some(packet) = read.map_err(|source| self.failed(source))? else { return Ok(None) };
+        let Some(packet) = read.map_err(|source| self.error(source))? else { return Ok(None) };
         self.traffic.reads += 1;
-        self.arrived(at, &packet)?;
+        self.count_arrival(at, &packet)?;
         Ok(Some(packet))
     }
 
     /// Returns the next packet of the last read.
-    pub(super) fn next_piece(
+    pub(super) fn next_packet(
         &mut self,
         at: Instant,
-        memory: &mut Memory,
+        buffers: &mut BufferPool,
     ) -> Result<Option<Vec<u8>>, DriverError> {
-        let Some(packet) = self.arriving.as_mut().and_then(|pieces| memory.cut(pieces)) else {
+        let Some(packet) = self.incoming.as_mut().and_then(|segmenter| buffers.next_packet(segmenter)) else {
             return Ok(None);
         };
-        self.arrived(at, &packet)?;
+        self.count_arrival(at, &packet)?;
         Ok(Some(packet))
     }
 
-    fn arrived(&mut self, at: Instant, packet: &[u8]) -> Result<(), OutputError> {
+    fn count_arrival(&mut self, at: Instant, packet: &[u8]) -> Result<(), OutputError> {
         self.traffic.sent_packets += 1;
         self.traffic.sent_bytes += packet.len() as u64;
         self.capture(at, packet)
     }
 
-    /// Writes the packet, or with offload keeps it until [`Self::write_out`], which must run before the
-    /// driver waits.
+    /// Writes the packet. With offload, it may stay in a batch until [`Self::write_out`], which must run
+    /// before the driver waits.
     pub(super) fn send(
         &mut self,
         departure: Departure,
@@ -140,7 +145,7 @@ impl Endpoint {
         shared: &mut Shared<'_>,
     ) -> Result<(), DriverError> {
         self.capture(departure.at, &packet)?;
-        if self.leaving.is_some() {
+        if self.outgoing.is_some() {
             if !self.join(&mut packet) {
                 self.write_out(shared)?;
                 // An empty batch accepts any packet.
@@ -152,32 +157,37 @@ impl Endpoint {
                 shared.lateness.record(departure.at - due);
             }
             let result = self.tun.send(&packet);
-            self.written(result, 1, packet.len())?;
+            self.count_write(result, 1, packet.len())?;
         }
-        shared.memory.put(packet);
+        shared.buffers.put(packet);
         Ok(())
     }
 
     fn join(&mut self, packet: &mut Vec<u8>) -> bool {
-        self.leaving.as_mut().is_some_and(|leaving| leaving.join(packet))
+        self.outgoing.as_mut().is_some_and(|outgoing| outgoing.join(packet))
     }
 
-    /// Writes the packets that were kept.
+    /// Writes the packets of the batch.
     pub(super) fn write_out(&mut self, shared: &mut Shared<'_>) -> Result<(), DriverError> {
-        let Some(leaving) = self.leaving.as_mut().filter(|leaving| leaving.count() > 0) else {
+        let Some(outgoing) = self.outgoing.as_mut().filter(|outgoing| outgoing.count() > 0) else {
             return Ok(());
         };
         let now = shared.clock.now();
         for due in self.due.drain(..) {
             shared.lateness.record(now - due);
         }
-        let (count, octets) = (leaving.count(), leaving.octets());
-        let result = self.tun.send_batch(leaving);
-        leaving.clear();
-        self.written(result, count, octets)
+        let (count, octets) = (outgoing.count(), outgoing.octets());
+        let result = self.tun.send_batch(outgoing);
+        outgoing.clear();
+        self.count_write(result, count, octets)
     }
 
-    fn written(&mut self, result: io::Result<()>, packets: usize, octets: usize) -> Result<(), DriverError> {
+    fn count_write(
+        &mut self,
+        result: io::Result<()>,
+        packets: usize,
+        octets: usize,
+    ) -> Result<(), DriverError> {
         self.traffic.writes += 1;
         match result {
             Ok(()) => {
@@ -189,11 +199,11 @@ impl Endpoint {
                 self.traffic.refused_packets += packets as u64;
                 Ok(())
             }
-            Err(source) => Err(self.failed(source)),
+            Err(source) => Err(self.error(source)),
         }
     }
 
-    fn failed(&self, source: io::Error) -> DriverError {
+    fn error(&self, source: io::Error) -> DriverError {
         DriverError::device(self.name(), source)
     }
 

@@ -6,7 +6,7 @@ use std::net::UdpSocket;
 use airwire::time::Duration;
 
 use super::*;
-use crate::netns::Namespace;
+use crate::netns::{Namespace, test_namespace};
 use crate::reactor::Clock;
 use crate::tun::{Tun, TunConfig};
 
@@ -43,16 +43,13 @@ fn packets_leave_in_order_and_not_before_deadline() {
     let delay = Duration::from_millis(20);
     assert_packets_leave_in_order(false, delay);
     assert_packets_leave_in_order(true, delay);
-    // A deadline that expires while the thread is awake anyway.
+    // This deadline expires while the thread is awake.
     assert_packets_leave_in_order(true, Duration::from_micros(1));
 }
 
 fn assert_packets_leave_in_order(offload: bool, delay: Duration) {
     const PACKETS: usize = 5;
-    let namespaces: [_; 2] = std::array::from_fn(|_| {
-        Namespace::create()
-            .unwrap_or_else(|error| panic!("this test needs root to create network namespaces: {error}"))
-    });
+    let namespaces: [_; 2] = std::array::from_fn(|_| test_namespace());
     let addrs = ["10.0.0.1/24", "10.0.0.2/24"];
     let mut endpoints: Vec<_> = std::iter::zip(&namespaces, addrs)
         .map(|(namespace, addr)| {
@@ -83,7 +80,7 @@ fn assert_packets_leave_in_order(offload: bool, delay: Duration) {
         for byte in 0..PACKETS as u8 {
             sender.send_to(&[byte], to).unwrap();
         }
-        // Two seconds, because on a busy machine this thread may not run for one.
+        // On a busy machine, this thread may not run for a whole second.
         let until = sent + Duration::from_secs(2);
         let lateness =
             run(&mut machine, &mut endpoints, &mut reactor, Some(until), &mut AllPacketsWritten).unwrap();
@@ -98,7 +95,7 @@ fn assert_packets_leave_in_order(offload: bool, delay: Duration) {
     assert_eq!(endpoints[1].traffic().received_packets, PACKETS as u64);
 }
 
-/// Has a deadline every 5 µs, so that one has always just passed.
+/// Sets a new deadline every 5 µs, so that a deadline has always just passed.
 struct Ticking(Instant);
 
 impl Machine for Ticking {
@@ -120,7 +117,7 @@ fn observer_sees_no_overdue_deadline() {
     impl Observer<Ticking> for NoOverdueDeadline {
         fn after(&mut self, round: Round<'_, Ticking>) -> Result<ControlFlow<()>, DriverError> {
             let pending = round.machine.next_deadline().unwrap();
-            assert!(pending > round.now, "at {} the deadline {pending} is still to come", round.now);
+            assert!(pending > round.now, "deadline {pending} is overdue at {}", round.now);
             self.0 += 1;
             Ok(if self.0 < 1000 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
         }
@@ -138,8 +135,8 @@ fn send_error_of_observer_packet_ends_run() {
 fn assert_send_error_ends_run(offload: bool) {
     /// Removes the device, waits until the run's time is over, and sends a packet. No later round can report
     /// the failure.
-    struct Removes(Namespace, String, Instant);
-    impl Observer<Delay> for Removes {
+    struct RemoveDevice(Namespace, String, Instant);
+    impl Observer<Delay> for RemoveDevice {
         fn after(&mut self, round: Round<'_, Delay>) -> Result<ControlFlow<()>, DriverError> {
             let mut ip = std::process::Command::new("ip");
             self.0.spawn(ip.args(["link", "del", &self.1])).unwrap().wait().unwrap();
@@ -151,14 +148,13 @@ fn assert_send_error_ends_run(offload: bool) {
             Some(Instant::ZERO)
         }
     }
-    let namespace = Namespace::create()
-        .unwrap_or_else(|error| panic!("this test needs root to create a network namespace: {error}"));
+    let namespace = test_namespace();
     let config =
         TunConfig { namespace: Some(namespace.path().to_path_buf()), offload, ..TunConfig::default() };
     let mut endpoints = [Endpoint::new(Tun::open(&config).unwrap(), None)];
     let mut reactor = Reactor::new(Clock::start()).unwrap();
     let until = reactor.clock().now() + Duration::from_millis(200);
-    let mut observer = Removes(namespace, endpoints[0].name().to_owned(), until);
+    let mut observer = RemoveDevice(namespace, endpoints[0].name().to_owned(), until);
     let mut machine = Delay(Duration::ZERO, VecDeque::new());
     let result = run(&mut machine, &mut endpoints, &mut reactor, Some(until), &mut observer);
     assert!(matches!(result, Err(DriverError::Device { .. })), "{result:?}");

@@ -7,8 +7,8 @@ use super::tcp::{CWR, FIN, Headers, PSH, RST, SYN, URG, be16};
 /// were.
 #[derive(Debug, Default)]
 pub struct Batch {
-    /// The first `count` packets wait. The others are buffers for reuse. Packets are joined without copying:
-    /// for all but the first one, only the data is written.
+    /// The first `count` packets wait. The others are buffers for reuse. Only the data of all packets except
+    /// the first is written, so joining does not copy packets.
     packets: Vec<Vec<u8>>,
     count: usize,
     contents: Contents,
@@ -25,15 +25,15 @@ enum Contents {
         headers: Headers,
         mss: usize,
         /// Whether another segment may follow.
-        open: bool,
+        is_open: bool,
     },
 }
 
 /// The length fields of IP have 16 bits.
-const LARGEST: usize = 65_535;
-/// Upper bound on the packets of a batch. 45 packets of 1500 bytes fit into the largest IP packet. The kernel
-/// takes up to 1024 parts per write, but more than this is not useful.
-pub(crate) const MOST: usize = 64;
+const MAX_IP_LEN: usize = 65_535;
+/// Upper bound on the packets of a batch. 45 packets of 1500 bytes fit into the largest IP packet, so a larger
+/// bound would not be useful, although the kernel takes up to 1024 parts per write.
+pub(crate) const MAX_PARTS: usize = 64;
 
 /// The parts of a write, in order.
 pub(crate) struct Parts<'a> {
@@ -56,30 +56,30 @@ impl Batch {
         self.count
     }
 
-    /// Adds the packet and leaves a reusable buffer in its place. `false`: the waiting packets must be
-    /// written first. An empty batch accepts any packet.
+    /// Moves the packet into the batch and replaces it with a reusable buffer. `false`: the packet does not
+    /// continue the batch, which must be written first. An empty batch accepts any packet.
     pub fn join(&mut self, packet: &mut Vec<u8>) -> bool {
         if self.count == 0 {
             self.len = packet.len();
             self.contents = Contents::first(packet);
         } else {
-            let Contents::Segments { headers, mss, open: open @ true } = &mut self.contents else {
+            let Contents::Segments { headers, mss, is_open: is_open @ true } = &mut self.contents else {
                 return false;
             };
             let first = &self.packets[0];
-            if self.count == MOST || !continues(first, packet, *headers, self.count, *mss, self.len) {
+            if self.count == MAX_PARTS || !continues(first, packet, *headers, self.count, *mss, self.len) {
                 return false;
             }
-            // The first packet was not checked while it was alone.
-            if !headers.are_right(packet) || (self.count == 1 && !headers.are_right(first)) {
+            // The first packet is checked only when a second one joins it.
+            if !headers.are_valid(packet) || (self.count == 1 && !headers.are_valid(first)) {
                 return false;
             }
-            let data = packet.len() - headers.all();
+            let data = packet.len() - headers.len();
             // The kernel sets these flags only in the last segment (`tcp_gso_segment`).
-            let ends = headers.flags(packet) & (PSH | FIN);
-            *open = ends == 0 && data == *mss;
+            let last_flags = headers.flags(packet) & (PSH | FIN);
+            *is_open = last_flags == 0 && data == *mss;
             self.len += data;
-            self.packets[0][headers.ip + 13] |= ends;
+            self.packets[0][headers.ip + 13] |= last_flags;
         }
         if self.count == self.packets.len() {
             self.packets.push(Vec::new());
@@ -90,11 +90,11 @@ impl Batch {
     }
 
     /// Returns the header and the parts to write.
-    pub(crate) fn written(&mut self) -> (Header, Parts<'_>) {
+    pub(crate) fn parts(&mut self) -> (Header, Parts<'_>) {
         let (header, skipped) = match self.contents {
             Contents::Segments { headers, mss, .. } if self.count > 1 => {
                 let header = headers.prepare(&mut self.packets[0], self.len, mss);
-                (header, headers.all())
+                (header, headers.len())
             }
             // The checksum stays as it is. The receiver verifies it.
             Contents::Other | Contents::Segments { .. } => (Header::Whole, 0),
@@ -119,23 +119,23 @@ impl Contents {
         let Some(headers) = Headers::of(packet) else { return Self::Other };
         // The kernel would set CWR only in the first segment. The other flags refer to one particular
         // segment.
-        let ordinary = headers.flags(packet) & (FIN | SYN | RST | PSH | URG | CWR) == 0;
-        let mss = packet.len() - headers.all();
-        Self::Segments { headers, mss, open: ordinary && mss > 0 }
+        let is_ordinary = headers.flags(packet) & (FIN | SYN | RST | PSH | URG | CWR) == 0;
+        let mss = packet.len() - headers.len();
+        Self::Segments { headers, mss, is_open: is_ordinary && mss > 0 }
     }
 }
 
 /// Whether the kernel, when it splits the batch, would produce exactly `packet` at this position.
 fn continues(first: &[u8], packet: &[u8], headers: Headers, count: usize, mss: usize, len: usize) -> bool {
     let Headers { ip, .. } = headers;
-    let all = headers.all();
+    let len_of_headers = headers.len();
     let next = || headers.seq(first).wrapping_add((count * mss) as u32);
-    let data = packet.len().saturating_sub(all);
+    let data = packet.len().saturating_sub(len_of_headers);
     let same = |from: usize, to: usize| first[from..to] == packet[from..to];
     let fits = Headers::of(packet) == Some(headers)
         && first[0] == packet[0]
         && (1..=mss).contains(&data)
-        && len + data <= LARGEST;
+        && len + data <= MAX_IP_LEN;
     let ip_continues = || {
         if headers.is_v4(first) {
             // Compare all fields except length, identification and checksum.
@@ -156,5 +156,5 @@ fn continues(first: &[u8], packet: &[u8], headers: Headers, count: usize, mss: u
         && same(ip + 8, ip + 13)
         && flags(first) == flags(packet)
         && same(ip + 14, ip + 16)
-        && same(ip + 18, all)
+        && same(ip + 18, len_of_headers)
 }

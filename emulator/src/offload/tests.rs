@@ -9,7 +9,7 @@ use airwire::segment::{self, Ecn, Flags, Header as Segment, Verified};
 use airwire::seq::Seq;
 use proptest::prelude::*;
 
-use super::{Batch, Header, Pieces, prepare};
+use super::{Batch, Header, Segmenter, prepare};
 
 const MSS: usize = 1448;
 
@@ -103,43 +103,43 @@ impl Sender {
 }
 
 /// A device that splits its input as the kernel does.
-struct Cutter {
-    pieces: Pieces,
+struct Device {
+    segmenter: Segmenter,
     writes: usize,
     out: Vec<Vec<u8>>,
 }
 
-impl Cutter {
+impl Device {
     fn new() -> Self {
-        Self { pieces: Pieces::new(70_000), writes: 0, out: Vec::new() }
+        Self { segmenter: Segmenter::new(70_000), writes: 0, out: Vec::new() }
     }
 
     /// Takes a write that contains `count` packets with `octets` bytes in total.
     fn write(&mut self, header: Header, packet: &[u8], count: usize, octets: usize) {
         assert_eq!(Header::from_bytes(header.to_bytes()), Ok(header));
-        self.pieces.room()[..packet.len()].copy_from_slice(packet);
-        self.pieces.filled(packet.len(), header);
-        let cut: Vec<Vec<u8>> = std::iter::from_fn(|| {
-            let len = self.pieces.next_len();
-            let piece = self.pieces.next_packet().map(<[u8]>::to_vec);
-            assert_eq!(len, piece.as_ref().map(Vec::len));
-            piece
+        self.segmenter.read_buffer()[..packet.len()].copy_from_slice(packet);
+        self.segmenter.accept_read(packet.len(), header);
+        let packets: Vec<Vec<u8>> = std::iter::from_fn(|| {
+            let len = self.segmenter.next_len();
+            let packet = self.segmenter.next_packet().map(<[u8]>::to_vec);
+            assert_eq!(len, packet.as_ref().map(Vec::len));
+            packet
         })
         .collect();
-        assert_eq!((cut.len(), cut.iter().map(Vec::len).sum::<usize>()), (count, octets));
-        self.out.extend(cut);
+        assert_eq!((packets.len(), packets.iter().map(Vec::len).sum::<usize>()), (count, octets));
+        self.out.extend(packets);
         self.writes += 1;
     }
 }
 
 /// Number of writes that a host needs for these segments, and the packets after splitting.
 fn write_segments(sent: &[Sent]) -> (usize, Vec<Vec<u8>>) {
-    let mut cutter = Cutter::new();
+    let mut device = Device::new();
     let mut piece = Piece::default();
     let mut write = |piece: &mut Piece| {
         let header = prepare(piece);
         let packet = piece.parts().collect::<Vec<_>>().concat();
-        cutter.write(header, &packet, piece.count(), piece.wire_bytes());
+        device.write(header, &packet, piece.count(), piece.octets_on_the_wire());
         piece.clear();
     };
     for sent in sent {
@@ -155,17 +155,17 @@ fn write_segments(sent: &[Sent]) -> (usize, Vec<Vec<u8>>) {
         }
     }
     write(&mut piece);
-    (cutter.writes, cutter.out)
+    (device.writes, device.out)
 }
 
 /// The same for segments that other hosts have sent.
 fn write_packets(packets: &[Vec<u8>]) -> (usize, Vec<Vec<u8>>) {
-    let mut cutter = Cutter::new();
+    let mut device = Device::new();
     let mut batch = Batch::default();
     let mut write = |batch: &mut Batch| {
         let (count, octets) = (batch.count(), batch.octets());
-        let (header, parts) = batch.written();
-        cutter.write(header, &parts.iter().collect::<Vec<_>>().concat(), count, octets);
+        let (header, parts) = batch.parts();
+        device.write(header, &parts.iter().collect::<Vec<_>>().concat(), count, octets);
         batch.clear();
     };
     for packet in packets {
@@ -175,7 +175,7 @@ fn write_packets(packets: &[Vec<u8>]) -> (usize, Vec<Vec<u8>>) {
         }
     }
     write(&mut batch);
-    (cutter.writes, cutter.out)
+    (device.writes, device.out)
 }
 
 /// Asserts that both methods need this number of writes and preserve the packets.
@@ -334,11 +334,11 @@ fn partial_checksum_from_kernel_is_completed() {
     let len = whole.len();
     super::tcp::Headers::of(&whole).unwrap().set_partial_checksum(&mut whole, len);
     assert_ne!(whole, expected);
-    let mut pieces = Pieces::new(2000);
-    pieces.room()[..whole.len()].copy_from_slice(&whole);
-    pieces.filled(whole.len(), Header::Unsummed { start: 40, offset: 16 });
-    assert_eq!(pieces.next_packet(), Some(&expected[..]));
-    assert_eq!(pieces.next_packet(), None);
+    let mut segmenter = Segmenter::new(2000);
+    segmenter.read_buffer()[..whole.len()].copy_from_slice(&whole);
+    segmenter.accept_read(whole.len(), Header::Unsummed { start: 40, offset: 16 });
+    assert_eq!(segmenter.next_packet(), Some(&expected[..]));
+    assert_eq!(segmenter.next_packet(), None);
 }
 
 /// A host that trusts the kernel gets the same packets, except for checksums that were never computed.
@@ -353,25 +353,25 @@ fn unsummed_packets_differ_only_in_checksums() {
             sent[1..].iter().for_each(|next| piece.append(&next.header, size, next.text()));
             let header = prepare(&mut piece);
             let whole = piece.parts().collect::<Vec<_>>().concat();
-            let mut pieces = Pieces::new(70_000);
-            pieces.room()[..whole.len()].copy_from_slice(&whole);
-            pieces.filled(whole.len(), header);
+            let mut segmenter = Segmenter::new(70_000);
+            segmenter.read_buffer()[..whole.len()].copy_from_slice(&whole);
+            segmenter.accept_read(whole.len(), header);
             for sent in &sent {
-                let (packet, verified) = pieces.next_unsummed().unwrap();
+                let (packet, verified) = segmenter.next_unsummed().unwrap();
                 let (mut packet, mut expected) = (packet.to_vec(), sent.packet());
                 packet[tcp + 16..tcp + 18].fill(0);
                 expected[tcp + 16..tcp + 18].fill(0);
                 assert_eq!((packet, verified), (expected, Verified::ByDevice));
             }
-            assert!(pieces.next_unsummed().is_none());
+            assert!(segmenter.next_unsummed().is_none());
         }
     }
     let read = |header| {
         let packet = Sender::v4().packet(100, Flags::NONE);
-        let mut pieces = Pieces::new(2000);
-        pieces.room()[..packet.len()].copy_from_slice(&packet);
-        pieces.filled(packet.len(), header);
-        let (read, verified) = pieces.next_unsummed().unwrap();
+        let mut segmenter = Segmenter::new(2000);
+        segmenter.read_buffer()[..packet.len()].copy_from_slice(&packet);
+        segmenter.accept_read(packet.len(), header);
+        let (read, verified) = segmenter.next_unsummed().unwrap();
         assert_eq!(read, packet);
         verified
     };
@@ -475,12 +475,12 @@ proptest! {
     fn reading_any_input_terminates_without_panic(
         packet in prop::collection::vec(any::<u8>(), 0..300), header in any::<[u8; Header::LEN]>()
     ) {
-        let mut pieces = Pieces::new(300);
+        let mut segmenter = Segmenter::new(300);
         if let Ok(header) = Header::from_bytes(header) {
-            pieces.room()[..packet.len()].copy_from_slice(&packet);
-            pieces.filled(packet.len(), header);
+            segmenter.read_buffer()[..packet.len()].copy_from_slice(&packet);
+            segmenter.accept_read(packet.len(), header);
             let mut count = 0;
-            while pieces.next_packet().is_some() {
+            while segmenter.next_packet().is_some() {
                 count += 1;
                 prop_assert!(count <= packet.len().max(1));
             }

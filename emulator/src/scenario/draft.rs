@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use airfiles::{By, limits};
+use airfiles::{PathSource, limits};
 
 use super::error::{Location, Problem, Quoting, ScenarioError, Source};
 use super::kinds::{self, StageKind};
@@ -52,7 +52,7 @@ enum Placement {
 }
 
 /// Loads the text of a preset or file.
-pub(super) fn find(name: &str, named: By) -> Result<Arc<Source>, Problem> {
+pub(super) fn find(name: &str, named: PathSource) -> Result<Arc<Source>, Problem> {
     if let Some(preset) = presets::find(name) {
         return Ok(Source::new(name, preset.text));
     }
@@ -242,7 +242,7 @@ fn read_base(node: &Node, source: &Arc<Source>, chain: &mut Vec<String>) -> Resu
         .at(&node.at)
         .help(format!("merge some of the files; the chain begins with {}", chain[0])));
     }
-    let base = find(&name, By::File).map_err(|problem| problem.at(&node.at))?;
+    let base = find(&name, PathSource::File).map_err(|problem| problem.at(&node.at))?;
     chain.push(name);
     let draft = read(&base, chain);
     chain.pop();

@@ -8,7 +8,7 @@ use std::os::unix::fs::OpenOptionsExt;
 
 use tun_tap::{Iface, Mode};
 
-use crate::offload::{Header, MOST};
+use crate::offload::{Header, MAX_PARTS};
 
 #[derive(Debug)]
 pub(super) struct Device {
@@ -17,10 +17,10 @@ pub(super) struct Device {
     framing: Framing,
 }
 
-/// Data in front of each packet that is read or written.
+/// Data that precedes each packet that is read or written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Framing {
-    Nothing,
+    None,
     /// A [`Header`], with offload.
     Header,
 }
@@ -43,7 +43,7 @@ impl Device {
             let name = iface.name().to_owned();
             // SAFETY: `iface` gives up the descriptor, which is open and has no other owner.
             let file = unsafe { File::from_raw_fd(iface.into_raw_fd()) };
-            return Ok(Self { file, name, framing: Framing::Nothing });
+            return Ok(Self { file, name, framing: Framing::None });
         }
         // `tun-tap` cannot open a device with IFF_VNET_HDR, and the kernel takes that flag only together with
         // the name.
@@ -71,11 +71,11 @@ impl Device {
         self.framing == Framing::Header
     }
 
-    /// Sets the work that the kernel may leave to us. A persistent device keeps earlier flags. It would then
-    /// hand packets larger than its MTU to a reader that does not expect them.
+    /// Sets the offloads, also if there are none: a persistent device keeps earlier flags, and would hand
+    /// packets larger than its MTU to a reader that does not expect them.
     pub(super) fn set_offload(&self) -> io::Result<()> {
         let wanted = match self.framing {
-            Framing::Nothing => 0,
+            Framing::None => 0,
             Framing::Header => libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6,
         };
         // SAFETY: TUNSETOFFLOAD takes its flags by value. No memory is passed.
@@ -86,7 +86,7 @@ impl Device {
     /// Reads a packet. Without offload it is complete and does not have a header.
     pub(super) fn read(&self, packet: &mut [u8]) -> io::Result<(Header, usize)> {
         match self.framing {
-            Framing::Nothing => Ok((Header::Whole, (&self.file).read(packet)?)),
+            Framing::None => Ok((Header::Whole, (&self.file).read(packet)?)),
             Framing::Header => {
                 let mut header = [0; Header::LEN];
                 let mut parts = [IoSliceMut::new(&mut header), IoSliceMut::new(packet)];
@@ -97,20 +97,20 @@ impl Device {
         }
     }
 
-    /// Writes a packet that consists of at most [`MOST`] parts.
+    /// Writes a packet that consists of at most [`MAX_PARTS`] parts.
     pub(super) fn write<'a>(&self, header: Header, parts: impl Iterator<Item = &'a [u8]>) -> io::Result<()> {
-        let mut parts = parts.take(MOST);
+        let mut parts = parts.take(MAX_PARTS);
         match self.framing {
-            Framing::Nothing if header == Header::Whole => {
+            Framing::None if header == Header::Whole => {
                 (&self.file).write(parts.next().unwrap_or_default()).map(drop)
             }
-            Framing::Nothing => Err(io::Error::new(
+            Framing::None => Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
                 "several packets in one, for a device that was opened without offload",
             )),
             Framing::Header => {
                 let header = header.to_bytes();
-                let mut slices = [IoSlice::new(&[]); MOST + 1];
+                let mut slices = [IoSlice::new(&[]); MAX_PARTS + 1];
                 slices[0] = IoSlice::new(&header);
                 let mut count = 1;
                 for part in parts {

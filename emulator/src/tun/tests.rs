@@ -10,12 +10,7 @@ use airwire::seq::Seq;
 
 use super::*;
 use crate::interface::enable_ipv6;
-use crate::netns::Namespace;
-
-fn namespace() -> Namespace {
-    Namespace::create()
-        .unwrap_or_else(|error| panic!("this test needs root to create a network namespace: {error}"))
-}
+use crate::netns::{Namespace, test_namespace as namespace};
 
 fn config(namespace: &Namespace) -> TunConfig {
     TunConfig {
@@ -67,8 +62,8 @@ fn idle_device_emits_no_packets() {
     let second = airwire::time::Instant::from_secs(1);
     while reactor.wait(Some(second)).unwrap().is_empty() {}
     let mut buffer = [0; 2000];
-    let chatter = std::iter::from_fn(|| tun.recv(&mut buffer).unwrap().map(|len| buffer[..len].to_vec()));
-    assert_eq!(chatter.collect::<Vec<_>>(), Vec::<Vec<u8>>::new());
+    let packets = std::iter::from_fn(|| tun.recv(&mut buffer).unwrap().map(|len| buffer[..len].to_vec()));
+    assert_eq!(packets.collect::<Vec<_>>(), Vec::<Vec<u8>>::new());
 }
 
 #[test]
@@ -114,9 +109,9 @@ fn drops_of_full_queue_are_counted() {
             }
         })
         .unwrap();
-    let kept = udp(&tun).len() as u64;
-    assert!((3..8).contains(&kept), "{kept} packets were queued");
-    assert_eq!(tun.kernel_drops().unwrap(), 8 - kept);
+    let queued = udp(&tun).len() as u64;
+    assert!((3..8).contains(&queued), "{queued} packets were queued");
+    assert_eq!(tun.kernel_drops().unwrap(), 8 - queued);
 }
 
 #[test]
@@ -207,21 +202,23 @@ fn errors_say_what_to_do() {
     let tun = Tun::open(&config(&namespace)).unwrap();
     let open =
         |name: &str| Tun::open(&TunConfig { name: name.to_owned(), ..config(&namespace) }).unwrap_err();
-    assert!(matches!(open(tun.name()), DeviceError::Busy { .. }));
-    assert!(matches!(open("lo"), DeviceError::NotATun { .. }));
+    assert!(matches!(open(tun.name()), DeviceError::Busy(_)));
+    assert!(matches!(open("lo"), DeviceError::NotATun(_)));
     for name in ["", "a/b", "a b", "a-name-too-long-by-one", "%d%d", "%s", ".."] {
-        assert!(matches!(open(name), DeviceError::BadName { .. }), "{name}");
+        assert!(matches!(open(name), DeviceError::BadName(_)), "{name}");
     }
     let missing = TunConfig { namespace: Some("no-such-namespace".into()), ..TunConfig::default() };
     assert!(Tun::open(&missing).unwrap_err().to_string().contains("ip netns add"));
     let mtu = Tun::open(&TunConfig { mtu: 10, ..config(&namespace) }).unwrap_err();
     assert!(mtu.to_string().contains("MTU 10"), "{mtu}");
-    assert!(open_error("x", io::Error::from_raw_os_error(libc::ENOENT)).to_string().contains("modprobe"));
-    assert!(open_error("x", io::Error::from_raw_os_error(libc::EACCES)).to_string().contains("chmod 666"));
-    assert!(open_error("x", io::Error::from_raw_os_error(libc::EPERM)).to_string().contains("CAP_NET_ADMIN"));
+    let message = |name: &str, code| open_error(name, io::Error::from_raw_os_error(code)).to_string();
+    for (code, advice) in
+        [(libc::ENOENT, "modprobe"), (libc::EACCES, "chmod 666"), (libc::EPERM, "CAP_NET_ADMIN")]
+    {
+        assert!(message("x", code).contains(advice), "{}", message("x", code));
+    }
     for code in [libc::EPERM, libc::ENOSPC] {
-        let of = |name: &str| open_error(name, io::Error::from_raw_os_error(code)).to_string();
-        let (named, numbered) = (of("x"), of("x%d"));
+        let (named, numbered) = (message("x", code), message("x%d", code));
         assert!(named.contains("the device `x`"), "{named}");
         assert!(numbered.contains("a TUN device") && !numbered.contains("%d"), "{numbered}");
     }

@@ -2,14 +2,14 @@
 
 use std::process::{Command, Output};
 
-use airlink::scenario::{Scenario, presets};
+use airlink::scenario::presets;
 
 use super::*;
 
 #[test]
 fn compare_lists_the_settings_that_differ() {
     let output = airlink(&["compare", "wcdma-384", "wcdma-384-tsp"]);
-    let table = String::from_utf8(output.stdout).unwrap();
+    let table = text(&output.stdout);
     let rows: Vec<Vec<&str>> = table.lines().map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(rows[0], ["wcdma-384", "wcdma-384-tsp"]);
     assert!(rows.contains(&vec!["radio.down.channel.errors.bler", "\"1%\"", "\"10%\""]), "{table}");
@@ -17,7 +17,7 @@ fn compare_lists_the_settings_that_differ() {
     let json: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
     assert_eq!(json["differences"].as_array().unwrap().len(), rows.len() - 1);
     let same = airlink(&["compare", "leo", "leo"]);
-    assert_eq!(String::from_utf8(same.stdout).unwrap(), "leo and leo describe the same path\n");
+    assert_eq!(text(&same.stdout), "leo and leo describe the same path\n");
     assert_eq!(airlink(&["compare", "leo", "moon"]).status.code(), Some(2));
 }
 
@@ -31,7 +31,7 @@ fn text(bytes: &[u8]) -> String {
 
 #[test]
 fn check_prints_ok_or_exits_with_2() {
-    let files = Files::new(
+    let files = directory(
         "check",
         &[("good.toml", &stage("link", "both = {}")), ("bad.toml", &stage("link", "both = { x = 1 }"))],
     );
@@ -48,14 +48,10 @@ fn check_prints_ok_or_exits_with_2() {
 #[test]
 fn check_and_sim_warn_about_packet_driven_channel() {
     let loss = |step: &str| {
-        stage(
-            "loss",
-            &format!(
-                "name = \"air\"\ndown = {{ model = \"gilbert-elliott\", mean = \"2%\", burst = 30{step} }}"
-            ),
-        )
+        let model = "model = 'gilbert-elliott', mean = '2%', burst = 30";
+        stage("loss", &format!("name = 'air'\ndown = {{ {model}{step} }}"))
     };
-    let files = Files::new("still", &[("still.toml", &loss("")), ("time.toml", &loss(", step = \"10ms\""))]);
+    let files = directory("still", &[("still.toml", &loss("")), ("time.toml", &loss(", step = \"10ms\""))]);
     let (still, time) = (files.path("still.toml"), files.path("time.toml"));
     let output = airlink(&["check", &still, &time]);
     assert_eq!(output.status.code(), Some(0));
@@ -115,7 +111,7 @@ fn stage_without_effect_is_reported() {
     }
     // A link without settings is a perfect wire.
     assert_eq!(warnings("link", "both = {}"), [""; 0]);
-    let files = Files::new("idle", &[("idle.toml", &stage("station", "radio = \"fixed\""))]);
+    let files = directory("idle", &[("idle.toml", &stage("station", "radio = \"fixed\""))]);
     let idle = files.path("idle.toml");
     let output = airlink(&["check", &idle]);
     assert_eq!(output.status.code(), Some(0));
@@ -140,7 +136,7 @@ fn preset_warns_only_about_changed_settings() {
         airlink(&["sim", "-s", "wcdma-384", "--for", "1ms", "--set", "radio.down.sender.max_rst=7"]);
     let changed = text(&changed.stderr);
     assert!(changed.contains("max_rst: 7") && !changed.contains("max_dat"), "{changed}");
-    let files = Files::new("own", &[("own.toml", presets::find("wcdma-384").unwrap().text)]);
+    let files = directory("own", &[("own.toml", presets::find("wcdma-384").unwrap().text)]);
     let own = text(&airlink(&["check", &files.path("own.toml")]).stderr);
     assert!(own.contains("max_dat: 12 is not a value that RRC can configure"), "{own}");
 }

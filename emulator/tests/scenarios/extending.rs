@@ -1,7 +1,5 @@
 //! Scenarios that extend other scenarios.
 
-use airlink::scenario::Scenario;
-
 use super::*;
 
 #[test]
@@ -46,7 +44,7 @@ fn new_model_replaces_all_old_settings() {
 
 #[test]
 fn extends_is_relative_and_cycles_are_found() {
-    let files = Files::new(
+    let files = directory(
         "extends",
         &[
             ("base.toml", &stage("link", "name = 'wire'\ndown.rate = '1Mbit'\ndown.dely = '1ms'")),

@@ -2,7 +2,6 @@
 
 use std::process::Command;
 
-use airlink::scenario::Scenario;
 use nix::time::{ClockId, clock_gettime};
 
 use super::*;
@@ -13,7 +12,7 @@ const SECRET: &str = "6b1f";
 #[test]
 fn errors_do_not_quote_contents_of_other_files() {
     let trace = |file: &str| stage("link", &format!("both.trace = '{file}'"));
-    let files = Files::new(
+    let files = directory(
         "secrets",
         &[
             ("shadow", &format!("root:{SECRET}:19000:0:99999:7:::\n")),
@@ -40,7 +39,7 @@ fn errors_do_not_quote_contents_of_other_files() {
 
 #[test]
 fn pipes_and_devices_in_a_scenario_are_refused() {
-    let files = Files::new("kinds", &[]);
+    let files = directory("kinds", &[]);
     let pipe = files.path("pipe");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     for (file, what) in [(pipe.as_str(), "a pipe"), ("/dev/zero", "a device"), ("/tmp", "a directory")] {
@@ -66,7 +65,7 @@ fn too_long_chain_is_not_reported_as_cycle() {
         })
         .collect();
     let files: Vec<(&str, &str)> = files.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
-    let files = Files::new("chain", &files);
+    let files = directory("chain", &files);
     assert!(Scenario::load(&files.path("15.toml")).is_ok());
     for (name, at) in [("16.toml", "1.toml:2:11"), ("17.toml", "2.toml:2:11")] {
         let message = Scenario::load(&files.path(name)).unwrap_err().to_string();
@@ -96,7 +95,7 @@ fn large_scenarios_load_quickly_and_larger_are_refused() {
         }
         text + "]"
     };
-    let files = Files::new(
+    let files = directory(
         "large",
         &[("tenth.toml", &states(8_000)), ("most.toml", &states(80_000)), ("more.toml", &states(200_000))],
     );

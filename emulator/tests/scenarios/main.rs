@@ -8,7 +8,7 @@ mod presets;
 mod reference;
 mod settings;
 
-use airlink::machine::{Machine, catch_up};
+use airlink::machine::{Machine, Port, catch_up, drain};
 use airlink::path::{FIXED, Path};
 use airlink::scenario::{Problem, Scenario};
 use airlink::stage::Recording;
@@ -35,22 +35,14 @@ fn problems(text: &str) -> Vec<Problem> {
     }
 }
 
-/// A temporary directory with files. It is removed when dropped.
-struct Files(TempDir);
-
-impl Files {
-    fn new(name: &str, files: &[(&str, &str)]) -> Self {
-        let directory = TempDir::new(name);
-        for (name, content) in files {
-            std::fs::create_dir_all(directory.join(name).parent().unwrap()).unwrap();
-            directory.write(name, content);
-        }
-        Self(directory)
+/// Creates a temporary directory with these files.
+fn directory(name: &str, files: &[(&str, &str)]) -> TempDir {
+    let directory = TempDir::new(name);
+    for (name, content) in files {
+        std::fs::create_dir_all(directory.join(name).parent().unwrap()).unwrap();
+        directory.write(name, content);
     }
-
-    fn path(&self, name: &str) -> String {
-        self.0.path(name)
-    }
+    directory
 }
 
 /// Sends 500 packets. Returns the numbers of those that arrive.
@@ -58,10 +50,10 @@ fn arrivals(path: &mut Path) -> Vec<u16> {
     let mut arrived = Vec::new();
     for number in 0..500_u16 {
         let now = Instant::from_millis(u64::from(number));
-        let mut note = |_, _, packet: Vec<u8>| arrived.push(u16::from_be_bytes([packet[0], packet[1]]));
-        catch_up(path, now, &mut note);
+        let mut record = |_, _, packet: Vec<u8>| arrived.push(u16::from_be_bytes([packet[0], packet[1]]));
+        catch_up(path, now, &mut record);
         path.handle_packet(now, FIXED, number.to_be_bytes().to_vec());
-        airlink::machine::drain(path, now, &mut note);
+        drain(path, now, &mut record);
     }
     arrived
 }

@@ -2,8 +2,7 @@
 
 use std::process::Command;
 
-use airlink::scenario::{Scenario, TextPosition, presets};
-use airlink::stage::Recording;
+use airlink::scenario::{TextPosition, presets};
 use proptest::prelude::*;
 
 use super::*;
@@ -164,7 +163,7 @@ fn unknown_name_suggests_the_nearest_preset() {
 
 #[test]
 fn bad_trace_line_is_reported_with_its_place() {
-    let files = Files::new(
+    let files = directory(
         "trace",
         &[
             ("good.up", "1\n5\n5\n9\n"),
@@ -182,7 +181,7 @@ fn bad_trace_line_is_reported_with_its_place() {
 
 #[test]
 fn shown_scenario_with_a_trace_works_elsewhere() {
-    let files = Files::new(
+    let files = directory(
         "show",
         &[("sub/trace.up", "1\n5\n"), ("sub/trace.toml", &stage("link", "both.trace = 'trace.up'"))],
     );
@@ -197,8 +196,6 @@ fn shown_scenario_with_a_trace_works_elsewhere() {
     let copy = Scenario::load(&copy).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(copy.stages, Scenario::load(&files.path("sub/trace.toml")).unwrap().stages);
 }
-
-// ---- arbitrary input
 
 proptest! {
     #[test]

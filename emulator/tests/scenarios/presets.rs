@@ -1,9 +1,8 @@
 //! Presets and seeds.
 
-use airlink::machine::{Machine, catch_up};
-use airlink::path::{FIXED, MOBILE, Path};
-use airlink::scenario::{Scenario, presets};
-use airwire::time::{Duration, Instant};
+use airlink::path::MOBILE;
+use airlink::scenario::presets;
+use airwire::time::Duration;
 
 use super::*;
 
@@ -61,19 +60,17 @@ fn shown_preset_parses_to_the_same_scenario() {
 }
 
 #[test]
-fn wcdma_preset_round_trip_is_400_ms() {
-    let mean = mean_round_trip("wcdma-384");
-    // Inamura et al. §5.1. Block errors delay 1 % of the packets, which adds a few ms to the mean.
-    let expected = Duration::from_millis(400)..Duration::from_millis(412);
-    assert!(expected.contains(&mean), "{mean}");
-}
-
-#[test]
-fn hsdpa_preset_round_trip_is_80_ms() {
-    let mean = mean_round_trip("hsdpa-like");
-    // HARQ and deep fades add a few ms.
-    let expected = Duration::from_millis(79)..Duration::from_millis(86);
-    assert!(expected.contains(&mean), "{mean}");
+fn round_trip_of_radio_presets_matches_sources() {
+    for (preset, expected) in [
+        // 400 ms: Inamura et al. §5.1. Block errors delay 1 % of the packets, which adds a few ms to the mean.
+        ("wcdma-384", 400..412),
+        // 80 ms. HARQ and deep fades add a few ms.
+        ("hsdpa-like", 79..86),
+    ] {
+        let mean = mean_round_trip(preset);
+        let expected = Duration::from_millis(expected.start)..Duration::from_millis(expected.end);
+        assert!(expected.contains(&mean), "{preset}: {mean}");
+    }
 }
 
 /// Mean round-trip time of small packets that arrive at various offsets in a TTI.
@@ -90,7 +87,7 @@ fn mean_round_trip(preset: &str) -> Duration {
 }
 
 /// Sends a packet and returns the time at which a packet leaves.
-fn deliver(path: &mut Path, at: Instant, port: airlink::machine::Port, packet: Vec<u8>) -> Instant {
+fn deliver(path: &mut Path, at: Instant, port: Port, packet: Vec<u8>) -> Instant {
     catch_up(path, at, |_, _, _| {});
     path.handle_packet(at, port, packet);
     let mut left = path.poll_packet(at).map(|_| at);
@@ -100,8 +97,6 @@ fn deliver(path: &mut Path, at: Instant, port: airlink::machine::Port, packet: V
     }
     left.unwrap()
 }
-
-// ---- seeds
 
 #[test]
 fn seed_determines_the_losses() {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use airlink::scenario::{Scenario, presets};
+use airlink::scenario::presets;
 
 use super::*;
 
@@ -54,7 +54,7 @@ fn row(line: &str) -> Option<Row> {
 
 /// A heading of any level, and the table that it describes: kind of stage, path of keys, and the required settings. There
 /// is one set of settings for every variant with its own keys.
-const PLACES: &[(&str, &str, &str, &[&str])] = &[
+const TABLES: &[(&str, &str, &str, &[&str])] = &[
     ("`link`", "link", "down", &[""]),
     ("`steps`", "link", "down.steps", &["every = '1s', within = '1ms'"]),
     ("`queue`", "link", "down.queue", &[""]),
@@ -145,30 +145,26 @@ fn with(kind: &str, path: &str, settings: &str) -> String {
 #[test]
 fn reference_lists_exactly_the_keys_and_defaults() {
     let reference = reference();
-    for (heading, kind, path, shapes) in PLACES {
+    for (heading, kind, path, variants) in TABLES {
         let rows = rows(&reference, heading);
         let mut documented: Vec<&str> = rows.iter().flat_map(|row| &row.keys).map(String::as_str).collect();
         documented.sort_unstable();
-        let mut known: Vec<String> = shapes
+        let mut known: Vec<String> = variants
             .iter()
-            .filter(|shape| shapes.len() == 1 || !shape.is_empty())
-            .flat_map(|shape| keys_known(kind, path, shape))
+            .filter(|variant| variants.len() == 1 || !variant.is_empty())
+            .flat_map(|variant| keys_known(kind, path, variant))
             .collect();
         known.sort_unstable();
         known.dedup();
         assert_eq!(documented, known, "{heading}");
 
-        let minimal = parse(&with(kind, path, shapes[0]));
+        let minimal = parse(&with(kind, path, variants[0]));
         for Row { keys, default } in &rows {
             for key in keys {
-                let place = [kind, *path, key]
-                    .iter()
-                    .filter(|step| !step.is_empty())
-                    .copied()
-                    .collect::<Vec<_>>()
-                    .join(".");
-                let is_required = shapes[0].contains(&format!("{key} = "));
-                let expected = match minimal.get(&place) {
+                let steps = [kind, *path, key].into_iter().filter(|step| !step.is_empty());
+                let full_key = steps.collect::<Vec<_>>().join(".");
+                let is_required = variants[0].contains(&format!("{key} = "));
+                let expected = match minimal.get(&full_key) {
                     _ if is_required => "needed".to_owned(),
                     Err(_) => "–".to_owned(),
                     Ok(serde_json::Value::Object(table)) if table.is_empty() => "`{}`".to_owned(),
@@ -178,8 +174,8 @@ fn reference_lists_exactly_the_keys_and_defaults() {
                 assert_eq!(*default, expected, "{heading}: {key}");
             }
         }
-        for needed in shapes[0].split(", ").filter(|_| !shapes[0].is_empty()) {
-            let rest: Vec<&str> = shapes[0].split(", ").filter(|setting| *setting != needed).collect();
+        for needed in variants[0].split(", ").filter(|_| !variants[0].is_empty()) {
+            let rest: Vec<&str> = variants[0].split(", ").filter(|setting| *setting != needed).collect();
             let message = problems(&with(kind, path, &rest.join(", ")))[0].to_string();
             assert!(message.contains("missing"), "{heading}, without {needed}: {message}");
         }
@@ -187,13 +183,13 @@ fn reference_lists_exactly_the_keys_and_defaults() {
 }
 
 /// The keys that the error message for an unknown key lists.
-fn keys_known(kind: &str, path: &str, shape: &str) -> Vec<String> {
-    let settings = if shape.is_empty() { "zzz = 0".to_owned() } else { format!("zzz = 0, {shape}") };
+fn keys_known(kind: &str, path: &str, variant: &str) -> Vec<String> {
+    let settings = if variant.is_empty() { "zzz = 0".to_owned() } else { format!("zzz = 0, {variant}") };
     let problem = problems(&with(kind, path, &settings)).remove(0);
     let help = problem.help.unwrap_or_else(|| panic!("no keys: {}", problem.message));
     let mut keys: Vec<String> = help.rsplit(": ").next().unwrap().split(", ").map(str::to_owned).collect();
     // The message omits `mode` and `model`, which are read before the other keys.
-    keys.extend(shape.split(" = ").next().filter(|tag| ["mode", "model"].contains(tag)).map(str::to_owned));
+    keys.extend(variant.split(" = ").next().filter(|tag| ["mode", "model"].contains(tag)).map(str::to_owned));
     keys
 }
 

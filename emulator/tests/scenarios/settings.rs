@@ -1,10 +1,5 @@
 //! Reading and changing single settings.
 
-use airlink::machine::Machine;
-use airlink::path::FIXED;
-use airlink::scenario::Scenario;
-use airwire::time::Instant;
-
 use super::*;
 
 #[test]
@@ -120,8 +115,6 @@ fn running_path_keeps_its_stages() {
     assert!(removed.unwrap_err().contains("unknown key `remove`"));
     assert_eq!(scenario, before);
 }
-
-// ---- queues
 
 #[test]
 fn queue_has_only_the_settings_of_its_discipline() {

@@ -1,9 +1,6 @@
 //! Link-layer retransmission.
 
-use airlink::stage::{DropReason, Event};
-use airlink::stages::arq::ArqConfig;
 use airlink::stages::queue::QueueConfig;
-use airwire::time::Instant;
 
 use super::*;
 
@@ -29,8 +26,8 @@ fn without_errors_arq_behaves_like_a_link() {
 fn packet_is_dropped_after_the_last_retry() {
     let mut path = path(vec![arq(&config(1.0, 3))]);
     assert!(run(&mut path, &burst(1, 100), HOUR).is_empty());
-    let events: Vec<_> = path.take_records().into_iter().filter(|record| record.stage == Some(0)).collect();
-    let events: Vec<_> = events.into_iter().map(|record| (record.at, record.event)).collect();
+    let records = path.take_records().into_iter().filter(|record| record.stage == Some(0));
+    let events: Vec<_> = records.map(|record| (record.at, record.event)).collect();
     assert_eq!(
         events,
         [

@@ -2,31 +2,23 @@
 
 use std::collections::BTreeMap;
 
-use airlink::machine::{Machine, Port, drain};
-use airlink::packet::{Content, Direction, Origin, Packet, PacketId, PerDirection};
-use airlink::path::{FIXED, MOBILE, Path};
-use airlink::settings::Directions;
-use airlink::stage::{Outbox, Recording, Stage};
-use airlink::stages::arq::{Arq, ArqConfig};
+use airlink::machine::Port;
+use airlink::packet::{Content, Origin, Packet, PacketId, PerDirection};
+use airlink::stage::Outbox;
 use airlink::stages::chosen::Affects;
 use airlink::stages::corrupt::{Checksum, Corrupt, CorruptConfig, Part};
-use airlink::stages::duplex::Duplex;
 use airlink::stages::duplicate::{Duplicate, DuplicateConfig};
+use airlink::stages::link::StepsConfig;
 use airlink::stages::link::schedule::Schedule;
-use airlink::stages::link::{Link, LinkConfig, LinkInputs, StepsConfig};
 use airlink::stages::loss::{Loss, LossConfig};
-use airlink::stages::outage::{DuringOutage, Outage, OutageConfig};
+use airlink::stages::outage::DuringOutage;
 use airlink::stages::policer::{Policer, PolicerConfig};
 use airlink::stages::queue::{
     Bounds, CodelConfig, Discipline, FqCodelConfig, Length, PieConfig, QueueConfig, RedConfig,
 };
 use airlink::stages::reorder::{Reorder, ReorderConfig};
-use airlink::stages::trace::Trace;
-use airlink::stages::traffic::{Traffic, TrafficConfig};
 use airlink::stages::truncate::{Truncate, TruncateConfig};
-use airwire::rng::Stream;
-use airwire::time::{Duration, Instant};
-use airwire::units::{Rate, Size};
+use airwire::units::Size;
 use proptest::prelude::*;
 
 use super::traffic::{cbr, pareto};
@@ -75,63 +67,47 @@ impl StageConfig {
             Directions { down: Some(config.clone()), up: Some(config.clone()) }
         }
         match self {
-            Self::Link(config) => Box::new(
-                Duplex::build(&both(config), |d, c| {
-                    Link::new(c, LinkInputs { queue: stream(d, "queue"), ..stream(d, "jitter").into() })
-                })
-                .unwrap(),
-            ),
+            Self::Link(config) => duplex(&both(config), |d, c| {
+                Link::new(c, LinkInputs { queue: stream(d, "queue"), ..stream(d, "jitter").into() })
+            }),
             Self::Traced(trace) => {
                 let trace = Some(Trace::parse(trace).unwrap());
-                let make = |d, c: &LinkConfig| {
+                duplex(&both(&LinkConfig::default()), |d, c| {
                     Link::new(c, LinkInputs { trace: trace.clone(), ..stream(d, "jitter").into() })
-                };
-                Box::new(Duplex::build(&both(&LinkConfig::default()), make).unwrap())
+                })
             }
             Self::Following(schedule, steps) => {
                 let schedule = Some(Schedule::parse(schedule, true).unwrap());
                 let config = LinkConfig { steps: Some(*steps), ..LinkConfig::default() };
-                let make = |d, c: &LinkConfig| {
+                duplex(&both(&config), |d, c| {
                     Link::new(c, LinkInputs { schedule: schedule.clone(), ..stream(d, "jitter").into() })
-                };
-                Box::new(Duplex::build(&both(&config), make).unwrap())
+                })
             }
             Self::Loss(config) => {
-                let make = |d, c: &LossConfig| Loss::new(c, stream(d, "damage"), stream(d, "state"));
-                Box::new(Duplex::build(&both(config), make).unwrap())
+                duplex(&both(config), |d, c| Loss::new(c, stream(d, "damage"), stream(d, "state")))
             }
-            Self::Outage(config) => Box::new(Duplex::build(&both(config), |_, c| Outage::new(c)).unwrap()),
-            Self::Arq(config) => Box::new(
-                Duplex::build(&both(config), |d, c| Arq::new(c, stream(d, "damage"), stream(d, "queue")))
-                    .unwrap(),
-            ),
+            Self::Outage(config) => duplex(&both(config), |_, c| Outage::new(c)),
+            Self::Arq(config) => {
+                duplex(&both(config), |d, c| Arq::new(c, stream(d, "damage"), stream(d, "queue")))
+            }
             Self::Reorder(config) => {
-                let make = |d, c: &ReorderConfig| Reorder::new(c, stream(d, "chosen"), stream(d, "kept"));
-                Box::new(Duplex::build(&both(config), make).unwrap())
+                duplex(&both(config), |d, c| Reorder::new(c, stream(d, "chosen"), stream(d, "kept")))
             }
-            Self::Duplicate(config) => {
-                let make = |d, c: &DuplicateConfig| Duplicate::new(c, stream(d, "chosen"));
-                Box::new(Duplex::build(&both(config), make).unwrap())
-            }
+            Self::Duplicate(config) => duplex(&both(config), |d, c| Duplicate::new(c, stream(d, "chosen"))),
             Self::Corrupt(config) => {
-                let make = |d, c: &CorruptConfig| Corrupt::new(c, stream(d, "chosen"), stream(d, "bits"));
-                Box::new(Duplex::build(&both(config), make).unwrap())
+                duplex(&both(config), |d, c| Corrupt::new(c, stream(d, "chosen"), stream(d, "bits")))
             }
             Self::Truncate(config) => {
-                let make = |d, c: &TruncateConfig| Truncate::new(c, stream(d, "chosen"), stream(d, "length"));
-                Box::new(Duplex::build(&both(config), make).unwrap())
+                duplex(&both(config), |d, c| Truncate::new(c, stream(d, "chosen"), stream(d, "length")))
             }
-            Self::Policer(config) => Box::new(Duplex::build(&both(config), |_, c| Policer::new(c)).unwrap()),
-            Self::Traffic(config, reach) => {
-                let make = |direction, c: &TrafficConfig| {
-                    let leaves_after = match direction {
-                        Direction::Down => index + reach,
-                        Direction::Up => index.saturating_sub(*reach),
-                    };
-                    Traffic::new(c, direction, leaves_after as u16, stream(direction, "times"))
+            Self::Policer(config) => duplex(&both(config), |_, c| Policer::new(c)),
+            Self::Traffic(config, reach) => duplex(&both(config), |direction, c| {
+                let leaves_after = match direction {
+                    Direction::Down => index + reach,
+                    Direction::Up => index.saturating_sub(*reach),
                 };
-                Box::new(Duplex::build(&both(config), make).unwrap())
-            }
+                Traffic::new(c, direction, leaves_after as u16, stream(direction, "times"))
+            }),
         }
     }
 }
@@ -223,26 +199,24 @@ fn any_arq() -> impl Strategy<Value = StageConfig> {
 /// A stage that reorders, duplicates, corrupts or truncates packets.
 fn any_impairment() -> impl Strategy<Value = StageConfig> {
     let chance = 0.0..1.0;
-    let by_distance =
-        (chance.clone(), 1_u32..8, 0_u32..8, 1_u64..100).prop_map(|(chance, minimum, more, at_most)| {
-            ReorderConfig {
-                chance: p(chance),
-                distance: Some(minimum),
-                distance_up_to: Some(minimum + more),
-                at_most: Some(ms(at_most)),
-                time: None,
-                time_up_to: None,
-                affects: Affects::All,
-            }
-        });
-    let by_time = (chance.clone(), 1_u64..50, 0_u64..50).prop_map(|(chance, minimum, more)| ReorderConfig {
-        chance: p(chance),
+    const REORDER: ReorderConfig = ReorderConfig {
+        chance: Probability::ZERO,
         distance: None,
         distance_up_to: None,
         at_most: None,
-        time: Some(ms(minimum)),
-        time_up_to: Some(ms(minimum + more)),
+        time: None,
+        time_up_to: None,
         affects: Affects::All,
+    };
+    let by_distance =
+        (chance.clone(), 1_u32..8, 0_u32..8, 1_u64..100).prop_map(|(chance, minimum, more, at_most)| {
+            let (distance, distance_up_to) = (Some(minimum), Some(minimum + more));
+            let at_most = Some(ms(at_most));
+            ReorderConfig { chance: p(chance), distance, distance_up_to, at_most, ..REORDER }
+        });
+    let by_time = (chance.clone(), 1_u64..50, 0_u64..50).prop_map(|(chance, minimum, more)| {
+        let (time, time_up_to) = (Some(ms(minimum)), Some(ms(minimum + more)));
+        ReorderConfig { chance: p(chance), time, time_up_to, ..REORDER }
     });
     let duplicate =
         (chance.clone(), 1_u32..4, prop_oneof![Just(0), 0_u64..20_000]).prop_map(|(chance, copies, gap)| {
@@ -305,7 +279,7 @@ fn any_stage() -> impl Strategy<Value = StageConfig> {
     ]
 }
 
-/// Packets at random times, from both sides: nanoseconds since the previous packet, whether it goes down, and length.
+/// Packets at random times, from both sides: nanoseconds since the previous packet, whether it is for the mobile side, and length.
 fn any_packets() -> impl Strategy<Value = Vec<(u64, bool, usize)>> {
     let gap = prop_oneof![Just(0), 0_u64..100_000, 0_u64..20_000_000];
     proptest::collection::vec((gap, any::<bool>(), 2_usize..3000), 0..150)

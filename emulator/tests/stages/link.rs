@@ -1,14 +1,9 @@
 //! Links with a rate, and links that follow a trace of delivery opportunities.
 
-use airlink::machine::{Machine, catch_up, drain};
-use airlink::path::{FIXED, Path};
-use airlink::settings::{Directions, Settings};
-use airlink::stage::{DropReason, Event};
-use airlink::stages::link::LinkConfig;
+use airlink::settings::Settings;
 use airlink::stages::loss::LossConfig;
 use airlink::stages::queue::Bounds;
-use airwire::time::{Duration, Instant};
-use airwire::units::{Rate, Size};
+use airwire::units::Size;
 
 use super::*;
 
@@ -106,9 +101,8 @@ fn events_contain_queue_length_and_waiting_time() {
     let config = LinkConfig { rate: Some(kbit(80)), ..LinkConfig::default() };
     let mut path = path(vec![link(&config)]);
     run(&mut path, &burst(3, 1000), HOUR);
-    let events: Vec<_> = path.take_records().into_iter().filter(|r| r.stage == Some(0)).collect();
-    let events: Vec<_> =
-        events.into_iter().map(|record| (record.packet.0, record.at, record.event)).collect();
+    let records = path.take_records().into_iter().filter(|record| record.stage == Some(0));
+    let events: Vec<_> = records.map(|record| (record.packet.0, record.at, record.event)).collect();
     let sent = |waited| Event::Sent { waited };
     assert_eq!(
         events,
@@ -161,8 +155,6 @@ fn refused_settings_leave_the_link_unchanged() {
     assert!(refused(&mut path, &down_only(LossConfig::default())).contains("`kind`"));
     assert_eq!(run(&mut path, &[(at(ms(0)), 10)], HOUR), [(0, at(ms(100)))]);
 }
-
-// ---- delivery traces
 
 #[test]
 fn trace_delivers_one_packet_per_line_and_repeats() {

@@ -7,10 +7,13 @@ mod memory;
 mod outage;
 mod traffic;
 
+use std::fmt::Debug;
+
 use airlink::machine::{Machine, catch_up, drain};
+use airlink::packet::Direction;
 use airlink::path::{FIXED, MOBILE, NamedStage, Path};
 use airlink::settings::Directions;
-use airlink::stage::{DropReason, Event, Recording, Stage};
+use airlink::stage::{Event, OneWay, Recording, Stage, DropReason};
 use airlink::stages::arq::{Arq, ArqConfig};
 use airlink::stages::duplex::Duplex;
 use airlink::stages::link::{Link, LinkConfig, LinkInputs};
@@ -49,25 +52,32 @@ fn down_only<T>(config: T) -> Directions<T> {
     Directions { down: Some(config), up: None }
 }
 
+/// Builds a stage in the directions that have settings.
+fn duplex<S: OneWay + 'static, E: Debug>(
+    directions: &Directions<S::Config>,
+    make: impl FnMut(Direction, &S::Config) -> Result<S, E>,
+) -> Box<dyn Stage> {
+    Box::new(Duplex::build(directions, make).unwrap())
+}
+
 fn link(config: &LinkConfig) -> Box<dyn Stage> {
-    let make = |_, config: &LinkConfig| Link::new(config, stream("link/jitter").into());
-    Box::new(Duplex::build(&down_only(config.clone()), make).unwrap())
+    duplex(&down_only(config.clone()), |_, config| Link::new(config, stream("link/jitter").into()))
 }
 
 fn traced(trace: &str) -> Box<dyn Stage> {
     let config = LinkConfig { trace: Some("some.trace".into()), ..LinkConfig::default() };
     let given = LinkInputs { trace: Some(Trace::parse(trace).unwrap()), ..stream("link").into() };
-    let make = |_, config: &LinkConfig| Link::new(config, given.clone());
-    Box::new(Duplex::build(&down_only(config), make).unwrap())
+    duplex(&down_only(config), |_, config| Link::new(config, given.clone()))
 }
 
 fn outage(config: &OutageConfig) -> Box<dyn Stage> {
-    Box::new(Duplex::build(&down_only(config.clone()), |_, config| Outage::new(config)).unwrap())
+    duplex(&down_only(config.clone()), |_, config| Outage::new(config))
 }
 
 fn arq(config: &ArqConfig) -> Box<dyn Stage> {
-    let make = |_, config: &ArqConfig| Arq::new(config, stream("arq/damage"), stream("arq/queue"));
-    Box::new(Duplex::build(&down_only(config.clone()), make).unwrap())
+    duplex(&down_only(config.clone()), |_, config| {
+        Arq::new(config, stream("arq/damage"), stream("arq/queue"))
+    })
 }
 
 fn traffic(config: &TrafficConfig, leaves_after: u16) -> Box<dyn Stage> {
@@ -75,9 +85,9 @@ fn traffic(config: &TrafficConfig, leaves_after: u16) -> Box<dyn Stage> {
 }
 
 fn traffic_of(config: &TrafficConfig, leaves_after: u16, name: &str) -> Box<dyn Stage> {
-    let make =
-        |direction, config: &TrafficConfig| Traffic::new(config, direction, leaves_after, stream(name));
-    Box::new(Duplex::build(&down_only(config.clone()), make).unwrap())
+    duplex(&down_only(config.clone()), |direction, config| {
+        Traffic::new(config, direction, leaves_after, stream(name))
+    })
 }
 
 fn path(stages: Vec<Box<dyn Stage>>) -> Path {

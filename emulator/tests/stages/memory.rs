@@ -1,6 +1,5 @@
 //! The memory limit of a path.
 
-use airlink::packet::Direction;
 use airlink::scenario::Scenario;
 
 use super::*;

@@ -1,9 +1,7 @@
 //! Packets during an outage are dropped or requeued.
 
-use airlink::stage::DropReason;
 use airlink::stages::duplex::OneWaySettings;
-use airlink::stages::link::LinkConfig;
-use airlink::stages::outage::{DuringOutage, OutageConfig};
+use airlink::stages::outage::DuringOutage;
 use airlink::stages::queue::Bounds;
 
 use super::*;

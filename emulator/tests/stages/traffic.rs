@@ -1,11 +1,9 @@
 //! Traffic sources inside the network.
 
 use airlink::packet::{Origin, Purpose};
-use airlink::stage::{Outbox, Recording};
+use airlink::stage::Outbox;
 use airlink::stages::duplex::OneWaySettings;
-use airlink::stages::link::LinkConfig;
-use airlink::stages::traffic::{Begins, Source, TrafficConfig};
-use airwire::time::Instant;
+use airlink::stages::traffic::{Begins, Source};
 use airwire::units::Size;
 
 use super::*;

@@ -130,7 +130,7 @@ fn preset_with_paper_hosts_matches_reproduced_setup() {
         receive_buffer: Some(7552),
         ..Setup::new("sifest-resent")
     };
-    let scenario = typed.scenario(Path::new(""), airfiles::By::Person).unwrap();
+    let scenario = typed.scenario(Path::new(""), airfiles::PathSource::User).unwrap();
     let acked = |run_of: &dyn Fn(u64) -> Run| -> Vec<f64> {
         (1..=60).map(|seed| setting.acknowledged(&run(&run_of(seed)).unwrap().flows[0])).collect()
     };

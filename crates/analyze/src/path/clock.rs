@@ -38,11 +38,11 @@ fn head(reader: &mut Reader) -> (i64, Head) {
     (begin, head)
 }
 
-fn later(first: &Head, other: &Head) -> BTreeMap<Addresses, Later> {
-    let mut flows: BTreeMap<Addresses, Later> = BTreeMap::new();
+fn later(first: &Head, other: &Head) -> BTreeMap<Addresses, OffsetRange> {
+    let mut flows: BTreeMap<Addresses, OffsetRange> = BTreeMap::new();
     for ((flow, key), at) in first {
         let (Some(at), Some(Some(there))) = (at, other.get(&(*flow, *key))) else { continue };
-        let later = Later::of(*at, *there);
+        let later = OffsetRange::of(*at, *there);
         flows.entry(*flow).and_modify(|known| *known = known.and(later)).or_insert(later);
     }
     flows

@@ -5,7 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use airfiles::{By, limits};
+use airfiles::{PathSource, limits};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -62,7 +62,7 @@ pub struct Compared {
 impl SenderLog {
     /// Reads the last completed transfer in the file.
     pub fn read(path: &Path) -> Result<Self, SenderError> {
-        let text = airfiles::read_text(path, By::Person, limits::KEPT);
+        let text = airfiles::read_text(path, PathSource::User, limits::RESULT);
         let text = text.map_err(|error| SenderError::Read { path: path.to_owned(), error })?;
         let lines = text.lines().rev().filter_map(|line| serde_json::from_str::<Value>(line).ok());
         let mut ends = lines.filter(|line| line["event"] == "end");

@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use aircaptures::capture::{Capture, STANDARD_INPUT};
-use airfiles::{By, limits};
+use airfiles::{PathSource, limits};
 use airtcp_analyze::comments::Comments;
 use airtcp_analyze::connections::Finished;
 use airtcp_analyze::decisions::Log;
 use anyhow::Context;
 use clap::Args;
 
-use crate::shared::{failure, say};
+use crate::shared::{console, failure};
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Comments")]
@@ -70,7 +70,7 @@ impl Commenting {
     pub(super) fn finish(mut self) -> anyhow::Result<()> {
         let elsewhere = self.comments.add_decisions();
         if let (Some(path), 1..) = (&self.decisions, elsewhere) {
-            say::print_status(format_args!(
+            console::print_status(format_args!(
                 "airtcp: {elsewhere} decisions of {} were made before or after the connection: is it the same run?",
                 path.display()
             ));
@@ -83,7 +83,7 @@ impl Commenting {
 }
 
 fn log(path: &Path) -> anyhow::Result<Log> {
-    let text = airfiles::read_text(path, By::Person, limits::KEPT)
+    let text = airfiles::read_text(path, PathSource::User, limits::RESULT)
         .map_err(|error| failure::usage(format!("cannot read {}: {error}", path.display())))?;
     Log::read(&text).map_err(|error| failure::usage(format!("{}: {error}", path.display())))
 }

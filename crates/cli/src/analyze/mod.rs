@@ -29,8 +29,8 @@ use path::{PathAnalysis, PathOptions, SenderLogComparison};
 use pictures::{PictureOptions, Pictures};
 use select::Selection;
 
+use crate::shared::console;
 use crate::shared::failure::{self, Failure};
-use crate::shared::say;
 
 /// Analyse the TCP connections in captures
 ///
@@ -182,7 +182,7 @@ impl Analyze {
             reactor.register(descriptor, CAPTURE, Interest::Read)?;
         }
         if !self.quiet {
-            say::print_status(format_args!("capturing on {}; press Ctrl-C to stop", capture.name()));
+            console::print_status(format_args!("capturing on {}; press Ctrl-C to stop", capture.name()));
         }
         let mut end = self.time.map(|time| clock.now() + time);
         let mut survey = Survey::new(output.traces(), Limits { linger: LINGER, ..Limits::default() });

@@ -20,7 +20,7 @@ use super::path::{PathAnalysis, SenderLogComparison};
 use super::pictures::Pictures;
 use super::resent::{self, Resent};
 use super::select::Selection;
-use crate::shared::{failure, say};
+use crate::shared::{console, failure};
 
 const SCHEMA_VERSION: u32 = 1;
 /// Maximum number of connections in a table without `--most`.
@@ -111,7 +111,7 @@ impl Output {
         sender: Option<SenderLogComparison>,
     ) -> io::Result<Self> {
         if options.json {
-            write!(say::out(), "{{\"schema_version\":{SCHEMA_VERSION},\"captures\":[")?;
+            write!(console::stdout(), "{{\"schema_version\":{SCHEMA_VERSION},\"captures\":[")?;
             if options.sort.is_some() {
                 options.limit.get_or_insert(MANY_ROWS);
             }
@@ -145,7 +145,7 @@ impl Output {
         self.live = live && !self.options.json;
         let is_first = self.captures == 0;
         self.captures += 1;
-        let mut out = say::out();
+        let mut out = console::stdout();
         if self.options.json {
             let comma = if is_first { "" } else { "," };
             let name = serde_json::to_string(name)?;
@@ -215,7 +215,7 @@ impl Output {
         self.line.clear();
         writeln!(self.line, "{comma}")?;
         serde_json::to_writer(&mut self.line, &Numbered { number, findings })?;
-        say::out().write_all(&self.line)
+        console::stdout().write_all(&self.line)
     }
 
     /// Prints the results of one capture.
@@ -241,11 +241,11 @@ impl Output {
             }
             self.written = 0;
             let totals = serde_json::to_string(totals)?;
-            write!(say::out(), "\n],\"totals\":{totals}}}")?;
+            write!(console::stdout(), "\n],\"totals\":{totals}}}")?;
             return Ok(());
         }
-        let mut out = say::out();
-        let width = say::width(self.options.wide);
+        let mut out = console::stdout();
+        let width = console::width(self.options.wide);
         if self.options.overview {
             write!(out, "{}", lines::table(results.lines.in_order(), &self.zone, width))?;
             write!(out, "{}", more(results.lines.all, results.lines.len() as u64, ""))?;
@@ -281,7 +281,7 @@ impl Output {
     ) -> io::Result<()> {
         let text = findings.all.to_string();
         let (head, rest) = text.trim_end().split_once('\n').unwrap_or_else(|| (text.trim_end(), ""));
-        let width = say::width(self.options.wide);
+        let width = console::width(self.options.wide);
         write!(out, "\n{}", wrapped_lines(&format!("connection {number}: {head}"), width))?;
         let begin = findings.all.begin_unix_ns;
         let after = Timestamp(begin).since(first.unwrap_or(Timestamp(begin)));
@@ -328,16 +328,16 @@ impl Output {
 
     pub(super) fn finish(self) -> anyhow::Result<()> {
         if self.options.json {
-            write!(say::out(), "\n]")?;
+            write!(console::stdout(), "\n]")?;
         }
-        let width = say::width(self.options.wide);
+        let width = console::width(self.options.wide);
         match (&self.path, &self.sender) {
             (Some(path), sender) => path.write(self.options.json, sender.as_ref(), width)?,
             (None, Some(sender)) => sender.write(self.options.json, width)?,
             (None, None) => {}
         }
         if self.options.json {
-            writeln!(say::out(), "}}")?;
+            writeln!(console::stdout(), "}}")?;
         }
         self.pictures.finish()?;
         self.comments.map_or(Ok(()), Commenting::finish)
@@ -522,11 +522,11 @@ fn others(totals: &Totals) -> String {
 fn report_live(number: u64, findings: &ConnectionFindings) {
     if findings.handshake.outcome.has_failed() {
         let [from, to] = findings.ends;
-        say::print_status(format_args!("{number}: {from} → {to} {}", findings.how_it_ended()));
+        console::print_status(format_args!("{number}: {from} → {to} {}", findings.how_it_ended()));
     }
     for row in rows(number, findings) {
         let [number, from, to, seconds, data, goodput, resent, ..] = row;
-        say::print_status(format_args!(
+        console::print_status(format_args!(
             "{number}: {from} → {to} {data} in {seconds} s, {goodput}, {resent} resent"
         ));
     }

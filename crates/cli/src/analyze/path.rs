@@ -14,7 +14,7 @@ use airwire::time::Duration;
 use clap::Args;
 use serde::Serialize;
 
-use crate::shared::{failure, say};
+use crate::shared::{console, failure};
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Path")]
@@ -88,9 +88,9 @@ impl SenderLogComparison {
     pub(super) fn write(&self, json: bool, width: Option<usize>) -> io::Result<()> {
         if json {
             let json = serde_json::to_string(&self.comparison)?;
-            return write!(say::out(), ",\"sender\":{json}");
+            return write!(console::stdout(), ",\"sender\":{json}");
         }
-        writeln!(say::out())?;
+        writeln!(console::stdout())?;
         self.write_text(width)
     }
 
@@ -99,7 +99,7 @@ impl SenderLogComparison {
             Some(comparison) => comparison.to_string(),
             None => "the first capture does not have the connection of the sender's log\n".to_owned(),
         };
-        write!(say::out(), "{}", wrapped_lines(&text, width))
+        write!(console::stdout(), "{}", wrapped_lines(&text, width))
     }
 }
 
@@ -171,7 +171,7 @@ impl PathAnalysis {
         width: Option<usize>,
     ) -> io::Result<()> {
         let Self { report, scores, .. } = self;
-        let mut out = say::out();
+        let mut out = console::stdout();
         if json {
             let sender = sender.and_then(|sender| sender.comparison.as_ref());
             let json = serde_json::to_string(&Json { report, sender, judges: scores })?;

@@ -11,7 +11,7 @@ use airtcp_report::{Gallery, WriteError};
 use airwire::time::Duration;
 use clap::Args;
 
-use crate::shared::{failure, say};
+use crate::shared::{console, failure};
 
 /// Maximum number of connections to draw, because each takes about a dozen files.
 const MOST: usize = 20;
@@ -112,7 +112,7 @@ impl Pictures {
             return Err(error.into());
         }
         if self.left_out > 0 {
-            say::print_status(format_args!(
+            console::print_status(format_args!(
                 "airtcp: drew the first {MOST} connections; select from the other {} with --connection or --filter",
                 self.left_out
             ));

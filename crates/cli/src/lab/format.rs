@@ -5,7 +5,7 @@ use airtcp_lab::experiment::Report;
 use clap::Args;
 use serde_json::json;
 
-use crate::shared::say;
+use crate::shared::console;
 
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub(super) struct OutputFormat {
@@ -36,7 +36,7 @@ impl OutputFormat {
             let compared = std::mem::take(&mut report.in_virtual_time);
             return json!({ "report": report, "virtual": compared }).to_string() + "\n";
         }
-        let width = say::width(self.wide);
+        let width = console::width(self.wide);
         match compared.is_empty() {
             true => report.table(width),
             false => format!("{}\n{}", report.table(width), compare::table(compared, width)),

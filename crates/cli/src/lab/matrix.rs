@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use airfiles::{By, limits};
+use airfiles::{PathSource, limits};
 use airtcp::ProfileName;
 use airtcp_lab::LabError;
 use airtcp_lab::experiment;
@@ -22,7 +22,7 @@ use clap::Args;
 use super::run::show_time;
 use super::{Stacks, failed};
 use crate::shared::senders::ProfileParser;
-use crate::shared::{failure, say, stop};
+use crate::shared::{console, failure, stop};
 
 /// Test every combination of receiver, recipe and kind of path, and verify the data (SHA-256)
 ///
@@ -79,7 +79,7 @@ impl Matrix {
         let expected = match &self.expected {
             None => KnownFailures::parse(EXPECTED, "interop/expected.toml"),
             Some(path) => {
-                let text = airfiles::read_text(path, By::Person, limits::WRITTEN_BY_HAND)
+                let text = airfiles::read_text(path, PathSource::User, limits::WRITTEN_BY_HAND)
                     .map_err(|error| failure::usage(format!("cannot read {}: {error}", path.display())))?;
                 KnownFailures::parse(&text, &path.display().to_string())
             }
@@ -106,7 +106,7 @@ impl Matrix {
         };
         for RequestedReceiver { name, found } in &plan.receivers {
             if let Err(why) = found {
-                say::print_status(format_args!("skipped: {name}: {why}"));
+                console::print_status(format_args!("skipped: {name}: {why}"));
             }
         }
         let printer = ResultPrinter::watch(self.json, &directory)?;
@@ -120,12 +120,12 @@ impl Matrix {
         let wrong: Vec<_> = report.cells.iter().filter(|cell| cell.verdict.is_wrong()).collect();
         if !self.json {
             writeln!(
-                say::out(),
+                console::stdout(),
                 "\nresults in {}: matrix.json, and the failed transfers",
                 directory.display()
             )?;
             if wrong.is_empty() {
-                writeln!(say::out(), "{}", passed(&report.cells))?;
+                writeln!(console::stdout(), "{}", passed(&report.cells))?;
             }
         }
         match wrong.len() {
@@ -180,7 +180,7 @@ impl ResultPrinter {
             let guard = experiment::lock_results();
             let known = printer_at_stop.show_known();
             let directory = quoted(&printer_at_stop.directory.display().to_string());
-            say::print_status(format_args!(
+            console::print_status(format_args!(
                 "airtcp: stopped by a signal. With --output {directory} the same command continues. Known results: {known}"
             ));
             guard
@@ -193,9 +193,10 @@ impl ResultPrinter {
             serde_json::to_string(report).map(|text| text + "\n").unwrap_or_default()
         } else {
             let wrong = report.cells.iter().filter(|cell| cell.verdict.is_wrong());
-            report.tables(say::width(false)) + &wrong.map(|cell| explained(cell) + "\n").collect::<String>()
+            report.tables(console::width(false))
+                + &wrong.map(|cell| explained(cell) + "\n").collect::<String>()
         };
-        let _ = write!(say::out(), "{text}");
+        let _ = write!(console::stdout(), "{text}");
     }
 
     /// Prints the known results and returns their number as text.
@@ -237,7 +238,7 @@ fn print_progress(progress: &Progress<'_>) {
     }
     let remaining =
         if done == all { String::new() } else { format!(", about {} left", show_time(*remaining)) };
-    say::print_status(format_args!("[{done}/{all}] {}{remaining}", explained(cell)));
+    console::print_status(format_args!("[{done}/{all}] {}{remaining}", explained(cell)));
 }
 
 /// Counts the transfers that passed, among those that could be run.

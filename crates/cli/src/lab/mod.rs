@@ -16,7 +16,6 @@ use airtcp_sim::sweep::setup::quoted;
 use clap::{Args, Subcommand};
 
 use crate::shared::failure::{self, Failure};
-use crate::shared::say;
 
 /// Run transfers between unmodified TCP stacks over an emulated path
 #[derive(Debug, Args)]
@@ -96,7 +95,7 @@ struct Receivers {
 
 impl Receivers {
     fn run(self) -> anyhow::Result<()> {
-        let mut out = say::out();
+        let mut out = console::stdout();
         for profile in receiver::KERNEL_PROFILES {
             writeln!(out, "{:<22} this kernel, {}", profile.name, profile.summary)?;
         }
@@ -111,7 +110,7 @@ impl Receivers {
 fn check_real_time<'a>(senders: impl IntoIterator<Item = &'a Sender>) -> anyhow::Result<()> {
     for sender in senders {
         if let Kind::Recipe { recipe, .. } = &sender.kind {
-            airtcp_tun::in_real_time(recipe).map_err(|error| failure::usage(error.to_string()))?;
+            airtcp_tun::check_real_time(recipe).map_err(|error| failure::usage(error.to_string()))?;
         }
     }
     Ok(())

@@ -23,7 +23,7 @@ use super::format::OutputFormat;
 use super::workload::WorkloadOptions;
 use super::{Stacks, failed};
 use crate::shared::senders::ProfileParser;
-use crate::shared::{failure, say, stop};
+use crate::shared::{console, failure, stop};
 
 /// Compare senders in real time, over the same emulated path and in several rounds
 ///
@@ -205,7 +205,7 @@ impl Run {
                 print_progress(progress);
             }
             if progress.is_crowded {
-                say::print_status(format_args!(
+                console::print_status(format_args!(
                     "airtcp: warning: this machine is too busy for {} transfers in parallel: they disturb each other and are \
                      repeated. Stop with Ctrl-C and continue with --jobs 1; complete rounds are kept",
                     self.jobs
@@ -225,9 +225,9 @@ impl Run {
         if self.in_virtual_time {
             compare::compare(&experiment, &mut report).map_err(failed)?;
         }
-        write!(say::out(), "{}", self.format.render(&report))?;
+        write!(console::stdout(), "{}", self.format.render(&report))?;
         if self.format.is_text() {
-            writeln!(say::out(), "\nresults in {}: captures, decisions, lab.json", directory.display())?;
+            writeln!(console::stdout(), "\nresults in {}: captures, decisions, lab.json", directory.display())?;
         }
         let Some((first, why)) = report.failures().next() else { return Ok(()) };
         let (failures, all) = (report.failures().count(), report.transfers.len());
@@ -257,7 +257,7 @@ impl ResultPrinter {
             let guard = experiment::lock_results();
             printer_at_stop.show();
             let directory = quoted(&printer_at_stop.directory.display().to_string());
-            say::print_status(format_args!(
+            console::print_status(format_args!(
                 "airtcp: stopped by a signal. With --output {directory} the same command continues. Complete rounds: {}",
                 printer_at_stop.rounds()
             ));
@@ -276,7 +276,7 @@ impl ResultPrinter {
 
     fn show(&self) {
         let text = self.complete().map(|report| self.format.render(&report));
-        let _ = write!(say::out(), "{}", text.unwrap_or_default());
+        let _ = write!(console::stdout(), "{}", text.unwrap_or_default());
     }
 
     /// Returns the error for a full disk, with the way to continue.
@@ -306,7 +306,7 @@ fn print_progress(progress: &Progress<'_>) {
     let invalid = outcome.invalid.as_ref().map(|why| format!(", invalid: {why}")).unwrap_or_default();
     let remaining =
         if done == all { String::new() } else { format!(", about {} left", show_time(*remaining)) };
-    say::print_status(format_args!(
+    console::print_status(format_args!(
         "[{done}/{all}] {} to {}, seed {}: {result}{repetitions}{invalid}{remaining}",
         outcome.sender, outcome.receiver, outcome.seed
     ));

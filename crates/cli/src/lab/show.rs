@@ -9,7 +9,7 @@ use clap::Args;
 
 use super::failed;
 use super::format::OutputFormat;
-use crate::shared::say;
+use crate::shared::console;
 
 /// Show the table of an earlier lab again: as text, JSON or CSV
 #[derive(Debug, Args)]
@@ -39,7 +39,7 @@ rounds. `airtcp report` makes a page with graphs of the same directory.";
 impl Show {
     pub(super) fn run(self) -> anyhow::Result<()> {
         let report = Report::read(&self.directory).map_err(failed)?;
-        let mut out = say::out();
+        let mut out = console::stdout();
         if self.transfers {
             write!(out, "{}", report.transfers_csv())?;
             return Ok(());

@@ -19,7 +19,7 @@ use anyhow::Context;
 use request::{Answer, LATE, TOO_LONG, answer_to, has_body};
 use slots::{ConnectionSlots, Slot};
 
-use crate::shared::say;
+use crate::shared::console;
 
 /// Limits of the server.
 #[derive(Clone, Copy)]
@@ -47,8 +47,8 @@ const MAX_HEADER: usize = 16 << 10;
 /// Serves the page until the process ends.
 pub(super) fn serve(address: SocketAddr, page: Vec<u8>) -> anyhow::Result<()> {
     let listener = TcpListener::bind(address).with_context(|| format!("cannot listen on {address}"))?;
-    writeln!(say::out(), "http://{}/", listener.local_addr()?)?;
-    say::out().flush()?;
+    writeln!(console::stdout(), "http://{}/", listener.local_addr()?)?;
+    console::stdout().flush()?;
     accept(&listener, &Arc::new(page), LIMITS);
     Ok(())
 }

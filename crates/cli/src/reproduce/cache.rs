@@ -41,7 +41,7 @@ impl ResultCache {
     /// Returns the result of an earlier run of this figure, if the same numbers of seeds were requested.
     pub(super) fn take(&self, figure: &Figure) -> anyhow::Result<Option<FinishedFigure>> {
         let path = self.path(figure);
-        let text = match airfiles::read_kept(&path) {
+        let text = match airfiles::read_result(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),

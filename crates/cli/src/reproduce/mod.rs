@@ -21,7 +21,7 @@ use self::cache::{ResultCache, SeedPlan};
 use self::progress::{Cost, Progress};
 use self::record::{CHOICES, Record};
 use crate::shared::progress::format_duration;
-use crate::shared::{failure, say, stop};
+use crate::shared::{failure, console, stop};
 
 /// Reproduce the papers' figures and tables in virtual time
 ///
@@ -171,7 +171,7 @@ impl Reproduce {
         stop::on_signal(move || {
             let held = complete.lock().unwrap_or_else(PoisonError::into_inner);
             progress.clear();
-            say::print_status(format_args!(
+            console::print_status(format_args!(
                 "airtcp: stopped by a signal: {} of {all} figures are complete; {resume}",
                 *held
             ));
@@ -207,13 +207,13 @@ impl Reproduce {
         let costs: Vec<Cost> = to_do.clone().map(|pending| pending.cost).collect();
         let takes = progress.begin(&costs);
         if !self.quiet && to_do.clone().count() < all {
-            say::print_status(format_args!(
+            console::print_status(format_args!(
                 "{} of {all} figures are saved from an earlier run",
                 all - to_do.clone().count()
             ));
         }
         if !self.quiet && costs.len() > 1 {
-            say::print_status(format_args!(
+            console::print_status(format_args!(
                 "{} figures with {} seeds take about {} on this machine, and longer if claims remain undecided",
                 costs.len(),
                 self.seeds,
@@ -232,7 +232,7 @@ impl Reproduce {
         let PendingFigure { figure, effort, cost } = pending;
         progress.clear();
         if !self.quiet {
-            say::print_status(format_args!("{place} {}: {}", figure.id, figure.title));
+            console::print_status(format_args!("{place} {}: {}", figure.id, figure.title));
         }
         progress.figure(format!("{place} {}", figure.id), cost);
         let report_undecided = |seeds: u32, undecided: usize| {
@@ -243,7 +243,7 @@ impl Reproduce {
             progress.clear();
             if !self.quiet {
                 let claims = if undecided == 1 { "claim" } else { "claims" };
-                say::print_status(format_args!(
+                console::print_status(format_args!(
                     "{}: {undecided} {claims} undecided with {seeds} seeds",
                     figure.id
                 ));
@@ -274,24 +274,24 @@ impl Reproduce {
             if !notices.is_empty() {
                 line["notices"] = json!(notices);
             }
-            writeln!(say::out(), "{line}")?;
+            writeln!(console::stdout(), "{line}")?;
             return Ok(());
         }
         let figures_of_paper = of(*paper, selected);
         if before.is_none_or(|before| before.figure.paper != *paper) {
-            writeln!(say::out(), "## {}\n", paper.reference())?;
+            writeln!(console::stdout(), "## {}\n", paper.reference())?;
             if figures_of_paper.len() > 1 {
-                writeln!(say::out(), "{CHOICES}:\n")?;
+                writeln!(console::stdout(), "{CHOICES}:\n")?;
                 let shared: String =
                     paper.shared_by(&figures_of_paper).map(|shared| shared.markdown()).collect();
-                write!(say::out(), "{shared}")?;
+                write!(console::stdout(), "{shared}")?;
             }
         }
-        write!(say::out(), "### `{id}`: {title}\n\n{seeds} seeds.\n\n{}", finding.markdown())?;
+        write!(console::stdout(), "### `{id}`: {title}\n\n{seeds} seeds.\n\n{}", finding.markdown())?;
         let choices =
             if figures_of_paper.len() > 1 { finding.choices.clone() } else { figure.choices(finding) };
         if !choices.is_empty() {
-            writeln!(say::out(), "{CHOICES}:\n\n{}", listed(&choices))?;
+            writeln!(console::stdout(), "{CHOICES}:\n\n{}", listed(&choices))?;
         }
         Ok(())
     }
@@ -317,7 +317,7 @@ fn plot(
 
 /// Lists the figures paper by paper, each paper with the name that selects all its figures.
 fn list(known: &[Figure]) -> anyhow::Result<()> {
-    let mut out = say::out();
+    let mut out = console::stdout();
     let mut paper: Option<Paper> = None;
     for Figure { id, title, paper: of, .. } in known {
         if paper.replace(*of) != Some(*of) {

@@ -53,7 +53,7 @@ impl Record {
         fs::create_dir_all(&data).with_context(|| format!("cannot create {}", data.display()))?;
         for paper in papers() {
             let page = record.path(&file_name(paper));
-            match airfiles::read_kept(&page) {
+            match airfiles::read_result(&page) {
                 Ok(text) => record.sections.extend(sections(&text)),
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
                 Err(error) => return Err(error).with_context(|| format!("cannot read {}", page.display())),

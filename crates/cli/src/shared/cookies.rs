@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::net::IpAddr;
 use std::path::Path;
 
-use airfiles::{By, limits};
+use airfiles::{PathSource, limits};
 use airtcp::host::{FastOpenServer, Host};
 use airwire::fast_open::Format;
 use anyhow::Context;
@@ -25,7 +25,7 @@ struct Line {
 
 /// Reads the file. A missing file has no cookies.
 pub(crate) fn read(path: &Path) -> anyhow::Result<Vec<FastOpenServer>> {
-    let text = match airfiles::read_text(path, By::Person, limits::WRITTEN_BY_HAND) {
+    let text = match airfiles::read_text(path, PathSource::User, limits::WRITTEN_BY_HAND) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),

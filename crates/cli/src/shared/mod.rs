@@ -12,4 +12,4 @@ pub(crate) mod store;
 pub(crate) mod summary;
 
 // `airtcp-serve` shares these modules.
-pub(crate) use airtcp_command::{decisions, failure, reporter, say, senders, station};
+pub(crate) use airtcp_command::{console, decisions, failure, host_args, reporter, senders};

@@ -5,7 +5,7 @@ use std::path::Path;
 use airtcp::tcp::Connection;
 use airtcp_command::decisions::DecisionLog;
 use airtcp_command::reporter::{Interval, Reporter};
-use airtcp_command::unanswered::Silence;
+use airtcp_command::unanswered::UnansweredReports;
 use airwire::time::{Duration, Instant};
 use hdrhistogram::Histogram;
 use serde::Serialize;
@@ -47,7 +47,7 @@ pub(crate) struct Monitor {
     established: Option<Instant>,
     progress: Progress,
     last_progress: Instant,
-    silence: Silence,
+    unanswered_reports: UnansweredReports,
     tick: Option<Tick>,
     interval: Duration,
 }
@@ -106,7 +106,7 @@ impl Monitor {
             established: None,
             progress: Progress::default(),
             last_progress: reporter.now(),
-            silence: Silence::default(),
+            unanswered_reports: UnansweredReports::default(),
             reporter,
             tick: None,
             interval,
@@ -144,7 +144,7 @@ impl Monitor {
     /// Writes the decisions, and the current interval if it has ended.
     pub(crate) fn run(&mut self, now: Instant, connection: &mut Connection) -> anyhow::Result<()> {
         self.observe(now, connection);
-        self.silence.note(now, None, connection, &self.reporter)?;
+        self.unanswered_reports.report(now, None, connection, &self.reporter)?;
         if let Some(log) = &mut self.decisions {
             log.write(None, &connection.recovery_mut().take_trace())?;
         }

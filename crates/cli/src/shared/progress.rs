@@ -2,7 +2,7 @@
 
 use airwire::time::Duration;
 
-use super::say::{self, LiveLine};
+use super::console::{self, LiveLine};
 
 /// How progress is shown.
 pub(crate) enum ProgressDisplay {
@@ -34,7 +34,7 @@ impl ProgressDisplay {
     pub(crate) fn show(&self, text: &str) {
         match self {
             Self::Terminal(line) => line.show(text),
-            Self::Lines => say::print_status(text),
+            Self::Lines => console::print_status(text),
             Self::Quiet => {}
         }
     }

@@ -6,7 +6,7 @@ use std::{process, thread};
 use airlink::reactor::{Clock, Reactor, Wakeup};
 use nix::sys::signal::Signal;
 
-use super::{failure, say};
+use super::{console, failure};
 
 /// Arranges for SIGINT, SIGTERM and SIGHUP to end this program with exit code 128 plus the signal's number.
 /// Before that, `last` is called to report the state; its result lives until the process exits. No other
@@ -18,7 +18,7 @@ pub(crate) fn on_signal<T>(last: impl FnOnce() -> T + Send + 'static) -> anyhow:
         let signal = wait(&mut reactor);
         if io::stderr().is_terminal() {
             // Begin a new line after the `^C` that the terminal shows.
-            say::print_status("");
+            console::print_status("");
         }
         let _until_then = last();
         // Programs that were started behind a link end when their pipes close.

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use airlink::machine::Port;
 use airtcp::events::Event;
 use airtcp_sim::world::Listener;
-use airtcp_tun::log::{Log, Way};
+use airtcp_tun::log::{HostDirection, Log};
 use airwire::time::Instant;
 
 /// Logs the events of all hosts, and the packets that `--pcap` records: those at the senders' devices.
@@ -17,13 +17,13 @@ pub(super) struct HostLog {
 
 impl HostLog {
     /// Returns `None` if the log levels hide all of it.
-    pub(super) fn wanted(senders: Port) -> Option<Self> {
-        Some(Self { log: Log::wanted(SystemTime::UNIX_EPOCH)?, senders })
+    pub(super) fn if_enabled(senders: Port) -> Option<Self> {
+        Some(Self { log: Log::if_enabled(SystemTime::UNIX_EPOCH)?, senders })
     }
 
-    fn packet(&mut self, at: Instant, side: Port, way: Way, packet: &[u8]) {
+    fn packet(&mut self, at: Instant, side: Port, direction: HostDirection, packet: &[u8]) {
         if side == self.senders {
-            self.log.packet(at, way, packet);
+            self.log.packet(at, direction, packet);
         }
     }
 }

@@ -17,7 +17,7 @@ use rayon::prelude::*;
 use serde_json::Value;
 
 use super::tables::{LISTED, recipe};
-use crate::shared::say::{self, LiveLine};
+use crate::shared::console::{self, LiveLine};
 use crate::shared::scale::{Scale, seeds_change_nothing};
 use crate::shared::{failure, stop};
 
@@ -73,21 +73,21 @@ impl Seeds {
             // If stdout cannot be written, the exit code still reports that the command was stopped.
             let _ = self.print(&held);
             let (done, all) = (held.len(), self.count);
-            say::print_status(format_args!("airtcp: stopped by a signal: {done} of {all} runs are complete"));
+            console::print_status(format_args!("airtcp: stopped by a signal: {done} of {all} runs are complete"));
             // The lock is never released, so that no thread shows its progress after this.
             std::mem::forget(held);
         })
     }
 
     fn print(&self, reports: &Reports) -> anyhow::Result<()> {
-        let mut out = say::out();
+        let mut out = console::stdout();
         if self.json {
             for (seed, report) in reports {
                 writeln!(out, "{}", super::json(&self.name, &self.setup, *seed, report))?;
             }
             return Ok(());
         }
-        let width = say::width(self.wide);
+        let width = console::width(self.wide);
         let (Some((first, _)), Some((last, _))) = (reports.first_key_value(), reports.last_key_value())
         else {
             return Ok(());

@@ -23,7 +23,7 @@ use clap::{Args, Subcommand};
 pub(crate) use page::page;
 use serde_json::json;
 
-use crate::shared::{failure, say};
+use crate::shared::{console, failure};
 
 /// Run all combinations of several axes in virtual time
 ///
@@ -108,7 +108,7 @@ impl Sweep {
             Command::Slurm(command) => command.run(),
             Command::Status(command) => command.run(),
             Command::Metrics => {
-                let mut out = say::out();
+                let mut out = console::stdout();
                 for metric in Metric::known() {
                     let unit = match metric.unit() {
                         Unit::Number => "number",
@@ -185,7 +185,7 @@ fn results_of(source: &Path) -> anyhow::Result<Results> {
     }
     if missing > 0 {
         let all = missing + results.len();
-        say::print_status(format_args!(
+        console::print_status(format_args!(
             "airtcp: {missing} of {all} runs have no result yet, and are not included"
         ));
     }
@@ -198,13 +198,13 @@ const MAX_REPORTED: usize = 3;
 fn report_damaged(results: &Results) {
     let damaged = results.damaged();
     for Damaged { path, line } in damaged.iter().take(MAX_REPORTED) {
-        say::print_status(format_args!(
+        console::print_status(format_args!(
             "airtcp: {}:{line}: ignored a damaged row; `airtcp sweep run` repeats its run",
             path.display()
         ));
     }
     if damaged.len() > MAX_REPORTED {
-        say::print_status(format_args!("airtcp: ignored {} more damaged rows", damaged.len() - MAX_REPORTED));
+        console::print_status(format_args!("airtcp: ignored {} more damaged rows", damaged.len() - MAX_REPORTED));
     }
 }
 
@@ -215,11 +215,11 @@ impl PlanCommand {
         let directory = self.store.unwrap_or_else(|| store_of(&self.file));
         // If the store cannot be read, the runs are listed anyway.
         let known = StoredRuns::read(&directory, &plan).unwrap_or_else(|error| {
-            say::print_status(format_args!("airtcp: {error}"));
+            console::print_status(format_args!("airtcp: {error}"));
             None
         });
         let is_done = |planned: &Planned<'_>| known.as_ref().is_some_and(|known| known.has(planned));
-        let mut out = say::out();
+        let mut out = console::stdout();
         let mut done = 0;
         for planned in (0..plan.runs()).map(|index| plan.run(index)) {
             let (is_done, command) = (is_done(&planned), planned.command());
@@ -265,7 +265,7 @@ impl Merge {
         drop(missing);
         let to_stdout = self.output.as_os_str() == "-";
         if to_stdout {
-            return self.write(&results, &mut say::out());
+            return self.write(&results, &mut console::stdout());
         }
         // A device or a pipe is written to, not replaced.
         if std::fs::metadata(&self.output).is_ok_and(|output| !output.is_file()) {

@@ -12,7 +12,7 @@ use clap::Args;
 use rayon::prelude::*;
 
 use crate::shared::progress::{ProgressDisplay, format_duration};
-use crate::shared::{failure, say, stop};
+use crate::shared::{failure, console, stop};
 
 /// Run everything that has no result yet, on all cores
 #[derive(Debug, Args)]
@@ -58,7 +58,7 @@ impl Run {
             plan.notices().iter().for_each(|notice| tracing::warn!("{notice}"));
         }
         if let Some(change) = store.change().filter(|_| !self.quiet) {
-            say::print_status(format_args!("{} has changed: {change}", self.file.display()));
+            console::print_status(format_args!("{} has changed: {change}", self.file.display()));
         }
         let others = results.unplanned();
         drop(results);
@@ -99,7 +99,7 @@ fn stop_on_signal(state: Arc<Mutex<(Writer, Progress)>>) -> anyhow::Result<()> {
         let (writer, progress) = &*held;
         progress.display.clear();
         let synced = writer.sync().err().map(|error| format!("; {error}")).unwrap_or_default();
-        say::print_status(format_args!(
+        console::print_status(format_args!(
             "airtcp: stopped by a signal: {}{synced}",
             progress.describe_results()
         ));
@@ -128,10 +128,10 @@ impl Progress {
         let begin = clock.now();
         let progress = Self { done: before, all, before, begin, shown: begin, clock, display };
         if !quiet && before + others > 0 {
-            say::print_status(format_args!("{before} of {all} runs have results already"));
+            console::print_status(format_args!("{before} of {all} runs have results already"));
         }
         if !quiet && others > 0 {
-            say::print_status(format_args!(
+            console::print_status(format_args!(
                 "{others} other results are not part of the sweep now; they stay in the store and are ignored"
             ));
         }
@@ -167,7 +167,7 @@ impl Progress {
         if self.display.interval().is_some() {
             let took = self.clock.now().saturating_since(self.begin);
             let new = self.done - self.before;
-            say::print_status(format_args!(
+            console::print_status(format_args!(
                 "{new} runs in {}: {} of {} are in {}",
                 format_duration(took),
                 self.done,

@@ -8,7 +8,7 @@ use airtcp_sim::sweep::setup::quoted;
 use anyhow::Context;
 use clap::Args;
 
-use crate::shared::{failure, say};
+use crate::shared::{console, failure};
 
 /// Print an sbatch script that runs a sweep as an array of jobs
 ///
@@ -61,7 +61,7 @@ impl Slurm {
              #SBATCH --output={name}-%A-%a.log\n\
              exec {program} sweep run {file} --store {store} --jobs {cpus} --shard \"$SLURM_ARRAY_TASK_ID\"/{tasks}\n"
         );
-        Ok(say::out().write_all(script.as_bytes())?)
+        Ok(console::stdout().write_all(script.as_bytes())?)
     }
 }
 

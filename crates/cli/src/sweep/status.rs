@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::ranges::{Ranges, ranges};
 use crate::shared::progress::format_duration;
-use crate::shared::say;
+use crate::shared::console;
 
 /// Show the progress of a sweep: completed runs, rate, missing runs
 ///
@@ -44,7 +44,7 @@ const MAX_REPORTED: usize = 8;
 
 impl Status {
     pub(super) fn run(self) -> anyhow::Result<()> {
-        let mut out = say::out();
+        let mut out = console::stdout();
         for file in &self.files {
             let state = State::read(file, Clock::start().wall_zero())?;
             if self.json {

@@ -15,7 +15,7 @@ use airtcp_sim::sweep::summary::{Line, SummaryError, summarise};
 use clap::Args;
 
 use crate::shared::scale::{Scale, seeds_change_nothing};
-use crate::shared::{failure, say};
+use crate::shared::{console, failure};
 
 /// Print means, 95 % confidence intervals (Student's t) and medians of each point, compared with the first recipe
 #[derive(Debug, Args)]
@@ -72,7 +72,7 @@ impl Summary {
             SummaryError::Reference(error) => failure::usage(error.to_string()),
             SummaryError::Store(error) => error.into(),
         })?;
-        let mut out = say::out();
+        let mut out = console::stdout();
         if self.json {
             for line in &lines {
                 let mut json = line.json(&metrics);
@@ -82,7 +82,7 @@ impl Summary {
         } else if self.csv {
             csv(&lines, &metrics, base.is_some(), &mut out)?;
         } else {
-            table(&lines, &metrics, base.as_ref(), say::width(self.wide), &mut out)?;
+            table(&lines, &metrics, base.as_ref(), console::width(self.wide), &mut out)?;
         }
         Ok(())
     }

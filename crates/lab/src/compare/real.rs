@@ -31,7 +31,7 @@ pub(crate) fn read(directory: &Path) -> Result<Trace, LabError> {
         .ok_or_else(|| unreadable("fixed.pcap", &"no SYN in the capture"))?;
 
     let log = directory.join("decisions.jsonl");
-    let text = airfiles::read_kept(&log).map_err(LabError::file(&log))?;
+    let text = airfiles::read_result(&log).map_err(LabError::file(&log))?;
     let log = Log::read(&text).map_err(|error| unreadable("decisions.jsonl", &error))?;
     let log_start = log.start - captured.start.0;
     let at = |seconds: f64| (seconds * 1e9).round() as i64 + log_start;
@@ -82,7 +82,7 @@ fn fates(path: &Path) -> Result<(i64, PerDirection<Vec<PathFate>>), LabError> {
 
 fn disturbances(directory: &Path) -> Result<Disturbances, LabError> {
     let path = directory.join("airlink.json");
-    let text = airfiles::read_kept(&path).map_err(LabError::file(&path))?;
+    let text = airfiles::read_result(&path).map_err(LabError::file(&path))?;
     let path: Value = serde_json::from_str(&text)
         .map_err(|error| LabError::Transfer(format!("{}: {error}", path.display())))?;
     let sender = end_of(&directory.join("sender.jsonl"))?;

@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use std::process::Command;
 
-use airtcp_numbers::verdict::{MARGIN, is_look};
+use airtcp_numbers::verdict::{MARGIN, is_test_point};
 use serde::{Deserialize, Serialize};
 
 use crate::LabError;
@@ -121,7 +121,7 @@ impl Report {
     /// Returns an error if the directory does not belong to the lab, or if another version wrote the file.
     pub fn read(directory: &Path) -> Result<Self, LabError> {
         let path = directory.join("lab.json");
-        let text = match airfiles::read_kept(&path) {
+        let text = match airfiles::read_result(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let why = "no lab.json in it; give a directory that `airtcp lab run --output` made";
                 return Err(LabError::Taken { directory: directory.to_owned(), why: why.to_owned() });
@@ -142,7 +142,7 @@ impl Report {
     /// Returns true if no comparison needs more rounds for a verdict.
     pub(super) fn is_decided(&self) -> bool {
         let compared = || self.summary.iter().filter_map(|row| row.against);
-        is_look(self.rounds as usize) && compared().all(|against| against.is_decided(self.margin))
+        is_test_point(self.rounds as usize) && compared().all(|against| against.is_decided(self.margin))
     }
 
     /// Failed transfers, and the reasons.

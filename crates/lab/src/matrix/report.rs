@@ -64,7 +64,7 @@ impl Report {
     /// Returns an error if the file cannot be read, or if another version wrote it.
     pub fn read(directory: &Path) -> Result<Option<Self>, LabError> {
         let path = directory.join("matrix.json");
-        let text = match airfiles::read_kept(&path) {
+        let text = match airfiles::read_result(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             text => text.map_err(LabError::file(&path))?,
         };

@@ -27,7 +27,8 @@ pub(super) fn run(directory: &Path, name: &str, outcome: Option<&Outcome>) -> Re
     // With several connections, the line would not say which one it describes.
     facts.extend(add_fates(directory, direction, &mut trace)?.filter(|_| connections.len() <= 1));
     let events = events(&directory.join("sender.jsonl"));
-    if let (Ok(log), Some(start)) = (airfiles::read_kept(directory.join("decisions.jsonl")), start(&events)) {
+    if let (Ok(log), Some(start)) = (airfiles::read_result(directory.join("decisions.jsonl")), start(&events))
+    {
         let mss = events.iter().find_map(|event| event.pointer("/data/handshake/mss")?.as_f64());
         let mss = mss.unwrap_or_else(|| longest_segment(&trace));
         let merged = decisions::merge_log(&mut trace, &log, start, mss);
@@ -119,7 +120,8 @@ fn first_trace(path: &Path) -> Result<Trace, RunDirError> {
     };
     // Accept regular files only: another user may have placed a pipe in the directory. libpcap opens the file
     // again.
-    airfiles::open(path, By::File).map_err(|error| CaptureError::File { path: path.to_owned(), error })?;
+    airfiles::open(path, PathSource::File)
+        .map_err(|error| CaptureError::File { path: path.to_owned(), error })?;
     survey::read(&mut Capture::open(path, None)?, Traces::All, &mut |finished| {
         for trace in finished.ended.traces.into_iter().flatten() {
             if rank(&trace) > rank(&longest) {
@@ -157,7 +159,7 @@ fn longest_segment(trace: &Trace) -> f64 {
 
 /// The path's treatment of packets, in words.
 fn path_facts(path: &Path, direction: Direction) -> Vec<(String, String)> {
-    let text = airfiles::read_kept(path).unwrap_or_default();
+    let text = airfiles::read_result(path).unwrap_or_default();
     let totals: Value = serde_json::from_str(&text).unwrap_or_default();
     let fact = |(direction, name): (Direction, &str)| {
         let totals = &totals[direction.name()];
@@ -173,7 +175,7 @@ fn path_facts(path: &Path, direction: Direction) -> Vec<(String, String)> {
 }
 
 fn events(path: &Path) -> Vec<Value> {
-    let text = airfiles::read_kept(path).unwrap_or_default();
+    let text = airfiles::read_result(path).unwrap_or_default();
     text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }
 

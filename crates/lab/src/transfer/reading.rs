@@ -136,7 +136,7 @@ pub(super) fn annotate(directory: &Path, streams: &[Stream<'_>]) -> Result<(), L
     let [stream] = streams else { return Ok(()) };
     let from = PathSide::sending(stream.direction).capture();
     let [from, log, to] = [from, "decisions.jsonl", "annotated.pcapng"].map(|name| directory.join(name));
-    let Ok(text) = airfiles::read_kept(log) else { return Ok(()) };
+    let Ok(text) = airfiles::read_result(log) else { return Ok(()) };
     let Ok(log) = Log::read(&text) else { return Ok(()) };
     let open = || Capture::open(&from, None).map_err(|error| LabError::Transfer(error.to_string()));
     let mut comments = Comments::new(Some(log));
@@ -147,7 +147,7 @@ pub(super) fn annotate(directory: &Path, streams: &[Stream<'_>]) -> Result<(), L
 
 /// The data of the last `end` event in a file of JSON lines.
 pub(crate) fn end_of(path: &Path) -> Result<Value, LabError> {
-    let text = airfiles::read_kept(path).map_err(LabError::file(path))?;
+    let text = airfiles::read_result(path).map_err(LabError::file(path))?;
     let events = text.lines().rev().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let mut ends = events.filter(|event| event["event"] == "end");
     let end = ends.next().map(|event| event["data"].clone());

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use airfiles::By;
+use airfiles::PathSource;
 use airtcp_analyze::airlink_events::{AirlinkEvent, EventReader, EventsError};
 
 use super::{Bins, DropCount, EmulationError};

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use airfiles::{By, limits};
+use airfiles::{PathSource, limits};
 use airwire::time::Duration;
 
 use super::ast::{Action, Flag, Named, Position, Script, ScriptEvent, TimeBase, When};
@@ -169,7 +169,7 @@ impl Parser<'_> {
         let candidates = std::iter::once(directory.join(name))
             .chain(directory.ancestors().map(|ancestor| ancestor.join("include").join(name)));
         let Some((path, text)) = candidates.into_iter().find_map(|path| {
-            let text = airfiles::read_text(&path, By::File, limits::WRITTEN_BY_HAND).ok()?;
+            let text = airfiles::read_text(&path, PathSource::File, limits::WRITTEN_BY_HAND).ok()?;
             Some((path, text))
         }) else {
             return Err(self.error(format!(

@@ -105,7 +105,7 @@ impl Manifest {
     /// Reads the manifest of a store. Returns `None` if the directory does not contain a store.
     pub fn read(directory: &Path) -> Result<Option<Self>, StoreError> {
         let path = directory.join(MANIFEST);
-        let text = match airfiles::read_kept(&path) {
+        let text = match airfiles::read_result(&path) {
             Ok(text) => text,
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
                 return Ok(None);

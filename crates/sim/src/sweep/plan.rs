@@ -78,7 +78,7 @@ const MAX_POINTS: usize = 100_000;
 impl Plan {
     /// Reads a sweep file. Paths of scenarios are relative to it.
     pub fn read(path: &Path) -> Result<Self, PlanError> {
-        let text = airfiles::read_text(path, By::Person, limits::WRITTEN_BY_HAND)
+        let text = airfiles::read_text(path, PathSource::User, limits::WRITTEN_BY_HAND)
             .map_err(|error| PlanError::Read { path: path.to_owned(), error })?;
         let directory = path.parent().unwrap_or_else(|| Path::new(""));
         Ok(Self::parse(&text, &path.display().to_string(), directory)?)

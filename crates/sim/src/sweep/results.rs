@@ -102,10 +102,13 @@ impl Results {
     /// Reads a file of rows. If `one_plan` is set, rows of another plan are an error.
     fn file(&mut self, source: &Path, path: &Path, one_plan: bool) -> Result<(), StoreError> {
         let unreadable = |error| StoreError::Read { path: path.to_owned(), error };
-        let file = airfiles::open(path, By::File).map_err(unreadable)?;
+        let file = airfiles::open(path, PathSource::File).map_err(unreadable)?;
         let index = self.files.len();
         // Opened twice, because a clone would share its position with `reader`.
-        self.files.push((path.to_owned(), RefCell::new(airfiles::open(path, By::File).map_err(unreadable)?)));
+        self.files.push((
+            path.to_owned(),
+            RefCell::new(airfiles::open(path, PathSource::File).map_err(unreadable)?),
+        ));
         let mut reader = BufReader::new(file);
         let (mut line, mut from) = (Vec::new(), 0);
         for number in 1.. {

@@ -80,7 +80,7 @@ impl Setup {
 
     /// Loads the scenario and applies the settings. A path is relative to `directory`; `named` is
     /// the origin of the name.
-    pub fn scenario(&self, directory: &Path, named: By) -> Result<Scenario, ScenarioError> {
+    pub fn scenario(&self, directory: &Path, named: PathSource) -> Result<Scenario, ScenarioError> {
         let preset = presets::find(&self.scenario).is_some();
         let path = directory.join(&self.scenario);
         let mut scenario = match path.to_str() {
@@ -441,7 +441,7 @@ mod tests {
         setup.assign(Key::Recipe, &recipes).unwrap();
         // The notices without their reasons.
         let notices = |setup: &Setup| -> Vec<String> {
-            let notices = setup.notices(&setup.scenario(Path::new(""), By::Person).unwrap());
+            let notices = setup.notices(&setup.scenario(Path::new(""), PathSource::User).unwrap());
             notices
                 .iter()
                 .map(|notice| notice.splitn(4, ": ").take(3).collect::<Vec<_>>().join(": "))
@@ -472,7 +472,7 @@ mod tests {
         setup.assign(Key::Recipe, &["newreno".to_owned(), "sack".to_owned()]).unwrap();
         setup.assign(Key::Flows, &["2".to_owned()]).unwrap();
         setup.assign(Key::Stagger, &["100ms".to_owned()]).unwrap();
-        let run = setup.run(setup.scenario(Path::new(""), By::Person).unwrap(), 1);
+        let run = setup.run(setup.scenario(Path::new(""), PathSource::User).unwrap(), 1);
         let flows: Vec<_> = run
             .flows
             .iter()

@@ -11,7 +11,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use airfiles::{By, limits};
+use airfiles::{PathSource, limits};
 
 use super::change::Change;
 pub use super::error::StoreError;
@@ -82,7 +82,7 @@ impl Store {
 /// format.
 fn name_rows(directory: &Path, plan: &Plan) -> Result<(), StoreError> {
     for path in row_files(directory)? {
-        let text = airfiles::read(&path, By::File, limits::KEPT)
+        let text = airfiles::read(&path, PathSource::File, limits::RESULT)
             .map_err(|error| StoreError::Read { path: path.clone(), error })?;
         let named = |line: &[u8]| -> Option<Vec<u8>> {
             let row: WrittenRow<'_> = serde_json::from_slice(line).ok()?;

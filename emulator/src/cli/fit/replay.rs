@@ -1,4 +1,4 @@
-//! Sends the recorded packets over another path.
+//! Replay of recorded packets over another path.
 
 use airlink::machine::{Machine, Port, catch_up, drain};
 use airlink::packet::{Direction, PerDirection};
@@ -11,7 +11,7 @@ use airwire::time::{Duration, Instant};
 const DRAIN: Duration = Duration::from_secs(60);
 
 /// Sends the packets over another path, at the times at which they entered.
-pub(super) fn carry(recording: &Recording, path: &mut Path) -> Recording {
+pub(super) fn replay(recording: &Recording, path: &mut Path) -> Recording {
     let mut replayed = Recording {
         directions: PerDirection::from_fn(|direction| {
             let crossings = recording.directions[direction].crossings.iter();
@@ -26,21 +26,21 @@ pub(super) fn carry(recording: &Recording, path: &mut Path) -> Recording {
             Some((crossing.entered, crossing.octets, direction))
         };
         let Some((now, octets, direction)) = Direction::BOTH.into_iter().filter_map(due).min() else { break };
-        catch_up(path, now, |at, port, packet| arrive(&mut replayed, at, port, &packet));
+        catch_up(path, now, |at, port, packet| record_arrival(&mut replayed, at, port, &packet));
         let port = if direction == Direction::Down { FIXED } else { MOBILE };
         let (index, octets) = (next[direction], (octets as usize).max(SHORTEST));
         path.handle_packet(now, port, sequenced(Family::V4, direction, index as u64, octets));
-        drain(path, now, |at, port, packet| arrive(&mut replayed, at, port, &packet));
+        drain(path, now, |at, port, packet| record_arrival(&mut replayed, at, port, &packet));
         next[direction] += 1;
     }
     // Some stages always have a deadline, so stop after `DRAIN`.
     catch_up(path, Instant::ZERO + recording.duration + DRAIN, |at, port, packet| {
-        arrive(&mut replayed, at, port, &packet);
+        record_arrival(&mut replayed, at, port, &packet);
     });
     replayed
 }
 
-fn arrive(replayed: &mut Recording, at: Instant, port: Port, packet: &[u8]) {
+fn record_arrival(replayed: &mut Recording, at: Instant, port: Port, packet: &[u8]) {
     let direction = if port == MOBILE { Direction::Down } else { Direction::Up };
     let Some(number) = packet.get(NUMBER..).and_then(|rest| rest.first_chunk::<8>()) else { return };
     let index = usize::try_from(u64::from_be_bytes(*number)).unwrap_or(usize::MAX);

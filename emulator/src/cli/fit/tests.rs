@@ -1,4 +1,4 @@
-//! Tests with known paths: they carry packets, and the fit must recover their properties.
+//! Tests with known paths: they replay packets, and the fit must recover their properties.
 
 use airlink::packet::{Direction, PerDirection};
 use airlink::path::Path;
@@ -11,7 +11,7 @@ use airwire::rng::Stream;
 use airwire::time::{Duration, Instant};
 use airwire::units::{Rate, Size};
 
-use super::replay::carry;
+use super::replay::replay;
 
 fn at(millis: u64) -> Instant {
     Instant::from_millis(millis)
@@ -38,7 +38,7 @@ fn over(stages: &str, down: Recorded, up: Recorded, seed: u64) -> Recording {
     let scenario = Scenario::parse(&format!("schema = 1\n{stages}"), "known.toml").unwrap();
     let mut path = scenario.build(Some(seed), Events::Off, false).unwrap();
     let mut recording =
-        carry(&Recording { directions: PerDirection { down, up }, duration: ms(60_000) }, &mut path);
+        replay(&Recording { directions: PerDirection { down, up }, duration: ms(60_000) }, &mut path);
     let crossings = |direction| recording.directions[direction].crossings.iter();
     let ends =
         Direction::BOTH.into_iter().flat_map(|direction| crossings(direction).filter_map(|it| it.left));
@@ -126,10 +126,13 @@ fn fit_follows_changing_rate() {
         let found = rate_over_time.at(at(time)).as_bits_per_second() as f64;
         assert!((found / rate - 1.0).abs() < 0.03, "{time}: {found}");
     }
-    let standing = rate_over_time.at(at(9500)).as_bits_per_second();
-    assert!(standing < 12_000, "{standing} bit/s while the rate is 0: a packet of 10000 bits takes a second");
+    let at_zero_rate = rate_over_time.at(at(9500)).as_bits_per_second();
+    assert!(
+        at_zero_rate < 12_000,
+        "{at_zero_rate} bit/s while the rate is 0: a packet of 10000 bits takes a second"
+    );
     let mut path = built(&fitted, "rates");
-    let comparison = compare(&recording, &carry(&recording, &mut path)).down;
+    let comparison = compare(&recording, &replay(&recording, &mut path)).down;
     assert!(comparison.mean_delay_difference < ms(20), "{comparison:?}");
 }
 
@@ -161,9 +164,10 @@ fn fit_estimates_random_loss_and_burst_length() {
 
 #[test]
 fn fit_reports_outages_as_bursts_in_time() {
-    let hole = "[[stage]]\nkind = \"outage\"\ndown = { at = [\"3s\"], lasts = \"500ms\", every = \"5s\", packets = \"dropped\" }\n";
+    let outage = "[[stage]]\nkind = \"outage\"\ndown = { at = [\"3s\"], lasts = \"500ms\", every = \"5s\", packets = \"dropped\" }\n";
     let link = link(r#"{ rate = "1Mbit", delay = "35ms" }"#, r#"{ delay = "20ms" }"#);
-    let losses = fitted(&over(&(link + hole), packets(4, 125, 1500, 60), acks(60), 1)).directions.down.losses;
+    let losses =
+        fitted(&over(&(link + outage), packets(4, 125, 1500, 60), acks(60), 1)).directions.down.losses;
     let Some(Burst::Time(lasts, share)) = losses.burst else { panic!("{losses:?}") };
     assert!(lasts.abs_diff(ms(500)) < ms(10), "{lasts}");
     assert!((share - 0.1).abs() < 0.01, "{share}");
@@ -196,10 +200,14 @@ fn fit_estimates_reordering_and_duplication() {
     let overtaken = down.overtaken.unwrap();
     assert!((overtaken.share - 0.04).abs() < 0.005, "{overtaken:?}");
     assert!((down.copied - 0.05).abs() < 0.005, "{}", down.copied);
-    let replayed = carry(&recording, &mut built(&fitted(&recording), "order"));
-    let again = fitted(&replayed).directions.down;
-    assert!((again.overtaken.unwrap().share / overtaken.share - 1.0).abs() < 0.25, "{:?}", again.overtaken);
-    assert!((again.copied / down.copied - 1.0).abs() < 0.25, "{}", again.copied);
+    let replayed = replay(&recording, &mut built(&fitted(&recording), "order"));
+    let refitted = fitted(&replayed).directions.down;
+    assert!(
+        (refitted.overtaken.unwrap().share / overtaken.share - 1.0).abs() < 0.25,
+        "{:?}",
+        refitted.overtaken
+    );
+    assert!((refitted.copied / down.copied - 1.0).abs() < 0.25, "{}", refitted.copied);
 }
 
 #[test]
@@ -209,7 +217,7 @@ fn fitted_path_reproduces_delays_and_losses() {
         link(r#"{ rate = "1Mbit", delay = "35ms", queue = { packets = 20 } }"#, r#"{ delay = "20ms" }"#);
     let recording = over(&link, packets(8, 1250, 10_500, 60), acks(60), 1);
     let mut path = built(&fitted(&recording), "same");
-    let PerDirection { down, up } = compare(&recording, &carry(&recording, &mut path));
+    let PerDirection { down, up } = compare(&recording, &replay(&recording, &mut path));
     assert!(down.mean_delay_difference < ms(1), "{down:?}");
     assert!((down.replayed.lost - down.recorded.lost).abs() < 0.01, "{down:?}");
     assert_eq!(up.mean_delay_difference, Duration::ZERO);

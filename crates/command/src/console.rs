@@ -1,24 +1,23 @@
-//! Output of a program: results go to stdout, everything else goes to stderr. `println!` and `eprintln!`
-//! would panic if the reader has closed the pipe or the disk is full. Text from outside is escaped, so that
-//! it cannot control the terminal.
+//! Output of a program: results on stdout, everything else on stderr. `println!` and `eprintln!` would panic if the
+//! reader has closed the pipe or the disk is full. Foreign text is escaped, so that it cannot control the terminal.
 
 use std::fmt::Display;
 use std::io::{self, ErrorKind, IsTerminal, StdoutLock, Write};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use airfiles::{Showing, Shown};
+use airfiles::{Escaped, EscapingWriter};
 use airlogs::background::BackgroundWriter;
 
 /// Stdout, if a separate thread writes it.
 static WRITER: OnceLock<BackgroundWriter> = OnceLock::new();
 
-/// Time that a program waits at its end for its output to be written.
-pub const LAST_WORDS: Duration = Duration::from_secs(2);
+/// Maximum time that a program waits at its end for its output to be written.
+pub const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Returns stdout, for results.
-pub fn out() -> Showing<Out> {
-    Showing::new(match WRITER.get() {
+pub fn stdout() -> EscapingWriter<Out> {
+    EscapingWriter::new(match WRITER.get() {
         Some(writer) => Out::Background { lines: Vec::new(), writer },
         None => Out::Directly(io::stdout().lock()),
     })
@@ -33,7 +32,7 @@ pub fn width(wide: bool) -> Option<usize> {
 
 /// Writes a line to stderr. An error is ignored, because it cannot be reported.
 pub fn print_status(text: impl Display) {
-    airlogs::stderr::write(&format!("{}\n", Shown(text)));
+    airlogs::stderr::write(&format!("{}\n", Escaped(text)));
 }
 
 /// Starts threads that write stdout, stderr and the log, so that slow readers do not block the program. Lines
@@ -45,7 +44,10 @@ pub fn print_status(text: impl Display) {
 pub fn write_in_background(program: &'static str, gap: fn(u64) -> String) -> io::Result<()> {
     airlogs::write_in_background()?;
     let failed = move |error: &io::Error| {
-        print_status(format_args!("{program}: {}: lines are dropped until writing succeeds", cannot(error)))
+        print_status(format_args!(
+            "{program}: {}: lines are dropped until writing succeeds",
+            cannot_write(error)
+        ))
     };
     if WRITER.get().is_none() {
         let _ = WRITER.set(BackgroundWriter::start("stdout", io::stdout(), Some(gap), failed)?);
@@ -53,12 +55,12 @@ pub fn write_in_background(program: &'static str, gap: fn(u64) -> String) -> io:
     Ok(())
 }
 
-/// Waits until all output is written, but at most [`LAST_WORDS`] per stream.
+/// Waits until all output is written, but at most [`FLUSH_TIMEOUT`] per stream.
 pub fn finish() {
     if let Some(writer) = WRITER.get() {
-        writer.finish(LAST_WORDS);
+        writer.finish(FLUSH_TIMEOUT);
     }
-    airlogs::finish(LAST_WORDS);
+    airlogs::finish(FLUSH_TIMEOUT);
 }
 
 /// Returns the numbers of lines dropped so far: of stdout, and of the log.
@@ -66,7 +68,7 @@ pub fn dropped_lines() -> (u64, u64) {
     (WRITER.get().map_or(0, BackgroundWriter::dropped), airlogs::dropped_lines())
 }
 
-/// A line on stderr that is overwritten repeatedly. Shown only if stderr is a terminal.
+/// A line on stderr that is overwritten repeatedly. Escaped only if stderr is a terminal.
 #[derive(Clone, Copy)]
 pub struct LiveLine {
     shown: bool,
@@ -87,7 +89,7 @@ impl LiveLine {
     pub fn show(&self, text: &str) {
         if self.shown {
             // Return to the first column, and erase the line.
-            let _ = write!(io::stderr(), "\r\x1b[K{}", Shown(text));
+            let _ = write!(io::stderr(), "\r\x1b[K{}", Escaped(text));
         }
     }
 
@@ -113,14 +115,14 @@ pub enum Out {
 impl Write for Out {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
-            Self::Directly(stdout) => stdout.write(bytes).map_err(named),
+            Self::Directly(stdout) => stdout.write(bytes).map_err(with_context),
             Self::Background { lines, .. } => lines.write(bytes),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
-            Self::Directly(stdout) => stdout.flush().map_err(named),
+            Self::Directly(stdout) => stdout.flush().map_err(with_context),
             Self::Background { .. } => Ok(()),
         }
     }
@@ -136,13 +138,13 @@ impl Drop for Out {
     }
 }
 
-fn named(error: io::Error) -> io::Error {
+fn with_context(error: io::Error) -> io::Error {
     match error.kind() {
         ErrorKind::BrokenPipe | ErrorKind::Interrupted | ErrorKind::WouldBlock => error,
-        kind => io::Error::new(kind, cannot(&error)),
+        kind => io::Error::new(kind, cannot_write(&error)),
     }
 }
 
-fn cannot(error: &io::Error) -> String {
+fn cannot_write(error: &io::Error) -> String {
     format!("cannot write to stdout: {error}")
 }

@@ -3,36 +3,36 @@
 use std::fmt::Display;
 use std::io::{ErrorKind, Write};
 
-use airfiles::Shown;
+use airfiles::Escaped;
 use airlink::scenario::Scenario;
 use anyhow::Context;
 
-/// Whether the reader of stdout is still there.
+/// State of the pipe or terminal behind stdout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reader {
-    Reads,
+    Open,
     /// The reader has closed the pipe, as `head` does.
-    HasGone,
+    Closed,
 }
 
 /// Writes to stdout. `print!` would panic on a closed pipe.
 pub(super) fn print(text: impl Display) -> anyhow::Result<Reader> {
     let mut stdout = std::io::stdout().lock();
-    match write!(stdout, "{}", Shown(text)).and_then(|()| stdout.flush()) {
-        Ok(()) => Ok(Reader::Reads),
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Reader::HasGone),
+    match write!(stdout, "{}", Escaped(text)).and_then(|()| stdout.flush()) {
+        Ok(()) => Ok(Reader::Open),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Reader::Closed),
         Err(error) => Err(error).context("cannot write to stdout"),
     }
 }
 
-/// Writes to stderr. Errors are ignored, since they cannot be reported.
-pub(super) fn complain(text: impl Display) {
-    let _ = write!(std::io::stderr().lock(), "{}", Shown(text));
+/// Writes to stderr, and ignores errors, which could not be reported anywhere.
+pub(super) fn print_status(text: impl Display) {
+    let _ = write!(std::io::stderr().lock(), "{}", Escaped(text));
 }
 
 /// Prints the warnings about a scenario, with the name under which the user requested it.
-pub(super) fn warn_of(name: &str, scenario: &Scenario) {
+pub(super) fn print_warnings(name: &str, scenario: &Scenario) {
     for warning in scenario.warnings() {
-        complain(format_args!("{name}: warning: {warning}\n"));
+        print_status(format_args!("{name}: warning: {warning}\n"));
     }
 }

@@ -1,19 +1,18 @@
-//! `airlink up`, `down` and `status`: links between two network namespaces that stay until they are taken
-//! down.
+//! `airlink up`, `down` and `status`: links between two network namespaces that run in the background.
 
 use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 
-use airlink::control::{self, Address, Caller, Request};
+use airlink::control::{self, Address, Client, Request};
 use airlink::prefix::Prefix;
 use airlink::tun::TunConfig;
 use anyhow::Context;
 use clap::Args;
 use nix::unistd::{dup2_stderr, setsid};
 
-use super::say;
+use super::console;
 use super::session::{self, LinkArgs, Session};
 
 /// Set up a link that stays until `airlink down`
@@ -97,11 +96,11 @@ const IS_UP: &[u8] = b"\0up\n";
 impl Up {
     pub(super) fn run(self) -> anyhow::Result<ExitCode> {
         if !self.foreground && !self.detach {
-            return detached();
+            return run_in_background();
         }
         let session = Session::new(self.link)?;
-        let addresses = session.scenario.addresses.clone().unwrap_or_default();
-        let mtu = session.scenario.mtu;
+        let scenario = &session.emulation.scenario;
+        let (addresses, mtu) = (scenario.addresses.clone().unwrap_or_default(), scenario.mtu);
         let side = |name, namespace, addrs: Vec<Prefix>, default, routes| TunConfig {
             name,
             namespace,
@@ -128,7 +127,7 @@ impl Up {
 }
 
 /// Starts the same command in the background, and waits until the link is up or has failed.
-fn detached() -> anyhow::Result<ExitCode> {
+fn run_in_background() -> anyhow::Result<ExitCode> {
     let mut up = Command::new("/proc/self/exe");
     up.arg0("airlink").args(std::env::args_os().skip(1)).arg("--detach");
     let mut child = up
@@ -137,14 +136,14 @@ fn detached() -> anyhow::Result<ExitCode> {
         .stderr(Stdio::piped())
         .spawn()
         .context("starting the link in the background")?;
-    let mut said = Vec::new();
-    let mut stderr = child.stderr.take().context("a pipe was asked for")?;
+    let mut messages = Vec::new();
+    let mut stderr = child.stderr.take().context("stderr is not a pipe")?;
     // The process closes its stderr when the link is up or has failed.
-    stderr.read_to_end(&mut said)?;
-    let up = said.ends_with(IS_UP);
-    let said = if up { &said[..said.len() - IS_UP.len()] } else { &said };
-    say::complain(String::from_utf8_lossy(said));
-    if up {
+    stderr.read_to_end(&mut messages)?;
+    let is_up = messages.ends_with(IS_UP);
+    messages.truncate(messages.len() - if is_up { IS_UP.len() } else { 0 });
+    console::print_status(String::from_utf8_lossy(&messages));
+    if is_up {
         return Ok(ExitCode::SUCCESS);
     }
     let status = child.wait()?;
@@ -155,21 +154,17 @@ fn leave_terminal() -> anyhow::Result<()> {
     use std::io::Write;
     setsid()?;
     std::io::stderr().write_all(IS_UP)?;
-    let nowhere = std::fs::OpenOptions::new().write(true).open("/dev/null")?;
-    dup2_stderr(&nowhere)?;
+    let null = std::fs::OpenOptions::new().write(true).open("/dev/null")?;
+    dup2_stderr(&null)?;
     Ok(())
 }
 
 impl Down {
     pub(super) fn run(self) -> anyhow::Result<ExitCode> {
-        let mut caller = Caller::connect(&self.name)?;
-        caller.ask(&Request::Stop)?.map_err(anyhow::Error::msg)?;
+        let mut client = Client::connect(&self.name)?;
+        client.request(&Request::Stop)?.map_err(anyhow::Error::msg)?;
         // The process closes the connection when it ends, after it has cleaned up.
-        for answer in caller {
-            if answer.is_err() {
-                break;
-            }
-        }
+        client.take_while(Result::is_ok).for_each(drop);
         Ok(ExitCode::SUCCESS)
     }
 }
@@ -177,12 +172,12 @@ impl Down {
 impl Status {
     pub(super) fn run(self) -> anyhow::Result<ExitCode> {
         if let Some(name) = &self.name {
-            let stats = Caller::connect(name)?.ask(&Request::Stats)?.map_err(anyhow::Error::msg)?;
-            say::print(if self.json { format!("{stats}\n") } else { format!("{stats:#}\n") })?;
+            let stats = Client::connect(name)?.request(&Request::Stats)?.map_err(anyhow::Error::msg)?;
+            console::print(if self.json { format!("{stats}\n") } else { format!("{stats:#}\n") })?;
             return Ok(ExitCode::SUCCESS);
         }
         let names = control::running().context("cannot list the sockets of this namespace")?;
-        say::print(if self.json {
+        console::print(if self.json {
             serde_json::to_string(&names)? + "\n"
         } else {
             names.iter().map(|name| format!("{name}\n")).collect()

@@ -1,6 +1,6 @@
 //! The set-up of one run: a namespace, a TUN device into it, and a receiver that uses the kernel's TCP.
 
-#![expect(clippy::disallowed_methods, reason = "the receiver rests between its reads")]
+#![expect(clippy::disallowed_methods, reason = "the receiver pauses between its reads")]
 
 use std::net::SocketAddrV4;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -35,7 +35,7 @@ pub(crate) enum Offload {
     Off,
 }
 
-pub(crate) struct Lab {
+pub(crate) struct TestBed {
     // The first field, so that the device is dropped before its namespace.
     pub(crate) tun: Tun,
     pub(crate) namespace: Namespace,
@@ -43,7 +43,7 @@ pub(crate) struct Lab {
     reactor: Reactor,
 }
 
-impl Lab {
+impl TestBed {
     pub(crate) fn new(clock: Clock, offload: Offload) -> anyhow::Result<Self> {
         let namespace = Namespace::create()?;
         let prefix = format!("{KERNEL}/24").parse().context("the address of the device")?;
@@ -69,7 +69,7 @@ impl Lab {
         }
     }
 
-    /// Makes `wait` watch this device instead of the lab's own.
+    /// Makes `wait` watch this device instead of the test_bed's own.
     pub(crate) fn watch(&mut self, tun: &Tun) -> anyhow::Result<()> {
         self.reactor.deregister(&self.tun, Token(0))?;
         self.reactor.register(tun, Token(0), Interest::Read)?;
@@ -77,10 +77,9 @@ impl Lab {
     }
 }
 
-/// Pause of the receiver after it has read everything. At 10 Gbit/s a sixteenth of its buffer fills
-/// in this time.
-/// A blocking `recv` would wake the thread for every other segment, in the middle of the sender's `write`.
-const REST: std::time::Duration = std::time::Duration::from_micros(200);
+/// Pause of the receiver after it has read everything. At 10 Gbit/s a sixteenth of its buffer fills in this time. A
+/// blocking `recv` would wake the thread for every other segment, in the middle of the sender's `write`.
+const READ_PAUSE: std::time::Duration = std::time::Duration::from_micros(200);
 
 /// A thread that accepts one connection and discards its data. Dropping the receiver ends the thread.
 pub(crate) struct Receiver {
@@ -104,8 +103,7 @@ impl Receiver {
         Ok(Self { bytes, cpu, stop, thread: Some(thread) })
     }
 
-    /// Returns the amounts transferred, derived from the payload received. For senders that do not
-    /// count their packets.
+    /// Returns the amounts transferred, derived from the received payload, for senders that do not count packets.
     pub(crate) fn count(&self) -> Count {
         let payload = self.bytes();
         Count { packets: payload / MSS as u64, payload, sent_again: None, receiver: self.cpu() }
@@ -161,7 +159,7 @@ fn receive(listener: &OwnedFd, bytes: &AtomicU64, cpu: &AtomicU64, stop: &Atomic
             }
             Err(Errno::EAGAIN | Errno::EINTR) if !stop.load(Ordering::Relaxed) => {
                 cpu.store(thread_cpu().as_nanos(), Ordering::Relaxed);
-                thread::sleep(REST);
+                thread::sleep(READ_PAUSE);
             }
             Err(_) => return,
         }

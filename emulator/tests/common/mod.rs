@@ -1,4 +1,4 @@
-//! Shared code of the real-time tests: starts and kills `airlink`, and searches the machine for leftovers.
+//! Shared code of the real-time tests. They need root, because they create network namespaces.
 
 #![allow(dead_code, reason = "each test program uses a part of this module")]
 #![expect(clippy::disallowed_methods, reason = "the tests wait for another program")]
@@ -10,7 +10,8 @@ use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use airtcp_testkit::temporary::{TempDir, TempFile};
+use airlink::netns::Namespace;
+use airtcp_testkit::temporary::TempFile;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
@@ -20,27 +21,14 @@ pub(crate) const AIRLINK: &str = env!("CARGO_BIN_EXE_airlink");
 /// Time after which a test fails that waits for the program.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A temporary directory that is removed when dropped.
-pub(crate) struct Scratch(TempDir);
+pub(crate) fn namespace() -> Namespace {
+    Namespace::create().unwrap_or_else(|error| panic!("this test needs root to create a namespace: {error}"))
+}
 
-impl Scratch {
-    pub(crate) fn new(name: &str) -> Self {
-        Self(TempDir::new(name))
-    }
-
-    pub(crate) fn path(&self, name: &str) -> String {
-        self.0.path(name)
-    }
-
-    /// Waits until the file contains a complete line. Returns its text.
-    pub(crate) fn line(&self, name: &str) -> String {
-        let path = self.path(name);
-        wait_for(&format!("a line in {path}"), || {
-            fs::read_to_string(&path).ok().filter(|text| text.ends_with('\n'))
-        })
-        .trim()
-        .to_owned()
-    }
+/// Waits until the file contains a complete line. Returns its text.
+pub(crate) fn wait_for_line(path: &str) -> String {
+    let line = || fs::read_to_string(path).ok().filter(|text| text.ends_with('\n'));
+    wait_for(&format!("a line in {path}"), line).trim().to_owned()
 }
 
 pub(crate) fn wait_for<T>(what: &str, mut poll: impl FnMut() -> Option<T>) -> T {
@@ -63,7 +51,7 @@ impl Running {
     }
 
     pub(crate) fn spawn(command: &mut Command) -> Self {
-        // Files rather than pipes: reading a pipe would not end while a leftover process holds it open.
+        // Use files, because reading a pipe would not end while a leftover process has it open.
         let outputs = ["out", "err"].map(unnamed);
         let [out, err] = outputs.each_ref().map(|file| file.try_clone().unwrap());
         let command = command.env("RUST_LOG", "warn").stdin(Stdio::null());

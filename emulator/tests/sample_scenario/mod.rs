@@ -1,13 +1,10 @@
 //! A scenario with many kinds of events, in a temporary directory.
 
-#![allow(dead_code, reason = "each test program uses a part of this module")]
-
 use airtcp_testkit::temporary::TempDir;
 
 /// A queue that overflows, an actively managed queue, losses, an outage, RLC resets, and a station with ACK marks and handovers.
 const SCENARIO: &str = r#"
 schema = 1
-description = "a bit of everything"
 [[stage]]
 kind = "link"
 name = "wire"
@@ -34,22 +31,9 @@ up.channel.errors = { model = "independent", bler = "10%" }
 down.sender.discard = { mode = "reset-after-max-dat", max_dat = 4 }
 "#;
 
-/// A temporary directory that is removed when dropped.
-pub(crate) struct Directory(TempDir);
-
-impl Directory {
-    /// Creates the directory with the scenario. `name` identifies the test.
-    pub(crate) fn new(name: &str) -> Self {
-        let directory = TempDir::new(name);
-        directory.write("scenario.toml", SCENARIO);
-        Self(directory)
-    }
-
-    pub(crate) fn file(&self, name: &str) -> String {
-        self.0.path(name)
-    }
-
-    pub(crate) fn scenario(&self) -> String {
-        self.file("scenario.toml")
-    }
+/// Creates a directory with the scenario in `scenario.toml`. `name` identifies the test.
+pub(crate) fn directory(name: &str) -> TempDir {
+    let directory = TempDir::new(name);
+    directory.write("scenario.toml", SCENARIO);
+    directory
 }

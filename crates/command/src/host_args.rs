@@ -22,9 +22,9 @@ use clap::Args;
 use crate::failure::usage;
 use crate::senders::{ProfileParser, SenderParser, one_profile};
 
-/// The options.
+/// Options of a userspace host and its TUN device.
 #[derive(Clone, Debug, Args)]
-pub struct Station {
+pub struct HostArgs {
     /// Recipe, optionally with a profile: newreno@linux (see `airtcp algorithms`)
     #[arg(long, value_name = "RECIPE[@PROFILE]", default_value = "newreno", value_parser = SenderParser, hide_possible_values = true, help_heading = "Host")]
     recipe: SenderSpec,
@@ -42,7 +42,7 @@ pub struct Station {
     receive_buffer: Option<usize>,
     /// Find a segment size that the path delivers, without ICMP errors: never, after timeouts, or from the start [default: the profile's]
     #[arg(long, value_name = "WHEN", value_enum, help_heading = "Host")]
-    mtu_probing: Option<Probing>,
+    mtu_probing: Option<MtuProbingArg>,
 
     /// Report a segment that is unacknowledged after this many retransmissions or this time, such as 3 or 10s [default: the profile's]
     ///
@@ -74,7 +74,7 @@ pub struct Station {
     keepalive_probes: Option<u32>,
     /// ICMP errors that end a connection attempt: the hard errors of RFC 9293, all errors, or those that FreeBSD accepts [default: the profile's]
     #[arg(long, value_name = "WHICH", value_enum, help_heading = "Timeouts")]
-    opening_errors: Option<Which>,
+    opening_errors: Option<OpeningErrorsArg>,
 
     /// Name of the TUN device; %d is replaced by the next free number
     #[arg(long, value_name = "NAME", default_value = "airtcp%d", help_heading = "Device")]
@@ -100,7 +100,7 @@ pub struct Station {
     /// Write every packet to a pcap file (nanosecond timestamps)
     #[arg(long, value_name = "FILE", help_heading = "Device")]
     pcap: Option<PathBuf>,
-    /// Set by [`Station::with_fast_open`].
+    /// Set by [`HostArgs::with_fast_open`].
     #[arg(skip)]
     fast_open: Option<FastOpenOptions>,
 }
@@ -112,24 +112,24 @@ pub enum Offload {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
-enum Which {
+enum OpeningErrorsArg {
     Hard,
     All,
     Freebsd,
 }
 
-impl From<Which> for OpeningErrors {
-    fn from(which: Which) -> Self {
+impl From<OpeningErrorsArg> for OpeningErrors {
+    fn from(which: OpeningErrorsArg) -> Self {
         match which {
-            Which::Hard => Self::Hard,
-            Which::All => Self::All,
-            Which::Freebsd => Self::FreeBsd,
+            OpeningErrorsArg::Hard => Self::Hard,
+            OpeningErrorsArg::All => Self::All,
+            OpeningErrorsArg::Freebsd => Self::FreeBsd,
         }
     }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
-enum Probing {
+enum MtuProbingArg {
     /// Never
     Off,
     /// After timeouts that suggest a path that drops long packets
@@ -138,12 +138,12 @@ enum Probing {
     Always,
 }
 
-impl From<Probing> for MtuProbing {
-    fn from(when: Probing) -> Self {
+impl From<MtuProbingArg> for MtuProbing {
+    fn from(when: MtuProbingArg) -> Self {
         match when {
-            Probing::Off => Self::Off,
-            Probing::OnLoss => Self::OnLoss,
-            Probing::Always => Self::Always,
+            MtuProbingArg::Off => Self::Off,
+            MtuProbingArg::OnLoss => Self::OnLoss,
+            MtuProbingArg::Always => Self::Always,
         }
     }
 }
@@ -187,8 +187,8 @@ struct Addresses {
     routes: Vec<Prefix>,
 }
 
-impl Station {
-    /// Fails if the recipe and `--profile` name different profiles.
+impl HostArgs {
+    /// Checks that the recipe and `--profile` do not name different profiles.
     pub fn check_profile(&self) -> anyhow::Result<()> {
         one_profile(Some(&self.recipe), self.profile).map(drop)
     }
@@ -228,7 +228,7 @@ impl Station {
         Ok(Driver::new(host, tun, reactor, capture)?)
     }
 
-    /// Fails if no host can connect to the target, or if it is this host itself.
+    /// Checks that a host can connect to the target, and that the target is not this host itself.
     pub fn check_target(&self, families: Families, remote: SocketAddr) -> anyhow::Result<()> {
         let unicast = match remote.ip() {
             IpAddr::V4(addr) => !(addr.is_broadcast() || addr.is_multicast() || addr.is_unspecified()),
@@ -347,15 +347,19 @@ mod tests {
     use super::*;
 
     #[derive(Parser)]
-    struct Line {
+    struct CommandLine {
         #[command(flatten)]
-        station: Station,
+        host_args: HostArgs,
+    }
+
+    fn parse(args: &str) -> Result<HostArgs, String> {
+        let line = CommandLine::try_parse_from(format!("x {args}").split_whitespace());
+        line.map(|line| line.host_args).map_err(|error| error.to_string())
     }
 
     /// Returns the host's addresses, the kernel's addresses and the routes, as text.
     fn addresses(args: &str, families: Families) -> Result<[Vec<String>; 3], String> {
-        let line = Line::try_parse_from(format!("x {args}").split_whitespace()).map_err(|e| e.to_string())?;
-        let addresses = line.station.addresses(families).map_err(|e| e.to_string())?;
+        let addresses = parse(args)?.addresses(families).map_err(|e| e.to_string())?;
         let show = |prefixes: &[Prefix]| prefixes.iter().map(Prefix::to_string).collect();
         Ok([
             addresses.addrs.iter().map(IpAddr::to_string).collect(),
@@ -378,8 +382,7 @@ mod tests {
     }
 
     fn options(args: &str) -> Result<SocketOptions, String> {
-        let line = Line::try_parse_from(format!("x {args}").split_whitespace()).map_err(|e| e.to_string())?;
-        Ok(line.station.options())
+        Ok(parse(args)?.options())
     }
 
     #[test]
@@ -424,22 +427,25 @@ mod tests {
     #[test]
     fn recipe_and_profile_option_must_name_same_profile() {
         let profile = |args: &str| {
-            let line =
-                Line::try_parse_from(format!("x {args}").split_whitespace()).map_err(|e| e.to_string())?;
-            line.station.check_profile().map_err(|error| error.to_string())?;
-            Ok::<_, String>(line.station.profile())
+            let host_args = parse(args)?;
+            host_args.check_profile().map_err(|error| error.to_string())?;
+            Ok::<_, String>(host_args.profile())
         };
-        assert_eq!(profile(""), Ok(ProfileName::Default));
-        assert_eq!(profile("--recipe sack"), Ok(ProfileName::Default));
-        assert_eq!(profile("--recipe sack --profile linux"), Ok(ProfileName::Linux));
-        assert_eq!(profile("--recipe sack@linux"), Ok(ProfileName::Linux));
-        assert_eq!(profile("--recipe sack@linux --profile linux"), Ok(ProfileName::Linux));
+        for args in ["", "--recipe sack"] {
+            assert_eq!(profile(args), Ok(ProfileName::Default), "{args}");
+        }
+        for args in
+            ["--recipe sack --profile linux", "--recipe sack@linux", "--recipe sack@linux --profile linux"]
+        {
+            assert_eq!(profile(args), Ok(ProfileName::Linux), "{args}");
+        }
         assert_eq!(
             profile("--recipe sack@linux --profile default").unwrap_err(),
             "sack@linux and --profile default name two profiles: leave one of them out"
         );
-        assert!(profile("--profile linx").unwrap_err().contains("did you mean `linux`?"));
-        assert!(profile("--recipe sack@linx").unwrap_err().contains("did you mean `linux`?"));
+        for args in ["--profile linx", "--recipe sack@linx"] {
+            assert!(profile(args).unwrap_err().contains("did you mean `linux`?"), "{args}");
+        }
         assert_eq!(options("--recipe sack@linux").unwrap().opening_errors, OpeningErrors::All);
     }
 

@@ -1,4 +1,4 @@
-//! The test bed: a namespace with the server and the measured programs in front of it.
+//! A namespace with the server, and the measured proxies that forward to it.
 
 #![expect(clippy::disallowed_methods, reason = "programs are given time to start and to end")]
 
@@ -120,11 +120,11 @@ impl std::error::Error for Missing {}
 /// Finds a program on the PATH or in the sbin directories, which are not on every user's PATH.
 fn installed(name: &str, packages: &str) -> Result<PathBuf, Missing> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let places = std::env::split_paths(&path).chain(["/usr/sbin".into(), "/usr/local/sbin".into()]);
-    places
-        .map(|place| place.join(name))
+    let directories = std::env::split_paths(&path).chain(["/usr/sbin".into(), "/usr/local/sbin".into()]);
+    directories
+        .map(|directory| directory.join(name))
         .find(|program| program.is_file())
-        .ok_or_else(|| Missing(format!("there is no {name} here: apt-get install {packages}")))
+        .ok_or_else(|| Missing(format!("{name} is not installed: apt-get install {packages}")))
 }
 
 /// Finds the `airtcp-serve` to measure: the named one, the one in AIRTCP_PROGRAMS, or the one that cargo
@@ -139,21 +139,21 @@ fn ours(named: Option<&Path>) -> anyhow::Result<PathBuf> {
         return Ok(program);
     }
     Err(Missing(format!(
-        "there is no {}: cargo build --release -p airtcp-serve, or say with --program where it is",
+        "{} does not exist: cargo build --release -p airtcp-serve, or name the program with --program",
         program.display()
     ))
     .into())
 }
 
 /// The running programs and the server. The drop order of the fields ends and removes them in turn.
-pub(crate) struct Stand {
+pub(crate) struct TestBed {
     running: Vec<Running>,
     _server: Server,
     namespace: Namespace,
     _directory: Directory,
 }
 
-impl Stand {
+impl TestBed {
     pub(crate) fn start(
         programs: &[Program],
         serve: Option<&Path>,
@@ -172,15 +172,15 @@ impl Stand {
             ensure!(namespace.spawn(&mut ip)?.wait()?.success(), "`ip link set lo mtu {mtu}` failed");
         }
         let server = Server::start(&namespace)?;
-        let mut stand = Self { running: Vec::new(), _server: server, namespace, _directory: directory };
+        let mut test_bed = Self { running: Vec::new(), _server: server, namespace, _directory: directory };
         for (program, command) in commands {
-            let running = Running::start(program, command, &stand.namespace, &stand._directory.0)?;
-            stand.running.push(running);
+            let running = Running::start(program, command, &test_bed.namespace, &test_bed._directory.0)?;
+            test_bed.running.push(running);
         }
-        for running in &mut stand.running {
-            running.wait(&stand.namespace)?;
+        for running in &mut test_bed.running {
+            running.wait(&test_bed.namespace)?;
         }
-        Ok(stand)
+        Ok(test_bed)
     }
 
     /// Calls `client` with the address of this program. An error includes the program's last output.
@@ -191,7 +191,7 @@ impl Stand {
     ) -> anyhow::Result<Duration> {
         self.namespace.enter(|| client(program.addr()))?.with_context(|| {
             let running = self.running.iter().find(|running| running.program == program);
-            format!("{}{}", program.name(), running.map(Running::said).unwrap_or_default())
+            format!("{}{}", program.name(), running.map(Running::last_output).unwrap_or_default())
         })
     }
 }
@@ -223,13 +223,13 @@ impl Running {
             let answer = namespace.enter(|| client::streams(self.program.addr(), small, 1))?;
             let Err(failure) = answer else { return Ok(()) };
             if let Some(status) = self.child.try_wait()? {
-                bail!("{} has ended ({status}){}", self.program.name(), self.said());
+                bail!("{} has ended ({status}){}", self.program.name(), self.last_output());
             }
             if start.elapsed() > Duration::from_secs(10) {
                 return Err(failure).context(format!(
                     "{} does not serve{}",
                     self.program.name(),
-                    self.said()
+                    self.last_output()
                 ));
             }
             thread::sleep(Duration::from_millis(20));
@@ -237,7 +237,7 @@ impl Running {
     }
 
     /// Returns the last lines of stderr, to append to the program's name.
-    fn said(&self) -> String {
+    fn last_output(&self) -> String {
         let text = fs::read_to_string(&self.stderr).unwrap_or_default();
         let lines: Vec<&str> = text.lines().collect();
         match &lines[lines.len().saturating_sub(3)..] {
@@ -274,8 +274,8 @@ struct Directory(PathBuf);
 impl Directory {
     fn create() -> anyhow::Result<Self> {
         let path = std::env::temp_dir().join(format!("airtcp-proxies-{}", std::process::id()));
-        let made = DirBuilder::new().mode(0o700).create(&path);
-        made.with_context(|| format!("cannot make {}", path.display()))?;
+        let created = DirBuilder::new().mode(0o700).create(&path);
+        created.with_context(|| format!("cannot create {}", path.display()))?;
         Ok(Self(path))
     }
 }
