@@ -7,9 +7,9 @@ use airwire::time::Instant;
 
 use crate::output::{Output, OutputError};
 
-/// A receiver of every packet that passes a capture point. Drivers call it. Machines do not know about it.
+/// A receiver of every packet that passes a capture point. Drivers call it, not machines.
 pub trait Tap {
-    /// Takes a packet that passes at this time. It does not return errors: the implementation must keep them.
+    /// Receives a packet that passes at this time. The implementation must store errors for a later report.
     fn packet(&mut self, at: Instant, packet: &[u8]);
 }
 

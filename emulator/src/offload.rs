@@ -15,7 +15,7 @@ pub(crate) use header::Header;
 pub use segmenter::Segmenter;
 use tcp::Headers;
 
-/// Completes the headers of a piece for the device. Returns the header to write in front of it.
+/// Completes the headers of a piece for the device. Returns the header that must precede it.
 pub(crate) fn prepare(piece: &mut Piece) -> Header {
     let (count, size, len) = (piece.count(), piece.segment_size(), piece.len());
     let packet = piece.headers_mut();

@@ -103,23 +103,24 @@ pub fn run<O: PacketObserver>(
     let mut sources = PerDirection::from_fn(|direction| LoadSource::new(direction, workload));
     let mut now = Instant::ZERO;
     loop {
-        let load = Direction::BOTH
+        let next_load = Direction::BOTH
             .into_iter()
             .filter_map(|direction| Some((sources[direction].next()?, direction)))
             .filter(|(at, _)| *at < workload.until)
             .min_by_key(|(at, _)| *at);
         // Without packets, the timers of a path could run forever.
-        let busy = load.is_some() || inside(path, Direction::Down) + inside(path, Direction::Up) > 0;
-        let path_at = path.next_deadline().filter(|at| busy && *at <= workload.until + workload.drain);
-        match (path_at, load) {
-            // At the same instant, deadlines come before packets.
+        let is_busy = next_load.is_some()
+            || packets_inside(path, Direction::Down) + packets_inside(path, Direction::Up) > 0;
+        let path_at = path.next_deadline().filter(|at| is_busy && *at <= workload.until + workload.drain);
+        match (path_at, next_load) {
+            // At the same instant, deadlines are handled before packets.
             (Some(at), load) if load.is_none_or(|(load, _)| at <= load) => {
                 now = at;
                 path.handle_deadline(at);
             }
             (_, Some((at, direction))) => {
                 now = at;
-                sources[direction].due(at, path, observer);
+                sources[direction].handle_deadline(at, path, observer);
             }
             _ => break,
         }
@@ -149,7 +150,7 @@ pub fn run<O: PacketObserver>(
 }
 
 /// Number of host packets inside the path.
-fn inside(path: &Path, direction: Direction) -> u64 {
+fn packets_inside(path: &Path, direction: Direction) -> u64 {
     path.totals()[direction].inside()
 }
 
@@ -162,9 +163,9 @@ struct LoadSource {
     stream: Stream,
     /// Number of the next packet.
     sequence: u64,
-    /// When a timed load sends next, or when a saturating load retries after a refusal.
+    /// Time at which a timed load sends its next packet, or a saturating load retries after a refusal.
     next: Option<Instant>,
-    /// When a saturating load last offered packets. It does so once per instant.
+    /// Time at which a saturating load last offered packets, which it does once per instant.
     last_offer: Option<Instant>,
     /// Packets of the other direction that `Load::Acks` has counted.
     acknowledged: u64,
@@ -173,10 +174,10 @@ struct LoadSource {
     highest: u64,
 }
 
-/// Shortest time between two packets of a timed load. With less, the clock would stand still.
-const SHORTEST: Duration = Duration::from_nanos(1);
+/// Minimum time between two packets of a timed load, so that the clock advances.
+const MIN_INTERVAL: Duration = Duration::from_nanos(1);
 /// Time that a saturating load waits before it retries on a path that refused a packet.
-const RETRY: Duration = Duration::from_millis(1);
+const RETRY_INTERVAL: Duration = Duration::from_millis(1);
 
 impl LoadSource {
     fn new(direction: Direction, workload: &Workload) -> Self {
@@ -200,32 +201,32 @@ impl LoadSource {
         self.next
     }
 
-    fn due<O: PacketObserver>(&mut self, now: Instant, path: &mut Path, observer: &mut O) {
+    fn handle_deadline<O: PacketObserver>(&mut self, now: Instant, path: &mut Path, observer: &mut O) {
         match self.load {
             Load::None | Load::Acks => self.next = None,
             Load::Cbr(rate) => {
                 let len = self.send(now, path, observer);
-                self.next = Some(now + rate.time_for(len).max(SHORTEST));
+                self.next = Some(now + rate.time_for(len).max(MIN_INTERVAL));
             }
             Load::Poisson(rate) => {
                 let len = self.send(now, path, observer);
-                let mean = rate.time_for(len).max(SHORTEST).as_nanos() as f64;
+                let mean = rate.time_for(len).max(MIN_INTERVAL).as_nanos() as f64;
                 let distance = -mean * maths::ln(1.0 - self.stream.unit());
                 self.next = Some(now + Duration::from_nanos(distance.round() as u64));
             }
             Load::Saturate { packets } => {
                 self.last_offer = Some(now);
-                let mut before = inside(path, self.direction);
+                let mut before = packets_inside(path, self.direction);
                 while before < packets {
                     self.send(now, path, observer);
-                    let after = inside(path, self.direction);
-                    // The packet was refused, or has left at once.
+                    let after = packets_inside(path, self.direction);
+                    // The packet was refused, or has already left.
                     if after <= before {
                         break;
                     }
                     before = after;
                 }
-                self.next = Some(now + RETRY);
+                self.next = Some(now + RETRY_INTERVAL);
             }
         }
     }
@@ -319,7 +320,7 @@ pub fn sequenced(family: Family, direction: Direction, sequence: u64, len: usize
     let udp = len >= header + UDP_HEADER;
     // RFC 3692: protocol number 253 is for experiments.
     let protocol = if udp { IpProtocol::Udp } else { IpProtocol::Unknown(253) };
-    let mut bytes = ip(family, direction, protocol, sequence as u16, len);
+    let mut bytes = ip_packet(family, direction, protocol, sequence as u16, len);
     let payload = &mut bytes[header..];
     for (index, octet) in payload.iter_mut().enumerate() {
         let mixed = sequence.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(index as u64);
@@ -352,7 +353,7 @@ fn sequence_bits(packet: &[u8]) -> Option<u16> {
 /// An ACK for `packets` packets of 1460 bytes.
 fn acknowledgment(family: Family, direction: Direction, packets: u32) -> Vec<u8> {
     let header = family.header();
-    let mut bytes = ip(family, direction, IpProtocol::Tcp, packets as u16, header + 20);
+    let mut bytes = ip_packet(family, direction, IpProtocol::Tcp, packets as u16, header + 20);
     let (from, to) = addresses(family, direction);
     let mut segment = TcpPacket::new_unchecked(&mut bytes[header..]);
     segment.set_src_port(5001);
@@ -366,7 +367,7 @@ fn acknowledgment(family: Family, direction: Direction, packets: u32) -> Vec<u8>
     bytes
 }
 
-fn ip(family: Family, direction: Direction, protocol: IpProtocol, number: u16, len: usize) -> Vec<u8> {
+fn ip_packet(family: Family, direction: Direction, protocol: IpProtocol, number: u16, len: usize) -> Vec<u8> {
     let mut bytes = vec![0; len];
     match (family, addresses(family, direction)) {
         (Family::V4, (IpAddress::Ipv4(from), IpAddress::Ipv4(to))) => {
@@ -431,7 +432,7 @@ pub enum LoadError {
 }
 
 /// Default number of packets for `saturate`: about 2 s on a link with 384 kbit/s.
-const SATURATE: u64 = 64;
+const DEFAULT_SATURATION: u64 = 64;
 
 impl FromStr for Load {
     type Err = LoadError;
@@ -440,7 +441,7 @@ impl FromStr for Load {
         match (kind, value) {
             ("none", None) => Ok(Self::None),
             ("acks", None) => Ok(Self::Acks),
-            ("saturate", None) => Ok(Self::Saturate { packets: SATURATE }),
+            ("saturate", None) => Ok(Self::Saturate { packets: DEFAULT_SATURATION }),
             ("saturate", Some(packets)) => match packets.parse() {
                 Ok(packets) if (1..=1_000_000).contains(&packets) => Ok(Self::Saturate { packets }),
                 _ => Err(LoadError::Packets(packets.to_owned())),

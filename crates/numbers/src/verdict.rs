@@ -249,7 +249,7 @@ mod tests {
     /// Twenty senders equal to the reference, in ten rounds: without correction about one of them appears
     /// better or worse in most tables.
     #[test]
-    fn corrected_table_finds_difference_in_five_percent_of_tables() {
+    fn correction_limits_false_differences_per_table() {
         let mut chance = Stream::new(3, "holm");
         let mut runs = || -> Vec<f64> {
             (0..10).map(|_| 10.0 + (0..12).map(|_| chance.unit()).sum::<f64>() - 6.0).collect()

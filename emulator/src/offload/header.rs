@@ -1,6 +1,6 @@
 //! `struct virtio_net_hdr` of linux/virtio_net.h.
 
-/// The header in front of a packet.
+/// The header that precedes a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Header {
     /// A packet as on the wire.
