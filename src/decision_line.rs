@@ -45,14 +45,14 @@ impl DecisionLine {
     /// Creates a line. `zero` is the time of the sender's `Instant::ZERO` in seconds since 1970. `connection` is
     /// the connection's number, counted from 1, in a log that several connections share.
     pub fn new(decision: &Decision, zero: f64, connection: Option<u64>) -> Self {
-        let Decision { at, episode, question, by, what, why } = decision;
+        let Decision { at, state, question, by, what, why } = decision;
         let details = match *what {
             What::Lost { offset, segments } => Details::Lost { offset, segments },
             What::Cause { offset, cause } => Details::Cause { offset, cause: cause.name() },
             What::Judged { offset, cause } => Details::Judged { offset, cause: cause.name() },
-            What::Enter { phase, recover } => Details::Enter { phase: phase.name(), recover },
+            What::Enter { state, recover } => Details::Enter { phase: state.name(), recover },
             What::Extend { recover } => Details::Extend { recover },
-            What::Leave { phase } => Details::Leave { phase: phase.name() },
+            What::Leave { state } => Details::Leave { phase: state.name() },
             What::Window { cwnd, ssthresh, was_cwnd, was_ssthresh } => {
                 Details::Window { cwnd, ssthresh, was_cwnd, was_ssthresh }
             }
@@ -63,7 +63,7 @@ impl DecisionLine {
             What::Fallback { to } => Details::Fallback { to },
         };
         let time = at.as_secs_f64();
-        let (wall, episode, question) = (zero + time, episode.name(), question.name());
+        let (wall, episode, question) = (zero + time, state.name(), question.name());
         Self { connection, time, wall, episode, question, by, what: details, why }
     }
 }
@@ -74,14 +74,14 @@ mod tests {
     use airwire::time::Instant;
 
     use super::*;
-    use crate::recovery::Phase;
+    use crate::recovery::RecoveryState;
     use crate::recovery::catalogue::Question;
 
     #[test]
     fn decision_line_serializes_all_fields() {
         let decision = Decision {
             at: Instant::from_millis(1500),
-            episode: Phase::Recovery,
+            state: RecoveryState::Recovery,
             question: Question::Window,
             by: "aimd",
             what: What::Window { cwnd: 5.0, ssthresh: 5.0, was_cwnd: 10.0, was_ssthresh: f64::INFINITY },
@@ -95,15 +95,15 @@ mod tests {
 
     #[test]
     fn line_name_matches_decision_name() {
-        let (offset, cause, phase, recover) = (1, Cause::Radio, Phase::Recovery, 2);
+        let (offset, cause, state, recover) = (1, Cause::Radio, RecoveryState::Recovery, 2);
         let window = What::Window { cwnd: 1.0, ssthresh: 1.0, was_cwnd: 2.0, was_ssthresh: 2.0 };
         for what in [
             What::Lost { offset, segments: 1 },
             What::Cause { offset, cause },
             What::Judged { offset, cause },
-            What::Enter { phase, recover },
+            What::Enter { state, recover },
             What::Extend { recover },
-            What::Leave { phase },
+            What::Leave { state },
             window,
             What::Resend { offset },
             What::Probe { offset },
@@ -114,7 +114,7 @@ mod tests {
             let name = what.name();
             let decision = Decision {
                 at: Instant::ZERO,
-                episode: Phase::Open,
+                state: RecoveryState::Open,
                 question: Question::Repair,
                 by: "sack",
                 what,
@@ -128,7 +128,7 @@ mod tests {
     fn judge_verdict_serializes_as_judged_line() {
         let decision = Decision {
             at: Instant::from_millis(250),
-            episode: Phase::Open,
+            state: RecoveryState::Open,
             question: Question::Attribute,
             by: "vegas",
             what: What::Judged { offset: 2896, cause: Cause::Radio },

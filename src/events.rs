@@ -92,7 +92,7 @@ pub enum EventKind {
     /// An ICMP error for this connection arrived.
     Icmp {
         /// The error.
-        says: IcmpError,
+        error: IcmpError,
         /// False if the error was ignored: it quotes nothing in flight, or its MTU changes nothing (RFC 5927
         /// §4).
         believed: bool,

@@ -3,7 +3,7 @@
 
 use crate::profile::Profile;
 use crate::recovery::catalogue::{Question, Row};
-use crate::recovery::{Move, Phase, Recipe};
+use crate::recovery::{Recipe, RecoveryState, Transition};
 
 /// An answer, an add-on or an option.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,13 +39,14 @@ pub struct State {
     /// The sender's behaviour in this state.
     pub meaning: &'static str,
     /// Transitions out of this state, ordered by target state.
-    pub moves: Vec<Leaving>,
+    #[cfg_attr(feature = "serde", serde(rename = "moves"))]
+    pub transitions: Vec<OutgoingTransition>,
 }
 
 /// A transition out of a state.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
-pub struct Leaving {
+pub struct OutgoingTransition {
     /// The target state.
     pub to: &'static str,
     /// Machine-readable name of the trigger.
@@ -71,8 +72,8 @@ pub fn parts(recipe: &Recipe) -> Vec<Part> {
         let named = |row: &Row| recipe.parts().any(|(named, _)| named.name == row.name);
         let answer = recipe.answer(question).map(|row| part((row, None), !named(row)));
         parts.extend(answer);
-        let beside = recipe.parts().filter(|(row, _)| row.question() == question && !row.is_the_answer());
-        parts.extend(beside.map(|named| part(named, false)));
+        let add_ons = recipe.parts().filter(|(row, _)| row.question() == question && !row.is_answer());
+        parts.extend(add_ons.map(|named| part(named, false)));
     }
     parts
 }
@@ -80,24 +81,19 @@ pub fn parts(recipe: &Recipe) -> Vec<Part> {
 /// Returns the states that a sender with this recipe can be in. `tuned` is its profile with the recipe's
 /// options applied.
 pub fn states(recipe: &Recipe, tuned: &Profile) -> Vec<State> {
-    let moves = recipe.moves(tuned);
-    let leaving = |state: Phase| {
-        let mut leaving: Vec<&Move> = moves.iter().filter(|made| made.from == state).collect();
-        leaving.sort_by_key(|made| made.to);
-        let told = |made: &Move| Leaving {
-            to: made.to.name(),
-            condition: made.condition.name(),
-            text: made.condition.text(),
-        };
-        leaving.into_iter().map(told).collect::<Vec<_>>()
+    let mut all = recipe.transitions(tuned);
+    all.sort_by_key(|transition| transition.to);
+    let from = |state: RecoveryState| {
+        let transitions = all.iter().filter(|transition| transition.from == state);
+        let outgoing = transitions.map(|Transition { to, condition, .. }| OutgoingTransition {
+            to: to.name(),
+            condition: condition.name(),
+            text: condition.text(),
+        });
+        let (name, meaning) = (state.name(), state.meaning());
+        State { state: name, profile: tuned.name, meaning, transitions: outgoing.collect() }
     };
-    let state = |state: Phase| State {
-        state: state.name(),
-        profile: tuned.name,
-        meaning: state.meaning(),
-        moves: leaving(state),
-    };
-    Phase::ALL.into_iter().map(state).filter(|state| !state.moves.is_empty()).collect()
+    RecoveryState::ALL.into_iter().map(from).filter(|state| !state.transitions.is_empty()).collect()
 }
 
 /// Describes the options that a capture of the handshake will show.

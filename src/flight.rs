@@ -21,7 +21,7 @@ const MOST_REPORTED: usize = 64;
 
 /// The sender's knowledge about a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Fate {
+pub enum SegmentState {
     /// Sent once and not reported as received or lost.
     InFlight,
     /// Marked lost and not retransmitted since.
@@ -49,7 +49,7 @@ pub struct Sent {
     /// Number of transmissions, including the first.
     pub transmissions: u16,
     /// The sender's knowledge about it.
-    pub fate: Fate,
+    pub state: SegmentState,
     /// True for an MTU probe and its parts: it was sent with more data than the path is known to deliver.
     pub probes_mtu: bool,
     /// Timestamp value (RFC 7323) of its latest transmission.
@@ -348,7 +348,7 @@ impl Flight {
             first_sent: now,
             last_sent: now,
             transmissions: 1,
-            fate: Fate::InFlight,
+            state: SegmentState::InFlight,
             probes_mtu: false,
             tsval,
             delivered_when_sent: self.delivered,
@@ -377,8 +377,8 @@ impl Flight {
         segment.tsval = tsval;
         segment.delivered_when_sent = self.delivered;
         self.note_departure();
-        let in_doubt = matches!(self.segments[index].fate, Fate::InFlight | Fate::InDoubt);
-        self.set_fate(index, if in_doubt { Fate::InDoubt } else { Fate::Resent });
+        let in_doubt = matches!(self.segments[index].state, SegmentState::InFlight | SegmentState::InDoubt);
+        self.set_state(index, if in_doubt { SegmentState::InDoubt } else { SegmentState::Resent });
     }
 
     /// Records whether the segment that ends at `end` is an MTU probe.
@@ -399,9 +399,9 @@ impl Flight {
         let mut rest = segment.clone();
         segment.end = end;
         rest.start = end;
-        let fate = rest.fate;
+        let state = rest.state;
         self.segments.insert(index + 1, rest);
-        self.fate_sum(fate, |sum| sum.segments += 1);
+        self.sum_of(state, |sum| sum.segments += 1);
         if index < self.next {
             self.next += 1;
         }
@@ -410,7 +410,7 @@ impl Flight {
         }
         if index < self.lost_hint.get() {
             self.lost_hint.set(self.lost_hint.get() + 1);
-            if fate == Fate::Lost {
+            if state == SegmentState::Lost {
                 self.rare().lost_early.insert(end);
             }
         }
@@ -430,11 +430,11 @@ impl Flight {
             let taken = front.end.min(una) - front.start;
             let whole = front.end <= una;
             let segments = u64::from(whole);
-            self.fate_sum(front.fate, |sum| sum.sub(taken, segments));
+            self.sum_of(front.state, |sum| sum.sub(taken, segments));
             acked.amount.segments += segments;
             acked.last_tsval = Some(front.tsval);
             acked.any_resent |= front.transmissions > 1;
-            if front.fate == Fate::Sacked {
+            if front.state == SegmentState::Sacked {
                 acked.sacked_before.add(taken, segments);
             } else {
                 acked.last = Some(front.delivery());
@@ -447,7 +447,7 @@ impl Flight {
             if self.next > 0 {
                 self.passed_bytes -= taken;
             }
-            let early = front.fate == Fate::Lost && self.take_lost_early(front.start);
+            let early = front.state == SegmentState::Lost && self.take_lost_early(front.start);
             if !whole {
                 self.segments[0].start = una;
                 if early {
@@ -505,7 +505,7 @@ impl Flight {
             self.steps.take(1);
             // A partly covered segment counts once the rest of it is covered too.
             let whole = self.sacked_ranges.contains_range(&(segment.start..segment.end));
-            if whole && segment.fate != Fate::Sacked {
+            if whole && segment.state != SegmentState::Sacked {
                 let delivery = segment.delivery();
                 news.amount.add(segment.len(), 1);
                 if news.highest.is_none_or(|highest| highest.end < delivery.end) {
@@ -516,7 +516,7 @@ impl Flight {
                     news.originals.add(segment);
                     news.oldest_original = news.oldest_original.into_iter().chain([segment.first_sent]).min();
                 }
-                self.set_fate(index, Fate::Sacked);
+                self.set_state(index, SegmentState::Sacked);
             }
             index += 1;
         }
@@ -526,8 +526,8 @@ impl Flight {
     /// exist.
     pub(crate) fn mark_head_lost(&mut self) -> bool {
         match self.segments.front() {
-            Some(head) if !matches!(head.fate, Fate::Lost | Fate::Sacked) => {
-                self.set_fate(0, Fate::Lost);
+            Some(head) if !matches!(head.state, SegmentState::Lost | SegmentState::Sacked) => {
+                self.set_state(0, SegmentState::Lost);
                 true
             }
             _ => false,
@@ -536,7 +536,7 @@ impl Flight {
 
     /// Marks the first segment lost unless it is SACKed. Returns false if it is SACKed or does not exist.
     pub(crate) fn mark_head_lost_if_unsacked(&mut self) -> bool {
-        let sacked = self.segments.front().is_none_or(|head| head.fate == Fate::Sacked);
+        let sacked = self.segments.front().is_none_or(|head| head.state == SegmentState::Sacked);
         if !sacked {
             self.mark_head_lost();
         }
@@ -548,9 +548,13 @@ impl Flight {
         let index = self.index_of(start);
         match self.segments.get(index) {
             Some(s)
-                if s.start == start && matches!(s.fate, Fate::InFlight | Fate::Resent | Fate::InDoubt) =>
+                if s.start == start
+                    && matches!(
+                        s.state,
+                        SegmentState::InFlight | SegmentState::Resent | SegmentState::InDoubt
+                    ) =>
             {
-                self.set_fate(index, Fate::Lost);
+                self.set_state(index, SegmentState::Lost);
                 true
             }
             _ => false,
@@ -567,12 +571,12 @@ impl Flight {
                 break;
             }
             self.steps.take(1);
-            if segment.fate == Fate::InDoubt {
+            if segment.state == SegmentState::InDoubt {
                 // The original is lost after all; the retransmission is still in flight.
-                self.set_fate(index, Fate::Resent);
-            } else if segment.fate == Fate::InFlight {
+                self.set_state(index, SegmentState::Resent);
+            } else if segment.state == SegmentState::InFlight {
                 let start = segment.start;
-                self.set_fate(index, Fate::Lost);
+                self.set_state(index, SegmentState::Lost);
                 marked = Some(marked.map_or((start, 1), |(first, segments)| (first, segments + 1)));
             }
             index += 1;
@@ -590,8 +594,8 @@ impl Flight {
         }
         self.sacked_hint.set(0);
         for index in 0..self.segments.len() {
-            if self.segments[index].fate != Fate::Sacked {
-                self.set_fate(index, Fate::Lost);
+            if self.segments[index].state != SegmentState::Sacked {
+                self.set_state(index, SegmentState::Lost);
             }
         }
         self.lost_edge = self.max;
@@ -602,7 +606,7 @@ impl Flight {
     /// After a rewind, treats the first segment as already retransmitted.
     pub(crate) fn skip_head(&mut self) {
         if !self.segments.is_empty() {
-            self.set_fate(0, Fate::Resent);
+            self.set_state(0, SegmentState::Resent);
             self.advance_pass(1);
         }
     }
@@ -611,7 +615,7 @@ impl Flight {
     pub(crate) fn resume_at_max(&mut self) {
         while let Some((start, copies)) = self.first_lost().map(|lost| (lost.start, lost.transmissions)) {
             let index = self.index_of(start);
-            self.set_fate(index, if copies > 1 { Fate::Resent } else { Fate::InFlight });
+            self.set_state(index, if copies > 1 { SegmentState::Resent } else { SegmentState::InFlight });
         }
         self.lost_edge = self.una;
         self.advance_pass(self.segments.len());
@@ -632,8 +636,8 @@ impl Flight {
         }
         self.steps.take(self.segments.len());
         for index in 0..self.segments.len() {
-            if self.segments[index].fate == Fate::Sacked {
-                self.set_fate(index, Fate::InFlight);
+            if self.segments[index].state == SegmentState::Sacked {
+                self.set_state(index, SegmentState::InFlight);
             }
         }
         self.rare().to_leave = self.segments.len();
@@ -660,34 +664,34 @@ impl Flight {
         }
     }
 
-    fn set_fate(&mut self, index: usize, fate: Fate) {
-        let old = self.segments[index].fate;
-        if old == fate {
+    fn set_state(&mut self, index: usize, state: SegmentState) {
+        let old = self.segments[index].state;
+        if old == state {
             return;
         }
         let bytes = self.segments[index].len();
-        self.fate_sum(old, |sum| sum.sub(bytes, 1));
-        self.fate_sum(fate, |sum| sum.add(bytes, 1));
-        self.segments[index].fate = fate;
+        self.sum_of(old, |sum| sum.sub(bytes, 1));
+        self.sum_of(state, |sum| sum.add(bytes, 1));
+        self.segments[index].state = state;
         let start = self.segments[index].start;
         let is_early = index < self.lost_hint.get();
-        match (old, fate) {
-            (_, Fate::Lost) if is_early => drop(self.rare().lost_early.insert(start)),
-            (Fate::Lost, _) if is_early => drop(self.take_lost_early(start)),
+        match (old, state) {
+            (_, SegmentState::Lost) if is_early => drop(self.rare().lost_early.insert(start)),
+            (SegmentState::Lost, _) if is_early => drop(self.take_lost_early(start)),
             _ => {}
         }
-        if old == Fate::Sacked {
+        if old == SegmentState::Sacked {
             self.sacked_hint.set(self.sacked_hint.get().min(index));
         }
     }
 
-    fn fate_sum(&mut self, fate: Fate, change: impl FnOnce(&mut Amount)) {
-        match fate {
-            Fate::InFlight => {}
-            Fate::Lost => change(&mut self.lost),
-            Fate::Resent => change(&mut self.resent),
-            Fate::InDoubt => change(&mut self.in_doubt),
-            Fate::Sacked => change(&mut self.sacked),
+    fn sum_of(&mut self, state: SegmentState, change: impl FnOnce(&mut Amount)) {
+        match state {
+            SegmentState::InFlight => {}
+            SegmentState::Lost => change(&mut self.lost),
+            SegmentState::Resent => change(&mut self.resent),
+            SegmentState::InDoubt => change(&mut self.in_doubt),
+            SegmentState::Sacked => change(&mut self.sacked),
         }
     }
 }

@@ -33,7 +33,7 @@ pub struct MemoryUse {
     /// Bytes of `used` that are out-of-order data.
     pub out_of_order: usize,
     /// Peak of `used`.
-    pub most: usize,
+    pub peak: usize,
     /// Bytes of out-of-order data that were pruned.
     pub pruned: u64,
     /// Segments that were not stored.
@@ -50,7 +50,7 @@ pub(crate) struct Budget {
     limit: AtomicUsize,
     used: AtomicUsize,
     out_of_order: AtomicUsize,
-    most: AtomicUsize,
+    peak: AtomicUsize,
     pruned: AtomicU64,
     refused_segments: AtomicU64,
     refused_connections: AtomicU64,
@@ -63,7 +63,7 @@ impl Budget {
             limit: AtomicUsize::new(usize::MAX),
             used: AtomicUsize::new(0),
             out_of_order: AtomicUsize::new(0),
-            most: AtomicUsize::new(0),
+            peak: AtomicUsize::new(0),
             pruned: AtomicU64::new(0),
             refused_segments: AtomicU64::new(0),
             refused_connections: AtomicU64::new(0),
@@ -145,7 +145,7 @@ impl Budget {
             limit: self.is_limited().then(|| self.limit()),
             used: self.used(),
             out_of_order: self.out_of_order.load(Relaxed),
-            most: self.most.load(Relaxed),
+            peak: self.peak.load(Relaxed),
             pruned: self.pruned.load(Relaxed),
             refused_segments: self.refused_segments.load(Relaxed),
             refused_connections: self.refused_connections.load(Relaxed),
@@ -182,13 +182,13 @@ impl Charge {
         let size = |octets| u32::try_from(octets).unwrap_or(u32::MAX);
         let (held, out_of_order) = (size(held), size(out_of_order));
         if held != self.held {
-            let used = moved(&self.budget.used, self.held, held);
-            if used > self.budget.most.load(Relaxed) {
-                self.budget.most.store(used, Relaxed);
+            let used = replace_part(&self.budget.used, self.held, held);
+            if used > self.budget.peak.load(Relaxed) {
+                self.budget.peak.store(used, Relaxed);
             }
         }
         if out_of_order != self.out_of_order {
-            moved(&self.budget.out_of_order, self.out_of_order, out_of_order);
+            replace_part(&self.budget.out_of_order, self.out_of_order, out_of_order);
         }
         (self.held, self.out_of_order) = (held, out_of_order);
     }
@@ -198,7 +198,7 @@ impl Charge {
 /// and change it under exclusive access. A load and a store therefore suffice, which are cheaper than a
 /// read-modify-write.
 #[inline]
-fn moved(sum: &AtomicUsize, from: u32, to: u32) -> usize {
+fn replace_part(sum: &AtomicUsize, from: u32, to: u32) -> usize {
     let sum_now = sum.load(Relaxed) - from as usize + to as usize;
     sum.store(sum_now, Relaxed);
     sum_now
@@ -221,7 +221,7 @@ mod tests {
         first.set(1000, 400);
         second.set(500, 0);
         first.set(800, 100);
-        assert_eq!((budget.used(), budget.report().out_of_order, budget.report().most), (1300, 100, 1500));
+        assert_eq!((budget.used(), budget.report().out_of_order, budget.report().peak), (1300, 100, 1500));
         drop(first);
         assert_eq!((budget.used(), budget.report().out_of_order), (500, 0));
         drop(second);

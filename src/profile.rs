@@ -9,11 +9,11 @@ mod freebsd;
 mod handshake;
 mod icmp;
 pub(crate) mod jiffies;
-pub mod knobs;
 mod linux;
 mod name;
 mod ns2;
 mod persist;
+pub mod recovery;
 mod rfc;
 mod sending;
 mod timers;
@@ -24,9 +24,9 @@ use airwire::options::Layout;
 pub use acks::{AckCompression, AckPolicy, AckRules, Acks, LinuxAcks, ReceiveMemory, ShutRead, WindowUpdate};
 pub use handshake::{DataOnSyn, FastOpenRules, HalfOpen, Handshake, SackOffer, SynFin};
 pub use icmp::{Icmp, MtuLimits, MtuProbing, MtuSearch, OpeningErrors};
-pub use knobs::Knobs;
 pub use name::ProfileName;
 pub use persist::{Persist, WindowProbe};
+pub use recovery::RecoveryRules;
 pub use sending::{Nagle, SendWindowUpdate, Sending};
 pub use timers::{RtoEvents, Timer, Timers, UserTimeoutFrom};
 pub use validation::{Challenge, Resets, TimeWaitRules, Validation};
@@ -54,8 +54,8 @@ pub struct Profile {
     pub timers: Timers,
     /// The effect of ICMP errors, and path MTU discovery with and without them.
     pub icmp: Icmp,
-    /// Settings of the default answers.
-    pub recovery: Knobs,
+    /// The details of loss recovery in which stacks with the same algorithm differ.
+    pub recovery: RecoveryRules,
     /// Parameters of algorithms, by their names in recipes. Values in a recipe override them.
     pub parameters: &'static [(&'static str, f64)],
 }

@@ -3,7 +3,7 @@
 //! It reads from one leg only when the other has taken all previous data and has room. A slow reader
 //! therefore slows down its writer, and at most one chunk per direction is buffered here. The end of a stream
 //! is passed on after its last byte, and a reset at once, as TCP would do without a relay. The relay never
-//! blocks and has no clock: its driver calls [`Relay::turn`] when something may have changed.
+//! blocks and has no clock: its driver calls [`Relay::forward`] when something may have changed.
 
 /// The reason why an endpoint read or wrote nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,9 +46,9 @@ pub enum Leg {
     Target,
 }
 
-/// The result of [`Relay::turn`].
+/// The result of [`Relay::forward`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Turn {
+pub enum RelayStatus {
     /// There may be more to do immediately, after other relays have had their turn.
     Again,
     /// There is nothing to do until an endpoint changes.
@@ -73,23 +73,28 @@ impl Relay {
     /// is scratch space; its length limits the bytes buffered per direction.
     ///
     /// Must not be called again after `Finished` or `Failed`.
-    pub fn turn(&mut self, radio: &mut impl Endpoint, target: &mut impl Endpoint, chunk: &mut [u8]) -> Turn {
-        let up = match self.up.turn(radio, target, chunk) {
+    pub fn forward(
+        &mut self,
+        radio: &mut impl Endpoint,
+        target: &mut impl Endpoint,
+        chunk: &mut [u8],
+    ) -> RelayStatus {
+        let up = match self.up.forward(radio, target, chunk) {
             Ok(step) => step,
             Err(Fault::Source) => return fail(Leg::Radio, target),
             Err(Fault::Sink) => return fail(Leg::Target, radio),
         };
-        let down = match self.down.turn(target, radio, chunk) {
+        let down = match self.down.forward(target, radio, chunk) {
             Ok(step) => step,
             Err(Fault::Source) => return fail(Leg::Target, radio),
             Err(Fault::Sink) => return fail(Leg::Radio, target),
         };
         match (up, down) {
-            (Step::Ended, Step::Ended) => Turn::Finished,
-            (Step::Read, _) | (_, Step::Read) => Turn::Again,
-            _ if up != Step::Waiting && radio.has_failed() => fail(Leg::Radio, target),
-            _ if down != Step::Waiting && target.has_failed() => fail(Leg::Target, radio),
-            _ => Turn::Waiting,
+            (PipeStatus::Ended, PipeStatus::Ended) => RelayStatus::Finished,
+            (PipeStatus::Read, _) | (_, PipeStatus::Read) => RelayStatus::Again,
+            _ if up != PipeStatus::Waiting && radio.has_failed() => fail(Leg::Radio, target),
+            _ if down != PipeStatus::Waiting && target.has_failed() => fail(Leg::Target, radio),
+            _ => RelayStatus::Waiting,
         }
     }
 
@@ -110,9 +115,9 @@ impl Relay {
     }
 }
 
-fn fail(leg: Leg, other: &mut impl Endpoint) -> Turn {
+fn fail(leg: Leg, other: &mut impl Endpoint) -> RelayStatus {
     other.reset();
-    Turn::Failed(leg)
+    RelayStatus::Failed(leg)
 }
 
 /// One direction of a relay.
@@ -134,7 +139,7 @@ enum Stream {
 
 /// The result of one step of a pipe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Step {
+enum PipeStatus {
     /// It has read, and there may be more to read.
     Read,
     /// The source has nothing to read now.
@@ -150,20 +155,20 @@ enum Fault {
 }
 
 impl Pipe {
-    fn turn(
+    fn forward(
         &mut self,
         source: &mut impl Endpoint,
         sink: &mut impl Endpoint,
         chunk: &mut [u8],
-    ) -> Result<Step, Fault> {
+    ) -> Result<PipeStatus, Fault> {
         if self.stream == Stream::Ended {
-            return Ok(Step::Ended);
+            return Ok(PipeStatus::Ended);
         }
         let taken = write(sink, &self.rest[self.taken..])?;
         self.taken += taken;
         self.carried += taken as u64;
         if self.taken < self.rest.len() {
-            return Ok(Step::Blocked);
+            return Ok(PipeStatus::Blocked);
         }
         // An idle connection must not own a buffer.
         (self.rest, self.taken) = (Vec::new(), 0);
@@ -173,14 +178,14 @@ impl Pipe {
         while moved < chunk.len() {
             let most = sink.room().min(chunk.len() - moved);
             if most == 0 {
-                return Ok(Step::Blocked);
+                return Ok(PipeStatus::Blocked);
             }
             let room = &mut chunk[moved..moved + most];
             match source.read(room) {
                 Ok(0) => {
                     sink.shutdown();
                     self.stream = Stream::Ended;
-                    return Ok(Step::Ended);
+                    return Ok(PipeStatus::Ended);
                 }
                 Ok(len) => {
                     let taken = write(sink, &room[..len])?;
@@ -188,14 +193,14 @@ impl Pipe {
                     moved += len;
                     if taken < len {
                         self.rest = room[taken..len].to_vec();
-                        return Ok(Step::Blocked);
+                        return Ok(PipeStatus::Blocked);
                     }
                 }
-                Err(Stop::Later) => return Ok(Step::Waiting),
+                Err(Stop::Later) => return Ok(PipeStatus::Waiting),
                 Err(Stop::Failed) => return Err(Fault::Source),
             }
         }
-        Ok(Step::Read)
+        Ok(PipeStatus::Read)
     }
 }
 

@@ -4,7 +4,7 @@
 use std::cell::Cell;
 use std::collections::BTreeSet;
 
-use super::{Fate, Flight, Sent};
+use super::{Flight, SegmentState, Sent};
 
 /// A cached index that searches advance.
 #[derive(Clone, Debug, Default)]
@@ -50,7 +50,7 @@ impl Flight {
     pub fn next_in_pass(&self) -> Option<&Sent> {
         let from = self.next.max(self.sacked_hint.get()).min(self.segments.len());
         let waiting = self.segments.range(from..).inspect(|_| self.steps.take(1));
-        let skipped = waiting.take_while(|s| s.fate == Fate::Sacked).count();
+        let skipped = waiting.take_while(|s| s.state == SegmentState::Sacked).count();
         self.sacked_hint.set(from + skipped);
         self.segments.get(from + skipped)
     }
@@ -77,7 +77,7 @@ impl Flight {
                 .segments
                 .range(from..)
                 .inspect(|_| self.steps.take(1))
-                .position(|s| s.fate == Fate::Lost)?;
+                .position(|s| s.state == SegmentState::Lost)?;
         self.lost_hint.set(found);
         self.segments.get(found)
     }
@@ -86,7 +86,7 @@ impl Flight {
     pub fn first_lost_or_resent(&self) -> Option<&Sent> {
         let any = self.lost.segments + self.resent.segments > 0;
         let mut segments = self.segments.iter().filter(|_| any).inspect(|_| self.steps.take(1));
-        segments.find(|s| matches!(s.fate, Fate::Lost | Fate::Resent))
+        segments.find(|s| matches!(s.state, SegmentState::Lost | SegmentState::Resent))
     }
 
     /// Returns the first segment at or above `from` that is neither SACKed nor retransmitted.
@@ -97,7 +97,7 @@ impl Flight {
             at = self.sacked_ranges.containing(at).map_or(at, |range| range.end);
             let segment = self.segments.get(self.index_of(at))?;
             self.steps.take(1);
-            if matches!(segment.fate, Fate::InFlight | Fate::Lost) {
+            if matches!(segment.state, SegmentState::InFlight | SegmentState::Lost) {
                 return Some(segment);
             }
             at = segment.end;
@@ -114,7 +114,7 @@ impl Flight {
             let range = self.sacked_ranges.containing(segment.start).filter(|range| segment.end <= range.end);
             index = match range {
                 Some(range) if range.start < segment.start => (self.index_of(range.start) + 1).min(index - 1),
-                None if segment.fate == Fate::InFlight => return Some(segment),
+                None if segment.state == SegmentState::InFlight => return Some(segment),
                 _ => index - 1,
             };
         }
@@ -124,7 +124,7 @@ impl Flight {
     /// Returns the first segment at or above `from` that is not SACKed, whether retransmitted or not.
     pub fn first_hole_from(&self, from: u64) -> Option<&Sent> {
         let index = self.index_of(from).min(self.segments.len());
-        self.segments.range(index..).find(|s| s.fate != Fate::Sacked)
+        self.segments.range(index..).find(|s| s.state != SegmentState::Sacked)
     }
 
     /// Returns the offset below which IsLost() (RFC 6675) holds for all data that is not SACKed: above it are

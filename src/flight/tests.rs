@@ -27,29 +27,30 @@ fn sack(flight: &mut Flight, block: Range<u64>) -> Sacked {
 
 /// Recomputes every sum from the list.
 fn check(flight: &Flight) {
-    let sum = |fates: &[Fate]| {
+    let sum = |states: &[SegmentState]| {
         let mut amount = Amount::default();
-        for s in flight.iter().filter(|s| fates.contains(&s.fate)) {
+        for s in flight.iter().filter(|s| states.contains(&s.state)) {
             amount.bytes += s.len();
             amount.segments += 1;
         }
         amount
     };
-    assert_eq!(flight.sacked(), sum(&[Fate::Sacked]));
-    assert_eq!(flight.lost(), sum(&[Fate::Lost, Fate::Resent]));
-    assert_eq!(flight.resent(), sum(&[Fate::Resent, Fate::InDoubt]));
-    let (once, twice) = (sum(&[Fate::InFlight, Fate::Resent]), sum(&[Fate::InDoubt]));
+    assert_eq!(flight.sacked(), sum(&[SegmentState::Sacked]));
+    assert_eq!(flight.lost(), sum(&[SegmentState::Lost, SegmentState::Resent]));
+    assert_eq!(flight.resent(), sum(&[SegmentState::Resent, SegmentState::InDoubt]));
+    let (once, twice) = (sum(&[SegmentState::InFlight, SegmentState::Resent]), sum(&[SegmentState::InDoubt]));
     let pipe = Amount { bytes: once.bytes + 2 * twice.bytes, segments: once.segments + 2 * twice.segments };
     assert_eq!(flight.pipe(), pipe);
     assert_eq!(
         flight.first_lost().map(|s| s.start),
-        flight.iter().find(|s| s.fate == Fate::Lost).map(|s| s.start)
+        flight.iter().find(|s| s.state == SegmentState::Lost).map(|s| s.start)
     );
     let start = |sent: Option<&Sent>| sent.map(|s| s.start);
-    let waiting = flight.iter().skip(flight.passed().segments as usize).find(|s| s.fate != Fate::Sacked);
+    let waiting =
+        flight.iter().skip(flight.passed().segments as usize).find(|s| s.state != SegmentState::Sacked);
     assert_eq!(start(flight.next_in_pass()), start(waiting));
     let reported = |s: &Sent| flight.sacked_ranges().contains_range(&(s.start..s.end));
-    let in_flight = flight.iter().rev().find(|s| s.fate == Fate::InFlight && !reported(s));
+    let in_flight = flight.iter().rev().find(|s| s.state == SegmentState::InFlight && !reported(s));
     assert_eq!(start(flight.last_in_flight()), start(in_flight));
     let passed: Vec<&Sent> = flight.iter().filter(|s| s.start < flight.nxt()).collect();
     assert_eq!(flight.passed().segments, passed.len() as u64);

@@ -104,7 +104,7 @@ impl Host {
             self.log_refused(now, segment, Refusal::NoSyn);
             return;
         }
-        if segment.flags.contains(Flags::FIN) && self.profile.handshake.syn_fin != SynFin::Taken {
+        if segment.flags.contains(Flags::FIN) && self.profile.handshake.syn_fin != SynFin::Accepted {
             self.drop_syn(now, segment, Refusal::SynFin);
             return;
         }

@@ -3,9 +3,10 @@
 use airwire::options::Layout;
 use airwire::time::Duration;
 
+use super::recovery::DetectionRules;
 use super::{
-    AckPolicy, Acks, DataOnSyn, FastOpenRules, Handshake, Icmp, Knobs, MtuSearch, OpeningErrors, Profile,
-    SackOffer, ShutRead, TimeWaitRules, Timer, Timers, Validation, WindowUpdate,
+    AckPolicy, Acks, DataOnSyn, FastOpenRules, Handshake, Icmp, MtuSearch, OpeningErrors, Profile,
+    RecoveryRules, SackOffer, ShutRead, TimeWaitRules, Timer, Timers, Validation, WindowUpdate,
 };
 use crate::rtt::{RtoLimits, TimerStyle};
 
@@ -62,15 +63,11 @@ impl Profile {
                 mtu_search: MtuSearch::FreeBsd,
                 ..rfc.icmp
             },
-            recovery: Knobs::freebsd(),
+            recovery: RecoveryRules {
+                detection: DetectionRules { limited_transmit: true, ..rfc.recovery.detection },
+                ..rfc.recovery
+            },
             ..rfc
         }
-    }
-}
-
-impl Knobs {
-    /// FreeBSD 14.
-    fn freebsd() -> Self {
-        Self { limited_transmit: true, ..Self::rfc() }
     }
 }

@@ -75,7 +75,7 @@ pub enum DataOnSyn {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SynFin {
     /// As a SYN. [`DataOnSyn`] decides about its FIN as it does about data.
-    Taken,
+    Accepted,
     /// It does not open a connection. In other states it counts as a SYN (Linux 6.18,
     /// tcp_rcv_state_process()).
     NoConnection,

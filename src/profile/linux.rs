@@ -2,13 +2,14 @@
 
 use airwire::time::Duration;
 
-use super::knobs::{
-    Accounting, AfterIdle, BeyondRecover, CubicDialect, DecreaseFrom, ExitWindow, GrowOnExit, Growth,
-    GrowthLimit, InitialWindow, PartialAckDeflation, PartialAckTimer, RackDialect, RepeatedTimeout, Rounding,
+use super::recovery::{
+    Accounting, AfterIdle, BeyondRecover, CubicDialect, DecreaseFrom, DecreaseRules, DetectionRules, Dialects,
+    ExitWindow, FastRecoveryRules, GrowOnExit, Growth, GrowthLimit, GrowthRules, InitialRules, InitialWindow,
+    PartialAckDeflation, PartialAckTimer, RackDialect, RepeatedTimeout, Rounding, TimeoutRules,
 };
 use super::{
-    AckPolicy, Acks, DataOnSyn, FastOpenRules, HalfOpen, Handshake, Icmp, Knobs, Nagle, OpeningErrors,
-    Persist, Profile, ReceiveMemory, Resets, RtoEvents, SackOffer, SendWindowUpdate, Sending, SynFin,
+    AckPolicy, Acks, DataOnSyn, FastOpenRules, HalfOpen, Handshake, Icmp, Nagle, OpeningErrors, Persist,
+    Profile, ReceiveMemory, RecoveryRules, Resets, RtoEvents, SackOffer, SendWindowUpdate, Sending, SynFin,
     TimeWaitRules, Timer, Timers, UserTimeoutFrom, Validation, WindowProbe, WindowUpdate,
 };
 
@@ -103,51 +104,57 @@ impl Profile {
                 opening_errors: OpeningErrors::All,
                 ..rfc.icmp
             },
-            recovery: Knobs::linux(),
+            recovery: RecoveryRules::linux(),
             ..rfc
         }
     }
 }
 
-impl Knobs {
-    /// Linux 6.18.
+impl RecoveryRules {
+    /// Linux 6.18. The fields of [`RecoveryRules`] name the kernel functions.
     fn linux() -> Self {
+        let rfc = Self::rfc();
         Self {
-            // cwnd counts segments (tcp_snd_cwnd()).
             accounting: Accounting::Segments,
-            // tcp_slow_start(), tcp_cong_avoid_ai().
-            growth: Growth::Delivered,
-            // tcp_is_cwnd_limited().
-            growth_limit: GrowthLimit::TwiceThePeak,
-            // tcp_reno_ssthresh(), cubictcp_recalc_ssthresh().
-            decrease_from: DecreaseFrom::Cwnd,
-            // The value of CUBIC, the default. Linux's Reno (`reno-linux`) halves the window.
-            beta: 0.7,
-            rounding: Rounding::Whole,
-            // TCP_INIT_CWND.
-            initial_window: InitialWindow::Segments(10),
-            // tcp_init_transfer().
-            syn_timeouts_forgiven: 1,
-            // tcp_ack(), FLAG_SET_XMIT_TIMER.
-            partial_ack_timer: PartialAckTimer::SlowButSteady,
-            partial_ack_deflation: PartialAckDeflation::InflationOnly,
-            // tcp_enter_loss().
-            repeated_timeout: RepeatedTimeout::OncePerWindow,
-            // tcp_time_to_recover().
-            beyond_recover: BeyondRecover::AnyLoss,
-            // tcp_end_cwnd_reduction().
-            exit_window: ExitWindow::Ssthresh,
-            // tcp_try_undo_recovery(), tcp_cong_control().
-            grow_on_exit: GrowOnExit::WithScoreboard,
-            limited_transmit: true,
-            limited_transmit_after_timeout: false,
-            cubic_dialect: CubicDialect::Linux,
-            rack_dialect: RackDialect::Linux,
-            // tcp_slow_start_after_idle_check(), tcp_cwnd_validate().
-            after_idle: AfterIdle::Decay,
-            // tcp_timeout_mark_lost() forgets them only if the receiver reneged.
-            forget_sacks_at_timeout: false,
-            ..Self::rfc()
+            initial: InitialRules {
+                // TCP_INIT_CWND.
+                window: InitialWindow::Segments(10),
+                syn_timeouts_forgiven: 1,
+                ..rfc.initial
+            },
+            growth: GrowthRules {
+                amount: Growth::Delivered,
+                limit: GrowthLimit::TwiceThePeak,
+                // tcp_slow_start_after_idle_check(), tcp_cwnd_validate().
+                after_idle: AfterIdle::Decay,
+            },
+            decrease: DecreaseRules {
+                from: DecreaseFrom::Cwnd,
+                // The value of CUBIC, the default. Linux's Reno (`reno-linux`) halves the window.
+                beta: 0.7,
+                rounding: Rounding::Whole,
+                ..rfc.decrease
+            },
+            detection: DetectionRules {
+                limited_transmit: true,
+                limited_transmit_after_timeout: false,
+                ..rfc.detection
+            },
+            fast_recovery: FastRecoveryRules {
+                partial_ack_timer: PartialAckTimer::SlowButSteady,
+                partial_ack_deflation: PartialAckDeflation::InflationOnly,
+                exit_window: ExitWindow::Ssthresh,
+                grow_on_exit: GrowOnExit::WithScoreboard,
+                beyond_recover: BeyondRecover::AnyLoss,
+                ..rfc.fast_recovery
+            },
+            timeout: TimeoutRules {
+                repeated: RepeatedTimeout::OncePerWindow,
+                forgets_sacks: false,
+                ..rfc.timeout
+            },
+            transmission: rfc.transmission,
+            dialects: Dialects { cubic: CubicDialect::Linux, rack: RackDialect::Linux, ..rfc.dialects },
         }
     }
 }

@@ -2,12 +2,14 @@
 
 use airwire::time::Duration;
 
-use super::knobs::{
-    Accounting, AfterIdle, Careful, DecreaseFrom, ExitWindow, GrowOnExit, Growth, GrowthLimit,
-    InitialSsthresh, InitialWindow, PartialAckDeflation, PartialAckTimer, RepeatedTimeout, Rounding,
-    SackDialect,
+use super::recovery::{
+    Accounting, AfterIdle, Careful, DecreaseFrom, DecreaseRules, Dialects, ExitWindow, FastRecoveryRules, GrowOnExit,
+    Growth, GrowthLimit, GrowthRules, InitialRules, InitialSsthresh, InitialWindow, PartialAckDeflation,
+    PartialAckTimer, RepeatedTimeout, Rounding, SackDialect, TimeoutRules, TransmissionRules,
 };
-use super::{AckPolicy, Acks, FastOpenRules, Handshake, Knobs, Nagle, Profile, Sending, Timer, Timers};
+use super::{
+    AckPolicy, Acks, FastOpenRules, Handshake, Nagle, Profile, RecoveryRules, Sending, Timer, Timers,
+};
 use crate::rtt::{RtoLimits, TimerStyle};
 
 impl Profile {
@@ -40,41 +42,56 @@ impl Profile {
                 retries: u32::MAX,
                 ..rfc.timers
             },
-            recovery: Knobs::ns2(),
+            recovery: RecoveryRules::ns2(),
             parameters: &[("frto-window", 2.0)],
             ..rfc
         }
     }
 }
 
-impl Knobs {
+impl RecoveryRules {
     /// ns-2.35.
     fn ns2() -> Self {
+        let rfc = Self::rfc();
         Self {
             accounting: Accounting::Segments,
-            initial_window: InitialWindow::Segments(1),
-            ssthresh_after_lost_syn: Some(2.0),
-            initial_ssthresh: InitialSsthresh::ReceiverWindow,
-            growth: Growth::PerAck,
-            growth_limit: GrowthLimit::None,
-            decrease_from: DecreaseFrom::Window,
-            rounding: Rounding::WholeSsthresh,
-            least_window: 0.0,
-            careful: Careful::Yes,
-            relaxed_recover_at: Some(0),
-            dupacks_survive_timeout: true,
-            keep_pass_in_recovery: true,
-            careful_reno: true,
-            partial_ack_timer: PartialAckTimer::SlowButSteady,
-            partial_ack_deflation: PartialAckDeflation::All,
-            exit_window: ExitWindow::Keep,
-            grow_on_exit: GrowOnExit::WithoutScoreboard,
-            recovery_ends_by_inflation: true,
-            repeated_timeout: RepeatedTimeout::ReduceAgain,
-            sack_dialect: SackDialect::Pipe1996,
-            after_idle: AfterIdle::Keep,
-            recovery_burst: Some(2),
-            ..Self::rfc()
+            initial: InitialRules {
+                window: InitialWindow::Segments(1),
+                ssthresh: InitialSsthresh::ReceiverWindow,
+                ssthresh_after_lost_syn: Some(2.0),
+                ..rfc.initial
+            },
+            growth: GrowthRules {
+                amount: Growth::PerAck,
+                limit: GrowthLimit::None,
+                after_idle: AfterIdle::Keep,
+            },
+            decrease: DecreaseRules {
+                from: DecreaseFrom::Window,
+                rounding: Rounding::WholeSsthresh,
+                min_window: 0.0,
+                ..rfc.decrease
+            },
+            detection: rfc.detection,
+            fast_recovery: FastRecoveryRules {
+                careful: Careful::Yes,
+                relaxed_recover_at: Some(0),
+                careful_reno: true,
+                continues_pass: true,
+                partial_ack_timer: PartialAckTimer::SlowButSteady,
+                partial_ack_deflation: PartialAckDeflation::All,
+                exit_window: ExitWindow::Keep,
+                grow_on_exit: GrowOnExit::WithoutScoreboard,
+                ends_by_inflation: true,
+                ..rfc.fast_recovery
+            },
+            timeout: TimeoutRules {
+                repeated: RepeatedTimeout::ReduceAgain,
+                keeps_dupacks: true,
+                ..rfc.timeout
+            },
+            transmission: TransmissionRules { recovery_burst: Some(2), ..rfc.transmission },
+            dialects: Dialects { sack: SackDialect::Pipe1996, ..rfc.dialects },
         }
     }
 }

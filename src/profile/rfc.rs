@@ -4,8 +4,8 @@ use airwire::options::Layout;
 use airwire::time::Duration;
 
 use super::{
-    AckPolicy, Acks, Challenge, DataOnSyn, FastOpenRules, HalfOpen, Handshake, Icmp, Knobs, MtuLimits,
-    MtuProbing, MtuSearch, Nagle, OpeningErrors, Persist, Profile, Resets, RtoEvents, SackOffer,
+    AckPolicy, Acks, Challenge, DataOnSyn, FastOpenRules, HalfOpen, Handshake, Icmp, MtuLimits, MtuProbing,
+    MtuSearch, Nagle, OpeningErrors, Persist, Profile, RecoveryRules, Resets, RtoEvents, SackOffer,
     SendWindowUpdate, Sending, ShutRead, SynFin, TimeWaitRules, Timer, Timers, UserTimeoutFrom, Validation,
     WindowProbe, WindowUpdate,
 };
@@ -26,7 +26,7 @@ impl Default for Profile {
                 fast_open: FastOpenRules::BOTH,
                 // RFC 9293 §3.10.7.2: "should be queued for processing later".
                 data_on_syn: DataOnSyn::Queued,
-                syn_fin: SynFin::Taken,
+                syn_fin: SynFin::Accepted,
                 repeats_offer: false,
                 syn_retries: 7,
                 syn_ack_retries: None,
@@ -91,7 +91,7 @@ impl Default for Profile {
                 mtu_probing: MtuProbing::Off,
                 mtu_search: MtuSearch::Linux(MtuLimits::LINUX),
             },
-            recovery: Knobs::rfc(),
+            recovery: RecoveryRules::rfc(),
             parameters: &[],
         }
     }

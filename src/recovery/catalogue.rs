@@ -20,7 +20,7 @@ use super::detect::{
     BlantonAllman, Dcr, EarlyMarks, EarlyRetransmit, EmulatedSacks, LossRetransmission, Pr, Rack, Rr, Sifest,
     SifestLiteral, ThreeDupacks, blanton_allman, pr, rr, sifest,
 };
-use super::episode::{Condition, Phase};
+use super::episode::{Condition, RecoveryState};
 use super::repair::{self, NewReno, Reno, Sack, Sack1, Tahoe, sack};
 use super::timeout::{FastTimeout, Frto, Restart, frto};
 use super::undo::{Dsack, Eifel, EifelLinux, Never, UndoLinux};
@@ -28,7 +28,7 @@ use super::window::{
     Aimd, Bbr, Bbr3, Cubic, CubicLinux, HyStart, HyStartPp, Jtcp, Prr, Rebate, ReceiverWindow, TcpFit,
     VegasWindow, Veno, Westwood, rebate, westwood,
 };
-use crate::profile::knobs::{CubicDialect, InitialWindow, Pacing, RackDialect, SackDialect};
+use crate::profile::recovery::{CubicDialect, InitialWindow, Pacing, RackDialect, SackDialect};
 use crate::profile::{AckPolicy, Profile, ProfileName, SackOffer, Timer};
 
 /// All rows except parameters, which are in the row of their algorithm. A recipe's canonical form has this
@@ -49,7 +49,7 @@ pub static CATALOGUE: &[Row] = &[
         "fast recovery until the first new ACK",
         "RFC 5681 §3.2",
     )
-    .active_states(&[Phase::Open, Phase::Reduced])
+    .active_states(&[RecoveryState::Open, RecoveryState::Cwr])
     .reduces_again(
         "it leaves recovery at the first new ACK, so a second hole starts a second episode (RFC 5681 §3.2)",
     ),
@@ -62,14 +62,14 @@ pub static CATALOGUE: &[Row] = &[
     .default_answer(),
     Row::answer(
         "sack",
-        Build::Repair(|given| Box::new(Sack::new(given))),
+        Build::Repair(|arguments| Box::new(Sack::new(arguments))),
         "the scoreboard shows the lost segments, pipe limits the data in flight",
         "RFC 6675",
     )
     .parameters(&[Row::parameter(Question::Repair, sack::NO_RESCUE).works_with("sack")])
     .needs(&[Need::Sack])
     .repair_traits(repair::Traits { limited_transmit_by_sack: true, ..repair::Traits::DEFAULT })
-    .dialect(|profile| profile.recovery.sack_dialect == SackDialect::Pipe1996, &SACK1),
+    .dialect(|profile| profile.recovery.dialects.sack == SackDialect::Pipe1996, &SACK1),
     Row::answer(
         "linux",
         Build::Alias("sack+rack+cubic+prr+hystart+frto+undo-linux+tso-defer"),
@@ -107,7 +107,7 @@ pub static CATALOGUE: &[Row] = &[
     .default_answer(),
     Row::answer(
         "sifest",
-        Build::Detect(|given| Box::new(Sifest::new(given))),
+        Build::Detect(|arguments| Box::new(Sifest::new(arguments))),
         "fewer duplicate ACKs suffice while few segments are in the path",
         "Pan et al. 2004, §4.2",
     )
@@ -122,7 +122,7 @@ pub static CATALOGUE: &[Row] = &[
         Row::parameter(Question::Detect, sifest::IN_VAIN).works_with("sifest"),
         Row::parameter(Question::Detect, sifest::BEFORE_RECOVER).works_with("sifest"),
     ])
-    .active_states(&Phase::ALL)
+    .active_states(&RecoveryState::ALL)
     .reduces_again("the loss of a retransmission is a new sign of congestion (RFC 5681 §4.3)"),
     Row::answer(
         "sifest-literal",
@@ -130,22 +130,22 @@ pub static CATALOGUE: &[Row] = &[
         "sifest exactly as written in the paper, by the clock only; shows the effect of the choices of sifest",
         "Pan et al. 2004, §4.2",
     )
-    .active_states(&Phase::ALL)
+    .active_states(&RecoveryState::ALL)
     .reduces_again("the loss of a retransmission is a new sign of congestion (RFC 5681 §4.3)"),
     Row::answer(
         "pr",
-        Build::Detect(|given| Box::new(Pr::new(given))),
+        Build::Detect(|arguments| Box::new(Pr::new(arguments))),
         "lost if not acknowledged within three times the largest recent round-trip time",
         "Bohacek et al. 2006 (TCP-PR); Lai et al. 2013",
     )
     .parameters(&[Row::parameter(Question::Detect, pr::BETA)])
     .marks_segments()
     .conditions(&[Condition::Collapse])
-    .active_states(&Phase::ALL)
+    .active_states(&RecoveryState::ALL)
     .reduces_again("a segment that was sent after a drop and is lost counts as a new drop, even in the same recovery"),
     Row::answer(
         "rack",
-        Build::Detect(|given| Box::new(Rack::new(given.profile().recovery.rack_dialect))),
+        Build::Detect(|arguments| Box::new(Rack::new(arguments.profile().recovery.dialects.rack))),
         "lost if a segment sent sufficiently later was delivered; with tail loss probes",
         "RFC 8985 (RACK-TLP)",
     )
@@ -173,7 +173,7 @@ pub static CATALOGUE: &[Row] = &[
     ),
     Row::answer(
         "rr",
-        Build::Detect(|given| Box::new(Rr::new(given))),
+        Build::Detect(|arguments| Box::new(Rr::new(arguments))),
         "more duplicate ACKs than 90 % of the reordered segments so far have caused",
         "Zhang et al. 2003 (RR-TCP); Lai et al. 2013, §II-A",
     )
@@ -181,7 +181,7 @@ pub static CATALOGUE: &[Row] = &[
     .needs(&[Need::Sack, Need::Dsack]),
     Row::answer(
         "blanton-allman",
-        Build::Detect(|given| Box::new(BlantonAllman::new(given))),
+        Build::Detect(|arguments| Box::new(BlantonAllman::new(arguments))),
         "DupThresh rises by one after each spurious fast retransmission",
         "Blanton and Allman 2002; Lai et al. 2013, §II-A",
     )
@@ -207,7 +207,7 @@ pub static CATALOGUE: &[Row] = &[
     .default_answer(),
     Row::answer(
         "transit-marks",
-        Build::Attribute(|given| Box::new(TransitMarks::new(given))),
+        Build::Attribute(|arguments| Box::new(TransitMarks::new(arguments))),
         "marks of base stations show on which side of them it was lost",
         "Chandra et al. 2003, §III",
     )
@@ -235,7 +235,7 @@ pub static CATALOGUE: &[Row] = &[
     ),
     Row::answer(
         "ncpld",
-        Build::Attribute(|given| Box::new(Ncpld::new(given))),
+        Build::Attribute(|arguments| Box::new(Ncpld::new(arguments))),
         "congestion if the delay is above the delay at the knee",
         "Ni et al. 2002, §3.2; Samaraweera 1999",
     )
@@ -263,7 +263,7 @@ pub static CATALOGUE: &[Row] = &[
     .default_answer(),
     Row::answer(
         "rebate",
-        Build::Window(|given| Box::new(Rebate::new(given))),
+        Build::Window(|arguments| Box::new(Rebate::new(arguments))),
         "AIMD that compensates for the cost of losses without congestion",
         "Lai et al. 2013, §III",
     )
@@ -278,7 +278,7 @@ pub static CATALOGUE: &[Row] = &[
     .needs(&[Need::LossReports]),
     Row::answer(
         "westwood",
-        Build::Window(|given| Box::new(Westwood::new(given))),
+        Build::Window(|arguments| Box::new(Westwood::new(arguments))),
         "after a loss, a window that fills the bandwidth measured from the ACKs",
         "Casetti et al. 2002; Lai et al. 2013, §II",
     )
@@ -309,7 +309,7 @@ pub static CATALOGUE: &[Row] = &[
     ),
     Row::answer(
         "cubic",
-        Build::Window(|given| match given.profile().recovery.cubic_dialect {
+        Build::Window(|arguments| match arguments.profile().recovery.dialects.cubic {
             CubicDialect::Rfc9438 => Box::<Cubic>::default(),
             CubicDialect::Linux => Box::<CubicLinux>::default(),
         }),
@@ -370,13 +370,13 @@ pub static CATALOGUE: &[Row] = &[
     .default_answer(),
     Row::answer(
         "frto",
-        Build::Timeout(|given| Box::new(Frto::new(given))),
+        Build::Timeout(|arguments| Box::new(Frto::new(arguments))),
         "checks the next two ACKs before it considers anything lost",
         "RFC 5682",
     )
     .parameters(&[Row::parameter(Question::Timeout, frto::WINDOW)])
     .conditions(&[Condition::Mistake])
-    .active_states(&[Phase::Restarted]),
+    .active_states(&[RecoveryState::Loss]),
     Row::answer(
         "fast-timeout",
         Build::Timeout(|_| Box::<FastTimeout>::default()),
@@ -394,7 +394,7 @@ pub static CATALOGUE: &[Row] = &[
         "the echoed timestamp shows which copy an ACK answers",
         "Inamura et al. 2009, §3.1, RFC 3522, RFC 4015",
     )
-    .active_states(&[Phase::Recovery, Phase::Restarted])
+    .active_states(&[RecoveryState::Recovery, RecoveryState::Loss])
     .needs(&[Need::Timestamps]),
     Row::answer(
         "eifel-linux",
@@ -402,7 +402,7 @@ pub static CATALOGUE: &[Row] = &[
         "eifel as in Linux 2.4: an ACK of all outstanding data counts too",
         "Inamura et al. 2009, §5.2; Linux 2.4, tcp_may_undo()",
     )
-    .active_states(&[Phase::Recovery, Phase::Restarted])
+    .active_states(&[RecoveryState::Recovery, RecoveryState::Loss])
     .needs(&[Need::Timestamps]),
     Row::answer(
         "dsack",
@@ -422,14 +422,14 @@ pub static CATALOGUE: &[Row] = &[
     Row::option(
         "limited-transmit",
         "limited transmit",
-        |p| p.recovery.limited_transmit = true,
+        |p| p.recovery.detection.limited_transmit = true,
         "a new segment for each of the first two duplicate ACKs",
         "RFC 3042",
     ),
     Row::option(
         "no-limited-transmit",
         "limited transmit",
-        |p| p.recovery.limited_transmit = false,
+        |p| p.recovery.detection.limited_transmit = false,
         "no limited transmit, even if the profile has it",
         "RFC 3042",
     ),
@@ -437,9 +437,9 @@ pub static CATALOGUE: &[Row] = &[
         "liw",
         "initial window",
         |p| {
-            p.recovery.initial_window = InitialWindow::Segments(2);
-            p.recovery.loss_window = 2.0;
-            p.recovery.window_after_lost_syn = None;
+            p.recovery.initial.window = InitialWindow::Segments(2);
+            p.recovery.timeout.loss_window = 2.0;
+            p.recovery.initial.window_after_lost_syn = None;
         },
         "initial window of two segments, also after every restart",
         "Pan et al. 2004, §4.2, RFC 2414",
@@ -447,14 +447,14 @@ pub static CATALOGUE: &[Row] = &[
     Row::option(
         "iw3390",
         "initial window",
-        |p| p.recovery.initial_window = InitialWindow::Rfc3390,
+        |p| p.recovery.initial.window = InitialWindow::Rfc3390,
         "initial window of up to four segments, 4380 bytes",
         "RFC 3390",
     ),
     Row::option(
         "pacing",
         "pacing",
-        |p| p.recovery.pacing = Some(Pacing::LINUX),
+        |p| p.recovery.transmission.pacing = Some(Pacing::LINUX),
         "paced segments: two windows per round trip in slow start, 1.2 later, unless the window algorithm sets a rate",
         "Linux, tcp_update_pacing_rate()",
     ),
@@ -462,7 +462,7 @@ pub static CATALOGUE: &[Row] = &[
         "max-rate",
         "maximum rate",
         (1.0, 100e6, "kbit/s"),
-        |p, n| p.recovery.max_rate = Some(n * 1e3 / 8.0),
+        |p, n| p.recovery.transmission.max_rate = Some(n * 1e3 / 8.0),
         "paced segments, never faster than this rate (payload without headers)",
         "Linux, SO_MAX_PACING_RATE",
     ),
@@ -476,7 +476,7 @@ pub static CATALOGUE: &[Row] = &[
     Row::option(
         "iw10",
         "initial window",
-        |p| p.recovery.initial_window = InitialWindow::Rfc6928,
+        |p| p.recovery.initial.window = InitialWindow::Rfc6928,
         "initial window of ten segments, 14600 bytes",
         "RFC 6928",
     ),
@@ -484,7 +484,7 @@ pub static CATALOGUE: &[Row] = &[
         "iw",
         "initial window",
         (1.0, 1000.0, "segments"),
-        |p, n| p.recovery.initial_window = InitialWindow::Segments(n as u32),
+        |p, n| p.recovery.initial.window = InitialWindow::Segments(n as u32),
         "initial window of N segments",
         "RFC 5681 §3.1",
     ),
@@ -492,7 +492,7 @@ pub static CATALOGUE: &[Row] = &[
         "beta",
         "decrease",
         (0.1, 0.95, ""),
-        |p, n| p.recovery.beta = n,
+        |p, n| p.recovery.decrease.beta = n,
         "factor by which a loss multiplies the window (0.5)",
         "RFC 5681 §3.1",
     ),
@@ -501,10 +501,10 @@ pub static CATALOGUE: &[Row] = &[
         "minimum ssthresh",
         (1.0, 100.0, "segments"),
         |p, n| {
-            p.recovery.least_ssthresh = n;
+            p.recovery.decrease.min_ssthresh = n;
             // Fast recovery starts and ends with a window of ssthresh, so the window's lower bound must not
             // be higher.
-            p.recovery.least_window = p.recovery.least_window.min(n);
+            p.recovery.decrease.min_window = p.recovery.decrease.min_window.min(n);
         },
         "lower bound of ssthresh after a loss (2); a value below two also bounds the window",
         "Chandra et al. 2003, Table 2, RFC 5681 equation 4",
@@ -687,7 +687,7 @@ pub(crate) fn default_answer(question: Question) -> Option<&'static Row> {
 
 /// Returns the row that replaces an answer of a sender without `need`.
 pub(crate) fn fallback(need: Need, question: Question, profile: &Profile) -> &'static Row {
-    match (need, question, profile.recovery.rack_dialect) {
+    match (need, question, profile.recovery.dialects.rack) {
         (Need::Sack, Question::Detect, RackDialect::Linux) => &EMULATED_SACKS,
         _ => default_answer(question).expect("a test of the catalogue checks that there is one"),
     }
@@ -708,7 +708,7 @@ pub fn markdown() -> String {
     for question in Question::ALL {
         let rows = CATALOGUE.iter().filter(|row| row.question() == question && !row.is_alias());
         let (mut answers, add_ons): (Vec<_>, Vec<_>) =
-            rows.partition(|row| row.is_the_answer() || question == Question::Option);
+            rows.partition(|row| row.is_answer() || question == Question::Option);
         answers.sort_by_key(|row: &&Row| !row.is_default);
         let add_ons = match add_ons.as_slice() {
             [] => String::new(),

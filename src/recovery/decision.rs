@@ -3,7 +3,7 @@
 use airwire::time::Instant;
 
 use super::catalogue::Question;
-use super::episode::Phase;
+use super::episode::RecoveryState;
 
 /// One applied decision. Plots and tests read the sequence of decisions.
 #[derive(Clone, Debug, PartialEq)]
@@ -12,7 +12,7 @@ pub struct Decision {
     pub at: Instant,
     /// State of the sender's loss recovery at that time. Decisions that lead to an episode precede its
     /// `Enter` and have the earlier state.
-    pub episode: Phase,
+    pub state: RecoveryState,
     /// The question that the decision answers.
     pub question: Question,
     /// Catalogue name of the algorithm that decided. `restart-window` when the window shrinks after an idle
@@ -51,7 +51,7 @@ pub enum What {
     /// An episode began, or the window was reduced although no segment is missing.
     Enter {
         /// The state that began.
-        phase: Phase,
+        state: RecoveryState,
         /// The episode ends when this offset is acknowledged.
         recover: u64,
     },
@@ -64,7 +64,7 @@ pub enum What {
     /// The episode ended.
     Leave {
         /// The state that ended.
-        phase: Phase,
+        state: RecoveryState,
     },
     /// cwnd or ssthresh changed.
     Window {

@@ -30,21 +30,25 @@ use self::loss::Found;
 pub(crate) use self::mtu_probe::ProbeRoom;
 use super::catalogue::{Author, Need, Question};
 use super::decision::{Decision, What};
-use super::detect::{Correction, Detect, LossEvent, MeasuredReordering, Opens, Verdict};
+use super::detect::{Correction, Detect, LossEpisode, MeasuredReordering, Opens, Verdict};
 use super::episode::{
-    AfterTimeout, Condition, Disorder, Episode, EventWindow, FastRecovery, Kept, MOVES, Memory, Move, Restart,
+    AfterEpisode, AfterTimeout, Condition, Disorder, Episode, EpisodeWindow, FastRecovery, KeptWindow,
+    Restart, TRANSITIONS, Transition,
 };
 use super::rate::RateSampler;
 use super::repair::{Entry, RepairStep};
 use super::spurious::EifelDetection;
-use super::timeout::{Afterwards, Reaction};
+use super::timeout::{Reaction, TimeoutVerdict};
 use super::undo::Restore;
 use super::window::{Loss, LossKind, Modelled, Progress, Reduction, Step};
-use super::{Ack, Congestion, Departure, Entered, Handshake, Inputs, Phase, Transmission, Truth, View};
-use crate::flight::{Amount, Fate, Flight};
+use super::{
+    Ack, Congestion, Entered, Handshake, Inputs, RecoveryState, Transmission, TransmissionKind, Truth, View,
+};
+use crate::flight::{Amount, Flight, SegmentState};
 use crate::profile::Profile;
-use crate::profile::knobs::{
-    Accounting, GrowOnExit, Growth, InitialSsthresh, Knobs, Pacing, PartialAckDeflation, RepeatedTimeout,
+use crate::profile::recovery::{
+    Accounting, GrowOnExit, Growth, InitialSsthresh, Pacing, PartialAckDeflation, RecoveryRules,
+    RepeatedTimeout,
 };
 use crate::rtt::RttEstimator;
 
@@ -62,9 +66,14 @@ pub(crate) struct Path<'a> {
 }
 
 impl Path<'_> {
-    fn view<'a>(&'a self, cc: &'a Congestion, handshake: &'a Handshake, knobs: &'a Knobs) -> View<'a> {
+    fn view<'a>(
+        &'a self,
+        cc: &'a Congestion,
+        handshake: &'a Handshake,
+        rules: &'a RecoveryRules,
+    ) -> View<'a> {
         let Self { now, smss, rwnd, unsent, .. } = *self;
-        View { now, flight: self.flight, cc, handshake, rtt: self.rtt, knobs, smss, rwnd, unsent }
+        View { now, flight: self.flight, cc, handshake, rtt: self.rtt, rules, smss, rwnd, unsent }
     }
 }
 
@@ -83,7 +92,7 @@ pub(crate) enum TimerRule {
 #[derive(Debug)]
 enum Pending {
     /// A retransmission that has been decided.
-    Resend { start: u64, kind: Transmission },
+    Resend { start: u64, kind: TransmissionKind },
     /// A probe for a detector: new data or, if there is none, the last segment. Boxed to keep connections
     /// small, because probes are rare.
     Probe(Box<ProbeRequest>),
@@ -116,7 +125,7 @@ enum AllowedData {
 /// The last ACK, for an add-on that sets the window in fast recovery. The window may be reduced after the ACK,
 /// when the cause of a hole is found before its retransmission.
 #[derive(Clone, Copy, Debug, Default)]
-struct Arrival {
+struct LastAck {
     /// Delivered data that the add-on has not processed yet.
     delivered: Amount,
     /// Whether the ACK advanced SND.UNA and no loss was found (RFC 9937 §6.2, safeACK).
@@ -144,7 +153,7 @@ pub struct Recovery {
     handshake: Handshake,
     pending: Option<Pending>,
     allowance: Allowance,
-    arrival: Arrival,
+    last_ack: LastAck,
     /// Whether the next new segment carries CWR, whatever the reason for the reduction (RFC 3168 §6.1.2).
     send_cwr: bool,
     /// Whether an episode began with the loss of an MTU probe, until the connection has processed that.
@@ -170,7 +179,7 @@ impl Recovery {
             handshake: Handshake::default(),
             pending: None,
             allowance: Allowance::default(),
-            arrival: Arrival::default(),
+            last_ack: LastAck::default(),
             send_cwr: false,
             lost_mtu_probe: false,
             observer: EifelDetection::default(),
@@ -193,10 +202,10 @@ impl Recovery {
     pub(crate) fn on_established(&mut self, path: &mut Path<'_>, handshake: &Handshake) {
         self.inputs.establish(handshake);
         let lost = handshake.syn_was_lost;
-        let knobs = &self.profile.recovery;
-        let window = knobs.window_after_lost_syn.filter(|_| lost);
-        let window = window.unwrap_or_else(|| knobs.initial_window.segments(path.smss));
-        let ssthresh = match (knobs.ssthresh_after_lost_syn, knobs.initial_ssthresh) {
+        let rules = &self.profile.recovery;
+        let window = rules.initial.window_after_lost_syn.filter(|_| lost);
+        let window = window.unwrap_or_else(|| rules.initial.window.segments(path.smss));
+        let ssthresh = match (rules.initial.ssthresh_after_lost_syn, rules.initial.ssthresh) {
             (Some(ssthresh), _) if lost => ssthresh,
             (_, InitialSsthresh::Infinite) => f64::INFINITY,
             (_, InitialSsthresh::ReceiverWindow) => path.rwnd as f64 / path.smss as f64,
@@ -248,8 +257,8 @@ impl Recovery {
     }
 
     /// Processes a transmission that the in-flight list already contains.
-    pub(crate) fn on_sent(&mut self, path: &mut Path<'_>, departure: &Departure) {
-        self.event(path).on_sent(departure);
+    pub(crate) fn on_sent(&mut self, path: &mut Path<'_>, transmission: &Transmission) {
+        self.event(path).on_sent(transmission);
     }
 
     /// Processes an ACK that the in-flight list has already processed.
@@ -299,7 +308,7 @@ impl Recovery {
     /// Returns whether duplicate ACKs may be about retransmissions, because no new data was sent since a
     /// timeout.
     fn is_about_copies(&self, path: &Path<'_>) -> bool {
-        self.cc.phase() == Phase::Restarted
+        self.cc.state() == RecoveryState::Loss
             && self.cc.recover.is_some_and(|recover| path.flight.max() <= recover)
     }
 
@@ -341,9 +350,9 @@ impl Recovery {
     }
 
     fn record(&mut self, at: Instant, by: Author, what: What, why: &'static str) {
-        let episode = self.cc.phase();
+        let state = self.cc.state();
         let Some(trace) = &mut self.trace else { return };
-        let decision = Decision { at, episode, question: by.question, by: by.name, what, why };
+        let decision = Decision { at, state, question: by.question, by: by.name, what, why };
         if let Some(events) = &mut trace.events {
             events.push(decision.clone());
         }

@@ -1,17 +1,18 @@
 //! The state of a sender's loss recovery. One value contains all data that belongs to the state, so the data
-//! ends with the state.
+//! ends with the state. The states have the names that Linux gives them (`TCP_CA_CWR`); traces and reports
+//! show the names in parentheses.
 //!
 //! ```text
 //!                 ECN echo, repaired by a probe
-//!          Open ───────────────────────────────▶ Reduced
+//!          Open ───────────────────────────────▶ Cwr (reduced)
 //!           │ ▲                                     │
 //!      loss │ │ recover acknowledged, or a mistake  │ loss
 //!           ▼ │                                     ▼
-//!        Recovery ─────────────────────────────▶ Restarted
+//!        Recovery ─────────────────────────────▶ Loss (restarted)
 //!               timeout, collapse, restarting repair
 //! ```
 //!
-//! [`MOVES`] lists all transitions. The engine makes no others, `airtcp explain` prints them, and a test
+//! [`TRANSITIONS`] lists all transitions. The engine makes no others, `airtcp explain` prints them, and a test
 //! compares them with the table in docs/explanation/recovery.md.
 
 use airwire::time::Instant;
@@ -20,19 +21,19 @@ use airwire::time::Instant;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Episode {
     /// No loss is being repaired.
-    Open(Memory),
+    Open(AfterEpisode),
     /// The window was reduced although no segment is missing: for an ECN echo (RFC 3168 §6.1.2), or for a
     /// loss that a probe repaired.
-    Reduced,
+    Cwr,
     /// Fast recovery, until `recover` is acknowledged (Reno: until the first new ACK).
     Recovery(FastRecovery),
-    /// Restarted: retransmits from SND.UNA on until `recover` is acknowledged.
-    Restarted(Restart),
+    /// The sender retransmits from SND.UNA on until `recover` is acknowledged.
+    Loss(Restart),
 }
 
-/// Memory of the last episode while no loss is being repaired.
+/// State that outlasts an episode, while no loss is being repaired.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
-pub enum Memory {
+pub enum AfterEpisode {
     /// Nothing.
     #[default]
     Nothing,
@@ -51,28 +52,28 @@ pub struct FastRecovery {
     /// Temporary inflation by duplicate ACKs, in segments (RFC 5681 §3.2 step 4). cwnd does not include it.
     pub inflation: f64,
     /// Effect of the episode on the window.
-    pub window: EventWindow,
+    pub window: EpisodeWindow,
 }
 
 /// Effect of an episode on the window.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum EventWindow {
+pub enum EpisodeWindow {
     /// The window was reduced and stays until the episode ends.
     Reduced,
     /// The window was reduced, and an add-on (PRR) sets it until the episode ends.
     Regulated,
     /// All known holes were attributed to the radio link, or are an MTU probe.
-    Kept(Kept),
+    Kept(KeptWindow),
 }
 
 /// The window of an episode that is attributed to the radio link, or began with a lost MTU probe.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Kept {
+pub struct KeptWindow {
     /// cwnd at the beginning and at the end of the episode.
     pub cwnd: f64,
     /// The last hole that was attributed to the radio link, until it is retransmitted. Congestion may have
     /// caused any other hole.
-    pub judged: Option<u64>,
+    pub attributed_hole: Option<u64>,
     /// Whether the episode began with a lost MTU probe.
     pub for_mtu_probe: bool,
 }
@@ -108,43 +109,45 @@ pub enum AfterTimeout {
     Kept,
 }
 
-/// The kind of an [`Episode`], without its data. Traces and reports show the names.
+/// The kind of an [`Episode`], without its data.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Phase {
-    /// No loss is being repaired.
+pub enum RecoveryState {
+    /// No loss is being repaired. Linux: `TCP_CA_Open`, and `TCP_CA_Disorder` after duplicate ACKs.
     Open,
     /// The window was reduced, and no segment is missing. Linux: `TCP_CA_CWR`.
-    Reduced,
-    /// Fast recovery.
+    Cwr,
+    /// Fast recovery. Linux: `TCP_CA_Recovery`.
     Recovery,
-    /// Restarted after a timeout, a collapse, or a fast retransmission without fast recovery. Linux, after a
-    /// timeout: `TCP_CA_Loss`.
-    Restarted,
+    /// Retransmission from SND.UNA on, after a timeout (Linux: `TCP_CA_Loss`), a collapse, or a fast
+    /// retransmission without fast recovery.
+    Loss,
 }
 
-impl Phase {
+impl RecoveryState {
     /// All states.
-    pub const ALL: [Self; 4] = [Self::Open, Self::Reduced, Self::Recovery, Self::Restarted];
+    pub const ALL: [Self; 4] = [Self::Open, Self::Cwr, Self::Recovery, Self::Loss];
 
     /// Returns the name in traces, reports and tables.
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::Open => "open",
-            Self::Reduced => "reduced",
-            Self::Recovery => "recovery",
-            Self::Restarted => "restarted",
-        }
+        self.words().0
     }
 
     /// Returns the meaning in one line.
     pub const fn meaning(self) -> &'static str {
+        self.words().1
+    }
+
+    const fn words(self) -> (&'static str, &'static str) {
         match self {
-            Self::Open => "no loss is being repaired",
-            Self::Reduced => "the window was reduced, and no segment is missing",
-            Self::Recovery => {
-                "fast recovery: lost segments are retransmitted, new ones replace those that arrived"
+            Self::Open => ("open", "no loss is being repaired"),
+            Self::Cwr => ("reduced", "the window was reduced, and no segment is missing"),
+            Self::Recovery => (
+                "recovery",
+                "fast recovery: lost segments are retransmitted, new ones replace those that arrived",
+            ),
+            Self::Loss => {
+                ("restarted", "restart: everything that the receiver has not reported is retransmitted")
             }
-            Self::Restarted => "restart: everything that the receiver has not reported is retransmitted",
         }
     }
 }
@@ -175,78 +178,74 @@ pub enum Condition {
 impl Condition {
     /// Returns the name for machine-readable output.
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::Loss => "loss",
-            Self::RestartingLoss => "restarting-loss",
-            Self::Collapse => "collapse",
-            Self::Timeout => "timeout",
-            Self::TimeoutWithDuplicates => "timeout-with-duplicates",
-            Self::EcnEcho => "ecn-echo",
-            Self::RepairedByProbe => "repaired-by-probe",
-            Self::Acknowledged => "acknowledged",
-            Self::Mistake => "mistake",
-        }
+        self.words().0
     }
 
     /// Returns the text for users, which the decision trace also contains.
     pub const fn text(self) -> &'static str {
+        self.words().1
+    }
+
+    const fn words(self) -> (&'static str, &'static str) {
         match self {
-            Self::Loss => "a loss detected without a timeout",
-            Self::RestartingLoss => "a loss detected without a timeout, with a repair that restarts",
-            Self::Collapse => "too many losses for fast recovery",
-            Self::Timeout => "a timeout",
-            Self::TimeoutWithDuplicates => "duplicate ACKs after a timeout",
-            Self::EcnEcho => "an ECN echo",
-            Self::RepairedByProbe => "a loss repaired by a probe",
-            Self::Acknowledged => "an ACK that ends the episode",
-            Self::Mistake => "the last reduction was spurious",
+            Self::Loss => ("loss", "a loss detected without a timeout"),
+            Self::RestartingLoss => {
+                ("restarting-loss", "a loss detected without a timeout, with a repair that restarts")
+            }
+            Self::Collapse => ("collapse", "too many losses for fast recovery"),
+            Self::Timeout => ("timeout", "a timeout"),
+            Self::TimeoutWithDuplicates => ("timeout-with-duplicates", "duplicate ACKs after a timeout"),
+            Self::EcnEcho => ("ecn-echo", "an ECN echo"),
+            Self::RepairedByProbe => ("repaired-by-probe", "a loss repaired by a probe"),
+            Self::Acknowledged => ("acknowledged", "an ACK that ends the episode"),
+            Self::Mistake => ("mistake", "the last reduction was spurious"),
         }
     }
 }
 
 /// A transition between two states, and the condition for it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Move {
+pub struct Transition {
     /// The state before.
-    pub from: Phase,
+    pub from: RecoveryState,
     /// The condition.
     pub condition: Condition,
     /// The state after.
-    pub to: Phase,
+    pub to: RecoveryState,
 }
 
 /// All transitions.
-pub const MOVES: &[Move] = &{
-    use Phase::{Open, Recovery, Reduced, Restarted};
-    const fn to(from: Phase, condition: Condition, to: Phase) -> Move {
-        Move { from, condition, to }
+pub const TRANSITIONS: &[Transition] = &{
+    use RecoveryState::{Cwr, Loss, Open, Recovery};
+    const fn to(from: RecoveryState, condition: Condition, to: RecoveryState) -> Transition {
+        Transition { from, condition, to }
     }
     [
         to(Open, Condition::Loss, Recovery),
-        to(Open, Condition::RestartingLoss, Restarted),
-        to(Open, Condition::Collapse, Restarted),
-        to(Open, Condition::Timeout, Restarted),
-        to(Open, Condition::EcnEcho, Reduced),
-        to(Open, Condition::RepairedByProbe, Reduced),
-        to(Reduced, Condition::Loss, Recovery),
-        to(Reduced, Condition::RestartingLoss, Restarted),
-        to(Reduced, Condition::Collapse, Restarted),
-        to(Reduced, Condition::Timeout, Restarted),
-        to(Reduced, Condition::Acknowledged, Open),
-        to(Reduced, Condition::Mistake, Open),
+        to(Open, Condition::RestartingLoss, Loss),
+        to(Open, Condition::Collapse, Loss),
+        to(Open, Condition::Timeout, Loss),
+        to(Open, Condition::EcnEcho, Cwr),
+        to(Open, Condition::RepairedByProbe, Cwr),
+        to(Cwr, Condition::Loss, Recovery),
+        to(Cwr, Condition::RestartingLoss, Loss),
+        to(Cwr, Condition::Collapse, Loss),
+        to(Cwr, Condition::Timeout, Loss),
+        to(Cwr, Condition::Acknowledged, Open),
+        to(Cwr, Condition::Mistake, Open),
         to(Recovery, Condition::Loss, Recovery),
-        to(Recovery, Condition::RestartingLoss, Restarted),
-        to(Recovery, Condition::Collapse, Restarted),
-        to(Recovery, Condition::Timeout, Restarted),
+        to(Recovery, Condition::RestartingLoss, Loss),
+        to(Recovery, Condition::Collapse, Loss),
+        to(Recovery, Condition::Timeout, Loss),
         to(Recovery, Condition::Acknowledged, Open),
         to(Recovery, Condition::Mistake, Open),
-        to(Restarted, Condition::Loss, Recovery),
-        to(Restarted, Condition::RestartingLoss, Restarted),
-        to(Restarted, Condition::Collapse, Restarted),
-        to(Restarted, Condition::Timeout, Restarted),
-        to(Restarted, Condition::TimeoutWithDuplicates, Recovery),
-        to(Restarted, Condition::Acknowledged, Open),
-        to(Restarted, Condition::Mistake, Open),
+        to(Loss, Condition::Loss, Recovery),
+        to(Loss, Condition::RestartingLoss, Loss),
+        to(Loss, Condition::Collapse, Loss),
+        to(Loss, Condition::Timeout, Loss),
+        to(Loss, Condition::TimeoutWithDuplicates, Recovery),
+        to(Loss, Condition::Acknowledged, Open),
+        to(Loss, Condition::Mistake, Open),
     ]
 };
 
@@ -254,13 +253,14 @@ pub const MOVES: &[Move] = &{
 /// with them.
 pub fn markdown() -> String {
     let mut table = String::from("| state | |\n|---|---|\n");
-    for phase in Phase::ALL {
-        table += &format!("| `{}` | {} |\n", phase.name(), phase.meaning());
+    for state in RecoveryState::ALL {
+        table += &format!("| `{}` | {} |\n", state.name(), state.meaning());
     }
     table += "\n| from | to | when |\n|---|---|---|\n";
-    for (from, to) in Phase::ALL.into_iter().flat_map(|from| Phase::ALL.map(|to| (from, to))) {
-        let moves = MOVES.iter().filter(|it| (it.from, it.to) == (from, to));
-        let conditions: Vec<_> = moves.map(|it| it.condition.text()).collect();
+    for (from, to) in RecoveryState::ALL.into_iter().flat_map(|from| RecoveryState::ALL.map(|to| (from, to)))
+    {
+        let transitions = TRANSITIONS.iter().filter(|it| (it.from, it.to) == (from, to));
+        let conditions: Vec<_> = transitions.map(|it| it.condition.text()).collect();
         if !conditions.is_empty() {
             table += &format!("| `{}` | `{}` | {} |\n", from.name(), to.name(), conditions.join("; "));
         }
@@ -270,57 +270,57 @@ pub fn markdown() -> String {
 
 impl Default for Episode {
     fn default() -> Self {
-        Self::Open(Memory::Nothing)
+        Self::Open(AfterEpisode::Nothing)
     }
 }
 
 impl Episode {
     /// Returns the kind of the state.
-    pub const fn phase(&self) -> Phase {
+    pub const fn state(&self) -> RecoveryState {
         match self {
-            Self::Open(_) => Phase::Open,
-            Self::Reduced => Phase::Reduced,
-            Self::Recovery(_) => Phase::Recovery,
-            Self::Restarted(_) => Phase::Restarted,
+            Self::Open(_) => RecoveryState::Open,
+            Self::Cwr => RecoveryState::Cwr,
+            Self::Recovery(_) => RecoveryState::Recovery,
+            Self::Loss(_) => RecoveryState::Loss,
         }
     }
 
     /// Returns whether the sender is restarting after a timeout that reduced the window. The timeout answer
     /// then decides what later ACKs mean.
     pub(super) const fn is_after_timeout(&self) -> bool {
-        matches!(self, Self::Restarted(Restart::Timeout(AfterTimeout::Reduced | AfterTimeout::Undecided)))
+        matches!(self, Self::Loss(Restart::Timeout(AfterTimeout::Reduced | AfterTimeout::Undecided)))
     }
 
     pub(super) fn is_undecided(&self) -> bool {
-        *self == Self::Restarted(Restart::Timeout(AfterTimeout::Undecided))
+        *self == Self::Loss(Restart::Timeout(AfterTimeout::Undecided))
     }
 
     /// Ends the wait of the timeout answer: data was lost.
     pub(super) fn decide(&mut self) {
         if self.is_undecided() {
-            *self = Self::Restarted(Restart::Timeout(AfterTimeout::Reduced));
+            *self = Self::Loss(Restart::Timeout(AfterTimeout::Reduced));
         }
     }
 
     /// Returns the window that an episode attributed to the radio link has kept.
     pub const fn kept_window(&self) -> Option<f64> {
         match self {
-            Self::Open(Memory::KeptWindow(cwnd)) => Some(*cwnd),
-            Self::Recovery(FastRecovery { window: EventWindow::Kept(kept), .. }) => Some(kept.cwnd),
+            Self::Open(AfterEpisode::KeptWindow(cwnd)) => Some(*cwnd),
+            Self::Recovery(FastRecovery { window: EpisodeWindow::Kept(kept), .. }) => Some(kept.cwnd),
             _ => None,
         }
     }
 
-    pub(super) const fn kept(&self) -> Option<&Kept> {
+    pub(super) const fn kept(&self) -> Option<&KeptWindow> {
         match self {
-            Self::Recovery(FastRecovery { window: EventWindow::Kept(kept), .. }) => Some(kept),
+            Self::Recovery(FastRecovery { window: EpisodeWindow::Kept(kept), .. }) => Some(kept),
             _ => None,
         }
     }
 
-    pub(super) fn kept_mut(&mut self) -> Option<&mut Kept> {
+    pub(super) fn kept_mut(&mut self) -> Option<&mut KeptWindow> {
         match self {
-            Self::Recovery(FastRecovery { window: EventWindow::Kept(kept), .. }) => Some(kept),
+            Self::Recovery(FastRecovery { window: EpisodeWindow::Kept(kept), .. }) => Some(kept),
             _ => None,
         }
     }
@@ -334,10 +334,9 @@ impl Episode {
 
     pub(super) const fn inflation(&self) -> f64 {
         match self {
-            Self::Recovery(FastRecovery { inflation, .. }) | Self::Open(Memory::Inflating(inflation)) => {
-                *inflation
-            }
-            Self::Open(_) | Self::Reduced | Self::Restarted(_) => 0.0,
+            Self::Recovery(FastRecovery { inflation, .. })
+            | Self::Open(AfterEpisode::Inflating(inflation)) => *inflation,
+            Self::Open(_) | Self::Cwr | Self::Loss(_) => 0.0,
         }
     }
 
@@ -345,26 +344,26 @@ impl Episode {
     pub(super) fn deflate(&mut self) {
         match self {
             Self::Recovery(recovery) => recovery.inflation = 0.0,
-            Self::Open(Memory::Inflating(_)) => *self = Self::default(),
-            Self::Open(_) | Self::Reduced | Self::Restarted(_) => {}
+            Self::Open(AfterEpisode::Inflating(_)) => *self = Self::default(),
+            Self::Open(_) | Self::Cwr | Self::Loss(_) => {}
         }
     }
 
     pub(super) const fn is_regulated(&self) -> bool {
-        matches!(self, Self::Recovery(FastRecovery { window: EventWindow::Regulated, .. }))
+        matches!(self, Self::Recovery(FastRecovery { window: EpisodeWindow::Regulated, .. }))
     }
 
     /// Returns the time before which nothing is sent.
     pub(super) const fn paused_until(&self) -> Option<Instant> {
         match self {
-            Self::Restarted(Restart::Collapse { until, .. }) => *until,
+            Self::Loss(Restart::Collapse { until, .. }) => *until,
             _ => None,
         }
     }
 
     /// Ends the pause.
     pub(super) fn end_pause(&mut self) {
-        if let Self::Restarted(Restart::Collapse { until, .. }) = self {
+        if let Self::Loss(Restart::Collapse { until, .. }) = self {
             *until = None;
         }
     }
@@ -372,9 +371,7 @@ impl Episode {
     /// Returns the flag for the first segment of a restart, which is true until that segment is sent.
     pub(super) fn first_mut(&mut self) -> Option<&mut bool> {
         match self {
-            Self::Restarted(Restart::FastRetransmit { first } | Restart::Collapse { first, .. }) => {
-                Some(first)
-            }
+            Self::Loss(Restart::FastRetransmit { first } | Restart::Collapse { first, .. }) => Some(first),
             _ => None,
         }
     }

@@ -91,7 +91,7 @@ fn sentence(row: &Row, need: Need, lack: Lack) -> String {
     };
     // Without reports, `rebate` still compensates for reordering, and therefore is not the same as `aimd`.
     let default = catalogue::default_answer(row.question());
-    match default.filter(|_| row.is_the_answer() && need != Need::LossReports) {
+    match default.filter(|_| row.is_answer() && need != Need::LossReports) {
         Some(default) => format!("{name}: {missing}; it works like `{}`", default.name),
         None => format!("{name}: {missing}"),
     }

@@ -100,7 +100,6 @@ pub mod detect;
 pub(crate) mod engine;
 pub mod episode;
 pub mod inputs;
-mod moves;
 pub mod parameter;
 pub mod rate;
 mod recipe;
@@ -109,6 +108,7 @@ mod spurious;
 #[cfg(test)]
 pub(crate) mod testing;
 pub mod timeout;
+mod transitions;
 mod truth;
 pub mod undo;
 pub mod window;
@@ -118,14 +118,14 @@ use airwire::time::{Duration, Instant};
 pub use decision::{Decision, What};
 pub(crate) use engine::Path;
 pub use engine::{Counters, Recovery};
-pub use episode::{Condition, Disorder, Episode, MOVES, Move, Phase};
+pub use episode::{Condition, Disorder, Episode, RecoveryState, TRANSITIONS, Transition};
 pub use inputs::{Inputs, Lack};
 pub use recipe::{Named, Recipe, RecipeError};
 pub use truth::Truth;
 
 use crate::flight::{Amount, Delivery, Flight, Originals};
-use crate::profile::Knobs;
-use crate::profile::knobs::Accounting;
+use crate::profile::RecoveryRules;
+use crate::profile::recovery::Accounting;
 use crate::rtt::RttEstimator;
 
 /// The congestion state of one connection. Windows are in segments. Only the engine modifies it.
@@ -207,8 +207,8 @@ impl Default for Congestion {
 
 impl Congestion {
     /// Returns the name of the sender's state.
-    pub const fn phase(&self) -> Phase {
-        self.episode.phase()
+    pub const fn state(&self) -> RecoveryState {
+        self.episode.state()
     }
 
     /// Returns the temporary inflation of the window by duplicate ACKs, in segments (RFC 5681 §3.2 step 4).
@@ -250,8 +250,8 @@ pub struct View<'a> {
     pub handshake: &'a Handshake,
     /// Round-trip time estimates and the retransmission timeout.
     pub rtt: &'a RttEstimator,
-    /// The profile's knobs, with the recipe's options.
-    pub knobs: &'a Knobs,
+    /// The profile's rules, with the recipe's options.
+    pub rules: &'a RecoveryRules,
     /// Sender maximum segment size, in bytes of data.
     pub smss: u64,
     /// The receiver's window, in bytes.
@@ -263,7 +263,7 @@ pub struct View<'a> {
 impl View<'_> {
     /// Converts an amount to segments, in the accounting of this host.
     pub fn segments(&self, amount: Amount) -> f64 {
-        match self.knobs.accounting {
+        match self.rules.accounting {
             Accounting::Bytes => amount.bytes as f64 / self.smss as f64,
             Accounting::Segments => amount.segments as f64,
         }
@@ -375,20 +375,20 @@ impl Ack {
 
 /// A transmitted segment, for answers that keep state about transmissions.
 #[derive(Clone, Copy, Debug)]
-pub struct Departure {
+pub struct Transmission {
     /// Offset of its first byte in the stream.
     pub start: u64,
     /// Offset one past its last byte.
     pub end: u64,
     /// Why it is sent.
-    pub kind: Transmission,
+    pub kind: TransmissionKind,
     /// Its timestamp (RFC 7323 TSval), meaningless on a connection without timestamps.
     pub tsval: u32,
 }
 
 /// Why a segment is sent.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Transmission {
+pub enum TransmissionKind {
     /// First transmission.
     New,
     /// Retransmission that begins an episode without a timeout.

@@ -1,5 +1,5 @@
 //! Parameters of algorithms. Each parameter is a constant in its algorithm's file and is listed in the
-//! algorithm's row of the catalogue. The constructor reads the value from [`Given`].
+//! algorithm's row of the catalogue. The constructor reads the value from [`Arguments`].
 
 use crate::profile::Profile;
 
@@ -53,13 +53,13 @@ impl Parameter {
 
 /// The arguments of an answer's constructor.
 #[derive(Clone, Copy, Debug)]
-pub struct Given<'a> {
+pub struct Arguments<'a> {
     profile: &'a Profile,
     /// The parameters that the recipe names.
     set: &'a [(&'static str, Option<f64>)],
 }
 
-impl<'a> Given<'a> {
+impl<'a> Arguments<'a> {
     /// Creates the arguments. `set` lists the parameters that the recipe names, with their numbers.
     pub(crate) fn new(profile: &'a Profile, set: &'a [(&'static str, Option<f64>)]) -> Self {
         Self { profile, set }

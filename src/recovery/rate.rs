@@ -19,8 +19,8 @@ use std::collections::VecDeque;
 
 use airwire::time::{Duration, Instant};
 
-use super::{Ack, Departure, Transmission, View};
-use crate::flight::{Amount, Fate, Flight, Sent};
+use super::{Ack, Transmission, TransmissionKind, View};
+use crate::flight::{Amount, Flight, SegmentState, Sent};
 
 /// Counters over all data sent so far.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -149,7 +149,7 @@ pub(crate) struct RateSampler {
     app_limited: Option<f64>,
     min_rtt: Option<Duration>,
     /// Snapshots of the outstanding segments, in stream order.
-    departures: VecDeque<Snapshot>,
+    snapshots: VecDeque<Snapshot>,
     /// Number of them that are lost.
     lost_out: u64,
     /// Number of them that are forgotten.
@@ -166,7 +166,7 @@ impl RateSampler {
             first_send_time: Instant::ZERO,
             app_limited: None,
             min_rtt: None,
-            departures: VecDeque::new(),
+            snapshots: VecDeque::new(),
             lost_out: 0,
             forgotten: 0,
             announced: 0.0,
@@ -207,13 +207,13 @@ impl RateSampler {
     /// OnPacketSent(): a segment was sent, and `in_flight` includes it. If no other segment is outstanding,
     /// the measurement starts again, which excludes the idle time before it. Lost segments count as
     /// outstanding here, because a wrong loss mark must not shorten the interval.
-    pub(super) fn on_sent(&mut self, view: &View<'_>, departure: &Departure, in_flight: f64) {
-        if departure.kind == Transmission::New && view.flight.len() == 1 {
+    pub(super) fn on_sent(&mut self, view: &View<'_>, transmission: &Transmission, in_flight: f64) {
+        if transmission.kind == TransmissionKind::New && view.flight.len() == 1 {
             (self.first_send_time, self.totals.delivered_time) = (view.now, view.now);
         }
         self.totals.in_flight = in_flight;
-        let Departure { start, end, .. } = *departure;
-        let left = Snapshot {
+        let Transmission { start, end, .. } = *transmission;
+        let snapshot = Snapshot {
             start,
             end,
             send_time: view.now,
@@ -226,16 +226,16 @@ impl RateSampler {
             is_lost: false,
             is_forgotten: false,
         };
-        let at = self.departures.partition_point(|known| known.end <= start);
-        let Some(before) = self.departures.get_mut(at).filter(|known| known.start < end) else {
-            self.departures.insert(at, left);
+        let at = self.snapshots.partition_point(|known| known.end <= start);
+        let Some(before) = self.snapshots.get_mut(at).filter(|known| known.start < end) else {
+            self.snapshots.insert(at, snapshot);
             return;
         };
         let is_forgotten = before.is_forgotten;
-        let before = std::mem::replace(before, Snapshot { is_forgotten, ..left });
+        let before = std::mem::replace(before, Snapshot { is_forgotten, ..snapshot });
         if before.end > end {
             // The segment size has decreased since: the rest of this segment has not been retransmitted.
-            self.departures.insert(at + 1, Snapshot { start: end, ..before });
+            self.snapshots.insert(at + 1, Snapshot { start: end, ..before });
             self.forgotten += u64::from(is_forgotten);
         } else {
             self.lost_out -= u64::from(before.is_lost);
@@ -250,8 +250,8 @@ impl RateSampler {
         }
         let Totals { delivered, mut lost, .. } = self.totals;
         let mut lost_out = 0;
-        self.walk(view.flight, |known, sent| {
-            let is_lost = sent.is_some_and(|sent| sent.fate == Fate::Lost);
+        self.visit(view.flight, |known, sent| {
+            let is_lost = sent.is_some_and(|sent| sent.state == SegmentState::Lost);
             lost_out += u64::from(is_lost);
             if is_lost && !known.is_lost {
                 let size = size(view, known);
@@ -275,10 +275,10 @@ impl RateSampler {
 
     /// Remembers the SACKed segments before the scoreboard forgets them, because they were delivered.
     pub(super) fn before_forgetting(&mut self, flight: &Flight) {
-        self.walk(flight, |known, sent| {
-            known.is_forgotten |= sent.is_some_and(|sent| sent.fate == Fate::Sacked);
+        self.visit(flight, |known, sent| {
+            known.is_forgotten |= sent.is_some_and(|sent| sent.state == SegmentState::Sacked);
         });
-        self.forgotten = self.departures.iter().map(|known| u64::from(known.is_forgotten)).sum();
+        self.forgotten = self.snapshots.iter().map(|known| u64::from(known.is_forgotten)).sum();
     }
 
     /// Counts the data that an ACK delivers. Must be called before the losses that the ACK reveals are
@@ -289,7 +289,7 @@ impl RateSampler {
             // tcp_add_reno_sack(): the first outstanding segment is missing, so duplicate ACKs cannot
             // announce it.
             Delivered::Announced => {
-                let most = (self.departures.len() as f64 - 1.0).max(self.announced);
+                let most = (self.snapshots.len() as f64 - 1.0).max(self.announced);
                 let announced = (self.announced + 1.0).min(most);
                 announced - std::mem::replace(&mut self.announced, announced)
             }
@@ -313,24 +313,24 @@ impl RateSampler {
             return 0.0;
         }
         let mut again = 0.0;
-        self.walk(view.flight, |known, sent| {
-            let reported = sent.is_none_or(|sent| sent.fate == Fate::Sacked);
+        self.visit(view.flight, |known, sent| {
+            let reported = sent.is_none_or(|sent| sent.state == SegmentState::Sacked);
             if known.is_forgotten && reported {
                 known.is_forgotten = false;
                 again += size(view, known);
             }
         });
-        self.forgotten = self.departures.iter().map(|known| u64::from(known.is_forgotten)).sum();
+        self.forgotten = self.snapshots.iter().map(|known| u64::from(known.is_forgotten)).sum();
         again
     }
 
     /// Visits every snapshot with its entry in the flight. The entry is `None` if the segment is
     /// acknowledged.
-    fn walk(&mut self, flight: &Flight, mut see: impl FnMut(&mut Snapshot, Option<&Sent>)) {
+    fn visit(&mut self, flight: &Flight, mut visitor: impl FnMut(&mut Snapshot, Option<&Sent>)) {
         let mut segments = flight.iter().peekable();
-        for known in &mut self.departures {
+        for known in &mut self.snapshots {
             while segments.next_if(|sent| sent.end <= known.start).is_some() {}
-            see(known, segments.peek().copied().filter(|sent| sent.start < known.end));
+            visitor(known, segments.peek().copied().filter(|sent| sent.start < known.end));
         }
     }
 
@@ -387,14 +387,14 @@ impl RateSampler {
 
     /// Returns the snapshot of the segment that contains offset `end - 1`.
     fn find(&self, end: u64) -> Option<Snapshot> {
-        let at = self.departures.partition_point(|known| known.end < end);
-        self.departures.get(at).filter(|known| known.start < end).copied()
+        let at = self.snapshots.partition_point(|known| known.end < end);
+        self.snapshots.get(at).filter(|known| known.start < end).copied()
     }
 
     fn forget_below(&mut self, una: u64) {
-        while let Some(first) = self.departures.front().filter(|first| first.end <= una) {
+        while let Some(first) = self.snapshots.front().filter(|first| first.end <= una) {
             self.lost_out -= u64::from(first.is_lost);
-            self.departures.pop_front();
+            self.snapshots.pop_front();
         }
     }
 }

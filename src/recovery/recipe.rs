@@ -14,9 +14,9 @@ use airwire::units::Rate;
 use super::attribute::Attribute;
 use super::catalogue::{self, Answer, Build, Need, Question, Row};
 use super::engine::{Answers, Recovery};
-use super::parameter::{Given, Range};
+use super::parameter::{Arguments, Range};
 use crate::profile::Profile;
-use crate::profile::knobs::SackDialect;
+use crate::profile::recovery::SackDialect;
 
 /// The algorithms of a sender: at most one answer per question, and any number of options. See
 /// [`recovery`](super).
@@ -189,9 +189,9 @@ impl Recipe {
         add_required_answers(&mut parts)?;
         check_needs(&parts)?;
         let count = catalogue::rows().count();
-        let place =
+        let position =
             |part: &Part| catalogue::rows().position(|row| std::ptr::eq(row, part.row)).unwrap_or(count);
-        parts.sort_by_key(place);
+        parts.sort_by_key(position);
         Ok(Self { parts, typed })
     }
 
@@ -220,9 +220,10 @@ impl Recipe {
         let repair = self.answer(Question::Repair).map_or("", |row| row.name);
         let mut name = known.as_ref().map_or(repair, |(name, _)| name).to_owned();
         for part in &self.parts {
-            let is_repair = part.row.is_the_answer() && part.row.question() == Question::Repair;
-            let is_said = known.as_ref().is_some_and(|(_, parts)| parts.iter().any(|said| said.is(part)));
-            if part.row.is_default || is_repair || is_said {
+            let is_repair = part.row.is_answer() && part.row.question() == Question::Repair;
+            let is_included =
+                known.as_ref().is_some_and(|(_, parts)| parts.iter().any(|included| included.is(part)));
+            if part.row.is_default || is_repair || is_included {
                 continue;
             }
             name = name + "+" + part.row.name;
@@ -236,7 +237,7 @@ impl Recipe {
     /// Returns the row that answers `question` in this recipe: the answer that it names, or the default.
     /// `None` only for [`Question::Option`], which has no answer.
     pub fn answer(&self, question: Question) -> Option<&'static Row> {
-        let named = self.parts.iter().find(|p| p.row.question() == question && p.row.is_the_answer());
+        let named = self.parts.iter().find(|p| p.row.question() == question && p.row.is_answer());
         named.map(|part| part.row).or_else(|| catalogue::default_answer(question))
     }
 
@@ -250,7 +251,7 @@ impl Recipe {
     pub fn tune(&self, profile: &Profile) -> Profile {
         let mut tuned = profile.clone();
         if self.answer(Question::Detect).is_some_and(|row| row.marks_segments) {
-            tuned.recovery.sack_dialect = SackDialect::Rfc6675;
+            tuned.recovery.dialects.sack = SackDialect::Rfc6675;
         }
         for part in &self.parts {
             tuned.handshake.timestamps |= part.row.needs.contains(&Need::Timestamps);
@@ -277,7 +278,7 @@ impl Recipe {
         let set = self.parts.iter().filter(|part| part.row.is_parameter());
         let set: Vec<_> = set.map(|part| (part.row.name, part.value)).collect();
         let parts = self.parts.iter().map(|part| part.row);
-        Answers::new(|question| self.answer(question), parts, &Given::new(profile, &set))
+        Answers::new(|question| self.answer(question), parts, &Arguments::new(profile, &set))
     }
 
     /// Returns the name and the parts of the first named sender whose parts are all in this recipe.
@@ -393,7 +394,7 @@ fn contradiction(one: &Part, other: &Part) -> Result<(), RecipeError> {
     let question = one.question();
     if one.name == other.name {
         Err(RecipeError::Twice { first, second })
-    } else if one.is_the_answer() && other.is_the_answer() && question == other.question() {
+    } else if one.is_answer() && other.is_answer() && question == other.question() {
         Err(RecipeError::TwoAnswers { first, second, question: question.text() })
     } else if ends_no_slow_start(one, other) || ends_no_slow_start(other, one) {
         // A model leaves its Startup by itself.
@@ -420,7 +421,7 @@ fn add_required_answers(parts: &mut Vec<Part>) -> Result<(), RecipeError> {
     while let Some(part) = parts.get(index).copied() {
         index += 1;
         let Some(row) = part.row.with.and_then(catalogue::find) else { continue };
-        let answers_it = |other: &&Part| other.row.is_the_answer() && other.row.question() == row.question();
+        let answers_it = |other: &&Part| other.row.is_answer() && other.row.question() == row.question();
         match parts.iter().find(answers_it) {
             Some(named) if named.row.name == row.name => {}
             Some(named) => {

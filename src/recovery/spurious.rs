@@ -6,7 +6,7 @@
 //!
 //! Choice: an echo of 0 proves nothing, because a peer sends it before it has seen a timestamp.
 
-use super::{Ack, Departure, Entered, Transmission};
+use super::{Ack, Entered, Transmission, TransmissionKind};
 use crate::flight::Flight;
 
 /// Detection for one episode at a time (RFC 3522 §3.2).
@@ -48,12 +48,12 @@ impl EifelDetection {
     }
 
     /// Records RetransmitTS from the first retransmission of the episode.
-    pub(super) fn on_sent(&mut self, departure: &Departure) {
-        if departure.kind == Transmission::New || departure.kind == Transmission::Probe {
+    pub(super) fn on_sent(&mut self, transmission: &Transmission) {
+        if transmission.kind == TransmissionKind::New || transmission.kind == TransmissionKind::Probe {
             return;
         }
         if let Some(watch) = &mut self.watched {
-            watch.first.get_or_insert(FirstRetransmit { start: departure.start, ts: departure.tsval });
+            watch.first.get_or_insert(FirstRetransmit { start: transmission.start, ts: transmission.tsval });
         }
     }
 

@@ -8,10 +8,12 @@ use std::sync::Arc;
 
 use airwire::time::{Duration, Instant};
 
-use super::{Ack, Congestion, Decision, Departure, Handshake, Path, Recipe, Recovery, Transmission, View};
+use super::{
+    Ack, Congestion, Decision, Handshake, Path, Recipe, Recovery, Transmission, TransmissionKind, View,
+};
 use crate::flight::{Flight, Sacked};
 use crate::profile::Profile;
-use crate::profile::knobs::{Growth, Knobs};
+use crate::profile::recovery::{DecreaseFrom, Growth, RecoveryRules};
 use crate::recovery::engine::TimerRule;
 use crate::rtt::{RttEstimator, Sample};
 
@@ -103,21 +105,6 @@ impl BareSender {
         self.recovery.congestion()
     }
 
-    /// Returns the view of an answer with this window and these knobs.
-    pub(crate) fn view<'a>(&'a self, cc: &'a Congestion, knobs: &'a Knobs) -> View<'a> {
-        View {
-            now: self.now,
-            flight: &self.flight,
-            cc,
-            handshake: self.recovery.handshake(),
-            rtt: &self.rtt,
-            knobs,
-            smss: SMSS,
-            rwnd: self.rwnd * SMSS,
-            unsent: self.unsent(),
-        }
-    }
-
     fn unsent(&self) -> u64 {
         (self.written * SMSS).saturating_sub(self.flight.max())
     }
@@ -193,7 +180,7 @@ impl BareSender {
         ack.delivered.bytes += news.amount.bytes;
         ack.delivered.segments += news.amount.segments;
         ack.duplicates = ack.dsack.map_or(0, |(left, right)| right.saturating_sub(left).div_ceil(SMSS));
-        if self.recovery.profile().recovery.growth == Growth::Delivered {
+        if self.recovery.profile().recovery.growth.amount == Growth::Delivered {
             ack.delivered.bytes += ack.duplicates * SMSS;
             ack.delivered.segments += ack.duplicates;
         }
@@ -244,12 +231,12 @@ impl BareSender {
         while let Some((start, end, kind)) = self.choose() {
             let tsval = self.now.as_millis() as u32;
             match kind {
-                Transmission::New => self.flight.on_new(end, self.now, tsval),
+                TransmissionKind::New => self.flight.on_new(end, self.now, tsval),
                 _ => self.flight.on_resent(start, self.now, tsval),
             }
-            let departure = Departure { start, end, kind, tsval };
-            self.decide(|recovery, path| recovery.on_sent(path, &departure));
-            let again = if kind == Transmission::New { "" } else { "r" };
+            let transmission = Transmission { start, end, kind, tsval };
+            self.decide(|recovery, path| recovery.on_sent(path, &transmission));
+            let again = if kind == TransmissionKind::New { "" } else { "r" };
             sent.push(format!("{}{again}", end / SMSS));
             self.rto.get_or_insert_with(|| self.now + self.rtt.rto().get());
             assert!(sent.len() < 100_000, "the sender does not stop sending");
@@ -257,7 +244,7 @@ impl BareSender {
         sent.join(" ")
     }
 
-    fn choose(&mut self) -> Option<(u64, u64, Transmission)> {
+    fn choose(&mut self) -> Option<(u64, u64, TransmissionKind)> {
         let old = |(start, kind)| (start, start + SMSS, kind);
         if !self.flight.is_empty()
             && let Some(choice) = self.decide(|recovery, path| recovery.next_resend(path))
@@ -269,7 +256,7 @@ impl BareSender {
             && start + SMSS <= una + self.rwnd * SMSS
             && self.decide(|recovery, path| recovery.may_send_new(path, SMSS))
         {
-            return Some((start, start + SMSS, Transmission::New));
+            return Some((start, start + SMSS, TransmissionKind::New));
         }
         if self.flight.is_empty() {
             return None;
@@ -303,6 +290,37 @@ impl BareSender {
             unsent,
         };
         f(&mut self.recovery, &mut path)
+    }
+}
+
+/// A sender whose window and rules the test sets, for tests that call one answer directly.
+pub(crate) struct TestView {
+    pub(crate) sender: BareSender,
+    pub(crate) cc: Congestion,
+    pub(crate) rules: RecoveryRules,
+}
+
+impl TestView {
+    /// Creates a view of `sender` with the RFCs' rules. A loss reduces the window from cwnd.
+    pub(crate) fn new(sender: BareSender) -> Self {
+        let mut rules = RecoveryRules::rfc();
+        rules.decrease.from = DecreaseFrom::Cwnd;
+        Self { cc: sender.cc().clone(), sender, rules }
+    }
+
+    pub(crate) fn view(&self) -> View<'_> {
+        let sender = &self.sender;
+        View {
+            now: sender.now,
+            flight: &sender.flight,
+            cc: &self.cc,
+            handshake: sender.recovery.handshake(),
+            rtt: &sender.rtt,
+            rules: &self.rules,
+            smss: SMSS,
+            rwnd: sender.rwnd * SMSS,
+            unsent: sender.unsent(),
+        }
     }
 }
 

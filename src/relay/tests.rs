@@ -20,7 +20,7 @@ struct Scripted {
     shut: u32,
     reset: u32,
     /// Bytes that were read from it.
-    given: usize,
+    bytes_read: usize,
 }
 
 impl Scripted {
@@ -47,7 +47,7 @@ impl Endpoint for Scripted {
             };
         }
         buffer.iter_mut().zip(self.arriving.drain(..count)).for_each(|(to, byte)| *to = byte);
-        self.given += count;
+        self.bytes_read += count;
         Ok(count)
     }
 
@@ -97,14 +97,14 @@ impl World {
         Self { relay: Relay::default(), radio, target, chunk: [0; BOUND] }
     }
 
-    fn turn(&mut self) -> Turn {
-        self.relay.turn(&mut self.radio, &mut self.target, &mut self.chunk)
+    fn forward(&mut self) -> RelayStatus {
+        self.relay.forward(&mut self.radio, &mut self.target, &mut self.chunk)
     }
 
-    fn run_until_waiting(&mut self) -> Turn {
+    fn run_until_waiting(&mut self) -> RelayStatus {
         loop {
-            match self.turn() {
-                Turn::Again => {}
+            match self.forward() {
+                RelayStatus::Again => {}
                 turn => return turn,
             }
         }
@@ -124,12 +124,12 @@ fn half_closed_stream_still_receives_answer() {
     (world.radio.room, world.target.room) = (100, 100);
     world.radio.send(b"question");
     world.radio.arrived_end = true;
-    assert_eq!(world.run_until_waiting(), Turn::Waiting);
+    assert_eq!(world.run_until_waiting(), RelayStatus::Waiting);
     assert_eq!((world.target.taken.as_slice(), world.target.shut), (&b"question"[..], 1));
     world.target.send(b"answer");
-    assert_eq!(world.run_until_waiting(), Turn::Waiting);
+    assert_eq!(world.run_until_waiting(), RelayStatus::Waiting);
     world.target.arrived_end = true;
-    assert_eq!(world.run_until_waiting(), Turn::Finished);
+    assert_eq!(world.run_until_waiting(), RelayStatus::Finished);
     assert_eq!((world.radio.taken.as_slice(), world.radio.shut), (&b"answer"[..], 1));
     assert_eq!((world.relay.carried_up(), world.relay.carried_down()), (8, 6));
 }
@@ -138,14 +138,14 @@ fn half_closed_stream_still_receives_answer() {
 fn blocked_side_stops_reads_from_other_side() {
     let mut world = World::new(usize::MAX);
     world.target.send(&[1; 1000]);
-    assert_eq!(world.run_until_waiting(), Turn::Waiting);
-    assert_eq!(world.target.given, BOUND, "one chunk only");
+    assert_eq!(world.run_until_waiting(), RelayStatus::Waiting);
+    assert_eq!(world.target.bytes_read, BOUND, "one chunk only");
     world.radio.room = BOUND - 1;
-    assert_eq!(world.run_until_waiting(), Turn::Waiting);
-    assert_eq!(world.target.given, BOUND, "no read before the whole chunk is written");
+    assert_eq!(world.run_until_waiting(), RelayStatus::Waiting);
+    assert_eq!(world.target.bytes_read, BOUND, "no read before the whole chunk is written");
     world.radio.room = 1;
-    assert_eq!(world.run_until_waiting(), Turn::Waiting);
-    assert_eq!(world.target.given, 2 * BOUND);
+    assert_eq!(world.run_until_waiting(), RelayStatus::Waiting);
+    assert_eq!(world.target.bytes_read, 2 * BOUND);
 }
 
 #[test]
@@ -153,11 +153,11 @@ fn relay_reads_no_more_than_reported_room() {
     let mut world = World::new(usize::MAX);
     world.radio.reports_room = true;
     world.target.send(&[1; 1000]);
-    assert_eq!((world.run_until_waiting(), world.target.given), (Turn::Waiting, 0));
+    assert_eq!((world.run_until_waiting(), world.target.bytes_read), (RelayStatus::Waiting, 0));
     world.radio.room = 5;
     assert_eq!(
-        (world.run_until_waiting(), world.target.given, world.radio.taken.len()),
-        (Turn::Waiting, 5, 5)
+        (world.run_until_waiting(), world.target.bytes_read, world.radio.taken.len()),
+        (RelayStatus::Waiting, 5, 5)
     );
 }
 
@@ -166,10 +166,10 @@ fn shutdown_is_forwarded_after_held_data() {
     let mut world = World::new(usize::MAX);
     world.target.send(b"last");
     world.target.arrived_end = true;
-    assert_eq!(world.run_until_waiting(), Turn::Waiting);
+    assert_eq!(world.run_until_waiting(), RelayStatus::Waiting);
     assert_eq!(world.radio.shut, 0);
     world.radio.room = 4;
-    assert_eq!(world.run_until_waiting(), Turn::Waiting);
+    assert_eq!(world.run_until_waiting(), RelayStatus::Waiting);
     assert_eq!((world.radio.taken.as_slice(), world.radio.shut), (&b"last"[..], 1));
 }
 
@@ -178,16 +178,16 @@ fn reset_is_forwarded_while_reading_is_paused() {
     for (failing, other) in [(Leg::Radio, Leg::Target), (Leg::Target, Leg::Radio)] {
         let mut world = World::new(usize::MAX);
         world.leg(failing).send(&[1; BOUND + 1]);
-        assert_eq!(world.run_until_waiting(), Turn::Waiting, "the other leg has no room");
+        assert_eq!(world.run_until_waiting(), RelayStatus::Waiting, "the other leg has no room");
         world.leg(failing).failed = true;
-        assert_eq!(world.turn(), Turn::Failed(failing));
+        assert_eq!(world.forward(), RelayStatus::Failed(failing));
         assert_eq!((world.leg(other).reset, world.leg(failing).reset), (1, 0));
 
         let mut world = World::new(usize::MAX);
         world.leg(failing).arrived_end = true;
-        assert_eq!(world.run_until_waiting(), Turn::Waiting, "the other leg may answer");
+        assert_eq!(world.run_until_waiting(), RelayStatus::Waiting, "the other leg may answer");
         world.leg(failing).failed = true;
-        assert_eq!(world.turn(), Turn::Failed(failing));
+        assert_eq!(world.forward(), RelayStatus::Failed(failing));
         assert_eq!(world.leg(other).reset, 1);
     }
 }
@@ -198,7 +198,7 @@ fn turn_carries_one_chunk_per_direction() {
     (world.radio.room, world.target.room) = (1 << 20, 1 << 20);
     world.radio.send(&[1; 1000]);
     world.target.send(&[2; 1000]);
-    assert_eq!(world.turn(), Turn::Again);
+    assert_eq!(world.forward(), RelayStatus::Again);
     assert_eq!((world.radio.taken.len(), world.target.taken.len()), (BOUND, BOUND));
 }
 
@@ -208,7 +208,7 @@ fn shutdown_is_forwarded_with_last_bytes() {
     (world.radio.room, world.target.room) = (100, 100);
     world.target.send(b"short");
     world.target.arrived_end = true;
-    world.turn();
+    world.forward();
     assert_eq!((world.radio.taken.as_slice(), world.radio.shut), (&b"short"[..], 1));
 }
 
@@ -218,7 +218,7 @@ enum Action {
     End(Leg),
     Failure(Leg),
     Room(Leg, usize),
-    Turn,
+    RelayStatus,
 }
 
 fn leg() -> impl Strategy<Value = Leg> {
@@ -230,7 +230,7 @@ fn action() -> impl Strategy<Value = Action> {
         6 => (leg(), 1..60usize).prop_map(|(leg, count)| Action::Arrival(leg, count)),
         6 => (leg(), 1..60usize).prop_map(|(leg, count)| Action::Room(leg, count)),
         1 => leg().prop_map(Action::End),
-        12 => Just(Action::Turn),
+        12 => Just(Action::RelayStatus),
     ]
 }
 
@@ -255,7 +255,7 @@ impl Sent {
 
 /// Plays all actions and checks the invariants after each. Returns the result that ended the relay, if it
 /// ended.
-fn play(world: &mut World, sent: &mut Sent, actions: &[Action]) -> Option<Turn> {
+fn play(world: &mut World, sent: &mut Sent, actions: &[Action]) -> Option<RelayStatus> {
     for action in actions {
         match *action {
             Action::Arrival(leg, count) => {
@@ -267,9 +267,9 @@ fn play(world: &mut World, sent: &mut Sent, actions: &[Action]) -> Option<Turn> 
             Action::End(leg) => world.leg(leg).arrived_end = true,
             Action::Failure(leg) => world.leg(leg).failed = true,
             Action::Room(leg, count) => world.leg(leg).room += count,
-            Action::Turn => {
-                let turn = world.turn();
-                if matches!(turn, Turn::Finished | Turn::Failed(_)) {
+            Action::RelayStatus => {
+                let turn = world.forward();
+                if matches!(turn, RelayStatus::Finished | RelayStatus::Failed(_)) {
                     return Some(turn);
                 }
             }
@@ -278,7 +278,7 @@ fn play(world: &mut World, sent: &mut Sent, actions: &[Action]) -> Option<Turn> 
             [(&world.radio, &world.target, &sent.radio), (&world.target, &world.radio, &sent.target)]
         {
             assert!(sent.starts_with(&sink.taken), "the received bytes are a prefix of the sent bytes");
-            assert!(source.given - sink.taken.len() <= BOUND, "the relay holds at most one chunk");
+            assert!(source.bytes_read - sink.taken.len() <= BOUND, "the relay holds at most one chunk");
             if sink.shut > 0 {
                 assert_eq!(sink.taken.len(), sent.len(), "the shutdown follows all data");
             }
@@ -304,7 +304,7 @@ proptest! {
             }
             world.run_until_waiting()
         });
-        prop_assert_eq!(ended, Turn::Finished);
+        prop_assert_eq!(ended, RelayStatus::Finished);
         prop_assert_eq!(&world.target.taken, &sent.radio);
         prop_assert_eq!(&world.radio.taken, &sent.target);
         prop_assert_eq!((world.radio.shut, world.target.shut), (1, 1), "each shutdown is forwarded once");
@@ -327,13 +327,13 @@ proptest! {
         let ended = ended.unwrap_or_else(|| world.run_until_waiting());
         match ended {
             // Both streams ended before the failure.
-            Turn::Finished => prop_assert_eq!((world.radio.reset, world.target.reset), (0, 0)),
-            Turn::Failed(leg) => {
+            RelayStatus::Finished => prop_assert_eq!((world.radio.reset, world.target.reset), (0, 0)),
+            RelayStatus::Failed(leg) => {
                 prop_assert_eq!(leg, failing);
                 let resets = (world.leg(Leg::Radio).reset, world.leg(Leg::Target).reset);
                 prop_assert_eq!(resets, if failing == Leg::Radio { (0, 1) } else { (1, 0) });
             }
-            Turn::Again | Turn::Waiting => prop_assert!(false, "the failure was not noticed: {:?}", ended),
+            RelayStatus::Again | RelayStatus::Waiting => prop_assert!(false, "the failure was not noticed: {:?}", ended),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use airtcp::profile::Profile;
 use airtcp::recovery::catalogue::{self, Question};
 use airtcp::recovery::parameter::Range;
-use airtcp::recovery::{Decision, MOVES, Move, Phase, Recipe, What};
+use airtcp::recovery::{Decision, Recipe, RecoveryState, TRANSITIONS, Transition, What};
 use airtcp::tcp::SocketOptions;
 use airtcp_testkit::exchange::{Exchange, ExchangeSpec, Faults, Opening};
 use airtcp_testkit::pair::{Impairments, Pair, Peer};
@@ -142,8 +142,8 @@ fn every_recipe_delivers_exact_stream_within_window() {
     every_recipe("exact streams", 80, size(1, 3), |recipe, seed| {
         let (exchange, mut draw) = bad_world(recipe, seed);
         let trace = run(exchange, &mut draw);
-        let possible = recipe.moves(&recipe.tune(&Profile::default()));
-        for made in moves(&trace) {
+        let possible = recipe.transitions(&recipe.tune(&Profile::default()));
+        for made in transitions(&trace) {
             assert!(possible.contains(&made), "{made:?} is missing from `airtcp explain`: {possible:?}");
         }
         if !recipe.parts().any(|(row, _)| row.reduces_again.is_some()) {
@@ -158,31 +158,31 @@ fn every_recipe_delivers_exact_stream_within_window() {
 
 /// Transitions of the sender between states. Also checks that every decision names the state that the
 /// previous transition led to.
-fn moves(trace: &[Decision]) -> Vec<Move> {
-    let mut state = Phase::Open;
-    let mut moves = Vec::new();
+fn transitions(trace: &[Decision]) -> Vec<Transition> {
+    let mut state = RecoveryState::Open;
+    let mut transitions = Vec::new();
     for decision in trace {
         let to = match decision.what {
-            What::Enter { phase, .. } => Some(phase),
-            What::Leave { phase } => {
-                assert_eq!(phase, state, "{decision:?}");
-                Some(Phase::Open)
+            What::Enter { state, .. } => Some(state),
+            What::Leave { state: left } => {
+                assert_eq!(left, state, "{decision:?}");
+                Some(RecoveryState::Open)
             }
             _ => None,
         };
         if let Some(to) = to {
             let condition =
-                MOVES.iter().map(|it| it.condition).find(|condition| condition.text() == decision.why);
-            moves.push(Move {
+                TRANSITIONS.iter().map(|it| it.condition).find(|condition| condition.text() == decision.why);
+            transitions.push(Transition {
                 from: state,
                 condition: condition.expect("the reason is a known condition"),
                 to,
             });
             state = to;
         }
-        assert_eq!(decision.episode, state, "{decision:?}");
+        assert_eq!(decision.state, state, "{decision:?}");
     }
-    moves
+    transitions
 }
 
 /// Checks that a loss event reduces the window only once. A loss event lasts until the data outstanding at

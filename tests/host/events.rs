@@ -231,14 +231,14 @@ fn icmp_error_is_reported_as_believed_or_not() {
     let mut hand = connected("newreno", mss(1460));
     hand.write(1000);
     take_events(&mut hand);
-    let host = EventKind::Icmp { says: IcmpError::Unreachable(Unreachable::Host), believed: true };
+    let host = EventKind::Icmp { error: IcmpError::Unreachable(Unreachable::Host), believed: true };
     hand.icmp(3, 1, 0, 1);
     assert_eq!(path_events(&mut hand), [host]);
     // RFC 5927 §4.1: an ICMP error must quote data in flight. Bytes 1 to 1000 are in flight; 1001 is not sent
     // yet.
     for offset in [0, 1001] {
         hand.icmp(3, 3, 0, offset);
-        let port = EventKind::Icmp { says: IcmpError::Unreachable(Unreachable::Port), believed: false };
+        let port = EventKind::Icmp { error: IcmpError::Unreachable(Unreachable::Port), believed: false };
         assert_eq!(path_events(&mut hand), [port], "{offset}");
     }
     // Source quench is ignored (RFC 6633).
@@ -274,7 +274,7 @@ fn pmtu_decrease_is_reported_and_increase_is_ignored() {
     let mut hand = connected("newreno", mss(1460));
     hand.write(3000);
     take_events(&mut hand);
-    let too_big = |mtu, believed| EventKind::Icmp { says: IcmpError::TooBig { mtu }, believed };
+    let too_big = |mtu, believed| EventKind::Icmp { error: IcmpError::TooBig { mtu }, believed };
     hand.icmp(3, 4, 1000, 1);
     assert_eq!(path_events(&mut hand), [too_big(1000, true), EventKind::Pmtu { from: 1500, to: 1000 }]);
     for mtu in [1000, 1400] {

@@ -8,7 +8,7 @@
 //!
 //! The round trip is observed from the arrivals, independently of the sender's own RTT estimate.
 
-use airtcp::recovery::Phase;
+use airtcp::recovery::RecoveryState;
 use airtcp::tcp::Connection;
 use airtcp_sim::world::World;
 use airwire::time::{Duration, Instant};
@@ -98,7 +98,7 @@ impl Watcher {
         };
         // In fast recovery, not every ACK that advances restarts the timer (RFC 6582 §4). The running timer
         // may have started earlier, with a longer timeout.
-        if advanced && connection.recovery().congestion().phase() != Phase::Recovery {
+        if advanced && connection.recovery().congestion().state() != RecoveryState::Recovery {
             (limit.deadline, limit.timer, limit.own) = (now + timer, timer, own);
         }
         // The detector may decide to wait longer when its timer expires.

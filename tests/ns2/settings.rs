@@ -1,7 +1,7 @@
 //! Converts the settings of a scenario to a profile and a recipe.
 
 use airtcp::profile::Profile;
-use airtcp::profile::knobs::{
+use airtcp::profile::recovery::{
     self, ExitWindow, InitialWindow, PartialAckDeflation, PartialAckTimer, Rounding,
 };
 use airtcp::recovery::Recipe;
@@ -27,28 +27,29 @@ pub(crate) fn profile(flow: &Flow) -> Profile {
         initial: Duration::from_secs_f64(flow.initial_rto),
     };
 
-    let recovery = &mut profile.recovery;
+    let rules = &mut profile.recovery;
     // Without delay_growth_, the ACK of segment 0 (the SYN) increases the window like any other ACK.
     let grown = u32::from(flow.syn && !flow.delay_growth);
-    recovery.initial_window = InitialWindow::Segments(flow.initial_window + grown);
-    recovery.window_after_lost_syn = Some(f64::from(flow.initial_window_after_syn_loss));
-    recovery.rounding = if flow.precision_reduce { Rounding::WholeSsthresh } else { Rounding::Whole };
-    recovery.careful = match flow.careful {
-        Careful::Off => knobs::Careful::No,
-        Careful::On => knobs::Careful::Yes,
-        Careful::Less => knobs::Careful::Less,
-        Careful::AckHeuristic => knobs::Careful::AckHeuristic { segments: 3 },
-        Careful::TimestampHeuristic => knobs::Careful::TimestampHeuristic,
+    rules.initial.window = InitialWindow::Segments(flow.initial_window + grown);
+    rules.initial.window_after_lost_syn = Some(f64::from(flow.initial_window_after_syn_loss));
+    rules.decrease.rounding = if flow.precision_reduce { Rounding::WholeSsthresh } else { Rounding::Whole };
+    rules.fast_recovery.careful = match flow.careful {
+        Careful::Off => recovery::Careful::No,
+        Careful::On => recovery::Careful::Yes,
+        Careful::Less => recovery::Careful::Less,
+        Careful::AckHeuristic => recovery::Careful::AckHeuristic { segments: 3 },
+        Careful::TimestampHeuristic => recovery::Careful::TimestampHeuristic,
     };
-    recovery.relaxed_recover_at = Some(u32::from(!flow.syn));
-    recovery.partial_ack_timer =
+    rules.fast_recovery.relaxed_recover_at = Some(u32::from(!flow.syn));
+    rules.fast_recovery.partial_ack_timer =
         if flow.impatient { PartialAckTimer::Impatient } else { PartialAckTimer::SlowButSteady };
-    recovery.partial_ack_deflation =
+    rules.fast_recovery.partial_ack_deflation =
         if flow.partial_window_deflation { PartialAckDeflation::Rfc6582 } else { PartialAckDeflation::All };
-    recovery.exit_window = if flow.exit_recovery_fix { ExitWindow::Outstanding } else { ExitWindow::Keep };
-    recovery.max_burst = (flow.max_burst > 0).then_some(flow.max_burst);
+    rules.fast_recovery.exit_window =
+        if flow.exit_recovery_fix { ExitWindow::Outstanding } else { ExitWindow::Keep };
+    rules.transmission.max_burst = (flow.max_burst > 0).then_some(flow.max_burst);
     if !flow.fast_retransmit {
-        recovery.dup_thresh = u32::MAX;
+        rules.detection.dup_thresh = u32::MAX;
     }
     profile
 }
@@ -78,7 +79,7 @@ pub(crate) fn note(connection: &Connection) -> String {
     let rtt = connection.rtt();
     format!(
         "{:?} cwnd {:.3} ssthresh {} inflation {} dupacks {} RTO {:?} SRTT {:?} RTTVAR {:?} backoff {}",
-        cc.phase(),
+        cc.state(),
         cc.cwnd,
         cc.ssthresh,
         cc.inflation(),

@@ -5,10 +5,10 @@ use airlink::packet::Direction;
 use airlink::scenario::Scenario;
 use airlink::stage::DropReason;
 use airtcp::ProfileName;
-use airtcp::profile::knobs::InitialWindow;
+use airtcp::profile::recovery::InitialWindow;
 use airtcp::recovery::catalogue::Question;
 use airtcp::recovery::confusion::{Confusion, Truth};
-use airtcp::recovery::{Decision, Phase, Recipe, What};
+use airtcp::recovery::{Decision, Recipe, RecoveryState, What};
 use airtcp::tcp::Ended;
 use airtcp_sim::world::{
     Flow, HostSpec, Length, PacketKind, Watch, World, WorldConfig, WorldError, judges, score,
@@ -214,7 +214,7 @@ fn simultaneous_windows_do_not_trigger_stall_error() {
     const SEGMENTS: u32 = 40;
     let mut fixed = sender("newreno");
     fixed.profile.handshake.mss = Some(100);
-    fixed.profile.recovery.initial_window = InitialWindow::Segments(SEGMENTS);
+    fixed.profile.recovery.initial.window = InitialWindow::Segments(SEGMENTS);
     let mut world = World::new(WorldConfig {
         scenario: Scenario::parse(
             "schema = 1\n[[stage]]\nkind = \"link\"\nboth = { delay = \"50ms\" }",
@@ -409,7 +409,7 @@ fn two_hundred_flows_share_path_fairly() {
 fn trace(entries: &[(u64, &'static str, What)]) -> Vec<Decision> {
     let decision = |(at, by, what): &(u64, &'static str, What)| Decision {
         at: Instant::from_millis(*at),
-        episode: Phase::Recovery,
+        state: RecoveryState::Recovery,
         question: Question::Attribute,
         by,
         what: what.clone(),

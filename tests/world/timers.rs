@@ -1,6 +1,6 @@
 //! Time-based senders end to end in virtual time: TCP-PR, RACK-TLP, and proportional rate reduction.
 
-use airtcp::recovery::{Decision, Phase, What};
+use airtcp::recovery::{Decision, RecoveryState, What};
 use airtcp_sim::world::{FlowResult, PacketKind, World};
 use airtcp_testkit::sample::size;
 use airwire::Cause;
@@ -154,7 +154,7 @@ fn pr_detects_loss_after_three_round_trips() {
         let counters = run.result.counters.clone();
         assert_eq!((counters.window_reductions, counters.timeouts), (1, 0), "{recipe}: {}", run.sequence());
         assert_eq!(run.resent(), 3, "{recipe}: {}", run.sequence());
-        let recoveries = run.count(|d| matches!(d.what, What::Enter { phase: Phase::Recovery, .. }));
+        let recoveries = run.count(|d| matches!(d.what, What::Enter { state: RecoveryState::Recovery, .. }));
         assert_eq!(recoveries, entered, "{recipe}");
         let left = sent_at(&run, 199 * MSS + 1, 1);
         let again = sent_at(&run, 199 * MSS + 1, 2);

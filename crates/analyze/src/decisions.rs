@@ -164,16 +164,16 @@ impl Line {
 #[cfg(test)]
 mod tests {
     use airtcp::recovery::catalogue::Question;
-    use airtcp::recovery::{Phase, What};
+    use airtcp::recovery::{RecoveryState, What};
     use airwire::time::Instant;
 
     use super::*;
 
     fn window(at: u64, cwnd: f64, ssthresh: f64) -> Line {
         let what = What::Window { cwnd, ssthresh, was_cwnd: 10.0, was_ssthresh: f64::INFINITY };
-        let (episode, question) = (Phase::Open, Question::Window);
+        let (state, question) = (RecoveryState::Open, Question::Window);
         let at = Instant::from_millis(at);
-        Line::of(&Decision { at, episode, question, by: "cubic", what, why: "ACK" }).unwrap()
+        Line::of(&Decision { at, state, question, by: "cubic", what, why: "ACK" }).unwrap()
     }
 
     #[test]
@@ -189,16 +189,18 @@ mod tests {
 
     #[test]
     fn decisions_with_different_offset_author_or_state_differ() {
-        let of = |episode, by, offset| {
+        let of = |state, by, offset| {
             let (at, question) = (Instant::ZERO, Question::Detect);
             let what = What::Lost { offset, segments: 1 };
-            Line::of(&Decision { at, episode, question, by, what, why: "late" }).unwrap()
+            Line::of(&Decision { at, state, question, by, what, why: "late" }).unwrap()
         };
-        let one = of(Phase::Open, "rack", 1449);
-        assert!(one.decides_as(&of(Phase::Open, "rack", 1449)));
-        for other in
-            [of(Phase::Open, "rack", 1450), of(Phase::Open, "sack", 1449), of(Phase::Reduced, "rack", 1449)]
-        {
+        let one = of(RecoveryState::Open, "rack", 1449);
+        assert!(one.decides_as(&of(RecoveryState::Open, "rack", 1449)));
+        for other in [
+            of(RecoveryState::Open, "rack", 1450),
+            of(RecoveryState::Open, "sack", 1449),
+            of(RecoveryState::Cwr, "rack", 1449),
+        ] {
             assert!(!one.decides_as(&other), "{other:?}");
         }
     }

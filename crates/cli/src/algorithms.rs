@@ -70,7 +70,7 @@ impl Algorithms {
                 let mark = match row {
                     Row { is_default: true, .. } => '*',
                     row if row.is_parameter() => ' ',
-                    row if !row.is_the_answer() && question != Question::Option => '+',
+                    row if !row.is_answer() && question != Question::Option => '+',
                     _ => ' ',
                 };
                 writeln!(out, "{mark} {:<width$}  {} ({})", label(row), row.summary, row.citation)?;

@@ -3,7 +3,7 @@
 
 use std::io::Write;
 
-use airtcp::explain::{Leaving, Part, State, on_the_wire, parts, states};
+use airtcp::explain::{OutgoingTransition, Part, State, on_the_wire, parts, states};
 use airtcp::profile::ProfileName;
 use airtcp::recovery::catalogue::Question;
 use airtcp::sender::SenderSpec;
@@ -75,11 +75,11 @@ impl Explain {
             }
         }
         writeln!(out, "\nRecovery states, and the events that change them")?;
-        for State { state, meaning, moves, .. } in &states {
+        for State { state, meaning, transitions, .. } in &states {
             write!(out, "{}", wrapped_lines(&format!("  {state:<STATE$}  {meaning}"), columns))?;
             // Consecutive transitions to the same state share one arrow.
             let mut last = "";
-            for Leaving { to, text, .. } in moves {
+            for OutgoingTransition { to, text, .. } in transitions {
                 let arrow = if *to == last { String::new() } else { format!("→ {to}") };
                 write!(out, "{}", wrapped_lines(&format!("    {arrow:<ARROW$}  {text}"), columns))?;
                 last = to;

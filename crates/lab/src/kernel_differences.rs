@@ -113,7 +113,7 @@ impl RecipeSender<'_> {
     /// Returns true if the window grows and shrinks as with the kernel's congestion control.
     fn controls_like(&self, control: &str) -> bool {
         match control {
-            "reno" => self.answers(Question::Window, "aimd") && self.profile.recovery.beta == 0.5,
+            "reno" => self.answers(Question::Window, "aimd") && self.profile.recovery.decrease.beta == 0.5,
             "vegas" => self.answers(Question::Window, "vegas-window"),
             other => self.answers(Question::Window, other),
         }

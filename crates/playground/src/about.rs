@@ -30,7 +30,7 @@ fn part(row: &'static Row) -> Value {
         "summary": row.summary,
         "citation": row.citation,
         // A recipe has one of these for each question.
-        "answer": row.is_the_answer(),
+        "answer": row.is_answer(),
         "default": row.is_default,
         "needs": row.needs.iter().map(|need| need.name()).collect::<Vec<_>>(),
         "number": number,

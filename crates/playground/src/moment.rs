@@ -18,8 +18,8 @@ pub(crate) fn moment(run: &StoredRun, flow: usize, micros: f64) -> Result<Value,
     let until = micros.max(0.0) as i64;
     let past = &flow.decisions[..flow.decisions.partition_point(|decision| at(decision) <= until)];
     let state = past.last().map(|decision| {
-        let state = decision.episode;
-        let since = past.iter().rposition(|earlier| earlier.episode != state).map_or(0, |index| index + 1);
+        let state = decision.state;
+        let since = past.iter().rposition(|earlier| earlier.state != state).map_or(0, |index| index + 1);
         json!({ "name": state.name(), "meaning": state.meaning(), "since": at(&past[since]) })
     });
     let window = past.iter().rev().find_map(|decision| match decision.what {

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use airtcp::host::HostConfig;
 use airtcp::profile::Profile;
-use airtcp::profile::knobs::{AfterIdle, InitialWindow};
+use airtcp::profile::recovery::{AfterIdle, InitialWindow};
 use airtcp::profile::{
     AckCompression, AckRules, Challenge, FastOpenRules, LinuxAcks, MtuLimits, MtuProbing, MtuSearch,
     OpeningErrors, ReceiveMemory, SackOffer, SynFin, WindowUpdate,
@@ -207,9 +207,9 @@ impl Tuning {
                 (profile.handshake.ecn, profile.handshake.ecn_passive) = (within(2)? == 1, within(2)? != 0)
             }
             "tcp_slow_start_after_idle" => {
-                profile.recovery.after_idle = if on()? { AfterIdle::Decay } else { AfterIdle::Keep };
+                profile.recovery.growth.after_idle = if on()? { AfterIdle::Decay } else { AfterIdle::Keep };
             }
-            "tcp_reordering" => profile.recovery.dup_thresh = number()? as u32,
+            "tcp_reordering" => profile.recovery.detection.dup_thresh = number()? as u32,
             // An explicit count must not be extended by the profile's minimum time.
             "tcp_syn_retries" => {
                 profile.handshake.syn_ack_retries.get_or_insert(profile.handshake.syn_retries);
@@ -266,7 +266,7 @@ impl Tuning {
                     set_limit(limits, name, number);
                 }
             }
-            "drop_synfin" => profile.handshake.syn_fin = if on()? { SynFin::Drop } else { SynFin::Taken },
+            "drop_synfin" => profile.handshake.syn_fin = if on()? { SynFin::Drop } else { SynFin::Accepted },
             "opening_errors" => {
                 profile.icmp.opening_errors = match value {
                     "hard" => OpeningErrors::Hard,
@@ -282,12 +282,12 @@ impl Tuning {
             "initial_rto_ms" => profile.timers.rto.limits.initial = millis()?,
             "min_rto_ms" => profile.timers.rto.limits.min = millis()?,
             "max_rto_ms" => profile.timers.rto.limits.max = millis()?,
-            "initial_window" => profile.recovery.initial_window = InitialWindow::Segments(number()? as u32),
+            "initial_window" => profile.recovery.initial.window = InitialWindow::Segments(number()? as u32),
             "beta" => {
-                profile.recovery.beta =
+                profile.recovery.decrease.beta =
                     value.parse().map_err(|_| format!("`beta={value}`: expected a fraction"))?
             }
-            "limited_transmit" => profile.recovery.limited_transmit = on()?,
+            "limited_transmit" => profile.recovery.detection.limited_transmit = on()?,
             "ack_delay_ms" => {
                 only(false)?;
                 profile.acks.policy.delay = millis()?;

@@ -131,7 +131,7 @@ impl Memory {
         Self {
             used: memory.used,
             out_of_order: memory.out_of_order,
-            most: memory.most,
+            most: memory.peak,
             pruned_bytes: memory.pruned,
             refused_segments: memory.refused_segments,
             refused_connections: memory.refused_connections,

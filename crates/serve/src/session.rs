@@ -6,7 +6,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use airtcp::host::{ConnId, Host};
-use airtcp::relay::{Endpoint, Leg, Relay, Turn};
+use airtcp::relay::{Endpoint, Leg, Relay, RelayStatus};
 use airtcp::tcp::State;
 use airtcp_command::counters::notices;
 use airtcp_command::unanswered::UnansweredReports;
@@ -162,7 +162,7 @@ impl Session {
             Phase::Relaying { kernel, relay } => {
                 let TurnContext { now, host, shared } = context;
                 let mut radio = RadioEndpoint::new(*now, host, self.conn);
-                let turn = relay.turn(&mut radio, kernel, &mut shared.chunk);
+                let turn = relay.forward(&mut radio, kernel, &mut shared.chunk);
                 (self.up, self.down) = (relay.carried_up(), relay.carried_down());
                 let answered = relay.target_has_answered();
                 self.record_progress(context);
@@ -170,11 +170,11 @@ impl Session {
                     self.unanswered = None;
                 }
                 Ok(match turn {
-                    Turn::Again => Next::Again,
-                    Turn::Waiting => Next::Wait,
-                    Turn::Finished => self.start_closing(SessionEnding::Done, None),
-                    Turn::Failed(Leg::Radio) => self.start_closing(SessionEnding::RadioFailed, ended),
-                    Turn::Failed(Leg::Target) => self.start_closing(SessionEnding::TargetFailed, None),
+                    RelayStatus::Again => Next::Again,
+                    RelayStatus::Waiting => Next::Wait,
+                    RelayStatus::Finished => self.start_closing(SessionEnding::Done, None),
+                    RelayStatus::Failed(Leg::Radio) => self.start_closing(SessionEnding::RadioFailed, ended),
+                    RelayStatus::Failed(Leg::Target) => self.start_closing(SessionEnding::TargetFailed, None),
                 })
             }
             Phase::Closing { .. } if !matches!(state, State::Closed | State::TimeWait) => Ok(Next::Wait),

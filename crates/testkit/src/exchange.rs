@@ -307,17 +307,17 @@ pub fn audit(connection: &Connection) -> Result<(), String> {
     let flight = connection.flight();
     let (mut at, mut sacked, mut lost, mut resent, mut in_doubt) = (flight.una(), 0, 0, 0, 0);
     for segment in flight.iter() {
-        use airtcp::flight::Fate;
+        use airtcp::flight::SegmentState;
         if segment.start != at || segment.is_empty() {
             return Err(format!("the in-flight list has a gap at {at}: {segment:?}"));
         }
         at = segment.end;
-        match segment.fate {
-            Fate::InFlight => {}
-            Fate::Sacked => sacked += segment.len(),
-            Fate::Lost => lost += segment.len(),
-            Fate::Resent => resent += segment.len(),
-            Fate::InDoubt => in_doubt += segment.len(),
+        match segment.state {
+            SegmentState::InFlight => {}
+            SegmentState::Sacked => sacked += segment.len(),
+            SegmentState::Lost => lost += segment.len(),
+            SegmentState::Resent => resent += segment.len(),
+            SegmentState::InDoubt => in_doubt += segment.len(),
         }
     }
     let sums = (flight.sacked().bytes, flight.lost().bytes, flight.resent().bytes);

@@ -177,10 +177,10 @@ fn log_event(at: u64, now: Instant, kind: EventKind) {
             debug!(target: "airtcp::window", at, octets = bytes, "our window has opened");
         }
         EventKind::Pmtu { from, to } => info!(target: "airtcp::path", at, from, to, "path MTU"),
-        EventKind::Icmp { says: IcmpError::TooBig { mtu }, believed } => {
+        EventKind::Icmp { error: IcmpError::TooBig { mtu }, believed } => {
             info!(target: "airtcp::path", at, mtu, believed, "ICMP: a packet was too big");
         }
-        EventKind::Icmp { says: IcmpError::Unreachable(why), believed } => {
+        EventKind::Icmp { error: IcmpError::Unreachable(why), believed } => {
             info!(target: "airtcp::path", at, %why, believed, "ICMP: not delivered");
         }
     }
@@ -196,7 +196,7 @@ fn log_offer(at: u64, message: &str, offer: Offer) {
 
 /// Logs a decision, with the names and fields of `--decisions` in an order suited to reading.
 fn log_decision(at: u64, decision: &Decision) {
-    let Decision { at: _, episode, question, by, ref what, why } = *decision;
+    let Decision { at: _, state: episode, question, by, ref what, why } = *decision;
     let mut fields = DecisionFields::default();
     match *what {
         Decided::Lost { offset, segments } => {
@@ -205,11 +205,11 @@ fn log_decision(at: u64, decision: &Decision) {
         Decided::Cause { offset, cause } | Decided::Judged { offset, cause } => {
             (fields.offset, fields.cause) = (Some(offset), Some(cause.name()));
         }
-        Decided::Enter { phase, recover } => {
-            (fields.phase, fields.recover) = (Some(phase.name()), Some(recover));
+        Decided::Enter { state, recover } => {
+            (fields.phase, fields.recover) = (Some(state.name()), Some(recover));
         }
         Decided::Extend { recover } => fields.recover = Some(recover),
-        Decided::Leave { phase } => fields.phase = Some(phase.name()),
+        Decided::Leave { state } => fields.phase = Some(state.name()),
         Decided::Window { cwnd, ssthresh, was_cwnd, was_ssthresh } => {
             let [cwnd, ssthresh, was_cwnd, was_ssthresh] =
                 [cwnd, ssthresh, was_cwnd, was_ssthresh].map(thousandths);

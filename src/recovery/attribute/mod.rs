@@ -19,12 +19,12 @@ pub(crate) use oracle::Oracle;
 pub(crate) use transit_marks::TransitMarks;
 pub(crate) use vegas::Vegas;
 
-use super::{Ack, Departure, Truth, View};
+use super::{Ack, Truth, View};
 
 /// An algorithm that answers *Why was it lost?*
 pub trait Attribute: std::fmt::Debug + Send {
     /// Called after a segment was sent.
-    fn on_sent(&mut self, _view: &View<'_>, _departure: &Departure) {}
+    fn on_sent(&mut self, _view: &View<'_>) {}
 
     /// Called for every ACK, before any decision about it. cwnd and ssthresh still have their old values.
     fn on_ack(&mut self, _view: &View<'_>, _ack: &Ack) {}

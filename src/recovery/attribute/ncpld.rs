@@ -19,8 +19,8 @@ use airwire::Cause;
 
 use super::Attribute;
 use super::sample::Monitor;
-use crate::recovery::parameter::{Given, Parameter};
-use crate::recovery::{Ack, Departure, View};
+use crate::recovery::parameter::{Arguments, Parameter};
+use crate::recovery::{Ack, View};
 
 pub(crate) const TOLERANCE: Parameter = Parameter::number(
     "ncpld-tolerance",
@@ -44,8 +44,8 @@ pub(crate) struct Ncpld {
 }
 
 impl Ncpld {
-    pub(crate) fn new(given: &Given<'_>) -> Self {
-        Self { tolerance: given.number(&TOLERANCE).unwrap_or_default(), ..Self::default() }
+    pub(crate) fn new(arguments: &Arguments<'_>) -> Self {
+        Self { tolerance: arguments.number(&TOLERANCE).unwrap_or_default(), ..Self::default() }
     }
 
     fn rtt_at_the_knee(&self) -> Option<f64> {
@@ -56,7 +56,7 @@ impl Ncpld {
 }
 
 impl Attribute for Ncpld {
-    fn on_sent(&mut self, view: &View<'_>, _departure: &Departure) {
+    fn on_sent(&mut self, view: &View<'_>) {
         self.monitor.on_sent(view);
     }
 

@@ -16,7 +16,7 @@ use airwire::Cause;
 
 use super::Attribute;
 use super::sample::{Change, Monitor};
-use crate::recovery::{Ack, Departure, View};
+use crate::recovery::{Ack, View};
 
 /// Normalised delay gradient (Jain 1989; P1 §3.2).
 #[derive(Debug)]
@@ -34,7 +34,7 @@ impl Default for Ndg {
 }
 
 impl Attribute for Ndg {
-    fn on_sent(&mut self, view: &View<'_>, _departure: &Departure) {
+    fn on_sent(&mut self, view: &View<'_>) {
         self.monitor.on_sent(view);
     }
 

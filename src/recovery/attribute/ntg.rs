@@ -17,7 +17,7 @@ use airwire::Cause;
 
 use super::Attribute;
 use super::sample::{Change, Monitor};
-use crate::recovery::{Ack, Departure, View};
+use crate::recovery::{Ack, View};
 
 /// Normalised throughput gradient (Wang and Crowcroft 1991; P1 §3.2).
 #[derive(Debug)]
@@ -37,7 +37,7 @@ impl Default for Ntg {
 }
 
 impl Attribute for Ntg {
-    fn on_sent(&mut self, view: &View<'_>, _departure: &Departure) {
+    fn on_sent(&mut self, view: &View<'_>) {
         self.monitor.on_sent(view);
     }
 

@@ -32,7 +32,7 @@ impl Sample {
 /// Records the window at each transmission until the segment's round trip is over.
 #[derive(Debug, Default)]
 pub(super) struct Monitor {
-    left: VecDeque<(Instant, f64)>,
+    sent: VecDeque<(Instant, f64)>,
 }
 
 impl Monitor {
@@ -40,25 +40,25 @@ impl Monitor {
         let used = view.segments(view.flight.outstanding()).min(view.cc.cwnd);
         let w = used.floor().max(1.0);
         // Segments sent at the same instant belong to the same window.
-        match self.left.back_mut() {
+        match self.sent.back_mut() {
             Some((at, known)) if *at == view.now => *known = w,
-            _ => self.left.push_back((view.now, w)),
+            _ => self.sent.push_back((view.now, w)),
         }
     }
 
     pub(super) fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> Option<Sample> {
         let sample = ack.rtt.and_then(|rtt| {
-            let sent = view.now - rtt;
-            while self.left.get(1).is_some_and(|(at, _)| *at <= sent) {
-                self.left.pop_front();
+            let sent_at = view.now - rtt;
+            while self.sent.get(1).is_some_and(|(at, _)| *at <= sent_at) {
+                self.sent.pop_front();
             }
-            let (_, w) = *self.left.front()?;
+            let (_, w) = *self.sent.front()?;
             Some(Sample { w, rtt: rtt.as_secs_f64().max(1e-9) })
         });
         // No outstanding segment was sent before the head, so earlier entries are obsolete.
         let oldest = view.flight.head().map(|head| head.first_sent);
-        while self.left.front().is_some_and(|(at, _)| oldest.is_none_or(|oldest| *at < oldest)) {
-            self.left.pop_front();
+        while self.sent.front().is_some_and(|(at, _)| oldest.is_none_or(|oldest| *at < oldest)) {
+            self.sent.pop_front();
         }
         sample
     }

@@ -43,8 +43,8 @@ use airwire::marks::RadioPath;
 use airwire::segment::Flags;
 
 use super::Attribute;
-use crate::recovery::parameter::{Given, Parameter};
-use crate::recovery::{Ack, Phase, View};
+use crate::recovery::parameter::{Arguments, Parameter};
+use crate::recovery::{Ack, RecoveryState, View};
 
 pub(crate) const MARKED_TIMEOUT: Parameter = Parameter::word(
     "marked-timeout",
@@ -62,15 +62,15 @@ pub(crate) struct TransitMarks {
 }
 
 impl TransitMarks {
-    pub(crate) fn new(given: &Given<'_>) -> Self {
-        Self { judges_timeouts: given.has(&MARKED_TIMEOUT), ..Self::default() }
+    pub(crate) fn new(arguments: &Arguments<'_>) -> Self {
+        Self { judges_timeouts: arguments.has(&MARKED_TIMEOUT), ..Self::default() }
     }
 }
 
 impl Attribute for TransitMarks {
     fn on_ack(&mut self, view: &View<'_>, ack: &Ack) {
         let later_segment = ack.duplicate || ack.newly_sacked.segments > 0;
-        let partial = ack.advances() && view.cc.phase() == Phase::Recovery;
+        let partial = ack.advances() && view.cc.state() == RecoveryState::Recovery;
         if ack.number == view.flight.una() && (later_segment || partial) {
             self.marked = Some((ack.number, ack.flags));
         }

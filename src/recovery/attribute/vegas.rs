@@ -21,7 +21,7 @@ use airwire::Cause;
 
 use super::Attribute;
 use super::sample::Monitor;
-use crate::recovery::{Ack, Departure, View};
+use crate::recovery::{Ack, View};
 
 /// Thresholds in segments.
 const ALPHA: f64 = 1.0;
@@ -43,7 +43,7 @@ impl Default for Vegas {
 }
 
 impl Attribute for Vegas {
-    fn on_sent(&mut self, view: &View<'_>, _departure: &Departure) {
+    fn on_sent(&mut self, view: &View<'_>) {
         self.monitor.on_sent(view);
     }
 

@@ -3,8 +3,8 @@
 use crate::profile::{Profile, ProfileName};
 use crate::recovery::attribute::Attribute;
 use crate::recovery::detect::Detect;
-use crate::recovery::episode::{Condition, Phase};
-use crate::recovery::parameter::{Given, Parameter, Range};
+use crate::recovery::episode::{Condition, RecoveryState};
+use crate::recovery::parameter::{Arguments, Parameter, Range};
 use crate::recovery::repair::{self, Repair};
 use crate::recovery::timeout::Timeout;
 use crate::recovery::undo::Undo;
@@ -116,29 +116,29 @@ impl Need {
 #[derive(Clone, Copy)]
 pub enum Build {
     /// Answers *Is it lost?*
-    Detect(fn(&Given<'_>) -> Box<dyn Detect>),
+    Detect(fn(&Arguments<'_>) -> Box<dyn Detect>),
     /// Answers *Why was it lost?*
-    Attribute(fn(&Given<'_>) -> Box<dyn Attribute>),
+    Attribute(fn(&Arguments<'_>) -> Box<dyn Attribute>),
     /// Answers *What to retransmit?*
-    Repair(fn(&Given<'_>) -> Box<dyn Repair>),
+    Repair(fn(&Arguments<'_>) -> Box<dyn Repair>),
     /// Answers *How much may be in flight?*
-    Window(fn(&Given<'_>) -> Box<dyn Window>),
+    Window(fn(&Arguments<'_>) -> Box<dyn Window>),
     /// Answers *What does a timeout mean?*
-    Timeout(fn(&Given<'_>) -> Box<dyn Timeout>),
+    Timeout(fn(&Arguments<'_>) -> Box<dyn Timeout>),
     /// Answers *Was that a mistake?*
-    Undo(fn(&Given<'_>) -> Box<dyn Undo>),
+    Undo(fn(&Arguments<'_>) -> Box<dyn Undo>),
     /// An additional loss detector, consulted after the detector.
-    AdditionalDetector(fn(&Given<'_>) -> Box<dyn Detect>),
+    AdditionalDetector(fn(&Arguments<'_>) -> Box<dyn Detect>),
     /// Sets the window during fast recovery.
-    InRecovery(fn(&Given<'_>) -> Box<dyn InRecovery>),
+    InRecovery(fn(&Arguments<'_>) -> Box<dyn InRecovery>),
     /// Decides when slow start ends.
-    SlowStart(fn(&Given<'_>) -> Box<dyn SlowStart>),
+    SlowStart(fn(&Arguments<'_>) -> Box<dyn SlowStart>),
     /// The names of attribution algorithms that record the cause of each loss and do not change the sender.
     Judges(&'static [&'static str]),
     /// An alias for a whole recipe.
     Alias(&'static str),
     /// A parameter of an algorithm that answers this question. The algorithm's constructor reads it from
-    /// [`Given`].
+    /// [`Arguments`].
     Parameter(Question, Option<Range>),
     /// Sets a field of the profile.
     Option(fn(&mut Profile)),
@@ -169,11 +169,11 @@ pub struct Row {
     pub replaces: &'static [Need],
     /// Reason why one episode may reduce the window more than once. `None` if it may not.
     pub reduces_again: Option<&'static str>,
-    /// Conditions for a change of state that the row adds to a sender ([`MOVES`](crate::recovery::MOVES)).
+    /// Conditions for a change of state that the row adds to a sender ([`TRANSITIONS`](crate::recovery::TRANSITIONS)).
     pub conditions: &'static [Condition],
     /// States in which these conditions apply. For repairs and loss detectors: states in which a detected
     /// loss starts an episode. It is enough if one part of the recipe lists the state.
-    pub active_states: &'static [Phase],
+    pub active_states: &'static [RecoveryState],
     /// The answer to another question that the row requires. If a recipe does not name it, the recipe gets it
     /// implicitly. `None` if the row works with any answer.
     pub with: Option<&'static str>,
@@ -227,8 +227,8 @@ impl Row {
                 _ => &[],
             },
             active_states: match build {
-                Build::Repair(_) | Build::Detect(_) | Build::AdditionalDetector(_) => &[Phase::Open],
-                _ => &Phase::ALL,
+                Build::Repair(_) | Build::Detect(_) | Build::AdditionalDetector(_) => &[RecoveryState::Open],
+                _ => &RecoveryState::ALL,
             },
             with: None,
             dialect: None,
@@ -310,7 +310,7 @@ impl Row {
 
     /// Sets the states in which the row's conditions apply, or in which a detected loss starts an episode.
     #[must_use]
-    pub const fn active_states(self, active_states: &'static [Phase]) -> Self {
+    pub const fn active_states(self, active_states: &'static [RecoveryState]) -> Self {
         Self { active_states, ..self }
     }
 
@@ -403,7 +403,7 @@ impl Row {
 
     /// Returns whether the row answers a question. A recipe has one answer per question. Add-ons and options
     /// are not answers.
-    pub const fn is_the_answer(&self) -> bool {
+    pub const fn is_answer(&self) -> bool {
         matches!(
             self.build,
             Build::Detect(_)

@@ -16,8 +16,8 @@
 use super::reordering::{Reordering, within_window};
 use super::three_dupacks::judge;
 use super::{Detect, Traits, Verdict};
-use crate::recovery::parameter::{Given, Parameter};
-use crate::recovery::{Ack, Departure, View};
+use crate::recovery::parameter::{Arguments, Parameter};
+use crate::recovery::{Ack, Transmission, View};
 
 pub(crate) const AVERAGE: Parameter = Parameter::word(
     "ba-average",
@@ -55,10 +55,10 @@ pub(crate) struct BlantonAllman {
 }
 
 impl BlantonAllman {
-    pub(crate) fn new(given: &Given<'_>) -> Self {
-        let raise = if given.has(&AVERAGE) {
+    pub(crate) fn new(arguments: &Arguments<'_>) -> Self {
+        let raise = if arguments.has(&AVERAGE) {
             Raise::Average
-        } else if given.has(&EWMA) {
+        } else if arguments.has(&EWMA) {
             Raise::Ewma
         } else {
             Raise::ByOne
@@ -67,7 +67,7 @@ impl BlantonAllman {
     }
 
     fn learn(&mut self, view: &View<'_>, needed: u32) {
-        let dup_thresh = self.raised.unwrap_or_else(|| f64::from(view.knobs.dup_thresh));
+        let dup_thresh = self.raised.unwrap_or_else(|| f64::from(view.rules.detection.dup_thresh));
         let needed = f64::from(needed);
         self.raised = Some(match self.raise {
             Raise::ByOne => dup_thresh + 1.0,
@@ -86,8 +86,8 @@ impl Detect for BlantonAllman {
         Traits { mistakes_reordering: false, keeps_flowing: self.raised.is_some(), ..Traits::default() }
     }
 
-    fn on_sent(&mut self, _view: &View<'_>, departure: &Departure) {
-        self.reordering.on_sent(departure);
+    fn on_sent(&mut self, _view: &View<'_>, transmission: &Transmission) {
+        self.reordering.on_sent(transmission);
     }
 
     fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> Verdict {

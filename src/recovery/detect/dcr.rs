@@ -26,7 +26,7 @@ use airwire::time::Instant;
 
 use super::three_dupacks::judge;
 use super::{Detect, Traits, Verdict};
-use crate::recovery::{Ack, Phase, View};
+use crate::recovery::{Ack, RecoveryState, View};
 
 /// TCP-DCR (Bhandarkar and Reddy 2004): delays the response to duplicate ACKs by one round trip.
 #[derive(Debug, Default)]
@@ -48,8 +48,8 @@ impl Detect for Dcr {
     fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> Verdict {
         let hole = view.flight.una();
         self.waiting.take_if(|waiting| waiting.hole < hole);
-        let verdict = judge(view, ack, view.knobs.dup_thresh);
-        let tau = view.rtt.srtt().filter(|_| view.cc.phase() != Phase::Recovery);
+        let verdict = judge(view, ack, view.rules.detection.dup_thresh);
+        let tau = view.rtt.srtt().filter(|_| view.cc.state() != RecoveryState::Recovery);
         let Some(tau) = tau else { return verdict };
         if verdict != Verdict::Nothing {
             self.waiting.get_or_insert(Waiting { hole, until: view.now + tau });
@@ -73,7 +73,7 @@ impl Detect for Dcr {
         if self.waiting.take().is_none() {
             return Verdict::Nothing;
         }
-        let edge = view.flight.is_lost_edge(view.knobs.dup_thresh, view.smss);
+        let edge = view.flight.is_lost_edge(view.rules.detection.dup_thresh, view.smss);
         if edge > view.flight.una() {
             return Verdict::Below { offset: edge, why: "IsLost one round trip ago, and still missing" };
         }

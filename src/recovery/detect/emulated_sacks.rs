@@ -7,7 +7,7 @@
 
 use super::three_dupacks::judge;
 use super::{Detect, MAX_REORDERING, MeasuredReordering, Traits, Verdict};
-use crate::recovery::{Ack, Phase, View};
+use crate::recovery::{Ack, RecoveryState, View};
 
 /// The detector of profile `linux` without SACK. It replaces a detector that needs SACK.
 #[derive(Debug, Default)]
@@ -20,7 +20,7 @@ impl Detect for EmulatedSacks {
     fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> Verdict {
         self.count(view, ack);
         let dup_thresh = self.dup_thresh(view);
-        let is_open = matches!(view.cc.phase(), Phase::Open | Phase::Reduced);
+        let is_open = matches!(view.cc.state(), RecoveryState::Open | RecoveryState::Cwr);
         match judge(view, ack, dup_thresh) {
             Verdict::Head { .. } if is_open && self.sacked_out < dup_thresh.into() => Verdict::Nothing,
             verdict => verdict,
@@ -37,7 +37,7 @@ impl Detect for EmulatedSacks {
 
     fn dup_thresh(&self, view: &View<'_>) -> u32 {
         match self.reordering.degree {
-            0 => view.knobs.dup_thresh,
+            0 => view.rules.detection.dup_thresh,
             degree => degree,
         }
     }
@@ -50,7 +50,7 @@ impl EmulatedSacks {
             // announced the others.
             self.sacked_out = self.sacked_out.saturating_sub(ack.acked.segments.saturating_sub(1));
             self.check_reordering(view, ack.acked.segments);
-            if view.cc.phase() != Phase::Recovery {
+            if view.cc.state() != RecoveryState::Recovery {
                 self.sacked_out = 0;
             }
         } else if ack.duplicate && has_new_data(view) {
@@ -74,7 +74,7 @@ impl EmulatedSacks {
 /// After a timeout, only duplicate ACKs of new data count (tcp_process_loss()).
 fn has_new_data(view: &View<'_>) -> bool {
     let is_new = || view.cc.recover.is_none_or(|recover| view.flight.max() > recover);
-    view.cc.phase() != Phase::Restarted || is_new()
+    view.cc.state() != RecoveryState::Loss || is_new()
 }
 
 #[cfg(test)]

@@ -21,57 +21,57 @@
 //! since the beginning of the episode count, including partial ACKs, because each means that one segment left
 //! the network.
 
-use super::copies::{Copies, CopyState, all_but_the_head, right_edge};
+use super::retransmissions::{RetransmissionState, Retransmissions, all_but_the_head, right_edge};
 use super::{Detect, Verdict};
-use crate::recovery::{Ack, Departure, Entered, Phase, View};
+use crate::recovery::{Ack, Entered, RecoveryState, Transmission, View};
 
 /// Lin and Kung 1998; P2 Fig. 8: finds lost retransmissions by counting duplicate ACKs.
 #[derive(Debug, Default)]
 pub(crate) struct LossRetransmission {
-    copies: Copies,
+    retransmissions: Retransmissions,
 }
 
 impl LossRetransmission {
-    fn is_lost(&self, view: &View<'_>, copy: CopyState) -> Option<&'static str> {
+    fn is_lost(&self, view: &View<'_>, copy: RetransmissionState) -> Option<&'static str> {
         if view.handshake.scoreboard {
             return (right_edge(view) > copy.high).then_some("right edge of a SACK block above SND.HIGH");
         }
         // FlightSize includes the head, which causes no duplicate ACK. So the count must exceed DupThresh.
-        let enough = copy.overtaken_by > u64::from(view.knobs.dup_thresh);
+        let enough = copy.overtaken_by > u64::from(view.rules.detection.dup_thresh);
         enough.then_some("FlightSize + DupThresh duplicate ACKs")
     }
 }
 
 impl Detect for LossRetransmission {
-    fn on_sent(&mut self, view: &View<'_>, departure: &Departure) {
-        self.copies.on_sent(view, departure);
+    fn on_sent(&mut self, view: &View<'_>, transmission: &Transmission) {
+        self.retransmissions.on_sent(view, transmission);
     }
 
     fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> Verdict {
-        self.copies.on_ack(view, ack);
+        self.retransmissions.on_ack(view, ack);
         let una = view.flight.una();
-        let copy = self.copies.get(una).filter(|_| ack.duplicate && may_act(view));
+        let copy = self.retransmissions.get(una).filter(|_| ack.duplicate && may_act(view));
         let Some(why) = copy.and_then(|copy| self.is_lost(view, copy)) else { return Verdict::Nothing };
-        self.copies.lost(una);
-        Verdict::RetransmittedHead { new_event: false, why }
+        self.retransmissions.lost(una);
+        Verdict::RetransmittedHead { new_episode: false, why }
     }
 
     fn on_episode(&mut self, view: &View<'_>) {
-        self.copies.on_episode(view);
+        self.retransmissions.on_episode(view);
     }
 
     fn on_timeout(&mut self, view: &View<'_>) {
-        self.copies.begin(all_but_the_head(view));
+        self.retransmissions.begin(all_but_the_head(view));
     }
 }
 
 /// Returns whether the sender is in fast recovery, or after a timeout and before new data is acknowledged
 /// (Fig. 8 steps 2 and 3).
 fn may_act(view: &View<'_>) -> bool {
-    match view.cc.phase() {
-        Phase::Recovery => true,
-        Phase::Restarted => view.cc.last_entry == Some(Entered::ByTimeout) && view.cc.timeouts_in_row > 0,
-        Phase::Open | Phase::Reduced => false,
+    match view.cc.state() {
+        RecoveryState::Recovery => true,
+        RecoveryState::Loss => view.cc.last_entry == Some(Entered::ByTimeout) && view.cc.timeouts_in_row > 0,
+        RecoveryState::Open | RecoveryState::Cwr => false,
     }
 }
 

@@ -1,9 +1,7 @@
 //! **Is it lost?** Detectors find lost segments from ACKs, transmissions and timers.
 
 pub(crate) mod blanton_allman;
-mod copies;
 mod dcr;
-mod departures;
 mod early_marks;
 mod early_retransmit;
 mod emulated_sacks;
@@ -11,7 +9,9 @@ mod loss_retransmission;
 pub(crate) mod pr;
 mod rack;
 mod reordering;
+mod retransmissions;
 pub(crate) mod rr;
+mod send_order;
 pub(crate) mod sifest;
 mod sifest_literal;
 mod three_dupacks;
@@ -31,7 +31,7 @@ pub(crate) use sifest_literal::SifestLiteral;
 pub use three_dupacks::ThreeDupacks;
 
 use super::undo::Restore;
-use super::{Ack, Departure, View};
+use super::{Ack, Transmission, View};
 
 /// A detector's verdict. Offsets are in bytes of the stream. Each `why` is the reason in the decision trace.
 #[derive(Clone, Debug, PartialEq)]
@@ -62,7 +62,7 @@ pub enum Verdict {
         /// Start of each segment.
         starts: Vec<u64>,
         /// The episode to which the loss belongs.
-        event: LossEvent,
+        episode: LossEpisode,
         /// The reason.
         why: &'static str,
     },
@@ -70,7 +70,7 @@ pub enum Verdict {
     /// well.
     RetransmittedHead {
         /// Whether this starts a new episode, which reduces the window (RFC 5681 §4.3).
-        new_event: bool,
+        new_episode: bool,
         /// The reason.
         why: &'static str,
     },
@@ -106,13 +106,13 @@ impl Verdict {
 
 /// The episode to which the loss of particular segments belongs.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub enum LossEvent {
+pub enum LossEpisode {
     /// The current episode. If there is none, a new one begins, provided that the repair agrees.
-    Present,
+    Current,
     /// An episode that has already reduced the window, whether or not it is over.
     Past,
     /// A new episode, even during another one.
-    Own {
+    New {
         /// cwnd when the first of the segments was sent. The window is reduced from this value.
         window_when_sent: f64,
     },
@@ -191,7 +191,7 @@ impl Default for Traits {
 pub enum Correction {
     /// The last episode turned out to be spurious, at least in part.
     Undone(Restore),
-    /// A [`LossEvent::Collapse`] was attributed to the radio link, so the sender does not restart.
+    /// A [`LossEpisode::Collapse`] was attributed to the radio link, so the sender does not restart.
     RefusedCollapse,
 }
 
@@ -217,7 +217,7 @@ pub trait Detect: std::fmt::Debug + Send {
     }
 
     /// Called after a segment was sent.
-    fn on_sent(&mut self, _view: &View<'_>, _departure: &Departure) {}
+    fn on_sent(&mut self, _view: &View<'_>, _departure: &Transmission) {}
 
     /// Called for every ACK, after the timeout, undo and repair answers. The verdict is about the segments
     /// that are outstanding now.
@@ -253,6 +253,6 @@ pub trait Detect: std::fmt::Debug + Send {
     /// Returns the number of duplicate ACKs at which the loss is declared and Limited Transmit ends (RFC
     /// 3042).
     fn dup_thresh(&self, view: &View<'_>) -> u32 {
-        view.knobs.dup_thresh
+        view.rules.detection.dup_thresh
     }
 }

@@ -47,11 +47,11 @@ use std::collections::VecDeque;
 
 use airwire::time::{Duration, Instant};
 
-use super::departures::{Departed, Departures, is_on_its_way};
-use super::{Correction, Detect, LossEvent, MAX_ACK_DELAY, MIN_PATIENCE, Opens, Traits, Verdict};
+use super::send_order::{OrderedTransmission, SendOrder, is_in_flight};
+use super::{Correction, Detect, LossEpisode, MAX_ACK_DELAY, MIN_PATIENCE, Opens, Traits, Verdict};
 use crate::flight::Sent;
-use crate::recovery::parameter::{Given, Parameter};
-use crate::recovery::{Ack, Departure, Transmission, View};
+use crate::recovery::parameter::{Arguments, Parameter};
+use crate::recovery::{Ack, Transmission, TransmissionKind, View};
 
 /// Factor by which ewrtt decays per round trip.
 const ALPHA: f64 = 0.995;
@@ -76,8 +76,8 @@ pub(crate) struct Pr {
     /// The largest recent RTT, in seconds.
     ewrtt: Option<f64>,
     /// Outstanding segments by offset, starting at the head.
-    sent: VecDeque<Remembered>,
-    by_time: Departures,
+    sent: VecDeque<SentWindow>,
+    by_time: SendOrder,
     /// Number of new drops so far. Segments sent before the last one are memorized.
     drops: u64,
     /// Number of segments memorized at the last drop.
@@ -95,7 +95,7 @@ pub(crate) struct Pr {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Remembered {
+struct SentWindow {
     start: u64,
     /// cwnd(n), the window when the segment was sent.
     cwnd: f64,
@@ -112,19 +112,19 @@ struct Extreme {
     until: Instant,
     doublings: u32,
     /// Length of the pause. Zero after the next transmission.
-    hold: Duration,
+    pause: Duration,
 }
 
 impl Pr {
     /// Returns the minimum time from the start of the retransmission timer to its expiry.
     fn timer_floor(&self) -> Option<Duration> {
         let ewrtt = Duration::from_secs_f64(self.ewrtt?);
-        let hold = self.extreme.map_or(Duration::ZERO, |extreme| extreme.hold);
-        Some(hold + self.patience + ewrtt.min(MAX_MXRTT))
+        let pause = self.extreme.map_or(Duration::ZERO, |extreme| extreme.pause);
+        Some(pause + self.patience + ewrtt.min(MAX_MXRTT))
     }
 
-    pub(crate) fn new(given: &Given<'_>) -> Self {
-        Self { beta: given.number(&BETA).unwrap_or(3.0), ..Self::default() }
+    pub(crate) fn new(arguments: &Arguments<'_>) -> Self {
+        Self { beta: arguments.number(&BETA).unwrap_or(3.0), ..Self::default() }
     }
 }
 
@@ -139,20 +139,20 @@ impl Detect for Pr {
         }
     }
 
-    fn on_sent(&mut self, view: &View<'_>, departure: &Departure) {
-        let sent = Remembered { start: departure.start, cwnd: view.cc.cwnd, drops: self.drops };
-        match departure.kind {
-            Transmission::New => self.sent.push_back(sent),
-            _ => self.put_down_again(sent),
+    fn on_sent(&mut self, view: &View<'_>, transmission: &Transmission) {
+        let sent = SentWindow { start: transmission.start, cwnd: view.cc.cwnd, drops: self.drops };
+        match transmission.kind {
+            TransmissionKind::New => self.sent.push_back(sent),
+            _ => self.replace_entry(sent),
         }
         if view.handshake.scoreboard {
-            self.by_time.push(Departed { sent_at: view.now, start: departure.start });
+            self.by_time.push(OrderedTransmission { sent_at: view.now, start: transmission.start });
         }
         if self.ewrtt.is_none() {
             self.ewrtt = view.rtt.srtt().map(Duration::as_secs_f64);
         }
         if let Some(extreme) = &mut self.extreme {
-            extreme.hold = Duration::ZERO;
+            extreme.pause = Duration::ZERO;
         }
         self.rearm(view, &[]);
     }
@@ -187,7 +187,7 @@ impl Detect for Pr {
         (self.memorized, self.cburst) = (0, 0);
         if let Some(extreme) = &mut self.extreme {
             let doublings = extreme.doublings + 1;
-            *extreme = Extreme { until: view.now, doublings, hold: Duration::ZERO, ..*extreme };
+            *extreme = Extreme { until: view.now, doublings, pause: Duration::ZERO, ..*extreme };
         }
         self.deadline = None;
     }
@@ -204,7 +204,7 @@ impl Pr {
             return;
         }
         // An ACK of several segments counts as one ACK per segment.
-        let forgets = ALPHA.powf(delivered / view.cc.cwnd.max(1.0));
+        let decay = ALPHA.powf(delivered / view.cc.cwnd.max(1.0));
         let sample = if ack.advances() && (ack.ecr.is_some() || !ack.any_resent) {
             // Without a timestamp echo that identifies the copy, the ACK of a filled hole would measure the
             // age of the hole.
@@ -216,9 +216,9 @@ impl Pr {
         } else {
             None
         };
-        let remembered = self.ewrtt.map(|ewrtt| forgets * ewrtt);
+        let decayed = self.ewrtt.map(|ewrtt| decay * ewrtt);
         let sample = sample.map(Duration::as_secs_f64);
-        self.ewrtt = remembered.into_iter().chain(sample).reduce(f64::max);
+        self.ewrtt = decayed.into_iter().chain(sample).reduce(f64::max);
     }
 
     /// Returns beta·ewrtt, raised and doubled in the case of extreme losses.
@@ -231,10 +231,10 @@ impl Pr {
 
     fn judge(&mut self, view: &View<'_>) -> Verdict {
         let starts = self.overdue(view);
-        let event = self.event(view, &starts);
+        let episode = self.episode_of(view, &starts);
         self.rearm(view, &starts);
-        match event {
-            Some((event, why)) => Verdict::Segments { starts, event, why },
+        match episode {
+            Some((episode, why)) => Verdict::Segments { starts, episode, why },
             None => Verdict::Nothing,
         }
     }
@@ -254,7 +254,7 @@ impl Pr {
         }
         // Without a scoreboard, only the head is judged. With one, the head may be on no list if it was
         // declared lost and this was proved wrong since.
-        if let Some(head) = view.flight.head().filter(|head| is_on_its_way(head) && self.may_judge(head))
+        if let Some(head) = view.flight.head().filter(|head| is_in_flight(head) && self.may_judge(head))
             && head.last_sent + self.patience <= view.now
             && !starts.contains(&head.start)
         {
@@ -269,7 +269,7 @@ impl Pr {
             || self.extreme.is_some_and(|extreme| sent.last_sent < extreme.since)
     }
 
-    fn event(&mut self, view: &View<'_>, starts: &[u64]) -> Option<(LossEvent, &'static str)> {
+    fn episode_of(&mut self, view: &View<'_>, starts: &[u64]) -> Option<(LossEpisode, &'static str)> {
         let mut window_when_sent = None;
         for start in starts {
             let sent = self.sent_at(*start);
@@ -277,14 +277,14 @@ impl Pr {
                 self.cburst += 1;
             } else {
                 // A loss must not open the window, even if the window has shrunk since segment n was sent.
-                let most = view.cc.cwnd / view.knobs.beta;
+                let most = view.cc.cwnd / view.rules.decrease.beta;
                 window_when_sent = Some(sent.map_or(most, |sent| sent.cwnd.min(most)));
                 self.memorize(view);
             }
         }
         Some(match (self.extreme, window_when_sent) {
             _ if starts.is_empty() => return None,
-            (Some(_), None) => (LossEvent::Past, "mxrtt expired, extreme losses"),
+            (Some(_), None) => (LossEpisode::Past, "mxrtt expired, extreme losses"),
             (Some(extreme), Some(_)) => {
                 (self.collapse(view, extreme.doublings + 1, None), "extreme losses again")
             }
@@ -293,8 +293,8 @@ impl Pr {
             {
                 (self.collapse(view, 0, then), "extreme losses: more than half of the memorized")
             }
-            (None, Some(window_when_sent)) => (LossEvent::Own { window_when_sent }, "mxrtt expired"),
-            (None, None) => (LossEvent::Past, "mxrtt expired, memorized"),
+            (None, Some(window_when_sent)) => (LossEpisode::New { window_when_sent }, "mxrtt expired"),
+            (None, None) => (LossEpisode::Past, "mxrtt expired, memorized"),
         })
     }
 
@@ -305,24 +305,24 @@ impl Pr {
         self.cburst = 0;
     }
 
-    fn collapse(&mut self, view: &View<'_>, doublings: u32, window_when_sent: Option<f64>) -> LossEvent {
+    fn collapse(&mut self, view: &View<'_>, doublings: u32, window_when_sent: Option<f64>) -> LossEpisode {
         // The collapse covers everything sent until now.
         self.drops += 1;
         (self.memorized, self.cburst) = (0, 0);
         let since = view.now;
-        let extreme = Extreme { since, until: since, doublings, hold: Duration::ZERO };
+        let extreme = Extreme { since, until: since, doublings, pause: Duration::ZERO };
         self.extreme = Some(extreme);
-        let hold = self.mxrtt().unwrap_or(EXTREME_MXRTT);
-        let until = since + hold;
-        self.extreme = Some(Extreme { until, hold, ..extreme });
-        LossEvent::Collapse { window_when_sent, until }
+        let pause = self.mxrtt().unwrap_or(EXTREME_MXRTT);
+        let until = since + pause;
+        self.extreme = Some(Extreme { until, pause, ..extreme });
+        LossEpisode::Collapse { window_when_sent, until }
     }
 
     fn rearm(&mut self, view: &View<'_>, judged: &[u64]) {
         self.deadline = None;
         let Some(mxrtt) = self.mxrtt().filter(|_| view.rwnd > 0) else { return };
         self.patience = mxrtt + allowance(view);
-        let head = view.flight.head().filter(|head| is_on_its_way(head) && self.may_judge(head));
+        let head = view.flight.head().filter(|head| is_in_flight(head) && self.may_judge(head));
         let head = head.filter(|head| !judged.contains(&head.start)).map(|head| head.last_sent);
         let first = self.by_time.first(view.flight).filter(|(_, sent)| self.may_judge(sent));
         let first = first.map(|(copy, _)| copy.sent_at);
@@ -335,11 +335,11 @@ impl Pr {
 
     /// Returns the entry of the segment that contains `start`. The segment may have been split since it was
     /// sent.
-    fn sent_at(&self, start: u64) -> Option<Remembered> {
+    fn sent_at(&self, start: u64) -> Option<SentWindow> {
         self.sent.get(self.index_after(start).checked_sub(1)?).copied()
     }
 
-    fn put_down_again(&mut self, sent: Remembered) {
+    fn replace_entry(&mut self, sent: SentWindow) {
         let after = self.index_after(sent.start);
         match after.checked_sub(1).and_then(|index| self.sent.get_mut(index)) {
             Some(known) if known.start == sent.start => *known = sent,

@@ -56,12 +56,12 @@ use std::ops::Range;
 use airwire::time::{Duration, Instant};
 use tlp::Tlp;
 
-use super::departures::{Departed, Departures, is_on_its_way};
-use super::{Correction, Detect, LossEvent, MAX_REORDERING, MeasuredReordering, Opens, Traits, Verdict};
-use crate::flight::{Delivery, Fate, Sent};
+use super::send_order::{OrderedTransmission, SendOrder, is_in_flight};
+use super::{Correction, Detect, LossEpisode, MAX_REORDERING, MeasuredReordering, Opens, Traits, Verdict};
+use crate::flight::{Delivery, SegmentState, Sent};
 use crate::profile::jiffies;
-use crate::profile::knobs::RackDialect;
-use crate::recovery::{Ack, Departure, Phase, Transmission, View};
+use crate::profile::recovery::RackDialect;
+use crate::recovery::{Ack, RecoveryState, Transmission, TransmissionKind, View};
 
 /// Number of recoveries after which the reordering window is narrow again (RACK.reo_wnd_persist).
 const REO_WND_PERSIST: u32 = 16;
@@ -90,9 +90,9 @@ pub(crate) struct Rack {
     reo_wnd_persist: u32,
     in_recovery: bool,
     /// Transmissions in flight for which no segment sent later has been delivered.
-    on_time: Departures,
+    on_time: SendOrder,
     /// Transmissions in flight for which a segment sent later has been delivered.
-    overtaken: Departures,
+    overtaken: SendOrder,
     /// Time at which the last overtaken segment is due.
     reordering_timer: Option<Instant>,
     tlp: Tlp,
@@ -111,8 +111,8 @@ impl Rack {
             reo_wnd_mult: 1,
             reo_wnd_persist: REO_WND_PERSIST,
             in_recovery: false,
-            on_time: Departures::default(),
-            overtaken: Departures::default(),
+            on_time: SendOrder::default(),
+            overtaken: SendOrder::default(),
             reordering_timer: None,
             tlp: Tlp::new(dialect),
         }
@@ -130,9 +130,9 @@ impl Detect for Rack {
         }
     }
 
-    fn on_sent(&mut self, view: &View<'_>, departure: &Departure) {
-        self.on_time.push(Departed { sent_at: view.now, start: departure.start });
-        self.tlp.on_sent(view, departure.kind == Transmission::New);
+    fn on_sent(&mut self, view: &View<'_>, transmission: &Transmission) {
+        self.on_time.push(OrderedTransmission { sent_at: view.now, start: transmission.start });
+        self.tlp.on_sent(view, transmission.kind == TransmissionKind::New);
     }
 
     fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> Verdict {
@@ -171,10 +171,10 @@ impl Detect for Rack {
         self.reordering_timer = None;
         // Linux 6.18, tcp_enter_loss(): DupThresh SACKed segments before a timeout suggest that the degree of
         // reordering was overestimated.
-        if view.cc.phase() == Phase::Open && self.enough_sacked(view) {
+        if view.cc.state() == RecoveryState::Open && self.enough_sacked(view) {
             self.reordering.degree = 0;
         }
-        if view.knobs.forget_sacks_at_timeout {
+        if view.rules.timeout.forgets_sacks {
             self.fack = view.flight.una();
         }
         self.tlp.cancel();
@@ -232,7 +232,7 @@ impl Rack {
         let (left, right) = ack.dsack.filter(|_| self.dialect == RackDialect::Linux)?;
         let sent = view.flight.segment_at(left).filter(|sent| sent.start == left && sent.end <= right)?;
         // If this ACK is the first to report the segment, the order of arrival is unknown.
-        let known = sent.fate == Fate::Sacked && ack.newly_sacked.segments == 0;
+        let known = sent.state == SegmentState::Sacked && ack.newly_sacked.segments == 0;
         (known && sent.transmissions > 1).then_some(left)
     }
 
@@ -240,7 +240,7 @@ impl Rack {
     fn note_reordering(&mut self, view: &View<'_>, range: Range<u64>) {
         let segments = (range.end - range.start).div_ceil(view.smss).min(MAX_REORDERING) as u32;
         self.reordering.events += 1;
-        if self.dialect == RackDialect::Linux && segments > view.knobs.dup_thresh {
+        if self.dialect == RackDialect::Linux && segments > view.rules.detection.dup_thresh {
             self.reordering.degree = self.reordering.degree.max(segments);
         }
     }
@@ -248,7 +248,7 @@ impl Rack {
     /// Adapts the reordering window to D-SACKs and recoveries (§6.2 step 4).
     fn update_reo_wnd_mult(&mut self, view: &View<'_>, ack: &Ack) {
         self.dsack_round.take_if(|round| view.flight.una() >= *round);
-        let in_recovery = matches!(view.cc.phase(), Phase::Recovery | Phase::Restarted);
+        let in_recovery = matches!(view.cc.state(), RecoveryState::Recovery | RecoveryState::Loss);
         let over = std::mem::replace(&mut self.in_recovery, in_recovery) && !in_recovery;
         let widens = match (self.dialect, ack.dsack) {
             (_, None) => false,
@@ -272,7 +272,7 @@ impl Rack {
     }
 
     fn enough_sacked(&self, view: &View<'_>) -> bool {
-        view.flight.sacked().segments >= u64::from(view.knobs.dup_thresh)
+        view.flight.sacked().segments >= u64::from(view.rules.detection.dup_thresh)
     }
 
     /// Returns RACK.reo_wnd.
@@ -304,15 +304,15 @@ impl Rack {
             self.overtaken.push(copy);
         }
         let patience = self.rtt + self.reo_wnd(view);
-        let is_due = |copy: Departed| copy.sent_at + patience <= view.now;
+        let is_due = |copy: OrderedTransmission| copy.sent_at + patience <= view.now;
         let mut starts = Vec::new();
         while let Some((copy, _)) = self.overtaken.first(flight).filter(|(copy, _)| is_due(*copy)) {
             self.overtaken.pop_first();
             starts.push(copy.start);
         }
         // The head may be on no list if it was declared lost and this was proved wrong since.
-        let head = flight.head().filter(|head| is_on_its_way(head) && is_before(head, newest));
-        let mut head = head.map(Departed::of).filter(|head| !starts.contains(&head.start));
+        let head = flight.head().filter(|head| is_in_flight(head) && is_before(head, newest));
+        let mut head = head.map(OrderedTransmission::of).filter(|head| !starts.contains(&head.start));
         starts.extend(head.take_if(|head| is_due(*head)).map(|head| head.start));
         let waiting = head.into_iter().chain(self.overtaken.last(flight));
         let due = waiting.map(|copy| copy.sent_at + patience).max();
@@ -322,7 +322,7 @@ impl Rack {
         }
         starts.sort_unstable();
         let why = "RACK: a segment sent later was delivered";
-        Verdict::Segments { starts, event: LossEvent::Present, why }
+        Verdict::Segments { starts, episode: LossEpisode::Current, why }
     }
 }
 

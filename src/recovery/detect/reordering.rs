@@ -8,20 +8,20 @@
 
 use std::collections::VecDeque;
 
-use crate::recovery::{Ack, Departure, Transmission, View};
+use crate::recovery::{Ack, Transmission, TransmissionKind, View};
 
 /// Maximum number of retransmissions that wait for a D-SACK.
-const COPIES: usize = 256;
+const MAX_WATCHED: usize = 256;
 
 #[derive(Debug, Default)]
 pub(super) struct Reordering {
-    copies: VecDeque<WatchedCopy>,
+    retransmissions: VecDeque<WatchedRetransmission>,
     /// Number of segments known to have overtaken the first unacknowledged one.
     overtaken_by: u32,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct WatchedCopy {
+struct WatchedRetransmission {
     start: u64,
     end: u64,
     /// The DupThresh that would have prevented the retransmission. It is known once the segment is
@@ -39,40 +39,40 @@ pub(super) struct Overtaken {
 }
 
 impl Reordering {
-    pub(super) fn on_sent(&mut self, departure: &Departure) {
-        let Departure { start, end, kind, .. } = *departure;
-        if kind == Transmission::New {
+    pub(super) fn on_sent(&mut self, transmission: &Transmission) {
+        let Transmission { start, end, kind, .. } = *transmission;
+        if kind == TransmissionKind::New {
             return;
         }
-        let known = self.copies.len();
-        self.copies.retain(|copy| copy.start != start);
+        let known = self.retransmissions.len();
+        self.retransmissions.retain(|copy| copy.start != start);
         // A second retransmission is not tracked, because a D-SACK does not show which copy it is about. A
         // retransmission after a timeout is not tracked either, because its cause is not reordering.
-        let are_distinct = self.copies.len() == known;
-        if are_distinct && matches!(kind, Transmission::FastRetransmit | Transmission::Recovery) {
-            self.copies.truncate(COPIES - 1);
-            self.copies.push_front(WatchedCopy { start, end, needed: None });
+        let are_distinct = self.retransmissions.len() == known;
+        if are_distinct && matches!(kind, TransmissionKind::FastRetransmit | TransmissionKind::Recovery) {
+            self.retransmissions.truncate(MAX_WATCHED - 1);
+            self.retransmissions.push_front(WatchedRetransmission { start, end, needed: None });
         }
     }
 
     pub(super) fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> Overtaken {
         let una = view.flight.una();
         let needed = self.overtaken_by + 1;
-        for copy in self.copies.iter_mut().filter(|copy| copy.end <= una) {
+        for copy in self.retransmissions.iter_mut().filter(|copy| copy.end <= una) {
             copy.needed.get_or_insert(needed);
         }
         let was_overtaken = ack.advances() && !ack.any_resent && self.overtaken_by > 0;
         // After a partial ACK, the sender also retransmits segments that no other has overtaken. No threshold
         // can prevent that.
         let in_vain = ack.dsack.and_then(|range| self.reported(range, needed));
-        let in_vain = in_vain.filter(|needed| *needed > view.knobs.dup_thresh);
+        let in_vain = in_vain.filter(|needed| *needed > view.rules.detection.dup_thresh);
         self.overtaken_by = view.cc.dupacks().max(view.flight.sacked().segments as u32);
         Overtaken { in_time: was_overtaken.then_some(needed), in_vain }
     }
 
     fn reported(&mut self, (left, right): (u64, u64), now_needed: u32) -> Option<u32> {
         let mut most = None;
-        self.copies.retain(|copy| {
+        self.retransmissions.retain(|copy| {
             let reported = left <= copy.start && copy.end <= right;
             if reported {
                 most = most.max(Some(copy.needed.unwrap_or(now_needed)));
@@ -87,5 +87,5 @@ impl Reordering {
 /// but not to less than the default DupThresh.
 pub(super) fn within_window(view: &View<'_>, dup_thresh: u32) -> u32 {
     let window = view.cc.cwnd.min(view.flight_size()).max(0.0) as u32;
-    dup_thresh.min(window.saturating_sub(1)).max(view.knobs.dup_thresh)
+    dup_thresh.min(window.saturating_sub(1)).max(view.rules.detection.dup_thresh)
 }

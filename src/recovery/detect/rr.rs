@@ -23,8 +23,8 @@ use std::collections::VecDeque;
 use super::reordering::{Reordering, within_window};
 use super::three_dupacks::judge;
 use super::{Detect, Traits, Verdict};
-use crate::recovery::parameter::{Given, Parameter};
-use crate::recovery::{Ack, Departure, View};
+use crate::recovery::parameter::{Arguments, Parameter};
+use crate::recovery::{Ack, Transmission, View};
 
 /// Number of reordering lengths to remember.
 const LENGTHS: usize = 256;
@@ -48,18 +48,18 @@ pub(crate) struct Rr {
     /// Reordering lengths, newest first.
     lengths: VecDeque<u32>,
     /// Points by which timeouts have lowered FA.
-    off: f64,
+    lowered_by: f64,
     /// The length that the share FA of all lengths does not exceed.
     length: u32,
 }
 
 impl Rr {
-    pub(crate) fn new(given: &Given<'_>) -> Self {
+    pub(crate) fn new(arguments: &Arguments<'_>) -> Self {
         Self {
-            fa_ratio: given.number(&FA_RATIO).unwrap_or(90.0),
+            fa_ratio: arguments.number(&FA_RATIO).unwrap_or(90.0),
             reordering: Reordering::default(),
             lengths: VecDeque::new(),
-            off: 0.0,
+            lowered_by: 0.0,
             length: 0,
         }
     }
@@ -71,7 +71,7 @@ impl Rr {
     }
 
     fn update(&mut self) {
-        let fa = (self.fa_ratio - self.off).clamp(0.0, 100.0) / 100.0;
+        let fa = (self.fa_ratio - self.lowered_by).clamp(0.0, 100.0) / 100.0;
         let mut sorted = Vec::from_iter(self.lengths.iter().copied());
         sorted.sort_unstable();
         let index = (fa * sorted.len() as f64).ceil() as usize;
@@ -94,8 +94,8 @@ impl Detect for Rr {
         Traits { mistakes_reordering: false, keeps_flowing, ..Traits::default() }
     }
 
-    fn on_sent(&mut self, _view: &View<'_>, departure: &Departure) {
-        self.reordering.on_sent(departure);
+    fn on_sent(&mut self, _view: &View<'_>, transmission: &Transmission) {
+        self.reordering.on_sent(transmission);
     }
 
     fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> Verdict {
@@ -104,15 +104,15 @@ impl Detect for Rr {
             self.learn(length);
         }
         if let Some(length) = overtaken.in_vain {
-            self.off = (self.off - FALSE_RETRANSMIT).max(0.0);
+            self.lowered_by = (self.lowered_by - FALSE_RETRANSMIT).max(0.0);
             self.learn(length);
         }
         judge(view, ack, self.threshold(view))
     }
 
     fn on_timeout(&mut self, view: &View<'_>) {
-        if view.cc.dupacks() >= view.knobs.dup_thresh {
-            self.off = (self.off + TIMEOUT).min(self.fa_ratio);
+        if view.cc.dupacks() >= view.rules.detection.dup_thresh {
+            self.lowered_by = (self.lowered_by + TIMEOUT).min(self.fa_ratio);
             self.update();
         }
     }

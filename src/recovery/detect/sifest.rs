@@ -29,10 +29,10 @@ pub(crate) use choices::{
 };
 use choices::{AfterTimeout, Choices, Counted, Idle, InVain, Least, Overdue, Recover};
 
-use super::copies::{Copies, CopyState, all_but_the_head, right_edge};
+use super::retransmissions::{RetransmissionState, Retransmissions, all_but_the_head, right_edge};
 use super::{Detect, ThreeDupacks, Verdict};
-use crate::recovery::parameter::Given;
-use crate::recovery::{Ack, Departure, Phase, Transmission, View};
+use crate::recovery::parameter::Arguments;
+use crate::recovery::{Ack, RecoveryState, Transmission, TransmissionKind, View};
 
 /// The reason for a go-back-N pass.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -54,18 +54,18 @@ pub(crate) struct Sifest {
     counted_to: u64,
     pass: Pass,
     /// Time of the last transmission.
-    left: Option<Instant>,
+    last_sent: Option<Instant>,
     /// Time of the last ACK.
     last_ack: Option<Instant>,
-    copies: Copies,
+    retransmissions: Retransmissions,
     /// Number of retransmissions covered by the last new ACK that may arrive after the one that caused the
     /// ACK.
     in_vain: u64,
 }
 
 impl Sifest {
-    pub(crate) fn new(given: &Given<'_>) -> Self {
-        Self { choices: Choices::new(given), ..Self::default() }
+    pub(crate) fn new(arguments: &Arguments<'_>) -> Self {
+        Self { choices: Choices::new(arguments), ..Self::default() }
     }
 
     /// Returns the number of duplicate ACKs that suffice according to the estimate.
@@ -83,7 +83,7 @@ impl Sifest {
 
     /// Returns the number of duplicate ACKs that suffice without the estimate.
     fn fixed_threshold(&self, view: &View<'_>) -> u64 {
-        let fixed = u64::from(view.knobs.dup_thresh);
+        let fixed = u64::from(view.rules.detection.dup_thresh);
         match self.choices.in_vain {
             InVain::RaisesBoth => fixed + self.in_vain,
             InVain::RaisesEstimate | InVain::Ignored => fixed,
@@ -92,41 +92,42 @@ impl Sifest {
 
     /// Returns whether the sender was idle before this transmission: "or the sender has been idle for more
     /// than one rtt".
-    fn was_idle(&self, view: &View<'_>, departure: &Departure) -> bool {
+    fn was_idle(&self, view: &View<'_>, transmission: &Transmission) -> bool {
         let longer = |since: Option<Instant>| {
             since.is_some_and(|since| view.now.saturating_since(since) > round_trip(view))
         };
         match self.choices.idle {
             // The idle period begins with the ACK of all outstanding data.
             Idle::NothingOutstanding => {
-                departure.kind == Transmission::New
-                    && view.flight.una() == departure.start
+                transmission.kind == TransmissionKind::New
+                    && view.flight.una() == transmission.start
                     && longer(self.last_ack)
             }
-            Idle::NothingSent => longer(self.left),
+            Idle::NothingSent => longer(self.last_sent),
         }
     }
 
-    fn counts(&self, departure: &Departure) -> bool {
+    fn counts(&self, transmission: &Transmission) -> bool {
         match self.choices.counted {
-            Counted::EachOnce => departure.end > self.counted_to,
-            Counted::EachCopy => match departure.kind {
-                Transmission::New => true,
-                Transmission::Timeout => self.pass == Pass::AfterTimeout,
+            Counted::EachOnce => transmission.end > self.counted_to,
+            Counted::EachCopy => match transmission.kind {
+                TransmissionKind::New => true,
+                TransmissionKind::Timeout => self.pass == Pass::AfterTimeout,
                 _ => false,
             },
-            Counted::NewData => departure.kind == Transmission::New,
+            Counted::NewData => transmission.kind == TransmissionKind::New,
         }
     }
 
     /// Returns whether the latest copy of the head should have been acknowledged by now.
-    fn is_overdue(&self, view: &View<'_>, left_at: Instant) -> bool {
-        let passed = view.now.saturating_since(left_at);
+    fn is_overdue(&self, view: &View<'_>, sent_at: Instant) -> bool {
+        let passed = view.now.saturating_since(sent_at);
         match self.choices.overdue {
             Overdue::Overtaken => {
-                let overtaken = |copy: CopyState| copy.overtaken_by > 0 || right_edge(view) > copy.high;
+                let overtaken =
+                    |copy: RetransmissionState| copy.overtaken_by > 0 || right_edge(view) > copy.high;
                 let shortest = view.rtt.min().unwrap_or_else(|| view.rtt.rto().get());
-                self.copies.get(view.flight.una()).is_none_or(overtaken) && passed >= shortest
+                self.retransmissions.get(view.flight.una()).is_none_or(overtaken) && passed >= shortest
             }
             Overdue::ByClock => passed >= round_trip(view),
         }
@@ -134,18 +135,18 @@ impl Sifest {
 }
 
 impl Detect for Sifest {
-    fn on_sent(&mut self, view: &View<'_>, departure: &Departure) {
-        if self.was_idle(view, departure) {
+    fn on_sent(&mut self, view: &View<'_>, transmission: &Transmission) {
+        if self.was_idle(view, transmission) {
             (self.sifest, self.in_vain) = (0, 0);
         }
-        self.left = Some(view.now);
-        self.sifest += u64::from(self.counts(departure));
-        self.counted_to = self.counted_to.max(departure.end);
-        self.copies.on_sent(view, departure);
+        self.last_sent = Some(view.now);
+        self.sifest += u64::from(self.counts(transmission));
+        self.counted_to = self.counted_to.max(transmission.end);
+        self.retransmissions.on_sent(view, transmission);
     }
 
     fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> Verdict {
-        let covered = self.copies.on_ack(view, ack);
+        let covered = self.retransmissions.on_ack(view, ack);
         self.last_ack = Some(view.now);
         if ack.advances() {
             self.sifest = self.sifest.saturating_sub(ack.acked.segments);
@@ -159,9 +160,9 @@ impl Detect for Sifest {
         let by_number = dupacks >= self.fixed_threshold(view);
         if head.transmissions > 1 {
             if (estimated || by_number) && self.is_overdue(view, head.last_sent) {
-                self.copies.lost(head.start);
+                self.retransmissions.lost(head.start);
                 return Verdict::RetransmittedHead {
-                    new_event: true,
+                    new_episode: true,
                     why: "retransmitted one round trip ago",
                 };
             }
@@ -171,12 +172,12 @@ impl Detect for Sifest {
         if matches!(by_default, Verdict::Below { .. }) {
             return by_default;
         }
-        let its_turn_will_come = view.cc.phase() == Phase::Restarted;
+        let pass_will_reach_it = view.cc.state() == RecoveryState::Loss;
         match by_default {
             Verdict::Head { why } if self.choices.recover == Recover::Ignored => {
                 Verdict::HeadDespiteRecover { why }
             }
-            _ if estimated && !its_turn_will_come => {
+            _ if estimated && !pass_will_reach_it => {
                 Verdict::HeadDespiteRecover { why: "sifest - 1 duplicate ACKs" }
             }
             _ => by_default,
@@ -185,7 +186,7 @@ impl Detect for Sifest {
 
     fn on_episode(&mut self, view: &View<'_>) {
         self.pass = Pass::AfterDupacks;
-        self.copies.on_episode(view);
+        self.retransmissions.on_episode(view);
     }
 
     fn on_timeout(&mut self, view: &View<'_>) {
@@ -197,11 +198,11 @@ impl Detect for Sifest {
             AfterTimeout::RecentAck if is_recent => all_but_the_head(view),
             AfterTimeout::RecentAck | AfterTimeout::Empty => 0,
         };
-        self.copies.begin(in_path);
+        self.retransmissions.begin(in_path);
     }
 
     fn dup_thresh(&self, view: &View<'_>) -> u32 {
-        view.knobs.dup_thresh.min(self.enough() as u32)
+        view.rules.detection.dup_thresh.min(self.enough() as u32)
     }
 }
 

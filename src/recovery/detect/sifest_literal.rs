@@ -26,7 +26,7 @@
 use airwire::time::{Duration, Instant};
 
 use super::{Detect, ThreeDupacks, Verdict};
-use crate::recovery::{Ack, Departure, Transmission, View};
+use crate::recovery::{Ack, Transmission, TransmissionKind, View};
 
 /// Segment-in-Flight Estimation exactly as printed in P0 §4.2.
 #[derive(Debug, Default)]
@@ -37,19 +37,19 @@ pub(crate) struct SifestLiteral {
     /// Whether a timeout began the go-back-N pass, and not duplicate ACKs (Tahoe).
     timed_out: bool,
     /// Time of the last transmission.
-    left: Option<Instant>,
+    last_sent: Option<Instant>,
 }
 
 impl Detect for SifestLiteral {
-    fn on_sent(&mut self, view: &View<'_>, departure: &Departure) {
+    fn on_sent(&mut self, view: &View<'_>, transmission: &Transmission) {
         // "or the sender has been idle for more than one rtt": the sender then probes the network again.
-        if self.left.is_some_and(|left| view.now.saturating_since(left) > round_trip(view)) {
+        if self.last_sent.is_some_and(|at| view.now.saturating_since(at) > round_trip(view)) {
             self.sifest = 0;
         }
-        self.left = Some(view.now);
-        let counts = match departure.kind {
-            Transmission::New => true,
-            Transmission::Timeout => self.timed_out,
+        self.last_sent = Some(view.now);
+        let counts = match transmission.kind {
+            TransmissionKind::New => true,
+            TransmissionKind::Timeout => self.timed_out,
             _ => false,
         };
         self.sifest += u64::from(counts);
@@ -62,12 +62,12 @@ impl Detect for SifestLiteral {
         let by_default = self.three_dupacks.on_ack(view, ack);
         let Some(head) = view.flight.head().filter(|_| ack.duplicate) else { return by_default };
         let dupacks = u64::from(view.cc.dupacks());
-        let enough = dupacks + 1 >= self.sifest || dupacks >= u64::from(view.knobs.dup_thresh);
+        let enough = dupacks + 1 >= self.sifest || dupacks >= u64::from(view.rules.detection.dup_thresh);
         let resent_lately =
             head.transmissions > 1 && view.now.saturating_since(head.last_sent) < round_trip(view);
         match by_default {
             _ if head.transmissions > 1 && enough && !resent_lately => {
-                Verdict::RetransmittedHead { new_event: true, why: "not retransmitted in the last RTT" }
+                Verdict::RetransmittedHead { new_episode: true, why: "not retransmitted in the last RTT" }
             }
             Verdict::Below { .. } => by_default,
             _ if !enough || resent_lately => Verdict::Nothing,
@@ -85,7 +85,7 @@ impl Detect for SifestLiteral {
     }
 
     fn dup_thresh(&self, view: &View<'_>) -> u32 {
-        view.knobs.dup_thresh.min(self.sifest.saturating_sub(1).max(1) as u32)
+        view.rules.detection.dup_thresh.min(self.sifest.saturating_sub(1).max(1) as u32)
     }
 }
 

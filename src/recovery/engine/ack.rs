@@ -34,7 +34,7 @@ impl Event<'_, '_> {
         if undone != Undone::Window && !begins_recovery {
             self.ask_repair(ack);
         }
-        if self.cc.phase() != Phase::Recovery
+        if self.cc.state() != RecoveryState::Recovery
             && (ack.advances() || self.cc.timeouts_in_row > 0)
             && self.answers.repair.row().repair.scoreboard_in_recovery_only
         {
@@ -55,7 +55,7 @@ impl Event<'_, '_> {
         {
             self.timer = TimerRule::RestartSinceTransmission;
         }
-        if self.opens && found != Found::Event {
+        if self.opens && found != Found::Episode {
             self.ask_window(ack);
         }
         self.ask_in_recovery();
@@ -63,10 +63,10 @@ impl Event<'_, '_> {
             self.ask_model(ack);
         }
         self.allowance.burst = match self.cc.episode {
-            Episode::Restarted(Restart::Timeout(AfterTimeout::Kept)) => Some(2),
+            Episode::Loss(Restart::Timeout(AfterTimeout::Kept)) => Some(2),
             _ => {
-                let burst = self.answers.repair.burst(&self.view(), found == Found::Event);
-                burst.or(self.profile.recovery.max_burst)
+                let burst = self.answers.repair.burst(&self.view(), found == Found::Episode);
+                burst.or(self.profile.recovery.transmission.max_burst)
             }
         };
         self.timer
@@ -76,7 +76,7 @@ impl Event<'_, '_> {
     fn count(&mut self, ack: &Ack) {
         self.pending.take_if(|pending| matches!(pending, Pending::Probe(_)));
         let delivered = self.delivered_by(ack);
-        self.arrival = Arrival { delivered, is_safe: ack.advances() };
+        self.last_ack = LastAck { delivered, is_safe: ack.advances() };
         if self.path.flight.is_empty() {
             self.cc.episode.end_pause();
         }
@@ -127,7 +127,7 @@ impl Event<'_, '_> {
             None if restore.reordered => Undone::Later,
             // With `Growth::Delivered`, an ACK that ends an episode also opens the window (Linux 6.18,
             // tcp_cong_control()).
-            Some(_) if self.profile.recovery.growth != Growth::Delivered => Undone::Window,
+            Some(_) if self.profile.recovery.growth.amount != Growth::Delivered => Undone::Window,
             _ => Undone::Nothing,
         }
     }
@@ -138,21 +138,21 @@ impl Event<'_, '_> {
         let over = self.cc.recover.is_none_or(|recover| una >= recover);
         match self.cc.episode {
             Episode::Recovery(_) => return self.ask_repair_in_recovery(ack, over),
-            Episode::Open(Memory::Inflating(inflation)) => {
+            Episode::Open(AfterEpisode::Inflating(inflation)) => {
                 if ack.advances() && inflation > 0.0 {
-                    self.cc.episode = Episode::Open(Memory::Nothing);
-                } else if ack.duplicate && self.cc.dupacks() > self.profile.recovery.dup_thresh {
-                    self.cc.episode = Episode::Open(Memory::Inflating(inflation + 1.0));
+                    self.cc.episode = Episode::Open(AfterEpisode::Nothing);
+                } else if ack.duplicate && self.cc.dupacks() > self.profile.recovery.detection.dup_thresh {
+                    self.cc.episode = Episode::Open(AfterEpisode::Inflating(inflation + 1.0));
                 }
             }
-            Episode::Open(_) if over => self.cc.episode = Episode::Open(Memory::Nothing),
+            Episode::Open(_) if over => self.cc.episode = Episode::Open(AfterEpisode::Nothing),
             // RFC 3168 §6.1.2 and §6.1.3: the first data after `recover` carries CWR, and the receiver echoes
             // the same mark until it receives CWR. So the ACK of exactly `recover` still carries the old echo.
-            Episode::Reduced if ack.ece && self.cc.recover == Some(una) => {}
-            Episode::Reduced | Episode::Restarted(_) if over => {
-                self.leave(Condition::Acknowledged, Memory::Nothing);
+            Episode::Cwr if ack.ece && self.cc.recover == Some(una) => {}
+            Episode::Cwr | Episode::Loss(_) if over => {
+                self.leave(Condition::Acknowledged, AfterEpisode::Nothing);
             }
-            Episode::Open(_) | Episode::Reduced | Episode::Restarted(_) => {}
+            Episode::Open(_) | Episode::Cwr | Episode::Loss(_) => {}
         }
         self.open_window(ack);
     }
@@ -185,7 +185,7 @@ impl Event<'_, '_> {
             RepairStep::Exit { inflates } => {
                 self.exit_recovery(over, inflates);
                 let has_scoreboard = self.answers.has_scoreboard();
-                let grows = match self.profile.recovery.grow_on_exit {
+                let grows = match self.profile.recovery.fast_recovery.grow_on_exit {
                     GrowOnExit::Never => false,
                     GrowOnExit::WithoutScoreboard => !has_scoreboard,
                     GrowOnExit::WithScoreboard => has_scoreboard && !has_grown,
@@ -203,9 +203,9 @@ impl Event<'_, '_> {
         let is_resent = self.path.flight.head().is_some_and(|head| head.probes_mtu && head.transmissions > 1);
         let may_resend = self.allowance.data == AllowedData::OldAndNew && !is_resent;
         if may_resend && self.path.flight.mark_head_lost_if_unsacked() {
-            self.arrival.is_safe &= self.emulated_sacks().is_none();
+            self.last_ack.is_safe &= self.emulated_sacks().is_none();
             let (by, una) = (self.answers.repair.author(), self.path.flight.una());
-            self.resend(by, una, Transmission::Recovery, "partial ACK");
+            self.resend(by, una, TransmissionKind::Recovery, "partial ACK");
         }
     }
 
@@ -220,9 +220,9 @@ impl Event<'_, '_> {
         self.set_cwnd(self.answers.window.author(), cwnd, "recovery ends");
         // A repair may leave an episode before its end (Reno), when there may be more holes.
         let memory = match kept.filter(|_| !over) {
-            Some(kept) => Memory::KeptWindow(kept),
-            None if inflates => Memory::Inflating(0.0),
-            None => Memory::Nothing,
+            Some(kept) => AfterEpisode::KeptWindow(kept),
+            None if inflates => AfterEpisode::Inflating(0.0),
+            None => AfterEpisode::Nothing,
         };
         self.leave(Condition::Acknowledged, memory);
     }
@@ -237,13 +237,13 @@ impl Event<'_, '_> {
                 let add_back = if acked >= 1.0 { 1.0 } else { 0.0 };
                 // If the acknowledged data exceeds the inflation, the rest comes off the window, but one
                 // segment stays.
-                let unpaid = if *inflation > acked {
+                let excess = if *inflation > acked {
                     *inflation -= acked - add_back;
                     0.0
                 } else {
                     acked - std::mem::replace(inflation, add_back)
                 };
-                let cwnd = (self.cc.cwnd - unpaid).max(1.0);
+                let cwnd = (self.cc.cwnd - excess).max(1.0);
                 self.set_cwnd(self.answers.repair.author(), cwnd, "partial window deflation");
             }
         }
@@ -265,7 +265,7 @@ impl Event<'_, '_> {
     /// Opens the window, or postpones that until the losses are known. In Linux 6.18, an ACK that begins a
     /// recovery does not open the window first (tcp_fastretrans_alert(), then tcp_cong_control()).
     fn open_window(&mut self, ack: &Ack) {
-        match self.profile.recovery.growth {
+        match self.profile.recovery.growth.amount {
             Growth::Delivered => self.opens = true,
             Growth::PerAck | Growth::Rfc5681 => self.ask_window(ack),
         }
@@ -276,7 +276,7 @@ impl Event<'_, '_> {
         let divisor = self.ask_slow_start(ack);
         // After a collapse or a timeout, only an ACK in sequence shows that the hole is filled.
         let counts = self.opens_for() != Opens::InOrder
-            && self.cc.phase() != Phase::Restarted
+            && self.cc.state() != RecoveryState::Loss
             && (ack.advances() || ack.newly_sacked.bytes > 0);
         let ack = if counts { &Ack { acked: ack.delivered, ..*ack } } else { ack };
         if let Some(opened) = self.ask(|answers, view| answers.window.on_ack(view, ack)) {
@@ -320,13 +320,13 @@ impl Event<'_, '_> {
 
     pub(super) fn progress(&mut self) -> Progress {
         let pipe = self.in_flight(&self.view());
-        let Arrival { delivered, is_safe } = &mut self.arrival;
+        let LastAck { delivered, is_safe } = &mut self.last_ack;
         Progress { delivered: std::mem::take(delivered), pipe, is_safe: *is_safe }
     }
 
     /// Reduces the window after an ECN echo, once per window of data (RFC 3168 §6.1.2).
     fn ask_ecn(&mut self, ack: &Ack) {
-        if ack.ece && self.cc.phase() == Phase::Open {
+        if ack.ece && self.cc.state() == RecoveryState::Open {
             self.reduce(LossKind::EcnEcho, None, Condition::EcnEcho, "ECN echo");
         }
     }
@@ -346,7 +346,7 @@ impl Event<'_, '_> {
         self.set_window(by, reduction, why);
         self.send_cwr = true;
         self.cc.recover = Some(recover);
-        self.move_to(condition, Episode::Reduced);
-        self.note(by, What::Enter { phase: Phase::Reduced, recover }, condition.text());
+        self.change_state(condition, Episode::Cwr);
+        self.note(by, What::Enter { state: RecoveryState::Cwr, recover }, condition.text());
     }
 }

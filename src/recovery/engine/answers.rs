@@ -4,12 +4,12 @@ use crate::profile::Profile;
 use crate::recovery::attribute::Attribute;
 use crate::recovery::catalogue::{self, Answer, Author, Build, Need, Question, Row};
 use crate::recovery::detect::Detect;
-use crate::recovery::parameter::Given;
+use crate::recovery::parameter::Arguments;
 use crate::recovery::repair::Repair;
 use crate::recovery::timeout::Timeout;
 use crate::recovery::undo::Undo;
 use crate::recovery::window::{InRecovery, SlowStart, Window};
-use crate::recovery::{Ack, Departure, View};
+use crate::recovery::{Ack, Transmission, View};
 
 /// The six answers of a recipe, and its add-ons.
 #[derive(Debug)]
@@ -39,10 +39,10 @@ pub(super) struct AddOns {
 
 /// Builds the algorithm of a row that answers `$question`.
 macro_rules! build {
-    ($question:ident, $row:expr, $given:expr) => {{
-        let row: &'static Row = $row.in_profile($given.profile());
+    ($question:ident, $row:expr, $arguments:expr) => {{
+        let row: &'static Row = $row.in_profile($arguments.profile());
         match row.build {
-            Build::$question(make) => Answer::new(row, make($given)),
+            Build::$question(make) => Answer::new(row, make($arguments)),
             _ => unreachable!("{row:?} answers another question"),
         }
     }};
@@ -58,33 +58,33 @@ impl Answers {
     pub(in crate::recovery) fn new(
         answer: impl Fn(Question) -> Option<&'static Row>,
         parts: impl Iterator<Item = &'static Row>,
-        given: &Given<'_>,
+        arguments: &Arguments<'_>,
     ) -> Self {
         let row = |question| answer(question).unwrap_or_else(|| default_answer(question));
         let mut answers = Self {
-            detect: build!(Detect, row(Question::Detect), given),
-            attribute: build!(Attribute, row(Question::Attribute), given),
-            repair: build!(Repair, row(Question::Repair), given),
-            window: build!(Window, row(Question::Window), given),
-            timeout: build!(Timeout, row(Question::Timeout), given),
-            undo: build!(Undo, row(Question::Undo), given),
+            detect: build!(Detect, row(Question::Detect), arguments),
+            attribute: build!(Attribute, row(Question::Attribute), arguments),
+            repair: build!(Repair, row(Question::Repair), arguments),
+            window: build!(Window, row(Question::Window), arguments),
+            timeout: build!(Timeout, row(Question::Timeout), arguments),
+            undo: build!(Undo, row(Question::Undo), arguments),
             add_ons: None,
         };
         for row in parts {
             let add_ons = &mut answers.add_ons;
             match row.build {
                 Build::AdditionalDetector(make) => {
-                    add_ons.get_or_insert_default().detectors.push(Answer::new(row, make(given)));
+                    add_ons.get_or_insert_default().detectors.push(Answer::new(row, make(arguments)));
                 }
                 Build::InRecovery(make) => {
-                    add_ons.get_or_insert_default().in_recovery = Some(Answer::new(row, make(given)));
+                    add_ons.get_or_insert_default().in_recovery = Some(Answer::new(row, make(arguments)));
                 }
                 Build::SlowStart(make) => {
-                    add_ons.get_or_insert_default().slow_start = Some(Answer::new(row, make(given)));
+                    add_ons.get_or_insert_default().slow_start = Some(Answer::new(row, make(arguments)));
                 }
                 Build::Judges(names) => {
                     let rows = names.iter().filter_map(|name| catalogue::find(name));
-                    let judges = rows.map(|row| build!(Attribute, row, given));
+                    let judges = rows.map(|row| build!(Attribute, row, arguments));
                     add_ons.get_or_insert_default().judges.extend(judges);
                 }
                 _ => {}
@@ -109,7 +109,7 @@ impl Answers {
             ($answer:ident, $question:ident) => {{
                 let (by, row) = (self.$answer.author(), catalogue::fallback(need, question, profile));
                 self.$answer.row().requires(need).then(|| {
-                    self.$answer = build!($question, row, &Given::new(profile, &[]));
+                    self.$answer = build!($question, row, &Arguments::new(profile, &[]));
                     (by, row.name)
                 })
             }};
@@ -122,17 +122,17 @@ impl Answers {
         }
     }
 
-    pub(super) fn on_sent(&mut self, view: &View<'_>, departure: &Departure) {
-        self.each_detector(|detect| detect.on_sent(view, departure));
-        self.each_attribute(|attribute| attribute.on_sent(view, departure));
-        self.repair.on_sent(view, departure);
-        self.window.on_sent(view, departure);
+    pub(super) fn on_sent(&mut self, view: &View<'_>, transmission: &Transmission) {
+        self.each_detector(|detect| detect.on_sent(view, transmission));
+        self.each_attribute(|attribute| attribute.on_sent(view));
+        self.repair.on_sent(view, transmission);
+        self.window.on_sent(view, transmission);
         if view.cc.episode.is_regulated()
             && let Some(in_recovery) = self.in_recovery()
         {
-            in_recovery.on_sent(view, departure);
+            in_recovery.on_sent(view, transmission);
         }
-        self.undo.on_sent(view, departure);
+        self.undo.on_sent(transmission);
     }
 
     /// Passes an ACK to all estimators.

@@ -37,7 +37,7 @@ impl Event<'_, '_> {
     /// Returns the window to reduce from if an episode was attributed to the radio link and congestion caused
     /// a further loss in it. FlightSize is too large then, because duplicate ACKs have released new segments
     /// at the full rate.
-    pub(super) fn window_of_kept_event(&self) -> Option<f64> {
+    pub(super) fn kept_window_to_reduce(&self) -> Option<f64> {
         self.cc.kept_window().map(|kept| kept.min(self.view().flight_size()))
     }
 
@@ -46,14 +46,14 @@ impl Event<'_, '_> {
     pub(super) fn window_at_timeout(&self) -> Option<f64> {
         let replaces = self.answers.detect.traits().keeps_flowing;
         let replaced = replaces.then(|| self.cc.cwnd.min(self.view().flight_size()));
-        self.window_of_kept_event().or(replaced)
+        self.kept_window_to_reduce().or(replaced)
     }
 
     /// Returns whether a hole may be retransmitted now. In an episode attributed to the radio link, each hole
     /// is attributed before its retransmission, and the first one caused by congestion reduces the window
     /// after all. A hole with an unknown cause must wait.
     pub(super) fn may_repair(&mut self, hole: u64) -> bool {
-        let is_judged = self.cc.episode.kept().is_none_or(|kept| kept.judged == Some(hole));
+        let is_judged = self.cc.episode.kept().is_none_or(|kept| kept.attributed_hole == Some(hole));
         if is_judged || self.is_rest_of_mtu_probe(hole) {
             return true;
         }
@@ -62,7 +62,7 @@ impl Event<'_, '_> {
             Some(Cause::Congestion) => self.reduce_after_all(),
             Some(Cause::Radio) => {
                 if let Some(kept) = self.cc.episode.kept_mut() {
-                    kept.judged = Some(hole);
+                    kept.attributed_hole = Some(hole);
                 }
             }
         }
@@ -73,7 +73,7 @@ impl Event<'_, '_> {
     /// link. The segments sent since the episode began belong to the window of data that is reduced for, so
     /// their losses do not reduce it again (RFC 5681 §4.3).
     fn reduce_after_all(&mut self) {
-        let window_when_sent = self.window_of_kept_event();
+        let window_when_sent = self.kept_window_to_reduce();
         let before = Congestion { cwnd: self.cc.kept_window().unwrap_or(self.cc.cwnd), ..self.cc.clone() };
         let reduction = self.reduction_after_loss(&before, window_when_sent);
         self.set_window(self.answers.window.author(), reduction, "a further loss");

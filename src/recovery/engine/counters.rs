@@ -1,6 +1,6 @@
 //! Counters of a connection's loss recovery.
 
-use crate::recovery::Transmission;
+use crate::recovery::TransmissionKind;
 
 /// Counters of a connection's loss recovery.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -48,13 +48,13 @@ impl Counters {
     pub fn resent(&self) -> u64 {
         self.resent_fast + self.resent_recovery + self.resent_timeout + self.resent_probe
     }
-    pub(super) fn count_sent(&mut self, kind: Transmission) {
+    pub(super) fn count_sent(&mut self, kind: TransmissionKind) {
         match kind {
-            Transmission::New => {}
-            Transmission::FastRetransmit => self.resent_fast += 1,
-            Transmission::Recovery => self.resent_recovery += 1,
-            Transmission::Timeout => self.resent_timeout += 1,
-            Transmission::Probe => self.resent_probe += 1,
+            TransmissionKind::New => {}
+            TransmissionKind::FastRetransmit => self.resent_fast += 1,
+            TransmissionKind::Recovery => self.resent_recovery += 1,
+            TransmissionKind::Timeout => self.resent_timeout += 1,
+            TransmissionKind::Probe => self.resent_probe += 1,
         }
     }
 

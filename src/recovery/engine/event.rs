@@ -4,7 +4,7 @@ use std::ops::{Deref, DerefMut};
 
 use super::*;
 use crate::profile::jiffies;
-use crate::profile::knobs::AfterIdle;
+use crate::profile::recovery::AfterIdle;
 use crate::recovery::Usage;
 
 /// The author of reductions after an idle time.
@@ -63,33 +63,33 @@ impl Event<'_, '_> {
     }
 
     /// Makes every transition between states. Data within a state changes elsewhere.
-    pub(super) fn move_to(&mut self, condition: Condition, episode: Episode) {
-        let made = Move { from: self.cc.phase(), condition, to: episode.phase() };
-        debug_assert!(MOVES.contains(&made), "{made:?} is not among the moves");
+    pub(super) fn change_state(&mut self, condition: Condition, episode: Episode) {
+        let made = Transition { from: self.cc.state(), condition, to: episode.state() };
+        debug_assert!(TRANSITIONS.contains(&made), "{made:?} is not among the moves");
         self.cc.episode = episode;
     }
 
     /// Starts an episode.
     pub(super) fn enter(&mut self, by: Author, condition: Condition, episode: Episode) {
         let recover = self.path.flight.max();
-        self.move_to(condition, episode);
+        self.change_state(condition, episode);
         self.cc.recover = Some(recover);
         self.cc.last_entry = Some(match condition {
             Condition::Timeout | Condition::TimeoutWithDuplicates => Entered::ByTimeout,
             _ => Entered::ByLossDetection,
         });
-        self.note(by, What::Enter { phase: episode.phase(), recover }, condition.text());
+        self.note(by, What::Enter { state: episode.state(), recover }, condition.text());
     }
 
     /// Ends the episode.
-    pub(super) fn leave(&mut self, condition: Condition, memory: Memory) {
-        let phase = self.cc.phase();
-        self.move_to(condition, Episode::Open(memory));
-        self.note(self.answers.repair.author(), What::Leave { phase }, condition.text());
+    pub(super) fn leave(&mut self, condition: Condition, memory: AfterEpisode) {
+        let state = self.cc.state();
+        self.change_state(condition, Episode::Open(memory));
+        self.note(self.answers.repair.author(), What::Leave { state }, condition.text());
     }
 
     /// Schedules a retransmission that does not depend on the window.
-    pub(super) fn resend(&mut self, by: Author, start: u64, kind: Transmission, why: &'static str) {
+    pub(super) fn resend(&mut self, by: Author, start: u64, kind: TransmissionKind, why: &'static str) {
         self.pending = Some(Pending::Resend { start, kind });
         self.note(by, What::Resend { offset: start }, why);
     }
@@ -105,7 +105,7 @@ impl Event<'_, '_> {
         let Restore { window, resume, timer, why, .. } = restore;
         if let Some(before) = window {
             self.counters.undone += 1;
-            self.ask(|answers, view| answers.window.on_undo(view));
+            self.answers.window.on_undo();
             self.cc.timeouts_in_row = 0;
             self.cancel_resend();
             self.set_window(by, before, why);
@@ -120,11 +120,11 @@ impl Event<'_, '_> {
         if window.is_none() {
             return;
         }
-        if self.cc.phase() == Phase::Open {
+        if self.cc.state() == RecoveryState::Open {
             self.cc.episode = Episode::default();
             return;
         }
-        self.leave(Condition::Mistake, Memory::Nothing);
+        self.leave(Condition::Mistake, AfterEpisode::Nothing);
         // RFC 5682 §2.1 (3b): only a few segments of this window were retransmitted, so any segment still
         // missing is lost and may start a new episode.
         self.cc.recover = Some(self.path.flight.una());
@@ -138,13 +138,13 @@ impl Event<'_, '_> {
         self.sender.forget_sacks(self.path);
     }
 
-    pub(super) fn on_sent(&mut self, departure: &Departure) {
-        self.counters.count_sent(departure.kind);
-        let was_decided = self.fulfil(departure);
-        self.resend_rest_of_mtu_probe(departure);
-        let is_new = departure.kind == Transmission::New;
+    pub(super) fn on_sent(&mut self, transmission: &Transmission) {
+        self.counters.count_sent(transmission.kind);
+        let was_decided = self.remove_pending(transmission);
+        self.resend_rest_of_mtu_probe(transmission);
+        let is_new = transmission.kind == TransmissionKind::New;
         if let Some(kept) = self.cc.episode.kept_mut() {
-            kept.judged.take_if(|hole| *hole == departure.start);
+            kept.attributed_hole.take_if(|hole| *hole == transmission.start);
         }
         if !is_new && let Some(first) = self.cc.episode.first_mut() {
             *first = false;
@@ -155,25 +155,25 @@ impl Event<'_, '_> {
         if is_new && self.cc.dupacks() > 0 && matches!(self.cc.episode, Episode::Open(_)) {
             self.cc.disorder.limited += 1;
         }
-        self.observer.on_sent(departure);
-        self.ask(|answers, view| answers.on_sent(view, departure));
+        self.observer.on_sent(transmission);
+        self.ask(|answers, view| answers.on_sent(view, transmission));
         self.note_usage(is_new);
         if self.samples_rates() {
-            self.model_on_sent(departure);
+            self.model_on_sent(transmission);
         }
     }
 
     /// Removes the pending transmission that this one fulfils. Returns true if it is a retransmission that was
     /// decided before, which does not count against the segments that an ACK releases.
-    fn fulfil(&mut self, departure: &Departure) -> bool {
+    fn remove_pending(&mut self, transmission: &Transmission) -> bool {
         let concerned = |pending: &mut Pending| match pending {
-            Pending::Resend { start, .. } => *start == departure.start,
+            Pending::Resend { start, .. } => *start == transmission.start,
             Pending::Probe(_) => true,
         };
         match self.pending.take_if(concerned) {
             Some(Pending::Resend { .. }) => true,
             Some(Pending::Probe(request)) => {
-                self.note(request.by, What::Probe { offset: departure.start }, request.why);
+                self.note(request.by, What::Probe { offset: transmission.start }, request.why);
                 false
             }
             None => false,
@@ -200,8 +200,8 @@ impl Event<'_, '_> {
 
     /// Reduces a window that the sender has not used for an RTO (Linux 6.18, tcp_cwnd_validate()).
     pub(super) fn review_usage(&mut self) {
-        let knobs = &self.profile.recovery;
-        if knobs.after_idle != AfterIdle::Decay || self.samples_rates() {
+        let rules = &self.profile.recovery;
+        if rules.growth.after_idle != AfterIdle::Decay || self.samples_rates() {
             return;
         }
         let (now, rto) = (self.path.now, self.path.rtt.rto().get());
@@ -218,7 +218,7 @@ impl Event<'_, '_> {
             return;
         }
         // tcp_cwnd_application_limited()
-        let used = most.max(knobs.initial_window.segments(view.smss));
+        let used = most.max(rules.initial.window.segments(view.smss));
         let is_open = view.cc.phase() == Phase::Open && view.flight.sacked().segments == 0;
         if is_open && used < cwnd {
             let ssthresh = self.ssthresh_with_memory();
@@ -243,7 +243,7 @@ impl Event<'_, '_> {
             self.cc.episode.end_pause();
         }
         self.allowance.data = AllowedData::OldAndNew;
-        self.arrival = Arrival::default();
+        self.last_ack = LastAck::default();
         let shared = self.answers.detect.traits().shares_timer
             && self.answers.detect.deadline().is_some_and(|at| at <= now);
         let found = self.consult_detectors(|detect, view| match detect.deadline() {
@@ -253,20 +253,20 @@ impl Event<'_, '_> {
         self.ask_in_recovery();
         self.model_on_timer(false);
         match found {
-            Found::Nothing | Found::Event if shared => TimerRule::RestartSinceTransmission,
+            Found::Nothing | Found::Episode if shared => TimerRule::RestartSinceTransmission,
             Found::Nothing => TimerRule::Keep,
-            Found::Event | Found::Resend => TimerRule::Restart,
+            Found::Episode | Found::Resend => TimerRule::Restart,
         }
     }
 
     pub(super) fn on_idle(&mut self, last_sent: Instant) {
-        let knobs = &self.profile.recovery;
+        let rules = &self.profile.recovery;
         // A model paces instead (Linux 6.18, tcp_slow_start_after_idle_check()).
         if self.samples_rates() {
             return;
         }
-        let restart = knobs.initial_window.segments(self.path.smss).min(self.cc.cwnd);
-        let (cwnd, ssthresh) = match knobs.after_idle {
+        let restart = rules.initial.window.segments(self.path.smss).min(self.cc.cwnd);
+        let (cwnd, ssthresh) = match rules.growth.after_idle {
             AfterIdle::Keep => return,
             AfterIdle::Restart => (restart, self.cc.ssthresh),
             AfterIdle::Decay => {

@@ -1,7 +1,7 @@
 //! Losses: detection, and the beginning of the repair.
 
 use super::*;
-use crate::profile::knobs::BeyondRecover;
+use crate::profile::recovery::BeyondRecover;
 
 /// The effect of a detector's verdict.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -10,7 +10,7 @@ pub(super) enum Found {
     /// A segment must be sent: a lost retransmission once more, or a probe.
     Resend,
     /// An episode began.
-    Event,
+    Episode,
 }
 
 /// Whether the retransmission for an episode's first loss is still to be sent.
@@ -38,13 +38,13 @@ impl Event<'_, '_> {
                 found = self.apply_verdict(by, verdict);
             }
         }
-        if found == Found::Nothing { self.begin_event_for_the_rest() } else { found }
+        if found == Found::Nothing { self.begin_episode_for_remaining_losses() } else { found }
     }
 
     /// Starts an episode for segments that were sent after `recover` of an episode and declared lost before
     /// it ended. Detectors do not report them again.
     #[inline]
-    fn begin_event_for_the_rest(&mut self) -> Found {
+    fn begin_episode_for_remaining_losses(&mut self) -> Found {
         let flight = &self.path.flight;
         if flight.lost().segments == 0 {
             return Found::Nothing;
@@ -53,19 +53,19 @@ impl Event<'_, '_> {
         let is_over = matches!(self.cc.episode, Episode::Open(_))
             && self.answers.has_scoreboard()
             && !flight.has_rewound();
-        if !is_over || !self.may_begin_event() {
+        if !is_over || !self.may_begin_episode() {
             return Found::Nothing;
         }
         // After an undone episode, a retransmission below `recover` is not evidence of a loss.
         let was_undone = self.cc.recover.is_some_and(|recover| flight.una() < recover);
-        let rest = match self.profile.recovery.beyond_recover {
+        let rest = match self.profile.recovery.fast_recovery.beyond_recover {
             BeyondRecover::AnyLoss if !was_undone => flight.first_lost_or_resent(),
             BeyondRecover::AnyLoss | BeyondRecover::Unrepaired => flight.first_lost(),
         };
-        let Some((lost, fate)) = rest.map(|lost| (lost.start, lost.fate)) else { return Found::Nothing };
-        let repair = if fate == Fate::Resent { FirstRepair::Sent } else { FirstRepair::Due };
-        self.begin_event_with(lost, None, repair);
-        Found::Event
+        let Some((lost, state)) = rest.map(|lost| (lost.start, lost.state)) else { return Found::Nothing };
+        let repair = if state == SegmentState::Resent { FirstRepair::Sent } else { FirstRepair::Due };
+        self.begin_episode_with(lost, None, repair);
+        Found::Episode
     }
 
     fn apply_verdict(&mut self, by: Author, verdict: Verdict) -> Found {
@@ -78,15 +78,19 @@ impl Event<'_, '_> {
             Verdict::Nothing => return Found::Nothing,
             Verdict::Head { why } | Verdict::HeadDespiteRecover { why } => (None, why),
             Verdict::Below { offset, why } => (self.path.flight.mark_lost_below(offset), why),
-            Verdict::Segments { starts, event, why } => return self.lose_segments(by, &starts, event, why),
-            Verdict::RetransmittedHead { new_event, why } => return self.lose_head_again(by, new_event, why),
+            Verdict::Segments { starts, episode, why } => {
+                return self.lose_segments(by, &starts, episode, why);
+            }
+            Verdict::RetransmittedHead { new_episode, why } => {
+                return self.lose_head_again(by, new_episode, why);
+            }
             Verdict::Probe { why } => {
                 let request = ProbeRequest { by, why };
                 self.pending.get_or_insert_with(|| Pending::Probe(Box::new(request)));
                 return Found::Resend;
             }
             Verdict::Repaired { window_when_sent, why } => {
-                if self.cc.phase() == Phase::Open && self.cause(una) != Cause::Radio {
+                if self.cc.state() == RecoveryState::Open && self.cause(una) != Cause::Radio {
                     self.reduce(LossKind::Detected, Some(window_when_sent), Condition::RepairedByProbe, why);
                 }
                 return Found::Nothing;
@@ -95,39 +99,45 @@ impl Event<'_, '_> {
         if let Some((offset, segments)) = lost {
             self.note_lost(by, offset, segments, why);
         }
-        let begins = despite_recover && self.cc.phase() != Phase::Recovery;
-        if !begins && !self.may_begin_event() {
+        let begins = despite_recover && self.cc.state() != RecoveryState::Recovery;
+        if !begins && !self.may_begin_episode() {
             return Found::Nothing;
         }
         if lost.is_none() {
             self.note(by, What::Lost { offset: una, segments: 1 }, why);
         }
-        self.begin_event(una, None);
-        Found::Event
+        self.begin_episode(una, None);
+        Found::Episode
     }
 
     /// Records that segments were marked as lost.
     fn note_lost(&mut self, by: Author, offset: u64, segments: u64, why: &'static str) {
-        self.arrival.is_safe = false;
+        self.last_ack.is_safe = false;
         self.note(by, What::Lost { offset, segments }, why);
     }
 
-    fn may_begin_event(&self) -> bool {
+    fn may_begin_episode(&self) -> bool {
         match self.cc.episode {
             Episode::Recovery(_) => false,
             // No segment was missing until now, so `recover` belongs to the reduction and not to a repair.
-            Episode::Reduced => !self.path.flight.is_empty(),
-            Episode::Open(_) | Episode::Restarted(_) => {
+            Episode::Cwr => !self.path.flight.is_empty(),
+            Episode::Open(_) | Episode::Loss(_) => {
                 !self.path.flight.is_empty() && self.answers.repair.may_enter(&self.view())
             }
         }
     }
 
-    fn lose_segments(&mut self, by: Author, starts: &[u64], event: LossEvent, why: &'static str) -> Found {
+    fn lose_segments(
+        &mut self,
+        by: Author,
+        starts: &[u64],
+        episode: LossEpisode,
+        why: &'static str,
+    ) -> Found {
         let mut lost: Option<(u64, u64)> = None;
         for start in starts {
             let flight = &mut self.path.flight;
-            let again = flight.segment_at(*start).is_some_and(|sent| sent.fate == Fate::Resent);
+            let again = flight.segment_at(*start).is_some_and(|sent| sent.state == SegmentState::Resent);
             if flight.mark_lost(*start) {
                 lost = Some(lost.map_or((*start, 1), |(first, segments)| (first, segments + 1)));
                 self.counters.lost_retransmissions += u64::from(again);
@@ -135,28 +145,28 @@ impl Event<'_, '_> {
         }
         let Some((offset, segments)) = lost else { return Found::Nothing };
         self.note_lost(by, offset, segments, why);
-        match event {
-            LossEvent::Present if self.may_begin_event() => self.begin_event(offset, None),
-            LossEvent::Present | LossEvent::Past => {
+        match episode {
+            LossEpisode::Current if self.may_begin_episode() => self.begin_episode(offset, None),
+            LossEpisode::Current | LossEpisode::Past => {
                 // A repair with a scoreboard finds the segments by their loss marks.
                 if self.answers.has_scoreboard() {
                     return Found::Nothing;
                 }
-                if event == LossEvent::Present {
+                if episode == LossEpisode::Current {
                     self.may_repair(offset);
                 }
-                self.resend(by, offset, Transmission::Recovery, why);
+                self.resend(by, offset, TransmissionKind::Recovery, why);
                 return Found::Resend;
             }
-            LossEvent::Own { window_when_sent } => self.begin_event(offset, Some(window_when_sent)),
-            LossEvent::Collapse { window_when_sent, until } => {
+            LossEpisode::New { window_when_sent } => self.begin_episode(offset, Some(window_when_sent)),
+            LossEpisode::Collapse { window_when_sent, until } => {
                 if window_when_sent.is_some() {
-                    self.begin_event(offset, window_when_sent);
+                    self.begin_episode(offset, window_when_sent);
                 }
                 self.collapse(by, until);
             }
         }
-        Found::Event
+        Found::Episode
     }
 
     /// Restarts from the loss window, because there are too many losses for fast recovery. Nothing is sent
@@ -168,54 +178,55 @@ impl Event<'_, '_> {
                 answers.each_detector(|detect| detect.on_correction(view, Correction::RefusedCollapse));
             });
         }
-        let cwnd = self.profile.recovery.loss_window.min(self.cc.cwnd);
+        let cwnd = self.profile.recovery.timeout.loss_window.min(self.cc.cwnd);
         self.set_cwnd(by, cwnd, "too many lost");
-        let first = matches!(self.pending, Some(Pending::Resend { kind: Transmission::FastRetransmit, .. }))
-            || self.cc.episode.first_mut().is_some_and(|first| *first);
+        let first =
+            matches!(self.pending, Some(Pending::Resend { kind: TransmissionKind::FastRetransmit, .. }))
+                || self.cc.episode.first_mut().is_some_and(|first| *first);
         self.cancel_resend();
         let collapse = Restart::Collapse { until: Some(until), first };
-        self.enter(by, Condition::Collapse, Episode::Restarted(collapse));
+        self.enter(by, Condition::Collapse, Episode::Loss(collapse));
     }
 
-    fn lose_head_again(&mut self, by: Author, new_event: bool, why: &'static str) -> Found {
+    fn lose_head_again(&mut self, by: Author, new_episode: bool, why: &'static str) -> Found {
         if !self.path.flight.mark_head_lost_if_unsacked() {
             return Found::Nothing;
         }
         let una = self.path.flight.una();
         self.counters.lost_retransmissions += 1;
         self.note_lost(by, una, 1, why);
-        if new_event {
+        if new_episode {
             // RFC 5681 §4.3: the window is reduced again, from its value after the first reduction.
             // FlightSize would still include everything that was outstanding before it.
-            let lowered = matches!(self.cc.phase(), Phase::Recovery | Phase::Restarted)
+            let lowered = matches!(self.cc.state(), RecoveryState::Recovery | RecoveryState::Loss)
                 && self.cc.kept_window().is_none();
             let left = self.cc.cwnd.min(self.cc.ssthresh);
-            self.begin_event(una, lowered.then_some(left));
-            return Found::Event;
+            self.begin_episode(una, lowered.then_some(left));
+            return Found::Episode;
         }
-        self.resend(by, una, Transmission::Recovery, why);
+        self.resend(by, una, TransmissionKind::Recovery, why);
         Found::Resend
     }
 
     /// Starts an episode because the segment at `offset` is lost.
-    fn begin_event(&mut self, offset: u64, window_when_sent: Option<f64>) {
-        self.begin_event_with(offset, window_when_sent, FirstRepair::Due);
+    fn begin_episode(&mut self, offset: u64, window_when_sent: Option<f64>) {
+        self.begin_episode_with(offset, window_when_sent, FirstRepair::Due);
     }
 
-    fn begin_event_with(&mut self, offset: u64, window_when_sent: Option<f64>, repair: FirstRepair) {
+    fn begin_episode_with(&mut self, offset: u64, window_when_sent: Option<f64>, repair: FirstRepair) {
         let too_long = self.note_lost_mtu_probe(offset);
         let before = self.cc.clone();
         let cause = if too_long { None } else { Some(self.cause(offset)) };
         // This window of data has already had its reduction, for example after an ECN echo (RFC 3168 §6.1.2).
         // A detector that remembers the window of each segment (TCP-PR) handles this itself.
-        let was_reduced = before.episode == Episode::Reduced
+        let was_reduced = before.episode == Episode::Cwr
             && window_when_sent.is_none()
             && before.recover.is_some_and(|end| offset < end);
         let entry = self.ask(|answers, view| {
             answers.each_detector(|detect| detect.on_episode(view));
             answers.repair.on_loss(view)
         });
-        let window_when_sent = window_when_sent.or_else(|| self.window_of_kept_event());
+        let window_when_sent = window_when_sent.or_else(|| self.kept_window_to_reduce());
         let reduction = match cause {
             _ if was_reduced => Some(Reduction { cwnd: before.cwnd, ssthresh: before.ssthresh }),
             None => None,
@@ -230,10 +241,10 @@ impl Event<'_, '_> {
         self.sender.observer.on_episode(self.path.flight, Entered::ByLossDetection);
         let by = self.answers.repair.author();
         if let (Entry::Restart, Some(Reduction { ssthresh, .. })) = (entry, reduction) {
-            let cwnd = self.profile.recovery.loss_window;
+            let cwnd = self.profile.recovery.timeout.loss_window;
             self.set_window(by, Reduction { cwnd, ssthresh }, "restart");
             let restart = Restart::FastRetransmit { first: true };
-            self.enter(by, Condition::RestartingLoss, Episode::Restarted(restart));
+            self.enter(by, Condition::RestartingLoss, Episode::Loss(restart));
             self.path.flight.rewind();
             return;
         }
@@ -241,24 +252,24 @@ impl Event<'_, '_> {
             self.set_window(self.answers.window.author(), reduction, "loss event");
         }
         let window = match (reduction, self.cc.episode) {
-            (Some(_), _) => EventWindow::Reduced,
+            (Some(_), _) => EpisodeWindow::Reduced,
             // A retransmission lost on the radio link does not undo the reduction of the episode in progress.
             (None, Episode::Recovery(FastRecovery { window, .. })) => window,
             (None, _) => {
-                let (cwnd, judged) = (before.cwnd, Some(offset));
-                EventWindow::Kept(Kept { cwnd, judged, for_mtu_probe: too_long })
+                let (cwnd, attributed_hole) = (before.cwnd, Some(offset));
+                EpisodeWindow::Kept(KeptWindow { cwnd, attributed_hole, for_mtu_probe: too_long })
             }
         };
         let inflation = self.inflation_of(entry);
         self.enter(by, Condition::Loss, Episode::Recovery(FastRecovery { inflation, window }));
         // Without a scoreboard, the go-back-N pass ends here. A scoreboard's loss marks must be kept.
-        if !self.profile.recovery.keep_pass_in_recovery && !self.answers.has_scoreboard() {
+        if !self.profile.recovery.fast_recovery.continues_pass && !self.answers.has_scoreboard() {
             self.path.flight.resume_at_max();
         }
         if repair == FirstRepair::Due {
             self.path.flight.mark_lost(offset);
             let why = if too_long { "lost MTU probe" } else { "fast retransmission" };
-            self.resend(by, offset, Transmission::FastRetransmit, why);
+            self.resend(by, offset, TransmissionKind::FastRetransmit, why);
         }
         if let Some(reduction) = reduction {
             self.regulate(before.cwnd, &reduction);
@@ -297,7 +308,7 @@ impl Event<'_, '_> {
         let progress = self.progress();
         let is_regulated = self.answers.in_recovery().is_some();
         let Some(recovery) = self.cc.episode.recovery_mut() else { return };
-        recovery.window = if is_regulated { EventWindow::Regulated } else { EventWindow::Reduced };
+        recovery.window = if is_regulated { EpisodeWindow::Regulated } else { EpisodeWindow::Reduced };
         let set = self.ask(|answers, view| {
             let in_recovery = answers.in_recovery()?;
             Some((in_recovery.author(), in_recovery.on_enter(view, before, reduction, &progress)))

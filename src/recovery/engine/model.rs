@@ -24,11 +24,11 @@ impl Recovery {
 
     /// Returns the segments in flight. Unlike the amount that counts against the window, this excludes
     /// deliveries that duplicate ACKs announced.
-    fn on_its_way(&self, path: &Path<'_>) -> f64 {
+    fn segments_in_flight(&self, path: &Path<'_>) -> f64 {
         let view = self.view(path);
         let announced = self.rates.as_ref().map_or(0.0, |rates| rates.announced());
         // A timeout also declares all announced segments lost.
-        let announced = if self.cc.phase() == Phase::Restarted { 0.0 } else { announced };
+        let announced = if self.cc.state() == RecoveryState::Loss { 0.0 } else { announced };
         (view.segments(view.flight.pipe()) - announced).max(0.0)
     }
 
@@ -37,7 +37,7 @@ impl Recovery {
     /// tcp_rate_check_app_limited()).
     #[inline(never)]
     pub(crate) fn on_write(&mut self, path: &Path<'_>) {
-        let has_room = self.on_its_way(path) < self.cc.cwnd;
+        let has_room = self.segments_in_flight(path) < self.cc.cwnd;
         let Some(rates) = &mut self.rates else { return };
         let all_resent = path.flight.lost_and_not_resent().segments == 0;
         if path.unsent < path.smss && has_room && all_resent {
@@ -65,11 +65,11 @@ impl Event<'_, '_> {
     }
 
     #[inline(never)]
-    pub(super) fn model_on_sent(&mut self, departure: &Departure) {
-        let in_flight = self.on_its_way(self.path);
+    pub(super) fn model_on_sent(&mut self, transmission: &Transmission) {
+        let in_flight = self.segments_in_flight(self.path);
         let restarted = self.with_model(|model, rates, view| {
             let restarts = rates.totals().in_flight == 0.0 && rates.is_app_limited();
-            rates.on_sent(view, departure, in_flight);
+            rates.on_sent(view, transmission, in_flight);
             if restarts { model.on_restart_from_idle(view) } else { None }
         });
         if let Some(cwnd) = restarted.flatten() {
@@ -94,7 +94,7 @@ impl Event<'_, '_> {
             return;
         }
         self.model_on_losses();
-        let in_flight = self.on_its_way(self.path);
+        let in_flight = self.segments_in_flight(self.path);
         self.with_model(|model, rates, view| {
             rates.set_in_flight(in_flight);
             if timed_out {
@@ -122,7 +122,7 @@ impl Event<'_, '_> {
         let delivered = self.delivery_of(ack);
         let newly_acked = self.with_model(|_, rates, view| rates.on_ack(view, delivered));
         let newly_lost = self.model_on_losses();
-        let in_flight = self.on_its_way(self.path);
+        let in_flight = self.segments_in_flight(self.path);
         let modelled = self.with_model(|model, rates, view| {
             let newly_acked = newly_acked.unwrap_or_default();
             let sample = rates.sample(view, ack, in_flight, (newly_acked, newly_lost));

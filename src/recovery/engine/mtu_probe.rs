@@ -99,13 +99,17 @@ impl Event<'_, '_> {
 
     /// Schedules the retransmission of the rest of a lost probe after its first part, whatever the repair
     /// does. Both are shorter than the probe was (Linux 6.18, tcp_simple_retransmit()).
-    pub(super) fn resend_rest_of_mtu_probe(&mut self, departure: &Departure) {
-        if self.pending.is_some() || departure.kind == Transmission::New || self.cc.episode.kept().is_none() {
+    pub(super) fn resend_rest_of_mtu_probe(&mut self, transmission: &Transmission) {
+        if self.pending.is_some()
+            || transmission.kind == TransmissionKind::New
+            || self.cc.episode.kept().is_none()
+        {
             return;
         }
-        let rest = self.path.flight.segment_at(departure.end);
-        if let Some(rest) = rest.filter(|rest| rest.probes_mtu && rest.fate == Fate::Lost) {
-            self.sender.pending = Some(Pending::Resend { start: rest.start, kind: Transmission::Recovery });
+        let rest = self.path.flight.segment_at(transmission.end);
+        if let Some(rest) = rest.filter(|rest| rest.probes_mtu && rest.state == SegmentState::Lost) {
+            self.sender.pending =
+                Some(Pending::Resend { start: rest.start, kind: TransmissionKind::Recovery });
         }
     }
 }

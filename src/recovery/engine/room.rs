@@ -9,8 +9,8 @@ impl Recovery {
     // Called before every transmission. Nearly always there is nothing to retransmit, which this inlined part
     // detects without asking the repair.
     #[inline]
-    pub(crate) fn next_resend(&mut self, path: &mut Path<'_>) -> Option<(u64, Transmission)> {
-        let in_recovery = self.cc.phase() == Phase::Recovery;
+    pub(crate) fn next_resend(&mut self, path: &mut Path<'_>) -> Option<(u64, TransmissionKind)> {
+        let in_recovery = self.cc.state() == RecoveryState::Recovery;
         if self.pending.is_none() && !in_recovery && !path.flight.has_old_to_send() {
             return None;
         }
@@ -21,7 +21,7 @@ impl Recovery {
     pub(crate) fn next_resend_without_new_data(
         &mut self,
         path: &mut Path<'_>,
-    ) -> Option<(u64, Transmission)> {
+    ) -> Option<(u64, TransmissionKind)> {
         self.event(path).choose_resend_without_new_data()
     }
 
@@ -29,8 +29,8 @@ impl Recovery {
     /// pass continues as if it had not been sent (ns-2).
     pub(crate) fn leaves_apart_from_pass(&self, start: u64) -> bool {
         match self.pending {
-            Some(Pending::Resend { start: decided, kind: Transmission::Recovery }) => {
-                decided == start && self.profile.recovery.keep_pass_in_recovery
+            Some(Pending::Resend { start: decided, kind: TransmissionKind::Recovery }) => {
+                decided == start && self.profile.recovery.fast_recovery.continues_pass
             }
             _ => false,
         }
@@ -46,16 +46,16 @@ impl Recovery {
 
     /// Returns whether the sender has a pacing rate.
     pub(crate) fn paces(&self) -> bool {
-        let knobs = &self.profile.recovery;
-        knobs.pacing.is_some() || knobs.max_rate.is_some() || self.samples_rates()
+        let rules = &self.profile.recovery;
+        rules.transmission.pacing.is_some() || rules.transmission.max_rate.is_some() || self.samples_rates()
     }
 
     /// Returns the current pacing rate, in bytes of payload per second. `None` if only the window limits the
     /// sender.
     pub(crate) fn pacing_rate(&self, path: &Path<'_>) -> Option<f64> {
-        let knobs = &self.profile.recovery;
-        let rate = self.own_rate(path).or_else(|| self.rate_of_window(path, knobs.pacing?));
-        rate.or(knobs.max_rate)
+        let rules = &self.profile.recovery;
+        let rate = self.own_rate(path).or_else(|| self.rate_of_window(path, rules.transmission.pacing?));
+        rate.or(rules.transmission.max_rate)
     }
 
     /// Returns the pacing rate of the window answer, in bytes of payload per second.
@@ -75,7 +75,7 @@ impl Recovery {
     }
 
     fn at_most(&self, rate: f64) -> f64 {
-        self.profile.recovery.max_rate.map_or(rate, |max| rate.min(max))
+        self.profile.recovery.transmission.max_rate.map_or(rate, |max| rate.min(max))
     }
 
     /// Returns the room in the congestion window, in bytes.
@@ -105,7 +105,7 @@ impl Recovery {
 
     /// Returns whether missing segments are being retransmitted.
     pub(crate) const fn is_repairing(&self) -> bool {
-        matches!(self.cc.episode, Episode::Recovery(_) | Episode::Restarted(_))
+        matches!(self.cc.episode, Episode::Recovery(_) | Episode::Loss(_))
     }
 
     /// Returns whether it is not known yet if the last timeout was spurious (RFC 5682).
@@ -141,9 +141,9 @@ impl Recovery {
 
     /// Returns the amount in flight plus the holes that wait for attribution. Congestion may have caused
     /// them, so new segments must not replace them.
-    fn in_flight_with_unattributed(&self, view: &View<'_>, kept: &Kept) -> Amount {
+    fn in_flight_with_unattributed(&self, view: &View<'_>, kept: &KeptWindow) -> Amount {
         let mut in_flight = self.in_path(view);
-        let waits = |hole: &Sent| kept.judged != Some(hole.start);
+        let waits = |hole: &Sent| kept.attributed_hole != Some(hole.start);
         if !view.flight.has_rewound() && view.flight.first_lost().is_some_and(waits) {
             let waiting = view.flight.lost_and_not_resent();
             in_flight.bytes += waiting.bytes;
@@ -155,7 +155,7 @@ impl Recovery {
     #[inline]
     fn in_path(&self, view: &View<'_>) -> Amount {
         let waits = view.flight.pipe() != view.flight.outstanding()
-            && matches!(self.cc.phase(), Phase::Open | Phase::Reduced)
+            && matches!(self.cc.state(), RecoveryState::Open | RecoveryState::Cwr)
             && (self.answers.detect.traits().keeps_flowing || self.samples_rates())
             && self.answers.has_scoreboard();
         if let Some(sacked_out) = self.emulated_sacks().filter(|_| view.cc.phase() == Phase::Recovery) {
@@ -186,19 +186,20 @@ impl Recovery {
     fn limited_transmit_allowance(&self, view: &View<'_>) -> u32 {
         let room = self.cc.disorder.room;
         if room == 0
-            || self.cc.phase() == Phase::Recovery
+            || self.cc.state() == RecoveryState::Recovery
             || self.answers.repair.row().repair.limited_transmit_by_sack
         {
             return 0;
         }
-        if matches!(self.cc.phase(), Phase::Open | Phase::Reduced)
+        if matches!(self.cc.state(), RecoveryState::Open | RecoveryState::Cwr)
             && let Some(answered) = self.answers.detect.answered_dupacks(view)
         {
             return room.min(answered);
         }
-        let knobs = &self.profile.recovery;
-        let after_timeout = self.cc.phase() == Phase::Restarted;
-        let on = knobs.limited_transmit && (!after_timeout || knobs.limited_transmit_after_timeout);
+        let rules = &self.profile.recovery;
+        let after_timeout = self.cc.state() == RecoveryState::Loss;
+        let on = rules.detection.limited_transmit
+            && (!after_timeout || rules.detection.limited_transmit_after_timeout);
         let below = self.cc.dupacks() < self.answers.detect.dup_thresh(view);
         if on && below { room } else { 0 }
     }
@@ -206,7 +207,7 @@ impl Recovery {
 
 impl Event<'_, '_> {
     #[inline(never)]
-    fn choose_resend(&mut self) -> Option<(u64, Transmission)> {
+    fn choose_resend(&mut self) -> Option<(u64, TransmissionKind)> {
         if self.is_paused(self.path) || self.allowance.data == AllowedData::New {
             return None;
         }
@@ -222,19 +223,19 @@ impl Event<'_, '_> {
         let start = self.ask(|answers, view| answers.repair.next(view))?;
         // A go-back-N pass retransmits everything, lost or not.
         let may_resend = self.path.flight.has_rewound() || self.may_repair(start);
-        may_resend.then_some(start).and_then(|start| self.offer(start))
+        may_resend.then_some(start).and_then(|start| self.if_window_permits(start))
     }
 
-    fn choose_resend_without_new_data(&mut self) -> Option<(u64, Transmission)> {
+    fn choose_resend_without_new_data(&mut self) -> Option<(u64, TransmissionKind)> {
         if self.is_probing() {
-            return self.path.flight.iter().next_back().map(|last| (last.start, Transmission::Probe));
+            return self.path.flight.iter().next_back().map(|last| (last.start, TransmissionKind::Probe));
         }
         if self.cc.episode.is_undecided() {
-            let afterwards = self.ask(|answers, view| answers.timeout.on_nothing_new(view));
-            self.apply_afterwards(afterwards);
+            let verdict = self.ask(|answers, view| answers.timeout.on_no_new_data(view));
+            self.apply_timeout_verdict(verdict);
             return self.sender.next_resend(self.path);
         }
-        if self.cc.phase() != Phase::Recovery
+        if self.cc.state() != RecoveryState::Recovery
             || self.allowance.data == AllowedData::New
             || self.allowance.burst == Some(0)
             || self.is_paused(self.path)
@@ -247,19 +248,19 @@ impl Event<'_, '_> {
             return None;
         }
         let start = self.ask(|answers, view| answers.repair.next_without_new_data(view))?;
-        self.may_repair(start).then_some(start).and_then(|start| self.offer(start))
+        self.may_repair(start).then_some(start).and_then(|start| self.if_window_permits(start))
     }
 
-    fn offer(&self, start: u64) -> Option<(u64, Transmission)> {
+    fn if_window_permits(&self, start: u64) -> Option<(u64, TransmissionKind)> {
         // A FIN takes no room in the network, and after an ICMP "too big" the segment is split before it is
         // sent.
         let len = self.path.flight.segment_at(start)?.len().min(self.path.smss);
         let kind = match self.cc.episode {
-            Episode::Restarted(
+            Episode::Loss(
                 Restart::FastRetransmit { first: true } | Restart::Collapse { first: true, .. },
-            ) => Transmission::FastRetransmit,
-            Episode::Restarted(_) => Transmission::Timeout,
-            Episode::Open(_) | Episode::Reduced | Episode::Recovery(_) => Transmission::Recovery,
+            ) => TransmissionKind::FastRetransmit,
+            Episode::Loss(_) => TransmissionKind::Timeout,
+            Episode::Open(_) | Episode::Cwr | Episode::Recovery(_) => TransmissionKind::Recovery,
         };
         self.has_room(self.path, len).then_some((start, kind))
     }

@@ -249,9 +249,9 @@ impl Model {
         let state = std::fmt::from_fn(|f| write!(f, "{name}: {cc:?}"));
         // Half of one segment is less than one. ns-2 then sends nothing until an ACK or the timer opens the
         // window.
-        let stands_still = sender.recovery.profile().recovery.least_window < 1.0 && cc.cwnd < 1.0;
+        let may_be_below_one = sender.recovery.profile().recovery.decrease.min_window < 1.0 && cc.cwnd < 1.0;
         assert!(
-            (cc.cwnd >= 1.0 || stands_still) && cc.cwnd >= 0.0 && cc.cwnd.is_finite(),
+            (cc.cwnd >= 1.0 || may_be_below_one) && cc.cwnd >= 0.0 && cc.cwnd.is_finite(),
             "cwnd is at least one segment: {state}"
         );
         assert!(cc.inflation() >= 0.0, "{state}");
@@ -264,7 +264,7 @@ impl Model {
         assert!(pipe.segments <= outstanding.segments + sender.flight.resent().segments, "{state}");
         let lost = sender.flight.first_lost().is_some();
         let nothing_in_path = pipe.segments == 0;
-        let held = stands_still
+        let held = may_be_below_one
             || cc.episode.paused_until().is_some()
             || sender.recovery.allowance.data == AllowedData::New
             || sender.recovery.deadline() == Some(sender.now);

@@ -23,9 +23,9 @@ impl Event<'_, '_> {
         let ssthresh = self.ssthresh_after_timeout(&before);
         self.ask(|answers, view| answers.on_timeout(view));
 
-        let knobs = &self.profile.recovery;
+        let rules = &self.profile.recovery;
         let keeps_dupacks =
-            knobs.dupacks_survive_timeout && self.answers.repair.row().repair.keeps_dupacks_at_timeout;
+            rules.timeout.keeps_dupacks && self.answers.repair.row().repair.keeps_dupacks_at_timeout;
         self.back_off();
         if keeps_dupacks {
             self.cc.disorder.dupacks = dupacks;
@@ -38,7 +38,7 @@ impl Event<'_, '_> {
             }
             Reaction::Probe { cwnd } => {
                 self.path.flight.mark_head_lost();
-                self.pending = Some(Pending::Resend { start: una, kind: Transmission::Timeout });
+                self.pending = Some(Pending::Resend { start: una, kind: TransmissionKind::Timeout });
                 (cwnd, AfterTimeout::Undecided)
             }
         };
@@ -50,21 +50,21 @@ impl Event<'_, '_> {
     /// Reduces ssthresh, unless an earlier reduction covers this timeout. Returns it.
     fn ssthresh_after_timeout(&mut self, before: &Congestion) -> f64 {
         let una = self.path.flight.una();
-        let repeated = self.profile.recovery.repeated_timeout;
+        let repeated = self.profile.recovery.timeout.repeated;
         let first = self.cc.timeouts_in_row == 0
             || repeated == RepeatedTimeout::ReduceAgain
-            || self.cc.episode == Episode::Restarted(Restart::Timeout(AfterTimeout::Kept));
+            || self.cc.episode == Episode::Loss(Restart::Timeout(AfterTimeout::Kept));
         if !first {
             return self.cc.ssthresh;
         }
         self.ask(|answers, view| answers.undo.on_reduction(view, before, LossKind::Timeout));
         self.send_cwr = true;
         // An episode attributed to the radio link has not reduced the window.
-        let is_paid_for = repeated == RepeatedTimeout::OncePerWindow
-            && matches!(self.cc.phase(), Phase::Recovery | Phase::Reduced)
+        let was_reduced = repeated == RepeatedTimeout::OncePerWindow
+            && matches!(self.cc.state(), RecoveryState::Recovery | RecoveryState::Cwr)
             && self.cc.kept_window().is_none()
             && self.cc.recover.is_some_and(|recover| una < recover);
-        if is_paid_for {
+        if was_reduced {
             return self.cc.ssthresh;
         }
         self.counters.window_reductions += 1;
@@ -92,7 +92,7 @@ impl Event<'_, '_> {
 
     /// Applies the effects that every timeout has.
     fn back_off(&mut self) {
-        if self.profile.recovery.forget_sacks_at_timeout {
+        if self.profile.recovery.timeout.forgets_sacks {
             self.forget_sacks();
         }
         self.path.rtt.back_off();
@@ -104,7 +104,7 @@ impl Event<'_, '_> {
 
     fn restart(&mut self, by: Author, effect: AfterTimeout) {
         self.sender.observer.on_episode(self.path.flight, Entered::ByTimeout);
-        self.enter(by, Condition::Timeout, Episode::Restarted(Restart::Timeout(effect)));
+        self.enter(by, Condition::Timeout, Episode::Loss(Restart::Timeout(effect)));
     }
 
     /// Asks the timeout answer. Returns true if recovery begins with this ACK, which then has no meaning for
@@ -113,8 +113,8 @@ impl Event<'_, '_> {
         if !self.cc.episode.is_after_timeout() {
             return false;
         }
-        let afterwards = self.ask(|answers, view| answers.timeout.on_ack(view, ack));
-        let begins_recovery = self.apply_afterwards(afterwards);
+        let verdict = self.ask(|answers, view| answers.timeout.on_ack(view, ack));
+        let begins_recovery = self.apply_timeout_verdict(verdict);
         if begins_recovery {
             self.timer = TimerRule::Restart;
         }
@@ -122,11 +122,11 @@ impl Event<'_, '_> {
     }
 
     /// Returns true if recovery begins.
-    pub(super) fn apply_afterwards(&mut self, afterwards: Afterwards) -> bool {
+    pub(super) fn apply_timeout_verdict(&mut self, verdict: TimeoutVerdict) -> bool {
         let by = self.answers.timeout.author();
-        match afterwards {
-            Afterwards::Nothing => {}
-            Afterwards::GoBack { cwnd, head_sent, why } => {
+        match verdict {
+            TimeoutVerdict::Nothing => {}
+            TimeoutVerdict::GoBack { cwnd, head_sent, why } => {
                 self.cc.episode.decide();
                 self.path.flight.rewind();
                 if head_sent {
@@ -134,16 +134,16 @@ impl Event<'_, '_> {
                 }
                 self.set_cwnd(by, cwnd, why);
             }
-            Afterwards::SendNew { cwnd, why } => {
+            TimeoutVerdict::SendNew { cwnd, why } => {
                 self.resume_at_max(by, why);
                 self.set_cwnd(by, cwnd, why);
             }
-            Afterwards::Recover { cwnd, ssthresh, why } => {
+            TimeoutVerdict::Recover { cwnd, ssthresh, why } => {
                 let entry = self.ask(|answers, view| answers.repair.on_loss(view));
                 self.resume_at_max(by, why);
                 self.set_window(by, Reduction { cwnd, ssthresh }, why);
                 let inflation = self.inflation_of(entry);
-                let recovery = FastRecovery { inflation, window: EventWindow::Reduced };
+                let recovery = FastRecovery { inflation, window: EpisodeWindow::Reduced };
                 self.enter(by, Condition::TimeoutWithDuplicates, Episode::Recovery(recovery));
                 if let Some(srtt) = self.path.rtt.srtt() {
                     self.path.rtt.set_smoothed(srtt * 2, self.path.rtt.rttvar(), cwnd);
@@ -151,7 +151,7 @@ impl Event<'_, '_> {
                 self.path.rtt.clear_backoff();
                 return true;
             }
-            Afterwards::Spurious { restore } => self.restore(by, restore),
+            TimeoutVerdict::Spurious { restore } => self.restore(by, restore),
         }
         false
     }

@@ -1,6 +1,6 @@
 use super::*;
 use crate::flight::{Delivery, Sacked};
-use crate::profile::knobs::Knobs;
+use crate::profile::recovery::RecoveryRules;
 use crate::recovery::Congestion;
 use crate::recovery::testing::{BareSender, SMSS};
 
@@ -10,7 +10,7 @@ struct Line {
     flight: Flight,
     sampler: RateSampler,
     cc: Congestion,
-    knobs: Knobs,
+    rules: RecoveryRules,
     host: BareSender,
 }
 
@@ -20,8 +20,8 @@ impl Line {
         let mut sampler = RateSampler::new();
         let now = Instant::from_secs(1);
         sampler.begin(now, None);
-        let (cc, knobs) = (host.cc().clone(), Knobs::rfc());
-        Self { now, flight: Flight::default(), sampler, cc, knobs, host }
+        let (cc, rules) = (host.cc().clone(), RecoveryRules::rfc());
+        Self { now, flight: Flight::default(), sampler, cc, rules, host }
     }
 
     fn wait(&mut self, ms: u64) -> &mut Self {
@@ -30,14 +30,14 @@ impl Line {
     }
 
     fn with<T>(&mut self, f: impl FnOnce(&mut RateSampler, &View<'_>) -> T) -> T {
-        let Self { now, flight, sampler, cc, knobs, host } = self;
+        let Self { now, flight, sampler, cc, rules, host } = self;
         let view = View {
             now: *now,
             flight,
             cc,
             handshake: host.recovery.handshake(),
             rtt: &host.rtt,
-            knobs,
+            rules,
             smss: SMSS,
             rwnd: 1 << 30,
             unsent: 0,
@@ -45,26 +45,26 @@ impl Line {
         f(sampler, &view)
     }
 
-    fn transmit(&mut self, start: u64, end: u64, kind: Transmission) {
+    fn transmit(&mut self, start: u64, end: u64, kind: TransmissionKind) {
         match kind {
-            Transmission::New => self.flight.on_new(end, self.now, 0),
+            TransmissionKind::New => self.flight.on_new(end, self.now, 0),
             _ => self.flight.on_resent(start, self.now, 0),
         }
         let in_flight = self.flight.pipe().segments as f64;
-        let departure = Departure { start, end, kind, tsval: 0 };
-        self.with(|sampler, view| sampler.on_sent(view, &departure, in_flight));
+        let transmission = Transmission { start, end, kind, tsval: 0 };
+        self.with(|sampler, view| sampler.on_sent(view, &transmission, in_flight));
     }
 
     fn send(&mut self, segments: u64) -> &mut Self {
         for _ in 0..segments {
             let start = self.flight.max();
-            self.transmit(start, start + SMSS, Transmission::New);
+            self.transmit(start, start + SMSS, TransmissionKind::New);
         }
         self
     }
 
     fn resend(&mut self, segment: u64) -> &mut Self {
-        self.transmit((segment - 1) * SMSS, segment * SMSS, Transmission::Recovery);
+        self.transmit((segment - 1) * SMSS, segment * SMSS, TransmissionKind::Recovery);
         self
     }
 
@@ -214,7 +214,7 @@ fn lost_segment_is_reported_once_with_its_flight() {
     let sample = line.ack(10, &[]);
     assert_eq!(sample.totals.lost, 3.0);
     assert!(line.with(|sampler, view| sampler.newly_lost(view)).is_empty());
-    assert!(line.sampler.departures.is_empty());
+    assert!(line.sampler.snapshots.is_empty());
 }
 
 #[test]
@@ -250,15 +250,15 @@ fn announced_segments_are_not_delivered_twice() {
 #[test]
 fn split_segment_counts_as_two() {
     let mut line = Line::new();
-    line.transmit(0, 3000, Transmission::New);
+    line.transmit(0, 3000, TransmissionKind::New);
     line.send(1).wait(100);
     line.flight.mark_lost(0);
     assert_eq!(line.with(|sampler, view| sampler.newly_lost(view)).len(), 1);
     line.flight.split(0, 1000);
-    line.transmit(0, 1000, Transmission::Recovery);
+    line.transmit(0, 1000, TransmissionKind::Recovery);
     assert!(line.with(|sampler, view| sampler.newly_lost(view)).is_empty(), "the loss of the rest is known");
     line.wait(100);
     let sample = line.ack(1, &[]);
     assert_eq!(sample.measured.unwrap().tx_in_flight, 2.0);
-    assert_eq!(line.sampler.departures.len(), 2);
+    assert_eq!(line.sampler.snapshots.len(), 2);
 }

@@ -13,9 +13,9 @@ pub(crate) use sack::Sack;
 pub(crate) use sack1::Sack1;
 pub(crate) use tahoe::Tahoe;
 
-use super::{Ack, Departure, View};
+use super::{Ack, Transmission, View};
 use crate::flight::Amount;
-use crate::profile::knobs::{Careful, PartialAckDeflation};
+use crate::profile::recovery::{Careful, PartialAckDeflation};
 
 /// How an episode begins.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -99,7 +99,7 @@ pub trait Repair: std::fmt::Debug + Send {
     fn on_timeout(&mut self, _view: &View<'_>) {}
 
     /// Called when a segment was sent.
-    fn on_sent(&mut self, _view: &View<'_>, _departure: &Departure) {}
+    fn on_sent(&mut self, _view: &View<'_>, _departure: &Transmission) {}
 
     /// Returns the amount that counts against the window.
     fn in_flight(&self, view: &View<'_>) -> Amount {
@@ -123,7 +123,7 @@ pub trait Repair: std::fmt::Debug + Send {
 /// before a new episode. Some profiles relax this rule.
 fn beyond_recover(view: &View<'_>) -> bool {
     let relaxed_recover_at =
-        view.knobs.relaxed_recover_at.map(|segments| 1 + u64::from(segments) * view.smss);
+        view.rules.fast_recovery.relaxed_recover_at.map(|segments| 1 + u64::from(segments) * view.smss);
     if relaxed_recover_at.is_some_and(|at| view.flight.una() < at) {
         return false;
     }
@@ -134,11 +134,11 @@ fn beyond_recover(view: &View<'_>) -> bool {
         return true;
     }
     // True only once per series of duplicate ACKs.
-    let first_time = view.cc.dupacks() <= view.knobs.dup_thresh;
+    let first_time = view.cc.dupacks() <= view.rules.detection.dup_thresh;
     if relaxed_recover_at == Some(view.flight.una()) {
         return first_time;
     }
-    match view.knobs.careful {
+    match view.rules.fast_recovery.careful {
         Careful::Yes => view.flight.una() > recover,
         Careful::Less => view.flight.una() >= recover,
         Careful::No => first_time,

@@ -2,8 +2,8 @@
 //! acknowledged.
 
 use super::{Entry, Repair, RepairStep};
-use crate::profile::knobs::PartialAckTimer;
-use crate::recovery::{Ack, Phase, View};
+use crate::profile::recovery::PartialAckTimer;
+use crate::recovery::{Ack, RecoveryState, View};
 
 /// NewReno, the default repair (RFC 6582).
 #[derive(Debug, Default)]
@@ -18,7 +18,7 @@ impl Repair for NewReno {
     }
 
     fn burst(&self, view: &View<'_>, _begins: bool) -> Option<u32> {
-        view.knobs.recovery_burst.filter(|_| view.cc.phase() == Phase::Recovery)
+        view.rules.transmission.recovery_burst.filter(|_| view.cc.state() == RecoveryState::Recovery)
     }
 
     fn on_recovery_ack(&mut self, view: &View<'_>, ack: &Ack) -> RepairStep {
@@ -27,14 +27,15 @@ impl Repair for NewReno {
         }
         // §3.2 step 3: a full ACK covers everything sent before the episode began.
         if view.cc.recover.is_none_or(|recover| view.flight.una() >= recover) {
-            let inflates = view.knobs.recovery_ends_by_inflation && view.cc.inflation() == 0.0;
+            let inflates = view.rules.fast_recovery.ends_by_inflation && view.cc.inflation() == 0.0;
             return RepairStep::Exit { inflates };
         }
         let first = !std::mem::replace(&mut self.seen_partial, true);
         RepairStep::Partial {
             resend_head: true,
-            deflation: view.knobs.partial_ack_deflation,
-            restart_timer: first || view.knobs.partial_ack_timer == PartialAckTimer::SlowButSteady,
+            deflation: view.rules.fast_recovery.partial_ack_deflation,
+            restart_timer: first
+                || view.rules.fast_recovery.partial_ack_timer == PartialAckTimer::SlowButSteady,
         }
     }
 }

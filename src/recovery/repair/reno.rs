@@ -13,7 +13,7 @@ pub(crate) struct Reno;
 
 impl Repair for Reno {
     fn may_enter(&self, view: &View<'_>) -> bool {
-        !view.knobs.careful_reno && view.cc.last_entry == Some(Entered::ByLossDetection)
+        !view.rules.fast_recovery.careful_reno && view.cc.last_entry == Some(Entered::ByLossDetection)
             || beyond_recover(view)
     }
 

@@ -3,9 +3,9 @@
 
 use super::{Entry, Repair, RepairStep};
 use crate::flight::Amount;
-use crate::profile::knobs::{PartialAckDeflation, PartialAckTimer};
-use crate::recovery::parameter::{Given, Parameter};
-use crate::recovery::{Ack, Departure, Phase, Transmission, View};
+use crate::profile::recovery::{PartialAckDeflation, PartialAckTimer};
+use crate::recovery::parameter::{Arguments, Parameter};
+use crate::recovery::{Ack, RecoveryState, Transmission, TransmissionKind, View};
 
 pub(crate) const NO_RESCUE: Parameter = Parameter::word(
     "no-rescue",
@@ -36,8 +36,8 @@ enum RescueRule {
 }
 
 impl Sack {
-    pub(crate) fn new(given: &Given<'_>) -> Self {
-        let rescue_rule = if given.has(&NO_RESCUE) { RescueRule::Off } else { RescueRule::On };
+    pub(crate) fn new(arguments: &Arguments<'_>) -> Self {
+        let rescue_rule = if arguments.has(&NO_RESCUE) { RescueRule::Off } else { RescueRule::On };
         Self { rescue_rule, ..Self::default() }
     }
 }
@@ -66,7 +66,8 @@ impl Repair for Sack {
         RepairStep::Partial {
             resend_head: false,
             deflation: PartialAckDeflation::All,
-            restart_timer: first || view.knobs.partial_ack_timer == PartialAckTimer::SlowButSteady,
+            restart_timer: first
+                || view.rules.fast_recovery.partial_ack_timer == PartialAckTimer::SlowButSteady,
         }
     }
 
@@ -75,20 +76,22 @@ impl Repair for Sack {
         self.rescued = true;
     }
 
-    fn on_sent(&mut self, _view: &View<'_>, departure: &Departure) {
-        if self.rescue.take_if(|start| *start == departure.start).is_some() {
+    fn on_sent(&mut self, _view: &View<'_>, transmission: &Transmission) {
+        if self.rescue.take_if(|start| *start == transmission.start).is_some() {
             // Rule 4: HighRxt must not be updated.
             self.rescued = true;
-        } else if departure.kind != Transmission::New {
-            self.high_rxt = self.high_rxt.max(departure.end);
+        } else if transmission.kind != TransmissionKind::New {
+            self.high_rxt = self.high_rxt.max(transmission.end);
         }
     }
 
     fn in_flight(&self, view: &View<'_>) -> Amount {
-        match view.cc.phase() {
+        match view.cc.state() {
             // §5 step 3.3: with Limited Transmit, `pipe` counts against the window. Without it, FlightSize
             // does (RFC 5681).
-            Phase::Open | Phase::Reduced if !view.knobs.limited_transmit && !view.flight.has_rewound() => {
+            RecoveryState::Open | RecoveryState::Cwr
+                if !view.rules.detection.limited_transmit && !view.flight.has_rewound() =>
+            {
                 view.flight.outstanding()
             }
             _ => view.flight.pipe(),
@@ -102,7 +105,7 @@ impl Repair for Sack {
     }
 
     fn next_without_new_data(&mut self, view: &View<'_>) -> Option<u64> {
-        if view.cc.phase() != Phase::Recovery {
+        if view.cc.state() != RecoveryState::Recovery {
             return None;
         }
         let (una, recover) = (view.flight.una(), view.cc.recover?);

@@ -7,8 +7,8 @@
 
 use super::{Entry, Repair, RepairStep, beyond_recover};
 use crate::flight::Amount;
-use crate::profile::knobs::PartialAckDeflation;
-use crate::recovery::{Ack, Departure, Phase, Transmission, View};
+use crate::profile::recovery::PartialAckDeflation;
+use crate::recovery::{Ack, RecoveryState, Transmission, TransmissionKind, View};
 
 /// The "pipe" sender of Fall and Floyd (1996), Sack1 in ns-2.
 #[derive(Debug, Default)]
@@ -30,7 +30,7 @@ impl Repair for Sack1 {
     fn on_loss(&mut self, view: &View<'_>) -> Entry {
         self.recovered = false;
         // No duplicate ACKs are counted between a timeout and the next new ACK.
-        let left = if view.cc.dupacks() > 0 { view.cc.dupacks() } else { view.knobs.dup_thresh };
+        let left = if view.cc.dupacks() > 0 { view.cc.dupacks() } else { view.rules.detection.dup_thresh };
         self.pipe = view.flight.outstanding().segments as i64 - i64::from(left);
         self.h_seqno = view.flight.head().map_or_else(|| view.flight.una(), |head| head.end);
         Entry::Recover { inflation: 0.0 }
@@ -61,20 +61,21 @@ impl Repair for Sack1 {
         self.h_seqno = view.flight.una();
     }
 
-    fn on_sent(&mut self, view: &View<'_>, departure: &Departure) {
+    fn on_sent(&mut self, view: &View<'_>, transmission: &Transmission) {
         // The fast retransmission itself does not count.
-        if view.cc.phase() != Phase::Recovery || departure.kind == Transmission::FastRetransmit {
+        if view.cc.state() != RecoveryState::Recovery || transmission.kind == TransmissionKind::FastRetransmit
+        {
             return;
         }
         self.pipe += 1;
-        if departure.kind != Transmission::New {
-            self.h_seqno = self.h_seqno.max(departure.end);
+        if transmission.kind != TransmissionKind::New {
+            self.h_seqno = self.h_seqno.max(transmission.end);
         }
     }
 
     fn in_flight(&self, view: &View<'_>) -> Amount {
-        match view.cc.phase() {
-            Phase::Recovery => {
+        match view.cc.state() {
+            RecoveryState::Recovery => {
                 let segments = self.pipe.max(0) as u64;
                 Amount { bytes: segments * view.smss, segments }
             }
@@ -83,7 +84,7 @@ impl Repair for Sack1 {
     }
 
     fn next(&mut self, view: &View<'_>) -> Option<u64> {
-        if view.cc.phase() != Phase::Recovery {
+        if view.cc.state() != RecoveryState::Recovery {
             return view.flight.head_of_pass().map(|s| s.start);
         }
         let highest = view.flight.sacked_ranges().last()?.start;

@@ -16,7 +16,7 @@
 //!   follows "the exponential backoff algorithm", but only 4.7 s after the first, which is less than without
 //!   backoff here.
 
-use super::{Afterwards, Reaction, Timeout};
+use super::{Reaction, Timeout, TimeoutVerdict};
 use crate::recovery::{Ack, View};
 
 /// Fast Timeout (Ludwig 2002; Inamura et al. 2009, Fig. 8).
@@ -37,25 +37,25 @@ impl Timeout for FastTimeout {
         // Step 1: remember cwnd.
         let first = view.cc.timeouts_in_row == 0;
         self.waiting = first.then_some(Waiting { cwnd_prev: view.cc.cwnd, dupacks: 0 });
-        Reaction::Restart { cwnd: view.knobs.loss_window }
+        Reaction::Restart { cwnd: view.rules.timeout.loss_window }
     }
 
-    fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> Afterwards {
-        let Some(waiting) = &mut self.waiting else { return Afterwards::Nothing };
+    fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> TimeoutVerdict {
+        let Some(waiting) = &mut self.waiting else { return TimeoutVerdict::Nothing };
         if ack.advances() {
             self.waiting = None;
-            return Afterwards::Nothing;
+            return TimeoutVerdict::Nothing;
         }
         waiting.dupacks += u32::from(ack.duplicate);
         // Step 3: wait for DupThresh duplicate ACKs.
-        if waiting.dupacks < view.knobs.dup_thresh {
-            return Afterwards::Nothing;
+        if waiting.dupacks < view.rules.detection.dup_thresh {
+            return TimeoutVerdict::Nothing;
         }
         // Step 6. The engine performs steps 4 and 5 for every answer that returns `Recover`.
-        let ssthresh = (waiting.cwnd_prev / 2.0).max(view.knobs.least_ssthresh);
+        let ssthresh = (waiting.cwnd_prev / 2.0).max(view.rules.decrease.min_ssthresh);
         self.waiting = None;
         let why = "fast timeout: DupThresh duplicate ACKs after the timeout";
-        Afterwards::Recover { cwnd: ssthresh, ssthresh, why }
+        TimeoutVerdict::Recover { cwnd: ssthresh, ssthresh, why }
     }
 }
 

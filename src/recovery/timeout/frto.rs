@@ -13,11 +13,11 @@
 //!
 //! It works with every receiver.
 
-use super::{Afterwards, Reaction, Timeout};
-use crate::recovery::parameter::{Given, Parameter};
+use super::{Reaction, Timeout, TimeoutVerdict};
+use crate::recovery::parameter::{Arguments, Parameter};
 use crate::recovery::undo::Restore;
 use crate::recovery::window::Reduction;
-use crate::recovery::{Ack, Entered, Phase, View};
+use crate::recovery::{Ack, Entered, RecoveryState, View};
 
 pub(crate) const WINDOW: Parameter = Parameter::number(
     "frto-window",
@@ -52,8 +52,8 @@ enum Step {
 }
 
 impl Frto {
-    pub(crate) fn new(given: &Given<'_>) -> Self {
-        Self { window: given.number(&WINDOW).unwrap_or(3.0), ..Self::default() }
+    pub(crate) fn new(arguments: &Arguments<'_>) -> Self {
+        Self { window: arguments.number(&WINDOW).unwrap_or(3.0), ..Self::default() }
     }
 }
 
@@ -61,34 +61,34 @@ impl Timeout for Frto {
     fn on_timeout(&mut self, view: &View<'_>) -> Reaction {
         // Step 1: F-RTO is not used during recovery from an earlier timeout. With SACK, it is not used in
         // fast recovery either.
-        let recovering = match view.cc.phase() {
-            Phase::Restarted => view.cc.last_entry == Some(Entered::ByTimeout),
-            Phase::Recovery => view.handshake.scoreboard,
-            Phase::Open | Phase::Reduced => false,
+        let recovering = match view.cc.state() {
+            RecoveryState::Loss => view.cc.last_entry == Some(Entered::ByTimeout),
+            RecoveryState::Recovery => view.handshake.scoreboard,
+            RecoveryState::Open | RecoveryState::Cwr => false,
         };
         if view.cc.timeouts_in_row > 0 || recovering {
             self.step = Step::Idle;
-            return Reaction::Restart { cwnd: view.knobs.loss_window };
+            return Reaction::Restart { cwnd: view.rules.timeout.loss_window };
         }
         self.step = Step::Retransmitted;
         self.before = (view.cc.cwnd, view.cc.ssthresh);
         self.sacked_before = view.flight.sacked_ranges().last().map_or(0, |range| range.end);
-        Reaction::Probe { cwnd: view.knobs.loss_window }
+        Reaction::Probe { cwnd: view.rules.timeout.loss_window }
     }
 
-    fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> Afterwards {
+    fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> TimeoutVerdict {
         if !(ack.advances() || ack.duplicate) {
-            return Afterwards::Nothing;
+            return TimeoutVerdict::Nothing;
         }
         match self.step {
-            Step::Idle => Afterwards::Nothing,
+            Step::Idle => TimeoutVerdict::Nothing,
             Step::Retransmitted if ack.advances() => self.on_first_ack(view),
             // With SACK, stay in step 2.
-            Step::Retransmitted if view.handshake.scoreboard => Afterwards::Nothing,
+            Step::Retransmitted if view.handshake.scoreboard => TimeoutVerdict::Nothing,
             Step::Retransmitted => {
                 self.step = Step::Idle;
-                Afterwards::GoBack {
-                    cwnd: view.knobs.loss_window,
+                TimeoutVerdict::GoBack {
+                    cwnd: view.rules.timeout.loss_window,
                     head_sent: true,
                     why: "F-RTO step 2a: a duplicate ACK",
                 }
@@ -97,14 +97,14 @@ impl Timeout for Frto {
         }
     }
 
-    fn on_nothing_new(&mut self, view: &View<'_>) -> Afterwards {
+    fn on_no_new_data(&mut self, view: &View<'_>) -> TimeoutVerdict {
         if self.step != Step::SentNew || view.flight.max() > self.recovery_point {
-            return Afterwards::Nothing;
+            return TimeoutVerdict::Nothing;
         }
         self.step = Step::Idle;
         // Treat the ACK as one for the retransmission: slow start has taken one step.
-        Afterwards::GoBack {
-            cwnd: view.knobs.loss_window + 1.0,
+        TimeoutVerdict::GoBack {
+            cwnd: view.rules.timeout.loss_window + 1.0,
             head_sent: false,
             why: "F-RTO step 2b: no new data to send",
         }
@@ -113,17 +113,17 @@ impl Timeout for Frto {
 
 impl Frto {
     /// Step 2: handles an ACK that advances.
-    fn on_first_ack(&mut self, view: &View<'_>) -> Afterwards {
+    fn on_first_ack(&mut self, view: &View<'_>) -> TimeoutVerdict {
         // Step 2a: the retransmission completed the window, so the ACK shows nothing.
         if view.cc.recover.is_none_or(|recover| view.flight.una() >= recover) {
             self.step = Step::Idle;
-            return Afterwards::Nothing;
+            return TimeoutVerdict::Nothing;
         }
         self.step = Step::SentNew;
         self.recovery_point = view.flight.max();
         let in_flight = view.segments(view.flight.outstanding()) - view.segments(view.flight.sacked());
         let cwnd = in_flight + 2.0;
-        Afterwards::SendNew { cwnd, why: "F-RTO step 2b: two new segments" }
+        TimeoutVerdict::SendNew { cwnd, why: "F-RTO step 2b: two new segments" }
     }
 
     /// Step 3 with SACK: returns whether data below RecoveryPoint that was sent once has arrived, and no data
@@ -137,21 +137,21 @@ impl Frto {
         ack.advances() && !ack.any_resent || sacked.is_some_and(sent_once)
     }
 
-    fn on_second_ack(&mut self, view: &View<'_>, ack: &Ack) -> Afterwards {
+    fn on_second_ack(&mut self, view: &View<'_>, ack: &Ack) -> TimeoutVerdict {
         self.step = Step::Idle;
         let spurious = match view.handshake.scoreboard {
             false => ack.advances(),
             true => self.originals_arrive(view, ack),
         };
         if !spurious {
-            return Afterwards::GoBack {
+            return TimeoutVerdict::GoBack {
                 cwnd: self.window,
                 head_sent: false,
                 why: "F-RTO step 3a: no original arrived",
             };
         }
         let (cwnd, ssthresh) = self.before;
-        Afterwards::Spurious {
+        TimeoutVerdict::Spurious {
             restore: Restore {
                 window: Some(Reduction { cwnd, ssthresh }),
                 resume: true,

@@ -21,7 +21,7 @@ pub enum Reaction {
         cwnd: f64,
     },
     /// Retransmit the first segment, and check the next ACKs before anything else counts as lost (F-RTO). Until
-    /// [`Afterwards::GoBack`], the engine ignores detections of lost originals.
+    /// [`TimeoutVerdict::GoBack`], the engine ignores detections of lost originals.
     Probe {
         /// New cwnd, in segments.
         cwnd: f64,
@@ -31,7 +31,7 @@ pub enum Reaction {
 /// The meaning of an ACK for the last timeout. Windows are in segments. Each `why` is a text for the decision
 /// trace.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Afterwards {
+pub enum TimeoutVerdict {
     /// The ACK shows nothing.
     Nothing,
     /// The timeout was genuine: go back over the window.
@@ -74,13 +74,13 @@ pub trait Timeout: std::fmt::Debug + Send {
     fn on_timeout(&mut self, view: &View<'_>) -> Reaction;
 
     /// Called for every ACK after a timeout, until `recover` is acknowledged.
-    fn on_ack(&mut self, _view: &View<'_>, _ack: &Ack) -> Afterwards {
-        Afterwards::Nothing
+    fn on_ack(&mut self, _view: &View<'_>, _ack: &Ack) -> TimeoutVerdict {
+        TimeoutVerdict::Nothing
     }
 
     /// Called while the timeout is undecided (after [`Reaction::Probe`]), when all old data was sent and no new data can be sent: the
     /// application has none, or the receiver's window has no room.
-    fn on_nothing_new(&mut self, _view: &View<'_>) -> Afterwards {
-        Afterwards::Nothing
+    fn on_no_new_data(&mut self, _view: &View<'_>) -> TimeoutVerdict {
+        TimeoutVerdict::Nothing
     }
 }

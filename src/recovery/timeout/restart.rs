@@ -10,6 +10,6 @@ pub struct Restart;
 
 impl Timeout for Restart {
     fn on_timeout(&mut self, view: &View<'_>) -> Reaction {
-        Reaction::Restart { cwnd: view.knobs.loss_window }
+        Reaction::Restart { cwnd: view.rules.timeout.loss_window }
     }
 }

@@ -26,7 +26,7 @@ use std::collections::VecDeque;
 use super::response::{Adaptation, Before};
 use super::{Restore, Undo};
 use crate::recovery::window::{LossKind, Reduction};
-use crate::recovery::{Ack, Congestion, Departure, Phase, Transmission, View};
+use crate::recovery::{Ack, Congestion, RecoveryState, Transmission, TransmissionKind, View};
 
 /// Maximum number of retransmissions to remember per episode, because a receiver may never report any.
 const COPIES: usize = 1 << 16;
@@ -34,12 +34,12 @@ const COPIES: usize = 1 << 16;
 /// D-SACK (RFC 3708): undo once every retransmission was reported as a duplicate.
 #[derive(Debug, Default)]
 pub(crate) struct Dsack {
-    event: Option<Event>,
+    episode: Option<WatchedEpisode>,
     adaptation: Option<Adaptation>,
 }
 
 #[derive(Debug)]
-struct Event {
+struct WatchedEpisode {
     before: Before,
     /// SND.UNA when the episode began.
     una: u64,
@@ -63,25 +63,30 @@ enum Evidence {
 impl Undo for Dsack {
     fn on_reduction(&mut self, view: &View<'_>, before: &Congestion, kind: LossKind) {
         let (una, max) = (view.flight.una(), view.flight.max());
-        match &mut self.event {
-            Some(event) if una < event.max => {
-                event.max = max;
-                event.before.on_further_reduction(kind);
+        match &mut self.episode {
+            Some(episode) if una < episode.max => {
+                episode.max = max;
+                episode.before.on_further_reduction(kind);
             }
             _ => {
                 let before = Before::new(view, before, kind);
-                self.event =
-                    Some(Event { before, una, max, copies: VecDeque::new(), evidence: Evidence::None });
+                self.episode = Some(WatchedEpisode {
+                    before,
+                    una,
+                    max,
+                    copies: VecDeque::new(),
+                    evidence: Evidence::None,
+                });
             }
         }
     }
 
-    fn on_sent(&mut self, _view: &View<'_>, departure: &Departure) {
-        if departure.kind == Transmission::New {
+    fn on_sent(&mut self, transmission: &Transmission) {
+        if transmission.kind == TransmissionKind::New {
             return;
         }
-        if let Some(event) = self.event.as_mut().filter(|event| departure.start < event.max) {
-            event.on_copy(departure);
+        if let Some(episode) = self.episode.as_mut().filter(|episode| transmission.start < episode.max) {
+            episode.on_copy(transmission);
         }
     }
 
@@ -91,7 +96,7 @@ impl Undo for Dsack {
             self.adaptation = None;
         }
         let (window, resume) = match self.mistaken(view, ack) {
-            Some(window) => (Some(window), view.cc.phase() != Phase::Open),
+            Some(window) => (Some(window), view.cc.state() != RecoveryState::Open),
             None => (None, false),
         };
         let why = match window {
@@ -111,30 +116,32 @@ impl Undo for Dsack {
 impl Dsack {
     /// Returns the restored cwnd and ssthresh if this ACK reports the last retransmission.
     fn mistaken(&mut self, view: &View<'_>, ack: &Ack) -> Option<Reduction> {
-        let event = self.event.as_mut()?;
-        event.on_report(ack.dsack?);
-        let event = self.event.take_if(|event| event.is_mistake())?;
-        let over = view.flight.una() >= event.max;
-        let another_is_repaired = match view.cc.phase() {
-            Phase::Open => false,
-            Phase::Reduced => true,
+        let episode = self.episode.as_mut()?;
+        episode.on_report(ack.dsack?);
+        let episode = self.episode.take_if(|episode| episode.is_mistake())?;
+        let over = view.flight.una() >= episode.max;
+        let another_is_repaired = match view.cc.state() {
+            RecoveryState::Open => false,
+            RecoveryState::Cwr => true,
             // `recover` is the end of this episode if the ACK ends it.
-            Phase::Recovery | Phase::Restarted => view.cc.recover.is_some_and(|recover| recover > event.max),
+            RecoveryState::Recovery | RecoveryState::Loss => {
+                view.cc.recover.is_some_and(|recover| recover > episode.max)
+            }
         };
         if over && another_is_repaired {
             return None;
         }
-        self.adaptation = event.before.adaptation(view).or(self.adaptation);
-        let Reduction { cwnd, ssthresh } = event.before.reversed(view, ack)?;
+        self.adaptation = episode.before.adaptation(view).or(self.adaptation);
+        let Reduction { cwnd, ssthresh } = episode.before.reversed(view, ack)?;
         let window = Reduction { cwnd: cwnd.max(view.cc.cwnd), ssthresh: ssthresh.max(view.cc.ssthresh) };
         let restored = window == Reduction { cwnd: view.cc.cwnd, ssthresh: view.cc.ssthresh };
-        let nothing_left = over && restored && view.cc.phase() == Phase::Open;
+        let nothing_left = over && restored && view.cc.state() == RecoveryState::Open;
         (!nothing_left).then_some(window)
     }
 }
 
-impl Event {
-    fn on_copy(&mut self, departure: &Departure) {
+impl WatchedEpisode {
+    fn on_copy(&mut self, transmission: &Transmission) {
         match self.evidence {
             Evidence::Void => return,
             _ if self.copies.len() == COPIES => {
@@ -144,7 +151,7 @@ impl Event {
             }
             _ => self.evidence = Evidence::Copies,
         }
-        self.copies.push_back((departure.start, departure.end));
+        self.copies.push_back((transmission.start, transmission.end));
     }
 
     /// Handles a report that the receiver got these bytes twice. One report may cover several

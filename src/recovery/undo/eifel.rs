@@ -20,7 +20,7 @@ use super::response::{Adaptation, Before};
 use super::{Restore, Undo};
 use crate::recovery::spurious::EifelDetection;
 use crate::recovery::window::LossKind;
-use crate::recovery::{Ack, Congestion, Departure, Entered, Phase, View};
+use crate::recovery::{Ack, Congestion, Entered, RecoveryState, Transmission, View};
 
 /// The Eifel algorithm (Inamura et al. 2009, §3.1; RFC 3522, RFC 4015).
 #[derive(Debug, Default)]
@@ -37,7 +37,7 @@ impl Undo for Eifel {
             return;
         }
         // The first acceptable ACK of this recovery has already arrived.
-        if matches!(before.phase(), Phase::Recovery | Phase::Restarted) {
+        if matches!(before.state(), RecoveryState::Recovery | RecoveryState::Loss) {
             return;
         }
         let entered = match kind {
@@ -48,8 +48,8 @@ impl Undo for Eifel {
         self.before = Some(Before::new(view, before, kind));
     }
 
-    fn on_sent(&mut self, _view: &View<'_>, departure: &Departure) {
-        self.detection.on_sent(departure);
+    fn on_sent(&mut self, transmission: &Transmission) {
+        self.detection.on_sent(transmission);
     }
 
     fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> Option<Restore> {

@@ -21,7 +21,7 @@
 
 use super::{Restore, Undo};
 use crate::recovery::window::{LossKind, Reduction};
-use crate::recovery::{Ack, Congestion, Departure, Phase, Transmission, View};
+use crate::recovery::{Ack, Congestion, RecoveryState, Transmission, TransmissionKind, View};
 
 /// tcp_max_burst(), in segments.
 const BURST: f64 = 3.0;
@@ -29,12 +29,12 @@ const BURST: f64 = 3.0;
 /// The Eifel algorithm of Linux 2.4 (Inamura et al. 2009, §5.2).
 #[derive(Debug, Default)]
 pub(crate) struct EifelLinux {
-    event: Option<Event>,
+    episode: Option<WatchedEpisode>,
 }
 
 /// An episode that may turn out to be spurious.
 #[derive(Debug)]
-struct Event {
+struct WatchedEpisode {
     prior_ssthresh: f64,
     /// SND.UNA when the episode began.
     una: u64,
@@ -49,35 +49,35 @@ impl Undo for EifelLinux {
     fn on_reduction(&mut self, view: &View<'_>, before: &Congestion, kind: LossKind) {
         let nothing_sent_again = view.flight.iter().all(|segment| segment.transmissions == 1);
         // tcp_current_ssthresh()
-        let prior_ssthresh = match before.phase() {
-            Phase::Open => before.ssthresh.max(0.75 * before.cwnd),
-            Phase::Recovery | Phase::Reduced | Phase::Restarted => before.ssthresh,
+        let prior_ssthresh = match before.state() {
+            RecoveryState::Open => before.ssthresh.max(0.75 * before.cwnd),
+            RecoveryState::Recovery | RecoveryState::Cwr | RecoveryState::Loss => before.ssthresh,
         };
         let (una, high_seq) = (view.flight.una(), view.flight.max());
-        let event = Event { prior_ssthresh, una, high_seq, retrans_stamp: None, kind };
-        self.event = Some(event).filter(|_| kind != LossKind::EcnEcho && nothing_sent_again);
+        let episode = WatchedEpisode { prior_ssthresh, una, high_seq, retrans_stamp: None, kind };
+        self.episode = Some(episode).filter(|_| kind != LossKind::EcnEcho && nothing_sent_again);
     }
 
-    fn on_sent(&mut self, _view: &View<'_>, departure: &Departure) {
-        if departure.kind == Transmission::New || departure.kind == Transmission::Probe {
+    fn on_sent(&mut self, transmission: &Transmission) {
+        if transmission.kind == TransmissionKind::New || transmission.kind == TransmissionKind::Probe {
             return;
         }
         // The first segment is retransmitted a second time: the timer has fired again.
-        self.event.take_if(|event| event.retrans_stamp.is_some() && departure.start == event.una);
-        if let Some(event) = &mut self.event {
-            event.retrans_stamp.get_or_insert(departure.tsval);
+        self.episode.take_if(|episode| episode.retrans_stamp.is_some() && transmission.start == episode.una);
+        if let Some(episode) = &mut self.episode {
+            episode.retrans_stamp.get_or_insert(transmission.tsval);
         }
     }
 
     fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> Option<Restore> {
-        let event = self.event.as_ref().filter(|_| ack.advances())?;
+        let episode = self.episode.as_ref().filter(|_| ack.advances())?;
         // The peer sends 0 before it has seen a timestamp.
-        let echoed = ack.ecr.filter(|ecr| *ecr != 0 && !ack.ece).zip(event.retrans_stamp);
+        let echoed = ack.ecr.filter(|ecr| *ecr != 0 && !ack.ece).zip(episode.retrans_stamp);
         if echoed.is_none_or(|(ecr, stamp)| (ecr.wrapping_sub(stamp) as i32) >= 0) {
-            self.event.take_if(|event| view.flight.una() >= event.high_seq);
+            self.episode.take_if(|episode| view.flight.una() >= episode.high_seq);
             return None;
         }
-        let Event { prior_ssthresh, kind, .. } = self.event.take()?;
+        let WatchedEpisode { prior_ssthresh, kind, .. } = self.episode.take()?;
         let in_flight = view.segments(view.flight.outstanding());
         let cwnd = view.cc.cwnd.max(2.0 * view.cc.ssthresh).min(in_flight + BURST).max(1.0);
         let window = Reduction { cwnd, ssthresh: prior_ssthresh.max(view.cc.ssthresh) };

@@ -23,14 +23,14 @@
 //!   here (`frto`).
 
 use super::{Restore, Undo};
-use crate::flight::Fate;
+use crate::flight::SegmentState;
 use crate::recovery::window::{LossKind, Reduction};
-use crate::recovery::{Ack, Congestion, Departure, Phase, Transmission, View};
+use crate::recovery::{Ack, Congestion, RecoveryState, Transmission, TransmissionKind, View};
 
 /// Undo as in the Linux kernel.
 #[derive(Debug, Default)]
 pub(crate) struct UndoLinux {
-    event: Option<Event>,
+    episode: Option<WatchedEpisode>,
     /// Start of the segment that the last tail loss probe retransmitted.
     probed: Option<u64>,
     /// TSval of the first retransmission since the last time when none was outstanding. An episode that
@@ -40,7 +40,7 @@ pub(crate) struct UndoLinux {
 }
 
 #[derive(Debug)]
-struct Event {
+struct WatchedEpisode {
     prior_cwnd: f64,
     prior_ssthresh: f64,
     /// SND.UNA when the episode began.
@@ -57,23 +57,24 @@ impl Undo for UndoLinux {
             return;
         }
         if kind == LossKind::Timeout
-            && before.phase() == Phase::Recovery
-            && let Some(event) = self.event.as_mut().filter(|event| view.flight.una() < event.high_seq)
+            && before.state() == RecoveryState::Recovery
+            && let Some(episode) =
+                self.episode.as_mut().filter(|episode| view.flight.una() < episode.high_seq)
         {
-            event.high_seq = view.flight.max();
+            episode.high_seq = view.flight.max();
             return;
         }
         // tcp_enter_cwr() has cleared undo_marker. The window was already reduced for the ECN echo, and that
         // reduction stands.
-        let of_echo = before.phase() == Phase::Reduced
+        let of_echo = before.state() == RecoveryState::Cwr
             && before.recover.is_some_and(|recover| view.flight.una() < recover);
         if kind == LossKind::Timeout && of_echo {
-            self.event = None;
+            self.episode = None;
             return;
         }
         // tcp_init_undo(): retransmissions that are already outstanding count.
         let outstanding = self.retrans_out(view);
-        self.event = Some(Event {
+        self.episode = Some(WatchedEpisode {
             prior_cwnd: before.cwnd,
             prior_ssthresh: before.ssthresh,
             undo_marker: view.flight.una(),
@@ -82,37 +83,37 @@ impl Undo for UndoLinux {
         });
     }
 
-    fn on_sent(&mut self, _view: &View<'_>, departure: &Departure) {
-        match departure.kind {
-            Transmission::New => return,
-            Transmission::Probe => {
-                self.probed = Some(departure.start);
+    fn on_sent(&mut self, transmission: &Transmission) {
+        match transmission.kind {
+            TransmissionKind::New => return,
+            TransmissionKind::Probe => {
+                self.probed = Some(transmission.start);
                 return;
             }
-            Transmission::FastRetransmit | Transmission::Recovery | Transmission::Timeout => {}
+            TransmissionKind::FastRetransmit | TransmissionKind::Recovery | TransmissionKind::Timeout => {}
         }
-        self.retrans_stamp.get_or_insert(departure.tsval);
-        if let Some(event) = &mut self.event {
-            event.undo_retrans = Some(event.undo_retrans.unwrap_or(0) + 1);
+        self.retrans_stamp.get_or_insert(transmission.tsval);
+        if let Some(episode) = &mut self.episode {
+            episode.undo_retrans = Some(episode.undo_retrans.unwrap_or(0) + 1);
         }
     }
 
     fn on_ack(&mut self, view: &View<'_>, ack: &Ack) -> Option<Restore> {
         let (retrans_out, any_retrans_done) = (self.retrans_out(view), self.any_retrans_done(view));
         // tcp_try_to_open()
-        if matches!(view.cc.phase(), Phase::Open | Phase::Reduced) && !any_retrans_done {
+        if matches!(view.cc.state(), RecoveryState::Open | RecoveryState::Cwr) && !any_retrans_done {
             self.retrans_stamp = None;
         }
         let delayed = self.is_delayed(view, ack);
-        let event = self.event.as_mut()?;
-        event.count_duplicates(ack);
-        let over = view.flight.una() >= event.high_seq;
-        let reordered = delayed && !over && view.cc.phase() == Phase::Recovery;
+        let episode = self.episode.as_mut()?;
+        episode.count_duplicates(ack);
+        let over = view.flight.una() >= episode.high_seq;
+        let reordered = delayed && !over && view.cc.state() == RecoveryState::Recovery;
         // tcp_process_loss()
-        let decides = ack.advances() || view.cc.phase() != Phase::Restarted;
+        let decides = ack.advances() || view.cc.state() != RecoveryState::Loss;
         let why = match () {
             () if ack.ece => None,
-            () if decides && event.undo_retrans == Some(0) => {
+            () if decides && episode.undo_retrans == Some(0) => {
                 Some("every retransmission was reported as a duplicate")
             }
             () if delayed && (over || retrans_out == 0) => {
@@ -128,18 +129,18 @@ impl Undo for UndoLinux {
         if !any_retrans_done {
             self.retrans_stamp = None;
         }
-        let event = self.event.take()?;
-        if over && view.cc.phase() == Phase::Reduced {
+        let episode = self.episode.take()?;
+        if over && view.cc.state() == RecoveryState::Cwr {
             return None;
         }
         let window = Reduction {
-            cwnd: event.prior_cwnd.max(view.cc.cwnd),
-            ssthresh: event.prior_ssthresh.max(view.cc.ssthresh),
+            cwnd: episode.prior_cwnd.max(view.cc.cwnd),
+            ssthresh: episode.prior_ssthresh.max(view.cc.ssthresh),
         };
-        let resume = match view.cc.phase() {
-            Phase::Open | Phase::Reduced => false,
-            Phase::Recovery => reordered || view.flight.has_rewound() || !view.handshake.scoreboard,
-            Phase::Restarted => true,
+        let resume = match view.cc.state() {
+            RecoveryState::Open | RecoveryState::Cwr => false,
+            RecoveryState::Recovery => reordered || view.flight.has_rewound() || !view.handshake.scoreboard,
+            RecoveryState::Loss => true,
         };
         Some(Restore { window: Some(window), resume, reordered, timer: None, why })
     }
@@ -151,7 +152,7 @@ impl UndoLinux {
     fn retrans_out(&self, view: &View<'_>) -> u64 {
         let probed = self.probed.and_then(|start| view.flight.segment_at(start));
         let resent = view.flight.resent().segments;
-        resent - u64::from(probed.is_some_and(|sent| sent.fate == Fate::InDoubt))
+        resent - u64::from(probed.is_some_and(|sent| sent.state == SegmentState::InDoubt))
     }
 
     /// Returns whether retransmitted data is outstanding.
@@ -162,12 +163,12 @@ impl UndoLinux {
     /// tcp_packet_delayed(), during a repair.
     fn is_delayed(&self, view: &View<'_>, ack: &Ack) -> bool {
         let echoed = ack.ecr.filter(|_| view.handshake.timestamps && ack.advances()).zip(self.retrans_stamp);
-        let repairs = matches!(view.cc.phase(), Phase::Recovery | Phase::Restarted);
+        let repairs = matches!(view.cc.state(), RecoveryState::Recovery | RecoveryState::Loss);
         repairs && echoed.is_some_and(|(ecr, stamp)| (ecr.wrapping_sub(stamp) as i32) < 0)
     }
 }
 
-impl Event {
+impl WatchedEpisode {
     /// tcp_check_dsack() and tcp_sacktag_one().
     fn count_duplicates(&mut self, ack: &Ack) {
         let belongs = ack.dsack.is_some_and(|(_, end)| end > self.undo_marker);
@@ -200,10 +201,13 @@ mod tests {
         let mut sender = sender();
         let original = sender.flight.head().unwrap().tsval;
         sender.wait(RTT).sack(&[2..5]);
-        assert_eq!((sender.cc().phase(), sender.cc().cwnd), (Phase::Recovery, 14.0));
+        assert_eq!((sender.cc().state(), sender.cc().cwnd), (RecoveryState::Recovery, 14.0));
         // Segment 1 was only overtaken.
         sender.wait(RTT / 10).ack_echoing(4, original);
-        assert_eq!((sender.cc().phase(), sender.cc().cwnd, sender.cc().ssthresh), (Phase::Open, 20.0, 14.0));
+        assert_eq!(
+            (sender.cc().state(), sender.cc().cwnd, sender.cc().ssthresh),
+            (RecoveryState::Open, 20.0, 14.0)
+        );
     }
 
     #[test]
@@ -220,7 +224,11 @@ mod tests {
     fn echo_of_retransmission_proves_loss() {
         let mut sender = sender();
         recover_from_loss(&mut sender);
-        assert_eq!((sender.cc().phase(), sender.cc().cwnd), (Phase::Open, 15.0), "14 + 1 for the ACK");
+        assert_eq!(
+            (sender.cc().state(), sender.cc().cwnd),
+            (RecoveryState::Open, 15.0),
+            "14 + 1 for the ACK"
+        );
     }
 
     #[test]
@@ -234,10 +242,10 @@ mod tests {
             sender.sack(&[7..top]);
         }
         sender.wait(RTT / 10).ack_echoing(5, original);
-        assert_eq!(sender.cc().phase(), Phase::Recovery, "6 is still outstanding");
+        assert_eq!(sender.cc().state(), RecoveryState::Recovery, "6 is still outstanding");
         let last = sender.flight.sacked_ranges().last().unwrap().end / 1000;
         sender.wait(RTT / 10).ack_echoing(last, original);
-        assert_eq!((sender.cc().phase(), sender.cc().cwnd), (Phase::Open, 20.0));
+        assert_eq!((sender.cc().state(), sender.cc().cwnd), (RecoveryState::Open, 20.0));
     }
 
     #[test]
@@ -276,7 +284,7 @@ mod tests {
         sender.wait(RTT / 10).sack(&[2..22, 23..26]);
         assert_eq!(sender.flight.segment_at(21_000).unwrap().transmissions, 2, "22 is retransmitted");
         sender.wait(RTT / 10).ack_echoing(21, copy_of_1);
-        assert_eq!((sender.cc().phase(), sender.cc().ssthresh), (Phase::Recovery, 9.0), "14 × 0.7");
+        assert_eq!((sender.cc().state(), sender.cc().ssthresh), (RecoveryState::Recovery, 9.0), "14 × 0.7");
         let copy_of_22 = sender.flight.head().unwrap().tsval;
         sender.wait(RTT / 10).sack(&[23..27, 28..31]);
         sender.wait(RTT / 10).ack_echoing(30, copy_of_22);
@@ -301,7 +309,7 @@ mod tests {
         assert_eq!(sender.recovery.counters().resent(), 3);
         let last = sender.last();
         sender.wait(RTT).receive(Ack { dsack: Some((0, 3000)), ..Ack::default() }, last, &[]);
-        assert_eq!((sender.recovery.counters().undone, sender.cc().phase()), (1, Phase::Open));
+        assert_eq!((sender.recovery.counters().undone, sender.cc().state()), (1, RecoveryState::Open));
         assert!(sender.cc().cwnd >= 20.0, "{}", sender.cc().cwnd);
     }
 
@@ -353,7 +361,7 @@ mod tests {
         let mut sender = sender();
         sender.wait(RTT).sack(&[2..5]);
         sender.wait(RTT * 3).timeout();
-        assert_eq!((sender.cc().phase(), sender.cc().ssthresh), (Phase::Restarted, 14.0), "reduced once");
+        assert_eq!((sender.cc().state(), sender.cc().ssthresh), (RecoveryState::Loss, 14.0), "reduced once");
         let (copy, top) = (sender.flight.head().unwrap().tsval, sender.flight.max() / 1000);
         sender.wait(RTT).ack_echoing(top, copy);
         let mut report_copy = || {

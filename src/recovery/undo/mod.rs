@@ -16,7 +16,7 @@ pub(crate) use eifel_linux::EifelLinux;
 pub(crate) use linux::UndoLinux;
 
 use super::window::{LossKind, Reduction};
-use super::{Ack, Congestion, Departure, View};
+use super::{Ack, Congestion, Transmission, View};
 
 /// The state to restore after a spurious reduction.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -43,7 +43,7 @@ pub trait Undo: std::fmt::Debug + Send {
     fn on_reduction(&mut self, _view: &View<'_>, _before: &Congestion, _kind: LossKind) {}
 
     /// Called when a segment was sent.
-    fn on_sent(&mut self, _view: &View<'_>, _departure: &Departure) {}
+    fn on_sent(&mut self, _departure: &Transmission) {}
 
     /// Returns the state to restore after this ACK. `None`: nothing is restored. A restored window already
     /// includes this ACK, which does not open it further, unless the profile counts delivered data (Linux).

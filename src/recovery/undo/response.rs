@@ -47,7 +47,7 @@ impl Before {
             return None;
         }
         let flight_size = view.segments(view.flight.outstanding());
-        let initial_window = view.knobs.initial_window.segments(view.smss);
+        let initial_window = view.rules.initial.window.segments(view.smss);
         let cwnd = flight_size + view.segments(ack.acked).min(initial_window);
         Some(Reduction { cwnd: cwnd.min(self.window_prev).max(1.0), ssthresh: self.pipe_prev })
     }

@@ -1,8 +1,8 @@
 //! Additive increase, multiplicative decrease (RFC 5681), with the variations of real stacks.
 
 use super::{Loss, LossKind, Reduction, Window};
-use crate::profile::knobs::{DecreaseFrom, ExitWindow, Growth, GrowthLimit, Rounding};
-use crate::recovery::{Ack, Phase, View};
+use crate::profile::recovery::{DecreaseFrom, ExitWindow, Growth, GrowthLimit, Rounding};
+use crate::recovery::{Ack, RecoveryState, View};
 
 /// The default window (RFC 5681 §3.1). Many other windows use its growth.
 #[derive(Debug, Default)]
@@ -17,7 +17,7 @@ impl Window for Aimd {
     }
 
     fn on_loss(&mut self, view: &View<'_>, loss: &Loss) -> Reduction {
-        self.decrease(view, loss, view.knobs.beta)
+        self.decrease(view, loss, view.rules.decrease.beta)
     }
 }
 
@@ -30,7 +30,7 @@ impl Aimd {
         }
         let (cwnd, ssthresh) = (view.cc.cwnd, view.cc.ssthresh);
         let increase = per_round_trip.min(cwnd.max(1.0));
-        match view.knobs.growth {
+        match view.rules.growth.amount {
             Growth::PerAck => {
                 ack.advances().then(|| if cwnd < ssthresh { cwnd + 1.0 } else { cwnd + increase / cwnd })
             }
@@ -59,14 +59,14 @@ impl Aimd {
     /// Reduces the window to `reduced`, rounded as this host does.
     pub(super) fn reduce_to(&mut self, view: &View<'_>, reduced: f64) -> Reduction {
         self.count = 0.0;
-        let (cwnd, ssthresh) = match view.knobs.rounding {
+        let (cwnd, ssthresh) = match view.rules.decrease.rounding {
             Rounding::Exact => (reduced, reduced),
             Rounding::WholeSsthresh => (reduced, reduced.floor()),
             Rounding::Whole => (reduced.floor(), reduced.floor()),
         };
         Reduction {
-            cwnd: cwnd.max(view.knobs.least_window),
-            ssthresh: ssthresh.max(view.knobs.least_ssthresh),
+            cwnd: cwnd.max(view.rules.decrease.min_window),
+            ssthresh: ssthresh.max(view.rules.decrease.min_ssthresh),
         }
     }
 
@@ -98,7 +98,7 @@ impl Aimd {
 
 /// Returns the number of segments that a new ACK counts for.
 pub(super) fn counted(view: &View<'_>, ack: &Ack) -> f64 {
-    match view.knobs.growth {
+    match view.rules.growth.amount {
         Growth::PerAck => 1.0,
         Growth::Rfc5681 => (ack.acked.bytes as f64 / view.smss as f64).min(1.0),
         Growth::Delivered => newly_delivered(view, ack),
@@ -107,11 +107,11 @@ pub(super) fn counted(view: &View<'_>, ack: &Ack) -> f64 {
 
 /// Returns whether an ACK may open the window, regardless of how much of the window was in use.
 pub(super) fn may_raise(view: &View<'_>, ack: &Ack) -> bool {
-    match view.knobs.growth {
+    match view.rules.growth.amount {
         Growth::PerAck | Growth::Rfc5681 => ack.advances(),
         // Linux 6.18, tcp_may_raise_cwnd(): a duplicate ACK also delivers data, but does not open the window.
         // While the sender responds to an ECN echo, no ACK does (tcp_cong_control()).
-        Growth::Delivered => ack.advances() && view.cc.phase() != Phase::Reduced,
+        Growth::Delivered => ack.advances() && view.cc.state() != RecoveryState::Cwr,
     }
 }
 
@@ -126,19 +126,19 @@ pub(super) fn newly_delivered(view: &View<'_>, ack: &Ack) -> f64 {
 /// Returns the window that the multiplicative decrease is applied to.
 pub(super) fn window_at_loss(view: &View<'_>, loss: &Loss) -> f64 {
     let window = (view.cc.cwnd + view.cc.inflation()).min(view.rwnd_segments());
-    match (loss.window_when_sent, view.knobs.decrease_from) {
+    match (loss.window_when_sent, view.rules.decrease.from) {
         (Some(then), _) => then,
         (None, DecreaseFrom::FlightSize) if loss.kind == LossKind::EcnEcho => view.cc.cwnd,
         // In fast recovery, new segments replace those that have arrived, and FlightSize counts both. Only as
         // many as the larger of cwnd and the rest of the episode's window are known to be in the network.
-        (None, DecreaseFrom::FlightSize) if view.cc.phase() == Phase::Recovery => {
+        (None, DecreaseFrom::FlightSize) if view.cc.state() == RecoveryState::Recovery => {
             let una = view.flight.una();
             let left = view.cc.recover.unwrap_or(una).saturating_sub(una) as f64 / view.smss as f64;
             view.flight_size().min(view.cc.cwnd.max(left))
         }
         (None, DecreaseFrom::FlightSize) => view.flight_size(),
         (None, DecreaseFrom::Cwnd) => view.cc.cwnd,
-        (None, DecreaseFrom::Window) if view.knobs.rounding == Rounding::Whole => window.floor(),
+        (None, DecreaseFrom::Window) if view.rules.decrease.rounding == Rounding::Whole => window.floor(),
         (None, DecreaseFrom::Window) => window,
     }
 }
@@ -146,7 +146,7 @@ pub(super) fn window_at_loss(view: &View<'_>, loss: &Loss) -> f64 {
 /// Returns cwnd at the end of fast recovery. `target` is the window to return to.
 pub(super) fn exit_window(view: &View<'_>, target: f64) -> f64 {
     let flight = view.segments(view.flight.outstanding());
-    match view.knobs.exit_window {
+    match view.rules.fast_recovery.exit_window {
         ExitWindow::Ssthresh => target,
         ExitWindow::Flight => target.min(flight.max(1.0) + 1.0),
         ExitWindow::Outstanding => target.min(flight + 1.0),
@@ -157,7 +157,7 @@ pub(super) fn exit_window(view: &View<'_>, target: f64) -> f64 {
 /// Returns whether the window was in use. Only then may it grow.
 pub(super) fn window_was_used(view: &View<'_>, ack: &Ack) -> bool {
     let before = view.segments(ack.flight_before);
-    match view.knobs.growth_limit {
+    match view.rules.growth.limit {
         GrowthLimit::None => true,
         GrowthLimit::CwndLimited => before + 1.0 > view.cc.cwnd,
         GrowthLimit::TwiceThePeak => {

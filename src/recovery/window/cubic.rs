@@ -114,7 +114,7 @@ impl Window for Cubic {
         self.aimd.decrease(view, loss, BETA_CUBIC)
     }
 
-    fn on_undo(&mut self, _view: &View<'_>) {
+    fn on_undo(&mut self) {
         self.state = self.before;
     }
 }
@@ -126,9 +126,8 @@ mod tests {
     use super::*;
     use crate::flight::Amount;
     use crate::profile::Profile;
-    use crate::profile::knobs::ExitWindow;
-    use crate::recovery::testing::{BareSender, RTT};
-    use crate::recovery::{Congestion, Knobs};
+    use crate::profile::recovery::ExitWindow;
+    use crate::recovery::testing::{BareSender, RTT, TestView};
 
     /// Acknowledges whole windows, each evenly over a round trip of 100 ms, for this number of seconds.
     fn run(sender: &mut BareSender, seconds: f64) -> f64 {
@@ -145,7 +144,7 @@ mod tests {
 
     fn sender(cwnd: f64) -> BareSender {
         let mut profile = Profile::default();
-        profile.recovery.exit_window = ExitWindow::Ssthresh;
+        profile.recovery.fast_recovery.exit_window = ExitWindow::Ssthresh;
         BareSender::in_profile("cubic", profile).under_way(cwnd, cwnd / 2.0, RTT)
     }
 
@@ -185,61 +184,48 @@ mod tests {
         assert!((21.0..25.0).contains(&window), "{window}");
     }
 
-    /// The view of a sender in which only the time and the window matter.
-    struct Bench {
-        sender: BareSender,
-        cc: Congestion,
-        knobs: Knobs,
+    /// Returns the view of a sender in which only the time and the window matter.
+    fn test_view() -> TestView {
+        let mut test = TestView::new(BareSender::new("cubic"));
+        (test.cc.cwnd, test.cc.ssthresh) = (100.0, 50.0);
+        test
     }
 
-    impl Bench {
-        fn new() -> Self {
-            let sender = BareSender::new("cubic");
-            let cc = Congestion { cwnd: 100.0, ssthresh: 50.0, ..sender.cc().clone() };
-            let knobs = Knobs { decrease_from: crate::profile::knobs::DecreaseFrom::Cwnd, ..Knobs::rfc() };
-            Self { sender, cc, knobs }
-        }
+    fn lose(test: &mut TestView, cubic: &mut Cubic, cwnd: f64, kind: LossKind) {
+        test.cc.cwnd = cwnd;
+        let Reduction { cwnd, ssthresh } =
+            cubic.on_loss(&test.view(), &Loss { kind, window_when_sent: None });
+        (test.cc.cwnd, test.cc.ssthresh) = (cwnd, ssthresh);
+    }
 
-        fn view(&self) -> View<'_> {
-            self.sender.view(&self.cc, &self.knobs)
-        }
-
-        fn lose(&mut self, cubic: &mut Cubic, cwnd: f64, kind: LossKind) {
-            self.cc.cwnd = cwnd;
-            let Reduction { cwnd, ssthresh } =
-                cubic.on_loss(&self.view(), &Loss { kind, window_when_sent: None });
-            (self.cc.cwnd, self.cc.ssthresh) = (cwnd, ssthresh);
-        }
-
-        /// Processes an ACK of one segment in congestion avoidance. `used`: the window was in use.
-        fn ack(&mut self, cubic: &mut Cubic, after: Duration, used: bool) -> Option<f64> {
-            self.sender.now += after;
-            let one = Amount { bytes: 1000, segments: 1 };
-            let flight = if used { self.cc.cwnd } else { 1.0 };
-            let flight_before = Amount { bytes: (flight * 1000.0) as u64, segments: flight as u64 };
-            cubic.on_ack(&self.view(), &Ack { acked: one, delivered: one, flight_before, ..Ack::default() })
-        }
+    /// Processes an ACK of one segment in congestion avoidance. `used`: the window was in use.
+    fn ack(test: &mut TestView, cubic: &mut Cubic, after: Duration, used: bool) -> Option<f64> {
+        test.sender.now += after;
+        let one = Amount { bytes: 1000, segments: 1 };
+        let flight = if used { test.cc.cwnd } else { 1.0 };
+        let flight_before = Amount { bytes: (flight * 1000.0) as u64, segments: flight as u64 };
+        cubic.on_ack(&test.view(), &Ack { acked: one, delivered: one, flight_before, ..Ack::default() })
     }
 
     #[test]
     fn fast_convergence_lowers_w_max() {
-        let (mut bench, mut cubic) = (Bench::new(), Cubic::default());
-        bench.lose(&mut cubic, 100.0, LossKind::Detected);
-        assert_eq!((cubic.state.w_max, bench.cc.cwnd), (100.0, 70.0));
-        bench.lose(&mut cubic, 80.0, LossKind::Detected);
+        let (mut test, mut cubic) = (test_view(), Cubic::default());
+        lose(&mut test, &mut cubic, 100.0, LossKind::Detected);
+        assert_eq!((cubic.state.w_max, test.cc.cwnd), (100.0, 70.0));
+        lose(&mut test, &mut cubic, 80.0, LossKind::Detected);
         // 80 · (1 + 0.7) / 2.
         assert_eq!((cubic.state.w_max, cubic.state.cwnd_prior), (68.0, 80.0));
-        bench.lose(&mut cubic, 90.0, LossKind::EcnEcho);
+        lose(&mut test, &mut cubic, 90.0, LossKind::EcnEcho);
         assert_eq!(cubic.state.w_max, 90.0);
     }
 
     #[test]
     fn epoch_after_timeout_starts_at_current_window() {
-        let (mut bench, mut cubic) = (Bench::new(), Cubic::default());
-        bench.lose(&mut cubic, 100.0, LossKind::Timeout);
-        assert_eq!(bench.cc.ssthresh, 70.0);
-        bench.cc.cwnd = 70.0;
-        bench.ack(&mut cubic, RTT, true);
+        let (mut test, mut cubic) = (test_view(), Cubic::default());
+        lose(&mut test, &mut cubic, 100.0, LossKind::Timeout);
+        assert_eq!(test.cc.ssthresh, 70.0);
+        test.cc.cwnd = 70.0;
+        ack(&mut test, &mut cubic, RTT, true);
         let epoch = cubic.state.epoch.unwrap();
         assert_eq!((epoch.k, epoch.w_max), (0.0, 70.0));
         assert_eq!(epoch.w_est, 70.0 + ALPHA_CUBIC / 70.0, "one ACK above the start of the epoch");
@@ -247,13 +233,13 @@ mod tests {
 
     #[test]
     fn epoch_clock_stops_while_window_is_unused() {
-        let (mut bench, mut cubic) = (Bench::new(), Cubic::default());
-        bench.lose(&mut cubic, 100.0, LossKind::Detected);
-        bench.ack(&mut cubic, RTT, true);
-        let began = bench.sender.now;
-        assert_eq!(bench.ack(&mut cubic, RTT, false), None);
-        assert_eq!(bench.ack(&mut cubic, Duration::from_secs(60), false), None);
-        let resumed = bench.ack(&mut cubic, Duration::from_secs(3), true).unwrap();
+        let (mut test, mut cubic) = (test_view(), Cubic::default());
+        lose(&mut test, &mut cubic, 100.0, LossKind::Detected);
+        ack(&mut test, &mut cubic, RTT, true);
+        let began = test.sender.now;
+        assert_eq!(ack(&mut test, &mut cubic, RTT, false), None);
+        assert_eq!(ack(&mut test, &mut cubic, Duration::from_secs(60), false), None);
+        let resumed = ack(&mut test, &mut cubic, Duration::from_secs(3), true).unwrap();
         assert_eq!(cubic.state.epoch.unwrap().t_epoch, began + Duration::from_secs(63));
         // t = 0.1 s. If the clock had not stopped, the window would have jumped to 1.5 cwnd.
         assert!(resumed < 70.2, "{resumed}");
@@ -261,23 +247,23 @@ mod tests {
 
     #[test]
     fn window_growth_after_silence_is_capped() {
-        let (mut bench, mut cubic) = (Bench::new(), Cubic::default());
-        bench.lose(&mut cubic, 100.0, LossKind::Detected);
-        bench.ack(&mut cubic, RTT, true);
-        let grown = bench.ack(&mut cubic, Duration::from_secs(1_000_000), true).unwrap();
+        let (mut test, mut cubic) = (test_view(), Cubic::default());
+        lose(&mut test, &mut cubic, 100.0, LossKind::Detected);
+        ack(&mut test, &mut cubic, RTT, true);
+        let grown = ack(&mut test, &mut cubic, Duration::from_secs(1_000_000), true).unwrap();
         // (1.5 · 70 − 70) / 70 for one segment.
         assert!((grown - 70.5).abs() < 1e-9, "{grown}");
     }
 
     #[test]
     fn undone_reduction_restores_state() {
-        let (mut bench, mut cubic) = (Bench::new(), Cubic::default());
-        bench.lose(&mut cubic, 100.0, LossKind::Detected);
-        bench.ack(&mut cubic, RTT, true);
+        let (mut test, mut cubic) = (test_view(), Cubic::default());
+        lose(&mut test, &mut cubic, 100.0, LossKind::Detected);
+        ack(&mut test, &mut cubic, RTT, true);
         let before = cubic.state;
-        bench.lose(&mut cubic, 75.0, LossKind::Detected);
+        lose(&mut test, &mut cubic, 75.0, LossKind::Detected);
         assert_eq!(cubic.state.w_max, 63.75);
-        cubic.on_undo(&bench.view());
+        cubic.on_undo();
         assert_eq!((cubic.state.w_max, cubic.state.cwnd_prior), (before.w_max, before.cwnd_prior));
         assert_eq!(cubic.state.epoch.map(|epoch| epoch.t_epoch), before.epoch.map(|epoch| epoch.t_epoch));
     }

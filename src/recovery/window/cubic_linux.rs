@@ -18,7 +18,7 @@ use airwire::time::{Duration, Instant};
 use super::aimd::{may_raise, newly_delivered, window_was_used};
 use super::{Aimd, Loss, LossKind, Reduction, Window};
 use crate::profile::jiffies::JIFFY;
-use crate::recovery::{Ack, Departure, View};
+use crate::recovery::{Ack, Transmission, View};
 
 const C: f64 = 0.4;
 const BETA: f64 = 717.0 / 1024.0;
@@ -104,11 +104,11 @@ impl Epoch {
 }
 
 impl Window for CubicLinux {
-    fn on_sent(&mut self, view: &View<'_>, departure: &Departure) {
+    fn on_sent(&mut self, view: &View<'_>, transmission: &Transmission) {
         // CA_EVENT_TX_START: time without data to send does not count.
         if let (Some(last_sent), Some(epoch)) = (self.last_sent, &mut self.epoch)
-            && view.flight.una() == departure.start
-            && view.flight.max() == departure.end
+            && view.flight.una() == transmission.start
+            && view.flight.max() == transmission.end
         {
             epoch.epoch_start = (epoch.epoch_start + (view.now - last_sent)).min(view.now);
         }
@@ -173,8 +173,8 @@ impl Window for CubicLinux {
 mod tests {
     use super::*;
     use crate::profile::Profile;
-    use crate::recovery::Transmission;
-    use crate::recovery::testing::{BareSender, RTT};
+    use crate::recovery::TransmissionKind;
+    use crate::recovery::testing::{BareSender, RTT, TestView};
 
     fn sender(cwnd: f64, ssthresh: f64) -> BareSender {
         BareSender::in_profile("sack+cubic", Profile::linux()).under_way(cwnd, ssthresh, RTT)
@@ -240,17 +240,15 @@ mod tests {
     #[test]
     fn idle_time_moves_epoch_to_now_at_most() {
         for (last_sent, epoch_start) in [(11, 11), (7, 12)] {
-            let mut sender = sender(1.0, 50.0);
-            sender.now = Instant::from_secs(12);
+            let mut test = TestView::new(sender(1.0, 50.0));
+            test.sender.now = Instant::from_secs(12);
             let mut cubic = CubicLinux {
                 epoch: Some(Epoch::new(Instant::from_secs(10), 50.0, 100.0)),
                 last_sent: Some(Instant::from_secs(last_sent)),
                 ..CubicLinux::default()
             };
-            let cc = sender.cc().clone();
-            let view = sender.view(&cc, &sender.recovery.profile().recovery);
-            let departure = Departure { start: 0, end: 1000, kind: Transmission::New, tsval: 0 };
-            cubic.on_sent(&view, &departure);
+            let transmission = Transmission { start: 0, end: 1000, kind: TransmissionKind::New, tsval: 0 };
+            cubic.on_sent(&test.view(), &transmission);
             assert_eq!(cubic.epoch.unwrap().epoch_start, Instant::from_secs(epoch_start));
         }
     }

@@ -121,7 +121,7 @@ impl Round {
             return None;
         }
         self.last_ack = view.now;
-        let threshold = match view.knobs.pacing {
+        let threshold = match view.rules.transmission.pacing {
             None => delay_min / 2,
             Some(pacing) => delay_min + ack_delay(pacing.slow_start * view.cc.cwnd * view.smss as f64, view),
         };

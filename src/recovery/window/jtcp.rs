@@ -116,7 +116,7 @@ impl Window for Jtcp {
         if loss.kind == LossKind::Detected && quiet {
             let cwnd = view.cc.cwnd;
             self.reduced_to = cwnd;
-            return Reduction { cwnd, ssthresh: cwnd.max(view.knobs.least_ssthresh) };
+            return Reduction { cwnd, ssthresh: cwnd.max(view.rules.decrease.min_ssthresh) };
         }
         self.aimd.on_loss(view, loss)
     }
@@ -131,9 +131,8 @@ mod tests {
     use airwire::time::Duration;
 
     use super::*;
-    use crate::profile::knobs::DecreaseFrom;
-    use crate::recovery::testing::BareSender;
-    use crate::recovery::{Congestion, Delivery, Knobs};
+    use crate::recovery::Delivery;
+    use crate::recovery::testing::{BareSender, TestView};
 
     /// How the path handles the additional segment of each round trip.
     #[derive(Clone, Copy)]
@@ -169,9 +168,9 @@ mod tests {
         }
         let mut sender = BareSender::new("jtcp").under_way(30.0, 5.0, Duration::from_millis(100));
         sender.ack(21);
-        let cc = Congestion { cwnd: 10.0, ..sender.cc().clone() };
-        let knobs = Knobs { decrease_from: DecreaseFrom::Cwnd, ..Knobs::rfc() };
-        let view = sender.view(&cc, &knobs);
+        let mut test = TestView::new(sender);
+        test.cc.cwnd = 10.0;
+        let view = test.view();
         let Jitter { ratio, grown } = jtcp.jitter(&view).unwrap();
         assert!((ratio - 4.0 / 104.0).abs() < 1e-12 && (grown - 1.0).abs() < 1e-12, "{ratio} {grown}");
         // 0.38 of ten segments queue, and one was added.
@@ -242,19 +241,17 @@ mod tests {
         }
         let mut sender = BareSender::new("jtcp").under_way(30.0, 5.0, Duration::from_millis(100));
         sender.ack(21);
-        let cc = Congestion { cwnd: 10.0, ..sender.cc().clone() };
-        let knobs = Knobs::rfc();
-        assert_eq!(jtcp.jitter(&sender.view(&cc, &knobs)), None);
+        let mut test = TestView::new(sender);
+        test.cc.cwnd = 10.0;
+        assert_eq!(jtcp.jitter(&test.view()), None);
     }
 
     #[test]
     fn sample_history_holds_two_windows() {
         let mut jtcp = Jtcp::default();
-        let sender = BareSender::new("jtcp");
-        let mut cc = sender.cc().clone();
-        cc.cwnd = 10.0;
-        let knobs = Knobs::rfc();
-        let view = sender.view(&cc, &knobs);
+        let mut test = TestView::new(BareSender::new("jtcp"));
+        test.cc.cwnd = 10.0;
+        let view = test.view();
         for i in 1..1000 {
             let newest =
                 Delivery { sent_at: Instant::from_millis(i), end: 1000 * i, tsval: 0, resent: false };

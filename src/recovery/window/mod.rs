@@ -4,8 +4,6 @@
 mod aimd;
 mod bbr;
 mod bbr3;
-#[cfg(test)]
-mod bench;
 mod cubic;
 mod cubic_linux;
 mod hystart;
@@ -17,6 +15,8 @@ pub(crate) mod rebate;
 mod receiver;
 mod slow_start;
 mod tcp_fit;
+#[cfg(test)]
+mod test_path;
 mod vegas;
 mod veno;
 pub(crate) mod westwood;
@@ -41,7 +41,7 @@ pub(crate) use vegas::VegasWindow;
 pub(crate) use veno::Veno;
 pub(crate) use westwood::Westwood;
 
-use super::{Ack, Departure, Truth, View};
+use super::{Ack, Transmission, Truth, View};
 use crate::flight::Amount;
 
 /// The reason for a reduction of the window.
@@ -82,7 +82,7 @@ pub trait Window: std::fmt::Debug + Send {
     }
 
     /// Called when a segment was sent.
-    fn on_sent(&mut self, _view: &View<'_>, _departure: &Departure) {}
+    fn on_sent(&mut self, _view: &View<'_>, _departure: &Transmission) {}
 
     /// Receives ground truth from the path, in virtual time, if the recipe has
     /// [`Need::Truth`](super::catalogue::Need::Truth).
@@ -104,7 +104,7 @@ pub trait Window: std::fmt::Debug + Send {
     }
 
     /// Called before the last reduction is undone. cwnd and ssthresh still have the reduced values.
-    fn on_undo(&mut self, _view: &View<'_>) {}
+    fn on_undo(&mut self) {}
 
     /// Returns the model of the path, if one determines the window in every state. Then [`Self::on_ack`],
     /// [`Self::on_exit`] and [`Self::on_loss`] do not change the window. `None`: the window has no model, and
@@ -139,7 +139,7 @@ pub trait InRecovery: std::fmt::Debug + Send {
     fn on_enter(&mut self, view: &View<'_>, before: f64, reduction: &Reduction, progress: &Progress) -> f64;
 
     /// Called when a segment was sent during recovery.
-    fn on_sent(&mut self, _view: &View<'_>, _departure: &Departure) {}
+    fn on_sent(&mut self, _view: &View<'_>, _departure: &Transmission) {}
 
     /// Returns the new cwnd after an ACK in fast recovery that does not end it, or after a detector's timer
     /// has found a loss without an ACK.

@@ -21,8 +21,8 @@
 
 use super::{InRecovery, Progress, Reduction};
 use crate::flight::Amount;
-use crate::profile::knobs::DecreaseFrom;
-use crate::recovery::{Departure, View};
+use crate::profile::recovery::DecreaseFrom;
+use crate::recovery::{Transmission, View};
 
 /// Proportional rate reduction (RFC 9937).
 #[derive(Debug, Default)]
@@ -38,7 +38,7 @@ impl InRecovery for Prr {
     fn on_enter(&mut self, view: &View<'_>, before: f64, reduction: &Reduction, progress: &Progress) -> f64 {
         let unreported = view.segments(view.flight.outstanding()) - view.segments(view.flight.sacked());
         let delivered = view.segments(progress.delivered);
-        let (recover_fs, delivered) = match view.knobs.decrease_from {
+        let (recover_fs, delivered) = match view.rules.decrease.from {
             // Linux 6.18, tcp_cwnd_reduction(): prior_cwnd.
             DecreaseFrom::Cwnd => (before, delivered.max(1.0)),
             _ => (unreported + delivered, delivered),
@@ -51,8 +51,8 @@ impl InRecovery for Prr {
         self.window(view, progress, delivered)
     }
 
-    fn on_sent(&mut self, view: &View<'_>, departure: &Departure) {
-        self.prr_out += view.segments(Amount { bytes: departure.end - departure.start, segments: 1 });
+    fn on_sent(&mut self, view: &View<'_>, transmission: &Transmission) {
+        self.prr_out += view.segments(Amount { bytes: transmission.end - transmission.start, segments: 1 });
     }
 
     fn on_progress(&mut self, view: &View<'_>, progress: &Progress) -> f64 {
@@ -60,7 +60,7 @@ impl InRecovery for Prr {
         if delivered > 0.0 {
             return self.window(view, progress, delivered);
         }
-        match view.knobs.decrease_from {
+        match view.rules.decrease.from {
             DecreaseFrom::Cwnd => view.cc.cwnd,
             _ => self.window(view, progress, delivered).min(view.cc.cwnd),
         }

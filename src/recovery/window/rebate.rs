@@ -36,8 +36,8 @@
 use airwire::Cause;
 
 use super::{Aimd, Loss, LossKind, Reduction, Window};
-use crate::recovery::parameter::{Given, Parameter};
-use crate::recovery::{Ack, Departure, Entered, Transmission, Truth, View};
+use crate::recovery::parameter::{Arguments, Parameter};
+use crate::recovery::{Ack, Entered, Transmission, TransmissionKind, Truth, View};
 
 pub(crate) const TAX: Parameter = Parameter::number(
     "tax",
@@ -94,7 +94,7 @@ const MEMORY: f64 = 4096.0;
 pub(crate) struct Rebate {
     aimd: Aimd,
     tax: Tax,
-    rules: Rules,
+    choices: Choices,
     /// q^c as the path reports it. `None`: the path does not report losses, or the recipe does not use them.
     congestion: Option<f64>,
     /// Data packets sent so far.
@@ -106,7 +106,7 @@ pub(crate) struct Rebate {
 
 /// The choices that the paper leaves open.
 #[derive(Debug, Clone, Copy)]
-struct Rules {
+struct Choices {
     alpha: f64,
     clamp: Clamp,
     at_timeouts: AtTimeouts,
@@ -136,7 +136,7 @@ enum Formula {
     Ideal,
 }
 
-impl Default for Rules {
+impl Default for Choices {
     fn default() -> Self {
         Self {
             alpha: RECOMMENDED,
@@ -147,14 +147,14 @@ impl Default for Rules {
     }
 }
 
-impl Rules {
-    fn new(given: &Given<'_>) -> Self {
+impl Choices {
+    fn new(arguments: &Arguments<'_>) -> Self {
         let default = Self::default();
         Self {
-            alpha: given.number(&ALPHA).unwrap_or(default.alpha),
-            clamp: if given.has(&UNCLAMPED) { Clamp::AsEstimated } else { default.clamp },
-            at_timeouts: if given.has(&AT_TIMEOUTS) { AtTimeouts::Rebated } else { default.at_timeouts },
-            formula: if given.has(&IDEAL) { Formula::Ideal } else { default.formula },
+            alpha: arguments.number(&ALPHA).unwrap_or(default.alpha),
+            clamp: if arguments.has(&UNCLAMPED) { Clamp::AsEstimated } else { default.clamp },
+            at_timeouts: if arguments.has(&AT_TIMEOUTS) { AtTimeouts::Rebated } else { default.at_timeouts },
+            formula: if arguments.has(&IDEAL) { Formula::Ideal } else { default.formula },
         }
     }
 }
@@ -197,14 +197,14 @@ struct Alarms {
 }
 
 impl Rebate {
-    pub(crate) fn new(given: &Given<'_>) -> Self {
-        let tax = Tax::new(given.number(&TAX), given.number(&TAX_SCALE).unwrap_or(1.0));
-        Self::with(tax, Rules::new(given))
+    pub(crate) fn new(arguments: &Arguments<'_>) -> Self {
+        let tax = Tax::new(arguments.number(&TAX), arguments.number(&TAX_SCALE).unwrap_or(1.0));
+        Self::with(tax, Choices::new(arguments))
     }
 
-    fn with(tax: Tax, rules: Rules) -> Self {
+    fn with(tax: Tax, choices: Choices) -> Self {
         let estimates = Estimates::default();
-        Self { aimd: Aimd::default(), tax, rules, congestion: None, npack: 0, estimates, before: estimates }
+        Self { aimd: Aimd::default(), tax, choices, congestion: None, npack: 0, estimates, before: estimates }
     }
 }
 
@@ -232,14 +232,14 @@ impl Tax {
         }
     }
 
-    fn on_sent(&mut self, view: &View<'_>, departure: &Departure) {
-        let copies = view.flight.segment_at(departure.start).map_or(0, |segment| segment.transmissions);
-        match departure.kind {
+    fn on_sent(&mut self, view: &View<'_>, transmission: &Transmission) {
+        let copies = view.flight.segment_at(transmission.start).map_or(0, |segment| segment.transmissions);
+        match transmission.kind {
             // With three transmissions, two may arrive without any reordering.
-            Transmission::FastRetransmit => {
-                self.resent = (copies == 2).then_some((departure.start, departure.end));
+            TransmissionKind::FastRetransmit => {
+                self.resent = (copies == 2).then_some((transmission.start, transmission.end));
             }
-            _ => drop(self.resent.take_if(|(start, _)| *start == departure.start)),
+            _ => drop(self.resent.take_if(|(start, _)| *start == transmission.start)),
         }
     }
 
@@ -287,17 +287,17 @@ pub fn ideal_compensator(w: f64, q_c: f64, q: f64) -> (f64, f64) {
 }
 
 impl Window for Rebate {
-    fn on_sent(&mut self, view: &View<'_>, departure: &Departure) {
+    fn on_sent(&mut self, view: &View<'_>, transmission: &Transmission) {
         self.npack += 1;
         if let Some(q_c) = &mut self.congestion {
             *q_c *= 1.0 - 1.0 / MEMORY;
         }
-        self.tax.on_sent(view, departure);
+        self.tax.on_sent(view, transmission);
     }
 
     fn on_truth(&mut self, truth: Truth) {
         match (truth, &mut self.congestion) {
-            (Truth::Begins, q_c) if self.rules.formula == Formula::Ideal => *q_c = Some(0.0),
+            (Truth::Begins, q_c) if self.choices.formula == Formula::Ideal => *q_c = Some(0.0),
             (Truth::Lost { cause: Cause::Congestion, .. }, Some(q_c)) => *q_c += 1.0 / MEMORY,
             _ => {}
         }
@@ -325,12 +325,12 @@ impl Window for Rebate {
             return plain;
         }
         let tax = self.tax.rate(self.npack);
-        let Rules { alpha, clamp, at_timeouts, .. } = self.rules;
+        let Choices { alpha, clamp, at_timeouts, .. } = self.choices;
         let epsilon = self.estimates.update(view, self.npack, tax, alpha, self.congestion);
         if loss.kind == LossKind::Timeout && at_timeouts == AtTimeouts::Halved {
             return plain;
         }
-        let mut rebated = || self.aimd.decrease(view, loss, view.knobs.beta * (1.0 + epsilon));
+        let mut rebated = || self.aimd.decrease(view, loss, view.rules.decrease.beta * (1.0 + epsilon));
         if clamp == Clamp::AsEstimated {
             return rebated();
         }
@@ -345,7 +345,7 @@ impl Window for Rebate {
         }
     }
 
-    fn on_undo(&mut self, _view: &View<'_>) {
+    fn on_undo(&mut self) {
         self.estimates = self.before;
     }
 }

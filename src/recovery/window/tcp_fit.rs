@@ -88,7 +88,7 @@ impl Window for TcpFit {
         // An ECN mark is direct evidence of a queue.
         let sessions = if loss.kind == LossKind::EcnEcho { 1.0 } else { self.sessions };
         // With β = 1/2 this is 1 − 2 / (3N + 1).
-        let beta = 1.0 - 4.0 * (1.0 - view.knobs.beta) / (3.0 * sessions + 1.0);
+        let beta = 1.0 - 4.0 * (1.0 - view.rules.decrease.beta) / (3.0 * sessions + 1.0);
         self.aimd.decrease(view, loss, beta)
     }
 }
@@ -96,7 +96,8 @@ impl Window for TcpFit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recovery::testing::BareSender;
+    use crate::flight::Amount;
+    use crate::recovery::testing::{BareSender, TestView};
 
     /// Returns N after half a second with a window of 20 and round trips of `average` seconds.
     fn sessions_after_update(sessions: f64, average: f64) -> f64 {
@@ -181,12 +182,9 @@ mod tests {
     fn window_at_most_doubles_per_round_trip() {
         let mut fit = TcpFit { sessions: 1e9, ..TcpFit::default() };
         let sender = BareSender::new("tcp-fit").under_way(4.0, 2.0, Duration::from_millis(100));
-        let knobs = crate::recovery::Knobs::rfc();
-        let cc = sender.cc();
-        let view = sender.view(cc, &knobs);
-        let one = crate::flight::Amount { bytes: 1000, segments: 1 };
-        let ack =
-            Ack { acked: one, delivered: one, flight_before: sender.flight.outstanding(), ..Ack::default() };
-        assert_eq!(fit.on_ack(&view, &ack), Some(5.0));
+        let test = TestView::new(sender);
+        let (one, flight_before) = (Amount { bytes: 1000, segments: 1 }, test.sender.flight.outstanding());
+        let ack = Ack { acked: one, delivered: one, flight_before, ..Ack::default() };
+        assert_eq!(fit.on_ack(&test.view(), &ack), Some(5.0));
     }
 }

@@ -1,4 +1,4 @@
-//! TCP Veno (Fu, Liew: *TCP Veno: TCP Enhancement for Transmission over Wireless Access Networks*, IEEE JSAC
+//! TCP Veno (Fu, Liew: *TCP Veno: TCP Enhancement for TransmissionKind over Wireless Access Networks*, IEEE JSAC
 //! 21 (2003), §III): the backlog in the bottleneck's queue, estimated as in Vegas, distinguishes random loss
 //! from congestion. A random loss takes less from Reno's window.
 //!
@@ -66,7 +66,7 @@ impl Window for Veno {
     fn on_loss(&mut self, view: &View<'_>, loss: &Loss) -> Reduction {
         let random = loss.kind == LossKind::Detected && self.backlog(view).is_some_and(|n| n < BETA);
         self.base_rtt = None;
-        let beta = if random { RANDOM_LOSS.max(view.knobs.beta) } else { view.knobs.beta };
+        let beta = if random { RANDOM_LOSS.max(view.rules.decrease.beta) } else { view.rules.decrease.beta };
         self.aimd.decrease(view, loss, beta)
     }
 }

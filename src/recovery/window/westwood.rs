@@ -30,7 +30,7 @@ use airwire::time::{Duration, Instant};
 
 use super::aimd::exit_window;
 use super::{Aimd, Loss, LossKind, Reduction, Window};
-use crate::recovery::parameter::{Given, Parameter};
+use crate::recovery::parameter::{Arguments, Parameter};
 use crate::recovery::{Ack, View};
 
 pub(crate) const TAU: Parameter = Parameter::number(
@@ -90,8 +90,8 @@ impl Default for Westwood {
 }
 
 impl Westwood {
-    pub(crate) fn new(given: &Given<'_>) -> Self {
-        let tau = given.number(&TAU);
+    pub(crate) fn new(arguments: &Arguments<'_>) -> Self {
+        let tau = arguments.number(&TAU);
         let filter = tau.map_or(Filter::Constant, |tau| Filter::TimeVarying { tau: tau / 1e3 });
         Self { bandwidth: Bandwidth { filter, ..Bandwidth::default() }, ..Self::default() }
     }

@@ -13,7 +13,7 @@ impl Connection {
     /// Processes an ICMP error. Returns false if it was ignored.
     pub(crate) fn handle_icmp(&mut self, now: Instant, seq: Seq, error: IcmpError, opener: Opener) -> bool {
         let believed = self.take_icmp(now, seq, error, opener);
-        self.log(|| EventKind::Icmp { says: error, believed });
+        self.log(|| EventKind::Icmp { error, believed });
         believed
     }
 

@@ -3,7 +3,7 @@
 use airwire::time::Duration;
 
 use super::Connection;
-use crate::recovery::Phase;
+use crate::recovery::RecoveryState;
 use crate::tcp::fast_open::FastOpenFailure;
 use crate::tcp::socket::State;
 
@@ -111,12 +111,12 @@ impl Connection {
         let cc = self.sender.recovery().congestion();
         let flight = self.sender.flight();
         let sacked = flight.sacked().segments as u32;
-        let ca_state = match cc.phase() {
-            Phase::Recovery => CaState::Recovery,
-            Phase::Restarted => CaState::Loss,
-            Phase::Reduced => CaState::Cwr,
-            Phase::Open if cc.dupacks() > 0 || sacked > 0 => CaState::Disorder,
-            Phase::Open => CaState::Open,
+        let ca_state = match cc.state() {
+            RecoveryState::Recovery => CaState::Recovery,
+            RecoveryState::Loss => CaState::Loss,
+            RecoveryState::Cwr => CaState::Cwr,
+            RecoveryState::Open if cc.dupacks() > 0 || sacked > 0 => CaState::Disorder,
+            RecoveryState::Open => CaState::Open,
         };
         let advertised = u32::from(self.negotiated.advertised_mss(&self.profile, &self.options));
         let reordering = self.sender.recovery().reordering();
@@ -147,7 +147,7 @@ impl Connection {
             cwnd: (cc.cwnd + cc.inflation()) as u32,
             ssthresh: cc.ssthresh.is_finite().then_some(cc.ssthresh as u32),
             reordering: match reordering.degree {
-                0 => self.profile.recovery.dup_thresh,
+                0 => self.profile.recovery.detection.dup_thresh,
                 degree => degree,
             },
             reord_seen: reordering.events,

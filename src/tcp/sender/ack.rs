@@ -9,8 +9,8 @@ use airwire::time::{Duration, Instant};
 
 use super::Sender;
 use crate::events::Refusal;
-use crate::flight::{Acked, Amount, Delivery, Fate, Sacked, Sent};
-use crate::profile::knobs::Growth;
+use crate::flight::{Acked, Amount, Delivery, Sacked, SegmentState, Sent};
+use crate::profile::recovery::Growth;
 use crate::profile::{RtoEvents, SendWindowUpdate};
 use crate::recovery::Ack;
 use crate::recovery::engine::TimerRule;
@@ -75,7 +75,7 @@ impl Sender {
         let in_sequence = acked.amount.bytes - acked.sacked_before.bytes;
         // Linux 6.18, tcp_dsack_seen(): a segment that the peer did not need was delivered too. An old ACK
         // delivers nothing (tcp_ack()).
-        let counts_duplicates = cx.profile.recovery.growth == Growth::Delivered
+        let counts_duplicates = cx.profile.recovery.growth.amount == Growth::Delivered
             && self.has_scoreboard(cx.negotiated)
             && acked_to >= una;
         let again = if counts_duplicates { reported } else { 0 };
@@ -285,7 +285,7 @@ impl Sender {
         }
         let (una, max) = (self.flight.una(), self.flight.max());
         // RFC 2018 §8: the ACK stops below SACKed data, so the receiver has reneged.
-        if self.flight.head().is_some_and(|head| head.fate == Fate::Sacked) {
+        if self.flight.head().is_some_and(|head| head.state == SegmentState::Sacked) {
             statistics.reneged += 1;
             if self.flight.may_forget_sacks() {
                 self.forget_sacks(now);

@@ -7,7 +7,7 @@ use super::mtu_search::NextSegment;
 use super::pacer::Pacer;
 use super::{Sender, Tail};
 use crate::profile::{Nagle, RtoEvents, WindowProbe};
-use crate::recovery::{Departure, Transmission};
+use crate::recovery::{Transmission, TransmissionKind};
 use crate::tcp::context::Context;
 use crate::tcp::statistics::Statistics;
 
@@ -19,7 +19,7 @@ const CORK: Duration = Duration::from_millis(200);
 pub(in crate::tcp) struct Choice {
     pub(in crate::tcp) start: u64,
     end: u64,
-    kind: Transmission,
+    kind: TransmissionKind,
 }
 
 /// A zero-window probe.
@@ -95,7 +95,7 @@ impl Sender {
     }
 
     /// Returns the segment at `start` for retransmission, cut to the current SMSS.
-    fn clip_old(&mut self, start: u64, kind: Transmission) -> Option<Choice> {
+    fn clip_old(&mut self, start: u64, kind: TransmissionKind) -> Option<Choice> {
         let segment = self.flight.segment_at(start)?;
         let (start, mut end) = (segment.start, segment.end);
         let smss = self.current_smss();
@@ -167,7 +167,7 @@ impl Sender {
         // Data that was held back is sent with this segment, or starts to wait again.
         self.cork = None;
         self.small_once = false;
-        Some(Choice { start, end: start + len + u64::from(fin), kind: Transmission::New })
+        Some(Choice { start, end: start + len + u64::from(fin), kind: TransmissionKind::New })
     }
 
     /// Nagle and the sender's side of silly-window avoidance (RFC 9293 §3.7.4, §3.8.6.2.1).
@@ -263,7 +263,7 @@ impl Sender {
             flags = flags.with(Flags::PSH);
         }
         // RFC 3168: never on a retransmission (§6.1.5) or without data (§6.1.4).
-        if !cx.negotiated.ecn() || kind != Transmission::New || data_end <= start {
+        if !cx.negotiated.ecn() || kind != TransmissionKind::New || data_end <= start {
             return (data_end, flags, Ecn::NotEct);
         }
         if self.recovery.take_cwr() {
@@ -283,7 +283,7 @@ impl Sender {
     ) {
         let Choice { start, end, kind } = *choice;
         let tsval = cx.negotiated.ts_now(cx.profile, now);
-        if kind == Transmission::New {
+        if kind == TransmissionKind::New {
             if self.rtt.style().times_one_segment() && self.timed.is_none() {
                 self.timed = Some(Box::new((end, now)));
             }
@@ -300,7 +300,7 @@ impl Sender {
             // Karn: retransmitting the timed segment makes its timing ambiguous, and a loss distorts it.
             let ambiguous =
                 !self.rtt.style().times_copies() && self.timed.as_ref().is_some_and(|timed| timed.0 == end);
-            if ambiguous || matches!(kind, Transmission::FastRetransmit | Transmission::Timeout) {
+            if ambiguous || matches!(kind, TransmissionKind::FastRetransmit | TransmissionKind::Timeout) {
                 self.timed = None;
             }
             if self.recovery.leaves_apart_from_pass(start) {
@@ -311,9 +311,9 @@ impl Sender {
         }
         self.last_sent = now;
         statistics.data_segments_out += 1;
-        let departure = Departure { start, end, kind, tsval };
+        let transmission = Transmission { start, end, kind, tsval };
         let (recovery, mut path) = self.recovery_and_path(now);
-        recovery.on_sent(&mut path, &departure);
+        recovery.on_sent(&mut path, &transmission);
         self.pace(now, data_end - start);
         if self.rto.is_none() || self.is_awaited_copy(cx, now, start, kind) {
             self.restart_rto(now);
@@ -322,9 +322,9 @@ impl Sender {
 
     /// Returns true if the first outstanding segment was retransmitted and the timer must allow time for its
     /// ACK.
-    fn is_awaited_copy(&self, cx: Context<'_>, now: Instant, start: u64, kind: Transmission) -> bool {
+    fn is_awaited_copy(&self, cx: Context<'_>, now: Instant, start: u64, kind: TransmissionKind) -> bool {
         cx.profile.timers.rto_events == RtoEvents::Linux
-            && kind != Transmission::New
+            && kind != TransmissionKind::New
             && start == self.flight.una()
             && self.recovery.waits_until(now).is_none()
     }

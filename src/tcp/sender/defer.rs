@@ -14,7 +14,7 @@
 use airwire::time::{Duration, Instant};
 
 use super::Sender;
-use crate::profile::knobs::Pacing;
+use crate::profile::recovery::Pacing;
 use crate::tcp::context::Context;
 
 /// Maximum age of the last transmission for which a burst waits.

@@ -41,7 +41,7 @@ use super::statistics::Statistics;
 use crate::flight::Flight;
 use crate::memory::{Budget, RESERVE};
 use crate::profile::Profile;
-use crate::recovery::{Departure, Handshake, Path, Recovery, Transmission};
+use crate::recovery::{Handshake, Path, Recovery, Transmission, TransmissionKind};
 use crate::rtt::RttEstimator;
 
 /// The sending half of a connection.
@@ -296,7 +296,7 @@ impl Sender {
             timestamps: negotiated.timestamps(),
             ecn: negotiated.ecn(),
             peer_flags: negotiated.peer_flags(),
-            syn_was_lost: self.syn_timeouts > cx.profile.recovery.syn_timeouts_forgiven,
+            syn_was_lost: self.syn_timeouts > cx.profile.recovery.initial.syn_timeouts_forgiven,
             ..Handshake::default()
         };
         let (recovery, mut path) = self.recovery_and_path(now);
@@ -310,9 +310,9 @@ impl Sender {
     /// Retransmits the data of the SYN at once. This is not congestion, so the window stays.
     pub(super) fn resend_text_of_syn(&mut self, now: Instant, tsval: u32) {
         let (start, end) = (self.flight.una(), self.flight.max());
-        let departure = Departure { start, end, kind: Transmission::New, tsval };
+        let transmission = Transmission { start, end, kind: TransmissionKind::New, tsval };
         let (recovery, mut path) = self.recovery_and_path(now);
-        recovery.on_sent(&mut path, &departure);
+        recovery.on_sent(&mut path, &transmission);
         self.flight.rewind();
     }
 

@@ -287,5 +287,5 @@ impl Sender {
 
 /// Returns the number of segments whose ACKs reveal the loss of a probe.
 fn segments_behind_probe(profile: &Profile) -> u64 {
-    u64::from(profile.recovery.dup_thresh) + 1
+    u64::from(profile.recovery.detection.dup_thresh) + 1
 }

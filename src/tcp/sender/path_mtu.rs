@@ -3,7 +3,7 @@
 use airwire::time::{Duration, Instant};
 
 use super::Sender;
-use crate::flight::{Fate, Sent};
+use crate::flight::{SegmentState, Sent};
 use crate::tcp::context::Context;
 use crate::tcp::negotiated::Negotiated;
 use crate::tcp::socket::{SocketOptions, State};
@@ -82,7 +82,8 @@ impl Sender {
         let (smss, data_end) = (self.smss, self.buffer.end());
         let data = |sent: &Sent| sent.end.min(data_end).saturating_sub(sent.start);
         // The loss of an MTU probe is detected like any other loss.
-        let too_big = |sent: &Sent| sent.fate != Fate::Sacked && !sent.probes_mtu && data(sent) > smss;
+        let too_big =
+            |sent: &Sent| sent.state != SegmentState::Sacked && !sent.probes_mtu && data(sent) > smss;
         let is_due = state.is_synchronized() && self.flight.iter().any(too_big);
         let round_trip = self.rtt.srtt().unwrap_or_else(|| self.rtt.rto().get());
         let Some(path) = self.narrow_path.as_deref_mut() else { return };

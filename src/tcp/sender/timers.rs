@@ -4,7 +4,7 @@ use airwire::time::{Duration, Instant};
 
 use super::pacer::Pacer;
 use super::{Sender, Tail};
-use crate::flight::Fate;
+use crate::flight::SegmentState;
 use crate::profile::UserTimeoutFrom;
 use crate::recovery::engine::TimerRule;
 use crate::tcp::context::Context;
@@ -133,7 +133,7 @@ impl Sender {
                 }
                 self.timed = None;
                 // RFC 2018 §8: the first segment timed out, so it is missing whatever SACK reported.
-                if self.flight.head().is_some_and(|head| head.fate == Fate::Sacked) {
+                if self.flight.head().is_some_and(|head| head.state == SegmentState::Sacked) {
                     self.forget_sacks(now);
                 }
                 // Nothing arrived for a whole timeout, so the retransmission need not be paced.

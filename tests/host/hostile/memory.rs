@@ -194,7 +194,7 @@ fn host_with_little_memory_keeps_all_connections() {
             }
         }
         let memory = server.host.memory();
-        assert!(memory.most <= limit, "{profile}: {memory:?}");
+        assert!(memory.peak <= limit, "{profile}: {memory:?}");
         assert!(memory.pruned > 0, "{profile}: {memory:?}");
         // Then the clients send in order while the application does not read.
         for round in 0..400 {
@@ -207,7 +207,7 @@ fn host_with_little_memory_keeps_all_connections() {
         }
         let memory = server.host.memory();
         let most = limit + 40 * 2 * RESERVE;
-        assert!(memory.most <= most && memory.refused_segments > 0, "{profile}: {memory:?}");
+        assert!(memory.peak <= most && memory.refused_segments > 0, "{profile}: {memory:?}");
         println!("{profile}: {memory:?}");
         for client in 0..40 {
             assert_eq!(server.connection(client).state(), State::Established);
@@ -245,7 +245,7 @@ fn senders_share_limited_memory() {
         server.drain();
     }
     let memory = server.host.memory();
-    assert!(memory.most <= LIMIT + 40 * 2 * RESERVE, "{memory:?}");
+    assert!(memory.peak <= LIMIT + 40 * 2 * RESERVE, "{memory:?}");
     assert_eq!(server.connection(39).writable(), 0);
     // Acknowledged data makes room.
     let first = server.clients[0].clone();

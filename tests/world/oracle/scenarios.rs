@@ -5,7 +5,7 @@ use std::ops::Range;
 use airlink::scenario::Scenario;
 use airtcp::profile::AckPolicy;
 use airtcp::profile::Profile;
-use airtcp::profile::knobs::InitialWindow;
+use airtcp::profile::recovery::InitialWindow;
 use airtcp::recovery::Recipe;
 use airtcp::rtt::{RtoLimits, TimerStyle};
 use airtcp_sim::run::{Run, Until};
@@ -49,7 +49,7 @@ fn plan(agents: &Agents, scenario: &str, flows: Vec<Flow>, from: u64, until: u64
         max: Duration::from_secs(60),
         initial: Duration::from_secs(3),
     };
-    sender.recovery.initial_window = InitialWindow::Segments(2);
+    sender.recovery.initial.window = InitialWindow::Segments(2);
     let buffer = Some(agents.window * usize::from(agents.mss));
     Run {
         scenario: Scenario::parse(scenario, "oracle").unwrap(),

@@ -17,7 +17,7 @@ use airtcp::profile::Profile;
 use airtcp::recovery::attribute::Attribute;
 use airtcp::recovery::catalogue::Answer;
 use airtcp::recovery::confusion::{Confusion, Truth};
-use airtcp::recovery::{Ack, Congestion, Departure, Handshake, Recipe, Transmission, View};
+use airtcp::recovery::{Ack, Congestion, Handshake, Recipe, View};
 use airtcp::rtt::RttEstimator;
 use airwire::Cause;
 use airwire::time::Instant;
@@ -118,8 +118,8 @@ impl Replay {
     fn for_each_judge(&mut self, at: i64, mut call: impl FnMut(&mut Answer<dyn Attribute>, &View<'_>)) {
         let Self { judges, profile, cc, handshake, flight, rtt, smss, .. } = self;
         let now = Instant::from_nanos(at.max(0) as u64);
-        let knobs = &profile.recovery;
-        let view = View { now, flight, cc, handshake, rtt, knobs, smss: *smss, rwnd: u64::MAX, unsent: 0 };
+        let rules = &profile.recovery;
+        let view = View { now, flight, cc, handshake, rtt, rules, smss: *smss, rwnd: u64::MAX, unsent: 0 };
         judges.iter_mut().for_each(|judge| call(judge, &view));
     }
 
@@ -139,18 +139,12 @@ impl Replay {
         if self.starts_loss(sent, start, waited) {
             self.judge_loss(sent, start);
         }
-        let kind = match sent.sending {
-            _ if end > self.flight.max() => Transmission::New,
-            Sending::Timeout => Transmission::Timeout,
-            _ => Transmission::FastRetransmit,
-        };
-        match kind {
-            Transmission::New => self.flight.on_new(end, now, 0),
-            _ => self.flight.on_resent(start, now, 0),
+        match end > self.flight.max() {
+            true => self.flight.on_new(end, now, 0),
+            false => self.flight.on_resent(start, now, 0),
         }
         self.fates.insert(start, sent.fate);
-        let departure = Departure { start, end, kind, tsval: 0 };
-        self.for_each_judge(sent.at, |judge, view| judge.on_sent(view, &departure));
+        self.for_each_judge(sent.at, |judge, view| judge.on_sent(view));
     }
 
     /// Returns whether the sender asks its judges for this segment. It does so once per recovery without a

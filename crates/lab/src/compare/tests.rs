@@ -2,7 +2,7 @@
 
 use airlink::stage::DropReason;
 use airtcp::recovery::catalogue::Question;
-use airtcp::recovery::{Decision, Phase, What};
+use airtcp::recovery::{Decision, RecoveryState, What};
 use airtcp_analyze::decisions::Line;
 use airwire::segment::Flags;
 use airwire::time::Instant;
@@ -31,9 +31,9 @@ fn ack(number: usize) -> Segment {
 
 fn decided(at: i64, cwnd: f64) -> TimedDecision {
     let what = What::Window { cwnd, ssthresh: 100.0, was_cwnd: cwnd - 1.0, was_ssthresh: 100.0 };
-    let (episode, question) = (Phase::Open, Question::Window);
+    let (state, question) = (RecoveryState::Open, Question::Window);
     let at_instant = Instant::from_nanos(at.max(0) as u64);
-    let decision = Decision { at: at_instant, episode, question, by: "aimd", what, why: "ACK" };
+    let decision = Decision { at: at_instant, state, question, by: "aimd", what, why: "ACK" };
     TimedDecision { at, line: Line::of(&decision).unwrap() }
 }
 

@@ -1,4 +1,4 @@
-use airtcp::recovery::Phase;
+use airtcp::recovery::RecoveryState;
 use airtcp_analyze::trace::{DecisionSeen, Sending, SentSegment};
 use airwire::Cause;
 
@@ -69,7 +69,7 @@ fn names_are_escaped_everywhere_on_page() {
 
 #[test]
 fn page_defines_every_recovery_state() {
-    for phase in Phase::ALL.into_iter().filter(|phase| *phase != Phase::Open) {
+    for phase in RecoveryState::ALL.into_iter().filter(|phase| *phase != RecoveryState::Open) {
         let (name, meaning) = (phase.name(), phase.meaning());
         assert!(page("plain").html().contains(&format!("\n  {name}: '{meaning}',\n")), "{name}");
     }

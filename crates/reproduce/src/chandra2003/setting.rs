@@ -3,7 +3,7 @@
 use airlink::scenario::Scenario;
 use airtcp::profile::AckPolicy;
 use airtcp::profile::Profile;
-use airtcp::profile::knobs::InitialWindow;
+use airtcp::profile::recovery::InitialWindow;
 use airtcp::recovery::Recipe;
 use airtcp_sim::run::{Run, Until};
 use airtcp_sim::world::{Flow, HostSpec, Length, WorldError};
@@ -216,7 +216,7 @@ impl Setting {
                 it.handshake.timestamps = false;
                 it.acks.policy = AckPolicy::EVERY;
             });
-            profile.recovery.initial_window = InitialWindow::Segments(1);
+            profile.recovery.initial.window = InitialWindow::Segments(1);
             profile
         };
         let sending = HostSpec { profile: profile(Profile::default()), recipe: self.recipe()? };

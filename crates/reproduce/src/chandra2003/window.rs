@@ -201,7 +201,7 @@ fn chart(runs: &Runs) -> Chart {
 #[cfg(test)]
 mod tests {
     use airlink::stage::DropReason;
-    use airtcp::recovery::Phase;
+    use airtcp::recovery::RecoveryState;
     use airtcp::recovery::catalogue::Question;
 
     use super::*;
@@ -212,8 +212,8 @@ mod tests {
 
     fn change(seconds: u64, was_cwnd: f64, cwnd: f64) -> Decision {
         let what = What::Window { cwnd, ssthresh: 8.0, was_cwnd, was_ssthresh: 8.0 };
-        let (question, episode) = (Question::Window, Phase::Open);
-        Decision { at: at(seconds), episode, question, by: "aimd", what, why: "" }
+        let (question, state) = (Question::Window, RecoveryState::Open);
+        Decision { at: at(seconds), state, question, by: "aimd", what, why: "" }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use airlink::scenario::Scenario;
 use airtcp::profile::AckPolicy;
 use airtcp::profile::Profile;
-use airtcp::profile::knobs::InitialWindow;
+use airtcp::profile::recovery::InitialWindow;
 use airtcp::recovery::Recipe;
 use airtcp_sim::run::{Run, Until};
 use airtcp_sim::world::{Flow, HostSpec, Length, WorldError};
@@ -197,8 +197,8 @@ fn like_ns2(mss: u16) -> Profile {
         it.acks.recv_buffer = 1000 * usize::from(mss);
     });
     profile.timers.rto.limits.min = Duration::from_millis(200);
-    profile.recovery.initial_window = InitialWindow::Segments(2);
-    profile.recovery.limited_transmit = true;
+    profile.recovery.initial.window = InitialWindow::Segments(2);
+    profile.recovery.detection.limited_transmit = true;
     profile
 }
 

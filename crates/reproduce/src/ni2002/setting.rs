@@ -5,7 +5,7 @@ use std::fmt;
 use airlink::scenario::Scenario;
 use airtcp::profile::AckPolicy;
 use airtcp::profile::Profile;
-use airtcp::profile::knobs::InitialWindow;
+use airtcp::profile::recovery::InitialWindow;
 use airtcp::recovery::Recipe;
 use airtcp::rtt::{RtoLimits, TimerStyle};
 use airtcp_sim::run::{FlowReport, Run, Until};
@@ -337,7 +337,7 @@ fn sender(timing: Timing) -> Profile {
         Timing::EverySegment => TimerStyle::Rfc6298 { granularity: tick },
     };
     profile.timers.rto.limits = RtoLimits { min: Duration::from_secs(1), ..profile.timers.rto.limits };
-    profile.recovery.initial_window = InitialWindow::Segments(2);
+    profile.recovery.initial.window = InitialWindow::Segments(2);
     profile
 }
 

@@ -2,7 +2,7 @@
 
 use airlink::scenario::Scenario;
 use airtcp::profile::AckPolicy;
-use airtcp::profile::knobs::InitialWindow;
+use airtcp::profile::recovery::InitialWindow;
 use airtcp::profile::{Profile, Timer};
 use airtcp::recovery::Recipe;
 use airtcp_sim::run::{FlowReport, Report, Run, Until};
@@ -243,8 +243,8 @@ impl Setting {
         if self.reading == Reading::AsInNs2 {
             profile.timers.samples_handshake = true;
             profile.timers.rto.limits.initial = Duration::from_secs(6);
-            profile.recovery.initial_window = InitialWindow::Segments(2);
-            profile.recovery.window_after_lost_syn = Some(2.0);
+            profile.recovery.initial.window = InitialWindow::Segments(2);
+            profile.recovery.initial.window_after_lost_syn = Some(2.0);
         }
         profile
     }

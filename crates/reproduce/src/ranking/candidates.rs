@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn singles_cover_every_catalogue_answer() {
         let singles = singles();
-        let answers = CATALOGUE.iter().filter(|row| row.is_the_answer() && !row.is_default);
+        let answers = CATALOGUE.iter().filter(|row| row.is_answer() && !row.is_default);
         let answers = answers.filter(|row| !knows_the_truth(row));
         for answer in answers {
             let named = |recipe: &&String| recipe.split('+').any(|part| part == answer.name);

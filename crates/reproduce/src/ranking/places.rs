@@ -196,8 +196,8 @@ impl Place {
             it.handshake.mss = Some(self.mss);
             it.timers.rto = self.timer;
         });
-        sending.recovery.least_ssthresh = self.least_ssthresh;
-        sending.recovery.least_window = sending.recovery.least_window.min(self.least_ssthresh);
+        sending.recovery.decrease.min_ssthresh = self.least_ssthresh;
+        sending.recovery.decrease.min_window = sending.recovery.decrease.min_window.min(self.least_ssthresh);
         let ordinary = HostSpec::receiver();
         let receiving = ordinary.profile.with(|it| {
             it.handshake.mss = Some(self.mss);

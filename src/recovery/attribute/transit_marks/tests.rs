@@ -1,7 +1,6 @@
 use super::*;
 use crate::profile::Profile;
-use crate::profile::knobs::Knobs;
-use crate::recovery::testing::{BareSender, RTT, SMSS};
+use crate::recovery::testing::{BareSender, RTT, SMSS, TestView};
 use crate::recovery::{Decision, Handshake, What};
 use airwire::marks::{DB, OB};
 
@@ -87,7 +86,7 @@ fn radio_loss_keeps_window_full_without_burst() {
         // Segments 5 to 10 arrive, too.
         assert_eq!(dupacks(&mut sender, 6, OB), "14 15 16 17 18 19", "{recipe}");
         assert_eq!(ack(sender.wait(RTT), 10, 0), "20", "{recipe}");
-        assert_eq!((sender.window(), sender.cc().phase()), ((10.0, 8.0), Phase::Open), "{recipe}");
+        assert_eq!((sender.window(), sender.cc().state()), ((10.0, 8.0), RecoveryState::Open), "{recipe}");
     }
 }
 
@@ -133,8 +132,8 @@ fn two_radio_losses_keep_window() {
         let (cwnd, ssthresh) = sender.window();
         assert!((10.0..12.0).contains(&cwnd) && ssthresh == 8.0, "{recipe}: {cwnd} {ssthresh}");
         assert_eq!(
-            (sender.recovery.counters().window_reductions, sender.cc().phase()),
-            (0, Phase::Open),
+            (sender.recovery.counters().window_reductions, sender.cc().state()),
+            (0, RecoveryState::Open),
             "{recipe}"
         );
     }
@@ -215,7 +214,7 @@ fn late_reduction_covers_all_segments_sent_before_it() {
         assert_eq!(sender.recovery.counters().window_reductions, 1, "{recipe}");
         // Segments sent from here on belong to the next window.
         ack(sender.wait(RTT), last, 0);
-        assert_eq!(sender.cc().phase(), Phase::Open, "{recipe}");
+        assert_eq!(sender.cc().state(), RecoveryState::Open, "{recipe}");
     }
 }
 
@@ -292,7 +291,7 @@ fn marked_timeout_keeps_window_and_limits_burst() {
         assert_eq!(sender.recovery.counters().window_reductions, 0, "{recipe}");
         assert_eq!(ack(sender.wait(RTT), 1, 0), "2r 3r", "{recipe}: two segments per ACK");
         ack(sender.wait(RTT), 10, 0);
-        assert!(sender.window().0 >= 10.0 && sender.cc().phase() == Phase::Open, "{recipe}");
+        assert!(sender.window().0 >= 10.0 && sender.cc().state() == RecoveryState::Open, "{recipe}");
     }
 }
 
@@ -351,10 +350,8 @@ fn marks_are_ignored_without_base_station() {
 
 #[test]
 fn mark_counts_only_if_later_segment_caused_it() {
-    let sender = sender("etcp", MOBILE_TO_FIXED);
-    let knobs = Knobs::rfc();
-    let view = sender.view(sender.cc(), &knobs);
-    let una = sender.flight.una();
+    let test = TestView::new(sender("etcp", MOBILE_TO_FIXED));
+    let (view, una) = (test.view(), test.sender.flight.una());
     let cause_after = |ack: Ack| {
         let mut marks = TransitMarks::default();
         marks.on_ack(&view, &ack);

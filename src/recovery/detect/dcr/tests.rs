@@ -1,4 +1,4 @@
-use crate::recovery::Phase;
+use crate::recovery::RecoveryState;
 use crate::recovery::testing::{BareSender, RTT, SMSS};
 
 /// A sender with ten segments in flight.
@@ -16,13 +16,13 @@ fn segment_missing_after_round_trip_is_lost() {
     assert_eq!(sender.recovery.deadline(), Some(third + RTT));
     sender.wait(RTT / 2);
     assert_eq!(sender.dupacks(6), "14 15 16 17 18 19", "each duplicate ACK releases a new segment");
-    assert_eq!((sender.cc().phase(), sender.cc().cwnd), (Phase::Open, 10.0));
+    assert_eq!((sender.cc().state(), sender.cc().cwnd), (RecoveryState::Open, 10.0));
     assert_eq!(sender.deadline(), "1r");
     // FlightSize is 10 without the nine new segments.
-    assert_eq!((sender.cc().phase(), sender.cc().ssthresh), (Phase::Recovery, 5.0));
+    assert_eq!((sender.cc().state(), sender.cc().ssthresh), (RecoveryState::Recovery, 5.0));
     assert_eq!(sender.recovery.deadline(), None);
     sender.wait(RTT).ack(19);
-    assert_eq!(sender.cc().phase(), Phase::Open);
+    assert_eq!(sender.cc().state(), RecoveryState::Open);
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn scoreboard_reports_all_losses_in_one_episode() {
     for n in 8..=11 {
         sender.sack(&[6..n, 3..5]);
     }
-    assert_eq!(sender.cc().phase(), Phase::Open);
+    assert_eq!(sender.cc().state(), RecoveryState::Open);
     assert!(sender.deadline().starts_with("1r"));
     assert_eq!(sender.flight.lost().segments, 3);
     // Nothing is delayed in recovery: segment 11 is lost as well, and no wait begins.

@@ -1,7 +1,7 @@
 use super::*;
 use crate::profile::Profile;
 use crate::recovery::testing::{BareSender, RTT, SMSS};
-use crate::recovery::{Handshake, Phase, Recipe};
+use crate::recovery::{Handshake, Recipe, RecoveryState};
 
 fn sender(recipe: &str, announced: u16) -> BareSender {
     let peer_flags = Flags::SYN.with(Flags::ACK).with(Flags(announced));
@@ -30,7 +30,7 @@ fn first_marked_duplicate_ack_triggers_retransmission() {
             assert_eq!(dupack(&mut sender, marks), "7", "{repair}");
             assert_eq!(sender.recovery.counters().fast_retransmits, 1, "{repair}");
             let sent = sender.wait(RTT).ack(4);
-            assert_eq!((sent.as_str(), sender.cc().phase()), ("8", Phase::Open), "{repair}");
+            assert_eq!((sent.as_str(), sender.cc().state()), ("8", RecoveryState::Open), "{repair}");
         }
     }
 }

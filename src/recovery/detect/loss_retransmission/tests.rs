@@ -1,5 +1,5 @@
 use crate::recovery::testing::{BareSender, RTT};
-use crate::recovery::{Phase, What};
+use crate::recovery::{RecoveryState, What};
 
 fn sender(recipe: &str, cwnd: f64) -> BareSender {
     let mut sender = BareSender::new(recipe).under_way(cwnd, 64.0, RTT);
@@ -19,7 +19,7 @@ fn retransmission_is_lost_after_flight_plus_dup_thresh() {
     // retransmission.
     assert_eq!(sender.wait(RTT).dupacks(3), "15 16 17");
     assert_eq!(sender.dupacks(1), "1r 18");
-    assert_eq!(sender.cc().phase(), Phase::Recovery);
+    assert_eq!(sender.cc().state(), RecoveryState::Recovery);
     assert_eq!(
         (sender.cc().cwnd, sender.cc().ssthresh),
         (before.cwnd, before.ssthresh),
@@ -37,7 +37,7 @@ fn retransmission_is_lost_after_flight_plus_dup_thresh() {
     // The retransmission arrives. The ACK covers all 17 segments sent before it. Five are outstanding, and
     // cwnd is half of ten.
     assert_eq!(sender.wait(RTT).ack(17), "");
-    assert_eq!((sender.cc().cwnd, sender.cc().phase()), (5.0, Phase::Open));
+    assert_eq!((sender.cc().cwnd, sender.cc().state()), (5.0, RecoveryState::Open));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use airwire::time::Duration;
 
 use crate::profile::Profile;
 use crate::recovery::testing::{BareSender, RTT, SMSS};
-use crate::recovery::{Ack, Handshake, Phase, What};
+use crate::recovery::{Ack, Handshake, RecoveryState, What};
 
 fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
@@ -132,13 +132,13 @@ fn sacks_open_window_before_and_during_recovery() {
     let opened = sender.cc().cwnd;
     assert!(opened > 10.8 && opened < 11.0, "by one segment in a round trip: {opened}");
     assert!(sender.deadline().starts_with("1r"));
-    assert_eq!((sender.cc().cwnd, sender.cc().phase()), (5.0, Phase::Recovery));
+    assert_eq!((sender.cc().cwnd, sender.cc().state()), (5.0, RecoveryState::Recovery));
     sender.wait(RTT).sack(&[2..12]);
     assert_eq!(sender.cc().cwnd, 5.2);
     sender.sack(&[2..13]);
     let before = sender.cc().cwnd;
     sender.ack(12);
-    assert_eq!(sender.cc().phase(), Phase::Recovery);
+    assert_eq!(sender.cc().state(), RecoveryState::Recovery);
     assert!(sender.cc().cwnd > before);
 }
 
@@ -162,7 +162,7 @@ fn loss_halves_window_at_time_of_sending() {
     assert!(sender.deadline().starts_with("1r"));
     // Not FlightSize / 2, which would be 14.
     assert_eq!((sender.cc().cwnd, sender.cc().ssthresh), (5.0, 5.0));
-    assert_eq!(sender.cc().phase(), Phase::Recovery);
+    assert_eq!(sender.cc().state(), RecoveryState::Recovery);
 }
 
 #[test]
@@ -223,7 +223,7 @@ fn extreme_losses_pause_sender_for_one_second() {
     // All ten segments are lost, so all nine memorized segments are lost.
     assert_eq!(sender.deadline(), "", "nothing is sent");
     assert_eq!((sender.cc().cwnd, sender.cc().ssthresh, reductions(&sender)), (1.0, 5.0, 1));
-    assert_eq!(sender.cc().phase(), Phase::Restarted);
+    assert_eq!(sender.cc().state(), RecoveryState::Loss);
     // mxrtt = 300 ms, raised to one second.
     assert_eq!(until_deadline(&sender), Some(ms(1000)));
     assert!(sender.rto.unwrap() > sender.now + ms(2000), "the timer fires after the mxrtt of 1r");
@@ -335,7 +335,7 @@ fn reno_repairs_second_hole_without_halving_again() {
     // Reno leaves recovery. Segment 4 was sent 400 ms ago and is memorized.
     let sent = sender.wait(RTT).ack(3);
     assert!(sent.starts_with("4r"), "{sent}");
-    assert_eq!((reductions(&sender), sender.cc().phase()), (1, Phase::Open));
+    assert_eq!((reductions(&sender), sender.cc().state()), (1, RecoveryState::Open));
     let counters = sender.recovery.counters();
     assert_eq!((counters.resent(), counters.timeouts), (2, 0));
 }

@@ -5,7 +5,7 @@ use airwire::time::{Duration, Instant};
 
 use crate::profile::Profile;
 use crate::recovery::testing::{BareSender, RTT, SMSS};
-use crate::recovery::{Ack, Handshake, Phase, What};
+use crate::recovery::{Ack, Handshake, RecoveryState, What};
 
 fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
@@ -50,7 +50,7 @@ fn missing_segment_is_lost_after_reordering_window() {
     sender.wait(RTT).sack(&[2..3]);
     let began = sender.now;
     assert_eq!(sender.deadline(), "1r");
-    assert_eq!((sender.now - began, sender.cc().phase()), (ms(25), Phase::Recovery));
+    assert_eq!((sender.now - began, sender.cc().state()), (ms(25), RecoveryState::Recovery));
     // FlightSize 10 is halved, and pipe is 8.
     assert_eq!((sender.cc().cwnd, sender.cc().ssthresh), (5.0, 5.0));
 }
@@ -167,9 +167,9 @@ fn dsacks_widen_reordering_window_until_sixteen_recoveries() {
         let una = sender.flight.una() / SMSS;
         sender.wait(RTT).sack(&[una + 2..una + 3]);
         sender.deadline();
-        assert_eq!(sender.cc().phase(), Phase::Recovery);
+        assert_eq!(sender.cc().state(), RecoveryState::Recovery);
         settle(&mut sender);
-        assert_eq!(sender.cc().phase(), Phase::Open);
+        assert_eq!(sender.cc().state(), RecoveryState::Open);
         settle(&mut sender);
     }
     assert_eq!(patience(&mut sender), 25);
@@ -205,7 +205,7 @@ fn rack_detects_losses_after_timeout() {
     assert_eq!(sender.wait(RTT).ack(1), "2r 3r");
     // Segment 2 is lost again. Segment 3, which was sent with it, arrives.
     assert_eq!(sender.wait(RTT).sack(&[3..4]), "2r 4r", "in RTO recovery reo_wnd is 0");
-    assert_eq!((sender.cc().phase(), until_deadline(&sender)), (Phase::Restarted, None));
+    assert_eq!((sender.cc().state(), until_deadline(&sender)), (RecoveryState::Loss, None));
     assert_eq!(sender.recovery.counters().lost_retransmissions, 1);
     assert_eq!(sender.wait(RTT).ack(4).split(' ').next(), Some("5r"));
     assert_eq!(sender.recovery.counters().timeouts, 1);
@@ -224,7 +224,7 @@ fn receive_late_original(sender: &mut BareSender) {
     sender.sack(&[2..4]);
     assert!(sender.sack(&[2..5]).starts_with("1r"));
     sender.wait(ms(1)).ack_echoing(4, original);
-    assert_eq!(sender.cc().phase(), Phase::Open, "the reduction is undone");
+    assert_eq!(sender.cc().state(), RecoveryState::Open, "the reduction is undone");
 }
 
 #[test]
@@ -425,9 +425,9 @@ fn probe_that_repairs_loss_reduces_window_once() {
     sender.send();
     sender.wait(RTT).ack(10);
     assert_eq!(sender.recovery.counters().window_reductions, 1, "case 2: only one copy has arrived");
-    assert_eq!((sender.cc().ssthresh, sender.cc().phase()), (2.0, Phase::Reduced));
+    assert_eq!((sender.cc().ssthresh, sender.cc().state()), (2.0, RecoveryState::Cwr));
     sender.ack(12);
-    assert_eq!((sender.recovery.counters().window_reductions, sender.cc().phase()), (1, Phase::Open));
+    assert_eq!((sender.recovery.counters().window_reductions, sender.cc().state()), (1, RecoveryState::Open));
 }
 
 #[test]

@@ -7,9 +7,9 @@
 
 use airwire::time::{Duration, Instant};
 
-use crate::profile::knobs::RackDialect;
+use crate::profile::recovery::RackDialect;
 use crate::recovery::detect::{MAX_ACK_DELAY, MIN_PATIENCE};
-use crate::recovery::{Ack, Phase, View};
+use crate::recovery::{Ack, RecoveryState, View};
 
 /// Probe timeout before the first RTT sample.
 const FIRST_PTO: Duration = Duration::from_secs(1);
@@ -36,7 +36,7 @@ enum Probe {
         end_seq: u64,
         /// FlightSize when the probe was sent, if it was a retransmission (TLP.is_retrans). `None` if it was
         /// new data.
-        again: Option<f64>,
+        retransmitted_flight: Option<f64>,
     },
 }
 
@@ -62,8 +62,8 @@ impl Tlp {
     pub(super) fn on_sent(&mut self, view: &View<'_>, new: bool) {
         let rto_expiration = view.now + view.rtt.rto().get();
         if self.probe == Probe::Wanted {
-            let again = (!new).then(|| view.flight_size());
-            self.probe = Probe::Sent { end_seq: view.flight.max(), again };
+            let retransmitted_flight = (!new).then(|| view.flight_size());
+            self.probe = Probe::Sent { end_seq: view.flight.max(), retransmitted_flight };
             self.rto_expiration = Some(rto_expiration);
             return;
         }
@@ -117,7 +117,7 @@ impl Tlp {
         is_free
             && !view.flight.is_empty()
             && view.flight.sacked().segments == 0
-            && matches!(view.cc.phase(), Phase::Open | Phase::Reduced)
+            && matches!(view.cc.state(), RecoveryState::Open | RecoveryState::Cwr)
     }
 
     /// Schedules a probe (§7.2 step 2, TLP_calc_PTO()).
@@ -136,12 +136,12 @@ impl Tlp {
 
     /// Checks whether the probe repaired a loss (§7.4.2, TLP_process_ack()).
     fn detect_loss(&mut self, view: &View<'_>, ack: &Ack) -> Option<f64> {
-        let Probe::Sent { end_seq, again } = self.probe else { return None };
+        let Probe::Sent { end_seq, retransmitted_flight } = self.probe else { return None };
         let una = view.flight.una();
         if una < end_seq {
             return None;
         }
-        let Some(flight) = again else {
+        let Some(flight) = retransmitted_flight else {
             self.probe = Probe::None;
             return None;
         };

@@ -1,7 +1,7 @@
 use crate::profile::Profile;
 use crate::recovery::decision::What;
 use crate::recovery::testing::{BareSender, RTT, SMSS};
-use crate::recovery::{Ack, Handshake, Phase};
+use crate::recovery::{Ack, Handshake, RecoveryState};
 
 /// A sender with twenty segments in flight.
 fn under_way(recipe: &str) -> BareSender {
@@ -54,7 +54,7 @@ fn threshold_counts_sacked_segments_not_acks() {
     let mut sender = under_way("sack+rr");
     // Two ACKs report eight segments.
     sender.wait(RTT).sack(&[2..6]);
-    assert_eq!(sender.cc().phase(), Phase::Recovery);
+    assert_eq!(sender.cc().state(), RecoveryState::Recovery);
     sender.sack(&[2..10]);
     sender.ack(9);
     report(&mut sender, 0);

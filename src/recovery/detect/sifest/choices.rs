@@ -6,7 +6,7 @@
 //! "immediately". But the ACK that made the segment the first one also releases it, before a duplicate of
 //! that ACK can arrive.
 
-use crate::recovery::parameter::{Given, Parameter};
+use crate::recovery::parameter::{Arguments, Parameter};
 
 /// Minimum number of duplicate ACKs for the condition "(*sifest_* − 1)".
 ///
@@ -111,8 +111,8 @@ pub(super) struct Choices {
 }
 
 impl Choices {
-    pub(super) fn new(given: &Given<'_>) -> Self {
-        let or = |word: &Parameter| given.has(word);
+    pub(super) fn new(arguments: &Arguments<'_>) -> Self {
+        let or = |word: &Parameter| arguments.has(word);
         Self {
             least: if or(&ANY_ACK) { Least::AnyAck } else { Least::default() },
             idle: if or(&IDLE_BY_CLOCK) { Idle::NothingSent } else { Idle::default() },

@@ -2,7 +2,7 @@ use airwire::time::Duration;
 
 use crate::profile::Profile;
 use crate::recovery::testing::{BareSender, RTT};
-use crate::recovery::{Ack, Decision, Handshake, Phase, What};
+use crate::recovery::{Ack, Decision, Handshake, RecoveryState, What};
 
 const LATER: Duration = Duration::from_millis(110);
 
@@ -201,7 +201,7 @@ fn duplicate_acks_of_spurious_retransmissions_are_ignored() {
     // 2r fills the hole, and 3r is spurious but still in flight. With ssthresh 2, two new segments are sent.
     assert_eq!(sender.wait(RTT).ack(4), "5 6");
     assert_eq!(sender.dupacks(1), "", "the duplicate ACK is from 3r");
-    assert_eq!(sender.cc().phase(), Phase::Open);
+    assert_eq!(sender.cc().state(), RecoveryState::Open);
     assert_eq!(sender.wait(RTT).dupacks(1), "5r 7 8", "the duplicate ACK is not from 3r");
 }
 

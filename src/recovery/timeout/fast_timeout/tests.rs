@@ -1,7 +1,7 @@
 use airwire::time::Duration;
 
 use crate::recovery::testing::BareSender;
-use crate::recovery::{Decision, Phase, What};
+use crate::recovery::{Decision, RecoveryState, What};
 
 /// Inamura et al. 2009, Fig. 10: one-way delays of 50 ms and 500 ms, without a queue.
 const RTT: Duration = Duration::from_millis(1100);
@@ -20,10 +20,13 @@ fn reasons(trace: &[Decision]) -> Vec<&'static str> {
 #[test]
 fn steps_1_to_3_match_ordinary_timeout() {
     let mut sender = timed_out("newreno+fast-timeout");
-    assert_eq!((sender.cc().cwnd, sender.cc().ssthresh, sender.cc().phase()), (1.0, 11.0, Phase::Restarted));
+    assert_eq!(
+        (sender.cc().cwnd, sender.cc().ssthresh, sender.cc().state()),
+        (1.0, 11.0, RecoveryState::Loss)
+    );
     assert_eq!(sender.rtt.backoff(), 1);
     assert_eq!(sender.dupacks(2), "");
-    assert_eq!((sender.cc().cwnd, sender.cc().phase()), (1.0, Phase::Restarted));
+    assert_eq!((sender.cc().cwnd, sender.cc().state()), (1.0, RecoveryState::Loss));
 }
 
 #[test]
@@ -41,7 +44,10 @@ fn third_duplicate_ack_runs_steps_4_to_6() {
     assert_eq!(sender.rto, Some(sender.now + sender.rtt.rto().get()));
     // Step 6: ssthresh = max(22/2, 2), cwnd = ssthresh + 3.
     let cc = sender.cc();
-    assert_eq!((cc.ssthresh, cc.cwnd, cc.inflation(), cc.phase()), (11.0, 11.0, 3.0, Phase::Recovery));
+    assert_eq!(
+        (cc.ssthresh, cc.cwnd, cc.inflation(), cc.state()),
+        (11.0, 11.0, 3.0, RecoveryState::Recovery)
+    );
 }
 
 #[test]
@@ -53,7 +59,10 @@ fn further_duplicate_acks_release_new_segments() {
     // The retransmission has arrived. Half of the old window is left, and the ten segments in flight fit into
     // it.
     assert_eq!(sender.wait(RTT).ack(22), "33");
-    assert_eq!((sender.cc().cwnd, sender.cc().ssthresh, sender.cc().phase()), (11.0, 11.0, Phase::Open));
+    assert_eq!(
+        (sender.cc().cwnd, sender.cc().ssthresh, sender.cc().state()),
+        (11.0, 11.0, RecoveryState::Open)
+    );
     assert_eq!(sender.recovery.counters().window_reductions, 1);
 }
 
@@ -83,15 +92,15 @@ fn lost_retransmission_causes_second_ordinary_timeout() {
     // RFC 5681 §3.1: the same segment timed out again, so ssthresh keeps its value.
     assert_eq!((sender.cc().cwnd, sender.cc().ssthresh), (1.0, 11.0));
     assert_eq!(sender.wait(RTT).dupacks(10), "");
-    assert_eq!(sender.cc().phase(), Phase::Restarted);
+    assert_eq!(sender.cc().state(), RecoveryState::Loss);
     let reasons = reasons(&sender.trace());
     assert!(!reasons.contains(&"fast timeout: DupThresh duplicate ACKs after the timeout"), "{reasons:?}");
     // Once new data is acknowledged, the next timeout counts as a first one again.
     sender.ack(42);
-    assert_eq!(sender.cc().phase(), Phase::Open);
+    assert_eq!(sender.cc().state(), RecoveryState::Open);
     sender.timeout();
     sender.dupacks(3);
-    assert_eq!(sender.cc().phase(), Phase::Recovery);
+    assert_eq!(sender.cc().state(), RecoveryState::Recovery);
 }
 
 #[test]
@@ -101,8 +110,8 @@ fn scoreboard_uses_pipe_instead_of_inflation() {
     sender.sack(&[2..4]);
     assert_eq!(sender.sack(&[2..5]), "");
     assert_eq!(
-        (sender.cc().cwnd, sender.cc().inflation(), sender.cc().phase()),
-        (11.0, 0.0, Phase::Recovery)
+        (sender.cc().cwnd, sender.cc().inflation(), sender.cc().state()),
+        (11.0, 0.0, RecoveryState::Recovery)
     );
     // pipe = 22 - 11 SACKed = 11. The twelfth SACKed segment makes room for one.
     assert_eq!(sender.sack(&[2..13]), "");
@@ -114,7 +123,7 @@ fn tahoe_enters_fast_recovery() {
     let mut sender = timed_out("tahoe+fast-timeout");
     assert_eq!(sender.wait(RTT).dupacks(12), "23");
     sender.ack(22);
-    assert_eq!((sender.cc().phase(), sender.cc().ssthresh), (Phase::Open, 11.0));
+    assert_eq!((sender.cc().state(), sender.cc().ssthresh), (RecoveryState::Open, 11.0));
 }
 
 #[test]

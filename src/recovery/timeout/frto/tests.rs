@@ -1,5 +1,5 @@
 use crate::recovery::testing::{BareSender, RTT, SMSS};
-use crate::recovery::{Ack, Phase};
+use crate::recovery::{Ack, RecoveryState};
 
 /// Returns a sender with ten outstanding segments, cwnd 10 and ssthresh 8.
 fn under_way(recipe: &str) -> BareSender {
@@ -21,7 +21,7 @@ fn two_advancing_acks_undo_timeout() {
         assert_eq!(sender.ack(2), "", "{recipe}");
         // The window is restored, and this ACK has opened it further.
         assert!(sender.cc().cwnd >= 10.0 && sender.cc().ssthresh == 8.0, "{recipe}: {:?}", sender.window());
-        assert_eq!(sender.cc().phase(), Phase::Open, "{recipe}");
+        assert_eq!(sender.cc().state(), RecoveryState::Open, "{recipe}");
         assert_eq!(sender.ack(3), "13", "{recipe}");
         assert_eq!(sender.recovery.counters().undone, 1, "{recipe}");
     }
@@ -72,11 +72,11 @@ fn sacked_original_above_hole_undoes_timeout() {
     assert_eq!(ack_with(&mut sender, 1, &[]), "11 12");
     // Segment 2 is lost, and 3 arrives. The rest of the window is late as well.
     assert_eq!(sender.sack(&[3..4]), "");
-    assert_eq!((sender.cc().phase(), sender.cc().ssthresh), (Phase::Open, 8.0));
+    assert_eq!((sender.cc().state(), sender.cc().ssthresh), (RecoveryState::Open, 8.0));
     // Duplicate ACKs reveal the loss as usual, and it halves the window.
     sender.sack(&[3..5]);
     assert!(sender.sack(&[3..6]).starts_with("2r"));
-    assert_eq!(sender.cc().phase(), Phase::Recovery);
+    assert_eq!(sender.cc().state(), RecoveryState::Recovery);
 }
 
 #[test]

@@ -2,7 +2,7 @@ use airwire::time::Duration;
 
 use crate::recovery::testing::{BareSender, RTT, SMSS};
 use crate::recovery::undo::testing::{under_way, undone};
-use crate::recovery::{Ack, Phase};
+use crate::recovery::{Ack, RecoveryState};
 
 /// Receives an ACK that only reports these segments (a range of numbers) as duplicates.
 fn report(sender: &mut BareSender, first: u64, last: u64) -> String {
@@ -16,7 +16,10 @@ fn reordered(recipe: &str) -> BareSender {
     let mut sender = under_way(recipe);
     assert_eq!(sender.wait(RTT).dupacks(9), "1r 11 12 13 14");
     assert_eq!(sender.ack(10), "15");
-    assert_eq!((sender.cc().cwnd, sender.cc().ssthresh, sender.cc().phase()), (5.0, 5.0, Phase::Open));
+    assert_eq!(
+        (sender.cc().cwnd, sender.cc().ssthresh, sender.cc().state()),
+        (5.0, 5.0, RecoveryState::Open)
+    );
     sender
 }
 
@@ -59,13 +62,13 @@ fn dsack_during_recovery_ends_episode() {
     for end in 7..=9 {
         sender.sack(&[6..end]);
     }
-    assert_eq!(sender.cc().phase(), Phase::Recovery);
+    assert_eq!(sender.cc().state(), RecoveryState::Recovery);
     assert!(sender.flight.segment_at(4 * SMSS).unwrap().transmissions == 2, "segment 5 is retransmitted");
     report(&mut sender, 1, 1);
-    assert_eq!((undone(&sender), sender.cc().phase()), (0, Phase::Recovery), "5 is not reported yet");
+    assert_eq!((undone(&sender), sender.cc().state()), (0, RecoveryState::Recovery), "5 is not reported yet");
     sender.ack(8);
     report(&mut sender, 5, 5);
-    assert_eq!((undone(&sender), sender.cc().phase()), (1, Phase::Open));
+    assert_eq!((undone(&sender), sender.cc().state()), (1, RecoveryState::Open));
     assert_eq!(sender.cc().ssthresh, 10.0);
 }
 
@@ -75,7 +78,7 @@ fn end_episode_with_dsack(recipe: &str, begin: impl FnOnce(&mut BareSender)) -> 
     let mut sender = under_way(recipe);
     sender.wait(RTT);
     begin(&mut sender);
-    assert_ne!(sender.cc().phase(), Phase::Open);
+    assert_ne!(sender.cc().state(), RecoveryState::Open);
     let all = sender.flight.max() / SMSS;
     sender.receive(Ack { dsack: Some((0, SMSS)), ..Ack::default() }, all, &[]);
     sender
@@ -88,19 +91,19 @@ fn episode_ending_ack_may_carry_last_dsack() {
             assert!(sender.dupacks(3).starts_with("1r"));
         });
         assert_eq!(
-            (undone(&sender), sender.cc().phase(), sender.cc().ssthresh),
-            (1, Phase::Open, 10.0),
+            (undone(&sender), sender.cc().state(), sender.cc().ssthresh),
+            (1, RecoveryState::Open, 10.0),
             "{recipe}"
         );
     }
     let sender = end_episode_with_dsack("sack+dsack", |sender| {
         sender.sack(&[2..5]);
     });
-    assert_eq!((undone(&sender), sender.cc().phase(), sender.cc().ssthresh), (1, Phase::Open, 10.0));
+    assert_eq!((undone(&sender), sender.cc().state(), sender.cc().ssthresh), (1, RecoveryState::Open, 10.0));
     let sender = end_episode_with_dsack("newreno+dsack", |sender| {
         assert_eq!(sender.timeout(), "1r");
     });
-    assert_eq!((undone(&sender), sender.cc().phase(), sender.cc().ssthresh), (1, Phase::Open, 10.0));
+    assert_eq!((undone(&sender), sender.cc().state(), sender.cc().ssthresh), (1, RecoveryState::Open, 10.0));
 }
 
 #[test]
@@ -108,10 +111,10 @@ fn ecn_reduction_after_episode_is_not_undone() {
     let mut sender = reordered("newreno+dsack");
     sender.wait(RTT);
     sender.receive(Ack { ece: true, ..Ack::default() }, 11, &[]);
-    assert_eq!(sender.cc().phase(), Phase::Reduced);
+    assert_eq!(sender.cc().state(), RecoveryState::Cwr);
     let window = (sender.cc().cwnd, sender.cc().ssthresh);
     report(&mut sender, 1, 1);
-    assert_eq!((undone(&sender), sender.cc().phase()), (0, Phase::Reduced));
+    assert_eq!((undone(&sender), sender.cc().state()), (0, RecoveryState::Cwr));
     assert_eq!((sender.cc().cwnd, sender.cc().ssthresh), window);
 }
 

@@ -4,7 +4,7 @@ use crate::profile::Profile;
 use crate::recovery::decision::What;
 use crate::recovery::testing::{BareSender, RTT};
 use crate::recovery::undo::testing::{ORIGINAL, under_way, undone};
-use crate::recovery::{Ack, Decision, Handshake, Phase};
+use crate::recovery::{Ack, Decision, Handshake, RecoveryState};
 
 #[test]
 fn undone_timeout_resumes_at_snd_max() {
@@ -15,7 +15,7 @@ fn undone_timeout_resumes_at_snd_max() {
     // FlightSize 9 + min(1 acknowledged, IW 10); pipe_prev = max(FlightSize 10, 8).
     assert_eq!(sender.wait(RTT).ack_echoing(1, ORIGINAL), "11");
     assert_eq!(sender.window(), (10.0, 10.0));
-    assert_eq!(sender.cc().phase(), Phase::Open);
+    assert_eq!(sender.cc().state(), RecoveryState::Open);
     assert_eq!(sender.ack_echoing(2, ORIGINAL), "12", "no other segment is retransmitted");
     assert_eq!((undone(&sender), sender.recovery.counters().spurious_timeouts), (1, 1));
 }
@@ -56,7 +56,7 @@ fn spurious_fast_retransmission_is_undone() {
     assert_eq!(sender.window(), (5.0, 5.0));
     // FlightSize 6 + 4 acknowledged.
     assert_eq!(sender.ack_echoing(4, ORIGINAL), "11 12 13 14");
-    assert_eq!((sender.window(), sender.cc().phase()), ((10.0, 10.0), Phase::Open));
+    assert_eq!((sender.window(), sender.cc().state()), ((10.0, 10.0), RecoveryState::Open));
     assert_eq!(sender.recovery.counters().spurious_fast_retransmits, 1);
 }
 
@@ -82,7 +82,7 @@ fn only_first_acceptable_ack_can_undo() {
     assert!(sender.wait(RTT).ack_echoing(3, copy).starts_with("4r"));
     sender.ack_echoing(4, ORIGINAL);
     assert_eq!(undone(&sender), 0);
-    assert_eq!(sender.cc().phase(), Phase::Recovery);
+    assert_eq!(sender.cc().state(), RecoveryState::Recovery);
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn undo_resumes_tahoe_at_snd_max() {
     let mut sender = under_way("tahoe+eifel");
     assert_eq!(sender.wait(RTT).dupacks(3), "1r");
     assert_eq!(sender.ack_echoing(4, ORIGINAL), "11 12 13 14");
-    assert_eq!((sender.window(), sender.cc().phase()), ((10.0, 10.0), Phase::Open));
+    assert_eq!((sender.window(), sender.cc().state()), ((10.0, 10.0), RecoveryState::Open));
 }
 
 #[test]
@@ -252,7 +252,7 @@ fn loss_after_undo_is_detected() {
     sender.ack_echoing(3, ORIGINAL);
     // Segment 4 is missing: three duplicate ACKs suffice, despite `recover`.
     assert!(sender.dupacks(3).starts_with("4r"));
-    assert_eq!(sender.cc().phase(), Phase::Recovery);
+    assert_eq!(sender.cc().state(), RecoveryState::Recovery);
 }
 
 /// Runs a spurious timeout, a spurious fast retransmission and a genuine one. Returns the decisions and the

@@ -1,6 +1,6 @@
 use crate::recovery::testing::{BareSender, RTT};
 use crate::recovery::undo::testing::{ORIGINAL, under_way, undone};
-use crate::recovery::{Ack, Phase};
+use crate::recovery::{Ack, RecoveryState};
 
 #[test]
 fn undone_timeout_resumes_at_snd_max() {
@@ -11,7 +11,7 @@ fn undone_timeout_resumes_at_snd_max() {
     // before the timeout.
     assert_eq!(sender.wait(RTT).ack_echoing(1, ORIGINAL), "11");
     assert_eq!((sender.window(), undone(&sender)), ((10.0, 8.0), 1));
-    assert_eq!(sender.cc().phase(), Phase::Open);
+    assert_eq!(sender.cc().state(), RecoveryState::Open);
 }
 
 #[test]

@@ -40,7 +40,7 @@ impl Bbr {
         if self.pacing_gain == 1.0 {
             return is_full_length;
         }
-        let in_path = self.in_path_at_next_departure(view, sample.prior_in_flight);
+        let in_path = self.packets_in_net_at_edt(view, sample.prior_in_flight);
         let max_bw = self.max_bw.get();
         if self.pacing_gain > 1.0 {
             let probed = in_path >= self.inflight(view, max_bw, self.pacing_gain);
@@ -100,8 +100,8 @@ impl Bbr {
     }
 
     /// Estimates the amount in flight when the next segment leaves, which pacing may delay.
-    pub(super) fn in_path_at_next_departure(&self, view: &View<'_>, in_flight: f64) -> f64 {
-        let ahead = self.next_departure - view.now;
+    pub(super) fn packets_in_net_at_edt(&self, view: &View<'_>, in_flight: f64) -> f64 {
+        let ahead = self.edt - view.now;
         let delivered = (self.bw() * ahead.as_secs_f64()).floor();
         let leaving = if self.pacing_gain > 1.0 { self.tso_segs_goal(view) } else { 0.0 };
         (in_flight + leaving - delivered).max(0.0)

@@ -40,7 +40,7 @@ use super::model::scatter;
 use super::windowed_max::WindowedMax;
 use super::{Loss, Model, Modelled, Reduction, Window};
 use crate::recovery::rate::{RateSample, Totals};
-use crate::recovery::{Ack, Departure, Phase, View};
+use crate::recovery::{Ack, RecoveryState, Transmission, View};
 
 /// bbr_high_gain, 2/ln 2: the smallest gain that doubles the rate in each round trip.
 const HIGH_GAIN: f64 = 739.0 / 256.0;
@@ -76,7 +76,7 @@ pub(crate) struct Bbr {
     /// Number of segments sent. Only the first few matter.
     sent: u32,
     /// Time when pacing allows the next segment to leave (EDT).
-    next_departure: Instant,
+    edt: Instant,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -138,10 +138,10 @@ impl Repairing {
     /// Returns the state. An episode attributed to the radio link does not count, because its losses are not
     /// a reason to send less.
     fn of(view: &View<'_>) -> Self {
-        match view.cc.phase() {
-            Phase::Recovery if view.cc.kept_window().is_none() => Self::Losses,
-            Phase::Restarted => Self::Timeout,
-            Phase::Open | Phase::Reduced | Phase::Recovery => Self::Nothing,
+        match view.cc.state() {
+            RecoveryState::Recovery if view.cc.kept_window().is_none() => Self::Losses,
+            RecoveryState::Loss => Self::Timeout,
+            RecoveryState::Open | RecoveryState::Cwr | RecoveryState::Recovery => Self::Nothing,
         }
     }
 }
@@ -163,17 +163,17 @@ impl Default for Bbr {
             pacing_rate: 0.0,
             has_seen_rtt: false,
             sent: 0,
-            next_departure: Instant::ZERO,
+            edt: Instant::ZERO,
         }
     }
 }
 
 impl Window for Bbr {
-    fn on_sent(&mut self, view: &View<'_>, departure: &Departure) {
+    fn on_sent(&mut self, view: &View<'_>, transmission: &Transmission) {
         self.sent = self.sent.saturating_add(1);
-        let octets = (departure.end - departure.start) as f64;
+        let octets = (transmission.end - transmission.start) as f64;
         let takes = Duration::from_secs_f64((octets / self.rate_now()).min(60.0));
-        self.next_departure = self.next_departure.max(view.now) + takes;
+        self.edt = self.edt.max(view.now) + takes;
     }
 
     fn on_ack(&mut self, _view: &View<'_>, _ack: &Ack) -> Option<f64> {
@@ -191,7 +191,7 @@ impl Window for Bbr {
     }
 
     /// bbr_undo_cwnd(): the spurious episode may have ended Startup too early.
-    fn on_undo(&mut self, _view: &View<'_>) {
+    fn on_undo(&mut self) {
         self.full_bw.bw = 0.0;
         self.full_bw.rounds_without_growth = 0;
         self.long_term = LongTerm::Waits;
@@ -319,7 +319,7 @@ impl Bbr {
     }
 
     fn is_drained(&self, view: &View<'_>, sample: &RateSample) -> bool {
-        let in_flight = self.in_path_at_next_departure(view, sample.totals.in_flight);
+        let in_flight = self.packets_in_net_at_edt(view, sample.totals.in_flight);
         in_flight <= self.inflight(view, self.max_bw.get(), 1.0)
     }
 

@@ -1,10 +1,10 @@
-//! Tests of BBR version 1 on a path with 1000 segments per second and 40 ms ([`Bench`]), into which 40
+//! Tests of BBR version 1 on a path with 1000 segments per second and 40 ms ([`TestPath`]), into which 40
 //! segments fit.
 
 use super::*;
-use crate::recovery::window::bench::Bench;
+use crate::recovery::window::test_path::TestPath;
 
-type Path = Bench<Bbr>;
+type Path = TestPath<Bbr>;
 
 fn probes_bw(path: &Path) -> bool {
     matches!(path.model.mode, Mode::ProbeBw { .. })
@@ -31,7 +31,11 @@ fn startup_ends_after_three_rounds_without_growth() {
     let rounds = path.model.rounds.count - found;
     assert!((3..=4).contains(&rounds), "{rounds} rounds");
     // 40 or 41 segments fit, plus three bursts of two.
-    assert!([46.0, 48.0].contains(&path.cc.ssthresh), "ssthresh as the kernel sets it: {}", path.cc.ssthresh);
+    assert!(
+        [46.0, 48.0].contains(&path.cc().ssthresh),
+        "ssthresh as the kernel sets it: {}",
+        path.cc().ssthresh
+    );
 }
 
 #[test]
@@ -81,7 +85,7 @@ fn first_phase_is_random_but_never_drains() {
 fn probe_rtt_follows_ten_seconds_without_new_minimum() {
     let mut path = steady();
     path.seconds(2);
-    let before = path.cc.cwnd;
+    let before = path.cc().cwnd;
     // The path becomes longer, so no sample is as short as the known minimum.
     path.base = Duration::from_millis(60);
     let stamp = path.model.min_rtt_stamp;
@@ -89,13 +93,13 @@ fn probe_rtt_follows_ten_seconds_without_new_minimum() {
     let waited = path.now() - stamp;
     assert!((10_000..=10_100).contains(&waited.as_millis()), "{waited}");
     path.run(Duration::from_millis(1));
-    assert_eq!(path.cc.cwnd, 4.0);
+    assert_eq!(path.cc().cwnd, 4.0);
     let probed = path.now();
     path.until(|path| !probes_rtt(path));
     let probed = path.now() - probed;
     // The flight has to shrink first, and the probe includes at least one round trip.
     assert!((200..=400).contains(&probed.as_millis()), "{probed}");
-    assert!(path.cc.cwnd >= before, "the window is restored: {} from {before}", path.cc.cwnd);
+    assert!(path.cc().cwnd >= before, "the window is restored: {} from {before}", path.cc().cwnd);
     let min_rtt = path.model.min_rtt.unwrap();
     assert!((60..65).contains(&min_rtt.as_millis()), "round-trip time of the new path: {min_rtt}");
     path.seconds(2);
@@ -106,7 +110,7 @@ fn probe_rtt_follows_ten_seconds_without_new_minimum() {
 fn idle_restart_resumes_at_known_rate() {
     let mut path = steady();
     path.seconds(1);
-    let (bw, cwnd) = (path.model.bw(), path.cc.cwnd);
+    let (bw, cwnd) = (path.model.bw(), path.cc().cwnd);
     path.writes = 0.0;
     path.seconds(15);
     path.writes = f64::INFINITY;
@@ -118,7 +122,7 @@ fn idle_restart_resumes_at_known_rate() {
     path.run(Duration::from_millis(100));
     assert!(!probes_rtt(&path), "no ProbeRTT after an idle period");
     assert!((path.model.bw() - bw).abs() < 20.0, "{} from {bw}", path.model.bw());
-    assert!(path.cc.cwnd >= cwnd - 2.0, "{} from {cwnd}", path.cc.cwnd);
+    assert!(path.cc().cwnd >= cwnd - 2.0, "{} from {cwnd}", path.cc().cwnd);
 }
 
 #[test]
@@ -160,19 +164,19 @@ fn bandwidth_estimate_follows_path_rate() {
 fn recovery_conserves_packets_then_restores_window() {
     let mut path = steady();
     path.run(Duration::from_millis(500));
-    let before = path.cc.cwnd;
+    let before = path.cc().cwnd;
     path.loss = 0.05;
-    path.until(|path| path.cc.phase() == Phase::Recovery);
+    path.until(|path| path.cc().state() == RecoveryState::Recovery);
     path.loss = 0.0;
     let (sent, in_flight) = (path.sent, path.totals.in_flight);
     assert!(path.model.recovery.packet_conservation);
     path.run(Duration::from_millis(30));
     assert!(path.sent - sent <= 31.0, "at most as much is sent as arrives: {}", path.sent - sent);
     assert!(path.totals.in_flight <= in_flight + 1.0);
-    path.until(|path| path.cc.phase() == Phase::Open);
+    path.until(|path| path.cc().state() == RecoveryState::Open);
     path.run(Duration::from_millis(5));
     assert!(!path.model.recovery.packet_conservation);
-    assert!(path.cc.cwnd >= before - 2.0, "{} from {before}", path.cc.cwnd);
+    assert!(path.cc().cwnd >= before - 2.0, "{} from {before}", path.cc().cwnd);
 }
 
 #[test]
@@ -190,11 +194,11 @@ fn one_percent_loss_barely_lowers_rate() {
 fn timeout_restarts_from_one_segment_and_recovers() {
     let mut path = steady();
     path.seconds(1);
-    let before = path.cc.cwnd;
+    let before = path.cc().cwnd;
     path.timeout();
-    assert_eq!((path.cc.cwnd, path.model.full_bw.bw), (1.0, 0.0));
+    assert_eq!((path.cc().cwnd, path.model.full_bw.bw), (1.0, 0.0));
     path.run(Duration::from_millis(400));
-    assert!(path.cc.cwnd >= before - 4.0, "{} from {before}", path.cc.cwnd);
+    assert!(path.cc().cwnd >= before - 4.0, "{} from {before}", path.cc().cwnd);
     assert!(path.model.bw() > 950.0, "{}", path.model.bw());
 }
 
@@ -204,7 +208,7 @@ fn ecn_echo_is_ignored() {
     path.echo();
     path.seconds(3);
     other.seconds(3);
-    assert_eq!((path.cc.cwnd, path.sent), (other.cc.cwnd, other.sent));
+    assert_eq!((path.cc().cwnd, path.sent), (other.cc().cwnd, other.sent));
 }
 
 #[test]

@@ -53,7 +53,7 @@ use super::model::scatter;
 use super::windowed_max::WindowedMax;
 use super::{Loss, LossKind, Model, Modelled, Reduction, Window};
 use crate::recovery::rate::{LostSegment, RateSample, Totals};
-use crate::recovery::{Ack, Phase, View};
+use crate::recovery::{Ack, RecoveryState, View};
 
 /// MaxBwFilterLen: the current cycle and the one before.
 const MAX_BW_FILTER_LEN: u64 = 1;
@@ -215,7 +215,7 @@ impl Window for Bbr3 {
     }
 
     /// HandleSpuriousLossDetection(). The window is restored at the end of the ACK, as after every recovery.
-    fn on_undo(&mut self, _view: &View<'_>) {
+    fn on_undo(&mut self) {
         self.full_bw.reset(0.0);
         let probes_rtt = matches!(self.state, State::ProbeRtt { .. });
         match self.congestion.restore() {
@@ -320,11 +320,11 @@ impl Model for Bbr3 {
 /// Returns whether the sender is in fast recovery. An episode attributed to the radio link does not count,
 /// because its losses are not a reason to send less.
 fn is_in_fast_recovery(view: &View<'_>) -> bool {
-    view.cc.phase() == Phase::Recovery && view.cc.kept_window().is_none()
+    view.cc.state() == RecoveryState::Recovery && view.cc.kept_window().is_none()
 }
 
 fn is_in_loss_recovery(view: &View<'_>) -> bool {
-    is_in_fast_recovery(view) || view.cc.phase() == Phase::Restarted
+    is_in_fast_recovery(view) || view.cc.state() == RecoveryState::Loss
 }
 
 impl Bbr3 {

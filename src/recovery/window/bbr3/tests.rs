@@ -1,10 +1,10 @@
-//! Tests of BBR version 3 on a path with 1000 segments per second and 40 ms ([`Bench`]), into which 40
+//! Tests of BBR version 3 on a path with 1000 segments per second and 40 ms ([`TestPath`]), into which 40
 //! segments fit.
 
 use super::*;
-use crate::recovery::window::bench::Bench;
+use crate::recovery::window::test_path::TestPath;
 
-type Path = Bench<Bbr3>;
+type Path = TestPath<Bbr3>;
 
 fn in_phase(phase: ProbeBw) -> impl Fn(&Path) -> bool {
     move |path| path.model.state == State::ProbeBw(phase)
@@ -142,9 +142,9 @@ fn cruise_leaves_headroom_below_bound() {
     let mut path = after_lossy_probe();
     path.until(in_phase(ProbeBw::Cruise)).run(Duration::from_millis(100));
     let bound = longterm(&path);
-    assert!(path.cc.cwnd <= 0.85 * bound + 1e-9, "{} below {bound}", path.cc.cwnd);
+    assert!(path.cc().cwnd <= 0.85 * bound + 1e-9, "{} below {bound}", path.cc().cwnd);
     path.until(in_phase(ProbeBw::Refill)).run(Duration::from_millis(30));
-    assert!(path.cc.cwnd <= bound && path.cc.cwnd > 0.85 * bound, "{} of {bound}", path.cc.cwnd);
+    assert!(path.cc().cwnd <= bound && path.cc().cwnd > 0.85 * bound, "{} of {bound}", path.cc().cwnd);
 }
 
 #[test]
@@ -242,7 +242,7 @@ fn probe_rtt_follows_five_seconds_without_new_minimum() {
     assert!((5_000..=5_100).contains(&waited), "{waited} ms");
     path.run(Duration::from_millis(60));
     let half = path.model.bdp_multiple(path.model.bw, 0.5);
-    assert!(path.cc.cwnd <= half + 1e-9 && half > 15.0, "{} of {half}", path.cc.cwnd);
+    assert!(path.cc().cwnd <= half + 1e-9 && half > 15.0, "{} of {half}", path.cc().cwnd);
     let began = path.now();
     path.until(|path| !probes_rtt(path));
     let probed = (path.now() - began).as_millis();
@@ -288,10 +288,10 @@ fn app_limited_samples_do_not_lower_bandwidth() {
 #[test]
 fn timeout_restarts_from_one_segment_and_recovers() {
     let mut path = steady();
-    let before = path.cc.cwnd;
+    let before = path.cc().cwnd;
     path.timeout();
-    assert_eq!(path.cc.cwnd, 1.0);
+    assert_eq!(path.cc().cwnd, 1.0);
     path.seconds(4);
-    assert!(path.cc.cwnd >= 0.6 * before, "{} from {before}", path.cc.cwnd);
+    assert!(path.cc().cwnd >= 0.6 * before, "{} from {before}", path.cc().cwnd);
     assert!(path.model.max_bw.get() > 900.0, "{}", path.model.max_bw.get());
 }

@@ -4,7 +4,7 @@ use airwire::time::Duration;
 
 use crate::profile::Profile;
 use crate::recovery::testing::{BareSender, RTT, SMSS};
-use crate::recovery::{Ack, Handshake, Phase};
+use crate::recovery::{Ack, Handshake, RecoveryState};
 
 /// Returns a sender with twenty outstanding segments, at the time when the first ACKs arrive.
 fn sender(recipe: &str) -> BareSender {
@@ -35,7 +35,7 @@ fn single_loss_matches_first_rfc_example() {
     assert_eq!(sender.sack(&[2..22]), "30");
     assert_eq!(sender.sack(&[2..23]), "31");
     assert_eq!(sender.ack(22), "32");
-    assert_eq!((sender.cc().cwnd, sender.cc().phase()), (10.0, Phase::Open));
+    assert_eq!((sender.cc().cwnd, sender.cc().state()), (10.0, RecoveryState::Open));
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn timer_detected_losses_do_not_burst() {
     let mut sender = sender("sack+rack+prr");
     sender.sack(&[2..3]);
     sender.ack(2);
-    assert!(sender.sack(&[19..21]).is_empty() || sender.cc().phase() == Phase::Open);
+    assert!(sender.sack(&[19..21]).is_empty() || sender.cc().state() == RecoveryState::Open);
     let before = sender.flight.outstanding().segments;
     // Segments 3 to 18 are detected as lost at the same time, when nothing is delivered.
     let sent = sender.deadline();
@@ -140,7 +140,7 @@ fn tiny_windows_keep_at_least_one_segment() {
             if sender.recovery.deadline().is_some() {
                 sender.deadline();
             }
-            if sender.recovery.deadline().is_none() && sender.cc().phase() != Phase::Recovery {
+            if sender.recovery.deadline().is_none() && sender.cc().state() != RecoveryState::Recovery {
                 sender.timeout();
             }
             sender.wait(RTT).ack(una + 1);

@@ -1,37 +1,26 @@
 use super::*;
-use crate::profile::Knobs;
-use crate::profile::knobs::DecreaseFrom;
-use crate::recovery::Congestion;
-use crate::recovery::testing::{BareSender, RTT};
+use crate::recovery::testing::{BareSender, RTT, TestView};
 
 /// The algorithms alone: the test sets the window and the number of packets sent.
 struct Bench {
     rebate: Rebate,
-    sender: BareSender,
-    cc: Congestion,
-    knobs: Knobs,
+    test: TestView,
 }
 
 impl Bench {
     fn new(tax: f64) -> Self {
-        let sender = BareSender::new("newreno");
-        let knobs = Knobs { decrease_from: DecreaseFrom::Cwnd, ..Knobs::rfc() };
-        Self {
-            rebate: Rebate::with(Tax::new(Some(tax), 1.0), Rules::default()),
-            cc: sender.cc().clone(),
-            sender,
-            knobs,
-        }
+        let rebate = Rebate::with(Tax::new(Some(tax), 1.0), Choices::default());
+        Self { rebate, test: TestView::new(BareSender::new("newreno")) }
     }
 
     /// Applies a decrease at this window, after `npack` packets in total. Returns ssthresh.
     fn decrease(&mut self, cwnd: f64, npack: u64, kind: LossKind) -> f64 {
-        self.cc.cwnd = cwnd;
+        self.test.cc.cwnd = cwnd;
         self.rebate.npack = npack;
-        let view = self.sender.view(&self.cc, &self.knobs);
-        let reduction = self.rebate.on_loss(&view, &Loss { kind, window_when_sent: None });
-        (self.cc.cwnd, self.cc.ssthresh) = (reduction.cwnd, reduction.ssthresh);
-        reduction.ssthresh
+        let loss = Loss { kind, window_when_sent: None };
+        let Reduction { cwnd, ssthresh } = self.rebate.on_loss(&self.test.view(), &loss);
+        (self.test.cc.cwnd, self.test.cc.ssthresh) = (cwnd, ssthresh);
+        ssthresh
     }
 
     fn estimates(&self) -> Estimates {
@@ -73,7 +62,7 @@ fn algorithms_1_and_2_match_manual_calculation() {
 #[test]
 fn alpha_sets_weight_of_newest_sample() {
     let mut bench = Bench::new(0.002);
-    bench.rebate.rules.alpha = 0.5;
+    bench.rebate.choices.alpha = 0.5;
     bench.decrease(20.0, 100, LossKind::Detected);
     bench.decrease(30.0, 400, LossKind::Detected);
     bench.decrease(40.0, 600, LossKind::Detected);
@@ -84,7 +73,7 @@ fn alpha_sets_weight_of_newest_sample() {
 #[test]
 fn without_clamp_ssthresh_follows_estimate() {
     let mut bench = Bench::new(0.05);
-    bench.rebate.rules.clamp = Clamp::AsEstimated;
+    bench.rebate.choices.clamp = Clamp::AsEstimated;
     bench.decrease(20.0, 100, LossKind::Detected);
     // W = 15, Np = 5: ε = 0.05 · (5 − 15) = −0.5, ssthresh = 10 · 0.5.
     assert_close(bench.decrease(20.0, 105, LossKind::Detected), 5.0);
@@ -96,7 +85,7 @@ fn without_clamp_ssthresh_follows_estimate() {
 #[test]
 fn timeout_gets_rebate_if_configured() {
     let mut bench = Bench::new(0.002);
-    bench.rebate.rules.at_timeouts = AtTimeouts::Rebated;
+    bench.rebate.choices.at_timeouts = AtTimeouts::Rebated;
     bench.decrease(20.0, 100, LossKind::Timeout);
     // ε = 0.56, as in `algorithms_1_and_2_match_manual_calculation`.
     assert_close(bench.decrease(30.0, 400, LossKind::Timeout), 23.4);
@@ -115,7 +104,7 @@ fn ideal_compensator_matches_manual_calculation() {
 #[test]
 fn ideal_compensator_counts_only_congestion_losses() {
     let mut bench = Bench::new(0.1);
-    bench.rebate.rules.formula = Formula::Ideal;
+    bench.rebate.choices.formula = Formula::Ideal;
     let lost = |cause| Truth::Lost { offset: 1, len: 1000, cause };
     bench.rebate.on_truth(lost(Cause::Congestion));
     assert_eq!(bench.rebate.congestion, None, "no ground truth is available yet");
@@ -156,7 +145,7 @@ fn timeout_is_averaged_but_not_rebated() {
 fn infinite_ssthresh_is_not_sampled() {
     let mut bench = Bench::new(0.002);
     bench.decrease(20.0, 100, LossKind::Detected);
-    bench.cc.ssthresh = f64::INFINITY;
+    bench.test.cc.ssthresh = f64::INFINITY;
     bench.decrease(30.0, 400, LossKind::Detected);
     assert_eq!(bench.estimates().w, Some(30.0));
 }
@@ -166,8 +155,7 @@ fn undone_reduction_restores_estimates() {
     let mut bench = Bench::new(0.002);
     bench.decrease(20.0, 100, LossKind::Detected);
     bench.decrease(30.0, 400, LossKind::Detected);
-    let (cc, knobs) = (&bench.cc, &bench.knobs);
-    bench.rebate.on_undo(&bench.sender.view(cc, knobs));
+    bench.rebate.on_undo();
     assert_eq!((bench.estimates().w, bench.estimates().gamma), (None, 0.0));
     assert_eq!(bench.estimates().npack_lm, 100);
 }
@@ -256,29 +244,26 @@ fn rate_of_growth(sender: &mut BareSender) -> f64 {
 #[test]
 fn dsack_proven_spurious_retransmission_is_taxed_once() {
     let mut tax = Tax { reordering: true, ..Tax::new(None, 1.0) };
-    let mut sender = BareSender::new("newreno").under_way(10.0, 5.0, RTT);
-    let cc = sender.cc().clone();
+    let mut test = TestView::new(BareSender::new("newreno").under_way(10.0, 5.0, RTT));
     let mut resend = |tax: &mut Tax, segment: u64, kind| {
         let (start, end) = (1000 * (segment - 1), 1000 * segment);
-        sender.flight.on_resent(start, sender.now, 0);
-        let knobs = Knobs::rfc();
-        let view = sender.view(&cc, &knobs);
-        tax.on_sent(&view, &Departure { start, end, kind, tsval: 0 });
+        test.sender.flight.on_resent(start, test.sender.now, 0);
+        tax.on_sent(&test.view(), &Transmission { start, end, kind, tsval: 0 });
     };
     let dsack = |segment: u64| Ack { dsack: Some((1000 * (segment - 1), 1000 * segment)), ..Ack::default() };
     tax.on_ack(&dsack(1));
     assert_eq!(tax.false_alarms, 0, "the network duplicated the segment");
-    resend(&mut tax, 1, Transmission::FastRetransmit);
+    resend(&mut tax, 1, TransmissionKind::FastRetransmit);
     tax.on_ack(&dsack(2));
     assert_eq!(tax.false_alarms, 0, "the D-SACK is about another segment");
     tax.on_ack(&dsack(1));
     tax.on_ack(&dsack(1));
     assert_eq!(tax.false_alarms, 1);
-    resend(&mut tax, 1, Transmission::FastRetransmit);
+    resend(&mut tax, 1, TransmissionKind::FastRetransmit);
     tax.on_ack(&dsack(1));
     assert_eq!(tax.false_alarms, 1, "one of three transmissions was needed");
-    resend(&mut tax, 3, Transmission::FastRetransmit);
-    resend(&mut tax, 3, Transmission::Timeout);
+    resend(&mut tax, 3, TransmissionKind::FastRetransmit);
+    resend(&mut tax, 3, TransmissionKind::Timeout);
     tax.on_ack(&dsack(3));
     assert_eq!(tax.false_alarms, 1, "retransmitted again since");
 }

@@ -35,7 +35,7 @@ fn recipes() -> BTreeMap<String, Recipe> {
 /// Runs a sender against an arbitrary receiver and path: ACKs of any segment, echoes of any transmission,
 /// marks and ECN echoes in any order, and silence until a timer fires. Returns the moves that the sender
 /// made.
-fn moves_made(recipe: &str, ecn: bool, seed: u64) -> Vec<Move> {
+fn moves_made(recipe: &str, ecn: bool, seed: u64) -> Vec<Transition> {
     let mut draw = Stream::new(seed, recipe);
     // The sender is a fixed host and the peer is a mobile one.
     let peer_flags = Flags(DB);
@@ -51,17 +51,21 @@ fn moves_made(recipe: &str, ecn: bool, seed: u64) -> Vec<Move> {
         copies.extend(sent.split(' ').filter_map(|word| word.strip_suffix('r')?.parse::<u64>().ok()));
         trace.extend(sender.trace());
     }
-    let mut state = Phase::Open;
+    let mut state = RecoveryState::Open;
     let mut moves = Vec::new();
     for decision in trace {
         let to = match decision.what {
-            What::Enter { phase, .. } => phase,
-            What::Leave { .. } => Phase::Open,
+            What::Enter { state, .. } => state,
+            What::Leave { .. } => RecoveryState::Open,
             _ => continue,
         };
         let condition =
-            MOVES.iter().map(|made| made.condition).find(|condition| condition.text() == decision.why);
-        moves.push(Move { from: state, condition: condition.expect("no condition has this reason"), to });
+            TRANSITIONS.iter().map(|made| made.condition).find(|condition| condition.text() == decision.why);
+        moves.push(Transition {
+            from: state,
+            condition: condition.expect("no condition has this reason"),
+            to,
+        });
         state = to;
     }
     moves
@@ -108,7 +112,7 @@ fn check_moves(seeds: u64) {
     let mut made_by_some = BTreeSet::new();
     for (name, recipe) in recipes() {
         let profile = recipe.tune(&Profile::default());
-        let possible = recipe.moves(&profile);
+        let possible = recipe.transitions(&profile);
         let seeds = if name == RARE { 400 } else { seeds };
         for seed in 0..seeds {
             for made in moves_made(&name, profile.handshake.ecn, seed) {
@@ -117,7 +121,7 @@ fn check_moves(seeds: u64) {
             }
         }
     }
-    let never: Vec<_> = MOVES.iter().filter(|made| !made_by_some.contains(made)).collect();
+    let never: Vec<_> = TRANSITIONS.iter().filter(|made| !made_by_some.contains(made)).collect();
     assert!(never.is_empty(), "no recipe makes these moves: {never:#?}");
 }
 
@@ -133,35 +137,35 @@ fn recipes_make_declared_moves_with_more_seeds() {
 }
 
 /// Returns the states from which `condition` moves a sender of this recipe.
-fn start_states(recipe: &str, condition: Condition) -> Vec<Phase> {
+fn start_states(recipe: &str, condition: Condition) -> Vec<RecoveryState> {
     let recipe: Recipe = recipe.parse().unwrap();
-    let moves = recipe.moves(&recipe.tune(&Profile::default()));
+    let moves = recipe.transitions(&recipe.tune(&Profile::default()));
     moves.iter().filter(|made| made.condition == condition).map(|made| made.from).collect()
 }
 
 #[test]
 fn each_answer_adds_its_moves() {
-    use Phase::{Open, Recovery, Reduced, Restarted};
+    use RecoveryState::{Cwr, Loss, Open, Recovery};
     for (recipe, condition, states) in [
-        ("newreno", Condition::Loss, &[Open] as &[Phase]),
+        ("newreno", Condition::Loss, &[Open] as &[RecoveryState]),
         ("newreno", Condition::RestartingLoss, &[]),
         ("newreno", Condition::EcnEcho, &[]),
         ("newreno", Condition::Mistake, &[]),
-        ("newreno+sifest", Condition::Loss, &[Open, Recovery, Restarted]),
+        ("newreno+sifest", Condition::Loss, &[Open, Recovery, Loss]),
         ("tahoe", Condition::RestartingLoss, &[Open]),
         ("tahoe", Condition::Loss, &[]),
         ("tahoe+judges", Condition::Loss, &[]),
         // A loss attributed to the radio link does not restart the sender.
         ("tahoe+transit-marks", Condition::Loss, &[Open]),
-        ("tahoe+fast-timeout", Condition::TimeoutWithDuplicates, &[Restarted]),
-        ("sack+pr", Condition::Collapse, &[Open, Recovery, Restarted]),
+        ("tahoe+fast-timeout", Condition::TimeoutWithDuplicates, &[Loss]),
+        ("sack+pr", Condition::Collapse, &[Open, Recovery, Loss]),
         // Without a scoreboard, only the first outstanding segment can be marked lost.
         ("newreno+pr", Condition::Collapse, &[]),
         ("sack+rack", Condition::RepairedByProbe, &[Open]),
         ("newreno+ecn", Condition::EcnEcho, &[Open]),
-        ("newreno+ecn", Condition::Timeout, &[Open, Reduced, Recovery, Restarted]),
-        ("newreno+frto", Condition::Mistake, &[Restarted]),
-        ("newreno+eifel", Condition::Mistake, &[Recovery, Restarted]),
+        ("newreno+ecn", Condition::Timeout, &[Open, Cwr, Recovery, Loss]),
+        ("newreno+frto", Condition::Mistake, &[Loss]),
+        ("newreno+eifel", Condition::Mistake, &[Recovery, Loss]),
     ] {
         assert_eq!(start_states(recipe, condition), states, "{recipe}: {condition:?}");
     }

@@ -1,7 +1,10 @@
-//! Settings of the default answers, for the details in which Reno stacks differ.
+//! The details of loss recovery in which TCP stacks with the same algorithm differ, grouped by subject.
 //!
-//! A [profile](crate::profile::Profile) sets them, and a recipe's options may override some. They describe a
-//! stack; algorithms are answers in the catalogue.
+//! A [profile](crate::profile::Profile) sets these rules, and a recipe's options may override some. The
+//! algorithms themselves are answers in the [catalogue](crate::recovery::catalogue).
+//!
+//! Each field cites the clause or the kernel function (Linux 6.18) that decides it. The words in parentheses
+//! after ns-2 are that simulator's variables.
 
 /// The unit in which a host counts its window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,7 +43,7 @@ impl InitialWindow {
 pub enum InitialSsthresh {
     /// "Arbitrarily high" (RFC 5681 §3.1).
     Infinite,
-    /// The receiver's window (P0 §2.2, ns-2).
+    /// The receiver's window (Pan et al. 2004, §2.2; ns-2).
     ReceiverWindow,
 }
 
@@ -238,138 +241,216 @@ impl Pacing {
     pub const LINUX: Self = Self { slow_start: 2.0, congestion_avoidance: 1.2 };
 }
 
-/// All settings. Windows are in segments.
+/// The rules of a stack's loss recovery. Windows are in segments.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Knobs {
+pub struct RecoveryRules {
     /// The unit in which the window is counted.
     pub accounting: Accounting,
-    /// cwnd when the connection is established.
-    pub initial_window: InitialWindow,
-    /// cwnd after a timeout, or after a fast retransmission that restarts from one segment (RFC 5681 §3.1,
-    /// LW).
-    pub loss_window: f64,
-    /// The initial window if our SYN was retransmitted (RFC 5681 §3.1: one segment). `None`: unchanged.
+    /// The window and the threshold after the handshake.
+    pub initial: InitialRules,
+    /// How ACKs open the window.
+    pub growth: GrowthRules,
+    /// How a loss reduces the window.
+    pub decrease: DecreaseRules,
+    /// The duplicate ACKs that indicate a loss, and the segments that they release.
+    pub detection: DetectionRules,
+    /// The beginning, the partial ACKs and the end of fast recovery.
+    pub fast_recovery: FastRecoveryRules,
+    /// The effects of a retransmission timeout.
+    pub timeout: TimeoutRules,
+    /// Limits on bursts, and pacing.
+    pub transmission: TransmissionRules,
+    /// The implementations that algorithm names select.
+    pub dialects: Dialects,
+}
+
+/// The window and the threshold after the handshake.
+#[derive(Clone, Debug, PartialEq)]
+pub struct InitialRules {
+    /// cwnd when the connection is established (RFC 6928; tcp_init_cwnd()).
+    pub window: InitialWindow,
+    /// ssthresh when the connection is established (RFC 5681 §3.1).
+    pub ssthresh: InitialSsthresh,
+    /// The initial window if our SYN was retransmitted (RFC 5681 §3.1: one segment; tcp_init_transfer()).
+    /// `None`: unchanged.
     pub window_after_lost_syn: Option<f64>,
-    /// Number of SYN timeouts that leave the initial window unchanged (Linux: one, because the first timeout
-    /// is only 1 s).
-    pub syn_timeouts_forgiven: u16,
     /// ssthresh if our SYN was retransmitted, for stacks that treat this as a loss event (ns-2). `None`:
     /// unchanged.
     pub ssthresh_after_lost_syn: Option<f64>,
-    /// ssthresh when the connection is established.
-    pub initial_ssthresh: InitialSsthresh,
-    /// How much an ACK opens the window.
-    pub growth: Growth,
-    /// When an ACK may open the window.
-    pub growth_limit: GrowthLimit,
-    /// The value that the multiplicative decrease is applied to.
-    pub decrease_from: DecreaseFrom,
-    /// Factor by which a loss multiplies the window.
+    /// Number of SYN timeouts that leave the initial window unchanged. tcp_init_transfer() tolerates one,
+    /// because the first timeout is only 1 s.
+    pub syn_timeouts_forgiven: u16,
+}
+
+/// How ACKs open the window.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GrowthRules {
+    /// How much an ACK opens the window (RFC 5681 §3.1; tcp_slow_start(), tcp_cong_avoid_ai()).
+    pub amount: Growth,
+    /// When an ACK may open the window (RFC 7661 §4.3; tcp_is_cwnd_limited()).
+    pub limit: GrowthLimit,
+    /// cwnd after an idle RTO (RFC 5681 §4.1; tcp_slow_start_after_idle_check()).
+    pub after_idle: AfterIdle,
+}
+
+/// How a loss reduces the window.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DecreaseRules {
+    /// The value that the multiplicative decrease is applied to (RFC 5681 equation 4; tcp_reno_ssthresh()).
+    pub from: DecreaseFrom,
+    /// Factor by which a loss multiplies the window (RFC 5681 equation 4: 1/2; RFC 9438 §4.6: 0.7).
     pub beta: f64,
     /// Whether a reduced window keeps its fraction of a segment.
     pub rounding: Rounding,
-    /// Lower bound of a reduced window (RFC 5681 equation 4: two segments; ns-2 bounds only ssthresh, by two
-    /// segments).
-    pub least_window: f64,
+    /// Lower bound of a reduced window (RFC 5681 equation 4: two segments; ns-2: none).
+    pub min_window: f64,
     /// Lower bound of a reduced ssthresh (RFC 5681 equation 4: two segments).
-    pub least_ssthresh: f64,
-    /// Whether duplicate ACKs may start another recovery in a window that already had its loss event.
+    pub min_ssthresh: f64,
+}
+
+/// The duplicate ACKs that indicate a loss, and the segments that they release.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DetectionRules {
+    /// DupThresh: number of duplicate ACKs that indicate a loss (RFC 5681 §3.2: three;
+    /// net.ipv4.tcp_reordering).
+    pub dup_thresh: u32,
+    /// Whether each duplicate ACK before DupThresh releases a new segment (RFC 3042).
+    pub limited_transmit: bool,
+    /// Whether this also applies while the data outstanding at a timeout is being repaired.
+    pub limited_transmit_after_timeout: bool,
+}
+
+/// The beginning, the partial ACKs and the end of fast recovery.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FastRecoveryRules {
+    /// Whether duplicate ACKs may start another recovery in a window that already had its loss event
+    /// (RFC 6582 §3.2 step 1).
     pub careful: Careful,
     /// With exactly this many segments acknowledged, `recover` is ignored; with fewer, no recovery starts
     /// (ns-2, bugfix_ss_). In ns-2 segment 0 is the SYN if there is one, and the value is then zero. `None`:
     /// `recover` always counts.
     pub relaxed_recover_at: Option<u32>,
-    /// A recovery that starts during go-back-N retransmission continues it, and retransmissions after partial
-    /// ACKs are sent in addition (ns-2). If false, SND.NXT returns to SND.MAX.
-    pub keep_pass_in_recovery: bool,
-    /// Reno also waits for `recover` (ns-2). RFC 5681 has no such state: Reno may enter recovery again after
-    /// leaving it.
+    /// Whether Reno also waits for `recover` (ns-2). RFC 5681 has no such state: Reno may enter recovery
+    /// again after leaving it.
     pub careful_reno: bool,
-    /// Which partial ACKs restart the retransmission timer.
+    /// Whether a recovery that starts during go-back-N retransmission continues it. Retransmissions after
+    /// partial ACKs are then sent in addition (ns-2). If false, SND.NXT returns to SND.MAX.
+    pub continues_pass: bool,
+    /// Which partial ACKs restart the retransmission timer (RFC 6582 §4; tcp_ack(), FLAG_SET_XMIT_TIMER).
     pub partial_ack_timer: PartialAckTimer,
-    /// How far a partial ACK deflates the window.
+    /// How far a partial ACK deflates the window (RFC 6582 §3.2 step 3).
     pub partial_ack_deflation: PartialAckDeflation,
-    /// cwnd when fast recovery ends.
+    /// cwnd when fast recovery ends (RFC 6582 §3.2 step 3; tcp_end_cwnd_reduction()).
     pub exit_window: ExitWindow,
-    /// Whether the ACK that ends fast recovery also opens the window.
+    /// Whether the ACK that ends fast recovery also opens the window (tcp_try_undo_recovery(),
+    /// tcp_cong_control()).
     pub grow_on_exit: GrowOnExit,
-    /// NewReno does not detect the end of a recovery that ends without inflation: duplicate ACKs after the
-    /// third continue to inflate the window (ns-2).
-    pub recovery_ends_by_inflation: bool,
-    /// Effect on ssthresh when the same segment times out again.
-    pub repeated_timeout: RepeatedTimeout,
-    /// Which losses above `recover` start a new episode when the current one ends.
+    /// Whether NewReno fails to notice the end of a recovery that ends without inflation. Duplicate ACKs
+    /// after the third then continue to inflate the window (ns-2).
+    pub ends_by_inflation: bool,
+    /// Which losses above `recover` start a new episode when the current one ends (tcp_time_to_recover()).
     pub beyond_recover: BeyondRecover,
-    /// The SACK sender that the recipe `sack` selects.
-    pub sack_dialect: SackDialect,
-    /// The CUBIC that the recipe `cubic` selects.
-    pub cubic_dialect: CubicDialect,
-    /// The RACK that the recipe `rack` selects.
-    pub rack_dialect: RackDialect,
-    /// A timeout clears the scoreboard (RFC 2018 §8).
-    pub forget_sacks_at_timeout: bool,
-    /// Duplicate ACKs counted before a timeout still count after it (ns-2's Tahoe).
-    pub dupacks_survive_timeout: bool,
-    /// DupThresh: number of duplicate ACKs that indicate a loss (RFC 5681 §3.2: three).
-    pub dup_thresh: u32,
-    /// Each duplicate ACK before DupThresh releases a new segment (RFC 3042).
-    pub limited_transmit: bool,
-    /// Limited transmit also applies while the data outstanding at a timeout is being repaired.
-    pub limited_transmit_after_timeout: bool,
-    /// cwnd after an idle time.
-    pub after_idle: AfterIdle,
+}
+
+/// The effects of a retransmission timeout.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TimeoutRules {
+    /// cwnd after a timeout, or after a fast retransmission that restarts from one segment (RFC 5681 §3.1,
+    /// LW).
+    pub loss_window: f64,
+    /// Effect on ssthresh if losses in the same window have already reduced it (RFC 5681 §3.1;
+    /// tcp_enter_loss()).
+    pub repeated: RepeatedTimeout,
+    /// Whether a timeout clears the scoreboard (RFC 2018 §8). tcp_timeout_mark_lost() clears it only if the
+    /// receiver reneged.
+    pub forgets_sacks: bool,
+    /// Whether duplicate ACKs counted before a timeout still count after it (ns-2's Tahoe).
+    pub keeps_dupacks: bool,
+}
+
+/// Limits on bursts, and pacing.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TransmissionRules {
     /// Maximum number of segments that one ACK may release. `None`: no limit.
     pub max_burst: Option<u32>,
-    /// `max_burst` while NewReno is in recovery. `None`: `max_burst` applies there too.
+    /// `max_burst` while NewReno is in recovery (ns-2: two segments). `None`: `max_burst` applies there too.
     pub recovery_burst: Option<u32>,
-    /// Pace segments. `None`: send as soon as the window allows, unless the window algorithm sets a rate.
+    /// Pacing of segments (tcp_update_pacing_rate()). `None`: the sender transmits as soon as the window
+    /// allows, unless the window algorithm sets a rate.
     pub pacing: Option<Pacing>,
-    /// Maximum pacing rate, in bytes of data per second (Linux: SO_MAX_PACING_RATE).
+    /// Maximum pacing rate, in bytes of data per second (SO_MAX_PACING_RATE).
     pub max_rate: Option<f64>,
 }
 
-impl Knobs {
-    /// The values of RFCs 5681, 6582, 6675 and 6928.
+/// The implementations that algorithm names select.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Dialects {
+    /// The SACK sender that the recipe `sack` selects.
+    pub sack: SackDialect,
+    /// The CUBIC that the recipe `cubic` selects.
+    pub cubic: CubicDialect,
+    /// The RACK that the recipe `rack` selects.
+    pub rack: RackDialect,
+}
+
+impl RecoveryRules {
+    /// The rules of RFCs 5681, 6582, 6675 and 6928.
     pub fn rfc() -> Self {
         Self {
             accounting: Accounting::Bytes,
-            initial_window: InitialWindow::Rfc6928,
-            loss_window: 1.0,
-            window_after_lost_syn: Some(1.0),
-            syn_timeouts_forgiven: 0,
-            ssthresh_after_lost_syn: None,
-            initial_ssthresh: InitialSsthresh::Infinite,
-            growth: Growth::Rfc5681,
-            growth_limit: GrowthLimit::CwndLimited,
-            decrease_from: DecreaseFrom::FlightSize,
-            beta: 0.5,
-            rounding: Rounding::Exact,
-            least_window: 2.0,
-            least_ssthresh: 2.0,
-            careful: Careful::Yes,
-            relaxed_recover_at: None,
-            keep_pass_in_recovery: false,
-            careful_reno: false,
-            partial_ack_timer: PartialAckTimer::Impatient,
-            partial_ack_deflation: PartialAckDeflation::Rfc6582,
-            exit_window: ExitWindow::Flight,
-            grow_on_exit: GrowOnExit::Never,
-            recovery_ends_by_inflation: false,
-            repeated_timeout: RepeatedTimeout::HoldSsthresh,
-            beyond_recover: BeyondRecover::Unrepaired,
-            sack_dialect: SackDialect::Rfc6675,
-            cubic_dialect: CubicDialect::Rfc9438,
-            rack_dialect: RackDialect::Rfc8985,
-            forget_sacks_at_timeout: true,
-            dupacks_survive_timeout: false,
-            dup_thresh: 3,
-            limited_transmit: false,
-            limited_transmit_after_timeout: true,
-            after_idle: AfterIdle::Restart,
-            max_burst: None,
-            recovery_burst: None,
-            pacing: None,
-            max_rate: None,
+            initial: InitialRules {
+                window: InitialWindow::Rfc6928,
+                ssthresh: InitialSsthresh::Infinite,
+                window_after_lost_syn: Some(1.0),
+                ssthresh_after_lost_syn: None,
+                syn_timeouts_forgiven: 0,
+            },
+            growth: GrowthRules {
+                amount: Growth::Rfc5681,
+                limit: GrowthLimit::CwndLimited,
+                after_idle: AfterIdle::Restart,
+            },
+            decrease: DecreaseRules {
+                from: DecreaseFrom::FlightSize,
+                beta: 0.5,
+                rounding: Rounding::Exact,
+                min_window: 2.0,
+                min_ssthresh: 2.0,
+            },
+            detection: DetectionRules {
+                dup_thresh: 3,
+                limited_transmit: false,
+                limited_transmit_after_timeout: true,
+            },
+            fast_recovery: FastRecoveryRules {
+                careful: Careful::Yes,
+                relaxed_recover_at: None,
+                careful_reno: false,
+                continues_pass: false,
+                partial_ack_timer: PartialAckTimer::Impatient,
+                partial_ack_deflation: PartialAckDeflation::Rfc6582,
+                exit_window: ExitWindow::Flight,
+                grow_on_exit: GrowOnExit::Never,
+                ends_by_inflation: false,
+                beyond_recover: BeyondRecover::Unrepaired,
+            },
+            timeout: TimeoutRules {
+                loss_window: 1.0,
+                repeated: RepeatedTimeout::HoldSsthresh,
+                forgets_sacks: true,
+                keeps_dupacks: false,
+            },
+            transmission: TransmissionRules {
+                max_burst: None,
+                recovery_burst: None,
+                pacing: None,
+                max_rate: None,
+            },
+            dialects: Dialects {
+                sack: SackDialect::Rfc6675,
+                cubic: CubicDialect::Rfc9438,
+                rack: RackDialect::Rfc8985,
+            },
         }
     }
 }

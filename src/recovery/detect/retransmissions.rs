@@ -6,10 +6,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::recovery::{Ack, Departure, Phase, Transmission, View};
+use crate::recovery::{Ack, RecoveryState, Transmission, TransmissionKind, View};
 
 #[derive(Debug, Default)]
-pub(super) struct Copies {
+pub(super) struct Retransmissions {
     /// Segments in flight when counting began, plus all segments sent since then.
     sent: u64,
     /// ACKs since then, duplicate or new.
@@ -18,12 +18,12 @@ pub(super) struct Copies {
     /// episode from counting twice.
     counted: (u64, u32),
     /// The latest retransmission of each segment, by the segment's start.
-    left: BTreeMap<u64, Left>,
+    latest: BTreeMap<u64, Retransmission>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Left {
-    /// Value of `Copies::sent` at the time of the retransmission.
+struct Retransmission {
+    /// Value of `Retransmissions::sent` at the time of the retransmission.
     sent: u64,
     /// SND.HIGH, the highest offset sent, at the time of the retransmission.
     high: u64,
@@ -31,14 +31,14 @@ struct Left {
 
 /// State of the latest retransmission of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct CopyState {
+pub(super) struct RetransmissionState {
     /// Number of ACKs beyond those that earlier segments can have caused.
     pub(super) overtaken_by: u64,
     /// SND.HIGH, the highest offset sent, at the time of the retransmission.
     pub(super) high: u64,
 }
 
-impl Copies {
+impl Retransmissions {
     /// Starts to count, with this number of segments in flight.
     pub(super) fn begin(&mut self, in_path: u64) {
         *self = Self { sent: in_path, ..Self::default() };
@@ -46,21 +46,22 @@ impl Copies {
 
     /// Starts to count when an episode begins. If another episode is in progress, its count continues.
     pub(super) fn on_episode(&mut self, view: &View<'_>) {
-        if matches!(view.cc.phase(), Phase::Open | Phase::Reduced) {
+        if matches!(view.cc.state(), RecoveryState::Open | RecoveryState::Cwr) {
             self.begin(all_but_the_head(view));
             self.acks = u64::from(view.cc.dupacks());
             self.counted = (view.flight.una(), view.cc.dupacks());
         }
     }
 
-    pub(super) fn on_sent(&mut self, view: &View<'_>, departure: &Departure) {
-        if departure.kind != Transmission::New {
+    pub(super) fn on_sent(&mut self, view: &View<'_>, transmission: &Transmission) {
+        if transmission.kind != TransmissionKind::New {
             // More ACKs than segments: the path duplicates packets, or the receiver sends extra ACKs. Start
             // again.
             if self.acks > self.sent {
                 (self.sent, self.acks) = (view.flight.outstanding().segments, 0);
             }
-            self.left.insert(departure.start, Left { sent: self.sent, high: view.flight.max() });
+            self.latest
+                .insert(transmission.start, Retransmission { sent: self.sent, high: view.flight.max() });
         }
         self.sent += 1;
     }
@@ -72,21 +73,21 @@ impl Copies {
             self.acks += 1;
             self.counted = this;
         }
-        if !ack.advances() || self.left.is_empty() {
+        if !ack.advances() || self.latest.is_empty() {
             return 0;
         }
-        let above = self.left.split_off(&view.flight.una());
-        std::mem::replace(&mut self.left, above).len() as u64
+        let above = self.latest.split_off(&view.flight.una());
+        std::mem::replace(&mut self.latest, above).len() as u64
     }
 
-    pub(super) fn get(&self, start: u64) -> Option<CopyState> {
-        let Left { sent, high } = *self.left.get(&start)?;
-        Some(CopyState { overtaken_by: self.acks.saturating_sub(sent), high })
+    pub(super) fn get(&self, start: u64) -> Option<RetransmissionState> {
+        let Retransmission { sent, high } = *self.latest.get(&start)?;
+        Some(RetransmissionState { overtaken_by: self.acks.saturating_sub(sent), high })
     }
 
     /// Removes a retransmission that was declared lost, because it is no longer in flight.
     pub(super) fn lost(&mut self, start: u64) {
-        if self.left.remove(&start).is_some() {
+        if self.latest.remove(&start).is_some() {
             self.sent = self.sent.saturating_sub(1);
         }
     }

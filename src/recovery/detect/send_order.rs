@@ -7,49 +7,49 @@ use std::collections::VecDeque;
 
 use airwire::time::Instant;
 
-use crate::flight::{Fate, Flight, Sent};
+use crate::flight::{Flight, SegmentState, Sent};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Departed {
+pub(super) struct OrderedTransmission {
     pub(super) sent_at: Instant,
     pub(super) start: u64,
 }
 
-impl Departed {
+impl OrderedTransmission {
     pub(super) fn of(sent: &Sent) -> Self {
         Self { sent_at: sent.last_sent, start: sent.start }
     }
 
-    /// Returns the segment if this is its latest transmission and its fate is still unknown.
-    pub(super) fn on_its_way(self, flight: &Flight) -> Option<&Sent> {
+    /// Returns the segment if this is its latest transmission and its state is still unknown.
+    pub(super) fn in_flight(self, flight: &Flight) -> Option<&Sent> {
         let sent = flight.segment_at(self.start)?;
-        (is_on_its_way(sent) && Self::of(sent) == self).then_some(sent)
+        (is_in_flight(sent) && Self::of(sent) == self).then_some(sent)
     }
 }
 
-pub(super) fn is_on_its_way(sent: &Sent) -> bool {
-    match sent.fate {
-        Fate::InFlight | Fate::Resent | Fate::InDoubt => true,
-        Fate::Lost | Fate::Sacked => false,
+pub(super) fn is_in_flight(sent: &Sent) -> bool {
+    match sent.state {
+        SegmentState::InFlight | SegmentState::Resent | SegmentState::InDoubt => true,
+        SegmentState::Lost | SegmentState::Sacked => false,
     }
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Departures(VecDeque<Departed>);
+pub(super) struct SendOrder(VecDeque<OrderedTransmission>);
 
-impl Departures {
-    pub(super) fn push(&mut self, copy: Departed) {
+impl SendOrder {
+    pub(super) fn push(&mut self, copy: OrderedTransmission) {
         self.0.push_back(copy);
     }
 
     /// Returns the earliest transmission in flight.
-    pub(super) fn first<'a>(&mut self, flight: &'a Flight) -> Option<(Departed, &'a Sent)> {
+    pub(super) fn first<'a>(&mut self, flight: &'a Flight) -> Option<(OrderedTransmission, &'a Sent)> {
         // Frees the memory of an idle connection.
         if flight.is_empty() {
             self.0 = VecDeque::new();
         }
         while let Some(copy) = self.0.front().copied() {
-            if let Some(sent) = copy.on_its_way(flight) {
+            if let Some(sent) = copy.in_flight(flight) {
                 return Some((copy, sent));
             }
             self.0.pop_front();
@@ -58,9 +58,9 @@ impl Departures {
     }
 
     /// Returns the latest transmission in flight.
-    pub(super) fn last(&mut self, flight: &Flight) -> Option<Departed> {
+    pub(super) fn last(&mut self, flight: &Flight) -> Option<OrderedTransmission> {
         while let Some(copy) = self.0.back().copied() {
-            if copy.on_its_way(flight).is_some() {
+            if copy.in_flight(flight).is_some() {
                 return Some(copy);
             }
             self.0.pop_back();
