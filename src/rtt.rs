@@ -117,7 +117,7 @@ impl TimerStyle {
 
     /// Returns true if the timer counts from the transmission of the oldest outstanding segment. The other
     /// styles restart it with each ACK of new data (RFC 6298 (5.3)), which adds about one round trip (Ludwig;
-    /// P2 §5.2).
+    /// Inamura et al. 2009, §5.2).
     pub(crate) const fn counts_from_transmission(self) -> bool {
         matches!(self, Self::Linux22)
     }
@@ -167,11 +167,90 @@ pub struct RttEstimator {
 #[derive(Clone, Debug)]
 enum Estimate {
     /// Nanoseconds.
-    Plain { srtt: Option<Duration>, rttvar: Duration },
-    /// Nanoseconds; `srtt8` scaled by 8, the deviations by 4, as in the kernel.
-    Linux { srtt8: u64, mdev4: u64, mdev_max4: u64, rttvar4: u64, rtt_seq: u64 },
-    /// Ticks; `srtt8` scaled by 8, `rttvar4` by 4, both with the style's additional fraction bits.
-    Ticks { srtt8: i64, rttvar4: i64 },
+    Plain {
+        srtt: Option<Duration>,
+        rttvar: Duration,
+    },
+    Linux(LinuxEstimate),
+    Ticks(TickEstimate),
+}
+
+/// The fields of `tcp_sock` in nanoseconds: `srtt8` scaled by 8, the deviations by 4.
+#[derive(Clone, Debug, Default)]
+struct LinuxEstimate {
+    srtt8: u64,
+    mdev4: u64,
+    mdev_max4: u64,
+    rttvar4: u64,
+    rtt_seq: u64,
+}
+
+impl LinuxEstimate {
+    /// tcp_rtt_estimator()
+    fn on_sample(&mut self, style: TimerStyle, sample: &Sample) {
+        let floor = match style {
+            TimerStyle::Linux24 { floor } => floor.as_nanos(),
+            _ => 0,
+        };
+        let m = (sample.now - sample.sent_at).as_nanos().max(1);
+        if self.srtt8 == 0 {
+            self.srtt8 = m << 3;
+            self.mdev4 = m << 1;
+            self.rttvar4 = self.mdev4.max(floor);
+            self.mdev_max4 = self.rttvar4;
+            self.rtt_seq = sample.nxt;
+            return;
+        }
+        let error = m as i64 - (self.srtt8 >> 3) as i64;
+        self.srtt8 = self.srtt8.saturating_add_signed(error);
+        // A falling RTT must not raise the deviation as fast as a rising one does.
+        let mut change = error.abs() - (self.mdev4 >> 2) as i64;
+        if error < 0 && change > 0 {
+            change >>= 3;
+        }
+        self.mdev4 = self.mdev4.saturating_add_signed(change);
+        if self.mdev4 > self.mdev_max4 {
+            self.mdev_max4 = self.mdev4;
+            self.rttvar4 = self.rttvar4.max(self.mdev_max4);
+        }
+        if sample.una > self.rtt_seq {
+            if self.mdev_max4 < self.rttvar4 {
+                self.rttvar4 -= (self.rttvar4 - self.mdev_max4) >> 2;
+            }
+            self.rtt_seq = sample.nxt;
+            self.mdev_max4 = floor;
+        }
+    }
+}
+
+/// Ticks: `srtt8` scaled by 8, `rttvar4` by 4, both with the style's additional fraction bits.
+#[derive(Clone, Debug)]
+struct TickEstimate {
+    srtt8: i64,
+    rttvar4: i64,
+}
+
+impl TickEstimate {
+    fn on_sample(&mut self, style: TimerStyle, sample: &Sample) {
+        let (phase, min, first) = match style {
+            TimerStyle::Ns2 { phase, .. } => (phase, 1, 0),
+            // BSD's tick counter starts at 1. The first sample includes that tick, later ones subtract it.
+            _ => (Duration::ZERO, 0, 1),
+        };
+        let tick = style.granularity().as_nanos().max(1);
+        let since_tick = (sample.sent_at.as_nanos() + phase.as_nanos()) % tick;
+        let rtt = (sample.now - sample.sent_at).as_nanos();
+        let m = ((rtt + since_tick) / tick).max(min) as i64;
+        let fraction = style.fraction();
+        if self.srtt8 == 0 {
+            self.srtt8 = (m + first) << (3 + fraction);
+            self.rttvar4 = (m + first) << (1 + fraction);
+        } else {
+            let error = (m << fraction) - (self.srtt8 >> 3);
+            self.srtt8 = (self.srtt8 + error).max(1);
+            self.rttvar4 = (self.rttvar4 + error.abs() - (self.rttvar4 >> 2)).max(1);
+        }
+    }
 }
 
 impl RttEstimator {
@@ -181,12 +260,11 @@ impl RttEstimator {
             TimerStyle::Rfc6298 { .. } | TimerStyle::Solaris | TimerStyle::Linux22 => {
                 Estimate::Plain { srtt: None, rttvar: Duration::ZERO }
             }
-            TimerStyle::Linux24 { .. } => {
-                Estimate::Linux { srtt8: 0, mdev4: 0, mdev_max4: 0, rttvar4: 0, rtt_seq: 0 }
-            }
+            TimerStyle::Linux24 { .. } => Estimate::Linux(LinuxEstimate::default()),
             TimerStyle::Bsd { tick } | TimerStyle::FreeBsd { tick } | TimerStyle::Ns2 { tick, .. } => {
                 let twelve_seconds = Duration::from_secs(12).as_nanos() / tick.as_nanos().max(1);
-                Estimate::Ticks { srtt8: 0, rttvar4: (twelve_seconds as i64) << (2 + style.fraction()) }
+                let rttvar4 = (twelve_seconds as i64) << (2 + style.fraction());
+                Estimate::Ticks(TickEstimate { srtt8: 0, rttvar4 })
             }
         };
         Self { style, limits, state, backoff: 0, base: limits.initial, latest: None, min: None, samples: 0 }
@@ -201,60 +279,8 @@ impl RttEstimator {
         self.backoff = 0;
         match &mut self.state {
             Estimate::Plain { srtt, rttvar } => smooth(srtt, rttvar, rtt),
-            Estimate::Linux { srtt8, mdev4, mdev_max4, rttvar4, rtt_seq } => {
-                let floor = match self.style {
-                    TimerStyle::Linux24 { floor } => floor.as_nanos(),
-                    _ => 0,
-                };
-                let m = rtt.as_nanos().max(1);
-                if *srtt8 == 0 {
-                    *srtt8 = m << 3;
-                    *mdev4 = m << 1;
-                    *rttvar4 = (*mdev4).max(floor);
-                    *mdev_max4 = *rttvar4;
-                    *rtt_seq = sample.nxt;
-                } else {
-                    let error = m as i64 - (*srtt8 >> 3) as i64;
-                    *srtt8 = srtt8.saturating_add_signed(error);
-                    // A falling RTT must not raise the deviation as fast as a rising one does.
-                    let mut change = error.abs() - (*mdev4 >> 2) as i64;
-                    if error < 0 && change > 0 {
-                        change >>= 3;
-                    }
-                    *mdev4 = mdev4.saturating_add_signed(change);
-                    if *mdev4 > *mdev_max4 {
-                        *mdev_max4 = *mdev4;
-                        *rttvar4 = (*rttvar4).max(*mdev_max4);
-                    }
-                    if sample.una > *rtt_seq {
-                        if *mdev_max4 < *rttvar4 {
-                            *rttvar4 -= (*rttvar4 - *mdev_max4) >> 2;
-                        }
-                        *rtt_seq = sample.nxt;
-                        *mdev_max4 = floor;
-                    }
-                }
-            }
-            Estimate::Ticks { srtt8, rttvar4 } => {
-                let (phase, least, first) = match self.style {
-                    TimerStyle::Ns2 { phase, .. } => (phase, 1, 0),
-                    // BSD's tick counter starts at 1. The first sample includes that tick, later ones
-                    // subtract it.
-                    _ => (Duration::ZERO, 0, 1),
-                };
-                let tick = self.style.granularity().as_nanos().max(1);
-                let since_tick = (sample.sent_at.as_nanos() + phase.as_nanos()) % tick;
-                let m = ((rtt.as_nanos() + since_tick) / tick).max(least) as i64;
-                let fraction = self.style.fraction();
-                if *srtt8 == 0 {
-                    *srtt8 = (m + first) << (3 + fraction);
-                    *rttvar4 = (m + first) << (1 + fraction);
-                } else {
-                    let error = (m << fraction) - (*srtt8 >> 3);
-                    *srtt8 = (*srtt8 + error).max(1);
-                    *rttvar4 = (*rttvar4 + error.abs() - (*rttvar4 >> 2)).max(1);
-                }
-            }
+            Estimate::Linux(estimate) => estimate.on_sample(self.style, sample),
+            Estimate::Ticks(estimate) => estimate.on_sample(self.style, sample),
         }
         self.base = self.compute(sample.cwnd);
     }
@@ -276,14 +302,14 @@ impl RttEstimator {
                 let shift = (cwnd.max(1.0) as u32 - 1).min(63);
                 rto + rto / 4 + Duration::from_nanos(rto.as_nanos() >> shift)
             }
-            (Estimate::Linux { srtt8, rttvar4, .. }, _) => Duration::from_nanos((srtt8 >> 3) + rttvar4),
-            (Estimate::Ticks { srtt8, rttvar4 }, TimerStyle::Ns2 { tick, .. }) => {
-                tick * (((rttvar4 << 3) + srtt8) >> 3).max(0) as u64
+            (Estimate::Linux(it), _) => Duration::from_nanos((it.srtt8 >> 3) + it.rttvar4),
+            (Estimate::Ticks(it), TimerStyle::Ns2 { tick, .. }) => {
+                tick * (((it.rttvar4 << 3) + it.srtt8) >> 3).max(0) as u64
             }
-            (Estimate::Ticks { srtt8, rttvar4 }, TimerStyle::Bsd { tick } | TimerStyle::FreeBsd { tick }) => {
-                tick * (((srtt8 >> 3) + rttvar4) >> self.style.fraction()).max(2) as u64
+            (Estimate::Ticks(it), TimerStyle::Bsd { tick } | TimerStyle::FreeBsd { tick }) => {
+                tick * (((it.srtt8 >> 3) + it.rttvar4) >> self.style.fraction()).max(2) as u64
             }
-            (Estimate::Ticks { .. }, _) => self.limits.initial,
+            (Estimate::Ticks(_), _) => self.limits.initial,
         }
     }
 
@@ -313,10 +339,10 @@ impl RttEstimator {
                     self.backoff += 1;
                 }
                 if self.backoff > 3
-                    && let Estimate::Ticks { srtt8, rttvar4 } = &mut self.state
+                    && let Estimate::Ticks(it) = &mut self.state
                 {
-                    *rttvar4 += *srtt8 >> 3;
-                    *srtt8 = 0;
+                    it.rttvar4 += it.srtt8 >> 3;
+                    it.srtt8 = 0;
                 }
             }
             _ => self.backoff = (self.backoff + 1).min(32),
@@ -341,20 +367,20 @@ impl RttEstimator {
     }
 
     /// Overwrites the estimates, as some algorithms do in response to a spurious or fast timeout (RFC 4015
-    /// §3.2; P2 Fig. 8).
+    /// §3.2; Inamura et al. 2009, Fig. 8).
     pub(crate) fn set_smoothed(&mut self, srtt: Duration, rttvar: Duration, cwnd: f64) {
         match &mut self.state {
             Estimate::Plain { srtt: s, rttvar: v } => (*s, *v) = (Some(srtt), rttvar),
-            Estimate::Linux { srtt8, mdev4, mdev_max4, rttvar4, .. } => {
-                *srtt8 = srtt.as_nanos() << 3;
-                *mdev4 = rttvar.as_nanos() << 2;
-                *rttvar4 = (*rttvar4).max(*mdev4);
-                *mdev_max4 = *rttvar4;
+            Estimate::Linux(it) => {
+                it.srtt8 = srtt.as_nanos() << 3;
+                it.mdev4 = rttvar.as_nanos() << 2;
+                it.rttvar4 = it.rttvar4.max(it.mdev4);
+                it.mdev_max4 = it.rttvar4;
             }
-            Estimate::Ticks { srtt8, rttvar4 } => {
+            Estimate::Ticks(it) => {
                 let (tick, fraction) = (self.style.granularity().as_nanos().max(1), self.style.fraction());
-                *srtt8 = ((srtt.as_nanos() << (3 + fraction)) / tick) as i64;
-                *rttvar4 = ((rttvar.as_nanos() << (2 + fraction)) / tick) as i64;
+                it.srtt8 = ((srtt.as_nanos() << (3 + fraction)) / tick) as i64;
+                it.rttvar4 = ((rttvar.as_nanos() << (2 + fraction)) / tick) as i64;
             }
         }
         self.base = self.compute(cwnd);
@@ -385,9 +411,9 @@ impl RttEstimator {
     pub fn srtt(&self) -> Option<Duration> {
         match &self.state {
             Estimate::Plain { srtt, .. } => *srtt,
-            Estimate::Linux { srtt8, .. } => (*srtt8 > 0).then(|| Duration::from_nanos(srtt8 >> 3)),
-            Estimate::Ticks { srtt8, .. } => {
-                (*srtt8 > 0).then(|| self.tick() * (*srtt8 as u64) / (8 << self.style.fraction()))
+            Estimate::Linux(it) => (it.srtt8 > 0).then(|| Duration::from_nanos(it.srtt8 >> 3)),
+            Estimate::Ticks(it) => {
+                (it.srtt8 > 0).then(|| self.tick() * (it.srtt8 as u64) / (8 << self.style.fraction()))
             }
         }
     }
@@ -396,10 +422,8 @@ impl RttEstimator {
     pub fn rttvar(&self) -> Duration {
         match &self.state {
             Estimate::Plain { rttvar, .. } => *rttvar,
-            Estimate::Linux { rttvar4, .. } => Duration::from_nanos(rttvar4 >> 2),
-            Estimate::Ticks { rttvar4, .. } => {
-                self.tick() * (*rttvar4).max(0) as u64 / (4 << self.style.fraction())
-            }
+            Estimate::Linux(it) => Duration::from_nanos(it.rttvar4 >> 2),
+            Estimate::Ticks(it) => self.tick() * it.rttvar4.max(0) as u64 / (4 << self.style.fraction()),
         }
     }
 
@@ -424,171 +448,4 @@ fn smooth(srtt: &mut Option<Duration>, rttvar: &mut Duration, rtt: Duration) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn limits(min_ms: u64) -> RtoLimits {
-        RtoLimits {
-            min: Duration::from_millis(min_ms),
-            max: Duration::from_secs(60),
-            initial: Duration::from_secs(1),
-        }
-    }
-
-    fn feed(estimator: &mut RttEstimator, rtts_ms: &[u64]) {
-        for (i, rtt) in rtts_ms.iter().enumerate() {
-            let now = Instant::from_millis(10_000 + 1000 * i as u64);
-            let (una, nxt) = (i as u64 * 10, i as u64 * 10 + 10);
-            let sent_at = now - Duration::from_millis(*rtt);
-            estimator.on_sample(&Sample { sent_at, now, una, nxt, cwnd: 10.0 });
-        }
-    }
-
-    #[test]
-    fn rfc6298_rto_follows_first_and_later_samples() {
-        let style = TimerStyle::Rfc6298 { granularity: Duration::from_millis(1) };
-        let mut e = RttEstimator::new(style, limits(0));
-        assert_eq!(e.rto().get(), Duration::from_secs(1));
-        feed(&mut e, &[100]);
-        assert_eq!(e.rto().get(), Duration::from_millis(100 + 4 * 50));
-        feed(&mut e, &[180]);
-        // RTTVAR = 3/4·50 + 1/4·80 = 57.5; SRTT = 7/8·100 + 1/8·180 = 110.
-        assert_eq!(e.srtt(), Some(Duration::from_millis(110)));
-        assert_eq!(e.rto().get(), Duration::from_millis(110 + 230));
-    }
-
-    #[test]
-    fn rfc6298_variance_term_is_at_least_granularity() {
-        let style = TimerStyle::Rfc6298 { granularity: Duration::from_millis(10) };
-        let mut e = RttEstimator::new(style, limits(0));
-        feed(&mut e, &[50; 60]);
-        assert_eq!(e.rto().get(), Duration::from_millis(60));
-    }
-
-    #[test]
-    fn backoff_respects_minimum_and_maximum_rto() {
-        let style = TimerStyle::Rfc6298 { granularity: Duration::from_millis(1) };
-        let mut e = RttEstimator::new(style, limits(1000));
-        feed(&mut e, &[20]);
-        let seen: Vec<u64> = (0..8)
-            .map(|_| {
-                let rto = e.rto().get().as_millis();
-                e.back_off();
-                rto
-            })
-            .collect();
-        assert_eq!(seen, [1000, 2000, 4000, 8000, 16000, 32000, 60000, 60000]);
-        feed(&mut e, &[20]);
-        assert_eq!(e.backoff(), 0, "a new sample ends the backoff");
-    }
-
-    #[test]
-    fn linux_applies_rto_floor_to_variance_term() {
-        let mut e = RttEstimator::new(TimerStyle::Linux24 { floor: Duration::from_millis(200) }, limits(200));
-        feed(&mut e, &[100]);
-        assert_eq!(e.rto().get(), Duration::from_millis(300));
-        feed(&mut e, &[100; 50]);
-        assert_eq!(e.rto().get(), Duration::from_millis(300));
-    }
-
-    #[test]
-    fn linux_deviation_rises_slower_when_rtt_falls() {
-        let floor = Duration::from_millis(1);
-        let mut rising = RttEstimator::new(TimerStyle::Linux24 { floor }, limits(1));
-        let mut falling = rising.clone();
-        feed(&mut rising, &[100; 40]);
-        feed(&mut falling, &[100; 40]);
-        feed(&mut rising, &[180]);
-        feed(&mut falling, &[20]);
-        assert!(rising.rttvar() > falling.rttvar() * 2, "{:?} {:?}", rising.rttvar(), falling.rttvar());
-    }
-
-    #[test]
-    fn bsd_rto_is_at_least_two_ticks() {
-        let tick = Duration::from_millis(500);
-        let mut e = RttEstimator::new(TimerStyle::Bsd { tick }, limits(1000));
-        feed(&mut e, &[40; 30]);
-        assert!(e.rto().get() >= Duration::from_secs(1));
-    }
-
-    /// Computed by hand: 700 ms starting at a tick is one tick, plus the one at which the counter starts. The
-    /// second sample counts one tick: SRTT = 16 + 1 − 2 = 15 eighths, RTTVAR = 4 + 1 − 1 = 4 quarters.
-    #[test]
-    fn bsd_counts_starting_tick_in_first_sample_only() {
-        let tick = Duration::from_millis(500);
-        let mut e = RttEstimator::new(TimerStyle::Bsd { tick }, limits(0));
-        let mut sample = |sent: u64| {
-            let (sent_at, now) = (Instant::from_millis(sent), Instant::from_millis(sent + 700));
-            e.on_sample(&Sample { sent_at, now, una: 1, nxt: 2, cwnd: 2.0 });
-            e.rto().get()
-        };
-        assert_eq!(sample(1000), tick * 6, "SRTT of 2 ticks plus 4 times RTTVAR of 1 tick");
-        assert_eq!(sample(2000), tick * 5);
-    }
-
-    #[test]
-    fn bsd_timers_expire_on_tick_boundaries() {
-        for tick in [10, 500].map(Duration::from_millis) {
-            for style in [TimerStyle::Bsd { tick }, TimerStyle::FreeBsd { tick }] {
-                let (set, timeout) = (Instant::from_secs(7) - Duration::from_millis(1), tick * 2);
-                assert_eq!(style.align(set + timeout), Instant::from_secs(7) + tick);
-                assert_eq!(style.align(Instant::from_secs(7) + timeout), Instant::from_secs(7) + timeout);
-            }
-        }
-    }
-
-    /// With a round trip of exactly one tick (500 ms), two more fraction bits let RTTVAR fall to a quarter of
-    /// a tick.
-    #[test]
-    fn freebsd_rttvar_decays_below_bsd_rttvar() {
-        let tick = Duration::from_millis(500);
-        let rttvar = |style| {
-            let mut e = RttEstimator::new(style, limits(0));
-            feed(&mut e, &[500; 60]);
-            e.rttvar()
-        };
-        let (coarse, fine) = (rttvar(TimerStyle::Bsd { tick }), rttvar(TimerStyle::FreeBsd { tick }));
-        assert!(fine < coarse, "{fine:?} {coarse:?}");
-    }
-
-    #[test]
-    fn finer_freebsd_tick_lowers_rto() {
-        let rto = |tick| {
-            let style = TimerStyle::FreeBsd { tick: Duration::from_millis(tick) };
-            let mut e = RttEstimator::new(style, limits(0));
-            feed(&mut e, &[200; 60]);
-            e.rto().get()
-        };
-        assert!(rto(10) < Duration::from_millis(300), "{:?}", rto(10));
-        assert!(rto(500) >= Duration::from_secs(1), "at least two ticks");
-    }
-
-    #[test]
-    fn ns2_rounds_rtt_to_ticks_with_phase() {
-        let (tick, phase) = (Duration::from_millis(100), Duration::from_micros(55_588));
-        let mut e = RttEstimator::new(TimerStyle::Ns2 { tick, phase, min_before_backoff: true }, limits(0));
-        e.on_sample(&Sample {
-            sent_at: Instant::ZERO,
-            now: Instant::from_micros(113_332),
-            una: 1,
-            nxt: 2,
-            cwnd: 1.0,
-        });
-        // 0.113 s + 0.0556 s since the tick = one whole tick; srtt = 1, var = 1/2; RTO = 3 ticks.
-        assert_eq!(e.srtt(), Some(tick));
-        assert_eq!(e.rto().get(), tick * 3);
-    }
-
-    #[test]
-    fn solaris_and_linux22_rto_exceed_rfc6298_rto() {
-        let samples = [200, 220, 180, 240, 200];
-        let rto = |style| {
-            let mut e = RttEstimator::new(style, limits(0));
-            feed(&mut e, &samples);
-            e.rto().get()
-        };
-        let rfc = rto(TimerStyle::Rfc6298 { granularity: Duration::from_millis(1) });
-        assert!(rto(TimerStyle::Solaris) > rfc);
-        assert!(rto(TimerStyle::Linux22) > rfc);
-    }
-}
+mod tests;
