@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::recovery::{Decision, What};
+use crate::recovery::{Decision, RecoveryState, What};
 
 /// A decision as a line of a decision log. Offsets are bytes of the stream, with the SYN at 0. Windows are in
 /// segments.
@@ -15,30 +15,12 @@ pub struct DecisionLine {
     connection: Option<u64>,
     time: f64,
     wall: f64,
-    episode: &'static str,
+    episode: RecoveryState,
     question: &'static str,
     by: &'static str,
     #[serde(flatten)]
-    what: Details,
+    what: What,
     why: &'static str,
-}
-
-#[derive(Clone, Debug, Serialize)]
-#[serde(tag = "what", rename_all = "lowercase")]
-enum Details {
-    Lost { offset: u64, segments: u64 },
-    Cause { offset: u64, cause: &'static str },
-    Judged { offset: u64, cause: &'static str },
-    Enter { phase: &'static str, recover: u64 },
-    Extend { recover: u64 },
-    Leave { phase: &'static str },
-    // JSON cannot represent infinity, so an arbitrarily high threshold becomes null.
-    Window { cwnd: f64, ssthresh: f64, was_cwnd: f64, was_ssthresh: f64 },
-    Resend { offset: u64 },
-    Probe { offset: u64 },
-    Timeout { offset: u64 },
-    Resume { offset: u64 },
-    Fallback { to: &'static str },
 }
 
 impl DecisionLine {
@@ -46,25 +28,9 @@ impl DecisionLine {
     /// the connection's number, counted from 1, in a log that several connections share.
     pub fn new(decision: &Decision, zero: f64, connection: Option<u64>) -> Self {
         let Decision { at, state, question, by, what, why } = decision;
-        let details = match *what {
-            What::Lost { offset, segments } => Details::Lost { offset, segments },
-            What::Cause { offset, cause } => Details::Cause { offset, cause: cause.name() },
-            What::Judged { offset, cause } => Details::Judged { offset, cause: cause.name() },
-            What::Enter { state, recover } => Details::Enter { phase: state.name(), recover },
-            What::Extend { recover } => Details::Extend { recover },
-            What::Leave { state } => Details::Leave { phase: state.name() },
-            What::Window { cwnd, ssthresh, was_cwnd, was_ssthresh } => {
-                Details::Window { cwnd, ssthresh, was_cwnd, was_ssthresh }
-            }
-            What::Resend { offset } => Details::Resend { offset },
-            What::Probe { offset } => Details::Probe { offset },
-            What::Timeout { offset } => Details::Timeout { offset },
-            What::Resume { at } => Details::Resume { offset: at },
-            What::Fallback { to } => Details::Fallback { to },
-        };
         let time = at.as_secs_f64();
-        let (wall, episode, question) = (zero + time, state.name(), question.name());
-        Self { connection, time, wall, episode, question, by, what: details, why }
+        let (wall, question, what) = (zero + time, question.name(), what.clone());
+        Self { connection, time, wall, episode: *state, question, by, what, why }
     }
 }
 
@@ -74,7 +40,6 @@ mod tests {
     use airwire::time::Instant;
 
     use super::*;
-    use crate::recovery::RecoveryState;
     use crate::recovery::catalogue::Question;
 
     #[test]

@@ -1,9 +1,9 @@
 //! A userspace TCP: everything above IP, with swappable loss recovery.
 //!
-//! The crate is *sans-I/O*: it has no clock, no sockets, no threads and no randomness of its own. A driver
-//! passes in the time and IP packets, and gets IP packets and the next deadline back. The same code therefore
-//! runs over a TUN device in real time and in a simulation in virtual time. It never calls an operating
-//! system, so it builds for `wasm32-unknown-unknown`.
+//! The crate is *sans-I/O*: it has no clock, sockets, threads or source of randomness. A driver passes in the
+//! time and IP packets, and receives IP packets and the next deadline. The same code therefore runs over a
+//! TUN device in real time and in a simulation in virtual time. It never calls an operating system, so it
+//! builds for `wasm32-unknown-unknown`.
 //!
 //! # Driving a host
 //!
@@ -39,7 +39,7 @@
 //!     Host::new(HostConfig { addrs, mtu: 1500, profile: Profile::default(), recipe, seed: 1 })
 //! }
 //!
-//! /// Until neither has anything more to say at this instant.
+//! /// Exchanges packets until neither host has one to send.
 //! fn exchange(now: Instant, a: &mut Host, b: &mut Host) {
 //!     let mut packet = Vec::new();
 //!     while a.poll_packet(now, &mut packet) {

@@ -123,9 +123,9 @@ fn fail(leg: Leg, other: &mut impl Endpoint) -> RelayStatus {
 /// One direction of a relay.
 #[derive(Debug, Default)]
 struct Pipe {
-    /// Bytes that were read and that the sink has not taken, from `taken` on. Usually empty.
+    /// Bytes that were read and that the sink has not taken, from `written` on. Usually empty.
     rest: Vec<u8>,
-    taken: usize,
+    written: usize,
     stream: Stream,
     carried: u64,
 }
@@ -164,14 +164,14 @@ impl Pipe {
         if self.stream == Stream::Ended {
             return Ok(PipeStatus::Ended);
         }
-        let taken = write(sink, &self.rest[self.taken..])?;
-        self.taken += taken;
+        let taken = write(sink, &self.rest[self.written..])?;
+        self.written += taken;
         self.carried += taken as u64;
-        if self.taken < self.rest.len() {
+        if self.written < self.rest.len() {
             return Ok(PipeStatus::Blocked);
         }
         // An idle connection must not own a buffer.
-        (self.rest, self.taken) = (Vec::new(), 0);
+        (self.rest, self.written) = (Vec::new(), 0);
         let mut moved = 0;
         // Read repeatedly while there is room: the end of a stream often follows its last byte immediately,
         // and can then be sent together with it.

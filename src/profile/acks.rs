@@ -20,7 +20,8 @@ pub struct Acks {
     /// The ACK of a duplicate segment echoes that segment's timestamp. Real systems echo TS.Recent, which a
     /// duplicate does not update.
     pub echo_duplicates: bool,
-    /// Each ACK carries the number of segments that arrived reordered by more than three (P3 §III B).
+    /// Each ACK carries the number of segments that arrived reordered by more than three (Lai et al. 2013,
+    /// §III B).
     pub reordering_alarm: bool,
     /// In CLOSING and LAST-ACK, each ACK repeats our FIN, and the ACK of a repeated FIN is processed (FreeBSD,
     /// tcp_output() and tcp_do_segment()). FreeBSD does the same in FIN-WAIT-1 and with repeated data. There,

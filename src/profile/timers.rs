@@ -38,25 +38,26 @@ impl Timer {
     /// RFC 6298 with a 1 ms clock: minimum 1 s, initially 1 s.
     pub const RFC6298: Self =
         Self::new(TimerStyle::Rfc6298 { granularity: Duration::from_millis(1) }, 1000, 1000);
-    /// 4.4BSD with 500 ms ticks: minimum 1 s, initially 6 s (P2 §2.2).
+    /// 4.4BSD with 500 ms ticks: minimum 1 s, initially 6 s (Inamura et al. 2009, §2.2).
     pub const BSD: Self = Self::new(TimerStyle::Bsd { tick: Duration::from_millis(500) }, 1000, 6000);
-    /// FreeBSD 2.2 (P2 Fig. 5). Its slow timer runs twice a second (PR_SLOWHZ): minimum 1 s (TCPTV_MIN is
-    /// PR_SLOWHZ), initially 3 s (TCPTV_RTOBASE).
+    /// FreeBSD 2.2 (Inamura et al. 2009, Fig. 5). Its slow timer runs twice a second (PR_SLOWHZ): minimum 1 s
+    /// (TCPTV_MIN is PR_SLOWHZ), initially 3 s (TCPTV_RTOBASE).
     pub const FREEBSD22: Self =
         Self::new(TimerStyle::FreeBsd { tick: Duration::from_millis(500) }, 1000, 3000);
-    /// FreeBSD 4.5 (P2 Fig. 5). Its timers count ticks of the 100 Hz system clock: minimum 1 s (TCPTV_MIN is
-    /// hz), initially 3 s (tcp_timer.h 1.18, 1999). Later versions have a lower minimum.
+    /// FreeBSD 4.5 (Inamura et al. 2009, Fig. 5). Its timers count ticks of the 100 Hz system clock: minimum
+    /// 1 s (TCPTV_MIN is hz), initially 3 s (tcp_timer.h 1.18, 1999). Later versions have a lower minimum.
     pub const FREEBSD45: Self =
         Self::new(TimerStyle::FreeBsd { tick: Duration::from_millis(10) }, 1000, 3000);
-    /// Linux 2.2: minimum 200 ms, initially 3 s (P2 Fig. 5).
+    /// Linux 2.2: minimum 200 ms, initially 3 s (Inamura et al. 2009, Fig. 5).
     pub const LINUX22: Self = Self::new(TimerStyle::Linux22, 200, 3000);
-    /// Linux 2.4 and later: minimum of 200 ms for the variance term, initially 1 s (P2 Fig. 5).
+    /// Linux 2.4 and later: minimum of 200 ms for the variance term, initially 1 s (Inamura et al. 2009, Fig.
+    /// 5).
     pub const LINUX24: Self = Self::new(TimerStyle::Linux24 { floor: Duration::from_millis(200) }, 200, 1000);
-    /// Solaris 8: minimum 400 ms, initially 3 s (P2 Fig. 5).
+    /// Solaris 8: minimum 400 ms, initially 3 s (Inamura et al. 2009, Fig. 5).
     pub const SOLARIS: Self = Self::new(TimerStyle::Solaris, 400, 3000);
 
     /// Returns ns-2's timer with a tick other than the one of profile `ns2`: minimum two ticks, initially 3 s
-    /// (P0 §3.1, Fig. 9).
+    /// (Pan et al. 2004, §3.1, Fig. 9).
     pub fn ns2(tick: Duration) -> Self {
         let phase = Duration::from_secs_f64(0.555_880_72 * tick.as_secs_f64());
         let style = TimerStyle::Ns2 { tick, phase, min_before_backoff: true };

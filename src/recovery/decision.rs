@@ -24,8 +24,10 @@ pub struct Decision {
     pub why: &'static str,
 }
 
-/// Kinds of decisions. Offsets are in bytes of the stream, windows in segments.
+/// Kinds of decisions. Offsets are in bytes of the stream, windows in segments. JSON cannot represent an
+/// infinite ssthresh, which becomes null.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(tag = "what", rename_all = "lowercase"))]
 pub enum What {
     /// Segments were declared lost.
     Lost {
@@ -51,6 +53,7 @@ pub enum What {
     /// An episode began, or the window was reduced although no segment is missing.
     Enter {
         /// The state that began.
+        #[cfg_attr(feature = "serde", serde(rename = "phase"))]
         state: RecoveryState,
         /// The episode ends when this offset is acknowledged.
         recover: u64,
@@ -64,6 +67,7 @@ pub enum What {
     /// The episode ended.
     Leave {
         /// The state that ended.
+        #[cfg_attr(feature = "serde", serde(rename = "phase"))]
         state: RecoveryState,
     },
     /// cwnd or ssthresh changed.
@@ -95,6 +99,7 @@ pub enum What {
     /// SND.NXT returned to SND.MAX, so no more old segments are retransmitted.
     Resume {
         /// SND.MAX.
+        #[cfg_attr(feature = "serde", serde(rename = "offset"))]
         at: u64,
     },
     /// An answer was replaced because the peer does not support what it needs.

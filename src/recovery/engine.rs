@@ -1,9 +1,8 @@
 //! The engine: the only code that applies decisions.
 //!
-//! For each ACK, it asks in this order: what the last timeout meant, and whether the last reduction was
-//! spurious (either can end an episode); what the ACK means for a repair in progress; how much may be in
-//! flight; and whether a segment is lost, and why. A model sets the window last. `Recovery::change_window`
-//! makes every change of the window, so the trace names the responsible algorithm.
+//! For each ACK, it asks the answers in this order: timeout and undo (either can end an episode), repair,
+//! window, detector and attribution. A model sets the window last. `Recovery::change_window` makes every
+//! change of the window, so the trace names the responsible algorithm.
 
 mod ack;
 mod answers;

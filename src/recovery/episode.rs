@@ -111,15 +111,18 @@ pub enum AfterTimeout {
 
 /// The kind of an [`Episode`], without its data.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
 pub enum RecoveryState {
     /// No loss is being repaired. Linux: `TCP_CA_Open`, and `TCP_CA_Disorder` after duplicate ACKs.
     Open,
     /// The window was reduced, and no segment is missing. Linux: `TCP_CA_CWR`.
+    #[cfg_attr(feature = "serde", serde(rename = "reduced"))]
     Cwr,
     /// Fast recovery. Linux: `TCP_CA_Recovery`.
     Recovery,
     /// Retransmission from SND.UNA on, after a timeout (Linux: `TCP_CA_Loss`), a collapse, or a fast
     /// retransmission without fast recovery.
+    #[cfg_attr(feature = "serde", serde(rename = "restarted"))]
     Loss,
 }
 

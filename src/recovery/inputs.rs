@@ -181,7 +181,7 @@ mod tests {
         sender.sack(&[2..3]);
         sender.sack(&[2..4]);
         sender.sack(&[5..6, 2..4]);
-        assert_eq!(sender.recovery.counters().resent(), 1);
+        assert_eq!(sender.counters().resent(), 1);
         let expected = ["dsack: 0 D-SACK reports received; it works like `never`"];
         assert_eq!(notices(recipe, &sender), expected);
         sender.receive(Ack { dsack: Some((0, SMSS)), ..Ack::default() }, 6, &[]);
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_loss_rate_reports_are_noticed_unless_tax_is_set() {
+    fn loss_reports_are_not_needed_with_tax() {
         let mut sender = sender("newreno+rebate", AGREED);
         assert_eq!(notices("newreno+rebate", &sender), ["rebate: 0 loss-rate reports received"]);
         assert_eq!(notices("newreno+rebate+tax=0.02", &sender), [""; 0]);
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn foreseen_lack_is_noticed_with_reason_for_every_kind() {
+    fn foreseen_lack_is_noticed_with_its_reason() {
         let foreseen = |recipe: &str, missing: Need| {
             let recipe: Recipe = recipe.parse().unwrap();
             recipe.notices(|need| (need == missing).then_some(Lack::Foreseen("a reason")))
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn merged_notices_show_in_how_many_runs_they_occur() {
+    fn merged_notices_count_their_runs() {
         let runs = [vec!["a".to_owned(), "b".to_owned()], vec!["b".to_owned()]];
         assert_eq!(merged(runs.iter().map(Vec::as_slice), "runs"), ["a (1 of 2 runs)", "b"]);
         assert_eq!(merged([], "runs"), [""; 0]);

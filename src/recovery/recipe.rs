@@ -397,7 +397,7 @@ fn contradiction(one: &Part, other: &Part) -> Result<(), RecipeError> {
     } else if one.is_answer() && other.is_answer() && question == other.question() {
         Err(RecipeError::TwoAnswers { first, second, question: question.text() })
     } else if ends_no_slow_start(one, other) || ends_no_slow_start(other, one) {
-        // A model leaves its Startup by itself.
+        // A model has its own rule for the end of Startup.
         Err(RecipeError::Contradiction { first, second, subject: "the end of slow start" })
     } else if !one.subject.is_empty() && one.subject == other.subject {
         Err(RecipeError::Contradiction { first, second, subject: one.subject })
@@ -521,7 +521,7 @@ mod tests {
     }
 
     #[test]
-    fn parse_errors_name_typed_alias_instead_of_its_parts() {
+    fn parse_errors_name_the_typed_alias() {
         for (recipe, message) in [
             (
                 "sack+rack+etcp",

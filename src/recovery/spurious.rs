@@ -1,8 +1,8 @@
 //! Eifel detection (RFC 3522): if an ACK echoes an older timestamp than the retransmission carried, it
 //! answers the original segment, so the retransmission was spurious.
 //!
-//! Every connection runs this detection to count its spurious timeouts and fast retransmissions, whatever its
-//! recipe. The answer `eifel` has an instance of its own and acts on the result.
+//! Every connection runs this detection to count its spurious timeouts and fast retransmissions, with every
+//! recipe. The answer `eifel` has a separate instance and acts on its result.
 //!
 //! Choice: an echo of 0 proves nothing, because a peer sends it before it has seen a timestamp.
 

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use airwire::time::{Duration, Instant};
 
 use super::{
-    Ack, Congestion, Decision, Handshake, Path, Recipe, Recovery, Transmission, TransmissionKind, View,
+    Ack, Congestion, Counters, Decision, Handshake, Path, Recipe, Recovery, Transmission, TransmissionKind,
+    View,
 };
 use crate::flight::{Flight, Sacked};
 use crate::profile::Profile;
@@ -113,6 +114,15 @@ impl BareSender {
         self.recovery.take_trace()
     }
 
+    pub(crate) fn counters(&self) -> &Counters {
+        self.recovery.counters()
+    }
+
+    /// Returns the number of the last acknowledged segment.
+    pub(crate) fn una(&self) -> u64 {
+        self.flight.una() / SMSS
+    }
+
     pub(crate) fn wait(&mut self, time: Duration) -> &mut Self {
         self.now += time;
         self
@@ -124,6 +134,18 @@ impl BareSender {
         self.receive(Ack { ecr: echo, ..Ack::default() }, segment, &[])
     }
 
+    /// Acknowledges the window in flight segment by segment, with `gap` before each ACK. Returns cwnd.
+    pub(crate) fn ack_each(&mut self, gap: Duration) -> f64 {
+        for segment in self.una() + 1..=self.last() {
+            self.wait(gap).ack(segment);
+        }
+        self.cc().cwnd
+    }
+
+    pub(crate) fn ack_all(&mut self) -> String {
+        self.ack(self.last())
+    }
+
     /// Like [`Self::ack`], but echoes another timestamp, for example of an earlier transmission.
     pub(crate) fn ack_echoing(&mut self, segment: u64, ecr: u32) -> String {
         self.receive(Ack { ecr: Some(ecr), ..Ack::default() }, segment, &[])
@@ -131,7 +153,7 @@ impl BareSender {
 
     /// Receives `n` duplicate ACKs without SACK.
     pub(crate) fn dupacks(&mut self, n: u32) -> String {
-        let una = self.flight.una() / SMSS;
+        let una = self.una();
         let sent: Vec<_> =
             (0..n).map(|_| self.receive(Ack { duplicate: true, ..Ack::default() }, una, &[])).collect();
         join(&sent)
@@ -139,8 +161,7 @@ impl BareSender {
 
     /// Receives an ACK that acknowledges nothing new, with SACK blocks of these segments.
     pub(crate) fn sack(&mut self, blocks: &[Range<u64>]) -> String {
-        let una = self.flight.una() / SMSS;
-        self.receive(Ack::default(), una, blocks)
+        self.receive(Ack::default(), self.una(), blocks)
     }
 
     /// Receives any ACK. `ack` contains its special fields; the rest is derived from `segment` and `blocks`.
@@ -217,10 +238,10 @@ impl BareSender {
     /// Acknowledges everything and then one segment more, so that `recover` is passed. Resets the window to
     /// `cwnd`.
     pub(crate) fn settle(&mut self, cwnd: f64) {
-        self.ack(self.last());
+        self.ack_all();
         self.recovery.put_window(cwnd, 2.0);
         self.send();
-        self.ack(self.flight.una() / SMSS + 1);
+        self.ack(self.una() + 1);
         self.recovery.put_window(cwnd, 2.0);
         self.send();
     }
@@ -324,6 +345,33 @@ impl TestView {
     }
 }
 
+/// Plays arbitrary ACKs and timestamp echoes, and checks the window after each.
+pub(crate) fn check_with_arbitrary_acks(recipe: &str) {
+    let mut sender = BareSender::new(recipe).under_way(10.0, 8.0, RTT);
+    for step in 0..2000_u64 {
+        sender.wait(Duration::from_millis(step % 7));
+        let (una, max) = (sender.una(), sender.last());
+        let far = una + 1 + step % (max - una).max(1);
+        let echo = |ecr| Ack { ecr: Some(ecr), ..Ack::default() };
+        match step % 5 {
+            0 => sender.receive(echo(0), far, &[]),
+            1 if sender.recovery.uses_sack() => sender.sack(&[far..max + 1]),
+            2 => sender.receive(Ack { dsack: Some((0, SMSS)), ..echo(u32::MAX) }, una, &[]),
+            3 if step % 3 == 0 => sender.ack(max),
+            4 if sender.recovery.deadline().is_some() => sender.deadline(),
+            _ => sender.dupacks(3),
+        };
+        let cc = sender.cc();
+        let sane = cc.cwnd >= 1.0 && cc.cwnd.is_finite() && cc.ssthresh >= 2.0;
+        assert!(sane, "{recipe}: {} {}", cc.cwnd, cc.ssthresh);
+    }
+}
+
+/// Returns how often `segment` was retransmitted.
+pub(crate) fn resent(sent: &str, segment: u64) -> usize {
+    sent.split(' ').filter(|word| *word == format!("{segment}r")).count()
+}
+
 fn join(parts: &[String]) -> String {
     parts.iter().filter(|part| !part.is_empty()).cloned().collect::<Vec<_>>().join(" ")
 }
@@ -339,7 +387,7 @@ fn newreno_repairs_two_holes_in_two_round_trips() {
     assert_eq!(sender.dupacks(5), "11 12 13");
     assert_eq!(sender.wait(rtt).ack(3), "4r 14");
     assert_eq!(sender.wait(rtt).ack(14), "15 16");
-    assert_eq!(sender.recovery.counters().window_reductions, 1);
+    assert_eq!(sender.counters().window_reductions, 1);
 }
 
 #[test]

@@ -58,10 +58,10 @@ pub struct Options {
     pub sack: SackBlocks,
     /// A Fast Open cookie, or the request for one (RFC 7413 §4.1.1). SYN only.
     pub fast_open: Option<FastOpen>,
-    /// Sum of the loss rates that base stations on the path add (P3 §III B). It is parsed but never written
-    /// here.
+    /// Sum of the loss rates that base stations on the path add (Lai et al. 2013, §III B). It is parsed but
+    /// never written here.
     pub loss_report: Option<LossRate>,
-    /// Number of segments that the receiver has seen reordered by more than three (P3 §III B).
+    /// Number of segments that the receiver has seen reordered by more than three (Lai et al. 2013, §III B).
     pub reordered: Option<u16>,
 }
 

@@ -1,6 +1,6 @@
-//! The ideal differentiator (P3 §II-B 2), which "can fully and promptly differentiate among congestive loss,
-//! non-congestive loss, and packet reordering". It reads the ground truth ([`Truth`]), so it is an upper
-//! bound for attribution algorithms and not an algorithm itself. It works only in virtual time.
+//! The ideal differentiator (Lai et al. 2013, §II-B 2), which "can fully and promptly differentiate among
+//! congestive loss, non-congestive loss, and packet reordering". It reads the ground truth ([`Truth`]), so it
+//! is an upper bound for attribution algorithms and not an algorithm itself. It works only in virtual time.
 //!
 //! One drop explains one detected loss. If a segment is declared lost but was not dropped since it was last
 //! declared lost, it was only reordered. This is not a sign of congestion either.
@@ -15,7 +15,6 @@ use airwire::Cause;
 use super::Attribute;
 use crate::recovery::{Ack, Truth, View};
 
-/// The ideal differentiator (P3 §II-B 2).
 #[derive(Debug, Default)]
 pub(crate) struct Oracle {
     has_truth: bool,
@@ -83,16 +82,16 @@ mod tests {
     #[test]
     fn reordering_does_not_reduce_window() {
         let sender = sender_after_loss(&[Truth::Begins, lost(7, Cause::Congestion)]);
-        assert_eq!(sender.recovery.counters().window_reductions, 0);
+        assert_eq!(sender.counters().window_reductions, 0);
     }
 
     #[test]
     fn congestion_at_second_hole_reduces_window() {
         let mut sender =
             sender_after_loss(&[Truth::Begins, lost(1, Cause::Radio), lost(4, Cause::Congestion)]);
-        assert_eq!(sender.recovery.counters().window_reductions, 0);
+        assert_eq!(sender.counters().window_reductions, 0);
         sender.wait(RTT).ack(3);
-        assert_eq!(sender.recovery.counters().window_reductions, 1);
+        assert_eq!(sender.counters().window_reductions, 1);
     }
 
     #[test]

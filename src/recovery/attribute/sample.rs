@@ -1,7 +1,8 @@
-//! The input of the RTT-based judges (P1 §3): an RTT sample and the window under which it was measured.
+//! The input of the RTT-based judges (Ni et al. 2002, §3): an RTT sample and the window under which it was
+//! measured.
 //!
-//! P1 describes a monitored packet P_i with W_i and RTT_i. Here, every ACK that gives an RTT sample provides
-//! one.
+//! Ni et al. 2002 describe a monitored packet P_i with W_i and RTT_i. Here, every ACK that gives an RTT
+//! sample provides one.
 //!
 //! Choice: W_i is the window when P_i was sent, because that window filled the queue in which P_i waited.
 //! Only the used part of the window counts: min(cwnd, FlightSize), in whole segments. So an application that

@@ -1,15 +1,16 @@
-//! Transit marks (P4 §III): base stations mark ACKs to show how far the missing segment got.
+//! Transit marks (Chandra et al. 2003, §III): base stations mark ACKs to show how far the missing segment
+//! got.
 //!
 //! Each ACK carries two bits, Ob and Db, about the byte at its acknowledgment number. They show whether that
-//! byte passed the base station. Their meaning depends on the direction of the data (P4 Table 1, §III D.2 to
-//! D.4), which the base stations announce on the peer's SYN ([`RadioPath`]).
+//! byte passed the base station. Their meaning depends on the direction of the data (Chandra et al. 2003,
+//! Table 1, §III D.2 to D.4), which the base stations announce on the peer's SYN ([`RadioPath`]).
 //! docs/reference/header-extensions.md has the tables.
 //!
 //! **The receiver** can be any TCP: it ignores the reserved bits and never sets them.
 //!
-//! **Without an agent** on the path (P4 §III D.1), no direction is announced, the bits in later ACKs have no
-//! meaning, and the sender behaves as with `always-congestion`. The same applies if an agent appears in the
-//! middle of a connection.
+//! **Without an agent** on the path (Chandra et al. 2003, §III D.1), no direction is announced, the bits in
+//! later ACKs have no meaning, and the sender behaves as with `always-congestion`. The same applies if an
+//! agent appears in the middle of a connection.
 //!
 //! **A mark counts** if it is about the current SND.UNA and a later segment caused the ACK: a duplicate ACK,
 //! an ACK that newly SACKs data, or a partial ACK in recovery. An ACK that only advances SND.UNA is not
@@ -17,11 +18,11 @@
 //! case 1 of D.4), such an ACK would report a loss that did not happen. A loss that a timer detects without
 //! such an ACK counts as congestion.
 //!
-//! **A timeout** counts as congestion, whatever the marks say. P4 does not mention timeouts, marks are as old
-//! as the last ACK, and a sender without feedback has to slow down. With `marked-timeout`, the mark counts at
-//! the first timeout in a row: cwnd and ssthresh stay, all data that is not SACKed is retransmitted, and each
-//! ACK releases at most two segments, as in slow start. A second timeout without an ACK in between counts as
-//! congestion.
+//! **A timeout** counts as congestion, even if a mark shows the radio link. Chandra et al. 2003 do not
+//! mention timeouts, marks are as old as the last ACK, and a sender without feedback has to slow down. With
+//! `marked-timeout`, the mark counts at the first timeout in a row: cwnd and ssthresh stay, all data that is
+//! not SACKed is retransmitted, and each ACK releases at most two segments, as in slow start. A second
+//! timeout without an ACK in between counts as congestion.
 //!
 //! **After a loss on the radio link**, the segment is retransmitted, and cwnd and ssthresh stay (D.4, cases 1
 //! and 3). If congestion turns out to be the cause of a later hole in the same recovery, the window is
@@ -53,7 +54,6 @@ pub(crate) const MARKED_TIMEOUT: Parameter = Parameter::word(
     "airtcp; Chandra et al. 2003 do not mention timeouts",
 );
 
-/// Transit marks of base stations (P4 §III).
 #[derive(Debug, Default)]
 pub(crate) struct TransitMarks {
     judges_timeouts: bool,

@@ -1,5 +1,5 @@
-//! Vegas as a judge (Brakmo and Peterson 1994; P1 §3.2). Estimates how many segments of the window wait in
-//! queues.
+//! Vegas as a judge (Brakmo and Peterson 1994; Ni et al. 2002, §3.2). Estimates how many segments of the
+//! window wait in queues.
 //!
 //! Each RTT sample gives f = BaseRTT·(W/BaseRTT − W/RTT): the expected throughput minus the actual
 //! throughput, times BaseRTT, the smallest RTT of the connection. If f > β, segments queue up and Vegas would
@@ -13,9 +13,9 @@
 //! than any data segment.
 //!
 //! For the definition of W, see [`sample`](super::sample). A queue of fewer than α segments is invisible to
-//! the judge. It errs in that case, and when other flows fill and drain the queue (P1 §4.2.2). The RTT
-//! includes the receiver's ACK delay, which P1 §3.1 leaves out. The window algorithm of the same name is
-//! `vegas-window`.
+//! the judge. It errs in that case, and when other flows fill and drain the queue (Ni et al. 2002, §4.2.2).
+//! The RTT includes the receiver's ACK delay, which Ni et al. 2002 leave out (§3.1). The window algorithm of
+//! the same name is `vegas-window`.
 
 use airwire::Cause;
 
@@ -27,19 +27,11 @@ use crate::recovery::{Ack, View};
 const ALPHA: f64 = 1.0;
 const BETA: f64 = 3.0;
 
-/// Vegas's estimate of the queue as a judge (Brakmo and Peterson 1994; P1 §3.2).
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Vegas {
     monitor: Monitor,
-    base_rtt: f64,
-    judgement: (Cause, &'static str),
-}
-
-impl Default for Vegas {
-    fn default() -> Self {
-        let judgement = (Cause::Congestion, "no round-trip time measured yet");
-        Self { monitor: Monitor::default(), base_rtt: f64::INFINITY, judgement }
-    }
+    base_rtt: Option<f64>,
+    judgement: Option<(Cause, &'static str)>,
 }
 
 impl Attribute for Vegas {
@@ -49,17 +41,18 @@ impl Attribute for Vegas {
 
     fn on_ack(&mut self, view: &View<'_>, ack: &Ack) {
         let Some(sample) = self.monitor.on_ack(view, ack) else { return };
-        self.base_rtt = self.base_rtt.min(sample.rtt);
-        let f = self.base_rtt * (sample.w / self.base_rtt - sample.throughput());
+        let base_rtt = self.base_rtt.map_or(sample.rtt, |base_rtt| base_rtt.min(sample.rtt));
+        self.base_rtt = Some(base_rtt);
+        let f = base_rtt * (sample.w / base_rtt - sample.throughput());
         if f > BETA {
-            self.judgement = (Cause::Congestion, "f > beta: the window builds a queue");
+            self.judgement = Some((Cause::Congestion, "f > beta: the window builds a queue"));
         } else if f < ALPHA {
-            self.judgement = (Cause::Radio, "f < alpha: no queue");
+            self.judgement = Some((Cause::Radio, "f < alpha: no queue"));
         }
     }
 
     fn cause(&mut self, _view: &View<'_>, _lost: u64) -> Option<(Cause, &'static str)> {
-        Some(self.judgement)
+        self.judgement.or(Some((Cause::Congestion, "no round-trip time measured yet")))
     }
 }
 
@@ -109,14 +102,6 @@ mod tests {
         // RTT = 105 ms, f = 0.48.
         sender.wait(ms(55)).ack(11);
         assert_eq!(judged(&mut sender), Cause::Radio);
-    }
-
-    #[test]
-    fn loss_before_first_rtt_sample_is_congestion() {
-        let mut sender = BareSender::new("reno+vegas").under_way(10.0, 8.0, ms(100));
-        sender.wait(ms(100));
-        assert_eq!(judged(&mut sender), Cause::Congestion);
-        assert_eq!(sender.cc().cwnd, 5.0);
     }
 
     #[test]

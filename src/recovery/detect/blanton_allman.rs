@@ -1,5 +1,5 @@
-//! Blanton and Allman, "On Making TCP More Robust to Packet Reordering" (CCR 2002; one of P3's
-//! differentiators, §II-A). Each fast retransmission that a D-SACK proves spurious raises DupThresh.
+//! Blanton and Allman, "On Making TCP More Robust to Packet Reordering" (CCR 2002; Lai et al. 2013,
+//! §II-A). Each fast retransmission that a D-SACK proves spurious raises DupThresh.
 //!
 //! By default, DupThresh rises by one. With `ba-average` it becomes the average of its current value and the
 //! value that would have been needed. With `ba-ewma` it is an exponentially weighted moving average of the
@@ -45,7 +45,6 @@ enum Raise {
     Ewma,
 }
 
-/// Blanton and Allman 2002: DupThresh rises with each spurious fast retransmission.
 #[derive(Debug)]
 pub(crate) struct BlantonAllman {
     raise: Raise,

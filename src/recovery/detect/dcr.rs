@@ -1,6 +1,6 @@
-//! TCP-DCR (Bhandarkar, Reddy, "TCP-DCR: Making TCP Robust to Non-Congestion Events", Networking 2004; one of
-//! P3's differentiators, §II-A). Delays the response to duplicate ACKs by tau, one round trip, so that the
-//! link layer can still deliver the missing segment.
+//! TCP-DCR (Bhandarkar, Reddy, "TCP-DCR: Making TCP Robust to Non-Congestion Events", Networking 2004; Lai et
+//! al. 2013, §II-A). Delays the response to duplicate ACKs by tau, one round trip, so that the link layer can
+//! still deliver the missing segment.
 //!
 //! The wait begins when three duplicate ACKs (with a scoreboard: IsLost()) would declare a segment lost. If a
 //! cumulative ACK covers the hole before the wait is over, the detector reports no loss. Otherwise the
@@ -28,7 +28,6 @@ use super::three_dupacks::judge;
 use super::{Detect, Traits, Verdict};
 use crate::recovery::{Ack, RecoveryState, View};
 
-/// TCP-DCR (Bhandarkar and Reddy 2004): delays the response to duplicate ACKs by one round trip.
 #[derive(Debug, Default)]
 pub(crate) struct Dcr {
     waiting: Option<Waiting>,

@@ -1,5 +1,5 @@
-//! Early retransmission by transit marks (P4 §V: "without having to wait until it has received three
-//! duplicate acknowledgments").
+//! Early retransmission by transit marks (Chandra et al. 2003, §V: "without having to wait until it has
+//! received three duplicate acknowledgments").
 //!
 //! A duplicate ACK shows that a later segment arrived. Its marks can show that the missing byte passed the
 //! last base station: Ob for data from a fixed host to a mobile host, Ob and Db from mobile to mobile (case
@@ -29,7 +29,6 @@ use airwire::segment::Flags;
 use super::{Detect, Verdict};
 use crate::recovery::{Ack, View};
 
-/// P4 §V: the first duplicate ACK suffices if the last base station marked it.
 #[derive(Debug, Default)]
 pub(crate) struct EarlyMarks;
 

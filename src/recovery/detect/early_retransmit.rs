@@ -3,9 +3,9 @@
 //!
 //! If fewer than four segments are outstanding (`oseg`) and no new data can be sent, ER_thresh = oseg - 1
 //! duplicate ACKs suffice, as many as the segments after the hole can cause. With a scoreboard, ER_thresh
-//! SACKed segments are needed instead, whichever ACK reports the last of them. New data cannot be sent if the
-//! application has written none or the receiver's window is full. A full congestion window does not count,
-//! because Limited Transmit (RFC 3042) covers that case.
+//! SACKed segments are needed instead. New data cannot be sent if the application has written none or the
+//! receiver's window is full. A full congestion window does not count, because Limited Transmit (RFC 3042)
+//! covers that case.
 //!
 //! The detector is consulted after the primary detector, which continues to count. The receiver only has to
 //! send duplicate ACKs immediately (RFC 5681 §4.2).
@@ -20,7 +20,6 @@
 use super::{Detect, Verdict};
 use crate::recovery::{Ack, View};
 
-/// Early Retransmit (RFC 5827).
 #[derive(Debug, Default)]
 pub(crate) struct EarlyRetransmit;
 

@@ -9,7 +9,6 @@ use super::three_dupacks::judge;
 use super::{Detect, MAX_REORDERING, MeasuredReordering, Traits, Verdict};
 use crate::recovery::{Ack, RecoveryState, View};
 
-/// The detector of profile `linux` without SACK. It replaces a detector that needs SACK.
 #[derive(Debug, Default)]
 pub(crate) struct EmulatedSacks {
     sacked_out: u64,
@@ -79,13 +78,9 @@ fn has_new_data(view: &View<'_>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use airwire::time::Duration;
-
     use super::*;
     use crate::profile::Profile;
-    use crate::recovery::testing::BareSender;
-
-    const RTT: Duration = Duration::from_millis(100);
+    use crate::recovery::testing::{BareSender, RTT};
 
     /// A sender whose only data is in flight.
     fn sender(segments: u32) -> BareSender {
@@ -114,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_duplicate_acks_as_segments_are_not_a_loss() {
+    fn surplus_duplicate_acks_are_not_a_loss() {
         let mut sender = sender(3);
         assert_eq!(sender.dupacks(3), "");
         assert_eq!(measured(&sender), (3, 1));

@@ -1,5 +1,5 @@
-//! Loss retransmission (Lin and Kung, INFOCOM 1998; P2 §3.2 and Fig. 8 step 7). Finds lost retransmissions by
-//! counting duplicate ACKs.
+//! Loss retransmission (Lin and Kung, INFOCOM 1998; Inamura et al. 2009, §3.2 and Fig. 8 step 7). Finds lost
+//! retransmissions by counting duplicate ACKs.
 //!
 //! Every segment that arrives out of order causes one duplicate ACK. Segments outstanding at the time of the
 //! retransmission can cause only a limited number. Any more must come from segments sent after the
@@ -8,10 +8,10 @@
 //!
 //! - In fast recovery (Lin and Kung), the condition is dupacks == segments outstanding when recovery began +
 //!   DupThresh.
-//! - After a timeout (P2), it is dupacks since the timeout == FlightSize at the timeout + DupThresh. This
-//!   requires that new segments are sent in the meantime, as with `fast-timeout`.
-//! - With a scoreboard (P2 Fig. 9), no counting is necessary. It is enough that the right edge of a SACK
-//!   block is above SND.HIGH, the highest offset sent before the retransmission.
+//! - After a timeout (Inamura et al. 2009), it is dupacks since the timeout == FlightSize at the timeout +
+//!   DupThresh. This requires that new segments are sent in the meantime, as with `fast-timeout`.
+//! - With a scoreboard (Inamura et al. 2009, Fig. 9), no counting is necessary. It is enough that the right
+//!   edge of a SACK block is above SND.HIGH, the highest offset sent before the retransmission.
 //!
 //! The detector is consulted after the primary detector and acts once per retransmission. The receiver only
 //! has to respond to out-of-order segments immediately (RFC 5681 §4.2).
@@ -25,7 +25,6 @@ use super::retransmissions::{RetransmissionState, Retransmissions, all_but_the_h
 use super::{Detect, Verdict};
 use crate::recovery::{Ack, Entered, RecoveryState, Transmission, View};
 
-/// Lin and Kung 1998; P2 Fig. 8: finds lost retransmissions by counting duplicate ACKs.
 #[derive(Debug, Default)]
 pub(crate) struct LossRetransmission {
     retransmissions: Retransmissions,

@@ -14,6 +14,8 @@ pub(crate) mod rr;
 mod send_order;
 pub(crate) mod sifest;
 mod sifest_literal;
+#[cfg(test)]
+mod testing;
 mod three_dupacks;
 
 use airwire::time::{Duration, Instant};
@@ -149,8 +151,8 @@ pub enum Opens {
 /// duplicate ACKs.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Traits {
-    /// The detector mistakes a segment for lost when DupThresh other segments overtake it (P3 then uses
-    /// equation (2) instead of equation (3)).
+    /// The detector mistakes a segment for lost when DupThresh other segments overtake it (Lai et al. 2013
+    /// then uses equation (2) instead of equation (3)).
     pub mistakes_reordering: bool,
     /// The detector waits a long time for late segments. While no loss is being repaired, new segments
     /// replace those that the receiver reports by SACK, with or without Limited Transmit.

@@ -1,6 +1,6 @@
 //! TCP-PR (Bohacek, Hespanha, Lee, Lim, Obraczka, "A New TCP for Persistent Packet Reordering", 2003 and
-//! 2006; one of the senders that P3 compensates). A segment is lost if it is not acknowledged within mxrtt.
-//! Duplicate ACKs have no meaning.
+//! 2006; one of the senders that Lai et al. 2013 compensate). A segment is lost if it is not acknowledged
+//! within mxrtt. Duplicate ACKs have no meaning.
 //!
 //! Each ACK updates ewrtt = max(alpha^(1/cwnd)·ewrtt, sample), so that the estimate decays by the factor
 //! alpha per round trip, and mxrtt = beta·ewrtt. A drop halves the window from cwnd(n), the window when
@@ -68,7 +68,6 @@ pub(crate) const BETA: Parameter = Parameter {
     )
 };
 
-/// TCP-PR (Bohacek et al. 2006): a segment is lost if it is not acknowledged within mxrtt.
 #[derive(Debug, Default)]
 pub(crate) struct Pr {
     /// mxrtt as a multiple of ewrtt.

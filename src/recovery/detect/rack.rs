@@ -69,7 +69,6 @@ const REO_WND_PERSIST: u32 = 16;
 /// TCP_TIMEOUT_MIN_US of Linux.
 const TIMEOUT_MIN: Duration = Duration::from_millis(2);
 
-/// RACK-TLP (RFC 8985): a segment is lost if a segment sent sufficiently later has been delivered.
 #[derive(Debug)]
 pub(crate) struct Rack {
     dialect: RackDialect,

@@ -1,5 +1,5 @@
-//! RR-TCP (Zhang, Karp, Floyd, Peterson, "RR-TCP: A Reordering-Robust TCP with DSACK", ICNP 2003; one of P3's
-//! differentiators, §II-A). Adapts DupThresh to the reordering seen on the path.
+//! RR-TCP (Zhang, Karp, Floyd, Peterson, "RR-TCP: A Reordering-Robust TCP with DSACK", ICNP 2003; Lai et al.
+//! 2013, §II-A). Adapts DupThresh to the reordering seen on the path.
 //!
 //! Each segment that was overtaken and arrived yields a reordering length: the DupThresh with which it would
 //! not have been declared lost. If the segment was retransmitted, only a D-SACK proves that it was not lost.
@@ -39,7 +39,6 @@ pub(crate) const FA_RATIO: Parameter = Parameter::number(
     "Zhang et al. 2003",
 );
 
-/// RR-TCP (Zhang et al. 2003): adapts DupThresh to the reordering seen on the path.
 #[derive(Debug)]
 pub(crate) struct Rr {
     /// Share of reordered segments that must not be retransmitted, in percent.

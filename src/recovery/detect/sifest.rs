@@ -1,11 +1,11 @@
-//! Segment-in-Flight Estimation (P0 §4.2). A sender that knows that few segments are in flight does not have
-//! to wait for three duplicate ACKs that cannot arrive.
+//! Segment-in-Flight Estimation (Pan et al. 2004, §4.2). A sender that knows that few segments are in flight
+//! does not have to wait for three duplicate ACKs that cannot arrive.
 //!
 //! `sifest_` counts the segments in flight. A new segment adds one, a new ACK subtracts what it covers, and a
 //! timeout or an idle round trip sets it to zero. On a duplicate ACK, the first unacknowledged segment is
 //! retransmitted if `dupacks >= sifest_ - 1` or `dupacks` has reached DupThresh, *and* if it was not
-//! retransmitted within the last round trip. The second condition finds lost retransmissions (P0 Fig. 9).
-//! Such a loss starts a new episode (RFC 5681 §4.3) and reduces the window again.
+//! retransmitted within the last round trip. The second condition finds lost retransmissions (Pan et al.
+//! 2004, Fig. 9). Such a loss starts a new episode (RFC 5681 §4.3) and reduces the window again.
 //!
 //! The receiver only has to send duplicate ACKs immediately (RFC 5681 §4.2). With a scoreboard, IsLost() of
 //! RFC 6675 applies in addition.
@@ -43,7 +43,6 @@ enum Pass {
     AfterTimeout,
 }
 
-/// Segment-in-Flight Estimation (P0 §4.2): few segments in flight need few duplicate ACKs.
 #[derive(Debug, Default)]
 pub(crate) struct Sifest {
     choices: Choices,
@@ -206,6 +205,7 @@ impl Detect for Sifest {
     }
 }
 
-fn round_trip(view: &View<'_>) -> Duration {
+/// Returns the paper's "rtt": SRTT or, before the first sample, the RTO.
+pub(super) fn round_trip(view: &View<'_>) -> Duration {
     view.rtt.srtt().unwrap_or_else(|| view.rtt.rto().get())
 }

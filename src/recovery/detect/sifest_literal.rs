@@ -1,5 +1,5 @@
-//! Segment-in-Flight Estimation exactly as printed in P0 §4.2. It is the baseline for the choices of
-//! `sifest`.
+//! Segment-in-Flight Estimation exactly as printed in Pan et al. 2004, §4.2. It is the baseline for the
+//! choices of `sifest`.
 //!
 //! `sifest_` grows by one with each new data packet, and a new ACK subtracts what it covers. It is zero after
 //! a timeout, or when the sender "has been idle for more than one rtt". When `sifest_ - 1` duplicate ACKs or
@@ -23,12 +23,12 @@
 //!
 //! Choice: With a scoreboard, IsLost() of RFC 6675 applies in addition.
 
-use airwire::time::{Duration, Instant};
+use airwire::time::Instant;
 
+use super::sifest::round_trip;
 use super::{Detect, ThreeDupacks, Verdict};
 use crate::recovery::{Ack, Transmission, TransmissionKind, View};
 
-/// Segment-in-Flight Estimation exactly as printed in P0 §4.2.
 #[derive(Debug, Default)]
 pub(crate) struct SifestLiteral {
     three_dupacks: ThreeDupacks,
@@ -89,22 +89,14 @@ impl Detect for SifestLiteral {
     }
 }
 
-fn round_trip(view: &View<'_>) -> Duration {
-    view.rtt.srtt().unwrap_or_else(|| view.rtt.rto().get())
-}
-
 #[cfg(test)]
 mod tests {
-    use crate::recovery::testing::{BareSender, RTT};
+    use crate::recovery::testing::{BareSender, RTT, resent};
 
     fn sender(recipe: &str, cwnd: f64) -> BareSender {
         let mut sender = BareSender::new(recipe).under_way(cwnd, 64.0, RTT);
         sender.wait(RTT / 2);
         sender
-    }
-
-    fn resent(sent: &str, segment: u64) -> usize {
-        sent.split(' ').filter(|word| *word == format!("{segment}r")).count()
     }
 
     #[test]

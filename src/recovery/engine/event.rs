@@ -149,8 +149,8 @@ impl Event<'_, '_> {
         if !is_new && let Some(first) = self.cc.episode.first_mut() {
             *first = false;
         }
-        if !was_decided && let Some(left) = &mut self.allowance.burst {
-            *left = left.saturating_sub(1);
+        if !was_decided && let Some(burst) = &mut self.allowance.burst {
+            *burst = burst.saturating_sub(1);
         }
         if is_new && self.cc.dupacks() > 0 && matches!(self.cc.episode, Episode::Open(_)) {
             self.cc.disorder.limited += 1;

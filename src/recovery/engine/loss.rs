@@ -198,10 +198,10 @@ impl Event<'_, '_> {
         if new_episode {
             // RFC 5681 §4.3: the window is reduced again, from its value after the first reduction.
             // FlightSize would still include everything that was outstanding before it.
-            let lowered = matches!(self.cc.state(), RecoveryState::Recovery | RecoveryState::Loss)
+            let was_reduced = matches!(self.cc.state(), RecoveryState::Recovery | RecoveryState::Loss)
                 && self.cc.kept_window().is_none();
-            let left = self.cc.cwnd.min(self.cc.ssthresh);
-            self.begin_episode(una, lowered.then_some(left));
+            let reduced_window = self.cc.cwnd.min(self.cc.ssthresh);
+            self.begin_episode(una, was_reduced.then_some(reduced_window));
             return Found::Episode;
         }
         self.resend(by, una, TransmissionKind::Recovery, why);
@@ -214,9 +214,9 @@ impl Event<'_, '_> {
     }
 
     fn begin_episode_with(&mut self, offset: u64, window_when_sent: Option<f64>, repair: FirstRepair) {
-        let too_long = self.note_lost_mtu_probe(offset);
+        let is_mtu_probe = self.note_lost_mtu_probe(offset);
         let before = self.cc.clone();
-        let cause = if too_long { None } else { Some(self.cause(offset)) };
+        let cause = if is_mtu_probe { None } else { Some(self.cause(offset)) };
         // This window of data has already had its reduction, for example after an ECN echo (RFC 3168 §6.1.2).
         // A detector that remembers the window of each segment (TCP-PR) handles this itself.
         let was_reduced = before.episode == Episode::Cwr
@@ -239,17 +239,8 @@ impl Event<'_, '_> {
         self.counters.fast_retransmits += 1;
         self.cc.disorder.limited = 0;
         self.sender.observer.on_episode(self.path.flight, Entered::ByLossDetection);
-        let by = self.answers.repair.author();
         if let (Entry::Restart, Some(Reduction { ssthresh, .. })) = (entry, reduction) {
-            let cwnd = self.profile.recovery.timeout.loss_window;
-            self.set_window(by, Reduction { cwnd, ssthresh }, "restart");
-            let restart = Restart::FastRetransmit { first: true };
-            self.enter(by, Condition::RestartingLoss, Episode::Loss(restart));
-            self.path.flight.rewind();
-            return;
-        }
-        if let Some(reduction) = reduction {
-            self.set_window(self.answers.window.author(), reduction, "loss event");
+            return self.restart_after_loss(ssthresh);
         }
         let window = match (reduction, self.cc.episode) {
             (Some(_), _) => EpisodeWindow::Reduced,
@@ -257,22 +248,37 @@ impl Event<'_, '_> {
             (None, Episode::Recovery(FastRecovery { window, .. })) => window,
             (None, _) => {
                 let (cwnd, attributed_hole) = (before.cwnd, Some(offset));
-                EpisodeWindow::Kept(KeptWindow { cwnd, attributed_hole, for_mtu_probe: too_long })
+                EpisodeWindow::Kept(KeptWindow { cwnd, attributed_hole, for_mtu_probe: is_mtu_probe })
             }
         };
-        let inflation = self.inflation_of(entry);
-        self.enter(by, Condition::Loss, Episode::Recovery(FastRecovery { inflation, window }));
-        // Without a scoreboard, the go-back-N pass ends here. A scoreboard's loss marks must be kept.
-        if !self.profile.recovery.fast_recovery.continues_pass && !self.answers.has_scoreboard() {
-            self.path.flight.resume_at_max();
+        if let Some(reduction) = reduction {
+            self.set_window(self.answers.window.author(), reduction, "loss event");
         }
+        self.enter_fast_recovery(FastRecovery { inflation: self.inflation_of(entry), window });
         if repair == FirstRepair::Due {
             self.path.flight.mark_lost(offset);
-            let why = if too_long { "lost MTU probe" } else { "fast retransmission" };
-            self.resend(by, offset, TransmissionKind::FastRetransmit, why);
+            let why = if is_mtu_probe { "lost MTU probe" } else { "fast retransmission" };
+            self.resend(self.answers.repair.author(), offset, TransmissionKind::FastRetransmit, why);
         }
         if let Some(reduction) = reduction {
             self.regulate(before.cwnd, &reduction);
+        }
+    }
+
+    /// Starts an episode with a repair that has no fast recovery (Tahoe).
+    fn restart_after_loss(&mut self, ssthresh: f64) {
+        let (by, cwnd) = (self.answers.repair.author(), self.profile.recovery.timeout.loss_window);
+        self.set_window(by, Reduction { cwnd, ssthresh }, "restart");
+        let restart = Restart::FastRetransmit { first: true };
+        self.enter(by, Condition::RestartingLoss, Episode::Loss(restart));
+        self.path.flight.rewind();
+    }
+
+    fn enter_fast_recovery(&mut self, recovery: FastRecovery) {
+        self.enter(self.answers.repair.author(), Condition::Loss, Episode::Recovery(recovery));
+        // Without a scoreboard, the go-back-N pass ends here. A scoreboard's loss marks must be kept.
+        if !self.profile.recovery.fast_recovery.continues_pass && !self.answers.has_scoreboard() {
+            self.path.flight.resume_at_max();
         }
     }
 

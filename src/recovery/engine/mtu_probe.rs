@@ -4,8 +4,8 @@
 use super::*;
 use crate::flight::Sent;
 
-/// Least congestion window for a probe, in segments (Linux 6.18, tcp_mtu_probe()).
-const LEAST_WINDOW: f64 = 11.0;
+/// Minimum congestion window for a probe, in segments (Linux 6.18, tcp_mtu_probe()).
+const MIN_WINDOW: f64 = 11.0;
 const BY: Author = Author { question: Question::Window, name: "mtu-probing" };
 
 /// When the congestion window has room for a probe.
@@ -24,11 +24,11 @@ impl Recovery {
     pub(crate) fn room_for_mtu_probe(&self, path: &Path<'_>, data: u64) -> ProbeRoom {
         let is_open = matches!(self.cc.episode, Episode::Open(_));
         let is_in_order = self.cc.dupacks() == 0 && path.flight.sacked().segments == 0;
-        if !is_open || !is_in_order || self.is_probing() || self.cc.cwnd < LEAST_WINDOW {
+        if !is_open || !is_in_order || self.is_probing() || self.cc.cwnd < MIN_WINDOW {
             return ProbeRoom::Never;
         }
         let in_flight = self.in_flight(&self.view(path));
-        let (taken, wanted, window) = match self.profile.recovery.accounting {
+        let (used, wanted, window) = match self.profile.recovery.accounting {
             Accounting::Bytes => {
                 (in_flight.bytes as f64, data.max(2 * path.smss) as f64, self.cc.cwnd * path.smss as f64)
             }
@@ -36,7 +36,7 @@ impl Recovery {
         };
         if wanted > window {
             ProbeRoom::Never
-        } else if taken + wanted > window {
+        } else if used + wanted > window {
             ProbeRoom::Later
         } else {
             ProbeRoom::Now
@@ -79,7 +79,7 @@ impl Recovery {
 
 impl Event<'_, '_> {
     /// Records the loss at `offset` if a probe was lost there and nothing before it (Linux 6.18,
-    /// tcp_fastretrans_alert()), and restores the window. Returns whether that is so.
+    /// tcp_fastretrans_alert()), and restores the window. Returns whether a probe was lost.
     pub(super) fn note_lost_mtu_probe(&mut self, offset: u64) -> bool {
         let is_probe = |head: &&Sent| head.start == offset && head.probes_mtu && head.transmissions == 1;
         if self.path.flight.head().filter(is_probe).is_none() {
@@ -97,8 +97,8 @@ impl Event<'_, '_> {
         self.path.flight.segment_at(hole).is_some_and(|rest| rest.probes_mtu && rest.transmissions == 1)
     }
 
-    /// Schedules the retransmission of the rest of a lost probe after its first part, whatever the repair
-    /// does. Both are shorter than the probe was (Linux 6.18, tcp_simple_retransmit()).
+    /// Schedules the retransmission of the rest of a lost probe after its first part, with every repair. Both
+    /// parts are shorter than the probe (Linux 6.18, tcp_simple_retransmit()).
     pub(super) fn resend_rest_of_mtu_probe(&mut self, transmission: &Transmission) {
         if self.pending.is_some()
             || transmission.kind == TransmissionKind::New

@@ -25,8 +25,8 @@ impl Recovery {
         self.event(path).choose_resend_without_new_data()
     }
 
-    /// Returns whether the retransmission at `start` was decided separately, so that an unfinished go-back-N
-    /// pass continues as if it had not been sent (ns-2).
+    /// Returns whether the retransmission at `start` was decided separately. It then does not advance an
+    /// unfinished go-back-N pass (ns-2).
     pub(crate) fn leaves_apart_from_pass(&self, start: u64) -> bool {
         match self.pending {
             Some(Pending::Resend { start: decided, kind: TransmissionKind::Recovery }) => {

@@ -44,7 +44,7 @@ fn timeout_after_partial_acks_halves_current_window() {
 fn loss_in_recovery_is_reported_at_its_offset() {
     let mut sender = BareSender::new("sack").under_way(20.0, 8.0, RTT);
     sender.wait(RTT);
-    let first = sender.flight.una() / SMSS + 1;
+    let first = sender.una() + 1;
     sender.sack(&[first + 1..first + 4]);
     // A second hole appears while the first is still open.
     sender.sack(&[first + 1..first + 4, first + 5..first + 8]);
@@ -91,7 +91,7 @@ fn lost_mtu_probe_keeps_window_unlike_further_losses() {
         let mut sender = lose_first(false);
         assert!(sender.recovery.take_lost_mtu_probe(), "{what}");
         assert_eq!(sender.flight.head().unwrap().transmissions, 2, "{what}");
-        assert_eq!(sender.recovery.counters().window_reductions, 0, "{what}");
+        assert_eq!(sender.counters().window_reductions, 0, "{what}");
         assert!(sender.cc().cwnd >= kept, "{what}: {}", sender.cc().cwnd);
         // After the first new ACK, Tahoe waits for a timeout.
         if recipe == "tahoe" {
@@ -102,7 +102,7 @@ fn lost_mtu_probe_keeps_window_unlike_further_losses() {
             sender.wait(RTT).ack(2);
             sender.dupacks(3);
         }
-        assert_eq!(sender.recovery.counters().window_reductions, 1, "{what}");
+        assert_eq!(sender.counters().window_reductions, 1, "{what}");
     }
 }
 
@@ -175,7 +175,7 @@ impl Model {
     fn apply(&mut self, event: &Event) {
         let sender = &mut self.sender;
         self.max_before = sender.flight.max();
-        let una = sender.flight.una() / SMSS;
+        let una = sender.una();
         let outstanding = sender.last() - una;
         let now = sender.now;
         match event {
@@ -222,7 +222,7 @@ impl Model {
 
     /// Checks that there is one reduction per window of data. Timeouts and declared exceptions do not count.
     fn check_reductions(&mut self) {
-        let counters = self.sender.recovery.counters();
+        let counters = self.sender.counters();
         let (reductions, timeouts, undone) = self.reduced;
         let now = (counters.window_reductions, counters.timeouts, counters.undone);
         let by_loss = now.0 > reductions && (now.1, now.2) == (timeouts, undone);

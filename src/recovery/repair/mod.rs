@@ -119,6 +119,17 @@ pub trait Repair: std::fmt::Debug + Send {
     }
 }
 
+/// Returns the meaning of an ACK if the first new ACK ends fast recovery (RFC 5681 §3.2 steps 4 to 6).
+fn until_new_ack(ack: &Ack) -> RepairStep {
+    if ack.advances() {
+        RepairStep::Exit { inflates: false }
+    } else if ack.duplicate {
+        RepairStep::Inflate(1.0)
+    } else {
+        RepairStep::Wait
+    }
+}
+
 /// Returns whether the window of the last episode has been acknowledged, as RFC 6582 §3.2 step 1 requires
 /// before a new episode. Some profiles relax this rule.
 fn beyond_recover(view: &View<'_>) -> bool {

@@ -4,10 +4,9 @@
 //! at the first new ACK, even at a partial one. Therefore it needs timeouts where NewReno does not (Pan et
 //! al. 2004, Fig. 7).
 
-use super::{Entry, Repair, RepairStep, beyond_recover};
+use super::{Entry, Repair, RepairStep, beyond_recover, until_new_ack};
 use crate::recovery::{Ack, Entered, View};
 
-/// Reno (RFC 5681 §3.2).
 #[derive(Debug, Default)]
 pub(crate) struct Reno;
 
@@ -23,12 +22,6 @@ impl Repair for Reno {
     }
 
     fn on_recovery_ack(&mut self, _view: &View<'_>, ack: &Ack) -> RepairStep {
-        if ack.advances() {
-            RepairStep::Exit { inflates: false }
-        } else if ack.duplicate {
-            RepairStep::Inflate(1.0)
-        } else {
-            RepairStep::Wait
-        }
+        until_new_ack(ack)
     }
 }

@@ -14,7 +14,6 @@ pub(crate) const NO_RESCUE: Parameter = Parameter::word(
     "RFC 6675 §4 NextSeg rule 4",
 );
 
-/// SACK-based recovery (RFC 6675).
 #[derive(Debug, Default)]
 pub(crate) struct Sack {
     rescue_rule: RescueRule,

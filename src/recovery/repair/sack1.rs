@@ -10,7 +10,6 @@ use crate::flight::Amount;
 use crate::profile::recovery::PartialAckDeflation;
 use crate::recovery::{Ack, RecoveryState, Transmission, TransmissionKind, View};
 
-/// The "pipe" sender of Fall and Floyd (1996), Sack1 in ns-2.
 #[derive(Debug, Default)]
 pub(crate) struct Sack1 {
     /// Estimated number of segments in flight during recovery.
@@ -30,8 +29,9 @@ impl Repair for Sack1 {
     fn on_loss(&mut self, view: &View<'_>) -> Entry {
         self.recovered = false;
         // No duplicate ACKs are counted between a timeout and the next new ACK.
-        let left = if view.cc.dupacks() > 0 { view.cc.dupacks() } else { view.rules.detection.dup_thresh };
-        self.pipe = view.flight.outstanding().segments as i64 - i64::from(left);
+        let delivered =
+            if view.cc.dupacks() > 0 { view.cc.dupacks() } else { view.rules.detection.dup_thresh };
+        self.pipe = view.flight.outstanding().segments as i64 - i64::from(delivered);
         self.h_seqno = view.flight.head().map_or_else(|| view.flight.una(), |head| head.end);
         Entry::Recover { inflation: 0.0 }
     }

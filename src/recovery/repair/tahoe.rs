@@ -4,10 +4,9 @@
 //! The pass over the window skips segments that later cumulative ACKs cover, because it moves forward with
 //! SND.UNA.
 
-use super::{Entry, Repair, RepairStep};
+use super::{Entry, Repair, RepairStep, until_new_ack};
 use crate::recovery::{Ack, View};
 
-/// Tahoe (Jacobson 1988; Pan et al. 2004, §2.2).
 #[derive(Debug, Default)]
 pub(crate) struct Tahoe;
 
@@ -17,13 +16,7 @@ impl Repair for Tahoe {
     }
 
     fn on_recovery_ack(&mut self, _view: &View<'_>, ack: &Ack) -> RepairStep {
-        // Tahoe has no fast recovery of its own. After a loss on the radio link it behaves like Reno.
-        if ack.advances() {
-            RepairStep::Exit { inflates: false }
-        } else if ack.duplicate {
-            RepairStep::Inflate(1.0)
-        } else {
-            RepairStep::Wait
-        }
+        // Tahoe enters fast recovery only after a loss on the radio link, and then behaves like Reno.
+        until_new_ack(ack)
     }
 }

@@ -19,7 +19,6 @@
 use super::{Reaction, Timeout, TimeoutVerdict};
 use crate::recovery::{Ack, View};
 
-/// Fast Timeout (Ludwig 2002; Inamura et al. 2009, Fig. 8).
 #[derive(Debug, Default)]
 pub(crate) struct FastTimeout {
     waiting: Option<Waiting>,

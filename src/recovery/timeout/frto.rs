@@ -26,7 +26,6 @@ pub(crate) const WINDOW: Parameter = Parameter::number(
     "RFC 5682 §2.1 step 3a",
 );
 
-/// F-RTO (RFC 5682), with SACK if there is a scoreboard.
 #[derive(Debug, Default)]
 pub(crate) struct Frto {
     /// cwnd after step 3a, which allows at most 3 segments.

@@ -74,7 +74,7 @@ fn moves_made(recipe: &str, ecn: bool, seed: u64) -> Vec<Transition> {
 /// Generates one event and returns the segments sent in response. `copies` lists the segments retransmitted
 /// so far.
 fn one_event(sender: &mut BareSender, ecn: bool, copies: &[u64], draw: &mut Stream) -> String {
-    let (una, last) = (sender.flight.una() / SMSS, sender.last());
+    let (una, last) = (sender.una(), sender.last());
     let outstanding = last - una;
     if outstanding == 0 {
         return sender.send();

@@ -31,7 +31,6 @@ use crate::recovery::{Ack, Congestion, RecoveryState, Transmission, Transmission
 /// Maximum number of retransmissions to remember per episode, because a receiver may never report any.
 const COPIES: usize = 1 << 16;
 
-/// D-SACK (RFC 3708): undo once every retransmission was reported as a duplicate.
 #[derive(Debug, Default)]
 pub(crate) struct Dsack {
     episode: Option<WatchedEpisode>,

@@ -22,7 +22,6 @@ use crate::recovery::spurious::EifelDetection;
 use crate::recovery::window::LossKind;
 use crate::recovery::{Ack, Congestion, Entered, RecoveryState, Transmission, View};
 
-/// The Eifel algorithm (Inamura et al. 2009, §3.1; RFC 3522, RFC 4015).
 #[derive(Debug, Default)]
 pub(crate) struct Eifel {
     detection: EifelDetection,

@@ -26,7 +26,6 @@ use crate::recovery::{Ack, Congestion, RecoveryState, Transmission, Transmission
 /// tcp_max_burst(), in segments.
 const BURST: f64 = 3.0;
 
-/// The Eifel algorithm of Linux 2.4 (Inamura et al. 2009, §5.2).
 #[derive(Debug, Default)]
 pub(crate) struct EifelLinux {
     episode: Option<WatchedEpisode>,

@@ -27,7 +27,6 @@ use crate::flight::SegmentState;
 use crate::recovery::window::{LossKind, Reduction};
 use crate::recovery::{Ack, Congestion, RecoveryState, Transmission, TransmissionKind, View};
 
-/// Undo as in the Linux kernel.
 #[derive(Debug, Default)]
 pub(crate) struct UndoLinux {
     episode: Option<WatchedEpisode>,
@@ -65,7 +64,7 @@ impl Undo for UndoLinux {
             return;
         }
         // tcp_enter_cwr() has cleared undo_marker. The window was already reduced for the ECN echo, and that
-        // reduction stands.
+        // reduction is not undone.
         let of_echo = before.state() == RecoveryState::Cwr
             && before.recover.is_some_and(|recover| view.flight.una() < recover);
         if kind == LossKind::Timeout && of_echo {
@@ -172,8 +171,8 @@ impl WatchedEpisode {
     /// tcp_check_dsack() and tcp_sacktag_one().
     fn count_duplicates(&mut self, ack: &Ack) {
         let belongs = ack.dsack.is_some_and(|(_, end)| end > self.undo_marker);
-        if let Some(left) = self.undo_retrans.as_mut().filter(|_| belongs) {
-            *left = left.saturating_sub(ack.duplicates);
+        if let Some(unreported) = self.undo_retrans.as_mut().filter(|_| belongs) {
+            *unreported = unreported.saturating_sub(ack.duplicates);
         }
     }
 }
@@ -192,7 +191,7 @@ mod tests {
     /// Retransmits segment 1. Then an ACK of this retransmission acknowledges everything.
     fn recover_from_loss(sender: &mut BareSender) {
         sender.wait(RTT).sack(&[2..5]);
-        let (copy, recover) = (sender.flight.head().unwrap().tsval, sender.flight.max() / 1000);
+        let (copy, recover) = (sender.flight.head().unwrap().tsval, sender.last());
         sender.wait(RTT).ack_echoing(recover, copy);
     }
 
@@ -288,16 +287,16 @@ mod tests {
         let copy_of_22 = sender.flight.head().unwrap().tsval;
         sender.wait(RTT / 10).sack(&[23..27, 28..31]);
         sender.wait(RTT / 10).ack_echoing(30, copy_of_22);
-        assert_eq!(sender.recovery.counters().undone, 0);
+        assert_eq!(sender.counters().undone, 0);
     }
 
     #[test]
     fn dsack_of_every_retransmission_restores_window() {
         let mut sender = sender();
         recover_from_loss(&mut sender);
-        let una = sender.flight.una() / 1000;
+        let una = sender.una();
         sender.receive(Ack { dsack: Some((0, 1000)), ..Ack::default() }, una, &[]);
-        assert_eq!((sender.cc().cwnd, sender.cc().ssthresh), (20.0, 14.0));
+        assert_eq!(sender.window(), (20.0, 14.0));
     }
 
     /// Segments 1 to 3 were late. One D-SACK reports all three retransmissions.
@@ -306,10 +305,10 @@ mod tests {
         let mut sender = sender();
         sender.wait(RTT).sack(&[4..7]);
         (8..12).for_each(|end| drop(sender.sack(&[4..end])));
-        assert_eq!(sender.recovery.counters().resent(), 3);
+        assert_eq!(sender.counters().resent(), 3);
         let last = sender.last();
         sender.wait(RTT).receive(Ack { dsack: Some((0, 3000)), ..Ack::default() }, last, &[]);
-        assert_eq!((sender.recovery.counters().undone, sender.cc().state()), (1, RecoveryState::Open));
+        assert_eq!((sender.counters().undone, sender.cc().state()), (1, RecoveryState::Open));
         assert!(sender.cc().cwnd >= 20.0, "{}", sender.cc().cwnd);
     }
 
@@ -322,7 +321,7 @@ mod tests {
         assert_eq!(sender.deadline(), "4r");
         assert_eq!(sender.timeout(), "1r");
         sender.wait(RTT).receive(Ack { dsack: Some((0, 1000)), ..Ack::default() }, 4, &[]);
-        assert_eq!(sender.recovery.counters().undone, 1);
+        assert_eq!(sender.counters().undone, 1);
     }
 
     /// Segment 1 was late, and 3 to 7 are lost. One segment has been retransmitted so far.
@@ -337,7 +336,7 @@ mod tests {
         let ack = Ack { dsack: Some((0, 1000)), ..Ack::default() };
         let sent = sender.wait(RTT / 10).receive(ack, 2, &[8..10]);
         assert!(sent.starts_with("3r"), "{sent}");
-        let counters = sender.recovery.counters();
+        let counters = sender.counters();
         assert_eq!((counters.undone, counters.window_reductions), (1, 2));
         assert_eq!(sender.cc().ssthresh, 14.0, "0.7 of the restored window");
     }
@@ -348,7 +347,7 @@ mod tests {
         let mut sender = sender();
         sender.deadline();
         sender.timeout();
-        let undone = |sender: &BareSender| sender.recovery.counters().undone;
+        let undone = |sender: &BareSender| sender.counters().undone;
         sender.wait(RTT).receive(Ack { dsack: Some((0, 1000)), ..Ack::default() }, 0, &[]);
         assert_eq!(undone(&sender), 0);
         sender.receive(Ack::default(), 20, &[]);
@@ -362,11 +361,11 @@ mod tests {
         sender.wait(RTT).sack(&[2..5]);
         sender.wait(RTT * 3).timeout();
         assert_eq!((sender.cc().state(), sender.cc().ssthresh), (RecoveryState::Loss, 14.0), "reduced once");
-        let (copy, top) = (sender.flight.head().unwrap().tsval, sender.flight.max() / 1000);
+        let (copy, top) = (sender.flight.head().unwrap().tsval, sender.last());
         sender.wait(RTT).ack_echoing(top, copy);
         let mut report_copy = || {
             sender.receive(Ack { dsack: Some((0, 1000)), ..Ack::default() }, top, &[]);
-            sender.recovery.counters().undone
+            sender.counters().undone
         };
         assert_eq!([report_copy(), report_copy()], [0, 1]);
     }

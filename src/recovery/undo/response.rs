@@ -40,8 +40,7 @@ impl Before {
         self.by_timeout |= kind == LossKind::Timeout;
     }
 
-    /// Step (9): returns the window to restore. An ECN echo is a sign of congestion in itself, so nothing is
-    /// reversed then.
+    /// Step (9): returns the window to restore. An ECN echo is a sign of congestion, so the reduction stays.
     pub(super) fn reversed(&self, view: &View<'_>, ack: &Ack) -> Option<Reduction> {
         if ack.ece {
             return None;

@@ -14,5 +14,5 @@ pub(super) fn under_way(recipe: &str) -> BareSender {
 
 /// Returns the number of undone reductions.
 pub(super) fn undone(sender: &BareSender) -> u64 {
-    sender.recovery.counters().undone
+    sender.counters().undone
 }

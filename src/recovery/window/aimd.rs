@@ -73,23 +73,23 @@ impl Aimd {
     /// Linux, tcp_reno_cong_avoid(): slow start uses the delivered segments up to ssthresh, and the rest
     /// counts towards whole windows.
     fn by_delivered(&mut self, delivered: f64, cwnd: f64, ssthresh: f64, increase: f64) -> Option<f64> {
-        let mut left = delivered;
+        let mut remaining = delivered;
         let mut grown = cwnd;
         if grown < ssthresh {
-            let to = (grown + left).min(ssthresh);
-            left -= to - grown;
+            let to = (grown + remaining).min(ssthresh);
+            remaining -= to - grown;
             grown = to;
         }
-        if left > 0.0 {
+        if remaining > 0.0 {
             if self.count >= grown {
                 self.count = 0.0;
                 grown += 1.0;
             }
-            self.count += left * increase;
+            self.count += remaining * increase;
             if self.count >= grown {
-                let whole = (self.count / grown).floor();
-                self.count -= whole * grown;
-                grown += whole;
+                let increments = (self.count / grown).floor();
+                self.count -= increments * grown;
+                grown += increments;
             }
         }
         (grown > cwnd).then_some(grown)
@@ -133,8 +133,8 @@ pub(super) fn window_at_loss(view: &View<'_>, loss: &Loss) -> f64 {
         // many as the larger of cwnd and the rest of the episode's window are known to be in the network.
         (None, DecreaseFrom::FlightSize) if view.cc.state() == RecoveryState::Recovery => {
             let una = view.flight.una();
-            let left = view.cc.recover.unwrap_or(una).saturating_sub(una) as f64 / view.smss as f64;
-            view.flight_size().min(view.cc.cwnd.max(left))
+            let rest = view.cc.recover.unwrap_or(una).saturating_sub(una) as f64 / view.smss as f64;
+            view.flight_size().min(view.cc.cwnd.max(rest))
         }
         (None, DecreaseFrom::FlightSize) => view.flight_size(),
         (None, DecreaseFrom::Cwnd) => view.cc.cwnd,
@@ -168,9 +168,7 @@ pub(super) fn window_was_used(view: &View<'_>, ack: &Ack) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use airwire::time::Duration;
-
-    use crate::recovery::testing::BareSender;
+    use crate::recovery::testing::{BareSender, RTT};
 
     /// Two segments are outstanding, so half of the flight is one. Chandra et al. 2003, Table 2: "Minimum
     /// slow-start threshold 1".
@@ -179,7 +177,7 @@ mod tests {
         for (recipe, ssthresh, cwnd) in
             [("reno", 2.0, 2.0), ("reno+min-ssthresh=1", 1.0, 1.0), ("reno+min-ssthresh=3", 3.0, 2.0)]
         {
-            let under_way = || BareSender::new(recipe).under_way(2.0, 2.0, Duration::from_millis(100));
+            let under_way = || BareSender::new(recipe).under_way(2.0, 2.0, RTT);
             let mut sender = under_way();
             sender.timeout();
             assert_eq!(sender.cc().ssthresh, ssthresh, "{recipe}, timeout");

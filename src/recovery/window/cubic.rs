@@ -4,9 +4,9 @@
 //! C = 0.4, β_cubic = 0.7, α_cubic = 3 · (1 − β_cubic) / (1 + β_cubic). Slow start and the counting of ACKs
 //! are the same as in [`Aimd`]. Windows are in segments, times in seconds.
 //!
-//! - Choice: the decrease is β_cubic whatever the option `beta` says, because α_cubic and the flat part
-//!   depend on it. It is applied to the amount that the profile selects (FlightSize in the RFCs; §4.6 also
-//!   permits cwnd).
+//! - Choice: the decrease is β_cubic and ignores the option `beta`, because α_cubic and the flat part depend
+//!   on it. It is applied to the amount that the profile selects (FlightSize in the RFCs; §4.6 also permits
+//!   cwnd).
 //! - Choice: while the application or the receiver limits the sender, the clock of the epoch stops (§5.8).
 //! - Choice: slow start after an idle time ends the epoch, and the next epoch returns to the same W_max.
 //! - Choice: HyStart++ (RFC 9406) is not included; the add-on `hystartpp` provides it.
@@ -23,7 +23,6 @@ const C: f64 = 0.4;
 const BETA_CUBIC: f64 = 0.7;
 const ALPHA_CUBIC: f64 = 3.0 * (1.0 - BETA_CUBIC) / (1.0 + BETA_CUBIC);
 
-/// CUBIC (RFC 9438).
 #[derive(Debug, Default)]
 pub(crate) struct Cubic {
     aimd: Aimd,
@@ -134,10 +133,7 @@ mod tests {
         let until = sender.now + Duration::from_secs_f64(seconds);
         while sender.now < until {
             let window = sender.flight.outstanding().segments.max(1);
-            let last = sender.flight.max() / 1000;
-            for segment in sender.flight.una() / 1000 + 1..=last {
-                sender.wait(RTT / window).ack(segment);
-            }
+            sender.ack_each(RTT / window);
         }
         sender.cc().cwnd
     }
@@ -152,9 +148,8 @@ mod tests {
     fn after_a_loss(cwnd: f64) -> BareSender {
         let mut sender = sender(cwnd);
         sender.wait(RTT).dupacks(3);
-        let recover = sender.flight.max() / 1000;
-        sender.wait(RTT).ack(recover);
-        assert_eq!((sender.cc().cwnd, sender.cc().ssthresh), (0.7 * cwnd, 0.7 * cwnd));
+        sender.wait(RTT).ack_all();
+        assert_eq!(sender.window(), (0.7 * cwnd, 0.7 * cwnd));
         sender
     }
 

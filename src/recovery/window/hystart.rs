@@ -2,8 +2,8 @@
 //! net/ipv4/tcp_cubic.c): slow start ends before it has filled the queue.
 //!
 //! In each round trip, either of two signs shows that the path is full:
-//! - **ACK train**: ACKs that follow each other within 2 ms are still arriving when half of the minimum
-//!   round-trip time has passed since the round began. The data in flight occupies the link for that time.
+//! - **ACK train**: ACKs follow each other within 2 ms for half of the minimum round-trip time since the
+//!   round began. The data in flight occupies the link for that time.
 //! - **Delay**: the minimum of the first eight round-trip times of this round exceeds the overall minimum by
 //!   an eighth of it (at least by 4 ms, at most by 16 ms).
 //!
@@ -34,7 +34,6 @@ const DELAY_THRESH: (Duration, Duration) = (Duration::from_millis(4), Duration::
 /// GSO_MAX_SIZE in bytes. hystart_ack_delay() allows for four times this size.
 const GSO_MAX_SIZE: f64 = 65_536.0;
 
-/// HyStart of the Linux kernel.
 #[derive(Debug, Default)]
 pub(crate) struct HyStart {
     delay_min: Option<Duration>,
@@ -169,13 +168,13 @@ mod tests {
     /// Acknowledges the window in flight, each segment one round trip after it was sent and `gap` after the
     /// previous one. Returns the ssthresh at which slow start ended, and the reason.
     fn round(sender: &mut BareSender, rtt: Duration, gap: Duration) -> Option<(f64, &'static str)> {
-        for segment in sender.flight.una() / 1000 + 1..=sender.flight.max() / 1000 {
-            let left = sender.flight.head().unwrap().last_sent;
-            sender.now = (left + rtt).max(sender.now + gap);
+        for segment in sender.una() + 1..=sender.last() {
+            let sent_at = sender.flight.head().unwrap().last_sent;
+            sender.now = (sent_at + rtt).max(sender.now + gap);
             sender.ack(segment);
         }
-        let left = sender.trace().into_iter().find(|decision| decision.by == "hystart");
-        left.map(|decision| match decision.what {
+        let end = sender.trace().into_iter().find(|decision| decision.by == "hystart");
+        end.map(|decision| match decision.what {
             What::Window { ssthresh, .. } => (ssthresh, decision.why),
             other => panic!("unexpected decision: {other:?}"),
         })

@@ -27,7 +27,6 @@ const N_RTT_SAMPLE: u32 = 8;
 const CSS_GROWTH_DIVISOR: f64 = 4.0;
 const CSS_ROUNDS: u32 = 5;
 
-/// HyStart++ (RFC 9406).
 #[derive(Debug, Default)]
 pub(crate) struct HyStartPp {
     state: State,
@@ -130,16 +129,12 @@ mod tests {
     /// Acknowledges the window in flight segment by segment, after this number of milliseconds. Returns the
     /// new cwnd.
     fn round(sender: &mut BareSender, rtt: u64) -> f64 {
-        sender.wait(Duration::from_millis(rtt));
-        for segment in sender.flight.una() / 1000 + 1..=sender.flight.max() / 1000 {
-            sender.ack(segment);
-        }
-        sender.cc().cwnd
+        sender.wait(Duration::from_millis(rtt)).ack_each(Duration::ZERO)
     }
 
     fn end_of_slow_start(sender: &mut BareSender) -> Option<f64> {
-        let left = sender.trace().into_iter().find(|decision| decision.by == "hystartpp")?;
-        match left.what {
+        let end = sender.trace().into_iter().find(|decision| decision.by == "hystartpp")?;
+        match end.what {
             What::Window { ssthresh, .. } => Some(ssthresh),
             other => panic!("unexpected decision: {other:?}"),
         }

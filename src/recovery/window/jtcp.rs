@@ -32,14 +32,13 @@ use crate::recovery::{Ack, View};
 /// k: a loss is congestion if more segments of a window than this queue.
 const K: f64 = 1.0;
 
-/// JTCP (Wu and Chen 2004; Lai et al. 2013, §II).
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Jtcp {
     aimd: Aimd,
     /// The latest segments that have arrived, at most two windows.
     arrivals: VecDeque<Arrival>,
     /// cwnd after the last reduction.
-    reduced_to: f64,
+    reduced_to: Option<f64>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -51,12 +50,6 @@ struct Arrival {
     acked: Instant,
     /// cwnd when its ACK arrived.
     cwnd: f64,
-}
-
-impl Default for Jtcp {
-    fn default() -> Self {
-        Self { aimd: Aimd::default(), arrivals: VecDeque::new(), reduced_to: f64::INFINITY }
-    }
 }
 
 /// The measurement over the last window.
@@ -112,17 +105,17 @@ impl Window for Jtcp {
             // that did not grow is treated like one with delayed ACKs.
             ratio * view.cc.cwnd <= K * grown.clamp(0.5, 1.0) / 2.0
         });
-        self.reduced_to = f64::INFINITY;
+        self.reduced_to = None;
         if loss.kind == LossKind::Detected && quiet {
             let cwnd = view.cc.cwnd;
-            self.reduced_to = cwnd;
+            self.reduced_to = Some(cwnd);
             return Reduction { cwnd, ssthresh: cwnd.max(view.rules.decrease.min_ssthresh) };
         }
         self.aimd.on_loss(view, loss)
     }
 
     fn on_exit(&mut self, view: &View<'_>) -> f64 {
-        exit_window(view, view.cc.ssthresh.min(self.reduced_to))
+        exit_window(view, self.reduced_to.map_or(view.cc.ssthresh, |cwnd| cwnd.min(view.cc.ssthresh)))
     }
 }
 
@@ -132,7 +125,7 @@ mod tests {
 
     use super::*;
     use crate::recovery::Delivery;
-    use crate::recovery::testing::{BareSender, TestView};
+    use crate::recovery::testing::{BareSender, RTT, TestView};
 
     /// How the path handles the additional segment of each round trip.
     #[derive(Clone, Copy)]
@@ -145,12 +138,12 @@ mod tests {
 
     /// Returns a sender whose window of 10 has grown for four round trips.
     fn grown_sender(pipe: Pipe) -> BareSender {
-        let mut sender = BareSender::new("jtcp").under_way(10.0, 5.0, Duration::from_millis(100));
-        sender.wait(Duration::from_millis(100));
+        let mut sender = BareSender::new("jtcp").under_way(10.0, 5.0, RTT);
+        sender.wait(RTT);
         for segment in 1..=45 {
             sender.ack(segment);
             sender.wait(match pipe {
-                Pipe::Wide => Duration::from_millis(100) / sender.flight.outstanding().segments,
+                Pipe::Wide => RTT / sender.flight.outstanding().segments,
                 Pipe::Full => Duration::from_millis(10),
             });
         }
@@ -166,7 +159,7 @@ mod tests {
             let acked = Instant::from_micros(300_000 + 10_400 * i);
             jtcp.arrivals.push_back(Arrival { end: 1000 * (i + 1), sent, acked, cwnd: 8.0 + 0.1 * i as f64 });
         }
-        let mut sender = BareSender::new("jtcp").under_way(30.0, 5.0, Duration::from_millis(100));
+        let mut sender = BareSender::new("jtcp").under_way(30.0, 5.0, RTT);
         sender.ack(21);
         let mut test = TestView::new(sender);
         test.cc.cwnd = 10.0;
@@ -185,8 +178,8 @@ mod tests {
 
     #[test]
     fn loss_with_delayed_acks_and_queue_halves_window() {
-        let mut sender = BareSender::new("jtcp").under_way(10.0, 5.0, Duration::from_millis(100));
-        sender.wait(Duration::from_millis(100));
+        let mut sender = BareSender::new("jtcp").under_way(10.0, 5.0, RTT);
+        sender.wait(RTT);
         // One ACK for two segments every 20 ms.
         for segment in (2..=60).step_by(2) {
             sender.ack(segment);
@@ -202,9 +195,8 @@ mod tests {
         let mut sender = grown_sender(Pipe::Wide);
         let cwnd = sender.cc().cwnd;
         assert!(sender.dupacks(3).starts_with("46r"));
-        assert_eq!((sender.cc().cwnd, sender.cc().ssthresh), (cwnd, cwnd));
-        let recover = sender.flight.max() / 1000;
-        sender.wait(Duration::from_millis(100)).ack(recover);
+        assert_eq!(sender.window(), (cwnd, cwnd));
+        sender.wait(RTT).ack_all();
         assert!(sender.cc().cwnd <= cwnd);
     }
 
@@ -221,13 +213,13 @@ mod tests {
         let mut sender = grown_sender(Pipe::Wide);
         let flight = sender.flight.outstanding().segments as f64;
         sender.timeout();
-        assert_eq!((sender.cc().cwnd, sender.cc().ssthresh), (1.0, flight / 2.0));
+        assert_eq!(sender.window(), (1.0, flight / 2.0));
     }
 
     #[test]
     fn loss_without_enough_samples_is_congestion() {
-        let mut sender = BareSender::new("jtcp").under_way(10.0, 5.0, Duration::from_millis(100));
-        sender.wait(Duration::from_millis(100)).ack(4);
+        let mut sender = BareSender::new("jtcp").under_way(10.0, 5.0, RTT);
+        sender.wait(RTT).ack(4);
         sender.dupacks(3);
         assert_eq!(sender.cc().ssthresh, sender.flight.outstanding().segments as f64 / 2.0);
     }
@@ -239,7 +231,7 @@ mod tests {
             let (sent, acked) = (Instant::from_millis(100 + 10 * i), Instant::from_millis(500));
             jtcp.arrivals.push_back(Arrival { end: 1000 * (i + 1), sent, acked, cwnd: 10.0 });
         }
-        let mut sender = BareSender::new("jtcp").under_way(30.0, 5.0, Duration::from_millis(100));
+        let mut sender = BareSender::new("jtcp").under_way(30.0, 5.0, RTT);
         sender.ack(21);
         let mut test = TestView::new(sender);
         test.cc.cwnd = 10.0;

@@ -24,7 +24,6 @@ use crate::flight::Amount;
 use crate::profile::recovery::DecreaseFrom;
 use crate::recovery::{Transmission, View};
 
-/// Proportional rate reduction (RFC 9937).
 #[derive(Debug, Default)]
 pub(crate) struct Prr {
     ssthresh: f64,

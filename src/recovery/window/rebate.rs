@@ -89,7 +89,6 @@ const RECOMMENDED: f64 = 0.25;
 /// Number of packets for which the ideal compensator remembers a congestion loss.
 const MEMORY: f64 = 4096.0;
 
-/// The tax-rebate (Lai et al. 2013, §III): AIMD that compensates for losses without congestion.
 #[derive(Debug)]
 pub(crate) struct Rebate {
     aimd: Aimd,

@@ -8,7 +8,6 @@ use crate::recovery::{Ack, View};
 /// More than any receiver can advertise (RFC 7323: 2^30 bytes).
 const NO_LIMIT: f64 = (1_u64 << 30) as f64;
 
-/// No congestion control (RFC 793).
 #[derive(Debug, Default)]
 pub(crate) struct ReceiverWindow;
 

@@ -27,7 +27,6 @@ use crate::recovery::{Ack, View};
 const ALPHA: f64 = 0.5;
 const PERIOD: Duration = Duration::from_millis(500);
 
-/// TCP-FIT (Wang et al. 2011; Lai et al. 2013, §II).
 #[derive(Debug)]
 pub(crate) struct TcpFit {
     aimd: Aimd,
@@ -97,11 +96,11 @@ impl Window for TcpFit {
 mod tests {
     use super::*;
     use crate::flight::Amount;
-    use crate::recovery::testing::{BareSender, TestView};
+    use crate::recovery::testing::{BareSender, RTT, TestView};
 
     /// Returns N after half a second with a window of 20 and round trips of `average` seconds.
     fn sessions_after_update(sessions: f64, average: f64) -> f64 {
-        let rtt_min = Some(Duration::from_millis(100));
+        let rtt_min = Some(RTT);
         let period = Period { began: None, sum: 5.0 * average, count: 5, used: true };
         let mut fit = TcpFit { sessions, rtt_min, period, ..TcpFit::default() };
         fit.renew(20.0);
@@ -123,29 +122,24 @@ mod tests {
     #[test]
     fn unused_window_keeps_session_count() {
         let period = Period { began: None, sum: 0.5, count: 5, used: false };
-        let mut fit = TcpFit { rtt_min: Some(Duration::from_millis(100)), period, ..TcpFit::default() };
+        let mut fit = TcpFit { rtt_min: Some(RTT), period, ..TcpFit::default() };
         fit.renew(20.0);
         assert_eq!(fit.sessions, 1.0);
     }
 
-    /// Acknowledges this number of windows, each at once after 100 ms. Returns the last acknowledged segment.
-    fn rounds(sender: &mut BareSender, count: u64, mut segment: u64) -> u64 {
+    /// Acknowledges this number of windows, each at once after 100 ms.
+    fn rounds(sender: &mut BareSender, count: u64) {
         for _ in 0..count {
-            sender.wait(Duration::from_millis(100));
-            for _ in 0..sender.flight.outstanding().segments {
-                segment += 1;
-                sender.ack(segment);
-            }
+            sender.wait(RTT).ack_each(Duration::ZERO);
         }
-        segment
     }
 
     #[test]
     fn loss_reduction_depends_on_session_count() {
-        let mut sender = BareSender::new("tcp-fit").under_way(20.0, 10.0, Duration::from_millis(100));
+        let mut sender = BareSender::new("tcp-fit").under_way(20.0, 10.0, RTT);
         // Six round trips of 100 ms without a queue: N is updated at 600 ms, counted from the first ACK at
         // 100 ms.
-        rounds(&mut sender, 6, 0);
+        rounds(&mut sender, 6);
         let flight = sender.flight.outstanding().segments as f64;
         sender.dupacks(3);
         // N = 2: 1 − 2/7.
@@ -158,10 +152,10 @@ mod tests {
 
     #[test]
     fn round_trip_adds_n_segments() {
-        let mut sender = BareSender::new("tcp-fit").under_way(20.0, 10.0, Duration::from_millis(100));
-        let segment = rounds(&mut sender, 6, 0);
+        let mut sender = BareSender::new("tcp-fit").under_way(20.0, 10.0, RTT);
+        rounds(&mut sender, 6);
         let before = sender.cc().cwnd;
-        rounds(&mut sender, 1, segment);
+        rounds(&mut sender, 1);
         let grown = sender.cc().cwnd - before;
         // A little less than two, because cwnd grows in the meantime and its fraction is not in flight.
         assert!((1.8..=2.0).contains(&grown), "{grown}");
@@ -169,8 +163,8 @@ mod tests {
 
     #[test]
     fn one_session_behaves_like_reno() {
-        let mut sender = BareSender::new("tcp-fit").under_way(20.0, 10.0, Duration::from_millis(100));
-        sender.wait(Duration::from_millis(100));
+        let mut sender = BareSender::new("tcp-fit").under_way(20.0, 10.0, RTT);
+        sender.wait(RTT);
         sender.ack(1);
         assert_eq!(sender.cc().cwnd, 20.0 + 1.0 / 20.0);
         let flight = sender.flight.outstanding().segments as f64;
@@ -181,7 +175,7 @@ mod tests {
     #[test]
     fn window_at_most_doubles_per_round_trip() {
         let mut fit = TcpFit { sessions: 1e9, ..TcpFit::default() };
-        let sender = BareSender::new("tcp-fit").under_way(4.0, 2.0, Duration::from_millis(100));
+        let sender = BareSender::new("tcp-fit").under_way(4.0, 2.0, RTT);
         let test = TestView::new(sender);
         let (one, flight_before) = (Amount { bytes: 1000, segments: 1 }, test.sender.flight.outstanding());
         let ack = Ack { acked: one, delivered: one, flight_before, ..Ack::default() };

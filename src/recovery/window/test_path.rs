@@ -116,6 +116,28 @@ impl<M: Window + Model + Default> TestPath<M> {
         self.run(Duration::from_secs(seconds))
     }
 
+    /// Returns the delivery rate of the next seconds.
+    pub(super) fn rate(&mut self, seconds: u64) -> f64 {
+        let delivered = self.totals.delivered;
+        self.seconds(seconds);
+        (self.totals.delivered - delivered) / seconds as f64
+    }
+
+    /// Checks that after 15 idle seconds the sender resumes at the bandwidth that it measured before, without
+    /// a queue.
+    pub(super) fn check_restart_from_idle(&mut self, probes_rtt: fn(&Self) -> bool) {
+        self.writes = 0.0;
+        self.seconds(15);
+        self.writes = f64::INFINITY;
+        let sent = self.sent;
+        self.run(Duration::from_millis(30));
+        let burst = self.sent - sent;
+        assert!((25.0..=31.0).contains(&burst), "{burst} segments in 30 ms at 1000 per second");
+        assert!(self.queue < 1.0, "the restart builds no queue: {}", self.queue);
+        self.run(Duration::from_millis(100));
+        assert!(!probes_rtt(self), "no ProbeRTT after an idle period");
+    }
+
     /// Reports the first ECN echo of a window of data.
     pub(super) fn echo(&mut self) {
         self.report(LossKind::EcnEcho);

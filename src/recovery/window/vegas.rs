@@ -26,7 +26,6 @@ const ALPHA: f64 = 1.0;
 const BETA: f64 = 3.0;
 const GAMMA: f64 = 1.0;
 
-/// The window of Vegas (Brakmo and Peterson 1995; Ni et al. 2002, §2).
 #[derive(Debug, Default)]
 pub(crate) struct VegasWindow {
     aimd: Aimd,
@@ -108,25 +107,17 @@ impl Window for VegasWindow {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recovery::testing::BareSender;
+    use crate::recovery::testing::{BareSender, RTT};
 
     /// Runs round trips of these durations in milliseconds, each with a whole window. Returns cwnd after
     /// each.
     fn rounds(sender: &mut BareSender, times: &[u64]) -> Vec<f64> {
-        let mut after = Vec::new();
-        for time in times {
-            sender.wait(Duration::from_millis(*time));
-            let last = sender.flight.max() / 1000;
-            for segment in sender.flight.una() / 1000 + 1..=last {
-                sender.ack(segment);
-            }
-            after.push(sender.cc().cwnd);
-        }
-        after
+        let round = |time: &u64| sender.wait(Duration::from_millis(*time)).ack_each(Duration::ZERO);
+        times.iter().map(round).collect()
     }
 
     fn in_congestion_avoidance(cwnd: f64) -> BareSender {
-        let mut sender = BareSender::new("vegas-window").under_way(cwnd, 2.0, Duration::from_millis(100));
+        let mut sender = BareSender::new("vegas-window").under_way(cwnd, 2.0, RTT);
         rounds(&mut sender, &[100]);
         sender.recovery.put_window(cwnd, 2.0);
         sender
@@ -147,8 +138,7 @@ mod tests {
 
     #[test]
     fn slow_start_doubles_every_other_round_trip() {
-        let mut sender =
-            BareSender::new("vegas-window").under_way(2.0, f64::INFINITY, Duration::from_millis(100));
+        let mut sender = BareSender::new("vegas-window").under_way(2.0, f64::INFINITY, RTT);
         let windows = rounds(&mut sender, &[100; 6]);
         let doubled: Vec<bool> =
             [2.0].iter().chain(&windows).zip(&windows).map(|(before, after)| after > before).collect();
@@ -159,8 +149,7 @@ mod tests {
 
     #[test]
     fn slow_start_ends_when_queue_builds() {
-        let mut sender =
-            BareSender::new("vegas-window").under_way(16.0, f64::INFINITY, Duration::from_millis(100));
+        let mut sender = BareSender::new("vegas-window").under_way(16.0, f64::INFINITY, RTT);
         let windows = rounds(&mut sender, &[100, 120, 120, 120, 120]);
         let largest = windows.iter().copied().fold(0.0, f64::max);
         let last = *windows.last().unwrap();

@@ -25,7 +25,6 @@ const BETA: f64 = 3.0;
 /// Share of the window that is left after a random loss.
 const RANDOM_LOSS: f64 = 4.0 / 5.0;
 
-/// TCP Veno (Fu and Liew 2003; Lai et al. 2013, §II).
 #[derive(Debug, Default)]
 pub(crate) struct Veno {
     aimd: Aimd,
@@ -74,13 +73,13 @@ impl Window for Veno {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recovery::testing::BareSender;
+    use crate::recovery::testing::{BareSender, RTT};
 
     /// Returns a sender with a window of 20 segments, which were acknowledged after `rtt` milliseconds. The
     /// minimum round-trip time was 100 ms.
     fn sender(rtt: u64) -> BareSender {
-        let mut sender = BareSender::new("veno").under_way(20.0, 10.0, Duration::from_millis(100));
-        sender.wait(Duration::from_millis(100)).ack(1);
+        let mut sender = BareSender::new("veno").under_way(20.0, 10.0, RTT);
+        sender.wait(RTT).ack(1);
         // 100 ms have already passed since the remaining segments of the first window were sent.
         sender.wait(Duration::from_millis(rtt - 100));
         for segment in 2..=20 {
@@ -140,8 +139,7 @@ mod tests {
     fn loss_resets_base_rtt() {
         let mut sender = sender(110);
         sender.dupacks(3);
-        let recover = sender.flight.max() / 1000;
-        sender.wait(Duration::from_millis(200)).ack(recover);
+        sender.wait(Duration::from_millis(200)).ack_all();
         // The ACK covers a retransmission and yields no sample, so BaseRTT is unknown: a second loss halves
         // the window.
         sender.recovery.put_window(20.0, 10.0);
@@ -155,6 +153,6 @@ mod tests {
         let mut sender = sender(110);
         let flight = sender.flight.outstanding().segments as f64;
         sender.timeout();
-        assert_eq!((sender.cc().cwnd, sender.cc().ssthresh), (1.0, 0.5 * flight));
+        assert_eq!(sender.window(), (1.0, 0.5 * flight));
     }
 }

@@ -43,14 +43,13 @@ pub(crate) const TAU: Parameter = Parameter::number(
 /// m: minimum number of samples per τ.
 const M: f64 = 2.0;
 
-/// TCP Westwood (Casetti et al. 2002; Lai et al. 2013, §II).
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Westwood {
     aimd: Aimd,
     bandwidth: Bandwidth,
     rtt_min: Option<Duration>,
     /// cwnd after the last reduction. ssthresh may be larger.
-    reduced_to: f64,
+    reduced_to: Option<f64>,
 }
 
 /// The filter that computes BWE from the samples.
@@ -76,17 +75,6 @@ struct Bandwidth {
     waiting: f64,
     /// Segments that duplicate ACKs have already counted.
     accounted_for: f64,
-}
-
-impl Default for Westwood {
-    fn default() -> Self {
-        Self {
-            aimd: Aimd::default(),
-            bandwidth: Bandwidth::default(),
-            rtt_min: None,
-            reduced_to: f64::INFINITY,
-        }
-    }
 }
 
 impl Westwood {
@@ -176,12 +164,12 @@ impl Window for Westwood {
             }
             None => self.aimd.on_loss(view, loss),
         };
-        self.reduced_to = if loss.kind == LossKind::Detected { reduction.cwnd } else { f64::INFINITY };
+        self.reduced_to = (loss.kind == LossKind::Detected).then_some(reduction.cwnd);
         reduction
     }
 
     fn on_exit(&mut self, view: &View<'_>) -> f64 {
-        exit_window(view, view.cc.ssthresh.min(self.reduced_to))
+        exit_window(view, self.reduced_to.map_or(view.cc.ssthresh, |cwnd| cwnd.min(view.cc.ssthresh)))
     }
 }
 
@@ -303,8 +291,7 @@ mod tests {
         }
         assert_eq!(sender.cc().cwnd, 8.0);
         assert!((sender.cc().ssthresh - 11.0).abs() < 1e-6);
-        let recover = sender.flight.max() / 1000;
-        sender.wait(RTT).ack(recover);
+        sender.wait(RTT).ack_all();
         assert!(sender.cc().cwnd <= 8.0, "{} after recovery", sender.cc().cwnd);
     }
 
@@ -312,7 +299,7 @@ mod tests {
     fn loss_without_estimate_matches_aimd() {
         let mut sender = BareSender::new("westwood").under_way(10.0, 8.0, RTT);
         sender.wait(RTT).dupacks(3);
-        assert_eq!((sender.cc().cwnd, sender.cc().ssthresh), (5.0, 5.0));
+        assert_eq!(sender.window(), (5.0, 5.0));
     }
 
     #[test]
@@ -320,8 +307,7 @@ mod tests {
         let mut sender = paced("westwood");
         sender.dupacks(10_000);
         sender.wait(Duration::from_nanos(1)).dupacks(10_000);
-        let recover = sender.flight.max() / 1000;
-        sender.wait(RTT).ack(recover);
+        sender.wait(RTT).ack_all();
         sender.timeout();
         let cc = sender.cc();
         assert!(

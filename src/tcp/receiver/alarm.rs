@@ -1,5 +1,5 @@
 //! The receiver's reordering alarm (Lai, Leung, Li, *Design and analysis of TCP AIMD in wireless networks*,
-//! P3 §III B).
+//! Lai et al. 2013, §III B).
 //!
 //! "Whenever a TCP receiver detects an arrived packet reordered by more than three packets, it infers that
 //! such packet reordering will lead to a window reduction at the sender side, and thus alarms its TCP sender

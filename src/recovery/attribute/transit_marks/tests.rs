@@ -21,7 +21,7 @@ fn sender(recipe: &str, announced: u16) -> BareSender {
 
 /// Delivers `n` duplicate ACKs with these marks.
 fn dupacks(sender: &mut BareSender, n: u32, marks: u16) -> String {
-    let una = sender.flight.una() / SMSS;
+    let una = sender.una();
     let ack = Ack { duplicate: true, flags: Flags::ACK.with(Flags(marks)), ..Ack::default() };
     let sent: Vec<_> =
         (0..n).map(|_| sender.receive(ack, una, &[])).filter(|sent| !sent.is_empty()).collect();
@@ -33,7 +33,7 @@ fn ack(sender: &mut BareSender, segment: u64, marks: u16) -> String {
 }
 
 fn sack(sender: &mut BareSender, block: std::ops::Range<u64>, marks: u16) -> String {
-    let una = sender.flight.una() / SMSS;
+    let una = sender.una();
     sender.receive(Ack { flags: Flags::ACK.with(Flags(marks)), ..Ack::default() }, una, &[block])
 }
 
@@ -64,14 +64,14 @@ fn marks_determine_cause_on_each_path_type() {
             match cause {
                 Congestion => {
                     assert_eq!((sent.as_str(), sender.window()), ("1r", (5.0, 5.0)));
-                    assert_eq!(sender.recovery.counters().window_reductions, 1);
+                    assert_eq!(sender.counters().window_reductions, 1);
                 }
                 Radio => {
                     // Three duplicate ACKs mean that three segments left the network. New segments replace
                     // them at once.
                     assert_eq!((sent.as_str(), sender.window()), ("1r 11 12 13", (10.0, 8.0)));
-                    assert_eq!(sender.recovery.counters().window_reductions, 0);
-                    assert_eq!(sender.recovery.counters().attributed_to_radio, 1);
+                    assert_eq!(sender.counters().window_reductions, 0);
+                    assert_eq!(sender.counters().attributed_to_radio, 1);
                 }
             }
         }
@@ -132,7 +132,7 @@ fn two_radio_losses_keep_window() {
         let (cwnd, ssthresh) = sender.window();
         assert!((10.0..12.0).contains(&cwnd) && ssthresh == 8.0, "{recipe}: {cwnd} {ssthresh}");
         assert_eq!(
-            (sender.recovery.counters().window_reductions, sender.cc().state()),
+            (sender.counters().window_reductions, sender.cc().state()),
             (0, RecoveryState::Open),
             "{recipe}"
         );
@@ -150,7 +150,7 @@ fn congestion_at_second_hole_halves_kept_window() {
         assert!(sender.cc().cwnd <= 5.5, "{recipe}: {}", sender.cc().cwnd);
         ack(sender.wait(RTT), 18, 0);
         assert!(sender.cc().cwnd <= 6.0, "{recipe}: {}", sender.cc().cwnd);
-        assert_eq!(sender.recovery.counters().window_reductions, 1, "{recipe}");
+        assert_eq!(sender.counters().window_reductions, 1, "{recipe}");
     }
 }
 
@@ -191,7 +191,7 @@ fn holes_after_radio_loss_are_attributed_until_congestion() {
     assert_eq!(sender.window(), (5.0, 5.0), "half of the window before, not of FlightSize");
     ack(sender.wait(RTT), 7, 0);
     assert_eq!(causes(&mut sender), [Cause::Radio, Cause::Radio, Cause::Congestion]);
-    assert_eq!(sender.recovery.counters().window_reductions, 1);
+    assert_eq!(sender.counters().window_reductions, 1);
 }
 
 #[test]
@@ -200,7 +200,7 @@ fn late_reduction_covers_all_segments_sent_before_it() {
         let mut sender = sender_with_two_holes(recipe);
         ack(&mut sender, 3, 0);
         dupacks(&mut sender, 3, 0);
-        assert_eq!(sender.recovery.counters().window_reductions, 1, "{recipe}");
+        assert_eq!(sender.counters().window_reductions, 1, "{recipe}");
         // Segment 11 was sent under the full window before the reduction, and is lost as well.
         let last = sender.last();
         assert!(last > 14, "{recipe}: {last}");
@@ -211,7 +211,7 @@ fn late_reduction_covers_all_segments_sent_before_it() {
             ack(&mut sender, 10, 0);
             dupacks(&mut sender, 3, 0);
         }
-        assert_eq!(sender.recovery.counters().window_reductions, 1, "{recipe}");
+        assert_eq!(sender.counters().window_reductions, 1, "{recipe}");
         // Segments sent from here on belong to the next window.
         ack(sender.wait(RTT), last, 0);
         assert_eq!(sender.cc().state(), RecoveryState::Open, "{recipe}");
@@ -228,7 +228,7 @@ fn congestion_then_radio_loss_reduces_window_once() {
         ack(sender.wait(RTT), 3, OB);
         assert_eq!(sender.window().1, 5.0, "{recipe}");
         assert_eq!(causes(&mut sender), [Cause::Congestion], "{recipe}: the second hole is not attributed");
-        assert_eq!(sender.recovery.counters().window_reductions, 1, "{recipe}");
+        assert_eq!(sender.counters().window_reductions, 1, "{recipe}");
     }
 }
 
@@ -239,7 +239,7 @@ fn radio_loss_after_recovery_begins_new_episode() {
     ack(sender.wait(RTT), 11, 0);
     dupacks(sender.wait(RTT), 9, OB);
     assert_eq!(causes(&mut sender), [Cause::Radio, Cause::Radio]);
-    assert_eq!(sender.recovery.counters().attributed_to_radio, 2);
+    assert_eq!(sender.counters().attributed_to_radio, 2);
 }
 
 #[test]
@@ -277,7 +277,7 @@ fn linux_timeout_after_radio_loss_reduces_window() {
         sack(&mut sender, 2..6, marks);
         sender.wait(RTT * 10).timeout();
         assert_eq!(sender.window(), (1.0, ssthresh), "marked {marks:#x}");
-        assert_eq!(sender.recovery.counters().window_reductions, 1, "marked {marks:#x}");
+        assert_eq!(sender.counters().window_reductions, 1, "marked {marks:#x}");
     }
 }
 
@@ -288,7 +288,7 @@ fn marked_timeout_keeps_window_and_limits_burst() {
         dupacks(&mut sender, 2, OB);
         assert_eq!(sender.timeout(), "1r", "{recipe}");
         assert_eq!(sender.window(), (10.0, 8.0), "{recipe}");
-        assert_eq!(sender.recovery.counters().window_reductions, 0, "{recipe}");
+        assert_eq!(sender.counters().window_reductions, 0, "{recipe}");
         assert_eq!(ack(sender.wait(RTT), 1, 0), "2r 3r", "{recipe}: two segments per ACK");
         ack(sender.wait(RTT), 10, 0);
         assert!(sender.window().0 >= 10.0 && sender.cc().state() == RecoveryState::Open, "{recipe}");
@@ -313,7 +313,7 @@ fn second_timeout_without_ack_is_congestion() {
     sender.timeout();
     sender.timeout();
     assert_eq!(sender.window(), (1.0, 5.0));
-    assert_eq!(sender.recovery.counters().window_reductions, 1);
+    assert_eq!(sender.counters().window_reductions, 1);
 }
 
 /// Plays losses, a partial ACK and timeouts, with these bits in the ACKs.
@@ -325,7 +325,7 @@ fn play(recipe: &str, announced: u16, marks: [u16; 3]) -> (Vec<String>, Vec<Deci
     sent.push(dupacks(&mut sender, 4, marks[0]));
     sent.push(sender.timeout());
     sent.push(sender.timeout());
-    let all = sender.flight.max() / SMSS;
+    let all = sender.last();
     sent.push(ack(sender.wait(RTT), all, marks[1]));
     sent.push(dupacks(sender.wait(RTT), 5, marks[2]));
     (sent, sender.trace())

@@ -1,35 +1,7 @@
 use crate::profile::Profile;
 use crate::recovery::Ack;
+use crate::recovery::detect::testing::{dup_thresh, reorder, under_way};
 use crate::recovery::testing::{BareSender, RTT, SMSS};
-
-/// A sender with twenty segments in flight.
-fn under_way(recipe: &str) -> BareSender {
-    let mut sender = BareSender::new(recipe);
-    sender.rwnd = 1000;
-    sender.under_way(20.0, 2.0, RTT)
-}
-
-/// Delivers the first unacknowledged segment after `by` later ones, and a D-SACK if it was retransmitted.
-/// Returns whether it was.
-fn reorder(sender: &mut BareSender, by: u32) -> bool {
-    let una = sender.flight.una();
-    let resent = sender.wait(RTT).dupacks(by).contains('r');
-    sender.ack(una / SMSS + u64::from(by) + 1);
-    if resent {
-        let last = sender.flight.una() / SMSS;
-        sender.receive(Ack { dsack: Some((una, una + SMSS)), ..Ack::default() }, last, &[]);
-    }
-    sender.settle(20.0);
-    resent
-}
-
-/// Returns the number of duplicate ACKs at which a lost segment is now detected.
-fn dup_thresh(sender: &mut BareSender) -> usize {
-    sender.wait(RTT);
-    let taken = (1..=50).find(|_| sender.dupacks(1).contains('r'));
-    sender.settle(20.0);
-    taken.expect("no fast retransmission after 50 duplicate ACKs")
-}
 
 #[test]
 fn spurious_retransmission_raises_dup_thresh_by_one() {

@@ -1,6 +1,6 @@
 use super::*;
 use crate::profile::Profile;
-use crate::recovery::testing::{BareSender, RTT, SMSS};
+use crate::recovery::testing::{BareSender, RTT};
 use crate::recovery::{Handshake, Recipe, RecoveryState};
 
 fn sender(recipe: &str, announced: u16) -> BareSender {
@@ -13,7 +13,7 @@ fn sender(recipe: &str, announced: u16) -> BareSender {
 }
 
 fn dupack(sender: &mut BareSender, marks: u16) -> String {
-    let una = sender.flight.una() / SMSS;
+    let una = sender.una();
     let ack = Ack { duplicate: true, flags: Flags::ACK.with(Flags(marks)), ..Ack::default() };
     sender.receive(ack, una, &[])
 }
@@ -24,11 +24,11 @@ fn first_marked_duplicate_ack_triggers_retransmission() {
         for repair in ["tahoe", "reno", "newreno"] {
             let mut sender = sender(&format!("{repair}+early-marks"), announced);
             assert_eq!(dupack(&mut sender, marks), "1r 5", "{repair}");
-            assert_eq!((sender.cc().cwnd, sender.cc().ssthresh), (4.0, 8.0), "{repair}");
+            assert_eq!(sender.window(), (4.0, 8.0), "{repair}");
             // Further duplicate ACKs add no information.
             assert_eq!(dupack(&mut sender, marks), "6", "{repair}");
             assert_eq!(dupack(&mut sender, marks), "7", "{repair}");
-            assert_eq!(sender.recovery.counters().fast_retransmits, 1, "{repair}");
+            assert_eq!(sender.counters().fast_retransmits, 1, "{repair}");
             let sent = sender.wait(RTT).ack(4);
             assert_eq!((sent.as_str(), sender.cc().state()), ("8", RecoveryState::Open), "{repair}");
         }
@@ -54,7 +54,7 @@ fn marked_sack_retransmits_before_is_lost() {
 #[test]
 fn inconclusive_marks_need_three_duplicate_acks() {
     // Fixed to mobile, not seen; mobile to fixed, seen; mobile to mobile, not past the second base station;
-    // no base station at all.
+    // no base station.
     for (announced, marks) in [(DB, 0), (OB, OB), (OB | DB, 0), (OB | DB, OB), (OB | DB, DB), (0, OB)] {
         let mut sender = sender("reno+early-marks", announced);
         assert_eq!(dupack(&mut sender, marks), "", "{announced:#x} {marks:#x}");
@@ -76,7 +76,7 @@ fn duplicate_not_caused_by_later_segment_is_ignored() {
     again.timeout();
     again.wait(RTT);
     assert_eq!(dupack(&mut again, OB), "");
-    assert_eq!(again.recovery.counters().fast_retransmits, 0);
+    assert_eq!(again.counters().fast_retransmits, 0);
 }
 
 #[test]

@@ -19,7 +19,7 @@ fn small_flight_lowers_duplicate_ack_threshold() {
         let mut three = tail(&recipe, 3);
         assert_eq!(three.dupacks(1), "", "{repair}");
         assert_eq!(three.dupacks(1), "1r", "{repair}");
-        assert_eq!(three.recovery.counters().window_reductions, 1, "{repair}");
+        assert_eq!(three.counters().window_reductions, 1, "{repair}");
     }
 }
 

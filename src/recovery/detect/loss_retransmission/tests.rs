@@ -20,12 +20,8 @@ fn retransmission_is_lost_after_flight_plus_dup_thresh() {
     assert_eq!(sender.wait(RTT).dupacks(3), "15 16 17");
     assert_eq!(sender.dupacks(1), "1r 18");
     assert_eq!(sender.cc().state(), RecoveryState::Recovery);
-    assert_eq!(
-        (sender.cc().cwnd, sender.cc().ssthresh),
-        (before.cwnd, before.ssthresh),
-        "still the same episode"
-    );
-    let counters = sender.recovery.counters();
+    assert_eq!(sender.window(), (before.cwnd, before.ssthresh), "still the same episode");
+    let counters = sender.counters();
     assert_eq!(
         (counters.lost_retransmissions, counters.fast_retransmits, counters.window_reductions),
         (1, 1, 1)
@@ -55,7 +51,7 @@ fn each_retransmission_has_its_own_limit() {
     // retransmission does not count.
     assert_eq!(sender.dupacks(6), "19 20 21 22 23 24");
     assert_eq!(sender.dupacks(1), "1r 25");
-    assert_eq!(sender.recovery.counters().lost_retransmissions, 2);
+    assert_eq!(sender.counters().lost_retransmissions, 2);
 }
 
 #[test]
@@ -65,7 +61,7 @@ fn reordered_segments_do_not_repeat_retransmission() {
     // Only three new segments overtake the retransmission.
     assert_eq!(sender.wait(RTT).dupacks(3), "15 16 17");
     sender.ack(13);
-    assert_eq!(sender.recovery.counters().resent(), 1);
+    assert_eq!(sender.counters().resent(), 1);
 }
 
 #[test]
@@ -78,7 +74,7 @@ fn partial_ack_starts_new_limit() {
     // ACK. 14 + DupThresh - 9 = 8 more are needed: 11, 12 and 13, sent before 4r, and five sent after it.
     assert_eq!(sender.wait(RTT).dupacks(7), "15 16 17 18 19 20 21");
     assert_eq!(sender.dupacks(1), "4r 22");
-    assert_eq!(sender.recovery.counters().window_reductions, 1);
+    assert_eq!(sender.counters().window_reductions, 1);
 }
 
 #[test]
@@ -91,7 +87,7 @@ fn sack_above_snd_high_repeats_retransmission() {
     // SND.HIGH was 14 when the second retransmission was sent.
     assert_eq!(sender.sack(&[2..15]), "17 18");
     assert_eq!(sender.sack(&[2..16]), "1r 19");
-    assert_eq!(sender.recovery.counters().window_reductions, 1);
+    assert_eq!(sender.counters().window_reductions, 1);
 }
 
 #[test]
@@ -114,8 +110,8 @@ fn timeout_sets_limit_to_flight_plus_dup_thresh() {
     // fourth is.
     assert_eq!(sender.wait(RTT).dupacks(3), "33 34 35");
     assert_eq!(sender.dupacks(1), "1r 36", "the 25th duplicate ACK");
-    assert_eq!((sender.cc().cwnd, sender.cc().ssthresh), (11.0, 11.0));
-    assert_eq!(sender.recovery.counters().timeouts, 1);
+    assert_eq!(sender.window(), (11.0, 11.0));
+    assert_eq!(sender.counters().timeouts, 1);
 }
 
 #[test]
@@ -146,7 +142,7 @@ fn sack_above_edge_after_timeout_repeats_retransmission() {
     assert!(sent.starts_with("5r 9r 23"), "{sent}");
     assert_eq!(sent.matches("1r").count(), 0, "{sent}");
     assert_eq!(sender.wait(RTT).sack(&[2..5, 6..9, 10..24]).split(' ').next(), Some("1r"));
-    assert_eq!((sender.cc().cwnd, sender.recovery.counters().timeouts), (11.0, 1));
+    assert_eq!((sender.cc().cwnd, sender.counters().timeouts), (11.0, 1));
 }
 
 #[test]

@@ -1,50 +1,19 @@
 use crate::profile::Profile;
 use crate::recovery::decision::What;
-use crate::recovery::testing::{BareSender, RTT, SMSS};
-use crate::recovery::{Ack, Handshake, RecoveryState};
-
-/// A sender with twenty segments in flight.
-fn under_way(recipe: &str) -> BareSender {
-    let mut sender = BareSender::new(recipe);
-    sender.rwnd = 1000;
-    sender.under_way(20.0, 2.0, RTT)
-}
-
-/// Delivers the first unacknowledged segment after `by` later ones, and a D-SACK if it was retransmitted.
-fn reorder(sender: &mut BareSender, by: u32) {
-    let una = sender.flight.una();
-    let resent = sender.wait(RTT).dupacks(by).contains('r');
-    sender.ack(una / SMSS + u64::from(by) + 1);
-    if resent {
-        report(sender, una);
-    }
-    sender.settle(20.0);
-}
-
-/// Delivers a D-SACK for the segment that begins at `start`.
-fn report(sender: &mut BareSender, start: u64) {
-    let una = sender.flight.una() / SMSS;
-    sender.receive(Ack { dsack: Some((start, start + SMSS)), ..Ack::default() }, una, &[]);
-}
-
-/// Returns the number of duplicate ACKs at which a lost segment is now detected.
-fn dup_thresh(sender: &mut BareSender) -> usize {
-    sender.wait(RTT);
-    let taken = (1..=50).find(|_| sender.dupacks(1).contains('r'));
-    sender.settle(20.0);
-    taken.expect("no fast retransmission after 50 duplicate ACKs")
-}
+use crate::recovery::detect::testing::{dup_thresh, reorder, report, under_way};
+use crate::recovery::testing::{BareSender, RTT};
+use crate::recovery::{Handshake, RecoveryState};
 
 #[test]
 fn spurious_retransmission_raises_dup_thresh_to_needed_count() {
     let mut sender = under_way("newreno+rr");
     assert_eq!(dup_thresh(&mut sender), 3);
     reorder(&mut sender, 8);
-    assert_eq!(sender.recovery.counters().fast_retransmits, 2);
+    assert_eq!(sender.counters().fast_retransmits, 2);
     for _ in 0..5 {
         reorder(&mut sender, 8);
     }
-    assert_eq!(sender.recovery.counters().fast_retransmits, 2, "the raised threshold prevents more");
+    assert_eq!(sender.counters().fast_retransmits, 2, "the raised threshold prevents more");
     // With a threshold of eight, it would have been retransmitted.
     assert_eq!(dup_thresh(&mut sender), 9);
 }
@@ -59,7 +28,7 @@ fn threshold_counts_sacked_segments_not_acks() {
     sender.ack(9);
     report(&mut sender, 0);
     sender.settle(20.0);
-    let first = sender.flight.una() / SMSS + 1;
+    let first = sender.una() + 1;
     assert!(!sender.sack(&[first + 1..first + 9]).contains('r'), "eight SACKed segments");
     assert!(sender.sack(&[first + 1..first + 10]).contains('r'), "nine SACKed segments");
 }
@@ -74,7 +43,7 @@ fn dup_thresh_stays_without_proof_of_reordering() {
     let una = sender.flight.una();
     sender.wait(RTT).dupacks(8);
     sender.timeout();
-    sender.ack(sender.last());
+    sender.ack_all();
     report(&mut sender, una);
     sender.settle(20.0);
     assert_eq!(dup_thresh(&mut sender), 3);
@@ -147,17 +116,17 @@ fn duplicate_ack_below_threshold_releases_new_segment() {
         overtake(&mut sender, 8);
         report(&mut sender, 0);
         sender.settle(20.0);
-        let next = sender.flight.max() / SMSS + 1;
+        let next = sender.last() + 1;
         let sent = overtake(&mut sender, 8);
         let expected: Vec<_> = (next..next + 8).map(|n| n.to_string()).collect();
         assert_eq!(sent[..8], expected, "{recipe}");
-        assert_eq!(sender.recovery.counters().fast_retransmits, 1, "{recipe}");
+        assert_eq!(sender.counters().fast_retransmits, 1, "{recipe}");
     }
 }
 
 /// Delivers the first segment after `by` others, which SACK blocks or duplicate ACKs report.
 fn overtake(sender: &mut BareSender, by: u64) -> Vec<String> {
-    let una = sender.flight.una() / SMSS;
+    let una = sender.una();
     sender.wait(RTT);
     let mut sent: Vec<_> = (1..=by)
         .map(|n| match sender.recovery.uses_sack() {
@@ -178,7 +147,7 @@ fn duplicate_ack_flood_causes_one_fast_retransmission() {
     let before = sender.last();
     sender.wait(RTT).dupacks(1000);
     assert!(sender.last() <= before + 18 + 1000, "each further duplicate ACK releases at most one segment");
-    assert_eq!(sender.recovery.counters().fast_retransmits, 31);
+    assert_eq!(sender.counters().fast_retransmits, 31);
     assert!(sender.cc().cwnd.is_finite());
 }
 
@@ -189,7 +158,7 @@ fn rr_behaves_like_three_dupacks_before_reordering() {
         let sender = BareSender::with(recipe, Profile::default(), &handshake);
         let mut sender = sender.under_way(20.0, 2.0, RTT);
         let mut sent = vec![sender.wait(RTT).dupacks(5), sender.ack(20), sender.wait(RTT).dupacks(2)];
-        sent.push(sender.ack(sender.last()));
+        sent.push(sender.ack_all());
         sent.push(sender.timeout());
         sent.push(sender.dupacks(4));
         let mut trace = sender.trace();

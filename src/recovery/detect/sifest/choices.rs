@@ -1,5 +1,5 @@
-//! Choices where P0 §4.2 leaves something open. For each choice, a parameter selects the paper's wording
-//! instead, so that its effect can be measured separately.
+//! Choices where Pan et al. 2004, §4.2, leave something open. For each choice, a parameter selects the
+//! paper's wording instead, so that its effect can be measured separately.
 //!
 //! Choice without a parameter: During a go-back-N pass after a timeout or after Tahoe's fast retransmission,
 //! a first unacknowledged segment that the pass has not reached waits for its turn. The paper resends it

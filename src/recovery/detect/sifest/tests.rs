@@ -1,7 +1,7 @@
 use airwire::time::Duration;
 
 use crate::profile::Profile;
-use crate::recovery::testing::{BareSender, RTT};
+use crate::recovery::testing::{BareSender, RTT, resent};
 use crate::recovery::{Ack, Decision, Handshake, RecoveryState, What};
 
 const LATER: Duration = Duration::from_millis(110);
@@ -21,10 +21,6 @@ fn session_limited(recipe: &str, cwnd: f64, written: u64) -> BareSender {
     sender
 }
 
-fn resent(sent: &str, segment: u64) -> usize {
-    sent.split(' ').filter(|word| *word == format!("{segment}r")).count()
-}
-
 #[test]
 fn window_of_two_needs_one_duplicate_ack() {
     for repair in ["tahoe", "reno", "newreno", "sack"] {
@@ -36,7 +32,7 @@ fn window_of_two_needs_one_duplicate_ack() {
         };
         assert_eq!(resent(&first(&mut with), 1), 1, "{repair}");
         assert_eq!(first(&mut without), "", "{repair}");
-        assert_eq!(with.recovery.counters().fast_retransmits, 1, "{repair}");
+        assert_eq!(with.counters().fast_retransmits, 1, "{repair}");
         assert_eq!(without.timeout(), "1r", "{repair}");
     }
 }
@@ -76,7 +72,7 @@ fn window_update_does_not_trigger_retransmission() {
     let mut sender = sender("newreno+sifest", 1.0);
     // A window update. sifest is 1, so zero duplicate ACKs suffice by the formula alone.
     assert_eq!(sender.receive(Ack::default(), 0, &[]), "");
-    assert_eq!(sender.recovery.counters().fast_retransmits, 0);
+    assert_eq!(sender.counters().fast_retransmits, 0);
 }
 
 #[test]
@@ -87,13 +83,13 @@ fn single_reordered_segment_is_not_lost() {
             assert_eq!(sender.dupacks(1), "", "{recipe}: {overtaken}");
             sender.ack(2 * overtaken + 2);
         }
-        assert_eq!(sender.recovery.counters().resent(), 0, "{recipe}");
+        assert_eq!(sender.counters().resent(), 0, "{recipe}");
     }
 }
 
 #[test]
 fn estimate_restarts_at_zero_after_timeout() {
-    // P0 §4.2: two segments after a timeout, the first of which is lost.
+    // Pan et al. 2004, §4.2: two segments after a timeout, the first of which is lost.
     let mut one_lost = sender("newreno+sifest+liw", 16.0);
     assert_eq!(one_lost.timeout(), "1r 2r");
     assert_eq!(one_lost.wait(RTT).dupacks(1), "1r");
@@ -145,7 +141,7 @@ fn retransmission_is_repeated_after_round_trip() {
         );
         sender.now = at + RTT;
         assert_eq!(resent(&sender.dupacks(1), 1), 1, "{repair}");
-        let counters = sender.recovery.counters();
+        let counters = sender.counters();
         assert_eq!(
             (counters.lost_retransmissions, counters.window_reductions),
             (1, 2),
@@ -218,7 +214,7 @@ fn timeout_during_acks_assumes_segments_in_flight() {
     // Eleven segments are outstanding, so at most ten were sent before the retransmission. Half of them are
     // reported.
     assert_eq!(sender.wait(RTT).dupacks(5), "");
-    assert_eq!(sender.recovery.counters().lost_retransmissions, 0);
+    assert_eq!(sender.counters().lost_retransmissions, 0);
 }
 
 #[test]
@@ -289,33 +285,33 @@ fn lost_retransmission_precedes_other_sack_holes() {
     // RFC 5681 §4.3: cwnd becomes half of its value after the first reduction. pipe exceeds it, so no new
     // data is sent.
     assert_eq!(sender.wait(RTT).sack(&[2..5, 6..13]), "1r");
-    assert_eq!((sender.cc().cwnd, sender.cc().ssthresh), (2.5, 2.5));
-    assert_eq!(sender.recovery.counters().lost_retransmissions, 1);
+    assert_eq!(sender.window(), (2.5, 2.5));
+    assert_eq!(sender.counters().lost_retransmissions, 1);
     assert_eq!(resent(&sender.sack(&[2..5, 6..14]), 5), 0, "segment 5 is not retransmitted twice");
 }
 
 #[test]
 fn timeouts_are_counted_by_duplicate_acks_received() {
-    // P0 §4.1, without sifest: one duplicate ACK while two segments are outstanding.
+    // Pan et al. 2004, §4.1, without sifest: one duplicate ACK while two segments are outstanding.
     let mut sender = sender("newreno+liw", 8.0);
     assert_eq!(sender.timeout(), "1r 2r");
-    let counters = sender.recovery.counters();
+    let counters = sender.counters();
     assert_eq!((counters.timeouts_by_dupacks, counters.failed_dupack), ([1, 0, 0, 0], 0));
     // Only two of the eight segments are outstanding in this pass, and one of them has arrived.
     sender.wait(RTT).dupacks(1);
     sender.timeout();
-    let counters = sender.recovery.counters();
+    let counters = sender.counters();
     assert_eq!((counters.timeouts_by_dupacks, counters.failed_dupack), ([1, 1, 0, 0], 1));
     // Two duplicate ACKs for two segments do not count as failed-dupack, because the first segment has
     // arrived too.
     sender.wait(RTT).dupacks(2);
     sender.timeout();
-    let counters = sender.recovery.counters();
+    let counters = sender.counters();
     assert_eq!((counters.timeouts_by_dupacks, counters.failed_dupack), ([1, 1, 1, 0], 1));
     assert_eq!((counters.fast_retransmits, counters.failed_alone), (0, 0));
     // x = 0: only one segment is outstanding, so a duplicate ACK cannot arrive.
     let mut alone = self::sender("newreno", 1.0);
     alone.timeout();
-    let counters = alone.recovery.counters();
+    let counters = alone.counters();
     assert_eq!((counters.failed_dupack, counters.failed_alone), (0, 1));
 }

@@ -63,7 +63,7 @@ fn further_duplicate_acks_release_new_segments() {
         (sender.cc().cwnd, sender.cc().ssthresh, sender.cc().state()),
         (11.0, 11.0, RecoveryState::Open)
     );
-    assert_eq!(sender.recovery.counters().window_reductions, 1);
+    assert_eq!(sender.counters().window_reductions, 1);
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn lost_retransmission_causes_second_ordinary_timeout() {
     sender.trace();
     assert_eq!(sender.timeout(), "1r");
     // RFC 5681 §3.1: the same segment timed out again, so ssthresh keeps its value.
-    assert_eq!((sender.cc().cwnd, sender.cc().ssthresh), (1.0, 11.0));
+    assert_eq!(sender.window(), (1.0, 11.0));
     assert_eq!(sender.wait(RTT).dupacks(10), "");
     assert_eq!(sender.cc().state(), RecoveryState::Loss);
     let reasons = reasons(&sender.trace());
@@ -131,7 +131,7 @@ fn stray_duplicate_acks_keep_cwnd_valid() {
     let mut sender = BareSender::new("newreno+fast-timeout").under_way(1.0, 64.0, RTT);
     assert_eq!(sender.timeout(), "1r");
     sender.dupacks(3);
-    assert_eq!((sender.cc().cwnd, sender.cc().ssthresh), (2.0, 2.0));
+    assert_eq!(sender.window(), (2.0, 2.0));
     for _ in 0..20 {
         sender.timeout();
         sender.dupacks(7);

@@ -1,4 +1,4 @@
-use crate::recovery::testing::{BareSender, RTT, SMSS};
+use crate::recovery::testing::{BareSender, RTT};
 use crate::recovery::{Ack, RecoveryState};
 
 /// Returns a sender with ten outstanding segments, cwnd 10 and ssthresh 8.
@@ -23,7 +23,7 @@ fn two_advancing_acks_undo_timeout() {
         assert!(sender.cc().cwnd >= 10.0 && sender.cc().ssthresh == 8.0, "{recipe}: {:?}", sender.window());
         assert_eq!(sender.cc().state(), RecoveryState::Open, "{recipe}");
         assert_eq!(sender.ack(3), "13", "{recipe}");
-        assert_eq!(sender.recovery.counters().undone, 1, "{recipe}");
+        assert_eq!(sender.counters().undone, 1, "{recipe}");
     }
 }
 
@@ -48,7 +48,7 @@ fn ack_of_whole_window_does_not_undo() {
         sender.timeout();
         assert_eq!(sender.ack(10), "11 12", "{recipe}");
         assert_eq!(sender.window(), (2.0, 5.0), "{recipe}");
-        assert_eq!(sender.recovery.counters().undone, 0);
+        assert_eq!(sender.counters().undone, 0);
     }
 }
 
@@ -62,7 +62,7 @@ fn sacks_before_first_new_ack_are_inconclusive() {
     assert_eq!(ack_with(&mut sender, 1, &[3..7]), "11 12");
     // They arrive, but 2 does not: step 3a.
     assert_eq!(sender.sack(&[11..12, 3..7]), "2r 7r 8r");
-    assert_eq!((sender.window(), sender.recovery.counters().undone), ((3.0, 5.0), 0));
+    assert_eq!((sender.window(), sender.counters().undone), ((3.0, 5.0), 0));
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn sacks_from_before_timeout_are_not_proof() {
     assert_eq!(sender.flight.sacked().segments, 0, "RFC 2018 §8");
     assert_eq!(sender.ack(1), "11 12");
     assert!(sender.sack(&[3..5]).starts_with("2r"));
-    assert_eq!(sender.recovery.counters().undone, 0);
+    assert_eq!(sender.counters().undone, 0);
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn ack_beyond_recovery_point_does_not_undo() {
     sender.timeout();
     assert_eq!(sender.ack(1), "11 12");
     sender.ack(11);
-    assert_eq!(sender.recovery.counters().undone, 0);
+    assert_eq!(sender.counters().undone, 0);
     assert_eq!(sender.cc().cwnd, 4.0, "three segments, and slow start continues");
 }
 
@@ -146,7 +146,7 @@ fn one_new_segment_suffices_for_detection() {
     sender.timeout();
     assert_eq!(sender.ack(1), "11");
     sender.ack(2);
-    assert_eq!(sender.recovery.counters().undone, 1);
+    assert_eq!(sender.counters().undone, 1);
 }
 
 #[test]
@@ -158,10 +158,10 @@ fn repeated_timeout_in_recovery_disables_frto() {
         assert_eq!(sender.ack(1), "2r 3r", "{recipe}");
         assert_eq!(sender.timeout(), "2r", "{recipe}: another segment of that window");
         assert_eq!(sender.ack(2), "3r 4r", "{recipe}");
-        let all = sender.flight.max() / SMSS;
+        let all = sender.last();
         sender.ack(all);
         sender.timeout();
-        let una = sender.flight.una() / SMSS;
+        let una = sender.una();
         assert!(!sender.ack(una + 1).contains('r'), "{recipe}: that recovery is over");
     }
 }

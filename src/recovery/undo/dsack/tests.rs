@@ -6,7 +6,7 @@ use crate::recovery::{Ack, RecoveryState};
 
 /// Receives an ACK that only reports these segments (a range of numbers) as duplicates.
 fn report(sender: &mut BareSender, first: u64, last: u64) -> String {
-    let una = sender.flight.una() / SMSS;
+    let una = sender.una();
     let dsack = Some(((first - 1) * SMSS, last * SMSS));
     sender.receive(Ack { dsack, ..Ack::default() }, una, &[])
 }
@@ -28,7 +28,7 @@ fn dsack_undoes_fast_retransmission() {
     let mut sender = reordered("newreno+dsack");
     // FlightSize 5 does not exceed cwnd; pipe_prev = max(FlightSize 10, 8).
     assert_eq!(report(&mut sender, 1, 1), "");
-    assert_eq!((sender.cc().cwnd, sender.cc().ssthresh), (5.0, 10.0));
+    assert_eq!(sender.window(), (5.0, 10.0));
     // Slow start continues up to ssthresh.
     assert_eq!(sender.wait(RTT).ack(11), "16 17");
     assert_eq!(undone(&sender), 1);
@@ -43,7 +43,7 @@ fn undo_never_reduces_current_window() {
     for segment in 11..60 {
         sender.wait(RTT).ack(segment);
     }
-    let before = (sender.cc().cwnd, sender.cc().ssthresh);
+    let before = sender.window();
     assert!(before.0 > 10.0);
     report(&mut sender, 1, 1);
     assert_eq!(sender.cc().cwnd, before.0);
@@ -79,7 +79,7 @@ fn end_episode_with_dsack(recipe: &str, begin: impl FnOnce(&mut BareSender)) -> 
     sender.wait(RTT);
     begin(&mut sender);
     assert_ne!(sender.cc().state(), RecoveryState::Open);
-    let all = sender.flight.max() / SMSS;
+    let all = sender.last();
     sender.receive(Ack { dsack: Some((0, SMSS)), ..Ack::default() }, all, &[]);
     sender
 }
@@ -112,10 +112,10 @@ fn ecn_reduction_after_episode_is_not_undone() {
     sender.wait(RTT);
     sender.receive(Ack { ece: true, ..Ack::default() }, 11, &[]);
     assert_eq!(sender.cc().state(), RecoveryState::Cwr);
-    let window = (sender.cc().cwnd, sender.cc().ssthresh);
+    let window = sender.window();
     report(&mut sender, 1, 1);
     assert_eq!((undone(&sender), sender.cc().state()), (0, RecoveryState::Cwr));
-    assert_eq!((sender.cc().cwnd, sender.cc().ssthresh), window);
+    assert_eq!(sender.window(), window);
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn dsacks_of_earlier_data_are_ignored() {
     sender.ack(2);
     assert!(sender.wait(RTT).dupacks(3).starts_with("3r"));
     report(&mut sender, 1, 2);
-    sender.ack(sender.flight.max() / SMSS);
+    sender.ack_all();
     report(&mut sender, 3, 3);
     assert_eq!(undone(&sender), 1);
 }
@@ -181,11 +181,10 @@ fn spurious_timeout_raises_srtt_and_rttvar() {
     sender.ack(10);
     report(&mut sender, 1, 1);
     assert_eq!(undone(&sender), 1);
-    let before = sender.flight.max() / SMSS;
-    sender.wait(RTT).ack(before);
+    sender.wait(RTT).ack_all();
     // max(SRTT_prev, 300) and max(RTTVAR_prev, 300/2), as in RFC 4015 step (11).
-    let sample = Duration::from_millis(300);
-    sender.wait(sample).ack(before + 1);
+    let (sample, next) = (Duration::from_millis(300), sender.una() + 1);
+    sender.wait(sample).ack(next);
     assert_eq!((sender.rtt.srtt(), sender.rtt.rttvar()), (Some(sample), sample / 2));
 }
 

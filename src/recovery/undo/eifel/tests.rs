@@ -17,7 +17,7 @@ fn undone_timeout_resumes_at_snd_max() {
     assert_eq!(sender.window(), (10.0, 10.0));
     assert_eq!(sender.cc().state(), RecoveryState::Open);
     assert_eq!(sender.ack_echoing(2, ORIGINAL), "12", "no other segment is retransmitted");
-    assert_eq!((undone(&sender), sender.recovery.counters().spurious_timeouts), (1, 1));
+    assert_eq!((undone(&sender), sender.counters().spurious_timeouts), (1, 1));
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn spurious_fast_retransmission_is_undone() {
     // FlightSize 6 + 4 acknowledged.
     assert_eq!(sender.ack_echoing(4, ORIGINAL), "11 12 13 14");
     assert_eq!((sender.window(), sender.cc().state()), ((10.0, 10.0), RecoveryState::Open));
-    assert_eq!(sender.recovery.counters().spurious_fast_retransmits, 1);
+    assert_eq!(sender.counters().spurious_fast_retransmits, 1);
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn timeout_during_recovery_is_not_undone() {
     assert_eq!(sender.timeout(), "3r");
     sender.ack_echoing(4, copy);
     assert_eq!(undone(&sender), 0, "the earlier retransmission was in flight, but 5 is missing, too");
-    assert_eq!(sender.recovery.counters().spurious_timeouts, 1);
+    assert_eq!(sender.counters().spurious_timeouts, 1);
 }
 
 #[test]
@@ -268,7 +268,7 @@ fn play(recipe: &str, timestamps: bool) -> (Vec<Decision>, Vec<String>) {
         sent.push(sender.receive(Ack { ecr, ..Ack::default() }, segment, &[]));
     }
     sent.push(sender.wait(RTT).dupacks(3));
-    let next = sender.flight.max() / 1000;
+    let next = sender.last();
     sent.push(sender.receive(Ack { ecr, ..Ack::default() }, next, &[]));
     let mut trace = start;
     trace.extend(sender.trace());

@@ -24,7 +24,7 @@
 //! - Choice: the kernel draws the first phase of ProbeBw at random. This library has no source of randomness,
 //!   so it derives the phase from the time and the delivered amount (`scatter`).
 //! - Choice: it is meant for `sack` only. Without SACK the sender learns of deliveries too late to measure
-//!   them (draft-ietf-ccwg-bbr-06 §4.1.3.5.1). If the peer does not permit SACK, it runs nevertheless.
+//!   them (draft-ietf-ccwg-bbr-06 §4.1.3.5.1). It also runs if the peer does not permit SACK.
 //! - Choice: the segments of a TSO burst leave one by one here, but they count as in the kernel where the
 //!   window makes room for bursts (`quantization_budget`).
 
@@ -55,7 +55,6 @@ const FULL_BW_COUNT: u32 = 3;
 /// bbr_pacing_margin_percent: the pacing rate is slightly below the bandwidth, so that queues drain.
 const PACING_MARGIN: f64 = 0.99;
 
-/// BBR version 1 (Linux 6.18, tcp_bbr.c).
 #[derive(Debug)]
 pub(crate) struct Bbr {
     mode: Mode,

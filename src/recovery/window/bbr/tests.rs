@@ -111,16 +111,7 @@ fn idle_restart_resumes_at_known_rate() {
     let mut path = steady();
     path.seconds(1);
     let (bw, cwnd) = (path.model.bw(), path.cc().cwnd);
-    path.writes = 0.0;
-    path.seconds(15);
-    path.writes = f64::INFINITY;
-    let sent = path.sent;
-    path.run(Duration::from_millis(30));
-    let burst = path.sent - sent;
-    assert!((25.0..=31.0).contains(&burst), "{burst} segments in 30 ms at 1000 per second");
-    assert!(path.queue < 1.0, "the restart builds no queue: {}", path.queue);
-    path.run(Duration::from_millis(100));
-    assert!(!probes_rtt(&path), "no ProbeRTT after an idle period");
+    path.check_restart_from_idle(probes_rtt);
     assert!((path.model.bw() - bw).abs() < 20.0, "{} from {bw}", path.model.bw());
     assert!(path.cc().cwnd >= cwnd - 2.0, "{} from {cwnd}", path.cc().cwnd);
 }
@@ -184,9 +175,7 @@ fn one_percent_loss_barely_lowers_rate() {
     let mut path = steady();
     path.loss = 0.01;
     path.seconds(2);
-    let delivered = path.totals.delivered;
-    path.seconds(5);
-    let rate = (path.totals.delivered - delivered) / 5.0;
+    let rate = path.rate(5);
     assert!(rate > 950.0, "{rate}");
 }
 

@@ -32,7 +32,7 @@
 //!   implementation of version 3. After the ACK, the flight is smaller than the window, and the window does
 //!   not exceed the bound.
 //! - Choice: it is meant for `sack` only. Without SACK the sender learns of deliveries too late to measure
-//!   them (§4.1.3.5.1). If the peer does not permit SACK, it runs nevertheless.
+//!   them (§4.1.3.5.1). It also runs if the peer does not permit SACK.
 //! - Deviation: SaveStateUponLoss() runs when a recovery begins, but not in NoteLoss() as well. The end of a
 //!   probe clears the record that this round trip had losses, so the next loss of the same ACK would
 //!   overwrite the saved state.
@@ -64,7 +64,6 @@ const FULL_BW_ROUNDS: u32 = 3;
 /// §5.3.2: maximum length of Drain in round trips.
 const DRAIN_ROUNDS: u64 = 3;
 
-/// BBR version 3 (draft-ietf-ccwg-bbr-06).
 #[derive(Debug)]
 pub(crate) struct Bbr3 {
     state: State,

@@ -195,9 +195,7 @@ fn one_percent_loss_keeps_most_of_rate() {
     let mut path = steady();
     path.loss = 0.01;
     path.seconds(4);
-    let delivered = path.totals.delivered;
-    path.seconds(10);
-    let rate = (path.totals.delivered - delivered) / 10.0;
+    let rate = path.rate(10);
     assert!(rate > 800.0, "{rate}");
 }
 
@@ -265,15 +263,7 @@ fn min_rtt_is_kept_for_ten_seconds() {
 fn idle_restart_resumes_at_known_rate() {
     let mut path = steady();
     let bw = path.model.bw;
-    path.writes = 0.0;
-    path.seconds(15);
-    path.writes = f64::INFINITY;
-    let sent = path.sent;
-    path.run(Duration::from_millis(30));
-    let burst = path.sent - sent;
-    assert!((25.0..=31.0).contains(&burst), "{burst} segments in 30 ms at 1000 per second");
-    path.run(Duration::from_millis(100));
-    assert!(!probes_rtt(&path), "no ProbeRTT after an idle period");
+    path.check_restart_from_idle(probes_rtt);
     assert!((path.model.bw - bw).abs() < 20.0, "{} from {bw}", path.model.bw);
 }
 

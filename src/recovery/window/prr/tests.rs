@@ -129,8 +129,8 @@ fn tiny_windows_keep_at_least_one_segment() {
     for cwnd in 1_u64..=4 {
         let mut sender = BareSender::new("sack+rack+prr").under_way(cwnd as f64, 2.0, RTT);
         for _ in 0..50 {
-            let una = sender.flight.una() / SMSS;
-            let last = sender.flight.max() / SMSS;
+            let una = sender.una();
+            let last = sender.last();
             sender.wait(RTT);
             if last > una + 1 {
                 sender.sack(&[una + 2..last + 1]);

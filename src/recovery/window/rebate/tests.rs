@@ -216,16 +216,14 @@ fn timestamp_proven_spurious_retransmission_is_taxed() {
     let echo = sender.flight.head().unwrap().tsval;
     sender.wait(RTT).dupacks(4);
     sender.ack_echoing(5, echo);
-    assert_eq!(sender.recovery.counters().spurious_fast_retransmits, 1);
-    let recover = sender.flight.max() / 1000;
-    sender.wait(RTT).ack(recover);
+    assert_eq!(sender.counters().spurious_fast_retransmits, 1);
+    sender.wait(RTT).ack_all();
     let before = rate_of_growth(&mut sender);
     // The second decrease is the first one for which ε is computed.
     sender.recovery.put_window(20.0, 10.0);
     sender.send();
     sender.wait(RTT).dupacks(3);
-    let recover = sender.flight.max() / 1000;
-    sender.wait(RTT).ack(recover);
+    sender.wait(RTT).ack_all();
     let after = rate_of_growth(&mut sender);
     assert_close(before, 1.0);
     // 15 · 1 / npack more than one: T is one spurious retransmission in all packets.
@@ -236,7 +234,7 @@ fn timestamp_proven_spurious_retransmission_is_taxed() {
 fn rate_of_growth(sender: &mut BareSender) -> f64 {
     sender.recovery.put_window(20.0, 10.0);
     sender.send();
-    let next = sender.flight.una() / 1000 + 1;
+    let next = sender.una() + 1;
     sender.ack(next);
     (sender.cc().cwnd - 20.0) * 20.0
 }
@@ -275,15 +273,14 @@ fn tax_softens_reduction_and_speeds_growth() {
         for _ in 0..2 {
             sender.recovery.put_window(20.0, 10.0);
             sender.send();
-            for segment in sender.flight.una() / 1000 + 1..sender.flight.una() / 1000 + 200 {
+            for segment in sender.una() + 1..sender.una() + 200 {
                 sender.ack(segment);
             }
             sender.recovery.put_window(20.0, 10.0);
-            let to = sender.flight.max() / 1000 - 20;
-            sender.ack(to.max(sender.flight.una() / 1000));
+            let to = sender.last() - 20;
+            sender.ack(to.max(sender.una()));
             sender.dupacks(3);
-            let recover = sender.flight.max() / 1000;
-            sender.wait(RTT).ack(recover);
+            sender.wait(RTT).ack_all();
         }
         (sender.cc().ssthresh, rate_of_growth(&mut sender))
     };
@@ -301,13 +298,12 @@ fn tax_does_not_change_slow_start() {
         sender.recovery.put_window(20.0, 10.0);
         sender.send();
         sender.wait(RTT).dupacks(3);
-        let recover = sender.flight.max() / 1000;
-        sender.wait(RTT).ack(recover);
+        sender.wait(RTT).ack_all();
     }
     assert!(rate_of_growth(&mut sender) > 2.0, "the rebate is in effect");
     sender.recovery.put_window(20.0, 100.0);
     sender.send();
-    let next = sender.flight.una() / 1000 + 1;
+    let next = sender.una() + 1;
     sender.ack(next);
     assert_eq!(sender.cc().cwnd, 21.0);
 }
