@@ -108,6 +108,19 @@ pub fn pow(base: f64, exponent: f64) -> f64 {
     exp(exponent * ln(base))
 }
 
+/// x^n by repeated squaring.
+pub fn powi(mut x: f64, mut n: u64) -> f64 {
+    let mut result = 1.0;
+    while n > 0 {
+        if n % 2 == 1 {
+            result *= x;
+        }
+        x *= x;
+        n /= 2;
+    }
+    result
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -170,15 +170,15 @@ fn split(packet: &[u8], length: usize) -> Vec<Vec<u8>> {
     let last = payload.len().div_ceil(length).saturating_sub(1);
     let piece = |(index, piece): (usize, &[u8])| {
         let (mut header, is_more) = (header.to_vec(), u16::from(index < last));
-        let place = (index * length) as u16;
+        let space = (index * length) as u16;
         if is_v6 {
             let next = std::mem::replace(&mut header[6], 44);
             header[4..6].copy_from_slice(&(piece.len() as u16 + 8).to_be_bytes());
-            let place = (place | is_more).to_be_bytes();
-            header.extend([next, 0, place[0], place[1], 0, 0, 0, 9]);
+            let space = (space | is_more).to_be_bytes();
+            header.extend([next, 0, space[0], space[1], 0, 0, 0, 9]);
         } else {
             header[2..4].copy_from_slice(&(piece.len() as u16 + 20).to_be_bytes());
-            header[6..8].copy_from_slice(&((place / 8) | (is_more << 13)).to_be_bytes());
+            header[6..8].copy_from_slice(&((space / 8) | (is_more << 13)).to_be_bytes());
         }
         [&header, piece].concat()
     };

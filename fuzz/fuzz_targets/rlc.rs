@@ -11,7 +11,7 @@ mod target;
 
 use airlink::rlc::umts::codec::{Format, IndicatorSize, Sizing, decode, encode};
 use airlink::rlc::umts::config::{Discard, PollConfig, ReceiverConfig, SenderConfig};
-use airlink::rlc::umts::entity::{Entity, EntityConfig, Incoming, OneLess, Room, SduId, TimersStart};
+use airlink::rlc::umts::entity::{Entity, EntityConfig, Incoming, OneBlockFewer, Room, SduId, TimersStart};
 use airlink::rlc::umts::pdu::{Pdu, Rest, Sn, Status};
 use airlink::rlc::umts::reassembly::{Delivery, Reassembler};
 use airlink::rlc::umts::status_report::{Received, acknowledge, interpret};
@@ -184,7 +184,7 @@ fn run_against_arbitrary_peer(mut entity: Entity, format: Format, mut data: &[u8
                     assert!(deadlines < 1_000, "too many deadlines in one step");
                 }
                 now = end;
-                assert!(entity.pull(now, Room::Pdus(blocks), OneLess::Fits).len() <= blocks);
+                assert!(entity.pull(now, Room::Pdus(blocks), OneBlockFewer::HasFormat).len() <= blocks);
             }
             Step::Submits(bytes) => {
                 entity.submit(now, SduId(submitted), vec![1; bytes]);

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use super::bearer::Bearer;
 use super::config::RlcConfig;
 use super::umts::hs::TTI;
-use super::umts::hs::config::HsdpaConfig;
+use super::umts::hs::config::{HsdpaConfig, OthersConfig};
 use super::umts::hs::scheduler::Scheduler;
 use crate::packet::{Direction, Origin, Packet};
 use crate::settings::Invalid;
@@ -31,7 +31,7 @@ pub struct Cell {
     hsdpa: HsdpaConfig,
     /// The bearer of the mobile on the path.
     own: Bearer,
-    others: Vec<Other>,
+    others: Vec<OtherMobile>,
     scheduler: Scheduler,
     /// Number of the first TTI that has not begun.
     next_tti: u64,
@@ -41,9 +41,9 @@ pub struct Cell {
 }
 
 /// A mobile that is not on the path, and shares the downlink.
-struct Other {
+struct OtherMobile {
     bearer: Bearer,
-    source: Source,
+    source: TrafficSource,
     out: Outbox,
     sent: u64,
     /// Packets delivered to the mobile.
@@ -53,39 +53,44 @@ struct Other {
     delays: Duration,
 }
 
-enum Source {
+enum TrafficSource {
     Traffic(Box<Traffic>),
-    /// A source that always keeps a full block of data waiting.
-    Full(Full),
+    FullBuffer(FullBuffer),
 }
 
-struct Full {
+/// A source that always keeps a full block of data waiting.
+struct FullBuffer {
     template: Vec<u8>,
     /// Time of the first packet. `None` once the source has started.
-    begins: Option<Instant>,
-    octets: u64,
+    starts: Option<Instant>,
+    /// Size of the largest block in bytes.
+    max_block: u64,
 }
 
 impl Cell {
     /// Creates the cell of the stage `name`.
     pub fn new(config: &RlcConfig, seed: u64, name: &str) -> Result<Self, Invalid> {
-        let Some(hsdpa) = config.hsdpa.clone() else {
+        let Some(hsdpa) = &config.hsdpa else {
             return Err(Invalid::new("hsdpa", "a cell has a shared downlink: add `hsdpa = {}`"));
         };
         let own = Bearer::new(config, seed, name)?;
         let mobiles = hsdpa.others.as_ref().map_or(0, |others| others.mobiles);
-        let others =
-            (0..mobiles).map(|n| Other::new(config, &hsdpa, n, seed, &format!("{name}/other-{}", n + 1)));
+        let others = hsdpa.others.iter().flat_map(|others| (0..others.mobiles).map(move |n| (others, n)));
+        let others = others.map(|(others, n)| {
+            let bearer =
+                Bearer::with_snr(config, hsdpa.others_snr(n), seed, &format!("{name}/other-{}", n + 1))?;
+            OtherMobile::new(bearer, others, seed, &format!("{name}/other-{}/down/traffic", n + 1))
+        });
         let mut cell = Self {
             own,
             others: others.collect::<Result<_, _>>()?,
             scheduler: Scheduler::new(1 + mobiles as usize),
-            hsdpa,
+            hsdpa: hsdpa.clone(),
             next_tti: 0,
             deadline: None,
             others_memory: 0,
         };
-        cell.plan(Instant::ZERO);
+        cell.compute_deadline(Instant::ZERO);
         Ok(cell)
     }
 
@@ -98,61 +103,56 @@ impl Cell {
         std::iter::once(&self.own).chain(self.others.iter().map(|other| &other.bearer))
     }
 
-    /// Starts the TTI that is due at `now`, if a mobile can use it.
+    /// Assigns the TTI that begins at `now` to a mobile, if a mobile can use it.
     fn transmit(&mut self, now: Instant, out: &mut Outbox) {
-        self.advance(now);
+        self.next_tti = self.next_tti.max(tti_from(now));
         let tti = self.next_tti;
-        if begin(tti) > now {
+        if tti_start(tti) > now {
             return;
         }
-        let bits = |octets: usize| 8.0 * octets as f64;
-        let bids = self.bearers().map(|bearer| bearer.bid(now)).enumerate();
-        let bids = bids.filter_map(|(mobile, octets)| Some((mobile, bits(octets?))));
-        let HsdpaConfig { scheduler: scheduling, average, .. } = self.hsdpa;
-        let Some(mobile) = self.scheduler.choose(scheduling, average, tti, bids) else {
-            self.next_tti += 1;
-            return;
-        };
         self.next_tti += 1;
+        let bits = |octets: usize| 8.0 * octets as f64;
+        let sendable = self.bearers().map(|bearer| bearer.sendable_octets(now)).enumerate();
+        let sendable = sendable.filter_map(|(mobile, octets)| Some((mobile, bits(octets?))));
+        let HsdpaConfig { scheduler: scheduling, average, .. } = self.hsdpa;
+        let Some(mobile) = self.scheduler.choose(scheduling, average, tti, sendable) else { return };
         let sent = match mobile.checked_sub(1) {
-            None => self.own.serve(now, out),
-            Some(index) => self.others[index].serve(now, out),
+            None => self.own.use_tti(now, out),
+            Some(index) => self.others[index].use_tti(now, out),
         };
-        self.scheduler.serve(average, tti, mobile, bits(sent));
+        self.scheduler.record(average, tti, mobile, bits(sent));
     }
 
-    /// Skips the TTIs that begin before `now`.
-    fn advance(&mut self, now: Instant) {
-        self.next_tti = self.next_tti.max((now - Instant::ZERO).as_nanos().div_ceil(TTI.as_nanos()));
-    }
-
-    fn plan(&mut self, now: Instant) {
-        self.advance(now);
-        let next = begin(self.next_tti);
-        let grid = |at: Instant| begin((at - Instant::ZERO).as_nanos().div_ceil(TTI.as_nanos())).max(next);
-        let ttis = self.bearers().filter_map(Bearer::wants_tti).map(grid);
+    fn compute_deadline(&mut self, now: Instant) {
+        self.next_tti = self.next_tti.max(tti_from(now));
+        let ttis = self.bearers().filter_map(Bearer::earliest_tti);
+        let ttis = ttis.map(|at| tti_start(tti_from(at).max(self.next_tti)));
         let bearers = self.bearers().filter_map(Bearer::next_deadline);
         let sources = self.others.iter().filter_map(|other| other.source.next_deadline());
         self.deadline = ttis.chain(bearers).chain(sources).min();
     }
 }
 
-fn begin(tti: u64) -> Instant {
+fn tti_start(tti: u64) -> Instant {
     Instant::ZERO + TTI * tti
 }
 
-impl Other {
-    fn new(config: &RlcConfig, hsdpa: &HsdpaConfig, n: u32, seed: u64, name: &str) -> Result<Self, Invalid> {
-        let bearer = Bearer::receiving(config, hsdpa.others_snr(n), seed, name)?;
-        let others =
-            hsdpa.others.as_ref().ok_or_else(|| Invalid::new("others", "there are no other mobiles"))?;
-        let stream = Stream::new(seed, &format!("{name}/down/traffic"));
-        let source = match others.traffic() {
-            Some(traffic) => Source::Traffic(Box::new(Traffic::new(&traffic, Direction::Down, 0, stream)?)),
-            None => Source::Full(Full {
-                template: udp_to_discard(others.packet.as_bytes() as usize),
-                begins: Some(Instant::ZERO + others.starts),
-                octets: bearer.largest_block(),
+/// Number of the first TTI that begins at or after `at`.
+fn tti_from(at: Instant) -> u64 {
+    (at - Instant::ZERO).as_nanos().div_ceil(TTI.as_nanos())
+}
+
+impl OtherMobile {
+    fn new(bearer: Bearer, config: &OthersConfig, seed: u64, stream: &str) -> Result<Self, Invalid> {
+        let stream = Stream::new(seed, stream);
+        let source = match config.traffic() {
+            Some(traffic) => {
+                TrafficSource::Traffic(Box::new(Traffic::new(&traffic, Direction::Down, 0, stream)?))
+            }
+            None => TrafficSource::FullBuffer(FullBuffer {
+                template: udp_to_discard(config.packet.as_bytes() as usize),
+                starts: Some(Instant::ZERO + config.starts),
+                max_block: bearer.max_block(),
             }),
         };
         let out = Outbox::new(Recording::Off, false);
@@ -164,19 +164,21 @@ impl Other {
         if self.bearer.next_deadline().is_some_and(|at| at <= now) {
             self.bearer.handle_deadline(now, &mut self.out);
         }
-        self.count(now);
-        self.load(now, path);
+        self.count_delivered(now);
+        self.submit_traffic(now, path);
     }
 
     /// Passes the packets that the source has sent by `now` to the bearer, or drops them if the cell has no
     /// memory left in its path.
-    fn load(&mut self, now: Instant, path: &mut Outbox) {
+    fn submit_traffic(&mut self, now: Instant, path: &mut Outbox) {
         let packets = match &mut self.source {
-            Source::Traffic(traffic) => {
+            TrafficSource::Traffic(traffic) => {
                 traffic.handle_deadline(now, &mut self.out);
                 self.out.take()
             }
-            Source::Full(full) => full.fill(now, self.bearer.waiting_down(), self.sent, &mut self.out),
+            TrafficSource::FullBuffer(source) => {
+                source.fill(now, self.bearer.unsent_down(), self.sent, &mut self.out)
+            }
         };
         self.sent += packets.len() as u64;
         for packet in packets {
@@ -187,19 +189,19 @@ impl Other {
                 self.out.drop(packet, DropReason::QueueFull);
             }
         }
-        self.count(now);
+        self.count_delivered(now);
     }
 
-    fn serve(&mut self, now: Instant, path: &mut Outbox) -> usize {
+    fn use_tti(&mut self, now: Instant, path: &mut Outbox) -> usize {
         self.out.begin(now, None);
-        let sent = self.bearer.serve(now, &mut self.out);
-        self.count(now);
-        self.load(now, path);
+        let sent = self.bearer.use_tti(now, &mut self.out);
+        self.count_delivered(now);
+        self.submit_traffic(now, path);
         sent
     }
 
     /// Counts the packets that have reached the mobile.
-    fn count(&mut self, now: Instant) {
+    fn count_delivered(&mut self, now: Instant) {
         for packet in self.out.take() {
             self.delivered += 1;
             self.delivered_bytes += packet.len() as u64;
@@ -222,25 +224,25 @@ impl Other {
     }
 }
 
-impl Source {
+impl TrafficSource {
     fn next_deadline(&self) -> Option<Instant> {
         match self {
             Self::Traffic(traffic) => traffic.next_deadline(),
-            // A source that has started is refilled whenever the bearer is served.
-            Self::Full(full) => full.begins,
+            // After its start, the source is refilled whenever the bearer has used a TTI.
+            Self::FullBuffer(source) => source.starts,
         }
     }
 }
 
-impl Full {
-    /// Returns the packets that are missing for a full block. `waiting` is the number of waiting bytes,
-    /// `sent` the number of packets sent so far.
+impl FullBuffer {
+    /// Returns the packets that complete a full block. `waiting` is the number of waiting bytes, `sent` the
+    /// number of packets sent so far.
     fn fill(&mut self, now: Instant, waiting: u64, sent: u64, out: &mut Outbox) -> Vec<Packet> {
-        if self.begins.is_some_and(|at| at > now) {
+        if self.starts.is_some_and(|at| at > now) {
             return Vec::new();
         }
-        self.begins = None;
-        let missing = self.octets.saturating_sub(waiting).div_ceil(self.template.len() as u64);
+        self.starts = None;
+        let missing = self.max_block.saturating_sub(waiting).div_ceil(self.template.len() as u64);
         let origin = Origin::Background { leaves_after: 0 };
         (sent..sent + missing)
             .map(|n| {
@@ -254,7 +256,7 @@ impl Full {
 impl Stage for Cell {
     fn handle_packet(&mut self, now: Instant, packet: Packet, out: &mut Outbox) {
         self.own.handle_packet(now, packet, out);
-        self.plan(now);
+        self.compute_deadline(now);
     }
 
     fn handle_deadline(&mut self, now: Instant, out: &mut Outbox) {
@@ -267,7 +269,7 @@ impl Stage for Cell {
         self.transmit(now, out);
         let others: u64 = self.others.iter().map(|other| other.out.memory.used()).sum();
         out.count_memory(Direction::Down, &mut self.others_memory, others);
-        self.plan(now);
+        self.compute_deadline(now);
     }
 
     fn next_deadline(&self) -> Option<Instant> {
@@ -281,7 +283,7 @@ impl Stage for Cell {
     fn stats(&self) -> Value {
         let mut stats = self.own.stats();
         if !self.others.is_empty() {
-            stats["others"] = self.others.iter().map(Other::stats).collect();
+            stats["others"] = self.others.iter().map(OtherMobile::stats).collect();
         }
         stats
     }
@@ -295,15 +297,15 @@ impl Stage for Cell {
         self.own.reconfigure(now, settings, out)?;
         let Some(config) = settings.downcast_ref::<RlcConfig>() else { return Ok(()) };
         let Some(hsdpa) = &config.hsdpa else { return Ok(()) };
-        self.own.share(config, hsdpa.snr.value());
+        self.own.reconfigure_link(config, hsdpa.snr.value());
         for (n, other) in (0..).zip(&mut self.others) {
             other.out.begin(now, None);
             other.bearer.reconfigure(now, settings, &mut other.out)?;
-            other.bearer.share(config, hsdpa.others_snr(n));
-            other.count(now);
+            other.bearer.reconfigure_link(config, hsdpa.others_snr(n));
+            other.count_delivered(now);
         }
         self.hsdpa = hsdpa.clone();
-        self.plan(now);
+        self.compute_deadline(now);
         Ok(())
     }
 }

@@ -15,10 +15,11 @@ pub use channel::{BlockErrors, ChannelConfig, Counts};
 use super::rrc::RrcConfig;
 use super::switching::Switching;
 use super::umts::config::{FormatConfig, ReceiverConfig, SenderConfig};
+use super::umts::configurable;
 use super::umts::dch::Dch;
 use super::umts::hs::config::HsdpaConfig;
 use super::umts::hs::framing::Framing;
-use super::umts::ranges;
+use crate::packet::Direction;
 use crate::settings::Invalid;
 use crate::stages::queue::QueueConfig;
 use crate::stages::times::Intervals;
@@ -76,6 +77,14 @@ impl RlcConfig {
         Self { down: both.clone(), up: both, rrc: RrcConfig::default(), hsdpa: None }
     }
 
+    /// Returns the settings of one direction.
+    pub fn direction(&self, direction: Direction) -> &DirectionConfig {
+        match direction {
+            Direction::Down => &self.down,
+            Direction::Up => &self.up,
+        }
+    }
+
     /// Checks the settings. The error names the invalid setting and the possible values.
     pub fn validate(&self) -> Result<(), Invalid> {
         self.down.validate().map_err(|invalid| invalid.within("down"))?;
@@ -92,16 +101,12 @@ impl RlcConfig {
     fn validate_flexible(&self) -> Result<(), Invalid> {
         let down = "a DCH carries blocks of one size: add `hsdpa = {}`, whose MAC-ehs carries PDUs of any size, or remove `flexible`";
         let up = "the uplink is a DCH, which carries blocks of one size (there is no E-DCH with MAC-i/is): remove it";
-        let refused = [
-            ("down", self.down.format.flexible.is_some() && self.hsdpa.is_none(), down),
-            ("up", self.up.format.flexible.is_some(), up),
-        ];
-        match refused.iter().find(|(_, is_there, _)| *is_there) {
-            Some((direction, _, message)) => {
-                Err(Invalid::new("flexible", *message).within("format").within(direction))
-            }
-            None => Ok(()),
+        let refused =
+            |direction, message| Err(Invalid::new("flexible", message).within("format").within(direction));
+        if self.down.format.flexible.is_some() && self.hsdpa.is_none() {
+            return refused("down", down);
         }
+        if self.up.format.flexible.is_some() { refused("up", up) } else { Ok(()) }
     }
 }
 
@@ -114,8 +119,8 @@ impl Default for RlcConfig {
 impl DirectionConfig {
     /// Returns a warning for each value that RRC cannot configure.
     pub fn warnings(&self) -> Vec<String> {
-        let outside = ranges::outside(&self.sender, &self.receiver);
-        outside.into_iter().map(|outside| format!("{}: {}", outside.key, outside.message)).collect()
+        let violations = configurable::violations(&self.sender, &self.receiver);
+        violations.into_iter().map(|violation| format!("{}: {}", violation.key, violation.message)).collect()
     }
 
     fn validate(&self) -> Result<(), Invalid> {
@@ -123,10 +128,10 @@ impl DirectionConfig {
         self.receiver.validate().map_err(|invalid| invalid.within("receiver"))?;
         self.format.validate().map_err(|invalid| invalid.within("format"))?;
         self.channel.validate().map_err(|invalid| invalid.within("channel"))?;
-        if let Some(outside) = ranges::outside(&self.sender, &self.receiver).into_iter().next()
-            && self.strict
+        if self.strict
+            && let Some(violation) = configurable::violations(&self.sender, &self.receiver).into_iter().next()
         {
-            return Err(Invalid::new(outside.key, outside.message));
+            return Err(Invalid::new(violation.key, violation.message));
         }
         self.queue.validate().map_err(|invalid| invalid.within("queue"))
     }

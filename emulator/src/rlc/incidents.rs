@@ -7,7 +7,7 @@ use crate::packet::Direction;
 use crate::stage::{IncidentKind, Outbox};
 
 /// State of one direction at the time of the last report.
-pub(super) struct Told {
+pub(super) struct ReportedState {
     /// Number of resets that the sender has initiated, by cause.
     resets: [u64; ResetCause::ALL.len()],
     /// VT(WS) of the sender.
@@ -18,7 +18,7 @@ pub(super) struct Told {
     faults: Faults,
 }
 
-impl Told {
+impl ReportedState {
     /// Creates the state before any report. `window` is Configured_Tx_Window_Size.
     pub(super) fn new(window: u16) -> Self {
         Self { resets: Default::default(), window, suspended: false, faults: Faults::default() }
@@ -26,7 +26,7 @@ impl Told {
 
     /// Reports changes since the last call. `sender` is the entity that sends in this direction, `receiver`
     /// the other one.
-    pub(super) fn tell(
+    pub(super) fn report_changes(
         &mut self,
         direction: Direction,
         sender: &Entity,
@@ -39,28 +39,25 @@ impl Told {
                 out.report_incident(IncidentKind::RlcReset { direction, cause: cause.name() });
             }
         }
-        self.resets = resets;
-        let pdus = sender.window();
-        if pdus != self.window {
-            out.report_incident(IncidentKind::RlcWindow { direction, pdus });
+        let window = sender.window();
+        if window != self.window {
+            out.report_incident(IncidentKind::RlcWindow { direction, pdus: window });
         }
-        self.window = pdus;
         let suspended = sender.suspended();
         match suspended {
             Some(pdus) if !self.suspended => {
-                out.report_incident(IncidentKind::RlcSuspended { direction, pdus })
+                out.report_incident(IncidentKind::RlcSuspended { direction, pdus });
             }
             None if self.suspended => out.report_incident(IncidentKind::RlcResumed { direction }),
             _ => {}
         }
-        self.suspended = suspended.is_some();
         let faults = receiver.faults();
         for ((fault, now), (_, before)) in faults.each().into_iter().zip(self.faults.each()) {
             if now > before {
                 out.report_incident(IncidentKind::RlcFault { direction, fault });
             }
         }
-        self.faults = faults;
+        *self = Self { resets, window, suspended: suspended.is_some(), faults };
     }
 }
 
@@ -76,40 +73,48 @@ mod tests {
     use crate::rlc::umts::pdu::{Amd, Pdu, Previous, Rest, Sn, Status, Sufi};
     use crate::stage::Recording;
 
-    fn end(config: &RlcConfig, direction: Direction) -> EntityConfig {
-        let (sends, receives) = match direction {
-            Direction::Down => (&config.down, &config.up),
-            Direction::Up => (&config.up, &config.down),
-        };
-        EntityConfig {
-            sender: sends.sender.clone(),
-            receiver: receives.receiver.clone(),
-            sends: (&sends.format).into(),
-            receives: (&receives.format).into(),
-            timers: TimersStart::WhenSubmitted,
-            incoming: Incoming { tti: receives.channel.tti, blocks: 1 },
-        }
+    /// The two entities of a bearer, and the incidents of its downlink.
+    struct Downlink {
+        sender: Entity,
+        receiver: Entity,
+        reported: ReportedState,
+        out: Outbox,
     }
 
-    /// Returns the incidents after each of these PDUs, when the mobile receives them in order.
-    fn incidents_after_each(pdus: &[Pdu<'_>]) -> (Vec<Vec<IncidentKind>>, Entity) {
-        let config = RlcConfig::wcdma_384();
-        let [sender, mut receiver] = [Direction::Down, Direction::Up]
-            .map(|direction| Entity::new(end(&config, direction), Instant::ZERO));
-        let mut told = Told::new(sender.window());
-        let mut out = Outbox::new(Recording::Incidents, false);
-        out.begin(Instant::ZERO, Some(0));
-        let each = pdus.iter().map(|pdu| {
-            receiver.handle_pdu(Instant::ZERO, &encode(pdu, (&config.down.format).into()));
-            told.tell(Direction::Down, &sender, &receiver, &mut out);
+    impl Downlink {
+        fn new() -> Self {
+            let config = RlcConfig::wcdma_384();
+            let [sender, receiver] = [Direction::Down, Direction::Up].map(|direction| {
+                let (own, other) = (config.direction(direction), config.direction(direction.reversed()));
+                let config = EntityConfig {
+                    sender: own.sender.clone(),
+                    receiver: other.receiver.clone(),
+                    sends: (&own.format).into(),
+                    receives: (&other.format).into(),
+                    timers: TimersStart::WhenSubmitted,
+                    incoming: Incoming { tti: other.channel.tti, blocks: 1 },
+                };
+                Entity::new(config, Instant::ZERO)
+            });
+            let mut out = Outbox::new(Recording::Incidents, false);
+            out.begin(Instant::ZERO, Some(0));
+            Self { reported: ReportedState::new(sender.window()), sender, receiver, out }
+        }
+
+        /// Incidents after a PDU has arrived at the receiver, or at the sender if it is a STATUS PDU.
+        fn incidents_after(&mut self, pdu: &Pdu<'_>) -> Vec<IncidentKind> {
+            let Self { sender, receiver, reported, out } = self;
+            let octets = encode(pdu, (&RlcConfig::wcdma_384().down.format).into());
+            let entity = if matches!(pdu, Pdu::Status(_)) { &mut *sender } else { &mut *receiver };
+            entity.handle_pdu(Instant::ZERO, &octets);
+            reported.report_changes(Direction::Down, sender, receiver, out);
             out.take_incidents().into_iter().map(|incident| incident.kind).collect()
-        });
-        (each.collect(), receiver)
+        }
     }
 
     #[test]
     fn each_rlc_fault_is_reported_and_counted() {
-        let whole =
+        let one_sdu =
             |sn: u16| Amd { sn: Sn::new(sn), ends: vec![39], data: vec![1; 39].into(), ..Amd::default() };
         let ends_nothing = |sn: u16| Amd {
             sn: Sn::new(sn),
@@ -117,29 +122,28 @@ mod tests {
             rest: Rest::Padding,
             ..Amd::default()
         };
-        let pdus = [whole(0), ends_nothing(1), ends_nothing(2), whole(3)].map(Pdu::Amd);
         let fault = IncidentKind::RlcFault { direction: Direction::Down, fault: "nothing-to-end" };
-        let (incidents, receiver) = incidents_after_each(&pdus);
-        assert_eq!(incidents, [vec![], vec![fault], vec![fault], vec![]]);
-        let faults = &receiver_stats(&receiver)["faults"];
+        let mut downlink = Downlink::new();
+        for (amd, incidents) in [
+            (one_sdu(0), vec![]),
+            (ends_nothing(1), vec![fault]),
+            (ends_nothing(2), vec![fault]),
+            (one_sdu(3), vec![]),
+        ] {
+            let sn = amd.sn;
+            assert_eq!(downlink.incidents_after(&Pdu::Amd(amd)), incidents, "SN {sn}");
+        }
+        let faults = &receiver_stats(&downlink.receiver)["faults"];
         assert_eq!((&faults["nothing_to_end"], &faults["nlength"]), (&2.into(), &0.into()));
     }
 
     #[test]
     fn sender_window_change_is_reported_once() {
-        let config = RlcConfig::wcdma_384();
-        let [mut sender, receiver] = [Direction::Down, Direction::Up]
-            .map(|direction| Entity::new(end(&config, direction), Instant::ZERO));
-        let mut told = Told::new(sender.window());
-        let mut out = Outbox::new(Recording::Incidents, false);
-        out.begin(Instant::ZERO, Some(0));
+        let mut downlink = Downlink::new();
         for (wsn, pdus) in [(64, Some(64)), (64, None), (512, Some(512)), (600, None)] {
             let status = Pdu::Status(Status(vec![Sufi::Window { wsn }, Sufi::NoMore]));
-            sender.handle_pdu(Instant::ZERO, &encode(&status, (&config.up.format).into()));
-            told.tell(Direction::Down, &sender, &receiver, &mut out);
-            let what: Vec<_> = out.take_incidents().into_iter().map(|incident| incident.kind).collect();
             let expected = pdus.map(|pdus| IncidentKind::RlcWindow { direction: Direction::Down, pdus });
-            assert_eq!(what, Vec::from_iter(expected), "{wsn}");
+            assert_eq!(downlink.incidents_after(&status), Vec::from_iter(expected), "WSN {wsn}");
         }
     }
 }

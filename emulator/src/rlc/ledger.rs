@@ -85,9 +85,9 @@ impl Ledger {
     }
 
     /// Makes all unsettled packets wait as if nothing of them had been transmitted, regardless of the bounds.
-    /// Calls `waits` for each packet in order, with its number, the time since which it waits, and its bytes.
+    /// Calls `requeue` for each packet in order, with its number, the time since which it waits, and its bytes.
     /// A packet that had begun waits since `now`.
-    pub(super) fn begin_again(&mut self, now: Instant, mut waits: impl FnMut(u64, Instant, &[u8])) {
+    pub(super) fn requeue_all(&mut self, now: Instant, mut requeue: impl FnMut(u64, Instant, &[u8])) {
         let begun = self.next_to_begin;
         self.next_to_begin = self.first;
         (self.waiting_packets, self.waiting_bytes) = (0, 0);
@@ -98,7 +98,7 @@ impl Ledger {
             }
             self.waiting_packets += 1;
             self.waiting_bytes += packet.len() as u64;
-            waits(number, *since, &packet.bytes);
+            requeue(number, *since, &packet.bytes);
         }
     }
 

@@ -3,23 +3,24 @@
 //! [`umts`] is a bit-exact implementation of RLC acknowledged mode (3GPP TS 25.322). The other modules apply
 //! to any radio link layer:
 //!
-//! - `air` places TTIs on a time grid and carries blocks, and `channel` damages some of them;
+//! - `transport_channel` carries blocks. `dedicated_channel` is one with its own TTIs, and `block_errors`
+//!   decides which of its blocks are damaged;
 //! - [`rrc`] re-establishes RLC, and [`switching`] changes the rate of a channel;
-//! - `ledger` records the fate of each packet that was submitted to RLC;
-//! - [`bearer`] is the stage: it carries PDUs between two RLC entities over two channels (`carrier`);
+//! - `ledger` records the outcome of each packet that was submitted to RLC;
+//! - [`bearer`] is the stage: it carries PDUs between two RLC entities over two transport channels;
 //! - [`cell`] is the stage in which several mobiles share the downlink, with one bearer each;
 //! - `incidents` reports events that do not belong to a packet, and [`config`] defines the settings.
 
-mod air;
 pub mod bearer;
-mod carrier;
+mod block_errors;
 pub mod cell;
-pub(crate) mod channel;
 pub mod config;
+mod dedicated_channel;
 mod incidents;
 mod ledger;
 pub mod rrc;
 pub mod switching;
+mod transport_channel;
 pub mod umts;
 mod values;
 

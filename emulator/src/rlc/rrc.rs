@@ -49,7 +49,7 @@ pub struct ReestablishmentConfig {
     #[serde(with = "off")]
     pub after: Option<Duration>,
     /// Treatment of undelivered packets whose transmission has begun.
-    pub begun: Begun,
+    pub begun: BegunPackets,
     /// Re-establishments without a failure. Absent: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scheduled: Option<Scheduled>,
@@ -93,7 +93,7 @@ impl Scheduled {
 /// Treatment, at a re-establishment, of undelivered packets whose transmission has begun.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Begun {
+pub enum BegunPackets {
     /// They are lost, as specified in TS 25.322.
     #[default]
     Lost,
@@ -105,7 +105,7 @@ pub enum Begun {
 
 impl Default for ReestablishmentConfig {
     fn default() -> Self {
-        Self { after: Some(Duration::ZERO), begun: Begun::default(), scheduled: None }
+        Self { after: Some(Duration::ZERO), begun: BegunPackets::default(), scheduled: None }
     }
 }
 
@@ -121,18 +121,18 @@ impl RrcConfig {
 pub(super) struct Rrc {
     config: RrcConfig,
     /// Indexed by the direction in which an entity sends.
-    senders: PerDirection<Sender>,
+    senders: PerDirection<SenderState>,
     /// Next scheduled re-establishment.
     scheduled: Option<Instant>,
-    terminal: Terminal,
+    terminal: TerminalState,
 }
 
 /// RRC state of the terminal. Only used if `inactivity` is set.
-enum Terminal {
+enum TerminalState {
     /// CELL_DCH. The transition to CELL_FACH is evaluated only when there is something to transmit.
     Dch {
         /// End of the last transmission.
-        busy: Instant,
+        last_end: Instant,
     },
     Fach,
     /// Moving from CELL_FACH to CELL_DCH.
@@ -149,13 +149,13 @@ pub(super) enum Readiness {
     /// From this time on. The promotion has been reported.
     From(Instant),
     /// From this time on. The promotion has just begun and must be reported.
-    Called(Instant),
+    PromotionStarted(Instant),
 }
 
 #[derive(Clone, Copy, Default)]
-enum Sender {
+enum SenderState {
     #[default]
-    Works,
+    Working,
     /// The entity has had an unrecoverable error.
     Failed {
         /// Time of the re-establishment. `None`: never.
@@ -166,7 +166,7 @@ enum Sender {
 impl Rrc {
     pub(super) fn new(config: RrcConfig) -> Self {
         let mut rrc =
-            Self { config, senders: PerDirection::default(), scheduled: None, terminal: Terminal::Fach };
+            Self { config, senders: PerDirection::default(), scheduled: None, terminal: TerminalState::Fach };
         rrc.reschedule(Instant::ZERO);
         rrc
     }
@@ -183,70 +183,70 @@ impl Rrc {
     }
 
     /// Treatment of undelivered packets whose transmission has begun.
-    pub(super) fn begun(&self) -> Begun {
+    pub(super) fn begun_packets(&self) -> BegunPackets {
         self.config.reestablishment.begun
     }
 
     /// Returns when TTIs may begin, and starts a promotion if necessary. Called when there is something to
     /// transmit.
-    pub(super) fn call(&mut self, now: Instant) -> Readiness {
-        match (self.config.inactivity, &self.terminal) {
-            (Some(Inactivity { promotion, .. }), Terminal::Dch { .. } | Terminal::Fach)
-                if !self.is_ready(now) =>
-            {
-                let at = now + promotion;
-                self.terminal = Terminal::Promoted { at };
-                Readiness::Called(at)
-            }
-            (Some(_), Terminal::Promoted { at }) if now < *at => Readiness::From(*at),
-            _ => Readiness::Ready,
+    pub(super) fn request_channel(&mut self, now: Instant) -> Readiness {
+        let Some(Inactivity { promotion, .. }) = self.config.inactivity.filter(|_| !self.is_ready(now))
+        else {
+            return Readiness::Ready;
+        };
+        if let TerminalState::Promoted { at } = self.terminal {
+            return Readiness::From(at);
         }
+        let at = now + promotion;
+        self.terminal = TerminalState::Promoted { at };
+        Readiness::PromotionStarted(at)
     }
 
     /// Whether TTIs may begin at `now`.
     pub(super) fn is_ready(&self, now: Instant) -> bool {
         let Some(Inactivity { after, .. }) = self.config.inactivity else { return true };
         match self.terminal {
-            Terminal::Dch { busy } => now < busy + after,
-            Terminal::Fach => false,
-            Terminal::Promoted { at } => at <= now,
+            TerminalState::Dch { last_end } => now < last_end + after,
+            TerminalState::Fach => false,
+            TerminalState::Promoted { at } => at <= now,
         }
     }
 
     /// Records a transmission that ends at `end`.
-    pub(super) fn transmits(&mut self, end: Instant) {
-        self.terminal = match self.terminal {
-            Terminal::Dch { busy } => Terminal::Dch { busy: end.max(busy) },
-            Terminal::Fach | Terminal::Promoted { .. } => Terminal::Dch { busy: end },
+    pub(super) fn record_transmission(&mut self, end: Instant) {
+        let last_end = match self.terminal {
+            TerminalState::Dch { last_end } => end.max(last_end),
+            TerminalState::Fach | TerminalState::Promoted { .. } => end,
         };
+        self.terminal = TerminalState::Dch { last_end };
     }
 
     /// Records an unrecoverable error of the entity that sends in `direction`. Returns `false` if the entity
     /// had failed before.
-    pub(super) fn failed(&mut self, now: Instant, direction: Direction) -> bool {
-        if matches!(self.senders[direction], Sender::Failed { .. }) {
+    pub(super) fn record_failure(&mut self, now: Instant, direction: Direction) -> bool {
+        if matches!(self.senders[direction], SenderState::Failed { .. }) {
             return false;
         }
         let until = self.config.reestablishment.after.map(|after| now + after);
-        self.senders[direction] = Sender::Failed { until };
+        self.senders[direction] = SenderState::Failed { until };
         true
     }
 
     /// Time of the next known re-establishment.
     pub(super) fn next_deadline(&self) -> Option<Instant> {
-        let recovers = |(_, sender): (Direction, &Sender)| match sender {
-            Sender::Works => None,
-            Sender::Failed { until } => *until,
+        let recovers = |(_, sender): (Direction, &SenderState)| match sender {
+            SenderState::Working => None,
+            SenderState::Failed { until } => *until,
         };
         self.senders.iter().filter_map(recovers).chain(self.scheduled).min()
     }
 
     /// Directions in which RLC is re-established now. `None` if no re-establishment is due.
-    pub(super) fn due(&mut self, now: Instant) -> Option<Sides> {
+    pub(super) fn take_due_reestablishment(&mut self, now: Instant) -> Option<Sides> {
         self.next_deadline().filter(|at| *at <= now)?;
         let scheduled = self.scheduled.filter(|at| *at <= now);
         self.reschedule(now);
-        let failed = |(_, sender): (Direction, &Sender)| matches!(sender, Sender::Failed { .. });
+        let failed = |(_, sender): (Direction, &SenderState)| matches!(sender, SenderState::Failed { .. });
         let sides = match &self.config.reestablishment.scheduled {
             Some(Scheduled { of, .. }) if scheduled.is_some() && !self.senders.iter().any(failed) => *of,
             _ => Sides::Both,

@@ -92,7 +92,7 @@ impl Switching {
 }
 
 /// Rate switching of one channel.
-pub(super) struct Switcher {
+pub(super) struct RateSwitch {
     config: Switching,
     state: State,
 }
@@ -106,7 +106,7 @@ enum State {
     Changing { to: Dch, at: Instant },
 }
 
-impl Switcher {
+impl RateSwitch {
     pub(super) fn new(config: Switching, now: Instant) -> Self {
         let state = match &config {
             Switching::Scheduled { changes } => {
@@ -145,12 +145,12 @@ impl Switcher {
     }
 
     /// Returns the rate to change to now. `rate` is the current rate.
-    pub(super) fn due(&mut self, now: Instant, rate: Option<Dch>) -> Option<Dch> {
-        let mut to = None;
+    pub(super) fn take_due(&mut self, now: Instant, rate: Option<Dch>) -> Option<Dch> {
+        let mut due = None;
         while self.next_deadline().is_some_and(|at| at <= now) {
             match (&self.config, &mut self.state) {
                 (Switching::Scheduled { changes }, State::Scheduled { made }) => {
-                    to = Some(changes[*made].dch);
+                    due = Some(changes[*made].dch);
                     *made += 1;
                 }
                 (Switching::ByOccupancy { between, takes, above_for, .. }, State::Watching { above, .. }) => {
@@ -166,13 +166,13 @@ impl Switcher {
                     };
                 }
                 (_, State::Changing { to: decided, .. }) => {
-                    to = Some(*decided);
+                    due = Some(*decided);
                     self.state = State::Watching { above: None, below: None };
                 }
                 _ => break,
             }
         }
-        to
+        due
     }
 }
 
@@ -201,12 +201,12 @@ mod tests {
 
     #[test]
     fn sustained_high_occupancy_raises_rate_stepwise() {
-        let mut switcher = Switcher::new(by_occupancy(), Instant::ZERO);
+        let mut rate_switch = RateSwitch::new(by_occupancy(), Instant::ZERO);
         let mut rate = Some(Dch::Kbit64);
         let mut changes = Vec::new();
         for millis in 0..3000 {
-            switcher.observe(at(millis), 5000, rate);
-            if let Some(to) = switcher.due(at(millis), rate) {
+            rate_switch.observe(at(millis), 5000, rate);
+            if let Some(to) = rate_switch.take_due(at(millis), rate) {
                 changes.push((millis, to));
                 rate = Some(to);
             }
@@ -214,31 +214,31 @@ mod tests {
         // After the first change, the occupancy counts as above the threshold only from the next observation
         // on.
         assert_eq!(changes, [(600, Dch::Kbit128), (1201, Dch::Kbit384)]);
-        assert_eq!(switcher.next_deadline(), None, "no faster rate exists");
+        assert_eq!(rate_switch.next_deadline(), None, "no faster rate exists");
     }
 
     #[test]
     fn occupancy_dip_restarts_time_to_trigger() {
-        let mut switcher = Switcher::new(by_occupancy(), Instant::ZERO);
+        let mut rate_switch = RateSwitch::new(by_occupancy(), Instant::ZERO);
         let rate = Some(Dch::Kbit64);
-        switcher.observe(at(0), 1001, rate);
-        switcher.observe(at(90), 1000, rate);
-        switcher.observe(at(95), 1001, rate);
-        assert_eq!(switcher.next_deadline(), Some(at(195)));
+        rate_switch.observe(at(0), 1001, rate);
+        rate_switch.observe(at(90), 1000, rate);
+        rate_switch.observe(at(95), 1001, rate);
+        assert_eq!(rate_switch.next_deadline(), Some(at(195)));
     }
 
     #[test]
     fn empty_buffer_lowers_rate_stepwise_to_slowest() {
-        let mut switcher = Switcher::new(by_occupancy(), Instant::ZERO);
+        let mut rate_switch = RateSwitch::new(by_occupancy(), Instant::ZERO);
         let mut rate = Some(Dch::Kbit384);
         let mut changes = Vec::new();
-        switcher.observe(at(0), 0, rate);
-        while let Some(deadline) = switcher.next_deadline() {
-            if let Some(to) = switcher.due(deadline, rate) {
+        rate_switch.observe(at(0), 0, rate);
+        while let Some(deadline) = rate_switch.next_deadline() {
+            if let Some(to) = rate_switch.take_due(deadline, rate) {
                 changes.push((deadline, to));
                 rate = Some(to);
             }
-            switcher.observe(deadline, 10, rate);
+            rate_switch.observe(deadline, 10, rate);
         }
         assert_eq!(changes, [(at(2500), Dch::Kbit128), (at(5000), Dch::Kbit64)]);
     }
@@ -248,13 +248,13 @@ mod tests {
         let changes =
             vec![Change { at: ms(100), dch: Dch::Kbit64 }, Change { at: ms(200), dch: Dch::Kbit384 }];
         let schedule = Switching::Scheduled { changes };
-        let mut switcher = Switcher::new(schedule.clone(), Instant::ZERO);
-        assert_eq!(switcher.due(at(99), None), None);
-        assert_eq!(switcher.due(at(100), None), Some(Dch::Kbit64));
-        assert_eq!(switcher.next_deadline(), Some(at(200)));
-        assert_eq!(switcher.due(at(900), None), Some(Dch::Kbit384));
-        assert_eq!(switcher.next_deadline(), None);
-        assert_eq!(Switcher::new(schedule, at(150)).next_deadline(), Some(at(200)));
+        let mut rate_switch = RateSwitch::new(schedule.clone(), Instant::ZERO);
+        assert_eq!(rate_switch.take_due(at(99), None), None);
+        assert_eq!(rate_switch.take_due(at(100), None), Some(Dch::Kbit64));
+        assert_eq!(rate_switch.next_deadline(), Some(at(200)));
+        assert_eq!(rate_switch.take_due(at(900), None), Some(Dch::Kbit384));
+        assert_eq!(rate_switch.next_deadline(), None);
+        assert_eq!(RateSwitch::new(schedule, at(150)).next_deadline(), Some(at(200)));
     }
 
     #[test]

@@ -4,14 +4,14 @@ use airwire::time::Duration;
 
 use crate::settings::Invalid;
 
-pub(super) fn length(key: &str, time: Duration) -> Result<(), Invalid> {
+pub(super) fn positive_time(key: &str, time: Duration) -> Result<(), Invalid> {
     if time.is_zero() {
         return Err(Invalid::new(key, "must be above 0: write for example \"100ms\""));
     }
     Ok(())
 }
 
-pub(super) fn optional_length(key: &str, time: Option<Duration>) -> Result<(), Invalid> {
+pub(super) fn positive_if_set(key: &str, time: Option<Duration>) -> Result<(), Invalid> {
     if time.is_some_and(Duration::is_zero) {
         let message = "must be above 0: write for example \"100ms\", or \"off\" to disable it";
         return Err(Invalid::new(key, message));
@@ -19,7 +19,7 @@ pub(super) fn optional_length(key: &str, time: Option<Duration>) -> Result<(), I
     Ok(())
 }
 
-pub(super) fn count(key: &str, value: u16) -> Result<(), Invalid> {
+pub(super) fn positive_count(key: &str, value: u16) -> Result<(), Invalid> {
     if value == 0 { Err(Invalid::new(key, "must be at least 1")) } else { Ok(()) }
 }
 

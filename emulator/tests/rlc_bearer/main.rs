@@ -13,7 +13,7 @@ use airlink::machine::Machine;
 use airlink::packet::Direction;
 use airlink::rlc::config::{BlockErrors, ChannelConfig, Counts, RlcConfig};
 use airlink::rlc::umts::config::{Discard, PollConfig, WindowAt};
-use airlink::stage::{DropReason, Event, IncidentKind, RadioPdu, Recording};
+use airlink::stage::{Event, IncidentKind, RadioPdu, Recording, DropReason};
 use airlink::stages::queue::Bounds;
 use airtcp_testkit::sample::size;
 use airwire::time::{Duration, Instant};
@@ -106,7 +106,7 @@ fn expected_delay(length: u64, after: u64, channel: &ChannelConfig) -> Duration 
     let mut ttis = 0;
     while pdus > 0 {
         pdus -= match channel.counts {
-            Counts::Any => pdus.min(channel.largest().into()),
+            Counts::Any => pdus.min(channel.max_blocks().into()),
             Counts::Listed => {
                 channel.blocks.iter().map(|count| u64::from(*count)).filter(|n| *n <= pdus).max().unwrap()
             }

@@ -1,7 +1,7 @@
 //! Property tests: invariants of every bearer configuration under every load.
 
 use airlink::rlc::config::DirectionConfig;
-use airlink::rlc::rrc::{Begun, Inactivity, ReestablishmentConfig, RrcConfig, Scheduled, Sides};
+use airlink::rlc::rrc::{BegunPackets, Inactivity, ReestablishmentConfig, RrcConfig, Scheduled, Sides};
 use airlink::rlc::switching::{Change, Switching};
 use airlink::rlc::umts::codec::IndicatorSize;
 use airlink::rlc::umts::config::{FlexibleConfig, FormatConfig, PollConfig, ReceiverConfig, SenderConfig};
@@ -190,7 +190,7 @@ fn rates() -> impl Strategy<Value = (Option<Dch>, Switching)> {
 
 fn rrcs() -> impl Strategy<Value = RrcConfig> {
     let of = prop::sample::select(vec![Sides::Both, Sides::Down, Sides::Up]);
-    let begun = prop::sample::select(vec![Begun::Lost, Begun::Requeued]);
+    let begun = prop::sample::select(vec![BegunPackets::Lost, BegunPackets::Requeued]);
     let scheduled = prop::option::of(prop::collection::btree_set(0_u64..6000, 1..5));
     let inactivity = prop::option::weighted(
         0.3,
@@ -248,7 +248,7 @@ fn check(config: &RlcConfig, loads: &[Load], seed: u64) -> Result<(), TestCaseEr
         run.check_conservation();
     }
     // A packet that is requeued at every re-establishment may never be delivered.
-    let requeues = config.rrc.reestablishment.begun == Begun::Requeued;
+    let requeues = config.rrc.reestablishment.begun == BegunPackets::Requeued;
     run.step_through(now + Duration::from_secs(if requeues { 60 } else { 7200 }));
     for direction in Direction::BOTH {
         prop_assert_eq!(run.counter(direction, "unknown_sdus"), 0, "{} {:#}", direction, run.path.stats());

@@ -1,7 +1,7 @@
 //! RLC failures and re-establishments: packets lost and time needed, depending on the RRC settings.
 
-use airlink::rlc::rrc::{Begun, Scheduled, Sides};
-use airlink::stages::times::Intervals;
+use airlink::rlc::rrc::{BegunPackets, Scheduled, Sides};
+use airlink::stages::times::Spells;
 
 use super::*;
 
@@ -125,7 +125,7 @@ fn both_sides_are_reestablished_during_an_unanswered_reset() {
 fn requeued_packets_are_sent_again_in_order() {
     // With this small window, a poll is due at half of the window. The error comes 100 ms earlier.
     let mut config = dead_downlink(ERROR - 105);
-    config.rrc.reestablishment.begun = Begun::Requeued;
+    config.rrc.reestablishment.begun = BegunPackets::Requeued;
     config.down.sender.window = 8;
     config.down.receiver.window = 8;
     let mut run = Run::new(&config, 1);
@@ -143,7 +143,7 @@ fn requeued_packets_are_sent_again_in_order() {
 
 #[test]
 fn rnc_handover_reestablishes_rlc_on_schedule() {
-    for (begun, arrive) in [(Begun::Lost, false), (Begun::Requeued, true)] {
+    for (begun, arrive) in [(BegunPackets::Lost, false), (BegunPackets::Requeued, true)] {
         let mut config = RlcConfig::wcdma_384();
         config.rrc.reestablishment.begun = begun;
         config.rrc.reestablishment.scheduled =

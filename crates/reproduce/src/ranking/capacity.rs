@@ -93,7 +93,7 @@ fn of_bearer(rlc: &RlcConfig, packet: f64) -> f64 {
         let (octets, pdus) = (framing.octets(category.largest), framing.pdus(category.largest));
         return 8.0 * (octets as f64 - HEADER * pdus as f64) / (0.002 * category.spacing as f64);
     }
-    let blocks = f64::from(channel.largest()) / channel.tti().as_secs_f64();
+    let blocks = f64::from(channel.max_blocks()) / channel.tti().as_secs_f64();
     let bler = match &channel.errors {
         BlockErrors::Independent { bler } | BlockErrors::PerTti { bler } => bler.value(),
         // Not on the papers' paths, as above.

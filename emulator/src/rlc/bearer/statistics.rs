@@ -2,18 +2,17 @@
 
 use serde_json::{Value, json};
 
-use super::{Bearer, Lane, of};
+use super::{Bearer, DirectionState};
 use crate::packet::Direction;
-use crate::rlc::carrier::Carrier;
 use crate::rlc::umts::dch::Dch;
 use crate::rlc::umts::entity::Entity;
 
 impl Bearer {
     pub(super) fn statistics(&self) -> Value {
         let direction = |direction: Direction| {
-            let Lane { air, front, ledger, counters, .. } = &self.lanes[direction];
+            let DirectionState { channel, queue, ledger, counters, .. } = &self.directions[direction];
             let (waiting, waiting_bytes) = ledger.waiting();
-            let blocks = air.counters();
+            let blocks = channel.counters();
             let bler = if blocks.blocks == 0 { 0.0 } else { blocks.lost as f64 / blocks.blocks as f64 };
             let mut stats = json!({
                 "packets": counters.packets,
@@ -25,25 +24,25 @@ impl Bearer {
                 "rlc_reset": counters.rlc_reset,
                 "refused": counters.refused,
                 "unknown_sdus": counters.unknown_sdus,
-                "queue_packets": waiting + front.len(),
-                "queue_bytes": waiting_bytes + front.bytes(),
-                "held": ledger.held() + front.len(),
-                "rate": air.rate().map(Dch::name),
+                "queue_packets": waiting + queue.len(),
+                "queue_bytes": waiting_bytes + queue.bytes(),
+                "held": ledger.held() + queue.len(),
+                "rate": channel.rate().map(Dch::name),
                 "ttis": blocks.ttis,
                 "blocks": blocks.blocks,
                 "blocks_lost": blocks.lost,
                 "blocks_lost_in_outage": blocks.lost_in_outage,
                 "bler": bler,
-                "sender": sender_stats(&self.entities[direction], of(&self.config, direction).sender.window),
+                "sender": sender_stats(&self.entities[direction], self.config.direction(direction).sender.window),
                 "receiver": receiver_stats(&self.entities[direction.reversed()]),
             });
-            if !front.is_drop_tail() {
-                stats["queue"] = front.stats();
+            if !queue.is_drop_tail() {
+                stats["queue"] = queue.stats();
             }
             stats
         };
         let mut down = direction(Direction::Down);
-        if let Carrier::Shared(link) = &self.lanes.down.air {
+        if let Some(link) = self.link() {
             down["hsdpa"] = link.stats();
         }
         json!({

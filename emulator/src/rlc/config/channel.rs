@@ -8,7 +8,7 @@ use crate::fading::FadingConfig;
 use crate::fading::units::{Decibels, Distance, Frequency, Speed};
 use crate::rlc::switching::Switching;
 use crate::rlc::umts::dch::Dch;
-use crate::rlc::values::length;
+use crate::rlc::values::positive_time;
 use crate::settings::Invalid;
 use crate::stages::loss::bursts::{Burst, TwoStates};
 use crate::stages::times::Intervals;
@@ -165,7 +165,7 @@ impl ChannelConfig {
     }
 
     /// Maximum number of blocks in a TTI at the start.
-    pub fn largest(&self) -> u16 {
+    pub fn max_blocks(&self) -> u16 {
         self.blocks().last().copied().unwrap_or(1)
     }
 
@@ -187,7 +187,7 @@ impl ChannelConfig {
     }
 
     pub(super) fn validate(&self) -> Result<(), Invalid> {
-        length("tti", self.tti)?;
+        positive_time("tti", self.tti)?;
         if self.phase >= self.tti() {
             let message = format!("{} is not shorter than the TTI of {}", self.phase, self.tti());
             return Err(Invalid::new("phase", message));
@@ -215,18 +215,18 @@ impl ChannelConfig {
 
     /// Refuses the settings of a dedicated channel, because the downlink is an HS-DSCH.
     pub(super) fn validate_shared(&self) -> Result<(), Invalid> {
-        let usual = Self::downlink_384();
+        let default = Self::downlink_384();
         let settings = [
-            ("dch", self.dch != usual.dch),
-            ("switching", self.switching != usual.switching),
-            ("tti", self.tti != usual.tti),
-            ("phase", self.phase != usual.phase),
-            ("blocks", self.blocks != usual.blocks),
-            ("counts", self.counts != usual.counts),
-            ("errors", self.errors != usual.errors),
-            ("outage", self.outage != usual.outage),
+            ("dch", self.dch != default.dch),
+            ("switching", self.switching != default.switching),
+            ("tti", self.tti != default.tti),
+            ("phase", self.phase != default.phase),
+            ("blocks", self.blocks != default.blocks),
+            ("counts", self.counts != default.counts),
+            ("errors", self.errors != default.errors),
+            ("outage", self.outage != default.outage),
         ];
-        match settings.iter().find(|(_, is_there)| *is_there) {
+        match settings.iter().find(|(_, changed)| *changed) {
             Some((key, _)) => {
                 let message = "valid only for a dedicated channel, but with `hsdpa` the downlink is an HS-DSCH: remove one of them";
                 Err(Invalid::new(*key, message))

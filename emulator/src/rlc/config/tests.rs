@@ -12,8 +12,8 @@ fn missing_settings_take_defaults_for_their_direction() {
     assert_eq!(read(""), RlcConfig::wcdma_384());
     let config = read("up.channel.delay = \"7ms\"\ndown.sender.window = 256");
     assert_eq!(config.up.channel.delay, Duration::from_millis(7));
-    assert_eq!((config.up.channel.tti, config.up.channel.largest()), (Duration::from_millis(20), 4));
-    assert_eq!((config.down.channel.tti, config.down.channel.largest()), (Duration::from_millis(10), 12));
+    assert_eq!((config.up.channel.tti, config.up.channel.max_blocks()), (Duration::from_millis(20), 4));
+    assert_eq!((config.down.channel.tti, config.down.channel.max_blocks()), (Duration::from_millis(10), 12));
     assert_eq!((config.down.sender.window, config.up.sender.window), (256, 512));
 }
 

@@ -6,7 +6,7 @@ use airwire::units::Size;
 use serde::{Deserialize, Serialize};
 
 use super::codec::{Format, IndicatorSize, Sizing};
-use crate::rlc::values::{count, length, off, off_time, optional_length};
+use crate::rlc::values::{off, off_time, positive_count, positive_if_set, positive_time};
 use crate::settings::Invalid;
 
 /// Format of the PDUs. Both ends of a direction must use the same format.
@@ -276,7 +276,7 @@ const LARGEST: u64 = 1505;
 
 impl FormatConfig {
     /// Maximum size of a PDU in bytes. If the size is fixed, it is the size of every PDU.
-    pub fn most(&self) -> usize {
+    pub fn max_pdu(&self) -> usize {
         self.flexible.map_or(self.pdu, |flexible| flexible.most).as_bytes() as usize
     }
 
@@ -325,7 +325,7 @@ impl From<&FormatConfig> for Format {
             None => Sizing::Fixed,
             Some(FlexibleConfig { indicators, .. }) => Sizing::Flexible(indicators),
         };
-        Self { pdu_size: config.most(), sizing, he_special: config.he_special }
+        Self { pdu_size: config.max_pdu(), sizing, he_special: config.he_special }
     }
 }
 
@@ -333,9 +333,9 @@ impl SenderConfig {
     pub(in crate::rlc) fn validate(&self) -> Result<(), Invalid> {
         window(self.window)?;
         self.discard.validate().map_err(|invalid| invalid.within("discard"))?;
-        count("max_rst", self.max_rst.into())?;
-        length("timer_rst", self.timer_rst)?;
-        optional_length("ignore_nack_within", self.ignore_nack_within)?;
+        positive_count("max_rst", self.max_rst.into())?;
+        positive_time("timer_rst", self.timer_rst)?;
+        positive_if_set("ignore_nack_within", self.ignore_nack_within)?;
         self.poll.validate().map_err(|invalid| invalid.within("poll"))
     }
 }
@@ -344,9 +344,9 @@ impl Discard {
     pub(in crate::rlc) fn validate(self) -> Result<(), Invalid> {
         let (Self::ResetAfterMaxDat { max_dat } | Self::MrwAfterMaxDat { max_dat, .. }) = self else {
             let Self::Timer { timer_discard, timer_mrw, max_mrw } = self else { return Ok(()) };
-            length("timer_discard", timer_discard)?;
-            length("timer_mrw", timer_mrw)?;
-            return count("max_mrw", max_mrw.into());
+            positive_time("timer_discard", timer_discard)?;
+            positive_time("timer_mrw", timer_mrw)?;
+            return positive_count("max_mrw", max_mrw.into());
         };
         if max_dat == 0 {
             return Err(Invalid::new(
@@ -355,8 +355,8 @@ impl Discard {
             ));
         }
         if let Self::MrwAfterMaxDat { timer_mrw, max_mrw, .. } = self {
-            length("timer_mrw", timer_mrw)?;
-            count("max_mrw", max_mrw.into())?;
+            positive_time("timer_mrw", timer_mrw)?;
+            positive_count("max_mrw", max_mrw.into())?;
         }
         Ok(())
     }
@@ -364,11 +364,11 @@ impl Discard {
 
 impl PollConfig {
     pub(in crate::rlc) fn validate(&self) -> Result<(), Invalid> {
-        optional_length("timer_poll", self.timer_poll)?;
-        optional_length("timer_poll_periodic", self.timer_poll_periodic)?;
-        optional_length("timer_poll_prohibit", self.timer_poll_prohibit)?;
-        count("poll_pdu", self.poll_pdu.unwrap_or(1))?;
-        count("poll_sdu", self.poll_sdu.unwrap_or(1))?;
+        positive_if_set("timer_poll", self.timer_poll)?;
+        positive_if_set("timer_poll_periodic", self.timer_poll_periodic)?;
+        positive_if_set("timer_poll_prohibit", self.timer_poll_prohibit)?;
+        positive_count("poll_pdu", self.poll_pdu.unwrap_or(1))?;
+        positive_count("poll_sdu", self.poll_sdu.unwrap_or(1))?;
         match self.poll_window {
             Some(percent @ (0 | 101..)) => Err(Invalid::new(
                 "poll_window",
@@ -394,8 +394,8 @@ impl ReceiverConfig {
                 format!("{} is not after {}: write the times in ascending order", pair[1].at, pair[0].at);
             return Err(Invalid::new("windows", message));
         }
-        optional_length("timer_status_periodic", self.timer_status_periodic)?;
-        optional_length("timer_epc", self.timer_epc)
+        positive_if_set("timer_status_periodic", self.timer_status_periodic)?;
+        positive_if_set("timer_epc", self.timer_epc)
     }
 }
 

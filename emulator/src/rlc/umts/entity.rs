@@ -11,12 +11,11 @@
 //! # Outcome of an SDU
 //!
 //! The Sender reports exactly one [`SduOutcome`] for every submitted SDU. `Discarded` and `Reset` mean that
-//! the Sender gave the SDU up. The SDU may have arrived nevertheless, if only its acknowledgement was lost.
+//! the Sender discarded the SDU. The SDU may have arrived nevertheless, if only its acknowledgement was lost.
 //! The Sender reports an outcome when it is final: an SDU is delivered before its outcome is reported, or
 //! never. This requires that PDUs stay in order within each direction and arrive within Timer_RST.
 
-mod advertising;
-mod discard;
+mod discard_signalling;
 mod hfn;
 mod poll;
 mod receiver;
@@ -27,25 +26,26 @@ mod stats;
 #[cfg(test)]
 mod tests;
 mod transmitter;
+mod window_advertisement;
 
 use std::sync::Arc;
 
 use airwire::time::{Duration, Instant};
-use discard::wire;
+use discard_signalling::wire;
 use hfn::Hfns;
-use receiver::{Arrival, Receiver};
+use receiver::{Receiver, Reception};
 pub use reporting::Incoming;
 pub use reset::ResetCause;
-use reset::{Expiry, ResetReceipt, Resetting};
+use reset::{ResetProcedure, ResetReceipt};
 use smallvec::SmallVec;
 pub use stats::Stats;
 use transmitter::{Transmission, Transmitter};
 
+pub use super::capacity::{OneBlockFewer, Room};
 use super::codec::{Format, decode, encode, is_data};
 use super::config::{ReceiverConfig, SenderConfig};
-use super::pdu::{Pdu, Reset, Rest, Sn, Status, Sufi};
+use super::pdu::{Amd, Pdu, Reset, Rest, Sn, Status, Sufi};
 use super::reassembly::Faults;
-pub use super::room::{OneLess, Room};
 use super::status_report;
 
 /// Parameters of an entity (§9.6), and properties of the layer below.
@@ -135,15 +135,6 @@ pub enum PduKind {
     ResetAck,
 }
 
-/// The protocol state (§9.3.3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Activity {
-    /// DATA_TRANSFER_READY.
-    DataTransfer,
-    /// RESET_PENDING.
-    ResetPending,
-}
-
 /// An AM RLC entity. Its owner calls it for every event, and at [`next_deadline`](Self::next_deadline).
 pub struct Entity {
     sends: Format,
@@ -151,7 +142,7 @@ pub struct Entity {
     timers: TimersStart,
     transmitter: Transmitter,
     receiver: Receiver,
-    resetting: Resetting,
+    resetting: ResetProcedure,
     /// Whether VT(RST) has reached MaxRST. If so, the entity is inactive until `reestablish`.
     unrecoverable: bool,
     hfns: Hfns,
@@ -167,7 +158,7 @@ impl Entity {
             sends: config.sends,
             receives: config.receives,
             timers: config.timers,
-            resetting: Resetting::new(&config.sender),
+            resetting: ResetProcedure::new(&config.sender),
             transmitter: Transmitter::new(config.sender, config.sends, now),
             receiver: Receiver::new(config.receiver, config.incoming, now),
             unrecoverable: false,
@@ -199,30 +190,30 @@ impl Entity {
     }
 
     /// Number of SDUs of which nothing has been transmitted, and their bytes.
-    pub fn waiting(&self) -> (usize, usize) {
-        self.transmitter.waiting()
+    pub fn unsent(&self) -> (usize, usize) {
+        self.transmitter.unsent()
     }
 
     /// Number of PDUs that the entity could send now, but at most `most`. A report that has not been written
     /// yet counts as one.
-    pub fn blocks_wanted(&self, most: usize) -> usize {
+    pub fn sendable_pdus(&self, most: usize) -> usize {
         if self.unrecoverable {
             return 0;
         }
         let resets = self.resetting.queued();
-        let control = match self.activity() {
-            Activity::ResetPending => return resets.min(most),
-            Activity::DataTransfer => resets + self.statuses_wanted(),
-        };
+        if self.is_resetting() {
+            return resets.min(most);
+        }
+        let control = resets + self.sendable_statuses();
         (control + self.transmitter.queued(most.saturating_sub(control))).min(most)
     }
 
-    fn statuses_wanted(&self) -> usize {
-        let others = self.transmitter.discarding.queued()
-            || self.transmitter.wants_poll_sufi()
-            || self.receiver.has_others();
+    fn sendable_statuses(&self) -> usize {
+        let undelayed = self.transmitter.signalling.queued()
+            || self.transmitter.has_poll_sufi()
+            || self.receiver.has_undelayed();
         // The remaining parts of a written report are sent first, in separate PDUs.
-        self.receiver.reporting.underway() + usize::from(others || self.receiver.reporting.is_due())
+        self.receiver.reporting.parts_left() + usize::from(undelayed || self.receiver.reporting.is_due())
     }
 
     /// Whether this entity has sent a RESET that is unanswered (RESET_PENDING, §9.3.3.3).
@@ -230,13 +221,9 @@ impl Entity {
         self.resetting.is_pending()
     }
 
-    fn activity(&self) -> Activity {
-        if self.resetting.is_pending() { Activity::ResetPending } else { Activity::DataTransfer }
-    }
-
     /// Returns the PDUs for a TTI that begins now. A piggybacked STATUS PDU saves a block. The entity only
-    /// does this if `one_less` says that the TTI can have one block fewer.
-    pub fn pull(&mut self, now: Instant, room: Room, one_less: OneLess) -> Vec<Outgoing> {
+    /// does this if `one_block_fewer` says that the TTI can have one block fewer.
+    pub fn pull(&mut self, now: Instant, room: Room, one_block_fewer: OneBlockFewer) -> Vec<Outgoing> {
         let mut pdus = Vec::with_capacity(room.pdus());
         if self.unrecoverable {
             return pdus;
@@ -245,8 +232,8 @@ impl Entity {
             TimersStart::WhenSubmitted => now,
             TimersStart::WhenTransmitted { tti } => now + tti,
         };
-        // §11.5.2.1: a STATUS PDU that may fit in the padding of an AMD PDU. A block is reserved for it until
-        // it does.
+        // §11.5.2.1: a STATUS PDU that may fit in the padding of an AMD PDU. Until then, a block is reserved
+        // for it.
         let mut piggyback = None;
         let mut first_data = 0;
         while room.takes_another(pdus.iter().map(|pdu| pdu.octets.len()), usize::from(piggyback.is_some())) {
@@ -255,11 +242,14 @@ impl Entity {
             } else if let Some(reset) = self.resetting.take_reset(starts) {
                 self.stats.reset_pdus += 1;
                 pdus.push(self.control(&Pdu::Reset(reset), PduKind::Reset));
-            } else if self.activity() == Activity::ResetPending {
+            } else if self.is_resetting() {
                 break;
             } else if let Some(status) = self.next_status(starts) {
-                let alone = piggyback.is_none() && self.statuses_wanted() == 0;
-                if alone && one_less == OneLess::Fits && self.receiver.reporting.config().piggyback {
+                let alone = piggyback.is_none() && self.sendable_statuses() == 0;
+                if alone
+                    && one_block_fewer == OneBlockFewer::HasFormat
+                    && self.receiver.reporting.config().piggyback
+                {
                     piggyback = Some(status);
                     first_data = pdus.len();
                 } else {
@@ -269,7 +259,7 @@ impl Entity {
                 match self.transmitter.transmit(now, starts, &mut piggyback, &mut self.stats) {
                     Ok(Some(sent)) => pdus.push(self.data(sent)),
                     // A discard has replaced the transmission. An MRW must inform the peer.
-                    Ok(None) if self.statuses_wanted() > 0 => {}
+                    Ok(None) if self.sendable_statuses() > 0 => {}
                     Ok(None) => break,
                     Err(cause) => self.start_reset(cause),
                 }
@@ -308,31 +298,31 @@ impl Entity {
     }
 
     fn next_status(&mut self, starts: Instant) -> Option<Status> {
-        // Every part of a report has the LSN of the time when the report was written. If an MRW_ACK were sent
-        // before one of the parts, its LSN would be below the peer's VT(A), which is an "erroneous Sequence
-        // Number".
+        // Every part of a report has the LSN of the time when the report was written. After an MRW_ACK, this
+        // LSN would be below the peer's VT(A), which is an "erroneous Sequence Number" (§10.1).
         if let Some(part) = self.receiver.reporting.next_part(starts) {
             self.count_sent(&part);
             return Some(part);
         }
-        let mut others = Vec::new();
-        self.receiver.take_others(&mut others);
-        if let Some(mrw) = self.transmitter.discarding.take(starts) {
+        let mut undelayed = Vec::new();
+        self.receiver.take_undelayed(&mut undelayed);
+        if let Some(mrw) = self.transmitter.signalling.take(starts) {
             self.stats.mrws_sent += 1;
-            others.push(mrw);
+            undelayed.push(mrw);
         }
         if let Some(sn) = self.transmitter.take_poll_sufi(starts) {
             self.stats.polls += 1;
-            others.push(Sufi::Poll { sn: wire(sn) });
+            undelayed.push(Sufi::Poll { sn: wire(sn) });
         }
         if self.receiver.reporting.is_due() {
-            let others = if self.leaves_room(&others) { std::mem::take(&mut others) } else { Vec::new() };
-            self.receiver.begin_report(others, self.sends.pdu_size, starts);
+            let first =
+                if self.leaves_room(&undelayed) { std::mem::take(&mut undelayed) } else { Vec::new() };
+            self.receiver.begin_report(first, self.sends.pdu_size, starts);
         }
-        let status = if others.is_empty() {
+        let status = if undelayed.is_empty() {
             self.receiver.reporting.next_part(starts)?
         } else {
-            status_report::without_acknowledgement(others)
+            status_report::without_acknowledgement(undelayed)
         };
         self.count_sent(&status);
         Some(status)
@@ -344,110 +334,110 @@ impl Entity {
         self.stats.windows_sent += windows as u64;
     }
 
-    /// Whether a report fits after `others`: the header, ACK, WINDOW, and one gap in any encoding.
-    fn leaves_room(&self, others: &[Sufi]) -> bool {
+    /// Whether a report fits after `sufis`: the header, ACK, WINDOW, and one gap in any encoding.
+    fn leaves_room(&self, sufis: &[Sufi]) -> bool {
         const REPORT: usize = 1 + 4 + 4 + 7;
-        others.iter().map(Sufi::nibbles).sum::<usize>() + REPORT <= self.sends.pdu_size * 2
+        sufis.iter().map(Sufi::nibbles).sum::<usize>() + REPORT <= self.sends.pdu_size * 2
     }
 
     /// Handles a PDU that was received without a CRC error. (The lower layer discards PDUs with errors,
     /// §10.4.)
     pub fn handle_pdu(&mut self, now: Instant, octets: &[u8]) {
-        if self.unrecoverable {
+        // §11.4.2: in RESET_PENDING, AMD and STATUS PDUs are ignored. AMD PDUs are not even decoded, because
+        // they may be ciphered with an HFN that is not known yet.
+        let resetting = self.is_resetting();
+        if self.unrecoverable || resetting && is_data(octets) {
             self.stats.ignored += 1;
             return;
         }
-        // §11.4.2: ignore AMD PDUs before decoding them. They may be ciphered with an HFN that is not known
-        // yet.
-        if self.activity() == Activity::ResetPending && is_data(octets) {
-            self.stats.ignored += 1;
-            return;
-        }
-        // §10.3: invalid PDU format.
+        // §10.3, invalid PDU format: a PDU with reserved or invalid values is discarded.
         let Ok(pdu) = decode(octets, self.receives) else {
             self.stats.decode_errors += 1;
             return;
         };
         match pdu {
-            // §11.4.3, §11.4.5.3: reception of a RESET PDU.
-            Pdu::Reset(Reset { rsn, hfni }) => {
-                let receipt = self.resetting.receipt(rsn);
-                if receipt == ResetReceipt::Repeated {
-                    self.resetting.acknowledge(rsn, self.hfns.told_again());
-                    return;
-                }
-                self.resetting.acknowledge(rsn, self.highest_hfn());
-                self.stats.resets_by_peer += 1;
-                let hfns = self.hfns.restarted(self.transmitter.vt_s()).told(hfni);
-                // In RESET_PENDING, only the RESET ACK increases the HFNs (§11.4.5.3).
-                let pending = receipt == ResetReceipt::Crossing;
-                self.reset(now, if pending { hfns } else { hfns.increased() });
-            }
-            // §11.4.4: reception of a RESET ACK PDU.
-            Pdu::ResetAck(ack) => {
-                if self.resetting.handle_reset_ack(ack) {
-                    let hfns = self.hfns.restarted(self.transmitter.vt_s()).told(ack.hfni);
-                    self.reset(now, hfns.increased());
-                } else {
-                    self.stats.ignored += 1;
-                }
-            }
-            // §11.4.2: STATUS PDUs are ignored in RESET_PENDING.
-            Pdu::Status(_) if self.activity() == Activity::ResetPending => {
-                self.stats.ignored += 1;
-            }
-            // §11.5.3: reception of a STATUS PDU.
+            Pdu::Reset(reset) => self.handle_reset(now, reset),
+            Pdu::ResetAck(ack) => self.handle_reset_ack(now, ack),
+            Pdu::Status(_) if resetting => self.stats.ignored += 1,
             Pdu::Status(status) => self.handle_status(now, &status),
-            // §11.3.3: reception of an AMD PDU. A piggybacked STATUS PDU is handled even if the AMD PDU is a
-            // duplicate (§11.3.4.8). Choice: also if the AMD PDU is outside the reception window.
-            Pdu::Amd(mut amd) => {
-                let piggybacked = match std::mem::take(&mut amd.rest) {
-                    Rest::Piggybacked(status) => Some(status),
-                    rest => {
-                        amd.rest = rest;
-                        None
-                    }
-                };
-                self.stats.polled += u64::from(amd.poll);
-                match self.receiver.handle_amd(now, amd) {
-                    Arrival::New => self.stats.pdus_received += 1,
-                    Arrival::Duplicate => self.stats.duplicates += 1,
-                    Arrival::OutsideWindow => self.stats.outside_window += 1,
-                }
-                if let Some(status) = piggybacked {
-                    self.handle_status(now, &status);
-                }
-            }
+            Pdu::Amd(amd) => self.handle_amd(now, amd),
         }
     }
 
+    /// Handles the reception of an AMD PDU (§11.3.3). A piggybacked STATUS PDU is handled even if the AMD PDU
+    /// is a duplicate (§11.3.4.8). Choice: also if the AMD PDU is outside the reception window.
+    fn handle_amd(&mut self, now: Instant, mut amd: Amd<'_>) {
+        let piggybacked = match std::mem::take(&mut amd.rest) {
+            Rest::Piggybacked(status) => Some(status),
+            rest => {
+                amd.rest = rest;
+                None
+            }
+        };
+        self.stats.polled += u64::from(amd.poll);
+        match self.receiver.handle_amd(now, amd) {
+            Reception::New => self.stats.pdus_received += 1,
+            Reception::Duplicate => self.stats.duplicates += 1,
+            Reception::OutsideWindow => self.stats.outside_window += 1,
+        }
+        if let Some(status) = piggybacked {
+            self.handle_status(now, &status);
+        }
+    }
+
+    /// Handles the reception of a STATUS PDU (§11.5.3).
     fn handle_status(&mut self, now: Instant, status: &Status) {
         self.stats.statuses_received += 1;
-        // §10.2: inconsistent status indication.
-        let Ok(told) = status_report::interpret(status) else {
+        // §10.2, inconsistent status indication: the STATUS PDU is discarded.
+        let Ok(content) = status_report::interpret(status) else {
             self.stats.statuses_refused += 1;
             return;
         };
-        if let Err(cause) = self.transmitter.handle_report(now, &told, &mut self.stats) {
+        if let Err(cause) = self.transmitter.handle_status(now, &content, &mut self.stats) {
             self.start_reset(cause);
             if cause == ResetCause::ErroneousSn {
                 return;
             }
         }
-        if let Some(mrw) = &told.mrw {
+        if let Some(mrw) = &content.mrw {
             self.stats.mrws_received += 1;
             let obsolete = self.receiver.handle_mrw(mrw);
             self.stats.mrws_obsolete += u64::from(obsolete);
         }
-        if let Some(sn) = told.poll {
+        if let Some(sn) = content.poll {
             self.stats.polled += 1;
             self.receiver.handle_poll(now, sn);
         }
     }
 
+    /// Handles the reception of a RESET PDU (§11.4.3, §11.4.5.3).
+    fn handle_reset(&mut self, now: Instant, Reset { rsn, hfni }: Reset) {
+        let receipt = self.resetting.receipt(rsn);
+        if receipt == ResetReceipt::Repeated {
+            self.resetting.acknowledge(rsn, self.hfns.repeated_hfni());
+            return;
+        }
+        self.resetting.acknowledge(rsn, self.highest_hfn());
+        self.stats.resets_by_peer += 1;
+        let hfns = self.hfns.restarted(self.transmitter.vt_s()).with_peer(hfni);
+        // §11.4.5.3: in RESET_PENDING, only the RESET ACK increases the HFNs.
+        let pending = receipt == ResetReceipt::Crossing;
+        self.reset(now, if pending { hfns } else { hfns.increased() });
+    }
+
+    /// Handles the reception of a RESET ACK PDU (§11.4.4).
+    fn handle_reset_ack(&mut self, now: Instant, ack: Reset) {
+        if self.resetting.handle_reset_ack(ack) {
+            let hfns = self.hfns.restarted(self.transmitter.vt_s()).with_peer(ack.hfni);
+            self.reset(now, hfns.increased());
+        } else {
+            self.stats.ignored += 1;
+        }
+    }
+
     /// Advertises a transmission window of `wsn` PDUs to the peer (WINDOW, §9.2.2.11.3).
     pub fn advertise_window(&mut self, wsn: u16) {
-        self.receiver.advertising.advertise(wsn);
+        self.receiver.advertisement.advertise(wsn);
     }
 
     /// VT(WS): the transmission window in use.
@@ -491,18 +481,19 @@ impl Entity {
         if self.unrecoverable {
             return;
         }
-        if self.resetting.handle_deadline(now) == Some(Expiry::Unrecoverable) {
+        if self.resetting.handle_deadline(now).is_err() {
             self.fail();
             return;
         }
+        let resetting = self.is_resetting();
         self.receiver.reporting.handle_deadline(now, self.receiver.vr_r());
-        self.receiver.advertising.handle_deadline(now);
-        if let Err(cause) = self.transmitter.handle_deadline(now, self.activity(), &mut self.stats) {
+        self.receiver.advertisement.handle_deadline(now);
+        if let Err(cause) = self.transmitter.handle_deadline(now, resetting, &mut self.stats) {
             self.start_reset(cause);
         }
     }
 
-    /// Time at which the next timer expires. `None` if no timer is running. `blocks_wanted` says whether
+    /// Time at which the next timer expires. `None` if no timer is running. `sendable_pdus` says whether
     /// there is something to send.
     pub fn next_deadline(&self) -> Option<Instant> {
         if self.unrecoverable {
@@ -511,8 +502,8 @@ impl Entity {
         let deadlines = [
             self.resetting.next_deadline(),
             self.receiver.reporting.next_deadline(),
-            self.receiver.advertising.next_deadline(),
-            self.transmitter.next_deadline(self.activity()),
+            self.receiver.advertisement.next_deadline(),
+            self.transmitter.next_deadline(self.is_resetting()),
         ];
         deadlines.into_iter().flatten().min()
     }
@@ -544,7 +535,7 @@ impl Entity {
 
     /// Initiates the reset procedure, unless it is pending (§11.4.2).
     fn start_reset(&mut self, cause: ResetCause) {
-        if self.activity() == Activity::ResetPending || self.unrecoverable {
+        if self.is_resetting() || self.unrecoverable {
             return;
         }
         match cause {
@@ -552,8 +543,8 @@ impl Entity {
             ResetCause::MaxMrw => self.stats.resets_max_mrw += 1,
             ResetCause::ErroneousSn => self.stats.resets_erroneous_sn += 1,
         }
-        self.transmitter.pause();
-        if self.resetting.start(self.highest_hfn()) == Expiry::Unrecoverable {
+        self.transmitter.stop_timers();
+        if self.resetting.start(self.highest_hfn()).is_err() {
             self.fail();
         }
     }
@@ -566,7 +557,7 @@ impl Entity {
 
     /// HFN of the peer's AMD PDU with this sequence number, for deciphering.
     pub fn hfn_of(&self, sn: Sn) -> u32 {
-        self.hfns.of_peer(self.receiver.place(sn))
+        self.hfns.of_peer(self.receiver.full_sn(sn))
     }
 
     /// Resets the entity, which continues with `hfns` (§11.4.3, §11.4.4).

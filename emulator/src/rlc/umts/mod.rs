@@ -12,14 +12,14 @@
 //! earlier releases that this version no longer has (Timer_EPC). `Choice:` marks a decision that the standard
 //! leaves open. `Deviation:` marks code that does not follow the standard.
 
+pub(crate) mod capacity;
 pub mod codec;
 pub mod config;
+pub(crate) mod configurable;
 pub mod dch;
 pub mod entity;
 pub mod hs;
 pub mod pdu;
-pub(crate) mod ranges;
 pub mod reassembly;
-pub(crate) mod room;
 pub(crate) mod segmentation;
 pub mod status_report;

@@ -49,7 +49,7 @@ pub struct Amd<'a> {
 pub enum Previous {
     /// No such Length Indicator: the SDU continues in this PDU, or the previous PDU indicated its end.
     #[default]
-    Unsaid,
+    NotIndicated,
     /// LI 0: the SDU exactly filled the previous PDU.
     EndedExactly,
     /// LI 0x7ffb (15 bits only): the SDU was one byte short of exactly filling the previous PDU.

@@ -20,9 +20,9 @@ pub struct Reassembler {
     delivery: Delivery,
     vr_r: Sn,
     /// PDU VR(R) + i is at index i. Index 0 is always empty.
-    waiting: VecDeque<Option<Held<'static>>>,
-    /// Number of PDUs in `waiting`.
-    held: usize,
+    pdus: VecDeque<Option<StoredPdu<'static>>>,
+    /// Number of PDUs in `pdus`.
+    stored: usize,
     unfinished: Unfinished,
     /// NLENGTH of the last MRW: in the PDU VR(R), the data up to Length Indicator number `skip` is discarded.
     skip: u8,
@@ -81,7 +81,7 @@ enum Unfinished {
 
 /// A PDU beyond VR(R).
 #[derive(Clone, Debug)]
-struct Held<'a> {
+struct StoredPdu<'a> {
     amd: Amd<'a>,
     /// SDUs that were delivered out of sequence. Bit i is set for the SDU that ends at the i-th of
     /// `boundaries`.
@@ -97,7 +97,7 @@ struct Boundary {
     ignored: usize,
 }
 
-impl Held<'_> {
+impl StoredPdu<'_> {
     fn boundaries(&self) -> impl DoubleEndedIterator<Item = Boundary> {
         boundaries(&self.amd)
     }
@@ -114,7 +114,7 @@ impl Held<'_> {
 /// All ends of SDUs that a PDU indicates, in order.
 fn boundaries(amd: &Amd<'_>) -> impl DoubleEndedIterator<Item = Boundary> {
     let previous = match amd.previous {
-        Previous::Unsaid => None,
+        Previous::NotIndicated => None,
         Previous::EndedExactly => Some(Boundary { offset: 0, ignored: 0 }),
         Previous::EndedOneShort => Some(Boundary { offset: 0, ignored: 1 }),
     };
@@ -129,8 +129,8 @@ impl Reassembler {
         Self {
             delivery,
             vr_r: Sn::ZERO,
-            waiting: VecDeque::new(),
-            held: 0,
+            pdus: VecDeque::new(),
+            stored: 0,
             unfinished: Unfinished::Nothing,
             skip: 0,
             faults: Faults::default(),
@@ -144,12 +144,12 @@ impl Reassembler {
 
     /// Whether the PDU with this SN, which must be VR(R) or later, has been received.
     pub fn holds(&self, sn: Sn) -> bool {
-        self.waiting.get(usize::from(sn.since(self.vr_r))).is_some_and(Option::is_some)
+        self.pdus.get(usize::from(sn.since(self.vr_r))).is_some_and(Option::is_some)
     }
 
     /// Number of PDUs received out of sequence.
-    pub const fn held(&self) -> usize {
-        self.held
+    pub const fn stored(&self) -> usize {
+        self.stored
     }
 
     /// Contradictions since the reassembler was created.
@@ -160,9 +160,9 @@ impl Reassembler {
     /// Missing PDUs with VR(R) ≤ SN < VR(H), in ascending order.
     pub fn missing(&self, vr_h: Sn) -> Vec<Gap> {
         let mut gaps: Vec<Gap> = Vec::new();
-        let known = self.waiting.len().min(usize::from(vr_h.since(self.vr_r)));
+        let known = self.pdus.len().min(usize::from(vr_h.since(self.vr_r)));
         let mut gap_open = false;
-        for (distance, slot) in self.waiting.iter().take(known).enumerate() {
+        for (distance, slot) in self.pdus.iter().take(known).enumerate() {
             match (slot, gaps.last_mut()) {
                 (Some(_), _) => gap_open = false,
                 (None, Some(gap)) if gap_open => gap.count += 1,
@@ -186,20 +186,20 @@ impl Reassembler {
     pub fn receive(&mut self, amd: Amd<'_>, mut deliver: impl FnMut(Vec<u8>)) -> Receipt {
         let distance = usize::from(amd.sn.since(self.vr_r));
         if distance == 0 {
-            // In the usual case, the PDU is not stored in `waiting`.
-            self.advance(&Held { amd, delivered: 0 }, &mut deliver);
-            self.waiting.pop_front();
+            // In the usual case, the PDU is not stored in `pdus`.
+            self.advance(&StoredPdu { amd, delivered: 0 }, &mut deliver);
+            self.pdus.pop_front();
             self.catch_up(&mut deliver);
             return Receipt::New;
         }
-        if self.waiting.len() <= distance {
-            self.waiting.resize(distance + 1, None);
+        if self.pdus.len() <= distance {
+            self.pdus.resize(distance + 1, None);
         }
-        if self.waiting[distance].is_some() {
+        if self.pdus[distance].is_some() {
             return Receipt::Duplicate;
         }
-        self.waiting[distance] = Some(Held { amd: amd.into_owned(), delivered: 0 });
-        self.held += 1;
+        self.pdus[distance] = Some(StoredPdu { amd: amd.into_owned(), delivered: 0 });
+        self.stored += 1;
         if self.delivery == Delivery::AsSoonAsComplete {
             self.deliver_around(distance, &mut deliver);
         }
@@ -213,8 +213,8 @@ impl Reassembler {
     /// Deviation: the clause requires delivery of the SDUs that were received completely before `sn`. Here,
     /// in-sequence delivery discards SDUs after a gap.
     pub fn move_window(&mut self, sn: Sn, nlength: u8, mut deliver: impl FnMut(Vec<u8>)) {
-        let distance = usize::from(sn.since(self.vr_r)).min(self.waiting.len());
-        self.held -= self.waiting.drain(..distance).flatten().count();
+        let distance = usize::from(sn.since(self.vr_r)).min(self.pdus.len());
+        self.stored -= self.pdus.drain(..distance).flatten().count();
         self.vr_r = sn;
         self.unfinished = Unfinished::Nothing;
         self.skip = nlength;
@@ -228,30 +228,30 @@ impl Reassembler {
 
     /// Handles the PDUs that are in sequence now.
     fn catch_up(&mut self, deliver: &mut impl FnMut(Vec<u8>)) {
-        while let Some(Some(_)) = self.waiting.front() {
-            let held = self.waiting.pop_front().flatten().expect("the loop saw it");
-            self.held -= 1;
-            self.advance(&held, deliver);
+        while let Some(Some(_)) = self.pdus.front() {
+            let stored = self.pdus.pop_front().flatten().expect("the loop saw it");
+            self.stored -= 1;
+            self.advance(&stored, deliver);
         }
     }
 
     /// Handles the PDU VR(R).
-    fn advance(&mut self, held: &Held<'_>, deliver: &mut impl FnMut(Vec<u8>)) {
+    fn advance(&mut self, stored: &StoredPdu<'_>, deliver: &mut impl FnMut(Vec<u8>)) {
         self.vr_r = self.vr_r.next();
         let skip = usize::from(std::mem::take(&mut self.skip));
         let mut from = 0;
         let mut ends = 0;
-        for (index, boundary) in held.boundaries().enumerate() {
+        for (index, boundary) in stored.boundaries().enumerate() {
             ends = index + 1;
             if ends > skip {
-                self.append(&held.amd.data[from..boundary.offset]);
+                self.append(&stored.amd.data[from..boundary.offset]);
                 let octets = self.end(boundary.ignored);
-                octets.filter(|_| !held.was_delivered(index)).map(&mut *deliver).unwrap_or_default();
+                octets.filter(|_| !stored.was_delivered(index)).map(&mut *deliver).unwrap_or_default();
             }
             from = boundary.offset;
         }
         self.faults.nlength += u64::from(ends < skip);
-        self.append(&held.amd.data[from..]);
+        self.append(&stored.amd.data[from..]);
     }
 
     /// Continues the open SDU, or begins one.
@@ -290,13 +290,13 @@ impl Reassembler {
 
     /// Delivers the SDUs that are completed by the PDU at `index`, which was just stored.
     fn deliver_around(&mut self, index: usize, deliver: &mut impl FnMut(Vec<u8>)) {
-        let ends = self.slot(index).map_or(0, |held| held.boundaries().count());
+        let ends = self.slot(index).map_or(0, |stored| stored.boundaries().count());
         for boundary in 0..ends {
             self.deliver_early(index, boundary, deliver);
         }
         // The SDU that continues after this PDU ends in the next PDU that contains an end.
         let mut end = index + 1;
-        while self.slot(end).is_some_and(Held::ends_nothing) {
+        while self.slot(end).is_some_and(StoredPdu::ends_nothing) {
             end += 1;
         }
         if self.slot(end).is_some() {
@@ -304,32 +304,32 @@ impl Reassembler {
         }
     }
 
-    fn slot(&self, index: usize) -> Option<&Held<'static>> {
-        self.waiting.get(index)?.as_ref()
+    fn slot(&self, index: usize) -> Option<&StoredPdu<'static>> {
+        self.pdus.get(index)?.as_ref()
     }
 
     /// Delivers the SDU that ends at a boundary of the PDU at `index`, if it is complete.
     fn deliver_early(&mut self, index: usize, boundary: usize, deliver: &mut impl FnMut(Vec<u8>)) {
         if let Some(sdu) = self.complete(index, boundary)
-            && let Some(held) = &mut self.waiting[index]
+            && let Some(stored) = &mut self.pdus[index]
         {
-            held.delivered |= 1 << boundary;
+            stored.delivered |= 1 << boundary;
             deliver(sdu);
         }
     }
 
     /// Returns the SDU that ends at a boundary of the PDU at `index`, if none of its PDUs is missing.
     fn complete(&self, index: usize, boundary: usize) -> Option<Vec<u8>> {
-        let held = self.slot(index)?;
+        let stored = self.slot(index)?;
         // `delivered` has 64 bits. Further SDUs are delivered in sequence.
-        if boundary >= 64 || held.was_delivered(boundary) {
+        if boundary >= 64 || stored.was_delivered(boundary) {
             return None;
         }
-        let mut ends = held.boundaries().skip(boundary.saturating_sub(1));
+        let mut ends = stored.boundaries().skip(boundary.saturating_sub(1));
         let before = if boundary > 0 { ends.next() } else { None };
         let end = ends.next()?;
         let mut sdu = match before {
-            Some(before) => held.amd.data[before.offset..end.offset].to_vec(),
+            Some(before) => stored.amd.data[before.offset..end.offset].to_vec(),
             None => {
                 // The SDU begins in an earlier PDU or with this one. Only the earlier PDU shows which.
                 let mut start = index.checked_sub(1)?;
@@ -339,10 +339,10 @@ impl Reassembler {
                 let first = self.slot(start)?;
                 let from = first.boundaries().next_back().map_or(0, |end| end.offset);
                 let mut sdu = first.amd.data[from..].to_vec();
-                for held in (start + 1..index).filter_map(|index| self.slot(index)) {
-                    sdu.extend_from_slice(&held.amd.data);
+                for stored in (start + 1..index).filter_map(|index| self.slot(index)) {
+                    sdu.extend_from_slice(&stored.amd.data);
                 }
-                sdu.extend(&held.amd.data[..end.offset]);
+                sdu.extend(&stored.amd.data[..end.offset]);
                 sdu
             }
         };

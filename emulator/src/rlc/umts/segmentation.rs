@@ -19,7 +19,7 @@ use super::pdu::{Amd, Previous, Rest, Sn};
 /// §9.2.2.8: with "SDU discard with explicit signalling", at most 15 Length Indicators indicate ends of SDUs
 /// in one AMD PDU, because NLENGTH has four bits. Choice: this limit applies in all modes, and padding does
 /// not get a 16th indicator. The standard allows it, but Wireshark reports it as malformed.
-const MOST_INDICATORS: usize = 15;
+const MAX_INDICATORS: usize = 15;
 
 /// SDUs that wait for AMD PDUs. `Id` is the owner's identifier of an SDU.
 #[derive(Clone, Debug)]
@@ -29,11 +29,11 @@ pub(crate) struct Segmenter<Id> {
     waiting: VecDeque<Sdu<Id>>,
     /// Number of bytes of the first SDU that PDUs already carry.
     sent: usize,
-    /// The SDU whose end the next PDU must indicate, because the PDU with its last byte had no room for an
-    /// indicator.
-    unsaid: Option<(Previous, Id)>,
-    /// An earlier cut whose memory can be reused.
-    worn: Option<Cut<Id>>,
+    /// The SDU whose end the next PDU must indicate, because the PDU with its last byte had no room for a
+    /// Length Indicator.
+    unindicated: Option<(Previous, Id)>,
+    /// An earlier PDU whose memory can be reused.
+    reusable: Option<SegmentedPdu<Id>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,7 +44,7 @@ pub(crate) struct Sdu<Id> {
 
 /// An AMD PDU and its content.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Cut<Id> {
+pub(crate) struct SegmentedPdu<Id> {
     pub(crate) amd: Amd<'static>,
     /// SDUs of which the PDU carries data, in order.
     pub(crate) carried: Vec<Carried<Id>>,
@@ -54,7 +54,7 @@ pub(crate) struct Cut<Id> {
     pub(crate) ended: Vec<Id>,
     /// Number of bytes after the data and one more Length Indicator that a piggybacked STATUS PDU may use
     /// (§9.2.2.8). They are padding or, if the size is flexible, the space up to the maximum size (§9.2.1.6).
-    pub(crate) spare: usize,
+    pub(crate) piggyback_room: usize,
 }
 
 /// An SDU, or a segment of it, in an AMD PDU.
@@ -79,7 +79,7 @@ pub(crate) struct ResumeAt {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fit {
     /// The SDU continues in the next PDU, after this number of bytes.
-    GoesOn(usize),
+    Continues(usize),
     /// The SDU ends, and an indicator in this PDU marks its end.
     Ends,
     /// The SDU ends with the PDU, and HE = 10 indicates this.
@@ -93,7 +93,7 @@ enum Fit {
 
 /// The space for the rest of an SDU in a PDU.
 #[derive(Clone, Copy)]
-struct Place {
+struct Space {
     /// Number of bytes left in the PDU for data and indicators.
     room: usize,
     /// Number of Length Indicators that the PDU already has.
@@ -104,24 +104,24 @@ struct Place {
 
 impl Fit {
     /// Returns how `rest` bytes of an SDU fit. `None`: they do not fit, and the PDU ends before them.
-    const fn of(rest: usize, place: Place, format: Format) -> Option<Self> {
-        let Some(left) = place.room.checked_sub(rest) else { return Some(Self::GoesOn(place.room)) };
+    const fn of(rest: usize, space: Space, format: Format) -> Option<Self> {
+        let Some(left) = space.room.checked_sub(rest) else { return Some(Self::Continues(space.room)) };
         match format.sizing {
-            Sizing::Fixed => Self::in_fixed(left, place, format),
-            Sizing::Flexible(_) => Self::in_flexible(rest, left, place, format),
+            Sizing::Fixed => Self::in_fixed(left, space, format),
+            Sizing::Flexible(_) => Self::in_flexible(rest, left, space, format),
         }
     }
 
-    /// Returns the fit of an SDU that leaves `left` bytes of a PDU of a fixed size. The SDU does not fit if
-    /// its end takes the 15th indicator and the space after it requires another one.
-    const fn in_fixed(left: usize, place: Place, format: Format) -> Option<Self> {
+    /// Returns the fit of an SDU that leaves `left` bytes of a PDU of a fixed size. The SDU does not fit if its
+    /// end takes the 15th indicator and the padding after it requires another one.
+    const fn in_fixed(left: usize, space: Space, format: Format) -> Option<Self> {
         let indicator = format.li_octets();
         match left {
             // §11.3.2: HE is 10 if the PDU does not concatenate SDUs. With indicators, HE is 01.
-            0 if format.he_special && place.indicators == 0 => Some(Self::EndsByHe),
+            0 if format.he_special && space.indicators == 0 => Some(Self::EndsByHe),
             0 => Some(Self::EndsExactly),
             _ if left < indicator => Some(Self::EndsOneShort),
-            _ if left >= 2 * indicator && place.indicators + 1 == MOST_INDICATORS => None,
+            _ if left >= 2 * indicator && space.indicators + 1 == MAX_INDICATORS => None,
             _ => Some(Self::Ends),
         }
     }
@@ -129,43 +129,48 @@ impl Fit {
     /// Returns the fit of an SDU that leaves `left` bytes up to the maximum size. The PDU may end before
     /// that.
     ///
-    /// Choice: if an SDU fits but its indicator does not, its last byte goes into the next PDU, which can
-    /// indicate the end. A Length Indicator of 0 would also work, but without further SDUs it would be alone
-    /// in a PDU without data.
-    const fn in_flexible(rest: usize, left: usize, place: Place, format: Format) -> Option<Self> {
+    /// Choice: if an SDU fits but its indicator does not, the next PDU carries its last byte and indicates the
+    /// end. A Length Indicator of 0 would also work, but without further SDUs it would be alone in a PDU without
+    /// data.
+    const fn in_flexible(rest: usize, left: usize, space: Space, format: Format) -> Option<Self> {
         let indicator = format.li_octets();
-        let nothing_follows = !place.more || left < 2 * indicator;
-        if place.indicators == MOST_INDICATORS {
+        let nothing_follows = !space.more || left < 2 * indicator;
+        if space.indicators == MAX_INDICATORS {
             return None;
         }
-        if format.he_special && place.indicators == 0 && nothing_follows {
+        if format.he_special && space.indicators == 0 && nothing_follows {
             return Some(Self::EndsByHe);
         }
         match left {
             // A single byte after a 15-bit indicator would count as padding.
             _ if left < indicator && rest <= indicator => None,
-            _ if left < indicator => Some(Self::GoesOn(rest - 1)),
+            _ if left < indicator => Some(Self::Continues(rest - 1)),
             _ => Some(Self::Ends),
         }
     }
 }
 
-impl<Id: Copy + PartialEq> Cut<Id> {
-    /// Creates an empty cut with memory for `room` bytes after the header.
+impl<Id: Copy + PartialEq> SegmentedPdu<Id> {
+    /// Creates an empty PDU with memory for `room` bytes after the header.
     fn new(room: usize) -> Self {
         let amd = Amd { data: Cow::Owned(Vec::with_capacity(room)), ..Amd::default() };
-        Self { amd, carried: Vec::with_capacity(2), ended: Vec::new(), spare: 0 }
+        Self { amd, carried: Vec::with_capacity(2), ended: Vec::new(), piggyback_room: 0 }
     }
 
-    /// Returns an empty cut that reuses the memory of this one.
-    fn emptied(self) -> Self {
+    /// Returns an empty PDU that reuses the memory of this one.
+    fn cleared(self) -> Self {
         let Self { amd: Amd { data, mut ends, .. }, mut carried, mut ended, .. } = self;
         let mut data = data.into_owned();
         data.clear();
         ends.clear();
         carried.clear();
         ended.clear();
-        Self { amd: Amd { data: Cow::Owned(data), ends, ..Amd::default() }, carried, ended, spare: 0 }
+        Self {
+            amd: Amd { data: Cow::Owned(data), ends, ..Amd::default() },
+            carried,
+            ended,
+            piggyback_room: 0,
+        }
     }
 
     /// Position at which the Receiver continues if the SDU at `index` of `ended` is the last one to be
@@ -185,7 +190,7 @@ impl<Id: Copy + PartialEq> Cut<Id> {
 
 impl<Id: Copy + PartialEq> Segmenter<Id> {
     pub(crate) fn new(format: Format) -> Self {
-        Self { format, waiting: VecDeque::new(), sent: 0, unsaid: None, worn: None }
+        Self { format, waiting: VecDeque::new(), sent: 0, unindicated: None, reusable: None }
     }
 
     /// Takes an SDU from the upper layer.
@@ -198,33 +203,33 @@ impl<Id: Copy + PartialEq> Segmenter<Id> {
         self.waiting.push_back(Sdu { id, octets });
     }
 
-    /// Whether [`cut`](Self::cut) would return a PDU.
+    /// Whether [`next_pdu`](Self::next_pdu) would return a PDU.
     pub(crate) fn has_next(&self) -> bool {
-        !self.waiting.is_empty() || self.unsaid.is_some()
+        !self.waiting.is_empty() || self.unindicated.is_some()
     }
 
-    /// Number of PDUs that [`cut`](Self::cut) would return now, but at most `most`.
+    /// Number of PDUs that [`next_pdu`](Self::next_pdu) would return now, but at most `most`.
     pub(crate) fn ready(&self, most: usize) -> usize {
         let indicator = self.format.li_octets();
         let mut rests = self.waiting.iter().map(|sdu| sdu.octets.len()).peekable();
         let mut rest = rests.next().map(|octets| octets - self.sent);
-        let mut unsaid = self.unsaid.is_some();
+        let mut unindicated = self.unindicated.is_some();
         let mut pdus = 0;
-        while pdus < most && (rest.is_some() || unsaid) {
+        while pdus < most && (rest.is_some() || unindicated) {
             pdus += 1;
-            let mut ends = usize::from(unsaid);
+            let mut ends = usize::from(unindicated);
             let mut room = self.format.body() - ends * indicator;
-            unsaid = false;
+            unindicated = false;
             while let Some(octets) = rest.filter(|_| room >= indicator) {
-                let place = Place { room, indicators: ends, more: rests.peek().is_some() };
-                let Some(fit) = Fit::of(octets, place, self.format) else { break };
-                if let Fit::GoesOn(taken) = fit {
+                let space = Space { room, indicators: ends, more: rests.peek().is_some() };
+                let Some(fit) = Fit::of(octets, space, self.format) else { break };
+                if let Fit::Continues(taken) = fit {
                     rest = Some(octets - taken);
                     break;
                 }
                 rest = rests.next();
                 if fit != Fit::Ends {
-                    unsaid = fit != Fit::EndsByHe;
+                    unindicated = fit != Fit::EndsByHe;
                     break;
                 }
                 ends += 1;
@@ -235,74 +240,74 @@ impl<Id: Copy + PartialEq> Segmenter<Id> {
     }
 
     /// Returns the next AMD PDU, filled as far as there are SDUs. `None` if there is nothing to send.
-    pub(crate) fn cut(&mut self, sn: Sn) -> Option<Cut<Id>> {
+    pub(crate) fn next_pdu(&mut self, sn: Sn) -> Option<SegmentedPdu<Id>> {
         if !self.has_next() {
             return None;
         }
         let indicator = self.format.li_octets();
         let mut room = self.format.body();
-        let mut cut = self.worn.take().map_or_else(|| Cut::new(room), Cut::emptied);
-        cut.amd.sn = sn;
-        if let Some((previous, id)) = self.unsaid.take() {
-            cut.amd.previous = previous;
-            cut.ended.push(id);
+        let mut pdu = self.reusable.take().map_or_else(|| SegmentedPdu::new(room), SegmentedPdu::cleared);
+        pdu.amd.sn = sn;
+        if let Some((previous, id)) = self.unindicated.take() {
+            pdu.amd.previous = previous;
+            pdu.ended.push(id);
             room -= indicator;
         }
 
         // `room` is the space for data and further indicators. §9.2.2.8: a single byte after an SDU with a
         // 15-bit indicator is not filled.
         while room >= indicator {
-            let place = Place { room, indicators: cut.ended.len(), more: self.waiting.len() > 1 };
+            let space = Space { room, indicators: pdu.ended.len(), more: self.waiting.len() > 1 };
             let fits = self.waiting.front().and_then(|sdu| {
                 let rest = &sdu.octets[self.sent..];
-                Some((sdu.id, rest, Fit::of(rest.len(), place, self.format)?))
+                Some((sdu.id, rest, Fit::of(rest.len(), space, self.format)?))
             });
             let Some((id, rest, fit)) = fits else {
                 if self.format.is_fixed() {
-                    cut.amd.rest = Rest::Padding;
+                    pdu.amd.rest = Rest::Padding;
                 }
-                if cut.ended.len() < MOST_INDICATORS {
-                    cut.spare = room - indicator;
+                if pdu.ended.len() < MAX_INDICATORS {
+                    pdu.piggyback_room = room - indicator;
                 }
                 break;
             };
             let (taken, last) = match fit {
-                Fit::GoesOn(taken) => (taken, false),
+                Fit::Continues(taken) => (taken, false),
                 _ => (rest.len(), true),
             };
-            cut.amd.data.to_mut().extend_from_slice(&rest[..taken]);
-            cut.carried.push(Carried { id, first: self.sent == 0, last });
+            pdu.amd.data.to_mut().extend_from_slice(&rest[..taken]);
+            pdu.carried.push(Carried { id, first: self.sent == 0, last });
             self.sent += taken;
             if last {
                 self.waiting.pop_front();
                 self.sent = 0;
             }
             match fit {
-                Fit::GoesOn(_) => {}
+                Fit::Continues(_) => {}
                 Fit::Ends => {
-                    cut.amd.ends.push(cut.amd.data.len() as u16);
-                    cut.ended.push(id);
+                    pdu.amd.ends.push(pdu.amd.data.len() as u16);
+                    pdu.ended.push(id);
                     room -= taken + indicator;
                     continue;
                 }
                 Fit::EndsOneShort => {
-                    cut.amd.data.to_mut().push(0);
-                    self.unsaid = Some((Previous::EndedOneShort, id));
+                    pdu.amd.data.to_mut().push(0);
+                    self.unindicated = Some((Previous::EndedOneShort, id));
                 }
                 Fit::EndsByHe => {
-                    cut.amd.rest = Rest::SduEnd;
-                    cut.ended.push(id);
+                    pdu.amd.rest = Rest::SduEnd;
+                    pdu.ended.push(id);
                 }
-                Fit::EndsExactly => self.unsaid = Some((Previous::EndedExactly, id)),
+                Fit::EndsExactly => self.unindicated = Some((Previous::EndedExactly, id)),
             }
             break;
         }
-        Some(cut)
+        Some(pdu)
     }
 
-    /// Takes back a cut that is no longer needed. The next PDU reuses its memory.
-    pub(crate) fn reuse(&mut self, cut: Cut<Id>) {
-        self.worn = Some(cut);
+    /// Takes back a PDU that is no longer needed. The next one reuses its memory.
+    pub(crate) fn reuse(&mut self, pdu: SegmentedPdu<Id>) {
+        self.reusable = Some(pdu);
     }
 
     /// Removes an SDU of which nothing has been sent. `None` if such an SDU does not exist.
@@ -319,8 +324,8 @@ impl<Id: Copy + PartialEq> Segmenter<Id> {
     /// sent completely, its end is no longer indicated, and nothing else changes.
     pub(crate) fn discard_through(&mut self, id: Id) -> Vec<Sdu<Id>> {
         let waits = self.waiting.iter().position(|sdu| sdu.id == id);
-        if waits.is_some() || self.unsaid.as_ref().is_some_and(|(_, unsaid)| *unsaid == id) {
-            self.unsaid = None;
+        if waits.is_some() || self.unindicated.as_ref().is_some_and(|(_, unindicated)| *unindicated == id) {
+            self.unindicated = None;
         }
         let Some(index) = waits else { return Vec::new() };
         self.sent = 0;
@@ -329,7 +334,7 @@ impl<Id: Copy + PartialEq> Segmenter<Id> {
 
     /// Discards the SDU that was sent in part (§11.4.3). SDUs of which nothing was sent remain.
     pub(crate) fn reset(&mut self) -> Option<Sdu<Id>> {
-        self.unsaid = None;
+        self.unindicated = None;
         if self.sent == 0 {
             return None;
         }

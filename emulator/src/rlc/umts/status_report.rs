@@ -47,16 +47,16 @@ pub fn acknowledge(received: Received<'_>, others: Vec<Sufi>, octets: usize) -> 
     let mut cursor = Cursor::at_start();
     loop {
         let attempts = Coding::ALL.map(|coding| coding::write(coding, received, cursor, room(&sufis)));
-        let best = attempts.into_iter().min_by_key(|attempt| (attempt.left, attempt.nibbles));
+        let best = attempts.into_iter().min_by_key(|attempt| (attempt.remaining, attempt.nibbles));
         let best = best.expect("there are three codings");
-        let whole = best.left == 0 && statuses.is_empty();
-        let stuck = best.next == cursor && best.left > 0;
+        let whole = best.remaining == 0 && statuses.is_empty();
+        let stuck = best.next == cursor && best.remaining > 0;
         assert!(!(stuck && sufis.is_empty()), "{octets} octets hold no gap at all");
         sufis.extend(best.sufis);
         sufis.push(Sufi::Ack { lsn: if whole { received.vr_h } else { received.vr_r } });
         statuses.push(Status(std::mem::take(&mut sufis)));
         cursor = best.next;
-        if best.left == 0 {
+        if best.remaining == 0 {
             return statuses;
         }
     }
@@ -71,7 +71,7 @@ pub fn without_acknowledgement(mut others: Vec<Sufi>) -> Status {
 
 /// Content of a STATUS PDU. `None`: the super-field is absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Interpretation {
+pub struct StatusContent {
     /// LSN of the ACK, which acknowledges every PDU below it that is not in `missing`.
     pub lsn: Option<Sn>,
     /// Negatively acknowledged PDUs, in the order of the report. §11.5.3: a PDU that is reported more than
@@ -148,30 +148,30 @@ impl Set {
 ///
 /// Choice: for §10.2, a 1 in a BITMAP means that a PDU was received. A PDU that a LIST or RLIST omits does
 /// not count as reported.
-pub fn interpret(status: &Status) -> Result<Interpretation, Contradiction> {
-    let mut told = Interpretation::default();
+pub fn interpret(status: &Status) -> Result<StatusContent, Contradiction> {
+    let mut content = StatusContent::default();
     let (mut received, mut missing) = (Set::new(), Set::new());
-    let mut lacks = |sn: Sn, told: &mut Interpretation| {
+    let mut report_missing = |sn: Sn, content: &mut StatusContent| {
         if missing.insert(sn) {
-            told.missing.push(sn);
+            content.missing.push(sn);
         }
     };
     for sufi in &status.0 {
         match sufi {
             Sufi::NoMore => {}
-            Sufi::Window { wsn } => told.window = Some(*wsn),
-            Sufi::Ack { lsn } => told.lsn = Some(*lsn),
+            Sufi::Window { wsn } => content.window = Some(*wsn),
+            Sufi::Ack { lsn } => content.lsn = Some(*lsn),
             Sufi::List(items) => {
                 let gaps =
                     items.iter().map(|item| Gap { first: item.sn, count: u16::from(item.further) + 1 });
-                gaps.flat_map(Gap::sns).for_each(|sn| lacks(sn, &mut told));
+                gaps.flat_map(Gap::sns).for_each(|sn| report_missing(sn, &mut content));
             }
             Sufi::Bitmap { fsn, bits } => {
                 for (octet, n) in bits.iter().zip(0..) {
                     for bit in 0..8 {
                         let sn = fsn.plus(8 * n + bit);
                         if octet << bit & 0x80 == 0 {
-                            lacks(sn, &mut told);
+                            report_missing(sn, &mut content);
                         } else {
                             received.insert(sn);
                         }
@@ -180,20 +180,22 @@ pub fn interpret(status: &Status) -> Result<Interpretation, Contradiction> {
             }
             Sufi::Rlist { fsn, codewords } => {
                 for gap in expand_rlist(*fsn, codewords) {
-                    gap.map_err(|_| Contradiction::Rlist)?.sns().for_each(|sn| lacks(sn, &mut told));
+                    gap.map_err(|_| Contradiction::Rlist)?
+                        .sns()
+                        .for_each(|sn| report_missing(sn, &mut content));
                 }
             }
             Sufi::Mrw { sns, long_distance, nlength } => {
                 let mrw = Mrw { sns: sns.clone(), long_distance: *long_distance, nlength: *nlength };
-                once(&mut told.mrw, mrw)?;
+                once(&mut content.mrw, mrw)?;
             }
-            Sufi::MrwAck { n, sn_ack } => once(&mut told.mrw_ack, MrwAck { n: *n, sn_ack: *sn_ack })?,
-            Sufi::Poll { sn } => once(&mut told.poll, *sn)?,
+            Sufi::MrwAck { n, sn_ack } => once(&mut content.mrw_ack, MrwAck { n: *n, sn_ack: *sn_ack })?,
+            Sufi::Poll { sn } => once(&mut content.poll, *sn)?,
         }
     }
-    match told.missing.iter().find(|sn| received.contains(**sn)) {
+    match content.missing.iter().find(|sn| received.contains(**sn)) {
         Some(sn) => Err(Contradiction::BothWays(*sn)),
-        None => Ok(told),
+        None => Ok(content),
     }
 }
 

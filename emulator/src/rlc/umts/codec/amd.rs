@@ -53,7 +53,7 @@ impl Indicators {
 
     const fn previous(self, previous: Previous) -> Option<u16> {
         match previous {
-            Previous::Unsaid => None,
+            Previous::NotIndicated => None,
             Previous::EndedExactly => Some(0),
             Previous::EndedOneShort => Some(self.all_ones - 4),
         }

@@ -367,7 +367,7 @@ fn any_amd(format: Format) -> impl Strategy<Value = Amd<'static>> {
             let previous = match previous {
                 1 => Previous::EndedExactly,
                 2 if li == 2 => Previous::EndedOneShort,
-                _ => Previous::Unsaid,
+                _ => Previous::NotIndicated,
             };
             let mut ends: Vec<_> = ends.into_iter().collect();
             let mut rest = match rest {
@@ -376,7 +376,7 @@ fn any_amd(format: Format) -> impl Strategy<Value = Amd<'static>> {
                 2 => Rest::Piggybacked(status),
                 _ => Rest::Nothing,
             };
-            if rest == Rest::SduEnd && (!format.he_special || previous != Previous::Unsaid) {
+            if rest == Rest::SduEnd && (!format.he_special || previous != Previous::NotIndicated) {
                 rest = Rest::Nothing;
             }
             if rest == Rest::SduEnd {
@@ -385,7 +385,7 @@ fn any_amd(format: Format) -> impl Strategy<Value = Amd<'static>> {
             let announced = matches!(rest, Rest::Padding | Rest::Piggybacked(_));
             let taken = if let Rest::Piggybacked(status) = &rest { status.octets() } else { 0 };
             let indicators = |ends: &[u16]| {
-                li * (ends.len() + usize::from(previous != Previous::Unsaid) + usize::from(announced))
+                li * (ends.len() + usize::from(previous != Previous::NotIndicated) + usize::from(announced))
             };
             while ends.last().is_some_and(|end| indicators(&ends) + usize::from(*end) + taken > body) {
                 ends.pop();

@@ -24,7 +24,7 @@ impl Hfns {
     }
 
     /// Sets the value that upper layers configure for the sending direction (§9.7.7).
-    pub(super) const fn sending(self, hfn: u32) -> Self {
+    pub(super) const fn with_own(self, hfn: u32) -> Self {
         Self { own: hfn & MASK, peer: self.peer }
     }
 
@@ -48,7 +48,7 @@ impl Hfns {
     /// Deviation: §11.4.3 requires a copy of the first RESET ACK. The two are equal unless this entity has
     /// been reset by a procedure of its own in the meantime. In that case, the HFNI of the copy would leave
     /// the peer's HFN one too low permanently.
-    pub(super) const fn told_again(self) -> u32 {
+    pub(super) const fn repeated_hfni(self) -> u32 {
         self.own.wrapping_sub(1) & MASK
     }
 
@@ -58,7 +58,7 @@ impl Hfns {
     }
 
     /// Sets the peer's HFN to the HFNI of its RESET or RESET ACK PDU (§11.4.3, §11.4.4, §11.4.5.3).
-    pub(super) const fn told(self, hfni: u32) -> Self {
+    pub(super) const fn with_peer(self, hfni: u32) -> Self {
         Self { own: self.own, peer: hfni & MASK }
     }
 

@@ -13,10 +13,10 @@ pub(super) struct Polling {
     vt_sdu: u16,
     /// Whether a poll has been triggered but not sent: it is prohibited, or waits for an AMD PDU to carry it.
     /// Several triggers cause one poll (§9.5 b).
-    due: bool,
+    triggered: bool,
     timer_poll: Option<Instant>,
     /// VT(S) after the last poll was submitted: x in §9.5 a.
-    asked_below: u64,
+    polled_vt_s: u64,
     timer_poll_prohibit: Option<Instant>,
     timer_poll_periodic: Option<Instant>,
 }
@@ -27,9 +27,9 @@ impl Polling {
             config,
             vt_pdu: 0,
             vt_sdu: 0,
-            due: false,
+            triggered: false,
             timer_poll: None,
-            asked_below: 0,
+            polled_vt_s: 0,
             timer_poll_prohibit: None,
             timer_poll_periodic: config.timer_poll_periodic.map(|period| now + period),
         }
@@ -51,9 +51,9 @@ impl Polling {
     pub(super) fn reset(&mut self) {
         self.vt_pdu = 0;
         self.vt_sdu = 0;
-        self.due = false;
+        self.triggered = false;
         self.timer_poll = None;
-        self.asked_below = 0;
+        self.polled_vt_s = 0;
         self.timer_poll_prohibit = None;
     }
 
@@ -64,22 +64,22 @@ impl Polling {
         self.timer_poll_periodic = self.config.timer_poll_periodic.map(|period| now + period);
     }
 
-    /// Trigger 4, "Every Poll_PDU PDU": counts a new or retransmitted AMD PDU. Returns `true` if VT(PDU)
+    /// §9.7.1, trigger 4, "Every Poll_PDU PDU": counts a new or retransmitted AMD PDU. Returns `true` if VT(PDU)
     /// reaches Poll_PDU.
-    pub(super) fn pdu_counts(&mut self) -> bool {
+    pub(super) fn count_pdu(&mut self) -> bool {
         count(&mut self.vt_pdu, self.config.poll_pdu)
     }
 
-    /// Trigger 5, "Every Poll_SDU SDU": counts an SDU whose first segment is sent for the first time. Returns
+    /// §9.7.1, trigger 5, "Every Poll_SDU SDU": counts an SDU whose first segment is sent for the first time. Returns
     /// `true` if VT(SDU) reaches Poll_SDU. The AMD PDU with the last segment of this SDU then carries the
     /// poll.
-    pub(super) fn sdu_counts(&mut self) -> bool {
+    pub(super) fn count_sdu(&mut self) -> bool {
         count(&mut self.vt_sdu, self.config.poll_sdu)
     }
 
-    /// Trigger 6, "Window based" (§9.6 d): whether J ≥ Poll_Window, where J = ((4096 + VT(S) + 1 − VT(A)) mod
+    /// §9.7.1, trigger 6, "Window based" (§9.6 d): whether J ≥ Poll_Window, where J = ((4096 + VT(S) + 1 − VT(A)) mod
     /// 4096) / VT(WS) · 100, with VT(S) before the AMD PDU is submitted.
-    pub(super) fn window_triggers(&self, vt_a: u64, vt_s: u64, vt_ws: u16) -> bool {
+    pub(super) fn is_window_trigger(&self, vt_a: u64, vt_s: u64, vt_ws: u16) -> bool {
         self.config.poll_window.is_some_and(|percent| {
             let used = (vt_s + 1 - vt_a) % 4096;
             used * 100 >= u64::from(percent) * u64::from(vt_ws)
@@ -87,59 +87,59 @@ impl Polling {
     }
 
     pub(super) fn trigger(&mut self) {
-        self.due = true;
+        self.triggered = true;
     }
 
     /// Cancels a triggered poll. §9.7.1: the Polling function is not initiated if no AMD PDU is to be
     /// transmitted and all AMD PDUs are acknowledged.
-    pub(super) fn forget(&mut self) {
-        self.due = false;
+    pub(super) fn cancel(&mut self) {
+        self.triggered = false;
     }
 
     /// Whether a poll has been triggered and is not prohibited.
-    pub(super) fn wants_to_go(&self) -> bool {
-        self.due && self.timer_poll_prohibit.is_none()
+    pub(super) fn is_due(&self) -> bool {
+        self.triggered && self.timer_poll_prohibit.is_none()
     }
 
-    /// Handles the submission of an AMD PDU or a POLL super-field. Returns `true` if it polls (§11.3.2.1.1).
-    /// If so, Timer_Poll and Timer_Poll_Prohibit start at `starts`. `vt_s` is VT(S) after the submission.
-    pub(super) fn goes(&mut self, starts: Instant, vt_s: u64) -> bool {
-        if !self.wants_to_go() {
+    /// Handles the submission of an AMD PDU or a POLL super-field. Returns `true` if it polls (§11.3.2.1.1). If
+    /// so, Timer_Poll and Timer_Poll_Prohibit start at `starts`. `vt_s` is VT(S) after the submission.
+    pub(super) fn take(&mut self, starts: Instant, vt_s: u64) -> bool {
+        if !self.is_due() {
             return false;
         }
-        self.due = false;
-        self.asked_below = vt_s;
+        self.triggered = false;
+        self.polled_vt_s = vt_s;
         self.timer_poll = self.config.timer_poll.map(|time| starts + time);
         self.timer_poll_prohibit = self.config.timer_poll_prohibit.map(|time| starts + time);
         true
     }
 
-    /// Stops Timer_Poll when all AMD PDUs up to x − 1 are positively acknowledged (§9.5 a).
-    pub(super) fn acknowledged(&mut self, vt_a: u64) {
-        if vt_a >= self.asked_below {
+    /// §9.5 a: Timer_Poll stops when positive acknowledgements for all AMD PDUs up to x − 1 have been received.
+    pub(super) fn handle_vt_a(&mut self, vt_a: u64) {
+        if vt_a >= self.polled_vt_s {
             self.timer_poll = None;
         }
     }
 
-    /// Stops Timer_Poll when x − 1 is negatively acknowledged (§9.5 a).
-    pub(super) fn negatively_acknowledged(&mut self, sn: u64) {
-        if sn + 1 == self.asked_below {
+    /// §9.5 a: Timer_Poll stops when a negative acknowledgement for the AMD PDU x − 1 has been received.
+    pub(super) fn handle_nack(&mut self, sn: u64) {
+        if sn + 1 == self.polled_vt_s {
             self.timer_poll = None;
         }
     }
 
-    /// Triggers 3, "Poll timer", and 7, "Timer based" (§9.5 a, e). `anything` says whether AMD PDUs remain to
-    /// be transmitted or acknowledged. Returns `true` if Timer_Poll has expired.
-    pub(super) fn handle_deadline(&mut self, now: Instant, anything: bool) -> bool {
+    /// §9.7.1, triggers 3, "Poll timer", and 7, "Timer based". The latter applies only if AMD PDUs remain to be
+    /// transmitted or acknowledged (`has_data`). Returns `true` if Timer_Poll has expired.
+    pub(super) fn handle_deadline(&mut self, now: Instant, has_data: bool) -> bool {
         self.timer_poll_prohibit = self.timer_poll_prohibit.filter(|at| *at > now);
         if let Some(at) = self.timer_poll_periodic.filter(|at| *at <= now) {
             self.timer_poll_periodic = self.config.timer_poll_periodic.map(|period| at + period);
-            self.due |= anything;
+            self.triggered |= has_data;
         }
         let expired = self.timer_poll.is_some_and(|at| at <= now);
         if expired {
             self.timer_poll = None;
-            self.due = true;
+            self.triggered = true;
         }
         expired
     }

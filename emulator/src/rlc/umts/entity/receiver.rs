@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 
 use airwire::time::Instant;
 
-use super::advertising::Advertising;
-use super::discard::wire;
+use super::discard_signalling::wire;
 use super::reporting::{Incoming, Reporting};
+use super::window_advertisement::WindowAdvertisement;
 use crate::rlc::umts::config::ReceiverConfig;
 use crate::rlc::umts::pdu::{Amd, Sn, Sufi};
 use crate::rlc::umts::reassembly::{Delivery, Faults, Reassembler, Receipt};
@@ -21,13 +21,13 @@ pub(super) struct Receiver {
     pub(super) reporting: Reporting,
     /// The MRW_ACK that waits to be sent.
     mrw_ack: Option<Sufi>,
-    pub(super) advertising: Advertising,
+    pub(super) advertisement: WindowAdvertisement,
     sdus: VecDeque<Vec<u8>>,
 }
 
 /// Result of the reception of an AMD PDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Arrival {
+pub(super) enum Reception {
     New,
     /// A PDU with this SN was received before (§11.3.4.8), or the SN is at most one window below VR(R).
     Duplicate,
@@ -43,7 +43,7 @@ impl Receiver {
             reassembler: Reassembler::new(delivery),
             vr_r: 0,
             vr_h: 0,
-            advertising: Advertising::new(&config),
+            advertisement: WindowAdvertisement::new(&config),
             reporting: Reporting::new(config, incoming, now),
             mrw_ack: None,
             sdus: VecDeque::new(),
@@ -57,7 +57,7 @@ impl Receiver {
         (self.vr_r, self.vr_h) = (0, 0);
         self.reporting.reset();
         self.mrw_ack = None;
-        self.advertising.reset();
+        self.advertisement.reset();
     }
 
     pub(super) fn vr_r(&self) -> u64 {
@@ -74,25 +74,25 @@ impl Receiver {
 
     pub(super) fn reconfigure(&mut self, now: Instant, config: ReceiverConfig, incoming: Incoming) {
         let ReceiverConfig { window, in_sequence, .. } = *self.reporting.config();
-        self.advertising.reconfigure(now, self.reporting.config(), &config);
+        self.advertisement.reconfigure(now, self.reporting.config(), &config);
         let config = ReceiverConfig { window, in_sequence, ..config };
         self.reporting.reconfigure(now, config, incoming);
     }
 
     /// Handles the reception of an AMD PDU (§11.3.3).
-    pub(super) fn handle_amd(&mut self, now: Instant, amd: Amd<'_>) -> Arrival {
+    pub(super) fn handle_amd(&mut self, now: Instant, amd: Amd<'_>) -> Reception {
         let poll = amd.poll;
-        let arrival = self.accept(now, amd);
-        // §11.5.2, trigger 1. The poll counts even if the PDU is discarded (§11.3.4.2, §11.3.4.8).
+        let reception = self.accept(now, amd);
+        // §11.5.2, trigger 1: a poll triggers a report, even if the PDU is discarded (§11.3.4.2, §11.3.4.8).
         if poll {
             self.reporting.trigger(now);
         }
-        arrival
+        reception
     }
 
     /// Restores the full sequence number of an AMD PDU. The result is in the reception window, or at most one
     /// window below VR(R), or else above the reception window.
-    pub(super) fn place(&self, sn: Sn) -> u64 {
+    pub(super) fn full_sn(&self, sn: Sn) -> u64 {
         let window = self.reporting.config().window;
         let distance = sn.since(self.reassembler.vr_r());
         let behind = Sn::MODULUS - distance;
@@ -103,29 +103,29 @@ impl Receiver {
         }
     }
 
-    fn accept(&mut self, now: Instant, amd: Amd<'_>) -> Arrival {
-        // §11.3.4.2: the reception window is VR(R) ≤ SN < VR(MR), with VR(MR) = VR(R) +
-        // Configured_Rx_Window_Size.
-        let sn = self.place(amd.sn);
+    fn accept(&mut self, now: Instant, amd: Amd<'_>) -> Reception {
+        // §11.3.4.2: an AMD PDU with SN outside the interval VR(R) ≤ SN < VR(MR) is discarded. §9.4: VR(MR) = VR(R)
+        // + Configured_Rx_Window_Size.
+        let sn = self.full_sn(amd.sn);
         if sn < self.vr_r {
-            return Arrival::Duplicate;
+            return Reception::Duplicate;
         }
         if sn - self.vr_r >= u64::from(self.reporting.config().window) {
-            return Arrival::OutsideWindow;
+            return Reception::OutsideWindow;
         }
         let sdus = &mut self.sdus;
         if self.reassembler.receive(amd, |sdu| sdus.push_back(sdu)) == Receipt::Duplicate {
-            return Arrival::Duplicate;
+            return Reception::Duplicate;
         }
-        self.saw(now, sn, sn + 1);
-        self.catch_up();
-        Arrival::New
+        self.update_vr_h(now, sn, sn + 1);
+        self.update_vr_r();
+        Reception::New
     }
 
     /// Updates VR(H) (§9.4). The peer has sent all PDUs below `below`, and those from `known` on have been
     /// received. §11.5.2, trigger 2: a report is triggered if "Missing PDU Indicator" is configured and a
     /// missing AMD PDU is detected.
-    fn saw(&mut self, now: Instant, known: u64, below: u64) {
+    fn update_vr_h(&mut self, now: Instant, known: u64, below: u64) {
         if known > self.vr_h && self.reporting.config().missing_pdu_indicator {
             self.reporting.trigger(now);
         }
@@ -133,7 +133,7 @@ impl Receiver {
     }
 
     /// Updates VR(R) from the reassembler, and maintains VR(H) ≥ VR(R).
-    fn catch_up(&mut self) {
+    fn update_vr_r(&mut self) {
         self.vr_r += u64::from(self.reassembler.vr_r().since(wire(self.vr_r)));
         self.vr_h = self.vr_h.max(self.vr_r);
     }
@@ -144,7 +144,7 @@ impl Receiver {
         let distance = poll_sn.since(self.reassembler.vr_r());
         if distance < self.reporting.config().window {
             let below = self.vr_r + u64::from(distance) + 1;
-            self.saw(now, below, below);
+            self.update_vr_h(now, below, below);
         }
         self.reporting.trigger(now);
     }
@@ -162,8 +162,8 @@ impl Receiver {
         // with LENGTH = 0. So an MRW at most one window below VR(R) is obsolete. No Sender is that far ahead
         // as long as two windows fit into the 4096 sequence numbers. With windows above 2047, an MRW far
         // below VR(R) looks like one above VR(R), and moves the window.
-        let overtaken = distance > window.saturating_add(1) && Sn::MODULUS - distance <= window;
-        let behind = if mrw.long_distance { overtaken } else { distance >= window };
+        let late = distance > window.saturating_add(1) && Sn::MODULUS - distance <= window;
+        let behind = if mrw.long_distance { late } else { distance >= window };
         let ahead = i64::from(distance) - if behind { i64::from(Sn::MODULUS) } else { 0 };
         let target = ahead + i64::from(last.since(*first));
         let obsolete = target < 0;
@@ -171,7 +171,7 @@ impl Receiver {
         if !obsolete {
             let sdus = &mut self.sdus;
             self.reassembler.move_window(*last, mrw.nlength, |sdu| sdus.push_back(sdu));
-            self.catch_up();
+            self.update_vr_r();
             if self.reassembler.vr_r() == *last {
                 n = mrw.nlength;
             }
@@ -181,26 +181,26 @@ impl Receiver {
         obsolete
     }
 
-    /// Whether an MRW_ACK or WINDOW waits to be sent. No timer delays them (§9.5 f).
-    pub(super) fn has_others(&self) -> bool {
-        self.mrw_ack.is_some() || self.advertising.is_queued()
+    /// Whether an MRW_ACK or WINDOW waits to be sent. Timer_Status_Prohibit does not delay them (§9.5 f).
+    pub(super) fn has_undelayed(&self) -> bool {
+        self.mrw_ack.is_some() || self.advertisement.is_queued()
     }
 
-    /// Moves the MRW_ACK and WINDOW that wait to be sent to `others`.
-    pub(super) fn take_others(&mut self, others: &mut Vec<Sufi>) {
-        others.extend(self.mrw_ack.take());
-        others.extend(self.advertising.take());
+    /// Moves the MRW_ACK and WINDOW that wait to be sent to `sufis`.
+    pub(super) fn take_undelayed(&mut self, sufis: &mut Vec<Sufi>) {
+        sufis.extend(self.mrw_ack.take());
+        sufis.extend(self.advertisement.take());
     }
 
-    /// Writes the report that is due (§11.5.2.2), as STATUS PDUs of at most `octets` bytes. `others` come
-    /// first.
-    pub(super) fn begin_report(&mut self, mut others: Vec<Sufi>, octets: usize, starts: Instant) {
-        if !others.iter().any(|sufi| matches!(sufi, Sufi::Window { .. })) {
-            others.extend(self.advertising.sufi());
+    /// Writes the report that is due (§11.5.2.2), as STATUS PDUs of at most `octets` bytes. The first one begins
+    /// with `first`.
+    pub(super) fn begin_report(&mut self, mut first: Vec<Sufi>, octets: usize, starts: Instant) {
+        if !first.iter().any(|sufi| matches!(sufi, Sufi::Window { .. })) {
+            first.extend(self.advertisement.sufi());
         }
         let missing = self.reassembler.missing(wire(self.vr_h));
         let received = Received { vr_r: wire(self.vr_r), vr_h: wire(self.vr_h), missing: &missing };
-        let parts = status_report::acknowledge(received, others, octets);
+        let parts = status_report::acknowledge(received, first, octets);
         let count = missing.iter().map(|gap| u64::from(gap.count)).sum();
         self.reporting.begin(parts, count, self.vr_h, starts);
     }

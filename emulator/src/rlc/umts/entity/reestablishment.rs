@@ -7,8 +7,8 @@ use super::Entity;
 use super::hfn::Hfns;
 
 impl Entity {
-    /// Re-establishes the whole entity. Both ends must do this at the same time. PDUs that are in flight
-    /// between them must not arrive any more.
+    /// Re-establishes the whole entity. Both ends must do this at the same time. PDUs in flight between them
+    /// must not arrive.
     pub fn reestablish(&mut self, now: Instant, hfn: u32) {
         self.unrecoverable = false;
         self.transmitter.resume();
@@ -19,12 +19,12 @@ impl Entity {
     }
 
     /// Re-establishes the transmitting side. The peer must re-establish its receiving side at the same time.
-    /// PDUs that are in flight between them must not arrive any more.
+    /// PDUs in flight between them must not arrive.
     pub fn reestablish_transmitting(&mut self, now: Instant, hfn: u32) {
         self.unrecoverable = false;
         self.transmitter.resume();
         self.resetting.reestablish();
-        self.hfns = self.hfns.sending(hfn);
+        self.hfns = self.hfns.with_own(hfn);
         self.resets += 1;
         self.transmitter.polling.restart(now);
         self.transmitter.reset(&mut self.stats);
@@ -33,7 +33,7 @@ impl Entity {
 
     /// Re-establishes the receiving side. The peer must re-establish its transmitting side at the same time.
     pub fn reestablish_receiving(&mut self, now: Instant, hfn: u32) {
-        self.hfns = self.hfns.told(hfn);
+        self.hfns = self.hfns.with_peer(hfn);
         self.resetting.reestablish();
         self.receiver.reporting.restart(now);
         self.receiver.reset();

@@ -24,7 +24,7 @@ pub(super) struct Reporting {
     state: State,
     /// Whether a report was triggered while it was prohibited, or while parts of another report were being
     /// sent. §9.7.2: a single report follows, regardless of the number of triggers.
-    delayed: bool,
+    triggered_again: bool,
     timer_status_periodic: Option<Instant>,
     epc: Option<Epc>,
 }
@@ -34,13 +34,13 @@ pub(super) struct Reporting {
 enum State {
     Allowed,
     /// Triggered and delayed. The report covers everything that arrives until then.
-    Waiting {
+    Delayed {
         until: Instant,
     },
     /// Triggered. The report is written when a block is available for it, so that it is up to date.
     Due,
     /// Written. These STATUS PDUs of the report have not been submitted.
-    Underway(VecDeque<Status>),
+    Sending(VecDeque<Status>),
     /// Timer_Status_Prohibit is running.
     Prohibited {
         until: Instant,
@@ -52,7 +52,7 @@ struct Epc {
     /// Time at which VR(EP) reaches 0. All PDUs that were reported missing should have arrived by then.
     at: Instant,
     /// VR(H) at the time of the report.
-    asked_below: u64,
+    vr_h: u64,
 }
 
 impl Reporting {
@@ -60,7 +60,7 @@ impl Reporting {
         Self {
             incoming,
             state: State::Allowed,
-            delayed: false,
+            triggered_again: false,
             timer_status_periodic: config.timer_status_periodic.map(|period| now + period),
             epc: None,
             config,
@@ -86,7 +86,7 @@ impl Reporting {
     /// Resets the state (§11.4.3, §11.4.4). Only Timer_Status_Periodic continues to run.
     pub(super) fn reset(&mut self) {
         self.state = State::Allowed;
-        self.delayed = false;
+        self.triggered_again = false;
         self.epc = None;
     }
 
@@ -100,15 +100,15 @@ impl Reporting {
     /// Triggers a report (§9.7.2), because of a poll, a missing PDU, Timer_Status_Periodic or EPC.
     pub(super) fn trigger(&mut self, now: Instant) {
         match self.state {
-            State::Allowed => self.state = self.triggered(now),
-            State::Waiting { .. } | State::Due => {}
-            State::Underway(_) | State::Prohibited { .. } => self.delayed = true,
+            State::Allowed => self.state = self.state_after_trigger(now),
+            State::Delayed { .. } | State::Due => {}
+            State::Sending(_) | State::Prohibited { .. } => self.triggered_again = true,
         }
     }
 
-    fn triggered(&self, now: Instant) -> State {
+    fn state_after_trigger(&self, now: Instant) -> State {
         let delay = self.config.status_delay.filter(|delay| !delay.is_zero());
-        delay.map_or(State::Due, |delay| State::Waiting { until: now + delay })
+        delay.map_or(State::Due, |delay| State::Delayed { until: now + delay })
     }
 
     pub(super) fn is_due(&self) -> bool {
@@ -116,17 +116,17 @@ impl Reporting {
     }
 
     /// Number of STATUS PDUs of a written report that have not been submitted.
-    pub(super) fn underway(&self) -> usize {
+    pub(super) fn parts_left(&self) -> usize {
         match &self.state {
-            State::Underway(parts) => parts.len(),
-            State::Allowed | State::Waiting { .. } | State::Due | State::Prohibited { .. } => 0,
+            State::Sending(parts) => parts.len(),
+            State::Allowed | State::Delayed { .. } | State::Due | State::Prohibited { .. } => 0,
         }
     }
 
-    /// Starts the transmission of the report that was due, as `parts`. It lists `missing` PDUs below `vr_h`.
+    /// Starts the transmission of the report that was due, as `parts`. It lists `missing` PDUs below VR(H).
     /// If there are any, Timer_EPC starts at `starts`.
     pub(super) fn begin(&mut self, parts: Vec<Status>, missing: u64, vr_h: u64, starts: Instant) {
-        self.state = State::Underway(parts.into());
+        self.state = State::Sending(parts.into());
         self.epc = self.config.timer_epc.filter(|_| missing > 0).map(|timer| {
             // VR(EP) := number of negatively acknowledged PDUs. After Timer_EPC (the round-trip time) has
             // expired, VR(EP) is decremented in each TTI by the number of PDUs that the TTI can carry.
@@ -135,14 +135,14 @@ impl Reporting {
             // sent first, so none of them follows. If nothing is transmitted at all, no transport format can
             // be counted, but the report must not wait forever.
             let ttis = missing.div_ceil(u64::from(self.incoming.blocks.max(1)));
-            Epc { at: starts + timer + self.incoming.tti * ttis, asked_below: vr_h }
+            Epc { at: starts + timer + self.incoming.tti * ttis, vr_h: vr_h }
         });
     }
 
     /// Returns the next STATUS PDU of a written report. §9.5 f: Timer_Status_Prohibit starts with the last
     /// one, at `starts`.
     pub(super) fn next_part(&mut self, starts: Instant) -> Option<Status> {
-        let State::Underway(parts) = &mut self.state else { return None };
+        let State::Sending(parts) = &mut self.state else { return None };
         let part = parts.pop_front();
         if parts.is_empty() {
             match self.config.prohibits() {
@@ -155,7 +155,11 @@ impl Reporting {
 
     /// Ends the prohibition of acknowledgement. A delayed report becomes due (§9.7.2).
     fn allow(&mut self, now: Instant) {
-        self.state = if std::mem::take(&mut self.delayed) { self.triggered(now) } else { State::Allowed };
+        self.state = if std::mem::take(&mut self.triggered_again) {
+            self.state_after_trigger(now)
+        } else {
+            State::Allowed
+        };
     }
 
     /// Handles expiries of Timer_Status_Prohibit and Timer_Status_Periodic (§9.5 f, g), and the end of EPC:
@@ -163,7 +167,7 @@ impl Reporting {
     /// `vr_r` have been received.
     pub(super) fn handle_deadline(&mut self, now: Instant, vr_r: u64) {
         match self.state {
-            State::Waiting { until } if until <= now => self.state = State::Due,
+            State::Delayed { until } if until <= now => self.state = State::Due,
             State::Prohibited { until } if until <= now => self.allow(now),
             _ => {}
         }
@@ -171,8 +175,8 @@ impl Reporting {
             self.timer_status_periodic = self.config.timer_status_periodic.map(|period| at + period);
             self.trigger(now);
         }
-        if let Some(Epc { asked_below, .. }) = self.epc.take_if(|epc| epc.at <= now)
-            && vr_r < asked_below
+        if let Some(Epc { vr_h, .. }) = self.epc.take_if(|epc| epc.at <= now)
+            && vr_r < vr_h
         {
             self.trigger(now);
         }
@@ -181,7 +185,7 @@ impl Reporting {
     pub(super) fn next_deadline(&self) -> Option<Instant> {
         let state = match self.state {
             // Set even if no report is delayed, so that the next trigger finds the timer expired.
-            State::Prohibited { until } | State::Waiting { until } => Some(until),
+            State::Prohibited { until } | State::Delayed { until } => Some(until),
             _ => None,
         };
         [state, self.timer_status_periodic, self.epc.as_ref().map(|epc| epc.at)].into_iter().flatten().min()

@@ -43,16 +43,11 @@ pub(super) enum ResetReceipt {
     Crossing,
 }
 
-/// Result of scheduling a RESET PDU.
+/// §11.4.4a, unrecoverable error: VT(RST) = MaxRST.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Expiry {
-    /// VT(RST) < MaxRST: the RESET is sent.
-    Repeat,
-    /// VT(RST) = MaxRST: unrecoverable error (§11.4.4a).
-    Unrecoverable,
-}
+pub(super) struct Unrecoverable;
 
-pub(super) struct Resetting {
+pub(super) struct ResetProcedure {
     max_rst: u8,
     /// Duration of Timer_RST.
     timer: Duration,
@@ -77,17 +72,13 @@ struct Pending {
     timer_rst: Option<Instant>,
 }
 
-impl Resetting {
+impl ResetProcedure {
     pub(super) fn new(config: &SenderConfig) -> Self {
-        Self {
-            max_rst: config.max_rst,
-            timer: config.timer_rst,
-            next_rsn: false,
-            pending: None,
-            vt_rst: 0,
-            last_rsn: None,
-            ack: None,
-        }
+        Self::with_limits(config.max_rst, config.timer_rst)
+    }
+
+    const fn with_limits(max_rst: u8, timer: Duration) -> Self {
+        Self { max_rst, timer, next_rsn: false, pending: None, vt_rst: 0, last_rsn: None, ack: None }
     }
 
     pub(super) fn reconfigure(&mut self, config: &SenderConfig) {
@@ -97,11 +88,7 @@ impl Resetting {
 
     /// Aborts an ongoing procedure. RSN and VT(RST) restart at 0 (§9.7.7).
     pub(super) fn reestablish(&mut self) {
-        self.next_rsn = false;
-        self.pending = None;
-        self.vt_rst = 0;
-        self.last_rsn = None;
-        self.ack = None;
+        *self = Self::with_limits(self.max_rst, self.timer);
     }
 
     /// Whether the entity is in RESET_PENDING (§9.3.3.3).
@@ -109,32 +96,32 @@ impl Resetting {
         self.pending.is_some()
     }
 
-    /// Initiates the reset procedure (§11.4.2). With MaxRST = 1 it fails immediately with `Unrecoverable`,
-    /// because a RESET is transmitted at most MaxRST − 1 times (§9.6 e).
-    pub(super) fn start(&mut self, hfni: u32) -> Expiry {
+    /// Initiates the reset procedure (§11.4.2). With MaxRST = 1 it fails immediately, because a RESET is
+    /// transmitted at most MaxRST − 1 times (§9.6 e).
+    pub(super) fn start(&mut self, hfni: u32) -> Result<(), Unrecoverable> {
         self.pending =
             Some(Pending { reset: Reset { rsn: self.next_rsn, hfni }, queued: false, timer_rst: None });
         self.next_rsn = !self.next_rsn;
         self.schedule()
     }
 
-    /// Increments VT(RST), and queues the RESET PDU (§11.4.2, §11.4.5.1).
-    fn schedule(&mut self) -> Expiry {
+    /// Queues the RESET PDU. §11.4.2, §11.4.5.1: VT(RST) is incremented by 1. If VT(RST) < MaxRST, the RESET PDU
+    /// is transmitted.
+    fn schedule(&mut self) -> Result<(), Unrecoverable> {
         self.vt_rst = self.vt_rst.saturating_add(1);
         if self.vt_rst >= self.max_rst {
-            return Expiry::Unrecoverable;
+            return Err(Unrecoverable);
         }
         if let Some(pending) = &mut self.pending {
             pending.queued = true;
             pending.timer_rst = None;
         }
-        Expiry::Repeat
+        Ok(())
     }
 
     /// Handles a timeout of Timer_RST (§11.4.5.1).
-    pub(super) fn handle_deadline(&mut self, now: Instant) -> Option<Expiry> {
-        let expired = self.next_deadline().is_some_and(|at| at <= now);
-        expired.then(|| self.schedule())
+    pub(super) fn handle_deadline(&mut self, now: Instant) -> Result<(), Unrecoverable> {
+        if self.next_deadline().is_some_and(|at| at <= now) { self.schedule() } else { Ok(()) }
     }
 
     pub(super) fn next_deadline(&self) -> Option<Instant> {

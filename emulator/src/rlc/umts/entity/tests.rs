@@ -40,7 +40,7 @@ fn at(millis: u64) -> Instant {
 
 /// A PDU, recorded at its transmission.
 #[derive(Clone, Debug)]
-struct Seen {
+struct LogEntry {
     at: Instant,
     from: usize,
     pdu: Pdu<'static>,
@@ -87,7 +87,7 @@ fn polling(poll: PollConfig) -> EntityConfig {
     config
 }
 
-type Lose = Box<dyn FnMut(&Seen) -> bool>;
+type Lose = Box<dyn FnMut(&LogEntry) -> bool>;
 
 /// Two entities and the channel between them. They share a TTI grid with four blocks per TTI.
 struct Pair {
@@ -99,7 +99,7 @@ struct Pair {
     next_tti: Instant,
     air: VecDeque<(Instant, usize, Vec<u8>)>,
     lose: Lose,
-    log: Vec<Seen>,
+    log: Vec<LogEntry>,
     /// SDUs that have arrived at each end.
     delivered: [Vec<Vec<u8>>; 2],
     /// Outcomes of the SDUs that each end has sent.
@@ -131,10 +131,10 @@ impl Pair {
     /// For tests that inject PDUs at B. A has not sent them, and would treat B's answers as erroneous, so all
     /// of B's PDUs are lost.
     fn with_a_deaf_sender(self) -> Self {
-        self.losing(|seen| seen.from == B)
+        self.losing(|entry| entry.from == B)
     }
 
-    fn losing(mut self, lose: impl FnMut(&Seen) -> bool + 'static) -> Self {
+    fn losing(mut self, lose: impl FnMut(&LogEntry) -> bool + 'static) -> Self {
         self.lose = Box::new(lose);
         self
     }
@@ -163,7 +163,7 @@ impl Pair {
         loop {
             let deadline = self.ends.iter().filter_map(Entity::next_deadline).min();
             let arrival = self.air.front().map(|(at, ..)| *at);
-            let wanted = self.ends.iter().any(|end| end.blocks_wanted(1) > 0);
+            let wanted = self.ends.iter().any(|end| end.sendable_pdus(1) > 0);
             let tti = wanted.then(|| {
                 let grid = self.now.as_nanos().div_ceil(TTI.as_nanos()) * TTI.as_nanos();
                 self.next_tti.max(Instant::from_nanos(grid))
@@ -194,9 +194,9 @@ impl Pair {
     fn tti(&mut self, now: Instant) {
         self.next_tti = now + TTI;
         for from in [A, B] {
-            let wanted = self.ends[from].blocks_wanted(self.blocks);
+            let wanted = self.ends[from].sendable_pdus(self.blocks);
             let discards = self.ends[from].stats().discards;
-            let pdus = self.ends[from].pull(now, Room::Pdus(self.blocks), OneLess::Fits);
+            let pdus = self.ends[from].pull(now, Room::Pdus(self.blocks), OneBlockFewer::HasFormat);
             assert!(pdus.len() <= self.blocks);
             // If `pull` discards SDUs or fails, there may be nothing left to send.
             let gave_up = self.ends[from].is_unrecoverable() || self.ends[from].stats().discards > discards;
@@ -212,13 +212,13 @@ impl Pair {
                         assert_eq!(encode(&pdu, format), *outgoing.octets, "a flexible PDU contains padding");
                     }
                 }
-                let mut seen =
-                    Seen { at: now, from, pdu, kind: outgoing.kind, epoch: outgoing.epoch, lost: false };
-                seen.lost = (self.lose)(&seen);
-                if !seen.lost {
+                let mut entry =
+                    LogEntry { at: now, from, pdu, kind: outgoing.kind, epoch: outgoing.epoch, lost: false };
+                entry.lost = (self.lose)(&entry);
+                if !entry.lost {
                     self.air.push_back((now + TTI + DELAY, 1 - from, outgoing.octets.to_vec()));
                 }
-                self.log.push(seen);
+                self.log.push(entry);
             }
         }
     }
@@ -236,14 +236,14 @@ impl Pair {
 
     // Recorded PDUs.
 
-    fn from(&self, from: usize) -> impl DoubleEndedIterator<Item = &Seen> {
-        self.log.iter().filter(move |seen| seen.from == from)
+    fn from(&self, from: usize) -> impl DoubleEndedIterator<Item = &LogEntry> {
+        self.log.iter().filter(move |entry| entry.from == from)
     }
 
     /// (time, SN, P) of the AMD PDUs that an end has sent.
     fn data(&self, from: usize) -> Vec<(u64, u16, bool)> {
-        let data = self.from(from).filter_map(|seen| match &seen.pdu {
-            Pdu::Amd(amd) => Some((seen.at.as_millis(), amd.sn.get(), amd.poll)),
+        let data = self.from(from).filter_map(|entry| match &entry.pdu {
+            Pdu::Amd(amd) => Some((entry.at.as_millis(), amd.sn.get(), amd.poll)),
             _ => None,
         });
         data.collect()
@@ -256,8 +256,8 @@ impl Pair {
 
     /// (time, super-fields) of the STATUS PDUs that an end has sent.
     fn statuses(&self, from: usize) -> Vec<(u64, Vec<Sufi>)> {
-        let statuses = self.from(from).filter_map(|seen| match &seen.pdu {
-            Pdu::Status(Status(sufis)) => Some((seen.at.as_millis(), sufis.clone())),
+        let statuses = self.from(from).filter_map(|entry| match &entry.pdu {
+            Pdu::Status(Status(sufis)) => Some((entry.at.as_millis(), sufis.clone())),
             _ => None,
         });
         statuses.collect()
@@ -266,8 +266,8 @@ impl Pair {
     /// (time, missing PDUs, LSN) of the reports that an end has sent.
     fn reported(&self, from: usize) -> Vec<(u64, Vec<u16>, u16)> {
         let reports = self.statuses(from).into_iter().filter_map(|(at, sufis)| {
-            let told = status_report::interpret(&Status(sufis)).expect("an entity's report is consistent");
-            Some((at, told.missing.iter().map(|sn| sn.get()).collect(), told.lsn?.get()))
+            let content = status_report::interpret(&Status(sufis)).expect("an entity's report is consistent");
+            Some((at, content.missing.iter().map(|sn| sn.get()).collect(), content.lsn?.get()))
         });
         reports.collect()
     }
@@ -280,16 +280,16 @@ impl Pair {
 
     /// (time, RESET PDU) of the RESETs that an end has sent.
     fn resets(&self, from: usize) -> Vec<(u64, Reset)> {
-        let resets = self.from(from).filter_map(|seen| match seen.pdu {
-            Pdu::Reset(reset) => Some((seen.at.as_millis(), reset)),
+        let resets = self.from(from).filter_map(|entry| match entry.pdu {
+            Pdu::Reset(reset) => Some((entry.at.as_millis(), reset)),
             _ => None,
         });
         resets.collect()
     }
 
     fn reset_acks(&self, from: usize) -> Vec<(u64, Reset)> {
-        let acks = self.from(from).filter_map(|seen| match seen.pdu {
-            Pdu::ResetAck(ack) => Some((seen.at.as_millis(), ack)),
+        let acks = self.from(from).filter_map(|entry| match entry.pdu {
+            Pdu::ResetAck(ack) => Some((entry.at.as_millis(), ack)),
             _ => None,
         });
         acks.collect()
@@ -329,10 +329,10 @@ impl Pair {
 }
 
 /// Loses the first transmission of each of these PDUs of `from`.
-fn first_of(from: usize, sns: &'static [u16]) -> impl FnMut(&Seen) -> bool {
-    move |seen| {
-        seen.from == from
-            && matches!(&seen.kind, PduKind::Data { sn, transmission: 1, .. } if sns.contains(&sn.get()))
+fn first_of(from: usize, sns: &'static [u16]) -> impl FnMut(&LogEntry) -> bool {
+    move |entry| {
+        entry.from == from
+            && matches!(&entry.kind, PduKind::Data { sn, transmission: 1, .. } if sns.contains(&sn.get()))
     }
 }
 

@@ -1,23 +1,23 @@
 //! The Sender: transmission of AMD PDUs (§11.3.2). `acknowledgement` handles received STATUS PDUs, and
-//! `giving_up` decides when SDUs are given up.
+//! `discard` decides when SDUs are discarded.
 
 mod acknowledgement;
-mod giving_up;
+mod discard;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use airwire::time::Instant;
 
-use super::discard::{Discarding, End, Target, wire};
+use super::discard_signalling::{DiscardSignalling, End, Target, wire};
 use super::poll::Polling;
 use super::reset::ResetCause;
 use super::stats::Stats;
-use super::{Activity, SduId, SduIds, SduOutcome};
+use super::{SduId, SduIds, SduOutcome};
 use crate::rlc::umts::codec::{Format, write_amd};
 use crate::rlc::umts::config::{Discard, SenderConfig};
 use crate::rlc::umts::pdu::{Amd, Rest, Status};
-use crate::rlc::umts::segmentation::Segmenter;
+use crate::rlc::umts::segmentation::{SegmentedPdu, Segmenter};
 
 pub(super) struct Transmitter {
     config: SenderConfig,
@@ -30,7 +30,7 @@ pub(super) struct Transmitter {
     /// VT(WS) (§9.4 j).
     vt_ws: u16,
     /// PDUs with VT(A) ≤ SN < VT(S).
-    pdus: VecDeque<Sent>,
+    pdus: VecDeque<SentPdu>,
     /// Number of `pdus` that are neither acknowledged nor discarded.
     unacknowledged: usize,
     /// SNs of the PDUs that are scheduled for retransmission.
@@ -39,24 +39,24 @@ pub(super) struct Transmitter {
     sdus: VecDeque<Sdu>,
     /// Index of the first of `sdus` in the order of submission.
     first_sdu: u64,
-    /// Number of SDUs at the start of `sdus` that are not `Kept`.
-    settled: usize,
+    /// Number of SDUs at the start of `sdus` that are not `Active`.
+    discarded_sdus: usize,
     outcomes: VecDeque<(SduId, SduOutcome)>,
     pub(super) polling: Polling,
-    pub(super) discarding: Discarding,
+    pub(super) signalling: DiscardSignalling,
     /// Number of SDUs of which nothing has been transmitted, and their bytes.
-    unbegun: usize,
-    unbegun_octets: usize,
-    window: Window,
+    unsent_sdus: usize,
+    unsent_octets: usize,
+    window_state: WindowState,
     /// LOCAL_SUSPEND (§9.3.3.4): the first SN that must not be sent.
     suspended: Option<u64>,
-    /// Buffer in which a PDU is written before it is copied to an allocation of its own.
-    desk: Vec<u8>,
+    /// Buffer in which PDUs are encoded.
+    buffer: Vec<u8>,
 }
 
 /// Whether VT(S) has reached VT(MS) while new data is waiting.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Window {
+enum WindowState {
     Open,
     Full,
     /// The window was still full when the lower layer had a block for the data.
@@ -64,11 +64,11 @@ enum Window {
 }
 
 /// An AMD PDU that has been sent.
-struct Sent {
+struct SentPdu {
     /// The PDU as it was sent, but without P and without a piggybacked STATUS PDU. §11.3.2.1: a
-    /// retransmission has the same "Sequence Number". Choice: it has padding in place of a STATUS PDU.
+    /// retransmission has the same "Sequence Number". Choice: it has padding in space of a STATUS PDU.
     octets: Arc<[u8]>,
-    state: State,
+    state: PduState,
     /// VT(DAT) (§9.4 c): number of times that the PDU was scheduled for transmission.
     vt_dat: u32,
     last_sent: Instant,
@@ -77,10 +77,10 @@ struct Sent {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
+enum PduState {
     Unacknowledged,
     Acknowledged,
-    /// All SDUs in the PDU have been given up (§11.6.2).
+    /// §11.6.2: all SDUs in the PDU have been discarded.
     Discarded,
 }
 
@@ -89,21 +89,20 @@ struct Sdu {
     octets: usize,
     submitted: Instant,
     /// The AMD PDU with the first segment. `None` if nothing of the SDU was sent.
-    begun_in: Option<u64>,
+    first_pdu: Option<u64>,
     /// `None` if the last segment was not sent.
     end: Option<End>,
-    fate: Fate,
+    state: SduState,
     /// Whether VT(SDU) reached Poll_SDU with this SDU. If so, the PDU with its last segment polls.
     polls: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Fate {
-    Kept,
-    /// Given up after something of it was sent. It has no outcome until the peer has acknowledged the
-    /// discard.
-    GivenUp,
-    /// Given up before anything of it was sent. Its outcome has been reported.
+enum SduState {
+    Active,
+    /// Discarded after a part of it was sent. It has no outcome until the peer has acknowledged the discard.
+    Discarded,
+    /// Discarded before any part of it was sent. Its outcome has been reported.
     Dropped,
 }
 
@@ -124,28 +123,28 @@ impl Transmitter {
             segmenter: Segmenter::new(format),
             vt_s: 0,
             vt_a: 0,
-            vt_ws: widest(&config),
+            vt_ws: max_vt_ws(&config),
             pdus: VecDeque::new(),
             unacknowledged: 0,
             scheduled: BTreeSet::new(),
             sdus: VecDeque::new(),
             first_sdu: 0,
-            settled: 0,
+            discarded_sdus: 0,
             outcomes: VecDeque::new(),
             polling: Polling::new(config.poll, now),
-            discarding: Discarding::new(&config, format),
-            unbegun: 0,
-            unbegun_octets: 0,
-            window: Window::Open,
+            signalling: DiscardSignalling::new(&config, format),
+            unsent_sdus: 0,
+            unsent_octets: 0,
+            window_state: WindowState::Open,
             suspended: config.suspend.map(u64::from),
-            desk: Vec::with_capacity(format.pdu_size),
+            buffer: Vec::with_capacity(format.pdu_size),
             config,
         }
     }
 
     pub(super) fn reconfigure(&mut self, now: Instant, config: &SenderConfig) {
         self.polling.reconfigure(now, config.poll);
-        self.discarding.reconfigure(config, self.format);
+        self.signalling.reconfigure(config, self.format);
         if config.suspend != self.config.suspend {
             match config.suspend {
                 Some(n) => self.suspend_after(n),
@@ -154,7 +153,7 @@ impl Transmitter {
         }
         let window = self.config.window;
         self.config = SenderConfig { window, ..config.clone() };
-        self.vt_ws = self.vt_ws.min(widest(&self.config));
+        self.vt_ws = self.vt_ws.min(max_vt_ws(&self.config));
     }
 
     pub(super) fn vt_s(&self) -> u64 {
@@ -170,36 +169,35 @@ impl Transmitter {
     }
 
     pub(super) fn submit(&mut self, now: Instant, id: SduId, octets: Vec<u8>, stats: &mut Stats) {
-        let place = self.first_sdu + self.sdus.len() as u64;
-        self.unbegun += 1;
-        self.unbegun_octets += octets.len();
+        let index = self.first_sdu + self.sdus.len() as u64;
+        self.unsent_sdus += 1;
+        self.unsent_octets += octets.len();
         self.sdus.push_back(Sdu {
             id,
             octets: octets.len(),
             submitted: now,
-            begun_in: None,
+            first_pdu: None,
             end: None,
-            fate: Fate::Kept,
+            state: SduState::Active,
             polls: false,
         });
-        self.segmenter.push(place, octets);
-        self.look_at_window(stats);
+        self.segmenter.push(index, octets);
+        self.update_window_state(stats);
     }
 
-    /// Counts the times at which new data begins to wait because VT(S) has reached VT(MS).
-    fn look_at_window(&mut self, stats: &mut Stats) {
-        let waits = self.vt_s >= self.vt_ms() && self.segmenter.has_next();
-        if !waits {
-            self.window = Window::Open;
-        } else if self.window == Window::Open {
-            self.window = Window::Full;
+    /// Updates the state of the window, and counts when new data begins to wait.
+    fn update_window_state(&mut self, stats: &mut Stats) {
+        if self.vt_s < self.vt_ms() || !self.segmenter.has_next() {
+            self.window_state = WindowState::Open;
+        } else if self.window_state == WindowState::Open {
+            self.window_state = WindowState::Full;
             stats.window_full += 1;
         }
     }
 
     /// Number of SDUs of which nothing has been transmitted, and their bytes.
-    pub(super) const fn waiting(&self) -> (usize, usize) {
-        (self.unbegun, self.unbegun_octets)
+    pub(super) const fn unsent(&self) -> (usize, usize) {
+        (self.unsent_sdus, self.unsent_octets)
     }
 
     /// VT(MS) = VT(A) + VT(WS) (§9.4 d).
@@ -218,27 +216,28 @@ impl Transmitter {
         }
     }
 
-    fn sent(&mut self, sn: u64) -> &mut Sent {
+    fn sent(&mut self, sn: u64) -> &mut SentPdu {
         &mut self.pdus[(sn - self.vt_a) as usize]
     }
 
-    fn sdu(&mut self, place: u64) -> Option<&mut Sdu> {
-        self.sdus.get_mut(place.checked_sub(self.first_sdu)? as usize)
+    fn sdu(&mut self, index: u64) -> Option<&mut Sdu> {
+        self.sdus.get_mut(index.checked_sub(self.first_sdu)? as usize)
     }
 
     // Selection of the PDUs to transmit.
 
     /// Number of AMD PDUs that are scheduled and allowed for transmission (§11.3.2.2), but at most `most`.
     pub(super) fn queued(&self, most: usize) -> usize {
-        let again = self.sendable();
-        let data = again + self.new_pdus(most.saturating_sub(again));
-        let carrier = self.polling.wants_to_go() && self.unacknowledged > 0 && !self.config.poll.poll_sufi;
-        if data == 0 { usize::from(carrier) } else { data }
+        let retransmissions = self.allowed_retransmissions();
+        let data = retransmissions + self.new_pdus(most.saturating_sub(retransmissions));
+        let polls = self.polling.is_due() && self.unacknowledged > 0 && !self.config.poll.poll_sufi;
+        if data == 0 { usize::from(polls) } else { data }
     }
 
-    /// Number of retransmissions that are allowed: SN < VT(MS), or SN = VT(S) − 1 (§11.3.2.2). A WINDOW that
-    /// lowers VT(WS) can exclude some.
-    fn sendable(&self) -> usize {
+    /// Number of scheduled retransmissions that are allowed. A WINDOW that lowers VT(WS) can exclude some.
+    ///
+    /// §11.3.2.2: the SN must be less than VT(MS), or equal to VT(S) − 1.
+    fn allowed_retransmissions(&self) -> usize {
         let vt_ms = self.vt_ms();
         if self.vt_s <= vt_ms {
             return self.scheduled.len();
@@ -266,15 +265,15 @@ impl Transmitter {
         self.suspended.unwrap_or(u64::MAX)
     }
 
-    /// Number of new AMD PDUs that are allowed, but at most `most`: VT(S) < VT(MS), and transmission is not
-    /// suspended.
+    /// Number of new AMD PDUs that are allowed, but at most `most`. §11.3.2.2: the SN must be less than VT(MS).
+    /// §9.7.5: a suspended entity does not transmit AMD PDUs with SN ≥ VT(S) + N.
     fn new_pdus(&self, most: usize) -> usize {
         let allowed = self.vt_ms().min(self.suspended_from()).saturating_sub(self.vt_s);
         self.segmenter.ready(most.min(allowed as usize))
     }
 
-    /// The next retransmission that is allowed: SN < VT(MS), or SN = VT(S) − 1, so that a poll can be sent in
-    /// a full window (§11.3.2.2).
+    /// The next retransmission that is allowed. With SN = VT(S) − 1, a poll can be sent in a full window
+    /// (§11.3.2.2).
     fn next_scheduled(&self) -> Option<u64> {
         let sn = *self.scheduled.first()?;
         if sn < self.vt_ms() {
@@ -284,41 +283,41 @@ impl Transmitter {
         self.scheduled.contains(&last).then_some(last)
     }
 
-    /// The AMD PDU that is retransmitted to carry a poll when no PDU is scheduled (§11.3.2).
+    /// The AMD PDU that is retransmitted to carry a poll when no PDU is scheduled (§11.3.2):
     ///
-    /// - At least one transmitted PDU must be neither discarded nor acknowledged. Otherwise the result is
-    ///   `None`.
-    /// - If Configured_Tx_Window_Size ≥ 2048: VT(S) − 1.
-    /// - If it is less: VT(S) − 1, or another PDU that is neither discarded nor acknowledged.
-    fn carrier(&self) -> Option<u64> {
+    /// - at least one transmitted PDU must be neither discarded nor acknowledged. Otherwise the result is
+    ///   `None`;
+    /// - if Configured_Tx_Window_Size ≥ 2048: VT(S) − 1;
+    /// - if it is less: VT(S) − 1, or another PDU that is neither discarded nor acknowledged.
+    fn poll_carrier(&self) -> Option<u64> {
         if self.unacknowledged == 0 {
             return None;
         }
         let last = self.vt_s.checked_sub(1)?;
-        let index = |sn: u64| sn.checked_sub(self.vt_a).and_then(|index| self.pdus.get(index as usize));
-        match index(last)?.state {
-            State::Unacknowledged => return Some(last),
-            State::Acknowledged if self.config.window >= 2048 => return Some(last),
+        let pdu = |sn: u64| sn.checked_sub(self.vt_a).and_then(|index| self.pdus.get(index as usize));
+        match pdu(last)?.state {
+            PduState::Unacknowledged => return Some(last),
+            PduState::Acknowledged if self.config.window >= 2048 => return Some(last),
             _ => {}
         }
         let allowed = self.vt_ms().min(self.vt_s);
-        (self.vt_a..allowed).find(|sn| index(*sn).is_some_and(|pdu| pdu.state == State::Unacknowledged))
+        (self.vt_a..allowed).find(|sn| pdu(*sn).is_some_and(|pdu| pdu.state == PduState::Unacknowledged))
     }
 
-    /// Whether to send a POLL super-field instead of a retransmission (§11.3.2): this is configured, and no
+    /// Whether a POLL super-field is to be sent instead of a retransmission (§11.3.2): this is configured, and no
     /// AMD PDU is scheduled.
-    pub(super) fn wants_poll_sufi(&self) -> bool {
+    pub(super) fn has_poll_sufi(&self) -> bool {
         self.config.poll.poll_sufi
-            && self.polling.wants_to_go()
+            && self.polling.is_due()
             && self.unacknowledged > 0
-            && self.sendable() + self.new_pdus(1) == 0
+            && self.allowed_retransmissions() + self.new_pdus(1) == 0
     }
 
     /// Returns the Poll_SN, VT(S) − 1, if a POLL super-field is to be sent.
     ///
     /// Deviation: §11.3.5 requires VT(DAT) of that AMD PDU to be incremented.
     pub(super) fn take_poll_sufi(&mut self, starts: Instant) -> Option<u64> {
-        (self.wants_poll_sufi() && self.polling.goes(starts, self.vt_s)).then(|| self.vt_s - 1)
+        (self.has_poll_sufi() && self.polling.take(starts, self.vt_s)).then(|| self.vt_s - 1)
     }
 
     /// Returns the next AMD PDU to submit (§11.3.2.2). Retransmissions have priority over new PDUs. A
@@ -342,39 +341,42 @@ impl Transmitter {
         }
         if self.vt_s < self.vt_ms().min(self.suspended_from()) {
             if let Some(new) = self.transmit_new(now, starts, piggyback, stats) {
-                self.look_at_window(stats);
+                self.update_window_state(stats);
                 return Ok(Some(new));
             }
-        } else if self.vt_s >= self.vt_ms() && self.segmenter.has_next() && self.window != Window::Stalled {
-            self.window = Window::Stalled;
+        } else if self.vt_s >= self.vt_ms()
+            && self.segmenter.has_next()
+            && self.window_state != WindowState::Stalled
+        {
+            self.window_state = WindowState::Stalled;
             stats.window_stalls += 1;
         }
-        while self.polling.wants_to_go() {
-            let Some(sn) = self.carrier() else {
-                self.polling.forget();
+        while self.polling.is_due() {
+            let Some(sn) = self.poll_carrier() else {
+                self.polling.cancel();
                 break;
             };
             // Choice: MaxDAT does not apply to a PDU that the peer has acknowledged.
-            if !self.exhausts(sn) || self.sent(sn).state == State::Acknowledged {
+            if !self.reaches_max_dat(sn) || self.sent(sn).state == PduState::Acknowledged {
                 stats.poll_retransmissions += 1;
                 return Ok(Some(self.retransmit(now, starts, sn, stats)));
             }
             // If the PDU is discarded, another one must carry the poll.
-            self.exhausted(sn, stats)?;
-            if self.sent(sn).state == State::Unacknowledged {
+            self.handle_max_dat(sn, stats)?;
+            if self.sent(sn).state == PduState::Unacknowledged {
                 break;
             }
         }
         Ok(None)
     }
 
-    /// Submits a PDU again. §11.3.2.1: it has the same "Sequence Number" and a new "Polling bit".
+    /// Submits a PDU retransmissions. §11.3.2.1: it has the same "Sequence Number" and a new "Polling bit".
     fn retransmit(&mut self, now: Instant, starts: Instant, sn: u64, stats: &mut Stats) -> Transmission {
         stats.pdus_resent += 1;
-        if self.polling.pdu_counts() || self.polling.window_triggers(self.vt_a, self.vt_s, self.vt_ws) {
+        if self.polling.count_pdu() || self.polling.is_window_trigger(self.vt_a, self.vt_s, self.vt_ws) {
             self.polling.trigger();
         }
-        let polls = self.polling.goes(starts, self.vt_s);
+        let polls = self.polling.take(starts, self.vt_s);
         let pdu = self.sent(sn);
         pdu.last_sent = now;
         let (octets, number, carries) = (pdu.octets.clone(), pdu.vt_dat, pdu.carries);
@@ -390,49 +392,29 @@ impl Transmitter {
         stats: &mut Stats,
     ) -> Option<Transmission> {
         let sn = self.vt_s;
-        let mut cut = self.segmenter.cut(wire(sn))?;
-        let mut trigger = self.polling.pdu_counts();
-        trigger |= self.polling.window_triggers(self.vt_a, self.vt_s, self.vt_ws);
+        let mut pdu = self.segmenter.next_pdu(wire(sn))?;
+        let mut trigger = self.polling.count_pdu();
+        trigger |= self.polling.is_window_trigger(self.vt_a, self.vt_s, self.vt_ws);
         // §9.7.1, trigger 1, "Last PDU in buffer": no data remains to be segmented, or the PDU is the last
         // one before a suspension. Deviation: the last PDU that the window allows does not poll if more data
         // remains.
         let last = !self.segmenter.has_next() || self.suspended == Some(sn + 1);
         trigger |= self.config.poll.last_pdu && last;
-        for carried in &cut.carried {
-            let polls = carried.first && self.polling.sdu_counts();
-            let sdu = self.sdu(carried.id).expect("the fate of an SDU that is being segmented is open");
-            if carried.first {
-                sdu.begun_in = Some(sn);
-                sdu.polls = polls;
-            }
-            // §9.7.1, trigger 5: the AMD PDU with the last segment of the SDU.
-            trigger |= carried.last && sdu.polls;
-            if carried.first {
-                let octets = sdu.octets;
-                self.unbegun -= 1;
-                self.unbegun_octets -= octets;
-            }
-        }
-        for (index, place) in cut.ended.iter().enumerate() {
-            let resume = cut.resume_after(index);
-            let target = Target { sn: sn + u64::from(resume.sn.since(wire(sn))), nlength: resume.nlength };
-            let sdu = self.sdu(*place).expect("the fate of an SDU that has not ended is open");
-            sdu.end = Some(End { said_in: sn, target, sdu: *place });
-        }
-        let carries = cut.carried.first().zip(cut.carried.last()).map(|(first, last)| (first.id, last.id));
-        let plain = self.write(&cut.amd);
-        let octets = match piggyback.take_if(|status| status.octets() <= cut.spare) {
+        trigger |= self.record_carried(sn, &pdu);
+        let carries = pdu.carried.first().zip(pdu.carried.last()).map(|(first, last)| (first.id, last.id));
+        let plain = self.write(&pdu.amd);
+        let octets = match piggyback.take_if(|status| status.octets() <= pdu.piggyback_room) {
             Some(status) => {
                 stats.piggybacked += 1;
-                cut.amd.rest = Rest::Piggybacked(status);
-                self.write(&cut.amd)
+                pdu.amd.rest = Rest::Piggybacked(status);
+                self.write(&pdu.amd)
             }
             None => plain.clone(),
         };
-        self.segmenter.reuse(cut);
-        self.pdus.push_back(Sent {
+        self.segmenter.reuse(pdu);
+        self.pdus.push_back(SentPdu {
             octets: plain,
-            state: State::Unacknowledged,
+            state: PduState::Unacknowledged,
             vt_dat: 1,
             last_sent: now,
             carries,
@@ -442,15 +424,42 @@ impl Transmitter {
         if trigger {
             self.polling.trigger();
         }
-        let polls = self.polling.goes(starts, self.vt_s);
+        let polls = self.polling.take(starts, self.vt_s);
         stats.pdus_new += 1;
         Some(self.transmission(octets, sn, 1, polls, carries, stats))
     }
 
+    /// Records which SDUs a new PDU carries. Returns `true` if it polls because of Poll_SDU.
+    fn record_carried(&mut self, sn: u64, pdu: &SegmentedPdu<u64>) -> bool {
+        let mut trigger = false;
+        for carried in &pdu.carried {
+            let polls = carried.first && self.polling.count_sdu();
+            let sdu = self.sdu(carried.id).expect("an SDU that is being segmented has no outcome");
+            if carried.first {
+                sdu.first_pdu = Some(sn);
+                sdu.polls = polls;
+            }
+            // §9.7.1, trigger 5: the AMD PDU with the last segment of the SDU.
+            trigger |= carried.last && sdu.polls;
+            if carried.first {
+                let octets = sdu.octets;
+                self.unsent_sdus -= 1;
+                self.unsent_octets -= octets;
+            }
+        }
+        for (index, id) in pdu.ended.iter().enumerate() {
+            let resume = pdu.resume_after(index);
+            let target = Target { sn: sn + u64::from(resume.sn.since(wire(sn))), nlength: resume.nlength };
+            let sdu = self.sdu(*id).expect("an SDU that has not ended has no outcome");
+            sdu.end = Some(End { indicated_in: sn, target, sdu: *id });
+        }
+        trigger
+    }
+
     fn write(&mut self, amd: &Amd<'_>) -> Arc<[u8]> {
-        self.desk.clear();
-        write_amd(amd, self.format, &mut self.desk);
-        self.desk.as_slice().into()
+        self.buffer.clear();
+        write_amd(amd, self.format, &mut self.buffer);
+        self.buffer.as_slice().into()
     }
 
     fn transmission(
@@ -468,7 +477,7 @@ impl Transmitter {
         }
         // SDUs whose outcome is known (after an MRW) are not listed.
         let sdus = carries.map_or_else(SduIds::new, |(first, last)| {
-            (first..=last).filter_map(|place| self.sdu(place).map(|sdu| sdu.id)).collect()
+            (first..=last).filter_map(|index| self.sdu(index).map(|sdu| sdu.id)).collect()
         });
         Transmission { octets, sn, number, polls, sdus }
     }
@@ -476,7 +485,7 @@ impl Transmitter {
 
 /// Maximum of VT(WS): Configured_Tx_Window_Size. Choice: at most 4094 with a discard, which can make VT(S)
 /// one greater than VT(MS). Modulo 4096, VT(S) must not become equal to VT(A).
-fn widest(config: &SenderConfig) -> u16 {
+fn max_vt_ws(config: &SenderConfig) -> u16 {
     match config.discard {
         Discard::ResetAfterMaxDat { .. } => config.window,
         Discard::MrwAfterMaxDat { .. } | Discard::Timer { .. } => config.window.min(4094),

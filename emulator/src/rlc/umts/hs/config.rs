@@ -8,7 +8,7 @@ use super::cqi::{Category, Cqi};
 use super::framing::Framing;
 use super::scheduler::Scheduling;
 use crate::fading::units::{Decibels, Frequency, Speed};
-use crate::rlc::values::length;
+use crate::rlc::values::positive_time;
 use crate::settings::Invalid;
 use crate::stages::duplex::OneWaySettings;
 use crate::stages::traffic::{Begins, Source, TrafficConfig};
@@ -211,11 +211,11 @@ impl HsdpaConfig {
         if !(1..=1_000_000).contains(&self.average) {
             return Err(Invalid::new("average", "write a number of TTIs from 1 to 1000000, such as 1000"));
         }
-        length("cqi_period", self.cqi_period)?;
+        positive_time("cqi_period", self.cqi_period)?;
         if !(1..=MOST_PROCESSES).contains(&self.processes) {
             return Err(Invalid::new("processes", format!("must be 1 to {MOST_PROCESSES} HARQ processes")));
         }
-        length("round_trip", self.round_trip)?;
+        positive_time("round_trip", self.round_trip)?;
         if !(1..=100).contains(&self.transmissions) {
             return Err(Invalid::new("transmissions", "write 1 to 100; 1 disables HARQ"));
         }
@@ -224,7 +224,7 @@ impl HsdpaConfig {
                 format!("{} is not a window size of TS 25.331: write one of {WINDOWS:?}", self.window);
             return Err(Invalid::new("window", message));
         }
-        length("t1", self.t1)?;
+        positive_time("t1", self.t1)?;
         let Some(others) = &self.others else { return Ok(()) };
         others.validate().map_err(|invalid| invalid.within("others"))?;
         let within = |invalid: Invalid| Invalid::new("snr", invalid.message).within("others");

@@ -1,12 +1,12 @@
 //! Format of blocks: MAC-hs, or MAC-ehs if RLC PDUs have a flexible size (TS 25.321 §9.1.4, §9.2.2).
 //!
 //! MAC-hs puts complete PDUs of one size into a block. MAC-ehs accepts PDUs of any size. A PDU that does not
-//! fit continues in the next block. In that case, the Segmentation Indication (SI) shows that the first or
+//! fit first_segmented in the next block. In that case, the Segmentation Indication (SI) shows that the first or
 //! the last "reordering SDU" of a block is a part of a PDU.
 
 use super::cqi::Cqi;
+use crate::rlc::umts::capacity::Room;
 use crate::rlc::umts::config::FormatConfig;
-use crate::rlc::umts::room::Room;
 
 /// Bits of VF, Queue ID, TSN, SID, N and F in MAC-hs.
 const HS_HEADER: usize = 21;
@@ -38,8 +38,8 @@ impl Framing {
     /// Returns the framing for RLC PDUs of this format.
     pub fn of(format: &FormatConfig) -> Self {
         match format.flexible {
-            None => Self::Hs { pdu: format.most() },
-            Some(_) => Self::Ehs { most: format.most() },
+            None => Self::Hs { pdu: format.max_pdu() },
+            Some(_) => Self::Ehs { most: format.max_pdu() },
         }
     }
 

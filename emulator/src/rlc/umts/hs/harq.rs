@@ -31,20 +31,20 @@ pub(super) struct Block<T> {
 
 /// A transmission that is possible now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Turn {
+pub(super) enum NextTransmission {
     /// Retransmission of the block that the process holds.
-    Again { process: usize },
+    Retransmission { process: usize },
     /// Transmission of a new block.
     New { process: usize },
 }
 
 /// Result of a transmission.
-pub(super) enum Outcome<T> {
+pub(super) enum TransmissionResult<T> {
     Arrives(Block<T>),
     /// The last transmission of the block was damaged.
     Lost(Block<T>),
     /// The block will be retransmitted.
-    Waits,
+    Retransmits,
 }
 
 impl<T> Harq<T> {
@@ -64,21 +64,21 @@ impl<T> Harq<T> {
     }
 
     /// Earliest time at which something can be transmitted. `new` says whether there is data for a new block.
-    pub(super) fn ready(&self, new: bool) -> Option<Instant> {
+    pub(super) fn ready_at(&self, new: bool) -> Option<Instant> {
         let usable = self.processes.iter().filter(|process| new || process.block.is_some());
         usable.map(|process| process.free).min()
     }
 
     /// Selects the transmission at `now`: the oldest block that must be retransmitted, or else a new block if
     /// there is data for one.
-    pub(super) fn turn(&self, now: Instant, new: bool) -> Option<Turn> {
+    pub(super) fn next_transmission(&self, now: Instant, new: bool) -> Option<NextTransmission> {
         let free = || self.processes.iter().enumerate().filter(|(_, process)| process.free <= now);
         let oldest = free().filter_map(|(n, process)| Some((process.block.as_ref()?.number, n))).min();
         match oldest {
-            Some((_, process)) => Some(Turn::Again { process }),
-            None if new => {
-                free().find(|(_, process)| process.block.is_none()).map(|(process, _)| Turn::New { process })
-            }
+            Some((_, process)) => Some(NextTransmission::Retransmission { process }),
+            None if new => free()
+                .find(|(_, process)| process.block.is_none())
+                .map(|(process, _)| NextTransmission::New { process }),
             None => None,
         }
     }
@@ -96,27 +96,27 @@ impl<T> Harq<T> {
         process: usize,
         mut block: Block<T>,
         snr: f64,
-        rules: Rules,
+        settings: HarqSettings,
         is_lost: impl FnOnce(Cqi, f64) -> bool,
-    ) -> Outcome<T> {
+    ) -> TransmissionResult<T> {
         block.transmissions += 1;
         block.energy += snr;
         let process = &mut self.processes[process];
-        process.free = now + rules.round_trip;
+        process.free = now + settings.round_trip;
         if !is_lost(block.cqi, block.energy) {
-            Outcome::Arrives(block)
-        } else if block.transmissions >= rules.transmissions {
-            Outcome::Lost(block)
+            TransmissionResult::Arrives(block)
+        } else if block.transmissions >= settings.transmissions {
+            TransmissionResult::Lost(block)
         } else {
             process.block = Some(block);
-            Outcome::Waits
+            TransmissionResult::Retransmits
         }
     }
 }
 
 /// Settings that can change during a run.
 #[derive(Clone, Copy)]
-pub(super) struct Rules {
+pub(super) struct HarqSettings {
     pub(super) round_trip: Duration,
     pub(super) transmissions: u8,
 }
@@ -125,7 +125,7 @@ pub(super) struct Rules {
 mod tests {
     use super::*;
 
-    const RULES: Rules = Rules { round_trip: Duration::from_millis(12), transmissions: 3 };
+    const SETTINGS: HarqSettings = HarqSettings { round_trip: Duration::from_millis(12), transmissions: 3 };
 
     fn at(millis: u64) -> Instant {
         Instant::from_millis(millis)
@@ -142,33 +142,36 @@ mod tests {
         process: usize,
         block: Block<u64>,
         lost: bool,
-    ) -> Outcome<u64> {
-        harq.transmit(at(now), process, block, 1.0, RULES, |_, _| lost)
+    ) -> TransmissionResult<u64> {
+        harq.transmit(at(now), process, block, 1.0, SETTINGS, |_, _| lost)
     }
 
     #[test]
     fn harq_retransmits_after_feedback_before_new_blocks() {
         let mut harq = Harq::new(2);
-        assert_eq!(harq.ready(true), Some(Instant::ZERO));
-        assert_eq!(harq.ready(false), None);
-        assert!(matches!(transmit(&mut harq, 0, 0, block(0), true), Outcome::Waits));
-        assert_eq!(harq.turn(at(2), true), Some(Turn::New { process: 1 }));
+        assert_eq!(harq.ready_at(true), Some(Instant::ZERO));
+        assert_eq!(harq.ready_at(false), None);
+        assert!(matches!(transmit(&mut harq, 0, 0, block(0), true), TransmissionResult::Retransmits));
+        assert_eq!(harq.next_transmission(at(2), true), Some(NextTransmission::New { process: 1 }));
         assert!(matches!(
             transmit(&mut harq, 2, 1, block(1), false),
-            Outcome::Arrives(Block { number: 1, .. })
+            TransmissionResult::Arrives(Block { number: 1, .. })
         ));
-        assert_eq!((harq.turn(at(4), true), harq.ready(true)), (None, Some(at(12))));
-        assert_eq!((harq.oldest(), harq.ready(false)), (Some(0), Some(at(12))));
-        assert_eq!(harq.turn(at(12), true), Some(Turn::Again { process: 0 }));
+        assert_eq!((harq.next_transmission(at(4), true), harq.ready_at(true)), (None, Some(at(12))));
+        assert_eq!((harq.oldest(), harq.ready_at(false)), (Some(0), Some(at(12))));
         assert_eq!(
-            harq.turn(at(14), true),
-            Some(Turn::Again { process: 0 }),
+            harq.next_transmission(at(12), true),
+            Some(NextTransmission::Retransmission { process: 0 })
+        );
+        assert_eq!(
+            harq.next_transmission(at(14), true),
+            Some(NextTransmission::Retransmission { process: 0 }),
             "even though process 1 is free"
         );
         let again = harq.take(0).unwrap();
-        assert!(matches!(transmit(&mut harq, 14, 0, again, false), Outcome::Arrives(_)));
-        assert_eq!(harq.turn(at(14), false), None);
-        assert_eq!(harq.turn(at(14), true), Some(Turn::New { process: 1 }));
+        assert!(matches!(transmit(&mut harq, 14, 0, again, false), TransmissionResult::Arrives(_)));
+        assert_eq!(harq.next_transmission(at(14), false), None);
+        assert_eq!(harq.next_transmission(at(14), true), Some(NextTransmission::New { process: 1 }));
     }
 
     #[test]
@@ -177,23 +180,26 @@ mod tests {
         transmit(&mut harq, 0, 0, block(5), true);
         transmit(&mut harq, 2, 1, block(3), true);
         assert_eq!(
-            harq.turn(at(12), true),
-            Some(Turn::Again { process: 0 }),
+            harq.next_transmission(at(12), true),
+            Some(NextTransmission::Retransmission { process: 0 }),
             "process 1 has no feedback yet"
         );
-        assert_eq!(harq.turn(at(14), true), Some(Turn::Again { process: 1 }));
+        assert_eq!(
+            harq.next_transmission(at(14), true),
+            Some(NextTransmission::Retransmission { process: 1 })
+        );
     }
 
     #[test]
     fn block_is_lost_after_last_allowed_transmission() {
         let mut harq = Harq::new(1);
-        assert!(matches!(transmit(&mut harq, 0, 0, block(7), true), Outcome::Waits));
+        assert!(matches!(transmit(&mut harq, 0, 0, block(7), true), TransmissionResult::Retransmits));
         let again = harq.take(0).unwrap();
-        assert!(matches!(transmit(&mut harq, 12, 0, again, true), Outcome::Waits));
+        assert!(matches!(transmit(&mut harq, 12, 0, again, true), TransmissionResult::Retransmits));
         let again = harq.take(0).unwrap();
         assert!(matches!(
             transmit(&mut harq, 24, 0, again, true),
-            Outcome::Lost(Block { transmissions: 3, .. })
+            TransmissionResult::Lost(Block { transmissions: 3, .. })
         ));
         assert_eq!(harq.oldest(), None);
     }
@@ -205,7 +211,7 @@ mod tests {
         let mut seen = Vec::new();
         for (n, snr) in (0..).zip([1.0, 0.5, 4.0]) {
             let block = next.take().or_else(|| harq.take(0)).unwrap();
-            harq.transmit(at(12 * n), 0, block, snr, RULES, |_, energy| {
+            harq.transmit(at(12 * n), 0, block, snr, SETTINGS, |_, energy| {
                 seen.push(energy);
                 true
             });

@@ -18,7 +18,7 @@ pub mod framing;
 mod harq;
 mod reordering;
 pub mod scheduler;
-mod segmenting;
+mod segmentation;
 #[cfg(test)]
 mod tests;
 
@@ -31,13 +31,13 @@ use channel::{RadioChannel, decibels, ratio};
 use config::HsdpaConfig;
 use cqi::Cqi;
 use framing::Framing;
-use harq::{Block, Harq, Outcome, Rules, Turn};
+use harq::{Block, Harq, HarqSettings, NextTransmission, TransmissionResult};
 use reordering::{Reordering, Tsn};
-use segmenting::{Content, Reassembler, Segmenter};
+use segmentation::{Content, Reassembler, Segmenter};
 
+use super::capacity::Room;
 use super::entity::Outgoing;
-use super::room::Room;
-use crate::rlc::air::Flight;
+use crate::rlc::transport_channel::Arrival;
 
 /// TTI of an HS-DSCH.
 pub(in crate::rlc) const TTI: Duration = Duration::from_millis(2);
@@ -54,9 +54,9 @@ pub(in crate::rlc) struct Link {
     /// Number of the next new block.
     next_number: u64,
     /// Undamaged blocks in flight, in the order of their arrival.
-    arriving: VecDeque<Arrival>,
-    /// Memory of `arriving`, in bytes.
-    in_flight: u64,
+    in_flight: VecDeque<BlockInFlight>,
+    /// Memory of `in_flight`, in bytes.
+    in_flight_memory: u64,
     reordering: Reordering<(u64, Content)>,
     reassembler: Reassembler,
     /// The last TTI that this link has used.
@@ -64,7 +64,7 @@ pub(in crate::rlc) struct Link {
     pub(in crate::rlc) counters: Counters,
 }
 
-struct Arrival {
+struct BlockInFlight {
     at: Instant,
     number: u64,
     content: Content,
@@ -112,8 +112,8 @@ impl Link {
             segmenter: Segmenter::new(framing),
             harq: Harq::new(config.processes),
             next_number: 0,
-            arriving: VecDeque::new(),
-            in_flight: 0,
+            in_flight: VecDeque::new(),
+            in_flight_memory: 0,
             reordering: Reordering::new(config.window, config.t1),
             reassembler: Reassembler::default(),
             last: None,
@@ -131,12 +131,12 @@ impl Link {
 
     /// Maximum number of PDUs in a block. If the PDU size is flexible, this is the number of PDUs of the
     /// maximum size.
-    pub(in crate::rlc) fn largest(&self) -> usize {
+    pub(in crate::rlc) fn max_pdus(&self) -> usize {
         self.segmenter.framing().pdus(self.config.mobiles_category().largest).max(1)
     }
 
     /// Maximum number of PDU bytes in a block.
-    pub(in crate::rlc) fn largest_octets(&self) -> usize {
+    pub(in crate::rlc) fn max_octets(&self) -> usize {
         self.segmenter.framing().octets(self.config.mobiles_category().largest)
     }
 
@@ -160,35 +160,34 @@ impl Link {
 
     /// Earliest time at which the link can use a TTI. `new` says whether RLC has data for a new block. `None`
     /// if there is nothing to send.
-    pub(in crate::rlc) fn ready(&self, new: bool) -> Option<Instant> {
+    pub(in crate::rlc) fn ready_at(&self, new: bool) -> Option<Instant> {
         let new = new || self.segmenter.has_waiting();
-        let ready = self.harq.ready(new && self.window_is_open())?;
+        let ready_at = self.harq.ready_at(new && self.window_is_open())?;
         let spaced = self.last.map(|last| last + TTI * self.config.mobiles_category().spacing);
-        Some(spaced.map_or(ready, |spaced| ready.max(spaced)))
+        Some(spaced.map_or(ready_at, |spaced| ready_at.max(spaced)))
     }
 
     /// Bytes of PDUs that a block could carry now. `None` if there is nothing to send or the reception is too
     /// poor.
-    pub(in crate::rlc) fn bid(&self, now: Instant, new: bool) -> Option<usize> {
+    pub(in crate::rlc) fn sendable_octets(&self, now: Instant, new: bool) -> Option<usize> {
         let new = new || self.segmenter.has_waiting();
-        self.ready(new).filter(|ready| *ready <= now)?;
-        self.harq.turn(now, new && self.window_is_open())?;
+        self.ready_at(new).filter(|ready_at| *ready_at <= now)?;
+        self.harq.next_transmission(now, new && self.window_is_open())?;
         Some(self.segmenter.framing().octets(self.cqi(now))).filter(|octets| *octets > 0)
     }
 
-    /// Returns the block for the TTI that begins now, and for which the link has bid. `pdus` returns RLC's
-    /// PDUs for a new block.
-    pub(in crate::rlc) fn block(
+    /// Returns the block for the TTI that begins now. `pdus` returns RLC's PDUs for a new block.
+    pub(in crate::rlc) fn next_block(
         &mut self,
         now: Instant,
         pdus: impl FnOnce(Room) -> Vec<Outgoing>,
     ) -> Option<Transmission> {
         let cqi = self.cqi(now);
-        match self.harq.turn(now, self.window_is_open())? {
-            Turn::Again { process } => {
+        match self.harq.next_transmission(now, self.window_is_open())? {
+            NextTransmission::Retransmission { process } => {
                 Some(Transmission { process, block: self.harq.take(process)?, new_octets: 0 })
             }
-            Turn::New { process } => {
+            NextTransmission::New { process } => {
                 let pdus = pdus(self.segmenter.room(cqi));
                 let block = self.new_block(cqi, pdus)?;
                 let new_octets = block.content.parts.iter().map(Vec::len).sum();
@@ -197,8 +196,8 @@ impl Link {
         }
     }
 
-    /// Transmits the block in the TTI that begins now. Calls `decided` with each PDU whose fate is decided by
-    /// this transmission, and with `true` if the PDU is lost. If several blocks contain parts of a PDU, the
+    /// Transmits the block in the TTI that begins now. Calls `decided` with each PDU whose outcome this
+    /// transmission decides, and with `true` if the PDU is lost. If several blocks contain parts of a PDU, the
     /// last block decides.
     pub(in crate::rlc) fn transmit(
         &mut self,
@@ -210,24 +209,26 @@ impl Link {
         self.counters.ttis += 1;
         let snr = ratio(self.channel.snr(now));
         let draw = self.draws.unit();
-        let rules = Rules { round_trip: self.config.round_trip, transmissions: self.config.transmissions };
+        let settings =
+            HarqSettings { round_trip: self.config.round_trip, transmissions: self.config.transmissions };
         let is_lost = |cqi: Cqi, energy| draw < cqi.bler(decibels(energy));
-        let outcome = self.harq.transmit(now, process, block, snr, rules, is_lost);
-        self.counters.first_damaged += u64::from(new_octets > 0 && !matches!(outcome, Outcome::Arrives(_)));
+        let outcome = self.harq.transmit(now, process, block, snr, settings, is_lost);
+        self.counters.first_damaged +=
+            u64::from(new_octets > 0 && !matches!(outcome, TransmissionResult::Arrives(_)));
         match outcome {
-            Outcome::Arrives(block) => {
+            TransmissionResult::Arrives(block) => {
                 self.segmenter.decide(&block.content, false, decided);
                 // Blocks arrive in order, even if the delay was shortened while blocks were in flight.
                 let at = now + TTI + self.delay;
-                let at = self.arriving.back().map_or(at, |last| at.max(last.at));
-                self.in_flight += block.content.memory();
-                self.arriving.push_back(Arrival { at, number: block.number, content: block.content });
+                let at = self.in_flight.back().map_or(at, |last| at.max(last.at));
+                self.in_flight_memory += block.content.memory();
+                self.in_flight.push_back(BlockInFlight { at, number: block.number, content: block.content });
             }
-            Outcome::Lost(block) => {
+            TransmissionResult::Lost(block) => {
                 self.counters.lost += 1;
                 self.segmenter.decide(&block.content, true, decided);
             }
-            Outcome::Waits => {}
+            TransmissionResult::Retransmits => {}
         }
     }
 
@@ -243,8 +244,8 @@ impl Link {
 
     /// Drops the blocks in flight. Both ends of MAC-hs are reset (§11.6.2.5).
     pub(in crate::rlc) fn clear(&mut self) {
-        self.arriving.clear();
-        self.in_flight = 0;
+        self.in_flight.clear();
+        self.in_flight_memory = 0;
         self.segmenter.reset();
         self.reassembler.reset();
         self.harq.reset();
@@ -255,32 +256,32 @@ impl Link {
     /// Memory of the undamaged blocks in flight, in bytes. The windows of HARQ and of the reordering queue
     /// bound all other blocks.
     pub(in crate::rlc) fn in_flight(&self) -> u64 {
-        self.in_flight
+        self.in_flight_memory
     }
 
     /// Next time at which blocks may leave the reordering queue.
-    pub(in crate::rlc) fn next_landing(&self) -> Option<Instant> {
-        let arrives = self.arriving.front().map(|arrival| arrival.at);
+    pub(in crate::rlc) fn next_arrival(&self) -> Option<Instant> {
+        let arrives = self.in_flight.front().map(|block| block.at);
         [arrives, self.reordering.next_deadline()].into_iter().flatten().min()
     }
 
     /// Returns the PDUs that leave the reordering queue at `now`, or `None` if there are no more. A block
     /// that arrives when T1 expires is still in time.
-    pub(in crate::rlc) fn land(&mut self, now: Instant) -> Option<Flight> {
-        let lands = self.next_landing().filter(|at| *at <= now)?;
+    pub(in crate::rlc) fn take_arrival(&mut self, now: Instant) -> Option<Arrival> {
+        let at = self.next_arrival().filter(|at| *at <= now)?;
         let mut blocks = Vec::new();
-        match self.arriving.pop_front_if(|arrival| arrival.at == lands) {
-            Some(Arrival { at, number, content }) => {
-                self.in_flight -= content.memory();
+        match self.in_flight.pop_front_if(|block| block.at == at) {
+            Some(BlockInFlight { number, content, .. }) => {
+                self.in_flight_memory -= content.memory();
                 self.reordering.receive(at, Tsn::of(number), (number, content), &mut blocks);
             }
-            None => self.reordering.handle_deadline(lands, &mut blocks),
+            None => self.reordering.handle_deadline(at, &mut blocks),
         }
         let mut pdus = Vec::new();
         for (number, content) in blocks {
             self.reassembler.receive(number, content, &mut pdus);
         }
-        Some(Flight { lands, blocks: pdus })
+        Some(Arrival { at, blocks: pdus })
     }
 
     /// Statistics of the link.

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::maths;
+
 /// How a mobile is chosen. Only mobiles that have data to send and can receive a PDU are considered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -26,13 +28,13 @@ struct Share {
     average: f64,
     next: u64,
     /// The TTI after the last one that the mobile was assigned. 0: it has not been assigned any.
-    served: u64,
+    last_served: u64,
 }
 
 impl Share {
     /// Average at the beginning of `tti`. TTIs in which the mobile was not served count as 0 bits.
     fn average_at(&self, tti: u64, window: u32) -> f64 {
-        self.average * power(1.0 - 1.0 / f64::from(window), tti - self.next)
+        self.average * maths::powi(1.0 - 1.0 / f64::from(window), tti - self.next)
     }
 }
 
@@ -41,15 +43,15 @@ impl Scheduler {
         Self { shares: vec![Share::default(); mobiles] }
     }
 
-    /// Chooses the mobile for `tti`. `bids` contains mobiles, with the number of bits that each could be
-    /// sent. If several mobiles are equal, the one that has waited longest is chosen. `window` is the number
+    /// Chooses the mobile for `tti`. `candidates` contains mobiles, with the number of bits that each
+    /// could be sent. If several mobiles are equal, the one that has waited longest is chosen. `window` is the number
     /// of TTIs in the average.
     pub(crate) fn choose(
         &self,
         scheduling: Scheduling,
         window: u32,
         tti: u64,
-        bids: impl Iterator<Item = (usize, f64)>,
+        candidates: impl Iterator<Item = (usize, f64)>,
     ) -> Option<usize> {
         let merit = |(mobile, bits): (usize, f64)| match scheduling {
             Scheduling::RoundRobin => 0.0,
@@ -57,10 +59,11 @@ impl Scheduler {
             Scheduling::MaxCqi => bits,
         };
         let mut best: Option<(usize, f64)> = None;
-        for bid in bids {
-            let (mobile, merit) = (bid.0, merit(bid));
+        for candidate in candidates {
+            let (mobile, merit) = (candidate.0, merit(candidate));
             let is_better = best.is_none_or(|(other, highest)| {
-                merit > highest || merit == highest && self.shares[mobile].served < self.shares[other].served
+                merit > highest
+                    || merit == highest && self.shares[mobile].last_served < self.shares[other].last_served
             });
             if is_better {
                 best = Some((mobile, merit));
@@ -71,40 +74,27 @@ impl Scheduler {
 
     /// Records that `mobile` has been assigned `tti`. `bits` is the amount of data that was sent for the
     /// first time.
-    pub(crate) fn serve(&mut self, window: u32, tti: u64, mobile: usize, bits: f64) {
+    pub(crate) fn record(&mut self, window: u32, tti: u64, mobile: usize, bits: f64) {
         let share = &mut self.shares[mobile];
         let weight = 1.0 / f64::from(window);
         share.average = (1.0 - weight) * share.average_at(tti, window) + weight * bits;
-        (share.next, share.served) = (tti + 1, tti + 1);
+        (share.next, share.last_served) = (tti + 1, tti + 1);
     }
-}
-
-/// Computes a power by squaring, so that the result is the same on every machine.
-fn power(mut base: f64, mut exponent: u64) -> f64 {
-    let mut result = 1.0;
-    while exponent > 0 {
-        if exponent % 2 == 1 {
-            result *= base;
-        }
-        base *= base;
-        exponent /= 2;
-    }
-    result
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Returns the mobile of each TTI. `bits` is the number of bits that each mobile could be sent in any
+    /// Remobiles the mobile of each TTI. `bits` is the number of bits that each mobile could be sent in any
     /// TTI.
     fn run(scheduling: Scheduling, bits: &[f64], ttis: u64) -> Vec<usize> {
         let mut scheduler = Scheduler::new(bits.len());
         (0..ttis)
             .map(|tti| {
-                let bids = bits.iter().copied().enumerate().filter(|(_, bits)| *bits > 0.0);
-                let mobile = scheduler.choose(scheduling, 100, tti, bids).unwrap();
-                scheduler.serve(100, tti, mobile, bits[mobile]);
+                let candidates = bits.iter().copied().enumerate().filter(|(_, bits)| *bits > 0.0);
+                let mobile = scheduler.choose(scheduling, 100, tti, candidates).unwrap();
+                scheduler.record(100, tti, mobile, bits[mobile]);
                 mobile
             })
             .collect()
@@ -113,8 +103,8 @@ mod tests {
     #[test]
     fn every_scheduler_alternates_between_equal_mobiles() {
         for scheduling in [Scheduling::RoundRobin, Scheduling::ProportionalFair, Scheduling::MaxCqi] {
-            let turns = run(scheduling, &[320.0; 4], 12);
-            assert_eq!(turns, [0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3], "{scheduling:?}");
+            let mobiles = run(scheduling, &[320.0; 4], 12);
+            assert_eq!(mobiles, [0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3], "{scheduling:?}");
         }
     }
 
@@ -126,9 +116,9 @@ mod tests {
 
     #[test]
     fn proportional_fair_shares_time_equally_on_constant_channels() {
-        let turns = run(Scheduling::ProportionalFair, &[320.0, 6720.0, 640.0], 3000);
+        let mobiles = run(Scheduling::ProportionalFair, &[320.0, 6720.0, 640.0], 3000);
         for mobile in 0..3 {
-            let count = turns[300..].iter().filter(|turn| **turn == mobile).count();
+            let count = mobiles[300..].iter().filter(|other| **other == mobile).count();
             assert!(count.abs_diff(900) <= 3, "{mobile}: {count}");
         }
     }
@@ -136,10 +126,10 @@ mod tests {
     #[test]
     fn average_rate_decays_while_idle() {
         let mut scheduler = Scheduler::new(1);
-        scheduler.serve(4, 0, 0, 1000.0);
+        scheduler.record(4, 0, 0, 1000.0);
         assert_eq!(scheduler.shares[0].average_at(1, 4), 250.0);
         assert_eq!(scheduler.shares[0].average_at(3, 4), 250.0 * 0.75 * 0.75);
-        scheduler.serve(4, 3, 0, 1000.0);
+        scheduler.record(4, 3, 0, 1000.0);
         assert_eq!(scheduler.shares[0].average_at(4, 4), 250.0 * 0.75 * 0.75 * 0.75 + 250.0);
     }
 
@@ -147,10 +137,10 @@ mod tests {
     fn proportional_fair_prefers_mobile_above_its_average() {
         let mut scheduler = Scheduler::new(2);
         for tti in 0..200 {
-            scheduler.serve(100, tti, (tti % 2) as usize, [1000.0, 4000.0][(tti % 2) as usize]);
+            scheduler.record(100, tti, (tti % 2) as usize, [1000.0, 4000.0][(tti % 2) as usize]);
         }
-        let choose = |bids: [f64; 2]| {
-            scheduler.choose(Scheduling::ProportionalFair, 100, 200, bids.into_iter().enumerate())
+        let choose = |bits: [f64; 2]| {
+            scheduler.choose(Scheduling::ProportionalFair, 100, 200, bits.into_iter().enumerate())
         };
         assert_eq!(choose([1500.0, 4000.0]), Some(0));
         assert_eq!(choose([1000.0, 6000.0]), Some(1));

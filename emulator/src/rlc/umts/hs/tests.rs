@@ -35,21 +35,21 @@ fn saturate(link: &mut Link, ttis: u64) -> Vec<u32> {
 fn saturate_watched(link: &mut Link, ttis: u64, mut on_decided: impl FnMut(u64, bool)) -> Vec<u32> {
     let next = Cell::new(0);
     let mut landed = Vec::new();
-    let mut numbers = |flight: Flight| {
+    let mut numbers = |flight: Arrival| {
         let first = |block: &Arc<[u8]>| u32::from_be_bytes(*block.first_chunk().unwrap());
         landed.extend(flight.blocks.iter().map(first));
     };
     for tti in 0..ttis {
         let now = Instant::ZERO + TTI * tti;
-        while let Some(flight) = link.land(now) {
+        while let Some(flight) = link.take_arrival(now) {
             numbers(flight);
         }
-        if link.bid(now, true).is_some() {
+        if link.sendable_octets(now, true).is_some() {
             let fill = |room: Room| {
                 let pdus = std::iter::repeat_with(|| pdu(next.replace(next.get() + 1)));
                 pdus.take(room.pdus()).collect()
             };
-            if let Some(transmission) = link.block(now, fill) {
+            if let Some(transmission) = link.next_block(now, fill) {
                 let (number, mut fate) = (transmission.block.number, None);
                 link.transmit(now, transmission, |_, lost| fate = Some(lost));
                 if let Some(lost) = fate {
@@ -58,8 +58,8 @@ fn saturate_watched(link: &mut Link, ttis: u64, mut on_decided: impl FnMut(u64, 
             }
         }
     }
-    while let Some(at) = link.next_landing() {
-        numbers(link.land(at).unwrap());
+    while let Some(at) = link.next_arrival() {
+        numbers(link.take_arrival(at).unwrap());
     }
     landed
 }
@@ -132,7 +132,7 @@ fn residual_loss_matches_chase_combining_product() {
     for (snr, transmissions) in [(-12.5, 1), (-15.2, 2), (-16.9, 2), (-16.9, 3), (-18.2, 4)] {
         let losses = (1..=transmissions).map(|n| cqi.bler(snr + 10.0 * f64::from(n).log10()));
         let expected: f64 = losses.product();
-        let rules = Rules { round_trip: Duration::from_millis(12), transmissions };
+        let settings = HarqSettings { round_trip: Duration::from_millis(12), transmissions };
         let mut draws = Stream::new(u64::from(transmissions), "test");
         let mut lost = 0;
         for number in 0..20_000 {
@@ -140,10 +140,10 @@ fn residual_loss_matches_chase_combining_product() {
             let mut block = Some(Block { number, cqi, content: (), transmissions: 0, energy: 0.0 });
             while let Some(again) = block.take() {
                 let is_lost = |cqi: Cqi, energy| draws.unit() < cqi.bler(decibels(energy));
-                match harq.transmit(Instant::ZERO, 0, again, ratio(snr), rules, is_lost) {
-                    Outcome::Arrives(_) => {}
-                    Outcome::Lost(_) => lost += 1,
-                    Outcome::Waits => block = harq.take(0),
+                match harq.transmit(Instant::ZERO, 0, again, ratio(snr), settings, is_lost) {
+                    TransmissionResult::Arrives(_) => {}
+                    TransmissionResult::Lost(_) => lost += 1,
+                    TransmissionResult::Retransmits => block = harq.take(0),
                 }
             }
         }
@@ -155,8 +155,8 @@ fn residual_loss_matches_chase_combining_product() {
 fn block_is_smallest_that_holds_its_pdus() {
     let config = HsdpaConfig { snr: "12dB".parse().unwrap(), ..HsdpaConfig::default() };
     let mut link = link(&config, 1);
-    assert_eq!(link.bid(Instant::ZERO, true), Some(21 * OCTETS));
-    let transmission = link.block(Instant::ZERO, |room| {
+    assert_eq!(link.sendable_octets(Instant::ZERO, true), Some(21 * OCTETS));
+    let transmission = link.next_block(Instant::ZERO, |room| {
         assert_eq!(room, Room::Pdus(21));
         vec![pdu(0), pdu(1)]
     });
@@ -191,18 +191,18 @@ fn mac_hs_reset_clears_state_at_both_ends() {
     let mut link = link(&config, 1);
     assert_eq!(saturate(&mut link, 100).len(), 2100);
     let now = Instant::ZERO + TTI * 100;
-    let transmission = link.block(now, |_| vec![pdu(7)]).unwrap();
+    let transmission = link.next_block(now, |_| vec![pdu(7)]).unwrap();
     link.transmit(now, transmission, |_, _| {});
-    assert_eq!(link.next_landing(), Some(now + TTI));
+    assert_eq!(link.next_arrival(), Some(now + TTI));
     link.clear();
-    assert_eq!(link.next_landing(), None);
+    assert_eq!(link.next_arrival(), None);
     // Block numbers restart at both ends: the block is not counted as late, and does not wait.
     let later = now + TTI * 6;
-    let transmission = link.block(later, |_| vec![pdu(8)]).unwrap();
+    let transmission = link.next_block(later, |_| vec![pdu(8)]).unwrap();
     link.transmit(later, transmission, |_, _| {});
-    let flight = link.land(later + TTI).unwrap();
+    let flight = link.take_arrival(later + TTI).unwrap();
     assert_eq!(flight.blocks, [pdu(8).octets]);
-    assert_eq!((link.reordering.counters.late, link.next_landing()), (0, None));
+    assert_eq!((link.reordering.counters.late, link.next_arrival()), (0, None));
 }
 
 fn configs() -> impl Strategy<Value = HsdpaConfig> {

@@ -36,7 +36,7 @@ impl Receiver {
         Self(Reassembler::new(delivery), Vec::new())
     }
 
-    fn gets(&mut self, amd: Amd<'_>) -> Receipt {
+    fn receive(&mut self, amd: Amd<'_>) -> Receipt {
         self.0.receive(amd, |sdu| self.1.push(sdu))
     }
 
@@ -60,12 +60,12 @@ fn as_soon_as_complete() -> Receiver {
 #[test]
 fn early_pdu_waits_for_missing_pdu() {
     let mut receiver = in_sequence();
-    assert_eq!(receiver.gets(ending(1, b"cd", &[2])), Receipt::New);
-    assert_eq!(receiver.gets(ending(1, b"cd", &[2])), Receipt::Duplicate);
-    assert_eq!((receiver.0.vr_r(), receiver.0.held(), receiver.missing(2)), (sn(0), 1, vec![(0, 1)]));
+    assert_eq!(receiver.receive(ending(1, b"cd", &[2])), Receipt::New);
+    assert_eq!(receiver.receive(ending(1, b"cd", &[2])), Receipt::Duplicate);
+    assert_eq!((receiver.0.vr_r(), receiver.0.stored(), receiver.missing(2)), (sn(0), 1, vec![(0, 1)]));
     assert!(receiver.1.is_empty());
-    assert_eq!(receiver.gets(data(0, b"ab")), Receipt::New);
-    assert_eq!((receiver.0.vr_r(), receiver.0.held(), receiver.missing(2)), (sn(2), 0, vec![]));
+    assert_eq!(receiver.receive(data(0, b"ab")), Receipt::New);
+    assert_eq!((receiver.0.vr_r(), receiver.0.stored(), receiver.missing(2)), (sn(2), 0, vec![]));
     assert_eq!(receiver.1, [b"abcd"]);
 }
 
@@ -73,7 +73,7 @@ fn early_pdu_waits_for_missing_pdu() {
 fn gaps_are_reported_up_to_vr_h() {
     let mut receiver = in_sequence();
     for at in [2, 3, 6] {
-        receiver.gets(data(at, b"x"));
+        receiver.receive(data(at, b"x"));
     }
     assert_eq!(receiver.missing(7), [(0, 2), (4, 2)]);
     assert_eq!(receiver.missing(10), [(0, 2), (4, 2), (7, 3)]);
@@ -86,16 +86,16 @@ fn gaps_are_reported_up_to_vr_h() {
 fn sdu_across_sn_wrap_is_reassembled() {
     let mut receiver = in_sequence();
     receiver.move_window(4095, 0);
-    receiver.gets(ending(0, b"cd", &[2]));
-    receiver.gets(data(4095, b"ab"));
+    receiver.receive(ending(0, b"cd", &[2]));
+    receiver.receive(data(4095, b"ab"));
     assert_eq!((receiver.1.as_slice(), receiver.0.vr_r()), ([b"abcd".to_vec()].as_slice(), sn(1)));
 }
 
 #[test]
 fn byte_marked_by_li_7ffb_is_not_delivered() {
     let mut receiver = in_sequence();
-    receiver.gets(data(0, b"ab\0"));
-    receiver.gets(Amd { previous: Previous::EndedOneShort, ..ending(1, b"c", &[1]) });
+    receiver.receive(data(0, b"ab\0"));
+    receiver.receive(Amd { previous: Previous::EndedOneShort, ..ending(1, b"c", &[1]) });
     assert_eq!(receiver.1, [b"ab".as_slice(), b"c"]);
 }
 
@@ -103,47 +103,47 @@ fn byte_marked_by_li_7ffb_is_not_delivered() {
 fn unordered_delivery_forwards_complete_sdus_immediately() {
     let mut receiver = as_soon_as_complete();
     // PDU 1 ends an SDU, and begins another one that ends in PDU 3.
-    receiver.gets(ending(1, b"bc", &[1]));
-    receiver.gets(ending(3, b"ef", &[1]));
+    receiver.receive(ending(1, b"bc", &[1]));
+    receiver.receive(ending(3, b"ef", &[1]));
     assert!(receiver.1.is_empty(), "no SDU is complete");
-    receiver.gets(data(2, b"d"));
+    receiver.receive(data(2, b"d"));
     assert_eq!(receiver.1, [b"cde"]);
-    receiver.gets(data(0, b"a"));
+    receiver.receive(data(0, b"a"));
     assert_eq!(receiver.1, [b"cde".as_slice(), b"ab"], "the SDU is not delivered a second time");
-    receiver.gets(ending(4, b"g", &[1]));
+    receiver.receive(ending(4, b"g", &[1]));
     assert_eq!(receiver.1[2], b"fg");
 }
 
 #[test]
 fn only_first_sdu_in_pdu_needs_previous_pdu() {
     let mut receiver = as_soon_as_complete();
-    receiver.gets(ending(5, b"abcde", &[1, 3, 5]));
+    receiver.receive(ending(5, b"abcde", &[1, 3, 5]));
     assert_eq!(receiver.1, [b"bc", b"de"]);
     let mut receiver = as_soon_as_complete();
-    receiver.gets(Amd { previous: Previous::EndedExactly, ..ending(5, b"abc", &[1, 3]) });
+    receiver.receive(Amd { previous: Previous::EndedExactly, ..ending(5, b"abc", &[1, 3]) });
     assert_eq!(receiver.1, [b"a".as_slice(), b"bc"], "LI 0 marks the start of the first SDU");
 }
 
 #[test]
 fn previous_pdu_end_marks_sdu_start() {
     let mut receiver = as_soon_as_complete();
-    receiver.gets(ending(5, b"ab", &[2]));
-    receiver.gets(ending(4, b"x", &[1]));
+    receiver.receive(ending(5, b"ab", &[2]));
+    receiver.receive(ending(4, b"x", &[1]));
     assert_eq!(receiver.1, [b"ab"]);
     let mut receiver = as_soon_as_complete();
-    receiver.gets(Amd { rest: Rest::SduEnd, ..data(4, b"x") });
-    receiver.gets(Amd { rest: Rest::SduEnd, ..data(5, b"y") });
+    receiver.receive(Amd { rest: Rest::SduEnd, ..data(4, b"x") });
+    receiver.receive(Amd { rest: Rest::SduEnd, ..data(5, b"y") });
     assert_eq!(receiver.1, [b"y"]);
 }
 
 #[test]
 fn mrw_drops_partial_sdu_and_resumes_at_sn() {
     let mut receiver = in_sequence();
-    receiver.gets(data(0, b"ab"));
-    receiver.gets(ending(4, b"ef", &[2]));
+    receiver.receive(data(0, b"ab"));
+    receiver.receive(ending(4, b"ef", &[2]));
     receiver.move_window(3, 0);
     assert_eq!((receiver.0.vr_r(), receiver.missing(5)), (sn(3), vec![(3, 1)]));
-    receiver.gets(data(3, b"cd"));
+    receiver.receive(data(3, b"cd"));
     assert_eq!(receiver.1, [b"cdef"]);
 }
 
@@ -151,29 +151,29 @@ fn mrw_drops_partial_sdu_and_resumes_at_sn() {
 fn mrw_skips_sdus_in_pdu_arriving_later() {
     let mut receiver = in_sequence();
     receiver.move_window(3, 2);
-    receiver.gets(ending(3, b"abcde", &[1, 3, 4]));
+    receiver.receive(ending(3, b"abcde", &[1, 3, 4]));
     assert_eq!(receiver.1, [b"d"]);
-    receiver.gets(ending(4, b"f", &[1]));
+    receiver.receive(ending(4, b"f", &[1]));
     assert_eq!(receiver.1, [b"d".as_slice(), b"ef"]);
 }
 
 #[test]
 fn mrw_delivers_from_pdus_already_received() {
     let mut receiver = in_sequence();
-    receiver.gets(ending(3, b"abc", &[1, 3]));
-    receiver.gets(ending(4, b"d", &[1]));
-    receiver.gets(ending(6, b"f", &[1]));
+    receiver.receive(ending(3, b"abc", &[1, 3]));
+    receiver.receive(ending(4, b"d", &[1]));
+    receiver.receive(ending(6, b"f", &[1]));
     receiver.move_window(3, 1);
     assert_eq!(receiver.1, [b"bc".as_slice(), b"d"]);
-    assert_eq!((receiver.0.vr_r(), receiver.0.held()), (sn(5), 1));
+    assert_eq!((receiver.0.vr_r(), receiver.0.stored()), (sn(5), 1));
 }
 
 #[test]
 fn mrw_counts_li_0_as_skipped_indicator() {
     let mut receiver = in_sequence();
-    receiver.gets(data(0, b"ab"));
+    receiver.receive(data(0, b"ab"));
     receiver.move_window(1, 1);
-    receiver.gets(Amd { previous: Previous::EndedExactly, ..ending(1, b"cd", &[2]) });
+    receiver.receive(Amd { previous: Previous::EndedExactly, ..ending(1, b"cd", &[2]) });
     assert_eq!(receiver.1, [b"cd"]);
     assert_eq!(receiver.0.faults(), Faults::default());
 }
@@ -183,7 +183,7 @@ fn mrw_counts_li_0_as_skipped_indicator() {
 fn li_0_after_mrw_is_ignored_without_fault() {
     let mut receiver = in_sequence();
     receiver.move_window(1, 0);
-    receiver.gets(li_0(1));
+    receiver.receive(li_0(1));
     assert!(receiver.1.is_empty());
     assert_eq!(receiver.0.faults(), Faults::default());
 }
@@ -191,13 +191,13 @@ fn li_0_after_mrw_is_ignored_without_fault() {
 #[test]
 fn contradictions_between_pdus_are_counted() {
     let mut receiver = in_sequence();
-    receiver.gets(ending(0, b"a", &[1]));
-    receiver.gets(li_0(1));
+    receiver.receive(ending(0, b"a", &[1]));
+    receiver.receive(li_0(1));
     assert_eq!(receiver.0.faults().nothing_to_end, 1);
     receiver.move_window(5, 3);
-    receiver.gets(ending(5, b"ab", &[1]));
+    receiver.receive(ending(5, b"ab", &[1]));
     assert_eq!(receiver.0.faults().nlength, 1);
-    receiver.gets(ending(6, b"c", &[1]));
+    receiver.receive(ending(6, b"c", &[1]));
     assert_eq!(receiver.1, [b"a".as_slice(), b"bc"]);
 }
 
@@ -205,11 +205,11 @@ fn contradictions_between_pdus_are_counted() {
 fn endless_sdu_is_dropped_and_next_is_delivered() {
     let mut receiver = in_sequence();
     for at in 0..700 {
-        receiver.gets(data(at, &[7; 100]));
+        receiver.receive(data(at, &[7; 100]));
     }
     assert_eq!(receiver.0.faults().too_long, 1);
-    receiver.gets(ending(700, b"ab", &[1]));
-    receiver.gets(ending(701, b"c", &[1]));
+    receiver.receive(ending(700, b"ab", &[1]));
+    receiver.receive(ending(701, b"c", &[1]));
     assert_eq!(receiver.1, [b"bc"]);
 }
 
@@ -217,12 +217,12 @@ fn endless_sdu_is_dropped_and_next_is_delivered() {
 fn sdus_above_65535_bytes_are_dropped() {
     for (last, lengths, too_long) in [(35, vec![2, 65_535], 0), (36, vec![2], 1)] {
         for mut receiver in [in_sequence(), as_soon_as_complete()] {
-            receiver.gets(ending(1, b"a", &[1]));
+            receiver.receive(ending(1, b"a", &[1]));
             for at in 2..657 {
-                receiver.gets(data(at, &[7; 100]));
+                receiver.receive(data(at, &[7; 100]));
             }
-            receiver.gets(ending(657, &[7; 100][..last], &[last as u16]));
-            receiver.gets(data(0, b"a"));
+            receiver.receive(ending(657, &[7; 100][..last], &[last as u16]));
+            receiver.receive(data(0, b"a"));
             let mut delivered: Vec<_> = receiver.1.iter().map(Vec::len).collect();
             delivered.sort_unstable();
             assert_eq!((delivered, receiver.0.faults().too_long), (lengths.clone(), too_long));
@@ -231,20 +231,20 @@ fn sdus_above_65535_bytes_are_dropped() {
     // The byte that LI 0x7ffb removes does not count.
     let mut receiver = in_sequence();
     for at in 0..656 {
-        receiver.gets(data(at, &[7; 100][..if at == 655 { 36 } else { 100 }]));
+        receiver.receive(data(at, &[7; 100][..if at == 655 { 36 } else { 100 }]));
     }
-    receiver.gets(Amd { previous: Previous::EndedOneShort, rest: Rest::Padding, ..data(656, &[]) });
+    receiver.receive(Amd { previous: Previous::EndedOneShort, rest: Rest::Padding, ..data(656, &[]) });
     assert_eq!(receiver.1.iter().map(Vec::len).collect::<Vec<_>>(), [65_535]);
 }
 
 #[test]
 fn reset_clears_reassembly_state() {
     let mut receiver = in_sequence();
-    receiver.gets(ending(0, b"ab", &[1]));
-    receiver.gets(data(2, b"x"));
+    receiver.receive(ending(0, b"ab", &[1]));
+    receiver.receive(data(2, b"x"));
     receiver.0.reset();
-    assert_eq!((receiver.0.vr_r(), receiver.0.held(), receiver.missing(0)), (sn(0), 0, vec![]));
-    receiver.gets(ending(0, b"c", &[1]));
+    assert_eq!((receiver.0.vr_r(), receiver.0.stored(), receiver.missing(0)), (sn(0), 0, vec![]));
+    receiver.receive(ending(0, b"c", &[1]));
     assert_eq!(receiver.1, [b"a", b"c"]);
 }
 
@@ -271,8 +271,8 @@ proptest! {
             segmenter.push(id, sdu(id, *length));
         }
         let mut pdus = Vec::new();
-        while let Some(cut) = segmenter.cut(sn(base).plus(pdus.len() as u16)) {
-            pdus.push(cut.amd);
+        while let Some(pdu) = segmenter.next_pdu(sn(base).plus(pdus.len() as u16)) {
+            pdus.push(pdu.amd);
         }
         let vr_h = sn(base).plus(pdus.len() as u16);
         let delivery = if in_sequence { Delivery::InSequence } else { Delivery::AsSoonAsComplete };
@@ -283,15 +283,15 @@ proptest! {
             // The PDUs are close to their order of transmission.
             let index = order.next().map_or(0, |index| index.index(pdus.len().min(12)));
             let amd = pdus.remove(index);
-            prop_assert_eq!(receiver.gets(amd.clone()), Receipt::New);
+            prop_assert_eq!(receiver.receive(amd.clone()), Receipt::New);
             if receiver.0.holds(amd.sn) {
-                prop_assert_eq!(receiver.gets(amd), Receipt::Duplicate);
+                prop_assert_eq!(receiver.receive(amd), Receipt::Duplicate);
             }
             let missing: Vec<_> = receiver.0.missing(vr_h).into_iter().flat_map(Gap::sns).collect();
             let absent: Vec<_> = pdus.iter().map(|amd| amd.sn).collect();
             prop_assert_eq!(missing, absent);
         }
-        prop_assert_eq!((receiver.0.vr_r(), receiver.0.held(), receiver.0.faults()), (vr_h, 0, Faults::default()));
+        prop_assert_eq!((receiver.0.vr_r(), receiver.0.stored(), receiver.0.faults()), (vr_h, 0, Faults::default()));
         let sent: Vec<_> = lengths.iter().enumerate().map(|(id, length)| sdu(id, *length)).collect();
         let mut delivered = receiver.1;
         if !in_sequence {

@@ -36,12 +36,12 @@ fn sdu(id: usize, length: usize) -> Vec<u8> {
     (0..length).map(|n| (n * 7 + id * 31 + 1) as u8).collect()
 }
 
-fn all(segmenter: &mut Segmenter<usize>) -> Vec<Cut<usize>> {
+fn all(segmenter: &mut Segmenter<usize>) -> Vec<SegmentedPdu<usize>> {
     let mut sn = Sn::ZERO;
     let next = || {
-        let cut = segmenter.cut(sn);
+        let pdu = segmenter.next_pdu(sn);
         sn = sn.next();
-        cut
+        pdu
     };
     std::iter::from_fn(next).collect()
 }
@@ -50,42 +50,42 @@ fn part(id: usize, first: bool, last: bool) -> Carried<usize> {
     Carried { id, first, last }
 }
 
-/// (previous, ends, bytes of data, spare bytes) of a PDU.
-fn shape(cut: &Cut<usize>) -> (Previous, Vec<u16>, usize, usize) {
-    (cut.amd.previous, cut.amd.ends.clone(), cut.amd.data.len(), cut.spare)
+/// (previous, ends, bytes of data, piggyback_room bytes) of a PDU.
+fn shape(pdu: &SegmentedPdu<usize>) -> (Previous, Vec<u16>, usize, usize) {
+    (pdu.amd.previous, pdu.amd.ends.clone(), pdu.amd.data.len(), pdu.piggyback_room)
 }
 
 #[test]
 fn sdus_are_segmented_and_concatenated() {
-    let cuts = all(&mut with(PDU_42, &[28, 1500]));
-    assert_eq!(shape(&cuts[0]), (Previous::Unsaid, vec![28], 39, 0));
-    assert_eq!(cuts[0].carried, [part(0, true, true), part(1, true, false)]);
-    assert_eq!(cuts[0].ended, [0]);
-    let whole = cuts.iter().filter(|cut| cut.carried == [part(1, false, false)]);
-    assert!(whole.clone().all(|cut| shape(cut) == (Previous::Unsaid, vec![], 40, 0)));
+    let pdus = all(&mut with(PDU_42, &[28, 1500]));
+    assert_eq!(shape(&pdus[0]), (Previous::NotIndicated, vec![28], 39, 0));
+    assert_eq!(pdus[0].carried, [part(0, true, true), part(1, true, false)]);
+    assert_eq!(pdus[0].ended, [0]);
+    let whole = pdus.iter().filter(|pdu| pdu.carried == [part(1, false, false)]);
+    assert!(whole.clone().all(|pdu| shape(pdu) == (Previous::NotIndicated, vec![], 40, 0)));
     // 1500 = 11 + 37 · 40 + 9
-    assert_eq!((whole.count(), cuts.len()), (37, 39));
-    assert_eq!(shape(&cuts[38]), (Previous::Unsaid, vec![9], 9, 29));
-    assert_eq!(cuts[38].amd.rest, Rest::Padding);
-    assert_eq!((&cuts[38].carried, &cuts[38].ended), (&vec![part(1, false, true)], &vec![1]));
+    assert_eq!((whole.count(), pdus.len()), (37, 39));
+    assert_eq!(shape(&pdus[38]), (Previous::NotIndicated, vec![9], 9, 29));
+    assert_eq!(pdus[38].amd.rest, Rest::Padding);
+    assert_eq!((&pdus[38].carried, &pdus[38].ended), (&vec![part(1, false, true)], &vec![1]));
 }
 
 #[test]
 fn sdus_ending_in_one_pdu_have_ascending_offsets() {
-    let cuts = all(&mut with(PDU_42, &[10, 20]));
-    assert_eq!(shape(&cuts[0]), (Previous::Unsaid, vec![10, 30], 30, 7));
+    let pdus = all(&mut with(PDU_42, &[10, 20]));
+    assert_eq!(shape(&pdus[0]), (Previous::NotIndicated, vec![10, 30], 30, 7));
 }
 
 #[test]
 fn li_0_pdu_follows_exactly_filled_pdu() {
     let mut segmenter = with(PDU_42, &[40]);
-    let first = segmenter.cut(Sn::ZERO).unwrap();
-    assert_eq!(shape(&first), (Previous::Unsaid, vec![], 40, 0));
+    let first = segmenter.next_pdu(Sn::ZERO).unwrap();
+    assert_eq!(shape(&first), (Previous::NotIndicated, vec![], 40, 0));
     assert_eq!(first.carried, [part(0, true, true)]);
     assert!(first.ended.is_empty());
     assert!(segmenter.has_next());
     assert_eq!(segmenter.ready(9), 1);
-    let second = segmenter.cut(Sn::new(1)).unwrap();
+    let second = segmenter.next_pdu(Sn::new(1)).unwrap();
     assert_eq!(shape(&second), (Previous::EndedExactly, vec![], 0, 38));
     assert_eq!((second.amd.rest, second.carried, second.ended), (Rest::Padding, vec![], vec![0]));
     assert!(!segmenter.has_next());
@@ -93,36 +93,36 @@ fn li_0_pdu_follows_exactly_filled_pdu() {
 
 #[test]
 fn li_0_precedes_next_sdu() {
-    let cuts = all(&mut with(PDU_42, &[40, 20]));
-    assert_eq!(shape(&cuts[1]), (Previous::EndedExactly, vec![20], 20, 17));
-    assert_eq!(cuts[1].ended, [0, 1]);
+    let pdus = all(&mut with(PDU_42, &[40, 20]));
+    assert_eq!(shape(&pdus[1]), (Previous::EndedExactly, vec![20], 20, 17));
+    assert_eq!(pdus[1].ended, [0, 1]);
 }
 
 #[test]
 fn he_10_avoids_extra_li_0_pdu() {
-    let cuts = all(&mut with(HE_SPECIAL, &[40, 80]));
-    assert_eq!(cuts.len(), 3);
-    assert_eq!(cuts[0].amd.rest, Rest::SduEnd);
-    assert_eq!(cuts[0].ended, [0]);
-    assert_eq!(cuts[2].amd.rest, Rest::SduEnd);
+    let pdus = all(&mut with(HE_SPECIAL, &[40, 80]));
+    assert_eq!(pdus.len(), 3);
+    assert_eq!(pdus[0].amd.rest, Rest::SduEnd);
+    assert_eq!(pdus[0].ended, [0]);
+    assert_eq!(pdus[2].amd.rest, Rest::SduEnd);
 }
 
 /// HE cannot be 10 if it must be 01 to announce an indicator.
 #[test]
 fn he_10_excludes_length_indicators() {
-    let cuts = all(&mut with(HE_SPECIAL, &[10, 29]));
-    assert_eq!(shape(&cuts[0]), (Previous::Unsaid, vec![10], 39, 0));
-    assert_eq!(shape(&cuts[1]), (Previous::EndedExactly, vec![], 0, 38));
+    let pdus = all(&mut with(HE_SPECIAL, &[10, 29]));
+    assert_eq!(shape(&pdus[0]), (Previous::NotIndicated, vec![10], 39, 0));
+    assert_eq!(shape(&pdus[1]), (Previous::EndedExactly, vec![], 0, 38));
 }
 
 #[test]
 fn boundary_size_sdus_segment_with_7_bit_indicators() {
     let shapes = |length| all(&mut with(PDU_42, &[length])).iter().map(shape).collect::<Vec<_>>();
     use Previous::*;
-    assert_eq!(shapes(38), [(Unsaid, vec![38], 38, 0)]);
-    assert_eq!(shapes(39), [(Unsaid, vec![39], 39, 0)]);
-    assert_eq!(shapes(40), [(Unsaid, vec![], 40, 0), (EndedExactly, vec![], 0, 38)]);
-    assert_eq!(shapes(41), [(Unsaid, vec![], 40, 0), (Unsaid, vec![1], 1, 37)]);
+    assert_eq!(shapes(38), [(NotIndicated, vec![38], 38, 0)]);
+    assert_eq!(shapes(39), [(NotIndicated, vec![39], 39, 0)]);
+    assert_eq!(shapes(40), [(NotIndicated, vec![], 40, 0), (EndedExactly, vec![], 0, 38)]);
+    assert_eq!(shapes(41), [(NotIndicated, vec![], 40, 0), (NotIndicated, vec![1], 1, 37)]);
     assert_eq!(all(&mut with(PDU_42, &[38]))[0].amd.rest, Rest::Padding);
     assert_eq!(all(&mut with(PDU_42, &[39]))[0].amd.rest, Rest::Nothing);
 }
@@ -131,94 +131,94 @@ fn boundary_size_sdus_segment_with_7_bit_indicators() {
 fn boundary_size_sdus_segment_with_15_bit_indicators() {
     let shapes = |length| all(&mut with(PDU_130, &[length])).iter().map(shape).collect::<Vec<_>>();
     use Previous::*;
-    assert_eq!(shapes(124), [(Unsaid, vec![124], 124, 0)]);
-    assert_eq!(shapes(125), [(Unsaid, vec![125], 125, 0)]);
-    assert_eq!(shapes(126), [(Unsaid, vec![126], 126, 0)]);
-    assert_eq!(shapes(127), [(Unsaid, vec![], 128, 0), (EndedOneShort, vec![], 0, 124)]);
-    assert_eq!(shapes(128), [(Unsaid, vec![], 128, 0), (EndedExactly, vec![], 0, 124)]);
+    assert_eq!(shapes(124), [(NotIndicated, vec![124], 124, 0)]);
+    assert_eq!(shapes(125), [(NotIndicated, vec![125], 125, 0)]);
+    assert_eq!(shapes(126), [(NotIndicated, vec![126], 126, 0)]);
+    assert_eq!(shapes(127), [(NotIndicated, vec![], 128, 0), (EndedOneShort, vec![], 0, 124)]);
+    assert_eq!(shapes(128), [(NotIndicated, vec![], 128, 0), (EndedExactly, vec![], 0, 124)]);
     assert_eq!(all(&mut with(PDU_130, &[124]))[0].amd.rest, Rest::Padding);
     assert_eq!(all(&mut with(PDU_130, &[125]))[0].amd.rest, Rest::Nothing);
 }
 
 #[test]
 fn no_sdu_begins_in_single_spare_byte() {
-    let cuts = all(&mut with(PDU_130, &[125, 20]));
-    assert_eq!(cuts[0].carried, [part(0, true, true)]);
-    assert_eq!(shape(&cuts[1]), (Previous::Unsaid, vec![20], 20, 104));
+    let pdus = all(&mut with(PDU_130, &[125, 20]));
+    assert_eq!(pdus[0].carried, [part(0, true, true)]);
+    assert_eq!(shape(&pdus[1]), (Previous::NotIndicated, vec![20], 20, 104));
 }
 
 /// Wireshark reports a 16th indicator as malformed, even if it is for padding.
 #[test]
 fn no_pdu_has_more_than_15_length_indicators() {
-    let cuts = all(&mut with(PDU_130, &[1; 20]));
-    assert_eq!(cuts[0].ended.len(), 14);
-    assert_eq!(cuts[0].amd.rest, Rest::Padding);
-    assert_eq!(cuts[1].ended.len(), 6);
+    let pdus = all(&mut with(PDU_130, &[1; 20]));
+    assert_eq!(pdus[0].ended.len(), 14);
+    assert_eq!(pdus[0].amd.rest, Rest::Padding);
+    assert_eq!(pdus[1].ended.len(), 6);
     // 14 packets take 42 bytes each, which leaves 110 bytes.
     let mut lengths = vec![40; 14];
     lengths.extend([108, 40]);
-    let cuts = all(&mut with(Format::fixed(700), &lengths));
-    assert_eq!((cuts[0].ended.len(), &cuts[0].amd.rest), (15, &Rest::Nothing), "the data fills the PDU");
-    assert_eq!(cuts[1].ended, [15]);
+    let pdus = all(&mut with(Format::fixed(700), &lengths));
+    assert_eq!((pdus[0].ended.len(), &pdus[0].amd.rest), (15, &Rest::Nothing), "the data fills the PDU");
+    assert_eq!(pdus[1].ended, [15]);
     // The 15th SDU continues, and ends in the next PDU.
     lengths[14] = 200;
-    let cuts = all(&mut with(Format::fixed(700), &lengths));
-    assert_eq!((cuts[0].ended.len(), cuts[0].amd.data.len()), (14, 670));
-    assert_eq!(cuts[1].ended, [14, 15]);
+    let pdus = all(&mut with(Format::fixed(700), &lengths));
+    assert_eq!((pdus[0].ended.len(), pdus[0].amd.data.len()), (14, 670));
+    assert_eq!(pdus[1].ended, [14, 15]);
 }
 
 #[test]
 fn mrw_resumes_after_discarded_sdu_end() {
-    let resume = |cut: &Cut<usize>, index| {
-        let ResumeAt { sn, nlength } = cut.resume_after(index);
+    let resume = |pdu: &SegmentedPdu<usize>, index| {
+        let ResumeAt { sn, nlength } = pdu.resume_after(index);
         (sn.get(), nlength)
     };
-    let cuts = all(&mut with(PDU_42, &[10, 20, 40]));
-    assert_eq!(resume(&cuts[0], 0), (0, 1));
-    assert_eq!(resume(&cuts[0], 1), (0, 2), "the third SDU begins here");
-    assert_eq!(resume(&cuts[1], 0), (2, 0), "no SDU begins here");
+    let pdus = all(&mut with(PDU_42, &[10, 20, 40]));
+    assert_eq!(resume(&pdus[0], 0), (0, 1));
+    assert_eq!(resume(&pdus[0], 1), (0, 2), "the third SDU begins here");
+    assert_eq!(resume(&pdus[1], 0), (2, 0), "no SDU begins here");
 
-    let cuts = all(&mut with(PDU_42, &[40, 20]));
-    assert_eq!(resume(&cuts[1], 0), (1, 1), "LI 0 is the first indicator");
-    assert_eq!(resume(&cuts[1], 1), (2, 0));
+    let pdus = all(&mut with(PDU_42, &[40, 20]));
+    assert_eq!(resume(&pdus[1], 0), (1, 1), "LI 0 is the first indicator");
+    assert_eq!(resume(&pdus[1], 1), (2, 0));
 
-    let cuts = all(&mut with(PDU_42, &[10, 29]));
+    let pdus = all(&mut with(PDU_42, &[10, 29]));
     assert_eq!(
-        resume(&cuts[0], 0),
+        resume(&pdus[0], 0),
         (0, 1),
         "this PDU contains the second SDU, but does not indicate its end"
     );
 
-    let cuts = all(&mut with(HE_SPECIAL, &[40, 10]));
-    assert_eq!(resume(&cuts[0], 0), (1, 0));
+    let pdus = all(&mut with(HE_SPECIAL, &[40, 10]));
+    assert_eq!(resume(&pdus[0], 0), (1, 0));
 }
 
 #[test]
 fn only_unsent_sdu_can_be_removed() {
     let mut segmenter = with(PDU_42, &[50, 30, 20]);
-    segmenter.cut(Sn::ZERO);
+    segmenter.next_pdu(Sn::ZERO);
     assert_eq!(segmenter.partial(), Some(0));
     assert_eq!(segmenter.remove_unsent(0), None, "its transmission has begun");
     assert_eq!(segmenter.remove_unsent(1).map(|sdu| sdu.octets.len()), Some(30));
     assert_eq!(segmenter.octets(), 10 + 20);
-    assert_eq!(segmenter.cut(Sn::new(1)).unwrap().ended, [0, 2]);
+    assert_eq!(segmenter.next_pdu(Sn::new(1)).unwrap().ended, [0, 2]);
 }
 
 #[test]
 fn pdu_after_discard_begins_with_next_sdu() {
     let mut segmenter = with(PDU_42, &[100, 30, 20]);
-    segmenter.cut(Sn::ZERO);
+    segmenter.next_pdu(Sn::ZERO);
     let discarded: Vec<_> = segmenter.discard_through(1).into_iter().map(|sdu| sdu.id).collect();
     assert_eq!(discarded, [0, 1]);
     assert_eq!((segmenter.octets(), segmenter.partial()), (20, None));
-    let cut = segmenter.cut(Sn::new(1)).unwrap();
-    assert_eq!((cut.carried, cut.amd.data), (vec![part(2, true, true)], sdu(2, 20).into()));
+    let pdu = segmenter.next_pdu(Sn::new(1)).unwrap();
+    assert_eq!((pdu.carried, pdu.amd.data), (vec![part(2, true, true)], sdu(2, 20).into()));
 }
 
 #[test]
 fn discard_cancels_pending_li_0() {
     let mut segmenter = with(PDU_42, &[40]);
-    segmenter.cut(Sn::ZERO);
+    segmenter.next_pdu(Sn::ZERO);
     assert_eq!(segmenter.discard_through(0), []);
     assert!(!segmenter.has_next());
 }
@@ -226,15 +226,15 @@ fn discard_cancels_pending_li_0() {
 #[test]
 fn reset_drops_started_sdu_and_keeps_rest() {
     let mut segmenter = with(PDU_42, &[100, 30]);
-    segmenter.cut(Sn::ZERO);
+    segmenter.next_pdu(Sn::ZERO);
     assert_eq!(segmenter.reset().map(|sdu| sdu.id), Some(0));
     assert_eq!(segmenter.octets(), 30);
-    assert_eq!(segmenter.cut(Sn::ZERO).unwrap().carried, [part(1, true, true)]);
+    assert_eq!(segmenter.next_pdu(Sn::ZERO).unwrap().carried, [part(1, true, true)]);
 
     let mut segmenter = with(PDU_42, &[40, 30]);
-    segmenter.cut(Sn::ZERO);
+    segmenter.next_pdu(Sn::ZERO);
     assert_eq!(segmenter.reset(), None);
-    assert_eq!(segmenter.cut(Sn::ZERO).unwrap().amd.previous, Previous::Unsaid);
+    assert_eq!(segmenter.next_pdu(Sn::ZERO).unwrap().amd.previous, Previous::NotIndicated);
 }
 
 fn any_lengths(body: usize) -> impl Strategy<Value = Vec<usize>> {
@@ -268,10 +268,10 @@ fn any_run() -> impl Strategy<Value = (Format, Vec<usize>)> {
 }
 
 /// Encodes and decodes a PDU.
-fn on_air(cut: &Cut<usize>, format: Format) -> Amd<'static> {
-    match decode(&encode_amd(&cut.amd, format), format) {
+fn on_air(pdu: &SegmentedPdu<usize>, format: Format) -> Amd<'static> {
+    match decode(&encode_amd(&pdu.amd, format), format) {
         Ok(Pdu::Amd(amd)) => amd.into_owned(),
-        other => panic!("{cut:?} became {other:?}"),
+        other => panic!("{pdu:?} became {other:?}"),
     }
 }
 
@@ -280,11 +280,11 @@ proptest! {
 
     #[test]
     fn segmented_sdus_reassemble_unchanged((format, lengths) in any_run()) {
-        let cuts = all(&mut with(format, &lengths));
+        let pdus = all(&mut with(format, &lengths));
         let mut reassembler = Reassembler::new(Delivery::InSequence);
         let mut out = Vec::new();
-        for cut in &cuts {
-            reassembler.receive(on_air(cut, format), |sdu| out.push(sdu));
+        for pdu in &pdus {
+            reassembler.receive(on_air(pdu, format), |sdu| out.push(sdu));
         }
         let sent: Vec<_> = lengths.iter().enumerate().map(|(id, length)| sdu(id, *length)).collect();
         prop_assert_eq!(out, sent);
@@ -295,7 +295,7 @@ proptest! {
     fn ready_count_matches_remaining_pdus((format, lengths) in any_run(), begun in 0..20_usize) {
         let mut segmenter = with(format, &lengths);
         for _ in 0..begun {
-            segmenter.cut(Sn::ZERO);
+            segmenter.next_pdu(Sn::ZERO);
         }
         let ready = segmenter.ready(usize::MAX);
         prop_assert_eq!(segmenter.ready(3), ready.min(3));
@@ -305,20 +305,20 @@ proptest! {
 
     #[test]
     fn every_sdu_begins_and_ends_exactly_once((format, lengths) in any_run()) {
-        let cuts = all(&mut with(format, &lengths));
+        let pdus = all(&mut with(format, &lengths));
         let ids: Vec<_> = (0..lengths.len()).collect();
-        let carried = || cuts.iter().flat_map(|cut| &cut.carried);
+        let carried = || pdus.iter().flat_map(|pdu| &pdu.carried);
         let begun: Vec<_> = carried().filter(|part| part.first).map(|part| part.id).collect();
         let ended: Vec<_> = carried().filter(|part| part.last).map(|part| part.id).collect();
-        let told: Vec<_> = cuts.iter().flat_map(|cut| &cut.ended).copied().collect();
+        let told: Vec<_> = pdus.iter().flat_map(|pdu| &pdu.ended).copied().collect();
         prop_assert_eq!(&begun, &ids);
         prop_assert_eq!(&ended, &ids);
         prop_assert_eq!(&told, &ids);
-        for cut in &cuts {
-            let indicators = cut.ended.len() + usize::from(cut.amd.rest == Rest::Padding);
+        for pdu in &pdus {
+            let indicators = pdu.ended.len() + usize::from(pdu.amd.rest == Rest::Padding);
             prop_assert!(indicators <= 15);
-            if cut.spare > 0 {
-                let mut with_status = cut.clone();
+            if pdu.piggyback_room > 0 {
+                let mut with_status = pdu.clone();
                 with_status.amd.rest = Rest::Piggybacked(Status(vec![Sufi::NoMore]));
                 prop_assert_eq!(on_air(&with_status, format), with_status.amd);
             }
@@ -330,19 +330,19 @@ proptest! {
         (format, lengths) in any_run(),
         at in any::<prop::sample::Index>(),
     ) {
-        let cuts = all(&mut with(format, &lengths));
+        let pdus = all(&mut with(format, &lengths));
         let last = at.index(lengths.len());
-        let (cut, index) = cuts
+        let (pdu, index) = pdus
             .iter()
-            .find_map(|cut| Some((cut, cut.ended.iter().position(|id| *id == last)?)))
+            .find_map(|pdu| Some((pdu, pdu.ended.iter().position(|id| *id == last)?)))
             .expect("every SDU has an end indication");
-        let resume = cut.resume_after(index);
+        let resume = pdu.resume_after(index);
         let mut reassembler = Reassembler::new(Delivery::InSequence);
         let mut out = Vec::new();
         // No part of a discarded SDU has been delivered.
         reassembler.move_window(resume.sn, resume.nlength, |sdu| out.push(sdu));
-        for cut in cuts.iter().skip(usize::from(resume.sn.get())) {
-            reassembler.receive(on_air(cut, format), |sdu| out.push(sdu));
+        for pdu in pdus.iter().skip(usize::from(resume.sn.get())) {
+            reassembler.receive(on_air(pdu, format), |sdu| out.push(sdu));
         }
         let sent: Vec<_> = lengths.iter().enumerate().map(|(id, length)| sdu(id, *length)).collect();
         prop_assert_eq!(out, &sent[last + 1..]);

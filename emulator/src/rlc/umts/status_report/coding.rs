@@ -31,7 +31,7 @@ pub(super) struct Written {
     pub(super) nibbles: usize,
     pub(super) next: Cursor,
     /// Number of missing PDUs from `next` on.
-    pub(super) left: usize,
+    pub(super) remaining: usize,
 }
 
 impl Cursor {
@@ -80,7 +80,7 @@ pub(super) fn write(coding: Coding, received: Received<'_>, from: Cursor, room: 
         sufis.push(sufi);
     }
     let after = received.missing.iter().skip(next.gap).map(|gap| usize::from(gap.count)).sum::<usize>();
-    Written { sufis, nibbles, next, left: after - usize::from(next.within) }
+    Written { sufis, nibbles, next, remaining: after - usize::from(next.within) }
 }
 
 /// Writes a LIST (§9.2.2.11.4): up to 15 pairs (SNi, Li), each for up to 16 PDUs.

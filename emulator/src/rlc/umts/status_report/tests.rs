@@ -137,7 +137,7 @@ fn pdu_both_received_and_missing_is_contradiction() {
 
 #[test]
 fn interpretation_contains_all_other_sufis() {
-    let told = interpret(&Status(vec![
+    let content = interpret(&Status(vec![
         Sufi::Window { wsn: 9 },
         Sufi::Mrw { sns: vec![sn(7), sn(9)], long_distance: false, nlength: 2 },
         Sufi::MrwAck { n: 1, sn_ack: sn(3) },
@@ -145,7 +145,7 @@ fn interpretation_contains_all_other_sufis() {
         Sufi::NoMore,
     ]))
     .unwrap();
-    let expected = Interpretation {
+    let expected = StatusContent {
         lsn: None,
         missing: Vec::new(),
         window: Some(9),
@@ -153,7 +153,7 @@ fn interpretation_contains_all_other_sufis() {
         mrw_ack: Some(MrwAck { n: 1, sn_ack: sn(3) }),
         poll: Some(sn(77)),
     };
-    assert_eq!(told, expected);
+    assert_eq!(content, expected);
 }
 
 /// VR(R), VR(H), and the gaps between them. The first gap begins at VR(R).
@@ -198,11 +198,11 @@ proptest! {
         let statuses = acknowledge(received, Vec::new(), octets);
         let mut named = Vec::new();
         for status in &statuses {
-            let told = interpret(&on_air(status, octets)).unwrap();
-            let lsn = told.lsn.unwrap();
+            let content = interpret(&on_air(status, octets)).unwrap();
+            let lsn = content.lsn.unwrap();
             prop_assert_eq!(lsn, if statuses.len() == 1 { vr_h } else { vr_r });
-            prop_assert!(told.missing.iter().all(|sn| sn.since(vr_r) < vr_h.since(vr_r)));
-            named.extend(told.missing.into_iter().map(|sn| sn.since(vr_r)));
+            prop_assert!(content.missing.iter().all(|sn| sn.since(vr_r) < vr_h.since(vr_r)));
+            named.extend(content.missing.into_iter().map(|sn| sn.since(vr_r)));
         }
         // A bitmap may repeat PDUs that an earlier part of the report contains.
         named.sort_unstable();
@@ -218,7 +218,7 @@ proptest! {
         prop_assert_eq!(statuses.len(), 1);
         for coding in Coding::ALL {
             let written = coding::write(coding, received, Cursor::at_start(), 20_000);
-            prop_assert_eq!(written.left, 0);
+            prop_assert_eq!(written.remaining, 0);
             for sufi in &written.sufis {
                 if let Sufi::Bitmap { fsn, bits } = sufi {
                     let last = fsn.plus(8 * bits.len() as u16).previous();

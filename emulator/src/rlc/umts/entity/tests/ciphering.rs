@@ -25,7 +25,7 @@ struct Ciphering(Entity);
 
 impl Ciphering {
     fn pull(&mut self, now: Instant, blocks: usize) -> Vec<Outgoing> {
-        let mut pdus = self.0.pull(now, Room::Pdus(blocks), OneLess::Fits);
+        let mut pdus = self.0.pull(now, Room::Pdus(blocks), OneBlockFewer::HasFormat);
         for pdu in &mut pdus {
             if let PduKind::Data { sn, hfn, .. } = pdu.kind {
                 cipher(Arc::make_mut(&mut pdu.octets), hfn, sn);
@@ -165,7 +165,7 @@ fn run(seed: u64, ttis: u64, config: &EntityConfig) -> Link {
     for tti in 0..ttis + 500 {
         let storm = tti < ttis;
         for end in [A, B] {
-            if storm && link.ends[end].0.waiting().0 < 20 && chance.chance(0.6) {
+            if storm && link.ends[end].0.unsent().0 < 20 && chance.chance(0.6) {
                 link.send(end);
             }
             if storm && chance.chance(0.02) {

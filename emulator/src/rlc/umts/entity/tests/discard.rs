@@ -21,8 +21,8 @@ fn by_time(timer_discard: Duration) -> EntityConfig {
     config
 }
 
-fn all_transmissions(sn: u16) -> impl FnMut(&Seen) -> bool {
-    move |seen| matches!(&seen.kind, PduKind::Data { sn: sent, .. } if sent.get() == sn)
+fn all_transmissions(sn: u16) -> impl FnMut(&LogEntry) -> bool {
+    move |entry| matches!(&entry.kind, PduKind::Data { sn: sent, .. } if sent.get() == sn)
 }
 
 /// (time, super-field) of the MRWs and MRW_ACKs that an end has sent.
@@ -72,8 +72,8 @@ fn mrw_has_nlength_when_next_sdu_shares_pdu() {
 
 #[test]
 fn mrw_ack_has_n_while_pdu_is_missing() {
-    let mut pair =
-        Pair::new(by_time(ms(150))).losing(|seen| all_transmissions(0)(seen) || all_transmissions(1)(seen));
+    let mut pair = Pair::new(by_time(ms(150)))
+        .losing(|entry| all_transmissions(0)(entry) || all_transmissions(1)(entry));
     pair.run_until(at(1));
     pair.send(A, 50);
     pair.run_until(at(9));
@@ -91,7 +91,7 @@ fn mrw_ack_has_n_while_pdu_is_missing() {
 
 #[test]
 fn timer_discard_discards_expired_sdu_and_earlier_ones() {
-    let mut pair = Pair::new(by_time(ms(300))).losing(|seen| seen.from == B && seen.at < at(320));
+    let mut pair = Pair::new(by_time(ms(300))).losing(|entry| entry.from == B && entry.at < at(320));
     pair.send_pdus(A, 2);
     pair.run_until(at(100));
     pair.send_pdus(A, 2);
@@ -117,7 +117,7 @@ fn unsent_sdu_is_discarded_without_signalling() {
     pair.blocks = 0;
     pair.run_until(at(300));
     assert_eq!(pair.outcomes[A], [(0, SduOutcome::Acknowledged), (1, SduOutcome::Discarded)]);
-    assert_eq!(pair.ends[A].waiting(), (1, 39));
+    assert_eq!(pair.ends[A].unsent(), (1, 39));
     assert_eq!(pair.ends[A].stats().discards, 0);
 }
 
@@ -125,7 +125,7 @@ fn unsent_sdu_is_discarded_without_signalling() {
 fn discarded_partial_sdu_is_not_joined_with_next() {
     // Until 550 ms, the peer receives every PDU except the MRWs.
     let mut pair = Pair::new(by_time(ms(400)))
-        .losing(|seen| seen.from == A && seen.kind == PduKind::Status && seen.at < at(550));
+        .losing(|entry| entry.from == A && entry.kind == PduKind::Status && entry.at < at(550));
     pair.blocks = 1;
     pair.send(A, 4_000);
     pair.run_until(at(395));
@@ -148,7 +148,7 @@ fn mrw_from_full_window_signals_sn_beyond_window() {
     config.sender.window = 4;
     config.receiver.window = 4;
     let mut pair =
-        Pair::new(config).losing(|seen| matches!(seen.kind, PduKind::Data { .. }) && seen.at < at(90));
+        Pair::new(config).losing(|entry| matches!(entry.kind, PduKind::Data { .. }) && entry.at < at(90));
     pair.send(A, 400);
     pair.run_until(at(50));
     pair.send(A, 39);
@@ -161,9 +161,9 @@ fn mrw_from_full_window_signals_sn_beyond_window() {
 
 #[test]
 fn unanswered_mrw_repeats_then_resets_at_max_mrw() {
-    let mut pair = Pair::new(by_max_dat(2)).losing(|seen| {
-        let mrw = matches!(&seen.pdu, Pdu::Status(Status(sufis)) if matches!(sufis[0], Sufi::Mrw { .. }));
-        mrw || all_transmissions(0)(seen) && seen.epoch == 0
+    let mut pair = Pair::new(by_max_dat(2)).losing(|entry| {
+        let mrw = matches!(&entry.pdu, Pdu::Status(Status(sufis)) if matches!(sufis[0], Sufi::Mrw { .. }));
+        mrw || all_transmissions(0)(entry) && entry.epoch == 0
     });
     pair.send_pdus(A, 2);
     pair.run_until(at(1_000));
@@ -225,7 +225,7 @@ fn long_mrw_is_obsolete_up_to_one_window_late() {
 
 #[test]
 fn unexpected_or_mismatched_mrw_ack_is_ignored() {
-    let mut pair = Pair::new(by_max_dat(2)).losing(|seen| seen.from == B || all_transmissions(0)(seen));
+    let mut pair = Pair::new(by_max_dat(2)).losing(|entry| entry.from == B || all_transmissions(0)(entry));
     for octets in [50, 10, 60] {
         pair.send(A, octets);
     }
@@ -244,7 +244,7 @@ fn unexpected_or_mismatched_mrw_ack_is_ignored() {
 
 #[test]
 fn mrw_ack_counts_only_after_mrw_is_sent() {
-    let mut pair = Pair::new(by_max_dat(2)).losing(|seen| seen.from == B || all_transmissions(0)(seen));
+    let mut pair = Pair::new(by_max_dat(2)).losing(|entry| entry.from == B || all_transmissions(0)(entry));
     pair.send_pdus(A, 4);
     pair.run_until(at(55));
     pair.inject_status(A, vec![list(&[0]), ack(1)]);
@@ -261,7 +261,7 @@ fn mrw_ack_counts_only_after_mrw_is_sent() {
 
 #[test]
 fn lsn_beyond_sn_mrw_ends_discard_procedure() {
-    let mut pair = Pair::new(by_max_dat(2)).losing(|seen| seen.from == B || all_transmissions(0)(seen));
+    let mut pair = Pair::new(by_max_dat(2)).losing(|entry| entry.from == B || all_transmissions(0)(entry));
     pair.send_pdus(A, 4);
     pair.run_until(at(50));
     pair.inject_status(A, vec![list(&[0]), ack(1)]);
@@ -280,7 +280,7 @@ fn send_mrw_lists_every_sdu_fifteen_per_mrw() {
     let mut config = by_time(ms(300));
     config.sender.send_mrw = true;
     let mut pair =
-        Pair::new(config).losing(|seen| matches!(seen.kind, PduKind::Data { .. }) && seen.at < at(310));
+        Pair::new(config).losing(|entry| matches!(entry.kind, PduKind::Data { .. }) && entry.at < at(310));
     pair.blocks = 12;
     pair.send_pdus(A, 20);
     pair.run_until(at(3_000));
@@ -315,7 +315,7 @@ fn full_4095_window_leaves_room_for_discarded_pdu() {
     config.sender.window = 4095;
     config.receiver.window = 4095;
     let mut pair =
-        Pair::new(config).losing(|seen| matches!(seen.kind, PduKind::Data { .. }) && seen.at < at(390));
+        Pair::new(config).losing(|entry| matches!(entry.kind, PduKind::Data { .. }) && entry.at < at(390));
     pair.blocks = 200;
     for _ in 0..4 {
         pair.send(A, 60_000);
@@ -333,7 +333,7 @@ fn full_4095_window_leaves_room_for_discarded_pdu() {
 
 #[test]
 fn lsn_after_gap_does_not_end_discard_procedure() {
-    let mut pair = Pair::new(by_max_dat(2)).losing(|seen| seen.from == B || all_transmissions(0)(seen));
+    let mut pair = Pair::new(by_max_dat(2)).losing(|entry| entry.from == B || all_transmissions(0)(entry));
     pair.send_pdus(A, 4);
     pair.run_until(at(50));
     pair.inject_status(A, vec![list(&[0]), ack(1)]);

@@ -11,7 +11,7 @@ fn flexible(sender: PollConfig) -> EntityConfig {
 
 /// Sizes in bytes of the PDUs that an end has sent, in order.
 fn sizes(pair: &Pair, from: usize) -> Vec<usize> {
-    pair.from(from).map(|seen| encode(&seen.pdu, FLEXIBLE).len()).collect()
+    pair.from(from).map(|entry| encode(&entry.pdu, FLEXIBLE).len()).collect()
 }
 
 #[test]
@@ -76,11 +76,11 @@ fn report_is_piggybacked_but_omitted_from_retransmission() {
     pair.run_until(at(35));
     pair.send(B, 50);
     pair.run_until(at(2_000));
-    let rest = |seen: &Seen| match &seen.pdu {
+    let rest = |entry: &LogEntry| match &entry.pdu {
         Pdu::Amd(amd) => amd.rest.clone(),
         pdu => panic!("{pdu:?}"),
     };
-    let sent: Vec<&Seen> = pair.from(B).filter(|seen| matches!(seen.pdu, Pdu::Amd(_))).collect();
+    let sent: Vec<&LogEntry> = pair.from(B).filter(|entry| matches!(entry.pdu, Pdu::Amd(_))).collect();
     assert_eq!(rest(sent[0]), Rest::Piggybacked(Status(vec![ack(1)])));
     assert_eq!(encode(&sent[0].pdu, FLEXIBLE).len(), 2 + 2 * 2 + 50 + 3);
     assert!(sent.len() > 1, "the lost PDU was retransmitted");
@@ -125,7 +125,7 @@ fn pull_returns_pdus_until_room_is_filled() {
         for _ in 0..5 {
             pair.send(A, 1000);
         }
-        let pdus = pair.ends[A].pull(at(0), room, OneLess::Fits);
+        let pdus = pair.ends[A].pull(at(0), room, OneBlockFewer::HasFormat);
         pdus.iter().map(|pdu| pdu.octets.len()).collect::<Vec<_>>()
     };
     let bytes = |bytes, pdus| Room::Bytes { bytes, header: 2, pdus };

@@ -69,8 +69,8 @@ fn amds() -> impl Strategy<Value = Amd<'static>> {
     let piggybacked = prop::option::of(statuses());
     (sns(), any::<(bool, bool)>(), ends, piggybacked).prop_map(|(sn, (poll, previous), ends, status)| {
         let ends: Vec<u16> = ends.into_iter().collect();
-        let previous = if previous { Previous::EndedExactly } else { Previous::Unsaid };
-        let indicators = usize::from(previous != Previous::Unsaid) + ends.len();
+        let previous = if previous { Previous::EndedExactly } else { Previous::NotIndicated };
+        let indicators = usize::from(previous != Previous::NotIndicated) + ends.len();
         let last = usize::from(ends.last().copied().unwrap_or(0));
         let room = FORMAT.body() - indicators;
         let (octets, rest) = match status {
@@ -163,7 +163,7 @@ struct Victim {
     entity: Entity,
     now: Instant,
     submitted: u64,
-    told: std::collections::BTreeSet<u64>,
+    content: std::collections::BTreeSet<u64>,
 }
 
 impl Victim {
@@ -175,7 +175,7 @@ impl Victim {
             }
             Step::Wait { millis } => self.wait(ms(millis)),
             Step::Pull { blocks } => {
-                let pdus = self.entity.pull(self.now, Room::Pdus(blocks), OneLess::Fits);
+                let pdus = self.entity.pull(self.now, Room::Pdus(blocks), OneBlockFewer::HasFormat);
                 assert!(pdus.len() <= blocks);
                 for pdu in pdus {
                     assert_eq!(pdu.octets.len(), FORMAT.pdu_size);
@@ -212,7 +212,7 @@ impl Victim {
             assert!(!sdu.is_empty());
         }
         while let Some((SduId(id), _)) = self.entity.poll_outcome() {
-            assert!(id < self.submitted && self.told.insert(id), "SDU {id} has two outcomes");
+            assert!(id < self.submitted && self.content.insert(id), "SDU {id} has two outcomes");
         }
         if self.entity.is_unrecoverable() {
             self.entity.reestablish(self.now, 0);
@@ -227,14 +227,14 @@ proptest! {
     #[test]
     fn hostile_pdus_leave_one_outcome_per_sdu(config in configs(), steps in steps()) {
         let entity = Entity::new(config, Instant::ZERO);
-        let mut victim = Victim { entity, now: Instant::ZERO, submitted: 0, told: Default::default() };
+        let mut victim = Victim { entity, now: Instant::ZERO, submitted: 0, content: Default::default() };
         for step in steps {
             victim.take(step);
         }
         // Re-establishment gives up all SDUs whose transmission has begun, and none of them twice.
         victim.entity.reestablish(victim.now, 0);
         victim.collect();
-        let (waiting, _) = victim.entity.waiting();
-        prop_assert_eq!(victim.told.len() + waiting, victim.submitted as usize);
+        let (waiting, _) = victim.entity.unsent();
+        prop_assert_eq!(victim.content.len() + waiting, victim.submitted as usize);
     }
 }

@@ -50,7 +50,7 @@ fn poll_sdu_trigger_polls_with_last_segment() {
 fn window_based_polling_starts_at_configured_share() {
     let mut config = polling(PollConfig { poll_window: Some(50), ..PollConfig::NONE });
     config.sender.window = 8;
-    let mut pair = Pair::new(config).losing(|seen| seen.from == B);
+    let mut pair = Pair::new(config).losing(|entry| entry.from == B);
     pair.send_pdus(A, 8);
     pair.run_until(at(1_000));
     // J = (VT(S) + 1 − VT(A)) / VT(WS), with VT(S) before the PDU: 4/8 with SN 3.
@@ -61,7 +61,7 @@ fn window_based_polling_starts_at_configured_share() {
 fn timer_poll_repeats_unanswered_poll() {
     let mut config = polling(PollConfig { last_pdu: true, timer_poll: Some(ms(200)), ..PollConfig::NONE });
     config.sender.discard = Discard::ResetAfterMaxDat { max_dat: 4 };
-    let mut pair = Pair::new(config).losing(|seen| seen.from == B && seen.at < at(400));
+    let mut pair = Pair::new(config).losing(|entry| entry.from == B && entry.at < at(400));
     pair.send_pdus(A, 3);
     pair.run_until(at(2_000));
     assert_eq!(
@@ -77,7 +77,7 @@ fn timer_poll_repeats_unanswered_poll() {
 #[test]
 fn timer_poll_stops_only_when_poll_is_acknowledged() {
     let config = polling(PollConfig { last_pdu: true, timer_poll: Some(ms(200)), ..PollConfig::NONE });
-    let mut pair = Pair::new(config).losing(|seen| seen.from == B);
+    let mut pair = Pair::new(config).losing(|entry| entry.from == B);
     pair.send_pdus(A, 3);
     pair.run_until(at(100));
     pair.inject_status(A, vec![ack(2)]);
@@ -89,7 +89,7 @@ fn timer_poll_stops_only_when_poll_is_acknowledged() {
 #[test]
 fn timer_poll_stops_when_polling_pdu_is_nacked() {
     let config = polling(PollConfig { last_pdu: true, timer_poll: Some(ms(200)), ..PollConfig::NONE });
-    let mut pair = Pair::new(config).losing(|seen| seen.from == B);
+    let mut pair = Pair::new(config).losing(|entry| entry.from == B);
     pair.send_pdus(A, 3);
     pair.run_until(at(100));
     pair.inject_status(A, vec![list(&[1]), ack(3)]);
@@ -105,7 +105,7 @@ fn timer_poll_stops_when_polling_pdu_is_nacked() {
 #[test]
 fn new_poll_restarts_timer_poll() {
     let config = polling(PollConfig { last_pdu: true, timer_poll: Some(ms(200)), ..PollConfig::NONE });
-    let mut pair = Pair::new(config).losing(|seen| seen.from == B);
+    let mut pair = Pair::new(config).losing(|entry| entry.from == B);
     pair.send_pdus(A, 1);
     pair.run_until(at(150));
     pair.send_pdus(A, 1);
@@ -116,7 +116,7 @@ fn new_poll_restarts_timer_poll() {
 #[test]
 fn timer_poll_prohibit_merges_polls_at_expiry() {
     let poll = PollConfig { last_pdu: true, timer_poll_prohibit: Some(ms(100)), ..PollConfig::NONE };
-    let mut pair = Pair::new(polling(poll)).losing(|seen| seen.from == B);
+    let mut pair = Pair::new(polling(poll)).losing(|entry| entry.from == B);
     for _ in 0..4 {
         pair.send_pdus(A, 1);
         pair.run_for(ms(20));
@@ -129,7 +129,7 @@ fn timer_poll_prohibit_merges_polls_at_expiry() {
 #[test]
 fn delayed_poll_is_dropped_after_full_acknowledgement() {
     let poll = PollConfig { last_pdu: true, timer_poll_prohibit: Some(ms(100)), ..PollConfig::NONE };
-    let mut pair = Pair::new(polling(poll)).losing(|seen| seen.from == B);
+    let mut pair = Pair::new(polling(poll)).losing(|entry| entry.from == B);
     pair.send_pdus(A, 1);
     pair.run_until(at(20));
     pair.send_pdus(A, 1);
@@ -144,7 +144,7 @@ fn delayed_poll_is_dropped_after_full_acknowledgement() {
 #[test]
 fn periodic_timer_polls_while_data_is_unacknowledged() {
     let poll = PollConfig { timer_poll_periodic: Some(ms(100)), ..PollConfig::NONE };
-    let mut pair = Pair::new(polling(poll)).losing(|seen| seen.from == B && seen.at < at(250));
+    let mut pair = Pair::new(polling(poll)).losing(|entry| entry.from == B && entry.at < at(250));
     pair.run_until(at(110));
     pair.send_pdus(A, 2);
     pair.run_until(at(1_050));
@@ -156,7 +156,7 @@ fn periodic_timer_polls_while_data_is_unacknowledged() {
 fn ue_poll_timer_starts_at_tti_end() {
     let poll = PollConfig { last_pdu: true, timer_poll: Some(ms(200)), ..PollConfig::NONE };
     let config = EntityConfig { timers: TimersStart::WhenTransmitted { tti: TTI }, ..polling(poll) };
-    let mut pair = Pair::new(config).losing(|seen| seen.from == B);
+    let mut pair = Pair::new(config).losing(|entry| entry.from == B);
     pair.send_pdus(A, 1);
     pair.run_until(at(250));
     assert_eq!(pair.polls(A), [(0, 0), (210, 0)]);
@@ -179,7 +179,7 @@ fn large_window_polls_only_with_last_pdu() {
     for (window, carried_by) in [(2047, 0), (2560, 2)] {
         let mut config = polling(PollConfig { timer_poll_periodic: Some(ms(100)), ..PollConfig::NONE });
         config.sender.window = window;
-        let mut pair = Pair::new(config).losing(|seen| seen.from == B);
+        let mut pair = Pair::new(config).losing(|entry| entry.from == B);
         pair.send_pdus(A, 3);
         pair.run_until(at(50));
         pair.inject_status(

@@ -165,9 +165,13 @@ fn status_prohibit_starts_at_last_report_part() {
     assert_eq!(reports[parts], last + 100, "the timer starts with the last part of the first report");
     let mut asked = Vec::new();
     for (_, sufis) in &pair.statuses(B)[..parts] {
-        let told = status_report::interpret(&Status(sufis.clone())).expect("the report is consistent");
-        assert_eq!(told.lsn, Some(Sn::ZERO), "no part acknowledges PDUs that another part reports missing");
-        asked.extend(told.missing.iter().map(|sn| sn.get()));
+        let content = status_report::interpret(&Status(sufis.clone())).expect("the report is consistent");
+        assert_eq!(
+            content.lsn,
+            Some(Sn::ZERO),
+            "no part acknowledges PDUs that another part reports missing"
+        );
+        asked.extend(content.missing.iter().map(|sn| sn.get()));
     }
     asked.sort_unstable();
     assert_eq!(asked, missing);
@@ -190,8 +194,8 @@ fn mrw_ack_does_not_overtake_split_report() {
         Sufi::MrwAck { sn_ack, .. } => Some(sn_ack.get()),
         _ => None,
     };
-    let told: Vec<_> = all.iter().flat_map(|(_, sufis)| sufis.iter().filter_map(vr_r)).collect();
-    assert!(told.is_sorted() && told.len() >= 4 && told.last() >= Some(&600), "{told:?}");
+    let content: Vec<_> = all.iter().flat_map(|(_, sufis)| sufis.iter().filter_map(vr_r)).collect();
+    assert!(content.is_sorted() && content.len() >= 4 && content.last() >= Some(&600), "{content:?}");
     let times: Vec<_> = all.iter().map(|(at, _)| *at).collect();
     assert_eq!(
         times,
@@ -265,7 +269,7 @@ fn report_is_piggybacked_only_if_configured() {
         pair.run_until(at(1_000));
         assert_eq!(pair.arrived(A), [1]);
         assert_eq!(pair.outcomes(A, SduOutcome::Acknowledged), [0]);
-        let mut again = pair.from(B).filter_map(|seen| match &seen.pdu {
+        let mut again = pair.from(B).filter_map(|entry| match &entry.pdu {
             Pdu::Amd(amd) => Some(&amd.rest),
             _ => None,
         });
@@ -279,7 +283,7 @@ fn report_precedes_data_that_has_no_padding() {
     pair.inject_data(B, 0, true);
     pair.send(B, 1_000);
     pair.run_until(at(5));
-    let kinds: Vec<_> = pair.from(B).map(|seen| seen.kind == PduKind::Status).collect();
+    let kinds: Vec<_> = pair.from(B).map(|entry| entry.kind == PduKind::Status).collect();
     assert_eq!(kinds, [true, false, false, false]);
 }
 

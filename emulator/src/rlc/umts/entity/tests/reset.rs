@@ -16,8 +16,8 @@ fn resetting() -> EntityConfig {
 }
 
 /// Loses every transmission of an SN before the first RESET.
-fn all_transmissions(sn: u16) -> impl FnMut(&Seen) -> bool {
-    move |seen| seen.epoch == 0 && matches!(&seen.kind, PduKind::Data { sn: sent, .. } if sent.get() == sn)
+fn all_transmissions(sn: u16) -> impl FnMut(&LogEntry) -> bool {
+    move |entry| entry.epoch == 0 && matches!(&entry.kind, PduKind::Data { sn: sent, .. } if sent.get() == sn)
 }
 
 #[test]
@@ -63,12 +63,13 @@ fn reset_discards_started_sdus_and_keeps_unsent() {
     assert_eq!(pair.arrived(B), [4, 5]);
     let restarted = pair.data(A).into_iter().find(|(time, ..)| *time > reset_at);
     assert_eq!(restarted, Some((reset_at + 80, 0, false)), "data restarts from SN 0 after the RESET ACK");
-    assert_eq!(pair.log.last().map(|seen| seen.epoch >> 12), Some(1));
+    assert_eq!(pair.log.last().map(|entry| entry.epoch >> 12), Some(1));
 }
 
 #[test]
 fn pending_reset_blocks_sending_and_receiving() {
-    let mut pair = Pair::new(resetting()).losing(|seen| seen.kind == PduKind::ResetAck && seen.at < at(500));
+    let mut pair =
+        Pair::new(resetting()).losing(|entry| entry.kind == PduKind::ResetAck && entry.at < at(500));
     pair.send_pdus(A, 3);
     pair.run_until(at(15));
     pair.inject_status(A, vec![ack(9)]);
@@ -77,7 +78,7 @@ fn pending_reset_blocks_sending_and_receiving() {
     pair.inject_status(A, vec![ack(3)]);
     pair.send_pdus(A, 3);
     pair.run_until(at(500));
-    let from_a: Vec<_> = pair.from(A).skip(3).map(|seen| seen.kind.clone()).collect();
+    let from_a: Vec<_> = pair.from(A).skip(3).map(|entry| entry.kind.clone()).collect();
     assert_eq!(from_a, [PduKind::Reset]);
     assert_eq!((pair.arrived(A).len(), pair.outcomes[A].len()), (0, 0));
 }
@@ -87,9 +88,9 @@ fn lost_reset_ack_is_repeated_without_second_reset() {
     let mut config = resetting();
     config.sender.discard = Discard::ResetAfterMaxDat { max_dat: 40 };
     let mut acks = 0;
-    let mut pair = Pair::new(config).losing(move |seen| {
-        acks += u32::from(seen.kind == PduKind::ResetAck);
-        seen.kind == PduKind::ResetAck && acks == 1
+    let mut pair = Pair::new(config).losing(move |entry| {
+        acks += u32::from(entry.kind == PduKind::ResetAck);
+        entry.kind == PduKind::ResetAck && acks == 1
     });
     pair.send_pdus(A, 3);
     pair.run_until(at(15));
@@ -146,7 +147,7 @@ fn simultaneous_resets_complete_on_both_ends() {
 fn peer_reset_leaves_vt_rst_unchanged() {
     let mut config = resetting();
     config.sender.max_rst = 3;
-    let mut pair = Pair::new(config).losing(|seen| seen.from == A);
+    let mut pair = Pair::new(config).losing(|entry| entry.from == A);
     pair.send_pdus(A, 1);
     pair.run_until(at(5));
     pair.inject_status(A, vec![ack(9)]);
@@ -167,7 +168,7 @@ fn unrecoverable_error_follows_max_rst_minus_one_resets() {
     for max_rst in [1, 4] {
         let mut config = resetting();
         config.sender.max_rst = max_rst;
-        let mut pair = Pair::new(config).losing(|seen| seen.from == B);
+        let mut pair = Pair::new(config).losing(|entry| entry.from == B);
         pair.send_pdus(A, 1);
         pair.run_until(at(5));
         pair.inject_status(A, vec![ack(9)]);
@@ -176,7 +177,7 @@ fn unrecoverable_error_follows_max_rst_minus_one_resets() {
         assert_eq!(pair.resets(A).len(), usize::from(max_rst) - 1);
         assert!(pair.ends[A].is_unrecoverable());
         assert_eq!(pair.outcomes(A, SduOutcome::Reset), [0]);
-        assert_eq!((pair.ends[A].blocks_wanted(9), pair.ends[A].next_deadline()), (0, None));
+        assert_eq!((pair.ends[A].sendable_pdus(9), pair.ends[A].next_deadline()), (0, None));
         // After re-establishment, both ends continue with the SDUs that had not been sent.
         pair.lose = Box::new(|_| false);
         let now = pair.now;
@@ -190,7 +191,7 @@ fn unrecoverable_error_follows_max_rst_minus_one_resets() {
 
 #[test]
 fn unexpected_reset_ack_is_ignored() {
-    let mut pair = Pair::new(resetting()).losing(|seen| seen.from == B);
+    let mut pair = Pair::new(resetting()).losing(|entry| entry.from == B);
     pair.send_pdus(A, 1);
     pair.run_until(at(5));
     pair.inject(A, &Pdu::ResetAck(Reset { rsn: false, hfni: 0 }));
@@ -216,7 +217,7 @@ fn periodic_timers_survive_reset() {
 
 #[test]
 fn sdu_with_lost_acknowledgement_arrives_and_is_reset() {
-    let mut pair = Pair::new(resetting()).losing(|seen| seen.kind == PduKind::Status);
+    let mut pair = Pair::new(resetting()).losing(|entry| entry.kind == PduKind::Status);
     pair.send_pdus(A, 1);
     pair.run_until(at(5_000));
     assert_eq!(pair.arrived(B), [0]);

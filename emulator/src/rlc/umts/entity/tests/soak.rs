@@ -12,7 +12,7 @@ fn soak(config: EntityConfig, seed: u64, loss: f64, sdus: usize) -> (Pair, [Vec<
     let mut air = Stream::new(seed, "soak/loss");
     let lossy_until = std::rc::Rc::new(std::cell::Cell::new(Instant::from_nanos(u64::MAX)));
     let until = lossy_until.clone();
-    let mut pair = Pair::new(config).losing(move |seen| air.chance(loss) && seen.at < until.get());
+    let mut pair = Pair::new(config).losing(move |entry| air.chance(loss) && entry.at < until.get());
     let mut sent = [const { Vec::new() }; 2];
     for n in 0..sdus {
         for from in [A, B] {
@@ -32,7 +32,7 @@ fn soak(config: EntityConfig, seed: u64, loss: f64, sdus: usize) -> (Pair, [Vec<
             sent[from].push(sdu);
         }
         pair.run_for(ms(rng.below(60)));
-        while pair.ends.iter().any(|end| end.waiting().0 > 20) {
+        while pair.ends.iter().any(|end| end.unsent().0 > 20) {
             pair.run_for(ms(10));
             assert!(pair.now < at(10_000_000), "the entities make no progress");
         }
@@ -58,15 +58,15 @@ fn check_outcomes(pair: &Pair, sent: &[Vec<Vec<u8>>; 2], in_order: bool) -> [usi
         if in_order {
             assert!(delivered.is_sorted_by_key(number), "SDUs were delivered out of order");
         }
-        let mut told = vec![0; sent[from].len()];
+        let mut content = vec![0; sent[from].len()];
         for (id, outcome) in &pair.outcomes[from] {
-            told[*id as usize] += 1;
+            content[*id as usize] += 1;
             if *outcome == SduOutcome::Acknowledged {
                 assert_eq!(arrived[*id as usize], 1, "SDU {id} was acknowledged but did not arrive");
             }
         }
         assert!(arrived.iter().all(|times| *times <= 1), "an SDU arrived twice");
-        let open: Vec<_> = told.iter().enumerate().filter(|(_, times)| **times != 1).collect();
+        let open: Vec<_> = content.iter().enumerate().filter(|(_, times)| **times != 1).collect();
         assert!(
             open.is_empty(),
             "from {from}: SDUs without exactly one outcome: {open:?}\n{:?}\n{:?}",

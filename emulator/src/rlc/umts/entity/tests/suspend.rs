@@ -16,7 +16,7 @@ fn suspended_entity_sends_n_pdus_and_retransmissions() {
     assert_eq!(pair.ends[A].suspend(2), Sn::new(4), "the confirmation contains VT(S)");
     pair.send_pdus(B, 3);
     pair.run_until(at(2_000));
-    let new = pair.from(A).filter(|seen| matches!(seen.kind, PduKind::Data { transmission: 1, .. }));
+    let new = pair.from(A).filter(|entry| matches!(entry.kind, PduKind::Data { transmission: 1, .. }));
     assert_eq!(new.count(), 6, "below VT(S) + 2");
     assert_eq!(pair.arrived(B), [0, 1, 2, 3, 4, 5], "PDUs 3 and 5 were retransmitted");
     assert_eq!(pair.arrived(A), [20, 21, 22], "a suspended entity still receives");
@@ -26,7 +26,7 @@ fn suspended_entity_sends_n_pdus_and_retransmissions() {
         (0, 0),
         "the suspension does not count as a full window"
     );
-    assert_eq!(pair.ends[A].blocks_wanted(4), 0);
+    assert_eq!(pair.ends[A].sendable_pdus(4), 0);
     pair.ends[A].resume();
     pair.run_until(at(4_000));
     assert_eq!(pair.arrived(B), (0..20).collect::<Vec<_>>());
@@ -45,13 +45,13 @@ fn suspended_entity_stays_suspended_after_reset() {
     assert_eq!(pair.ends[B].stats().resets_by_peer, 1);
     // The reset discards the SDUs that were sent. N has not been used, so one more PDU may be sent.
     assert_eq!(pair.outcomes(A, SduOutcome::Reset), [0, 1, 2, 3]);
-    let after = |pair: &Pair| pair.from(A).filter(|seen| seen.epoch >> 12 == 1).count();
+    let after = |pair: &Pair| pair.from(A).filter(|entry| entry.epoch >> 12 == 1).count();
     assert_eq!(pair.arrived(B)[pair.arrived(B).len() - 1], 4);
     assert!(after(&pair) >= 1);
-    assert_eq!(pair.ends[A].waiting().0, 7);
+    assert_eq!(pair.ends[A].unsent().0, 7);
     pair.ends[A].resume();
     pair.run_until(at(2_000));
-    assert_eq!((pair.ends[A].waiting().0, pair.arrived(B).last()), (0, Some(&11)));
+    assert_eq!((pair.ends[A].unsent().0, pair.arrived(B).last()), (0, Some(&11)));
 }
 
 /// §9.7.1, trigger 1: "the last AMD PDU that is allowed to transmit".

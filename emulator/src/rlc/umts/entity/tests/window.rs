@@ -12,7 +12,7 @@ fn windowed(window: u16, poll: PollConfig) -> EntityConfig {
 #[test]
 fn full_window_blocks_new_data_but_allows_poll() {
     let poll = PollConfig { timer_poll_periodic: Some(ms(100)), ..PollConfig::NONE };
-    let mut pair = Pair::new(windowed(8, poll)).losing(|seen| seen.from == B && seen.at < at(200));
+    let mut pair = Pair::new(windowed(8, poll)).losing(|entry| entry.from == B && entry.at < at(200));
     pair.send_pdus(A, 12);
     pair.run_until(at(199));
     let mut sent: Vec<_> = (0..8).map(|sn| (u64::from(sn) / 4 * 10, sn, false)).collect();
@@ -28,16 +28,16 @@ fn full_window_blocks_new_data_but_allows_poll() {
 fn sn_within_window_below_vr_r_is_duplicate() {
     let mut pair = Pair::new(windowed(8, PollConfig::NONE));
     (0..10).for_each(|sn| pair.inject_data(B, sn, false));
-    let seen = |pair: &Pair| (pair.ends[B].stats().duplicates, pair.ends[B].stats().outside_window);
-    assert_eq!(seen(&pair), (0, 0));
+    let entry = |pair: &Pair| (pair.ends[B].stats().duplicates, pair.ends[B].stats().outside_window);
+    assert_eq!(entry(&pair), (0, 0));
     pair.inject_data(B, 2, false);
-    assert_eq!(seen(&pair), (1, 0));
+    assert_eq!(entry(&pair), (1, 0));
     pair.inject_data(B, 1, false);
-    assert_eq!(seen(&pair), (1, 1));
+    assert_eq!(entry(&pair), (1, 1));
     pair.inject_data(B, 17, false);
-    assert_eq!(seen(&pair), (1, 1), "the last SN of the window");
+    assert_eq!(entry(&pair), (1, 1), "the last SN of the window");
     pair.inject_data(B, 18, false);
-    assert_eq!(seen(&pair), (1, 2));
+    assert_eq!(entry(&pair), (1, 2));
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn only_timer_poll_recovers_lost_status() {
     config.receiver.missing_pdu_indicator = true;
     for (timer_poll, arrived) in [(None, 4), (Some(ms(200)), 8)] {
         config.sender.poll.timer_poll = timer_poll;
-        let mut pair = Pair::new(config.clone()).losing(|seen| seen.from == B && seen.at < at(60));
+        let mut pair = Pair::new(config.clone()).losing(|entry| entry.from == B && entry.at < at(60));
         pair.send_pdus(A, 8);
         pair.run_until(at(10_000));
         assert_eq!(pair.arrived(B).len(), arrived, "without Timer_Poll this configuration deadlocks");
@@ -170,10 +170,10 @@ fn sdus_arrive_across_sequence_number_wrap() {
     // A PDU that is retransmitted after the wrap keeps its epoch, so (epoch, SN) identifies it.
     let mut first = std::collections::BTreeSet::new();
     let mut again = 0;
-    for seen in pair.from(A) {
-        let PduKind::Data { sn, transmission, .. } = &seen.kind else { continue };
-        let new = first.insert((seen.epoch, sn.get()));
-        assert_eq!(new, *transmission == 1, "epoch {}, SN {sn}", seen.epoch);
+    for entry in pair.from(A) {
+        let PduKind::Data { sn, transmission, .. } = &entry.kind else { continue };
+        let new = first.insert((entry.epoch, sn.get()));
+        assert_eq!(new, *transmission == 1, "epoch {}, SN {sn}", entry.epoch);
         again += u32::from(!new);
     }
     assert!(again >= 14 && first.last().is_some_and(|(epoch, _)| *epoch == 3), "{again}");
@@ -205,9 +205,9 @@ fn large_window_repeats_polls_with_acknowledged_pdu() {
         config.receiver.missing_pdu_indicator = true;
         config.receiver.timer_status_prohibit = Some(ms(100));
         // PDU 0 never arrives. Only the first of the reports before 2 s arrives.
-        let mut pair = Pair::new(config).losing(|seen| {
-            let report = seen.from == B && seen.at > at(50) && seen.at < at(2_000);
-            report || matches!(&seen.kind, PduKind::Data { sn, .. } if sn.get() == 0)
+        let mut pair = Pair::new(config).losing(|entry| {
+            let report = entry.from == B && entry.at > at(50) && entry.at < at(2_000);
+            report || matches!(&entry.kind, PduKind::Data { sn, .. } if sn.get() == 0)
         });
         pair.send_pdus(A, 3);
         pair.run_until(at(1_999));
@@ -268,8 +268,9 @@ fn ignored_nack_does_not_stop_timer_poll() {
     let mut config = polling(poll);
     config.sender.ignore_nack_within = Some(ms(200));
     // The last PDU and its first copy are lost. The report about the copy arrives before the 200 ms are over.
-    let mut pair = Pair::new(config)
-        .losing(|seen| matches!(&seen.kind, PduKind::Data { sn, transmission: 1 | 2, .. } if sn.get() == 3));
+    let mut pair = Pair::new(config).losing(
+        |entry| matches!(&entry.kind, PduKind::Data { sn, transmission: 1 | 2, .. } if sn.get() == 3),
+    );
     pair.send_pdus(A, 4);
     pair.run_until(at(10_000));
     assert!(pair.ends[A].stats().nacks_ignored > 0);
@@ -280,12 +281,12 @@ fn ignored_nack_does_not_stop_timer_poll() {
 /// arrival at A.
 fn most_outstanding(pair: &Pair, since: u64) -> u64 {
     let (mut vt_s, mut most) = (0, 0);
-    for seen in pair.from(A).filter(|seen| matches!(seen.pdu, Pdu::Amd(_))) {
-        vt_s += u64::from(matches!(seen.kind, PduKind::Data { transmission: 1, .. }));
-        let arrived = |(sent, _, _): &(u64, Vec<u16>, u16)| *sent + 40 <= seen.at.as_millis();
+    for entry in pair.from(A).filter(|entry| matches!(entry.pdu, Pdu::Amd(_))) {
+        vt_s += u64::from(matches!(entry.kind, PduKind::Data { transmission: 1, .. }));
+        let arrived = |(sent, _, _): &(u64, Vec<u16>, u16)| *sent + 40 <= entry.at.as_millis();
         let reports = pair.reported(B);
         let vt_a = reports.iter().filter(|report| arrived(report)).map(|report| report.2).max().unwrap_or(0);
-        if seen.at >= at(since) {
+        if entry.at >= at(since) {
             most = most.max(vt_s - u64::from(vt_a));
         }
     }

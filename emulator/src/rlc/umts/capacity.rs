@@ -1,4 +1,4 @@
-//! The capacity of the layer below in one TTI.
+//! The capacity of the lower layer in one TTI.
 
 /// Capacity of the lower layer in a TTI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,11 +49,11 @@ impl Room {
 /// Whether the transport format set also has a format with one block fewer than the chosen one (TS 25.321
 /// §11.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OneLess {
+pub enum OneBlockFewer {
     /// The format exists.
-    Fits,
+    HasFormat,
     /// The format does not exist. Padding would take the place of a block that is left out.
-    HasNoFormat,
+    NoFormat,
 }
 
 /// Memory of a block in flight: its bytes, the reference to them, and what the allocator adds.

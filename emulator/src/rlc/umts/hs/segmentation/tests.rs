@@ -32,10 +32,10 @@ fn pdu_remainder_continues_in_next_block() {
         blocks.push(content);
     }
     let expected = [
-        (Si::LastGoesOn, vec![20, 184 - 22 - 2]),
+        (Si::LastSegmented, vec![20, 184 - 22 - 2]),
         (Si::Both, vec![182]),
-        (Si::FirstContinues, vec![500 - 160 - 182, 184 - 2 - 158 - 2]),
-        (Si::FirstContinues, vec![8]),
+        (Si::FirstSegmented, vec![500 - 160 - 182, 184 - 2 - 158 - 2]),
+        (Si::FirstSegmented, vec![8]),
     ];
     // The third block has the last part of PDU 1 and the first part of PDU 2.
     let shapes: Vec<_> = blocks.iter().map(shape).collect();
@@ -98,8 +98,8 @@ fn segments_across_tsn_wrap_are_not_joined() {
     };
     let mut reassembler = Reassembler::default();
     let mut delivered = Vec::new();
-    reassembler.receive(5, content(Si::LastGoesOn, &[b"half"]), &mut delivered);
-    reassembler.receive(70, content(Si::FirstContinues, &[b"of another", b"whole"]), &mut delivered);
+    reassembler.receive(5, content(Si::LastSegmented, &[b"half"]), &mut delivered);
+    reassembler.receive(70, content(Si::FirstSegmented, &[b"of another", b"whole"]), &mut delivered);
     assert_eq!(delivered, [Arc::from(*b"whole")]);
     assert_eq!(reassembler.incomplete, 2);
 }

@@ -4,10 +4,10 @@ use airwire::time::Instant;
 
 use crate::packet::{Direction, Packet};
 use crate::rlc::ledger::Ledger;
+use crate::rlc::umts::capacity::{OneBlockFewer, Room};
 use crate::rlc::umts::codec::Format;
 use crate::rlc::umts::config::FormatConfig;
 use crate::rlc::umts::entity::{Entity, Outgoing, PduKind, SduId};
-use crate::rlc::umts::room::{OneLess, Room};
 use crate::stage::{Event, Outbox, RadioPdu, Technology};
 
 /// Submits a packet that has waited since `since` to the entity.
@@ -17,31 +17,27 @@ pub(super) fn submit(entity: &mut Entity, ledger: &mut Ledger, since: Instant, p
     entity.submit(since, SduId(number), octets);
 }
 
-/// Takes the PDUs for the TTI that begins at `begins`, and records the packets whose transmission begins with
+/// Takes the PDUs for the TTI that begins at `start`, and records the packets whose transmission begins with
 /// them.
 pub(super) fn pull(
     entity: &mut Entity,
     ledger: &mut Ledger,
-    begins: Instant,
+    start: Instant,
     room: Room,
-    one_less: OneLess,
+    one_block_fewer: OneBlockFewer,
     out: &mut Outbox,
 ) -> Vec<Outgoing> {
-    let pdus = entity.pull(begins, room, one_less);
+    let pdus = entity.pull(start, room, one_block_fewer);
     if let Some(SduId(last)) = pdus.iter().filter_map(|pdu| sdus(pdu).last()).max() {
-        let begun = |packet: &Packet, since| out.note(packet, Event::Sent { waited: begins - since });
-        ledger.begin_through(*last, begun);
+        ledger.begin_through(*last, |packet, since| out.note(packet, Event::Sent { waited: start - since }));
     }
     pdus
 }
 
-pub(super) fn technology(format: &FormatConfig) -> Technology {
-    Technology::Umts { indicators: Format::from(format).indicator_size().bits() }
-}
-
-pub(super) fn put_on_air(
+/// Records a transmitted PDU for the views.
+pub(super) fn record_pdu(
     direction: Direction,
-    technology: Technology,
+    format: &FormatConfig,
     ledger: &Ledger,
     pdu: &Outgoing,
     lost: bool,
@@ -51,22 +47,16 @@ pub(super) fn put_on_air(
         at,
         stage,
         direction,
-        technology,
+        technology: Technology::Umts { indicators: Format::from(format).indicator_size().bits() },
         bytes: pdu.octets.clone(),
         epoch: pdu.epoch,
         lost,
-        transmission: match pdu.kind {
-            PduKind::Data { transmission, .. } => transmission,
-            PduKind::Status | PduKind::Reset | PduKind::ResetAck => 1,
-        },
+        transmission: if let PduKind::Data { transmission, .. } = pdu.kind { transmission } else { 1 },
         packets: sdus(pdu).iter().filter_map(|SduId(number)| Some(ledger.packet(*number)?.id)).collect(),
     });
 }
 
 /// Packets of which the PDU carries data.
 fn sdus(pdu: &Outgoing) -> &[SduId] {
-    match &pdu.kind {
-        PduKind::Data { sdus, .. } => sdus,
-        PduKind::Status | PduKind::Reset | PduKind::ResetAck => &[],
-    }
+    if let PduKind::Data { sdus, .. } = &pdu.kind { sdus } else { &[] }
 }

@@ -7,7 +7,7 @@ use super::config::{Discard, PollConfig, ReceiverConfig, SenderConfig};
 
 /// A value that RRC cannot configure.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::rlc) struct Outside {
+pub(in crate::rlc) struct Violation {
     /// Name of the setting, with dots.
     pub(in crate::rlc) key: &'static str,
     /// Description of the problem, with the nearest value that is possible.
@@ -36,7 +36,7 @@ const POLL_SDU: &[u16] = &[1, 4, 16, 64];
 const POLL_WINDOW: &[u16] = &[50, 60, 70, 80, 85, 90, 95, 99];
 
 /// Returns the settings of one direction that RRC cannot configure.
-pub(in crate::rlc) fn outside(sender: &SenderConfig, receiver: &ReceiverConfig) -> Vec<Outside> {
+pub(in crate::rlc) fn violations(sender: &SenderConfig, receiver: &ReceiverConfig) -> Vec<Violation> {
     let PollConfig { timer_poll, timer_poll_periodic, timer_poll_prohibit, .. } = sender.poll;
     let PollConfig { poll_pdu, poll_sdu, poll_window, .. } = sender.poll;
     let (timer_discard, timer_mrw, max_mrw, max_dat) = match sender.discard {
@@ -70,12 +70,12 @@ pub(in crate::rlc) fn outside(sender: &SenderConfig, receiver: &ReceiverConfig) 
     let counts = counts.into_iter().filter_map(|(key, value, allowed)| {
         let value = value?;
         let nearest = allowed.iter().min_by_key(|allowed| allowed.abs_diff(value))?;
-        (*nearest != value).then(|| Outside { key, message: message(&value, nearest) })
+        (*nearest != value).then(|| Violation { key, message: message(&value, nearest) })
     });
     let times = times.into_iter().filter_map(|(key, value, allowed)| {
         let value = value?;
         let nearest = each(allowed).min_by_key(|allowed| value.as_nanos().abs_diff(allowed.as_nanos()))?;
-        (nearest != value).then(|| Outside { key, message: message(&value, &nearest) })
+        (nearest != value).then(|| Violation { key, message: message(&value, &nearest) })
     });
     counts.chain(times).collect()
 }
@@ -94,12 +94,12 @@ mod tests {
     use super::*;
 
     fn keys(sender: &SenderConfig, receiver: &ReceiverConfig) -> Vec<&'static str> {
-        outside(sender, receiver).into_iter().map(|outside| outside.key).collect()
+        violations(sender, receiver).into_iter().map(|violation| violation.key).collect()
     }
 
     #[test]
     fn defaults_are_values_rrc_can_configure() {
-        assert_eq!(outside(&SenderConfig::default(), &ReceiverConfig::default()), []);
+        assert_eq!(violations(&SenderConfig::default(), &ReceiverConfig::default()), []);
     }
 
     #[test]
@@ -137,7 +137,7 @@ mod tests {
         assert_eq!(all.len(), 14, "{all:?}: all but timer_discard");
         let timer = Discard::Timer { timer_discard: ms(3_100), timer_mrw: ms(100), max_mrw: 4 };
         let sender = SenderConfig { discard: timer, ..SenderConfig::default() };
-        let found = outside(&sender, &ReceiverConfig::default());
+        let found = violations(&sender, &ReceiverConfig::default());
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].key, "sender.discard.timer_discard");
         assert!(

@@ -1,4 +1,4 @@
-//! Block errors of a transport channel.
+//! Block errors of a dedicated transport channel.
 //!
 //! Every block takes one random number, whatever the model. The random number of the n-th block therefore
 //! depends on n only, not on the timing of the protocol. The states of a Gilbert–Elliott channel have their
@@ -8,19 +8,20 @@ use airwire::rng::Stream;
 use airwire::time::{Duration, Instant};
 
 use crate::fading::Fading;
+use crate::maths;
 use crate::rlc::config::BlockErrors;
 
 /// Block errors of one direction.
 #[derive(Clone, Debug)]
-pub(crate) struct Channel {
+pub(super) struct BlockErrorProcess {
     model: BlockErrors,
-    blocks: Stream,
-    fading: Stream,
+    block_stream: Stream,
+    fading_stream: Stream,
     /// Index of the next block.
     next_block: u64,
     state: State,
     /// The fading process, if the model has one.
-    power: Option<Box<Fading>>,
+    fading: Option<Box<Fading>>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,27 +37,29 @@ enum State {
     },
 }
 
-impl Channel {
-    /// Creates a channel. `name` identifies the direction, such as `radio/down`, and names its random
+impl BlockErrorProcess {
+    /// Creates the process. `name` identifies the direction, such as `radio/down`, and names its random
     /// streams.
-    pub(crate) fn new(model: BlockErrors, seed: u64, name: &str) -> Self {
-        let mut channel = Self {
+    pub(super) fn new(model: BlockErrors, seed: u64, name: &str) -> Self {
+        let mut process = Self {
             model: BlockErrors::default(),
-            blocks: Stream::new(seed, &format!("{name}/blocks")),
-            fading: Stream::new(seed, &format!("{name}/fading")),
+            block_stream: Stream::new(seed, &format!("{name}/blocks")),
+            fading_stream: Stream::new(seed, &format!("{name}/fading")),
             next_block: 0,
             state: State::Unknown,
-            power: None,
+            fading: None,
         };
-        channel.set_model(model);
-        channel
+        process.set_model(model);
+        process
     }
 
     /// Applies `model` from the next block on. The random streams and the fading process continue.
-    pub(crate) fn set_model(&mut self, model: BlockErrors) {
-        match (model.fading(), &mut self.power) {
-            (Some(config), Some(power)) => power.set(&config),
-            (Some(config), None) => self.power = Some(Box::new(Fading::new(&config, &mut self.fading))),
+    pub(super) fn set_model(&mut self, model: BlockErrors) {
+        match (model.fading(), &mut self.fading) {
+            (Some(config), Some(fading)) => fading.set(&config),
+            (Some(config), None) => {
+                self.fading = Some(Box::new(Fading::new(&config, &mut self.fading_stream)))
+            }
             (None, _) => {}
         }
         self.model = model;
@@ -64,7 +67,7 @@ impl Channel {
 
     /// Converts the TTI number of the state to TTIs of a new length. A Gilbert–Elliott chain makes one step
     /// per TTI of any length.
-    pub(crate) fn change_tti(&mut self, old: Duration, new: Duration) {
+    pub(super) fn change_tti(&mut self, old: Duration, new: Duration) {
         match &mut self.state {
             State::Unknown => {}
             State::Good { tti } | State::Bad { tti } => {
@@ -75,30 +78,30 @@ impl Channel {
 
     /// Transmits `count` blocks in TTI number `tti`, which begins at `at`. Calls `damaged` for each block in
     /// order, with `true` if the block is damaged.
-    pub(crate) fn transmit(&mut self, tti: u64, at: Instant, count: usize, mut damaged: impl FnMut(bool)) {
-        let first = self.next_block;
+    pub(super) fn transmit(&mut self, tti: u64, at: Instant, count: usize, mut damaged: impl FnMut(bool)) {
+        let first_block = self.next_block;
         self.next_block += count as u64;
-        let mut draws = std::iter::repeat_with(|| self.blocks.unit()).take(count);
+        let mut draws = std::iter::repeat_with(|| self.block_stream.unit()).take(count);
         match &self.model {
             BlockErrors::Independent { bler } => draws.for_each(|draw| damaged(draw < bler.value())),
             BlockErrors::PerTti { bler } => {
-                let Some(decides) = draws.next() else { return };
-                damaged(decides < bler.value());
-                draws.for_each(|_| damaged(decides < bler.value()));
+                let Some(first) = draws.next() else { return };
+                damaged(first < bler.value());
+                draws.for_each(|_| damaged(first < bler.value()));
             }
             BlockErrors::GilbertElliott { .. } => {
                 let [good, bad, down, up] = self.model.two_states().unwrap_or_default();
-                let draw = self.fading.unit();
+                let draw = self.fading_stream.unit();
                 self.state = self.state.at(tti, down, up, draw);
                 let bler = if matches!(self.state, State::Bad { .. }) { bad } else { good };
                 draws.for_each(|draw| damaged(draw < bler));
             }
             BlockErrors::Rayleigh { .. } | BlockErrors::Shadowing { .. } => {
-                let fades = self.power.as_mut().is_some_and(|power| power.loses(at));
+                let fades = self.fading.as_mut().is_some_and(|fading| fading.loses(at));
                 draws.for_each(|_| damaged(fades));
             }
             BlockErrors::Listed { lost } => {
-                (first..).zip(draws).for_each(|(block, _)| damaged(lost.contains(&block)));
+                (first_block..).zip(draws).for_each(|(block, _)| damaged(lost.contains(&block)));
             }
         }
     }
@@ -108,29 +111,17 @@ impl State {
     /// Draws the state in a later TTI. One draw is enough for any number of TTIs, because the n-step
     /// transition probability of the chain has a closed form.
     fn at(self, tti: u64, good_to_bad: f64, bad_to_good: f64, draw: f64) -> Self {
-        let leaving = good_to_bad + bad_to_good;
+        let transitions = good_to_bad + bad_to_good;
         // A chain without transitions stays in its initial state, the good one.
-        let stationary = if leaving > 0.0 { good_to_bad / leaving } else { 0.0 };
+        let stationary = if transitions > 0.0 { good_to_bad / transitions } else { 0.0 };
+        let correlation = |before: u64| maths::powi(1.0 - transitions, tti - before);
         let bad = match self {
             Self::Unknown => stationary,
-            Self::Good { tti: before } => stationary * (1.0 - power(1.0 - leaving, tti - before)),
-            Self::Bad { tti: before } => stationary + (1.0 - stationary) * power(1.0 - leaving, tti - before),
+            Self::Good { tti: before } => stationary * (1.0 - correlation(before)),
+            Self::Bad { tti: before } => stationary + (1.0 - stationary) * correlation(before),
         };
         if draw < bad { Self::Bad { tti } } else { Self::Good { tti } }
     }
-}
-
-/// Computes a power by squaring, because `powf` may differ in the last bit between platforms.
-fn power(mut base: f64, mut exponent: u64) -> f64 {
-    let mut result = 1.0;
-    while exponent > 0 {
-        if exponent % 2 == 1 {
-            result *= base;
-        }
-        base *= base;
-        exponent /= 2;
-    }
-    result
 }
 
 #[cfg(test)]
@@ -140,11 +131,12 @@ mod tests {
     use super::*;
 
     fn decisions(model: BlockErrors, ttis: impl Iterator<Item = (u64, usize)>) -> Vec<Vec<bool>> {
-        let mut channel = Channel::new(model, 7, "radio/down");
+        let mut process = BlockErrorProcess::new(model, 7, "radio/down");
         ttis.map(|(tti, count)| {
-            let mut fates = Vec::new();
-            channel.transmit(tti, Instant::from_millis(10 * tti), count, |lost| fates.push(lost));
-            fates
+            let mut damaged = Vec::new();
+            process
+                .transmit(tti, Instant::from_millis(10 * tti), count, |is_damaged| damaged.push(is_damaged));
+            damaged
         })
         .collect()
     }
@@ -177,9 +169,9 @@ mod tests {
     #[test]
     fn per_tti_errors_damage_all_blocks_or_none() {
         let model = BlockErrors::PerTti { bler: Probability::new(0.1) };
-        let fates = decisions(model, (0..50_000).map(|tti| (tti, 1 + tti as usize % 12)));
-        assert!(fates.iter().all(|tti| tti.iter().all(|lost| *lost == tti[0])));
-        let lost = fates.iter().filter(|tti| tti[0]).count();
+        let damaged = decisions(model, (0..50_000).map(|tti| (tti, 1 + tti as usize % 12)));
+        assert!(damaged.iter().all(|tti| tti.iter().all(|lost| *lost == tti[0])));
+        let lost = damaged.iter().filter(|tti| tti[0]).count();
         assert!((lost as f64 - 5_000.0).abs() <= interval(50_000, 0.1), "{lost}");
     }
 
@@ -190,9 +182,9 @@ mod tests {
 
     #[test]
     fn gilbert_elliott_matches_loss_rate_and_burst_length() {
-        let fates = decisions(gilbert_elliott(), (0..200_000).map(|tti| (tti, 1))).concat();
-        let lost = fates.iter().filter(|lost| **lost).count() as f64;
-        let bursts = fates.windows(2).filter(|pair| !pair[0] && pair[1]).count() as f64;
+        let damaged = decisions(gilbert_elliott(), (0..200_000).map(|tti| (tti, 1))).concat();
+        let lost = damaged.iter().filter(|lost| **lost).count() as f64;
+        let bursts = damaged.windows(2).filter(|pair| !pair[0] && pair[1]).count() as f64;
         // The bad state has a stationary probability of 0.02 / 0.22 and a mean duration of 1 / 0.2. The
         // number of bursts has about the variance of a binomial count, and the number of losses has the
         // variance of a sum of geometric lengths.
@@ -223,9 +215,9 @@ mod tests {
     #[test]
     fn gilbert_elliott_state_evolves_during_idle_ttis() {
         let correlation = |step: u64| {
-            let fates = decisions(gilbert_elliott(), (0..100_000).map(|n| (n * step, 1))).concat();
-            let bad_again = fates.windows(2).filter(|pair| pair[0] && pair[1]).count() as f64;
-            bad_again / fates.iter().filter(|lost| **lost).count() as f64
+            let damaged = decisions(gilbert_elliott(), (0..100_000).map(|n| (n * step, 1))).concat();
+            let bad_again = damaged.windows(2).filter(|pair| pair[0] && pair[1]).count() as f64;
+            bad_again / damaged.iter().filter(|lost| **lost).count() as f64
         };
         // P(bad after n | bad) = 1/11 + 10/11 · 0.78^n.
         for step in [1, 3, 10] {
@@ -242,20 +234,20 @@ mod tests {
     #[test]
     fn listed_errors_damage_exactly_listed_blocks() {
         let model = BlockErrors::Listed { lost: vec![0, 5, 6] };
-        let fates = decisions(model, (0..4).map(|tti| (tti, 2))).concat();
-        let lost: Vec<_> = (0..8).filter(|block| fates[*block]).collect();
+        let damaged = decisions(model, (0..4).map(|tti| (tti, 2))).concat();
+        let lost: Vec<_> = (0..8).filter(|block| damaged[*block]).collect();
         assert_eq!(lost, [0, 5, 6]);
     }
 
     #[test]
     fn changing_error_rate_does_not_shift_random_draws() {
-        let mut changed = Channel::new(bler(1.0), 7, "radio/down");
+        let mut changed = BlockErrorProcess::new(bler(1.0), 7, "radio/down");
         changed.transmit(0, Instant::ZERO, 5, |lost| assert!(lost));
         changed.set_model(bler(0.1));
-        let mut fates = Vec::new();
-        changed.transmit(1, Instant::from_millis(10), 1000, |lost| fates.push(lost));
+        let mut damaged = Vec::new();
+        changed.transmit(1, Instant::from_millis(10), 1000, |is_damaged| damaged.push(is_damaged));
         let always = decisions(bler(0.1), [(0, 5), (1, 1000)].into_iter());
-        assert_eq!(fates, always[1]);
+        assert_eq!(damaged, always[1]);
     }
 
     fn rayleigh(margin: &str) -> BlockErrors {
@@ -273,13 +265,15 @@ mod tests {
         for decibels in [3, 10] {
             let mut lost = 0;
             for seed in 0..50 {
-                let mut channel = Channel::new(rayleigh(&format!("{decibels}dB")), seed, "radio/down");
+                let mut process =
+                    BlockErrorProcess::new(rayleigh(&format!("{decibels}dB")), seed, "radio/down");
                 // Samples are one second apart, which is 93 wavelengths.
                 for n in 0..400 {
-                    let mut fates = Vec::new();
-                    channel.transmit(100 * n, Instant::from_secs(n), 4, |lost| fates.push(lost));
-                    assert!(fates.iter().all(|fate| *fate == fates[0]));
-                    lost += usize::from(fates[0]);
+                    let mut damaged = Vec::new();
+                    process
+                        .transmit(100 * n, Instant::from_secs(n), 4, |is_damaged| damaged.push(is_damaged));
+                    assert!(damaged.iter().all(|block| *block == damaged[0]));
+                    lost += usize::from(damaged[0]);
                 }
             }
             let p = 1.0 - (-(10.0_f64.powf(-f64::from(decibels) / 10.0))).exp();
@@ -293,14 +287,14 @@ mod tests {
         let some = decisions(rayleigh("5dB"), (0..400).step_by(7).map(|tti| (tti, 1))).concat();
         assert_eq!(some, all.iter().copied().step_by(7).collect::<Vec<_>>());
         assert!(all.iter().any(|lost| *lost) && all.iter().any(|lost| !*lost));
-        let mut channel = Channel::new(rayleigh("30dB"), 7, "radio/down");
-        channel.transmit(0, Instant::ZERO, 1, |_| {});
-        channel.set_model(rayleigh("5dB"));
-        let mut fates = vec![all[0]];
+        let mut process = BlockErrorProcess::new(rayleigh("30dB"), 7, "radio/down");
+        process.transmit(0, Instant::ZERO, 1, |_| {});
+        process.set_model(rayleigh("5dB"));
+        let mut damaged = vec![all[0]];
         for tti in 1..400 {
-            channel.transmit(tti, Instant::from_millis(10 * tti), 1, |lost| fates.push(lost));
+            process.transmit(tti, Instant::from_millis(10 * tti), 1, |is_damaged| damaged.push(is_damaged));
         }
-        assert_eq!(fates, all);
+        assert_eq!(damaged, all);
     }
 
     #[test]

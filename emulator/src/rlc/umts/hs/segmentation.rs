@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use super::cqi::Cqi;
 use super::framing::Framing;
+use crate::rlc::umts::capacity::{Room, block_memory};
 use crate::rlc::umts::entity::Outgoing;
-use crate::rlc::umts::room::{Room, block_memory};
 
 /// Segmentation Indication of MAC-ehs. With MAC-hs, all PDUs are complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,9 +15,9 @@ pub(super) enum Si {
     /// 00: the first and the last reordering SDU are complete PDUs.
     Complete,
     /// 01: the first reordering SDU is the last part of a PDU.
-    FirstContinues,
+    FirstSegmented,
     /// 10: the last reordering SDU is the first part of a PDU.
-    LastGoesOn,
+    LastSegmented,
     /// 11: both of these, or the only reordering SDU is a middle part of a PDU.
     Both,
 }
@@ -42,9 +42,9 @@ impl Content {
 /// The end that builds blocks.
 pub(super) struct Segmenter {
     framing: Framing,
-    /// PDUs that are not completely in blocks yet. Blocks already contain `gone` bytes of the first one.
+    /// PDUs that are not completely in blocks yet. Blocks already contain `sent_octets` bytes of the first one.
     waiting: VecDeque<u64>,
-    gone: usize,
+    sent_octets: usize,
     /// PDUs that may still arrive or be lost.
     undecided: BTreeMap<u64, Undecided>,
     next: u64,
@@ -54,14 +54,21 @@ pub(super) struct Segmenter {
 
 struct Undecided {
     pdu: Outgoing,
-    /// Number of blocks with a part of the PDU that may still arrive, plus one while a part is waiting.
+    /// Number of blocks with a part of the PDU whose outcome is open, plus one while a part is waiting.
     blocks: usize,
     lost: bool,
 }
 
 impl Segmenter {
     pub(super) fn new(framing: Framing) -> Self {
-        Self { framing, waiting: VecDeque::new(), gone: 0, undecided: BTreeMap::new(), next: 0, segments: 0 }
+        Self {
+            framing,
+            waiting: VecDeque::new(),
+            sent_octets: 0,
+            undecided: BTreeMap::new(),
+            next: 0,
+            segments: 0,
+        }
     }
 
     pub(super) fn framing(&self) -> Framing {
@@ -75,11 +82,9 @@ impl Segmenter {
 
     /// Room for PDUs from RLC in a block.
     pub(super) fn room(&self, cqi: Cqi) -> Room {
-        let mut gone = self.gone;
-        let left = self
-            .waiting
-            .iter()
-            .map(|number| self.undecided[number].pdu.octets.len() - std::mem::take(&mut gone));
+        let mut sent = self.sent_octets;
+        let left = self.waiting.iter();
+        let left = left.map(|number| self.undecided[number].pdu.octets.len() - std::mem::take(&mut sent));
         self.framing.room(cqi, left)
     }
 
@@ -91,31 +96,31 @@ impl Segmenter {
             self.next += 1;
         }
         let mut content = Content { si: Si::Complete, parts: Vec::new(), pdus: Vec::new() };
-        let (continues, mut goes_on) = (self.gone > 0, false);
+        let (first_segmented, mut last_segmented) = (self.sent_octets > 0, false);
         while let Some(number) = self.waiting.front()
             && let Some(undecided) = self.undecided.get_mut(number)
         {
-            let left = &undecided.pdu.octets[self.gone..];
+            let left = &undecided.pdu.octets[self.sent_octets..];
             let taken = self.framing.takes(cqi, &content.parts, left.len());
             if taken == 0 {
                 break;
             }
-            goes_on = taken < left.len();
-            self.segments += u64::from(goes_on || self.gone > 0);
+            last_segmented = taken < left.len();
+            self.segments += u64::from(last_segmented || self.sent_octets > 0);
             content.parts.push(left[..taken].to_vec());
             content.pdus.push(*number);
-            if goes_on {
+            if last_segmented {
                 undecided.blocks += 1;
-                self.gone += taken;
+                self.sent_octets += taken;
                 break;
             }
             self.waiting.pop_front();
-            self.gone = 0;
+            self.sent_octets = 0;
         }
-        content.si = match (continues, goes_on) {
+        content.si = match (first_segmented, last_segmented) {
             (false, false) => Si::Complete,
-            (true, false) => Si::FirstContinues,
-            (false, true) => Si::LastGoesOn,
+            (true, false) => Si::FirstSegmented,
+            (false, true) => Si::LastSegmented,
             (true, true) => Si::Both,
         };
         (!content.parts.is_empty()).then_some(content)
@@ -140,7 +145,7 @@ impl Segmenter {
     /// Removes all PDUs.
     pub(super) fn reset(&mut self) {
         self.waiting.clear();
-        self.gone = 0;
+        self.sent_octets = 0;
         self.undecided.clear();
     }
 }
@@ -175,7 +180,7 @@ impl Reassembler {
             self.incomplete += 1;
             stored = None;
         }
-        if matches!(content.si, Si::FirstContinues | Si::Both)
+        if matches!(content.si, Si::FirstSegmented | Si::Both)
             && let Some(part) = parts.pop_front()
         {
             let octets = stored.take().map(|stored| [stored.octets, part].concat());
@@ -190,7 +195,7 @@ impl Reassembler {
                 None => self.incomplete += 1,
             }
         }
-        if matches!(content.si, Si::LastGoesOn | Si::Both)
+        if matches!(content.si, Si::LastSegmented | Si::Both)
             && let Some(octets) = parts.pop_back()
         {
             self.stored = Some(Stored { octets, next: number + 1 });

@@ -7,7 +7,7 @@ use airwire::time::Instant;
 use crate::rlc::umts::config::{ReceiverConfig, WindowAt};
 use crate::rlc::umts::pdu::Sufi;
 
-pub(super) struct Advertising {
+pub(super) struct WindowAdvertisement {
     /// The advertised WSN. A STATUS PDU can be lost, so every report repeats it. `None` if no window has been
     /// advertised.
     wsn: Option<u16>,
@@ -17,7 +17,7 @@ pub(super) struct Advertising {
     schedule: VecDeque<WindowAt>,
 }
 
-impl Advertising {
+impl WindowAdvertisement {
     pub(super) fn new(config: &ReceiverConfig) -> Self {
         Self {
             wsn: config.advertise_window,
@@ -32,7 +32,8 @@ impl Advertising {
             // A peer that has received a window must learn that it is no longer valid.
             self.advertise(new.advertise_window.unwrap_or(old.window));
         }
-        self.schedule = new.windows.iter().filter(|told| Instant::ZERO + told.at > now).copied().collect();
+        self.schedule =
+            new.windows.iter().filter(|window| Instant::ZERO + window.at > now).copied().collect();
     }
 
     pub(super) fn advertise(&mut self, wsn: u16) {
@@ -60,13 +61,13 @@ impl Advertising {
     }
 
     pub(super) fn next_deadline(&self) -> Option<Instant> {
-        self.schedule.front().map(|told| Instant::ZERO + told.at)
+        self.schedule.front().map(|window| Instant::ZERO + window.at)
     }
 
     pub(super) fn handle_deadline(&mut self, now: Instant) {
         while self.next_deadline().is_some_and(|at| at <= now) {
-            if let Some(told) = self.schedule.pop_front() {
-                self.advertise(told.window);
+            if let Some(window) = self.schedule.pop_front() {
+                self.advertise(window.window);
             }
         }
     }

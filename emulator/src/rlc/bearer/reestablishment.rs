@@ -4,14 +4,14 @@ use airwire::time::Instant;
 
 use super::Bearer;
 use crate::packet::Direction;
-use crate::rlc::rrc::{Begun, Sides};
+use crate::rlc::rrc::{BegunPackets, Sides};
 use crate::rlc::umts::entity::SduId;
 use crate::stage::{IncidentKind, Outbox};
 
 impl Bearer {
     /// Re-establishes RLC if that is due.
     pub(super) fn reestablish(&mut self, now: Instant, out: &mut Outbox) {
-        let Some(sides) = self.rrc.due(now) else { return };
+        let Some(sides) = self.rrc.take_due_reestablishment(now) else { return };
         // Choice: while a RESET is unanswered, it is unknown whether the peer has reset both directions, so
         // RRC re-establishes both.
         let resets = self.entities.iter().any(|(_, entity)| entity.is_resetting());
@@ -21,9 +21,10 @@ impl Bearer {
         // PDUs in flight have sequence numbers from before the re-establishment, also in STATUS PDUs about
         // the other direction.
         for direction in Direction::BOTH {
-            self.lanes[direction].air.clear();
+            self.directions[direction].channel.clear();
         }
-        let hfn = self.start_value();
+        // TS 25.331 §8.5.9: START is two more than the highest HFN of the bearer.
+        let hfn = 2 + self.entities.iter().map(|(_, entity)| entity.highest_hfn()).max().unwrap_or(0);
         let directions = match sides {
             Sides::Both => &Direction::BOTH[..],
             Sides::Down => &[Direction::Down],
@@ -38,9 +39,8 @@ impl Bearer {
                 .into_iter()
                 .for_each(|direction| self.entities[direction].reestablish(now, hfn)),
         }
-        match self.rrc.begun() {
-            Begun::Lost => {}
-            Begun::Requeued => directions.iter().for_each(|direction| self.requeue(now, *direction, out)),
+        if self.rrc.begun_packets() == BegunPackets::Requeued {
+            directions.iter().for_each(|direction| self.requeue(now, *direction, out));
         }
         self.settle_packets(out);
     }
@@ -48,18 +48,13 @@ impl Bearer {
     /// Resubmits undelivered packets after the re-establishment of `direction`. They are transmitted again
     /// from their first byte.
     fn requeue(&mut self, now: Instant, direction: Direction, out: &mut Outbox) {
-        self.settle_outcomes(direction, Begun::Requeued, out);
+        self.drop_discarded(direction, BegunPackets::Requeued, out);
         let entity = &mut self.entities[direction];
         entity.withdraw();
-        self.lanes[direction].ledger.begin_again(now, |number, since, octets| {
+        self.directions[direction].ledger.requeue_all(now, |number, since, octets| {
             entity.submit(since, SduId(number), octets.to_vec());
         });
         // Timer_Discard may have expired already for packets that waited before.
         entity.handle_deadline(now);
-    }
-
-    /// START as RRC configures it (TS 25.331 §8.5.9): two more than the highest HFN of the bearer.
-    fn start_value(&self) -> u32 {
-        2 + self.entities.iter().map(|(_, entity)| entity.highest_hfn()).max().unwrap_or(0)
     }
 }

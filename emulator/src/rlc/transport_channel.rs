@@ -1,0 +1,111 @@
+//! The transport channel in one direction of a bearer: dedicated to the bearer, or shared by the mobiles of a
+//! cell.
+
+use std::sync::Arc;
+
+use airwire::time::{Duration, Instant};
+
+use super::dedicated_channel::DedicatedChannel;
+use super::umts::dch::Dch;
+use super::umts::hs::{Link, TTI};
+
+#[expect(clippy::large_enum_variant, reason = "most bearers have two of the large one")]
+pub(super) enum TransportChannel {
+    /// The channel has its own TTIs.
+    Dedicated(DedicatedChannel),
+    /// The cell assigns TTIs to its mobiles.
+    Shared(Box<Link>),
+}
+
+/// The undamaged blocks of one TTI, and the time at which they arrive.
+pub(super) struct Arrival {
+    pub(super) at: Instant,
+    /// In the order of transmission.
+    pub(super) blocks: Vec<Arc<[u8]>>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct BlockCounters {
+    pub(super) ttis: u64,
+    pub(super) blocks: u64,
+    pub(super) lost: u64,
+    /// Blocks lost in an outage. `lost` includes them.
+    pub(super) lost_in_outage: u64,
+}
+
+impl TransportChannel {
+    pub(super) fn dedicated(&self) -> Option<&DedicatedChannel> {
+        if let Self::Dedicated(channel) = self { Some(channel) } else { None }
+    }
+
+    pub(super) fn dedicated_mut(&mut self) -> Option<&mut DedicatedChannel> {
+        if let Self::Dedicated(channel) = self { Some(channel) } else { None }
+    }
+
+    pub(super) fn tti(&self) -> Duration {
+        self.dedicated().map_or(TTI, DedicatedChannel::tti)
+    }
+
+    /// Maximum number of blocks in a TTI. On a shared channel, PDUs count as blocks.
+    pub(super) fn max_blocks(&self) -> usize {
+        match self {
+            Self::Dedicated(channel) => channel.max_blocks(),
+            Self::Shared(link) => link.max_pdus(),
+        }
+    }
+
+    /// Maximum number of PDU bytes in a TTI. `pdu` is the size of a PDU in bytes.
+    pub(super) fn max_octets(&self, pdu: usize) -> usize {
+        match self {
+            Self::Dedicated(channel) => channel.max_blocks() * pdu,
+            Self::Shared(link) => link.max_octets(),
+        }
+    }
+
+    /// Current rate, if it is one of the named rates.
+    pub(super) fn rate(&self) -> Option<Dch> {
+        self.dedicated()?.rate()
+    }
+
+    /// Drops the blocks in flight.
+    pub(super) fn clear(&mut self) {
+        match self {
+            Self::Dedicated(channel) => channel.clear(),
+            Self::Shared(link) => link.clear(),
+        }
+    }
+
+    /// Memory of the undamaged blocks in flight, in bytes.
+    pub(super) fn in_flight(&self) -> u64 {
+        match self {
+            Self::Dedicated(channel) => channel.in_flight(),
+            Self::Shared(link) => link.in_flight(),
+        }
+    }
+
+    pub(super) fn next_arrival(&self) -> Option<Instant> {
+        match self {
+            Self::Dedicated(channel) => channel.next_arrival(),
+            Self::Shared(link) => link.next_arrival(),
+        }
+    }
+
+    /// Returns the next blocks that have arrived by `now`.
+    pub(super) fn take_arrival(&mut self, now: Instant) -> Option<Arrival> {
+        match self {
+            Self::Dedicated(channel) => channel.take_arrival(now),
+            Self::Shared(link) => link.take_arrival(now),
+        }
+    }
+
+    /// Counters of the channel. On a shared channel, they count MAC-hs blocks.
+    pub(super) fn counters(&self) -> BlockCounters {
+        match self {
+            Self::Dedicated(channel) => channel.counters,
+            Self::Shared(link) => {
+                let hs = link.counters;
+                BlockCounters { ttis: hs.ttis, blocks: hs.blocks, lost: hs.lost, lost_in_outage: 0 }
+            }
+        }
+    }
+}
