@@ -2,7 +2,7 @@
 //!
 //! There are two processes, which work alone or together (Suzuki fading): fast fading by multipath
 //! propagation, and slow fading by obstacles (shadowing). A transmission is lost while the received power is
-//! below a threshold, which lies `margin` below the mean power. With slow fading the reference is the mean in
+//! below a threshold, which is `margin` below the mean power. With slow fading the reference is the mean in
 //! dB, which is the median.
 
 mod rayleigh;
@@ -34,17 +34,23 @@ pub(crate) struct FadingConfig {
 /// Speed of light in m/s.
 const LIGHT: f64 = 299_792_458.0;
 /// Upper bound on the speed in m/s. A satellite in low orbit moves at 7600 m/s.
-const FASTEST: f64 = 20_000.0;
+const MAX_SPEED: f64 = 20_000.0;
 
-fn ratio(decibels: f64) -> f64 {
+/// Converts dB to a ratio.
+pub(crate) fn ratio(decibels: f64) -> f64 {
     maths::exp(decibels / 10.0 * LN_10)
+}
+
+/// Maximum Doppler shift in Hz.
+pub(crate) fn doppler(speed: Speed, carrier: Frequency) -> f64 {
+    speed.metres_per_second() / LIGHT * carrier.hertz()
 }
 
 impl FadingConfig {
     /// Refuses values out of range. The error names the key as the settings spell it.
     pub(crate) fn validate(&self) -> Result<(), Invalid> {
         let speed = self.speed.metres_per_second();
-        if !(1e-3..=FASTEST).contains(&speed) {
+        if !(1e-3..=MAX_SPEED).contains(&speed) {
             return Err(Invalid::new(
                 "speed",
                 "must be from 0.001m/s to 20000m/s (\"3km/h\" is a pedestrian): without movement the loss would never change",
@@ -73,20 +79,19 @@ impl FadingConfig {
         Ok(())
     }
 
-    /// The maximum Doppler shift, in Hz.
     fn doppler(&self) -> Option<f64> {
-        self.carrier.map(|carrier| self.speed.metres_per_second() / LIGHT * carrier.hertz())
+        self.carrier.map(|carrier| doppler(self.speed, carrier))
     }
 
-    /// Describes the average behaviour. `whose` is "packets" or "blocks".
-    pub(crate) fn remark(&self, whose: &str) -> String {
+    /// Describes the average behaviour. `units` is "packets" or "blocks".
+    pub(crate) fn remark(&self, units: &str) -> String {
         let below = 1.0 / ratio(self.margin.value());
         match (self.doppler(), self.slow) {
             (Some(doppler), None) => {
                 let (lost, rho) = (-maths::exp_m1(-below), below.sqrt());
                 let crossings = (2.0 * std::f64::consts::PI).sqrt() * doppler * rho * maths::exp(-below);
                 format!(
-                    "{:.2} % of the {whose} are lost on average, if they are spread evenly in time; {crossings:.3} fades per \
+                    "{:.2} % of the {units} are lost on average, if they are spread evenly in time; {crossings:.3} fades per \
                      second, each {:.4} s long on average (Doppler shift {doppler:.2} Hz)",
                     100.0 * lost,
                     lost / crossings
@@ -95,7 +100,7 @@ impl FadingConfig {
             (None, Some((deviation, _))) => {
                 let lost = maths::upper_tail(self.margin.value() / deviation.value());
                 format!(
-                    "{:.2} % of the {whose} are lost on average, if they are spread evenly in time",
+                    "{:.2} % of the {units} are lost on average, if they are spread evenly in time",
                     100.0 * lost
                 )
             }
@@ -134,10 +139,10 @@ impl Fading {
         self.fast = config.doppler().map(|doppler| Rayleigh::new(doppler, Stream::new(fast, "rayleigh")));
         let speed = config.speed.metres_per_second();
         self.slow = config.slow.map(|(deviation, decorrelation)| {
-            let (deviation, forgets_in) = (deviation.value(), decorrelation.metres() / speed);
+            let (deviation, decorrelation_time) = (deviation.value(), decorrelation.metres() / speed);
             match self.slow.take() {
-                Some(before) => before.with(deviation, forgets_in),
-                None => Shadowing::new(deviation, forgets_in, Stream::new(slow, "shadowing")),
+                Some(before) => before.with_parameters(deviation, decorrelation_time),
+                None => Shadowing::new(deviation, decorrelation_time, Stream::new(slow, "shadowing")),
             }
         });
     }

@@ -126,9 +126,9 @@ mod tests {
             let runs: Vec<(f64, f64)> = traces
                 .iter()
                 .map(|powers| {
-                    let fates: Vec<bool> = powers.iter().map(|power| *power < below).collect();
-                    let fades = fates.windows(2).filter(|pair| !pair[0] && pair[1]).count() as f64;
-                    (fades / seconds, fates.iter().filter(|lost| **lost).count() as f64 * step / seconds)
+                    let faded: Vec<bool> = powers.iter().map(|power| *power < below).collect();
+                    let fades = faded.windows(2).filter(|pair| !pair[0] && pair[1]).count() as f64;
+                    (fades / seconds, faded.iter().filter(|lost| **lost).count() as f64 * step / seconds)
                 })
                 .collect();
             let (rates, shares): (Vec<f64>, Vec<f64>) = runs.iter().copied().unzip();

@@ -1,4 +1,4 @@
-//! Slow fading: attenuation by obstacles, as a normally distributed number of dB that changes with the place.
+//! Slow fading: attenuation by obstacles, as a normally distributed number of dB that changes with the position.
 //!
 //! M. Gudmundson, "Correlation model for shadow fading in mobile radio systems", Electronics Letters 27(23),
 //! 1991: over a distance d, the correlation falls to exp(−d/d_corr). This is a first-order autoregressive
@@ -13,20 +13,20 @@ use crate::maths;
 pub(super) struct Shadowing {
     deviation: f64,
     /// Time in which the mobile travels the decorrelation distance, in seconds.
-    forgets_in: f64,
+    decorrelation_time: f64,
     stream: Stream,
     /// Time of the last query, and the value then, divided by the deviation.
     last: Option<(Instant, f64)>,
 }
 
 impl Shadowing {
-    pub(super) fn new(deviation: f64, forgets_in: f64, stream: Stream) -> Self {
-        Self { deviation, forgets_in, stream, last: None }
+    pub(super) fn new(deviation: f64, decorrelation_time: f64, stream: Stream) -> Self {
+        Self { deviation, decorrelation_time, stream, last: None }
     }
 
-    /// Continues at the same place with new parameters.
-    pub(super) fn with(self, deviation: f64, forgets_in: f64) -> Self {
-        Self { deviation, forgets_in, ..self }
+    /// Continues from the current value with new parameters.
+    pub(super) fn with_parameters(self, deviation: f64, decorrelation_time: f64) -> Self {
+        Self { deviation, decorrelation_time, ..self }
     }
 
     /// Attenuation in dB. `now` must not decrease.
@@ -34,10 +34,10 @@ impl Shadowing {
         let value = match self.last {
             Some((at, value)) if at == now => value,
             Some((at, value)) => {
-                let passed = (now - at).as_secs_f64() / self.forgets_in;
+                let elapsed = (now - at).as_secs_f64() / self.decorrelation_time;
                 // 1 − r², accurate even where r is almost 1.
-                let new = -maths::exp_m1(-2.0 * passed);
-                maths::exp(-passed) * value + new.sqrt() * maths::normal(&mut self.stream)
+                let new = -maths::exp_m1(-2.0 * elapsed);
+                maths::exp(-elapsed) * value + new.sqrt() * maths::normal(&mut self.stream)
             }
             None => maths::normal(&mut self.stream),
         };
@@ -56,11 +56,11 @@ mod tests {
     #[test]
     fn shadowing_is_normal_regardless_of_earlier_queries() {
         let n = 20_000;
-        for asked in [&[5_000_u64][..], &[0, 1, 2, 5_000], &[0, 4_999, 5_000]] {
+        for queries in [&[5_000_u64][..], &[0, 1, 2, 5_000], &[0, 4_999, 5_000]] {
             let values: Vec<f64> = (0..n)
                 .map(|seed| {
                     let mut shadowing = Shadowing::new(8.0, 2.0, Stream::new(seed, "test"));
-                    asked.iter().map(|at| shadowing.decibels(Instant::from_millis(*at))).last().unwrap()
+                    queries.iter().map(|at| shadowing.decibels(Instant::from_millis(*at))).last().unwrap()
                 })
                 .collect();
             let mean = values.iter().sum::<f64>() / n as f64;

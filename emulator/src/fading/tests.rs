@@ -68,12 +68,12 @@ fn doppler_shift_follows_from_speed_and_carrier() {
 #[test]
 fn losses_depend_only_on_seed_and_time() {
     let both = config("3dB", Some("900MHz"), Some(("6dB", "50m")));
-    let fates = |seed| {
+    let losses = |seed| {
         let mut fading = fading(&both, seed);
         (0..500).map(|n| fading.loses(Instant::ZERO + Duration::from_millis(7) * n)).collect::<Vec<_>>()
     };
-    assert_eq!(fates(1), fates(1));
-    assert_ne!(fates(1), fates(2));
+    assert_eq!(losses(1), losses(1));
+    assert_ne!(losses(1), losses(2));
     // Queries do not change the state of fast fading.
     let fast = config("3dB", Some("900MHz"), None);
     let mut often = fading(&fast, 1);

@@ -62,7 +62,7 @@ impl IndicatorSize {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
     /// The PDU has no bytes.
-    #[error("no octets at all")]
+    #[error("an empty PDU")]
     Empty,
     /// §11.3.4.10: an AMD PDU does not have the configured "AMD PDU size", or exceeds the maximum size.
     #[error("an AMD PDU of {octets} octets where {pdu_size} are configured")]
@@ -87,23 +87,14 @@ pub enum DecodeError {
     #[error("HE = 10, which is not configured")]
     HeNotConfigured,
     /// §11.3.4.6: a Length Indicator has a value that §9.2.2.8 reserves in AMD PDUs.
-    #[error("length indicator {li:#x} is reserved")]
-    LiReserved {
-        /// The indicator.
-        li: u16,
-    },
+    #[error("length indicator {0:#x} is reserved")]
+    LiReserved(u16),
     /// §9.2.2.8: a Length Indicator that describes the previous PDU is not "placed as the first".
-    #[error("length indicator {li:#x} speaks of the PDU before, but is not the first")]
-    LiNotFirst {
-        /// The indicator.
-        li: u16,
-    },
+    #[error("length indicator {0:#x} describes the previous PDU, but is not the first")]
+    LiNotFirst(u16),
     /// §9.2.2.8: a Length Indicator for padding or for a piggybacked STATUS PDU is not the last one.
-    #[error("length indicator {li:#x} must be the last, but E = 1")]
-    LiNotLast {
-        /// The indicator.
-        li: u16,
-    },
+    #[error("length indicator {0:#x} must be the last, but E = 1")]
+    LiNotLast(u16),
     /// §9.2.2.8: Length Indicators are not in the order of their SDUs, or an SDU is empty.
     #[error("length indicator {li} does not exceed the one before it, {before}")]
     LiNotAscending {
@@ -139,7 +130,7 @@ pub enum DecodeError {
     #[error("a LIST of length 0")]
     EmptyList,
     /// §9.2.2.11.6: a relative list is invalid.
-    #[error("a relative list: {0}")]
+    #[error("an invalid relative list: {0}")]
     Rlist(RlistError),
     /// §9.2.2.11: the PDU ends within a field, or its super-fields do not end with ACK or NO_MORE.
     #[error("the PDU ends within its fields")]

@@ -79,10 +79,7 @@ pub enum TimersStart {
 
 /// Identifier of an SDU, chosen by the owner of the entity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SduId(
-    /// Value of the identifier.
-    pub u64,
-);
+pub struct SduId(pub u64);
 
 /// Identifiers of SDUs, rarely more than two.
 pub type SduIds = SmallVec<[SduId; 2]>;

@@ -74,10 +74,7 @@ pub enum Rest {
 
 /// The super-fields (SUFIs) of a STATUS PDU, in order (§9.2.2.11). The last one is ACK or NO_MORE.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Status(
-    /// At least one super-field.
-    pub Vec<Sufi>,
-);
+pub struct Status(pub Vec<Sufi>);
 
 /// A super-field (§9.2.2.11).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -111,22 +108,9 @@ pub enum Sufi {
         codewords: Vec<u8>,
     },
     /// MRW: move the receiving window (§9.2.2.11.8).
-    Mrw {
-        /// SN_MRW1 and so on. The last one is SN_MRW_LENGTH.
-        sns: Vec<Sn>,
-        /// LENGTH = 0: there is one SN_MRW, and the SDU to be discarded extends beyond the configured window.
-        long_distance: bool,
-        /// Number of the Length Indicator in the PDU SN_MRW_LENGTH that ends the last SDU to be discarded. 0:
-        /// none.
-        nlength: u8,
-    },
+    Mrw(Mrw),
     /// MRW_ACK (§9.2.2.11.7).
-    MrwAck {
-        /// NLENGTH of the MRW if `sn_ack` is its SN_MRW_LENGTH, else 0.
-        n: u8,
-        /// VR(R) after the MRW.
-        sn_ack: Sn,
-    },
+    MrwAck(MrwAck),
     /// POLL (§9.2.2.11.9).
     Poll {
         /// Poll_SN: VT(S) − 1.
@@ -141,6 +125,27 @@ pub struct ListItem {
     pub sn: Sn,
     /// Li: number of PDUs directly after `sn` that were not correctly received either, 0 to 15.
     pub further: u8,
+}
+
+/// MRW super-field (§9.2.2.11.8).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mrw {
+    /// SN_MRW1 and so on. The last one is SN_MRW_LENGTH.
+    pub sns: Vec<Sn>,
+    /// LENGTH = 0: there is one SN_MRW, and it is ≥ VT(A) + Configured_Tx_Window_Size.
+    pub long_distance: bool,
+    /// Number of the Length Indicator in the PDU SN_MRW_LENGTH that ends the last SDU to be discarded. 0:
+    /// none.
+    pub nlength: u8,
+}
+
+/// MRW_ACK super-field (§9.2.2.11.7).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MrwAck {
+    /// NLENGTH of the MRW if `sn_ack` is its SN_MRW_LENGTH, else 0.
+    pub n: u8,
+    /// VR(R) after the MRW.
+    pub sn_ack: Sn,
 }
 
 /// Missing AMD PDUs with consecutive SNs.

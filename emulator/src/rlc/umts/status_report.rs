@@ -9,7 +9,7 @@ mod tests;
 use coding::{Coding, Cursor};
 
 use super::codec::expand_rlist;
-use super::pdu::{Gap, Sn, Status, Sufi};
+use super::pdu::{Gap, Mrw, MrwAck, Sn, Status, Sufi};
 
 /// State of a Receiver: it has received every AMD PDU with VR(R) ≤ SN < VR(H), except those in the gaps.
 #[derive(Clone, Copy, Debug)]
@@ -87,27 +87,6 @@ pub struct StatusContent {
     pub poll: Option<Sn>,
 }
 
-/// MRW super-field (§9.2.2.11.8).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mrw {
-    /// SN_MRW1 and so on. The last one is SN_MRW_LENGTH.
-    pub sns: Vec<Sn>,
-    /// LENGTH = 0: `sns` is a single SN, which is VT(A) + Configured_Tx_Window_Size or above.
-    pub long_distance: bool,
-    /// Number of the Length Indicator in the PDU SN_MRW_LENGTH that ends the last SDU to be discarded. 0:
-    /// none.
-    pub nlength: u8,
-}
-
-/// MRW_ACK super-field (§9.2.2.11.7).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MrwAck {
-    /// NLENGTH of the MRW if `sn_ack` is its SN_MRW_LENGTH, else 0.
-    pub n: u8,
-    /// VR(R) after the MRW.
-    pub sn_ack: Sn,
-}
-
 /// Reason for discarding a STATUS PDU although all of its fields are valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Contradiction {
@@ -115,11 +94,11 @@ pub enum Contradiction {
     #[error("PDU {0} is reported both received and missing")]
     BothWays(Sn),
     /// §9.2.2.11.6: a relative list is invalid. A decoded PDU does not contain such a list.
-    #[error("a relative list that makes no sense")]
+    #[error("an invalid relative list")]
     Rlist,
     /// Choice: there are two MRW, two MRW_ACK or two POLL super-fields. The standard does not say which one
     /// applies.
-    #[error("two super-fields of a kind that can stand there once")]
+    #[error("two super-fields of a type that may occur once")]
     Twice,
 }
 
@@ -185,11 +164,8 @@ pub fn interpret(status: &Status) -> Result<StatusContent, Contradiction> {
                         .for_each(|sn| report_missing(sn, &mut content));
                 }
             }
-            Sufi::Mrw { sns, long_distance, nlength } => {
-                let mrw = Mrw { sns: sns.clone(), long_distance: *long_distance, nlength: *nlength };
-                once(&mut content.mrw, mrw)?;
-            }
-            Sufi::MrwAck { n, sn_ack } => once(&mut content.mrw_ack, MrwAck { n: *n, sn_ack: *sn_ack })?,
+            Sufi::Mrw(mrw) => once(&mut content.mrw, mrw.clone())?,
+            Sufi::MrwAck(ack) => once(&mut content.mrw_ack, *ack)?,
             Sufi::Poll { sn } => once(&mut content.poll, *sn)?,
         }
     }
@@ -200,8 +176,8 @@ pub fn interpret(status: &Status) -> Result<StatusContent, Contradiction> {
 }
 
 /// Sets a value that may occur only once.
-fn once<T>(place: &mut Option<T>, value: T) -> Result<(), Contradiction> {
-    match place.replace(value) {
+fn once<T>(slot: &mut Option<T>, value: T) -> Result<(), Contradiction> {
+    match slot.replace(value) {
         None => Ok(()),
         Some(_) => Err(Contradiction::Twice),
     }

@@ -181,9 +181,9 @@ fn with_indicators<'a>(
         let (li, more) = (group >> 1, group & 1 == 1);
         match indicators.meaning(li) {
             Meaning::Previous(previous) if first => amd.previous = previous,
-            Meaning::Previous(_) => return Err(DecodeError::LiNotFirst { li }),
-            Meaning::Reserved => return Err(DecodeError::LiReserved { li }),
-            Meaning::Padding | Meaning::Piggybacked if more => return Err(DecodeError::LiNotLast { li }),
+            Meaning::Previous(_) => return Err(DecodeError::LiNotFirst(li)),
+            Meaning::Reserved => return Err(DecodeError::LiReserved(li)),
+            Meaning::Padding | Meaning::Piggybacked if more => return Err(DecodeError::LiNotLast(li)),
             last @ (Meaning::Padding | Meaning::Piggybacked) => rest = Some(last),
             Meaning::Offset(end) => {
                 let before = amd.ends.last().copied().unwrap_or(0);

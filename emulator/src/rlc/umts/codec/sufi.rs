@@ -1,7 +1,7 @@
 //! STATUS PDUs (§9.2.1.5): a sequence of super-fields, in units of 4 bits (§9.2.2.11).
 
 use super::{DecodeError, expand_rlist};
-use crate::rlc::umts::pdu::{ListItem, Sn, Status, Sufi};
+use crate::rlc::umts::pdu::{ListItem, Mrw, MrwAck, Sn, Status, Sufi};
 
 /// Values of the type field of a super-field (§9.2.2.11).
 mod sufi_type {
@@ -33,8 +33,8 @@ impl Sufi {
             Self::List(items) => 2 + 4 * items.len(),
             Self::Bitmap { bits, .. } => 5 + 2 * bits.len(),
             Self::Rlist { codewords, .. } => 5 + codewords.len(),
-            Self::Mrw { sns, .. } => 3 + 3 * sns.len(),
-            Self::MrwAck { .. } => 5,
+            Self::Mrw(mrw) => 3 + 3 * mrw.sns.len(),
+            Self::MrwAck(_) => 5,
         }
     }
 
@@ -108,7 +108,7 @@ impl Writer {
                 self.twelve(fsn.get());
                 codewords.iter().for_each(|word| self.nibble(*word));
             }
-            Sufi::Mrw { sns, long_distance, nlength } => {
+            Sufi::Mrw(Mrw { sns, long_distance, nlength }) => {
                 self.nibble(sufi_type::MRW);
                 if *long_distance {
                     assert_eq!(sns.len(), 1, "LENGTH = 0 goes with exactly one SN_MRW");
@@ -120,7 +120,7 @@ impl Writer {
                 sns.iter().for_each(|sn| self.twelve(sn.get()));
                 self.nibble(*nlength);
             }
-            Sufi::MrwAck { n, sn_ack } => {
+            Sufi::MrwAck(MrwAck { n, sn_ack }) => {
                 self.nibble(sufi_type::MRW_ACK);
                 self.nibble(*n);
                 self.twelve(sn_ack.get());
@@ -205,9 +205,9 @@ impl Reader<'_> {
             sufi_type::MRW => {
                 let length = self.length()?;
                 let sns = (0..length.max(1)).map(|_| self.sn()).collect::<Result<_, _>>()?;
-                Sufi::Mrw { sns, long_distance: length == 0, nlength: self.nibble()? }
+                Sufi::Mrw(Mrw { sns, long_distance: length == 0, nlength: self.nibble()? })
             }
-            sufi_type::MRW_ACK => Sufi::MrwAck { n: self.nibble()?, sn_ack: self.sn()? },
+            sufi_type::MRW_ACK => Sufi::MrwAck(MrwAck { n: self.nibble()?, sn_ack: self.sn()? }),
             sufi_type::POLL => Sufi::Poll { sn: self.sn()? },
             reserved => return Err(DecodeError::SufiType(reserved)),
         })

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::rlc::umts::pdu::{Amd, ListItem, Previous, Rest, Sn, Status, Sufi};
+use crate::rlc::umts::pdu::{Amd, ListItem, Mrw, MrwAck, Previous, Rest, Sn, Status, Sufi};
 
 const PDU_42: Format = Format::fixed(42);
 const HE_SPECIAL: Format = Format { he_special: true, ..PDU_42 };
@@ -54,10 +54,8 @@ fn assert_encoding(text: &str, pdu: &Pdu<'_>) {
 #[test]
 fn control_pdus_match_wireshark_decoding() {
     let codewords = vec![9, 1, 7, 8, 5];
-    let mrw = |sns: &[u16], long_distance, nlength| Sufi::Mrw {
-        sns: sns.iter().copied().map(sn).collect(),
-        long_distance,
-        nlength,
+    let mrw = |sns: &[u16], long_distance, nlength| {
+        Sufi::Mrw(Mrw { sns: sns.iter().copied().map(sn).collect(), long_distance, nlength })
     };
     for (text, pdu) in [
         ("020050", status([ack(5)])),
@@ -67,8 +65,11 @@ fn control_pdus_match_wireshark_decoding() {
         ("0550019178520280", status([Sufi::Rlist { fsn: sn(1), codewords }, ack(40)])),
         ("062007009200", status([mrw(&[7, 9], false, 2), Sufi::NoMore])),
         ("0600c80000", status([mrw(&[200], true, 0), Sufi::NoMore])),
-        ("0720090000", status([Sufi::MrwAck { n: 2, sn_ack: sn(9) }, Sufi::NoMore])),
-        ("07000931014f2032", status([Sufi::MrwAck { n: 0, sn_ack: sn(9) }, list(&[(20, 15)]), ack(50)])),
+        ("0720090000", status([Sufi::MrwAck(MrwAck { n: 2, sn_ack: sn(9) }), Sufi::NoMore])),
+        (
+            "07000931014f2032",
+            status([Sufi::MrwAck(MrwAck { n: 0, sn_ack: sn(9) }), list(&[(20, 15)]), ack(50)]),
+        ),
         ("0804d00000", status([Sufi::Poll { sn: sn(77) }, Sufi::NoMore])),
         ("1812345000", Pdu::Reset(Reset { rsn: true, hfni: 0x12345 })),
         ("2812346000", Pdu::ResetAck(Reset { rsn: true, hfni: 0x12346 })),
@@ -91,73 +92,33 @@ fn data_pdus_match_wireshark_decoding() {
 }
 
 #[test]
-fn amd_pdu_without_length_indicators_is_all_data() {
-    let amd = Amd { sn: sn(0xabc), data: octets(40).into(), ..Amd::default() };
-    let written = encode_amd(&amd, PDU_42);
-    assert_eq!(written[..3], hex("d5e001"));
-    assert_eq!(decoded(&written), Ok(Pdu::Amd(amd)));
-}
-
-/// If the indicators were lengths, the PDU would contain SDUs of 10 and 30 bytes.
-#[test]
-fn length_indicators_are_offsets_and_not_lengths() {
-    let amd = Amd { ends: vec![10, 30], data: octets(30).into(), rest: Rest::Padding, ..Amd::default() };
-    let written = encode_amd(&amd, PDU_42);
-    assert_eq!(written[..5], [0x80, 0x01, 10 << 1 | 1, 30 << 1 | 1, 0xfe]);
-    assert_eq!(decoded(&written), Ok(Pdu::Amd(amd)));
-}
-
-#[test]
-fn sdu_ending_with_pdu_has_length_indicator() {
-    let amd = Amd { ends: vec![39], data: octets(39).into(), ..Amd::default() };
-    assert_eq!(decoded(&encode_amd(&amd, PDU_42)), Ok(Pdu::Amd(amd)));
-}
-
-#[test]
-fn one_spare_byte_holds_empty_padding_indicator() {
-    let amd = Amd { ends: vec![38], data: octets(38).into(), rest: Rest::Padding, ..Amd::default() };
-    let written = encode_amd(&amd, PDU_42);
-    assert_eq!(written[2..4], [38 << 1 | 1, 0xfe]);
-    assert_eq!(decoded(&written), Ok(Pdu::Amd(amd)));
-}
-
-#[test]
-fn he_10_marks_sdu_ending_with_pdu() {
-    let amd = Amd { data: octets(40).into(), rest: Rest::SduEnd, ..Amd::default() };
-    let written = encode_amd(&amd, HE_SPECIAL);
-    assert_eq!(written[..2], hex("8002"));
-    assert_eq!(decode(&written, HE_SPECIAL), Ok(Pdu::Amd(amd)));
-    assert_eq!(decoded(&written), Err(DecodeError::HeNotConfigured));
-}
-
-#[test]
-fn pdu_with_only_li_0_is_padded() {
-    let amd = Amd { previous: Previous::EndedExactly, rest: Rest::Padding, ..Amd::default() };
-    let written = encode_amd(&amd, PDU_42);
-    assert_eq!(written[..4], hex("800101fe"));
-    assert_eq!(decoded(&written), Ok(Pdu::Amd(amd)));
-}
-
-#[test]
-fn pdus_above_126_bytes_use_15_bit_indicators() {
-    let amd = Amd {
-        previous: Previous::EndedOneShort,
-        ends: vec![100],
-        data: octets(100).into(),
-        rest: Rest::Padding,
+fn amd_pdus_have_specified_headers() {
+    let amd = |ends: &[u16], data, rest| Amd {
+        ends: ends.to_vec(),
+        data: octets(data).into(),
+        rest,
         ..Amd::default()
     };
-    let written = encode_amd(&amd, PDU_127);
-    assert_eq!(written[..8], hex("8001 fff7 00c9 fffe"));
-    assert_eq!(decode(&written, PDU_127), Ok(Pdu::Amd(amd)));
-}
-
-#[test]
-fn seven_bit_indicator_123_is_ordinary_offset() {
-    let amd = Amd { ends: vec![123], data: octets(123).into(), ..Amd::default() };
-    let written = encode_amd(&amd, PDU_126);
-    assert_eq!(written.len(), 126);
-    assert_eq!(decode(&written, PDU_126), Ok(Pdu::Amd(amd)));
+    let only_li_0 = Amd { previous: Previous::EndedExactly, ..amd(&[], 0, Rest::Padding) };
+    let one_short = Amd { previous: Previous::EndedOneShort, ..amd(&[100], 100, Rest::Padding) };
+    for (name, format, amd, header) in [
+        ("without indicators", PDU_42, Amd { sn: sn(0xabc), ..amd(&[], 40, Rest::Nothing) }, "d5e0 01"),
+        // If the indicators were lengths, the PDU would contain SDUs of 10 and 30 bytes.
+        ("indicators are offsets", PDU_42, amd(&[10, 30], 30, Rest::Padding), "8001 15 3d fe"),
+        ("an SDU ends with the PDU", PDU_42, amd(&[39], 39, Rest::Nothing), "8001 4e"),
+        ("one spare byte holds an indicator", PDU_42, amd(&[38], 38, Rest::Padding), "8001 4d fe"),
+        ("HE = 10", HE_SPECIAL, amd(&[], 40, Rest::SduEnd), "8002"),
+        ("only LI 0", PDU_42, only_li_0, "8001 01 fe"),
+        ("15-bit indicators", PDU_127, one_short, "8001 fff7 00c9 fffe"),
+        ("the 7-bit indicator 123 is an offset", PDU_126, amd(&[123], 123, Rest::Nothing), "8001 f6"),
+    ] {
+        let written = encode_amd(&amd, format);
+        assert_eq!(written.len(), format.pdu_size, "{name}");
+        assert!(written.starts_with(&hex(header)), "{name}: {written:02x?}");
+        assert_eq!(decode(&written, format), Ok(Pdu::Amd(amd)), "{name}");
+    }
+    let he_10 = encode_amd(&amd(&[], 40, Rest::SduEnd), HE_SPECIAL);
+    assert_eq!(decoded(&he_10), Err(DecodeError::HeNotConfigured));
 }
 
 /// §9.2.2.8: the byte is neither data nor padding with an indicator.
@@ -184,13 +145,13 @@ fn decoder_rejects_invalid_and_reserved_values() {
     for (text, error) in [
         // AMD.
         ("8003", E::HeReserved),
-        ("8001f8", E::LiReserved { li: 0x7c }),
-        ("8001fa", E::LiReserved { li: 0x7d }),
+        ("8001f8", E::LiReserved(0x7c)),
+        ("8001fa", E::LiReserved(0x7d)),
         ("80013d28", E::LiNotAscending { li: 20, before: 30 }),
         ("80013d3c", E::LiNotAscending { li: 30, before: 30 }),
-        ("80012900", E::LiNotFirst { li: 0 }),
-        ("8001ff28", E::LiNotLast { li: 0x7f }),
-        ("8001fd28", E::LiNotLast { li: 0x7e }),
+        ("80012900", E::LiNotFirst(0)),
+        ("8001ff28", E::LiNotLast(0x7f)),
+        ("8001fd28", E::LiNotLast(0x7e)),
         ("800164", E::LiBeyondPdu { li: 50, room: 39 }),
         ("800150", E::LiBeyondPdu { li: 40, room: 39 }),
         ("80014ffe", E::LiBeyondPdu { li: 39, room: 38 }),
@@ -233,9 +194,9 @@ fn length_indicators_filling_whole_pdu_are_rejected() {
 #[test]
 fn decoder_rejects_reserved_15_bit_indicators() {
     for (li, expected) in [
-        (0x7ffa_u16, Some(DecodeError::LiReserved { li: 0x7ffa })),
-        (0x7ffc, Some(DecodeError::LiReserved { li: 0x7ffc })),
-        (0x7ffd, Some(DecodeError::LiReserved { li: 0x7ffd })),
+        (0x7ffa_u16, Some(DecodeError::LiReserved(0x7ffa))),
+        (0x7ffc, Some(DecodeError::LiReserved(0x7ffc))),
+        (0x7ffd, Some(DecodeError::LiReserved(0x7ffd))),
         (0x7ff9, Some(DecodeError::LiBeyondPdu { li: 0x7ff9, room: 123 })),
         (0x7ffb, None),
         (0x7fff, None),
@@ -247,7 +208,7 @@ fn decoder_rejects_reserved_15_bit_indicators() {
     }
     let mut second = vec![0; 127];
     second[..6].copy_from_slice(&hex("8001 0015 fff6"));
-    assert_eq!(decode(&second, PDU_127), Err(DecodeError::LiNotFirst { li: 0x7ffb }));
+    assert_eq!(decode(&second, PDU_127), Err(DecodeError::LiNotFirst(0x7ffb)));
 }
 
 /// §9.2.2.11.1: NO_MORE or ACK ends a STATUS PDU. Padding with zeros decodes as NO_MORE, so only a full PDU
@@ -278,12 +239,12 @@ fn rlist_beyond_full_sequence_space_is_rejected() {
         push_distance(n, &mut codewords);
         codewords
     };
-    let ends = |codewords: &[u8]| expand_rlist(sn(4000), codewords).last().unwrap();
-    assert_eq!(ends(&to(4095)).map(|gap| gap.first.get()), Ok(3999));
-    assert_eq!(ends(&[to(4095), to(1)].concat()), Err(RlistError::TooFar));
-    assert_eq!(ends(&[0x0e; 15]), Err(RlistError::Unfinished));
+    let last = |codewords: &[u8]| expand_rlist(sn(4000), codewords).last().unwrap();
+    assert_eq!(last(&to(4095)).map(|gap| gap.first.get()), Ok(3999));
+    assert_eq!(last(&[to(4095), to(1)].concat()), Err(RlistError::TooFar));
+    assert_eq!(last(&[0x0e; 15]), Err(RlistError::Unfinished));
     assert_eq!(
-        ends(&[[0x0e; 14].as_slice(), &[0x0f]].concat()),
+        last(&[[0x0e; 14].as_slice(), &[0x0f]].concat()),
         Err(RlistError::TooFar),
         "a number with 45 bits set"
     );
@@ -331,9 +292,9 @@ fn any_sufi() -> impl Strategy<Value = Sufi> {
         (any_sn(), any_rlist()).prop_map(|(fsn, codewords)| Sufi::Rlist { fsn, codewords }),
         (prop::collection::vec(any_sn(), 1..=15), any::<bool>(), 0..16_u8).prop_map(|(sns, far, nlength)| {
             let long_distance = far && sns.len() == 1;
-            Sufi::Mrw { sns, long_distance, nlength }
+            Sufi::Mrw(Mrw { sns, long_distance, nlength })
         }),
-        (0..16_u8, any_sn()).prop_map(|(n, sn_ack)| Sufi::MrwAck { n, sn_ack }),
+        (0..16_u8, any_sn()).prop_map(|(n, sn_ack)| Sufi::MrwAck(MrwAck { n, sn_ack })),
         any_sn().prop_map(|sn| Sufi::Poll { sn }),
     ]
 }

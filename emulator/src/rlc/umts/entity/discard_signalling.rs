@@ -7,7 +7,7 @@ use airwire::time::{Duration, Instant};
 use super::reset::ResetCause;
 use crate::rlc::umts::codec::Format;
 use crate::rlc::umts::config::{Discard, SenderConfig};
-use crate::rlc::umts::pdu::{Sn, Sufi};
+use crate::rlc::umts::pdu::{Mrw, Sn, Sufi};
 
 /// Position at which the Receiver continues if an SDU is the last one to be discarded (§11.6.2.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,11 +129,11 @@ impl DiscardSignalling {
         let procedure = self.active.as_mut().filter(|procedure| procedure.queued)?;
         procedure.queued = false;
         procedure.timer_mrw = Some(starts + self.timer);
-        Some(Sufi::Mrw {
+        Some(Sufi::Mrw(Mrw {
             sns: procedure.sns.iter().map(|sn| wire(*sn)).collect(),
             long_distance: procedure.long_distance,
             nlength: procedure.target.nlength,
-        })
+        }))
     }
 
     /// Handles an MRW_ACK. Returns the index of the last discarded SDU if the procedure terminates (§11.6.4):

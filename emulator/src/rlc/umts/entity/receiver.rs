@@ -8,9 +8,9 @@ use super::discard_signalling::wire;
 use super::reporting::{Incoming, Reporting};
 use super::window_advertisement::WindowAdvertisement;
 use crate::rlc::umts::config::ReceiverConfig;
-use crate::rlc::umts::pdu::{Amd, Sn, Sufi};
+use crate::rlc::umts::pdu::{Amd, Mrw, MrwAck, Sn, Sufi};
 use crate::rlc::umts::reassembly::{Delivery, Faults, Reassembler, Receipt};
-use crate::rlc::umts::status_report::{self, Mrw, Received};
+use crate::rlc::umts::status_report::{self, Received};
 
 pub(super) struct Receiver {
     reassembler: Reassembler,
@@ -20,7 +20,7 @@ pub(super) struct Receiver {
     vr_h: u64,
     pub(super) reporting: Reporting,
     /// The MRW_ACK that waits to be sent.
-    mrw_ack: Option<Sufi>,
+    mrw_ack: Option<MrwAck>,
     pub(super) advertisement: WindowAdvertisement,
     sdus: VecDeque<Vec<u8>>,
 }
@@ -177,7 +177,7 @@ impl Receiver {
             }
         }
         // §11.6.3.1: SN_ACK is the new VR(R). N is NLENGTH if SN_ACK = SN_MRW_LENGTH, else 0.
-        self.mrw_ack = Some(Sufi::MrwAck { n, sn_ack: self.reassembler.vr_r() });
+        self.mrw_ack = Some(MrwAck { n, sn_ack: self.reassembler.vr_r() });
         obsolete
     }
 
@@ -188,7 +188,7 @@ impl Receiver {
 
     /// Moves the MRW_ACK and WINDOW that wait to be sent to `sufis`.
     pub(super) fn take_undelayed(&mut self, sufis: &mut Vec<Sufi>) {
-        sufis.extend(self.mrw_ack.take());
+        sufis.extend(self.mrw_ack.take().map(Sufi::MrwAck));
         sufis.extend(self.advertisement.take());
     }
 

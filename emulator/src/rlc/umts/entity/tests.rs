@@ -18,7 +18,7 @@ use std::collections::VecDeque;
 use super::*;
 use crate::rlc::umts::codec::{IndicatorSize, Sizing};
 use crate::rlc::umts::config::{Discard, PollConfig, WindowAt};
-use crate::rlc::umts::pdu::{Amd, Reset};
+use crate::rlc::umts::pdu::{Amd, ListItem, Mrw, MrwAck, Reset};
 
 /// Indices of the two ends. A sends most of the data.
 const A: usize = 0;
@@ -128,9 +128,9 @@ impl Pair {
         }
     }
 
-    /// For tests that inject PDUs at B. A has not sent them, and would treat B's answers as erroneous, so all
-    /// of B's PDUs are lost.
-    fn with_a_deaf_sender(self) -> Self {
+    /// Loses all PDUs of B. Tests use this when they inject PDUs at B: A has not sent them, and would treat B's
+    /// answers as erroneous.
+    fn losing_answers(self) -> Self {
         self.losing(|entry| entry.from == B)
     }
 
@@ -152,6 +152,11 @@ impl Pair {
         for _ in 0..count {
             self.send(from, 39);
         }
+    }
+
+    fn send_pdus_at(&mut self, millis: u64, from: usize, count: usize) {
+        self.run_until(at(millis));
+        self.send_pdus(from, count);
     }
 
     fn run_for(&mut self, time: Duration) {
@@ -240,13 +245,20 @@ impl Pair {
         self.log.iter().filter(move |entry| entry.from == from)
     }
 
+    /// The time and a property of each PDU that an end has sent.
+    fn sent<T>(&self, from: usize, property: impl Fn(&Pdu<'_>) -> Option<T>) -> Vec<(u64, T)> {
+        self.from(from).filter_map(|entry| Some((entry.at.as_millis(), property(&entry.pdu)?))).collect()
+    }
+
     /// (time, SN, P) of the AMD PDUs that an end has sent.
     fn data(&self, from: usize) -> Vec<(u64, u16, bool)> {
-        let data = self.from(from).filter_map(|entry| match &entry.pdu {
-            Pdu::Amd(amd) => Some((entry.at.as_millis(), amd.sn.get(), amd.poll)),
-            _ => None,
-        });
-        data.collect()
+        let amd = |pdu: &Pdu<'_>| if let Pdu::Amd(amd) = pdu { Some((amd.sn.get(), amd.poll)) } else { None };
+        self.sent(from, amd).into_iter().map(|(at, (sn, poll))| (at, sn, poll)).collect()
+    }
+
+    /// SNs of the AMD PDUs that an end has sent.
+    fn sns(&self, from: usize) -> Vec<u16> {
+        self.data(from).into_iter().map(|(_, sn, _)| sn).collect()
     }
 
     /// (time, SN) of the AMD PDUs that an end has sent with a poll.
@@ -256,11 +268,7 @@ impl Pair {
 
     /// (time, super-fields) of the STATUS PDUs that an end has sent.
     fn statuses(&self, from: usize) -> Vec<(u64, Vec<Sufi>)> {
-        let statuses = self.from(from).filter_map(|entry| match &entry.pdu {
-            Pdu::Status(Status(sufis)) => Some((entry.at.as_millis(), sufis.clone())),
-            _ => None,
-        });
-        statuses.collect()
+        self.sent(from, |pdu| if let Pdu::Status(status) = pdu { Some(status.0.clone()) } else { None })
     }
 
     /// (time, missing PDUs, LSN) of the reports that an end has sent.
@@ -280,24 +288,16 @@ impl Pair {
 
     /// (time, RESET PDU) of the RESETs that an end has sent.
     fn resets(&self, from: usize) -> Vec<(u64, Reset)> {
-        let resets = self.from(from).filter_map(|entry| match entry.pdu {
-            Pdu::Reset(reset) => Some((entry.at.as_millis(), reset)),
-            _ => None,
-        });
-        resets.collect()
+        self.sent(from, |pdu| if let Pdu::Reset(reset) = pdu { Some(*reset) } else { None })
     }
 
     fn reset_acks(&self, from: usize) -> Vec<(u64, Reset)> {
-        let acks = self.from(from).filter_map(|entry| match entry.pdu {
-            Pdu::ResetAck(ack) => Some((entry.at.as_millis(), ack)),
-            _ => None,
-        });
-        acks.collect()
+        self.sent(from, |pdu| if let Pdu::ResetAck(ack) = pdu { Some(*ack) } else { None })
     }
 
     /// Number of transmissions of an SN.
     fn transmissions(&self, from: usize, sn: u16) -> usize {
-        self.data(from).into_iter().filter(|(_, sent, _)| *sent == sn).count()
+        self.sns(from).into_iter().filter(|sent| *sent == sn).count()
     }
 
     /// Numbers of the SDUs that have arrived, as returned by `send`.
@@ -320,11 +320,21 @@ impl Pair {
         self.inject(to, &Pdu::Status(Status(sufis)));
     }
 
+    fn inject_status_at(&mut self, millis: u64, to: usize, sufis: Vec<Sufi>) {
+        self.run_until(at(millis));
+        self.inject_status(to, sufis);
+    }
+
     /// Injects an AMD PDU with exactly one SDU.
     fn inject_data(&mut self, to: usize, sn: u16, poll: bool) {
         let amd =
             Amd { sn: Sn::new(sn), poll, ends: vec![39], data: vec![sn as u8; 39].into(), ..Amd::default() };
         self.inject(to, &Pdu::Amd(amd));
+    }
+
+    fn inject_data_at(&mut self, millis: u64, to: usize, sn: u16, poll: bool) {
+        self.run_until(at(millis));
+        self.inject_data(to, sn, poll);
     }
 }
 
@@ -336,12 +346,26 @@ fn first_of(from: usize, sns: &'static [u16]) -> impl FnMut(&LogEntry) -> bool {
     }
 }
 
+fn mrw(sns: &[u16], nlength: u8) -> Sufi {
+    let sns = sns.iter().map(|sn| Sn::new(*sn)).collect();
+    Sufi::Mrw(Mrw { sns, long_distance: false, nlength })
+}
+
+/// An MRW with LENGTH = 0.
+fn long_mrw(sn: u16) -> Sufi {
+    Sufi::Mrw(Mrw { sns: vec![Sn::new(sn)], long_distance: true, nlength: 0 })
+}
+
+fn mrw_ack(sn_ack: u16, n: u8) -> Sufi {
+    Sufi::MrwAck(MrwAck { n, sn_ack: Sn::new(sn_ack) })
+}
+
 fn ack(lsn: u16) -> Sufi {
     Sufi::Ack { lsn: Sn::new(lsn) }
 }
 
 /// A LIST that reports these PDUs as missing.
 fn list(sns: &[u16]) -> Sufi {
-    let items = sns.iter().map(|sn| crate::rlc::umts::pdu::ListItem { sn: Sn::new(*sn), further: 0 });
+    let items = sns.iter().map(|sn| ListItem { sn: Sn::new(*sn), further: 0 });
     Sufi::List(items.collect())
 }

@@ -45,14 +45,10 @@ pub(super) fn decibels(ratio: f64) -> f64 {
     if ratio < 1e-10 { DEEPEST } else { 10.0 * maths::ln(ratio) / LN_10 }
 }
 
-/// Converts dB to a ratio.
-pub(super) fn ratio(decibels: f64) -> f64 {
-    maths::exp(decibels / 10.0 * LN_10)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fading::ratio;
 
     #[test]
     fn decibel_conversion_inverts_ratio_conversion() {

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::cqi::{Category, Cqi};
 use super::framing::Framing;
 use super::scheduler::Scheduling;
+use crate::fading::doppler;
 use crate::fading::units::{Decibels, Frequency, Speed};
 use crate::rlc::values::positive_time;
 use crate::settings::Invalid;
@@ -70,7 +71,7 @@ pub struct OthersConfig {
     pub snr: Option<Decibels>,
     /// Difference in signal-to-noise ratio between the best and the worst mobile. The others are spaced
     /// evenly between them. Default: 0 dB.
-    #[serde(default = "no_decibels")]
+    #[serde(default = "zero_decibels")]
     pub spread: Decibels,
     /// Traffic to each mobile.
     pub source: Load,
@@ -78,7 +79,7 @@ pub struct OthersConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
     /// Size of each packet, including its IP header. Default: 1500 bytes.
-    #[serde(default = "usual_packet")]
+    #[serde(default = "default_packet")]
     pub packet: Size,
     /// With `pareto-on-off`: shape of the distribution, as in the stage `traffic`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -110,11 +111,11 @@ fn decibels(text: &str) -> Decibels {
     text.parse().expect("a number and dB")
 }
 
-fn no_decibels() -> Decibels {
+fn zero_decibels() -> Decibels {
     decibels("0dB")
 }
 
-fn usual_packet() -> Size {
+fn default_packet() -> Size {
     Size::bytes(1500)
 }
 
@@ -140,16 +141,15 @@ impl Default for HsdpaConfig {
 
 /// Receive window sizes of TS 25.331 §10.3.5.1a.
 const WINDOWS: [u8; 7] = [4, 6, 8, 12, 16, 24, 32];
-const MOST_PROCESSES: u8 = 8;
-const MOST_MOBILES: u32 = 100;
+const MAX_PROCESSES: u8 = 8;
+const MAX_MOBILES: u32 = 100;
 /// Range of signal-to-noise ratios in dB. Values outside of it would not make a difference.
 const SNR: std::ops::RangeInclusive<f64> = -60.0..=60.0;
-const LIGHT: f64 = 299_792_458.0;
 
 impl FastFading {
     /// Maximum Doppler shift in Hz.
     pub(super) fn doppler(&self) -> f64 {
-        self.speed.metres_per_second() / LIGHT * self.carrier.hertz()
+        doppler(self.speed, self.carrier)
     }
 
     fn validate(&self) -> Result<(), Invalid> {
@@ -168,26 +168,26 @@ impl FastFading {
 
 impl HsdpaConfig {
     /// Category of the mobiles. The settings must be valid.
-    pub(super) fn mobiles_category(&self) -> Category {
+    pub(super) fn category(&self) -> Category {
         Category::of(self.category).expect("the settings were validated")
     }
 
     /// Describes the capacity of the mobile on the path at its mean signal-to-noise ratio.
     pub fn remark(&self, framing: Framing) -> String {
         let cqi = Cqi::of(self.snr.value());
-        let taken = cqi.min(self.mobiles_category().largest);
-        let octets = framing.octets(taken);
-        let has = match framing {
-            Framing::Hs { .. } => format!("{} PDUs", framing.pdus(taken)),
+        let used = cqi.min(self.category().largest);
+        let octets = framing.octets(used);
+        let capacity = match framing {
+            Framing::Hs { .. } => format!("{} PDUs", framing.pdus(used)),
             Framing::Ehs { .. } => format!("{octets} bytes of PDUs"),
         };
         format!(
-            "at its mean SNR of {} the mobile reports CQI {}: alone in the cell it gets {has} in a block of {} bits, {} \
+            "at its mean SNR of {} the mobile reports CQI {}: alone in the cell it gets {capacity} in a block of {} bits, {} \
              kbit/s including RLC headers",
             self.snr,
             cqi.get(),
-            taken.block(),
-            octets * 4 / self.mobiles_category().spacing as usize
+            used.block(),
+            octets * 4 / self.category().spacing as usize
         )
     }
 
@@ -204,7 +204,7 @@ impl HsdpaConfig {
             );
             return Err(Invalid::new("category", message));
         }
-        self.reaches("snr", self.snr.value(), framing)?;
+        self.check_snr("snr", self.snr.value(), framing)?;
         if let Some(fading) = &self.fading {
             fading.validate().map_err(|invalid| invalid.within("fading"))?;
         }
@@ -212,8 +212,8 @@ impl HsdpaConfig {
             return Err(Invalid::new("average", "write a number of TTIs from 1 to 1000000, such as 1000"));
         }
         positive_time("cqi_period", self.cqi_period)?;
-        if !(1..=MOST_PROCESSES).contains(&self.processes) {
-            return Err(Invalid::new("processes", format!("must be 1 to {MOST_PROCESSES} HARQ processes")));
+        if !(1..=MAX_PROCESSES).contains(&self.processes) {
+            return Err(Invalid::new("processes", format!("must be 1 to {MAX_PROCESSES} HARQ processes")));
         }
         positive_time("round_trip", self.round_trip)?;
         if !(1..=100).contains(&self.transmissions) {
@@ -228,23 +228,25 @@ impl HsdpaConfig {
         let Some(others) = &self.others else { return Ok(()) };
         others.validate().map_err(|invalid| invalid.within("others"))?;
         let within = |invalid: Invalid| Invalid::new("snr", invalid.message).within("others");
-        (0..others.mobiles).try_for_each(|n| self.reaches("snr", self.others_snr(n), framing)).map_err(within)
+        (0..others.mobiles)
+            .try_for_each(|n| self.check_snr("snr", self.others_snr(n), framing))
+            .map_err(within)
     }
 
     /// Refuses signal-to-noise ratios at which a mobile without fading could not receive any PDU, and would
     /// wait forever.
-    fn reaches(&self, key: &str, snr: f64, framing: Framing) -> Result<(), Invalid> {
+    fn check_snr(&self, key: &str, snr: f64, framing: Framing) -> Result<(), Invalid> {
         if !SNR.contains(&snr) {
             return Err(Invalid::new(key, "must be from -60dB to 60dB, such as \"10dB\""));
         }
         let cqi = Cqi::of(snr);
         if self.fading.is_none() && framing.octets(cqi) == 0 {
-            let (takes, smaller) = match framing {
+            let (capacity, remedy) = match framing {
                 Framing::Hs { pdu } => (format!("no PDU of {pdu} bytes"), ", or a smaller `format.pdu`"),
                 Framing::Ehs { .. } => ("no data".to_owned(), ""),
             };
             let message = format!(
-                "at {snr} dB a mobile reports CQI {}, whose block of {} bits carries {takes}: write a higher value{smaller}",
+                "at {snr} dB a mobile reports CQI {}, whose block of {} bits carries {capacity}: write a higher value{remedy}",
                 cqi.get(),
                 cqi.block()
             );
@@ -287,8 +289,8 @@ impl OthersConfig {
     }
 
     fn validate(&self) -> Result<(), Invalid> {
-        if !(1..=MOST_MOBILES).contains(&self.mobiles) {
-            return Err(Invalid::new("mobiles", format!("write 1 to {MOST_MOBILES}, or omit `others`")));
+        if !(1..=MAX_MOBILES).contains(&self.mobiles) {
+            return Err(Invalid::new("mobiles", format!("write 1 to {MAX_MOBILES}, or omit `others`")));
         }
         if !(0.0..=60.0).contains(&self.spread.value()) {
             return Err(Invalid::new("spread", "must be from 0dB to 60dB, such as \"6dB\""));
@@ -305,13 +307,13 @@ impl OthersConfig {
         if !(28..=65_535).contains(&self.packet.as_bytes()) {
             return Err(Invalid::new("packet", "an IP packet with UDP has from 28 to 65535 bytes"));
         }
-        let others = [
+        let unused = [
             ("rate", self.rate.is_some()),
             ("shape", self.shape.is_some()),
             ("mean_on", self.mean_on.is_some()),
             ("mean_off", self.mean_off.is_some()),
         ];
-        match others.iter().find(|(_, is_there)| *is_there) {
+        match unused.iter().find(|(_, is_set)| *is_set) {
             Some((key, _)) => Err(Invalid::new(
                 *key,
                 "not valid with a full buffer, which uses all free capacity: remove it",
@@ -337,8 +339,8 @@ mod tests {
         default(Framing::Hs { pdu: 42 }).unwrap();
         assert_eq!(default(Framing::Hs { pdu: 1503 }).unwrap_err().key, "category");
         default(Framing::Ehs { most: 1505 }).unwrap();
-        let deaf: HsdpaConfig = toml::from_str("snr = \"-16dB\"").unwrap();
-        let invalid = deaf.validate(Framing::Ehs { most: 1505 }).unwrap_err();
+        let weak: HsdpaConfig = toml::from_str("snr = \"-16dB\"").unwrap();
+        let invalid = weak.validate(Framing::Ehs { most: 1505 }).unwrap_err();
         assert!(
             invalid.message.ends_with("whose block of 0 bits carries no data: write a higher value"),
             "{invalid}"

@@ -13,7 +13,7 @@ pub(super) struct Harq<T> {
 
 struct Process<T> {
     /// Time at which the answer to the last transmission arrives.
-    free: Instant,
+    free_from: Instant,
     /// Block that must be retransmitted.
     block: Option<Block<T>>,
 }
@@ -49,7 +49,7 @@ pub(super) enum TransmissionResult<T> {
 
 impl<T> Harq<T> {
     pub(super) fn new(processes: u8) -> Self {
-        let process = || Process { free: Instant::ZERO, block: None };
+        let process = || Process { free_from: Instant::ZERO, block: None };
         Self { processes: std::iter::repeat_with(process).take(processes.into()).collect() }
     }
 
@@ -66,17 +66,19 @@ impl<T> Harq<T> {
     /// Earliest time at which something can be transmitted. `new` says whether there is data for a new block.
     pub(super) fn ready_at(&self, new: bool) -> Option<Instant> {
         let usable = self.processes.iter().filter(|process| new || process.block.is_some());
-        usable.map(|process| process.free).min()
+        usable.map(|process| process.free_from).min()
     }
 
     /// Selects the transmission at `now`: the oldest block that must be retransmitted, or else a new block if
     /// there is data for one.
     pub(super) fn next_transmission(&self, now: Instant, new: bool) -> Option<NextTransmission> {
-        let free = || self.processes.iter().enumerate().filter(|(_, process)| process.free <= now);
-        let oldest = free().filter_map(|(n, process)| Some((process.block.as_ref()?.number, n))).min();
+        let free_processes =
+            || self.processes.iter().enumerate().filter(|(_, process)| process.free_from <= now);
+        let oldest =
+            free_processes().filter_map(|(n, process)| Some((process.block.as_ref()?.number, n))).min();
         match oldest {
             Some((_, process)) => Some(NextTransmission::Retransmission { process }),
-            None if new => free()
+            None if new => free_processes()
                 .find(|(_, process)| process.block.is_none())
                 .map(|(process, _)| NextTransmission::New { process }),
             None => None,
@@ -102,7 +104,7 @@ impl<T> Harq<T> {
         block.transmissions += 1;
         block.energy += snr;
         let process = &mut self.processes[process];
-        process.free = now + settings.round_trip;
+        process.free_from = now + settings.round_trip;
         if !is_lost(block.cqi, block.energy) {
             TransmissionResult::Arrives(block)
         } else if block.transmissions >= settings.transmissions {
@@ -208,14 +210,14 @@ mod tests {
     fn snr_accumulates_over_transmissions() {
         let mut harq = Harq::new(1);
         let mut next = Some(block(0));
-        let mut seen = Vec::new();
+        let mut energies = Vec::new();
         for (n, snr) in (0..).zip([1.0, 0.5, 4.0]) {
             let block = next.take().or_else(|| harq.take(0)).unwrap();
             harq.transmit(at(12 * n), 0, block, snr, SETTINGS, |_, energy| {
-                seen.push(energy);
+                energies.push(energy);
                 true
             });
         }
-        assert_eq!(seen, [1.0, 1.5, 5.5]);
+        assert_eq!(energies, [1.0, 1.5, 5.5]);
     }
 }

@@ -27,7 +27,7 @@ use std::collections::VecDeque;
 use airwire::rng::Stream;
 use airwire::time::{Duration, Instant};
 
-use channel::{RadioChannel, decibels, ratio};
+use channel::{RadioChannel, decibels};
 use config::HsdpaConfig;
 use cqi::Cqi;
 use framing::Framing;
@@ -37,6 +37,7 @@ use segmentation::{Content, Reassembler, Segmenter};
 
 use super::capacity::Room;
 use super::entity::Outgoing;
+use crate::fading::ratio;
 use crate::rlc::transport_channel::Arrival;
 
 /// TTI of an HS-DSCH.
@@ -132,12 +133,12 @@ impl Link {
     /// Maximum number of PDUs in a block. If the PDU size is flexible, this is the number of PDUs of the
     /// maximum size.
     pub(in crate::rlc) fn max_pdus(&self) -> usize {
-        self.segmenter.framing().pdus(self.config.mobiles_category().largest).max(1)
+        self.segmenter.framing().pdus(self.config.category().largest).max(1)
     }
 
     /// Maximum number of PDU bytes in a block.
     pub(in crate::rlc) fn max_octets(&self) -> usize {
-        self.segmenter.framing().octets(self.config.mobiles_category().largest)
+        self.segmenter.framing().octets(self.config.category().largest)
     }
 
     /// CQI that limits the size of a block: the last one reported, but at most the largest one of the
@@ -147,7 +148,7 @@ impl Link {
         // Until the first report arrives, its value is used as if it had arrived.
         let about = (now - Instant::ZERO).saturating_sub(self.config.cqi_delay).as_nanos() / period * period;
         let cqi = Cqi::of(self.channel.snr(Instant::ZERO + Duration::from_nanos(about)));
-        cqi.min(self.config.mobiles_category().largest)
+        cqi.min(self.config.category().largest)
     }
 
     /// Whether the transmitter's window allows a new block (§11.6.1.1). A block must not be so far ahead of
@@ -163,7 +164,7 @@ impl Link {
     pub(in crate::rlc) fn ready_at(&self, new: bool) -> Option<Instant> {
         let new = new || self.segmenter.has_waiting();
         let ready_at = self.harq.ready_at(new && self.window_is_open())?;
-        let spaced = self.last.map(|last| last + TTI * self.config.mobiles_category().spacing);
+        let spaced = self.last.map(|last| last + TTI * self.config.category().spacing);
         Some(spaced.map_or(ready_at, |spaced| ready_at.max(spaced)))
     }
 

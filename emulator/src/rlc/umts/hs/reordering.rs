@@ -1,10 +1,10 @@
-//! The reordering queue of a mobile (TS 25.321 §11.6.2). HARQ delivers blocks in any order, and the queue
+//! The reordering queue of a mobile (TS 25.321 §11.6.2.3). HARQ delivers blocks in any order, and the queue
 //! forwards them in the order of their numbers. It stops waiting for a missing block when T1 expires or the
-//! window moves past the block.
+//! window moves past the block. In this file, "§" with a number is a clause of TS 25.321.
 //!
-//! Numbers have 6 bits. If at least 64 minus the window size consecutive blocks are lost, the next block has a
-//! number in the receive window, as if it were an old block. The standard has no remedy: the queue then drops
-//! blocks as late, or forwards a block in the place of a missing older one. RLC corrects both.
+//! Numbers have 6 bits. If at least 64 minus the window size consecutive blocks are lost, the number of the next
+//! block is inside the receive window, like the number of an old block. The standard has no remedy: the queue
+//! then drops blocks as late, or forwards a block in the place of a missing older one. RLC corrects both.
 
 use airwire::time::{Duration, Instant};
 
@@ -100,6 +100,8 @@ impl<T> Reordering<T> {
     /// Handles the arrival of a block. Appends the blocks that can be forwarded to `delivered`.
     pub(super) fn receive(&mut self, now: Instant, tsn: Tsn, block: T, delivered: &mut Vec<T>) {
         if self.is_in_window(tsn) {
+            // §11.6.2.3: within the receiver window, a block is discarded if SN < next_expected_TSN or if it has
+            // been received before.
             let lower = self.lower_edge();
             let is_awaited = tsn.since(lower) >= self.next_expected.since(lower);
             if !is_awaited || self.buffer[usize::from(tsn.0)].is_some() {
@@ -107,6 +109,8 @@ impl<T> Reordering<T> {
                 return;
             }
         } else {
+            // §11.6.2.3: outside the window, RcvWindow_UpperEdge := SN. Blocks that are no longer in the window
+            // are delivered, and next_expected_TSN := RcvWindow_UpperEdge − RECEIVE_WINDOW_SIZE + 1.
             self.upper_edge = tsn;
             let mut missing = false;
             while !self.is_in_window(self.next_expected) {
@@ -119,7 +123,8 @@ impl<T> Reordering<T> {
         self.run_timer(now);
     }
 
-    /// Handles an expiry of T1.
+    /// Handles an expiry of T1. §11.6.2.3: all received blocks up to T1_TSN − 1, and all blocks up to the next
+    /// one that was not received, are delivered.
     pub(super) fn handle_deadline(&mut self, now: Instant, delivered: &mut Vec<T>) {
         let Some(Timer { tsn, .. }) = self.timer.take_if(|timer| timer.expires <= now) else { return };
         self.counters.t1_expiries += 1;
@@ -134,9 +139,9 @@ impl<T> Reordering<T> {
     fn deliver_next(&mut self, delivered: &mut Vec<T>) -> bool {
         let block = self.buffer[usize::from(self.next_expected.0)].take();
         self.next_expected = self.next_expected.plus(1);
-        let is_there = block.is_some();
+        let received = block.is_some();
         delivered.extend(block);
-        is_there
+        received
     }
 
     fn deliver_consecutive(&mut self, delivered: &mut Vec<T>) {
@@ -145,15 +150,15 @@ impl<T> Reordering<T> {
         }
     }
 
-    /// Stops T1 if the block of T1_TSN has been delivered. Starts it if other blocks are waiting, with the
-    /// highest TSN among them.
+    /// Stops and starts T1. §11.6.2.3: T1 is stopped if the block with TSN = T1_TSN can be delivered. If blocks
+    /// then remain that cannot be delivered, T1 is started, and T1_TSN is set to the highest TSN among them.
     fn run_timer(&mut self, now: Instant) {
         if self.timer.is_some_and(|timer| self.buffer[usize::from(timer.tsn.0)].is_none()) {
             self.timer = None;
         }
         if self.timer.is_none() {
-            let ahead = (0..Tsn::MODULUS).rev().map(|n| self.next_expected.plus(n));
-            let highest = ahead.into_iter().find(|tsn| self.buffer[usize::from(tsn.0)].is_some());
+            let mut ahead = (0..Tsn::MODULUS).rev().map(|n| self.next_expected.plus(n));
+            let highest = ahead.find(|tsn| self.buffer[usize::from(tsn.0)].is_some());
             self.timer = highest.map(|tsn| Timer { expires: now + self.t1, tsn });
         }
     }

@@ -178,7 +178,7 @@ fn cqi_report_applies_after_delay_until_next() {
     let mut changes = 0;
     for millis in 0..2000_u64 {
         let about = Instant::from_millis(millis.saturating_sub(6) / 20 * 20);
-        let expected = Cqi::of(link.channel.snr(about)).min(config.mobiles_category().largest);
+        let expected = Cqi::of(link.channel.snr(about)).min(config.category().largest);
         assert_eq!(link.cqi(Instant::from_millis(millis)), expected, "at {millis} ms");
         changes += u64::from(link.cqi(Instant::from_millis(millis + 1)) != expected);
     }

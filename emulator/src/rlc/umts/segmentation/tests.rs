@@ -116,28 +116,27 @@ fn he_10_excludes_length_indicators() {
 }
 
 #[test]
-fn boundary_size_sdus_segment_with_7_bit_indicators() {
-    let shapes = |length| all(&mut with(PDU_42, &[length])).iter().map(shape).collect::<Vec<_>>();
+fn sdus_of_boundary_sizes_are_indicated() {
     use Previous::*;
-    assert_eq!(shapes(38), [(NotIndicated, vec![38], 38, 0)]);
-    assert_eq!(shapes(39), [(NotIndicated, vec![39], 39, 0)]);
-    assert_eq!(shapes(40), [(NotIndicated, vec![], 40, 0), (EndedExactly, vec![], 0, 38)]);
-    assert_eq!(shapes(41), [(NotIndicated, vec![], 40, 0), (NotIndicated, vec![1], 1, 37)]);
-    assert_eq!(all(&mut with(PDU_42, &[38]))[0].amd.rest, Rest::Padding);
-    assert_eq!(all(&mut with(PDU_42, &[39]))[0].amd.rest, Rest::Nothing);
-}
-
-#[test]
-fn boundary_size_sdus_segment_with_15_bit_indicators() {
-    let shapes = |length| all(&mut with(PDU_130, &[length])).iter().map(shape).collect::<Vec<_>>();
-    use Previous::*;
-    assert_eq!(shapes(124), [(NotIndicated, vec![124], 124, 0)]);
-    assert_eq!(shapes(125), [(NotIndicated, vec![125], 125, 0)]);
-    assert_eq!(shapes(126), [(NotIndicated, vec![126], 126, 0)]);
-    assert_eq!(shapes(127), [(NotIndicated, vec![], 128, 0), (EndedOneShort, vec![], 0, 124)]);
-    assert_eq!(shapes(128), [(NotIndicated, vec![], 128, 0), (EndedExactly, vec![], 0, 124)]);
-    assert_eq!(all(&mut with(PDU_130, &[124]))[0].amd.rest, Rest::Padding);
-    assert_eq!(all(&mut with(PDU_130, &[125]))[0].amd.rest, Rest::Nothing);
+    let single = |length: u16, rest| (vec![(NotIndicated, vec![length], length.into(), 0)], rest);
+    let two = |first, previous, ends: &[u16], data, room| {
+        (vec![(NotIndicated, vec![], first, 0), (previous, ends.to_vec(), data, room)], Rest::Nothing)
+    };
+    for (format, length, (shapes, rest)) in [
+        (PDU_42, 38, single(38, Rest::Padding)),
+        (PDU_42, 39, single(39, Rest::Nothing)),
+        (PDU_42, 40, two(40, EndedExactly, &[], 0, 38)),
+        (PDU_42, 41, two(40, NotIndicated, &[1], 1, 37)),
+        (PDU_130, 124, single(124, Rest::Padding)),
+        (PDU_130, 125, single(125, Rest::Nothing)),
+        (PDU_130, 126, single(126, Rest::Nothing)),
+        (PDU_130, 127, two(128, EndedOneShort, &[], 0, 124)),
+        (PDU_130, 128, two(128, EndedExactly, &[], 0, 124)),
+    ] {
+        let pdus = all(&mut with(format, &[length]));
+        assert_eq!(pdus.iter().map(shape).collect::<Vec<_>>(), shapes, "{length} bytes");
+        assert_eq!(pdus[0].amd.rest, rest, "{length} bytes");
+    }
 }
 
 #[test]

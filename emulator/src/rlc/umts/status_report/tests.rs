@@ -90,7 +90,7 @@ fn other_sufis_precede_gaps_and_consume_room() {
     let far: Vec<_> = (0..30).map(|n| (10 + 60 * n, 1)).collect();
     let missing = gaps(&far);
     let received = Received { vr_r: sn(10), vr_h: sn(3600), missing: &missing };
-    let others = vec![Sufi::MrwAck { n: 1, sn_ack: sn(10) }, Sufi::Window { wsn: 64 }];
+    let others = vec![Sufi::MrwAck(MrwAck { n: 1, sn_ack: sn(10) }), Sufi::Window { wsn: 64 }];
     let statuses = acknowledge(received, others.clone(), 42);
     assert_eq!(statuses[0].0[..2], others);
     assert!(statuses.iter().all(|status| status.octets() <= 42));
@@ -104,7 +104,7 @@ fn full_first_pdu_moves_gaps_to_second() {
     let received = Received { vr_r: sn(10), vr_h: sn(20), missing: &missing };
     // 8 bytes hold 16 units: 1 for the header, 5 and 4 for these super-fields, 4 for ACK. The other 2 are too
     // few for a gap.
-    let others = vec![Sufi::MrwAck { n: 0, sn_ack: sn(10) }, Sufi::Window { wsn: 64 }];
+    let others = vec![Sufi::MrwAck(MrwAck { n: 0, sn_ack: sn(10) }), Sufi::Window { wsn: 64 }];
     let statuses = acknowledge(received, others.clone(), 8);
     assert_eq!(statuses[0].0, [others, vec![ack(10)]].concat());
     assert_eq!(statuses[1].0[1..], [ack(10)]);
@@ -139,8 +139,8 @@ fn pdu_both_received_and_missing_is_contradiction() {
 fn interpretation_contains_all_other_sufis() {
     let content = interpret(&Status(vec![
         Sufi::Window { wsn: 9 },
-        Sufi::Mrw { sns: vec![sn(7), sn(9)], long_distance: false, nlength: 2 },
-        Sufi::MrwAck { n: 1, sn_ack: sn(3) },
+        Sufi::Mrw(Mrw { sns: vec![sn(7), sn(9)], long_distance: false, nlength: 2 }),
+        Sufi::MrwAck(MrwAck { n: 1, sn_ack: sn(3) }),
         Sufi::Poll { sn: sn(77) },
         Sufi::NoMore,
     ]))

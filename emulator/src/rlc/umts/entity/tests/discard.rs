@@ -29,15 +29,7 @@ fn all_transmissions(sn: u16) -> impl FnMut(&LogEntry) -> bool {
 fn mrws(pair: &Pair, from: usize) -> Vec<(u64, Sufi)> {
     let all =
         pair.statuses(from).into_iter().flat_map(|(at, sufis)| sufis.into_iter().map(move |sufi| (at, sufi)));
-    all.filter(|(_, sufi)| matches!(sufi, Sufi::Mrw { .. } | Sufi::MrwAck { .. })).collect()
-}
-
-fn mrw(sns: &[u16], nlength: u8) -> Sufi {
-    Sufi::Mrw { sns: sns.iter().map(|sn| Sn::new(*sn)).collect(), long_distance: false, nlength }
-}
-
-fn mrw_ack(sn_ack: u16, n: u8) -> Sufi {
-    Sufi::MrwAck { n, sn_ack: Sn::new(sn_ack) }
+    all.filter(|(_, sufi)| matches!(sufi, Sufi::Mrw(_) | Sufi::MrwAck(_))).collect()
 }
 
 #[test]
@@ -93,8 +85,7 @@ fn mrw_ack_has_n_while_pdu_is_missing() {
 fn timer_discard_discards_expired_sdu_and_earlier_ones() {
     let mut pair = Pair::new(by_time(ms(300))).losing(|entry| entry.from == B && entry.at < at(320));
     pair.send_pdus(A, 2);
-    pair.run_until(at(100));
-    pair.send_pdus(A, 2);
+    pair.send_pdus_at(100, A, 2);
     pair.run_until(at(3_000));
     assert_eq!(pair.outcomes(A, SduOutcome::Discarded), [0, 1]);
     assert_eq!(pair.outcomes(A, SduOutcome::Acknowledged), [2, 3]);
@@ -111,8 +102,7 @@ fn unsent_sdu_is_discarded_without_signalling() {
     let mut pair = Pair::new(config).losing(|_| true);
     pair.send(A, 39);
     pair.send(A, 39);
-    pair.run_until(at(299));
-    pair.inject_status(A, vec![ack(1)]);
+    pair.inject_status_at(299, A, vec![ack(1)]);
     pair.ends[A].submit(pair.now, SduId(7), vec![7; 39]);
     pair.blocks = 0;
     pair.run_until(at(300));
@@ -153,8 +143,7 @@ fn mrw_from_full_window_signals_sn_beyond_window() {
     pair.run_until(at(50));
     pair.send(A, 39);
     pair.run_until(at(1_000));
-    let long = Sufi::Mrw { sns: vec![Sn::new(5)], long_distance: true, nlength: 0 };
-    assert_eq!(mrws(&pair, A)[0], (100, long));
+    assert_eq!(mrws(&pair, A)[0], (100, long_mrw(5)));
     assert_eq!(mrws(&pair, B)[0], (140, mrw_ack(5, 0)));
     assert!(pair.outcomes(A, SduOutcome::Discarded).contains(&0));
 }
@@ -162,7 +151,7 @@ fn mrw_from_full_window_signals_sn_beyond_window() {
 #[test]
 fn unanswered_mrw_repeats_then_resets_at_max_mrw() {
     let mut pair = Pair::new(by_max_dat(2)).losing(|entry| {
-        let mrw = matches!(&entry.pdu, Pdu::Status(Status(sufis)) if matches!(sufis[0], Sufi::Mrw { .. }));
+        let mrw = matches!(&entry.pdu, Pdu::Status(Status(sufis)) if matches!(sufis[0], Sufi::Mrw(_)));
         mrw || all_transmissions(0)(entry) && entry.epoch == 0
     });
     pair.send_pdus(A, 2);
@@ -215,10 +204,9 @@ fn long_mrw_is_obsolete_up_to_one_window_late() {
     for (below, obsolete) in [(8, 1), (9, 0)] {
         let mut config = quiet();
         config.receiver.window = 8;
-        let mut pair = Pair::new(config).with_a_deaf_sender();
+        let mut pair = Pair::new(config).losing_answers();
         (0..20).for_each(|sn| pair.inject_data(B, sn, false));
-        let sns = vec![Sn::new(20 + Sn::MODULUS - below)];
-        pair.inject_status(B, vec![Sufi::Mrw { sns, long_distance: true, nlength: 0 }, Sufi::NoMore]);
+        pair.inject_status(B, vec![long_mrw(20 + Sn::MODULUS - below), Sufi::NoMore]);
         assert_eq!(pair.ends[B].stats().mrws_obsolete, obsolete, "{below} below VR(R)");
     }
 }
@@ -230,8 +218,7 @@ fn unexpected_or_mismatched_mrw_ack_is_ignored() {
         pair.send(A, octets);
     }
     pair.inject_status(A, vec![mrw_ack(0, 0), Sufi::NoMore]);
-    pair.run_until(at(50));
-    pair.inject_status(A, vec![list(&[0]), ack(4)]);
+    pair.inject_status_at(50, A, vec![list(&[0]), ack(4)]);
     pair.run_until(at(70));
     for (sn_ack, n) in [(0, 0), (1, 0), (1, 2), (2, 1), (9, 0)] {
         pair.inject_status(A, vec![mrw_ack(sn_ack, n), Sufi::NoMore]);
@@ -246,16 +233,14 @@ fn unexpected_or_mismatched_mrw_ack_is_ignored() {
 fn mrw_ack_counts_only_after_mrw_is_sent() {
     let mut pair = Pair::new(by_max_dat(2)).losing(|entry| entry.from == B || all_transmissions(0)(entry));
     pair.send_pdus(A, 4);
-    pair.run_until(at(55));
-    pair.inject_status(A, vec![list(&[0]), ack(1)]);
+    pair.inject_status_at(55, A, vec![list(&[0]), ack(1)]);
     pair.inject_status(A, vec![mrw_ack(1, 0), Sufi::NoMore]);
     assert_eq!(pair.outcomes[A], [], "Timer_MRW is not running");
     pair.run_until(at(60));
     assert_eq!(mrws(&pair, A).len(), 1);
     // Timer_MRW expires, but no block is available for the MRW.
     pair.blocks = 0;
-    pair.run_until(at(165));
-    pair.inject_status(A, vec![mrw_ack(1, 0), Sufi::NoMore]);
+    pair.inject_status_at(165, A, vec![mrw_ack(1, 0), Sufi::NoMore]);
     assert_eq!(pair.outcomes[A], [(0, SduOutcome::Discarded)]);
 }
 
@@ -263,10 +248,8 @@ fn mrw_ack_counts_only_after_mrw_is_sent() {
 fn lsn_beyond_sn_mrw_ends_discard_procedure() {
     let mut pair = Pair::new(by_max_dat(2)).losing(|entry| entry.from == B || all_transmissions(0)(entry));
     pair.send_pdus(A, 4);
-    pair.run_until(at(50));
-    pair.inject_status(A, vec![list(&[0]), ack(1)]);
-    pair.run_until(at(60));
-    pair.inject_status(A, vec![ack(3)]);
+    pair.inject_status_at(50, A, vec![list(&[0]), ack(1)]);
+    pair.inject_status_at(60, A, vec![ack(3)]);
     assert_eq!(
         pair.outcomes[A],
         [(0, SduOutcome::Discarded), (1, SduOutcome::Acknowledged), (2, SduOutcome::Acknowledged)]
@@ -335,10 +318,8 @@ fn full_4095_window_leaves_room_for_discarded_pdu() {
 fn lsn_after_gap_does_not_end_discard_procedure() {
     let mut pair = Pair::new(by_max_dat(2)).losing(|entry| entry.from == B || all_transmissions(0)(entry));
     pair.send_pdus(A, 4);
-    pair.run_until(at(50));
-    pair.inject_status(A, vec![list(&[0]), ack(1)]);
-    pair.run_until(at(60));
-    pair.inject_status(A, vec![list(&[0]), ack(4)]);
+    pair.inject_status_at(50, A, vec![list(&[0]), ack(1)]);
+    pair.inject_status_at(60, A, vec![list(&[0]), ack(4)]);
     pair.run_until(at(195));
     assert_eq!(mrws(&pair, A).len(), 2, "the peer still waits for the discarded PDU");
     assert_eq!(pair.outcomes[A], []);

@@ -58,7 +58,7 @@ fn small_sdus_share_pdu_and_retransmission_is_identical() {
     }
     pair.run_until(at(1_000));
     assert_eq!(sizes(&pair, A), [2 + 15 * 42, 2 + 15 * 42, 2 + 10 * 42, 2 + 15 * 42]);
-    assert_eq!(pair.data(A).iter().map(|(_, sn, _)| *sn).collect::<Vec<_>>(), [0, 1, 2, 1]);
+    assert_eq!(pair.sns(A), [0, 1, 2, 1]);
     assert_eq!(pair.arrived(B), (0..40).collect::<Vec<_>>());
     assert_eq!(pair.outcomes(A, SduOutcome::Acknowledged).len(), 40);
 }

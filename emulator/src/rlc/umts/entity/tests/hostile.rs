@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::rlc::umts::codec::{push_burst, push_distance};
-use crate::rlc::umts::pdu::{ListItem, Previous};
+use crate::rlc::umts::pdu::Previous;
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -47,9 +47,9 @@ fn sufis() -> impl Strategy<Value = Sufi> {
         (sns(), bits).prop_map(|(fsn, bits)| Sufi::Bitmap { fsn, bits }),
         (sns(), codewords).prop_map(|(fsn, codewords)| Sufi::Rlist { fsn, codewords }),
         (prop::collection::vec(sns(), 1..4), any::<bool>(), 0_u8..16).prop_map(|(sns, long, nlength)| {
-            Sufi::Mrw { long_distance: long && sns.len() == 1, sns, nlength }
+            Sufi::Mrw(Mrw { long_distance: long && sns.len() == 1, sns, nlength })
         }),
-        (0_u8..16, sns()).prop_map(|(n, sn_ack)| Sufi::MrwAck { n, sn_ack }),
+        (0_u8..16, sns()).prop_map(|(n, sn_ack)| Sufi::MrwAck(MrwAck { n, sn_ack })),
         sns().prop_map(|sn| Sufi::Poll { sn }),
     ]
 }
@@ -112,11 +112,11 @@ fn shift(pdu: &mut Pdu<'_>, by: u16) {
                     items.iter_mut().for_each(|item| item.sn = item.sn.plus(by));
                     &mut []
                 }
-                Sufi::Mrw { sns, .. } => sns,
+                Sufi::Mrw(Mrw { sns, .. }) => sns,
                 Sufi::Ack { lsn: sn }
                 | Sufi::Bitmap { fsn: sn, .. }
                 | Sufi::Rlist { fsn: sn, .. }
-                | Sufi::MrwAck { sn_ack: sn, .. }
+                | Sufi::MrwAck(MrwAck { sn_ack: sn, .. })
                 | Sufi::Poll { sn } => std::slice::from_mut(sn),
             };
             sns.iter_mut().for_each(|sn| *sn = sn.plus(by));

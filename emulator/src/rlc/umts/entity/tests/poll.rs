@@ -50,7 +50,7 @@ fn poll_sdu_trigger_polls_with_last_segment() {
 fn window_based_polling_starts_at_configured_share() {
     let mut config = polling(PollConfig { poll_window: Some(50), ..PollConfig::NONE });
     config.sender.window = 8;
-    let mut pair = Pair::new(config).losing(|entry| entry.from == B);
+    let mut pair = Pair::new(config).losing_answers();
     pair.send_pdus(A, 8);
     pair.run_until(at(1_000));
     // J = (VT(S) + 1 − VT(A)) / VT(WS), with VT(S) before the PDU: 4/8 with SN 3.
@@ -75,40 +75,26 @@ fn timer_poll_repeats_unanswered_poll() {
 }
 
 #[test]
-fn timer_poll_stops_only_when_poll_is_acknowledged() {
+fn timer_poll_stops_only_when_poll_is_answered() {
     let config = polling(PollConfig { last_pdu: true, timer_poll: Some(ms(200)), ..PollConfig::NONE });
-    let mut pair = Pair::new(config).losing(|entry| entry.from == B);
-    pair.send_pdus(A, 3);
-    pair.run_until(at(100));
-    pair.inject_status(A, vec![ack(2)]);
-    assert_eq!(pair.ends[A].next_deadline(), Some(at(200)));
-    pair.inject_status(A, vec![ack(3)]);
-    assert_eq!(pair.ends[A].next_deadline(), None);
-}
-
-#[test]
-fn timer_poll_stops_when_polling_pdu_is_nacked() {
-    let config = polling(PollConfig { last_pdu: true, timer_poll: Some(ms(200)), ..PollConfig::NONE });
-    let mut pair = Pair::new(config).losing(|entry| entry.from == B);
-    pair.send_pdus(A, 3);
-    pair.run_until(at(100));
-    pair.inject_status(A, vec![list(&[1]), ack(3)]);
-    assert_eq!(
-        pair.ends[A].next_deadline(),
-        Some(at(200)),
-        "a NACK for another PDU does not answer the poll"
-    );
-    pair.inject_status(A, vec![list(&[2]), ack(3)]);
-    assert_eq!(pair.ends[A].next_deadline(), None);
+    for (name, other, answer) in
+        [("ACK", vec![ack(2)], vec![ack(3)]), ("NACK", vec![list(&[1]), ack(3)], vec![list(&[2]), ack(3)])]
+    {
+        let mut pair = Pair::new(config.clone()).losing_answers();
+        pair.send_pdus(A, 3);
+        pair.inject_status_at(100, A, other);
+        assert_eq!(pair.ends[A].next_deadline(), Some(at(200)), "{name} for another PDU");
+        pair.inject_status(A, answer);
+        assert_eq!(pair.ends[A].next_deadline(), None, "{name}");
+    }
 }
 
 #[test]
 fn new_poll_restarts_timer_poll() {
     let config = polling(PollConfig { last_pdu: true, timer_poll: Some(ms(200)), ..PollConfig::NONE });
-    let mut pair = Pair::new(config).losing(|entry| entry.from == B);
+    let mut pair = Pair::new(config).losing_answers();
     pair.send_pdus(A, 1);
-    pair.run_until(at(150));
-    pair.send_pdus(A, 1);
+    pair.send_pdus_at(150, A, 1);
     pair.run_until(at(360));
     assert_eq!(pair.polls(A), [(0, 0), (150, 1), (350, 1)]);
 }
@@ -116,7 +102,7 @@ fn new_poll_restarts_timer_poll() {
 #[test]
 fn timer_poll_prohibit_merges_polls_at_expiry() {
     let poll = PollConfig { last_pdu: true, timer_poll_prohibit: Some(ms(100)), ..PollConfig::NONE };
-    let mut pair = Pair::new(polling(poll)).losing(|entry| entry.from == B);
+    let mut pair = Pair::new(polling(poll)).losing_answers();
     for _ in 0..4 {
         pair.send_pdus(A, 1);
         pair.run_for(ms(20));
@@ -129,14 +115,11 @@ fn timer_poll_prohibit_merges_polls_at_expiry() {
 #[test]
 fn delayed_poll_is_dropped_after_full_acknowledgement() {
     let poll = PollConfig { last_pdu: true, timer_poll_prohibit: Some(ms(100)), ..PollConfig::NONE };
-    let mut pair = Pair::new(polling(poll)).losing(|entry| entry.from == B);
+    let mut pair = Pair::new(polling(poll)).losing_answers();
     pair.send_pdus(A, 1);
-    pair.run_until(at(20));
-    pair.send_pdus(A, 1);
-    pair.run_until(at(80));
-    pair.inject_status(A, vec![ack(2)]);
-    pair.run_until(at(150));
-    pair.send_pdus(A, 5);
+    pair.send_pdus_at(20, A, 1);
+    pair.inject_status_at(80, A, vec![ack(2)]);
+    pair.send_pdus_at(150, A, 5);
     pair.run_until(at(1_000));
     assert_eq!(pair.polls(A), [(0, 0), (160, 6)], "the dropped poll does not return with later data");
 }
@@ -145,8 +128,7 @@ fn delayed_poll_is_dropped_after_full_acknowledgement() {
 fn periodic_timer_polls_while_data_is_unacknowledged() {
     let poll = PollConfig { timer_poll_periodic: Some(ms(100)), ..PollConfig::NONE };
     let mut pair = Pair::new(polling(poll)).losing(|entry| entry.from == B && entry.at < at(250));
-    pair.run_until(at(110));
-    pair.send_pdus(A, 2);
+    pair.send_pdus_at(110, A, 2);
     pair.run_until(at(1_050));
     assert_eq!(pair.polls(A), [(200, 1), (300, 1)]);
     assert_eq!(pair.ends[A].next_deadline(), Some(at(1_100)), "the timer keeps running");
@@ -156,7 +138,7 @@ fn periodic_timer_polls_while_data_is_unacknowledged() {
 fn ue_poll_timer_starts_at_tti_end() {
     let poll = PollConfig { last_pdu: true, timer_poll: Some(ms(200)), ..PollConfig::NONE };
     let config = EntityConfig { timers: TimersStart::WhenTransmitted { tti: TTI }, ..polling(poll) };
-    let mut pair = Pair::new(config).losing(|entry| entry.from == B);
+    let mut pair = Pair::new(config).losing_answers();
     pair.send_pdus(A, 1);
     pair.run_until(at(250));
     assert_eq!(pair.polls(A), [(0, 0), (210, 0)]);
@@ -179,13 +161,9 @@ fn large_window_polls_only_with_last_pdu() {
     for (window, carried_by) in [(2047, 0), (2560, 2)] {
         let mut config = polling(PollConfig { timer_poll_periodic: Some(ms(100)), ..PollConfig::NONE });
         config.sender.window = window;
-        let mut pair = Pair::new(config).losing(|entry| entry.from == B);
+        let mut pair = Pair::new(config).losing_answers();
         pair.send_pdus(A, 3);
-        pair.run_until(at(50));
-        pair.inject_status(
-            A,
-            vec![Sufi::List(vec![crate::rlc::umts::pdu::ListItem { sn: Sn::new(0), further: 0 }]), ack(3)],
-        );
+        pair.inject_status_at(50, A, vec![list(&[0]), ack(3)]);
         pair.run_until(at(110));
         assert_eq!(pair.polls(A), [(100, carried_by)], "{window}");
     }

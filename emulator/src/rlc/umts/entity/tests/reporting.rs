@@ -10,7 +10,7 @@ fn reporting(change: impl FnOnce(&mut ReceiverConfig)) -> EntityConfig {
 
 #[test]
 fn poll_triggers_status_report() {
-    let mut pair = Pair::new(quiet()).with_a_deaf_sender();
+    let mut pair = Pair::new(quiet()).losing_answers();
     pair.inject_data(B, 0, false);
     pair.run_until(at(35));
     assert_eq!(pair.statuses(B), []);
@@ -23,11 +23,10 @@ fn poll_triggers_status_report() {
 fn new_gap_triggers_report_only_if_configured() {
     for (configured, reports) in [(false, vec![]), (true, vec![(0, vec![1], 3)])] {
         let mut pair =
-            Pair::new(reporting(|receiver| receiver.missing_pdu_indicator = configured)).with_a_deaf_sender();
+            Pair::new(reporting(|receiver| receiver.missing_pdu_indicator = configured)).losing_answers();
         pair.inject_data(B, 0, false);
         pair.inject_data(B, 2, false);
-        pair.run_until(at(10));
-        pair.inject_data(B, 3, false);
+        pair.inject_data_at(10, B, 3, false);
         pair.run_until(at(100));
         assert_eq!(pair.reported(B), reports, "an old gap does not trigger a report");
     }
@@ -36,7 +35,7 @@ fn new_gap_triggers_report_only_if_configured() {
 #[test]
 fn periodic_status_timer_keeps_reporting() {
     let mut pair =
-        Pair::new(reporting(|receiver| receiver.timer_status_periodic = Some(ms(100)))).with_a_deaf_sender();
+        Pair::new(reporting(|receiver| receiver.timer_status_periodic = Some(ms(100)))).losing_answers();
     pair.inject_data(B, 0, false);
     pair.inject_data(B, 2, false);
     pair.run_until(at(350));
@@ -46,13 +45,11 @@ fn periodic_status_timer_keeps_reporting() {
 #[test]
 fn status_prohibit_merges_triggers_into_one_current_report() {
     let mut pair =
-        Pair::new(reporting(|receiver| receiver.timer_status_prohibit = Some(ms(100)))).with_a_deaf_sender();
-    pair.run_until(at(5));
-    pair.inject_data(B, 0, true);
+        Pair::new(reporting(|receiver| receiver.timer_status_prohibit = Some(ms(100)))).losing_answers();
+    pair.inject_data_at(5, B, 0, true);
     // The report is sent at 10 ms, so acknowledgement is prohibited until 110 ms.
     for (time, sn) in [(20, 2), (40, 4), (60, 6)] {
-        pair.run_until(at(time));
-        pair.inject_data(B, sn, true);
+        pair.inject_data_at(time, B, sn, true);
     }
     pair.run_until(at(109));
     assert_eq!(pair.statuses(B), [(10, vec![ack(1)])]);
@@ -68,11 +65,9 @@ fn status_prohibit_merges_triggers_into_one_current_report() {
 #[test]
 fn zero_status_prohibit_has_no_effect() {
     let reports = |tsp| {
-        let mut pair =
-            Pair::new(reporting(|receiver| receiver.timer_status_prohibit = tsp)).with_a_deaf_sender();
+        let mut pair = Pair::new(reporting(|receiver| receiver.timer_status_prohibit = tsp)).losing_answers();
         for (time, sn) in [(0, 1), (5, 3), (15, 5), (25, 7)] {
-            pair.run_until(at(time));
-            pair.inject_data(B, sn, true);
+            pair.inject_data_at(time, B, sn, true);
         }
         pair.run_until(at(1_000));
         pair.reports(B)
@@ -87,10 +82,9 @@ fn delayed_report_covers_gaps_at_transmission_time() {
         receiver.status_delay = Some(ms(100));
         receiver.missing_pdu_indicator = true;
     }))
-    .with_a_deaf_sender();
+    .losing_answers();
     for (time, sn) in [(0, 1), (45, 3), (300, 5)] {
-        pair.run_until(at(time));
-        pair.inject_data(B, sn, false);
+        pair.inject_data_at(time, B, sn, false);
     }
     pair.run_until(at(1_000));
     assert_eq!(pair.reported(B), [(100, vec![0, 2], 4), (400, vec![0, 2, 4], 6)]);
@@ -100,10 +94,9 @@ fn delayed_report_covers_gaps_at_transmission_time() {
 fn ue_status_prohibit_starts_at_tti_end() {
     let mut config = reporting(|receiver| receiver.timer_status_prohibit = Some(ms(100)));
     config.timers = TimersStart::WhenTransmitted { tti: TTI };
-    let mut pair = Pair::new(config).with_a_deaf_sender();
+    let mut pair = Pair::new(config).losing_answers();
     pair.inject_data(B, 0, true);
-    pair.run_until(at(1));
-    pair.inject_data(B, 1, true);
+    pair.inject_data_at(1, B, 1, true);
     pair.run_until(at(1_000));
     assert_eq!(pair.reports(B), [0, 110]);
 }
@@ -111,18 +104,14 @@ fn ue_status_prohibit_starts_at_tti_end() {
 #[test]
 fn status_prohibit_exempts_mrw_ack_and_window() {
     let mut pair =
-        Pair::new(reporting(|receiver| receiver.timer_status_prohibit = Some(ms(500)))).with_a_deaf_sender();
+        Pair::new(reporting(|receiver| receiver.timer_status_prohibit = Some(ms(500)))).losing_answers();
     pair.inject_data(B, 0, true);
-    pair.run_until(at(15));
-    pair.inject_data(B, 2, true);
-    pair.inject_status(
-        B,
-        vec![Sufi::Mrw { sns: vec![Sn::new(2)], long_distance: false, nlength: 0 }, Sufi::NoMore],
-    );
+    pair.inject_data_at(15, B, 2, true);
+    pair.inject_status(B, vec![mrw(&[2], 0), Sufi::NoMore]);
     pair.ends[B].advertise_window(64);
     pair.run_until(at(400));
-    let others = vec![Sufi::MrwAck { n: 0, sn_ack: Sn::new(3) }, Sufi::Window { wsn: 64 }, Sufi::NoMore];
-    assert_eq!(pair.statuses(B), [(0, vec![ack(1)]), (20, others)]);
+    let undelayed = vec![mrw_ack(3, 0), Sufi::Window { wsn: 64 }, Sufi::NoMore];
+    assert_eq!(pair.statuses(B), [(0, vec![ack(1)]), (20, undelayed)]);
     pair.run_until(at(600));
     assert_eq!(pair.statuses(B)[2..], [(500, vec![Sufi::Window { wsn: 64 }, ack(3)])]);
 }
@@ -135,7 +124,7 @@ fn pair_with_split_report() -> (Pair, Vec<u16>) {
         receiver.window = 2047;
     });
     config.sender.window = 2047;
-    let mut pair = Pair::new(config).with_a_deaf_sender();
+    let mut pair = Pair::new(config).losing_answers();
     pair.blocks = 1;
     // A random pattern, which no encoding can shorten.
     let mut rng = airwire::rng::Stream::new(1, "gaps");
@@ -154,8 +143,7 @@ fn pair_with_split_report() -> (Pair, Vec<u16>) {
 #[test]
 fn status_prohibit_starts_at_last_report_part() {
     let (mut pair, missing) = pair_with_split_report();
-    pair.run_until(at(1));
-    pair.inject_data(B, 701, true);
+    pair.inject_data_at(1, B, 701, true);
     pair.run_until(at(1_000));
     let reports = pair.reports(B);
     let parts = reports.len() / 2;
@@ -182,16 +170,12 @@ fn status_prohibit_starts_at_last_report_part() {
 #[test]
 fn mrw_ack_does_not_overtake_split_report() {
     let (mut pair, _) = pair_with_split_report();
-    pair.run_until(at(5));
-    pair.inject_status(
-        B,
-        vec![Sufi::Mrw { sns: vec![Sn::new(600)], long_distance: false, nlength: 0 }, Sufi::NoMore],
-    );
+    pair.inject_status_at(5, B, vec![mrw(&[600], 0), Sufi::NoMore]);
     pair.run_until(at(1_000));
     let all = pair.statuses(B);
     let vr_r = |sufi: &Sufi| match sufi {
         Sufi::Ack { lsn } => Some(lsn.get()),
-        Sufi::MrwAck { sn_ack, .. } => Some(sn_ack.get()),
+        Sufi::MrwAck(MrwAck { sn_ack, .. }) => Some(sn_ack.get()),
         _ => None,
     };
     let content: Vec<_> = all.iter().flat_map(|(_, sufis)| sufis.iter().filter_map(vr_r)).collect();
@@ -208,7 +192,7 @@ fn mrw_ack_does_not_overtake_split_report() {
 fn epc_timer_reports_still_missing_pdus_again() {
     let mut config = reporting(|receiver| receiver.timer_epc = Some(ms(100)));
     config.incoming.blocks = 2;
-    let mut pair = Pair::new(config).with_a_deaf_sender();
+    let mut pair = Pair::new(config).losing_answers();
     for sn in [0, 2, 4, 6] {
         pair.inject_data(B, sn, sn == 6);
     }
@@ -227,7 +211,7 @@ fn epc_timer_reports_still_missing_pdus_again() {
 #[test]
 fn epc_counter_follows_current_channel_rate() {
     let config = reporting(|receiver| receiver.timer_epc = Some(ms(100)));
-    let mut pair = Pair::new(config.clone()).with_a_deaf_sender();
+    let mut pair = Pair::new(config.clone()).losing_answers();
     let slower = Incoming { tti: TTI, blocks: 1 };
     let config = EntityConfig { incoming: slower, ..config };
     pair.ends[B].reconfigure(pair.now, &config);
@@ -244,7 +228,7 @@ fn epc_report_waits_for_status_prohibit() {
         receiver.timer_epc = Some(ms(100));
         receiver.timer_status_prohibit = Some(ms(300));
     }))
-    .with_a_deaf_sender();
+    .losing_answers();
     pair.inject_data(B, 0, false);
     pair.inject_data(B, 2, true);
     pair.run_until(at(450));
@@ -289,7 +273,7 @@ fn report_precedes_data_that_has_no_padding() {
 
 #[test]
 fn poll_outside_receive_window_is_answered() {
-    let mut pair = Pair::new(quiet()).with_a_deaf_sender();
+    let mut pair = Pair::new(quiet()).losing_answers();
     pair.inject_data(B, 128, true);
     pair.run_until(at(100));
     assert_eq!(pair.statuses(B), [(0, vec![ack(0)])]);
@@ -301,7 +285,7 @@ fn poll_outside_receive_window_is_answered() {
 
 #[test]
 fn poll_in_duplicate_pdu_is_answered() {
-    let mut pair = Pair::new(quiet()).with_a_deaf_sender();
+    let mut pair = Pair::new(quiet()).losing_answers();
     pair.inject_data(B, 0, false);
     pair.inject_data(B, 0, true);
     pair.run_until(at(100));
@@ -309,30 +293,21 @@ fn poll_in_duplicate_pdu_is_answered() {
     assert_eq!((pair.ends[B].stats().duplicates, pair.arrived(B).len()), (1, 1));
 }
 
+/// §10.1. A STATUS PDU with an erroneous sequence number requests no retransmission.
 #[test]
-fn lsn_beyond_sent_data_triggers_reset() {
-    for (lsn, erroneous) in [(3, 0), (4, 1), (4095, 1)] {
+fn erroneous_sn_triggers_reset_and_voids_status() {
+    let cases = [3, 4, 4095].map(|lsn| (vec![ack(lsn)], lsn > 3));
+    let nacks = [2, 3, 4095].map(|sn| (vec![list(&[0]), list(&[sn]), Sufi::NoMore], sn > 2));
+    for (sufis, erroneous) in cases.into_iter().chain(nacks) {
         let mut pair = Pair::new(quiet());
         pair.send_pdus(A, 3);
-        pair.run_until(at(10));
-        pair.inject_status(A, vec![ack(lsn)]);
+        pair.inject_status_at(10, A, sufis.clone());
         pair.run_until(at(500));
-        assert_eq!(pair.ends[A].stats().erroneous_sns, erroneous, "LSN {lsn}");
-        assert_eq!(pair.resets(A).len() as u64, erroneous);
-        assert_eq!(pair.reset_acks(B).len() as u64, erroneous);
-    }
-}
-
-#[test]
-fn nack_for_unsent_pdu_resets_and_voids_status() {
-    for (sn, erroneous) in [(2, 0), (3, 1), (4095, 1)] {
-        let mut pair = Pair::new(quiet());
-        pair.send_pdus(A, 3);
-        pair.run_until(at(10));
-        pair.inject_status(A, vec![list(&[0]), list(&[sn]), Sufi::NoMore]);
-        pair.run_until(at(500));
-        assert_eq!(pair.ends[A].stats().erroneous_sns, erroneous, "SN {sn}");
-        assert_eq!(pair.transmissions(A, 0), 2 - erroneous as usize);
+        let resets =
+            [pair.ends[A].stats().erroneous_sns as usize, pair.resets(A).len(), pair.reset_acks(B).len()];
+        assert_eq!(resets, [usize::from(erroneous); 3], "{sufis:?}");
+        let retransmitted = sufis.len() > 1 && !erroneous;
+        assert_eq!(pair.transmissions(A, 0), 1 + usize::from(retransmitted), "{sufis:?}");
     }
 }
 
@@ -340,8 +315,7 @@ fn nack_for_unsent_pdu_resets_and_voids_status() {
 fn contradictory_or_malformed_status_is_ignored() {
     let mut pair = Pair::new(quiet());
     pair.send_pdus(A, 3);
-    pair.run_until(at(10));
-    pair.inject_status(A, vec![list(&[0]), Sufi::Bitmap { fsn: Sn::ZERO, bits: vec![0xff] }, ack(3)]);
+    pair.inject_status_at(10, A, vec![list(&[0]), Sufi::Bitmap { fsn: Sn::ZERO, bits: vec![0xff] }, ack(3)]);
     // LIST of length 0, and control PDU type 5.
     for octets in [[0x03, 0x00, 0x20, 0x03], [0x50, 0, 0, 0]] {
         pair.ends[A].handle_pdu(at(10), &octets);

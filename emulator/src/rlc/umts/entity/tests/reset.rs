@@ -71,10 +71,8 @@ fn pending_reset_blocks_sending_and_receiving() {
     let mut pair =
         Pair::new(resetting()).losing(|entry| entry.kind == PduKind::ResetAck && entry.at < at(500));
     pair.send_pdus(A, 3);
-    pair.run_until(at(15));
-    pair.inject_status(A, vec![ack(9)]);
-    pair.run_until(at(35));
-    pair.inject_data(A, 0, true);
+    pair.inject_status_at(15, A, vec![ack(9)]);
+    pair.inject_data_at(35, A, 0, true);
     pair.inject_status(A, vec![ack(3)]);
     pair.send_pdus(A, 3);
     pair.run_until(at(500));
@@ -93,8 +91,7 @@ fn lost_reset_ack_is_repeated_without_second_reset() {
         entry.kind == PduKind::ResetAck && acks == 1
     });
     pair.send_pdus(A, 3);
-    pair.run_until(at(15));
-    pair.inject_status(A, vec![ack(9)]);
+    pair.inject_status_at(15, A, vec![ack(9)]);
     pair.run_until(at(100));
     // B has already been reset. The SDUs that it sends now must survive the repeated RESET.
     pair.send_pdus(B, 2);
@@ -149,8 +146,7 @@ fn peer_reset_leaves_vt_rst_unchanged() {
     config.sender.max_rst = 3;
     let mut pair = Pair::new(config).losing(|entry| entry.from == A);
     pair.send_pdus(A, 1);
-    pair.run_until(at(5));
-    pair.inject_status(A, vec![ack(9)]);
+    pair.inject_status_at(5, A, vec![ack(9)]);
     pair.run_until(at(100));
     pair.inject(A, &Pdu::Reset(Reset { rsn: false, hfni: 7 }));
     pair.run_until(at(5_000));
@@ -168,10 +164,9 @@ fn unrecoverable_error_follows_max_rst_minus_one_resets() {
     for max_rst in [1, 4] {
         let mut config = resetting();
         config.sender.max_rst = max_rst;
-        let mut pair = Pair::new(config).losing(|entry| entry.from == B);
+        let mut pair = Pair::new(config).losing_answers();
         pair.send_pdus(A, 1);
-        pair.run_until(at(5));
-        pair.inject_status(A, vec![ack(9)]);
+        pair.inject_status_at(5, A, vec![ack(9)]);
         pair.send_pdus(A, 2);
         pair.run_until(at(10_000));
         assert_eq!(pair.resets(A).len(), usize::from(max_rst) - 1);
@@ -191,7 +186,7 @@ fn unrecoverable_error_follows_max_rst_minus_one_resets() {
 
 #[test]
 fn unexpected_reset_ack_is_ignored() {
-    let mut pair = Pair::new(resetting()).losing(|entry| entry.from == B);
+    let mut pair = Pair::new(resetting()).losing_answers();
     pair.send_pdus(A, 1);
     pair.run_until(at(5));
     pair.inject(A, &Pdu::ResetAck(Reset { rsn: false, hfni: 0 }));

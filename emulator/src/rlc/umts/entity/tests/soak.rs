@@ -96,42 +96,24 @@ fn sdus_arrive_once_in_order_despite_heavy_loss() {
 }
 
 #[test]
-fn sdus_have_one_outcome_with_resets() {
-    let mut config = usual();
-    config.sender.discard = Discard::ResetAfterMaxDat { max_dat: 4 };
-    config.sender.max_rst = 32;
-    for seed in 0..10 {
-        let (pair, sent) = soak(config.clone(), seed, 0.2, 200);
-        assert!(pair.ends[A].stats().resets() > 0);
-        check_outcomes(&pair, &sent, true);
-    }
-}
-
-#[test]
-fn sdus_have_one_outcome_with_max_dat_discard() {
-    let mut config = usual();
-    config.sender.discard = Discard::MrwAfterMaxDat { max_dat: 3, timer_mrw: ms(200), max_mrw: 32 };
-    for seed in 0..10 {
-        config.sender.send_mrw = seed % 2 == 0;
-        let (pair, sent) = soak(config.clone(), seed, 0.2, 200);
-        let stats = pair.ends[A].stats();
-        assert!(stats.discards > 0);
-        assert_eq!(stats.resets(), 0, "{stats:?}");
-        check_outcomes(&pair, &sent, true);
-    }
-}
-
-#[test]
-fn sdus_have_one_outcome_with_timer_discard() {
-    let mut config = usual();
-    config.sender.discard = Discard::Timer { timer_discard: ms(250), timer_mrw: ms(200), max_mrw: 32 };
-    for seed in 0..10 {
-        config.sender.send_mrw = seed % 2 == 0;
-        let (pair, sent) = soak(config.clone(), seed, 0.3, 200);
-        let stats = pair.ends[A].stats();
-        assert!(stats.discards > 0);
-        assert_eq!(stats.resets(), 0, "{stats:?}");
-        check_outcomes(&pair, &sent, true);
+fn sdus_have_one_outcome_with_every_discard_mode() {
+    let (timer_mrw, max_mrw) = (ms(200), 32);
+    for (discard, loss) in [
+        (Discard::ResetAfterMaxDat { max_dat: 4 }, 0.2),
+        (Discard::MrwAfterMaxDat { max_dat: 3, timer_mrw, max_mrw }, 0.2),
+        (Discard::Timer { timer_discard: ms(250), timer_mrw, max_mrw }, 0.3),
+    ] {
+        let mut config = usual();
+        config.sender.discard = discard;
+        config.sender.max_rst = 32;
+        for seed in 0..10 {
+            config.sender.send_mrw = seed % 2 == 0;
+            let (pair, sent) = soak(config.clone(), seed, loss, 200);
+            let stats = pair.ends[A].stats();
+            let resets = matches!(discard, Discard::ResetAfterMaxDat { .. });
+            assert_eq!((stats.resets() > 0, stats.discards > 0), (resets, !resets), "{discard:?}: {stats:?}");
+            check_outcomes(&pair, &sent, true);
+        }
     }
 }
 

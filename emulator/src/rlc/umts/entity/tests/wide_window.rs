@@ -9,7 +9,7 @@ const WINDOW: u16 = 3072;
 fn received(window: u16, vr_r: u16) -> Pair {
     let mut config = quiet();
     config.receiver.window = window;
-    let mut pair = Pair::new(config).with_a_deaf_sender();
+    let mut pair = Pair::new(config).losing_answers();
     (0..vr_r).for_each(|sn| pair.inject_data(B, sn, false));
     pair
 }
@@ -83,7 +83,7 @@ fn mrw_above_wide_window_is_below_vr_r() {
     for (long_distance, distances, moved) in cases {
         let mut pair = received(WINDOW, 2000);
         let sns = distances.iter().map(|distance| Sn::new(2000 + distance)).collect();
-        pair.inject_status(B, vec![Sufi::Mrw { sns, long_distance, nlength: 0 }, Sufi::NoMore]);
+        pair.inject_status(B, vec![Sufi::Mrw(Mrw { sns, long_distance, nlength: 0 }), Sufi::NoMore]);
         let obsolete = pair.ends[B].stats().mrws_obsolete == 1;
         let vr_r = pair.ends[B].receiver.vr_r();
         assert_eq!((vr_r - 2000, obsolete), (moved.unwrap_or(0), moved.is_none()), "{distances:?}");

@@ -44,8 +44,7 @@ fn sn_within_window_below_vr_r_is_duplicate() {
 fn narrowed_window_blocks_retransmissions_except_last_pdu() {
     let mut pair = Pair::new(windowed(8, PollConfig::NONE));
     pair.send_pdus(A, 8);
-    pair.run_until(at(100));
-    pair.inject_status(A, vec![Sufi::Window { wsn: 2 }, list(&[1, 2, 5, 7]), ack(0)]);
+    pair.inject_status_at(100, A, vec![Sufi::Window { wsn: 2 }, list(&[1, 2, 5, 7]), ack(0)]);
     pair.run_until(at(200));
     assert_eq!(pair.data(A)[8..], [(100, 1, false), (100, 7, false)]);
     pair.inject_status(A, vec![Sufi::Window { wsn: 0 }, Sufi::NoMore]);
@@ -74,11 +73,10 @@ fn only_nacked_pdus_are_retransmitted_in_sn_order() {
 fn retransmissions_precede_new_data() {
     let mut pair = Pair::new(quiet());
     pair.send_pdus(A, 3);
-    pair.run_until(at(10));
-    pair.inject_status(A, vec![list(&[0, 2]), ack(3)]);
+    pair.inject_status_at(10, A, vec![list(&[0, 2]), ack(3)]);
     pair.send_pdus(A, 3);
     pair.run_until(at(30));
-    assert_eq!(pair.data(A)[3..].iter().map(|(_, sn, _)| *sn).collect::<Vec<_>>(), [0, 2, 3, 4, 5]);
+    assert_eq!(pair.sns(A)[3..], [0, 2, 3, 4, 5]);
 }
 
 #[test]
@@ -99,8 +97,7 @@ fn nack_for_queued_retransmission_does_not_count_twice() {
 fn acknowledged_pdu_leaves_retransmission_queue() {
     let mut pair = Pair::new(quiet());
     pair.send_pdus(A, 3);
-    pair.run_until(at(10));
-    pair.inject_status(A, vec![list(&[1]), ack(3)]);
+    pair.inject_status_at(10, A, vec![list(&[1]), ack(3)]);
     pair.inject_status(A, vec![ack(3)]);
     pair.run_until(at(50));
     assert_eq!(pair.data(A).len(), 3);
@@ -232,8 +229,7 @@ fn no_poll_is_sent_without_unacknowledged_data() {
     let mut pair = Pair::new(config).losing(|_| true);
     pair.send_pdus(A, 4);
     for time in [50, 197] {
-        pair.run_until(at(time));
-        pair.inject_status(A, vec![list(&[0]), ack(4)]);
+        pair.inject_status_at(time, A, vec![list(&[0]), ack(4)]);
     }
     // Timer_Poll expired at 195 ms. At 197 ms PDU 0 was given up. The other PDUs are acknowledged.
     pair.run_until(at(290));
