@@ -10,7 +10,7 @@ use std::process::Command;
 use airtcp_testkit::sample::size;
 use airtcp_testkit::temporary::TempDir;
 use rlc_check::End;
-use rlc_check::judgement::{Invariant, Judgement};
+use rlc_check::findings::{Findings, Invariant};
 use serde_json::Value;
 
 /// Source port that marks PDUs as damaged by the channel.
@@ -90,7 +90,7 @@ const FIELDS: [&str; 7] = [
 struct Run {
     directory: TempDir,
     summary: Value,
-    report: Judgement,
+    findings: Findings,
     /// The values of `FIELDS` in each PDU; an empty value if the PDU lacks the field.
     fields: Vec<[String; FIELDS.len()]>,
 }
@@ -127,8 +127,8 @@ impl Run {
         let ended = (summary["seconds"].as_f64().unwrap() * 1e9) as u64;
         let radio = directory.join("radio.pcap");
         let [down, up] = [down, up].map(|settings| settings.parse().unwrap());
-        let report = rlc_check::judge(&radio, down, up, LOST, None, End::At(ended)).unwrap();
-        println!("{}", report.to_text(5));
+        let findings = rlc_check::check(&radio, down, up, LOST, None, End::At(ended)).unwrap();
+        println!("{}", findings.to_text(5));
         let options = FIELDS.iter().flat_map(|field| ["-e", field]);
         let options: Vec<&str> = ["-T", "fields"].into_iter().chain(options).collect();
         let fields = tshark(&radio, &options)
@@ -138,7 +138,7 @@ impl Run {
                 values.try_into().expect("a value for each field")
             })
             .collect();
-        Self { directory, summary, report, fields }
+        Self { directory, summary, findings, fields }
     }
 
     /// The values of a field in the PDUs that contain it.
@@ -159,9 +159,9 @@ impl Run {
     }
 
     fn assert_behaves(&self) {
-        assert!(self.report.violations.is_empty(), "{}", self.report.to_text(5));
+        assert!(self.findings.violations.is_empty(), "{}", self.findings.to_text(5));
         for invariant in Invariant::ALL {
-            assert!(self.report.checks[invariant as usize] > 0, "{invariant:?} was never checked");
+            assert!(self.findings.checks[invariant as usize] > 0, "{invariant:?} was never checked");
         }
     }
 
@@ -171,7 +171,7 @@ impl Run {
     /// like a broken packet at the start of the second one.
     fn assert_no_expert_items(&self) {
         let messages: Vec<&str> = self.values("_ws.expert.message").collect();
-        let laps = self.report.down.laps + self.report.up.laps;
+        let laps = self.findings.down.laps + self.findings.up.laps;
         assert!(messages.len() as u64 <= laps, "{laps} laps, but {messages:?}");
     }
 
@@ -194,7 +194,7 @@ impl Run {
 
     /// tshark misses at most one packet per wrap of the sequence numbers.
     fn assert_reassembled(&self, packets: &[Packets; 2]) {
-        for (packets, laps) in packets.iter().zip([self.report.down.laps, self.report.up.laps]) {
+        for (packets, laps) in packets.iter().zip([self.findings.down.laps, self.findings.up.laps]) {
             packets.assert_reassembled_packets_were_sent();
             assert!(packets.missed() <= laps, "{} missed in {laps} laps", packets.missed());
         }
@@ -237,8 +237,8 @@ impl Packets {
 fn wireshark_reassembles_all_packets_of_a_lossy_run() {
     let args = format!("--size mix --for {} --up saturate --seed 7", size("25s", "110s"));
     let run = Run::new("long", "", "max-dat=10", &args);
-    assert!(run.report.down.pdus + run.report.up.pdus >= size(20_000, 100_000));
-    assert!(run.report.down.laps >= 3 && run.report.up.laps >= size(1, 3));
+    assert!(run.findings.down.pdus + run.findings.up.pdus >= size(20_000, 100_000));
+    assert!(run.findings.down.laps >= 3 && run.findings.up.laps >= size(1, 3));
     run.assert_behaves();
     run.assert_no_expert_items();
     run.assert_counts_the_same_retransmissions();
@@ -258,8 +258,8 @@ fn wireshark_follows_resets() {
         "max-dat=4",
         &format!("--size mix --for {} --up saturate", size("10s", "60s")),
     );
-    println!("{} resets down, {} up", run.report.down.resets, run.report.up.resets);
-    assert!(run.report.down.resets >= size(2, 10) && run.report.up.resets >= size(1, 5));
+    println!("{} resets down, {} up", run.findings.down.resets, run.findings.up.resets);
+    assert!(run.findings.down.resets >= size(2, 10) && run.findings.up.resets >= size(1, 5));
     run.assert_behaves();
     run.assert_no_expert_items();
     run.assert_counts_the_same_retransmissions();
@@ -295,8 +295,8 @@ fn wireshark_decodes_piggybacked_reports() {
     let args = format!("--size mix --for {} --down poisson:100kbit --up poisson:20kbit", size("40s", "120s"));
     let run = Run::new("piggybacked", &both_directions(".receiver.piggyback = true"), "max-dat=10", &args);
     assert!(run.counter("pdus_new") > size(3_000, 10_000));
-    let announces_report = |values: &&str| values.split(',').any(|value| value == "126");
-    let piggybacked = run.values("rlc.li.value").filter(announces_report).count();
+    let has_piggybacked = |values: &&str| values.split(',').any(|value| value == "126");
+    let piggybacked = run.values("rlc.li.value").filter(has_piggybacked).count();
     assert!(piggybacked > size(6, 20), "{piggybacked}");
     run.assert_behaves();
     run.assert_no_expert_items();
@@ -358,7 +358,7 @@ fn wireshark_follows_pdus_with_lost_segments() {
     for counter in ["lost", "incomplete"] {
         assert!(hsdpa[counter].as_u64().unwrap() > size(50, 100), "{hsdpa}");
     }
-    let run = Run { directory, summary, report: Judgement::default(), fields: Vec::new() };
+    let run = Run { directory, summary, findings: Findings::default(), fields: Vec::new() };
     let [down, _] = run.packets();
     down.assert_reassembled_packets_were_sent();
     assert_eq!(down.sent, down.delivered);

@@ -7,16 +7,16 @@
 
 #![warn(missing_docs)]
 
-mod check;
-pub mod judgement;
+mod checker;
+pub mod findings;
 pub mod settings;
 pub mod trace;
 
 use std::path::Path;
 
-use check::Checker;
-use judgement::Judgement;
-use settings::{Direction, Time};
+use checker::Checker;
+use findings::Findings;
+use settings::{DirectionSettings, Time};
 
 /// End of a capture. If it is unknown, silence after the last PDU is not a violation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,14 +31,14 @@ pub enum End {
 
 /// Checks all PDUs in this capture, or only the PDUs of one radio bearer. `lost_port` is the UDP source port
 /// of PDUs that the channel damaged.
-pub fn judge(
+pub fn check(
     pcap: &Path,
-    down: Direction,
-    up: Direction,
+    down: DirectionSettings,
+    up: DirectionSettings,
     lost_port: u16,
     bearer: Option<u8>,
     end: End,
-) -> anyhow::Result<Judgement> {
+) -> anyhow::Result<Findings> {
     let pdus = trace::read(pcap, lost_port, bearer, [&down, &up])?;
     anyhow::ensure!(!pdus.is_empty(), "no RLC PDUs in {}", pcap.display());
     let mut checker = Checker::new(down, up);

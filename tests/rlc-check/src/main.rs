@@ -5,42 +5,42 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use rlc_check::End;
-use rlc_check::settings::{self, Direction, Time};
+use rlc_check::settings::{self, DirectionSettings, Time};
 
 /// Checks the behaviour of both ends of an RLC AM bearer in a capture of its PDUs.
 #[derive(Parser)]
 #[command(
     name = "rlc-check",
     after_help = "\
-Settings of a direction are those of the sender that pushes data that way, and of the receiver at its other end:
+Settings of a direction are those of the sender of its data, and of the receiver at the other end:
   tti=10ms blocks=1+2+4+8+12 flight=60ms pdu=42 flexible=7bit|15bit window=512 max-dat=10 discard=reset|mrw
   tsp=150ms poll=200ms prohibit=100ms bler=0.1 hfn=0
-`flight` is the time from a PDU's transmission to its arrival: a TTI and the channel's delay. The grid of TTIs begins
-with the first PDU of the direction, unless phase=3ms says where (since 1970); `hfn` is the HFN of the first PDU. With
-`flexible`, the size of its length indicators, `pdu` is the largest size. What is absent is not checked.
+`flight` is the time from a PDU's transmission to its arrival: a TTI and the channel's delay. The TTI grid starts
+with the first PDU of the direction, or with phase=3ms at this time since 1970. `hfn` is the HFN of the first PDU.
+`flexible` is the size of length indicators with a flexible PDU size; `pdu` is then the maximum size. Settings that
+are absent are not checked.
 Exit codes: 0 all hold, 1 some do not, 2 usage."
 )]
 struct Cli {
     /// Settings of the downlink, separated by commas
     #[arg(long)]
-    down: Direction,
+    down: DirectionSettings,
     /// Settings of the uplink
     #[arg(long)]
-    up: Direction,
+    up: DirectionSettings,
     /// UDP source port of PDUs that the channel damages
     #[arg(long, default_value_t = 50_002)]
     lost_port: u16,
-    /// The radio bearer to look at, if there are several
+    /// Number of the radio bearer to check, if there are several
     #[arg(long)]
     bearer: Option<u8>,
-    /// How long the capture went on after its first PDU, such as 60000ms: what should have come by then is missed, also
-    /// after the last PDU
+    /// Length of the capture after its first PDU, such as 60000ms; reactions that are missing at its end are violations
     #[arg(long, value_parser = time)]
     until: Option<Time>,
-    /// Say at most so many violations of each invariant
+    /// Maximum number of violations shown for each invariant
     #[arg(long, default_value_t = 5)]
     show: usize,
-    /// The capture
+    /// Capture of the PDUs
     pcap: PathBuf,
 }
 
@@ -57,13 +57,13 @@ fn main() -> ExitCode {
 }
 
 fn time(text: &str) -> Result<Time, String> {
-    settings::time(text).ok_or_else(|| format!("`{text}` is no time: write 60000ms or 500us"))
+    settings::time(text).ok_or_else(|| format!("`{text}` is not a time: write 60000ms or 500us"))
 }
 
 fn run(cli: &Cli) -> anyhow::Result<bool> {
     let (down, up) = (cli.down.clone(), cli.up.clone());
     let end = cli.until.map_or(End::Unknown, End::After);
-    let report = rlc_check::judge(&cli.pcap, down, up, cli.lost_port, cli.bearer, end)?;
-    print!("{}", report.to_text(cli.show));
-    Ok(report.violations.is_empty())
+    let findings = rlc_check::check(&cli.pcap, down, up, cli.lost_port, cli.bearer, end)?;
+    print!("{}", findings.to_text(cli.show));
+    Ok(findings.violations.is_empty())
 }

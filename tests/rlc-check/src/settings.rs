@@ -26,7 +26,7 @@ pub enum Sizing {
 /// The settings of one direction: of the sender of its data, and of the receiver at the other end. Settings
 /// that are `None` are not checked.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Direction {
+pub struct DirectionSettings {
     /// Length of a TTI.
     pub tti: Time,
     /// Start of the TTI grid. `None`: it starts with the first PDU of the direction.
@@ -57,7 +57,7 @@ pub struct Direction {
     pub bler: Option<f64>,
 }
 
-impl FromStr for Direction {
+impl FromStr for DirectionSettings {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
         let mut direction = Self {
@@ -79,7 +79,7 @@ impl FromStr for Direction {
         for setting in text.split(',') {
             let (key, value) =
                 setting.split_once('=').ok_or_else(|| format!("`{setting}` is not KEY=VALUE"))?;
-            let bad = || format!("`{value}` is no value of `{key}`");
+            let bad = || format!("`{value}` is not a value of `{key}`");
             match key {
                 "tti" => direction.tti = time(value).ok_or_else(bad)?,
                 "phase" => direction.phase = Some(time(value).ok_or_else(bad)?),
@@ -110,17 +110,17 @@ impl FromStr for Direction {
                     direction.blocks =
                         value.split('+').map(str::parse).collect::<Result<_, _>>().map_err(|_| bad())?;
                 }
-                _ => return Err(format!("there is no setting `{key}`")),
+                _ => return Err(format!("unknown setting `{key}`")),
             }
         }
         Ok(direction)
     }
 }
 
-impl Direction {
-    /// Returns the "Length Indicator" that announces a piggybacked report (§9.2.2.8). It has 7 bits in PDUs
+impl DirectionSettings {
+    /// Returns the "Length Indicator" of a piggybacked STATUS PDU (§9.2.2.8). It has 7 bits in PDUs
     /// of a fixed size of at most 126 octets, and 15 bits in larger ones.
-    pub fn announces_report(&self) -> u16 {
+    pub fn piggyback_indicator(&self) -> u16 {
         match self.sizing {
             Sizing::Fixed if self.pdu <= 126 => 126,
             Sizing::Flexible(7) => 126,

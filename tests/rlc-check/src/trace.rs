@@ -1,16 +1,17 @@
 //! Reads the PDUs of a capture with tshark.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 use std::str::FromStr;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::settings::{Direction, Time};
+use crate::settings::{DirectionSettings, Time};
 
-/// Direction of a PDU.
+/// DirectionSettings of a PDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum Direction {
     /// To the mobile side.
     Down,
     /// From the mobile side.
@@ -25,7 +26,7 @@ pub struct Pdu {
     /// Time of transmission, since 1970.
     pub at: Time,
     /// Its direction.
-    pub way: Way,
+    pub direction: Direction,
     /// Whether the channel damaged it.
     pub lost: bool,
     /// Its size in bytes.
@@ -39,7 +40,7 @@ pub struct Pdu {
     /// tshark's objections to the PDU.
     pub objections: String,
     /// tshark's objections to the packet inside.
-    pub inside: String,
+    pub packet_objections: String,
 }
 
 /// Type and content of a PDU (§9.2.1).
@@ -96,62 +97,32 @@ impl Status {
     }
 }
 
-const FIELDS: [&str; 44] = [
-    "frame.number",
-    "frame.time_epoch",
-    "udp.srcport",
-    "udp.length",
-    "rlc.channel.dir",
-    "rlc.channel.ueid",
-    "rlc.channel.rbid",
-    "rlc.dc",
-    "rlc.seq",
-    "rlc.p",
-    "rlc.ctrl_pdu_type",
-    "rlc.sufi.type",
-    "rlc.sufi.len",
-    "rlc.sufi.lsn",
-    "rlc.sufi.wsn",
-    "rlc.sufi.sn",
-    "rlc.sufi.l",
-    "rlc.sufi.fsn",
-    "rlc.sufi.bitmap",
-    "rlc.sufi.cw",
-    "rlc.sufi.sn_mrw",
-    "rlc.sufi.n",
-    "rlc.sufi.sn_ack",
-    "rlc.sufi.poll_sn",
-    "rlc.rsn",
-    "rlc.hfni",
-    "_ws.malformed",
-    "_ws.expert.message",
-    "rlc.li.value",
-    "rlc.padding",
-    "rlc.li.reserved",
-    "rlc.li.incorrect",
-    "rlc.li.too_many",
-    "rlc.he.invalid",
-    "rlc.header_only.expert",
-    "rlc.reserved_bits_not_zero",
-    "rlc.ctrl_pdu_type.invalid",
-    "rlc.sufi.type.invalid",
-    "rlc.sufi.len.invalid",
-    "rlc.sufi.cw.invalid",
-    "rlc.reassembly.fail.unfinished_sequence",
-    "rlc.reassembly.fail.flag_set",
-    "rlc.reassembly.unknown_error",
-    "rlc.lingering_endpoint",
-];
+const FIELDS: &str = "frame.number frame.time_epoch udp.srcport udp.length rlc.channel.dir rlc.channel.ueid \
+    rlc.channel.rbid rlc.dc rlc.seq rlc.p rlc.ctrl_pdu_type rlc.sufi.type rlc.sufi.len rlc.sufi.lsn rlc.sufi.wsn \
+    rlc.sufi.sn rlc.sufi.l rlc.sufi.fsn rlc.sufi.bitmap rlc.sufi.cw rlc.sufi.sn_mrw rlc.sufi.n rlc.sufi.sn_ack \
+    rlc.sufi.poll_sn rlc.rsn rlc.hfni _ws.malformed _ws.expert.message rlc.li.value rlc.padding";
 
-/// Index of the first field that is an objection to the PDU.
-const OBJECTIONS: usize = 30;
+/// Fields that are objections to the PDU.
+const OBJECTIONS: &str = "rlc.li.reserved rlc.li.incorrect rlc.li.too_many rlc.he.invalid rlc.header_only.expert \
+    rlc.reserved_bits_not_zero rlc.ctrl_pdu_type.invalid rlc.sufi.type.invalid rlc.sufi.len.invalid \
+    rlc.sufi.cw.invalid rlc.reassembly.fail.unfinished_sequence rlc.reassembly.fail.flag_set \
+    rlc.reassembly.unknown_error rlc.lingering_endpoint";
+
+fn fields() -> impl Iterator<Item = &'static str> {
+    FIELDS.split_whitespace().chain(OBJECTIONS.split_whitespace())
+}
 
 /// Bytes of the UDP header and of the framing before a PDU.
 const AROUND: usize = 8 + 24;
 
 /// Reads all PDUs of a capture, or only the PDUs of one radio bearer. `lost_port` is the UDP source port of
 /// PDUs that the channel damaged. `settings` contains the downlink, then the uplink.
-pub fn read(pcap: &Path, lost_port: u16, bearer: Option<u8>, settings: [&Direction; 2]) -> Result<Vec<Pdu>> {
+pub fn read(
+    pcap: &Path,
+    lost_port: u16,
+    bearer: Option<u8>,
+    settings: [&DirectionSettings; 2],
+) -> Result<Vec<Pdu>> {
     let mut tshark = Command::new("tshark");
     tshark.arg("-r").arg(pcap).args(["-n", "--enable-heuristic", "rlc_udp", "-T", "fields"]);
     // Only RLC is checked, so other dissectors must not raise objections to the data that it carries.
@@ -159,12 +130,12 @@ pub fn read(pcap: &Path, lost_port: u16, bearer: Option<u8>, settings: [&Directi
         tshark.args(["--disable-protocol", protocol]);
     }
     tshark.args(["-E", "separator=|"]);
-    for field in FIELDS {
+    for field in fields() {
         tshark.args(["-e", field]);
     }
     let output = tshark.output().context("cannot start tshark: apt-get install tshark")?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "tshark cannot read {}: {said}", pcap.display());
+    let errors = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "tshark cannot read {}: {errors}", pcap.display());
     let text = String::from_utf8(output.stdout).context("tshark wrote something that is not text")?;
     let mut pdus = Vec::new();
     for line in text.lines() {
@@ -177,22 +148,20 @@ pub fn read(pcap: &Path, lost_port: u16, bearer: Option<u8>, settings: [&Directi
     Ok(pdus)
 }
 
-fn pdu(fields: &[&str], lost_port: u16, settings: [&Direction; 2]) -> Result<Pdu> {
-    ensure!(fields.len() == FIELDS.len(), "{} fields instead of {}", fields.len(), FIELDS.len());
-    let field = |name: &str| {
-        let index = FIELDS.iter().position(|field| *field == name).expect("a field that is asked for");
-        fields[index]
-    };
-    // The field may exist for both the carrier and the packet inside. The carrier's value comes first.
+fn pdu(values: &[&str], lost_port: u16, settings: [&DirectionSettings; 2]) -> Result<Pdu> {
+    let count = fields().count();
+    ensure!(values.len() == count, "{} fields instead of {count}", values.len());
+    let field = |name: &str| values[fields().position(|field| field == name).expect("a requested field")];
+    // The field may exist for both the carrier packet and the packet inside. The carrier's value comes first.
     let outer = |name: &str| field(name).split(',').next().unwrap_or("");
     let octets = number::<usize>(outer("udp.length")).context("no UDP length")?.saturating_sub(AROUND);
-    let way = if field("rlc.channel.dir") == "1" { Way::Down } else { Way::Up };
+    let direction = if field("rlc.channel.dir") == "1" { Direction::Down } else { Direction::Up };
     let kind = match (field("rlc.dc"), field("rlc.ctrl_pdu_type")) {
         ("1", _) => {
             let sn = number(field("rlc.seq")).context("no sequence number")?;
             // Among 15-bit length indicators, 126 is an ordinary length.
-            let announced = settings[way as usize].announces_report().to_string();
-            let piggybacked = field("rlc.li.value").split(',').any(|value| value == announced);
+            let indicator = settings[direction as usize].piggyback_indicator().to_string();
+            let piggybacked = field("rlc.li.value").split(',').any(|value| value == indicator);
             let piggybacked = piggybacked.then(|| status(&field)).transpose()?;
             PduKind::Data { sn, poll: field("rlc.p") == "1", piggybacked }
         }
@@ -204,74 +173,68 @@ fn pdu(fields: &[&str], lost_port: u16, settings: [&Direction; 2]) -> Result<Pdu
         }
         (dc, kind) => bail!("not an RLC AM PDU: D/C `{dc}`, control PDU type `{kind}`"),
     };
-    let epoch = u32::from_str_radix(field("rlc.channel.ueid").trim_start_matches("0x"), 16)?;
-    let objections = FIELDS[OBJECTIONS..].iter().zip(&fields[OBJECTIONS..]);
-    let objections: Vec<_> =
-        objections.filter(|(_, value)| !value.is_empty()).map(|(name, _)| *name).collect();
-    let inside = format!("{}{}", field("_ws.malformed"), field("_ws.expert.message"));
+    let objections: Vec<_> = OBJECTIONS.split_whitespace().filter(|name| !field(name).is_empty()).collect();
+    let packet_objections = format!("{}{}", field("_ws.malformed"), field("_ws.expert.message"));
     Ok(Pdu {
         frame: number(field("frame.number")).context("no frame number")?,
         at: nanoseconds(field("frame.time_epoch")).context("no time")?,
-        way,
+        direction,
         lost: number(outer("udp.srcport")) == Some(lost_port),
         octets,
         padded: !field("rlc.padding").is_empty(),
-        epoch,
+        epoch: u32::from_str_radix(field("rlc.channel.ueid").trim_start_matches("0x"), 16)?,
         kind,
-        inside: if objections.is_empty() { inside } else { String::new() },
+        packet_objections: if objections.is_empty() { packet_objections } else { String::new() },
         objections: objections.join(" "),
     })
 }
 
+/// Reads the super-fields of a STATUS PDU. tshark lists the values of each field of all super-fields together.
 fn status<'a>(field: &impl Fn(&str) -> &'a str) -> Result<Status> {
-    let list = |name: &str| field(name).split(',').filter(|value| !value.is_empty());
-    let numbers = |name: &str| list(name).map(number::<u16>).collect::<Option<Vec<_>>>();
-    let numbers = |name: &str| Ok::<_, anyhow::Error>(numbers(name).context("not numbers")?.into_iter());
-    let (mut lens, mut sns, mut ls) =
-        (numbers("rlc.sufi.len")?, numbers("rlc.sufi.sn")?, numbers("rlc.sufi.l")?);
-    let (mut fsns, mut codewords) = (numbers("rlc.sufi.fsn")?, numbers("rlc.sufi.cw")?);
-    let mut bitmaps = list("rlc.sufi.bitmap");
-    let (mut mrws, mut ns) = (numbers("rlc.sufi.sn_mrw")?, numbers("rlc.sufi.n")?);
-    let (mut sn_acks, mut lsns) = (numbers("rlc.sufi.sn_ack")?, numbers("rlc.sufi.lsn")?);
-    let (mut wsns, mut poll_sns) = (numbers("rlc.sufi.wsn")?, numbers("rlc.sufi.poll_sn")?);
-    let short = "tshark shows fewer values than its SUFIs need";
+    let mut values = BTreeMap::new();
+    let mut text = |name: &'static str| -> Result<&'a str> {
+        let values =
+            values.entry(name).or_insert_with(|| field(name).split(',').filter(|value| !value.is_empty()));
+        values.next().context("tshark shows fewer values than its SUFIs need")
+    };
     let mut status = Status::default();
-    for kind in numbers("rlc.sufi.type")? {
+    for kind in field("rlc.sufi.type").split(',').filter(|kind| !kind.is_empty()) {
+        let mut next = |name| number::<u16>(text(name)?).context("not a number");
         match kind {
-            0 => {}
-            1 => status.window = Some(wsns.next().context(short)?),
-            2 => status.lsn = Some(lsns.next().context(short)?),
-            3 => {
-                for _ in 0..lens.next().context(short)? {
-                    let (sn, further) = (sns.next().context(short)?, ls.next().context(short)?);
+            "0" => {}
+            "1" => status.window = Some(next("rlc.sufi.wsn")?),
+            "2" => status.lsn = Some(next("rlc.sufi.lsn")?),
+            "3" => {
+                for _ in 0..next("rlc.sufi.len")? {
+                    let (sn, further) = (next("rlc.sufi.sn")?, next("rlc.sufi.l")?);
                     status.missing.extend((0..=further).map(|n| (sn + n) % 4096));
                 }
             }
-            4 => {
-                lens.next().context(short)?;
-                let fsn = fsns.next().context(short)?;
-                let bits = bitmaps.next().context(short)?;
-                for (octet, pair) in bits.as_bytes().chunks(2).enumerate() {
-                    let octet_bits = u8::from_str_radix(std::str::from_utf8(pair)?, 16)?;
-                    let missing = (0..8).filter(|bit| octet_bits & (0x80 >> bit) == 0);
+            "4" => {
+                next("rlc.sufi.len")?;
+                let fsn = next("rlc.sufi.fsn")?;
+                for (octet, pair) in text("rlc.sufi.bitmap")?.as_bytes().chunks(2).enumerate() {
+                    let bits = u8::from_str_radix(std::str::from_utf8(pair)?, 16)?;
+                    let missing = (0..8).filter(|bit| bits & (0x80 >> bit) == 0);
                     status.missing.extend(missing.map(|bit| (fsn + 8 * octet as u16 + bit) % 4096));
                 }
             }
-            5 => {
-                let (len, fsn) = (lens.next().context(short)?, fsns.next().context(short)?);
-                let words: Vec<u16> = codewords.by_ref().take(usize::from(len)).collect();
+            "5" => {
+                let (len, fsn) = (next("rlc.sufi.len")?, next("rlc.sufi.fsn")?);
+                let words = (0..len).map(|_| next("rlc.sufi.cw")).collect::<Result<Vec<_>>>()?;
                 status.missing.extend(relative_list(fsn, &words)?);
             }
-            6 => {
-                let len = lens.next().context(short)?.max(1);
-                let last = mrws.by_ref().take(usize::from(len)).last().context(short)?;
-                status.mrw = Some((last, ns.next().context(short)? as u8));
+            "6" => {
+                for _ in 1..next("rlc.sufi.len")? {
+                    next("rlc.sufi.sn_mrw")?;
+                }
+                status.mrw = Some((next("rlc.sufi.sn_mrw")?, next("rlc.sufi.n")? as u8));
             }
-            7 => {
-                let n = ns.next().context(short)? as u8;
-                status.mrw_ack = Some((sn_acks.next().context(short)?, n));
+            "7" => {
+                let n = next("rlc.sufi.n")? as u8;
+                status.mrw_ack = Some((next("rlc.sufi.sn_ack")?, n));
             }
-            8 => status.poll_sn = Some(poll_sns.next().context(short)?),
+            "8" => status.poll_sn = Some(next("rlc.sufi.poll_sn")?),
             _ => bail!("SUFI type {kind}"),
         }
     }
@@ -292,7 +255,7 @@ fn relative_list(fsn: u16, words: &[u16]) -> Result<Vec<u16>> {
         distance |= (word >> 1) << shift;
         shift += 3;
         if word & 1 == 1 {
-            let last = *missing.last().expect("it begins with one");
+            let last = *missing.last().expect("the list begins with FSN");
             if burst {
                 missing.extend((1..=distance).map(|n| (last + n) % 4096));
             } else {
@@ -301,7 +264,7 @@ fn relative_list(fsn: u16, words: &[u16]) -> Result<Vec<u16>> {
             (distance, shift, burst) = (0, 0, false);
         }
     }
-    ensure!(shift == 0 && !burst, "an RLIST that has no end");
+    ensure!(shift == 0 && !burst, "an unfinished RLIST");
     Ok(missing)
 }
 
@@ -321,8 +284,8 @@ mod tests {
     use super::*;
 
     fn parsed_as(line: &str, settings: &str) -> Pdu {
-        let none = "|".repeat(FIELDS.len() - OBJECTIONS + 1);
-        let settings: Direction = settings.parse().unwrap();
+        let none = "|".repeat(OBJECTIONS.split_whitespace().count() + 1);
+        let settings: DirectionSettings = settings.parse().unwrap();
         pdu(&format!("{line}{none}").split('|').collect::<Vec<_>>(), 50_002, [&settings; 2]).unwrap()
     }
 
@@ -364,7 +327,7 @@ mod tests {
         let pdu = parsed(data);
         assert_eq!(pdu.kind, PduKind::Data { sn: 2, poll: true, piggybacked: None });
         assert_eq!((pdu.at, pdu.epoch, pdu.octets), (1_000_000_020, 0x1002, 42));
-        assert_eq!((pdu.lost, pdu.way), (true, Way::Down));
+        assert_eq!((pdu.lost, pdu.direction), (true, Direction::Down));
         let reset = "1|1.000000020|50000|74|0|0x00001002|5|0|||1||||||||||||||1|74565|||";
         assert_eq!(parsed(reset).kind, PduKind::Reset { rsn: true, hfni: 0x12345 });
     }

@@ -25,7 +25,7 @@ pub(super) struct OpenPoll {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct SenderBook {
+pub(super) struct SenderState {
     pub(super) vt_s: u64,
     pub(super) vt_a: u64,
     pub(super) vt_ws: u64,
@@ -35,7 +35,7 @@ pub(super) struct SenderBook {
     /// The PDU that has reached MaxDAT and must not be retransmitted, and the time since when.
     pub(super) exhausted: Option<(Time, u64)>,
     /// Whether an event has occurred that may cause a RESET.
-    pub(super) must_reset: bool,
+    pub(super) may_reset: bool,
     /// SN_MRW_LENGTH of an MRW that is not acknowledged.
     pub(super) mrw: Option<u64>,
     /// RSN and HFNI of a RESET that is not acknowledged.
@@ -45,12 +45,12 @@ pub(super) struct SenderBook {
     /// HFN of the first sequence number after the last reset of all variables.
     pub(super) hfn: u32,
     /// Time at which a RESET from the peer reset all variables.
-    pub(super) set_back_by_peer: Option<Time>,
+    pub(super) reset_by_peer_at: Option<Time>,
     pub(super) epoch: u32,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct ReceiverBook {
+pub(super) struct ReceiverState {
     pub(super) vr_r: u64,
     pub(super) vr_h: u64,
     /// Arrival time of each PDU. PDUs well below VR(R) are removed.
@@ -60,7 +60,7 @@ pub(super) struct ReceiverBook {
     pub(super) polled: Option<(Time, u64)>,
     pub(super) last_rsn: Option<bool>,
     /// RSN and HFNI of each RESET ACK that is due.
-    pub(super) to_answer: VecDeque<(bool, u32)>,
+    pub(super) pending_acks: VecDeque<(bool, u32)>,
 }
 
 #[derive(Debug)]
@@ -72,8 +72,8 @@ pub(super) struct LastReport {
 
 #[derive(Debug, Default)]
 pub(super) struct End {
-    pub(super) sender: SenderBook,
-    pub(super) receiver: ReceiverBook,
+    pub(super) sender: SenderState,
+    pub(super) receiver: ReceiverState,
 }
 
 #[derive(Debug)]
@@ -90,7 +90,7 @@ pub(super) struct Arrival {
 /// Mask of the 20 bits of an HFN.
 pub(super) const HFN: u32 = 0xf_ffff;
 
-impl SenderBook {
+impl SenderState {
     /// Returns the highest HFN used (§11.4.1). It increases with each wrap of the sequence numbers.
     pub(super) fn highest_hfn(&self) -> u32 {
         self.hfn.wrapping_add((self.vt_s.saturating_sub(1) / MODULUS) as u32) & HFN
@@ -114,7 +114,7 @@ impl SenderBook {
     }
 }
 
-impl ReceiverBook {
+impl ReceiverState {
     pub(super) fn advance(&mut self) {
         while self.arrived.contains_key(&self.vr_r) {
             self.vr_r += 1;

@@ -4,42 +4,42 @@ use super::*;
 
 impl Checker {
     /// Processes all arrivals up to `now` in order.
-    pub(super) fn arrivals(&mut self, now: Time) {
+    pub(super) fn process_arrivals(&mut self, now: Time) {
         loop {
-            let next = |end: usize| self.flying[end].front().map(|arrival| (arrival.at, end));
+            let next = |end: usize| self.in_flight[end].front().map(|arrival| (arrival.at, end));
             let Some((at, from)) = [next(0), next(1)].into_iter().flatten().min() else { return };
             if at > now {
                 return;
             }
-            let arrival = self.flying[from].pop_front().expect("it was at the front");
+            let arrival = self.in_flight[from].pop_front().expect("it was at the front");
             self.now = at;
-            self.deadlines();
-            self.arrive(1 - from, arrival);
+            self.check_deadlines();
+            self.process_arrival(1 - from, arrival);
         }
     }
 
-    pub(super) fn arrive(&mut self, end: usize, arrival: Arrival) {
+    pub(super) fn process_arrival(&mut self, end: usize, arrival: Arrival) {
         match arrival.kind {
             PduKind::Reset { rsn, .. } => {
                 let End { sender, receiver } = &mut self.ends[end];
                 // A repeated RESET, sent because the RESET ACK was lost or late, does not reset the variables
                 // again. The RESET ACK for it carries the HFN before the current one.
                 if receiver.last_rsn == Some(rsn) && sender.pending.is_none() {
-                    receiver.to_answer.push_back((rsn, sender.hfn.wrapping_sub(1) & HFN));
+                    receiver.pending_acks.push_back((rsn, sender.hfn.wrapping_sub(1) & HFN));
                     return;
                 }
                 receiver.last_rsn = Some(rsn);
-                receiver.to_answer.push_back((rsn, sender.highest_hfn()));
+                receiver.pending_acks.push_back((rsn, sender.highest_hfn()));
                 // While an end waits for a RESET ACK itself, only that RESET ACK increases its HFN
                 // (§11.4.5.3).
                 let increase = u32::from(sender.pending.is_none());
-                self.set_back(end, increase);
-                self.ends[end].sender.set_back_by_peer = (increase == 1).then_some(arrival.at);
+                self.reset_state(end, increase);
+                self.ends[end].sender.reset_by_peer_at = (increase == 1).then_some(arrival.at);
             }
             PduKind::ResetAck { rsn, .. } => {
                 if self.ends[end].sender.pending.is_some_and(|(pending, _)| pending == rsn) {
                     self.ends[end].sender.pending = None;
-                    self.set_back(end, 1);
+                    self.reset_state(end, 1);
                 }
             }
             // While its own RESET is not acknowledged, an end discards all other PDUs.
@@ -56,16 +56,16 @@ impl Checker {
                     receiver.polled = Some((arrival.at, arrival.frame));
                 }
                 if let Some(status) = piggybacked {
-                    self.status_arrived(end, arrival.at, arrival.frame, &status, arrival.mrw);
+                    self.apply_status(end, arrival.at, arrival.frame, &status, arrival.mrw);
                 }
             }
             PduKind::Status(status) => {
-                self.status_arrived(end, arrival.at, arrival.frame, &status, arrival.mrw);
+                self.apply_status(end, arrival.at, arrival.frame, &status, arrival.mrw);
             }
         }
     }
 
-    pub(super) fn status_arrived(
+    pub(super) fn apply_status(
         &mut self,
         end: usize,
         at: Time,
@@ -73,14 +73,14 @@ impl Checker {
         status: &Status,
         mrw: Option<u64>,
     ) {
-        let Self { settings, ends, report, .. } = self;
+        let Self { settings, ends, findings, .. } = self;
         let settings = &settings[end];
         let End { sender, receiver } = &mut ends[end];
         let mut first_missing = u64::MAX;
         for &sn in &status.missing {
-            let number = at_or_after(sender.vt_a, sn);
-            sender.must_reset |= number >= sender.vt_s;
-            report.expect(Invariant::Acknowledgement, frame, number < sender.vt_s, || {
+            let number = full_sn_from(sender.vt_a, sn);
+            sender.may_reset |= number >= sender.vt_s;
+            findings.expect(Invariant::Acknowledgement, frame, number < sender.vt_s, || {
                 format!("SN {sn} is reported missing outside of VT(A) to VT(S)")
             });
             first_missing = first_missing.min(number);
@@ -88,7 +88,7 @@ impl Checker {
                 state.nacked = Some(at);
                 if settings.max_dat.is_some_and(|max_dat| state.transmissions + 1 >= max_dat.max(2)) {
                     sender.exhausted.get_or_insert((at, number));
-                    sender.must_reset = true;
+                    sender.may_reset = true;
                 }
             }
             if sender.open_poll.as_ref().is_some_and(|poll| number + 1 == poll.vt_s) {
@@ -96,9 +96,9 @@ impl Checker {
             }
         }
         if let Some(lsn) = status.lsn {
-            let number = at_or_after(sender.vt_a, lsn);
-            sender.must_reset |= number > sender.vt_s;
-            report.expect(Invariant::Acknowledgement, frame, number <= sender.vt_s, || {
+            let number = full_sn_from(sender.vt_a, lsn);
+            sender.may_reset |= number > sender.vt_s;
+            findings.expect(Invariant::Acknowledgement, frame, number <= sender.vt_s, || {
                 format!("LSN {lsn} is outside of VT(A) to VT(S)")
             });
             for (_, state) in sender.pdus.range_mut(..number).filter(|(_, state)| state.nacked.is_none()) {
@@ -107,7 +107,7 @@ impl Checker {
             sender.acknowledged(number.min(first_missing).min(sender.vt_s));
         }
         if let (Some((sn_ack, _)), Some(length)) = (status.mrw_ack, sender.mrw) {
-            let number = at_or_after(sender.vt_a, sn_ack);
+            let number = full_sn_from(sender.vt_a, sn_ack);
             if number >= length && number <= sender.vt_s {
                 sender.mrw = None;
                 sender.acknowledged(number);
@@ -125,35 +125,35 @@ impl Checker {
             receiver.advance();
         }
         if let Some(sn) = status.poll_sn {
-            let number = at_or_after(receiver.vr_r, sn);
+            let number = full_sn_from(receiver.vr_r, sn);
             receiver.vr_h = receiver.vr_h.max(number + 1);
             receiver.polled.get_or_insert((at, frame));
         }
     }
 
     /// Resets all state variables to their initial values (§11.4.3), and adds `increase` to the HFN.
-    pub(super) fn set_back(&mut self, end: usize, increase: u32) {
+    pub(super) fn reset_state(&mut self, end: usize, increase: u32) {
         let window = self.settings[end].window;
         let End { sender, receiver } = &mut self.ends[end];
-        *sender = SenderBook {
+        *sender = SenderState {
             vt_ws: window,
             pending: sender.pending,
             last_rsn: sender.last_rsn,
             hfn: sender.highest_hfn().wrapping_add(increase) & HFN,
             epoch: sender.epoch,
-            ..SenderBook::default()
+            ..SenderState::default()
         };
-        *receiver = ReceiverBook {
+        *receiver = ReceiverState {
             last_rsn: receiver.last_rsn,
-            to_answer: std::mem::take(&mut receiver.to_answer),
-            ..ReceiverBook::default()
+            pending_acks: std::mem::take(&mut receiver.pending_acks),
+            ..ReceiverState::default()
         };
     }
 
     /// Checks that every reaction that is due has happened.
-    pub(super) fn deadlines(&mut self) {
+    pub(super) fn check_deadlines(&mut self) {
         for end in 0..2 {
-            let Self { settings, ends, report, now, .. } = self;
+            let Self { settings, ends, findings, now, .. } = self;
             let (own, other) = (&settings[end], &settings[1 - end]);
             let End { sender, receiver } = &mut ends[end];
             if sender.pending.is_some() {
@@ -165,12 +165,12 @@ impl Checker {
                 let prohibited = receiver.last_report.as_ref().zip(other.tsp);
                 let allowed = prohibited.map_or(since, |(last, tsp)| since.max(last.at + own.tti + tsp));
                 if *now > allowed + 2 * own.tti {
-                    report.expect(Invariant::Polling, frame, false, || {
+                    findings.expect(Invariant::Polling, frame, false, || {
                         format!("a poll that arrived at {} us is not answered", since / 1000)
                     });
                     receiver.polled = None;
                 } else {
-                    report.checks[Invariant::Polling as usize] += 1;
+                    findings.checks[Invariant::Polling as usize] += 1;
                 }
             }
             if let (Some(poll), Some(timer)) = (&sender.open_poll, own.timer_poll) {
@@ -180,12 +180,12 @@ impl Checker {
                 let last = sender.pdus.last_key_value().map_or(0, |(_, state)| state.transmissions);
                 let carried = own.max_dat.is_none_or(|max_dat| last + 1 < max_dat.max(2));
                 if *now > poll.at + waited {
-                    report.expect(Invariant::Polling, poll.frame, !carried, || {
-                        "a poll that nobody answered is not repeated".to_owned()
+                    findings.expect(Invariant::Polling, poll.frame, !carried, || {
+                        "an unanswered poll is not repeated".to_owned()
                     });
                     sender.open_poll = None;
                 } else {
-                    report.checks[Invariant::Polling as usize] += 1;
+                    findings.checks[Invariant::Polling as usize] += 1;
                 }
             }
             if let Some((since, sn)) = sender.exhausted {
@@ -195,8 +195,11 @@ impl Checker {
                     Discard::Mrw => 2_000_000_000,
                 };
                 if *now > since + patience {
-                    report.expect(Invariant::MaxDat, 0, false, || {
-                        format!("SN {} may not be sent again, and nothing happens", sn % MODULUS)
+                    findings.expect(Invariant::MaxDat, 0, false, || {
+                        format!(
+                            "no RESET or MRW follows, although SN {} must not be retransmitted",
+                            sn % MODULUS
+                        )
                     });
                     sender.exhausted = None;
                 }

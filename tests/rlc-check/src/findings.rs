@@ -1,4 +1,4 @@
-//! The result of a check.
+//! The findings of a check.
 
 /// A rule that must hold in every capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,9 +85,9 @@ pub struct Counts {
     pub laps: u64,
 }
 
-/// The result of checking one capture.
+/// The findings of a check of one capture.
 #[derive(Debug, Default)]
-pub struct Judgement {
+pub struct Findings {
     /// Number of checks of each invariant, in the order of [`Invariant::ALL`].
     pub checks: [u64; 9],
     /// All violations.
@@ -98,7 +98,7 @@ pub struct Judgement {
     pub up: Counts,
 }
 
-impl Judgement {
+impl Findings {
     /// Formats the result as text: each invariant with the number of its checks, and at most `show` of its
     /// violations.
     pub fn to_text(&self, show: usize) -> String {
