@@ -139,7 +139,7 @@ impl Comments {
                 wall: frame.at.0.max(0) as u64,
                 bytes: [captured, &[]],
                 length: frame.length,
-                way: None,
+                direction: None,
                 comment: self.by_frame.get(&frame.number).map(String::as_str),
             });
             out.write_all(&writer.buffer)?;

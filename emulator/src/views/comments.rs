@@ -1,7 +1,7 @@
-//! A pcapng file with all points of a path, in which a comment on each packet gives its fate.
+//! A pcapng file with the packets at all points of a path. A comment on each packet gives its outcome.
 //!
-//! The fate of a packet is not known when it enters. Therefore all entries after the oldest packet still
-//! inside are held back.
+//! The outcome of a packet is not known when it enters. Therefore all entries after the oldest packet inside the
+//! path are held back.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;
@@ -11,15 +11,15 @@ use std::time::SystemTime;
 use airwire::time::{Duration, Instant};
 
 use super::RunInfo;
-use super::pcapng::{PathPacket, Way, Writer, wall};
+use super::pcapng::{PacketDirection, PathPacket, Writer, wall};
 use crate::output::{Output, OutputError};
 use crate::packet::{Direction, PacketId};
 use crate::stage::{Event, Mark, RadioPdu, Record};
 
 /// Upper bound on the bytes held back. Beyond it, the oldest packets are written as `fate=inside`.
-const HELD_BACK: usize = 64 << 20;
+const MAX_HELD_BACK: usize = 64 << 20;
 
-pub(super) struct Notes {
+pub(super) struct CommentedCapture {
     output: Output,
     writer: Writer,
     zero: u64,
@@ -27,10 +27,11 @@ pub(super) struct Notes {
     /// Interface numbers of the points declared so far: the two ends, then stages in the order of their first
     /// drops.
     interfaces: BTreeMap<Point, u32>,
-    waiting: VecDeque<Waiting>,
-    /// Number of entries before `waiting` since the start of the run.
+    /// Entries that are held back.
+    entries: VecDeque<Entry>,
+    /// Number of entries written before `entries`.
     first: u64,
-    waiting_bytes: usize,
+    held_back: usize,
     inside: BTreeMap<PacketId, Inside>,
 }
 
@@ -41,17 +42,18 @@ enum Point {
     Stage(usize),
 }
 
-struct Waiting {
+struct Entry {
     at: Instant,
     packet: PacketId,
     point: Point,
-    way: Way,
+    direction: PacketDirection,
     bytes: Box<[u8]>,
     /// `None`: the packet is still inside.
     comment: Option<String>,
 }
 
-/// A packet whose fate is not known yet.
+/// A packet whose outcome is not known.
+#[derive(Default)]
 struct Inside {
     /// Number of its entry, counted from the start of the run.
     entry: u64,
@@ -61,24 +63,17 @@ struct Inside {
     queued: Duration,
     /// Local retransmissions of the whole packet.
     resent: u32,
-    impaired: Impaired,
-    /// The stage whose queue set CE.
-    congested: Option<usize>,
-    radio: Vec<Radio>,
-}
-
-/// Changes to a packet by stages that forward it.
-#[derive(Default)]
-struct Impaired {
     copy_of: Option<PacketId>,
     /// Number of packets that overtook it.
     overtaken: u64,
-    /// Number of flipped bits.
-    bits: usize,
+    flipped_bits: usize,
     /// Whether a checksum reveals the flipped bits.
-    found: bool,
+    checksum_fails: bool,
     /// Length before it was truncated.
-    cut_from: Option<usize>,
+    original_length: Option<usize>,
+    /// The stage whose queue set CE.
+    congested: Option<usize>,
+    radio: Vec<Radio>,
 }
 
 /// Transmission of a packet on one radio link.
@@ -92,26 +87,26 @@ struct Radio {
     lost: u32,
 }
 
-impl Notes {
+impl CommentedCapture {
     pub(super) fn create(path: &FilePath, run: &RunInfo) -> Result<Self, OutputError> {
         let zero = run.wall_zero.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let mut notes = Self {
+        let mut capture = Self {
             output: Output::create_private(path)?,
             writer: Writer::default(),
             zero: zero.as_nanos() as u64,
             stages: run.stages.clone(),
             interfaces: BTreeMap::new(),
-            waiting: VecDeque::new(),
+            entries: VecDeque::new(),
             first: 0,
-            waiting_bytes: 0,
+            held_back: 0,
             inside: BTreeMap::new(),
         };
-        notes.writer.section_header(concat!("airlink ", env!("CARGO_PKG_VERSION")));
-        notes.interface(Point::Fixed);
-        notes.interface(Point::Mobile);
+        capture.writer.section_header(concat!("airlink ", env!("CARGO_PKG_VERSION")));
+        capture.interface(Point::Fixed);
+        capture.interface(Point::Mobile);
         // Write at once, so that even a run without packets leaves a valid file.
-        notes.write_out()?;
-        Ok(notes)
+        capture.write_out()?;
+        Ok(capture)
     }
 
     pub(super) fn pdu(&mut self, pdu: &RadioPdu) {
@@ -122,14 +117,8 @@ impl Notes {
             let radio = match inside.radio.iter_mut().position(|radio| radio.stage == pdu.stage) {
                 Some(index) => &mut inside.radio[index],
                 None => {
-                    inside.radio.push(Radio {
-                        stage: pdu.stage,
-                        first: sn,
-                        last: sn,
-                        sent: 0,
-                        resent: 0,
-                        lost: 0,
-                    });
+                    let (stage, sent, resent, lost) = (pdu.stage, 0, 0, 0);
+                    inside.radio.push(Radio { stage, first: sn, last: sn, sent, resent, lost });
                     inside.radio.last_mut().expect("pushed just now")
                 }
             };
@@ -147,80 +136,62 @@ impl Notes {
         let id = record.packet;
         match record.event {
             Event::Entered { .. } => {
-                let entry = self.first + self.waiting.len() as u64;
-                let inside = Inside {
-                    entry,
-                    background: record.stage.is_some(),
-                    entered: record.at,
-                    queued: Duration::ZERO,
-                    resent: 0,
-                    impaired: Impaired::default(),
-                    congested: None,
-                    radio: Vec::new(),
-                };
+                let entry = self.first + self.entries.len() as u64;
+                let background = record.stage.is_some();
+                let inside = Inside { entry, background, entered: record.at, ..Inside::default() };
                 self.inside.insert(id, inside);
                 let point = record.stage.map_or_else(|| end(record.direction.reversed()), Point::Stage);
-                self.hold(&record, point, Way::Inbound, None);
+                self.hold(&record, point, PacketDirection::Inbound, None);
             }
-            Event::Sent { waited } => {
-                if let Some(inside) = self.inside.get_mut(&id) {
-                    inside.queued += waited;
-                }
-            }
-            Event::Resent { .. } => {
-                if let Some(inside) = self.inside.get_mut(&id) {
-                    inside.resent += 1;
-                }
-            }
-            Event::Overtaken { packets } => self.impaired(id, |it| it.overtaken += packets),
+            Event::Sent { waited } => self.update(id, |inside| inside.queued += waited),
+            Event::Resent { .. } => self.update(id, |inside| inside.resent += 1),
+            Event::Overtaken { packets } => self.update(id, |inside| inside.overtaken += packets),
             Event::Copied { of } => {
                 let background = self.inside.get(&of).is_some_and(|original| original.background);
-                if let Some(inside) = self.inside.get_mut(&id) {
+                self.update(id, |inside| {
                     inside.background = background;
-                    inside.impaired.copy_of = Some(of);
-                }
+                    inside.copy_of = Some(of);
+                });
             }
-            Event::Corrupted { bits, found } => self.impaired(id, |it| {
-                it.bits += bits.len();
-                it.found |= found;
+            Event::Corrupted { bits, found } => self.update(id, |inside| {
+                inside.flipped_bits += bits.len();
+                inside.checksum_fails |= found;
             }),
-            Event::Truncated { from, .. } => self.impaired(id, |it| {
-                it.cut_from.get_or_insert(from);
+            Event::Truncated { from, .. } => self.update(id, |inside| {
+                inside.original_length.get_or_insert(from);
             }),
             Event::Dropped { why } => {
                 let stage = record.stage.unwrap_or_default();
-                let fate = format!(
+                let outcome = format!(
                     "fate=dropped at={} why={} cause={}",
                     self.stages[stage],
                     why.name(),
                     why.cause_name()
                 );
-                self.end(&record, Point::Stage(stage), &fate);
+                self.end(&record, Point::Stage(stage), &outcome);
             }
             Event::Left => {
                 let point = record.stage.map_or_else(|| end(record.direction), Point::Stage);
                 self.end(&record, point, "fate=delivered");
             }
             Event::Marked { mark: Mark::Congestion } => {
-                if let Some(inside) = self.inside.get_mut(&id) {
-                    inside.congested = record.stage;
-                }
+                self.update(id, |inside| inside.congested = record.stage);
             }
             Event::Queued { .. } | Event::Held { .. } | Event::Marked { .. } => {}
         }
-        self.write_known(HELD_BACK)
+        self.write_known(MAX_HELD_BACK)
     }
 
-    fn impaired(&mut self, packet: PacketId, how: impl FnOnce(&mut Impaired)) {
+    fn update(&mut self, packet: PacketId, change: impl FnOnce(&mut Inside)) {
         if let Some(inside) = self.inside.get_mut(&packet) {
-            how(&mut inside.impaired);
+            change(inside);
         }
     }
 
     /// Bytes of the packets that are held back.
     #[cfg(test)]
     pub(super) fn held_back(&self) -> usize {
-        self.waiting_bytes
+        self.held_back
     }
 
     /// Writes the remaining entries. Packets still inside get `fate=inside`.
@@ -229,19 +200,20 @@ impl Notes {
         self.output.flush()
     }
 
-    /// Notes the known fate of a packet at its entry and at the place where it ended.
-    fn end(&mut self, record: &Record, point: Point, fate: &str) {
+    /// CommentedCapture the known fate of a packet at its entry and at the place where it ended.
+    fn end(&mut self, record: &Record, point: Point, outcome: &str) {
         let id = record.packet;
-        let mut comment = format!("packet={} {fate}", id.0);
+        let mut comment = format!("packet={} {outcome}", id.0);
         if let Some(inside) = self.inside.remove(&id) {
             self.describe(&mut comment, record.at, &inside);
             let entry = inside.entry.checked_sub(self.first).map(|index| index as usize);
-            if let Some(entry) = entry.and_then(|index| self.waiting.get_mut(index)) {
+            if let Some(entry) = entry.and_then(|index| self.entries.get_mut(index)) {
                 entry.comment = Some(comment.clone());
             }
         }
-        let way = if record.event == Event::Left { Way::Outbound } else { Way::Inbound };
-        self.hold(record, point, way, Some(comment));
+        let direction =
+            if record.event == Event::Left { PacketDirection::Outbound } else { PacketDirection::Inbound };
+        self.hold(record, point, direction, Some(comment));
     }
 
     fn describe(&self, comment: &mut String, at: Instant, inside: &Inside) {
@@ -253,17 +225,17 @@ impl Notes {
         if inside.resent > 0 {
             let _ = write!(comment, " resent={}", inside.resent);
         }
-        let Impaired { copy_of, overtaken, bits, found, cut_from } = inside.impaired;
-        if let Some(of) = copy_of {
+        if let Some(of) = inside.copy_of {
             let _ = write!(comment, " copy-of={}", of.0);
         }
-        if overtaken > 0 {
-            let _ = write!(comment, " overtaken={overtaken}");
+        if inside.overtaken > 0 {
+            let _ = write!(comment, " overtaken={}", inside.overtaken);
         }
-        if bits > 0 {
-            let _ = write!(comment, " corrupted={bits} checksum={}", if found { "fails" } else { "passes" });
+        if inside.flipped_bits > 0 {
+            let checksum = if inside.checksum_fails { "fails" } else { "passes" };
+            let _ = write!(comment, " corrupted={} checksum={checksum}", inside.flipped_bits);
         }
-        if let Some(from) = cut_from {
+        if let Some(from) = inside.original_length {
             let _ = write!(comment, " truncated-from={from}");
         }
         if let Some(stage) = inside.congested {
@@ -281,29 +253,36 @@ impl Notes {
         }
     }
 
-    fn hold(&mut self, record: &Record, point: Point, way: Way, comment: Option<String>) {
+    fn hold(&mut self, record: &Record, point: Point, direction: PacketDirection, comment: Option<String>) {
         let bytes = record.bytes.clone().unwrap_or_default();
-        self.waiting_bytes += bytes.len();
-        self.waiting.push_back(Waiting { at: record.at, packet: record.packet, point, way, bytes, comment });
+        self.held_back += bytes.len();
+        self.entries.push_back(Entry {
+            at: record.at,
+            packet: record.packet,
+            point,
+            direction,
+            bytes,
+            comment,
+        });
     }
 
     /// Writes entries from the front that have a comment. If more than `limit` bytes wait, or if `limit` is
     /// 0, entries without a comment are written as well.
     fn write_known(&mut self, limit: usize) -> Result<(), OutputError> {
-        while let Some(front) = self.waiting.front() {
-            if front.comment.is_none() && self.waiting_bytes <= limit && limit > 0 {
+        while let Some(front) = self.entries.front() {
+            if front.comment.is_none() && self.held_back <= limit && limit > 0 {
                 break;
             }
-            let front = self.waiting.pop_front().expect("there is a front");
+            let front = self.entries.pop_front().expect("there is a front");
             self.first += 1;
-            self.waiting_bytes -= front.bytes.len();
+            self.held_back -= front.bytes.len();
             let interface = self.interface(front.point);
             let comment = front.comment.unwrap_or_else(|| format!("packet={} fate=inside", front.packet.0));
             self.writer.packet(&PathPacket {
                 interface,
                 wall: wall(self.zero, front.at),
                 bytes: &front.bytes,
-                way: front.way,
+                direction: front.direction,
                 comment: &comment,
             });
             self.write_out()?;

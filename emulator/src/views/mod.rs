@@ -4,9 +4,9 @@
 //! A driver calls [`Views::after`] after each step, when the packets have left. Views do not influence the
 //! path.
 
+mod comments;
 mod events;
 mod live;
-mod notes;
 pub mod pcapng;
 pub mod radio;
 pub mod summary;
@@ -15,9 +15,9 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 
 use airwire::time::{Duration, Instant};
+use comments::CommentedCapture;
 use events::EventLog;
 use live::Live;
-use notes::Notes;
 use radio::RadioCapture;
 
 use crate::output::OutputError;
@@ -66,7 +66,7 @@ pub trait Listener {
 #[derive(Default)]
 pub struct Views {
     events: Option<EventLog>,
-    notes: Option<Notes>,
+    pcapng: Option<CommentedCapture>,
     radio: Option<RadioCapture>,
     live: Option<Live>,
     listener: Option<Box<dyn Listener>>,
@@ -95,14 +95,9 @@ impl Views {
     pub fn create(files: &Files, run: &RunInfo) -> Result<Self, OutputError> {
         Ok(Self {
             events: files.events.as_deref().map(|path| EventLog::create(path, run)).transpose()?,
-            notes: files.pcapng.as_deref().map(|path| Notes::create(path, run)).transpose()?,
-            radio: files
-                .radio_pcap
-                .as_deref()
-                .map(|path| RadioCapture::create(path, run.wall_zero))
-                .transpose()?,
-            live: None,
-            listener: None,
+            pcapng: files.pcapng.as_deref().map(|path| CommentedCapture::create(path, run)).transpose()?,
+            radio: files.radio_pcap.as_deref().map(|path| RadioCapture::create(path, run)).transpose()?,
+            ..Self::default()
         })
     }
 
@@ -152,8 +147,8 @@ impl Views {
             if let Some(radio) = &mut self.radio {
                 radio.pdu(&pdu)?;
             }
-            if let Some(notes) = &mut self.notes {
-                notes.pdu(&pdu);
+            if let Some(pcapng) = &mut self.pcapng {
+                pcapng.pdu(&pdu);
             }
         }
         for record in records {
@@ -169,8 +164,8 @@ impl Views {
         if let Some(events) = &mut self.events {
             events.record(&record)?;
         }
-        if let Some(notes) = &mut self.notes {
-            notes.record(record)?;
+        if let Some(pcapng) = &mut self.pcapng {
+            pcapng.record(record)?;
         }
         Ok(())
     }
@@ -184,8 +179,8 @@ impl Views {
         if let Some(events) = self.events {
             events.finish(path, now)?;
         }
-        if let Some(notes) = self.notes {
-            notes.finish()?;
+        if let Some(pcapng) = self.pcapng {
+            pcapng.finish()?;
         }
         if let Some(radio) = self.radio {
             radio.finish()?;

@@ -23,7 +23,7 @@ const EPB_FLAGS: u16 = 2;
 
 /// Whether a packet was received or sent at its interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum PacketDirection {
     /// Received.
     Inbound,
     /// Sent.
@@ -43,7 +43,7 @@ pub(super) struct PathPacket<'a> {
     /// Nanoseconds since 1970.
     pub(super) wall: u64,
     pub(super) bytes: &'a [u8],
-    pub(super) way: Way,
+    pub(super) direction: PacketDirection,
     pub(super) comment: &'a str,
 }
 
@@ -58,7 +58,7 @@ pub struct Frame<'a> {
     /// Length on the wire, in bytes.
     pub length: u32,
     /// The packet's direction at the interface. `None`: unknown.
-    pub way: Option<Way>,
+    pub direction: Option<PacketDirection>,
     /// A comment of at most 65535 bytes.
     pub comment: Option<&'a str>,
 }
@@ -99,11 +99,11 @@ impl Writer {
 
     /// Appends an IP packet, with the address family that LINKTYPE_NULL requires.
     pub(super) fn packet(&mut self, packet: &PathPacket<'_>) {
-        let &PathPacket { interface, wall, bytes, way, comment } = packet;
+        let &PathPacket { interface, wall, bytes, direction, comment } = packet;
         let family = family(bytes).to_le_bytes();
         let length = bytes.len() as u32 + 4;
-        let (way, comment) = (Some(way), Some(comment));
-        self.frame(&Frame { interface, wall, bytes: [&family, bytes], length, way, comment });
+        let (direction, comment) = (Some(direction), Some(comment));
+        self.frame(&Frame { interface, wall, bytes: [&family, bytes], length, direction, comment });
     }
 
     /// Appends an Enhanced Packet Block.
@@ -120,11 +120,11 @@ impl Writer {
             if let Some(comment) = frame.comment {
                 option(body, OPT_COMMENT, comment.as_bytes());
             }
-            if let Some(way) = frame.way {
-                let flags: u32 = if way == Way::Inbound { 1 } else { 2 };
+            if let Some(direction) = frame.direction {
+                let flags: u32 = if direction == PacketDirection::Inbound { 1 } else { 2 };
                 option(body, EPB_FLAGS, &flags.to_le_bytes());
             }
-            if frame.comment.is_some() || frame.way.is_some() {
+            if frame.comment.is_some() || frame.direction.is_some() {
                 option(body, OPT_END, &[]);
             }
         });

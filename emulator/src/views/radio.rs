@@ -6,8 +6,8 @@
 //! transmission.
 
 use std::path::Path as FilePath;
-use std::time::SystemTime;
 
+use super::RunInfo;
 use crate::capture::Capture;
 use crate::output::OutputError;
 use crate::packet::Direction;
@@ -38,8 +38,8 @@ pub(super) struct RadioCapture {
 }
 
 impl RadioCapture {
-    pub(super) fn create(path: &FilePath, zero: SystemTime) -> Result<Self, OutputError> {
-        Ok(Self { capture: Capture::create(path, zero)?, datagram: Vec::new() })
+    pub(super) fn create(path: &FilePath, run: &RunInfo) -> Result<Self, OutputError> {
+        Ok(Self { capture: Capture::create(path, run.wall_zero)?, datagram: Vec::new() })
     }
 
     pub(super) fn pdu(&mut self, pdu: &RadioPdu) -> Result<(), OutputError> {

@@ -29,8 +29,8 @@ fn output_of(program: &str, file: &std::path::Path, args: &[&str]) -> String {
         .args(args)
         .output()
         .unwrap_or_else(|_| panic!("this test needs {program}: sh interop/setup.sh test"));
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
     String::from_utf8(output.stdout).unwrap()
 }
 
@@ -68,21 +68,21 @@ fn amd(millis: u64, sn: u16, transmission: u32, lost: bool, packet: u64) -> Radi
 }
 
 #[test]
-fn pcapng_comments_state_packet_fates_in_time_order() {
+fn pcapng_comments_state_packet_outcomes_in_time_order() {
     let path = temporary("fates.pcapng");
-    let mut notes = Notes::create(&path, &run()).unwrap();
-    notes.record(entered(0, 0)).unwrap();
-    notes.record(record(5, 0, Some(0), Event::Sent { waited: Duration::from_millis(5) })).unwrap();
-    notes.pdu(&amd(5, 12, 1, false, 0));
-    notes.pdu(&amd(5, 13, 1, true, 0));
-    notes.record(entered(6, 1)).unwrap();
-    notes.record(record(7, 1, Some(0), Event::Dropped { why: DropReason::QueueFull })).unwrap();
-    notes.pdu(&amd(8, 13, 2, false, 0));
-    notes.record(record(9, 2, Some(0), Event::Entered { bytes: 100 })).unwrap();
-    notes.record(record(9, 0, None, Event::Left)).unwrap();
-    notes.record(record(10, 2, Some(1), Event::Dropped { why: DropReason::Loss })).unwrap();
-    notes.record(entered(11, 3)).unwrap();
-    notes.finish().unwrap();
+    let mut capture = CommentedCapture::create(&path, &run()).unwrap();
+    capture.record(entered(0, 0)).unwrap();
+    capture.record(record(5, 0, Some(0), Event::Sent { waited: Duration::from_millis(5) })).unwrap();
+    capture.pdu(&amd(5, 12, 1, false, 0));
+    capture.pdu(&amd(5, 13, 1, true, 0));
+    capture.record(entered(6, 1)).unwrap();
+    capture.record(record(7, 1, Some(0), Event::Dropped { why: DropReason::QueueFull })).unwrap();
+    capture.pdu(&amd(8, 13, 2, false, 0));
+    capture.record(record(9, 2, Some(0), Event::Entered { bytes: 100 })).unwrap();
+    capture.record(record(9, 0, None, Event::Left)).unwrap();
+    capture.record(record(10, 2, Some(1), Event::Dropped { why: DropReason::Loss })).unwrap();
+    capture.record(entered(11, 3)).unwrap();
+    capture.finish().unwrap();
 
     let fields = ["frame.time_epoch", "frame.interface_name", "ip.version", "frame.comment"];
     let mut args = vec!["-T", "fields", "-E", "separator= "];
@@ -113,7 +113,7 @@ fn pcapng_comments_state_packet_fates_in_time_order() {
 #[test]
 fn wireshark_decodes_radio_capture_with_valid_checksums() {
     let path = temporary("radio.pcap");
-    let mut capture = RadioCapture::create(&path, SystemTime::UNIX_EPOCH).unwrap();
+    let mut capture = RadioCapture::create(&path, &run()).unwrap();
     capture.pdu(&amd(20, 0, 1, true, 0)).unwrap();
     capture.pdu(&RadioPdu { epoch: 0x1002, direction: Direction::Up, ..amd(30, 4095, 3, false, 0) }).unwrap();
     let reset = [0x18, 0x12, 0x34, 0x50].iter().copied().chain([0; 38]).collect();
@@ -128,22 +128,11 @@ fn wireshark_decodes_radio_capture_with_valid_checksums() {
     capture.pdu(&RadioPdu { bytes: short.into(), ..of_15_bits }).unwrap();
     capture.finish().unwrap();
 
-    let fields = [
-        "frame.time_epoch",
-        "ip.id",
-        "udp.srcport",
-        "ip.checksum.status",
-        "udp.checksum.status",
-        "rlc.channel.dir",
-        "rlc.channel.ueid",
-        "rlc.channel.rbid",
-        "rlc.seq",
-        "rlc.hfni",
-        "rlc.li.value",
-    ];
+    let fields = "frame.time_epoch ip.id udp.srcport ip.checksum.status udp.checksum.status rlc.channel.dir \
+                  rlc.channel.ueid rlc.channel.rbid rlc.seq rlc.hfni rlc.li.value";
     let mut args = vec!["--enable-heuristic", "rlc_udp", "-o", "ip.check_checksum:TRUE"];
     args.extend(["-o", "udp.check_checksum:TRUE", "-T", "fields", "-E", "separator= "]);
-    args.extend(fields.iter().flat_map(|field| ["-e", field]));
+    args.extend(fields.split_whitespace().flat_map(|field| ["-e", field]));
     let shown = output_of("tshark", &path, &args);
     std::fs::remove_file(&path).unwrap();
     let expected = [
@@ -159,16 +148,16 @@ fn wireshark_decodes_radio_capture_with_valid_checksums() {
 #[test]
 fn undelivered_packet_holds_back_bounded_data() {
     let path = temporary("stays.pcapng");
-    let mut notes = Notes::create(&path, &run()).unwrap();
-    notes.record(entered(0, 0)).unwrap();
+    let mut capture = CommentedCapture::create(&path, &run()).unwrap();
+    capture.record(entered(0, 0)).unwrap();
     let long: Box<[u8]> = vec![0x45; 60_000].into();
     for packet in 1..2000 {
-        notes.record(Record { bytes: Some(long.clone()), ..entered(1, packet) }).unwrap();
-        notes.record(Record { bytes: Some(long.clone()), ..record(1, packet, None, Event::Left) }).unwrap();
+        capture.record(Record { bytes: Some(long.clone()), ..entered(1, packet) }).unwrap();
+        capture.record(Record { bytes: Some(long.clone()), ..record(1, packet, None, Event::Left) }).unwrap();
     }
-    notes.record(record(2, 0, None, Event::Left)).unwrap();
-    let held_back: usize = notes.held_back();
-    notes.finish().unwrap();
+    capture.record(record(2, 0, None, Event::Left)).unwrap();
+    let held_back: usize = capture.held_back();
+    capture.finish().unwrap();
     let size = std::fs::metadata(&path).unwrap().len();
     std::fs::remove_file(&path).unwrap();
     assert!(held_back <= 64 << 20);
