@@ -129,6 +129,7 @@ mod tests {
     use airwire::units::Probability;
 
     use super::*;
+    use crate::stages::testing::within_binomial;
 
     fn decisions(model: BlockErrors, ttis: impl Iterator<Item = (u64, usize)>) -> Vec<Vec<bool>> {
         let mut process = BlockErrorProcess::new(model, 7, "radio/down");
@@ -145,17 +146,11 @@ mod tests {
         BlockErrors::Independent { bler: Probability::new(p) }
     }
 
-    /// Half the width of the 99.9 % interval of a binomial count around n·p (normal approximation).
-    fn interval(n: usize, p: f64) -> f64 {
-        3.29 * (n as f64 * p * (1.0 - p)).sqrt()
-    }
-
     #[test]
     fn independent_errors_match_configured_rate() {
         for p in [0.0, 0.01, 0.1, 0.5, 1.0] {
             let lost = decisions(bler(p), (0..20_000).map(|tti| (tti, 12)));
-            let lost = lost.iter().flatten().filter(|lost| **lost).count();
-            assert!((lost as f64 - 240_000.0 * p).abs() <= interval(240_000, p), "{p}: {lost}");
+            within_binomial(lost.iter().flatten().filter(|lost| **lost).count(), 240_000, p);
         }
     }
 
@@ -171,8 +166,7 @@ mod tests {
         let model = BlockErrors::PerTti { bler: Probability::new(0.1) };
         let damaged = decisions(model, (0..50_000).map(|tti| (tti, 1 + tti as usize % 12)));
         assert!(damaged.iter().all(|tti| tti.iter().all(|lost| *lost == tti[0])));
-        let lost = damaged.iter().filter(|tti| tti[0]).count();
-        assert!((lost as f64 - 5_000.0).abs() <= interval(50_000, 0.1), "{lost}");
+        within_binomial(damaged.iter().filter(|tti| tti[0]).count(), 50_000, 0.1);
     }
 
     fn gilbert_elliott() -> BlockErrors {
@@ -223,11 +217,8 @@ mod tests {
         for step in [1, 3, 10] {
             let expected = 1.0 / 11.0 + 10.0 / 11.0 * 0.78_f64.powi(step as i32);
             let spread = 3.29 * (expected * (1.0 - expected) / 8_500.0).sqrt();
-            assert!(
-                (correlation(step) - expected).abs() < spread,
-                "{step}: {} {expected}",
-                correlation(step)
-            );
+            let found = correlation(step);
+            assert!((found - expected).abs() < spread, "{step}: {found} {expected}");
         }
     }
 
@@ -277,7 +268,7 @@ mod tests {
                 }
             }
             let p = 1.0 - (-(10.0_f64.powf(-f64::from(decibels) / 10.0))).exp();
-            assert!((lost as f64 - 20_000.0 * p).abs() <= interval(20_000, p), "{decibels} dB: {lost}");
+            within_binomial(lost, 20_000, p);
         }
     }
 

@@ -1,11 +1,11 @@
 //! Radio bearers with a link layer that retransmits damaged blocks: the `rlc` stage.
 //!
-//! [`umts`] is a bit-exact implementation of RLC acknowledged mode (3GPP TS 25.322). The other modules apply
-//! to any radio link layer:
+//! [`umts`] is a bit-exact implementation of RLC acknowledged mode (3GPP TS 25.322). The other modules carry
+//! its PDUs and connect it to the path:
 //!
 //! - `transport_channel` carries blocks. `dedicated_channel` is one with its own TTIs, and `block_errors`
 //!   decides which of its blocks are damaged;
-//! - [`rrc`] re-establishes RLC, and [`switching`] changes the rate of a channel;
+//! - [`rrc`] re-establishes RLC, and [`switching`] changes the rate of a channel, both as in UMTS;
 //! - `ledger` records the outcome of each packet that was submitted to RLC;
 //! - [`bearer`] is the stage: it carries PDUs between two RLC entities over two transport channels;
 //! - [`cell`] is the stage in which several mobiles share the downlink, with one bearer each;

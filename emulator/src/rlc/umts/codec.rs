@@ -5,7 +5,7 @@ mod amd;
 mod rlist;
 mod sufi;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub(crate) use amd::{encode_amd, write_amd};
 pub use rlist::RlistError;

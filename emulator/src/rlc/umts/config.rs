@@ -197,7 +197,7 @@ impl Default for FormatConfig {
 
 impl Default for FlexibleConfig {
     fn default() -> Self {
-        Self { most: Size::bytes(LARGEST), indicators: IndicatorSize::default() }
+        Self { most: Size::bytes(MAX_FLEXIBLE), indicators: IndicatorSize::default() }
     }
 }
 
@@ -272,7 +272,7 @@ const WINDOWS: [u16; 16] = [1, 8, 16, 32, 64, 128, 256, 512, 768, 1024, 1536, 20
 
 /// Maximum size of a flexible PDU. §9.2.2.9: "the maximum size of the data field of the RLC PDU is 1503
 /// octets". The header has 2 more.
-const LARGEST: u64 = 1505;
+const MAX_FLEXIBLE: u64 = 1505;
 
 impl FormatConfig {
     /// Maximum size of a PDU in bytes. If the size is fixed, it is the size of every PDU.
@@ -304,8 +304,8 @@ impl FormatConfig {
 impl FlexibleConfig {
     fn validate(self) -> Result<(), Invalid> {
         let octets = self.most.as_bytes();
-        if !(16..=LARGEST).contains(&octets) {
-            let message = format!("a PDU cannot have {octets} bytes: write \"16B\" to \"{LARGEST}B\"");
+        if !(16..=MAX_FLEXIBLE).contains(&octets) {
+            let message = format!("a PDU cannot have {octets} bytes: write \"16B\" to \"{MAX_FLEXIBLE}B\"");
             return Err(Invalid::new("most", message));
         }
         if self.indicators == IndicatorSize::Bits7 && octets > 126 {
@@ -388,7 +388,7 @@ impl ReceiverConfig {
     pub(in crate::rlc) fn validate(&self) -> Result<(), Invalid> {
         window(self.window)?;
         wsn("advertise_window", self.advertise_window)?;
-        wsn("windows", self.windows.iter().map(|told| told.window))?;
+        wsn("windows", self.windows.iter().map(|window| window.window))?;
         if let Some(pair) = self.windows.windows(2).find(|pair| pair[0].at >= pair[1].at) {
             let message =
                 format!("{} is not after {}: write the times in ascending order", pair[1].at, pair[0].at);

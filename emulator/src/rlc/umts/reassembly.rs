@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use super::pdu::{Amd, Gap, Previous, Rest, Sn};
 
 /// Maximum size of an SDU in bytes, because SDUs are IP packets. If an SDU exceeds it, its end was lost.
-const LONGEST_SDU: usize = 65_535;
+const MAX_SDU: usize = 65_535;
 
 /// Reassembles AMD PDUs into SDUs.
 #[derive(Clone, Debug)]
@@ -119,8 +119,8 @@ fn boundaries(amd: &Amd<'_>) -> impl DoubleEndedIterator<Item = Boundary> {
         Previous::EndedOneShort => Some(Boundary { offset: 0, ignored: 1 }),
     };
     let ends = amd.ends.iter().map(|end| Boundary { offset: usize::from(*end), ignored: 0 });
-    let whole = (amd.rest == Rest::SduEnd).then_some(Boundary { offset: amd.data.len(), ignored: 0 });
-    previous.into_iter().chain(ends).chain(whole)
+    let by_he = (amd.rest == Rest::SduEnd).then_some(Boundary { offset: amd.data.len(), ignored: 0 });
+    previous.into_iter().chain(ends).chain(by_he)
 }
 
 impl Reassembler {
@@ -260,7 +260,7 @@ impl Reassembler {
             _ if octets.is_empty() => {}
             Unfinished::TooLong => {}
             // LI 0x7ffb may remove one byte later.
-            Unfinished::Sdu(sdu) if sdu.len() + octets.len() > LONGEST_SDU + 1 => {
+            Unfinished::Sdu(sdu) if sdu.len() + octets.len() > MAX_SDU + 1 => {
                 self.faults.too_long += 1;
                 self.unfinished = Unfinished::TooLong;
             }
@@ -276,7 +276,7 @@ impl Reassembler {
     /// Ends the open SDU, whose last `ignored` bytes are not data.
     fn end(&mut self, ignored: usize) -> Option<Vec<u8>> {
         match std::mem::replace(&mut self.unfinished, Unfinished::Ended) {
-            Unfinished::Sdu(sdu) if sdu.len() > LONGEST_SDU + ignored => self.faults.too_long += 1,
+            Unfinished::Sdu(sdu) if sdu.len() > MAX_SDU + ignored => self.faults.too_long += 1,
             Unfinished::Sdu(mut sdu) if sdu.len() > ignored => {
                 sdu.truncate(sdu.len() - ignored);
                 return Some(sdu);
@@ -347,6 +347,6 @@ impl Reassembler {
             }
         };
         sdu.truncate(sdu.len().saturating_sub(end.ignored));
-        (!sdu.is_empty() && sdu.len() <= LONGEST_SDU).then_some(sdu)
+        (!sdu.is_empty() && sdu.len() <= MAX_SDU).then_some(sdu)
     }
 }

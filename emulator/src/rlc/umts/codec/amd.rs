@@ -83,12 +83,12 @@ pub(crate) fn write_amd(amd: &Amd<'_>, format: Format, octets: &mut Vec<u8>) {
     let count = usize::from(previous.is_some()) + amd.ends.len() + usize::from(rest.is_some());
     assert!(
         indicators.octets == 2 || amd.previous != Previous::EndedOneShort,
-        "no 7-bit indicator says that an SDU ended one octet short"
+        "no 7-bit indicator means that an SDU ended one octet short"
     );
 
     let he = match amd.rest {
         Rest::SduEnd => {
-            assert!(count == 0 && format.he_special, "HE = 10 leaves no place for length indicators");
+            assert!(count == 0 && format.he_special, "HE = 10 excludes length indicators");
             he::SDU_END
         }
         _ if count > 0 => he::INDICATOR,

@@ -98,7 +98,7 @@ impl Iterator for RlistGaps<'_> {
 ///
 /// If `distance` is 0.
 pub(crate) fn push_distance(distance: u16, codewords: &mut Vec<u8>) {
-    assert!(distance > 0, "an error is not its own successor");
+    assert!(distance > 0, "a distance of 0");
     push_number(distance, codewords);
 }
 
@@ -108,7 +108,7 @@ pub(crate) fn push_distance(distance: u16, codewords: &mut Vec<u8>) {
 ///
 /// If `further` is 0.
 pub(crate) fn push_burst(further: u16, codewords: &mut Vec<u8>) {
-    assert!(further > 0, "a burst of no errors");
+    assert!(further > 0, "an empty error burst");
     codewords.push(BURST);
     push_number(further, codewords);
 }

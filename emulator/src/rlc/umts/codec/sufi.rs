@@ -71,7 +71,7 @@ impl Writer {
 
     /// Writes a LENGTH field.
     fn length(&mut self, length: usize, most: usize) {
-        assert!(length <= most, "{length} where {most} is the most");
+        assert!(length <= most, "a LENGTH of {length}, but at most {most}");
         self.nibble(length as u8);
     }
 
@@ -87,7 +87,7 @@ impl Writer {
                 self.twelve(lsn.get());
             }
             Sufi::List(items) => {
-                assert!(!items.is_empty(), "a LIST of nothing");
+                assert!(!items.is_empty(), "an empty LIST");
                 self.nibble(sufi_type::LIST);
                 self.length(items.len(), 15);
                 for item in items {
@@ -96,7 +96,7 @@ impl Writer {
                 }
             }
             Sufi::Bitmap { fsn, bits } => {
-                assert!(!bits.is_empty(), "a BITMAP of nothing");
+                assert!(!bits.is_empty(), "an empty BITMAP");
                 self.nibble(sufi_type::BITMAP);
                 self.length(bits.len() - 1, 15);
                 self.twelve(fsn.get());
@@ -111,10 +111,10 @@ impl Writer {
             Sufi::Mrw(Mrw { sns, long_distance, nlength }) => {
                 self.nibble(sufi_type::MRW);
                 if *long_distance {
-                    assert_eq!(sns.len(), 1, "LENGTH = 0 goes with exactly one SN_MRW");
+                    assert_eq!(sns.len(), 1, "LENGTH = 0 requires exactly one SN_MRW");
                     self.nibble(0);
                 } else {
-                    assert!(!sns.is_empty(), "an MRW to nowhere");
+                    assert!(!sns.is_empty(), "an MRW without SN_MRW");
                     self.length(sns.len(), 15);
                 }
                 sns.iter().for_each(|sn| self.twelve(sn.get()));
@@ -140,7 +140,7 @@ pub(super) fn encode(status: &Status) -> Vec<u8> {
     assert_eq!(
         at_end.map(|at| at + 1),
         Some(status.0.len()),
-        "ACK or NO_MORE ends a STATUS PDU, and only that"
+        "ACK or NO_MORE must be the last super-field, and occur once"
     );
     let mut writer = Writer { octets: Vec::with_capacity(status.octets()), half: false };
     writer.nibble(super::control::STATUS);

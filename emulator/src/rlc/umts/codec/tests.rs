@@ -262,7 +262,7 @@ fn encoder_panics_on_unfilled_pdu_without_padding_indicator() {
     encode_amd(&Amd { data: octets(39).into(), ..Amd::default() }, PDU_42);
 }
 
-fn any_sn() -> impl Strategy<Value = Sn> {
+fn any_sn() -> impl Strategy<Value = Sn> + Clone {
     (0..Sn::MODULUS).prop_map(Sn::new)
 }
 
@@ -282,27 +282,29 @@ fn any_rlist() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-fn any_sufi() -> impl Strategy<Value = Sufi> {
-    let item = (any_sn(), 0..16_u8).prop_map(|(sn, further)| ListItem { sn, further });
+fn any_sufi(sn: impl Strategy<Value = Sn> + Clone) -> impl Strategy<Value = Sufi> {
+    let item = (sn.clone(), 0..16_u8).prop_map(|(sn, further)| ListItem { sn, further });
     prop_oneof![
         (0..4096_u16).prop_map(|wsn| Sufi::Window { wsn }),
         prop::collection::vec(item, 1..=15).prop_map(Sufi::List),
-        (any_sn(), prop::collection::vec(any::<u8>(), 1..=16))
+        (sn.clone(), prop::collection::vec(any::<u8>(), 1..=16))
             .prop_map(|(fsn, bits)| Sufi::Bitmap { fsn, bits }),
-        (any_sn(), any_rlist()).prop_map(|(fsn, codewords)| Sufi::Rlist { fsn, codewords }),
-        (prop::collection::vec(any_sn(), 1..=15), any::<bool>(), 0..16_u8).prop_map(|(sns, far, nlength)| {
-            let long_distance = far && sns.len() == 1;
-            Sufi::Mrw(Mrw { sns, long_distance, nlength })
-        }),
-        (0..16_u8, any_sn()).prop_map(|(n, sn_ack)| Sufi::MrwAck(MrwAck { n, sn_ack })),
-        any_sn().prop_map(|sn| Sufi::Poll { sn }),
+        (sn.clone(), any_rlist()).prop_map(|(fsn, codewords)| Sufi::Rlist { fsn, codewords }),
+        (prop::collection::vec(sn.clone(), 1..=15), any::<bool>(), 0..16_u8).prop_map(
+            |(sns, far, nlength)| {
+                let long_distance = far && sns.len() == 1;
+                Sufi::Mrw(Mrw { sns, long_distance, nlength })
+            }
+        ),
+        (0..16_u8, sn.clone()).prop_map(|(n, sn_ack)| Sufi::MrwAck(MrwAck { n, sn_ack })),
+        sn.prop_map(|sn| Sufi::Poll { sn }),
     ]
 }
 
 /// A STATUS PDU of at most `octets` bytes, which must be at least 3.
-fn any_status(octets: usize) -> impl Strategy<Value = Status> {
-    let end = prop_oneof![Just(Sufi::NoMore), any_sn().prop_map(|lsn| Sufi::Ack { lsn })];
-    (prop::collection::vec(any_sufi(), 0..5), end).prop_map(move |(mut sufis, end)| {
+fn any_status(octets: usize, sn: impl Strategy<Value = Sn> + Clone) -> impl Strategy<Value = Status> {
+    let end = prop_oneof![Just(Sufi::NoMore), sn.clone().prop_map(|lsn| Sufi::Ack { lsn })];
+    (prop::collection::vec(any_sufi(sn), 0..5), end).prop_map(move |(mut sufis, end)| {
         sufis.push(end);
         let mut status = Status(sufis);
         while status.octets() > octets {
@@ -317,13 +319,13 @@ fn any_format() -> impl Strategy<Value = Format> {
     (sizes, any::<bool>()).prop_map(|(pdu_size, he_special)| Format { he_special, ..Format::fixed(pdu_size) })
 }
 
-fn any_amd(format: Format) -> impl Strategy<Value = Amd<'static>> {
+fn any_amd(format: Format, sn: impl Strategy<Value = Sn> + Clone) -> impl Strategy<Value = Amd<'static>> {
     let li = format.li_octets();
     let body = format.body();
-    let head = (any_sn(), any::<bool>(), 0..3_u8);
+    let head = (sn.clone(), any::<bool>(), 0..3_u8);
     let ends = prop::collection::btree_set(1..body as u16, 0..4);
     let octets = prop::collection::vec(any::<u8>(), body);
-    (head, ends, 0..4_u8, octets, any_status(5)).prop_map(
+    (head, ends, 0..4_u8, octets, any_status(5, sn)).prop_map(
         move |((sn, poll, previous), ends, rest, octets, status)| {
             let previous = match previous {
                 1 => Previous::EndedExactly,
@@ -363,24 +365,29 @@ fn any_amd(format: Format) -> impl Strategy<Value = Amd<'static>> {
     )
 }
 
-fn any_pdu() -> impl Strategy<Value = (Format, Pdu<'static>)> {
-    any_format().prop_flat_map(|format| {
-        let reset = (any::<bool>(), 0..1_u32 << 20).prop_map(|(rsn, hfni)| Reset { rsn, hfni });
-        let pdu = prop_oneof![
-            4 => any_amd(format).prop_map(Pdu::Amd),
-            4 => any_status(format.pdu_size).prop_map(Pdu::Status),
-            1 => reset.clone().prop_map(Pdu::Reset),
-            1 => reset.prop_map(Pdu::ResetAck),
-        ];
-        (Just(format), pdu)
-    })
+/// A PDU that can be encoded in this format. `sn` generates all of its sequence numbers.
+pub(crate) fn any_pdu(
+    format: Format,
+    sn: impl Strategy<Value = Sn> + Clone,
+) -> impl Strategy<Value = Pdu<'static>> {
+    let reset = (any::<bool>(), 0..1_u32 << 20).prop_map(|(rsn, hfni)| Reset { rsn, hfni });
+    prop_oneof![
+        4 => any_amd(format, sn.clone()).prop_map(Pdu::Amd),
+        4 => any_status(format.pdu_size, sn).prop_map(Pdu::Status),
+        1 => reset.clone().prop_map(Pdu::Reset),
+        1 => reset.prop_map(Pdu::ResetAck),
+    ]
+}
+
+fn any_encodable() -> impl Strategy<Value = (Format, Pdu<'static>)> {
+    any_format().prop_flat_map(|format| (Just(format), any_pdu(format, any_sn())))
 }
 
 /// A PDU with a few bytes changed, which gets further into the decoder than random bytes.
 fn any_octets() -> impl Strategy<Value = (Format, Vec<u8>)> {
     let noise = (any_format(), prop::collection::vec(any::<u8>(), 0..130));
     let damage = prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..6);
-    let damaged = (any_pdu(), damage).prop_map(|((format, pdu), damage)| {
+    let damaged = (any_encodable(), damage).prop_map(|((format, pdu), damage)| {
         let mut octets = encode(&pdu, format);
         for (index, value) in damage {
             let length = octets.len();
@@ -396,7 +403,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2000) })]
 
     #[test]
-    fn encoded_pdu_decodes_unchanged((format, pdu) in any_pdu()) {
+    fn encoded_pdu_decodes_unchanged((format, pdu) in any_encodable()) {
         let octets = encode(&pdu, format);
         prop_assert_eq!(octets.len(), format.pdu_size);
         prop_assert_eq!(decode(&octets, format), Ok(pdu));
@@ -411,7 +418,7 @@ proptest! {
     }
 
     #[test]
-    fn status_size_matches_encoded_length(status in any_status(400)) {
+    fn status_size_matches_encoded_length(status in any_status(400, any_sn())) {
         prop_assert_eq!(sufi::encode(&status).len(), status.octets());
     }
 }

@@ -135,7 +135,7 @@ impl Reporting {
             // sent first, so none of them follows. If nothing is transmitted at all, no transport format can
             // be counted, but the report must not wait forever.
             let ttis = missing.div_ceil(u64::from(self.incoming.blocks.max(1)));
-            Epc { at: starts + timer + self.incoming.tti * ttis, vr_h: vr_h }
+            Epc { at: starts + timer + self.incoming.tti * ttis, vr_h }
         });
     }
 

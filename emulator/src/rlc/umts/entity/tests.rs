@@ -56,23 +56,14 @@ fn quiet() -> EntityConfig {
             window: 128,
             discard: Discard::ResetAfterMaxDat { max_dat: 40 },
             max_rst: 4,
-            timer_rst: ms(500),
             poll: PollConfig::NONE,
-            send_mrw: false,
-            ignore_nack_within: None,
-            suspend: None,
+            ..SenderConfig::default()
         },
         receiver: ReceiverConfig {
             window: 128,
-            advertise_window: None,
-            windows: Vec::new(),
             timer_status_prohibit: None,
-            status_delay: None,
-            timer_status_periodic: None,
-            timer_epc: None,
             missing_pdu_indicator: false,
-            in_sequence: true,
-            piggyback: false,
+            ..ReceiverConfig::default()
         },
         sends: FORMAT,
         receives: FORMAT,
@@ -105,6 +96,8 @@ struct Pair {
     /// Outcomes of the SDUs that each end has sent.
     outcomes: [Vec<(u64, SduOutcome)>; 2],
     next_id: u64,
+    /// Whether AMD PDUs are ciphered (`ciphering`).
+    ciphers: bool,
 }
 
 impl Pair {
@@ -125,6 +118,7 @@ impl Pair {
             delivered: [const { Vec::new() }; 2],
             outcomes: [const { Vec::new() }; 2],
             next_id: 0,
+            ciphers: false,
         }
     }
 
@@ -186,7 +180,11 @@ impl Pair {
                     }
                 }
             } else if arrival == Some(now) {
-                let (_, to, octets) = self.air.pop_front().expect("the first PDU in flight is due");
+                let (_, to, mut octets) = self.air.pop_front().expect("the first PDU in flight is due");
+                if self.ciphers && is_data(&octets) {
+                    let sn = ciphering::amd_sn(&octets);
+                    ciphering::cipher(&mut octets, self.ends[to].hfn_of(sn), sn);
+                }
                 self.ends[to].handle_pdu(now, &octets);
             } else {
                 self.tti(now);
@@ -221,7 +219,13 @@ impl Pair {
                     LogEntry { at: now, from, pdu, kind: outgoing.kind, epoch: outgoing.epoch, lost: false };
                 entry.lost = (self.lose)(&entry);
                 if !entry.lost {
-                    self.air.push_back((now + TTI + DELAY, 1 - from, outgoing.octets.to_vec()));
+                    let mut octets = outgoing.octets.to_vec();
+                    if let PduKind::Data { sn, hfn, .. } = entry.kind
+                        && self.ciphers
+                    {
+                        ciphering::cipher(&mut octets, hfn, sn);
+                    }
+                    self.air.push_back((now + TTI + DELAY, 1 - from, octets));
                 }
                 self.log.push(entry);
             }

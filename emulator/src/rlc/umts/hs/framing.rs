@@ -11,13 +11,13 @@ use crate::rlc::umts::config::FormatConfig;
 /// Bits of VF, Queue ID, TSN, SID, N and F in MAC-hs.
 const HS_HEADER: usize = 21;
 /// "The maximum number of PDUs transmitted in a single TTI" for FDD, from the note on N (TS 25.321 §9.2.2).
-const HS_MOST: usize = 70;
+const HS_MAX_PDUS: usize = 70;
 /// Bits of TSN and SI in MAC-ehs. They occur once per block, because a mobile has one queue.
 const EHS_HEADER: usize = 8;
 /// Bytes of LCH-ID, L and F in MAC-ehs, for each reordering SDU.
-const EHS_EACH: usize = 2;
+const EHS_SDU_HEADER: usize = 2;
 /// Maximum number of reordering SDUs in a MAC-ehs block (TS 25.321 §9.1.4).
-const EHS_MOST: usize = 26;
+const EHS_MAX_SDUS: usize = 26;
 
 /// Format of a block, which determines its capacity and its size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,15 +47,17 @@ impl Framing {
     pub fn octets(self, cqi: Cqi) -> usize {
         match self {
             Self::Hs { pdu } => self.pdus(cqi) * pdu,
-            Self::Ehs { .. } => ehs_octets(cqi).saturating_sub(EHS_EACH),
+            Self::Ehs { .. } => ehs_octets(cqi).saturating_sub(EHS_SDU_HEADER),
         }
     }
 
     /// Number of PDUs of the full size that fit in a block.
     pub fn pdus(self, cqi: Cqi) -> usize {
         match self {
-            Self::Hs { pdu } => (usize::from(cqi.block()).saturating_sub(HS_HEADER) / (8 * pdu)).min(HS_MOST),
-            Self::Ehs { most } => ehs_octets(cqi) / (EHS_EACH + most),
+            Self::Hs { pdu } => {
+                (usize::from(cqi.block()).saturating_sub(HS_HEADER) / (8 * pdu)).min(HS_MAX_PDUS)
+            }
+            Self::Ehs { most } => ehs_octets(cqi) / (EHS_SDU_HEADER + most),
         }
     }
 
@@ -64,28 +66,28 @@ impl Framing {
         match self {
             Self::Hs { .. } => Room::Pdus(self.pdus(cqi)),
             Self::Ehs { .. } => {
-                let (mut octets, mut pdus) = (ehs_octets(cqi), EHS_MOST);
+                let (mut octets, mut pdus) = (ehs_octets(cqi), EHS_MAX_SDUS);
                 for part in waiting {
-                    octets = octets.saturating_sub(EHS_EACH + part);
+                    octets = octets.saturating_sub(EHS_SDU_HEADER + part);
                     pdus = pdus.saturating_sub(1);
                 }
                 // A part has at least one byte.
-                if octets <= EHS_EACH {
+                if octets <= EHS_SDU_HEADER {
                     octets = 0;
                 }
-                Room::Bytes { bytes: octets, header: EHS_EACH, pdus }
+                Room::Bytes { bytes: octets, header: EHS_SDU_HEADER, pdus }
             }
         }
     }
 
     /// Number of bytes of the next PDU that fit in a block after `parts`. `left` is the number of bytes that
     /// remain of the PDU.
-    pub(super) fn takes(self, cqi: Cqi, parts: &[Vec<u8>], left: usize) -> usize {
+    pub(super) fn fitting_octets(self, cqi: Cqi, parts: &[Vec<u8>], left: usize) -> usize {
         match self {
             Self::Hs { .. } if parts.len() < self.pdus(cqi) => left,
-            Self::Ehs { .. } if parts.len() < EHS_MOST => {
-                let taken: usize = parts.iter().map(|part| EHS_EACH + part.len()).sum();
-                ehs_octets(cqi).saturating_sub(taken + EHS_EACH).min(left)
+            Self::Ehs { .. } if parts.len() < EHS_MAX_SDUS => {
+                let used: usize = parts.iter().map(|part| EHS_SDU_HEADER + part.len()).sum();
+                ehs_octets(cqi).saturating_sub(used + EHS_SDU_HEADER).min(left)
             }
             Self::Hs { .. } | Self::Ehs { .. } => 0,
         }
@@ -96,7 +98,7 @@ impl Framing {
         let bits = match self {
             Self::Hs { pdu } => HS_HEADER + parts.len() * 8 * pdu,
             Self::Ehs { .. } => {
-                EHS_HEADER + parts.iter().map(|part| 8 * (EHS_EACH + part.len())).sum::<usize>()
+                EHS_HEADER + parts.iter().map(|part| 8 * (EHS_SDU_HEADER + part.len())).sum::<usize>()
             }
         };
         Cqi::for_bits(bits, most)
@@ -127,8 +129,8 @@ mod tests {
         assert_eq!(hs.room(cqi(22), std::iter::empty()), Room::Pdus(21));
         let pdus = |count| vec![vec![0; 42]; count];
         assert_eq!([1, 21].map(|count| hs.smallest(&pdus(count), cqi(30)).get()), [5, 22]);
-        assert_eq!(hs.takes(cqi(5), &[], 42), 42);
-        assert_eq!(hs.takes(cqi(5), &pdus(1), 42), 0);
+        assert_eq!(hs.fitting_octets(cqi(5), &[], 42), 42);
+        assert_eq!(hs.fitting_octets(cqi(5), &pdus(1), 42), 0);
     }
 
     #[test]
@@ -144,10 +146,10 @@ mod tests {
         assert_eq!(ehs.room(cqi(22), std::iter::empty()), room(895, 26));
         assert_eq!(ehs.room(cqi(22), [500].into_iter()), room(393, 25));
         assert_eq!(ehs.room(cqi(22), [891].into_iter()), room(0, 25), "no byte fits after another header");
-        assert_eq!(ehs.takes(cqi(22), &[vec![0; 500]], 1505), 391);
-        assert_eq!(ehs.takes(cqi(22), &[vec![0; 500]], 30), 30);
-        assert_eq!(ehs.takes(cqi(22), &[vec![0; 891]], 30), 0);
-        assert_eq!(ehs.takes(cqi(22), &vec![vec![0; 1]; 26], 30), 0, "at most 26 PDUs per block");
+        assert_eq!(ehs.fitting_octets(cqi(22), &[vec![0; 500]], 1505), 391);
+        assert_eq!(ehs.fitting_octets(cqi(22), &[vec![0; 500]], 30), 30);
+        assert_eq!(ehs.fitting_octets(cqi(22), &[vec![0; 891]], 30), 0);
+        assert_eq!(ehs.fitting_octets(cqi(22), &vec![vec![0; 1]; 26], 30), 0, "at most 26 PDUs per block");
         // 893 bytes of data fill all 896 bytes. One byte more requires the next block size.
         assert_eq!(ehs.smallest(&[vec![0; 893]], cqi(30)).get(), 22);
         assert_eq!(ehs.smallest(&[vec![0; 894]], cqi(30)).get(), 23);

@@ -101,17 +101,17 @@ impl Segmenter {
             && let Some(undecided) = self.undecided.get_mut(number)
         {
             let left = &undecided.pdu.octets[self.sent_octets..];
-            let taken = self.framing.takes(cqi, &content.parts, left.len());
-            if taken == 0 {
+            let count = self.framing.fitting_octets(cqi, &content.parts, left.len());
+            if count == 0 {
                 break;
             }
-            last_segmented = taken < left.len();
+            last_segmented = count < left.len();
             self.segments += u64::from(last_segmented || self.sent_octets > 0);
-            content.parts.push(left[..taken].to_vec());
+            content.parts.push(left[..count].to_vec());
             content.pdus.push(*number);
             if last_segmented {
                 undecided.blocks += 1;
-                self.sent_octets += taken;
+                self.sent_octets += count;
                 break;
             }
             self.waiting.pop_front();

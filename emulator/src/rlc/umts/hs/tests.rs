@@ -30,7 +30,7 @@ fn saturate(link: &mut Link, ttis: u64) -> Vec<u32> {
     saturate_watched(link, ttis, |_, _| {})
 }
 
-/// Like [`saturate`]. Calls `on_decided` with the number of each block whose fate is decided, and with `true` if
+/// Like [`saturate`]. Calls `on_decided` with the number of each block whose outcome is decided, and with `true` if
 /// the block is lost.
 fn saturate_watched(link: &mut Link, ttis: u64, mut on_decided: impl FnMut(u64, bool)) -> Vec<u32> {
     let next = Cell::new(0);
@@ -50,9 +50,9 @@ fn saturate_watched(link: &mut Link, ttis: u64, mut on_decided: impl FnMut(u64, 
                 pdus.take(room.pdus()).collect()
             };
             if let Some(transmission) = link.next_block(now, fill) {
-                let (number, mut fate) = (transmission.block.number, None);
-                link.transmit(now, transmission, |_, lost| fate = Some(lost));
-                if let Some(lost) = fate {
+                let (number, mut outcome) = (transmission.block.number, None);
+                link.transmit(now, transmission, |_, lost| outcome = Some(lost));
+                if let Some(lost) = outcome {
                     on_decided(number, lost);
                 }
             }
@@ -138,9 +138,9 @@ fn residual_loss_matches_chase_combining_product() {
         for number in 0..20_000 {
             let mut harq = Harq::new(1);
             let mut block = Some(Block { number, cqi, content: (), transmissions: 0, energy: 0.0 });
-            while let Some(again) = block.take() {
+            while let Some(pending) = block.take() {
                 let is_lost = |cqi: Cqi, energy| draws.unit() < cqi.bler(decibels(energy));
-                match harq.transmit(Instant::ZERO, 0, again, ratio(snr), settings, is_lost) {
+                match harq.transmit(Instant::ZERO, 0, pending, ratio(snr), settings, is_lost) {
                     TransmissionResult::Arrives(_) => {}
                     TransmissionResult::Lost(_) => lost += 1,
                     TransmissionResult::Retransmits => block = harq.take(0),
@@ -244,8 +244,8 @@ proptest! {
         });
         prop_assert!(looks_old || landed.is_sorted_by(|a, b| a < b));
         let reordering = link.reordering.counters;
-        let whole = link.counters.lost + reordering.late == 0 && link.harq.oldest().is_none();
-        if whole {
+        let lossless = link.counters.lost + reordering.late == 0 && link.harq.oldest().is_none();
+        if lossless {
             prop_assert_eq!(landed.len() as u64, link.counters.pdus);
         }
         // The transmitter's window ensures that the receive window only moves past lost blocks.

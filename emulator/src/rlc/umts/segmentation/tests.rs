@@ -61,10 +61,10 @@ fn sdus_are_segmented_and_concatenated() {
     assert_eq!(shape(&pdus[0]), (Previous::NotIndicated, vec![28], 39, 0));
     assert_eq!(pdus[0].carried, [part(0, true, true), part(1, true, false)]);
     assert_eq!(pdus[0].ended, [0]);
-    let whole = pdus.iter().filter(|pdu| pdu.carried == [part(1, false, false)]);
-    assert!(whole.clone().all(|pdu| shape(pdu) == (Previous::NotIndicated, vec![], 40, 0)));
+    let full = pdus.iter().filter(|pdu| pdu.carried == [part(1, false, false)]);
+    assert!(full.clone().all(|pdu| shape(pdu) == (Previous::NotIndicated, vec![], 40, 0)));
     // 1500 = 11 + 37 · 40 + 9
-    assert_eq!((whole.count(), pdus.len()), (37, 39));
+    assert_eq!((full.count(), pdus.len()), (37, 39));
     assert_eq!(shape(&pdus[38]), (Previous::NotIndicated, vec![9], 9, 29));
     assert_eq!(pdus[38].amd.rest, Rest::Padding);
     assert_eq!((&pdus[38].carried, &pdus[38].ended), (&vec![part(1, false, true)], &vec![1]));
@@ -309,10 +309,10 @@ proptest! {
         let carried = || pdus.iter().flat_map(|pdu| &pdu.carried);
         let begun: Vec<_> = carried().filter(|part| part.first).map(|part| part.id).collect();
         let ended: Vec<_> = carried().filter(|part| part.last).map(|part| part.id).collect();
-        let told: Vec<_> = pdus.iter().flat_map(|pdu| &pdu.ended).copied().collect();
+        let indicated: Vec<_> = pdus.iter().flat_map(|pdu| &pdu.ended).copied().collect();
         prop_assert_eq!(&begun, &ids);
         prop_assert_eq!(&ended, &ids);
-        prop_assert_eq!(&told, &ids);
+        prop_assert_eq!(&indicated, &ids);
         for pdu in &pdus {
             let indicators = pdu.ended.len() + usize::from(pdu.amd.rest == Rest::Padding);
             prop_assert!(indicators <= 15);

@@ -17,6 +17,11 @@ fn report(vr_r: u16, vr_h: u16, missing: &[(u16, u16)], octets: usize) -> Vec<St
     acknowledge(Received { vr_r: sn(vr_r), vr_h: sn(vr_h), missing: &missing }, Vec::new(), octets)
 }
 
+fn single(mut statuses: Vec<Status>) -> Status {
+    assert_eq!(statuses.len(), 1);
+    statuses.remove(0)
+}
+
 fn list(items: &[(u16, u8)]) -> Sufi {
     Sufi::List(items.iter().map(|(first, further)| ListItem { sn: sn(*first), further: *further }).collect())
 }
@@ -45,15 +50,13 @@ fn long_gap_is_coded_as_rlist_burst() {
 
 #[test]
 fn medium_gaps_are_coded_as_list() {
-    let [status] = &report(10, 130, &[(10, 5), (60, 5), (120, 5)], 42)[..] else {
-        panic!("expected one PDU")
-    };
+    let status = single(report(10, 130, &[(10, 5), (60, 5), (120, 5)], 42));
     assert_eq!(status.0, [list(&[(10, 4), (60, 4), (120, 4)]), ack(130)]);
 }
 
 #[test]
 fn few_close_gaps_are_coded_as_rlist() {
-    let [status] = &report(1, 40, &[(1, 1), (5, 4), (28, 1)], 42)[..] else { panic!("expected one PDU") };
+    let status = single(report(1, 40, &[(1, 1), (5, 4), (28, 1)], 42));
     assert_eq!(status.0, [Sufi::Rlist { fsn: sn(1), codewords: vec![9, 1, 7, 8, 5] }, ack(40)]);
 }
 
@@ -61,13 +64,13 @@ fn few_close_gaps_are_coded_as_rlist() {
 #[test]
 fn many_close_gaps_are_coded_as_bitmap() {
     let every_other: Vec<_> = (0..20).map(|n| (4090 + 2 * n, 1)).collect();
-    let [status] = &report(4090, 4090 + 39, &every_other, 42)[..] else { panic!("expected one PDU") };
+    let status = single(report(4090, 4090 + 39, &every_other, 42));
     let [Sufi::Bitmap { fsn, bits }, Sufi::Ack { lsn }] = &status.0[..] else { panic!("{status:?}") };
     let end = fsn.plus(8 * bits.len() as u16);
     assert!(end.since(sn(4090)) <= 39, "nothing at or beyond VR(H)");
     assert_eq!((*lsn, bits.len()), (sn(4090 + 39), 5));
     let expected: Vec<_> = every_other.iter().map(|(at, _)| at % 4096).collect();
-    assert_eq!(missing(status), expected);
+    assert_eq!(missing(&status), expected);
 }
 
 #[test]

@@ -6,15 +6,14 @@ use airtcp_testkit::sample::size;
 use proptest::prelude::*;
 
 use super::*;
-use crate::rlc::umts::codec::{push_burst, push_distance};
-use crate::rlc::umts::pdu::Previous;
+use crate::rlc::umts::codec::tests::any_pdu;
 
 #[derive(Clone, Debug)]
 enum Step {
     Submit { octets: usize },
     Wait { millis: u64 },
     Pull { blocks: usize },
-    Hear { pdu: Pdu<'static>, near: Near },
+    Receive { pdu: Pdu<'static>, near: Near },
 }
 
 /// Base of the sequence numbers in a PDU. It is chosen so that most of them are inside a window.
@@ -26,70 +25,8 @@ enum Near {
 }
 
 /// A sequence number close to 0, modulo 4096, or any other one.
-fn sns() -> impl Strategy<Value = Sn> {
+fn sns() -> impl Strategy<Value = Sn> + Clone {
     prop_oneof![4 => 4_076_u16..4_106, 1 => 0..4_096_u16].prop_map(Sn::new)
-}
-
-fn sufis() -> impl Strategy<Value = Sufi> {
-    let items = (sns(), 0_u8..16).prop_map(|(sn, further)| ListItem { sn, further });
-    let bits = prop::collection::vec(any::<u8>(), 1..8);
-    let distances = prop::collection::vec((1_u16..60, any::<bool>()), 0..4);
-    let codewords = distances.prop_map(|distances| {
-        let mut codewords = Vec::new();
-        for (distance, burst) in distances {
-            if burst { push_burst(distance, &mut codewords) } else { push_distance(distance, &mut codewords) }
-        }
-        codewords
-    });
-    prop_oneof![
-        (0_u16..4_096).prop_map(|wsn| Sufi::Window { wsn }),
-        prop::collection::vec(items, 1..5).prop_map(Sufi::List),
-        (sns(), bits).prop_map(|(fsn, bits)| Sufi::Bitmap { fsn, bits }),
-        (sns(), codewords).prop_map(|(fsn, codewords)| Sufi::Rlist { fsn, codewords }),
-        (prop::collection::vec(sns(), 1..4), any::<bool>(), 0_u8..16).prop_map(|(sns, long, nlength)| {
-            Sufi::Mrw(Mrw { long_distance: long && sns.len() == 1, sns, nlength })
-        }),
-        (0_u8..16, sns()).prop_map(|(n, sn_ack)| Sufi::MrwAck(MrwAck { n, sn_ack })),
-        sns().prop_map(|sn| Sufi::Poll { sn }),
-    ]
-}
-
-fn statuses() -> impl Strategy<Value = Status> {
-    let end = prop_oneof![3 => sns().prop_map(|lsn| Sufi::Ack { lsn }), 1 => Just(Sufi::NoMore)];
-    (prop::collection::vec(sufis(), 0..3), end)
-        .prop_map(|(mut sufis, end)| {
-            sufis.push(end);
-            Status(sufis)
-        })
-        .prop_filter("the STATUS PDU must fit in the PDU size", |status| status.octets() <= FORMAT.pdu_size)
-}
-
-fn amds() -> impl Strategy<Value = Amd<'static>> {
-    let ends = prop::collection::btree_set(1_u16..30, 0..4);
-    let piggybacked = prop::option::of(statuses());
-    (sns(), any::<(bool, bool)>(), ends, piggybacked).prop_map(|(sn, (poll, previous), ends, status)| {
-        let ends: Vec<u16> = ends.into_iter().collect();
-        let previous = if previous { Previous::EndedExactly } else { Previous::NotIndicated };
-        let indicators = usize::from(previous != Previous::NotIndicated) + ends.len();
-        let last = usize::from(ends.last().copied().unwrap_or(0));
-        let room = FORMAT.body() - indicators;
-        let (octets, rest) = match status {
-            Some(status) if status.octets() + last < room => (last, Rest::Piggybacked(status)),
-            _ if poll => (last, Rest::Padding),
-            _ => (room, Rest::Nothing),
-        };
-        Amd { sn, poll, previous, ends, data: vec![7; octets].into(), rest }
-    })
-}
-
-fn pdus() -> impl Strategy<Value = Pdu<'static>> {
-    let reset = (any::<bool>(), 0_u32..1 << 20).prop_map(|(rsn, hfni)| Reset { rsn, hfni });
-    prop_oneof![
-        8 => statuses().prop_map(Pdu::Status),
-        4 => amds().prop_map(Pdu::Amd),
-        1 => reset.clone().prop_map(Pdu::Reset),
-        2 => reset.prop_map(Pdu::ResetAck),
-    ]
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -98,7 +35,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         2 => (1_usize..3_000).prop_map(|octets| Step::Submit { octets }),
         2 => (0_u64..300).prop_map(|millis| Step::Wait { millis }),
         4 => (0_usize..40).prop_map(|blocks| Step::Pull { blocks }),
-        8 => (pdus(), near).prop_map(|(pdu, near)| Step::Hear { pdu, near }),
+        8 => (any_pdu(FORMAT, sns()), near).prop_map(|(pdu, near)| Step::Receive { pdu, near }),
     ];
     prop::collection::vec(step, 1..80)
 }
@@ -159,15 +96,15 @@ fn configs() -> impl Strategy<Value = EntityConfig> {
     })
 }
 
-struct Victim {
+struct EntityUnderTest {
     entity: Entity,
     now: Instant,
     submitted: u64,
-    content: std::collections::BTreeSet<u64>,
+    settled: std::collections::BTreeSet<u64>,
 }
 
-impl Victim {
-    fn take(&mut self, step: Step) {
+impl EntityUnderTest {
+    fn perform(&mut self, step: Step) {
         match step {
             Step::Submit { octets } => {
                 self.entity.submit(self.now, SduId(self.submitted), vec![1; octets]);
@@ -182,7 +119,7 @@ impl Victim {
                     decode(&pdu.octets, FORMAT).expect("an entity sends decodable PDUs");
                 }
             }
-            Step::Hear { mut pdu, near } => {
+            Step::Receive { mut pdu, near } => {
                 let by = match near {
                     Near::Zero => 0,
                     Near::VtS => wire(self.entity.transmitter.vt_s()).get(),
@@ -212,7 +149,7 @@ impl Victim {
             assert!(!sdu.is_empty());
         }
         while let Some((SduId(id), _)) = self.entity.poll_outcome() {
-            assert!(id < self.submitted && self.content.insert(id), "SDU {id} has two outcomes");
+            assert!(id < self.submitted && self.settled.insert(id), "SDU {id} has two outcomes");
         }
         if self.entity.is_unrecoverable() {
             self.entity.reestablish(self.now, 0);
@@ -227,14 +164,14 @@ proptest! {
     #[test]
     fn hostile_pdus_leave_one_outcome_per_sdu(config in configs(), steps in steps()) {
         let entity = Entity::new(config, Instant::ZERO);
-        let mut victim = Victim { entity, now: Instant::ZERO, submitted: 0, content: Default::default() };
+        let mut tested = EntityUnderTest { entity, now: Instant::ZERO, submitted: 0, settled: Default::default() };
         for step in steps {
-            victim.take(step);
+            tested.perform(step);
         }
         // Re-establishment gives up all SDUs whose transmission has begun, and none of them twice.
-        victim.entity.reestablish(victim.now, 0);
-        victim.collect();
-        let (waiting, _) = victim.entity.unsent();
-        prop_assert_eq!(victim.content.len() + waiting, victim.submitted as usize);
+        tested.entity.reestablish(tested.now, 0);
+        tested.collect();
+        let (unsent, _) = tested.entity.unsent();
+        prop_assert_eq!(tested.settled.len() + unsent, tested.submitted as usize);
     }
 }

@@ -151,7 +151,7 @@ fn status_prohibit_starts_at_last_report_part() {
     let last = (parts as u64 - 1) * 10;
     assert_eq!(reports[parts - 1], last);
     assert_eq!(reports[parts], last + 100, "the timer starts with the last part of the first report");
-    let mut asked = Vec::new();
+    let mut reported = Vec::new();
     for (_, sufis) in &pair.statuses(B)[..parts] {
         let content = status_report::interpret(&Status(sufis.clone())).expect("the report is consistent");
         assert_eq!(
@@ -159,10 +159,10 @@ fn status_prohibit_starts_at_last_report_part() {
             Some(Sn::ZERO),
             "no part acknowledges PDUs that another part reports missing"
         );
-        asked.extend(content.missing.iter().map(|sn| sn.get()));
+        reported.extend(content.missing.iter().map(|sn| sn.get()));
     }
-    asked.sort_unstable();
-    assert_eq!(asked, missing);
+    reported.sort_unstable();
+    assert_eq!(reported, missing);
 }
 
 /// All parts of a report have LSN = VR(R) of the time when it was written. After an MRW_ACK, this is an

@@ -74,7 +74,7 @@ fn pdu_with_missing_segment_is_not_reassembled() {
     assert_eq!(blocks.len(), 5);
     let sizes = [400, 400, 20];
     // Parts of PDU 0 are in blocks 0 to 2, parts of PDU 1 in blocks 2 to 4, and PDU 2 is in block 4.
-    for (lost, whole, incomplete) in
+    for (lost, delivered_pdus, incomplete) in
         [(0, vec![1, 2], 2), (1, vec![1, 2], 2), (2, vec![2], 3), (3, vec![0, 2], 2), (4, vec![0], 0)]
     {
         let mut reassembler = Reassembler::default();
@@ -82,7 +82,8 @@ fn pdu_with_missing_segment_is_not_reassembled() {
         for (number, content) in (0..).zip(&blocks).filter(|(number, _)| *number != lost) {
             reassembler.receive(number, content.clone(), &mut delivered);
         }
-        let expected: Vec<_> = whole.iter().map(|number| pdu(*number, sizes[*number]).octets).collect();
+        let expected: Vec<_> =
+            delivered_pdus.iter().map(|number| pdu(*number, sizes[*number]).octets).collect();
         assert_eq!((delivered, reassembler.incomplete), (expected, incomplete), "without block {lost}");
     }
 }
@@ -110,10 +111,10 @@ fn pdu_outcome_is_decided_by_all_its_blocks() {
         let mut segmenter = Segmenter::new(EHS);
         let block = cqi(1483);
         let mut blocks = vec![segmenter.fill(block, vec![pdu(0, 20), pdu(1, 600)]).unwrap()];
-        let mut told = Vec::new();
+        let mut decided = Vec::new();
         let mut decide = |segmenter: &mut Segmenter, n: usize, content: &Content| {
-            segmenter.decide(content, lost == Some(n), |pdu, lost| told.push((pdu.octets.len(), lost)));
-            std::mem::take(&mut told)
+            segmenter.decide(content, lost == Some(n), |pdu, lost| decided.push((pdu.octets.len(), lost)));
+            std::mem::take(&mut decided)
         };
         // Before the other blocks are filled.
         assert_eq!(decide(&mut segmenter, 0, &blocks[0]), [(20, lost == Some(0))]);
