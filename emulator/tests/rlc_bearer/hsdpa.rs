@@ -128,6 +128,19 @@ pub(crate) fn outdated_cqi() -> HsdpaConfig {
     }
 }
 
+/// Returns the PDUs transmitted down. Checks that each PDU that RLC transmitted is recorded once, and recorded as lost if
+/// one of its blocks was lost.
+pub(crate) fn take_checked_pdus(run: &mut Run) -> Vec<RadioPdu> {
+    let down = run.take_down_pdus();
+    assert_eq!(down.len() as u64, of(run, 0, "hsdpa/pdus"));
+    let received = run.counter(Direction::Down, "receiver/pdus_received")
+        + run.counter(Direction::Down, "receiver/duplicates");
+    let late = of(run, 0, "hsdpa/late");
+    let data = down.iter().filter(|pdu| !pdu.lost && pdu.bytes[0] & 0x80 != 0).count() as u64;
+    assert!(data == received || late > 0 && data > received, "{data} arrived, {received} were received");
+    down
+}
+
 #[test]
 fn rlc_retransmits_blocks_that_harq_gave_up() {
     let runs = [(0, 1), (3, 2), (4, 3), (1, 1), (2, 1)];
@@ -139,7 +152,7 @@ fn rlc_retransmits_blocks_that_harq_gave_up() {
             run.send(at(u64::from(n) * 10), Direction::Down, numbered(n, 200 + n as usize));
         }
         run.step_through(Instant::from_secs(20));
-        let left: Vec<u32> = run.left.iter().map(|(_, _, bytes)| number_of(bytes)).collect();
+        let left = run.numbers();
         assert_eq!(left, (0..500).collect::<Vec<_>>(), "seed {seed}: each once and in order");
         assert!(of(&run, 0, "hsdpa/first_damaged") > 10);
         if transmissions == 1 {
@@ -147,17 +160,8 @@ fn rlc_retransmits_blocks_that_harq_gave_up() {
             assert!(run.counter(Direction::Down, "sender/pdus_resent") > 10);
         }
         assert_eq!(run.counter(Direction::Down, "unknown_sdus"), 0);
-        // Each PDU that RLC transmitted is recorded once, and recorded as lost if its block was lost.
-        let pdus = run.path.take_pdus();
-        let down: Vec<&RadioPdu> = pdus.iter().filter(|pdu| pdu.direction == Direction::Down).collect();
-        assert_eq!(down.len() as u64, of(&run, 0, "hsdpa/pdus"));
-        let lost = down.iter().filter(|pdu| pdu.lost).count() as u64;
+        let lost = take_checked_pdus(&mut run).iter().filter(|pdu| pdu.lost).count() as u64;
         assert!(lost >= of(&run, 0, "hsdpa/lost"));
-        let received = run.counter(Direction::Down, "receiver/pdus_received")
-            + run.counter(Direction::Down, "receiver/duplicates");
-        let late = of(&run, 0, "hsdpa/late");
-        let data = down.iter().filter(|pdu| !pdu.lost && pdu.bytes[0] & 0x80 != 0).count() as u64;
-        assert!(data == received || late > 0 && data > received, "{data} arrived, {received} were received");
     }
 }
 
@@ -179,7 +183,7 @@ fn bearer_failing_in_an_unused_tti_is_reestablished() {
 
     run.send(Instant::from_secs(5), Direction::Down, numbered(1, 40));
     run.step_through(Instant::from_secs(6));
-    assert_eq!(run.left.iter().map(|left| number_of(&left.2)).collect::<Vec<_>>(), [1]);
+    assert_eq!(run.numbers(), [1]);
 }
 
 #[test]

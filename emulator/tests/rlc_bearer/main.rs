@@ -138,10 +138,7 @@ fn single_packet_takes_its_ttis_plus_the_delay() {
                         // STATUS PDUs and Timer_Poll are finished by then.
                         now += 30_000;
                         run.until(at(now));
-                        let channel = match direction {
-                            Direction::Down => &config.down.channel,
-                            Direction::Up => &config.up.channel,
-                        };
+                        let channel = &config.direction(direction).channel;
                         let expected = start + expected_delay(length as u64, after, channel);
                         let what = format!("{length} bytes {direction}, {after} ms, {counts:?}, {phase} ms");
                         assert_eq!(run.left.len(), 1, "{what}");
@@ -200,10 +197,7 @@ fn radio_pdus_carry_their_sequence_number_epoch() {
     assert!(run.counter(Direction::Down, "sender/resets") > 0);
     let mut seen = BTreeMap::new();
     let mut last = 0;
-    for pdu in run.path.take_pdus() {
-        if pdu.direction != Direction::Down || pdu.bytes[0] & 0x80 == 0 {
-            continue;
-        }
+    for pdu in run.take_down_pdus().into_iter().filter(|pdu| pdu.bytes[0] & 0x80 != 0) {
         let sn = u16::from_be_bytes([pdu.bytes[0], pdu.bytes[1]]) >> 3 & 0xfff;
         // The P bit may differ between transmissions.
         let content = (pdu.bytes[1] & !4, pdu.bytes[2..].to_vec());
@@ -252,7 +246,7 @@ fn full_queue_drops_only_arriving_packets() {
     run.send(at(11), Direction::Down, numbered(10, 1500));
     run.send(at(11), Direction::Down, numbered(11, 1500));
     run.until(at(2000));
-    let left: Vec<_> = run.left.iter().map(|(_, _, bytes)| number_of(bytes)).collect();
+    let left = run.numbers();
     assert_eq!(left, [0, 1, 2, 10]);
     assert_eq!(run.path.totals().down.dropped_for(DropReason::QueueFull), 8);
     assert_eq!(run.path.held(), 0);

@@ -253,7 +253,7 @@ fn check(config: &RlcConfig, loads: &[Load], seed: u64) -> Result<(), TestCaseEr
     for direction in Direction::BOTH {
         prop_assert_eq!(run.counter(direction, "unknown_sdus"), 0, "{} {:#}", direction, run.path.stats());
         // With a larger window, a late duplicate can be mistaken for a PDU of the next sequence number cycle.
-        let side = if direction == Direction::Down { &config.down } else { &config.up };
+        let side = config.direction(direction);
         if side.sender.window <= 2047 {
             let erroneous = run.counter(direction, "sender/resets_erroneous_sn");
             prop_assert_eq!(erroneous, 0, "{} {:#}", direction, run.path.stats());

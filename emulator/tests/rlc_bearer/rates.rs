@@ -9,7 +9,7 @@ use super::*;
 /// Number of downlink blocks in each second.
 fn blocks_per_second(run: &mut Run, seconds: u64) -> Vec<usize> {
     let mut blocks = vec![0; seconds as usize];
-    for pdu in run.path.take_pdus().into_iter().filter(|pdu| pdu.direction == Direction::Down) {
+    for pdu in run.take_down_pdus() {
         blocks[(pdu.at.as_nanos() / 1_000_000_000) as usize] += 1;
     }
     blocks
@@ -43,13 +43,8 @@ fn new_tti_length_starts_on_its_own_grid() {
     let mut run = Run::recording(&config, 1, Recording::Off, true);
     fill(&mut run, 2);
     run.until(at(1100));
-    let mut begins: Vec<u64> = run
-        .path
-        .take_pdus()
-        .into_iter()
-        .filter(|pdu| pdu.direction == Direction::Down && pdu.at >= at(1000))
-        .map(|pdu| pdu.at.as_nanos() / 1_000_000)
-        .collect();
+    let pdus = run.take_down_pdus().into_iter().map(|pdu| pdu.at.as_nanos() / 1_000_000);
+    let mut begins: Vec<u64> = pdus.filter(|at| *at >= 1000).collect();
     begins.dedup();
     assert_eq!(begins, [1000, 1010, 1020, 1040, 1060, 1070, 1080, 1090, 1100]);
 }

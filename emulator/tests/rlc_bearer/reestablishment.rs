@@ -103,7 +103,7 @@ fn one_sided_reestablishment_keeps_the_other_direction() {
             lost,
             "{of:?}"
         );
-        assert_eq!(run.left.iter().map(|left| number_of(&left.2)).collect::<Vec<_>>(), arrive, "{of:?}");
+        assert_eq!(run.numbers(), arrive, "{of:?}");
     }
 }
 
@@ -137,7 +137,7 @@ fn requeued_packets_are_sent_again_in_order() {
     let waiting = run.counter(Direction::Down, "queue_packets");
     assert!((2..4).contains(&waiting), "{waiting}");
     run.until(at(10_000));
-    assert_eq!(run.left.iter().map(|left| number_of(&left.2)).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5]);
+    assert_eq!(run.numbers(), [0, 1, 2, 3, 4, 5]);
     assert_eq!(run.path.totals().down.dropped.iter().sum::<u64>(), 0);
 }
 
@@ -154,9 +154,8 @@ fn rnc_handover_reestablishes_rlc_on_schedule() {
             run.send(at(980), Direction::Down, numbered(n, 150));
         }
         run.until(at(1990));
-        let expected: Vec<u32> =
-            if arrive { (0..32).collect() } else { run.left.iter().map(|left| number_of(&left.2)).collect() };
-        assert_eq!(run.left.iter().map(|left| number_of(&left.2)).collect::<Vec<_>>(), expected);
+        let expected: Vec<u32> = if arrive { (0..32).collect() } else { run.numbers() };
+        assert_eq!(run.numbers(), expected);
         let lost = run.path.totals().down.dropped_for(DropReason::RlcReset) as usize;
         assert_eq!(lost > 0, !arrive, "{begun:?}");
         assert_eq!((run.left.len() + lost, run.path.held()), (32, 0));
@@ -173,8 +172,7 @@ fn ttis_that_begin_in_an_outage_are_lost() {
     let mut run = Run::recording(&config, 1, Recording::Off, true);
     fill(&mut run, 10);
     run.until(at(5000));
-    let pdus: Vec<_> =
-        run.path.take_pdus().into_iter().filter(|pdu| pdu.direction == Direction::Down).collect();
+    let pdus = run.take_down_pdus();
     let in_outage = |pdu: &RadioPdu| pdu.at >= at(1000) && (pdu.at - at(1000)).as_millis() % 2000 < 500;
     assert!(pdus.iter().all(|pdu| pdu.lost == in_outage(pdu)));
     let lost = pdus.iter().filter(|pdu| pdu.lost).count() as u64;
@@ -193,10 +191,7 @@ fn rlc_bridges_a_short_outage_without_loss() {
         run.send(at(u64::from(n) * 50), Direction::Down, numbered(n, 500));
     }
     run.until(at(10_000));
-    assert_eq!(
-        run.left.iter().map(|left| number_of(&left.2)).collect::<Vec<_>>(),
-        (0..40).collect::<Vec<_>>()
-    );
+    assert_eq!(run.numbers(), (0..40).collect::<Vec<_>>());
     let gaps = run.left.windows(2).map(|pair| pair[1].0 - pair[0].0);
     // Longer than the outage: it lasts until Timer_Poll expires and the STATUS PDU arrives.
     let longest = gaps.max().unwrap();

@@ -5,7 +5,7 @@ use airlink::packet::Direction;
 use airlink::path::{FIXED, MOBILE, NamedStage, Path};
 use airlink::rlc::config::{BlockErrors, RlcConfig};
 use airlink::settings::{Position, Settings};
-use airlink::stage::Recording;
+use airlink::stage::{RadioPdu, Recording};
 use airwire::time::{Duration, Instant};
 use airwire::units::Probability;
 
@@ -37,6 +37,17 @@ impl Run {
         self.path.handle_packet(now, port, bytes);
         let Self { path, left } = self;
         drain(path, now, |at, port, bytes| left.push((at, self::direction(port), bytes)));
+    }
+
+    /// Numbers of the packets that have left, in order.
+    pub(crate) fn numbers(&self) -> Vec<u32> {
+        self.left.iter().map(|(_, _, bytes)| number_of(bytes)).collect()
+    }
+
+    /// The PDUs transmitted down since the last call.
+    pub(crate) fn take_down_pdus(&mut self) -> Vec<RadioPdu> {
+        let pdus = self.path.take_pdus().into_iter();
+        pdus.filter(|pdu| pdu.direction == Direction::Down).collect()
     }
 
     /// Runs until `end` and checks packet conservation after every deadline.
