@@ -97,7 +97,10 @@ impl Reading {
         let alone = frame.packet();
         match &found {
             Found::Tcp(packet) | Found::Flawed(packet, _) => {
-                assert!(alone == found || alone == Found::Unreadable(Problem::Fragment), "{alone:?}, {found:?}");
+                assert!(
+                    alone == found || alone == Found::Unreadable(Problem::Fragment),
+                    "{alone:?}, {found:?}"
+                );
                 self.packets.push(packet.clone());
             }
             Found::Unreadable(_) | Found::Other(_) => self.others += 1,

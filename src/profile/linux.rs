@@ -3,9 +3,10 @@
 use airwire::time::Duration;
 
 use super::recovery::{
-    Accounting, AfterIdle, BeyondRecover, CubicDialect, DecreaseFrom, DecreaseRules, DetectionRules, Dialects,
-    ExitWindow, FastRecoveryRules, GrowOnExit, Growth, GrowthLimit, GrowthRules, InitialRules, InitialWindow,
-    PartialAckDeflation, PartialAckTimer, RackDialect, RepeatedTimeout, Rounding, TimeoutRules,
+    Accounting, AfterIdle, BeyondRecover, CubicDialect, DecreaseFrom, DecreaseRules, DetectionRules,
+    Dialects, ExitWindow, FastRecoveryRules, GrowOnExit, Growth, GrowthLimit, GrowthRules, InitialRules,
+    InitialWindow, PartialAckDeflation, PartialAckTimer, RackDialect, RepeatedTimeout, Rounding,
+    TimeoutRules,
 };
 use super::{
     AckPolicy, Acks, DataOnSyn, FastOpenRules, HalfOpen, Handshake, Icmp, Nagle, OpeningErrors, Persist,

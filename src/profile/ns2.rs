@@ -3,9 +3,10 @@
 use airwire::time::Duration;
 
 use super::recovery::{
-    Accounting, AfterIdle, Careful, DecreaseFrom, DecreaseRules, Dialects, ExitWindow, FastRecoveryRules, GrowOnExit,
-    Growth, GrowthLimit, GrowthRules, InitialRules, InitialSsthresh, InitialWindow, PartialAckDeflation,
-    PartialAckTimer, RepeatedTimeout, Rounding, SackDialect, TimeoutRules, TransmissionRules,
+    Accounting, AfterIdle, Careful, DecreaseFrom, DecreaseRules, Dialects, ExitWindow, FastRecoveryRules,
+    GrowOnExit, Growth, GrowthLimit, GrowthRules, InitialRules, InitialSsthresh, InitialWindow,
+    PartialAckDeflation, PartialAckTimer, RepeatedTimeout, Rounding, SackDialect, TimeoutRules,
+    TransmissionRules,
 };
 use super::{
     AckPolicy, Acks, FastOpenRules, Handshake, Nagle, Profile, RecoveryRules, Sending, Timer, Timers,

@@ -24,21 +24,21 @@ pub struct Statistics {
     /// Segments received above RCV.NXT.
     pub out_of_order_segments_in: u64,
     /// Zero-window probes sent (RFC 9293 §3.8.6.1).
-    pub window_probes: u64,
+    pub window_probes: u32,
     /// Challenge ACKs sent (RFC 5961 §7), not counting those suppressed by the limit.
-    pub challenge_acks: u64,
+    pub challenge_acks: u32,
     /// Keep-alive probes sent (RFC 9293 §3.8.4).
-    pub keepalives: u64,
+    pub keepalives: u32,
     /// Segments rejected by the sequence or PAWS check.
-    pub unacceptable: u64,
+    pub unacceptable: u32,
     /// ACKs for data never sent (RFC 9293 §3.10.7.4).
-    pub acks_of_unsent: u64,
+    pub acks_of_unsent: u32,
     /// SACK blocks outside the outstanding data.
-    pub bad_sack_blocks: u64,
+    pub bad_sack_blocks: u32,
     /// Times that the peer reneged on SACKed data (RFC 2018 §8).
-    pub reneged: u64,
+    pub reneged: u32,
     /// Times that the peer moved its window's right edge to the left (RFC 9293 §3.8.6).
-    pub window_shrunk: u64,
+    pub window_shrunk: u32,
     /// MTU probes sent (RFC 4821).
     pub mtu_probes: u32,
     /// MTU probes whose loss showed that the path delivers only shorter packets.

@@ -54,7 +54,7 @@ pub(crate) struct Watcher {
     /// The timer that limits the silence. `None` if the connection has no data outstanding or to send.
     limit: Option<SilenceLimit>,
     /// Number of window probes when the window was last open.
-    probes_before: u64,
+    probes_before: u32,
     /// The worst silence so far.
     worst: Option<Silence>,
 }

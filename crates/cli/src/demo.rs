@@ -126,7 +126,11 @@ impl Demo {
         let written = written.and_then(|()| match self.json {
             true => writeln!(console::stdout(), "{}", json!({ "scenes": results, "page": report })),
             false => {
-                write!(console::stdout(), "{}", next_steps(&results, &directory, &report, console::width(self.wide)))
+                write!(
+                    console::stdout(),
+                    "{}",
+                    next_steps(&results, &directory, &report, console::width(self.wide))
+                )
             }
         });
         match results.iter().flat_map(SceneResult::failures).count() {

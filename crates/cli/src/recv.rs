@@ -19,7 +19,6 @@ use crate::shared::host_args::{Families, HostArgs};
 use crate::shared::monitor::Monitor;
 use crate::shared::pace::Pace;
 use crate::shared::reporter::{Reporter, Reporting};
-use crate::shared::station::{Families, Station};
 use crate::shared::store::{Output, Store};
 use crate::shared::summary::{Direction, Ending, Summary};
 
@@ -72,7 +71,7 @@ impl Recv {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let output = Output::named(self.output.as_deref());
         let channel = output.report_channel(self.reporting.json)?;
-        self.station.check_profile()?;
+        self.host_args.check_profile()?;
         let writer = output.create()?;
         let host_args = match self.fast_open {
             true => self.host_args.clone().with_fast_open(1),

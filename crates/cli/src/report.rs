@@ -90,7 +90,11 @@ impl Report {
             .with_context(|| format!("cannot write {}", self.output.display()))?;
         let size = units::show_bytes(html.len() as u64);
         let s = if count == 1 { "" } else { "s" };
-        writeln!(console::stdout(), "{}: {count} {noun}{s}, {size}; open it in a browser", self.output.display())?;
+        writeln!(
+            console::stdout(),
+            "{}: {count} {noun}{s}, {size}; open it in a browser",
+            self.output.display()
+        )?;
         Ok(())
     }
 }

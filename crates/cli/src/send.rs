@@ -100,7 +100,7 @@ const ANSWER_LIMIT: usize = 1024;
 impl Send {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let (input, remote) = self.input_and_remote()?;
-        self.station.check_profile()?;
+        self.host_args.check_profile()?;
         let families = if remote.is_ipv4() { Families::V4 } else { Families::V6 };
         self.host_args.check_target(families, remote)?;
         // Open the input before the device is created, so that mistakes in the command line are reported

@@ -22,7 +22,6 @@ use crate::shared::digest::Hasher;
 use crate::shared::failure::{self, Failure};
 use crate::shared::pace::Pace;
 use crate::shared::reporter::{Reporter, Reporting};
-use crate::shared::console;
 use crate::shared::store::Output;
 
 /// Receive on the kernel's TCP, and report bytes, rate and SHA-256

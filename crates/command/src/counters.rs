@@ -122,7 +122,7 @@ impl Timeouts {
         let counters = connection.recovery().counters();
         Self {
             timeouts: counters.timeouts,
-            timeouts_by_dupacks: counters.timeouts_by_dupacks,
+            timeouts_by_dupacks: counters.timeouts_by_dupacks.map(u64::from),
             failed_dupack: u64::from(counters.failed_dupack),
             spurious_timeouts: counters.spurious_timeouts,
             fast_retransmits: counters.fast_retransmits,
@@ -133,7 +133,7 @@ impl Timeouts {
             window_reductions: counters.window_reductions,
             attributed_to_radio: counters.attributed_to_radio,
             lost_retransmissions: counters.lost_retransmissions,
-            window_probes: connection.statistics().window_probes,
+            window_probes: connection.statistics().window_probes.into(),
         }
     }
 }

@@ -104,7 +104,7 @@ impl PathEvents {
     pub(crate) fn json(&self, stages: &[String]) -> Value {
         let recorded = self.lock();
         let name = |stage: usize| stages.get(stage).map_or("", String::as_str);
-        let incident = |Incident { at, stage, what }: &Incident| json!({ "at": at.as_nanos() / 1000, "stage": name(*stage), "text": describe(what) });
+        let incident = |Incident { at, stage, kind }: &Incident| json!({ "at": at.as_nanos() / 1000, "stage": name(*stage), "text": describe(kind) });
         let pdu_column = |value: fn(&Pdu) -> i64| column(recorded.pdus.iter().map(value));
         json!({
             "incidents": recorded.incidents.iter().map(incident).collect::<Vec<_>>(),

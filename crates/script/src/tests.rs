@@ -405,7 +405,7 @@ fn unnamed_error_matches_any_error() {
 fn unknown_timestamp_echo_is_rejected_unless_scaled() {
     let script = |flags: &str, ecr: u32| {
         format!(
-            "profile linux\n{flags}\n0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 bind(3, ..., ...) = 0\n+0 listen(3, 1) = 0\n\
+            "profile default\n{flags}\n0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 bind(3, ..., ...) = 0\n+0 listen(3, 1) = 0\n\
              +0 < S 0:0(0) win 30000 <mss 1000,sackOK,TS val 1 ecr 0>\n\
              +0 > S. 0:0(0) ack 1 <mss 1460,sackOK,TS val 50 ecr 1>\n\
              +.1 < . 1:1(0) ack 1 win 30000 <nop,nop,TS val 2 ecr {ecr}>\n"

@@ -202,9 +202,9 @@ impl Serve {
         if self.fast_open {
             host_args = host_args.with_fast_open(self.backlog as usize);
         }
-        let station = self.listen.iter().fold(station, |station, listen| match listen {
-            Listen::At(addr) => station.with_addr(addr.ip()),
-            Listen::AllAddrs(_) => station,
+        let host_args = self.listen.iter().fold(host_args, |host_args, listen| match listen {
+            Listen::At(addr) => host_args.with_addr(addr.ip()),
+            Listen::AllAddrs(_) => host_args,
         });
         // Resolve the servers before the device is created, so that mistakes in the command line are reported
         // without privileges.

@@ -60,7 +60,7 @@ pub(crate) struct Session {
     up: u64,
     down: u64,
     counts: ByteCounts,
-    silence: Silence,
+    unanswered_reports: UnansweredReports,
     last_activity: Instant,
     /// Time at which the client last sent data, or the server last accepted some. `None` if the server has
     /// sent data since.
@@ -113,7 +113,7 @@ impl Session {
             up: 0,
             down: 0,
             counts: ByteCounts::default(),
-            silence: Silence::default(),
+            unanswered_reports: UnansweredReports::default(),
             last_activity: now,
             unanswered: None,
         };
@@ -142,7 +142,12 @@ impl Session {
     pub(crate) fn turn(&mut self, context: &mut TurnContext<'_>) -> io::Result<Next> {
         let Some(connection) = context.host.connection_mut(self.conn) else { return Ok(Next::Over) };
         context.shared.log.write_decisions(self.number, connection)?;
-        context.shared.log.check_silence(context.now, self.number, &mut self.silence, connection)?;
+        context.shared.log.check_silence(
+            context.now,
+            self.number,
+            &mut self.unanswered_reports,
+            connection,
+        )?;
         let (state, ended) = (connection.state(), connection.ended().map(|why| why.to_string()));
         self.record_progress(context);
         match &mut self.phase {

@@ -98,10 +98,10 @@ impl Listener for Log {
             Event::Dropped { why } => {
                 log!(debug, "dropped", why = why.name(), cause = why.cause_name());
             }
-            Event::Marked { what: Mark::Transit { ob, db } } => log!(debug, "marked", ob, db),
-            Event::Marked { what: Mark::Announced } => log!(debug, "marked", announced = true),
-            Event::Marked { what: Mark::Congestion } => log!(debug, "marked", congestion = true),
-            Event::Marked { what: Mark::LossRate { rate } } => log!(debug, "marked", loss_rate = rate),
+            Event::Marked { mark: Mark::Transit { ob, db } } => log!(debug, "marked", ob, db),
+            Event::Marked { mark: Mark::Announced } => log!(debug, "marked", announced = true),
+            Event::Marked { mark: Mark::Congestion } => log!(debug, "marked", congestion = true),
+            Event::Marked { mark: Mark::LossRate { rate } } => log!(debug, "marked", loss_rate = rate),
             Event::Resent { attempt } => log!(debug, "resent", attempt),
             Event::Held { until } => log!(debug, "held", lasts = %(until - record.at)),
             Event::Overtaken { packets } => log!(debug, "overtaken", packets),

@@ -139,7 +139,7 @@ fn write_segments(sent: &[Sent]) -> (usize, Vec<Vec<u8>>) {
     let mut write = |piece: &mut Piece| {
         let header = prepare(piece);
         let packet = piece.parts().collect::<Vec<_>>().concat();
-        device.write(header, &packet, piece.count(), piece.octets_on_the_wire());
+        device.write(header, &packet, piece.count(), piece.wire_bytes());
         piece.clear();
     };
     for sent in sent {

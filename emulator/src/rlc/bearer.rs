@@ -33,7 +33,7 @@ use crate::packet::{Direction, Packet, PerDirection};
 use crate::rlc::umts::capacity::Room;
 use crate::rlc::umts::entity::{Entity, EntityConfig, Incoming, Outgoing, TimersStart};
 use crate::settings::Invalid;
-use crate::stage::{Event, IncidentKind, ReconfigureError, Outbox, Stage, DropReason};
+use crate::stage::{DropReason, Event, IncidentKind, Outbox, ReconfigureError, Stage};
 use crate::stages::queue::Queue;
 use pdus::{pull, record_pdu, submit};
 
@@ -387,7 +387,12 @@ impl Stage for Bearer {
         self.statistics()
     }
 
-    fn reconfigure(&mut self, now: Instant, settings: &dyn Any, out: &mut Outbox) -> Result<(), ReconfigureError> {
+    fn reconfigure(
+        &mut self,
+        now: Instant,
+        settings: &dyn Any,
+        out: &mut Outbox,
+    ) -> Result<(), ReconfigureError> {
         self.apply_settings(now, settings, out)
     }
 }

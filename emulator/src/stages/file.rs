@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use airfiles::{By, limits};
+use airfiles::{PathSource, limits};
 
 /// The reason why a file is invalid. It never quotes the file's content: a scenario may name any file, and
 /// its author may see the errors.
@@ -37,7 +37,7 @@ impl FileError {
 
 /// Reads a trace or a schedule.
 pub(super) fn read(file: &Path) -> Result<String, FileError> {
-    let text = airfiles::read(file, By::File, limits::TRACE);
+    let text = airfiles::read(file, PathSource::File, limits::TRACE);
     let text = text.map_err(|error| FileError::Unreadable(file.display().to_string(), error))?;
     Ok(String::from_utf8_lossy(&text).into_owned())
 }

@@ -9,7 +9,6 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use airfiles::{PathSource, limits};
 use airwire::time::Instant;
 
 use super::file::{self, FileError};
@@ -33,12 +32,9 @@ const NO_PERIOD: &str = "the last time is 0, but it is also the period after whi
 const LATEST: u64 = 4_000_000_000_000;
 
 impl Trace {
-    /// Loads a trace file that a scenario names. An error contains the file's name only if the file cannot be
-    /// read, and never its content.
-    pub fn load(file: &Path) -> Result<Self, TraceError> {
-        let text = airfiles::read(file, PathSource::File, limits::TRACE);
-        let text = text.map_err(|error| TraceError::Unreadable(file.display().to_string(), error))?;
-        Self::parse(&String::from_utf8_lossy(&text))
+    /// Loads a trace file that a scenario names.
+    pub fn load(path: &Path) -> Result<Self, FileError> {
+        Self::parse(&file::read(path)?)
     }
 
     /// Parses the text of a trace file.

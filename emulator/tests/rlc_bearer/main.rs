@@ -13,7 +13,7 @@ use airlink::machine::Machine;
 use airlink::packet::Direction;
 use airlink::rlc::config::{BlockErrors, ChannelConfig, Counts, RlcConfig};
 use airlink::rlc::umts::config::{Discard, PollConfig, WindowAt};
-use airlink::stage::{Event, IncidentKind, RadioPdu, Recording, DropReason};
+use airlink::stage::{DropReason, Event, IncidentKind, RadioPdu, Recording};
 use airlink::stages::queue::Bounds;
 use airtcp_testkit::sample::size;
 use airwire::time::{Duration, Instant};

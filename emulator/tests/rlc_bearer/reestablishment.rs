@@ -1,7 +1,7 @@
 //! RLC failures and re-establishments: packets lost and time needed, depending on the RRC settings.
 
 use airlink::rlc::rrc::{BegunPackets, Scheduled, Sides};
-use airlink::stages::times::Spells;
+use airlink::stages::times::Intervals;
 
 use super::*;
 

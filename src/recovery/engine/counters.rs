@@ -12,7 +12,7 @@ pub struct Counters {
     pub timeouts: u64,
     /// Timeouts by the number of duplicate ACKs before them: 0, 1, 2, and 3 or more (Pan et al. 2004, §4.1,
     /// x-dupack).
-    pub timeouts_by_dupacks: [u64; 4],
+    pub timeouts_by_dupacks: [u32; 4],
     /// Timeouts after all segments outstanding in the current pass, except the first, had caused a duplicate
     /// ACK (failed-dupack).
     pub failed_dupack: u32,

@@ -219,7 +219,7 @@ impl Event<'_, '_> {
         }
         // tcp_cwnd_application_limited()
         let used = most.max(rules.initial.window.segments(view.smss));
-        let is_open = view.cc.phase() == Phase::Open && view.flight.sacked().segments == 0;
+        let is_open = view.cc.state() == RecoveryState::Open && view.flight.sacked().segments == 0;
         if is_open && used < cwnd {
             let ssthresh = self.ssthresh_with_memory();
             let cwnd = ((cwnd + used) / 2.0).floor();
@@ -231,8 +231,8 @@ impl Event<'_, '_> {
     /// Returns an ssthresh that remembers cwnd (Linux 6.18, tcp_current_ssthresh()).
     fn ssthresh_with_memory(&self) -> f64 {
         let Congestion { cwnd, ssthresh, .. } = self.cc;
-        match self.cc.phase() {
-            Phase::Recovery | Phase::Reduced => ssthresh,
+        match self.cc.state() {
+            RecoveryState::Recovery | RecoveryState::Cwr => ssthresh,
             _ => ssthresh.max((cwnd / 2.0).floor() + (cwnd / 4.0).floor()),
         }
     }

@@ -158,7 +158,8 @@ impl Recovery {
             && matches!(self.cc.state(), RecoveryState::Open | RecoveryState::Cwr)
             && (self.answers.detect.traits().keeps_flowing || self.samples_rates())
             && self.answers.has_scoreboard();
-        if let Some(sacked_out) = self.emulated_sacks().filter(|_| view.cc.phase() == Phase::Recovery) {
+        if let Some(sacked_out) = self.emulated_sacks().filter(|_| view.cc.state() == RecoveryState::Recovery)
+        {
             let Amount { bytes, segments } = view.flight.pipe();
             return Amount {
                 bytes: bytes.saturating_sub(sacked_out * view.smss),

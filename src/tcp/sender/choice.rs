@@ -256,7 +256,7 @@ impl Sender {
         };
         let ends_burst = match kind {
             _ if !cx.profile.sending.keeps_pushes => false,
-            Transmission::New => self.ends_burst(start, data_end),
+            TransmissionKind::New => self.ends_burst(start, data_end),
             _ => self.ends_resent_burst(now, start, end),
         };
         if (pushes || ends_burst) && data_end > start {

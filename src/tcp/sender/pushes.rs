@@ -12,7 +12,7 @@ use std::ops::Range;
 use airwire::time::Instant;
 
 use super::{Sender, Tail};
-use crate::flight::Fate;
+use crate::flight::SegmentState;
 use crate::tcp::context::Context;
 
 /// `sk_gso_max_size`: 64 KB less the longest headers (MAX_TCP_HEADER).
@@ -252,7 +252,7 @@ impl Sender {
         while last < limit
             && let Some(next) = self.flight.segment_at(last)
             && next.end <= limit
-            && (next.fate == Fate::Lost || (rewound && next.fate != Fate::Sacked))
+            && (next.state == SegmentState::Lost || (rewound && next.state != SegmentState::Sacked))
         {
             last = next.end;
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
-use airlink_fit::clock::{Clock, Later};
+use airlink_fit::clock::{Clock, OffsetRange};
 use airwire::direction::Direction;
 
 use super::reader::Reader;
@@ -59,7 +59,7 @@ pub(super) fn compare(readers: &mut [Reader], given: Option<&[i64]>) -> Clocks {
         let ahead = given.map(|given| given[at - 1]);
         for ((from, to), there) in &flows {
             let back = flows.get(&(*to, *from));
-            let forth = there.goes_forth(back.copied(), ahead.unwrap_or(0));
+            let forth = there.is_forward(back.copied(), ahead.unwrap_or(0));
             let direction = if forth { Direction::Down } else { Direction::Up };
             sides.entry(from.ip()).or_insert(direction);
             sides.entry(to.ip()).or_insert_with(|| direction.reversed());

@@ -45,7 +45,9 @@ fn packet_is_found_in_every_encapsulation() {
             // Padding does not count as payload.
             let mut padded = frame.clone();
             padded.extend([0xbb; 9]);
-            let Found::Tcp(read) = parse_frame(link, &padded) else { panic!("{}, padded", encapsulation.name) };
+            let Found::Tcp(read) = parse_frame(link, &padded) else {
+                panic!("{}, padded", encapsulation.name)
+            };
             assert_eq!(read.len as usize, PAYLOAD, "{}, padded", encapsulation.name);
         }
     }
@@ -84,7 +86,8 @@ fn payload_length_is_bounded_by_outer_headers() {
     };
     for encapsulation in encapsulation::ALL.iter().filter(|encapsulation| !is_unbounded(encapsulation.name)) {
         let frame = (encapsulation.wrap)(&long);
-        let Found::Flawed(read, Problem::BeyondFrame) = parse_frame(encapsulation.link_type as i32, &frame) else {
+        let Found::Flawed(read, Problem::BeyondFrame) = parse_frame(encapsulation.link_type as i32, &frame)
+        else {
             panic!("{}: {:?}", encapsulation.name, parse_frame(encapsulation.link_type as i32, &frame))
         };
         assert_eq!(read.len as usize, PAYLOAD, "{}", encapsulation.name);

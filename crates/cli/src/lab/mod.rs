@@ -15,6 +15,7 @@ use airtcp_lab::{LabError, agent, receiver};
 use airtcp_sim::sweep::setup::quoted;
 use clap::{Args, Subcommand};
 
+use crate::shared::console;
 use crate::shared::failure::{self, Failure};
 
 /// Run transfers between unmodified TCP stacks over an emulated path

@@ -227,7 +227,11 @@ impl Run {
         }
         write!(console::stdout(), "{}", self.format.render(&report))?;
         if self.format.is_text() {
-            writeln!(console::stdout(), "\nresults in {}: captures, decisions, lab.json", directory.display())?;
+            writeln!(
+                console::stdout(),
+                "\nresults in {}: captures, decisions, lab.json",
+                directory.display()
+            )?;
         }
         let Some((first, why)) = report.failures().next() else { return Ok(()) };
         let (failures, all) = (report.failures().count(), report.transfers.len());

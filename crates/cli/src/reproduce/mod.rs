@@ -21,7 +21,7 @@ use self::cache::{ResultCache, SeedPlan};
 use self::progress::{Cost, Progress};
 use self::record::{CHOICES, Record};
 use crate::shared::progress::format_duration;
-use crate::shared::{failure, console, stop};
+use crate::shared::{console, failure, stop};
 
 /// Reproduce the papers' figures and tables in virtual time
 ///

@@ -34,10 +34,10 @@ impl Listener for HostLog {
     }
 
     fn packet_sent(&mut self, at: Instant, side: Port, packet: &[u8]) {
-        self.packet(at, side, Way::Out, packet);
+        self.packet(at, side, HostDirection::Out, packet);
     }
 
     fn packet_received(&mut self, at: Instant, side: Port, packet: &[u8]) {
-        self.packet(at, side, Way::In, packet);
+        self.packet(at, side, HostDirection::In, packet);
     }
 }

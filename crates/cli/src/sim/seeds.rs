@@ -73,7 +73,9 @@ impl Seeds {
             // If stdout cannot be written, the exit code still reports that the command was stopped.
             let _ = self.print(&held);
             let (done, all) = (held.len(), self.count);
-            console::print_status(format_args!("airtcp: stopped by a signal: {done} of {all} runs are complete"));
+            console::print_status(format_args!(
+                "airtcp: stopped by a signal: {done} of {all} runs are complete"
+            ));
             // The lock is never released, so that no thread shows its progress after this.
             std::mem::forget(held);
         })

@@ -104,7 +104,7 @@ fn events(flows: &[FlowReport]) -> Table {
         Column::new("undone").of(WINDOW).optional(0),
     ]);
     for (number, FlowReport { counters, .. }) in flows.iter().enumerate() {
-        let [zero, one, two, more] = counters.timeouts_by_dupacks;
+        let [zero, one, two, more] = counters.timeouts_by_dupacks.map(u64::from);
         table.push(
             [
                 number as u64 + 1,

@@ -204,7 +204,10 @@ fn report_damaged(results: &Results) {
         ));
     }
     if damaged.len() > MAX_REPORTED {
-        console::print_status(format_args!("airtcp: ignored {} more damaged rows", damaged.len() - MAX_REPORTED));
+        console::print_status(format_args!(
+            "airtcp: ignored {} more damaged rows",
+            damaged.len() - MAX_REPORTED
+        ));
     }
 }
 

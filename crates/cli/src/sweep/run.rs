@@ -12,7 +12,7 @@ use clap::Args;
 use rayon::prelude::*;
 
 use crate::shared::progress::{ProgressDisplay, format_duration};
-use crate::shared::{failure, console, stop};
+use crate::shared::{console, failure, stop};
 
 /// Run everything that has no result yet, on all cores
 #[derive(Debug, Args)]

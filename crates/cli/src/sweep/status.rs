@@ -14,8 +14,8 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::ranges::{Ranges, ranges};
-use crate::shared::progress::format_duration;
 use crate::shared::console;
+use crate::shared::progress::format_duration;
 
 /// Show the progress of a sweep: completed runs, rate, missing runs
 ///
@@ -117,7 +117,8 @@ impl State {
             super::report_damaged(&results);
         }
         let written = progress::read(&store, &results).map_err(super::store_failure)?;
-        let part = |(shard, written): (&Shard, &ShardProgress)| Part::of(*shard, written, runs, &missing, now);
+        let part =
+            |(shard, written): (&Shard, &ShardProgress)| Part::of(*shard, written, runs, &missing, now);
         let parts = written.iter().map(part).collect();
         Ok(Self { store, runs, bytes: results.octets(), missing, parts })
     }
@@ -214,7 +215,9 @@ impl Part {
         let state = match missing {
             0 => PartState::Done,
             _ if !written.is_active(now) => PartState::Stopped,
-            _ => PartState::Fill { runs_per_s: written.row_interval().map(|pause| 1.0 / pause.as_secs_f64()) },
+            _ => {
+                PartState::Fill { runs_per_s: written.row_interval().map(|pause| 1.0 / pause.as_secs_f64()) }
+            }
         };
         let since = now.duration_since(written.last).unwrap_or_default();
         Self { shard, runs, done: runs - missing, since: Duration::from_secs_f64(since.as_secs_f64()), state }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use aircaptures::capture::{Capture, CaptureError};
-use airfiles::By;
+use airfiles::PathSource;
 use airlink::packet::Direction;
 use airtcp_analyze::connections::Traces;
 use airtcp_analyze::path;

@@ -52,7 +52,8 @@ impl QueuesAndDrops {
     /// Returns an error if the file cannot be read, or if it is not an event stream of airlink.
     pub fn read(path: &Path) -> Result<Self, EmulationError> {
         // Only regular files are accepted, because a pipe that another user has placed there would block.
-        airfiles::open(path, By::File).map_err(|error| EventsError::Read { path: path.to_owned(), error })?;
+        airfiles::open(path, PathSource::File)
+            .map_err(|error| EventsError::Read { path: path.to_owned(), error })?;
         let mut stream = EventReader::open(path)?;
         let mut reader = Reader::default();
         reader.events.wall_zero = stream.wall_zero();

@@ -39,7 +39,7 @@ pub(crate) type Defines = BTreeMap<String, String>;
 
 /// Reads a script and all its includes. The caller's definitions override the script's.
 pub(crate) fn load(path: &Path, defines: Defines) -> Result<Script, ParseError> {
-    let read = airfiles::read_text(path, By::Person, limits::WRITTEN_BY_HAND).map_err(|error| {
+    let read = airfiles::read_text(path, PathSource::User, limits::WRITTEN_BY_HAND).map_err(|error| {
         let position = Position::of_line(Rc::new(path.to_owned()), 0);
         ParseError::new(position, format!("cannot read the script: {error}"))
     })?;

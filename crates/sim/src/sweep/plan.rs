@@ -6,7 +6,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use airfiles::{By, limits};
+use airfiles::{PathSource, limits};
 use airlink::scenario::{Scenario, ScenarioError};
 use airtcp::recovery::inputs::merged;
 use sha2::{Digest, Sha256};
@@ -190,8 +190,9 @@ impl Point {
         }
         // Each setting is applied separately, so that an error names its line.
         let settings = std::mem::take(&mut setup.settings);
-        let mut scenario =
-            setup.scenario(directory, By::File).map_err(|error| (scenario_line, first_problem(&error)))?;
+        let mut scenario = setup
+            .scenario(directory, PathSource::File)
+            .map_err(|error| (scenario_line, first_problem(&error)))?;
         let lines = assignments.iter().filter(|one| matches!(one.target, Target::Setting(_)));
         for ((name, value), Assignment { line, .. }) in settings.iter().zip(lines) {
             scenario.edit(name, value).map_err(|error| (Some(*line), first_problem(&error)))?;

@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use airfiles::{By, limits};
+use airfiles::{PathSource, limits};
 use airtcp::recovery::Recipe;
 use serde_json::Value;
 

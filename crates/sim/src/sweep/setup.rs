@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use airfiles::By;
+use airfiles::PathSource;
 use airlink::packet::Direction;
 use airlink::scenario::{Scenario, ScenarioError, presets};
 use airtcp::SenderSpec;

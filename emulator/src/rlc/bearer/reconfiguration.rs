@@ -10,7 +10,7 @@ use crate::packet::Direction;
 use crate::rlc::config::{DirectionConfig, RlcConfig};
 use crate::rlc::switching::RateSwitch;
 use crate::rlc::umts::config::Discard;
-use crate::stage::{ReconfigureError, Outbox};
+use crate::stage::{Outbox, ReconfigureError};
 
 pub(super) const AGREED: &str = "both ends have to agree on it: restart the link";
 

@@ -14,7 +14,7 @@ use crate::rlc::umts::entity::Outgoing;
 use crate::rlc::umts::hs::config::HsdpaConfig;
 use crate::rlc::umts::hs::framing::Framing;
 use crate::rlc::umts::hs::{Link, TTI};
-use crate::stage::{ReconfigureError, Outbox};
+use crate::stage::{Outbox, ReconfigureError};
 
 /// Creates the channel that carries PDUs in `direction`.
 pub(super) fn channel(
@@ -39,7 +39,12 @@ pub(super) fn check(old: Option<&HsdpaConfig>, new: Option<&HsdpaConfig>) -> Res
     let (old, new) = match (old, new) {
         (None, None) => return Ok(()),
         (Some(old), Some(new)) => (old, new),
-        _ => return Err(ReconfigureError::new("hsdpa", "this would replace the downlink channel: restart the link")),
+        _ => {
+            return Err(ReconfigureError::new(
+                "hsdpa",
+                "this would replace the downlink channel: restart the link",
+            ));
+        }
     };
     let fixed = [
         ("hsdpa.processes", old.processes != new.processes, AGREED),

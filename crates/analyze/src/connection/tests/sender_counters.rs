@@ -101,7 +101,7 @@ fn retransmissions_and_timeouts_match_sender_counters() {
         assert_eq!(found.packets, truth.resent(), "{}", who());
         assert_eq!(found.bytes, run.truth.statistics.bytes_resent, "{}", who());
         assert_eq!(found.timeouts, truth.timeouts, "{}", who());
-        assert_eq!(found.timeouts_by_dupacks, truth.timeouts_by_dupacks, "{}", who());
+        assert_eq!(found.timeouts_by_dupacks, truth.timeouts_by_dupacks.map(u64::from), "{}", who());
         assert_eq!(found.spurious.timeouts, truth.spurious_timeouts, "{}", who());
         assert_eq!(run.sender.findings.directions[0].acked_bytes, 1_000_000, "{}", who());
         // A capture does not show whether sifest's second copy is a separate event.
