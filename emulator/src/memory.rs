@@ -76,6 +76,10 @@ impl Memory {
         self.limit = limit;
     }
 
+    pub(crate) fn limit(&self) -> u64 {
+        self.limit
+    }
+
     /// Memory of all packets inside, in bytes.
     pub(crate) fn used(&self) -> u64 {
         self.used

@@ -98,6 +98,15 @@ pub enum Purpose {
     PureAck,
 }
 
+impl Purpose {
+    /// Like [`Packet::purpose`].
+    pub(crate) fn of(packet: &[u8]) -> Option<Self> {
+        let view = View::complete(packet)?;
+        let is_pure_ack = view.tcp().is_some_and(|segment| segment.is_pure_ack());
+        Some(if is_pure_ack { Self::PureAck } else { Self::Data })
+    }
+}
+
 impl Packet {
     /// Replaces the whole packet, to reuse the memory of its handle.
     pub(crate) fn replace(&mut self, content: Content) {
@@ -122,8 +131,6 @@ impl Packet {
 
     /// The purpose of the packet. `None`: not a complete IP packet (truncated, or of another protocol).
     pub fn purpose(&self) -> Option<Purpose> {
-        let view = View::complete(&self.bytes)?;
-        let is_pure_ack = view.tcp().is_some_and(|segment| segment.is_pure_ack());
-        Some(if is_pure_ack { Purpose::PureAck } else { Purpose::Data })
+        Purpose::of(&self.bytes)
     }
 }

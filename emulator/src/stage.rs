@@ -8,6 +8,7 @@
 use std::any::Any;
 use std::sync::Arc;
 
+mod lookahead;
 mod outbox;
 
 use airwire::Cause;
@@ -17,6 +18,7 @@ use serde_json::Value;
 
 use crate::packet::{Direction, Packet, PacketId};
 
+pub use lookahead::{Ahead, Emitter, Lookahead};
 pub use outbox::Outbox;
 
 /// One stage of a path. The order of calls follows the rules of [`Machine`](crate::machine::Machine). Packets
@@ -41,6 +43,12 @@ pub trait Stage {
 
     /// Processes all events that a lazy stage has deferred. No packet leaves.
     fn catch_up(&mut self, _now: Instant, _out: &mut Outbox) {}
+
+    /// The stage's role in a path that looks ahead. It does not change while the stage runs, unless it is
+    /// reconfigured.
+    fn lookahead(&mut self, _direction: Direction) -> Ahead<'_> {
+        Ahead::No
+    }
 
     /// Number of packets that came in and were neither forwarded nor dropped.
     fn held(&self) -> usize {

@@ -46,7 +46,7 @@ impl Totals {
 }
 
 /// Counters of a path.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Accounts {
     /// Packets of the hosts.
     pub(crate) hosts: PerDirection<Totals>,

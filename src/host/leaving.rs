@@ -9,17 +9,29 @@ use crate::tcp::connection::output::Out;
 impl Host {
     /// Overwrites `packet` with the next IP packet to send. Returns false if there is none.
     pub fn poll_packet(&mut self, now: Instant, packet: &mut Vec<u8>) -> bool {
+        self.poll(now, Out::Packet(packet))
+    }
+
+    /// Like [`Host::poll_packet`], but may leave the TCP checksum of the packet zero, because computing and
+    /// verifying it costs more than anything else. The packet must be passed to
+    /// [`Host::handle_verified_packet`].
+    pub fn poll_unsummed_packet(&mut self, now: Instant, packet: &mut Vec<u8>) -> bool {
+        self.poll(now, Out::Unsummed(packet))
+    }
+
+    fn poll(&mut self, now: Instant, mut out: Out<'_>) -> bool {
+        let (Out::Packet(packet) | Out::Unsummed(packet)) = &mut out else { return false };
         if !self.next_piece.is_empty()
             && let Some(next) = std::mem::take(&mut self.next_piece).into_packet()
         {
-            *packet = next;
+            **packet = next;
             return true;
         }
         if self.poll_reply(packet) {
             return true;
         }
         while !self.ready.is_empty() {
-            if self.poll_first(now, &mut Out::Packet(packet)) {
+            if self.poll_first(now, &mut out) {
                 self.end_turn();
                 return true;
             }

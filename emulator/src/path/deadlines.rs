@@ -2,12 +2,18 @@
 
 use airwire::time::{Duration, Instant};
 
+use crate::packet::{Direction, PerDirection};
+
 /// Deadlines after each stage's last call. Polling all stages at each event would cost more than the events.
 #[derive(Debug)]
 pub(super) struct Deadlines {
     /// The deadline of each stage, or `NEVER`. The whole list is scanned at each event, and plain numbers
     /// compare faster than options.
     of: Vec<Instant>,
+    /// The part of `of` that a stage asks for itself. The other part is `departures`.
+    own: Vec<Instant>,
+    /// For each stage, the next departure from the chains that end there, by direction.
+    departures: Vec<PerDirection<Instant>>,
     /// The earliest deadline at the last call of `settle`.
     next: Instant,
 }
@@ -17,14 +23,32 @@ const NEVER: Instant = Instant::from_nanos(Duration::MAX.as_nanos());
 
 impl Deadlines {
     pub(super) fn new(of: impl Iterator<Item = Option<Instant>>) -> Self {
-        let of = of.map(|deadline| deadline.unwrap_or(NEVER)).collect();
-        let mut deadlines = Self { of, next: NEVER };
+        let own: Vec<_> = of.map(|deadline| deadline.unwrap_or(NEVER)).collect();
+        let departures = vec![PerDirection { down: NEVER, up: NEVER }; own.len()];
+        let mut deadlines = Self { of: own.clone(), own, departures, next: NEVER };
         deadlines.settle();
         deadlines
     }
 
     pub(super) fn set(&mut self, stage: usize, deadline: Option<Instant>) {
-        self.of[stage] = deadline.unwrap_or(NEVER);
+        self.own[stage] = deadline.unwrap_or(NEVER);
+        self.combine(stage);
+    }
+
+    /// Sets the next departure of a chain that ends at this stage.
+    pub(super) fn set_departure(&mut self, stage: usize, direction: Direction, at: Option<Instant>) {
+        self.departures[stage][direction] = at.unwrap_or(NEVER);
+        self.combine(stage);
+    }
+
+    fn combine(&mut self, stage: usize) {
+        let PerDirection { down, up } = self.departures[stage];
+        self.of[stage] = self.own[stage].min(down).min(up);
+    }
+
+    /// Returns whether the stage itself has something to do.
+    pub(super) fn is_due(&self, stage: usize, now: Instant) -> bool {
+        self.own[stage] <= now && self.own[stage] < NEVER
     }
 
     /// Finds the earliest deadline, after all packets have come to rest.

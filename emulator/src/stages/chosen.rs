@@ -21,11 +21,11 @@ pub enum Affects {
 
 impl Affects {
     /// Returns whether the packet is of this kind.
-    pub fn covers(self, packet: &Packet) -> bool {
+    pub fn covers(self, packet: &[u8]) -> bool {
         match self {
             Self::All => true,
-            Self::Data => packet.purpose() != Some(Purpose::PureAck),
-            Self::Acks => packet.purpose() == Some(Purpose::PureAck),
+            Self::Data => Purpose::of(packet) != Some(Purpose::PureAck),
+            Self::Acks => Purpose::of(packet) == Some(Purpose::PureAck),
         }
     }
 }
@@ -52,6 +52,6 @@ impl Chooser {
     /// Returns whether the packet is chosen. Draws one number for every packet of any kind, so that the
     /// decision about the n-th packet depends only on n.
     pub(super) fn chooses(&mut self, packet: &Packet) -> bool {
-        self.stream.chance(self.chance) && self.affects.covers(packet)
+        self.stream.chance(self.chance) && self.affects.covers(&packet.bytes)
     }
 }

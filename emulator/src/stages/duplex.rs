@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::packet::{Direction, Packet, PerDirection};
 use crate::settings::{Directions, Invalid, InvalidInPath, Position, Settings};
-use crate::stage::{Outbox, ReconfigureError, Stage};
+use crate::stage::{Ahead, Outbox, ReconfigureError, Stage};
 
 /// The settings of one direction of a stage whose directions are independent. The rules of [`Settings`]
 /// apply. Keys are relative to the direction's own table.
@@ -85,6 +85,11 @@ pub trait OneWay {
 
     /// See [`Stage::catch_up`].
     fn catch_up(&mut self, _now: Instant, _out: &mut Outbox) {}
+
+    /// See [`Stage::lookahead`].
+    fn lookahead(&mut self) -> Ahead<'_> {
+        Ahead::No
+    }
 
     /// See [`Stage::held`].
     fn held(&self) -> usize {
@@ -174,6 +179,10 @@ impl<S: OneWay> Stage for Duplex<S> {
         for direction in Direction::BOTH {
             self.call(direction, |side| side.catch_up(now, out));
         }
+    }
+
+    fn lookahead(&mut self, direction: Direction) -> Ahead<'_> {
+        self.sides[direction].as_mut().map_or(Ahead::Passes, S::lookahead)
     }
 
     fn held(&self) -> usize {

@@ -14,12 +14,14 @@ use super::queue::{Queue, QueueConfig};
 use super::trace::{Cursor, OPPORTUNITY, TUN_HEADER, Trace};
 use crate::packet::{Direction, Packet};
 use crate::settings::{Invalid, InvalidInPath, Position};
-use crate::stage::{Event, Outbox, ReconfigureError};
+use crate::stage::{Ahead, Event, Outbox, ReconfigureError};
 
+mod forecast;
 pub mod schedule;
 mod scheduled;
 mod wire;
 
+use forecast::Forecast;
 use schedule::Schedule;
 use scheduled::ScheduledTransmitter;
 pub use wire::StepsConfig;
@@ -165,6 +167,8 @@ pub struct Link {
     /// In lazy mode the end of a transmission does not set a deadline. It is handled when the packet arrives
     /// at the far end or the next one enters.
     is_lazy: bool,
+    /// Replaces the queue and the wire in a path that looks ahead.
+    forecast: Option<Box<Forecast>>,
     packets_in: u64,
     bytes_in: u64,
 }
@@ -213,6 +217,7 @@ impl Link {
             transmitter,
             wire,
             is_lazy: false,
+            forecast: None,
             packets_in: 0,
             bytes_in: 0,
         })
@@ -371,11 +376,28 @@ impl OneWay for Link {
         self.transmit(now, out);
     }
 
+    fn lookahead(&mut self) -> Ahead<'_> {
+        match self.transmitter {
+            Transmitter::Immediate | Transmitter::AtRate { .. }
+                if self.queue.is_drop_tail() && self.schedule.is_none() =>
+            {
+                Ahead::Carries(self)
+            }
+            _ => Ahead::No,
+        }
+    }
+
     fn held(&self) -> usize {
+        if let Some(forecast) = &self.forecast {
+            return forecast.held();
+        }
         self.queue.len() + usize::from(self.transmitter.is_busy()) + self.wire.in_transit()
     }
 
     fn stats(&self) -> Value {
+        if let Some(forecast) = &self.forecast {
+            return forecast.stats();
+        }
         json!({
             "packets_in": self.packets_in,
             "bytes_in": self.bytes_in,

@@ -5,7 +5,7 @@
 //! some models, on the time. It does not depend on the fate of other packets. Packets other than IP are
 //! damaged too.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use airwire::rng::Stream;
 use airwire::time::{Duration, Instant};
@@ -19,7 +19,7 @@ use crate::fading::units::{Decibels, Distance, Frequency, Speed};
 use crate::fading::{Fading, FadingConfig};
 use crate::packet::{Direction, Packet};
 use crate::settings::{Invalid, Position, Variant};
-use crate::stage::{DropReason, Outbox};
+use crate::stage::{Ahead, DropReason, Lookahead, Outbox};
 
 pub(crate) mod bursts;
 pub mod list;
@@ -316,6 +316,20 @@ pub struct Loss {
     lost: u64,
     bytes_in: u64,
     bytes_lost: u64,
+    /// Packets that arrived ahead of the clock, in order.
+    ahead: VecDeque<Arrival>,
+    /// In a path that looks ahead: the time to which counters refer.
+    settled: Instant,
+}
+
+/// A packet that arrived ahead of the clock.
+#[derive(Clone, Copy, Debug)]
+struct Arrival {
+    at: Instant,
+    bytes: u64,
+    is_lost: bool,
+    /// What `stats` shows of the channel before the packet arrived.
+    channel: usize,
 }
 
 #[derive(Debug)]
@@ -372,20 +386,21 @@ impl Loss {
             lost: 0,
             bytes_in: 0,
             bytes_lost: 0,
+            ahead: VecDeque::new(),
+            settled: Instant::ZERO,
         })
     }
 }
 
-impl OneWay for Loss {
-    type Config = LossConfig;
-
-    fn handle_packet(&mut self, now: Instant, packet: Packet, out: &mut Outbox) {
+impl Loss {
+    /// Decides about the next packet, and counts it.
+    fn judge(&mut self, now: Instant, packet: &[u8]) -> Option<DropReason> {
         self.packets += 1;
         self.bytes_in += packet.len() as u64;
         // Draw a number for every model, so that a change of model at run time does not shift the later
         // draws.
         let draw = self.damage.unit();
-        let reason = match &mut self.channel {
+        let why = match &mut self.channel {
             Channel::Clean => None,
             Channel::Memoryless(error_rate) => {
                 (draw < error_rate.probability(packet.len())).then_some(DropReason::Loss)
@@ -394,29 +409,81 @@ impl OneWay for Loss {
                 (draw < chain.pass(now, packet.len(), &mut self.state)).then_some(DropReason::Loss)
             }
             Channel::Fading(fading) => fading.loses(now).then_some(DropReason::Loss),
-            Channel::List(list) => list.matches(self.packets, &packet.bytes).then_some(DropReason::Listed),
+            Channel::List(list) => list.matches(self.packets, packet).then_some(DropReason::Listed),
         };
-        match reason {
-            Some(reason) if self.affects.covers(&packet) => {
-                self.lost += 1;
-                self.bytes_lost += packet.len() as u64;
-                out.drop(packet, reason);
-            }
-            _ => out.forward(packet),
+        let why = why.filter(|_| self.affects.covers(packet));
+        if why.is_some() {
+            self.lost += 1;
+            self.bytes_lost += packet.len() as u64;
+        }
+        why
+    }
+}
+
+impl Channel {
+    /// The state of a chain, or the number of flows of a list.
+    fn shown(&self) -> usize {
+        match self {
+            Self::Chain(chain) => chain.current(),
+            Self::List(list) => list.flows(),
+            Self::Clean | Self::Memoryless(_) | Self::Fading(_) => 0,
+        }
+    }
+}
+
+impl Lookahead for Loss {
+    fn carry(&mut self, now: Instant, at: Instant, packet: &[u8]) -> Result<Instant, DropReason> {
+        while self.ahead.pop_front_if(|arrival| arrival.at <= now).is_some() {}
+        let channel = self.channel.shown();
+        let why = self.judge(at, packet);
+        self.ahead.push_back(Arrival { at, bytes: packet.len() as u64, is_lost: why.is_some(), channel });
+        why.map_or(Ok(at), Err)
+    }
+
+    fn delays(&self) -> bool {
+        false
+    }
+
+    fn settle(&mut self, now: Instant) {
+        self.settled = now;
+    }
+
+    fn sustains(&self, _background: u64) -> bool {
+        true
+    }
+}
+
+impl OneWay for Loss {
+    type Config = LossConfig;
+
+    fn handle_packet(&mut self, now: Instant, packet: Packet, out: &mut Outbox) {
+        match self.judge(now, &packet.bytes) {
+            Some(reason) => out.drop(packet, reason),
+            None => out.forward(packet),
         }
     }
 
+    fn lookahead(&mut self) -> Ahead<'_> {
+        Ahead::Carries(self)
+    }
+
     fn stats(&self) -> Value {
+        let later = || self.ahead.iter().filter(|arrival| arrival.at > self.settled);
+        let packets = self.packets - later().count() as u64;
+        let bytes = self.bytes_in - later().map(|arrival| arrival.bytes).sum::<u64>();
+        let lost = self.lost - later().filter(|arrival| arrival.is_lost).count() as u64;
+        let bytes_lost = later().filter(|arrival| arrival.is_lost).map(|arrival| arrival.bytes).sum::<u64>();
         let mut stats = json!({
-            "packets_in": self.packets,
-            "bytes_in": self.bytes_in,
-            "packets_out": self.packets - self.lost,
-            "bytes_out": self.bytes_in - self.bytes_lost,
-            "lost": self.lost,
+            "packets_in": packets,
+            "bytes_in": bytes,
+            "packets_out": packets - lost,
+            "bytes_out": bytes - (self.bytes_lost - bytes_lost),
+            "lost": lost,
         });
+        let shown = later().next().map_or_else(|| self.channel.shown(), |arrival| arrival.channel);
         match &self.channel {
-            Channel::Chain(chain) => stats["state"] = chain.state_name().into(),
-            Channel::List(list) => stats["flows"] = list.flows().into(),
+            Channel::Chain(chain) => stats["state"] = chain.name_of(shown).into(),
+            Channel::List(_) => stats["flows"] = shown.into(),
             Channel::Clean | Channel::Memoryless(_) | Channel::Fading(_) => {}
         }
         stats

@@ -170,6 +170,11 @@ impl Bounds {
             && self.bytes.is_none_or(|limit| bytes + length as u64 <= limit.as_bytes())
     }
 
+    /// Returns whether there is a limit of any kind.
+    pub(crate) fn are_set(&self) -> bool {
+        self.packets.is_some() || self.bytes.is_some()
+    }
+
     fn are_exceeded(&self, counters: &QueueCounters) -> bool {
         self.packets.is_some_and(|limit| counters.packets > limit)
             || self.bytes.is_some_and(|limit| counters.bytes > limit.as_bytes())
@@ -259,6 +264,11 @@ impl Queue {
     /// dropped only if it finds no room.
     pub fn is_drop_tail(&self) -> bool {
         matches!(self.discipline, DisciplineState::DropTail)
+    }
+
+    /// Returns the limits on the queue's length.
+    pub fn bounds(&self) -> &Bounds {
+        &self.config.bounds
     }
 
     /// Returns the number of waiting packets.

@@ -3,6 +3,9 @@
 //! The packets are UDP over IPv4 to the discard port, between two addresses reserved for documentation (RFC
 //! 5737). They do not reach a host: each leaves the path after the stage that `leaves_after` names.
 
+use std::collections::VecDeque;
+use std::sync::Arc;
+
 use airwire::rng::Stream;
 use airwire::time::{Duration, Instant};
 use airwire::units::{Rate, Size};
@@ -16,7 +19,7 @@ use super::pace::Pace;
 use crate::maths;
 use crate::packet::{Direction, Origin, Packet};
 use crate::settings::{Invalid, InvalidInPath, Position, Variant};
-use crate::stage::{Outbox, ReconfigureError};
+use crate::stage::{Ahead, Emitter, Outbox, ReconfigureError};
 use crate::suggest::suggest;
 
 /// The settings of one direction. `source` determines which of the other settings apply:
@@ -189,6 +192,8 @@ pub struct Traffic {
     stream: Stream,
     packets: u64,
     bytes: u64,
+    /// `None` unless the path looks ahead.
+    emitted: Option<Emitted>,
 }
 
 #[derive(Debug)]
@@ -227,6 +232,7 @@ impl Traffic {
             stream,
             packets: 0,
             bytes: 0,
+            emitted: None,
         };
         let spacing = config.rate.time_for(config.packet.as_bytes() as usize);
         for index in 0..config.sources {
@@ -289,6 +295,59 @@ impl Phase {
     }
 }
 
+/// Packets that were emitted ahead of the clock.
+#[derive(Debug)]
+struct Emitted {
+    times: VecDeque<Instant>,
+    /// The content of every packet.
+    packet: Arc<[u8]>,
+}
+
+impl Emitted {
+    fn new(template: &[u8]) -> Self {
+        Self { times: VecDeque::new(), packet: numbered(template, 0, Vec::new()).into() }
+    }
+
+    /// Removes the packets up to `now`.
+    fn forget(&mut self, now: Instant) {
+        while self.times.pop_front_if(|at| *at <= now).is_some() {}
+    }
+}
+
+impl Emitter for Traffic {
+    fn rate(&self) -> u64 {
+        self.config.rate.as_bits_per_second().saturating_mul(self.config.sources.into())
+    }
+
+    fn leaves_after(&self) -> u16 {
+        self.leaves_after
+    }
+
+    fn next(&self) -> Instant {
+        self.next_event.unwrap_or(Instant::ZERO + Duration::MAX)
+    }
+
+    fn emit(&mut self, now: Instant) -> Arc<[u8]> {
+        let emitted = self.emitted.get_or_insert_with(|| Emitted::new(&self.template));
+        emitted.forget(now);
+        let packet = emitted.packet.clone();
+        let first = self.sources.iter_mut().min_by_key(|source| source.phase.next_event());
+        if let Some(Transmitter { pace, phase }) = first {
+            let at = phase.next_event();
+            *phase = Phase::On { at: at + pace.next(packet.len()), until: None };
+            emitted.times.push_back(at);
+            self.packets += 1;
+            self.bytes += packet.len() as u64;
+        }
+        self.next_event = self.earliest_event();
+        packet
+    }
+
+    fn settle(&mut self, now: Instant) {
+        self.emitted.get_or_insert_with(|| Emitted::new(&self.template)).forget(now);
+    }
+}
+
 impl OneWay for Traffic {
     type Config = TrafficConfig;
 
@@ -308,12 +367,22 @@ impl OneWay for Traffic {
     }
 
     fn next_deadline(&self) -> Option<Instant> {
-        self.next_event
+        self.next_event.filter(|_| self.emitted.is_none())
+    }
+
+    /// On-off sources cannot look ahead, because their random numbers are drawn at the times of their changes.
+    fn lookahead(&mut self) -> Ahead<'_> {
+        match self.config.source {
+            Source::Cbr => Ahead::Emits(self),
+            Source::ParetoOnOff => Ahead::No,
+        }
     }
 
     fn stats(&self) -> Value {
         let on = self.sources.iter().filter(|source| matches!(source.phase, Phase::On { .. })).count();
-        json!({ "packets": self.packets, "bytes": self.bytes, "sources": self.sources.len(), "on": on })
+        let ahead = self.emitted.as_ref().map_or(0, |emitted| emitted.times.len() as u64);
+        let bytes = self.bytes - ahead * self.template.len() as u64;
+        json!({ "packets": self.packets - ahead, "bytes": bytes, "sources": self.sources.len(), "on": on })
     }
 
     fn check(&self, config: &TrafficConfig) -> Result<(), ReconfigureError> {

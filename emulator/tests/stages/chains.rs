@@ -25,7 +25,7 @@ use super::traffic::{cbr, pareto};
 use super::*;
 
 #[derive(Clone, Debug)]
-enum StageConfig {
+pub(super) enum StageConfig {
     Link(LinkConfig),
     Traced(&'static str),
     /// The schedule and the steps of the delay.
@@ -61,7 +61,7 @@ impl StageConfig {
     }
 
     /// Builds the stage with these settings in both directions.
-    fn stage(&self, index: usize, seed: u64) -> Box<dyn Stage> {
+    pub(super) fn stage(&self, index: usize, seed: u64) -> Box<dyn Stage> {
         let stream = |direction: Direction, what| Stream::new(seed, &format!("{index}/{direction}/{what}"));
         fn both<C: Clone>(config: &C) -> Directions<C> {
             Directions { down: Some(config.clone()), up: Some(config.clone()) }
@@ -112,7 +112,7 @@ impl StageConfig {
     }
 }
 
-fn any_bounds() -> impl Strategy<Value = Bounds> {
+pub(super) fn any_bounds() -> impl Strategy<Value = Bounds> {
     (proptest::option::of(1_usize..20), proptest::option::of(100_u64..20_000))
         .prop_map(|(packets, bytes)| Bounds { packets, bytes: bytes.map(Size::bytes) })
 }
@@ -158,7 +158,7 @@ fn any_link() -> impl Strategy<Value = StageConfig> {
     )
 }
 
-fn any_loss() -> impl Strategy<Value = StageConfig> {
+pub(super) fn any_loss() -> impl Strategy<Value = StageConfig> {
     prop_oneof![
         (0.0..0.5).prop_map(|per| LossConfig::uniform(p(per))),
         (0.0..1e-4).prop_map(|ber| LossConfig::bit_errors(p(ber))),
@@ -244,7 +244,7 @@ fn any_impairment() -> impl Strategy<Value = StageConfig> {
     ]
 }
 
-fn any_stage() -> impl Strategy<Value = StageConfig> {
+pub(super) fn any_stage() -> impl Strategy<Value = StageConfig> {
     let traffic =
         (50_u64..1500, 10_u64..1000, any::<bool>(), 1_usize..4).prop_map(|(packet, rate, on_off, reach)| {
             let base = if on_off { pareto(1.5) } else { cbr() };
@@ -295,8 +295,8 @@ fn check_conservation(path: &Path) {
             )
         })
     };
-    let (hosts, hosts_gone) = sum(path.totals());
-    let (background, background_gone) = sum(path.background());
+    let (hosts, hosts_gone) = sum(&path.totals());
+    let (background, background_gone) = sum(&path.background());
     assert!(hosts >= hosts_gone && background >= background_gone);
     assert_eq!(hosts + background, hosts_gone + background_gone + path.held() as u64);
     assert_eq!(path.held() == 0, path.memory() == 0, "{} bytes", path.memory());

@@ -3,6 +3,7 @@
 mod arq;
 mod chains;
 mod link;
+mod lookahead;
 mod memory;
 mod outage;
 mod traffic;
@@ -13,9 +14,9 @@ use airlink::machine::{Machine, catch_up, drain};
 use airlink::packet::Direction;
 use airlink::path::{FIXED, MOBILE, NamedStage, Path};
 use airlink::settings::Directions;
-use airlink::stage::{Event, OneWay, Recording, Stage, DropReason};
+use airlink::stage::{DropReason, Event, Recording, Stage};
 use airlink::stages::arq::{Arq, ArqConfig};
-use airlink::stages::duplex::Duplex;
+use airlink::stages::duplex::{Duplex, OneWay};
 use airlink::stages::link::{Link, LinkConfig, LinkInputs};
 use airlink::stages::outage::{Outage, OutageConfig};
 use airlink::stages::trace::Trace;
@@ -91,9 +92,13 @@ fn traffic_of(config: &TrafficConfig, leaves_after: u16, name: &str) -> Box<dyn 
 }
 
 fn path(stages: Vec<Box<dyn Stage>>) -> Path {
+    path_recording(stages, Recording::Events)
+}
+
+fn path_recording(stages: Vec<Box<dyn Stage>>, recording: Recording) -> Path {
     let named =
         stages.into_iter().enumerate().map(|(i, stage)| NamedStage { name: format!("stage-{i}"), stage });
-    Path::new(named.collect(), Recording::Events, false)
+    Path::new(named.collect(), recording, false)
 }
 
 /// A packet whose first two bytes are its number. It is not an IP packet, which every stage must accept.

@@ -17,6 +17,8 @@ use crate::tcp::socket::State;
 pub(crate) enum Out<'a> {
     /// Overwritten with a whole packet.
     Packet(&'a mut Vec<u8>),
+    /// The same, but the TCP checksum is left out.
+    Unsummed(&'a mut Vec<u8>),
     /// The segment is appended to `piece` if it continues it; otherwise it overwrites `next`.
     Piece { piece: &'a mut Piece, next: &'a mut Piece },
 }
@@ -33,10 +35,11 @@ impl Out<'_> {
     ) {
         match self {
             Self::Packet(packet) => {
-                let write_options = |packet: &mut Vec<u8>| options.write(layout, packet);
-                let tcp = segment::emit_headers(packet, header, write_options, len);
-                text.for_each(|text| text.copy_to(packet));
+                let tcp = write_unsummed(packet, header, options, layout, len, text);
                 segment::fill_checksum(packet, tcp, header);
+            }
+            Self::Unsummed(packet) => {
+                write_unsummed(packet, header, options, layout, len, text);
             }
             Self::Piece { piece, .. } if piece.is_empty() => piece.begin(header, options, layout, len, text),
             Self::Piece { piece, .. } if piece.can_append(header, options, len) => {
@@ -45,6 +48,20 @@ impl Out<'_> {
             Self::Piece { next, .. } => next.begin(header, options, layout, len, text),
         }
     }
+}
+
+/// Writes a segment without TCP checksum, and returns the offset of its TCP header.
+fn write_unsummed<'a>(
+    packet: &mut Vec<u8>,
+    header: &Header,
+    options: &Options,
+    layout: Layout,
+    len: usize,
+    text: impl Iterator<Item = Payload<'a>>,
+) -> usize {
+    let tcp = segment::emit_headers(packet, header, |packet| options.write(layout, packet), len);
+    text.for_each(|text| text.copy_to(packet));
+    tcp
 }
 
 impl Connection {

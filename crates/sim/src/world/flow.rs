@@ -154,11 +154,13 @@ pub(super) struct Buffers {
     /// The expected stream.
     stream: Vec<u8>,
     read: Box<[u8]>,
+    /// Received data is compared in samples.
+    pub(super) in_samples: bool,
 }
 
 impl Default for Buffers {
     fn default() -> Self {
-        Self { stream: Vec::new(), read: vec![0; READ_BUFFER_LEN].into() }
+        Self { stream: Vec::new(), read: vec![0; READ_BUFFER_LEN].into(), in_samples: false }
     }
 }
 
@@ -304,7 +306,7 @@ impl FlowState {
                     return Ok(());
                 }
                 Ok(count) => {
-                    self.check(role, &buffers.read[..count], &mut buffers.stream)?;
+                    self.check(role, count, buffers)?;
                     self.complete(now);
                 }
                 Err(IoError::Ended(ended)) => {
@@ -318,7 +320,9 @@ impl FlowState {
         Ok(())
     }
 
-    fn check(&mut self, role: Role, octets: &[u8], scratch: &mut Vec<u8>) -> Result<(), StreamError> {
+    fn check(&mut self, role: Role, count: usize, buffers: &mut Buffers) -> Result<(), StreamError> {
+        let Buffers { stream: scratch, read, in_samples } = buffers;
+        let octets = &read[..count];
         let expected = match (role, self.flow.length) {
             (Role::Sender, _) => 0,
             (Role::Receiver, Length::Octets(length)) => {
@@ -326,7 +330,10 @@ impl FlowState {
             }
             (Role::Receiver, Length::Endless) => octets.len(),
         };
-        let correct = self.stream.matching_len(self.delivered, &octets[..expected], scratch);
+        let correct = match in_samples {
+            true => self.stream.matching_len_in_samples(self.delivered, &octets[..expected], scratch),
+            false => self.stream.matching_len(self.delivered, &octets[..expected], scratch),
+        };
         self.delivered += correct as u64;
         if correct < octets.len() { Err(StreamError::Wrong(self.delivered)) } else { Ok(()) }
     }

@@ -1,11 +1,34 @@
 //! Upper bounds on the memory of a world.
 
+use airlink::packet::Direction;
 use airlink::path::DEFAULT_MEMORY;
+use airlink::scenario::Scenario;
+use airtcp::profile::WindowUpdate;
 use airtcp::recovery::Decision;
 use airwire::units::Size;
 
 use super::watch::Watcher;
-use super::{World, WorldError};
+use super::{Flow, HostSpec, World, WorldError};
+
+/// Memory of a packet in addition to its payload, in bytes: headers, bookkeeping and unused capacity.
+const OVERHEAD: u64 = 500;
+
+/// Memory of a flow's packets if its whole window is in the path once, in bytes.
+pub(super) fn of_window(flow: &Flow, scenario: &Scenario, fixed: &HostSpec, mobile: &HostSpec) -> u64 {
+    let (sender, receiver) = match flow.direction {
+        Direction::Down => (fixed, mobile),
+        Direction::Up => (mobile, fixed),
+    };
+    let acks = &receiver.profile.acks;
+    let window = match (flow.receive_buffer, acks.window_update) {
+        (Some(buffer), _) => 2 * buffer,
+        (None, WindowUpdate::Tuned(memory)) => memory.most,
+        (None, WindowUpdate::Doubled | WindowUpdate::QuarterBuffer) => acks.recv_buffer,
+    };
+    let profile = flow.profile.as_ref().unwrap_or(&sender.profile);
+    let segment = u64::from(profile.handshake.mss.unwrap_or(scenario.mtu));
+    (window as u64 / segment.max(1) + 1) * (segment + OVERHEAD)
+}
 
 /// Minimum number of steps between two measurements of the recorded data.
 const STEPS_BETWEEN_CHECKS: usize = 10_000;
@@ -60,7 +83,6 @@ impl World {
 
 #[cfg(test)]
 mod tests {
-    use airlink::packet::Direction;
     use airwire::time::Duration;
 
     use super::*;

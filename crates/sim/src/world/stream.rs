@@ -30,10 +30,22 @@ impl Stream {
         }
         let first = self.first + offsets.start / WORD;
         for (chunk, number) in scratch[..whole].as_chunks_mut().0.iter_mut().zip(first..) {
-            // Multiplication by an odd number is injective modulo 2^64.
-            *chunk = (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes();
+            *chunk = word(number);
         }
         &scratch[skip..skip + len]
+    }
+
+    /// Like [`matching_len`](Self::matching_len), but compares only every eighth word of long pieces. This detects
+    /// any piece that is shifted or belongs to another flow.
+    pub(super) fn matching_len_in_samples(&self, offset: u64, octets: &[u8], scratch: &mut Vec<u8>) -> usize {
+        const DISTANCE: usize = 8;
+        let skip = offset.next_multiple_of(WORD) - offset;
+        let words = octets.get(skip as usize..).unwrap_or_default().as_chunks().0;
+        let mut samples = words.iter().zip(self.first + (offset + skip) / WORD..).step_by(DISTANCE);
+        if words.len() > DISTANCE && samples.all(|(octets, number)| *octets == word(number)) {
+            return octets.len();
+        }
+        self.matching_len(offset, octets, scratch)
     }
 
     /// Returns how many leading bytes of `octets` match the stream at `offset`.
@@ -46,9 +58,31 @@ impl Stream {
     }
 }
 
+/// Returns the word with this number.
+fn word(number: u64) -> [u8; WORD as usize] {
+    // Multiplication by an odd number is injective modulo 2^64.
+    (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn samples_detect_shifted_and_foreign_pieces() {
+        let (own, other) = (Stream::new(Direction::Down, 3), Stream::new(Direction::Down, 4));
+        let mut scratch = Vec::new();
+        for (start, len) in [(0, 512), (3, 200), (13, 73), (5, 9), (8, 0)] {
+            let piece = own.octets(start..start + len, &mut Vec::new()).to_vec();
+            let mut agreeing = |stream: &Stream, at| stream.matching_len_in_samples(at, &piece, &mut scratch);
+            assert_eq!(agreeing(&own, start), piece.len(), "{start} {len}");
+            if len > 0 {
+                assert!(agreeing(&own, start + 1) < piece.len(), "{start} {len}: shifted");
+                assert!(agreeing(&own, start + 8) < piece.len(), "{start} {len}: shifted by a word");
+                assert!(agreeing(&other, start) < piece.len(), "{start} {len}: another flow");
+            }
+        }
+    }
 
     #[test]
     fn stream_pieces_match_whole_stream() {

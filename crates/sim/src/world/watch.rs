@@ -514,7 +514,8 @@ mod tests {
         assert!(world.run_to_end(Duration::from_secs(60)).unwrap());
         let dropped = |direction| {
             let outcomes = world.outcomes(direction).iter().zip(1..);
-            let dropped = outcomes.filter(|(outcome, _)| **outcome == PathOutcome::Dropped(DropReason::Listed));
+            let dropped =
+                outcomes.filter(|(outcome, _)| **outcome == PathOutcome::Dropped(DropReason::Listed));
             dropped.map(|(_, number)| number).collect::<Vec<u32>>()
         };
         assert_eq!((dropped(Direction::Down), dropped(Direction::Up)), (vec![5, 9], vec![3]));

@@ -7,7 +7,6 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use airfiles::{PathSource, limits};
 use airwire::time::{Duration, Instant};
 use airwire::units::Rate;
 
@@ -45,12 +44,9 @@ enum Quantity {
 }
 
 impl Schedule {
-    /// Loads a schedule file that a scenario names. An error contains the file's name only if the file cannot
-    /// be read, and never its content.
-    pub fn load(file: &Path, is_looped: bool) -> Result<Self, ScheduleError> {
-        let text = airfiles::read(file, PathSource::File, limits::TRACE);
-        let text = text.map_err(|error| ScheduleError::Unreadable(file.display().to_string(), error))?;
-        Self::parse(&String::from_utf8_lossy(&text), is_looped)
+    /// Loads a schedule file that a scenario names.
+    pub fn load(path: &Path, is_looped: bool) -> Result<Self, FileError> {
+        Self::parse(&file::read(path)?, is_looped)
     }
 
     /// Parses the text of a schedule file.

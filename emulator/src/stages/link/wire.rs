@@ -111,8 +111,14 @@ impl Wire {
         if self.schedule.is_some() { Duration::ZERO } else { self.delay }
     }
 
-    /// Puts a packet on the wire. Its transmission ended at `at`.
-    pub(super) fn send(&mut self, at: Instant, packet: Packet, out: &mut Outbox) {
+    /// Returns an upper bound on the time that a packet spends on a wire without schedule.
+    pub(super) fn most_delay(&self) -> Duration {
+        self.delay + self.jitter + self.steps_config.map_or(Duration::ZERO, |steps| steps.within)
+    }
+
+    /// Returns when a packet whose transmission ends at `at` reaches the far end, if it does not have to stay
+    /// behind an earlier one.
+    pub(super) fn arrival(&mut self, at: Instant) -> Instant {
         let mut arrival = at + self.schedule.as_ref().map_or(self.delay, |schedule| schedule.delay_at(at));
         if let Some(steps_config) = &self.steps_config {
             arrival += self.steps.delay_at(at, steps_config);
@@ -120,6 +126,12 @@ impl Wire {
         if !self.jitter.is_zero() {
             arrival += Duration::from_nanos(self.stream.below(self.jitter.as_nanos() + 1));
         }
+        arrival
+    }
+
+    /// Puts a packet on the wire. Its transmission ended at `at`.
+    pub(super) fn send(&mut self, at: Instant, packet: Packet, out: &mut Outbox) {
+        let arrival = self.arrival(at);
         match self.in_transit.back() {
             Some((last, _)) => self.in_transit.push_back((arrival.max(*last), packet)),
             None if arrival == at => self.forward(packet, out),

@@ -181,8 +181,18 @@ impl Chain {
         Self { states, current: 0, clock }
     }
 
-    pub(super) fn state_name(&self) -> &str {
-        &self.states[self.current].name
+    fn state_name(&self) -> &str {
+        self.name_of(self.current)
+    }
+
+    /// Returns the index of the current state.
+    pub(super) fn current(&self) -> usize {
+        self.current
+    }
+
+    /// Returns the name of a state.
+    pub(super) fn name_of(&self, state: usize) -> &str {
+        &self.states[state].name
     }
 
     /// Starts the chain at `now`.

@@ -1,0 +1,58 @@
+//! Stages whose decision about a packet is known as soon as the packet arrives.
+//!
+//! A link with a fixed rate, for example, serves packets in order of arrival. It can therefore compute when
+//! a packet will leave without waiting for that time. A path in virtual time uses this to carry a packet over
+//! several such stages at once, see [`Path::look_ahead`](crate::path::Path::look_ahead).
+
+use std::sync::Arc;
+
+use airwire::time::Instant;
+
+use super::DropReason;
+
+/// The role of one direction of a stage in a path that looks ahead.
+pub enum Ahead<'a> {
+    /// The stage has to wait for the clock.
+    No,
+    /// Packets pass unchanged and without delay.
+    Passes,
+    /// The stage knows at once when a packet leaves.
+    Carries(&'a mut dyn Lookahead),
+    /// The stage adds packets of its own, at times that are known in advance. Other packets pass.
+    Emits(&'a mut dyn Emitter),
+}
+
+/// A stage that knows at once when a packet leaves. It keeps packets in order.
+pub trait Lookahead {
+    /// Carries a packet that arrives at `at`, and returns the time at which it leaves, or the reason why it is
+    /// dropped on arrival. `at` never decreases. It may be later than the path's time `now`.
+    fn carry(&mut self, now: Instant, at: Instant, packet: &[u8]) -> Result<Instant, DropReason>;
+
+    /// Returns whether packets spend time in the stage.
+    fn delays(&self) -> bool;
+
+    /// Makes counters and state refer to this time, which is not earlier than the path's time.
+    fn settle(&mut self, now: Instant);
+
+    /// Returns whether background traffic of this many bits per second leaves the stage at the rate at which
+    /// it enters, so that its packets take little memory.
+    fn sustains(&self, background: u64) -> bool;
+}
+
+/// A stage that emits packets at times that do not depend on other packets.
+pub trait Emitter {
+    /// Average rate of all packets together, in bits per second.
+    fn rate(&self) -> u64;
+
+    /// Index of the stage after which the packets leave the path.
+    fn leaves_after(&self) -> u16;
+
+    /// Time of the next packet.
+    fn next(&self) -> Instant;
+
+    /// Emits the next packet. The path's time is `now`. The packet's number is not filled in.
+    fn emit(&mut self, now: Instant) -> Arc<[u8]>;
+
+    /// Makes counters refer to this time. All packets up to this time have been emitted.
+    fn settle(&mut self, now: Instant);
+}
