@@ -407,7 +407,7 @@ impl Path {
         None
     }
 
-    /// Continues with the packets that leave the chain whose deadline is that of this stage.
+    /// Forwards the packets that leave the chain whose last delaying stage is this one.
     fn leave_chain(&mut self, now: Instant, stage: usize, direction: Direction) {
         let Some(number) = self.chain_until[stage][direction] else { return };
         let last = self.chains[number].last();

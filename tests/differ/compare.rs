@@ -80,7 +80,7 @@ pub(crate) fn compare(plan: &Plan, kernel: &Record, ours: &Record, rows: &[Row])
     Verdict::Compared { steps: kernel.steps.len(), skipped, differences }
 }
 
-/// Adds the words of a step to those of earlier ones.
+/// Adds the words of a step to the words of earlier steps.
 fn note_words(step: &Step, before: &mut BTreeSet<String>) {
     before.extend(step.words.iter().map(|word| format!("before:{word}")));
     if let Some(state) = step.state {

@@ -26,7 +26,7 @@ pub(crate) struct Plan {
     pub silence: Duration,
 }
 
-/// What happens to our segments with data, by their number, beginning with 0. Retransmissions have numbers too.
+/// Fates of our segments with data, by number from 0. Retransmissions have numbers too.
 #[derive(Clone, Debug)]
 pub(crate) struct Path {
     pub losses: Vec<u16>,

@@ -328,7 +328,7 @@ struct Arrival {
     at: Instant,
     bytes: u64,
     is_lost: bool,
-    /// What `stats` shows of the channel before the packet arrived.
+    /// State of the channel before the packet arrived, as `stats` shows it.
     channel: usize,
 }
 
