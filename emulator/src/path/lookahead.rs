@@ -44,7 +44,7 @@ enum Change {
 
 /// A packet on its way through a chain.
 #[derive(Clone, Copy)]
-struct Traveller<'a> {
+struct PassingPacket<'a> {
     at: Instant,
     /// It got to this place by the deadline of a stage. Otherwise it entered the path at `at`, after all
     /// deadlines of that time.
@@ -54,7 +54,7 @@ struct Traveller<'a> {
 }
 
 /// Number of packets after which a chain's changes are applied to the counters.
-const MANY: usize = 64;
+const CHANGES_INTERVAL: usize = 64;
 
 impl Chain {
     /// Finds the chains of a direction.
@@ -138,8 +138,8 @@ impl Chain {
         by_deadline: bool,
         packet: &Packet,
     ) -> Option<Instant> {
-        let traveller = Traveller { at: now, by_deadline, origin: packet.origin, packet: &packet.bytes };
-        self.carry(stages, now, 0, traveller)
+        let passing = PassingPacket { at: now, by_deadline, origin: packet.origin, packet: &packet.bytes };
+        self.carry(stages, now, 0, passing)
     }
 
     fn carry(
@@ -147,37 +147,37 @@ impl Chain {
         stages: &mut [NamedStage],
         now: Instant,
         from: usize,
-        mut traveller: Traveller<'_>,
+        mut passing: PassingPacket<'_>,
     ) -> Option<Instant> {
         for place in from..self.members.len() {
             let index = self.members[place].index;
             match stages[index].stage.lookahead(self.direction) {
-                Ahead::Carries(stage) => match stage.carry(now, traveller.at, traveller.packet) {
+                Ahead::Carries(stage) => match stage.carry(now, passing.at, passing.packet) {
                     Ok(leaves) => {
-                        traveller.by_deadline |= leaves > traveller.at;
-                        traveller.at = leaves;
+                        passing.by_deadline |= leaves > passing.at;
+                        passing.at = leaves;
                     }
                     Err(why) => {
-                        let change = Change::Dropped(traveller.origin, why);
-                        self.members[place].arriving.push_back((traveller.at, change));
+                        let change = Change::Dropped(passing.origin, why);
+                        self.members[place].arriving.push_back((passing.at, change));
                         return None;
                     }
                 },
                 Ahead::Emits(_) => {
                     // Deadlines of one time are handled from the fixed to the mobile side.
-                    let is_first = self.direction == Direction::Up || !traveller.by_deadline;
-                    self.emit(stages, now, place, traveller.at, is_first);
+                    let is_first = self.direction == Direction::Up || !passing.by_deadline;
+                    self.emit(stages, now, place, passing.at, is_first);
                 }
                 Ahead::Passes | Ahead::No => {}
             }
-            if matches!(traveller.origin, Origin::Background { leaves_after } if usize::from(leaves_after) == index)
+            if matches!(passing.origin, Origin::Background { leaves_after } if usize::from(leaves_after) == index)
             {
-                let change = Change::Left(traveller.packet.len());
-                self.members[place].departing.push_back((traveller.at, change));
+                let change = Change::Left(passing.packet.len());
+                self.members[place].departing.push_back((passing.at, change));
                 return None;
             }
         }
-        Some(traveller.at)
+        Some(passing.at)
     }
 
     /// Emits the background traffic of one stage before `until`, and with `inclusive` also at that time.
@@ -198,8 +198,8 @@ impl Chain {
             let origin = Origin::Background { leaves_after: emitter.leaves_after() };
             let packet = emitter.emit(now);
             self.members[place].arriving.push_back((at, Change::Entered(packet.len())));
-            let traveller = Traveller { at, by_deadline: true, origin, packet: &packet };
-            self.carry(stages, now, place + 1, traveller);
+            let passing = PassingPacket { at, by_deadline: true, origin, packet: &packet };
+            self.carry(stages, now, place + 1, passing);
         }
     }
 
@@ -235,7 +235,7 @@ impl Chain {
     /// Applies the changes up to `now` to the counters from time to time.
     pub(super) fn apply_changes(&mut self, now: Instant, accounts: &mut Accounts) {
         self.entered += 1;
-        if self.entered < MANY {
+        if self.entered < CHANGES_INTERVAL {
             return;
         }
         self.entered = 0;

@@ -135,7 +135,7 @@ impl Forecast {
 }
 
 /// Upper bound on the background packets that a link may hold in advance, in bits.
-const MOST_BACKGROUND: u64 = 8 * 50_000_000;
+const MAX_BACKGROUND: u64 = 8 * 50_000_000;
 
 impl Lookahead for Link {
     fn carry(&mut self, now: Instant, at: Instant, packet: &[u8]) -> Result<Instant, DropReason> {
@@ -175,7 +175,7 @@ impl Lookahead for Link {
     }
 
     fn delays(&self) -> bool {
-        matches!(self.transmitter, Transmitter::AtRate { .. }) || !self.wire.most_delay().is_zero()
+        matches!(self.transmitter, Transmitter::AtRate { .. }) || !self.wire.max_delay().is_zero()
     }
 
     fn settle(&mut self, now: Instant) {
@@ -190,6 +190,6 @@ impl Lookahead for Link {
             }
             _ => (true, background),
         };
-        keeps_up && rate as f64 * self.wire.most_delay().as_secs_f64() <= MOST_BACKGROUND as f64
+        keeps_up && rate as f64 * self.wire.max_delay().as_secs_f64() <= MAX_BACKGROUND as f64
     }
 }

@@ -112,7 +112,7 @@ impl Wire {
     }
 
     /// Returns an upper bound on the time that a packet spends on a wire without schedule.
-    pub(super) fn most_delay(&self) -> Duration {
+    pub(super) fn max_delay(&self) -> Duration {
         self.delay + self.jitter + self.steps_config.map_or(Duration::ZERO, |steps| steps.within)
     }
 
