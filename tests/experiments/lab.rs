@@ -112,8 +112,11 @@ fn recipe_without_its_information_is_reported() {
     let output = scratch.path("out");
     let csv = succeeded(airtcp(&["lab", "show", &output, "--csv"])).stdout;
     let [head, reno, etcp, _] = csv.lines().collect::<Vec<_>>().try_into().unwrap();
-    assert!(head.ends_with(",transfers,n,notices") && reno.ends_with(",1,1,1,"), "{csv}");
-    assert!(etcp.ends_with(&format!(",1,1,1,{marks}")), "{csv}");
+    // A busy machine may disturb a transfer.
+    let counted = |index: usize| report["summary"][index]["counted"].as_u64().unwrap();
+    assert!(head.ends_with(",transfers,n,notices"), "{csv}");
+    assert!(reno.ends_with(&format!(",1,1,{},", counted(0))), "{csv}");
+    assert!(etcp.ends_with(&format!(",1,1,{},{marks}", counted(1))), "{csv}");
     let page = scratch.path("page.html");
     succeeded(airtcp(&["report", &output, "-o", &page]));
     let html = fs::read_to_string(page).unwrap();
