@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use crate::packet::{Direction, Packet, PacketId};
 
-pub use lookahead::{Ahead, Emitter, Lookahead};
+pub use lookahead::{Ahead, Background, Emitter, Lookahead};
 pub use outbox::Outbox;
 
 /// One stage of a path. The order of calls follows the rules of [`Machine`](crate::machine::Machine). Packets
@@ -48,6 +48,11 @@ pub trait Stage {
     /// reconfigured.
     fn lookahead(&mut self, _direction: Direction) -> Ahead<'_> {
         Ahead::No
+    }
+
+    /// The packets that the stage adds in this direction. `None`: it adds none.
+    fn background(&self, _direction: Direction) -> Option<Background> {
+        None
     }
 
     /// Number of packets that came in and were neither forwarded nor dropped.

@@ -6,7 +6,7 @@ use airwire::time::Instant;
 
 use super::NamedStage;
 use crate::packet::{Direction, Origin, Packet};
-use crate::stage::{Ahead, DropReason};
+use crate::stage::{Ahead, Background, DropReason};
 use crate::totals::Accounts;
 
 /// Consecutive stages of one direction that look ahead.
@@ -63,25 +63,28 @@ impl Chain {
         if direction == Direction::Up {
             order.reverse();
         }
+        let ready = looking_ahead(stages, &order, direction);
         let mut chains = Vec::new();
-        let mut rest = order.as_slice();
-        while let Some((_, others)) = rest.split_first() {
-            let length = Self::length(stages, rest, direction);
-            chains.extend(Self::new(stages, &rest[..length], direction));
-            rest = if length == 0 { others } else { &rest[length..] };
+        let mut start = 0;
+        while start < order.len() {
+            let more = ready[start..].iter().take_while(|is_ready| **is_ready).count();
+            let length = Self::length(stages, &order[start..start + more], direction);
+            chains.extend(Self::new(stages, &order[start..start + length], direction));
+            start += length.max(1);
         }
         chains
     }
 
-    /// Number of stages from the first of `order` that can form a chain.
-    fn length(stages: &mut [NamedStage], order: &[usize], direction: Direction) -> usize {
-        let mut looks_ahead = |index: &usize| !matches!(stages[*index].stage.lookahead(direction), Ahead::No);
-        let mut length = order.iter().position(|index| !looks_ahead(index)).unwrap_or(order.len());
-        // Background traffic must leave inside the chain, and the stages on its way must not fill up.
+    /// Number of stages from the first of `order` that can form a chain: the background traffic that begins
+    /// inside it leaves inside it.
+    fn length(stages: &[NamedStage], order: &[usize], direction: Direction) -> usize {
+        let mut length = order.len();
         loop {
-            let mut is_carried =
-                |place: usize| carries_background(stages, &order[..length], place, direction);
-            match (0..length).find(|place| !is_carried(*place)) {
+            let leaves_inside = |place: usize| match stages[order[place]].stage.background(direction) {
+                Some(background) => order[place + 1..length].contains(&background.leaves_after),
+                None => true,
+            };
+            match (0..length).find(|place| !leaves_inside(*place)) {
                 Some(place) => length = place,
                 None => return length,
             }
@@ -190,12 +193,15 @@ impl Chain {
         inclusive: bool,
     ) {
         let index = self.members[place].index;
+        let Some(Background { leaves_after, .. }) = stages[index].stage.background(self.direction) else {
+            return;
+        };
+        let origin = Origin::Background { leaves_after: leaves_after as u16 };
         while let Ahead::Emits(emitter) = stages[index].stage.lookahead(self.direction) {
             let at = emitter.next();
             if at > until || (at == until && !inclusive) {
                 return;
             }
-            let origin = Origin::Background { leaves_after: emitter.leaves_after() };
             let packet = emitter.emit(now);
             self.members[place].arriving.push_back((at, Change::Entered(packet.len())));
             let passing = PassingPacket { at, by_deadline: true, origin, packet: &packet };
@@ -270,27 +276,28 @@ impl Change {
     }
 }
 
-/// Returns whether the background traffic of the stage at this place, if any, leaves inside the chain, and the
-/// stages on its way sustain it together with the traffic from stages before.
-fn carries_background(
-    stages: &mut [NamedStage],
-    order: &[usize],
-    place: usize,
-    direction: Direction,
-) -> bool {
-    let Ahead::Emits(emitter) = stages[order[place]].stage.lookahead(direction) else { return true };
-    let leaves_after = usize::from(emitter.leaves_after());
-    let Some(last) = order.iter().position(|index| *index == leaves_after) else { return false };
-    let rate: u64 = order[..=place]
-        .iter()
-        .map(|index| match stages[*index].stage.lookahead(direction) {
-            Ahead::Emits(emitter) => emitter.rate(),
-            _ => 0,
-        })
-        .sum();
-    last > place
-        && order[place..=last].iter().all(|index| match stages[*index].stage.lookahead(direction) {
+/// Returns for each stage of `order` whether it can be part of a chain. A stage on the way of background traffic
+/// must sustain it, because a chain does not count the memory of background traffic.
+fn looking_ahead(stages: &mut [NamedStage], order: &[usize], direction: Direction) -> Vec<bool> {
+    let mut passing: Vec<Background> = Vec::new();
+    let mut ready = Vec::new();
+    for index in order {
+        let rate = passing.iter().fold(0, |sum: u64, background| sum.saturating_add(background.rate));
+        let stage = &mut stages[*index].stage;
+        let starts = stage.background(direction);
+        ready.push(match stage.lookahead(direction) {
+            Ahead::No => {
+                // It may copy packets.
+                if starts.is_none() {
+                    passing.iter_mut().for_each(|background| background.rate = u64::MAX);
+                }
+                false
+            }
             Ahead::Carries(stage) => stage.sustains(rate),
-            _ => true,
-        })
+            Ahead::Passes | Ahead::Emits(_) => true,
+        });
+        passing.retain(|background| background.leaves_after != *index);
+        passing.extend(starts);
+    }
+    ready
 }

@@ -39,14 +39,17 @@ pub trait Lookahead {
     fn sustains(&self, background: u64) -> bool;
 }
 
+/// The packets that a stage adds in one direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Background {
+    /// Upper bound on the rate of all packets together, in bits per second.
+    pub rate: u64,
+    /// Index of the stage after which the packets leave the path. It is at most `u16::MAX`.
+    pub leaves_after: usize,
+}
+
 /// A stage that emits packets at times that do not depend on other packets.
 pub trait Emitter {
-    /// Average rate of all packets together, in bits per second.
-    fn rate(&self) -> u64;
-
-    /// Index of the stage after which the packets leave the path.
-    fn leaves_after(&self) -> u16;
-
     /// Time of the next packet.
     fn next(&self) -> Instant;
 

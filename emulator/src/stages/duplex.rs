@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::packet::{Direction, Packet, PerDirection};
 use crate::settings::{Directions, Invalid, InvalidInPath, Position, Settings};
-use crate::stage::{Ahead, Outbox, ReconfigureError, Stage};
+use crate::stage::{Ahead, Background, Outbox, ReconfigureError, Stage};
 
 /// The settings of one direction of a stage whose directions are independent. The rules of [`Settings`]
 /// apply. Keys are relative to the direction's own table.
@@ -89,6 +89,11 @@ pub trait OneWay {
     /// See [`Stage::lookahead`].
     fn lookahead(&mut self) -> Ahead<'_> {
         Ahead::No
+    }
+
+    /// See [`Stage::background`].
+    fn background(&self) -> Option<Background> {
+        None
     }
 
     /// See [`Stage::held`].
@@ -183,6 +188,10 @@ impl<S: OneWay> Stage for Duplex<S> {
 
     fn lookahead(&mut self, direction: Direction) -> Ahead<'_> {
         self.sides[direction].as_mut().map_or(Ahead::Passes, S::lookahead)
+    }
+
+    fn background(&self, direction: Direction) -> Option<Background> {
+        self.sides[direction].as_ref().and_then(S::background)
     }
 
     fn held(&self) -> usize {

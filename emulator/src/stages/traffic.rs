@@ -19,7 +19,7 @@ use super::pace::Pace;
 use crate::maths;
 use crate::packet::{Direction, Origin, Packet};
 use crate::settings::{Invalid, InvalidInPath, Position, Variant};
-use crate::stage::{Ahead, Emitter, Outbox, ReconfigureError};
+use crate::stage::{Ahead, Background, Emitter, Outbox, ReconfigureError};
 use crate::suggest::suggest;
 
 /// The settings of one direction. `source` determines which of the other settings apply:
@@ -315,14 +315,6 @@ impl Emitted {
 }
 
 impl Emitter for Traffic {
-    fn rate(&self) -> u64 {
-        self.config.rate.as_bits_per_second().saturating_mul(self.config.sources.into())
-    }
-
-    fn leaves_after(&self) -> u16 {
-        self.leaves_after
-    }
-
     fn next(&self) -> Instant {
         self.next_event.unwrap_or(Instant::ZERO + Duration::MAX)
     }
@@ -376,6 +368,13 @@ impl OneWay for Traffic {
             Source::Cbr => Ahead::Emits(self),
             Source::ParetoOnOff => Ahead::No,
         }
+    }
+
+    fn background(&self) -> Option<Background> {
+        Some(Background {
+            rate: self.config.rate.as_bits_per_second().saturating_mul(self.config.sources.into()),
+            leaves_after: self.leaves_after.into(),
+        })
     }
 
     fn stats(&self) -> Value {

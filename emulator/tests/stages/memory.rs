@@ -93,6 +93,43 @@ fn background_traffic_is_limited() {
     );
 }
 
+/// A link that cannot keep up with background traffic does not look ahead, whether or not the source does.
+#[test]
+fn background_traffic_is_limited_in_path_that_looks_ahead() {
+    let sources = [
+        ("source = \"cbr\", rate = \"20Mbit\"", ""),
+        (
+            "source = \"cbr\", sources = 20, rate = \"1Mbit\"",
+            "kind = \"loss\"\ndown = { model = \"uniform\", per = \"0%\" }\n",
+        ),
+        (
+            "source = \"pareto-on-off\", shape = 1.5, mean_on = \"1h\", mean_off = \"1ms\", rate = \"20Mbit\"",
+            "",
+        ),
+        (
+            "source = \"cbr\", rate = \"800kbit\"",
+            "kind = \"duplicate\"\ndown = { chance = 1, copies = 30 }\n",
+        ),
+    ];
+    for (source, between) in sources {
+        let between = if between.is_empty() { String::new() } else { format!("[[stage]]\n{between}") };
+        let mut path = limited(&format!(
+            "[[stage]]\nkind = \"traffic\"\n\
+             down = {{ {source}, packet = \"512B\", leaves_after = \"end\" }}\n{between}\
+             [[stage]]\nkind = \"link\"\nname = \"wire\"\ndown.rate = \"1Mbit\"\n\
+             [[stage]]\nkind = \"link\"\nname = \"end\"\ndown = {{ delay = \"1ms\" }}\n"
+        ));
+        path.be_lazy(true);
+        path.look_ahead(0);
+        for millis in 0..2000 {
+            catch_up(&mut path, at(ms(millis)), |_, _, _| {});
+            assert!(path.memory() <= LIMIT, "{source}: {} bytes", path.memory());
+        }
+        let error = path.check_memory().expect_err(source);
+        assert_eq!((error.stage.as_str(), error.direction), ("wire", Direction::Down), "{source}");
+    }
+}
+
 /// The queues of mobiles outside the path count, too.
 #[test]
 fn traffic_of_other_mobiles_is_limited() {
