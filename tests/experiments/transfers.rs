@@ -115,10 +115,11 @@ fn several_connections_have_one_goodput_and_fairness_index() {
     }
     for row in rows(&report) {
         // Three connections over one path are one run, not three. A busy machine may disturb a run,
-        // which then does not count.
-        assert!((0..=2).contains(&row["counted"].as_u64().unwrap()), "{row}");
-        for samples in [&row["kbit_per_s"]["samples"], &row["fairness"]["samples"]] {
-            assert_eq!(samples, &row["counted"], "{row}");
+        // which then does not count. Without runs that count, there are no means.
+        let counted = row["counted"].as_u64().unwrap();
+        assert!(counted <= 2, "{row}");
+        for mean in [&row["kbit_per_s"], &row["fairness"]] {
+            assert_eq!(mean["samples"].as_u64().unwrap_or(0), counted, "{row}");
         }
     }
     if rows(&report).iter().all(|row| row["counted"] != 0) {
@@ -221,9 +222,9 @@ fn slow_receiver_closes_window_and_transfer_stays_valid() {
         let goodput = number(transfer, "/kbit_per_s");
         assert!((300.0..2000.0).contains(&goodput), "not the path's 4 Mbit/s: {transfer}");
         assert!(number(transfer, "/capture/closed_windows") >= 1.0, "{transfer}");
-        // A busy machine may still deliver packets late.
-        let why = transfer["invalid"].as_str().unwrap_or("packets left the path late");
-        assert!(why.contains("left the path"), "{transfer}");
+        // The closed window does not make it invalid. Packets that a busy machine delays may.
+        let is_late = |why: &str| why.contains("packets left the path");
+        assert!(transfer["invalid"].as_str().is_none_or(is_late), "{transfer}");
     }
 }
 

@@ -77,7 +77,7 @@ pub struct Row {
     /// Silence on the sender's side that ended with a retransmission.
     pub idle_seconds: Option<Mean>,
     /// A sentence for each part of a recipe whose information did not arrive, and the number of transfers if
-    /// it arrived in the others.
+    /// it arrived in the others. All transfers that succeeded are included, also those that do not count.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<String>,
 }
@@ -175,9 +175,9 @@ fn row(sender: &Sender, all: &[&Outcome], reference: &[&Outcome], margin: Option
     let goodput = values(&|outcome| outcome.kbit_per_s);
     let reference: Vec<f64> = others.iter().map(|outcome| outcome.kbit_per_s).collect();
     let median = Median::of(&goodput);
-    // A busy machine delays packets, which does not change whether information arrives.
-    let complete = all.iter().filter(|outcome| outcome.failure.is_none());
-    let notices: Vec<_> = complete.map(|outcome| outcome.notices()).collect();
+    // Disturbances, such as late packets, do not change whether information arrives.
+    let succeeded = all.iter().filter(|outcome| outcome.failure.is_none());
+    let notices: Vec<_> = succeeded.map(|outcome| outcome.notices()).collect();
     Row {
         sender: sender.name.clone(),
         profile: sender.profile(),
@@ -304,6 +304,13 @@ mod tests {
             notices(&[row, row_of(&[outcome(9.0, None, None)])]),
             ["sack: no marks", "sack: competitor etcp@default: no marks (1 of 2 transfers)"]
         );
+    }
+
+    #[test]
+    fn disturbed_transfer_still_reports_missing_information() {
+        let connections = vec![connection("etcp@default", Role::Tested, "no marks")];
+        let row = row_of(&[Outcome { connections, ..outcome(9.0, None, Some("late")) }]);
+        assert_eq!((row.counted, row.notices), (0, vec!["no marks".to_owned()]));
     }
 
     #[test]

@@ -181,13 +181,19 @@ impl World {
     }
 
     /// Attaches a tap, which sees the packets that hosts of one side send and receive, like a
-    /// capture at their devices. `side` is [`FIXED`] or [`MOBILE`]. Call it before the first step.
+    /// capture at their devices. `side` is [`FIXED`] or [`MOBILE`].
+    ///
+    /// # Panics
+    /// After the first step, if packets without checksums may be on their way.
     pub fn tap(&mut self, side: Port, tap: impl Tap + Send + 'static) {
         assert!(!self.is_unsummed, "attach the tap before the first step");
         self.taps[side.0] = Some(Box::new(tap));
     }
 
-    /// Attaches a listener, which receives the hosts' events in order. Call it before the first step.
+    /// Attaches a listener, which receives the hosts' events in order.
+    ///
+    /// # Panics
+    /// After the first step, if packets without checksums may be on their way.
     pub fn listen(&mut self, listener: impl Listener + Send + 'static) {
         assert!(!self.is_unsummed, "attach the listener before the first step");
         self.hosts.iter_mut().for_each(|entry| entry.host.note_events());
