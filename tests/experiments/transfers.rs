@@ -114,8 +114,8 @@ fn several_connections_have_one_goodput_and_fairness_index() {
         assert!((1.0 / 3.0..=1.0).contains(&fairness), "{fairness}");
     }
     for row in rows(&report) {
-        // Three connections over one path are one run, not three. A busy machine may disturb a run,
-        // which then does not count. Without runs that count, there are no means.
+        // Three connections over one path are one run, not three. A run that a busy machine disturbs
+        // does not count, and a row without valid runs has no mean.
         let counted = row["counted"].as_u64().unwrap();
         assert!(counted <= 2, "{row}");
         for mean in [&row["kbit_per_s"], &row["fairness"]] {
