@@ -142,6 +142,7 @@ bench: core
 	@! command -v go >/dev/null || (cd benches/throughput/gvisor && CGO_ENABLED=0 go build -trimpath -o "$(abspath $(TARGET))/release/gvisor-sender" .)
 	$(SUDO) $(TARGET)/release/airtcp-throughput
 	$(SUDO) $(TARGET)/release/airtcp-proxies
+	sh benches/ns3/build.sh $(TARGET)/ns3
 	$(CARGO) bench --locked -p airtcp-benches
 	AIRTCP_PROGRAMS=$(TARGET)/release $(CARGO) bench --locked -p airtcp-benches --bench analyze $(RUNNER) -- real 3000 9
 	$(CARGO) bench --locked -p airlink --bench chain --bench rlc

@@ -1,11 +1,12 @@
-//! CPU cost of the virtual-time world: compared with ns-2 on the same scenario, and with many flows.
+//! CPU cost of the virtual-time world: compared with ns-2 and ns-3 on the same network, and with many flows.
 //!
-//! `cargo bench --bench world [-- ROUNDS]`. Without ns-2 (Debian package `ns2`) only our own
-//! numbers are printed.
+//! `cargo bench --bench world [-- ROUNDS]`. A simulator that is not installed is left out: ns-2 is the Debian
+//! package `ns2`, and `benches/ns3/build.sh target/ns3` installs ns-3.
 //!
 //! Each run is a separate process with one thread. The benchmark measures CPU time, which other
-//! programs disturb less than wall time. Each round runs both simulators in turn.
+//! programs disturb less than wall time. Each round runs the simulators in turn.
 
+use std::path::PathBuf;
 use std::process::{Command, Output};
 
 use airlink::scenario::Scenario;
@@ -20,6 +21,7 @@ use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 
 const SCRIPTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/ns2");
+const SIMULATORS: [Simulator; 3] = [Simulator::Airtcp, Simulator::Ns2, Simulator::Ns3];
 /// Durations of a run in seconds: [`SHORT`] as in the paper, [`LONG`] so that the start of the
 /// program is negligible.
 const SHORT: u64 = 100;
@@ -105,27 +107,23 @@ fn many_flows(flows: u64, packets: u64) {
 }
 
 fn compare(rounds: u64) {
-    let has_ns2 = Command::new("ns").arg("/dev/null").output().is_ok();
-    if !has_ns2 {
-        eprintln!("ns-2 is not installed (`apt-get install ns2`): our own numbers only");
-    }
-    let [mut short, mut long] = [(); 2].map(|()| [Vec::new(), Vec::new()]);
+    let installed: Vec<_> = SIMULATORS.into_iter().filter(|simulator| simulator.is_installed()).collect();
+    let [mut short, mut long]: [Vec<Samples>; 2] =
+        [(); 2].map(|()| installed.iter().map(|simulator| (*simulator, Vec::new())).collect());
     for seed in 1..=rounds {
         eprintln!("round {seed} of {rounds}");
-        for (seconds, samples) in [(SHORT, &mut short), (LONG, &mut long)] {
-            samples[0].push(Sample::of(&mut ours("p0", &[seconds, seed])));
-            if has_ns2 {
-                samples[1].push(Sample::of(&mut ns2(seconds, seed)));
+        for (seconds, results) in [(SHORT, &mut short), (LONG, &mut long)] {
+            for (simulator, samples) in results {
+                samples.push(Sample::of(&mut simulator.p0(seconds, seed)));
             }
         }
     }
     println!("P0's network, one NewReno flow next to a voice stream, 8 % of loss; median (least to most)");
-    let milliseconds = |sample: &Sample| sample.cpu * 1e3;
-    let per_second = |sample: &Sample| sample.numbers[0] / sample.cpu / 1e3;
-    let delivered = |sample: &Sample| sample.numbers[1];
-    table(&format!("{SHORT} s, whole process, ms of CPU"), &short, milliseconds, |ours, ns2| ns2 / ours);
-    table(&format!("{LONG} s, 1000 data packets per s of CPU"), &long, per_second, |ours, ns2| ours / ns2);
-    table(&format!("{SHORT} s, packets delivered"), &short, delivered, |ours, ns2| ours / ns2);
+    table(&format!("{SHORT} s, runs of whole processes per s of CPU"), &short, |sample| 1.0 / sample.cpu);
+    table(&format!("{LONG} s, 1000 data packets per s of CPU"), &long, |sample| {
+        sample.numbers[0] / sample.cpu / 1e3
+    });
+    table(&format!("{LONG} s, packets delivered"), &long, |sample| sample.numbers[1]);
 
     println!(
         "\nNewReno flows on one link, windows of 16 segments, {PACKETS} data packets together, 1 % of loss"
@@ -148,6 +146,60 @@ fn compare(rounds: u64) {
         println!("{flows:>8} {:>28} {:>28} {:>24.0}", spread(&costs[index]), spread(&ratios), memory[index]);
     }
 }
+
+#[derive(Clone, Copy)]
+enum Simulator {
+    Airtcp,
+    Ns2,
+    Ns3,
+}
+
+impl Simulator {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Airtcp => "airtcp",
+            Self::Ns2 => "ns-2",
+            Self::Ns3 => "ns-3",
+        }
+    }
+
+    fn is_installed(self) -> bool {
+        let (installed, how) = match self {
+            Self::Airtcp => return true,
+            Self::Ns2 => (Command::new("ns").arg("/dev/null").output().is_ok(), "`apt-get install ns2`"),
+            Self::Ns3 => (ns3().exists(), "`benches/ns3/build.sh target/ns3`"),
+        };
+        if !installed {
+            eprintln!("{} is not installed ({how}), so it is left out", self.name());
+        }
+        installed
+    }
+
+    /// A run of P0's network.
+    fn p0(self, seconds: u64, seed: u64) -> Command {
+        let numbers = [seconds, seed].map(|number| number.to_string());
+        let mut command = match self {
+            Self::Airtcp => return ours("p0", &[seconds, seed]),
+            Self::Ns2 => Command::new("ns"),
+            Self::Ns3 => Command::new(ns3()),
+        };
+        if let Self::Ns2 = self {
+            command.arg(format!("{SCRIPTS}/p0.tcl"));
+        }
+        command.args(numbers);
+        command
+    }
+}
+
+/// The program that `benches/ns3/build.sh` builds in `target/ns3`.
+fn ns3() -> PathBuf {
+    let program = std::env::current_exe().expect("this program has a path");
+    let target = program.ancestors().nth(3).expect("this program is in target/release/deps");
+    target.join("ns3/p0")
+}
+
+/// The samples of one simulator, one per round.
+type Samples = (Simulator, Vec<Sample>);
 
 struct Sample {
     /// CPU time in seconds, user and system.
@@ -173,22 +225,13 @@ fn ours(what: &str, numbers: &[u64]) -> Command {
     command
 }
 
-fn ns2(seconds: u64, seed: u64) -> Command {
-    let mut command = Command::new("ns");
-    command.arg(format!("{SCRIPTS}/p0.tcl")).args([seconds, seed].map(|number| number.to_string()));
-    command
-}
-
-fn table(what: &str, [ours, ns2]: &[Vec<Sample>; 2], of: fn(&Sample) -> f64, ratio: fn(f64, f64) -> f64) {
-    let ratios = ours.iter().zip(ns2).map(|(ours, ns2)| ratio(of(ours), of(ns2))).collect::<Vec<_>>();
+/// Prints the values of each simulator, and the ratios of our values to the others' in the same rounds.
+fn table(what: &str, results: &[Samples], of: fn(&Sample) -> f64) {
     println!("{what}");
-    for (name, samples) in [("airtcp", ours), ("ns-2", ns2)] {
-        if !samples.is_empty() {
-            println!("    {name:<8} {}", spread(&samples.iter().map(of).collect::<Vec<_>>()));
-        }
-    }
-    if !ratios.is_empty() {
-        println!("    {:<8} {}", "ratio", spread(&ratios));
+    let values: Vec<Vec<f64>> = results.iter().map(|(_, samples)| samples.iter().map(of).collect()).collect();
+    for ((simulator, _), theirs) in results.iter().zip(&values) {
+        let ratios: Vec<_> = values[0].iter().zip(theirs).map(|(ours, theirs)| ours / theirs).collect();
+        println!("    {:<8} {:>28}   airtcp / this: {}", simulator.name(), spread(theirs), spread(&ratios));
     }
 }
 
