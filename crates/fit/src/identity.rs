@@ -30,7 +30,7 @@ pub(crate) fn identify(packet: &[u8]) -> Option<Identity> {
     let mut hasher = SipHasher13::new();
     // Skip the type of service or traffic class, the flow label, the length, the time to live and the
     // checksum.
-    if view.is_v4 {
+    if view.is_v4() {
         hasher.write(&packet[4..8]);
     }
     hasher.write_u8(view.protocol);

@@ -86,15 +86,21 @@ const TIMESTAMPS: u8 = 8;
 impl Options {
     /// Parses the options of a segment. Returns `None` if the length of an option is invalid; RFC 9293 §3.1
     /// allows such a segment to be dropped.
-    pub fn parse(mut bytes: &[u8]) -> Option<Self> {
-        let mut options = Self::default();
-        // Most segments carry exactly this layout (RFC 7323 appendix A).
-        if let [NOP, NOP, TIMESTAMPS, 10, body @ ..] = bytes
-            && body.len() == 8
-        {
-            options.parse_one(TIMESTAMPS, body);
-            return Some(options);
+    #[inline]
+    pub fn parse(bytes: &[u8]) -> Option<Self> {
+        // Most segments carry no options, or exactly this layout (RFC 7323 appendix A).
+        match *bytes {
+            [] => Some(Self::default()),
+            [NOP, NOP, TIMESTAMPS, 10, a, b, c, d, e, f, g, h] => {
+                let (val, ecr) = (u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes([e, f, g, h]));
+                Some(Self { timestamps: Some(Timestamps { val, ecr }), ..Self::default() })
+            }
+            _ => Self::parse_each(bytes),
         }
+    }
+
+    fn parse_each(mut bytes: &[u8]) -> Option<Self> {
+        let mut options = Self::default();
         loop {
             match bytes {
                 [] | [EOL, ..] => return Some(options),
@@ -122,8 +128,10 @@ impl Options {
             (SACK_PERMITTED, 0) => self.sack_permitted = true,
             (TIMESTAMPS, 8) => self.timestamps = Some(Timestamps { val: word(0), ecr: word(4) }),
             (SACK, len) if len > 0 && len % 8 == 0 => {
-                for at in (0..len).step_by(8) {
-                    self.sack.push(Seq(word(at)), Seq(word(at + 4)));
+                for [a, b, c, d, e, f, g, h] in body.as_chunks().0 {
+                    let (left, right) =
+                        (u32::from_be_bytes([*a, *b, *c, *d]), u32::from_be_bytes([*e, *f, *g, *h]));
+                    self.sack.push(Seq(left), Seq(right));
                 }
             }
             (fast_open::KIND, _) => self.fast_open = FastOpen::parse(Format::Standard, body),
@@ -143,7 +151,17 @@ impl Options {
     /// Appends the options, padded to a multiple of four bytes. SACK blocks that do not fit are omitted, the
     /// last ones first. The reordering alarm is omitted if the SACK blocks leave no space for it, and a Fast
     /// Open option if the other options of the SYN leave no space.
+    #[inline]
     pub fn write(&self, layout: Layout, out: &mut Vec<u8>) {
+        if !self.has_only_timestamps() {
+            self.write_each(layout, out);
+        } else if let Some(timestamps) = self.timestamps {
+            let [a, b, c, d, e, f, g, h, i, j] = timestamps_bytes(timestamps);
+            out.extend_from_slice(&[NOP, NOP, a, b, c, d, e, f, g, h, i, j]);
+        }
+    }
+
+    fn write_each(&self, layout: Layout, out: &mut Vec<u8>) {
         let begin = out.len();
         match layout {
             Layout::Linux => self.write_linux(out),
@@ -177,6 +195,23 @@ impl Options {
         while !(out.len() - begin).is_multiple_of(4) {
             out.push(EOL);
         }
+    }
+
+    /// Returns true if the segment carries no option besides the timestamps. All layouts then have the same form.
+    #[inline]
+    fn has_only_timestamps(&self) -> bool {
+        let Self {
+            mss,
+            window_scale,
+            sack_permitted,
+            timestamps: _,
+            sack,
+            fast_open,
+            loss_report: _,
+            reordered,
+        } = self;
+        let is_syn = mss.is_some() || window_scale.is_some() || *sack_permitted || fast_open.is_some();
+        !is_syn && sack.is_empty() && reordered.is_none()
     }
 
     fn write_linux(&self, out: &mut Vec<u8>) {

@@ -74,7 +74,7 @@ impl TcpInPacket {
         let source = SocketAddr::new(view.source(), header.src_port);
         let destination = SocketAddr::new(view.destination(), header.dst_port);
         let ends = (source, destination);
-        Some(Self { is_v4: view.is_v4, tcp: view.transport, end: view.end, ends, header })
+        Some(Self { is_v4: view.is_v4(), tcp: view.transport, end: view.end, ends, header })
     }
 
     /// Returns the source and the destination.

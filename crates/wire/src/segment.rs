@@ -94,6 +94,7 @@ pub struct Ip<'a> {
 ///
 /// # Errors
 /// If the headers are truncated or damaged, or the packet is a fragment.
+#[inline]
 pub fn parse_ip(packet: &[u8]) -> Result<Ip<'_>, BadPacket> {
     let view = View::of(packet).map_err(|error| match error {
         NoHeader::Truncated(_) => BadPacket::Truncated,
@@ -145,6 +146,7 @@ pub fn parse(packet: &[u8]) -> Result<Segment<'_>, BadPacket> {
 ///
 /// # Errors
 /// If the header is truncated or malformed, the checksum is wrong, or no TCP host can have the addresses.
+#[inline]
 pub fn parse_tcp<'a>(ip: &Ip<'a>, verified: Verified) -> Result<Segment<'a>, BadPacket> {
     let Tcp { header, options, payload, .. } = Tcp::read(ip.payload).ok_or(BadPacket::Truncated)?;
     if verified == Verified::NotYet && !crate::checksum::verify_transport(ip.src, ip.dst, TCP, ip.payload) {
@@ -239,7 +241,10 @@ pub fn emit_headers(
     packet.clear();
     // Most segments carry only the timestamps option, whose padded length is 12 bytes.
     packet.reserve(tcp + 32 + len);
-    packet.extend_from_slice(&[0; 60][..tcp + 20]);
+    match header.src {
+        SocketAddr::V4(_) => packet.extend_from_slice(&[0; 40]),
+        SocketAddr::V6(_) => packet.extend_from_slice(&[0; 60]),
+    }
     options(packet);
     let tcp_len = packet.len() - tcp;
     let total = packet.len() + len;

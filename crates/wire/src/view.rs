@@ -45,8 +45,7 @@ const TCP_HEADER: usize = 20;
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
     bytes: &'a [u8],
-    /// Whether the packet is IPv4. Otherwise it is IPv6.
-    pub is_v4: bool,
+    fixed: Fixed<'a>,
     /// Whether the packet has a routing header. The destination may then be an intermediate node.
     pub is_routed: bool,
     /// The protocol of the payload. It is an extension header if that header is truncated.
@@ -57,6 +56,13 @@ pub struct View<'a> {
     pub end: usize,
     /// The fragment that the packet is. With IPv6, it may be atomic.
     pub fragment: Option<Fragment>,
+}
+
+/// The fixed part of the IP header.
+#[derive(Clone, Copy, Debug)]
+enum Fixed<'a> {
+    V4(&'a [u8; IPV4]),
+    V6(&'a [u8; IPV6]),
 }
 
 /// The reason why the bytes do not begin with an IP header.
@@ -91,7 +97,7 @@ impl<'a> View<'a> {
     #[inline]
     pub fn of(bytes: &'a [u8]) -> Result<Self, NoHeader> {
         let mut view = Self::without_extensions(bytes)?;
-        if !view.is_v4 {
+        if !view.is_v4() {
             view.skip_extensions();
         }
         Ok(view)
@@ -108,7 +114,7 @@ impl<'a> View<'a> {
                 let fragment = Fragment { ident: ident.into(), offset, is_last };
                 Ok(Self {
                     bytes,
-                    is_v4: true,
+                    fixed: Fixed::V4(header),
                     is_routed: false,
                     protocol: header[9],
                     transport: usize::from(header[0] & 0x0f) * 4,
@@ -120,7 +126,7 @@ impl<'a> View<'a> {
                 let header: &[u8; IPV6] = bytes.first_chunk().ok_or(NoHeader::Truncated(IPV6))?;
                 Ok(Self {
                     bytes,
-                    is_v4: false,
+                    fixed: Fixed::V6(header),
                     is_routed: false,
                     protocol: header[6],
                     transport: IPV6,
@@ -154,53 +160,63 @@ impl<'a> View<'a> {
     }
 
     fn is_at_extension(&self) -> bool {
-        !self.is_v4 && matches!(self.protocol, HOP_BY_HOP | ROUTING | FRAGMENT | DESTINATION_OPTIONS)
+        !self.is_v4() && matches!(self.protocol, HOP_BY_HOP | ROUTING | FRAGMENT | DESTINATION_OPTIONS)
+    }
+
+    /// Returns whether the packet is IPv4. Otherwise it is IPv6.
+    #[inline]
+    pub const fn is_v4(&self) -> bool {
+        matches!(self.fixed, Fixed::V4(_))
     }
 
     /// Returns the source address.
     #[inline]
     pub fn source(&self) -> IpAddr {
-        self.address(0)
+        match self.fixed {
+            Fixed::V4(header) => Ipv4Addr::from_bits(be32(header, 12)).into(),
+            Fixed::V6(header) => Ipv6Addr::from_octets(std::array::from_fn(|byte| header[8 + byte])).into(),
+        }
     }
 
     /// Returns the destination address.
     #[inline]
     pub fn destination(&self) -> IpAddr {
-        self.address(1)
-    }
-
-    #[inline]
-    fn address(&self, index: usize) -> IpAddr {
-        if self.is_v4 {
-            let at = 12 + 4 * index;
-            Ipv4Addr::from_bits(be32(self.bytes, at)).into()
-        } else {
-            let at = 8 + 16 * index;
-            Ipv6Addr::from_octets(std::array::from_fn(|byte| self.bytes[at + byte])).into()
+        match self.fixed {
+            Fixed::V4(header) => Ipv4Addr::from_bits(be32(header, 16)).into(),
+            Fixed::V6(header) => Ipv6Addr::from_octets(std::array::from_fn(|byte| header[24 + byte])).into(),
         }
     }
 
     /// Returns the bytes of both addresses, the source first.
     pub fn address_bytes(&self) -> &'a [u8] {
-        if self.is_v4 { &self.bytes[12..20] } else { &self.bytes[8..40] }
+        match self.fixed {
+            Fixed::V4(header) => &header[12..],
+            Fixed::V6(header) => &header[8..],
+        }
     }
 
     /// Returns the ECN field.
     #[inline]
     pub fn ecn(&self) -> Ecn {
-        // The traffic class of IPv6 begins in the middle of the first byte.
-        Ecn::from_bits(if self.is_v4 { self.bytes[1] } else { self.bytes[1] >> 4 })
+        match self.fixed {
+            Fixed::V4(header) => Ecn::from_bits(header[1]),
+            // The traffic class begins in the middle of the first byte.
+            Fixed::V6(header) => Ecn::from_bits(header[1] >> 4),
+        }
     }
 
     /// Returns the identification field. IPv4 only.
     #[inline]
     pub fn ident(&self) -> Option<u16> {
-        self.is_v4.then(|| be16(self.bytes, 4))
+        match self.fixed {
+            Fixed::V4(header) => Some(be16(header, 4)),
+            Fixed::V6(_) => None,
+        }
     }
 
     /// Returns whether the length field is zero, as in a jumbogram (RFC 2675).
     pub const fn is_length_zero(&self) -> bool {
-        self.end == if self.is_v4 { 0 } else { IPV6 }
+        self.end == if self.is_v4() { 0 } else { IPV6 }
     }
 
     /// Returns whether the packet is a fragment without the transport header.
@@ -211,7 +227,7 @@ impl<'a> View<'a> {
     /// Returns whether all bytes that the length fields of the IP header promise are present. Extension
     /// headers are not considered.
     pub fn is_complete(&self) -> bool {
-        let header = if self.is_v4 { self.transport } else { IPV6 };
+        let header = if self.is_v4() { self.transport } else { IPV6 };
         header >= IPV4 && header <= self.end && self.end <= self.bytes.len()
     }
 
@@ -223,12 +239,12 @@ impl<'a> View<'a> {
     /// Returns whether the IPv4 header is complete and has a wrong checksum.
     #[inline]
     pub fn is_header_damaged(&self) -> bool {
-        if !self.is_v4 {
-            return false;
-        }
-        match self.bytes.first_chunk() {
-            Some(fixed) if self.transport == IPV4 => checksum::ipv4_header(fixed) != 0,
-            _ => self.bytes.get(..self.transport).is_some_and(|header| checksum::plain(header) != 0),
+        match self.fixed {
+            Fixed::V4(header) if self.transport == IPV4 => checksum::ipv4_header(header) != 0,
+            Fixed::V4(_) => {
+                self.bytes.get(..self.transport).is_some_and(|header| checksum::plain(header) != 0)
+            }
+            Fixed::V6(_) => false,
         }
     }
 

@@ -79,7 +79,7 @@ fn fields_of_ipv4_segment() {
     assert_eq!(view.address_bytes(), [10, 0, 0, 1, 10, 0, 0, 2]);
     assert_eq!((view.protocol, view.ecn(), view.ident()), (TCP, Ecn::Ect1, Some(0xbeef)));
     assert_eq!((view.transport, view.end, view.fragment), (20, packet.len(), None));
-    assert!(view.is_v4 && view.is_complete() && !view.is_header_damaged() && !view.is_length_zero());
+    assert!(view.is_v4() && view.is_complete() && !view.is_header_damaged() && !view.is_length_zero());
     let segment = view.tcp().unwrap();
     assert_eq!(segment.header, header(0x818, 32));
     assert_eq!((segment.urgent, segment.options, segment.payload), (9, &TIMESTAMPS[..], &b"payload"[..]));
@@ -95,7 +95,7 @@ fn fields_of_ipv6_segment() {
     assert_eq!(view.address_bytes(), &packet[8..40]);
     assert_eq!((view.protocol, view.ecn(), view.ident()), (TCP, Ecn::Ect1, None));
     assert_eq!((view.transport, view.end, view.fragment), (40, packet.len(), None));
-    assert!(!view.is_v4 && view.is_complete() && !view.is_header_damaged());
+    assert!(!view.is_v4() && view.is_complete() && !view.is_header_damaged());
     assert_eq!(view.tcp().unwrap().header, header(0x818, 20));
 }
 
@@ -266,7 +266,7 @@ fn truncated_packet_reports_prefix_of_facts() {
         let mut known = 0;
         for len in 0..packet.len() {
             let Ok(view) = View::of(&packet[..len]) else {
-                assert!(len < if complete.is_v4 { 20 } else { 40 }, "{len}");
+                assert!(len < if complete.is_v4() { 20 } else { 40 }, "{len}");
                 continue;
             };
             assert!(!view.is_complete());
@@ -303,7 +303,7 @@ fn view_agrees_with_smoltcp_on_damaged_packets() {
         packet.truncate(random.below(packet.len() as u64 + 20) as usize);
         let _ = parse(&packet);
         let Ok(view) = View::of(&packet) else { continue };
-        if view.is_v4 {
+        if view.is_v4() {
             let checked = Ipv4Packet::new_checked(&packet[..]);
             assert_eq!(view.is_complete(), checked.is_ok(), "{packet:02x?}");
             let Ok(ip) = checked else { continue };

@@ -54,7 +54,7 @@ impl Layout {
     /// Parses the headers. Returns `None` if the bytes are not a complete IP packet.
     pub(super) fn of(bytes: &[u8]) -> Option<Self> {
         let view = View::complete(bytes)?;
-        let (is_v4, start, end) = (view.is_v4, view.transport, view.end);
+        let (is_v4, start, end) = (view.is_v4(), view.transport, view.end);
         let transport = match view.protocol {
             TCP | UDP | ICMP if view.fragment.is_some() => Transport::Fragment,
             TCP => Transport::Tcp,
