@@ -41,13 +41,10 @@ use crate::rtt::RttEstimator;
 pub struct Connection {
     pub(super) local: SocketAddr,
     pub(super) remote: SocketAddr,
-    pub(super) profile: Arc<Profile>,
-    pub(super) options: SocketOptions,
-    pub(super) negotiated: Negotiated,
-    pub(super) lifecycle: Lifecycle,
+    /// The facts that both halves read.
+    pub(super) cx: Context,
     pub(super) sender: Sender,
     pub(super) receiver: Receiver,
-    pub(super) fast_open: FastOpen,
     pub(super) ip_ident: u16,
     pub(super) statistics: Statistics,
     /// The connection's part of the host's memory budget.
@@ -80,7 +77,7 @@ pub(super) struct Parts<'a> {
     pub(super) statistics: &'a mut Statistics,
     /// The connection's part of the host's memory budget.
     pub(super) charge: &'a mut Charge,
-    pub(super) cx: Context<'a>,
+    pub(super) cx: &'a Context,
 }
 
 impl Connection {
@@ -103,26 +100,17 @@ impl Connection {
             remote,
             sender: Sender::new(now, &profile, &options, &negotiated, (iss, recovery)),
             receiver,
-            negotiated,
-            lifecycle: Lifecycle::new(state),
-            fast_open: FastOpen::default(),
+            cx: Context {
+                profile,
+                options,
+                negotiated,
+                lifecycle: Lifecycle::new(state),
+                fast_open: FastOpen::default(),
+            },
             ip_ident: iss.0 as u16,
             statistics: Statistics::default(),
             charge: Charge::of(&budget),
             event_log: opening.logs_events.then(|| Box::new(EventLog::new(mtu as u32))),
-            profile,
-            options: options.clone(),
-        }
-    }
-
-    /// Returns what the halves read of the connection.
-    pub(super) fn context(&self) -> Context<'_> {
-        Context {
-            profile: &self.profile,
-            options: &self.options,
-            negotiated: &self.negotiated,
-            lifecycle: &self.lifecycle,
-            fast_open: &self.fast_open,
         }
     }
 
@@ -133,18 +121,12 @@ impl Connection {
             receiver: &mut self.receiver,
             statistics: &mut self.statistics,
             charge: &mut self.charge,
-            cx: Context {
-                profile: &self.profile,
-                options: &self.options,
-                negotiated: &self.negotiated,
-                lifecycle: &self.lifecycle,
-                fast_open: &self.fast_open,
-            },
+            cx: &self.cx,
         }
     }
 
     /// Returns the receiver together with what it needs to store data.
-    pub(super) fn storing(&mut self) -> (&mut Receiver, Context<'_>, Storing<'_>) {
+    pub(super) fn storing(&mut self) -> (&mut Receiver, &Context, Storing<'_>) {
         let Parts { sender, receiver, statistics, charge, cx } = self.parts();
         let sending = if charge.budget().is_limited() { sender.cost() } else { 0 };
         let rto = sender.rtt().rto().get();
@@ -172,7 +154,7 @@ impl Connection {
 
     pub(crate) fn read(&mut self, out: &mut [u8]) -> usize {
         let Parts { sender, receiver, charge, cx, .. } = self.parts();
-        let max_seg = sender.max_seg(cx.negotiated, cx.options);
+        let max_seg = sender.max_seg(&cx.negotiated, &cx.options);
         receiver.read(cx, charge.budget(), max_seg, out)
     }
 
@@ -206,7 +188,7 @@ impl Connection {
 
     /// Shuts down reading. The profile decides whether buffered data can still be read.
     pub(crate) fn shutdown_read(&mut self) {
-        self.receiver.shut(&self.profile);
+        self.receiver.shut(&self.cx.profile);
     }
 
     /// Returns true if new data is answered with a RST, because the application has given up both directions
@@ -214,12 +196,13 @@ impl Connection {
     /// continues to do so.
     pub(super) fn refuses_data(&self) -> bool {
         let both_shut = self.receiver.is_shut() && self.sender.is_finished();
-        self.lifecycle.is_orphaned() || (both_shut && self.profile.acks.after_shutdown == ShutRead::Keep)
+        self.cx.lifecycle.is_orphaned()
+            || (both_shut && self.cx.profile.acks.after_shutdown == ShutRead::Keep)
     }
 
     /// Closes the connection: the application will neither read nor write any more.
     pub(crate) fn close(&mut self, now: Instant) {
-        self.lifecycle.orphan();
+        self.cx.lifecycle.orphan();
         self.receiver.empty_queue();
         let state = self.state();
         if state == State::TimeWait {
@@ -227,10 +210,10 @@ impl Connection {
             return;
         }
         let unread = self.readable() > 0;
-        if self.options.linger == Linger::Abort || (unread && state != State::Closed) {
+        if self.cx.options.linger == Linger::Abort || (unread && state != State::Closed) {
             // RFC 2525 §2.17: closing with unread data sends a RST.
             match unread {
-                true => self.lifecycle.reset(Ended::Aborted),
+                true => self.cx.lifecycle.reset(Ended::Aborted),
                 false => self.abort(),
             }
             return;
@@ -243,7 +226,7 @@ impl Connection {
         }
         self.shutdown_write();
         if self.state() == State::FinWait2 {
-            self.lifecycle.limit_fin_wait_2(now, &self.profile, &self.options);
+            self.cx.lifecycle.limit_fin_wait_2(now, &self.cx.profile, &self.cx.options);
         }
     }
 
@@ -255,21 +238,21 @@ impl Connection {
             // The peer has no connection to reset yet.
             State::SynSent => self.end(Some(Ended::Aborted)),
             State::Closing | State::LastAck if self.sender.fin_is_sent() => self.end(None),
-            _ => self.lifecycle.reset(Ended::Aborted),
+            _ => self.cx.lifecycle.reset(Ended::Aborted),
         }
     }
 
     pub(crate) fn set_options(&mut self, now: Instant, options: SocketOptions) {
-        let before = std::mem::replace(&mut self.options, options);
+        let before = std::mem::replace(&mut self.cx.options, options);
         let Parts { sender, receiver, cx, .. } = self.parts();
-        receiver.set_buffer(cx.profile, cx.options, before.recv_buffer);
+        receiver.set_buffer(&cx.profile, &cx.options, before.recv_buffer);
         // Linux 6.18, __tcp_sock_set_nodelay(): this overrides even a cork for the data written so far.
         if cx.options.nodelay && !before.nodelay {
             sender.push();
         }
         sender.set_options(cx);
-        if self.options.keepalive != before.keepalive {
-            self.lifecycle.restart_keepalive(now, &self.options);
+        if self.cx.options.keepalive != before.keepalive {
+            self.cx.lifecycle.restart_keepalive(now, &self.cx.options);
         }
     }
 
@@ -281,7 +264,7 @@ impl Connection {
     /// Ends the connection.
     pub(super) fn end(&mut self, why: Option<Ended>) {
         self.conclude_fast_open();
-        let from = self.lifecycle.end(why);
+        let from = self.cx.lifecycle.end(why);
         self.log_state(from);
         self.receiver.end();
         self.sender.end();
@@ -309,7 +292,7 @@ impl Connection {
 
     /// Returns the connection's state in the diagram of RFC 9293.
     pub fn state(&self) -> State {
-        self.lifecycle.state()
+        self.cx.lifecycle.state()
     }
 
     /// Returns our address and the peer's.
@@ -329,7 +312,7 @@ impl Connection {
 
     /// Returns the options in force.
     pub fn options(&self) -> &SocketOptions {
-        &self.options
+        &self.cx.options
     }
 
     /// Returns the receive memory in bytes, which grows with the amount that the application reads
@@ -340,7 +323,7 @@ impl Connection {
 
     /// Returns the profile in force, with the recipe's options applied.
     pub fn profile(&self) -> &Profile {
-        &self.profile
+        &self.cx.profile
     }
 
     /// Returns the loss recovery: window, counters and trace.
@@ -370,7 +353,7 @@ impl Connection {
 
     /// Returns the reason why the connection ended, unless both sides closed it.
     pub fn ended(&self) -> Option<Ended> {
-        self.lifecycle.ended()
+        self.cx.lifecycle.ended()
     }
 
     /// Returns true if the application has shut down writing.
@@ -448,12 +431,12 @@ impl Connection {
 
     /// Returns `Some` once R1 is reached, until the peer acknowledges something (RFC 9293 §3.8.3 (e)).
     pub fn unanswered(&self) -> Option<Unanswered> {
-        self.sender.unanswered(self.context())
+        self.sender.unanswered(&self.cx)
     }
 
     /// Returns and clears the last ICMP error that did not end the connection (RFC 9293 §3.9.2.2, SHLD-25). A
     /// later timeout then does not report it again.
     pub fn take_soft_error(&mut self) -> Option<Unreachable> {
-        self.lifecycle.take_soft_error()
+        self.cx.lifecycle.take_soft_error()
     }
 }

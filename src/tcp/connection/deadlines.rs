@@ -8,14 +8,14 @@ use crate::tcp::sender::{Timeout, earlier};
 
 impl Connection {
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
-        let cx = self.context();
-        let lifecycle = earlier(self.lifecycle.linger_deadline(), self.lifecycle.keepalive_deadline());
+        let cx = &self.cx;
+        let lifecycle = earlier(self.cx.lifecycle.linger_deadline(), self.cx.lifecycle.keepalive_deadline());
         let halves = earlier(self.sender.deadline(cx), self.receiver.deadline());
         earlier(earlier(lifecycle, halves), self.sender.user_deadline(cx))
     }
 
     pub(crate) fn handle_deadline(&mut self, now: Instant) {
-        if self.lifecycle.take_due_linger(now) {
+        if self.cx.lifecycle.take_due_linger(now) {
             self.end(None);
             return;
         }
@@ -34,24 +34,24 @@ impl Connection {
         if sender.handle_persist(cx, now) {
             self.give_up();
         }
-        if self.lifecycle.take_due_keepalive(now) {
+        if self.cx.lifecycle.take_due_keepalive(now) {
             let (is_idle, probes) = (self.sender.flight().is_empty(), self.sender.probes_sent());
-            self.lifecycle.on_keepalive(now, &self.options, is_idle, probes);
+            self.cx.lifecycle.on_keepalive(now, &self.cx.options, is_idle, probes);
         }
     }
 
     fn on_rto(&mut self, now: Instant) {
-        self.fast_open.on_timeout(self.sender.timeouts_in_row(self.state()));
+        self.cx.fast_open.on_timeout(self.sender.timeouts_in_row(self.state()));
         let Parts { sender, cx, .. } = self.parts();
         match sender.on_rto(cx, now) {
             Timeout::Nothing => {}
-            Timeout::SendSyn => self.lifecycle.send_syn(),
+            Timeout::SendSyn => self.cx.lifecycle.send_syn(),
             Timeout::GiveUp => self.give_up(),
         }
     }
 
     fn give_up(&mut self) {
-        self.fast_open.on_given_up(self.sender.timeouts_in_row(self.state()));
-        self.end(Some(self.lifecycle.timed_out()));
+        self.cx.fast_open.on_given_up(self.sender.timeouts_in_row(self.state()));
+        self.end(Some(self.cx.lifecycle.timed_out()));
     }
 }

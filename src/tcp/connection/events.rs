@@ -18,7 +18,7 @@ impl Connection {
 
     /// Changes the state.
     pub(in crate::tcp) fn enter(&mut self, state: State) {
-        let from = self.lifecycle.enter(state);
+        let from = self.cx.lifecycle.enter(state);
         self.log_state(from);
     }
 
@@ -73,19 +73,19 @@ impl Connection {
         Windows {
             peer: state.may_send_data().then(|| self.sender.wnd()),
             own: state.may_receive_data().then(|| self.receiver.wnd()),
-            pmtu: self.sender.longest_packet(&self.negotiated),
+            pmtu: self.sender.longest_packet(&self.cx.negotiated),
         }
     }
 
     fn deadlines(&self) -> Deadlines {
-        let (sender, cx) = (&self.sender, self.context());
+        let (sender, cx) = (&self.sender, &self.cx);
         [
             sender.rto_deadline(),
             sender.detection_deadline(cx),
             sender.persist_deadline(),
             self.receiver.deadline(),
-            self.lifecycle.keepalive_deadline(),
-            self.lifecycle.linger_deadline(),
+            self.cx.lifecycle.keepalive_deadline(),
+            self.cx.lifecycle.linger_deadline(),
             sender.cork_deadline(),
             sender.user_deadline(cx),
         ]

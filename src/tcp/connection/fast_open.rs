@@ -11,45 +11,45 @@ impl Connection {
     /// Prepares an active open. The SYN leaves at once, or waits for the first data.
     pub(in crate::tcp) fn plan_fast_open(&mut self, plan: Option<Plan>) {
         if let Some(plan) = plan {
-            self.fast_open = FastOpen::of_plan(plan);
+            self.cx.fast_open = FastOpen::of_plan(plan);
         }
-        if self.fast_open.sends_syn_at_once() {
-            self.lifecycle.send_syn();
+        if self.cx.fast_open.sends_syn_at_once() {
+            self.cx.lifecycle.send_syn();
         }
     }
 
     /// Returns true if the data of the peer's SYN was accepted and our SYN,ACK is not acknowledged yet. Data
     /// can then be exchanged in SYN-RECEIVED.
     pub fn is_open_early(&self) -> bool {
-        self.context().is_open_early()
+        self.cx.is_open_early()
     }
 
     /// Returns how many bytes the SYN can carry, while it waits for the application to write them. `None`: it
     /// does not wait.
     pub fn room_in_syn(&self) -> Option<usize> {
-        Some(self.syn_limit(self.fast_open.text_while_waiting()?) as usize)
+        Some(self.syn_limit(self.cx.fast_open.text_while_waiting()?) as usize)
     }
 
     fn syn_limit(&self, text: TextOfSyn) -> u64 {
         let TextOfSyn::UpTo { mss } = text else { return 0 };
-        let mtu = u64::from(self.sender.pmtu(&self.negotiated));
-        let fits = mtu.saturating_sub(self.negotiated.header_len() as u64);
-        let mss = mss.min(self.options.max_seg.unwrap_or(u16::MAX));
+        let mtu = u64::from(self.sender.pmtu(&self.cx.negotiated));
+        let fits = mtu.saturating_sub(self.cx.negotiated.header_len() as u64);
+        let mss = mss.min(self.cx.options.max_seg.unwrap_or(u16::MAX));
         fits.min(mss.into()).saturating_sub(OPTION_SPACE)
     }
 
     /// Lets a SYN leave that waits for data: the application has written, or will not write.
     #[inline]
     pub(in crate::tcp) fn release_syn(&mut self) {
-        if self.fast_open.release_syn() {
-            self.lifecycle.send_syn();
+        if self.cx.fast_open.release_syn() {
+            self.cx.lifecycle.send_syn();
         }
     }
 
     /// Returns the bytes of data in the SYN that is sent next. A retransmitted SYN has none (RFC 7413
     /// §4.2.2).
     pub(in crate::tcp) fn text_of_syn(&self) -> u64 {
-        match self.fast_open.text_when_ready() {
+        match self.cx.fast_open.text_when_ready() {
             Some(text) if self.state() == State::SynSent => self.sender.text_for_syn(self.syn_limit(text)),
             _ => 0,
         }
@@ -60,7 +60,7 @@ impl Connection {
         let option = match answer {
             Answer::Ordinary => return,
             Answer::Offer(option) => {
-                self.fast_open = FastOpen::Offering(Box::new(option));
+                self.cx.fast_open = FastOpen::Offering(Box::new(option));
                 return;
             }
             Answer::Accept(option) => option,
@@ -70,16 +70,16 @@ impl Connection {
         receiver.take_early_text(&mut storing, syn);
         // Our stream begins after the SYN,ACK.
         self.sender.skip_syn(now);
-        self.fast_open = FastOpen::accepting(option, !syn.payload.is_empty());
+        self.cx.fast_open = FastOpen::accepting(option, !syn.payload.is_empty());
     }
 
     /// Returns true if data or a FIN is to be sent although the SYN,ACK is not acknowledged. The first call
     /// that does so prepares the sender.
     pub(in crate::tcp) fn prepare_early_data(&mut self, now: Instant) -> bool {
-        if !self.sender.has_early_data(self.context()) {
+        if !self.sender.has_early_data(&self.cx) {
             return false;
         }
-        let first = self.fast_open.begin_early_data();
+        let first = self.cx.fast_open.begin_early_data();
         if first == Some(true) {
             self.begin_sending(now);
         }
@@ -88,7 +88,7 @@ impl Connection {
 
     /// Prepares the receiver and the sender, unless data in the SYN has already done so.
     pub(in crate::tcp) fn begin_transfer(&mut self, now: Instant) {
-        let (receives, sends) = self.fast_open.complete();
+        let (receives, sends) = self.cx.fast_open.complete();
         if !receives {
             self.begin_receiving(now);
         }
@@ -105,9 +105,9 @@ impl Connection {
     pub(in crate::tcp) fn conclude_handshake(&mut self, now: Instant, segment: &Segment<'_>) {
         let missing = !self.sender.flight().is_empty();
         let resent = self.sender.syn_timeouts() > 0;
-        let mss = self.negotiated.peer_mss();
-        if self.fast_open.conclude_handshake(segment, mss, missing, resent) && missing {
-            self.sender.resend_text_of_syn(now, self.negotiated.ts_now(&self.profile, now));
+        let mss = self.cx.negotiated.peer_mss();
+        if self.cx.fast_open.conclude_handshake(segment, mss, missing, resent) && missing {
+            self.sender.resend_text_of_syn(now, self.cx.negotiated.ts_now(&self.cx.profile, now));
         }
     }
 
@@ -115,18 +115,18 @@ impl Connection {
     pub(in crate::tcp) fn conclude_fast_open(&mut self) {
         if self.state() != State::Closed {
             let has_received = self.statistics.bytes_received > 0 || self.receiver.holds_out_of_order();
-            self.fast_open.conclude(has_received, self.receiver.early_fin().is_some());
+            self.cx.fast_open.conclude(has_received, self.receiver.early_fin().is_some());
         }
     }
 
     /// Returns what the host should know, once.
     #[inline]
     pub(crate) fn take_fast_open_report(&mut self) -> Option<Report> {
-        self.fast_open.take_report()
+        self.cx.fast_open.take_report()
     }
 
     /// Returns true if the data of the peer's SYN was accepted.
     pub(crate) fn was_opened_early(&self) -> bool {
-        self.fast_open.is_server()
+        self.cx.fast_open.is_server()
     }
 }

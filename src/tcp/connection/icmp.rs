@@ -19,7 +19,7 @@ impl Connection {
 
     fn take_icmp(&mut self, now: Instant, seq: Seq, error: IcmpError, opener: Opener) -> bool {
         // RFC 5927 §4.1: the error must quote something in flight.
-        if !self.sender.is_in_flight(self.context(), seq) {
+        if !self.sender.is_in_flight(&self.cx, seq) {
             return false;
         }
         match error {
@@ -29,14 +29,14 @@ impl Connection {
             }
             IcmpError::Unreachable(why) if self.ends_opening(why, opener) => {
                 let refused = why == Unreachable::Port
-                    || (why.is_prohibition() && self.options.opening_errors == OpeningErrors::FreeBsd);
+                    || (why.is_prohibition() && self.cx.options.opening_errors == OpeningErrors::FreeBsd);
                 self.end(Some(if refused { Ended::Refused } else { Ended::Unreachable(why) }));
                 true
             }
             // RFC 9293 §3.9.2.2, RFC 5927 §5.2: the connection survives. The error is reported if it times
             // out.
             IcmpError::Unreachable(why) => {
-                self.lifecycle.note_soft_error(why);
+                self.cx.lifecycle.note_soft_error(why);
                 true
             }
         }
@@ -52,8 +52,8 @@ impl Connection {
             _ => return false,
         };
         // FreeBSD requires a previous error and several timeouts (`tcp_notify`, `syncache_unreach`).
-        let again = |least| self.lifecycle.soft_error().is_some() && self.rtt().backoff() >= least;
-        match self.options.opening_errors {
+        let again = |least| self.cx.lifecycle.soft_error().is_some() && self.rtt().backoff() >= least;
+        match self.cx.options.opening_errors {
             OpeningErrors::Hard => why.is_hard(),
             OpeningErrors::All => active || self.linux_drops_request(why),
             OpeningErrors::FreeBsd if passive => again(3),
@@ -67,7 +67,7 @@ impl Connection {
     /// functions react to different errors.
     fn linux_drops_request(&self, why: Unreachable) -> bool {
         use Unreachable::{BadHeader, Host, Network, Policy, Port, TimeExceeded};
-        match self.negotiated.is_ipv4() {
+        match self.cx.negotiated.is_ipv4() {
             true => matches!(why, Network | Host | TimeExceeded | BadHeader),
             false => matches!(why, Policy | Port | BadHeader),
         }

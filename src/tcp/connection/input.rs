@@ -100,12 +100,12 @@ impl Connection {
             self.answer_syn(segment);
             return Reaction::Done;
         }
-        self.negotiated.learn_ecn_answer(&self.profile, segment.flags);
+        self.cx.negotiated.learn_ecn_answer(&self.cx.profile, segment.flags);
         self.establish(now, segment);
         self.take_text_of_syn(now, segment);
         self.receiver.ack_now();
         // Data of the SYN that was not acknowledged is retransmitted with this ACK (RFC 7413 §4.2.2).
-        self.lifecycle.send_handshake_ack(self.sender.flight().is_empty());
+        self.cx.lifecycle.send_handshake_ack(self.sender.flight().is_empty());
         Reaction::Done
     }
 
@@ -113,14 +113,14 @@ impl Connection {
     fn in_other_states(&mut self, now: Instant, segment: &Segment<'_>) -> Reaction {
         // Linux drops it before any other check (tcp_rcv_state_process()), so it is never answered.
         let has_none = !segment.flags.intersects(Flags::ACK.with(Flags::RST).with(Flags::SYN));
-        if has_none && self.profile.validation.accepts_unacknowledged {
+        if has_none && self.cx.profile.validation.accepts_unacknowledged {
             self.refuse(segment, Refusal::NoAck);
             return Reaction::Done;
         }
         let steps: [fn(&mut Self, Instant, &Segment<'_>) -> Verdict; 4] =
             [Self::check_syn, Self::check_sequence, Self::check_rst, Self::check_ack];
         // Linux ends the processing of an old ACK before it updates TS.Recent (tcp_ack()), except on the fast path.
-        let keeps_timestamp = self.profile.validation.accepts_unacknowledged
+        let keeps_timestamp = self.cx.profile.validation.accepts_unacknowledged
             && self.sender.is_old_ack(segment)
             && !self.is_predicted(segment);
         for step in steps {
@@ -158,11 +158,11 @@ impl Connection {
         }
         if self.state() == State::SynReceived && segment.seq == self.receiver.irs() {
             // In Linux, a simultaneous open has a socket, which challenges the SYN (tcp_validate_incoming()).
-            let challenges = self.profile.validation.request_sockets && !self.lifecycle.is_passive();
+            let challenges = self.cx.profile.validation.request_sockets && !self.cx.lifecycle.is_passive();
             if !segment.flags.contains(Flags::ACK) && !challenges {
                 // The SYN,ACK was lost: the peer retransmitted its SYN.
-                if self.receiver.may_challenge(&self.profile, now) {
-                    self.lifecycle.send_syn();
+                if self.receiver.may_challenge(&self.cx.profile, now) {
+                    self.cx.lifecycle.send_syn();
                 }
                 return Stop(Reaction::Done);
             }
@@ -176,8 +176,8 @@ impl Connection {
                 return Stop(Reaction::Done);
             }
         }
-        if self.profile.validation.challenge_syn == Challenge::Rfc793
-            && self.receiver.in_window(&self.profile, segment)
+        if self.cx.profile.validation.challenge_syn == Challenge::Rfc793
+            && self.receiver.in_window(&self.cx.profile, segment)
         {
             self.end(Some(Ended::Reset));
             return Stop(Reaction::Reset(self.timestamps_of_reset(now, segment)));
@@ -227,7 +227,7 @@ impl Connection {
         let at_edge = self.receiver.offset_of(segment) == Some(self.receiver.nxt());
         let ends_at_next = segment.seq.at(segment.seq_len()) == self.receiver.nxt_seq();
         let repeats_fin = copy && ends_at_next && segment.flags.contains(Flags::FIN);
-        if (at_edge || (repeats_fin && self.profile.acks.repeat_fin))
+        if (at_edge || (repeats_fin && self.cx.profile.acks.repeat_fin))
             && segment.flags.contains(Flags::ACK)
             && self.state().is_synchronized()
             && self.take_ack(now, segment)
@@ -241,9 +241,9 @@ impl Connection {
         if !segment.flags.contains(Flags::RST) {
             return GoOn;
         }
-        let exact = self.receiver.is_exact_reset(self.context(), segment);
+        let exact = self.receiver.is_exact_reset(&self.cx, segment);
         // RFC 5961 §3.2: a RST inside the window, but not at RCV.NXT, gets a challenge ACK.
-        if !exact && self.profile.validation.challenge_rst == Challenge::Rfc5961 {
+        if !exact && self.cx.profile.validation.challenge_rst == Challenge::Rfc5961 {
             self.refuse(segment, Refusal::ResetNotExact);
             self.challenge_ack(now);
             return Stop(Reaction::Done);
@@ -274,7 +274,7 @@ impl Connection {
             self.establish(now, segment);
             self.take_queued(now);
         }
-        let on_fast_path = self.profile.validation.accepts_unacknowledged && self.is_predicted(segment);
+        let on_fast_path = self.cx.profile.validation.accepts_unacknowledged && self.is_predicted(segment);
         if !self.take_ack(now, segment) {
             return if on_fast_path { GoOn } else { Stop(Reaction::Done) };
         }
@@ -294,8 +294,8 @@ impl Connection {
             && segment.seq == self.receiver.nxt_seq()
             && !self.receiver.holds_out_of_order()
             && options.sack.is_empty()
-            && options.timestamps.is_some() == self.negotiated.timestamps()
-            && self.sender.predicts(&self.negotiated, segment)
+            && options.timestamps.is_some() == self.cx.negotiated.timestamps()
+            && self.sender.predicts(&self.cx.negotiated, segment)
     }
 
     /// Processes the segment's acknowledgment. Returns false if the segment must be dropped.
@@ -318,8 +318,8 @@ impl Connection {
             // FIN-WAIT-1, CLOSING and LAST-ACK: the ACK of our FIN ends this state.
             State::FinWait1 => {
                 self.enter(State::FinWait2);
-                if self.lifecycle.is_orphaned() {
-                    self.lifecycle.limit_fin_wait_2(now, &self.profile, &self.options);
+                if self.cx.lifecycle.is_orphaned() {
+                    self.cx.lifecycle.limit_fin_wait_2(now, &self.cx.profile, &self.cx.options);
                 }
             }
             State::Closing => self.enter_time_wait(now),
@@ -339,7 +339,7 @@ impl Connection {
         }
         let (end, next) = (offset + segment.payload.len() as u64, self.receiver.nxt());
         // Linux, tcp_rcv_state_process(): a segment that contains the peer's FIN and text after it.
-        let crosses_fin = self.profile.validation.accepts_unacknowledged && offset < next && end > next;
+        let crosses_fin = self.cx.profile.validation.accepts_unacknowledged && offset < next && end > next;
         if !self.state().may_receive_data() && !crosses_fin {
             let Parts { receiver, statistics, cx, .. } = self.parts();
             receiver.ignore_text(cx, statistics, segment, offset);
@@ -353,7 +353,7 @@ impl Connection {
         }
         let (receiver, cx, mut storing) = self.storing();
         receiver.take_data(cx, &mut storing, now, segment, offset);
-        receiver.discard_unwanted(cx.profile);
+        receiver.discard_unwanted(&cx.profile);
         Reaction::Done
     }
 
@@ -375,7 +375,7 @@ impl Connection {
     fn learn_from_syn(&mut self, now: Instant, segment: &Segment<'_>) {
         self.log(|| EventKind::PeerOffered(Offer::of(&segment.options, segment.flags)));
         let (state, offers_sack) = (self.state(), self.offers_sack());
-        self.negotiated.learn(&self.profile, state, offers_sack, segment);
+        self.cx.negotiated.learn(&self.cx.profile, state, offers_sack, segment);
         let Parts { sender, receiver, cx, .. } = self.parts();
         receiver.learn_from_syn(cx, now, segment);
         sender.learn_from_syn(cx, segment);
@@ -383,8 +383,8 @@ impl Connection {
 
     /// Makes our SYN,ACK leave, and queues the data that came with the peer's SYN.
     fn answer_syn(&mut self, segment: &Segment<'_>) {
-        self.lifecycle.send_syn();
-        self.receiver.queue_text_of_syn(&self.profile, segment);
+        self.cx.lifecycle.send_syn();
+        self.receiver.queue_text_of_syn(&self.cx.profile, segment);
     }
 
     /// Processes the data that arrived with the peer's SYN. It has waited for a round trip, so its ACK is not
@@ -398,7 +398,7 @@ impl Connection {
 
     /// Processes the data and FIN after a SYN, from the sixth step on.
     fn take_text_of_syn(&mut self, now: Instant, segment: &Segment<'_>) {
-        if self.lifecycle.is_orphaned() && !segment.payload.is_empty() {
+        if self.cx.lifecycle.is_orphaned() && !segment.payload.is_empty() {
             // The application will not read this data. The peer will retransmit it, and a RST will answer it
             // then.
             return;
@@ -409,17 +409,17 @@ impl Connection {
     }
 
     pub(in crate::tcp) fn offers_sack(&self) -> bool {
-        self.profile.handshake.sack.is_offered(self.recovery().wants_sack())
+        self.cx.profile.handshake.sack.is_offered(self.recovery().wants_sack())
     }
 
     /// Establishes the connection after the ACK of our SYN.
     fn establish(&mut self, now: Instant, segment: &Segment<'_>) {
         // §3.10.4: a CLOSE in SYN-RECEIVED is queued until now.
         self.enter(if self.write_is_shut() { State::FinWait1 } else { State::Established });
-        self.lifecycle.on_syn_sent();
+        self.cx.lifecycle.on_syn_sent();
         let Parts { sender, receiver, statistics, cx, .. } = self.parts();
         sender.establish(cx, statistics, now, segment, receiver.offset_of(segment));
-        let agreement = self.negotiated.agreement(self.smss());
+        let agreement = self.cx.negotiated.agreement(self.smss());
         self.log(|| EventKind::Agreed(agreement));
         self.begin_transfer(now);
         self.conclude_handshake(now, segment);
@@ -440,12 +440,12 @@ impl Connection {
 
     /// Sends a challenge ACK, if the limits permit it.
     pub(in crate::tcp) fn challenge_ack(&mut self, now: Instant) {
-        self.receiver.challenge_ack(&self.profile, &mut self.statistics, now);
+        self.receiver.challenge_ack(&self.cx.profile, &mut self.statistics, now);
     }
 
     /// Records an acceptable segment, which proves that the peer is alive.
     fn heard_from_peer(&mut self, now: Instant) {
         self.sender.heard_from_peer();
-        self.lifecycle.start_keepalive(now, &self.options);
+        self.cx.lifecycle.start_keepalive(now, &self.cx.options);
     }
 }

@@ -67,7 +67,7 @@ fn write_unsummed<'a>(
 impl Connection {
     /// Writes the next segment that must be sent. Returns false if there is none.
     pub(crate) fn poll_packet(&mut self, now: Instant, out: &mut Out<'_>) -> bool {
-        if self.lifecycle.owes_reset() {
+        if self.cx.lifecycle.owes_reset() {
             self.emit_reset(now, out);
             self.end(None);
             return true;
@@ -75,7 +75,7 @@ impl Connection {
         match self.state() {
             State::Closed => return false,
             state @ (State::SynSent | State::SynReceived) => {
-                if self.lifecycle.owes_syn() {
+                if self.cx.lifecycle.owes_syn() {
                     self.emit_syn(now, out);
                     return true;
                 }
@@ -92,9 +92,10 @@ impl Connection {
         }
         // The handshake's third segment is sent alone, as the kernels do: some peers, such as passt's TCP,
         // drop data that comes with it. SACK blocks do not wait either, unless data segments carry them.
-        let alone = self.lifecycle.take_handshake_ack();
-        let reports_blocks = self.receiver.has_blocks_to_report(&self.profile, &self.negotiated);
-        if self.receiver.ack_is_due() && (alone || (reports_blocks && !self.profile.sending.sack_on_data)) {
+        let alone = self.cx.lifecycle.take_handshake_ack();
+        let reports_blocks = self.receiver.has_blocks_to_report(&self.cx.profile, &self.cx.negotiated);
+        if self.receiver.ack_is_due() && (alone || (reports_blocks && !self.cx.profile.sending.sack_on_data))
+        {
             self.emit_due_ack(now, out);
             return true;
         }
@@ -107,7 +108,7 @@ impl Connection {
             self.emit(now, out, probe.start, (probe.flags, Ecn::NotEct), (probe.start, probe.data_end));
             return true;
         }
-        if self.lifecycle.take_keepalive() {
+        if self.cx.lifecycle.take_keepalive() {
             self.statistics.keepalives += 1;
             let at = self.sender.on_keepalive_sent();
             self.emit_ack(now, out, at);
@@ -142,29 +143,30 @@ impl Connection {
     }
 
     fn emit_syn(&mut self, now: Instant, out: &mut Out<'_>) {
-        self.lifecycle.on_syn_sent();
+        self.cx.lifecycle.on_syn_sent();
         let state = self.state();
         let mut flags = Flags::SYN;
         if state == State::SynReceived {
             flags = flags.with(Flags::ACK);
-            if self.negotiated.ecn() {
+            if self.cx.negotiated.ecn() {
                 flags = flags.with(Flags::ECE);
             }
-        } else if self.profile.handshake.ecn && self.sender.syn_timeouts() == 0 {
+        } else if self.cx.profile.handshake.ecn && self.sender.syn_timeouts() == 0 {
             // RFC 3168 §6.1.1.1: a SYN may have been dropped because of its ECN bits, so retransmit it
             // without them.
             flags = flags.with(Flags::ECE).with(Flags::CWR);
         }
         let text = self.text_of_syn();
         self.emit(now, out, 0, (flags, Ecn::NotEct), (1, 1 + text));
-        let is_listed = self.fast_open.on_syn_sent(state, now, text);
-        let tsval = self.negotiated.ts_now(&self.profile, now);
+        let is_listed = self.cx.fast_open.on_syn_sent(state, now, text);
+        let tsval = self.cx.negotiated.ts_now(&self.cx.profile, now);
         self.sender.on_syn_sent(&mut self.statistics, now, (tsval, text, is_listed));
     }
 
     /// Sends the ACK that is due. In some profiles it repeats a FIN that is not acknowledged.
     fn emit_due_ack(&mut self, now: Instant, out: &mut Out<'_>) {
-        let repeats = self.profile.acks.repeat_fin && matches!(self.state(), State::Closing | State::LastAck);
+        let repeats =
+            self.cx.profile.acks.repeat_fin && matches!(self.state(), State::Closing | State::LastAck);
         match self.sender.fin_to_repeat().filter(|_| repeats) {
             Some(fin) => self.emit(now, out, fin, (Flags::ACK.with(Flags::FIN), Ecn::NotEct), (fin, fin)),
             None => self.emit_ack(now, out, self.sender.nxt()),
@@ -178,7 +180,7 @@ impl Connection {
     fn emit_reset(&mut self, now: Instant, out: &mut Out<'_>) {
         let at = self.sender.reset_at();
         let flags = Flags::RST.with(Flags::ACK);
-        if self.profile.validation.resets == Resets::Linux {
+        if self.cx.profile.validation.resets == Resets::Linux {
             self.emit(now, out, at, (flags, Ecn::NotEct), (at, at));
             return;
         }
@@ -187,10 +189,10 @@ impl Connection {
             ack: self.receiver.nxt_seq(),
             ..self.header(flags, Ecn::NotEct)
         };
-        let timestamps = self.negotiated.timestamps().then(|| self.timestamps(now));
+        let timestamps = self.cx.negotiated.timestamps().then(|| self.timestamps(now));
         let options = Options { timestamps, ..Options::default() };
         self.statistics.segments_out += 1;
-        out.put(&header, &options, self.profile.layout, 0, std::iter::empty());
+        out.put(&header, &options, self.cx.profile.layout, 0, std::iter::empty());
     }
 
     /// Returns the timestamps of the RST that answers `segment` (RFC 7323 §3.2). The RST has an ACK, and
@@ -200,10 +202,10 @@ impl Connection {
         now: Instant,
         segment: &Segment<'_>,
     ) -> Option<Timestamps> {
-        if self.profile.validation.resets == Resets::Linux {
+        if self.cx.profile.validation.resets == Resets::Linux {
             return None;
         }
-        let timestamps = self.negotiated.timestamps().then(|| self.timestamps(now))?;
+        let timestamps = self.cx.negotiated.timestamps().then(|| self.timestamps(now))?;
         let answers_ack = segment.flags.contains(Flags::ACK);
         Some(Timestamps { ecr: if answers_ack { 0 } else { timestamps.ecr }, ..timestamps })
     }
@@ -222,7 +224,7 @@ impl Connection {
             flags = flags.with(Flags::ECE);
         }
         let Parts { sender, receiver, charge, cx, .. } = self.parts();
-        let max_seg = sender.max_seg(cx.negotiated, cx.options);
+        let max_seg = sender.max_seg(&cx.negotiated, &cx.options);
         let scale = if syn { 0 } else { cx.negotiated.rcv_scale() };
         let window = receiver.window_to_advertise(cx, charge.budget(), scale, max_seg);
         let acks = flags.contains(Flags::ACK);
@@ -237,7 +239,7 @@ impl Connection {
             self.log(|| EventKind::Offered(Offer::of(&options, flags)));
         }
         let len = (text.1 - text.0) as usize;
-        out.put(&header, &options, self.profile.layout, len, self.sender.texts(text.0, text.1));
+        out.put(&header, &options, self.cx.profile.layout, len, self.sender.texts(text.0, text.1));
         self.ip_ident = self.ip_ident.wrapping_add(1);
         self.statistics.segments_out += 1;
         if acks {
@@ -254,53 +256,53 @@ impl Connection {
             flags,
             window: 0,
             ecn,
-            tos: self.options.tos,
-            ttl: self.profile.ttl,
-            dont_fragment: self.sender.forbids_fragments(&self.options),
+            tos: self.cx.options.tos,
+            ttl: self.cx.profile.ttl,
+            dont_fragment: self.sender.forbids_fragments(&self.cx.options),
             ident: self.ip_ident,
         }
     }
 
     fn timestamps(&self, now: Instant) -> Timestamps {
-        Timestamps { val: self.negotiated.ts_now(&self.profile, now), ecr: self.receiver.ts_echo() }
+        Timestamps { val: self.cx.negotiated.ts_now(&self.cx.profile, now), ecr: self.receiver.ts_echo() }
     }
 
     fn syn_options(&self, now: Instant) -> Options {
-        let (negotiated, state) = (&self.negotiated, self.state());
+        let (negotiated, state) = (&self.cx.negotiated, self.state());
         // A SYN,ACK repeats only options that the SYN offered (RFC 7323 §2.2, §3.2; RFC 2018 §2).
-        let crossed = self.profile.handshake.repeats_offer && !self.lifecycle.is_passive();
+        let crossed = self.cx.profile.handshake.repeats_offer && !self.cx.lifecycle.is_passive();
         let (timestamps, scaled, sack) = match state == State::SynReceived && !crossed {
             true => (negotiated.timestamps(), negotiated.scaling(), negotiated.sack()),
             false => (
-                self.profile.handshake.timestamps,
-                self.profile.handshake.window_scale.is_some(),
+                self.cx.profile.handshake.timestamps,
+                self.cx.profile.handshake.window_scale.is_some(),
                 self.offers_sack(),
             ),
         };
         let scale = |crossed| match crossed {
-            true => self.receiver.scale_to_offer(&self.profile),
+            true => self.receiver.scale_to_offer(&self.cx.profile),
             false => negotiated.rcv_scale(),
         };
         Options {
-            mss: Some(negotiated.advertised_mss(&self.profile, &self.options)),
+            mss: Some(negotiated.advertised_mss(&self.cx.profile, &self.cx.options)),
             window_scale: scaled.then(|| scale(crossed)),
             sack_permitted: sack,
             timestamps: timestamps.then(|| self.timestamps(now)),
-            fast_open: self.fast_open.option(state),
+            fast_open: self.cx.fast_open.option(state),
             ..Options::default()
         }
     }
 
     fn segment_options(&self, now: Instant, pure_ack: bool) -> Options {
         let mut options = Options::default();
-        if self.negotiated.timestamps() {
+        if self.cx.negotiated.timestamps() {
             options.timestamps = Some(self.timestamps(now));
         }
-        if pure_ack || self.profile.sending.sack_on_data {
-            options.sack = self.receiver.blocks_to_report(&self.profile, &self.negotiated);
+        if pure_ack || self.cx.profile.sending.sack_on_data {
+            options.sack = self.receiver.blocks_to_report(&self.cx.profile, &self.cx.negotiated);
         }
         if pure_ack {
-            options.reordered = self.receiver.alarm_count(&self.negotiated);
+            options.reordered = self.receiver.alarm_count(&self.cx.negotiated);
         }
         options
     }

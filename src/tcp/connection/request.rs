@@ -11,8 +11,8 @@ use crate::tcp::socket::{Ended, State};
 impl Connection {
     /// Returns true while the connection is a request.
     pub(in crate::tcp) fn is_request(&self) -> bool {
-        self.profile.validation.request_sockets
-            && self.lifecycle.is_passive()
+        self.cx.profile.validation.request_sockets
+            && self.cx.lifecycle.is_passive()
             && self.state() == State::SynReceived
             && !self.was_opened_early()
     }
@@ -26,8 +26,8 @@ impl Connection {
         let old = self.is_refused_by_paws(now, segment);
         let repeats_syn = start == Some(0) && has(Flags::SYN);
         if repeats_syn && !old && !segment.flags.intersects(Flags::ACK.with(Flags::RST)) {
-            if self.receiver.may_challenge(&self.profile, now) {
-                self.lifecycle.send_syn();
+            if self.receiver.may_challenge(&self.cx.profile, now) {
+                self.cx.lifecycle.send_syn();
             }
             return Some(Reaction::Done);
         }
@@ -46,13 +46,13 @@ impl Connection {
             self.refuse(segment, Refusal::NotOurSyn);
             return Some(if has(Flags::RST) { Reaction::Done } else { Reaction::Reset(None) });
         }
-        let is_valid = is_in_window && !old && self.sender.echoes_syn(self.context(), segment);
+        let is_valid = is_in_window && !old && self.sender.echoes_syn(&self.cx, segment);
         let Some(start) = start.filter(|_| is_valid) else {
             self.statistics.unacceptable += 1;
             self.refuse(segment, if old { Refusal::OldTimestamp } else { Refusal::OutOfWindow });
             // tcp_oow_rate_limited() does not limit the answers to data.
             let is_data = segment.seq_len() > 0 && !has(Flags::SYN);
-            if !has(Flags::RST) && (is_data || self.receiver.may_challenge(&self.profile, now)) {
+            if !has(Flags::RST) && (is_data || self.receiver.may_challenge(&self.cx.profile, now)) {
                 self.receiver.ack_now();
             }
             return Some(Reaction::Done);
@@ -66,7 +66,7 @@ impl Connection {
             return Some(Reaction::Done);
         }
         if start <= next {
-            self.receiver.take_late_timestamp(&self.negotiated, now, segment);
+            self.receiver.take_late_timestamp(&self.cx.negotiated, now, segment);
         }
         // The new socket has limits of its own.
         self.receiver.forget_challenges();

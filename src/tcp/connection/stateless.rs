@@ -21,8 +21,9 @@ impl Connection {
     ) -> Vec<u8> {
         let mut connection = Self::accept(now, opening, syn);
         if let Some(hidden) = hidden {
-            let back = connection.negotiated.ts_now(&connection.profile, now).wrapping_sub(hidden) % HIDDEN;
-            connection.negotiated.set_back_clock(back);
+            let back =
+                connection.cx.negotiated.ts_now(&connection.cx.profile, now).wrapping_sub(hidden) % HIDDEN;
+            connection.cx.negotiated.set_back_clock(back);
         }
         let mut packet = Vec::new();
         connection.poll_packet(now, &mut Out::Packet(&mut packet));

@@ -21,7 +21,7 @@ const PAWS_RESET: Duration = Duration::from_secs(60);
 impl Connection {
     /// Enters TIME-WAIT, or restarts it.
     pub(in crate::tcp) fn enter_time_wait(&mut self, now: Instant) {
-        let from = self.lifecycle.enter_time_wait(now, &self.profile);
+        let from = self.cx.lifecycle.enter_time_wait(now, &self.cx.profile);
         self.log_state(from);
         self.receiver.enter_time_wait(from);
         self.sender.stop_timers();
@@ -42,9 +42,9 @@ impl Connection {
     fn is_new_syn(&self, now: Instant, segment: &Segment<'_>) -> bool {
         let next = self.receiver.nxt();
         let newer_seq = self.receiver.offset_of(segment).is_some_and(|offset| offset > next);
-        let stamp = self.negotiated.timestamps_of(segment);
+        let stamp = self.cx.negotiated.timestamps_of(segment);
         let newer_ts = stamp.is_some_and(|ts| ts.val.wrapping_sub(self.receiver.ts_recent().0) as i32 > 0);
-        let new = match self.profile.validation.time_wait {
+        let new = match self.cx.profile.validation.time_wait {
             TimeWaitRules::FreeBsd => newer_seq,
             // An old timestamp belongs to an old SYN, whatever its sequence number is.
             TimeWaitRules::Rfc9293 | TimeWaitRules::Linux => {
@@ -56,7 +56,7 @@ impl Connection {
 
     /// Processes a segment by the profile's own rules. Returns `None` if it has none for this state.
     pub(in crate::tcp) fn in_late_states(&mut self, now: Instant, segment: &Segment<'_>) -> Option<Reaction> {
-        let reaction = match (self.profile.validation.time_wait, self.state()) {
+        let reaction = match (self.cx.profile.validation.time_wait, self.state()) {
             (TimeWaitRules::Linux, State::TimeWait) => self.in_time_wait_of_linux(now, segment),
             (TimeWaitRules::Linux, State::FinWait2) if self.is_socket_released(now) => {
                 self.in_fin_wait_2_of_linux(now, segment)
@@ -74,7 +74,7 @@ impl Connection {
     /// would acknowledge each other's ACKs forever.
     pub(in crate::tcp) fn take_in_time_wait(&mut self, now: Instant, segment: &Segment<'_>, offset: u64) {
         // By other rules, the ACK of our FIN in CLOSING is all that counts of a segment.
-        let follows_rfc = self.profile.validation.time_wait == TimeWaitRules::Rfc9293;
+        let follows_rfc = self.cx.profile.validation.time_wait == TimeWaitRules::Rfc9293;
         if follows_rfc && (segment.seq_len() > 0 || offset != self.receiver.nxt()) {
             self.enter_time_wait(now);
             self.answer_late(now, segment);
@@ -90,7 +90,7 @@ impl Connection {
             if reset {
                 self.end(None);
             } else {
-                self.receiver.take_late_timestamp(&self.negotiated, now, segment);
+                self.receiver.take_late_timestamp(&self.cx.negotiated, now, segment);
                 self.enter_time_wait(now);
             }
             return Reaction::Done;
@@ -112,8 +112,12 @@ impl Connection {
 
     /// Returns true if Linux has released the socket in FIN-WAIT-2: after a close, one minute before the end.
     fn is_socket_released(&self, now: Instant) -> bool {
-        self.lifecycle.is_orphaned()
-            && self.lifecycle.linger_deadline().is_some_and(|at| at - now <= self.profile.timers.time_wait)
+        self.cx.lifecycle.is_orphaned()
+            && self
+                .cx
+                .lifecycle
+                .linger_deadline()
+                .is_some_and(|at| at - now <= self.cx.profile.timers.time_wait)
     }
 
     /// The same function of Linux in FIN-WAIT-2: it takes nothing but a FIN in order.
@@ -145,7 +149,7 @@ impl Connection {
             return Reaction::Reset(None);
         }
         self.receiver.take_fin();
-        self.receiver.take_late_timestamp(&self.negotiated, now, segment);
+        self.receiver.take_late_timestamp(&self.cx.negotiated, now, segment);
         self.enter_time_wait(now);
         Reaction::Done
     }
@@ -154,7 +158,7 @@ impl Connection {
     fn in_time_wait_of_freebsd(&mut self, now: Instant, segment: &Segment<'_>) -> Reaction {
         let flags = segment.flags;
         let stamped = segment.options.timestamps.is_some()
-            || !self.negotiated.timestamps()
+            || !self.cx.negotiated.timestamps()
             || self.receiver.ts_recent().0 == 0;
         let next = self.receiver.nxt();
         let start = self.receiver.offset_of(segment);
@@ -166,7 +170,7 @@ impl Connection {
             self.refuse(segment, Refusal::TimeWait);
         } else if !flags.contains(Flags::ACK) {
             self.refuse(segment, Refusal::NoAck);
-        } else if !stamped && !self.profile.validation.tolerate_missing_timestamps {
+        } else if !stamped && !self.cx.profile.validation.tolerate_missing_timestamps {
             self.refuse(segment, Refusal::MissingTimestamp);
         } else if !duplicate_ack {
             self.refuse(segment, Refusal::TimeWait);
@@ -188,7 +192,7 @@ impl Connection {
     /// PAWS as Linux applies it to late segments (tcp_paws_reject()): without slack, and to a RST too.
     pub(super) fn is_refused_by_paws(&self, now: Instant, segment: &Segment<'_>) -> bool {
         let (ts_recent, ts_recent_at) = self.receiver.ts_recent();
-        let known = self.negotiated.timestamps() && ts_recent != 0;
+        let known = self.cx.negotiated.timestamps() && ts_recent != 0;
         let reset = segment.flags.contains(Flags::RST);
         let valid = if reset { PAWS_RESET } else { PAWS_VALID };
         segment.options.timestamps.is_some_and(|ts| {

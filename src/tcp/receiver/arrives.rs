@@ -55,14 +55,14 @@ impl Receiver {
     /// First step: PAWS (RFC 7323 §5.3 R1 to R3) and the window.
     pub(in crate::tcp) fn check_sequence(
         &self,
-        cx: Context<'_>,
+        cx: &Context,
         now: Instant,
         segment: &Segment<'_>,
     ) -> Acceptability {
         let reset = segment.flags.contains(Flags::RST);
         if cx.negotiated.timestamps() && !reset {
             match segment.options.timestamps {
-                Some(ts) if self.is_old_timestamp(cx.profile, now, ts.val) => return Acceptability::Old,
+                Some(ts) if self.is_old_timestamp(&cx.profile, now, ts.val) => return Acceptability::Old,
                 // RFC 7323 §3.2: after negotiation, a segment without the option is not from the peer.
                 None if !cx.profile.validation.tolerate_missing_timestamps => {
                     return Acceptability::Dropped(Refusal::MissingTimestamp);
@@ -73,7 +73,7 @@ impl Receiver {
         match reset {
             true if self.is_reset_in_window(cx, segment) => Acceptability::Acceptable,
             true => Acceptability::Dropped(Refusal::ResetOutOfWindow),
-            false if self.in_window(cx.profile, segment) => Acceptability::Acceptable,
+            false if self.in_window(&cx.profile, segment) => Acceptability::Acceptable,
             false => Acceptability::OutOfWindow { copy: self.repeats_received(segment) },
         }
     }
@@ -120,7 +120,7 @@ impl Receiver {
 
     /// Returns true if a RST is in the window. RFC 5961 §3.2 checks only the sequence number: it is RCV.NXT,
     /// even with a closed window (for which RFC 9293 §3.10.7.4 makes an allowance), or inside the window.
-    fn is_reset_in_window(&self, cx: Context<'_>, segment: &Segment<'_>) -> bool {
+    fn is_reset_in_window(&self, cx: &Context, segment: &Segment<'_>) -> bool {
         let next = self.nxt();
         let Some(start) = self.offset_of(segment) else { return false };
         if cx.profile.validation.accepts_unacknowledged {
@@ -132,12 +132,12 @@ impl Receiver {
     /// Returns true if a RST in the window ends the connection without a challenge (RFC 5961 §3.2): it is at
     /// RCV.NXT. Linux also accepts one that does not count the peer's FIN, or follows the right-most SACK block
     /// (tcp_validate_incoming()).
-    pub(in crate::tcp) fn is_exact_reset(&self, cx: Context<'_>, segment: &Segment<'_>) -> bool {
+    pub(in crate::tcp) fn is_exact_reset(&self, cx: &Context, segment: &Segment<'_>) -> bool {
         self.offset_of(segment).is_some_and(|start| {
             start == self.nxt()
                 || (cx.profile.validation.accepts_unacknowledged
                     && (self.omits_fin(cx.state(), start)
-                        || self.last_block_end(cx.negotiated) == Some(start)))
+                        || self.last_block_end(&cx.negotiated) == Some(start)))
         })
     }
 
@@ -151,7 +151,7 @@ impl Receiver {
     /// the next one, because it may be forged.
     pub(in crate::tcp) fn note_unacceptable(
         &mut self,
-        cx: Context<'_>,
+        cx: &Context,
         statistics: &mut Statistics,
         segment: &Segment<'_>,
         copy: bool,
@@ -167,7 +167,7 @@ impl Receiver {
     /// Records that a segment passed every check. `keeps_timestamp` is true if it must not change TS.Recent.
     pub(in crate::tcp) fn note_accepted(
         &mut self,
-        cx: Context<'_>,
+        cx: &Context,
         now: Instant,
         segment: &Segment<'_>,
         keeps_timestamp: bool,
@@ -180,7 +180,7 @@ impl Receiver {
 
     /// RFC 7323 §4.3: only a segment that spans Last.ACK.sent may update TS.Recent. In Linux, a duplicate that
     /// ends there may do so too (tcp_replace_ts_recent()).
-    fn refresh_ts_recent(&mut self, cx: Context<'_>, now: Instant, segment: &Segment<'_>) {
+    fn refresh_ts_recent(&mut self, cx: &Context, now: Instant, segment: &Segment<'_>) {
         let Some(ts) = cx.negotiated.timestamps_of(segment) else { return };
         let (start, next) = (self.offset_of(segment), self.nxt());
         let repeats = start.is_some_and(|start| start < next && start + segment.seq_len() <= next);
@@ -196,7 +196,7 @@ impl Receiver {
 
     /// Processes the SYN,ACK of a simultaneous open. To Linux it is a segment like others, so its timestamp
     /// counts, and its SYN is a duplicate (tcp_data_queue()).
-    pub(in crate::tcp) fn note_repeated_syn(&mut self, cx: Context<'_>, now: Instant, segment: &Segment<'_>) {
+    pub(in crate::tcp) fn note_repeated_syn(&mut self, cx: &Context, now: Instant, segment: &Segment<'_>) {
         if !self.policy.is_linux() {
             return;
         }
@@ -205,7 +205,7 @@ impl Receiver {
             self.set_ts_recent(now, ts);
         }
         self.dsack = cx.profile.acks.dsack.then(|| Box::new((0, 1)));
-        self.policy.quicken(cx.profile, u32::MAX);
+        self.policy.quicken(&cx.profile, u32::MAX);
     }
 
     /// Updates TS.Recent in states without the checks of [`Self::refresh_ts_recent`].
@@ -228,7 +228,7 @@ impl Receiver {
     /// Processes the ECN marks of an acceptable segment at `offset`, and measures the round-trip time.
     pub(in crate::tcp) fn note_marks(
         &mut self,
-        cx: Context<'_>,
+        cx: &Context,
         now: Instant,
         segment: &Segment<'_>,
         offset: u64,
@@ -236,7 +236,7 @@ impl Receiver {
         // The ECN mark of a duplicate segment, or of one after the FIN, is ignored.
         let is_new = segment.seq_len() == 0 || offset + segment.seq_len() > self.nxt();
         if is_new && cx.state().may_receive_data() && cx.negotiated.ecn() {
-            self.note_ecn(cx.profile, segment);
+            self.note_ecn(&cx.profile, segment);
         }
         if !segment.payload.is_empty() {
             self.policy.measure_rtt(cx, now, segment, self.buffer.readable() == 0);
@@ -269,13 +269,13 @@ impl Receiver {
     /// Answers an unacceptable segment with an ACK, if the limits permit it. Returns true if they do.
     pub(in crate::tcp) fn ack_unacceptable(
         &mut self,
-        cx: Context<'_>,
+        cx: &Context,
         statistics: &mut Statistics,
         now: Instant,
         segment: &Segment<'_>,
     ) -> bool {
         if segment.seq_len() == 0 {
-            return self.challenge_ack(cx.profile, statistics, now);
+            return self.challenge_ack(&cx.profile, statistics, now);
         }
         let may_ack = self.may_ack_data(cx, now, segment);
         if may_ack {
@@ -288,7 +288,7 @@ impl Receiver {
     /// an earlier one was lost, or a D-SACK block shows that the retransmission was spurious. Data far from
     /// RCV.NXT is probably forged, and three duplicate ACKs would make the peer retransmit. Linux answers it
     /// each time (tcp_oow_rate_limited()).
-    fn may_ack_data(&mut self, cx: Context<'_>, now: Instant, segment: &Segment<'_>) -> bool {
+    fn may_ack_data(&mut self, cx: &Context, now: Instant, segment: &Segment<'_>) -> bool {
         if self.data_credit > 0 && self.is_near(cx, segment) {
             self.data_credit -= 1;
             return true;
@@ -299,9 +299,9 @@ impl Receiver {
 
     /// Returns true if the segment starts within one window of RCV.NXT, as retransmissions and window probes
     /// do. A blind attacker hits this range with probability 1/256.
-    fn is_near(&self, cx: Context<'_>, segment: &Segment<'_>) -> bool {
+    fn is_near(&self, cx: &Context, segment: &Segment<'_>) -> bool {
         const REACH: u64 = 8 << 20;
-        let reach = REACH.max(cx.options.recv_limit(cx.profile) as u64);
+        let reach = REACH.max(cx.options.recv_limit(&cx.profile) as u64);
         self.offset_of(segment).is_some_and(|start| start.abs_diff(self.nxt()) <= reach)
     }
 
@@ -309,7 +309,7 @@ impl Receiver {
     /// outside the window it is probably forged. The limit on challenge ACKs applies to both.
     pub(in crate::tcp) fn answer_late(
         &mut self,
-        cx: Context<'_>,
+        cx: &Context,
         statistics: &mut Statistics,
         now: Instant,
         segment: &Segment<'_>,
@@ -318,7 +318,7 @@ impl Receiver {
         if has_text && self.is_near(cx, segment) {
             self.ack = AckDue::Now;
         } else {
-            self.challenge_ack(cx.profile, statistics, now);
+            self.challenge_ack(&cx.profile, statistics, now);
         }
     }
 
@@ -357,7 +357,7 @@ impl Receiver {
     /// duplicate whose ACK was lost.
     pub(in crate::tcp) fn ignore_text(
         &mut self,
-        cx: Context<'_>,
+        cx: &Context,
         statistics: &mut Statistics,
         segment: &Segment<'_>,
         offset: u64,
@@ -369,12 +369,12 @@ impl Receiver {
     }
 
     /// Eighth step: acknowledges the peer's FIN, which has just been reached in `state`.
-    pub(in crate::tcp) fn ack_fin(&mut self, cx: Context<'_>, had_holes: bool) {
+    pub(in crate::tcp) fn ack_fin(&mut self, cx: &Context, had_holes: bool) {
         match cx.state() {
             // RFC 5681 §4.2: a segment that fills a hole is acknowledged at once, with or without FIN.
             State::CloseWait if had_holes => {}
             // Linux delays it, because data or a FIN from the application may carry it.
-            State::CloseWait => self.owe_ack(cx.profile, Acks::on_fin),
+            State::CloseWait => self.owe_ack(&cx.profile, Acks::on_fin),
             _ => self.ack = AckDue::Now,
         }
     }

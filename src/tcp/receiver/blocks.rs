@@ -13,7 +13,7 @@ impl Receiver {
     /// Records duplicate data for a D-SACK block (RFC 2883 §4).
     pub(in crate::tcp) fn note_duplicate(
         &mut self,
-        cx: Context<'_>,
+        cx: &Context,
         statistics: &mut Statistics,
         segment: &Segment<'_>,
     ) {
@@ -24,7 +24,7 @@ impl Receiver {
         let Some(start) = self.offset_of(segment).filter(|start| *start < next) else { return };
         statistics.duplicate_segments_in += 1;
         // An ACK was lost, or the sender retransmits from an earlier offset.
-        self.policy.quicken(cx.profile, u32::MAX);
+        self.policy.quicken(&cx.profile, u32::MAX);
         let end = match cx.profile.acks.sack_counts_fin {
             true => (start + segment.seq_len()).min(next),
             false => (start + segment.payload.len() as u64).min(self.buffer.next()),
@@ -107,12 +107,12 @@ impl Receiver {
     }
 
     /// Returns the length of the SACK option of a segment with data, if the profile puts it there.
-    pub(in crate::tcp) fn sack_len_on_data(&self, cx: Context<'_>) -> u64 {
-        if !cx.profile.sending.sack_on_data || !self.has_blocks_to_report(cx.profile, cx.negotiated) {
+    pub(in crate::tcp) fn sack_len_on_data(&self, cx: &Context) -> u64 {
+        if !cx.profile.sending.sack_on_data || !self.has_blocks_to_report(&cx.profile, &cx.negotiated) {
             return 0;
         }
         let most = if cx.negotiated.timestamps() { 3 } else { 4 };
-        4 + 8 * self.blocks_to_report(cx.profile, cx.negotiated).as_slice().len().min(most) as u64
+        4 + 8 * self.blocks_to_report(&cx.profile, &cx.negotiated).as_slice().len().min(most) as u64
     }
 
     /// Returns the SACK option of the next ACK: a D-SACK block if one is due, then the most recent blocks.

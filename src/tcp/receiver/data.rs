@@ -15,7 +15,7 @@ impl Receiver {
     /// Stores the segment's data, which starts at `offset`, and decides when to acknowledge it.
     pub(in crate::tcp) fn take_data(
         &mut self,
-        cx: Context<'_>,
+        cx: &Context,
         storing: &mut Storing<'_>,
         now: Instant,
         segment: &Segment<'_>,
@@ -43,7 +43,7 @@ impl Receiver {
             // arrived.
             let held = self.buffer.out_of_order().last().map_or(0, |range| range.end);
             let next = self.nxt();
-            if (next..=self.edge_of_acceptance(cx.profile).max(next)).contains(&end) && end >= held {
+            if (next..=self.edge_of_acceptance(&cx.profile).max(next)).contains(&end) && end >= held {
                 self.fin = Some(end);
             }
         }
@@ -52,8 +52,8 @@ impl Receiver {
                 if repeats_early_fin && cx.profile.acks.dsack {
                     self.dsack = Some(Box::new((offset, end + 1)));
                 }
-                self.owe_ack(cx.profile, Acks::owe);
-                self.remember_block(cx.profile, offset, segment.seq_len());
+                self.owe_ack(&cx.profile, Acks::owe);
+                self.remember_block(&cx.profile, offset, segment.seq_len());
             }
             return;
         }
@@ -67,7 +67,7 @@ impl Receiver {
         if offset + payload.len() as u64 <= next {
             // All of it was received before.
             self.note_duplicate(cx, storing.statistics, segment);
-            self.owe_ack(cx.profile, Acks::owe);
+            self.owe_ack(&cx.profile, Acks::owe);
             self.ack = AckDue::Now;
             return;
         }
@@ -76,7 +76,7 @@ impl Receiver {
         let had_holes = self.holds_out_of_order();
         let repeated = self.overlap_with_held(offset, offset + len);
         let stored = self.admits(storing, offset, payload.len());
-        let edge = self.edge_of_acceptance(cx.profile);
+        let edge = self.edge_of_acceptance(&cx.profile);
         let moved = if stored { self.buffer.insert(offset, payload, edge) } else { 0 };
         storing.statistics.bytes_received += moved;
         if let Some(repeated) = repeated {
@@ -87,11 +87,11 @@ impl Receiver {
         }
         if offset > next {
             storing.statistics.out_of_order_segments_in += 1;
-            self.remember_block(cx.profile, offset, segment.seq_len());
+            self.remember_block(&cx.profile, offset, segment.seq_len());
         }
         if moved == 0 && offset <= next && self.policy.is_linux() {
             // The buffer had no room for the data.
-            self.policy.quicken(cx.profile, u32::MAX);
+            self.policy.quicken(&cx.profile, u32::MAX);
             self.ack = AckDue::Now;
             return;
         }
@@ -108,7 +108,7 @@ impl Receiver {
         self.policy.on_data(cx, now, segment, &arrival);
         if let AckRules::Linux(_) = cx.profile.acks.policy.rules {
             if held_any && !self.has_holes() {
-                self.owe_ack(cx.profile, Acks::owe_at_once);
+                self.owe_ack(&cx.profile, Acks::owe_at_once);
             }
             return;
         }
@@ -117,7 +117,7 @@ impl Receiver {
             self.ack = AckDue::Now;
             return;
         }
-        self.delay_ack(cx.profile, now);
+        self.delay_ack(&cx.profile, now);
     }
 
     /// Processes a segment of Linux's receiver that begins beyond the window, or after a FIN that has arrived
@@ -127,7 +127,7 @@ impl Receiver {
     /// (tcp_fin()), so here only its ranges are kept.
     fn take_beyond_end(
         &mut self,
-        cx: Context<'_>,
+        cx: &Context,
         storing: &mut Storing<'_>,
         now: Instant,
         segment: &Segment<'_>,
@@ -135,8 +135,8 @@ impl Receiver {
     ) -> bool {
         let end = offset + segment.seq_len();
         if offset > self.nxt() && offset >= self.adv {
-            self.policy.quicken(cx.profile, u32::MAX);
-            self.owe_ack(cx.profile, Acks::owe);
+            self.policy.quicken(&cx.profile, u32::MAX);
+            self.owe_ack(&cx.profile, Acks::owe);
             return true;
         }
         if self.early_fin().is_none_or(|fin| offset <= fin) {
@@ -158,7 +158,7 @@ impl Receiver {
         let arrival =
             Arrival { offset, next, len, repeated, span, is_held: true, reached: next, rto: storing.rto };
         self.policy.on_data(cx, now, segment, &arrival);
-        self.owe_ack(cx.profile, Acks::owe);
+        self.owe_ack(&cx.profile, Acks::owe);
         if self.policy.add_block(offset, end) {
             self.ack = AckDue::Now;
         }
@@ -167,7 +167,7 @@ impl Receiver {
 
     /// Applies the rules of Linux for a FIN that shares its sequence number with data. Returns true if the
     /// segment is a FIN that data has replaced.
-    fn settle_early_fin(&mut self, cx: Context<'_>, segment: &Segment<'_>, offset: u64) -> bool {
+    fn settle_early_fin(&mut self, cx: &Context, segment: &Segment<'_>, offset: u64) -> bool {
         let (next, end) = (self.buffer.next(), offset + segment.seq_len());
         // tcp_ofo_queue() drops a FIN whose number data in order has covered.
         let covered = self.early_fin().filter(|fin| offset <= next && *fin < end);
@@ -182,8 +182,8 @@ impl Receiver {
             return false;
         }
         self.dsack = cx.profile.acks.dsack.then(|| Box::new((offset, end)));
-        self.owe_ack(cx.profile, Acks::owe);
-        self.remember_block(cx.profile, offset, segment.seq_len());
+        self.owe_ack(&cx.profile, Acks::owe);
+        self.remember_block(&cx.profile, offset, segment.seq_len());
         true
     }
 
@@ -241,7 +241,7 @@ impl Receiver {
     /// time.
     pub(in crate::tcp) fn settle_ack(
         &mut self,
-        cx: Context<'_>,
+        cx: &Context,
         now: Instant,
         segment: &Segment<'_>,
         srtt: Option<Duration>,
@@ -261,7 +261,7 @@ impl Receiver {
         };
         // tcp_ecn_accept_cwr(): a sender that has just reduced its window may have room for one segment only.
         let reduced = cx.negotiated.ecn() && segment.flags.contains(Flags::CWR) && segment.seq_len() > 0;
-        match self.policy.settle(cx.profile, &moment, reduced, self.adv) {
+        match self.policy.settle(&cx.profile, &moment, reduced, self.adv) {
             Some(Waiting::Not) => self.ack = AckDue::Now,
             Some(Waiting::Until(at)) => (self.ack, self.delayed_ack) = (AckDue::Delayed, Some(at)),
             None => {}

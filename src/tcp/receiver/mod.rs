@@ -161,7 +161,7 @@ impl Receiver {
     }
 
     /// Processes the sequence number and the timestamp of the peer's SYN, and opens the first window.
-    pub(super) fn learn_from_syn(&mut self, cx: Context<'_>, now: Instant, segment: &Segment<'_>) {
+    pub(super) fn learn_from_syn(&mut self, cx: &Context, now: Instant, segment: &Segment<'_>) {
         self.irs = segment.seq;
         self.last_ack_sent = 1;
         if let Some(ts) = cx.negotiated.timestamps_of(segment) {
@@ -185,8 +185,8 @@ impl Receiver {
     }
 
     /// Prepares for the peer's data. `smss` is the data of a full-sized segment of ours.
-    pub(super) fn begin(&mut self, cx: Context<'_>, now: Instant, smss: u64) {
-        let mss = cx.negotiated.expected_mss(cx.profile, cx.options);
+    pub(super) fn begin(&mut self, cx: &Context, now: Instant, smss: u64) {
+        let mss = cx.negotiated.expected_mss(&cx.profile, &cx.options);
         self.policy.establish(now, cx.negotiated.rcv_scale(), mss, smss);
     }
 
@@ -248,7 +248,7 @@ impl Receiver {
     }
 
     /// Reads bytes that arrived in order. `max_seg` is the length of a full-sized segment of ours.
-    pub(super) fn read(&mut self, cx: Context<'_>, budget: &Budget, max_seg: u64, out: &mut [u8]) -> usize {
+    pub(super) fn read(&mut self, cx: &Context, budget: &Budget, max_seg: u64, out: &mut [u8]) -> usize {
         let count = self.buffer.read(out);
         self.fin_is_read |= count < out.len() && self.has_reached_fin();
         if count > 0 {

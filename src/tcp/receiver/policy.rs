@@ -145,22 +145,16 @@ impl Policy {
 
     /// Measures the round-trip time from the echoed timestamp of an acceptable segment with data. `idle` is
     /// true if nothing waits to be read.
-    pub(super) fn measure_rtt(&mut self, cx: Context<'_>, now: Instant, segment: &Segment<'_>, idle: bool) {
+    pub(super) fn measure_rtt(&mut self, cx: &Context, now: Instant, segment: &Segment<'_>, idle: bool) {
         if let Self::Linux(linux) = self {
-            let ts_now = cx.negotiated.ts_now(cx.profile, now);
+            let ts_now = cx.negotiated.ts_now(&cx.profile, now);
             let ecr = cx.negotiated.timestamps_of(segment).map_or(0, |ts| ts.ecr);
             linux.window.measure_rtt_by_echo(now, ecr, ts_now, segment.seq_len(), idle);
         }
     }
 
     /// Processes stored data.
-    pub(super) fn on_data(
-        &mut self,
-        cx: Context<'_>,
-        now: Instant,
-        segment: &Segment<'_>,
-        arrival: &Arrival,
-    ) {
+    pub(super) fn on_data(&mut self, cx: &Context, now: Instant, segment: &Segment<'_>, arrival: &Arrival) {
         let Self::Linux(linux) = self else { return };
         let Arrival { offset, next, len, repeated, span, is_held, reached, rto } = *arrival;
         let options = cx.negotiated.options_len() as u32;
@@ -172,7 +166,7 @@ impl Policy {
             start: offset,
             end: offset + len,
             len: len as u32,
-            advmss: cx.negotiated.expected_mss(cx.profile, cx.options),
+            advmss: cx.negotiated.expected_mss(&cx.profile, &cx.options),
             headers: cx.negotiated.header_len() as u32 + options + sack,
             tcp_header: 20 + options + sack,
             least_tcp_header: 20 + options,
@@ -180,7 +174,7 @@ impl Policy {
             remnant: segment.flags.intersects(Flags::PSH.with(Flags::FIN).with(Flags::URG)),
         };
         if offset <= next {
-            let quick = linux_acks(cx.profile).map_or(0, |acks| acks.quick);
+            let quick = linux_acks(&cx.profile).map_or(0, |acks| acks.quick);
             linux.on_in_order(now, &text, text.end.min(reached), rto.as_nanos(), quick);
             linux.on_progress(reached);
         } else {

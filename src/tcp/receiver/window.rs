@@ -17,8 +17,8 @@ impl Receiver {
     }
 
     /// Returns the first window of the connection, which starts after the peer's SYN.
-    pub(super) fn first_window(&mut self, cx: Context<'_>) -> u64 {
-        let mss = cx.negotiated.expected_mss(cx.profile, cx.options);
+    pub(super) fn first_window(&mut self, cx: &Context) -> u64 {
+        let mss = cx.negotiated.expected_mss(&cx.profile, &cx.options);
         let own = self.policy.first_window(mss, cx.state() == State::SynReceived);
         own.unwrap_or_else(|| self.buffer.window().min(65_535) as u64)
     }
@@ -26,7 +26,7 @@ impl Receiver {
     /// Returns the window of the next segment. `max_seg` is the length of a full-sized segment of ours.
     pub(in crate::tcp) fn window_to_advertise(
         &mut self,
-        cx: Context<'_>,
+        cx: &Context,
         budget: &Budget,
         scale: u8,
         max_seg: u64,
@@ -40,14 +40,14 @@ impl Receiver {
         Advertisement { field: field as u16, edge: next + window, promised: next + window }
     }
 
-    fn plain_window(&self, cx: Context<'_>, budget: &Budget, scale: u8, max_seg: u64) -> Advertisement {
+    fn plain_window(&self, cx: &Context, budget: &Budget, scale: u8, max_seg: u64) -> Advertisement {
         let next = self.nxt();
         let promised = self.promised.saturating_sub(next);
         let (room, limit) = self.room_to_offer(budget);
         // The right edge never moves back, and advances only by a worthwhile amount.
         let worthwhile = match cx.profile.acks.window_update {
             WindowUpdate::Doubled | WindowUpdate::Tuned(_) => {
-                let mss = cx.negotiated.advertised_mss(cx.profile, cx.options);
+                let mss = cx.negotiated.advertised_mss(&cx.profile, &cx.options);
                 room >= promised + u64::from(mss).min(limit / 2).max(1) || room >= limit
             }
             WindowUpdate::QuarterBuffer => room >= promised && (room >= limit / 4 || room >= max_seg),
@@ -71,7 +71,7 @@ impl Receiver {
     }
 
     /// Sends a window update if a read has widened the window enough to justify a separate ACK.
-    pub(super) fn consider_window_update(&mut self, cx: Context<'_>, budget: &Budget, max_seg: u64) {
+    pub(super) fn consider_window_update(&mut self, cx: &Context, budget: &Budget, max_seg: u64) {
         let is_over = !cx.state().may_receive_data() || self.fin.is_some();
         let read = Read {
             copied: self.buffer.next() - self.buffer.readable() as u64,
@@ -81,7 +81,7 @@ impl Receiver {
             span: self.buffer.out_of_order_span(),
             closed: is_over,
         };
-        if self.policy.on_read(cx.profile, &read, self.ack == AckDue::Now) {
+        if self.policy.on_read(&cx.profile, &read, self.ack == AckDue::Now) {
             self.ack = AckDue::Now;
         }
         if self.policy.tunes_window() || is_over {

@@ -24,7 +24,7 @@ impl Sender {
     /// peer's stream. Returns an error if the segment must be dropped.
     pub(in crate::tcp) fn take_ack(
         &mut self,
-        cx: Context<'_>,
+        cx: &Context,
         statistics: &mut Statistics,
         now: Instant,
         segment: &Segment<'_>,
@@ -45,13 +45,13 @@ impl Sender {
             return Ok(());
         }
         self.reconsider_burst();
-        let dsack = self.reported_duplicate(cx.negotiated, segment, acked_to);
+        let dsack = self.reported_duplicate(&cx.negotiated, segment, acked_to);
         let (reported, duplicates) = self.count_duplicates(statistics, dsack);
         let flight_before = self.flight.outstanding();
         let head_sent = self.flight.head().map(|head| head.first_sent);
         let acked = if acked_to > una { self.advance(statistics, acked_to) } else { Acked::default() };
         self.confirm_mtu_probe(cx, now);
-        let news = self.take_blocks(cx.negotiated, statistics, now, segment, dsack);
+        let news = self.take_blocks(&cx.negotiated, statistics, now, segment, dsack);
         let sacked_sent = self.sacked_sent(cx, &news);
         let rtt = if acked_to > una || sacked_sent.is_some() {
             let head_sent = head_sent.filter(|_| dsack.is_none());
@@ -62,13 +62,13 @@ impl Sender {
         let last_window = self.wnd;
         self.update_window(cx, statistics, now, segment, (seq, acked_to, una));
         let duplicate = self.repeats(segment, acked_to, una)
-            && if self.has_scoreboard(cx.negotiated) {
+            && if self.has_scoreboard(&cx.negotiated) {
                 // RFC 6675 §2: it must carry new SACK information; the window may change.
                 news.amount.bytes > 0
             } else {
                 // RFC 5681 §2. While the window is closed, such an ACK answers a probe or refused data and is
                 // not a duplicate.
-                offered_window(cx.negotiated, segment) == last_window && last_window > 0 && dsack.is_none()
+                offered_window(&cx.negotiated, segment) == last_window && last_window > 0 && dsack.is_none()
             };
         let mut originals = acked.originals;
         originals.merge(news.originals);
@@ -76,7 +76,7 @@ impl Sender {
         // Linux 6.18, tcp_dsack_seen(): a segment that the peer did not need was delivered too. An old ACK
         // delivers nothing (tcp_ack()).
         let counts_duplicates = cx.profile.recovery.growth.amount == Growth::Delivered
-            && self.has_scoreboard(cx.negotiated)
+            && self.has_scoreboard(&cx.negotiated)
             && acked_to >= una;
         let again = if counts_duplicates { reported } else { 0 };
         let ack = Ack {
@@ -138,7 +138,7 @@ impl Sender {
     }
 
     /// Returns the sending time of the oldest newly SACKed segment, if SACKs yield RTT samples.
-    fn sacked_sent(&self, cx: Context<'_>, news: &Sacked) -> Option<Instant> {
+    fn sacked_sent(&self, cx: &Context, news: &Sacked) -> Option<Instant> {
         let measures =
             cx.profile.timers.rto_events == RtoEvents::Linux && !self.rtt.style().times_one_segment();
         news.oldest_original.filter(|_| measures)
@@ -176,7 +176,7 @@ impl Sender {
     /// there is one.
     fn take_rtt(
         &mut self,
-        cx: Context<'_>,
+        cx: &Context,
         now: Instant,
         segment: &Segment<'_>,
         to: u64,
@@ -212,12 +212,12 @@ impl Sender {
     /// Returns the age of the echoed timestamp, if a segment that this ACK covers can be that old.
     pub(super) fn rtt_from_echo(
         &self,
-        cx: Context<'_>,
+        cx: &Context,
         now: Instant,
         ecr: u32,
         head_sent: Option<Instant>,
     ) -> Option<Duration> {
-        let ticks = cx.negotiated.ts_now(cx.profile, now).wrapping_sub(ecr);
+        let ticks = cx.negotiated.ts_now(&cx.profile, now).wrapping_sub(ecr);
         let rtt = cx.profile.timers.timestamp_tick * u64::from(ticks);
         let longest = now - head_sent? + cx.profile.timers.timestamp_tick;
         (ecr != 0 && rtt <= longest).then(|| rtt.max(cx.profile.timers.timestamp_tick / 2))
@@ -322,14 +322,14 @@ impl Sender {
     /// Updates SND.WND (RFC 9293 §3.10.7.4).
     pub(super) fn update_window(
         &mut self,
-        cx: Context<'_>,
+        cx: &Context,
         statistics: &mut Statistics,
         now: Instant,
         segment: &Segment<'_>,
         (seq, acked_to, una): (Option<u64>, u64, u64),
     ) {
         let Some(seq) = seq else { return };
-        let wnd = offered_window(cx.negotiated, segment);
+        let wnd = offered_window(&cx.negotiated, segment);
         let as_new = match cx.profile.sending.send_window_update {
             SendWindowUpdate::Rfc9293 => self.wl2 <= acked_to,
             SendWindowUpdate::Linux => wnd > self.wnd || wnd == 0,

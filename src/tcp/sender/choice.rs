@@ -35,7 +35,7 @@ impl Sender {
     /// `reports_blocks` is true if the next ACK has SACK blocks.
     pub(in crate::tcp) fn choose(
         &mut self,
-        cx: Context<'_>,
+        cx: &Context,
         statistics: &mut Statistics,
         now: Instant,
         (sends, reports_blocks): (bool, bool),
@@ -50,7 +50,7 @@ impl Sender {
 
     fn choose_data(
         &mut self,
-        cx: Context<'_>,
+        cx: &Context,
         statistics: &mut Statistics,
         now: Instant,
         (sends, reports_blocks): (bool, bool),
@@ -108,7 +108,7 @@ impl Sender {
 
     fn choose_new(
         &mut self,
-        cx: Context<'_>,
+        cx: &Context,
         statistics: &mut Statistics,
         now: Instant,
         reports_blocks: bool,
@@ -171,7 +171,7 @@ impl Sender {
     }
 
     /// Nagle and the sender's side of silly-window avoidance (RFC 9293 §3.7.4, §3.8.6.2.1).
-    fn small_segment_may_leave(&mut self, cx: Context<'_>, now: Instant, len: u64, unsent: u64) -> bool {
+    fn small_segment_may_leave(&mut self, cx: &Context, now: Instant, len: u64, unsent: u64) -> bool {
         let idle = self.flight.is_empty();
         if len < unsent {
             // The segment is small because of the window, not because of the application.
@@ -209,16 +209,16 @@ impl Sender {
     }
 
     /// Returns true if a partial segment waits for more data from the application.
-    pub(super) fn is_corked(&self, cx: Context<'_>) -> bool {
+    pub(super) fn is_corked(&self, cx: &Context) -> bool {
         cx.options.cork || self.tail == Tail::Waits
     }
 
     /// Returns true if a small segment must wait while data is in flight.
-    pub(super) fn holds_small_segments(&self, cx: Context<'_>) -> bool {
+    pub(super) fn holds_small_segments(&self, cx: &Context) -> bool {
         !self.pushed && (self.is_corked(cx) || !self.nagle_allows(cx, false))
     }
 
-    fn nagle_allows(&self, cx: Context<'_>, idle: bool) -> bool {
+    fn nagle_allows(&self, cx: &Context, idle: bool) -> bool {
         match cx.profile.sending.nagle {
             _ if cx.options.nodelay => true,
             Nagle::Off => true,
@@ -229,7 +229,7 @@ impl Sender {
 
     /// Returns true if the next segment ends the burst of the last one: a part of the burst has been sent or,
     /// in a sender without bursts, the last segment was full-sized and was sent at this instant.
-    fn is_rest_of_burst(&self, cx: Context<'_>, now: Instant) -> bool {
+    fn is_rest_of_burst(&self, cx: &Context, now: Instant) -> bool {
         if cx.profile.sending.defers {
             return self.is_within_burst();
         }
@@ -240,7 +240,7 @@ impl Sender {
     /// Returns the end of the data of a chosen segment, its flags and its ECN field.
     pub(in crate::tcp) fn fields_of(
         &mut self,
-        cx: Context<'_>,
+        cx: &Context,
         now: Instant,
         choice: &Choice,
     ) -> (u64, Flags, Ecn) {
@@ -275,14 +275,14 @@ impl Sender {
     /// Records that a chosen segment, whose data ends at `data_end`, was sent.
     pub(in crate::tcp) fn on_sent(
         &mut self,
-        cx: Context<'_>,
+        cx: &Context,
         statistics: &mut Statistics,
         now: Instant,
         choice: &Choice,
         data_end: u64,
     ) {
         let Choice { start, end, kind } = *choice;
-        let tsval = cx.negotiated.ts_now(cx.profile, now);
+        let tsval = cx.negotiated.ts_now(&cx.profile, now);
         if kind == TransmissionKind::New {
             if self.rtt.style().times_one_segment() && self.timed.is_none() {
                 self.timed = Some(Box::new((end, now)));
@@ -322,7 +322,7 @@ impl Sender {
 
     /// Returns true if the first outstanding segment was retransmitted and the timer must allow time for its
     /// ACK.
-    fn is_awaited_copy(&self, cx: Context<'_>, now: Instant, start: u64, kind: TransmissionKind) -> bool {
+    fn is_awaited_copy(&self, cx: &Context, now: Instant, start: u64, kind: TransmissionKind) -> bool {
         cx.profile.timers.rto_events == RtoEvents::Linux
             && kind != TransmissionKind::New
             && start == self.flight.una()
@@ -356,7 +356,7 @@ impl Sender {
     /// Returns the zero-window probe that is to be sent now, and records it (RFC 9293 §3.8.6.1).
     pub(in crate::tcp) fn take_window_probe(
         &mut self,
-        cx: Context<'_>,
+        cx: &Context,
         statistics: &mut Statistics,
         now: Instant,
     ) -> Option<Probe> {
@@ -372,7 +372,7 @@ impl Sender {
             return Some(Probe { start: at, data_end: at, flags: Flags::ACK });
         }
         let end = self.flight.head().map_or(una + 1, |head| head.end.min(una + 1));
-        let tsval = cx.negotiated.ts_now(cx.profile, now);
+        let tsval = cx.negotiated.ts_now(&cx.profile, now);
         if self.flight.is_empty() {
             self.flight.on_new(end, now, tsval);
         } else {

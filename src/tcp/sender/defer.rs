@@ -78,14 +78,7 @@ impl Sender {
     /// Returns true if new data from `start` on waits although a segment could be sent. `edge` is the right
     /// edge of the peer's window.
     #[inline]
-    pub(super) fn defers(
-        &mut self,
-        cx: Context<'_>,
-        now: Instant,
-        start: u64,
-        edge: u64,
-        unsent: u64,
-    ) -> bool {
+    pub(super) fn defers(&mut self, cx: &Context, now: Instant, start: u64, edge: u64, unsent: u64) -> bool {
         if !cx.profile.sending.defers || unsent <= self.smss {
             return false;
         }
@@ -115,7 +108,7 @@ impl Sender {
 
     /// Returns how much of the unsent data may be sent in one burst (tcp_mss_split_point()). A small last
     /// segment belongs to the burst unless Nagle or a cork holds it back.
-    fn ready_of(&self, cx: Context<'_>, unsent: u64) -> u64 {
+    fn ready_of(&self, cx: &Context, unsent: u64) -> u64 {
         if self.holds_small_segments(cx) { unsent - unsent % self.current_smss() } else { unsent }
     }
 

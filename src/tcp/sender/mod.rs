@@ -171,7 +171,7 @@ impl Sender {
     }
 
     /// Processes the window of the peer's SYN, which is never scaled.
-    pub(super) fn learn_from_syn(&mut self, cx: Context<'_>, syn: &Segment<'_>) {
+    pub(super) fn learn_from_syn(&mut self, cx: &Context, syn: &Segment<'_>) {
         self.wnd = u64::from(syn.window);
         self.max_wnd = self.wnd;
         self.wl1 = 0;
@@ -186,10 +186,10 @@ impl Sender {
     }
 
     /// Returns true if the segment echoes a timestamp of our SYN, or none.
-    pub(super) fn echoes_syn(&self, cx: Context<'_>, segment: &Segment<'_>) -> bool {
+    pub(super) fn echoes_syn(&self, cx: &Context, segment: &Segment<'_>) -> bool {
         let ecr = cx.negotiated.timestamps_of(segment).map_or(0, |ts| ts.ecr);
         let Some(syn) = self.flight.head().filter(|_| ecr != 0) else { return true };
-        let first = cx.negotiated.ts_now(cx.profile, syn.first_sent);
+        let first = cx.negotiated.ts_now(&cx.profile, syn.first_sent);
         ecr.wrapping_sub(first) <= syn.tsval.wrapping_sub(first)
     }
 
@@ -233,7 +233,7 @@ impl Sender {
     /// peer's stream.
     pub(super) fn establish(
         &mut self,
-        cx: Context<'_>,
+        cx: &Context,
         statistics: &mut Statistics,
         now: Instant,
         segment: &Segment<'_>,
@@ -288,8 +288,8 @@ impl Sender {
     }
 
     /// Prepares for our data, once the options are negotiated.
-    pub(super) fn begin(&mut self, cx: Context<'_>, now: Instant) {
-        let negotiated = cx.negotiated;
+    pub(super) fn begin(&mut self, cx: &Context, now: Instant) {
+        let negotiated = &cx.negotiated;
         let handshake = Handshake {
             sack: negotiated.sack(),
             scoreboard: self.has_scoreboard(negotiated),
@@ -319,7 +319,7 @@ impl Sender {
     /// Writes as much of `data` as fits into the send buffer, and returns the number of bytes.
     pub(super) fn write(
         &mut self,
-        cx: Context<'_>,
+        cx: &Context,
         budget: &Budget,
         now: Instant,
         data: &[u8],
@@ -382,7 +382,7 @@ impl Sender {
 
     /// Returns the offset of our FIN, if it may be sent. Before the handshake is complete, only close() sends
     /// one, and not a shutdown of writing (Linux, tcp_close_state(), tcp_shutdown()).
-    fn fin_to_send(&self, cx: Context<'_>) -> Option<u64> {
+    fn fin_to_send(&self, cx: &Context) -> Option<u64> {
         self.fin.filter(|_| cx.state().is_synchronized() || cx.lifecycle.is_orphaned())
     }
 
@@ -392,7 +392,7 @@ impl Sender {
     }
 
     /// Returns true if data or a FIN is to be sent although the SYN,ACK is not acknowledged.
-    pub(super) fn has_early_data(&self, cx: Context<'_>) -> bool {
+    pub(super) fn has_early_data(&self, cx: &Context) -> bool {
         let fin = self.fin_to_send(cx).is_some_and(|fin| self.flight.max() <= fin);
         // After a timeout, data that was sent early is retransmitted first, once the handshake is complete.
         (self.unsent() > 0 || fin) && self.wnd > 0 && !self.flight.has_rewound()
@@ -404,7 +404,7 @@ impl Sender {
     }
 
     /// Applies a change of the socket options.
-    pub(super) fn set_options(&mut self, cx: Context<'_>) {
+    pub(super) fn set_options(&mut self, cx: &Context) {
         self.buffer.set_limit(cx.options.send_buffer);
         self.update_smss(cx);
     }
@@ -425,7 +425,7 @@ impl Sender {
     /// the work that a peer can cause and the state per segment even if the peer offers a tiny MSS
     /// (CVE-2019-11478, CVE-2019-11479). Segments of at least 512 bytes never reach this limit, nor do
     /// smaller ones that our own side asked for.
-    fn most_in_flight(cx: Context<'_>) -> usize {
+    fn most_in_flight(cx: &Context) -> usize {
         // The timestamps option takes space in each segment.
         let text = |own: u16| own.saturating_sub(12).clamp(8, 512);
         let own = cx.options.max_seg.or(cx.profile.handshake.mss).map_or(512, text);
@@ -453,9 +453,9 @@ impl Sender {
     }
 
     /// Updates SMSS. Options reduce the data of a segment, not the MSS value (RFC 6691).
-    fn update_smss(&mut self, cx: Context<'_>) {
+    fn update_smss(&mut self, cx: &Context) {
         let options = cx.negotiated.options_len();
-        let smss = self.max_seg(cx.negotiated, cx.options).saturating_sub(options);
+        let smss = self.max_seg(&cx.negotiated, &cx.options).saturating_sub(options);
         // Linux, tcp_bound_to_half_wnd(): at least what remains of 68 bytes after the headers.
         let half = match self.max_wnd {
             0 => u64::MAX,
@@ -528,7 +528,7 @@ impl Sender {
     }
 
     /// See [`Connection::enough_unsent`](super::Connection::enough_unsent).
-    pub(super) fn enough_unsent(&mut self, cx: Context<'_>, now: Instant) -> u64 {
+    pub(super) fn enough_unsent(&mut self, cx: &Context, now: Instant) -> u64 {
         /// A timer may release a probe, and an empty path takes one segment whatever the window is.
         const BEYOND_WINDOW: u64 = 1;
         let by_peer = (self.flight.una() + self.wnd).saturating_sub(self.flight.max());
@@ -539,13 +539,13 @@ impl Sender {
     }
 
     /// Returns the lowest offset that is not acknowledged, and the time when it was first sent.
-    fn oldest_sent(&self, cx: Context<'_>) -> Option<(u64, Instant)> {
+    fn oldest_sent(&self, cx: &Context) -> Option<(u64, Instant)> {
         let syn_ack = cx.fast_open.early_syn_ack().map(|(first, _)| (0, first));
         syn_ack.or_else(|| self.flight.head().map(|head| (head.start, head.first_sent)))
     }
 
     /// Returns true if `seq` is in flight (RFC 5927 §4.1).
-    pub(super) fn is_in_flight(&self, cx: Context<'_>, seq: Seq) -> bool {
+    pub(super) fn is_in_flight(&self, cx: &Context, seq: Seq) -> bool {
         let oldest = self.oldest_sent(cx).map_or_else(|| self.flight.una(), |(start, _)| start);
         seq.offset(self.iss, oldest).is_some_and(|offset| (oldest..self.flight.max()).contains(&offset))
     }

@@ -90,7 +90,7 @@ impl Sender {
 
     /// Starts the search with the connection, if it was asked for (tcp_mtup_init()). Unlike Linux, a passive
     /// open does not wait for a larger window of the peer before it shortens the segments.
-    pub(super) fn start_mtu_search(&mut self, cx: Context<'_>, now: Instant) {
+    pub(super) fn start_mtu_search(&mut self, cx: &Context, now: Instant) {
         if let (MtuProbing::Always, MtuSearch::Linux(limits)) =
             (cx.options.mtu_probing, cx.profile.icmp.mtu_search)
         {
@@ -98,19 +98,19 @@ impl Sender {
         }
     }
 
-    fn begin_mtu_search(&mut self, cx: Context<'_>, now: Instant, limits: &MtuLimits) {
+    fn begin_mtu_search(&mut self, cx: &Context, now: Instant, limits: &MtuLimits) {
         let low =
             cx.negotiated.packet_with(u64::from(limits.base_mss.max(limits.floor).max(limits.least_mss)));
         self.search_in(cx, Range { low, high: u32::MAX, since: now });
     }
 
-    fn search_in(&mut self, cx: Context<'_>, range: Range) {
+    fn search_in(&mut self, cx: &Context, range: Range) {
         self.mtu_search = Some(Box::new(Search::Waiting(range)));
         self.update_smss(cx);
     }
 
     /// Processes a timeout, which may be the effect of a black hole.
-    pub(super) fn suspect_black_hole(&mut self, cx: Context<'_>, now: Instant) {
+    pub(super) fn suspect_black_hole(&mut self, cx: &Context, now: Instant) {
         self.abandon_mtu_probe();
         match (cx.options.mtu_probing, cx.profile.icmp.mtu_search) {
             (MtuProbing::Off, _) => {}
@@ -120,15 +120,15 @@ impl Sender {
     }
 
     /// tcp_mtu_probing(): the first time, the search begins. After that, the segments get half as long.
-    fn shorten_segments(&mut self, cx: Context<'_>, now: Instant, limits: &MtuLimits) {
+    fn shorten_segments(&mut self, cx: &Context, now: Instant, limits: &MtuLimits) {
         let unanswered = self.unanswered_period().map(|period| now - period.since);
-        if unanswered.is_none_or(|time| time < Self::black_hole_time(cx.profile)) {
+        if unanswered.is_none_or(|time| time < Self::black_hole_time(&cx.profile)) {
             return;
         }
         let Some(range) = self.mtu_search.as_deref().and_then(Search::range) else {
             return self.begin_mtu_search(cx, now, limits);
         };
-        let half = cx.negotiated.data_in(cx.options, range.low) / 2;
+        let half = cx.negotiated.data_in(&cx.options, range.low) / 2;
         let least = limits.floor.max(limits.least_mss);
         let low = cx.negotiated.packet_with(half.min(limits.base_mss.into()).max(least.into()));
         self.search_in(cx, Range { low, ..range });
@@ -144,14 +144,14 @@ impl Sender {
 
     /// tcp_timer_rexmt(), with the defaults of `net.inet.tcp.pmtud_blackhole_mss`, `mssdflt` and their
     /// counterparts for IPv6.
-    fn reduce_mss(&mut self, cx: Context<'_>) {
+    fn reduce_mss(&mut self, cx: &Context) {
         let timeouts = self.recovery.congestion().timeouts_in_row + 1;
         let (smss, data_end) = (self.smss, self.buffer.end());
         let head = self.flight.head();
         let is_full = head.is_some_and(|head| head.end.min(data_end).saturating_sub(head.start) >= smss);
         if matches!(timeouts, 2 | 4) && is_full && cx.options.pmtu_discovery {
             let (first, last) = if cx.negotiated.is_ipv4() { (1200, 536) } else { (1220, 1220) };
-            let mss = if self.max_seg(cx.negotiated, cx.options) > u64::from(first) { first } else { last };
+            let mss = if self.max_seg(&cx.negotiated, &cx.options) > u64::from(first) { first } else { last };
             self.mtu_search = Some(Box::new(Search::Reduced { mss }));
         } else if timeouts >= 6 {
             self.mtu_search = None;
@@ -159,27 +159,27 @@ impl Sender {
         self.update_smss(cx);
     }
 
-    fn plan_mtu_probe(&self, cx: Context<'_>) -> Option<Plan> {
+    fn plan_mtu_probe(&self, cx: &Context) -> Option<Plan> {
         let (Some(Search::Waiting(range)), MtuSearch::Linux(limits)) =
             (self.mtu_search.as_deref(), cx.profile.icmp.mtu_search)
         else {
             return None;
         };
-        let permitted = cx.negotiated.permitted_seg(cx.options) as u32 + cx.negotiated.header_len() as u32;
-        let high = range.high.min(self.pmtu(cx.negotiated)).min(permitted);
+        let permitted = cx.negotiated.permitted_seg(&cx.options) as u32 + cx.negotiated.header_len() as u32;
+        let high = range.high.min(self.pmtu(&cx.negotiated)).min(permitted);
         if high.saturating_sub(range.low) < limits.threshold.max(1) {
             return None;
         }
-        let data = cx.negotiated.data_in(cx.options, range.low.midpoint(high));
-        Some(Plan { data, needed: data + segments_behind_probe(cx.profile) * self.smss })
+        let data = cx.negotiated.data_in(&cx.options, range.low.midpoint(high));
+        Some(Plan { data, needed: data + segments_behind_probe(&cx.profile) * self.smss })
     }
 
     /// Returns the most unsent data that a probe can require; 0 without a search.
-    pub(super) fn data_for_mtu_probe(&self, cx: Context<'_>) -> u64 {
+    pub(super) fn data_for_mtu_probe(&self, cx: &Context) -> u64 {
         match self.mtu_search.as_deref().and_then(Search::range) {
             Some(_) => {
-                (1 + segments_behind_probe(cx.profile))
-                    * cx.negotiated.data_in(cx.options, self.pmtu(cx.negotiated))
+                (1 + segments_behind_probe(&cx.profile))
+                    * cx.negotiated.data_in(&cx.options, self.pmtu(&cx.negotiated))
             }
             None => 0,
         }
@@ -189,7 +189,7 @@ impl Sender {
     /// peer's window. `reports_blocks` is true if an ACK with SACK blocks is due, for which a probe has no room.
     pub(super) fn next_segment(
         &mut self,
-        cx: Context<'_>,
+        cx: &Context,
         now: Instant,
         (start, edge, unsent): (u64, u64, u64),
         reports_blocks: bool,
@@ -198,10 +198,10 @@ impl Sender {
             return NextSegment::Ordinary;
         }
         let Some(Plan { data, needed }) = self.plan_mtu_probe(cx) else {
-            self.search_again(cx.profile, now);
+            self.search_again(&cx.profile, now);
             return NextSegment::Ordinary;
         };
-        let is_possible = unsent >= needed && self.wnd >= needed && self.forbids_fragments(cx.options);
+        let is_possible = unsent >= needed && self.wnd >= needed && self.forbids_fragments(&cx.options);
         if !is_possible || reports_blocks {
             return NextSegment::Ordinary;
         }
@@ -226,7 +226,7 @@ impl Sender {
     /// Records that the segment from `start` on, with `data` bytes, is sent as a probe.
     pub(super) fn begin_mtu_probe(
         &mut self,
-        cx: Context<'_>,
+        cx: &Context,
         statistics: &mut Statistics,
         now: Instant,
         (start, data): (u64, u64),
@@ -247,7 +247,7 @@ impl Sender {
     }
 
     /// Processes an ACK, which may be the one of the probe (tcp_mtup_probe_success()).
-    pub(super) fn confirm_mtu_probe(&mut self, cx: Context<'_>, now: Instant) {
+    pub(super) fn confirm_mtu_probe(&mut self, cx: &Context, now: Instant) {
         let una = self.flight.una();
         if let Some(search) = self.mtu_search.as_deref_mut()
             && let Search::Probing { range, mtu, end } = *search

@@ -44,11 +44,11 @@ impl Sender {
 
     /// Processes a report that packets of more than `mtu` bytes do not pass; 0 if the router did not say.
     /// Returns false if it was ignored.
-    pub(in crate::tcp) fn lower_pmtu(&mut self, cx: Context<'_>, now: Instant, mtu: u32) -> bool {
+    pub(in crate::tcp) fn lower_pmtu(&mut self, cx: &Context, now: Instant, mtu: u32) -> bool {
         if !cx.options.pmtu_discovery {
             return false;
         }
-        let pmtu = self.pmtu(cx.negotiated);
+        let pmtu = self.pmtu(&cx.negotiated);
         let (mtu, may_fragment) = match cx.negotiated.is_ipv4() {
             true => {
                 // RFC 1191 §5: an old router sends 0. Use the next common MTU below.
@@ -114,7 +114,7 @@ impl Sender {
 
     /// Tries the interface's MTU again once the last reduction is old enough. A router that still cannot
     /// forward such packets reports that again.
-    pub(super) fn raise_pmtu(&mut self, cx: Context<'_>, now: Instant) {
+    pub(super) fn raise_pmtu(&mut self, cx: &Context, now: Instant) {
         if self.narrow_path.take_if(|path| now >= path.since + LIFETIME).is_some() {
             self.update_smss(cx);
         }

@@ -138,7 +138,7 @@ impl Pushes {
 
 impl Sender {
     /// Records the pushes of data written from offset `start` on (tcp_sendmsg_locked(), tcp_push()).
-    pub(super) fn mark_pushes(&mut self, cx: Context<'_>, now: Instant, start: u64) {
+    pub(super) fn mark_pushes(&mut self, cx: &Context, now: Instant, start: u64) {
         let end = self.buffer.end();
         if !cx.profile.sending.keeps_pushes || start == end {
             return;
@@ -188,13 +188,7 @@ impl Sender {
 
     /// Returns the end of the buffer from which the next segment is sent. At the beginning of a burst, it is
     /// extended first.
-    pub(super) fn end_of_buffer_to_send(
-        &mut self,
-        cx: Context<'_>,
-        now: Instant,
-        start: u64,
-        edge: u64,
-    ) -> u64 {
+    pub(super) fn end_of_buffer_to_send(&mut self, cx: &Context, now: Instant, start: u64, edge: u64) -> u64 {
         if self.pushes.is_none() || !cx.profile.sending.keeps_pushes {
             return u64::MAX;
         }

@@ -41,7 +41,7 @@ pub(in crate::tcp) fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<
 
 impl Sender {
     /// Returns the earliest deadline, except for the user timeout.
-    pub(in crate::tcp) fn deadline(&self, cx: Context<'_>) -> Option<Instant> {
+    pub(in crate::tcp) fn deadline(&self, cx: &Context) -> Option<Instant> {
         let paced = self.spacing.as_ref().and_then(|spacing| spacing.pacer.as_ref()?.deadline());
         let timers = [self.persist, self.cork, paced, self.detection_deadline(cx), self.resend_deadline()];
         timers.into_iter().fold(self.rto, earlier)
@@ -61,14 +61,14 @@ impl Sender {
 
     /// Returns the deadline of the loss detectors. They wait until our SYN,ACK is acknowledged (Linux,
     /// tcp_schedule_loss_probe()).
-    pub(in crate::tcp) fn detection_deadline(&self, cx: Context<'_>) -> Option<Instant> {
+    pub(in crate::tcp) fn detection_deadline(&self, cx: &Context) -> Option<Instant> {
         self.recovery.deadline().filter(|_| !cx.is_open_early())
     }
 
     /// Handles all timers except the retransmission and the persist timer.
     pub(in crate::tcp) fn handle_deadline(
         &mut self,
-        cx: Context<'_>,
+        cx: &Context,
         statistics: &mut Statistics,
         now: Instant,
     ) {
@@ -91,7 +91,7 @@ impl Sender {
     }
 
     /// Returns true if the retransmission timer has expired, unless it waits for the detector.
-    pub(in crate::tcp) fn take_due_rto(&mut self, cx: Context<'_>, now: Instant) -> bool {
+    pub(in crate::tcp) fn take_due_rto(&mut self, cx: &Context, now: Instant) -> bool {
         if !take_due(&mut self.rto, now) {
             return false;
         }
@@ -101,7 +101,7 @@ impl Sender {
     }
 
     /// RFC 6298 (5.4) to (5.6).
-    pub(in crate::tcp) fn on_rto(&mut self, cx: Context<'_>, now: Instant) -> Timeout {
+    pub(in crate::tcp) fn on_rto(&mut self, cx: &Context, now: Instant) -> Timeout {
         let timeout = match cx.state() {
             State::SynSent | State::SynReceived => {
                 self.syn_timeouts = self.syn_timeouts.saturating_add(1);
@@ -152,7 +152,7 @@ impl Sender {
     /// Reacts to a timeout of the SYN,ACK after data was sent: regular TCP would have begun with a smaller
     /// window (Linux, tcp_fastopen_synack_timer()). Returns true if the window was reduced, which also backs
     /// off the timer.
-    fn reduce_early_window(&mut self, cx: Context<'_>, now: Instant) -> bool {
+    fn reduce_early_window(&mut self, cx: &Context, now: Instant) -> bool {
         if !cx.is_open_early() || self.syn_timeouts != 2 || self.flight.is_empty() {
             return false;
         }
@@ -170,9 +170,9 @@ impl Sender {
     }
 
     /// Returns R2 for this state (RFC 9293 §3.8.3).
-    fn r2(cx: Context<'_>) -> Threshold {
+    fn r2(cx: &Context) -> Threshold {
         let Patience { r2, syn_r2, .. } = cx.options.patience();
-        let profile = cx.profile;
+        let profile = &cx.profile;
         let of_syn = |retransmissions| Threshold { retransmissions, time: profile.handshake.min_syn_time };
         let (asked_for, usual) = match cx.state() {
             State::SynSent => (syn_r2, of_syn(profile.handshake.syn_retries)),
@@ -188,7 +188,7 @@ impl Sender {
 
     /// Returns true if R2 is reached: a segment or probe timed out after `retransmissions` that were not
     /// answered. Also records whether R1 is reached.
-    fn is_r2_reached(&mut self, cx: Context<'_>, now: Instant, retransmissions: u32) -> bool {
+    fn is_r2_reached(&mut self, cx: &Context, now: Instant, retransmissions: u32) -> bool {
         let closed = self.wnd == 0 && cx.state().is_synchronized();
         let patience = cx.options.patience();
         if closed && retransmissions == 0 && patience.user_timeout.is_none() {
@@ -226,7 +226,7 @@ impl Sender {
     }
 
     /// See [`Connection::unanswered`](crate::tcp::Connection::unanswered).
-    pub(in crate::tcp) fn unanswered(&self, cx: Context<'_>) -> Option<Unanswered> {
+    pub(in crate::tcp) fn unanswered(&self, cx: &Context) -> Option<Unanswered> {
         let since = self.unanswered_period().filter(|period| period.r1_reached)?.since;
         let retransmissions = match cx.state() {
             State::SynSent | State::SynReceived => self.rtt.backoff(),
@@ -236,7 +236,7 @@ impl Sender {
     }
 
     /// Returns when TCP_USER_TIMEOUT expires, unless something is acknowledged before.
-    pub(in crate::tcp) fn user_deadline(&self, cx: Context<'_>) -> Option<Instant> {
+    pub(in crate::tcp) fn user_deadline(&self, cx: &Context) -> Option<Instant> {
         let limit = cx.options.patience.as_ref()?.user_timeout?;
         let unanswered = self.unanswered_period().map(|period| period.since);
         let from_first = cx.profile.timers.user_timeout_from == UserTimeoutFrom::Transmission;
@@ -274,7 +274,7 @@ impl Sender {
 
     /// Starts the persist timer: the window holds data back and nothing is in flight, so only a probe can
     /// discover that a closed window has opened.
-    pub(super) fn start_persist(&mut self, cx: Context<'_>, now: Instant) {
+    pub(super) fn start_persist(&mut self, cx: &Context, now: Instant) {
         if self.persist.is_none() {
             let from_first = cx.profile.timers.user_timeout_from == UserTimeoutFrom::Transmission;
             if from_first && cx.options.patience().user_timeout.is_some() {
@@ -287,7 +287,7 @@ impl Sender {
     }
 
     /// Postpones the next probe after an ACK has confirmed that the window is closed.
-    pub(in crate::tcp) fn postpone_probe(&mut self, cx: Context<'_>, now: Instant) {
+    pub(in crate::tcp) fn postpone_probe(&mut self, cx: &Context, now: Instant) {
         if cx.profile.persist.restarted_by_acks && self.wnd == 0 && self.persist.take().is_some() {
             self.start_persist(cx, now);
         }
@@ -299,7 +299,7 @@ impl Sender {
     }
 
     /// Handles the persist timer. Returns true if R2 is reached.
-    pub(in crate::tcp) fn handle_persist(&mut self, cx: Context<'_>, now: Instant) -> bool {
+    pub(in crate::tcp) fn handle_persist(&mut self, cx: &Context, now: Instant) -> bool {
         if !take_due(&mut self.persist, now) {
             return false;
         }
