@@ -25,6 +25,8 @@ pub(super) struct Demux {
     /// The length is a power of two, and at least half of the entries are free.
     entries: Vec<Option<Entry>>,
     used: usize,
+    /// The connection that was found last.
+    latest: Option<u32>,
 }
 
 /// The position of an entry, or of a free entry for it.
@@ -35,19 +37,27 @@ enum Place {
 
 impl Demux {
     pub(super) fn new(seed: u64) -> Self {
-        Self { seed, entries: vec![None; 2], used: 0 }
+        Self { seed, entries: vec![None; 2], used: 0, latest: None }
     }
 
     /// Returns the index of the connection with these addresses. `is_it` checks a candidate.
-    pub(super) fn find(&self, tuple: &Tuple, is_it: impl Fn(u32) -> bool) -> Option<u32> {
+    pub(super) fn find(&mut self, tuple: &Tuple, is_it: impl Fn(u32) -> bool) -> Option<u32> {
+        // Successive segments often belong to one connection. The check needs no hash.
+        if let Some(latest) = self.latest.filter(|latest| is_it(*latest)) {
+            return Some(latest);
+        }
         match self.search(self.hash(tuple), is_it) {
-            Place::Found(at) => self.entries[at].map(|entry| entry.index),
+            Place::Found(at) => {
+                self.latest = self.entries[at].map(|entry| entry.index);
+                self.latest
+            }
             Place::Free(_) => None,
         }
     }
 
     /// Maps these addresses to the connection at `index`, and replaces an earlier mapping.
     pub(super) fn insert(&mut self, tuple: &Tuple, index: u32, is_it: impl Fn(u32) -> bool) {
+        self.latest = None;
         if 2 * (self.used + 1) > self.entries.len() {
             self.grow();
         }
@@ -65,6 +75,7 @@ impl Demux {
     /// Removes the mapping of these addresses to `index`. Does nothing if they are now mapped to another
     /// connection.
     pub(super) fn remove(&mut self, tuple: &Tuple, index: u32) {
+        self.latest = None;
         let Place::Found(mut free) = self.search(self.hash(tuple), |other| other == index) else { return };
         self.entries[free] = None;
         self.used -= 1;

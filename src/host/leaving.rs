@@ -96,7 +96,7 @@ impl Host {
 
     fn end_turn(&mut self) {
         self.in_turn = 0;
-        if !self.ready.is_empty() {
+        if self.ready.len() > 1 {
             self.ready.rotate_left(1);
         }
     }

@@ -235,28 +235,32 @@ impl Host {
         self.take_stray(now, segment, None);
     }
 
+    #[inline]
     fn after_segment(&mut self, now: Instant, index: u32, reaction: Reaction, segment: &Segment<'_>) {
         match reaction {
             Reaction::Done => {}
             Reaction::Reset(timestamps) => self.reply_reset(now, segment, timestamps),
-            Reaction::Established => {
-                if let Some(id) = self.slots.listener_of(index)
-                    && self.let_in(now, index)
-                    && let Some(listener) = self.listeners.get_mut(&id)
-                    && let Some(connection) = self.slots.at_mut(index)
-                {
-                    listener.ready.push_back(index);
-                    // Options set on the listener since the SYN arrived apply too, as in systems that create
-                    // the socket at this point.
-                    if *connection.options() != listener.options {
-                        connection.set_options(now, listener.options.clone());
-                    }
-                }
-            }
+            Reaction::Established => self.on_established(now, index),
         }
         self.account(index);
         self.collect_events(now, index);
         self.mark_ready(index);
+    }
+
+    /// Passes a connection whose passive open has completed to its listener.
+    fn on_established(&mut self, now: Instant, index: u32) {
+        if let Some(id) = self.slots.listener_of(index)
+            && self.let_in(now, index)
+            && let Some(listener) = self.listeners.get_mut(&id)
+            && let Some(connection) = self.slots.at_mut(index)
+        {
+            listener.ready.push_back(index);
+            // Options set on the listener since the SYN arrived apply too, as in systems that create the
+            // socket at this point.
+            if *connection.options() != listener.options {
+                connection.set_options(now, listener.options.clone());
+            }
+        }
     }
 
     /// Runs every timer that is due at `now`. Calling it too early has no effect.
@@ -488,7 +492,7 @@ impl Host {
     }
 
     /// Returns the index of the connection with these addresses, the local one first.
-    fn index_of(&self, ends: &Tuple) -> Option<u32> {
+    fn index_of(&mut self, ends: &Tuple) -> Option<u32> {
         self.demux.find(ends, |index| self.slots.is_between(index, ends))
     }
 
@@ -543,6 +547,9 @@ impl Host {
     /// Updates the memory use after a step that may have changed it, and prunes if necessary.
     #[inline]
     fn account(&mut self, index: u32) {
+        if !self.budget.is_limited() {
+            return;
+        }
         if let Some(connection) = self.slots.at_mut(index) {
             connection.account();
         }

@@ -97,7 +97,7 @@ impl Slots {
     /// Returns true if the connection at `index` has these addresses, the local one first.
     pub(super) fn is_between(&self, index: u32, ends: &Tuple) -> bool {
         let slot = self.slots.get(index as usize);
-        slot.and_then(|slot| slot.connection.as_deref()).is_some_and(|connection| connection.ends() == *ends)
+        slot.and_then(|slot| slot.connection.as_deref()).is_some_and(|connection| connection.is_between(ends))
     }
 
     pub(super) fn listener_of(&self, index: u32) -> Option<ListenId> {

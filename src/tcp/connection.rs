@@ -305,6 +305,11 @@ impl Connection {
         self.local
     }
 
+    /// Returns true if these are our address and the peer's.
+    pub(crate) fn is_between(&self, (local, remote): &(SocketAddr, SocketAddr)) -> bool {
+        self.local == *local && self.remote == *remote
+    }
+
     /// Returns the peer's address and port.
     pub fn remote(&self) -> SocketAddr {
         self.remote
