@@ -177,8 +177,10 @@ impl Flight {
     /// Records the first transmission of a segment that ends at `end`.
     pub fn on_new(&mut self, end: u64, now: Instant, tsval: u32) {
         debug_assert!(end > self.max);
-        // SACKed segments at the end of a go-back-N pass need no retransmission.
-        self.advance_pass(self.segments.len());
+        if self.has_rewound() {
+            // SACKed segments at the end of a go-back-N pass need no retransmission.
+            self.advance_pass(self.segments.len());
+        }
         self.note_departure();
         let sent = Sent {
             start: self.max,
@@ -271,8 +273,9 @@ impl Flight {
             if segment.state == SegmentState::Sacked {
                 acked.sacked_before.add(bytes, segments);
             } else {
-                acked.last = Some(segment.delivery());
-                acked.newest = Delivery::later(acked.newest, acked.last);
+                let delivery = segment.delivery();
+                acked.last = Some(delivery);
+                acked.newest = Some(delivery.or_later(acked.newest));
                 if segment.transmissions == 1 {
                     acked.oldest_unambiguous.get_or_insert(segment.last_sent);
                     acked.originals.add(&segment);
@@ -313,19 +316,17 @@ impl Flight {
         if self.sacked_ranges.len() > self.segments.len() {
             return;
         }
-        let mut fresh: [Range<u64>; 8] = Default::default();
-        let mut count = 0;
-        let mut more = Vec::new();
-        self.sacked_ranges.insert_with(block, |range| {
-            if count < fresh.len() {
-                fresh[count] = range;
-                count += 1;
-            } else {
-                more.push(range);
+        // An ACK repeats the blocks of earlier ones.
+        if !self.sacked_ranges.contains_range(&block) {
+            // A block rarely spans several holes, so the first fresh range needs no allocation.
+            let (mut first, mut others) = (None, Vec::new());
+            self.sacked_ranges.insert_with(block, |fresh| match first {
+                None => first = Some(fresh),
+                Some(_) => others.push(fresh),
+            });
+            for fresh in first.into_iter().chain(others) {
+                self.mark_sacked(fresh, news);
             }
-        });
-        for range in fresh.into_iter().take(count).chain(more) {
-            self.mark_sacked(range, news);
         }
         self.delivered = self.delivered.max(self.una + self.sacked.bytes);
     }
@@ -345,7 +346,7 @@ impl Flight {
                 if news.highest.is_none_or(|highest| highest.end < delivery.end) {
                     news.highest = Some(delivery);
                 }
-                news.newest = Delivery::later(news.newest, Some(delivery));
+                news.newest = Some(delivery.or_later(news.newest));
                 if segment.transmissions == 1 {
                     news.originals.add(segment);
                     news.oldest_original = news.oldest_original.into_iter().chain([segment.first_sent]).min();
@@ -490,8 +491,7 @@ impl Flight {
         }
         // Almost all segments have the same size, so the expected position is checked first: a binary search
         // touches cold memory.
-        let share = (offset - self.una) as f64 / (self.max - self.una) as f64;
-        let guess = (share * self.segments.len() as f64) as usize;
+        let guess = ((offset - self.una) * self.segments.len() as u64 / (self.max - self.una)) as usize;
         match self.segments.get(guess) {
             Some(s) if s.start <= offset && offset < s.end => guess,
             _ => self.segments.partition_point(|s| s.end <= offset),

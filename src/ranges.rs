@@ -88,7 +88,9 @@ impl RangeSet {
         } else {
             self.ranges[first].start = self.ranges[first].start.min(range.start);
             self.ranges[first].end = self.ranges[last - 1].end.max(range.end);
-            self.ranges.drain(first + 1..last);
+            if last - first > 1 {
+                self.ranges.drain(first + 1..last);
+            }
         }
     }
 

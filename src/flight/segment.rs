@@ -79,11 +79,12 @@ impl Delivery {
     /// Returns the later of two deliveries by RACK_sent_after() (RFC 8985 §5.2). If both were sent at the
     /// same time, it is the one with the higher end.
     pub(crate) fn later(a: Option<Self>, b: Option<Self>) -> Option<Self> {
-        match (a, b) {
-            (Some(first), Some(second)) if first.order() > second.order() => a,
-            (_, Some(_)) => b,
-            (_, None) => a,
-        }
+        b.map_or(a, |b| Some(b.or_later(a)))
+    }
+
+    /// Returns `other` if it is later, otherwise `self`.
+    pub(super) fn or_later(self, other: Option<Self>) -> Self {
+        other.filter(|other| other.order() > self.order()).unwrap_or(self)
     }
 }
 
@@ -98,8 +99,9 @@ pub struct Originals {
 
 impl Originals {
     pub(super) fn add(&mut self, sent: &Sent) {
-        self.lowest = self.lowest.into_iter().chain([(sent.start, sent.end)]).min();
-        self.newest = Delivery::later(self.newest, Some(sent.delivery()));
+        let range = (sent.start, sent.end);
+        self.lowest = Some(self.lowest.map_or(range, |lowest| lowest.min(range)));
+        self.newest = Some(sent.delivery().or_later(self.newest));
     }
 
     /// Adds the segments of `other`, which the same ACK delivered.
