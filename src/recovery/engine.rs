@@ -260,8 +260,9 @@ impl Recovery {
         self.event(path).on_sent(transmission);
     }
 
-    /// Processes an ACK that the in-flight list has already processed.
-    pub(crate) fn on_ack(&mut self, path: &mut Path<'_>, ack: &Ack) -> TimerRule {
+    /// Processes an ACK that the in-flight list has already processed. Records in `ack` if it proves a
+    /// retransmission spurious.
+    pub(crate) fn on_ack(&mut self, path: &mut Path<'_>, ack: &mut Ack) -> TimerRule {
         self.event(path).on_ack(ack)
     }
 
@@ -313,12 +314,14 @@ impl Recovery {
 
     /// Returns the earliest time at which a detector's timer expires or a pause ends. `None` if nothing
     /// happens before the next ACK.
+    #[inline]
     pub(crate) fn deadline(&self) -> Option<Instant> {
         let own = self.answers.detect.deadline();
         let hold = self.cc.episode.paused_until();
-        if self.answers.add_ons.is_none() && hold.is_none() {
-            return own;
-        }
+        if self.answers.add_ons.is_none() && hold.is_none() { own } else { self.earliest(own, hold) }
+    }
+
+    fn earliest(&self, own: Option<Instant>, hold: Option<Instant>) -> Option<Instant> {
         let additional = self.answers.add_ons.iter().flat_map(|add_ons| &add_ons.detectors);
         let additional = additional.filter_map(|detector| detector.deadline());
         own.into_iter().chain(additional).chain(hold).min()

@@ -294,8 +294,8 @@ impl Episode {
         matches!(self, Self::Loss(Restart::Timeout(AfterTimeout::Reduced | AfterTimeout::Undecided)))
     }
 
-    pub(super) fn is_undecided(&self) -> bool {
-        *self == Self::Loss(Restart::Timeout(AfterTimeout::Undecided))
+    pub(super) const fn is_undecided(&self) -> bool {
+        matches!(self, Self::Loss(Restart::Timeout(AfterTimeout::Undecided)))
     }
 
     /// Ends the wait of the timeout answer: data was lost.

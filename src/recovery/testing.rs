@@ -206,7 +206,7 @@ impl BareSender {
             ack.delivered.segments += ack.duplicates;
         }
         ack.duplicate |= to <= una && news.amount.bytes > 0;
-        let rule = self.decide(|recovery, path| recovery.on_ack(path, &ack));
+        let rule = self.decide(|recovery, path| recovery.on_ack(path, &mut ack));
         self.apply(rule);
         self.send()
     }

@@ -154,8 +154,12 @@ impl Connection {
 
     pub(crate) fn read(&mut self, out: &mut [u8]) -> usize {
         let Parts { sender, receiver, charge, cx, .. } = self.parts();
-        let max_seg = sender.max_seg(&cx.negotiated, &cx.options);
-        receiver.read(cx, charge.budget(), max_seg, out)
+        let count = receiver.read(out);
+        if count > 0 {
+            let max_seg = sender.max_seg(&cx.negotiated, &cx.options);
+            receiver.consider_window_update(cx, charge.budget(), max_seg);
+        }
+        count
     }
 
     pub(crate) fn peek(&self, out: &mut [u8]) -> usize {

@@ -362,6 +362,7 @@ impl Row {
 
     /// Returns whether the algorithm does not work without this information, because it needs it itself or
     /// [works with](Self::works_with) an answer that needs it.
+    #[inline]
     pub(crate) fn requires(&self, need: Need) -> bool {
         let with = || self.with.and_then(super::find);
         self.needs.contains(&need) || with().is_some_and(|row| row.needs.contains(&need))

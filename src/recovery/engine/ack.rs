@@ -13,16 +13,16 @@ enum Undone {
 }
 
 impl Event<'_, '_> {
-    pub(super) fn on_ack(&mut self, ack: &Ack) -> TimerRule {
+    pub(super) fn on_ack(&mut self, ack: &mut Ack) -> TimerRule {
         let shared = self.answers.detect.traits().shares_timer && self.answers.detect.deadline().is_some();
         self.count(ack);
-        let proves_spurious = self.sender.observer.on_ack(self.path.flight, ack);
-        match proves_spurious {
+        ack.proves_spurious = self.sender.observer.on_ack(self.path.flight, ack);
+        match ack.proves_spurious {
             Some(Entered::ByTimeout) => self.counters.spurious_timeouts += 1,
             Some(Entered::ByLossDetection) => self.counters.spurious_fast_retransmits += 1,
             None => {}
         }
-        let ack = &Ack { proves_spurious, ..*ack };
+        let ack = &*ack;
         self.ask(|answers, view| answers.observe(view, ack));
         self.timer = if ack.advances() { TimerRule::Restart } else { TimerRule::Keep };
         let begins_recovery = self.ask_timeout(ack);
@@ -304,10 +304,14 @@ impl Event<'_, '_> {
     }
 
     /// Asks the add-on for fast recovery, after all losses are known.
+    #[inline]
     pub(super) fn ask_in_recovery(&mut self) {
-        if !self.cc.episode.is_regulated() {
-            return;
+        if self.cc.episode.is_regulated() {
+            self.ask_regulator();
         }
+    }
+
+    fn ask_regulator(&mut self) {
         let progress = self.progress();
         let set = self.ask(|answers, view| {
             let in_recovery = answers.in_recovery()?;

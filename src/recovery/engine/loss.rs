@@ -27,8 +27,12 @@ impl Event<'_, '_> {
         mut verdict: impl FnMut(&mut dyn Detect, &View<'_>) -> Verdict,
     ) -> Found {
         let first = self.ask(|answers, view| verdict(&mut *answers.detect, view));
-        let mut found = self.apply_verdict(self.answers.detect.author(), first);
-        for index in 0.. {
+        let mut found = match first {
+            Verdict::Nothing => Found::Nothing,
+            verdict => self.apply_verdict(self.answers.detect.author(), verdict),
+        };
+        let additional = self.answers.add_ons.as_ref().map_or(0, |add_ons| add_ons.detectors.len());
+        for index in 0..additional {
             let next = self.ask(|answers, view| {
                 let detector = answers.additional_detector(index)?;
                 Some((detector.author(), verdict(&mut **detector, view)))
@@ -38,17 +42,16 @@ impl Event<'_, '_> {
                 found = self.apply_verdict(by, verdict);
             }
         }
-        if found == Found::Nothing { self.begin_episode_for_remaining_losses() } else { found }
+        if found != Found::Nothing || self.path.flight.lost().segments == 0 {
+            return found;
+        }
+        self.begin_episode_for_remaining_losses()
     }
 
     /// Starts an episode for segments that were sent after `recover` of an episode and declared lost before
     /// it ended. Detectors do not report them again.
-    #[inline]
     fn begin_episode_for_remaining_losses(&mut self) -> Found {
         let flight = &self.path.flight;
-        if flight.lost().segments == 0 {
-            return Found::Nothing;
-        }
         // During a go-back-N pass, everything counts as lost and is retransmitted anyway.
         let is_over = matches!(self.cc.episode, Episode::Open(_))
             && self.answers.has_scoreboard()

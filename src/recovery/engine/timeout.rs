@@ -53,7 +53,7 @@ impl Event<'_, '_> {
         let repeated = self.profile.recovery.timeout.repeated;
         let first = self.cc.timeouts_in_row == 0
             || repeated == RepeatedTimeout::ReduceAgain
-            || self.cc.episode == Episode::Loss(Restart::Timeout(AfterTimeout::Kept));
+            || matches!(self.cc.episode, Episode::Loss(Restart::Timeout(AfterTimeout::Kept)));
         if !first {
             return self.cc.ssthresh;
         }

@@ -310,10 +310,14 @@ impl Connection {
     }
 
     /// Advances the state if our FIN has been acknowledged.
+    #[inline]
     fn check_fin_acked(&mut self, now: Instant) {
-        if !self.sender.fin_is_acked() {
-            return;
+        if self.sender.fin_is_acked() {
+            self.on_fin_acked(now);
         }
+    }
+
+    fn on_fin_acked(&mut self, now: Instant) {
         match self.state() {
             // FIN-WAIT-1, CLOSING and LAST-ACK: the ACK of our FIN ends this state.
             State::FinWait1 => {
@@ -358,10 +362,14 @@ impl Connection {
     }
 
     /// Eighth step: FIN, once everything before it has arrived.
+    #[inline]
     fn check_fin(&mut self, now: Instant, had_holes: bool) {
-        if !self.receiver.has_reached_fin() {
-            return;
+        if self.receiver.has_reached_fin() {
+            self.on_fin(now, had_holes);
         }
+    }
+
+    fn on_fin(&mut self, now: Instant, had_holes: bool) {
         match self.state() {
             State::SynReceived | State::Established => self.enter(State::CloseWait),
             State::FinWait1 => self.enter(State::Closing),

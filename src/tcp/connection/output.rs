@@ -298,8 +298,11 @@ impl Connection {
         if self.cx.negotiated.timestamps() {
             options.timestamps = Some(self.timestamps(now));
         }
-        if pure_ack || self.cx.profile.sending.sack_on_data {
-            options.sack = self.receiver.blocks_to_report(&self.cx.profile, &self.cx.negotiated);
+        let (profile, negotiated) = (&self.cx.profile, &self.cx.negotiated);
+        if (pure_ack || profile.sending.sack_on_data)
+            && self.receiver.has_blocks_to_report(profile, negotiated)
+        {
+            options.sack = self.receiver.blocks_to_report(profile);
         }
         if pure_ack {
             options.reordered = self.receiver.alarm_count(&self.cx.negotiated);

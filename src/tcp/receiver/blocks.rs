@@ -112,15 +112,13 @@ impl Receiver {
             return 0;
         }
         let most = if cx.negotiated.timestamps() { 3 } else { 4 };
-        4 + 8 * self.blocks_to_report(&cx.profile, &cx.negotiated).as_slice().len().min(most) as u64
+        4 + 8 * self.blocks_to_report(&cx.profile).as_slice().len().min(most) as u64
     }
 
-    /// Returns the SACK option of the next ACK: a D-SACK block if one is due, then the most recent blocks.
-    pub(in crate::tcp) fn blocks_to_report(&self, profile: &Profile, negotiated: &Negotiated) -> SackBlocks {
+    /// Returns the SACK option of the next ACK, which [has blocks to report](Self::has_blocks_to_report): a
+    /// D-SACK block if one is due, then the most recent blocks.
+    pub(in crate::tcp) fn blocks_to_report(&self, profile: &Profile) -> SackBlocks {
         let mut blocks = SackBlocks::default();
-        if !self.has_blocks_to_report(profile, negotiated) {
-            return blocks;
-        }
         let seq = |offset| self.irs.at(offset);
         let dsack = self.dsack.as_deref().copied();
         if let Some((left, right)) = dsack {

@@ -124,6 +124,9 @@ impl RecvBuffer {
     }
 
     pub(super) fn read(&mut self, out: &mut [u8]) -> usize {
+        if self.data.is_empty() {
+            return 0;
+        }
         let count = self.peek(out);
         self.discard(count);
         count

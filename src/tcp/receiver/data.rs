@@ -95,17 +95,19 @@ impl Receiver {
             self.ack = AckDue::Now;
             return;
         }
-        let arrival = Arrival {
-            offset,
-            next,
-            len,
-            repeated,
-            span: self.buffer.out_of_order_span(),
-            is_held: self.buffer.out_of_order().containing(offset).is_some(),
-            reached: self.buffer.next(),
-            rto: storing.rto,
-        };
-        self.policy.on_data(cx, now, segment, &arrival);
+        if self.policy.is_linux() {
+            let arrival = Arrival {
+                offset,
+                next,
+                len,
+                repeated,
+                span: self.buffer.out_of_order_span(),
+                is_held: self.buffer.out_of_order().containing(offset).is_some(),
+                reached: self.buffer.next(),
+                rto: storing.rto,
+            };
+            self.policy.on_data(cx, now, segment, &arrival);
+        }
         if let AckRules::Linux(_) = cx.profile.acks.policy.rules {
             if held_any && !self.has_holes() {
                 self.owe_ack(&cx.profile, Acks::owe_at_once);

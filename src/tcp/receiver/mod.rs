@@ -38,7 +38,6 @@ use super::context::Context;
 use super::lifecycle::take_due;
 use super::negotiated::Negotiated;
 use super::socket::{SocketOptions, State};
-use crate::memory::Budget;
 use crate::profile::{DataOnSyn, Profile, ShutRead};
 use crate::ranges::RangeSet;
 
@@ -247,13 +246,10 @@ impl Receiver {
         self.buffer.peek(out)
     }
 
-    /// Reads bytes that arrived in order. `max_seg` is the length of a full-sized segment of ours.
-    pub(super) fn read(&mut self, cx: &Context, budget: &Budget, max_seg: u64, out: &mut [u8]) -> usize {
+    /// Reads bytes that arrived in order.
+    pub(super) fn read(&mut self, out: &mut [u8]) -> usize {
         let count = self.buffer.read(out);
         self.fin_is_read |= count < out.len() && self.has_reached_fin();
-        if count > 0 {
-            self.consider_window_update(cx, budget, max_seg);
-        }
         count
     }
 

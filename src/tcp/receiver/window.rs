@@ -47,8 +47,8 @@ impl Receiver {
         // The right edge never moves back, and advances only by a worthwhile amount.
         let worthwhile = match cx.profile.acks.window_update {
             WindowUpdate::Doubled | WindowUpdate::Tuned(_) => {
-                let mss = cx.negotiated.advertised_mss(&cx.profile, &cx.options);
-                room >= promised + u64::from(mss).min(limit / 2).max(1) || room >= limit
+                let mss = || u64::from(cx.negotiated.advertised_mss(&cx.profile, &cx.options));
+                room >= limit || room >= promised + mss().min(limit / 2).max(1)
             }
             WindowUpdate::QuarterBuffer => room >= promised && (room >= limit / 4 || room >= max_seg),
         };
@@ -70,8 +70,9 @@ impl Receiver {
         }
     }
 
-    /// Sends a window update if a read has widened the window enough to justify a separate ACK.
-    pub(super) fn consider_window_update(&mut self, cx: &Context, budget: &Budget, max_seg: u64) {
+    /// Sends a window update if a read has widened the window enough to justify a separate ACK. `max_seg` is
+    /// the length of a full-sized segment of ours.
+    pub(in crate::tcp) fn consider_window_update(&mut self, cx: &Context, budget: &Budget, max_seg: u64) {
         let is_over = !cx.state().may_receive_data() || self.fin.is_some();
         let read = Read {
             copied: self.buffer.next() - self.buffer.readable() as u64,

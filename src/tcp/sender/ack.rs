@@ -79,7 +79,7 @@ impl Sender {
             && self.has_scoreboard(&cx.negotiated)
             && acked_to >= una;
         let again = if counts_duplicates { reported } else { 0 };
-        let ack = Ack {
+        let mut ack = Ack {
             number: acked_to,
             acked: acked.amount,
             delivered: Amount {
@@ -113,7 +113,7 @@ impl Sender {
             return Ok(());
         }
         let (recovery, mut path) = self.recovery_and_path(now);
-        let rule = match recovery.on_ack(&mut path, &ack) {
+        let rule = match recovery.on_ack(&mut path, &mut ack) {
             TimerRule::Keep if !ack.advances() && self.is_older_than_copy(now, sacked_sent) => {
                 TimerRule::Restart
             }

@@ -176,6 +176,7 @@ impl SendBuffer {
     }
 
     /// Returns how far a segment that starts at `offset` may reach: to the end of its record, or of the data.
+    #[inline]
     pub(super) fn record_end(&self, offset: u64) -> u64 {
         let Some(records) = &self.records else { return self.end };
         let next = records.0.partition_point(|end| *end <= offset);

@@ -106,6 +106,7 @@ impl Sender {
         Some(Choice { start, end, kind })
     }
 
+    #[inline]
     fn choose_new(
         &mut self,
         cx: &Context,
@@ -114,13 +115,29 @@ impl Sender {
         reports_blocks: bool,
     ) -> Option<Choice> {
         self.raise_pmtu(cx, now);
-        let start = self.flight.max();
-        let data_end = self.buffer.end();
         let fin_due = self.fin_to_send(cx);
-        let fin_sent = fin_due.is_some_and(|fin| start > fin);
-        if fin_sent || (start >= data_end && fin_due.is_none()) {
+        let has_new = match fin_due {
+            Some(fin) => self.flight.max() <= fin,
+            None => self.flight.max() < self.buffer.end(),
+        };
+        if !has_new {
             return None;
         }
+        self.choose_unsent(cx, statistics, now, (fin_due, reports_blocks))
+    }
+
+    /// Chooses a segment of the data and FIN that were never sent, if the windows and Nagle permit one.
+    // Inlined, it would make every poll of a host that has nothing to send more expensive.
+    #[inline(never)]
+    fn choose_unsent(
+        &mut self,
+        cx: &Context,
+        statistics: &mut Statistics,
+        now: Instant,
+        (fin_due, reports_blocks): (Option<u64>, bool),
+    ) -> Option<Choice> {
+        let start = self.flight.max();
+        let data_end = self.buffer.end();
         let edge = self.flight.una() + self.wnd;
         // A segment does not extend beyond the end of a record.
         let unsent = self.buffer.record_end(start) - start;
@@ -152,12 +169,13 @@ impl Sender {
         if !last && !is_complete && len < smss && !self.small_segment_may_leave(cx, now, len, unsent) {
             return None;
         }
-        if self.flight.len() >= Self::most_in_flight(cx) {
+        if self.has_most_in_flight(cx) {
             return None;
         }
         let (recovery, path) = self.recovery_and_path(now);
         let may_leave = recovery.may_send_new(&path, len.max(u64::from(fin)));
-        if !may_leave || (next == NextSegment::Ordinary && self.defers(cx, now, start, edge, unsent)) {
+        let may_defer = cx.profile.sending.defers && next == NextSegment::Ordinary;
+        if !may_leave || (may_defer && self.defers(cx, now, start, edge, unsent)) {
             return None;
         }
         if next != NextSegment::Ordinary {

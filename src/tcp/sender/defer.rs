@@ -75,11 +75,10 @@ impl Sender {
         self.spacing.as_mut()?.burst.as_mut()
     }
 
-    /// Returns true if new data from `start` on waits although a segment could be sent. `edge` is the right
-    /// edge of the peer's window.
-    #[inline]
+    /// Returns true if new data from `start` on waits although a segment could be sent. Only for profiles
+    /// that defer. `edge` is the right edge of the peer's window.
     pub(super) fn defers(&mut self, cx: &Context, now: Instant, start: u64, edge: u64, unsent: u64) -> bool {
-        if !cx.profile.sending.defers || unsent <= self.smss {
+        if unsent <= self.smss {
             return false;
         }
         let before = self.waiting_burst().copied().unwrap_or_default();

@@ -421,15 +421,19 @@ impl Sender {
         }
     }
 
-    /// Returns the maximum number of segments in flight. It is proportional to the send buffer, which bounds
+    /// Returns true if the maximum number of segments is in flight. It is proportional to the send buffer, which bounds
     /// the work that a peer can cause and the state per segment even if the peer offers a tiny MSS
     /// (CVE-2019-11478, CVE-2019-11479). Segments of at least 512 bytes never reach this limit, nor do
     /// smaller ones that our own side asked for.
-    fn most_in_flight(cx: &Context) -> usize {
+    fn has_most_in_flight(&self, cx: &Context) -> bool {
+        const ALWAYS_ALLOWED: usize = 1024;
+        if self.flight.len() < ALWAYS_ALLOWED {
+            return false;
+        }
         // The timestamps option takes space in each segment.
         let text = |own: u16| own.saturating_sub(12).clamp(8, 512);
         let own = cx.options.max_seg.or(cx.profile.handshake.mss).map_or(512, text);
-        (cx.options.send_buffer / usize::from(own)).max(1024)
+        self.flight.len() >= cx.options.send_buffer / usize::from(own)
     }
 
     /// Returns the bytes of memory in use.
