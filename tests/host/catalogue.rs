@@ -8,19 +8,21 @@ use airtcp::recovery::catalogue::{self, Question};
 use airtcp::recovery::parameter::Range;
 use airtcp::recovery::{Decision, Recipe, RecoveryState, TRANSITIONS, Transition, What};
 use airtcp::tcp::SocketOptions;
-use airtcp_testkit::exchange::{Exchange, ExchangeSpec, Faults, Opening};
+use airtcp_testkit::exchange::{Exchange, ExchangeSpec};
 use airtcp_testkit::pair::{Impairments, Pair, Peer};
 use airtcp_testkit::sample::{sample, size};
 use airwire::Cause;
 use airwire::rng::Stream;
 use airwire::time::{Duration, Instant};
 
-/// Time during which the path is bad, and the time limit from then on.
-const BAD: Duration = Duration::from_secs(4);
-const PATIENCE: Duration = Duration::from_secs(400);
+use crate::common::plan;
 
-/// Every name of the catalogue alone, with a value if it takes one, and `pairs` of the pairs that can be
-/// combined. In `make nightly`, all pairs.
+/// Time during which the path has impairments, and the time limit after that.
+const BAD: Duration = Duration::from_secs(4);
+const LIMIT: Duration = Duration::from_secs(400);
+
+/// Returns every name of the catalogue alone, with a value if it takes one, and a sample of `pairs`
+/// combinations of two names. In `make nightly`, the sample is all combinations.
 fn recipes(draw: &str, pairs: usize) -> Vec<(String, Recipe)> {
     let words: Vec<String> = catalogue::rows()
         .map(|row| match row.range() {
@@ -65,7 +67,7 @@ pub(crate) fn every_recipe(draw: &str, pairs: usize, seeds: u64, check: impl Fn(
     });
 }
 
-/// A path of up to 4 Mbit/s with every impairment, and a receiver whose buffer may be small.
+/// An exchange over a path of up to 4 Mbit/s with every impairment. The receiver's buffer may be small.
 pub(crate) fn bad_world(recipe: &Recipe, seed: u64) -> (Exchange, Stream) {
     let mut draw = Stream::new(seed, &recipe.canonical());
     let path = Impairments {
@@ -82,21 +84,13 @@ pub(crate) fn bad_world(recipe: &Recipe, seed: u64) -> (Exchange, Stream) {
     };
     let profile = Profile::default();
     let mut pair = Pair::new(seed, (recipe, &Recipe::default()), (&profile, &profile), path);
-    // ACKs are lost as well. In some of these worlds, most of them are.
+    // In some of the exchanges, most ACKs are lost.
     pair.lossy = Some((Peer::Right, draw.unit() * draw.unit() * 0.6));
     pair.left.trace_decisions();
     let window = [4_000, 20_000, 200_000][draw.below(3) as usize];
     let options = SocketOptions { recv_buffer: Some(window), ..SocketOptions::of(&profile) };
-    let plan = ExchangeSpec {
-        opening: Opening::Passive,
-        eager: false,
-        options,
-        bytes: [150_000, 3_000],
-        read_at_most: 1 << 16,
-        read_every: Duration::ZERO,
-        faults: Faults::Fail,
-    };
-    (Exchange::new(pair, plan).unwrap(), draw)
+    let spec = ExchangeSpec { options, ..plan("default", [150_000, 3_000]) };
+    (Exchange::new(pair, spec).unwrap(), draw)
 }
 
 /// Runs the exchange on a path that first has impairments and delay spikes, and then is good. Returns the
@@ -122,7 +116,7 @@ fn run(mut exchange: Exchange, draw: &mut Stream) -> Vec<Decision> {
         let alive = exchange.step().unwrap_or_else(|error| panic!("the streams differ: {error}"));
         assert!(alive || exchange.is_complete(), "the exchange is stalled at {now}");
         assert!(
-            exchange.pair.now < start + BAD + PATIENCE,
+            exchange.pair.now < start + BAD + LIMIT,
             "the exchange is incomplete at the time limit, {now}"
         );
         if let Some(sender) = exchange.connection(Peer::Left) {
@@ -143,8 +137,11 @@ fn every_recipe_delivers_exact_stream_within_window() {
         let (exchange, mut draw) = bad_world(recipe, seed);
         let trace = run(exchange, &mut draw);
         let possible = recipe.transitions(&recipe.tune(&Profile::default()));
-        for made in transitions(&trace) {
-            assert!(possible.contains(&made), "{made:?} is missing from `airtcp explain`: {possible:?}");
+        for transition in transitions(&trace) {
+            assert!(
+                possible.contains(&transition),
+                "{transition:?} is missing from `airtcp explain`: {possible:?}"
+            );
         }
         if !recipe.parts().any(|(row, _)| row.reduces_again.is_some()) {
             one_reduction_per_event(&trace);
@@ -156,7 +153,7 @@ fn every_recipe_delivers_exact_stream_within_window() {
     });
 }
 
-/// Transitions of the sender between states. Also checks that every decision names the state that the
+/// Returns the sender's transitions between states. Also checks that every decision names the state that the
 /// previous transition led to.
 fn transitions(trace: &[Decision]) -> Vec<Transition> {
     let mut state = RecoveryState::Open;
@@ -188,20 +185,22 @@ fn transitions(trace: &[Decision]) -> Vec<Transition> {
 /// Checks that a loss event reduces the window only once. A loss event lasts until the data outstanding at
 /// its start is acknowledged. Losses found during that time without a timeout belong to it.
 fn one_reduction_per_event(trace: &[Decision]) {
-    let (mut event, mut kept_at) = (None, None);
+    let (mut event, mut radio_loss_at) = (None, None);
     for (index, decision) in trace.iter().enumerate() {
         match decision.what {
             // A timeout means that a retransmission of this event was lost as well, which is a new loss.
             What::Timeout { .. } => event = None,
             What::Window { .. } if decision.question == Question::Undo => event = None,
             // A loss that was attributed to the radio link did not reduce the window.
-            What::Cause { cause: Cause::Radio, .. } => kept_at = Some(decision.at),
+            What::Cause { cause: Cause::Radio, .. } => radio_loss_at = Some(decision.at),
             What::Cause { offset, cause: Cause::Congestion } => {
                 let Some(recover) = event else { continue };
                 let around = &trace[index.saturating_sub(12)..(index + 4).min(trace.len())];
                 assert!(offset >= recover, "a second reduction before {recover}: {around:#?}");
             }
-            What::Enter { recover, .. } => event = Some(recover).filter(|_| kept_at != Some(decision.at)),
+            What::Enter { recover, .. } => {
+                event = Some(recover).filter(|_| radio_loss_at != Some(decision.at))
+            }
             What::Extend { recover } => event = Some(recover),
             _ => {}
         }
@@ -238,23 +237,12 @@ fn add_on_without_input_changes_no_decision() {
 
 /// Returns the decisions with their times, but without the algorithm and its wording, which differ.
 fn trace_of(recipe: &Recipe, seed: u64, timestamps: bool) -> Vec<(Instant, What)> {
-    let (mut exchange, _) = bad_world(&Recipe::default(), seed);
+    let path = bad_world(&Recipe::default(), seed).0.pair.path;
     let profile = Profile::default();
-    let path = exchange.pair.path.clone();
     let receiver = profile.clone().with(|it| it.handshake.timestamps = timestamps);
     let mut pair = Pair::new(seed, (recipe, &Recipe::default()), (&profile, &receiver), path);
     pair.left.trace_decisions();
-    let options = SocketOptions::of(&profile);
-    let plan = ExchangeSpec {
-        opening: Opening::Passive,
-        eager: false,
-        options,
-        bytes: [300_000, 0],
-        read_at_most: 1 << 16,
-        read_every: Duration::ZERO,
-        faults: Faults::Fail,
-    };
-    exchange = Exchange::new(pair, plan).unwrap();
+    let mut exchange = Exchange::new(pair, plan("default", [300_000, 0])).unwrap();
     let mut trace = Vec::new();
     while !exchange.is_complete() {
         assert!(exchange.step().unwrap() || exchange.is_complete(), "the exchange is stalled");

@@ -63,33 +63,33 @@ impl Pair {
 #[test]
 fn changed_connection_is_reported_once() {
     let mut pair = Pair::new();
-    let (near, other) = (pair.connect(), pair.connect());
+    let (client, other) = (pair.connect(), pair.connect());
     assert_eq!(pair.changed(), [], "unaccepted connections are not reported");
-    let far = pair.server.accept(pair.listener).unwrap();
-    let far_other = pair.server.accept(pair.listener).unwrap();
+    let server = pair.server.accept(pair.listener).unwrap();
+    let other_server = pair.server.accept(pair.listener).unwrap();
 
     for _ in 0..3 {
-        pair.client.write(NOW, near, b"news").unwrap();
+        pair.client.write(NOW, client, b"news").unwrap();
         pair.settle();
     }
     assert!(pair.server.has_changes());
-    assert_eq!(pair.changed(), [far]);
+    assert_eq!(pair.changed(), [server]);
     assert!(!pair.server.has_changes());
 
     pair.client.abort(other);
     pair.settle();
-    assert_eq!(pair.changed(), [far_other], "a reset is a change");
+    assert_eq!(pair.changed(), [other_server], "a reset is a change");
 }
 
 #[test]
 fn acknowledged_data_is_reported_unless_connection_is_closed() {
     let mut pair = Pair::new();
     pair.connect();
-    let far = pair.server.accept(pair.listener).unwrap();
-    pair.server.write(NOW, far, b"answer").unwrap();
+    let server = pair.server.accept(pair.listener).unwrap();
+    pair.server.write(NOW, server, b"answer").unwrap();
     pair.settle();
-    assert_eq!(pair.changed(), [far], "the ACK frees space in the send buffer");
-    pair.server.close(NOW, far);
+    assert_eq!(pair.changed(), [server], "the ACK frees space in the send buffer");
+    pair.server.close(NOW, server);
     pair.settle();
     assert_eq!(pair.changed(), []);
 }

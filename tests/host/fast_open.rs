@@ -27,13 +27,13 @@ fn options(profile: &Profile, pending: usize) -> SocketOptions {
 }
 
 /// A client at the left, and a server at the right that listens on port 80.
-struct Both {
+struct ClientAndServer {
     pair: Pair,
     listener: ListenId,
     options: SocketOptions,
 }
 
-impl Both {
+impl ClientAndServer {
     fn new(seed: u64, recipe: &Recipe, profile: &Profile, path: Impairments) -> Self {
         let mut pair = Pair::new(seed, (recipe, recipe), (profile, profile), path);
         let options = options(profile, 16);
@@ -49,9 +49,9 @@ impl Both {
     fn obtain_cookie(&mut self) {
         let id = self.connect();
         assert_eq!(self.pair.left.connection(id).unwrap().room_in_syn(), None, "the SYN does not wait");
-        let theirs = self.accept();
+        let served = self.accept();
         self.pair.left.close(self.pair.now, id);
-        self.pair.right.close(self.pair.now, theirs);
+        self.pair.right.close(self.pair.now, served);
         while self.pair.left.fast_open_servers().next().is_none() || self.pair.right.connections() > 0 {
             assert!(self.pair.step());
         }
@@ -84,10 +84,10 @@ impl Both {
         let begin = self.pair.now;
         let id = self.connect();
         assert_eq!(self.pair.left.write(begin, id, &[1; 100]), Ok(100));
-        let theirs = self.accept();
-        assert_eq!(self.read(Peer::Right, theirs), [1; 100]);
+        let served = self.accept();
+        assert_eq!(self.read(Peer::Right, served), [1; 100]);
         let now = self.pair.now;
-        assert_eq!(self.pair.right.write(now, theirs, &[2; 200]), Ok(200));
+        assert_eq!(self.pair.right.write(now, served, &[2; 200]), Ok(200));
         assert_eq!(self.read(Peer::Left, id), [2; 200]);
         self.pair.now - begin
     }
@@ -97,51 +97,51 @@ impl Both {
 fn cookie_saves_one_round_trip() {
     for name in ["default", "linux"] {
         let path = Impairments::lossless(ONE_WAY);
-        let mut both = Both::new(1, &Recipe::default(), &profile(name), path);
-        assert_eq!(both.request(), ONE_WAY * 4, "{name}");
-        assert_eq!(both.request(), ONE_WAY * 2, "{name}");
-        let client = both.pair.left.counters().fast_open;
+        let mut hosts = ClientAndServer::new(1, &Recipe::default(), &profile(name), path);
+        assert_eq!(hosts.request(), ONE_WAY * 4, "{name}");
+        assert_eq!(hosts.request(), ONE_WAY * 2, "{name}");
+        let client = hosts.pair.left.counters().fast_open;
         assert_eq!((client.data_acked, client.data_resent), (1, 0), "{name}");
-        let server = both.pair.right.counters().fast_open;
+        let server = hosts.pair.right.counters().fast_open;
         assert_eq!((server.requests, server.accepted, server.invalid_cookies), (1, 1, 0), "{name}");
     }
 }
 
 #[test]
-fn every_recipe_resends_refused_data_without_delay_or_reduction() {
+fn every_recipe_resends_refused_data_at_once() {
     every_recipe("fast open", size(20, 1000), 1, |recipe, seed| {
         for name in ["default", "linux"] {
             let path = Impairments::lossless(ONE_WAY);
-            let mut both = Both::new(seed, recipe, &profile(name), path);
-            both.obtain_cookie();
+            let mut hosts = ClientAndServer::new(seed, recipe, &profile(name), path);
+            hosts.obtain_cookie();
             // The cookie is no longer valid.
-            both.pair.right.set_fast_open_keys(FastOpenKeys { primary: [7; 16], backup: None });
-            let id = both.connect();
-            let now = both.pair.now;
-            let room = both.pair.left.connection(id).unwrap().room_in_syn().unwrap();
+            hosts.pair.right.set_fast_open_keys(FastOpenKeys { primary: [7; 16], backup: None });
+            let id = hosts.connect();
+            let now = hosts.pair.now;
+            let room = hosts.pair.left.connection(id).unwrap().room_in_syn().unwrap();
             assert_eq!(room, 1420);
-            assert_eq!(both.pair.left.write(now, id, &vec![1; 3000]), Ok(3000));
-            let theirs = both.accept();
+            assert_eq!(hosts.pair.left.write(now, id, &vec![1; 3000]), Ok(3000));
+            let served = hosts.accept();
             let mut received = 0;
             while received < 3000 {
-                received += both.read(Peer::Right, theirs).len();
+                received += hosts.read(Peer::Right, served).len();
                 // Pacing may delay the data after it, and some recipes take any ACK for a loss.
                 if received == 1420 {
-                    assert_eq!(both.pair.now - now, ONE_WAY * 3, "{name}: {recipe}");
-                    let connection = both.pair.left.connection(id).unwrap();
+                    assert_eq!(hosts.pair.now - now, ONE_WAY * 3, "{name}: {recipe}");
+                    let connection = hosts.pair.left.connection(id).unwrap();
                     let counters = connection.recovery().counters();
                     assert_eq!((counters.timeouts, counters.window_reductions), (0, 0), "{name}: {recipe}");
                     assert_eq!(connection.statistics().bytes_resent, 1420, "{name}: {recipe}");
                 }
             }
-            while both.pair.left.connection(id).unwrap().unacknowledged() > 0 {
-                assert!(both.pair.step());
+            while hosts.pair.left.connection(id).unwrap().unacknowledged() > 0 {
+                assert!(hosts.pair.step());
             }
-            assert_eq!(both.pair.left.connection(id).unwrap().recovery().counters().timeouts, 0);
-            assert_eq!(both.pair.left.counters().fast_open.data_resent, 1);
-            assert_eq!(both.pair.right.counters().fast_open.invalid_cookies, 1);
+            assert_eq!(hosts.pair.left.connection(id).unwrap().recovery().counters().timeouts, 0);
+            assert_eq!(hosts.pair.left.counters().fast_open.data_resent, 1);
+            assert_eq!(hosts.pair.right.counters().fast_open.invalid_cookies, 1);
             // The SYN,ACK carried the valid cookie.
-            assert_eq!(both.request(), ONE_WAY * 2, "{name}: {recipe}");
+            assert_eq!(hosts.request(), ONE_WAY * 2, "{name}: {recipe}");
         }
     });
 }
@@ -150,25 +150,25 @@ fn every_recipe_resends_refused_data_without_delay_or_reduction() {
 fn every_recipe_answers_early_with_its_initial_window() {
     every_recipe("early answer", size(20, 1000), 1, |recipe, seed| {
         let profile = profile("linux");
-        let mut both = Both::new(seed, recipe, &profile, Impairments::lossless(ONE_WAY));
-        both.obtain_cookie();
-        let id = both.connect();
-        let now = both.pair.now;
-        assert_eq!(both.pair.left.write(now, id, b"get"), Ok(3));
-        let theirs = both.accept();
-        assert_eq!(both.pair.now - now, ONE_WAY);
-        assert_eq!(both.pair.right.connection(theirs).unwrap().state(), State::SynReceived);
-        assert!(both.pair.right.connection(theirs).unwrap().is_open_early());
-        let now = both.pair.now;
-        assert_eq!(both.pair.right.write(now, theirs, &vec![2; 40_000]), Ok(40_000));
+        let mut hosts = ClientAndServer::new(seed, recipe, &profile, Impairments::lossless(ONE_WAY));
+        hosts.obtain_cookie();
+        let id = hosts.connect();
+        let now = hosts.pair.now;
+        assert_eq!(hosts.pair.left.write(now, id, b"get"), Ok(3));
+        let served = hosts.accept();
+        assert_eq!(hosts.pair.now - now, ONE_WAY);
+        assert_eq!(hosts.pair.right.connection(served).unwrap().state(), State::SynReceived);
+        assert!(hosts.pair.right.connection(served).unwrap().is_open_early());
+        let now = hosts.pair.now;
+        assert_eq!(hosts.pair.right.write(now, served, &vec![2; 40_000]), Ok(40_000));
         let mut received = 0;
         while received < 40_000 {
-            received += both.read(Peer::Left, id).len();
+            received += hosts.read(Peer::Left, id).len();
         }
-        while both.pair.right.connection(theirs).unwrap().unacknowledged() > 0 {
-            assert!(both.pair.step());
+        while hosts.pair.right.connection(served).unwrap().unacknowledged() > 0 {
+            assert!(hosts.pair.step());
         }
-        let connection = both.pair.right.connection(theirs).unwrap();
+        let connection = hosts.pair.right.connection(served).unwrap();
         assert_eq!(connection.state(), State::Established, "{recipe}");
         assert_eq!(connection.recovery().counters().timeouts, 0, "{recipe}");
         assert_eq!(connection.statistics().bytes_resent, 0, "{recipe}");
@@ -219,7 +219,55 @@ impl Half {
     }
 }
 
-/// Both directions carry the right bytes on bad paths, whatever happens to the SYN, its data and its answer.
+/// Draws the impairments of a bad path.
+fn impair(path: Impairments, draw: &mut Stream) -> Impairments {
+    Impairments {
+        loss: draw.unit() * 0.25,
+        duplicate: draw.unit() * 0.1,
+        reorder: draw.unit() * 0.2,
+        reorder_by: Duration::from_millis(1 + draw.below(1500)),
+        corrupt: draw.unit() * 0.02,
+        ..path
+    }
+}
+
+impl ClientAndServer {
+    /// Exchanges streams of these lengths on one connection, and closes it.
+    fn exchange(&mut self, lengths: [u64; 2]) {
+        let half = |side: Peer, id| {
+            let length = lengths[side as usize];
+            Half { side, id, length, written: 0, read: 0, at_end: false }
+        };
+        let id = self.connect();
+        let mut halves = [half(Peer::Left, Some(id)), half(Peer::Right, None)];
+        if lengths[0] == 0 {
+            self.pair.left.shutdown_write(id).unwrap();
+        }
+        let limit = self.pair.now + Duration::from_secs(3600);
+        while !halves.iter().all(|half| half.at_end) {
+            if halves[1].id.is_none() {
+                halves[1].id = self.pair.right.accept(self.listener);
+                if let (Some(id), 0) = (halves[1].id, lengths[1]) {
+                    self.pair.right.shutdown_write(id).unwrap();
+                }
+            }
+            for half in &mut halves {
+                let expected = lengths[half.side.other() as usize];
+                let now = self.pair.now;
+                half.run(self.pair.host(half.side), now, expected);
+            }
+            assert!(self.pair.step() && self.pair.now < limit, "not complete");
+        }
+        for half in &halves {
+            let now = self.pair.now;
+            half.id.into_iter().for_each(|id| self.pair.host(half.side).close(now, id));
+        }
+        while self.pair.step() {}
+        assert_eq!((self.pair.left.connections(), self.pair.right.connections()), (0, 0));
+    }
+}
+
+/// Both directions carry the right bytes on bad paths, even if the SYN, its data or its answer is lost.
 #[test]
 fn streams_survive_bad_paths() {
     let mut accepted = 0;
@@ -231,91 +279,55 @@ fn streams_survive_bad_paths() {
         let recipe: Recipe = recipe[draw.below(recipe.len() as u64) as usize].parse().unwrap();
         let profile = profile(if draw.chance(0.5) { "linux" } else { "default" });
         let path = Impairments::lossless(Duration::from_millis(1 + draw.below(40)));
-        let mut both = Both::new(seed, &recipe, &profile, path.clone());
-        both.obtain_cookie();
-        both.pair.path = Impairments {
-            loss: draw.unit() * 0.25,
-            duplicate: draw.unit() * 0.1,
-            reorder: draw.unit() * 0.2,
-            reorder_by: Duration::from_millis(1 + draw.below(1500)),
-            corrupt: draw.unit() * 0.02,
-            ..path
-        };
+        let mut hosts = ClientAndServer::new(seed, &recipe, &profile, path.clone());
+        hosts.obtain_cookie();
+        hosts.pair.path = impair(path, &mut draw);
         if draw.chance(0.2) {
-            both.pair.right.set_fast_open_keys(FastOpenKeys { primary: [7; 16], backup: None });
+            hosts.pair.right.set_fast_open_keys(FastOpenKeys { primary: [7; 16], backup: None });
         }
         let lengths = [draw.below(5000), draw.below(30_000)];
-        let half = |side: Peer, id| {
-            let length = lengths[side as usize];
-            Half { side, id, length, written: 0, read: 0, at_end: false }
-        };
-        let id = both.connect();
-        let mut halves = [half(Peer::Left, Some(id)), half(Peer::Right, None)];
-        if lengths[0] == 0 {
-            both.pair.left.shutdown_write(id).unwrap();
-        }
-        let limit = both.pair.now + Duration::from_secs(3600);
-        while !halves.iter().all(|half| half.at_end) {
-            if halves[1].id.is_none() {
-                halves[1].id = both.pair.right.accept(both.listener);
-                if let (Some(id), 0) = (halves[1].id, lengths[1]) {
-                    both.pair.right.shutdown_write(id).unwrap();
-                }
-            }
-            for half in &mut halves {
-                let expected = lengths[half.side.other() as usize];
-                let now = both.pair.now;
-                half.run(both.pair.host(half.side), now, expected);
-            }
-            assert!(both.pair.step() && both.pair.now < limit, "round {round}, {recipe}: not complete");
-        }
-        for half in &halves {
-            let now = both.pair.now;
-            half.id.into_iter().for_each(|id| both.pair.host(half.side).close(now, id));
-        }
-        while both.pair.step() {}
-        assert_eq!((both.pair.left.connections(), both.pair.right.connections()), (0, 0), "round {round}");
-        accepted += both.pair.right.counters().fast_open.accepted;
-        resent += both.pair.left.counters().fast_open.data_resent;
+        println!("round {round}: {recipe}, {lengths:?} bytes");
+        hosts.exchange(lengths);
+        accepted += hosts.pair.right.counters().fast_open.accepted;
+        resent += hosts.pair.left.counters().fast_open.data_resent;
         // None of these connections still counts as pending. The first request obtains a valid cookie.
-        both.pair.path = Impairments::lossless(ONE_WAY);
-        both.request();
-        assert_eq!(both.request(), ONE_WAY * 2, "round {round}");
+        hosts.pair.path = Impairments::lossless(ONE_WAY);
+        hosts.request();
+        assert_eq!(hosts.request(), ONE_WAY * 2);
     }
-    println!("{accepted} accepted, {resent} resent");
     assert!(accepted > 100 && resent > 50, "{accepted} accepted, {resent} resent");
 }
 
 #[test]
 fn exported_cookies_serve_another_host() {
     let profile = profile("default");
-    let mut both = Both::new(3, &Recipe::default(), &profile, Impairments::lossless(ONE_WAY));
-    both.obtain_cookie();
-    let servers: Vec<FastOpenServer> = both.pair.left.fast_open_servers().collect();
+    let mut hosts = ClientAndServer::new(3, &Recipe::default(), &profile, Impairments::lossless(ONE_WAY));
+    hosts.obtain_cookie();
+    let servers: Vec<FastOpenServer> = hosts.pair.left.fast_open_servers().collect();
     let [FastOpenServer { own, server, mss, format, .. }] = servers[..] else { panic!("{servers:?}") };
     assert_eq!((own, server, mss, format), (LEFT, RIGHT, 1460, Format::Standard));
     let recipe = Recipe::default();
-    both.pair.left = Host::new(HostConfig { addrs: vec![LEFT], mtu: 1500, profile, recipe, seed: 99 });
-    servers.iter().for_each(|server| both.pair.left.add_fast_open_server(*server));
-    assert_eq!(both.request(), ONE_WAY * 2);
+    hosts.pair.left = Host::new(HostConfig { addrs: vec![LEFT], mtu: 1500, profile, recipe, seed: 99 });
+    servers.iter().for_each(|server| hosts.pair.left.add_fast_open_server(*server));
+    assert_eq!(hosts.request(), ONE_WAY * 2);
 }
 
 #[test]
 fn longest_unused_server_is_forgotten() {
     let profile = profile("default");
-    let mut both = Both::new(3, &Recipe::default(), &profile, Impairments::lossless(ONE_WAY));
-    both.obtain_cookie();
-    let known = both.pair.left.fast_open_servers().next().unwrap();
+    let mut hosts = ClientAndServer::new(3, &Recipe::default(), &profile, Impairments::lossless(ONE_WAY));
+    hosts.obtain_cookie();
+    let known = hosts.pair.left.fast_open_servers().next().unwrap();
     let other =
         |number: u16| FastOpenServer { server: [10, 0, (number >> 8) as u8, number as u8].into(), ..known };
     for number in 0..2000 {
-        both.pair.left.add_fast_open_server(other(number));
+        hosts.pair.left.add_fast_open_server(other(number));
         if number % 500 == 0 {
             // The first server remains in use.
-            both.request();
+            hosts.request();
         }
     }
-    let servers: Vec<_> = both.pair.left.fast_open_servers().map(|known| known.server).collect();
+    let servers: Vec<_> = hosts.pair.left.fast_open_servers().map(|known| known.server).collect();
     assert_eq!(servers.len(), 1024);
     assert!(servers.contains(&RIGHT) && servers.contains(&other(1999).server));
     assert!(!servers.contains(&other(0).server));
@@ -324,18 +336,20 @@ fn longest_unused_server_is_forgotten() {
 /// A deferred SYN leaves when the application shuts down writing, and never if it closes.
 #[test]
 fn waiting_syn_leaves_or_is_dropped_with_close() {
-    let mut both = Both::new(5, &Recipe::default(), &profile("default"), Impairments::lossless(ONE_WAY));
-    both.obtain_cookie();
-    both.pair.tap = Some(Vec::new());
-    let now = both.pair.now;
-    let (first, second) = (both.connect(), both.connect());
-    both.pair.drain();
-    assert!(both.pair.tap.as_ref().unwrap().is_empty(), "both SYNs wait");
-    both.pair.left.close(now, first);
-    both.pair.left.shutdown_write(second).unwrap();
-    let theirs = both.accept();
-    assert_eq!(both.read(Peer::Right, theirs), b"");
-    let syns: Vec<bool> = both.pair.tap.take().unwrap().iter().map(|(_, _, packet)| is_syn(packet)).collect();
+    let mut hosts =
+        ClientAndServer::new(5, &Recipe::default(), &profile("default"), Impairments::lossless(ONE_WAY));
+    hosts.obtain_cookie();
+    hosts.pair.tap = Some(Vec::new());
+    let now = hosts.pair.now;
+    let (first, second) = (hosts.connect(), hosts.connect());
+    hosts.pair.drain();
+    assert!(hosts.pair.tap.as_ref().unwrap().is_empty(), "both SYNs wait");
+    hosts.pair.left.close(now, first);
+    hosts.pair.left.shutdown_write(second).unwrap();
+    let served = hosts.accept();
+    assert_eq!(hosts.read(Peer::Right, served), b"");
+    let syns: Vec<bool> =
+        hosts.pair.tap.take().unwrap().iter().map(|(_, _, packet)| is_syn(packet)).collect();
     assert_eq!(syns.iter().filter(|syn| **syn).count(), 2, "one SYN and its SYN,ACK");
 }
 
@@ -347,20 +361,20 @@ fn is_syn(packet: &[u8]) -> bool {
 #[test]
 fn pending_connection_times_out() {
     let profile = profile("linux");
-    let mut both = Both::new(5, &Recipe::default(), &profile, Impairments::lossless(ONE_WAY));
+    let mut hosts = ClientAndServer::new(5, &Recipe::default(), &profile, Impairments::lossless(ONE_WAY));
     let once = options(&profile, 1);
-    both.pair.right.set_listen_options(both.listener, once);
-    both.obtain_cookie();
-    let now = both.pair.now;
-    let id = both.connect();
-    both.pair.left.write(now, id, b"x").unwrap();
-    let theirs = both.accept();
+    hosts.pair.right.set_listen_options(hosts.listener, once);
+    hosts.obtain_cookie();
+    let now = hosts.pair.now;
+    let id = hosts.connect();
+    hosts.pair.left.write(now, id, b"x").unwrap();
+    let served = hosts.accept();
     // The client disappears.
-    both.pair.lossy = Some((Peer::Left, 1.0));
-    while both.pair.right.connection(theirs).unwrap().state() == State::SynReceived {
-        assert!(both.pair.step());
+    hosts.pair.lossy = Some((Peer::Left, 1.0));
+    while hosts.pair.right.connection(served).unwrap().state() == State::SynReceived {
+        assert!(hosts.pair.step());
     }
-    assert!(both.pair.right.connection(theirs).unwrap().ended().is_some());
-    both.pair.lossy = None;
-    assert_eq!(both.request(), ONE_WAY * 2);
+    assert!(hosts.pair.right.connection(served).unwrap().ended().is_some());
+    hosts.pair.lossy = None;
+    assert_eq!(hosts.request(), ONE_WAY * 2);
 }

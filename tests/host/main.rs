@@ -2,14 +2,19 @@
 
 mod catalogue;
 mod changes;
+mod close;
+mod common;
 mod duplicates;
 mod events;
 mod fast_open;
+mod handshake;
 mod hostile;
 mod mtu_search;
+mod options;
 mod path_mtu;
 mod patience;
 mod pieces;
+mod test_host;
 mod transfer;
 mod turns;
-mod window_edge;
+mod window;

@@ -5,15 +5,15 @@ use airtcp::host::ConnId;
 use airtcp::profile::{MtuProbing, Profile};
 use airtcp::tcp::{Connection, SocketOptions};
 use airtcp_testkit::exchange::Exchange;
-use airtcp_testkit::pair::{Impairments, LEFT, Pair, RIGHT};
+use airtcp_testkit::pair::{Impairments, Pair, RIGHT};
 use airtcp_testkit::sample::sample;
 use airwire::options::Options;
 use airwire::rng::Stream;
 use airwire::segment::Flags;
 use airwire::time::Duration;
 
-use crate::hostile::hand::{Hand, Out, mss};
-use crate::hostile::world::{PROFILES, VARIANTS, pair, path, plan, profile};
+use crate::common::{PROFILES, VARIANTS, pair, path, plan, profile};
+use crate::test_host::{Out, TestHost, mss};
 
 const ACK: Flags = Flags::ACK;
 /// Headers and the timestamps option.
@@ -132,7 +132,7 @@ fn segments_shrink_until_they_pass() {
     }
 }
 
-/// FreeBSD, `tcp_timer_rexmt`: two timeouts for each size, and the original size if both are in vain.
+/// FreeBSD, `tcp_timer_rexmt`: two timeouts for each size, then the original size again if neither passes.
 #[test]
 fn freebsd_tries_two_shorter_segments() {
     let after = |longest| {
@@ -167,7 +167,7 @@ fn transfers_over_black_holes_complete() {
         let mut rng = Stream::new(seed, "black hole");
         let recipe = VARIANTS[rng.below(VARIANTS.len() as u64) as usize];
         let profile = PROFILES[rng.below(3) as usize];
-        // FreeBSD does not go below 536 bytes.
+        // FreeBSD sends no segments below 536 bytes.
         let least = if profile == "freebsd" { 576 } else { 200 };
         let path = Impairments {
             loss: rng.unit() * 0.05,
@@ -185,45 +185,43 @@ fn transfers_over_black_holes_complete() {
 }
 
 /// A connection without timestamps, whose segments have 1024 bytes.
-fn searching() -> Hand {
+fn searching() -> TestHost {
     let profile = Profile::default();
     let options = SocketOptions { mtu_probing: MtuProbing::Always, ..SocketOptions::of(&profile) };
-    let mut hand = Hand::new("newreno", profile);
-    hand.host.note_events();
-    hand.id =
-        Some(hand.host.connect(hand.now, Some((LEFT, 40_000).into()), (RIGHT, 80).into(), options).unwrap());
-    hand.out();
-    hand.now += Duration::from_millis(100);
-    hand.options = mss(1460);
-    hand.segment(Flags::SYN.with(ACK), 0, 1, 65_535, 0);
-    hand.options = Options::default();
-    hand
+    let mut test = TestHost::new("newreno", profile);
+    test.host.note_events();
+    test.send_syn(options);
+    test.now += Duration::from_millis(100);
+    test.options = mss(1460);
+    test.segment(Flags::SYN.with(ACK), 0, 1, 65_535, 0);
+    test.options = Options::default();
+    test
 }
 
 /// The window grows to 11 segments, and the third segment of the flight is a probe of 1242 bytes.
-fn probing() -> Hand {
-    let mut hand = searching();
-    assert_eq!(lengths(&hand.write(40_000)), [1024; 10]);
-    hand.now += Duration::from_millis(100);
-    assert_eq!(lengths(&hand.segment(ACK, 1, 1 + 2 * 1024, 65_535, 0)), [1242, 1024]);
-    hand
+fn probing() -> TestHost {
+    let mut test = searching();
+    assert_eq!(lengths(&test.write(40_000)), [1024; 10]);
+    test.now += Duration::from_millis(100);
+    assert_eq!(lengths(&test.segment(ACK, 1, 1 + 2 * 1024, 65_535, 0)), [1242, 1024]);
+    test
 }
 
 /// An application that writes only what [`Connection::enough_unsent`] demands gets probes too.
 #[test]
 fn probe_does_not_need_full_send_buffer() {
-    let mut hand = searching();
-    let id = hand.id.unwrap();
-    let wanted = |hand: &mut Hand| {
-        let (now, connection) = (hand.now, hand.host.connection_mut(id).unwrap());
+    let mut test = searching();
+    let id = test.id.unwrap();
+    let wanted = |test: &mut TestHost| {
+        let (now, connection) = (test.now, test.host.connection_mut(id).unwrap());
         (connection.enough_unsent(now) as usize).saturating_sub(connection.unsent())
     };
-    let count = wanted(&mut hand);
-    assert_eq!(lengths(&hand.write(count)), [1024; 10]);
-    hand.now += Duration::from_millis(100);
-    hand.put(ACK, 1, 1 + 2 * 1024, 65_535, 0);
-    let count = wanted(&mut hand);
-    assert_eq!(lengths(&hand.write(count)), [1242, 1024]);
+    let count = wanted(&mut test);
+    assert_eq!(lengths(&test.write(count)), [1024; 10]);
+    test.now += Duration::from_millis(100);
+    test.deliver(ACK, 1, 1 + 2 * 1024, 65_535, 0);
+    let count = wanted(&mut test);
+    assert_eq!(lengths(&test.write(count)), [1242, 1024]);
 }
 
 /// The first byte of the probe.
@@ -236,58 +234,58 @@ fn lengths(out: &[Out]) -> Vec<u64> {
 /// Three duplicate ACKs report the loss of the probe. All of it is retransmitted, in segments that pass.
 #[test]
 fn lost_probe_is_retransmitted_in_parts() {
-    let mut hand = probing();
-    hand.segment(ACK, 1, PROBE, 65_535, 0);
-    let cwnd = |hand: &Hand| hand.connection().recovery().congestion().cwnd;
-    let before = cwnd(&hand);
-    let parts: Vec<_> = (0..3).flat_map(|_| hand.segment(ACK, 1, PROBE, 65_535, 0)).collect();
+    let mut test = probing();
+    test.segment(ACK, 1, PROBE, 65_535, 0);
+    let cwnd = |test: &TestHost| test.connection().recovery().congestion().cwnd;
+    let before = cwnd(&test);
+    let parts: Vec<_> = (0..3).flat_map(|_| test.segment(ACK, 1, PROBE, 65_535, 0)).collect();
     let parts: Vec<_> =
         parts.iter().filter(|out| out.seq < PROBE + 1242).map(|out| (out.seq, out.len)).collect();
     assert_eq!(parts, [(PROBE, 1024), (PROBE + 1024, 218)]);
     // The ACK of the first part does not cause a third retransmission.
-    let resent = hand.connection().statistics().bytes_resent;
-    hand.segment(ACK, 1, PROBE + 1024, 65_535, 0);
-    assert_eq!((hand.connection().statistics().bytes_resent, resent), (1242, 1242));
-    let max = hand.connection().flight().max();
-    hand.segment(ACK, 1, max, 65_535, 0);
-    assert!(cwnd(&hand) >= before, "{} after {before}", cwnd(&hand));
-    assert_eq!(hand.connection().statistics().mtu_probes_lost, 1);
+    let resent = test.connection().statistics().bytes_resent;
+    test.segment(ACK, 1, PROBE + 1024, 65_535, 0);
+    assert_eq!((test.connection().statistics().bytes_resent, resent), (1242, 1242));
+    let max = test.connection().flight().max();
+    test.segment(ACK, 1, max, 65_535, 0);
+    assert!(cwnd(&test) >= before, "{} after {before}", cwnd(&test));
+    assert_eq!(test.connection().statistics().mtu_probes_lost, 1);
 }
 
 /// A router reports the probe. Only the probe is lost, so nothing else is retransmitted (RFC 1191 §6.4).
 #[test]
-fn icmp_error_about_probe_ends_search_below_its_mtu() {
-    let mut hand = probing();
-    let una = hand.connection().flight().una();
-    hand.icmp(3, 4, 1100, una);
-    assert_eq!((hand.connection().smss(), hand.connection().statistics().bytes_resent), (1024, 0));
-    hand.segment(ACK, 1, PROBE, 65_535, 0);
+fn icmp_error_about_probe_bounds_search() {
+    let mut test = probing();
+    let una = test.connection().flight().una();
+    test.icmp(3, 4, 1100, una);
+    assert_eq!((test.connection().smss(), test.connection().statistics().bytes_resent), (1024, 0));
+    test.segment(ACK, 1, PROBE, 65_535, 0);
     for _ in 0..3 {
-        hand.segment(ACK, 1, PROBE, 65_535, 0);
+        test.segment(ACK, 1, PROBE, 65_535, 0);
     }
-    let max = hand.connection().flight().max();
+    let max = test.connection().flight().max();
     // The next probe has the middle of 1064 and 1100 bytes.
-    let next = hand.segment(ACK, 1, max, 65_535, 0);
+    let next = test.segment(ACK, 1, max, 65_535, 0);
     assert_eq!(next[0].len, 1082 - 40);
 }
 
-/// A retransmission for another reason leaves it open whether the probe passes.
+/// A retransmission for another reason does not show whether the path delivers the probe.
 #[test]
 fn retransmission_ends_probe_without_result() {
-    let mut hand = probing();
-    hand.wait(Duration::from_secs(1));
-    assert_eq!(hand.connection().recovery().counters().timeouts, 1);
-    let max = hand.connection().flight().max();
-    hand.segment(ACK, 1, max, 65_535, 0);
-    let statistics = hand.connection().statistics();
-    assert_eq!((statistics.mtu_probes_lost, hand.connection().smss()), (0, 1024));
+    let mut test = probing();
+    test.wait(Duration::from_secs(1));
+    assert_eq!(test.connection().recovery().counters().timeouts, 1);
+    let max = test.connection().flight().max();
+    test.segment(ACK, 1, max, 65_535, 0);
+    let statistics = test.connection().statistics();
+    assert_eq!((statistics.mtu_probes_lost, test.connection().smss()), (0, 1024));
 }
 
 #[test]
 fn packet_length_changes_are_reported() {
-    let mut hand = probing();
-    hand.segment(ACK, 1, PROBE + 1242, 65_535, 0);
-    let events = std::iter::from_fn(|| hand.host.poll_event());
+    let mut test = probing();
+    test.segment(ACK, 1, PROBE + 1242, 65_535, 0);
+    let events = std::iter::from_fn(|| test.host.poll_event());
     let pmtu: Vec<_> =
         events.map(|event| event.kind).filter(|kind| matches!(kind, EventKind::Pmtu { .. })).collect();
     assert_eq!(pmtu, [EventKind::Pmtu { from: 1500, to: 1064 }, EventKind::Pmtu { from: 1064, to: 1282 }]);

@@ -8,7 +8,7 @@ use airtcp_testkit::pair::{Impairments, Peer};
 use airwire::rng::Stream;
 use airwire::time::Duration;
 
-use super::world::{PROFILES, VARIANTS, pair, path, plan, seeds};
+use crate::common::{PROFILES, VARIANTS, pair, path, plan, seeds};
 
 #[test]
 fn every_variant_survives_forged_packets() {

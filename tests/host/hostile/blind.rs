@@ -10,8 +10,8 @@ use airwire::segment::Flags;
 use airwire::seq::Seq;
 use airwire::time::{Duration, Instant};
 
-use super::strangers::{Out, SERVER, Server, client, full};
-use super::world::{PROFILES, START, profile};
+use super::strangers::{Reply, SERVER, Server, client, full};
+use crate::common::{PROFILES, START, profile};
 
 /// The sequence number that the attacker tries.
 const GUESS: Seq = Seq(1 << 30);
@@ -53,7 +53,7 @@ fn packet(from: SocketAddr, flags: Flags, numbers: (Seq, Seq), timestamp: u32, l
 fn open(server: &mut Server, from: SocketAddr, next: Seq) -> Seq {
     let syn = (Seq(next.0.wrapping_sub(1)), Seq(0));
     let out = server.handle(&segment_of((from, SERVER), Flags::SYN, syn, &full(), &[]));
-    let [Out { seq, .. }] = &out[..] else { panic!("{out:?}") };
+    let [Reply { seq, .. }] = &out[..] else { panic!("{out:?}") };
     let acked = seq.at(1);
     assert_eq!(server.handle(&packet(from, Flags::ACK, (next, acked), GENUINE, 0)), []);
     acked
@@ -70,8 +70,8 @@ const FAR: Secret = Some(9 << 20);
 const ELSEWHERE: Secret = Some(1 << 30);
 
 /// Returns the packets that reach the attacker while it forges segments of two victims and then provokes as
-/// many replies as it can: on a connection of its own, and from a port without a connection.
-fn seen(profile_name: &str, secrets: [Secret; 2], forged: Forged) -> Vec<Out> {
+/// many replies as it can, both on its own connection and from a port without a connection.
+fn packets_to_attacker(profile_name: &str, secrets: [Secret; 2], forged: Forged) -> Vec<Reply> {
     let mut server = Server::new(profile(profile_name), 64, Limits::default());
     let victims = [client(0), client(1)];
     for (victim, secret) in victims.into_iter().zip(secrets) {
@@ -105,11 +105,10 @@ fn seen(profile_name: &str, secrets: [Secret; 2], forged: Forged) -> Vec<Out> {
     all
 }
 
-/// Packets to the attacker do not depend on the secrets, so whatever it counts, it does not do better than
-/// chance.
+/// Packets to the attacker do not depend on the secrets, so their number and content reveal nothing.
 #[test]
 fn attacker_sees_no_effect_of_other_connections() {
-    let worlds = [
+    let cases = [
         [INSIDE, ELSEWHERE],
         [ELSEWHERE, INSIDE],
         [BEYOND_WINDOW, ELSEWHERE],
@@ -118,11 +117,11 @@ fn attacker_sees_no_effect_of_other_connections() {
     ];
     for name in PROFILES {
         for forged in [DATA, OLD_DATA, FIN, PURE_ACK, SYN, RST] {
-            let expected = seen(name, [ELSEWHERE, ELSEWHERE], forged);
+            let expected = packets_to_attacker(name, [ELSEWHERE, ELSEWHERE], forged);
             let resets = expected.iter().filter(|out| out.flags.contains(Flags::RST)).count();
             assert_eq!((resets, expected.len() - resets), (200, 4), "{name}: the attacker provokes replies");
-            for secrets in worlds {
-                let seen = seen(name, secrets, forged);
+            for secrets in cases {
+                let seen = packets_to_attacker(name, secrets, forged);
                 assert!(
                     seen == expected,
                     "{name}, {forged:?}: the attacker can distinguish {secrets:?}: {} packets, not {}",
@@ -198,7 +197,7 @@ fn copies_get_no_more_acks_than_segments_arrived() {
             let at_once = copies(&mut server, 0, timestamp);
             assert!((40..=60).contains(&at_once), "{name}: {at_once} ACKs of copies after 40 segments");
             assert_eq!(copies(&mut server, 499, 0x4000_0000), 0, "{name}");
-            let out: Vec<Out> = (40..44).flat_map(|n| server.handle(&text(n, NEW))).collect();
+            let out: Vec<Reply> = (40..44).flat_map(|n| server.handle(&text(n, NEW))).collect();
             let options = out.last().unwrap().options;
             assert_eq!(options.timestamps.unwrap().ecr, NEW, "{name}");
             assert!(options.sack.as_slice().is_empty(), "{name}: {options:?}");

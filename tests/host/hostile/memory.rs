@@ -14,12 +14,12 @@ use airwire::segment::{self, Flags};
 use airwire::seq::Seq;
 use airwire::time::{Duration, Instant};
 
-use super::world::{PROFILES, START, VARIANTS, host, pair, path, plan};
+use crate::common::{PROFILES, START, VARIANTS, host, pair, path, plan};
 
 const WINDOW: u64 = 4 << 20;
 
-/// A listening host, and clients that the test plays.
-struct Server {
+/// A listening host, and clients whose packets the test writes.
+struct LoadedServer {
     now: Instant,
     host: Host,
     clients: Vec<Client>,
@@ -28,20 +28,21 @@ struct Server {
 #[derive(Clone)]
 struct Client {
     addr: SocketAddr,
-    id: ConnId,
+    /// `None` until the server has accepted the connection.
+    id: Option<ConnId>,
     iss: Seq,
     /// The acknowledgement number that the client sends: one past the host's SYN.
     ack: Seq,
     /// The highest right edge of the window that the host has advertised.
     edge: u64,
     scale: u8,
-    /// The right edge has moved to the left.
+    /// Whether the right edge has moved to the left.
     shrunk: bool,
 }
 
 const CLIENT_ISS: Seq = Seq(0xffff_0000);
 
-impl Server {
+impl LoadedServer {
     fn new(profile: &str, clients: u16) -> Self {
         let profile = Profile::by_name(profile).unwrap();
         let options = SocketOptions { recv_buffer: Some(WINDOW as usize), ..SocketOptions::of(&profile) };
@@ -51,8 +52,7 @@ impl Server {
         let listener = server.host.listen((LEFT, 80).into(), 1000, options).unwrap();
         for n in 0..clients {
             server.open(n);
-            let id = server.host.accept(listener).unwrap();
-            server.clients.last_mut().unwrap().id = id;
+            server.clients.last_mut().unwrap().id = server.host.accept(listener);
         }
         server
     }
@@ -83,10 +83,9 @@ impl Server {
         while self.host.poll_packet(self.now, &mut packet) {
             let segment = segment::parse(&packet).unwrap();
             if segment.flags.contains(Flags::SYN) {
-                let id = self.clients.last().map_or_else(placeholder_id, |client| client.id);
                 self.clients.push(Client {
                     addr: segment.dst,
-                    id,
+                    id: None,
                     iss: segment.seq,
                     ack: segment.seq.at(1),
                     edge: 1 + u64::from(segment.window),
@@ -110,18 +109,33 @@ impl Server {
         self.packet(addr, Flags::ACK, seq, ack, &Options::default(), text);
     }
 
+    /// Sends the segments `first..400` of each client that its window permits.
+    fn fill_windows(&mut self, first: u64) {
+        for at in (first..400).map(|segment| 1 + 1400 * segment) {
+            for client in 0..self.clients.len() {
+                if at + 1400 <= self.clients[client].edge {
+                    self.text(client, at, &[b'x'; 1400]);
+                }
+            }
+        }
+    }
+
     fn wait(&mut self, time: Duration) {
         self.now += time;
         self.host.handle_deadline(self.now);
         self.drain();
     }
 
+    fn id(&self, client: usize) -> ConnId {
+        self.clients[client].id.expect("the connection was accepted")
+    }
+
     fn connection(&self, client: usize) -> &airtcp::Connection {
-        self.host.connection(self.clients[client].id).unwrap()
+        self.host.connection(self.id(client)).unwrap()
     }
 
     fn read_all(&mut self, client: usize) -> usize {
-        let (id, mut total, mut buffer) = (self.clients[client].id, 0, vec![0; 65_536]);
+        let (id, mut total, mut buffer) = (self.id(client), 0, vec![0; 65_536]);
         loop {
             match self.host.read(id, &mut buffer) {
                 Ok(count) => total += count,
@@ -134,17 +148,10 @@ impl Server {
     }
 }
 
-/// A placeholder from another host. It is never used.
-fn placeholder_id() -> ConnId {
-    let profile = Profile::default();
-    let options = SocketOptions::of(&profile);
-    host("sack", profile).connect(START, None, (RIGHT, 1).into(), options).unwrap()
-}
-
 #[test]
 fn byte_at_window_edge_costs_little_memory() {
     for profile in ["default", "linux"] {
-        let mut server = Server::new(profile, 256);
+        let mut server = LoadedServer::new(profile, 256);
         for client in 0..256 {
             // Each client sends two bytes, the second one at the right edge of the window.
             server.text(client, 1, b"x");
@@ -161,12 +168,12 @@ fn byte_at_window_edge_costs_little_memory() {
 
 #[test]
 fn memory_for_single_bytes_with_holes_is_bounded() {
-    let mut server = Server::new("default", 1);
+    let mut server = LoadedServer::new("default", 1);
     server.text(0, 1, &[b'x'; 1400]);
     server.text(0, 1401, &[b'x'; 1400]);
     let edge = server.clients[0].edge;
     let (mut at, mut segments) = (edge - 1, 0);
-    // Backwards from the right edge, so that each byte is needed earlier than the previous ones.
+    // The bytes arrive in descending order, so each one is needed earlier than those before it.
     while at > 10_000 && segments < 20_000 {
         server.text(0, at, b"x");
         (at, segments) = (at - 3, segments + 1);
@@ -181,30 +188,16 @@ fn memory_for_single_bytes_with_holes_is_bounded() {
 fn host_with_little_memory_keeps_all_connections() {
     // In the profile `linux` the window stays small until the application reads.
     for (profile, limit) in [("default", 8 << 20), ("linux", 2 << 20)] {
-        let mut server = Server::new(profile, 40);
+        let mut server = LoadedServer::new(profile, 40);
         server.host.limit_memory(limit);
         let text = [b'x'; 1400];
         // Each client sends everything that its window permits except the first segment.
-        for round in 1..400 {
-            for client in 0..40 {
-                let at = 1 + 1400 * round;
-                if at + 1400 <= server.clients[client].edge {
-                    server.text(client, at, &text);
-                }
-            }
-        }
+        server.fill_windows(1);
         let memory = server.host.memory();
         assert!(memory.peak <= limit, "{profile}: {memory:?}");
         assert!(memory.pruned > 0, "{profile}: {memory:?}");
         // Then the clients send in order while the application does not read.
-        for round in 0..400 {
-            for client in 0..40 {
-                let at = 1 + 1400 * round;
-                if at + 1400 <= server.clients[client].edge {
-                    server.text(client, at, &text);
-                }
-            }
-        }
+        server.fill_windows(0);
         let memory = server.host.memory();
         let most = limit + 40 * 2 * RESERVE;
         assert!(memory.peak <= most && memory.refused_segments > 0, "{profile}: {memory:?}");
@@ -235,11 +228,11 @@ fn host_with_little_memory_keeps_all_connections() {
 #[test]
 fn senders_share_limited_memory() {
     const LIMIT: usize = 8 << 20;
-    let mut server = Server::new("default", 40);
+    let mut server = LoadedServer::new("default", 40);
     server.host.limit_memory(LIMIT);
     let data = vec![b'y'; 1 << 20];
     for client in 0..40 {
-        let id = server.clients[client].id;
+        let id = server.id(client);
         let taken = server.host.write(server.now, id, &data).unwrap();
         assert!(taken >= RESERVE, "{taken} bytes of client {client}");
         server.drain();

@@ -3,11 +3,8 @@
 
 mod attack;
 mod blind;
-mod bugs;
-pub(crate) mod hand;
 mod memory;
 mod paths;
 mod ports;
 mod strangers;
 mod time_wait;
-pub(crate) mod world;

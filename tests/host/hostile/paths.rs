@@ -7,7 +7,7 @@ use airwire::rng::Stream;
 use airwire::segment;
 use airwire::time::{Duration, Instant};
 
-use super::world::{
+use crate::common::{
     PROFILES, VARIANTS, pair, path, plan, profile as profile_of, recipe as recipe_of, run, seeds,
 };
 

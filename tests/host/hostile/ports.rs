@@ -12,7 +12,7 @@ use airwire::segment::Flags;
 use airwire::seq::Seq;
 use airwire::time::{Duration, Instant};
 
-use super::world::{PROFILES, START, host, pair, path, profile};
+use crate::common::{PROFILES, START, host, pair, path, profile};
 
 fn syn(port: u16, seq: u32, flags: Flags) -> Vec<u8> {
     let offer = Options { mss: Some(1460), ..Options::default() };

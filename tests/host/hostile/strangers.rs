@@ -14,7 +14,7 @@ use airwire::segment::{self, Flags, Segment};
 use airwire::seq::Seq;
 use airwire::time::{Duration, Instant};
 
-use super::world::{PROFILES, START, host, pair, path, profile};
+use crate::common::{PROFILES, START, host, pair, path, profile};
 
 pub(super) const SERVER: SocketAddr = SocketAddr::new(LEFT, 80);
 
@@ -41,7 +41,7 @@ fn mss_only() -> Options {
 
 /// A packet that left the host.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct Out {
+pub(super) struct Reply {
     pub(super) to: SocketAddr,
     pub(super) flags: Flags,
     pub(super) seq: Seq,
@@ -49,7 +49,7 @@ pub(super) struct Out {
     pub(super) options: Options,
 }
 
-/// A listening host whose clients the test plays by hand.
+/// A listening host whose clients are the test itself.
 pub(super) struct Server {
     pub(super) now: Instant,
     host: Host,
@@ -65,16 +65,16 @@ impl Server {
         Self { now: START, host, listener }
     }
 
-    pub(super) fn handle(&mut self, packet: &[u8]) -> Vec<Out> {
+    pub(super) fn handle(&mut self, packet: &[u8]) -> Vec<Reply> {
         self.host.handle_packet(self.now, packet);
         self.out()
     }
 
-    fn out(&mut self) -> Vec<Out> {
+    fn out(&mut self) -> Vec<Reply> {
         let (mut all, mut packet) = (vec![], vec![]);
         while self.host.poll_packet(self.now, &mut packet) {
             let Segment { dst: to, flags, seq, ack, options, .. } = segment::parse(&packet).unwrap();
-            all.push(Out { to, flags, seq, ack, options });
+            all.push(Reply { to, flags, seq, ack, options });
         }
         all
     }
@@ -106,7 +106,7 @@ impl Server {
     }
 
     /// Completes the handshake with an ACK that carries data.
-    fn ack(&mut self, client: &Client, text: &[u8]) -> Vec<Out> {
+    fn ack(&mut self, client: &Client, text: &[u8]) -> Vec<Reply> {
         let timestamps = client.answer.options.timestamps.map(|ts| Timestamps { val: 1001, ecr: ts.val });
         let options = Options { timestamps, ..Options::default() };
         let numbers = (Seq(10), client.answer.seq.at(1));
@@ -133,14 +133,14 @@ impl Server {
 
 pub(super) struct Client {
     from: SocketAddr,
-    pub(super) answer: Out,
+    pub(super) answer: Reply,
 }
 
 pub(super) fn client(n: u16) -> SocketAddr {
     SocketAddr::new(RIGHT, 5000 + n)
 }
 
-fn is_reset(out: &[Out]) -> bool {
+fn is_reset(out: &[Reply]) -> bool {
     matches!(out, [only] if only.flags.contains(Flags::RST))
 }
 
@@ -360,7 +360,7 @@ fn connections_per_source_are_limited() {
     assert_eq!((counters.gate.over_source, counters.syns_dropped), (1, 1));
     let elsewhere = SocketAddr::new([203, 0, 113, 7].into(), 5000);
     assert!(server.connect(elsewhere).is_some(), "other sources are not affected");
-    // A connection that the application has closed no longer counts, whatever the peer does.
+    // A connection that the application has closed does not count, even if the peer keeps it open.
     server.host.close(server.now, ids[0]);
     server.out();
     assert!(server.connect(client(4)).is_some());

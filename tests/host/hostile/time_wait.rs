@@ -9,8 +9,8 @@ use airwire::options::{Options, Timestamps};
 use airwire::segment::Flags;
 use airwire::time::Duration;
 
-use super::hand::{Hand, Out, mss};
-use super::world::{PROFILES, pair, path, profile};
+use crate::common::{PROFILES, pair, path, profile};
+use crate::test_host::{Out, TestHost, mss, sack};
 
 const ACK: Flags = Flags::ACK;
 const FIN: Flags = Flags::FIN;
@@ -45,7 +45,7 @@ use Effect::{Acked, AckedLonger, Gone, Longer, Reopened, Reset, Silent};
 
 /// The situation that the segment meets. The peer has sent 100 bytes, and the application has closed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Start {
+enum Situation {
     /// TIME-WAIT after a passive open: RCV.NXT is 102, SND.NXT is 2, and the listener is still there.
     TimeWait,
     /// The same after an active open, without a listener.
@@ -134,54 +134,57 @@ const IN_FIN_WAIT_2: [Row; 13] = [
     ("SYN below the window", SYN, (50, 0, 0), [Acked; 3]),
 ];
 
-/// A host in this situation. SACK is agreed on. `stamp`: timestamps too, and the peer's clock is at this
-/// value.
-fn late(profile_name: &str, start: Start, stamp: Option<u32>) -> Hand {
+/// A host in this situation. The peer uses SACK, and timestamps with the value `clock` unless it is `None`.
+fn host_in(start: Situation, profile_name: &str, clock: Option<u32>) -> TestHost {
     let profile = profile(profile_name);
     let options = SocketOptions::of(&profile);
-    let mut hand = Hand::new("sack", profile);
-    let timestamps = stamp.map(|val| Timestamps { val, ecr: 0 });
+    let mut test = TestHost::new("sack", profile);
+    let timestamps = clock.map(|val| Timestamps { val, ecr: 0 });
     let offer = Options { sack_permitted: true, timestamps, ..mss(1460) };
-    if start == Start::NoListener {
-        hand.connect(options, offer, WINDOW);
+    if start == Situation::NoListener {
+        test.connect(options, offer, WINDOW);
     } else {
-        hand.open(options, offer);
-        hand.segment(ACK, 1, 1, WINDOW, 0);
-        hand.accept();
+        test.open(options, offer);
+        test.segment(ACK, 1, 1, WINDOW, 0);
+        test.accept();
     }
-    hand.segment(PSH_ACK, 1, 1, WINDOW, 100);
-    let id = hand.id.unwrap();
-    assert_eq!(hand.host.read(id, &mut [0; 200]), Ok(100));
-    hand.out();
-    hand.host.close(hand.now, id);
-    assert!(hand.out().iter().any(|out| out.flags.contains(FIN)), "{profile_name}");
+    test.segment(PSH_ACK, 1, 1, WINDOW, 100);
+    let id = test.id.unwrap();
+    assert_eq!(test.host.read(id, &mut [0; 200]), Ok(100));
+    test.out();
+    test.host.close(test.now, id);
+    assert!(test.out().iter().any(|out| out.flags.contains(FIN)), "{profile_name}");
     match start {
-        Start::TimeWait | Start::NoListener => hand.segment(FIN_ACK, 101, 2, WINDOW, 0),
-        Start::FinWait2 => hand.segment(ACK, 101, 2, WINDOW, 0),
+        Situation::TimeWait | Situation::NoListener => test.segment(FIN_ACK, 101, 2, WINDOW, 0),
+        Situation::FinWait2 => test.segment(ACK, 101, 2, WINDOW, 0),
     };
-    assert_eq!(hand.host.in_time_wait(), usize::from(start != Start::FinWait2), "{profile_name}");
-    hand
+    assert_eq!(test.host.in_time_wait(), usize::from(start != Situation::FinWait2), "{profile_name}");
+    test
 }
 
-/// Half a minute later the segment arrives. Returns its effect.
-fn effect(hand: &mut Hand, start: Start, segment: (Flags, (u64, u64, usize))) -> Result<Effect, String> {
+/// Returns the effect of a segment that arrives half a minute later.
+fn effect(
+    test: &mut TestHost,
+    start: Situation,
+    segment: (Flags, (u64, u64, usize)),
+) -> Result<Effect, String> {
     let (flags, (seq, ack, len)) = segment;
-    let before = hand.wait(HALF);
-    let out = hand.segment(flags, seq, ack, WINDOW, len);
+    let before = test.wait(HALF);
+    let out = test.segment(flags, seq, ack, WINDOW, len);
     if let [answer] = &out[..]
         && answer.flags == SYN_ACK
     {
         return Ok(Reopened);
     }
-    let ended = hand.host.connections() == 0;
-    let after = hand.wait(MINUTE - HALF + Duration::from_millis(1));
-    let waits = hand.host.connections() == 1;
-    let rest = hand.wait(MINUTE);
+    let ended = test.host.connections() == 0;
+    let after = test.wait(MINUTE - HALF + Duration::from_millis(1));
+    let waits = test.host.connections() == 1;
+    let rest = test.wait(MINUTE);
     let unexpected = [before, after, rest].concat();
-    if !unexpected.is_empty() || hand.host.connections() > 0 {
-        return Err(format!("{unexpected:?}, {} connections", hand.host.connections()));
+    if !unexpected.is_empty() || test.host.connections() > 0 {
+        return Err(format!("{unexpected:?}, {} connections", test.host.connections()));
     }
-    let next = if start == Start::FinWait2 && !(flags == FIN_ACK && seq == 101) { 101 } else { 102 };
+    let next = if start == Situation::FinWait2 && !(flags == FIN_ACK && seq == 101) { 101 } else { 102 };
     let is_ack = |answer: &Out| (answer.flags, answer.seq, answer.ack, answer.len) == (ACK, 2, next, 0);
     match (&out[..], ended, waits) {
         ([], true, false) => Ok(Gone),
@@ -195,13 +198,13 @@ fn effect(hand: &mut Hand, start: Start, segment: (Flags, (u64, u64, usize))) ->
 }
 
 /// Compares all rows and reports all differences together.
-fn check(start: Start, clock: Option<u32>, rows: &[StampedRow]) {
+fn check(start: Situation, clock: Option<u32>, rows: &[StampedRow]) {
     let mut wrong = Vec::new();
     for (name, flags, numbers, stamp, expected) in rows {
         for (profile_name, expected) in PROFILES.iter().zip(expected) {
-            let mut hand = late(profile_name, start, clock);
-            hand.options.timestamps = stamp.map(|val| Timestamps { val, ecr: 0 });
-            let found = effect(&mut hand, start, (*flags, *numbers));
+            let mut test = host_in(start, profile_name, clock);
+            test.options.timestamps = stamp.map(|val| Timestamps { val, ecr: 0 });
+            let found = effect(&mut test, start, (*flags, *numbers));
             if found != Ok(*expected) {
                 wrong.push(format!("{name}, {profile_name}: {found:?}, expected {expected:?}"));
             }
@@ -216,22 +219,22 @@ fn without_stamps(rows: &[Row]) -> Vec<StampedRow> {
 
 #[test]
 fn segments_in_time_wait() {
-    check(Start::TimeWait, None, &without_stamps(&IN_TIME_WAIT));
+    check(Situation::TimeWait, None, &without_stamps(&IN_TIME_WAIT));
 }
 
 #[test]
 fn segments_in_time_wait_without_listener() {
-    check(Start::NoListener, None, &without_stamps(&WITHOUT_LISTENER));
+    check(Situation::NoListener, None, &without_stamps(&WITHOUT_LISTENER));
 }
 
 #[test]
 fn segments_in_time_wait_with_timestamps() {
-    check(Start::TimeWait, Some(1000), &WITH_TIMESTAMPS);
+    check(Situation::TimeWait, Some(1000), &WITH_TIMESTAMPS);
 }
 
 #[test]
 fn segments_in_fin_wait_2_after_close() {
-    check(Start::FinWait2, None, &without_stamps(&IN_FIN_WAIT_2));
+    check(Situation::FinWait2, None, &without_stamps(&IN_FIN_WAIT_2));
 }
 
 /// RFC 9293 §3.6.1, MAY-2 (1): the initial sequence number of the new connection is larger than all numbers of
@@ -239,11 +242,11 @@ fn segments_in_fin_wait_2_after_close() {
 #[test]
 fn reopened_connection_starts_above_old_sequence_numbers() {
     for profile_name in PROFILES {
-        let mut hand = late(profile_name, Start::TimeWait, None);
-        let unused = hand.wire(2);
-        let out = hand.segment(SYN, 5000, 0, WINDOW, 0);
+        let mut test = host_in(Situation::TimeWait, profile_name, None);
+        let unused = test.wire(2);
+        let out = test.segment(SYN, 5000, 0, WINDOW, 0);
         assert_eq!(out.len(), 1, "{profile_name}");
-        assert!(hand.iss().offset(unused, 0).is_some(), "{profile_name}: {:?} {unused:?}", hand.iss());
+        assert!(test.iss().offset(unused, 0).is_some(), "{profile_name}: {:?} {unused:?}", test.iss());
     }
 }
 
@@ -253,12 +256,12 @@ fn options_of_acks_in_time_wait_follow_profile() {
     // The default profile echoes the timestamp of the repeated FIN.
     let expected = [("default", 1, 2001), ("linux", 0, 2000), ("freebsd", 0, 1000)];
     for (profile_name, blocks, echoed) in expected {
-        let mut hand = late(profile_name, Start::TimeWait, Some(1000));
+        let mut test = host_in(Situation::TimeWait, profile_name, Some(1000));
         let stamped = |val| Some(Timestamps { val, ecr: 0 });
-        hand.options.timestamps = stamped(2000);
-        assert!(hand.segment(ACK, 102, 2, WINDOW, 0).is_empty(), "{profile_name}");
-        hand.options.timestamps = stamped(2001);
-        let out = hand.segment(FIN_ACK, 101, 2, WINDOW, 0);
+        test.options.timestamps = stamped(2000);
+        assert!(test.segment(ACK, 102, 2, WINDOW, 0).is_empty(), "{profile_name}");
+        test.options.timestamps = stamped(2001);
+        let out = test.segment(FIN_ACK, 101, 2, WINDOW, 0);
         let answer = &out[0].options;
         assert_eq!(answer.sack.as_slice().len(), blocks, "{profile_name}");
         assert_eq!(answer.timestamps.map(|ts| ts.ecr), Some(echoed), "{profile_name}");
@@ -268,8 +271,8 @@ fn options_of_acks_in_time_wait_follow_profile() {
 /// Two ends in TIME-WAIT must not answer each other's ACKs forever, while each repeated FIN is answered.
 #[test]
 fn time_wait_limits_answers_to_empty_segments() {
-    let mut hand = late("linux", Start::TimeWait, None);
-    let mut count = |flags, seq| (0..5).map(|_| hand.segment(flags, seq, 2, WINDOW, 0).len()).sum::<usize>();
+    let mut test = host_in(Situation::TimeWait, "linux", None);
+    let mut count = |flags, seq| (0..5).map(|_| test.segment(flags, seq, 2, WINDOW, 0).len()).sum::<usize>();
     assert_eq!((count(ACK, 103), count(FIN_ACK, 101)), (1, 5));
 }
 
@@ -277,18 +280,13 @@ fn time_wait_limits_answers_to_empty_segments() {
 /// still reach TIME-WAIT, because the ACK of a repeated FIN counts.
 #[test]
 fn freebsd_repeats_fin_in_closing() {
-    let profile = profile("freebsd");
-    let options = SocketOptions::of(&profile);
-    let mut hand = Hand::new("sack", profile);
-    hand.connect(options, Options { sack_permitted: true, ..mss(1460) }, WINDOW);
-    let id = hand.id.unwrap();
-    hand.host.shutdown_write(id).unwrap();
-    assert_eq!(hand.out().len(), 1);
-    let out = hand.segment(FIN_ACK, 1, 1, WINDOW, 0);
-    assert_eq!(hand.state(), State::Closing);
+    let mut test = TestHost::connected("sack", profile("freebsd"), sack(), WINDOW);
+    assert_eq!(test.shutdown_write().len(), 1);
+    let out = test.segment(FIN_ACK, 1, 1, WINDOW, 0);
+    assert_eq!(test.state(), State::Closing);
     assert_eq!((out.len(), out[0].flags, out[0].seq, out[0].ack), (1, FIN_ACK, 1, 2), "{out:?}");
-    let out = hand.segment(FIN_ACK, 1, 2, WINDOW, 0);
-    assert_eq!(hand.state(), State::TimeWait);
+    let out = test.segment(FIN_ACK, 1, 2, WINDOW, 0);
+    assert_eq!(test.state(), State::TimeWait);
     assert_eq!((out.len(), out[0].flags, out[0].seq, out[0].ack), (1, ACK, 2, 2), "{out:?}");
     assert!(out[0].options.sack.is_empty(), "{out:?}");
 }

@@ -1,4 +1,4 @@
-//! Helpers for the tests in this directory.
+//! Hosts, paths and seeds that the tests of several files use.
 
 use airtcp::host::{Host, HostConfig};
 use airtcp::profile::Profile;
@@ -60,7 +60,7 @@ pub(crate) fn run(what: &str, pair: Pair, plan: ExchangeSpec, limit: Duration) -
     exchange
 }
 
-/// One host, for tests that play its peer by hand.
+/// A host whose peer is the test itself.
 pub(crate) fn host(recipe_name: &str, profile: Profile) -> Host {
     Host::new(HostConfig { addrs: vec![LEFT], mtu: 1500, profile, recipe: recipe(recipe_name), seed: 1 })
 }

@@ -1,5 +1,5 @@
-//! One host whose peer the test plays by hand. Sequence numbers are offsets: 0 is the SYN, 1 the first byte
-//! of the stream.
+//! One host, whose peer is the test itself. Sequence numbers are offsets: 0 is the SYN, 1 the first byte of
+//! the stream.
 
 use std::net::IpAddr;
 
@@ -13,7 +13,7 @@ use airwire::segment::{self, Ecn, Flags, Header};
 use airwire::seq::Seq;
 use airwire::time::{Duration, Instant};
 
-use super::world::host;
+use crate::common::host;
 
 /// A packet that left the host.
 #[derive(Clone, Debug)]
@@ -34,7 +34,7 @@ impl Out {
     }
 }
 
-pub(crate) struct Hand {
+pub(crate) struct TestHost {
     pub(crate) now: Instant,
     pub(crate) host: Host,
     pub(crate) id: Option<ConnId>,
@@ -48,7 +48,7 @@ pub(crate) struct Hand {
 
 const IRS: Seq = Seq(0xffff_f000);
 
-impl Hand {
+impl TestHost {
     pub(crate) fn new(recipe: &str, profile: Profile) -> Self {
         let host = host(recipe, profile);
         Self {
@@ -63,12 +63,37 @@ impl Hand {
         }
     }
 
+    /// A host that has connected to the peer with the default socket options.
+    pub(crate) fn connected(recipe: &str, profile: Profile, syn_ack: Options, window: u16) -> Self {
+        let options = SocketOptions::of(&profile);
+        let mut test = Self::new(recipe, profile);
+        test.connect(options, syn_ack, window);
+        test
+    }
+
+    /// A host that has sent a SYN with the default socket options.
+    pub(crate) fn syn_sent(recipe: &str, profile: Profile) -> Self {
+        let options = SocketOptions::of(&profile);
+        let mut test = Self::new(recipe, profile);
+        test.send_syn(options);
+        test
+    }
+
+    /// Starts an active open and takes the SYN from the host.
+    pub(crate) fn send_syn(&mut self, options: SocketOptions) {
+        self.open_active(options);
+        assert_eq!(self.out().len(), 1, "a SYN");
+    }
+
+    /// Starts an active open. The SYN stays queued.
+    pub(crate) fn open_active(&mut self, options: SocketOptions) {
+        let (local, remote) = ((LEFT, 40_000).into(), (RIGHT, 80).into());
+        self.id = Some(self.host.connect(self.now, Some(local), remote, options).unwrap());
+    }
+
     /// Connects the host to the peer. The window of the SYN,ACK is never scaled (RFC 7323 §2.2).
     pub(crate) fn connect(&mut self, options: SocketOptions, syn_ack: Options, window: u16) {
-        let id =
-            self.host.connect(self.now, Some((LEFT, 40_000).into()), (RIGHT, 80).into(), options).unwrap();
-        self.id = Some(id);
-        assert_eq!(self.out().len(), 1, "a SYN");
+        self.send_syn(options);
         self.options = syn_ack;
         let replies = self.segment(Flags::SYN.with(Flags::ACK), 0, 1, window, 0);
         assert_eq!(replies.len(), 1, "{replies:?}");
@@ -91,7 +116,7 @@ impl Hand {
     }
 
     /// Delivers a segment from the peer and leaves the host's answers queued.
-    pub(crate) fn put(&mut self, flags: Flags, seq: u64, ack: u64, window: u16, len: usize) {
+    pub(crate) fn deliver(&mut self, flags: Flags, seq: u64, ack: u64, window: u16, len: usize) {
         let header = Header {
             src: (RIGHT, self.port).into(),
             dst: (LEFT, 40_000).into(),
@@ -114,13 +139,13 @@ impl Hand {
 
     /// Delivers a segment from the peer. Returns the host's answers.
     pub(crate) fn segment(&mut self, flags: Flags, seq: u64, ack: u64, window: u16, len: usize) -> Vec<Out> {
-        self.put(flags, seq, ack, window, len);
+        self.deliver(flags, seq, ack, window, len);
         self.out()
     }
 
     /// Delivers an ICMP error about the segment at `offset` of the host's stream. `mtu` is for type 3, code
-    /// 4.
-    pub(crate) fn icmp(&mut self, kind: u8, code: u8, mtu: u32, offset: u64) {
+    /// 4. Returns the host's answers.
+    pub(crate) fn icmp(&mut self, kind: u8, code: u8, mtu: u32, offset: u64) -> Vec<Out> {
         let quoted = Header {
             src: (LEFT, 40_000).into(),
             dst: (RIGHT, self.port).into(),
@@ -137,7 +162,7 @@ impl Hand {
         let mut quote = Vec::new();
         segment::emit(&mut quote, &quoted, &[], (&[], &[]));
         self.icmp_message([&[kind, code, 0, 0][..], &mtu.to_be_bytes(), &quote].concat());
-        self.out();
+        self.out()
     }
 
     /// Delivers an ICMP message from a router. The checksum is filled in here.
@@ -185,7 +210,7 @@ impl Hand {
         self.out()
     }
 
-    /// Advances by `time`. Returns the packets that leave meanwhile.
+    /// Advances by `time`. Returns the packets that leave in this time.
     pub(crate) fn wait(&mut self, time: Duration) -> Vec<Out> {
         let until = self.now + time;
         let mut all = vec![];
@@ -196,9 +221,27 @@ impl Hand {
         all
     }
 
+    /// Writes `len` bytes. Returns the packets that leave.
     pub(crate) fn write(&mut self, len: usize) -> Vec<Out> {
+        self.enqueue(len);
+        self.out()
+    }
+
+    /// Writes `len` bytes without polling the host.
+    pub(crate) fn enqueue(&mut self, len: usize) {
         let id = self.id.unwrap();
         assert_eq!(self.host.write(self.now, id, &vec![b'y'; len]), Ok(len));
+    }
+
+    /// Shuts down writing. Returns the packets that leave.
+    pub(crate) fn shutdown_write(&mut self) -> Vec<Out> {
+        self.host.shutdown_write(self.id.unwrap()).unwrap();
+        self.out()
+    }
+
+    /// Closes the connection. Returns the packets that leave.
+    pub(crate) fn close(&mut self) -> Vec<Out> {
+        self.host.close(self.now, self.id.unwrap());
         self.out()
     }
 
@@ -227,6 +270,11 @@ impl Hand {
 
 pub(crate) fn mss(mss: u16) -> Options {
     Options { mss: Some(mss), ..Options::default() }
+}
+
+/// An MSS of 1460 and SACK.
+pub(crate) fn sack() -> Options {
+    Options { sack_permitted: true, ..mss(1460) }
 }
 
 pub(crate) fn with_timestamps(options: Options, val: u32) -> Options {
