@@ -1,6 +1,6 @@
 //! The command line of `airtcp`: rejected input, with the exit code and the message.
 //!
-//! The tests of privileges must start as root, because they give it up. Otherwise they fail and say so.
+//! The tests of privileges must start as root, because they drop its privileges. Otherwise they fail.
 
 use std::io::Write;
 use std::net::TcpStream;
@@ -29,37 +29,15 @@ fn one_line_error(args: &[&str], code: i32) -> String {
 
 #[test]
 fn help_lists_every_command_with_examples() {
-    let help = run(&["--help"]);
-    assert_eq!(help.code, 0);
-    for command in [
-        "send",
-        "recv",
-        "serve",
-        "sink",
-        "source",
-        "sim",
-        "sweep",
-        "reproduce",
-        "analyze",
-        "report",
-        "algorithms",
-        "explain",
-        "script",
-        "completions",
-        "man",
-    ] {
-        assert!(
-            help.stdout.contains(&format!("\n  {command} ")),
-            "`{command}` is missing in {}",
-            help.stdout
-        );
-        let ended = run(&[command, "--help"]);
-        assert_eq!(ended.code, 0);
-        assert!(ended.stdout.contains("Example"), "{command} has no example: {}", ended.stdout);
-        assert!(
-            ended.stdout.lines().all(|line| line.chars().count() <= 100),
-            "{command}: a line is too long"
-        );
+    let help = run(&["--help"]).success();
+    let commands = "send recv serve sink source sim sweep reproduce analyze report algorithms explain script \
+                    completions man";
+    for command in commands.split_whitespace() {
+        let listed = help.stdout.contains(&format!("\n  {command} "));
+        assert!(listed, "`{command}` is missing in {}", help.stdout);
+        let stdout = run(&[command, "--help"]).success().stdout;
+        assert!(stdout.contains("Example"), "{command} has no example: {stdout}");
+        assert!(stdout.lines().all(|line| line.chars().count() <= 100), "{command}: a line is too long");
     }
     assert!(help.stdout.contains("\nExit codes:\n  0  success\n  1  the run failed\n"));
 }
@@ -93,10 +71,8 @@ fn conflicting_profiles_are_usage_error() {
     ] {
         let recipe = if command[0] == "explain" { "sack@linux" } else { "--recipe=sack@linux" };
         let stderr = error_output(&[command, &[recipe, "--profile=ns2"]].concat(), 2);
-        assert!(
-            stderr.contains("sack@linux and --profile ns2 name two profiles: leave one of them out"),
-            "{stderr}"
-        );
+        let words = "sack@linux and --profile ns2 name two profiles: leave one of them out";
+        assert!(stderr.contains(words), "{stderr}");
         let recipe = recipe.replace("linux", "linus");
         let stderr = error_output(&[command, &[&recipe]].concat(), 2);
         assert!(stderr.contains("did you mean `linux`?"), "{stderr}");
@@ -110,10 +86,10 @@ fn explain_shows_profile_of_sender() {
         (&["newreno@linux"], &["Profile linux", "SACK offered, timestamps offered"]),
         (&["newreno", "--profile", "ns2"], &["Profile ns2", "no SACK, no timestamps"]),
     ] {
-        let said = run(&[&["explain"], sender].concat()).stdout;
-        let profile = said.lines().find(|line| line.starts_with("Profile")).expect("no line `Profile`");
+        let text = run(&[&["explain"], sender].concat()).stdout;
+        let profile = text.lines().find(|line| line.starts_with("Profile")).expect("no line `Profile`");
         assert!(profile.chars().count() <= 100, "{profile}");
-        assert!(said.starts_with("newreno\n") && words.iter().all(|words| said.contains(words)), "{said}");
+        assert!(text.starts_with("newreno\n") && words.iter().all(|words| text.contains(words)), "{text}");
     }
 }
 
@@ -141,17 +117,16 @@ fn impossible_address_is_usage_error() {
 
 #[test]
 fn invalid_option_values_are_usage_errors() {
-    let stderr = error_output(&["send", "--bytes=ten", "10.83.0.1:9"], 2);
-    assert!(stderr.contains("`ten` is not a size: write a number and k, M, G, Ki, Mi or Gi"), "{stderr}");
-    let stderr = error_output(&["send", "--timeout=5x", "10.83.0.1:9"], 2);
-    assert!(
-        stderr.contains("`5x` is not a length of time: write a number and ns, us, ms, s, m, min or h"),
-        "{stderr}"
-    );
+    for (option, words) in [
+        ("--bytes=ten", "`ten` is not a size: write a number and k, M, G, Ki, Mi or Gi"),
+        ("--timeout=5x", "`5x` is not a length of time: write a number and ns, us, ms, s, m, min or h"),
+        ("--r2=soon", "`soon` is neither a count such as 7 nor a time such as 90s or 3m"),
+    ] {
+        let stderr = error_output(&["send", option, "10.83.0.1:9"], 2);
+        assert!(stderr.contains(words), "{stderr}");
+    }
     let stderr = one_line_error(&["send", "--bytes=1", "file", "10.83.0.1:9"], 2);
     assert!(stderr.contains("cannot be combined"), "{stderr}");
-    let stderr = error_output(&["send", "--r2=soon", "10.83.0.1:9"], 2);
-    assert!(stderr.contains("`soon` is neither a count such as 7 nor a time such as 90s or 3m"), "{stderr}");
     error_output(&["serve", "--listen=80", "--forward=a:1", "--opening-errors=some"], 2);
     error_output(&["send", "10.83.0.1:9", "--verify", "--no-digest"], 2);
     error_output(&["recv", "0"], 2);
@@ -243,14 +218,14 @@ fn missing_tun_driver_error_suggests_modprobe() {
 #[test]
 fn invalid_device_name_and_pcap_path_are_reported() {
     let namespace = namespace();
-    let stderr =
-        one_line_error(&["send", "--bytes=1", "10.83.0.1:9", "--netns", namespace.name(), "--tun=a/b"], 3);
-    assert!(stderr.contains("`a/b` is not an interface name"), "{stderr}");
-    let stderr = one_line_error(
-        &["send", "--bytes=1", "10.83.0.1:9", "--netns", namespace.name(), "--pcap=/nonexistent/x.pcap"],
-        1,
-    );
-    assert!(stderr.contains("/nonexistent/x.pcap"), "{stderr}");
+    for (option, code, words) in [
+        ("--tun=a/b", 3, "`a/b` is not an interface name"),
+        ("--pcap=/nonexistent/x.pcap", 1, "/nonexistent/x.pcap"),
+    ] {
+        let send = ["send", "--bytes=1", "10.83.0.1:9", "--netns", namespace.name(), option];
+        let stderr = one_line_error(&send, code);
+        assert!(stderr.contains(words), "{stderr}");
+    }
 }
 
 #[test]
@@ -258,10 +233,8 @@ fn port_in_use_is_reported() {
     let namespace = namespace();
     let _holder = namespace.enter(|| std::net::TcpListener::bind("[::]:9000").unwrap()).unwrap();
     let stderr = one_line_error(&["sink", "9000", "--netns", namespace.name()], 1);
-    assert!(
-        stderr.contains("port 9000 is in use: stop the other program, or choose another port"),
-        "{stderr}"
-    );
+    let words = "port 9000 is in use: stop the other program, or choose another port";
+    assert!(stderr.contains(words), "{stderr}");
 }
 
 #[test]
@@ -315,16 +288,13 @@ fn script_exit_codes_distinguish_failure_from_usage_error() {
     let handshake = "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n\
                      +0 bind(3, ..., ...) = 0\n+0 listen(3, 1) = 0\n\
                      +0 < S 0:0(0) win 32792 <mss 1000>\n+0 > S. 0:0(0) ack 1 <mss 1460>\n";
-    let passed = play(handshake, &[]);
-    assert_eq!(passed.code, 0, "{}", passed.stderr);
+    let passed = play(handshake, &[]).success();
     assert!(passed.stdout.contains("1 packets as expected"), "{}", passed.stdout);
     assert_eq!(play(handshake, &["--quiet"]).stdout, "");
     let failed = play(&handshake.replace("ack 1", "ack 2"), &[]);
     assert_eq!(failed.code, 1);
-    assert!(
-        failed.stderr.contains("script.pkt:5: ")
-            && failed.stderr.ends_with("airtcp: 1 of 1 scripts failed\n")
-    );
+    assert!(failed.stderr.contains("script.pkt:5: "), "{}", failed.stderr);
+    assert!(failed.stderr.ends_with("airtcp: 1 of 1 scripts failed\n"), "{}", failed.stderr);
     assert_eq!(play(handshake, &["--recipe", "newrno"]).code, 2);
     // The options of packetdrill, in packetdrill's spelling.
     let late = handshake.replace("+0 > S.", "+.003 > S.").replace("IPPROTO_TCP", "PROTO");
@@ -349,10 +319,10 @@ fn completion_scripts_offer_values_and_parse_in_bash() {
         ("bash", "airtcp-serve"),
         ("bash", "airlink"),
     ] {
-        let ended = Ended::of(Command::new(program(name)).args(["completions", shell]).output().unwrap());
-        assert_eq!(ended.code, 0);
-        let wanted = if name == "airlink" { "mobile-netns".to_owned() } else { format!("{name} values") };
-        assert!(ended.stdout.contains(&wanted), "{shell} {name}");
+        let output = Command::new(program(name)).args(["completions", shell]).output().unwrap();
+        let ended = Ended::of(output).success();
+        let expected = if name == "airlink" { "mobile-netns".to_owned() } else { format!("{name} values") };
+        assert!(ended.stdout.contains(&expected), "{shell} {name}");
         if shell == "bash" {
             let mut child = Command::new("bash").arg("-n").stdin(Stdio::piped()).spawn().unwrap();
             child.stdin.take().unwrap().write_all(ended.stdout.as_bytes()).unwrap();

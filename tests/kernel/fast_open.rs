@@ -9,7 +9,7 @@ use std::os::fd::AsRawFd;
 
 use airlink::netns::Namespace;
 use airtcp::tcp::FastOpenKeys;
-use airtcp_testkit::machine::{Running, TempFile, data, digest, kernel_receiver, namespace, run};
+use airtcp_testkit::machine::{Ended, Running, TempFile, data, digest, kernel_receiver, namespace, run_in};
 use nix::sys::socket::{
     AddressFamily, SockFlag, SockProtocol, SockType, SockaddrStorage, connect, setsockopt, socket, sockopt,
 };
@@ -21,8 +21,7 @@ const KEYS: FastOpenKeys =
 
 /// Sets a sysctl of TCP in the namespace.
 fn sysctl(namespace: &Namespace, name: &str, value: &str) {
-    let path = format!("/proc/sys/net/ipv4/{name}");
-    namespace.enter(|| fs::write(&path, value).unwrap_or_else(|error| panic!("{path}: {error}"))).unwrap();
+    namespace.sysctl(&format!("net.ipv4.{name}"), value).unwrap();
 }
 
 /// Returns a counter of the kernel's TCP in the namespace.
@@ -32,6 +31,12 @@ fn counter(namespace: &Namespace, name: &str) -> u64 {
     let (names, values) = (lines.next().unwrap(), lines.next().unwrap());
     let found = names.split(' ').zip(values.split(' ')).find(|(known, _)| *known == name);
     found.unwrap_or_else(|| panic!("no counter {name}")).1.parse().unwrap()
+}
+
+/// Sends 100 kB with the cookies in this file.
+fn send(namespace: &Namespace, target: &str, profile: &str, cookies: &TempFile) -> Ended {
+    let common = ["send", "--bytes=100k", target, "--profile", profile, "--json", "--timeout=20s"];
+    run_in(namespace, &[&common[..], &["--cookies", cookies.path()]].concat()).success()
 }
 
 #[test]
@@ -50,17 +55,11 @@ fn kernel_server_accepts_data_in_syn() {
         for round in 0..3 {
             let before = counter(&namespace, "TCPFastOpenPassive");
             let receiver = kernel_receiver(&namespace, 9000);
-            let netns = namespace.name();
-            let common = ["send", "--bytes=100k", target, "--netns", netns, "--profile", profile, "--json"];
-            let ended = run(&[&common[..], &["--timeout=20s", "--cookies", cookies.path()]].concat());
-            assert_eq!(ended.code, 0, "{profile}: {}", ended.stderr);
+            let ended = send(&namespace, target, profile, &cookies);
             let end = ended.event("end");
             let received = receiver.join().unwrap();
-            assert_eq!(
-                (received.bytes, &end["sha256"]),
-                (100_000, &Value::from(received.digest)),
-                "{profile}"
-            );
+            let digest = Value::from(received.digest);
+            assert_eq!((received.bytes, &end["sha256"]), (100_000, &digest), "{profile}");
             assert_eq!(end["handshake"]["syn_data"], round > 0, "{profile}, run {round}");
             assert_eq!(end["retransmissions"]["segments"], 0, "{profile}, run {round}");
             let passive = counter(&namespace, "TCPFastOpenPassive") - before;
@@ -74,7 +73,7 @@ fn kernel_server_accepts_data_in_syn() {
 }
 
 #[test]
-fn kernel_server_with_new_key_makes_client_resend_data() {
+fn client_resends_data_refused_by_new_key() {
     let namespace = namespace();
     sysctl(&namespace, "tcp_fastopen", "1027");
     let cookies = TempFile::new("cookies");
@@ -83,11 +82,7 @@ fn kernel_server_with_new_key_makes_client_resend_data() {
             sysctl(&namespace, "tcp_fastopen_key", KEY);
         }
         let receiver = kernel_receiver(&namespace, 9000);
-        let netns = namespace.name();
-        let common =
-            ["send", "--bytes=100k", "10.83.0.1:9000", "--netns", netns, "--profile=linux", "--json"];
-        let ended = run(&[&common[..], &["--timeout=20s", "--cookies", cookies.path()]].concat());
-        assert_eq!(ended.code, 0, "{}", ended.stderr);
+        let ended = send(&namespace, "10.83.0.1:9000", "linux", &cookies);
         let end = ended.event("end");
         assert_eq!(end["sha256"], receiver.join().unwrap().digest);
         assert_eq!(end["handshake"]["syn_data"], round == 2, "run {round}");
@@ -127,14 +122,12 @@ fn kernel_client_sends_data_in_syn() {
         let seed = if profile == "freebsd" { "8" } else { "7" };
         for round in 0..3 {
             let before = counter(&namespace, "TCPFastOpenActive");
-            let netns = namespace.name();
-            let common = ["recv", "9000", "--netns", netns, "--profile", profile, "--seed", seed, "--json"];
-            let recv =
-                Running::start(&[&common[..], &["--fast-open", "--echo-digest", "--timeout=20s"]].concat());
+            let common = ["recv", "9000", "--profile", profile, "--seed", seed, "--json"];
+            let more = ["--fast-open", "--echo-digest", "--timeout=20s"];
+            let recv = Running::start_in(&namespace, &[&common[..], &more].concat());
             let sent = data(100_000);
             let answer = send_from_kernel(&namespace, server, &sent);
-            let ended = recv.end();
-            assert_eq!(ended.code, 0, "{profile}: {}", ended.stderr);
+            let ended = recv.end().success();
             assert_eq!(answer, format!("{}\n", digest(&sent)), "{profile}, run {round}");
             let end = ended.event("end");
             assert_eq!(end["handshake"]["syn_data"], round > 0, "{profile}, run {round}");

@@ -9,17 +9,17 @@ use std::thread;
 
 use airtcp::recovery::catalogue::{CATALOGUE, Need, Question, Row};
 use airtcp_testkit::machine::emulated::EmulatedPath;
-use airtcp_testkit::machine::{Ended, TempFile, kernel_receiver, run};
+use airtcp_testkit::machine::{TempFile, kernel_receiver, run_in};
 use airtcp_testkit::sample::sample;
 use serde_json::Value;
 
-const OCTETS: u64 = 600_000;
+const BYTES: u64 = 600_000;
 const TARGET: &str = "10.84.0.2:9000";
 
 /// Data segments and ACKs are lost, and the queue is short.
 const LOSSY: &str = r#"
 schema = 1
-description = "20 Mbit/s, 20 ms, two in a hundred data segments and one in a hundred ACKs lost"
+description = "20 Mbit/s, 20 ms, 2 % of the data segments and 1 % of the ACKs lost"
 [[stage]]
 kind = "link"
 name = "wire"
@@ -34,7 +34,7 @@ up = { model = "uniform", per = "1%" }
 /// A similar path through a base station.
 const STATION: &str = r#"
 schema = 1
-description = "a base station with agent and loss report, before a radio link that loses two in a hundred"
+description = "a base station with agent and loss report, before a radio link that loses 2 % of the packets"
 [[stage]]
 kind = "link"
 name = "wire"
@@ -65,17 +65,15 @@ down = { rate = "10Mbit", delay = "10ms", queue = { discipline = "codel", ecn = 
 up = { delay = "10ms" }
 "#;
 
-/// Sends to the kernel behind the link. Panics unless the stream arrives unchanged.
-fn send(link: &EmulatedPath, recipe: &str, more: &[&str]) -> Value {
+/// Sends to the kernel at the mobile side. Panics unless the stream arrives unchanged.
+fn send(link: &EmulatedPath, recipe: &str) -> Value {
     let receiver = kernel_receiver(&link.mobile, 9000);
-    let bytes = format!("--bytes={OCTETS}");
-    let netns = link.fixed.name();
-    let common = ["send", &bytes, TARGET, "--netns", netns, "--recipe", recipe, "--json", "--timeout=60s"];
-    let ended: Ended = run(&[&common, more].concat());
+    let bytes = format!("--bytes={BYTES}");
+    let ended = run_in(&link.fixed, &["send", &bytes, TARGET, "--recipe", recipe, "--json", "--timeout=60s"]);
     assert_eq!(ended.code, 0, "{recipe}: {}", ended.stderr);
     let end = ended.event("end").clone();
     let received = receiver.join().unwrap();
-    assert_eq!((received.bytes, end["bytes"].as_u64()), (OCTETS, Some(OCTETS)), "{recipe}");
+    assert_eq!((received.bytes, end["bytes"].as_u64()), (BYTES, Some(BYTES)), "{recipe}");
     assert_eq!(end["sha256"], received.digest, "{recipe}");
     assert_eq!(end["outcome"], "done", "{recipe}");
     end
@@ -116,10 +114,9 @@ fn every_algorithm_delivers_to_kernel_despite_loss() {
             scope.spawn(move || {
                 let link = EmulatedPath::new(LOSSY, lane as u64);
                 for recipe in recipes.iter().skip(lane).step_by(lanes) {
-                    let end = send(&link, recipe, &[]);
-                    let found = &end["timeouts"];
-                    let repaired =
-                        found["fast_retransmits"].as_u64().unwrap() + found["timeouts"].as_u64().unwrap();
+                    let end = send(&link, recipe);
+                    let count = |field: &str| end["timeouts"][field].as_u64().unwrap();
+                    let repaired = count("fast_retransmits") + count("timeouts");
                     assert!(repaired > 0, "{recipe}: no loss was repaired: {end}");
                 }
             });
@@ -130,7 +127,7 @@ fn every_algorithm_delivers_to_kernel_despite_loss() {
 #[test]
 fn base_station_marks_avoid_window_reductions() {
     let link = EmulatedPath::new(STATION, 1);
-    let (plain, marked) = (send(&link, "reno", &[]), send(&link, "etcp", &[]));
+    let (plain, marked) = (send(&link, "reno"), send(&link, "etcp"));
     let reductions = |end: &Value| end["timeouts"]["window_reductions"].as_u64().unwrap();
     let radio = marked["timeouts"]["attributed_to_radio"].as_u64().unwrap();
     assert!(radio >= 3, "{marked}");
@@ -144,21 +141,8 @@ fn ecn_echo_reduces_window_once_per_round_trip() {
     link.mobile.sysctl("net.ipv4.tcp_ecn", "2").unwrap();
     let pcap = TempFile::new("pcap");
     let receiver = kernel_receiver(&link.mobile, 9000);
-    let netns = link.fixed.name();
-    let ended = run(&[
-        "send",
-        "--bytes=4M",
-        TARGET,
-        "--netns",
-        netns,
-        "--recipe",
-        "sack+ecn",
-        "--json",
-        "--timeout=60s",
-        "--pcap",
-        pcap.path(),
-    ]);
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let send = ["send", "--bytes=4M", TARGET, "--recipe=sack+ecn", "--json", "--timeout=60s", "--pcap"];
+    let ended = run_in(&link.fixed, &[&send[..], &[pcap.path()]].concat()).success();
     let end = ended.event("end").clone();
     assert_eq!(receiver.join().unwrap().bytes, 4_000_000);
     let times = |filter: &str| -> Vec<f64> {
@@ -171,31 +155,20 @@ fn ecn_echo_reduces_window_once_per_round_trip() {
         text.lines().map(|line| line.split(' ').next().unwrap().parse().unwrap()).collect()
     };
     // A SYN,ACK with ECE and without CWR accepts ECN (RFC 3168 §6.1.1).
-    assert_eq!(
-        times("src host 10.84.0.2 and tcp[13] & 0xd2 = 0x52").len(),
-        1,
-        "the kernel did not accept ECN"
-    );
+    let accepted = times("src host 10.84.0.2 and tcp[13] & 0xd2 = 0x52");
+    assert_eq!(accepted.len(), 1, "the kernel did not accept ECN");
     let echoes = times("src host 10.84.0.2 and tcp[13] & 0x42 = 0x40");
-    let slowed = times("dst host 10.84.0.2 and tcp[13] & 0x82 = 0x80");
-    let found = &end["timeouts"];
+    let reduced = times("dst host 10.84.0.2 and tcp[13] & 0x82 = 0x80");
+    let counters = &end["timeouts"];
     // The next segment with new data carries CWR. An echo after the last such segment reduces the window without a
     // CWR.
     let last_data = times("dst host 10.84.0.2 and greater 100").into_iter().fold(0.0, f64::max);
     let without_cwr = u64::from(echoes.iter().any(|echo| *echo > last_data));
-    let reductions = found["window_reductions"].as_u64().unwrap();
-    let cwr = slowed.len() as u64;
+    let reductions = counters["window_reductions"].as_u64().unwrap();
+    let cwr = reduced.len() as u64;
     assert!((cwr..=cwr + without_cwr).contains(&reductions), "each reduction must set CWR: {end}");
-    assert!(
-        slowed.len() > 1 && echoes.len() > slowed.len(),
-        "{} CWR, {} ECE: {end}",
-        slowed.len(),
-        echoes.len()
-    );
-    assert!(slowed.windows(2).all(|pair| pair[1] - pair[0] >= 0.02), "{slowed:?}");
-    assert_eq!(
-        (&found["fast_retransmits"], &found["timeouts"]),
-        (&0.into(), &0.into()),
-        "retransmissions without loss: {end}"
-    );
+    assert!(cwr > 1 && echoes.len() as u64 > cwr, "{cwr} CWR, {} ECE: {end}", echoes.len());
+    assert!(reduced.windows(2).all(|pair| pair[1] - pair[0] >= 0.02), "{reduced:?}");
+    let repairs = (&counters["fast_retransmits"], &counters["timeouts"]);
+    assert_eq!(repairs, (&0.into(), &0.into()), "retransmissions without loss: {end}");
 }

@@ -1,4 +1,4 @@
-//! Over TUN devices to this machine's kernel, through the programs too.
+//! Hosts and programs over TUN devices, with this machine's kernel as the peer.
 
 mod by_time;
 mod cli;

@@ -1,9 +1,8 @@
-//! A device with segmentation offload. Behind the kernel, which splits the large segments, the packets are
-//! ordinary ones.
+//! A device with segmentation offload. The kernel splits the large segments into ordinary packets.
 
 use airlink::netns::Namespace;
 use airtcp_testkit::machine::emulated::EmulatedPath;
-use airtcp_testkit::machine::{Running, TempFile, run};
+use airtcp_testkit::machine::{Running, TempFile, run_in};
 use airwire::segment;
 
 const LOSSY: &str = r#"
@@ -20,16 +19,16 @@ down = { model = "list", drop = ["segment 60", "segment 61", "segment 150", "seg
 fn captured(file: &[u8]) -> Vec<Vec<u8>> {
     let mut rest = &file[24..];
     let mut packets = Vec::new();
-    while let Some((header, behind)) = rest.split_at_checked(16) {
+    while let Some((header, after)) = rest.split_at_checked(16) {
         let len = u32::from_ne_bytes(header[8..12].try_into().unwrap()) as usize;
-        packets.push(behind[..len].to_vec());
-        rest = &behind[len..];
+        packets.push(after[..len].to_vec());
+        rest = &after[len..];
     }
     packets
 }
 
-/// Number of packets that the kernel has forwarded in both directions. A large segment that it splits later
-/// counts as one.
+/// Returns the number of packets that the kernel has forwarded in both directions. A large segment that it
+/// splits later counts as one.
 fn forwarded(namespace: &Namespace) -> usize {
     let counters =
         namespace.enter(|| std::fs::read_to_string("/proc/thread-self/net/snmp").unwrap()).unwrap();
@@ -42,9 +41,8 @@ fn forwarded(namespace: &Namespace) -> usize {
 fn kernel_splits_offloaded_segments_into_mtu_sized_packets() {
     let packets = TempFile::new("packets");
     let path = EmulatedPath::captured(LOSSY, 1, packets.path());
-    let sink = Running::start(&["sink", "9000", "--netns", path.mobile.name(), "--expect-pattern", "--json"]);
-    let ours = ["send", "--bytes=600k", "10.84.0.2:9000", "--netns", path.fixed.name(), "--offload=on"];
-    let sent = run(&ours);
+    let sink = Running::start_in(&path.mobile, &["sink", "9000", "--expect-pattern", "--json"]);
+    let sent = run_in(&path.fixed, &["send", "--bytes=600k", "10.84.0.2:9000", "--offload=on"]);
     assert_eq!((sent.code, sink.end().code), (0, 0), "{}", sent.stderr);
     let forwarded = forwarded(&path.fixed);
     drop(path);

@@ -6,7 +6,8 @@ use std::process::Command;
 use airtcp_testkit::machine::{Ended, TempDir};
 use airtcp_testkit::programs::{program, repository};
 
-/// A directory that every user can read, with the programs and a place to write.
+/// A directory that every user can read, with the programs and a directory for results. `also` is a command
+/// that runs there.
 fn installed(name: &str, also: &str) -> TempDir {
     let directory = TempDir::new(name);
     for program in ["airtcp", "airtcp-serve", "airlink"].map(program) {
@@ -18,7 +19,7 @@ fn installed(name: &str, also: &str) -> TempDir {
     directory
 }
 
-/// Runs a script as an unprivileged user. `/dev/net/tun` is open to all users, as udev leaves it. `capabilities` are
+/// Runs a script as an unprivileged user. All users may open `/dev/net/tun`, as with udev. `capabilities` are
 /// options of setpriv.
 fn as_user(directory: &TempDir, capabilities: &str, script: &str) -> Ended {
     let device = "mount -t tmpfs tmpfs /dev/net && mknod -m 666 /dev/net/tun c 10 200";
@@ -40,9 +41,8 @@ const RUN: &str = "\
 fn file_capabilities_suffice_for_links_and_labs() {
     let set = "setcap cap_net_admin,cap_sys_admin+ep airtcp && setcap cap_net_admin,cap_sys_admin+ep airlink";
     let directory = installed("file-capabilities", set);
-    let ended = as_user(&directory, "--inh-caps=-all", RUN);
-    assert_eq!(ended.code, 0, "{}{}", ended.stdout, ended.stderr);
-    // In a user namespace the command would have capabilities: it is not the fallback that worked.
+    let ended = as_user(&directory, "--inh-caps=-all", RUN).success();
+    // In a user namespace, which is the fallback, the command would have capabilities.
     assert!(ended.stdout.contains("CapEff:\t0000000000000000"), "{}", ended.stdout);
     assert!(ended.stdout.contains("1/1"), "{}", ended.stdout);
 }
@@ -50,13 +50,12 @@ fn file_capabilities_suffice_for_links_and_labs() {
 #[test]
 fn user_namespace_suffices_for_links_and_labs() {
     let directory = installed("user-namespace", "true");
-    let ended = as_user(&directory, "--inh-caps=-all --bounding-set=-all", RUN);
-    assert_eq!(ended.code, 0, "{}{}", ended.stdout, ended.stderr);
+    let ended = as_user(&directory, "--inh-caps=-all --bounding-set=-all", RUN).success();
     assert!(!ended.stdout.contains("CapEff:\t0000000000000000"), "{}", ended.stdout);
     assert!(ended.stdout.contains("1/1"), "{}", ended.stdout);
 }
 
-/// As packaging/airtcp-serve.service starts it.
+/// Runs the command line in packaging/airtcp-serve.service.
 #[test]
 fn serve_needs_one_capability() {
     let unit = fs::read_to_string(repository().join("packaging/airtcp-serve.service")).unwrap();

@@ -2,11 +2,11 @@
 //!
 //! These tests create network namespaces. Without root privileges they fail and say so.
 
-#![expect(clippy::disallowed_methods, reason = "the kernel side takes its time")]
+#![expect(clippy::disallowed_methods, reason = "another program is given time")]
 
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::ops::ControlFlow;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -18,13 +18,13 @@ use airtcp::profile::Profile;
 use airtcp::recovery::Recipe;
 use airtcp::tcp::{Linger, SocketOptions, State};
 use airtcp_testkit::machine::{
-    Running, TempFile, airtcp, bytes, data, digest, kernel_receiver, limit_waits, namespace, run,
+    Ended, Running, TempFile, airtcp, bytes, data, digest, kernel_listener, kernel_receiver, namespace,
+    reset_on_close, run_in, wait_for_listener,
 };
 use airtcp_testkit::sample::size;
 use airtcp_tun::{Application, Driver, Finished};
 use airwire::time::Instant;
 use nix::sys::signal::{Signal, kill};
-use nix::sys::socket::{setsockopt, sockopt};
 use nix::unistd::Pid;
 
 const V4: &str = "10.83.0.1:9000";
@@ -32,28 +32,19 @@ const V6: &str = "[fd83::1]:9000";
 
 #[test]
 fn every_variant_delivers_intact_over_ipv4_and_ipv6() {
-    let octets: u64 = size(4_000_000, 20_000_000);
-    let bytes = format!("--bytes={octets}");
+    let count: u64 = size(4_000_000, 20_000_000);
+    let bytes = format!("--bytes={count}");
     let namespace = namespace();
     for recipe in ["tahoe", "reno", "newreno", "sack", "sack+limited-transmit", "newreno+liw"] {
         for target in [V4, V6] {
             let receiver = kernel_receiver(&namespace, 9000);
-            let ended = run(&[
-                "send",
-                &bytes,
-                target,
-                "--netns",
-                namespace.name(),
-                "--recipe",
-                recipe,
-                "--json",
-                "--timeout=20s",
-            ]);
+            let ended =
+                run_in(&namespace, &["send", &bytes, target, "--recipe", recipe, "--json", "--timeout=20s"]);
             assert_eq!(ended.code, 0, "{recipe} {target}: {}", ended.stderr);
             let received = receiver.join().unwrap();
             let end = ended.event("end");
             assert_eq!(end["sha256"], received.digest, "{recipe} {target}");
-            assert_eq!((received.bytes, end["bytes"].as_u64()), (octets, Some(octets)));
+            assert_eq!((received.bytes, end["bytes"].as_u64()), (count, Some(count)));
             assert_eq!(end["outcome"], "done");
             assert_eq!(end["recipe"], recipe);
             assert_eq!(
@@ -72,8 +63,7 @@ fn every_profile_delivers_with_its_own_options() {
     let namespace = namespace();
     for profile in Profile::NAMES {
         let receiver = kernel_receiver(&namespace, 9000);
-        let ended =
-            run(&["send", "--bytes=2M", V4, "--netns", namespace.name(), "--profile", profile, "--json"]);
+        let ended = run_in(&namespace, &["send", "--bytes=2M", V4, "--profile", profile, "--json"]);
         assert_eq!(ended.code, 0, "{profile}: {}", ended.stderr);
         let end = ended.event("end");
         assert_eq!(end["sha256"], receiver.join().unwrap().digest, "{profile}");
@@ -86,17 +76,10 @@ fn recv_echoes_digest_after_kernel_sender_fin() {
     let namespace = namespace();
     for addr in ["10.83.0.2:9000", "[fd83::2]:9000"] {
         let file = TempFile::new("received");
-        let recv = Running::start(&[
-            "recv",
-            "9000",
-            "--netns",
-            namespace.name(),
-            "--output",
-            file.path(),
-            "--echo-digest",
-            "--json",
-            "--timeout=20s",
-        ]);
+        let recv = Running::start_in(
+            &namespace,
+            &["recv", "9000", "--output", file.path(), "--echo-digest", "--json", "--timeout=20s"],
+        );
         let sent = data(size(4_000_000, 20_000_000));
         let answer = namespace
             .enter(|| {
@@ -108,8 +91,7 @@ fn recv_echoes_digest_after_kernel_sender_fin() {
                 answer
             })
             .unwrap();
-        let ended = recv.end();
-        assert_eq!(ended.code, 0, "{}", ended.stderr);
+        let ended = recv.end().success();
         assert_eq!(answer, format!("{}\n", digest(&sent)));
         assert_eq!(ended.event("end")["sha256"], digest(&sent));
         assert_eq!(ended.event("end")["bytes"], sent.len());
@@ -123,21 +105,19 @@ fn socat_interoperates_as_receiver_and_sender() {
     let mut socat = namespace
         .spawn(Command::new("socat").args(["TCP-LISTEN:9000,reuseaddr", "SYSTEM:sha256sum"]))
         .expect("this test needs socat: apt-get install socat");
-    airtcp_testkit::machine::wait_for_listener(&namespace, 9000);
-    let ended = run(&["send", "--bytes=3M", V4, "--netns", namespace.name(), "--verify", "--timeout=10s"]);
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    wait_for_listener(&namespace, 9000);
+    let ended = run_in(&namespace, &["send", "--bytes=3M", V4, "--verify", "--timeout=10s"]).success();
     assert!(ended.stdout.contains("(the receiver has the same)"), "{}", ended.stdout);
     assert!(socat.wait().unwrap().success());
 
     let file = TempFile::new("to-send");
     let sent = data(3_000_000);
     std::fs::write(file.path(), &sent).unwrap();
-    let recv = Running::start(&["recv", "9000", "--netns", namespace.name(), "--json", "--timeout=10s"]);
+    let recv = Running::start_in(&namespace, &["recv", "9000", "--json", "--timeout=10s"]);
     let mut socat = namespace
         .spawn(Command::new("socat").args(["-u", &format!("OPEN:{}", file.path()), "TCP:10.83.0.2:9000"]))
         .unwrap();
-    let ended = recv.end();
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let ended = recv.end().success();
     assert_eq!(ended.event("end")["sha256"], digest(&sent));
     assert!(socat.wait().unwrap().success());
 }
@@ -149,20 +129,20 @@ fn sink_verifies_files_and_stdin() {
     let sent = data(1_234_567);
     std::fs::write(file.path(), &sent).unwrap();
     let copy = TempFile::new("copy");
-    let sink = Running::start(&[
-        "sink",
-        "9000",
-        "--netns",
-        namespace.name(),
-        "--echo-digest",
-        "--receive-buffer=64Ki",
-        "--count=3",
-        "--json",
-        "--output",
-        copy.path(),
-    ]);
-    let ended = run(&["send", file.path(), V4, "--netns", namespace.name(), "--verify", "--timeout=10s"]);
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let sink = Running::start_in(
+        &namespace,
+        &[
+            "sink",
+            "9000",
+            "--echo-digest",
+            "--receive-buffer=64Ki",
+            "--count=3",
+            "--json",
+            "--output",
+            copy.path(),
+        ],
+    );
+    run_in(&namespace, &["send", file.path(), V4, "--verify", "--timeout=10s"]).success();
     let mut child = airtcp(&["send", "-", V6, "--netns", namespace.name(), "--verify", "--timeout=10s"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -173,10 +153,8 @@ fn sink_verifies_files_and_stdin() {
     assert!(output.status.success());
     assert!(String::from_utf8(output.stdout).unwrap().contains(&digest(&sent)));
     // The digest of an empty stream is checked as well.
-    let ended = run(&["send", "--bytes=0", V4, "--netns", namespace.name(), "--verify", "--timeout=10s"]);
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
-    let sink = sink.end();
-    assert_eq!(sink.code, 0, "{}", sink.stderr);
+    run_in(&namespace, &["send", "--bytes=0", V4, "--verify", "--timeout=10s"]).success();
+    let sink = sink.end().success();
     let digests: Vec<_> = sink.events("end").map(|end| end["sha256"].as_str().unwrap().to_owned()).collect();
     assert_eq!(digests, [digest(&sent), digest(&sent), digest(&[])]);
     assert!(copy.read() == [sent.clone(), sent].concat());
@@ -186,8 +164,7 @@ fn sink_verifies_files_and_stdin() {
 fn verify_waits_for_late_digest_and_detects_mismatch() {
     let namespace = namespace();
     for (wrong, code) in [(false, 0), (true, 1)] {
-        let listener = namespace.enter(|| TcpListener::bind("0.0.0.0:9000").unwrap()).unwrap();
-        limit_waits(&listener);
+        let listener = kernel_listener(&namespace, "0.0.0.0:9000");
         let receiver = std::thread::spawn(move || {
             let mut stream = listener.accept().unwrap().0;
             let mut received = Vec::new();
@@ -199,7 +176,7 @@ fn verify_waits_for_late_digest_and_detects_mismatch() {
             }
             writeln!(stream, "{}  -", digest(&received)).unwrap();
         });
-        let ended = run(&["send", "--bytes=1M", V4, "--netns", namespace.name(), "--verify"]);
+        let ended = run_in(&namespace, &["send", "--bytes=1M", V4, "--verify"]);
         receiver.join().unwrap();
         assert_eq!(ended.code, code, "{}", ended.stderr);
         assert_eq!(
@@ -215,7 +192,7 @@ fn verify_waits_for_late_digest_and_detects_mismatch() {
 fn verify_fails_without_digest_from_receiver() {
     let namespace = namespace();
     let receiver = kernel_receiver(&namespace, 9000);
-    let ended = run(&["send", "--bytes=1M", V4, "--netns", namespace.name(), "--verify"]);
+    let ended = run_in(&namespace, &["send", "--bytes=1M", V4, "--verify"]);
     assert_eq!(receiver.join().unwrap().bytes, 1_000_000);
     assert_eq!(ended.code, 1);
     assert!(ended.stderr.contains("not a SHA-256: see --verify"), "{}", ended.stderr);
@@ -226,9 +203,7 @@ fn tcpdump_finds_every_packet_in_capture() {
     let namespace = namespace();
     let pcap = TempFile::new("pcap");
     let receiver = kernel_receiver(&namespace, 9000);
-    let ended =
-        run(&["send", "--bytes=1M", V4, "--netns", namespace.name(), "--pcap", pcap.path(), "--json"]);
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let ended = run_in(&namespace, &["send", "--bytes=1M", V4, "--pcap", pcap.path(), "--json"]).success();
     assert_eq!(receiver.join().unwrap().bytes, 1_000_000);
     let count = |filter: &str| {
         let output = Command::new("tcpdump")
@@ -242,10 +217,10 @@ fn tcpdump_finds_every_packet_in_capture() {
     let all = device["packets_in"].as_u64().unwrap() + device["packets_out"].as_u64().unwrap();
     assert!(all > 700);
     assert!(count("") >= all, "packets are missing in the capture");
-    assert_eq!(count("tcp[tcpflags] & tcp-syn != 0 and src host 10.83.0.2"), 1);
-    assert_eq!(count("tcp[tcpflags] & tcp-syn != 0 and src host 10.83.0.1"), 1);
-    assert_eq!(count("tcp[tcpflags] & tcp-fin != 0 and src host 10.83.0.2"), 1);
-    assert_eq!(count("tcp[tcpflags] & tcp-fin != 0 and src host 10.83.0.1"), 1);
+    for (flag, host) in [("syn", 1), ("syn", 2), ("fin", 1), ("fin", 2)] {
+        let filter = format!("tcp[tcpflags] & tcp-{flag} != 0 and src host 10.83.0.{host}");
+        assert_eq!(count(&filter), 1, "{filter}");
+    }
     assert_eq!(count("tcp[tcpflags] & tcp-rst != 0"), 0);
     assert_eq!(count("src host 10.83.0.2 and greater 1500"), 690, "number of full segments");
 }
@@ -255,18 +230,11 @@ fn events_and_decisions_are_timestamped_json_lines() {
     let namespace = namespace();
     let decisions = TempFile::new("decisions");
     let receiver = kernel_receiver(&namespace, 9000);
-    let ended = run(&[
-        "send",
-        "--bytes=20M",
-        V4,
-        "--netns",
-        namespace.name(),
-        "--json",
-        "--interval=20ms",
-        "--decisions",
-        decisions.path(),
-    ]);
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let ended = run_in(
+        &namespace,
+        &["send", "--bytes=20M", V4, "--json", "--interval=20ms", "--decisions", decisions.path()],
+    )
+    .success();
     receiver.join().unwrap();
     let kinds: Vec<_> = ended.lines.iter().map(|line| line["event"].as_str().unwrap()).collect();
     assert_eq!((kinds[0], kinds[kinds.len() - 1]), ("start", "end"));
@@ -294,8 +262,7 @@ fn events_and_decisions_are_timestamped_json_lines() {
 fn connect_errors_distinguish_refused_silent_and_unreachable() {
     let namespace = namespace();
     let send = |target: &str, more: &[&str]| {
-        let args = [&["send", "--bytes=1k", target, "--netns", namespace.name(), "--json"], more].concat();
-        let ended = run(&args);
+        let ended = run_in(&namespace, &[&["send", "--bytes=1k", target, "--json"], more].concat());
         assert_eq!(ended.code, 1, "{}", ended.stderr);
         assert_eq!(ended.stderr.lines().count(), 1, "{}", ended.stderr);
         assert_eq!(ended.event("error")["exit_code"], 1);
@@ -322,8 +289,8 @@ fn connect_errors_distinguish_refused_silent_and_unreachable() {
     assert!(unreachable.contains("destination unreachable: no route to the host"), "{unreachable}");
     // By default this is a soft error (RFC 9293 §3.9.2.2): it is reported at R1 and when the attempt fails.
     // The kernel limits the rate of such errors, so there are only a few attempts.
-    let args = ["send", "--bytes=1k", "10.99.0.1:9000", "--netns", namespace.name(), "--json"];
-    let ended = run(&[&args[..], &["--r1=1", "--syn-r2=2"]].concat());
+    let args = ["send", "--bytes=1k", "10.99.0.1:9000", "--json", "--r1=1", "--syn-r2=2"];
+    let ended = run_in(&namespace, &args);
     assert_eq!(ended.event("unanswered")["error"], "no route to the host", "{}", ended.stdout);
     assert!(ended.stderr.contains("destination unreachable: no route to the host"), "{}", ended.stderr);
 }
@@ -331,31 +298,21 @@ fn connect_errors_distinguish_refused_silent_and_unreachable() {
 #[test]
 fn reset_during_transfer_fails_run() {
     let namespace = namespace();
-    let listener = namespace.enter(|| TcpListener::bind("0.0.0.0:9000").unwrap()).unwrap();
-    limit_waits(&listener);
+    let listener = kernel_listener(&namespace, "0.0.0.0:9000");
     let receiver = std::thread::spawn(move || {
         let mut stream = listener.accept().unwrap().0;
         stream.read_exact(&mut [0; 100_000]).unwrap();
-        let linger = nix::libc::linger { l_onoff: 1, l_linger: 0 };
-        setsockopt(&stream, sockopt::Linger, &linger).unwrap();
+        reset_on_close(&stream);
     });
-    let ended = run(&["send", "--bytes=1G", V4, "--netns", namespace.name()]);
+    let ended = run_in(&namespace, &["send", "--bytes=1G", V4]);
     receiver.join().unwrap();
     assert_eq!(ended.code, 1);
     assert!(ended.stderr.contains("connection reset by the peer after"), "{}", ended.stderr);
     assert!(ended.stdout.contains("retransmitted"), "no summary after the reset: {}", ended.stdout);
 
     let file = TempFile::new("broken");
-    let recv = Running::start(&[
-        "recv",
-        "9000",
-        "--netns",
-        namespace.name(),
-        "--output",
-        file.path(),
-        "--json",
-        "--timeout=10s",
-    ]);
+    let recv =
+        Running::start_in(&namespace, &["recv", "9000", "--output", file.path(), "--json", "--timeout=10s"]);
     namespace
         .enter(|| {
             let mut stream = TcpStream::connect("10.83.0.2:9000").unwrap();
@@ -364,8 +321,7 @@ fn reset_during_transfer_fails_run() {
             while file.read() != b"half a" {
                 std::thread::sleep(Duration::from_millis(5));
             }
-            let linger = nix::libc::linger { l_onoff: 1, l_linger: 0 };
-            setsockopt(&stream, sockopt::Linger, &linger).unwrap();
+            reset_on_close(&stream);
         })
         .unwrap();
     let ended = recv.end();
@@ -377,10 +333,9 @@ fn reset_during_transfer_fails_run() {
 #[test]
 fn timeout_reports_receiver_that_stops_reading() {
     let namespace = namespace();
-    let listener = namespace.enter(|| TcpListener::bind("0.0.0.0:9000").unwrap()).unwrap();
-    limit_waits(&listener);
+    let listener = kernel_listener(&namespace, "0.0.0.0:9000");
     let receiver = std::thread::spawn(move || listener.accept().unwrap().0);
-    let ended = run(&["send", "--bytes=1G", V4, "--netns", namespace.name(), "--timeout=700ms"]);
+    let ended = run_in(&namespace, &["send", "--bytes=1G", V4, "--timeout=700ms"]);
     drop(receiver.join().unwrap());
     assert_eq!(ended.code, 1);
     assert!(
@@ -395,8 +350,7 @@ fn signal_sends_reset_and_completes_summary_and_capture() {
     let namespace = namespace();
     for signal in [Signal::SIGINT, Signal::SIGTERM] {
         let pcap = TempFile::new("stopped");
-        let listener = namespace.enter(|| TcpListener::bind("0.0.0.0:9000").unwrap()).unwrap();
-        limit_waits(&listener);
+        let listener = kernel_listener(&namespace, "0.0.0.0:9000");
         let send = airtcp(&["send", "-", V4, "--netns", namespace.name(), "--pcap", pcap.path(), "--json"])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -409,7 +363,7 @@ fn signal_sends_reset_and_completes_summary_and_capture() {
         kill(Pid::from_raw(send.id() as i32), signal).unwrap();
         let error = stream.read(&mut [0; 10]).unwrap_err();
         assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
-        let ended = airtcp_testkit::machine::Ended::of(send.wait_with_output().unwrap());
+        let ended = Ended::of(send.wait_with_output().unwrap());
         assert_eq!(ended.code, 128 + signal as i32);
         assert!(ended.stderr.contains("stopped by a signal"), "{}", ended.stderr);
         assert_eq!(ended.event("end")["outcome"], "stopped");
@@ -423,16 +377,10 @@ fn signal_sends_reset_and_completes_summary_and_capture() {
 fn signal_stops_busy_sender() {
     let namespace = namespace();
     let receiver = kernel_receiver(&namespace, 9000);
-    let mut send = Running::start(&[
-        "send",
-        "--bytes=1000G",
-        V4,
-        "--netns",
-        namespace.name(),
-        "--interval=100ms",
-        "--no-digest",
-        "--json",
-    ]);
+    let mut send = Running::start_in(
+        &namespace,
+        &["send", "--bytes=1000G", V4, "--interval=100ms", "--no-digest", "--json"],
+    );
     send.wait_for("interval", |interval| interval["bytes"].as_u64() > Some(1_000_000));
     send.signal(Signal::SIGTERM);
     let ended = send.end();
@@ -445,8 +393,8 @@ fn signal_stops_busy_sender() {
 #[test]
 fn device_in_use_is_environment_error() {
     let namespace = namespace();
-    let holder = Running::start(&["recv", "9000", "--netns", namespace.name(), "--tun=busy0", "--json"]);
-    let ended = run(&["send", "--bytes=1", V4, "--netns", namespace.name(), "--tun=busy0", "--json"]);
+    let holder = Running::start_in(&namespace, &["recv", "9000", "--tun=busy0", "--json"]);
+    let ended = run_in(&namespace, &["send", "--bytes=1", V4, "--tun=busy0", "--json"]);
     assert_eq!(ended.code, 3);
     assert!(ended.stderr.contains("`busy0` is in use by another program"), "{}", ended.stderr);
     holder.signal(Signal::SIGTERM);
@@ -459,18 +407,19 @@ fn device_in_use_is_environment_error() {
 fn custom_addresses_and_small_mtu_work() {
     let namespace = namespace();
     let receiver = kernel_receiver(&namespace, 9000);
-    let ended = run(&[
-        "send",
-        "--bytes=100k",
-        "192.0.2.1:9000",
-        "--netns",
-        namespace.name(),
-        "--addr=198.51.100.7",
-        "--kernel-addr=192.0.2.1/30",
-        "--mtu=576",
-        "--json",
-    ]);
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let ended = run_in(
+        &namespace,
+        &[
+            "send",
+            "--bytes=100k",
+            "192.0.2.1:9000",
+            "--addr=198.51.100.7",
+            "--kernel-addr=192.0.2.1/30",
+            "--mtu=576",
+            "--json",
+        ],
+    )
+    .success();
     assert_eq!(ended.event("end")["sha256"], receiver.join().unwrap().digest);
     assert_eq!(ended.event("end")["handshake"]["mss"], 576 - 40 - 12);
 }
@@ -479,8 +428,7 @@ fn custom_addresses_and_small_mtu_work() {
 fn hundred_connections_share_one_device() {
     const CONNECTIONS: usize = 100;
     let namespace = namespace();
-    let listener = namespace.enter(|| TcpListener::bind("0.0.0.0:9000").unwrap()).unwrap();
-    limit_waits(&listener);
+    let listener = kernel_listener(&namespace, "0.0.0.0:9000");
     let server = std::thread::spawn(move || {
         let readers: Vec<_> = (0..CONNECTIONS)
             .map(|_| {
@@ -521,12 +469,12 @@ fn hundred_connections_share_one_device() {
             }
         })
         .collect();
-    let mut many =
-        Many { flows, most_established: 0, deadline: now + airwire::time::Duration::from_secs(30) };
-    let expected: BTreeSet<_> = many.flows.iter().map(|flow| digest(&flow.data)).collect();
-    assert_eq!(driver.run(&mut many).unwrap(), Finished::ByApplication);
-    assert!(many.flows.is_empty(), "{} connections did not end in time", many.flows.len());
-    assert_eq!(many.most_established, CONNECTIONS, "not all connections were open at the same time");
+    let mut senders =
+        HundredSenders { flows, most_established: 0, deadline: now + airwire::time::Duration::from_secs(30) };
+    let expected: BTreeSet<_> = senders.flows.iter().map(|flow| digest(&flow.data)).collect();
+    assert_eq!(driver.run(&mut senders).unwrap(), Finished::ByApplication);
+    assert!(senders.flows.is_empty(), "{} connections did not end in time", senders.flows.len());
+    assert_eq!(senders.most_established, CONNECTIONS, "not all connections were open at the same time");
     assert_eq!(server.join().unwrap(), expected);
 }
 
@@ -536,13 +484,13 @@ struct Flow {
     written: usize,
 }
 
-struct Many {
+struct HundredSenders {
     flows: Vec<Flow>,
     most_established: usize,
     deadline: Instant,
 }
 
-impl Application for Many {
+impl Application for HundredSenders {
     fn run(&mut self, now: Instant, host: &mut Host) -> ControlFlow<()> {
         let state = |host: &Host, flow: &Flow| host.connection(flow.id).unwrap().state();
         let established = self.flows.iter().filter(|flow| state(host, flow).is_synchronized()).count();
@@ -562,12 +510,12 @@ impl Application for Many {
             }
         }
         self.flows.retain(|flow| {
-            let over = matches!(state(host, flow), State::TimeWait | State::Closed);
-            if over {
+            let ended = matches!(state(host, flow), State::TimeWait | State::Closed);
+            if ended {
                 assert_eq!(host.connection(flow.id).unwrap().ended(), None);
                 host.close(now, flow.id);
             }
-            !over
+            !ended
         });
         if self.flows.is_empty() || now >= self.deadline {
             ControlFlow::Break(())

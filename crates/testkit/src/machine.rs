@@ -5,7 +5,7 @@
 pub mod emulated;
 
 use std::io::{BufRead, BufReader, Read};
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream, ToSocketAddrs};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::{self, JoinHandle};
@@ -45,7 +45,7 @@ impl TimeLimit {
 }
 
 /// Limits the time of `accept` on this listener, and of reads from its connections, to [`TIMEOUT`].
-pub fn limit_waits(listener: &TcpListener) {
+fn limit_waits(listener: &TcpListener) {
     let limit = TimeVal::milliseconds(TIMEOUT.as_millis() as i64);
     setsockopt(listener, sockopt::ReceiveTimeout, &limit).unwrap();
 }
@@ -93,8 +93,7 @@ pub struct Received {
 
 /// Accepts one connection on the kernel's TCP, and reads it to its end.
 pub fn kernel_receiver(namespace: &Namespace, port: u16) -> JoinHandle<Received> {
-    let listener = namespace.enter(|| TcpListener::bind(("::", port)).unwrap()).unwrap();
-    limit_waits(&listener);
+    let listener = kernel_listener(namespace, ("::", port));
     thread::spawn(move || {
         let mut stream = listener.accept().expect("no connection to the receiver").0;
         let (mut sha256, mut bytes, mut buffer) = (Sha256::new(), 0, vec![0; 1 << 18]);
@@ -109,6 +108,19 @@ pub fn kernel_receiver(namespace: &Namespace, port: u16) -> JoinHandle<Received>
         }
         Received { bytes, digest: hex(&sha256.finalize()) }
     })
+}
+
+/// Listens on the kernel's TCP in a namespace, at `addr`. Waits are limited to [`TIMEOUT`].
+pub fn kernel_listener(namespace: &Namespace, addr: impl ToSocketAddrs + Send) -> TcpListener {
+    let listener = namespace.enter(|| TcpListener::bind(addr).unwrap()).unwrap();
+    limit_waits(&listener);
+    listener
+}
+
+/// Makes the kernel close this connection with a reset.
+pub fn reset_on_close(stream: &TcpStream) {
+    let linger = nix::libc::linger { l_onoff: 1, l_linger: 0 };
+    setsockopt(stream, sockopt::Linger, &linger).unwrap();
 }
 
 /// Waits until another program listens on this port, for at most five seconds.
@@ -166,6 +178,16 @@ impl Ended {
         }
     }
 
+    /// Returns the result of a program that succeeded.
+    ///
+    /// # Panics
+    /// If the exit code is not 0.
+    #[track_caller]
+    pub fn success(self) -> Self {
+        assert_eq!(self.code, 0, "{}{}", self.stdout, self.stderr);
+        self
+    }
+
     /// Returns the data of all events with this name.
     pub fn events<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Value> {
         self.lines.iter().filter(move |line| line["event"] == name).map(|line| &line["data"])
@@ -200,6 +222,11 @@ pub fn run(args: &[&str]) -> Ended {
     ended(&mut airtcp(args))
 }
 
+/// Runs `airtcp` with these arguments in a network namespace to its end.
+pub fn run_in(namespace: &Namespace, args: &[&str]) -> Ended {
+    run(&[args, &["--netns", namespace.name()]].concat())
+}
+
 /// A running program, started with `--json`, that has printed its `start` event.
 pub struct Running {
     child: Option<Child>,
@@ -225,6 +252,11 @@ impl Running {
             panic!("{args:?} did not start: {read}{}", ended.stderr);
         }
         Self { child: Some(child), stdout, read, _limit }
+    }
+
+    /// Starts `airtcp` with these arguments in a network namespace. Panics like [`Running::start`].
+    pub fn start_in(namespace: &Namespace, args: &[&str]) -> Self {
+        Self::start(&[args, &["--netns", namespace.name()]].concat())
     }
 
     /// Sends a signal to the program.

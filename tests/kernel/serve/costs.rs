@@ -19,48 +19,48 @@ use airwire::options::Options;
 use airwire::segment::{self, Flags};
 use airwire::seq::Seq;
 
-use super::stand::{PATIENCE, SERVED, Serving, connect, listener, strangers_device};
+use super::setup::{SERVER, Serving, TIMEOUT, fetches, listener, serve_pages, strangers_device};
 
 const TARGET: &str = "127.0.0.1:8080";
 
 /// Initial sequence number of every simulated peer.
 const ISS: Seq = Seq(1000);
 
-/// Peers behind a separate device, whose packets the test makes.
-struct Strangers {
+/// Peers behind a separate device, whose packets the test writes.
+struct SimulatedPeers {
     tun: Tun,
     mss: u16,
-    seen: BTreeMap<SocketAddr, Seen>,
+    views: BTreeMap<SocketAddr, PeerView>,
 }
 
 /// A peer's view of the server's connection.
 #[derive(Clone, Copy)]
-struct Seen {
+struct PeerView {
     iss: Seq,
     scale: u8,
     /// The right edge of the server's window, as an offset of the peer's stream.
     edge: u64,
     /// One past the highest offset of the server's stream that has arrived.
     max: u64,
-    /// A SACK block has arrived.
+    /// Whether a SACK block has arrived.
     blocks: bool,
 }
 
-impl Strangers {
+impl SimulatedPeers {
     fn new(namespace: &Namespace, mss: u16) -> Self {
         namespace.enter(|| fs::write("/proc/sys/net/ipv4/ip_forward", "1").unwrap()).unwrap();
         let tun = strangers_device(namespace);
-        Self { tun, mss, seen: BTreeMap::new() }
+        Self { tun, mss, views: BTreeMap::new() }
     }
 
     fn send(&self, from: SocketAddr, flags: Flags, seq: u64, ack: Seq, offer: &Options, text: &[u8]) {
-        let ends = (from, SERVED.parse().unwrap());
+        let ends = (from, SERVER.parse().unwrap());
         let packet = segment_of(ends, flags, (ISS.at(seq), ack), offer, text);
         self.tun.send(&packet).unwrap();
     }
 
     fn text(&self, from: SocketAddr, seq: u64, text: &[u8]) {
-        let ack = self.seen[&from].iss.at(1);
+        let ack = self.views[&from].iss.at(1);
         self.send(from, Flags::ACK, seq, ack, &Options::default(), text);
     }
 
@@ -69,25 +69,25 @@ impl Strangers {
         let mut buffer = vec![0; 65_536];
         while let Ok(Some(len)) = self.tun.recv(&mut buffer) {
             let Ok(segment) = segment::parse(&buffer[..len]) else { continue };
-            let first = Seen { iss: segment.seq, scale: 0, edge: 0, max: 1, blocks: false };
-            let seen = self.seen.entry(segment.dst).or_insert(first);
+            let first = PeerView { iss: segment.seq, scale: 0, edge: 0, max: 1, blocks: false };
+            let view = self.views.entry(segment.dst).or_insert(first);
             if segment.flags.contains(Flags::SYN) {
-                seen.scale = segment.options.window_scale.unwrap_or(0);
+                view.scale = segment.options.window_scale.unwrap_or(0);
                 continue;
             }
-            let acked = segment.ack.offset(ISS, seen.edge.max(1)).unwrap();
-            seen.edge = seen.edge.max(acked + (u64::from(segment.window) << seen.scale));
-            seen.blocks |= !segment.options.sack.as_slice().is_empty();
-            let start = segment.seq.offset(seen.iss, seen.max).unwrap();
-            seen.max = seen.max.max(start + segment.payload.len() as u64);
+            let acked = segment.ack.offset(ISS, view.edge.max(1)).unwrap();
+            view.edge = view.edge.max(acked + (u64::from(segment.window) << view.scale));
+            view.blocks |= !segment.options.sack.as_slice().is_empty();
+            let start = segment.seq.offset(view.iss, view.max).unwrap();
+            view.max = view.max.max(start + segment.payload.len() as u64);
         }
     }
 
-    /// Processes packets until `so` returns true.
-    fn receive_until(&mut self, what: &str, so: impl Fn(&Self) -> bool) {
+    /// Processes packets until `condition` returns true.
+    fn receive_until(&mut self, what: &str, condition: impl Fn(&Self) -> bool) {
         let begin = Instant::now();
-        while !so(self) {
-            assert!(begin.elapsed() < PATIENCE, "timed out while waiting for {what}");
+        while !condition(self) {
+            assert!(begin.elapsed() < TIMEOUT, "timed out while waiting for {what}");
             thread::sleep(Duration::from_millis(1));
             self.receive();
         }
@@ -101,7 +101,7 @@ impl Strangers {
             ..Options::default()
         };
         self.send(from, Flags::SYN, 0, Seq(0), &offer, &[]);
-        self.receive_until("a SYN,ACK", |strangers| strangers.seen.contains_key(&from));
+        self.receive_until("a SYN,ACK", |peers| peers.views.contains_key(&from));
         self.text(from, 1, &[]);
     }
 }
@@ -113,9 +113,9 @@ fn peer_addr(n: u16) -> SocketAddr {
 /// Accepts connections and keeps them open without sending.
 fn accept_only(listener: TcpListener) {
     thread::spawn(move || {
-        let mut kept = vec![];
+        let mut streams = vec![];
         while let Ok((stream, _)) = listener.accept() {
-            kept.push(stream);
+            streams.push(stream);
         }
     });
 }
@@ -127,19 +127,19 @@ fn out_of_order_bytes_do_not_pin_buffers() {
     accept_only(listener(&namespace, 8080));
     // The peers never close, so a short grace period lets the server stop soon.
     let serving = Serving::start(&namespace, &[TARGET], &["--recipe=sack", "--grace=300ms"]);
-    let mut strangers = Strangers::new(&namespace, 1460);
-    (0..CLIENTS).for_each(|n| strangers.open(peer_addr(n)));
+    let mut peers = SimulatedPeers::new(&namespace, 1460);
+    (0..CLIENTS).for_each(|n| peers.open(peer_addr(n)));
     serving.events("opened", CLIENTS.into(), |_| true);
     let before = serving.memory("VmRSS");
     for n in 0..CLIENTS {
-        strangers.text(peer_addr(n), 1, b"x");
+        peers.text(peer_addr(n), 1, b"x");
     }
-    strangers.receive_until("open windows", |strangers| strangers.seen.values().all(|seen| seen.edge > 0));
+    peers.receive_until("open windows", |peers| peers.views.values().all(|view| view.edge > 0));
     for n in 0..CLIENTS {
-        let edge = strangers.seen[&peer_addr(n)].edge;
-        strangers.text(peer_addr(n), edge - 1, b"x");
+        let edge = peers.views[&peer_addr(n)].edge;
+        peers.text(peer_addr(n), edge - 1, b"x");
     }
-    strangers.receive_until("SACK blocks", |strangers| strangers.seen.values().all(|seen| seen.blocks));
+    peers.receive_until("SACK blocks", |peers| peers.views.values().all(|view| view.blocks));
     let growth = serving.memory("VmHWM") - before;
     println!("memory grew by {growth} kB for two bytes from each of {CLIENTS} clients");
     assert!(growth < 8_000, "memory grew by {growth} kB");
@@ -152,41 +152,6 @@ fn out_of_order_bytes_do_not_pin_buffers() {
     );
 }
 
-/// Answers the request `page` with 20,000 bytes, and any other request with an endless stream.
-fn pages(listener: TcpListener) {
-    thread::spawn(move || {
-        while let Ok((mut stream, _)) = listener.accept() {
-            thread::spawn(move || {
-                let mut request = [0; 4];
-                if stream.read_exact(&mut request).is_err() {
-                    return;
-                }
-                match &request {
-                    b"page" => drop(stream.write_all(&[7; 20_000])),
-                    _ => while stream.write_all(&[7; 100_000]).is_ok() {},
-                }
-            });
-        }
-    });
-}
-
-/// Fetches `count` pages one after the other. Returns the times, sorted.
-fn fetches(namespace: &Namespace, count: usize) -> Vec<Duration> {
-    let mut times: Vec<_> = (0..count)
-        .map(|_| {
-            let begin = Instant::now();
-            let mut stream = connect(namespace);
-            stream.write_all(b"page").unwrap();
-            let mut answer = vec![];
-            stream.read_to_end(&mut answer).unwrap();
-            assert_eq!(answer.len(), 20_000);
-            begin.elapsed()
-        })
-        .collect();
-    times.sort();
-    times
-}
-
 /// Number of segments in flight before the attack begins.
 const SEGMENTS: u64 = 2000;
 
@@ -195,38 +160,38 @@ const SEGMENTS: u64 = 2000;
 #[test]
 fn reneging_peer_does_not_delay_other_clients() {
     let namespace = namespace();
-    pages(listener(&namespace, 8080));
+    serve_pages(listener(&namespace, 8080));
     let serving = Serving::start(&namespace, &[TARGET], &["--recipe=sack", "--grace=300ms"]);
     let alone = fetches(&namespace, 20);
-    let mut strangers = Strangers::new(&namespace, 64);
+    let mut peers = SimulatedPeers::new(&namespace, 64);
     let attacker = peer_addr(1);
-    strangers.open(attacker);
-    strangers.text(attacker, 1, b"much");
+    peers.open(attacker);
+    peers.text(attacker, 1, b"much");
     // First let the congestion window open. After that, acknowledge no more data.
     let (begin, mut una) = (Instant::now(), 1);
-    while begin.elapsed() < Duration::from_secs(30) && strangers.seen[&attacker].max < una + 64 * SEGMENTS {
-        strangers.receive();
-        let Seen { iss, max, .. } = strangers.seen[&attacker];
+    while begin.elapsed() < Duration::from_secs(30) && peers.views[&attacker].max < una + 64 * SEGMENTS {
+        peers.receive();
+        let PeerView { iss, max, .. } = peers.views[&attacker];
         // Acknowledge every second segment, as receivers do, until enough segments are in flight.
         while una + 128 <= max && max < una + 64 * SEGMENTS {
             una += 128;
-            strangers.send(attacker, Flags::ACK, 5, iss.at(una), &Options::default(), &[]);
+            peers.send(attacker, Flags::ACK, 5, iss.at(una), &Options::default(), &[]);
         }
     }
-    let outstanding = (strangers.seen[&attacker].max - una) / 64;
+    let outstanding = (peers.views[&attacker].max - una) / 64;
     let stop = Arc::new(AtomicBool::new(false));
     let stopped = Arc::clone(&stop);
     let attack = thread::spawn(move || {
         let (begin, mut acks) = (Instant::now(), 0_u32);
         while !stopped.load(Ordering::Relaxed) {
-            strangers.receive();
-            let Seen { iss, max, .. } = strangers.seen[&attacker];
+            peers.receive();
+            let PeerView { iss, max, .. } = peers.views[&attacker];
             // 1 Mbit/s of ACKs that are 88 bytes long, including the link layer's overhead.
             while f64::from(acks) < begin.elapsed().as_secs_f64() * 1400.0 && una + 128 < max {
                 una += 64;
                 let mut blocks = Options::default();
                 blocks.sack.push(iss.at(una + 1), iss.at(max));
-                strangers.send(attacker, Flags::ACK, 5, iss.at(una), &blocks, &[]);
+                peers.send(attacker, Flags::ACK, 5, iss.at(una), &blocks, &[]);
                 acks += 1;
             }
             thread::sleep(Duration::from_millis(1));
@@ -252,7 +217,7 @@ fn reneging_peer_does_not_delay_other_clients() {
 /// Opens up to `most` connections that request endless data and do not read, so that each window closes.
 fn non_reading_clients(namespace: &Namespace, most: usize) -> Vec<TcpStream> {
     let soon = Duration::from_millis(300);
-    let connect = || TcpStream::connect_timeout(&SERVED.parse().unwrap(), soon);
+    let connect = || TcpStream::connect_timeout(&SERVER.parse().unwrap(), soon);
     let connected = (0..most).map_while(|_| namespace.enter(connect).unwrap().ok());
     let crowd: Vec<TcpStream> = connected.collect();
     for mut stream in &crowd {
@@ -267,7 +232,7 @@ fn non_reading_clients(namespace: &Namespace, most: usize) -> Vec<TcpStream> {
 fn non_reading_clients_do_not_delay_others() {
     const CROWD: usize = 200;
     let namespace = namespace();
-    pages(listener(&namespace, 8080));
+    serve_pages(listener(&namespace, 8080));
     let serving = Serving::start(&namespace, &[TARGET], &["--recipe=sack"]);
     let alone = fetches(&namespace, 20);
     let before = serving.memory("RssAnon");
@@ -280,7 +245,7 @@ fn non_reading_clients_do_not_delay_others() {
         // More than all buffers on the path can hold.
         let mut much = vec![0; size(1_500_000, 5_000_000)];
         stream.read_exact(&mut much).unwrap();
-        assert!(much.iter().all(|octet| *octet == 7));
+        assert!(much.iter().all(|byte| *byte == 7));
     }
     let text = format!(
         "the slowest of 20 pages takes {:.1?} alone, {:.1?} with these clients; memory grew by {growth} kB",
@@ -299,15 +264,15 @@ fn memory_exhaustion_evicts_connections_for_new_clients() {
     // Each page waits until one connection of the crowd is closed to make room.
     const PAGES: usize = 5;
     let namespace = namespace();
-    pages(listener(&namespace, 8080));
+    serve_pages(listener(&namespace, 8080));
     let more = ["--recipe=sack", "--memory=1Mi", "--give-way=300ms", "--grace=300ms"];
     let serving = Serving::start(&namespace, &[TARGET], &more);
     let before = serving.memory("RssAnon");
     let mut crowds = vec![];
     let (mut growth, mut begin) = (0, Instant::now());
     while !serving.has_outcome("gave-way") {
-        let came = crowds.iter().map(Vec::len).sum::<usize>();
-        assert!(came < 400, "the memory was sufficient for all 400 clients");
+        let clients = crowds.iter().map(Vec::len).sum::<usize>();
+        assert!(clients < 400, "the memory was sufficient for all 400 clients");
         crowds.push(non_reading_clients(&namespace, 20));
         growth = serving.memory("RssAnon").saturating_sub(before);
         // A client that was not admitted found the memory full, or the machine was slow.
@@ -316,13 +281,13 @@ fn memory_exhaustion_evicts_connections_for_new_clients() {
             assert_eq!(fetches(&namespace, PAGES).len(), PAGES);
         }
     }
-    let came: usize = crowds.iter().map(Vec::len).sum();
+    let clients: usize = crowds.iter().map(Vec::len).sum();
     let text = format!(
-        "{came} clients: memory grew by {growth} kB, then {PAGES} pages took {:.1?}",
+        "{clients} clients: memory grew by {growth} kB, then {PAGES} pages took {:.1?}",
         begin.elapsed()
     );
     println!("{text}");
-    assert!(growth < MEMORY + 20 * came as u64, "{text}");
+    assert!(growth < MEMORY + 20 * clients as u64, "{text}");
     assert!(serving.outcome("gave-way")["reason"].as_str().unwrap().contains("other connections"));
     serving.signal(nix::sys::signal::Signal::SIGTERM);
     serving.end();

@@ -15,11 +15,11 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
-use super::stand::{Serving, connect, listener, wait_for};
+use super::setup::{Serving, connect, listener, wait_for};
 
 const TARGET: &str = "127.0.0.1:8080";
 
-/// Echoes each connection's data.
+/// Returns the data of each connection to its sender.
 fn serve_echo(listener: TcpListener) {
     thread::spawn(move || {
         while let Ok((mut stream, _)) = listener.accept() {
@@ -43,7 +43,7 @@ fn assert_echo(namespace: &Namespace) {
     assert_eq!(&answer, b"hello");
 }
 
-/// `airtcp-serve` in front of an echo server, with a line of output every millisecond.
+/// `airtcp-serve` with an echo server as backend, and a line of output every millisecond.
 fn chatty_server(namespace: &Namespace, more: &[&str]) -> Command {
     serve_echo(listener(namespace, 8080));
     let mut command = airtcp_serve(&["--json", "--listen", "80", "--forward", TARGET, "--interval", "1ms"]);

@@ -15,7 +15,7 @@ use airwire::rng::Stream;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::Signal;
 
-use super::stand::{SERVED, Serving, connect, listener, read_to_end};
+use super::setup::{SERVER, Serving, connect, listener, read_to_end};
 
 const TARGET: &str = "127.0.0.1:8080";
 
@@ -26,17 +26,17 @@ fn ip(namespace: &Namespace, args: &str) {
     assert!(ended.status.success(), "{args}: {}", String::from_utf8_lossy(&ended.stderr));
 }
 
-/// Checks that a client gets every byte of a download during which `what` runs.
-fn survives(name: &str, what: impl FnOnce(&Namespace, &Serving)) {
+/// Checks that a client gets every byte of a download during which `change` runs.
+fn assert_download_survives(name: &str, change: impl FnOnce(&Namespace, &Serving)) {
     let namespace = namespace();
     let server = listener(&namespace, 8080);
     let data = bytes(1, 8_000_000);
     let sent = data.clone();
     thread::spawn(move || {
         let (mut peer, _) = server.accept().unwrap();
-        let mut asked = [0; 5];
-        peer.read_exact(&mut asked).unwrap();
-        // Slowly, so that `what` runs during the transfer.
+        let mut request = [0; 5];
+        peer.read_exact(&mut request).unwrap();
+        // Slowly, so that `change` runs during the transfer.
         for part in sent.chunks(100_000) {
             peer.write_all(part).unwrap();
             thread::sleep(Duration::from_millis(10));
@@ -47,7 +47,7 @@ fn survives(name: &str, what: impl FnOnce(&Namespace, &Serving)) {
     client.write_all(b"hello").unwrap();
     let reader = thread::spawn(move || digest(&read_to_end(&client)));
     thread::sleep(Duration::from_millis(100));
-    what(&namespace, &serving);
+    change(&namespace, &serving);
     assert_eq!(reader.join().unwrap(), digest(&data));
     let closed = serving.outcome("done");
     serving.stop();
@@ -64,7 +64,7 @@ fn survives(name: &str, what: impl FnOnce(&Namespace, &Serving)) {
 
 #[test]
 fn connections_survive_device_down_and_up() {
-    survives("the device goes down and up, three times", |namespace, _| {
+    assert_download_survives("the device goes down and up, three times", |namespace, _| {
         for _ in 0..3 {
             ip(namespace, "link set airtcp0 down");
             thread::sleep(Duration::from_millis(100));
@@ -76,7 +76,7 @@ fn connections_survive_device_down_and_up() {
 
 #[test]
 fn connections_survive_mtu_changes() {
-    survives("the MTU of the device changes, five times", |namespace, _| {
+    assert_download_survives("the MTU of the device changes, five times", |namespace, _| {
         for mtu in [600, 1500, 296, 1400, 1500] {
             ip(namespace, &format!("link set airtcp0 mtu {mtu}"));
             thread::sleep(Duration::from_millis(60));
@@ -86,7 +86,7 @@ fn connections_survive_mtu_changes() {
 
 #[test]
 fn connections_survive_process_suspension() {
-    survives("the process is suspended and resumed, three times", |_, serving| {
+    assert_download_survives("the process is suspended and resumed, three times", |_, serving| {
         for _ in 0..3 {
             serving.signal(Signal::SIGSTOP);
             thread::sleep(Duration::from_millis(200));
@@ -96,8 +96,8 @@ fn connections_survive_process_suspension() {
     });
 }
 
-/// The server is killed during startup, while it listens, and during transfers. Its remains must not prevent
-/// the next one from starting.
+/// The server is killed during startup, while it listens, and during transfers. Its remains do not prevent the
+/// next one from starting.
 #[test]
 fn server_restarts_after_kill_at_any_moment() {
     const KILLS: u64 = 12;
@@ -109,7 +109,7 @@ fn server_restarts_after_kill_at_any_moment() {
         }
     });
     let mut moments = Stream::new(1, "moments");
-    let mut midst = 0;
+    let mut during_transfers = 0;
     for _ in 0..KILLS {
         let after = Duration::from_millis(moments.below(300));
         let mut command = airtcp_serve(&["--listen=80", "--forward", TARGET]);
@@ -118,26 +118,26 @@ fn server_restarts_after_kill_at_any_moment() {
         let mut streams = vec![];
         while begin.elapsed() < after {
             streams.extend(
-                namespace.enter(|| TcpStream::connect_timeout(&SERVED.parse().unwrap(), after)).unwrap(),
+                namespace.enter(|| TcpStream::connect_timeout(&SERVER.parse().unwrap(), after)).unwrap(),
             );
             thread::sleep(Duration::from_millis(20));
         }
         child.kill().unwrap();
         child.wait().unwrap();
-        midst += u32::from(!streams.is_empty());
+        during_transfers += u32::from(!streams.is_empty());
         let devices = namespace.enter(|| fs::read_to_string("/proc/thread-self/net/dev").unwrap()).unwrap();
         assert!(!devices.contains("airtcp"), "after {after:?}: {devices}");
     }
     let serving = Serving::start(&namespace, &[TARGET], &[]);
-    let mut much = vec![0; 5_000_000];
-    connect(&namespace).read_exact(&mut much).unwrap();
-    assert!(much.iter().all(|octet| *octet == 7));
+    let mut received = vec![0; 5_000_000];
+    connect(&namespace).read_exact(&mut received).unwrap();
+    assert!(received.iter().all(|byte| *byte == 7));
     serving.event("closed", |_| true);
     serving.stop();
     record(
         "the process is killed at random times, 12 times",
         "no device remains, and the next process serves",
-        format_args!("no device left; {midst} kills during transfers"),
+        format_args!("no device left; {during_transfers} kills during transfers"),
     );
 }
 
@@ -149,12 +149,12 @@ fn shutdown_resets_every_open_connection() {
     setrlimit(Resource::RLIMIT_NOFILE, hard, hard).unwrap();
     let namespace = namespace();
     let server = listener(&namespace, 8080);
-    let behind =
+    let accepted =
         thread::spawn(move || (0..MANY).map(|_| server.accept().unwrap().0).collect::<Vec<TcpStream>>());
     let serving = Serving::start(&namespace, &[TARGET], &["--max-connections=2500", "--grace=100ms"]);
     let clients: Vec<TcpStream> = (0..MANY).map(|_| connect(&namespace)).collect();
     serving.events("opened", MANY, |_| true);
-    let behind = behind.join().unwrap();
+    let accepted = accepted.join().unwrap();
     serving.signal(Signal::SIGTERM);
     assert_eq!(serving.end().code, Some(0));
     let is_reset = |mut stream: &TcpStream| {
@@ -162,5 +162,5 @@ fn shutdown_resets_every_open_connection() {
         stream.read(&mut [0]).is_err_and(|error| error.kind() == ErrorKind::ConnectionReset)
     };
     assert_eq!(clients.iter().filter(|client| is_reset(client)).count(), MANY, "clients");
-    assert_eq!(behind.iter().filter(|stream| is_reset(stream)).count(), MANY, "connections of the server");
+    assert_eq!(accepted.iter().filter(|stream| is_reset(stream)).count(), MANY, "connections of the server");
 }

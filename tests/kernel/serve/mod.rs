@@ -2,12 +2,12 @@
 //!
 //! These tests create network namespaces. Without root privileges they fail and say so.
 
-#![expect(clippy::disallowed_methods, reason = "real programs take their time")]
+#![expect(clippy::disallowed_methods, reason = "other programs are given time")]
 
 mod costs;
 mod faults;
 mod machine;
 mod programs;
-mod stand;
+mod setup;
 mod strangers;
 mod streams;

@@ -1,4 +1,4 @@
-//! Unmodified programs: Debian's nginx behind our TCP, and Debian's curl behind a lossy link.
+//! Unmodified programs: Debian's nginx as the backend, and Debian's curl behind a lossy link.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -9,14 +9,13 @@ use std::time::Duration;
 use airlink::netns::Namespace;
 use airtcp_testkit::machine::emulated::EmulatedPath;
 use airtcp_testkit::machine::{TempDir, bytes, digest};
-
 use airtcp_testkit::sample::size;
 
-use super::stand::{Nginx, Serving, connect};
+use super::setup::{Nginx, Serving, connect};
 
 const LOSSY: &str = r#"
 schema = 1
-description = "50 Mbit/s, 10 ms, five in a hundred data segments lost"
+description = "50 Mbit/s, 10 ms, 5 % of the packets lost in one direction"
 [[stage]]
 kind = "link"
 name = "wire"
@@ -25,20 +24,6 @@ both = { rate = "50Mbit", delay = "5ms", queue = { packets = 200 } }
 kind = "loss"
 name = "radio"
 down = { model = "uniform", per = "5%" }
-"#;
-
-/// The same path with loss in the other direction, from the mobile side.
-const LOSSY_UP: &str = r#"
-schema = 1
-description = "50 Mbit/s, 10 ms, five in a hundred packets of the mobile side lost"
-[[stage]]
-kind = "link"
-name = "wire"
-both = { rate = "50Mbit", delay = "5ms", queue = { packets = 200 } }
-[[stage]]
-kind = "loss"
-name = "radio"
-up = { model = "uniform", per = "5%" }
 "#;
 
 /// Sizes around one and two segments and around one buffer, and up to 5 MB.
@@ -63,8 +48,8 @@ fn succeeded(child: Child, what: &str) {
     assert!(output.status.success(), "{what}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// Twenty parallel downloads arrive unchanged while another client reads nothing.
-fn downloads(recipe: &str) {
+/// Checks that twenty parallel downloads arrive unchanged while another client reads nothing.
+fn check_downloads(recipe: &str) {
     let link = EmulatedPath::new(LOSSY, 7);
     // At this loss rate the largest files take the longest.
     let sizes = &SIZES[..size(SIZES.len() - 2, SIZES.len())];
@@ -120,17 +105,17 @@ fn downloads(recipe: &str) {
 
 #[test]
 fn nginx_downloads_survive_loss_with_newreno_eifel() {
-    downloads("newreno+eifel");
+    check_downloads("newreno+eifel");
 }
 
 #[test]
 fn nginx_downloads_survive_loss_with_sack_sifest_liw() {
-    downloads("sack+sifest+liw");
+    check_downloads("sack+sifest+liw");
 }
 
 #[test]
 fn curl_uploads_to_nginx_survive_loss() {
-    let link = EmulatedPath::new(LOSSY_UP, 3);
+    let link = EmulatedPath::new(&LOSSY.replace("down =", "up ="), 3);
     let nginx = Nginx::start(&link.fixed, "upload", &BTreeMap::new());
     let serving = Serving::start(&link.fixed, &["127.0.0.1:8080"], &["--recipe=sack"]);
     let scratch = TempDir::new("to-upload");

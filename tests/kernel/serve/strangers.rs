@@ -1,8 +1,8 @@
 //! Unknown clients of `airtcp-serve`: forged SYNs during downloads by kernel clients, idle connections, and
-//! one source that takes every place.
+//! one source that opens as many connections as it can.
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
@@ -17,7 +17,9 @@ use airwire::options::{Options, Timestamps};
 use airwire::segment::Flags;
 use airwire::seq::Seq;
 
-use super::stand::{PATIENCE, SERVED, Serving, connect, listener, read_to_end, strangers_device};
+use super::setup::{
+    SERVER, Serving, connect, fetch, fetches, listener, read_to_end, serve_pages, strangers_device,
+};
 
 const TARGET: &str = "127.0.0.1:8080";
 
@@ -45,7 +47,7 @@ fn forged_from(src: SocketAddr, i: u32, flags: Flags) -> Vec<u8> {
         ..Options::default()
     };
     let numbers = (Seq(i.wrapping_mul(77_777)), Seq(0));
-    segment_of((src, SERVED.parse().unwrap()), flags, numbers, &offer, &[])
+    segment_of((src, SERVER.parse().unwrap()), flags, numbers, &offer, &[])
 }
 
 /// Forged segments from a network behind a separate device.
@@ -95,40 +97,10 @@ impl Drop for Flood {
     }
 }
 
-/// Answers each request with 20,000 bytes.
-fn pages(listener: TcpListener) {
-    thread::spawn(move || {
-        while let Ok((mut stream, _)) = listener.accept() {
-            thread::spawn(move || {
-                let mut request = [0; 4];
-                stream.read_exact(&mut request).and_then(|()| stream.write_all(&[7; 20_000]))
-            });
-        }
-    });
-}
-
-/// Returns the time from the SYN to the end of the answer.
-fn fetch(namespace: &Namespace) -> Duration {
-    let begin = Instant::now();
-    let mut stream = connect(namespace);
-    stream.write_all(b"give").unwrap();
-    let mut answer = vec![];
-    stream.read_to_end(&mut answer).unwrap();
-    assert_eq!(answer.len(), 20_000);
-    begin.elapsed()
-}
-
-/// Fetches `count` pages. Returns the times, sorted.
-fn fetches(namespace: &Namespace, count: usize) -> Vec<Duration> {
-    let mut times: Vec<_> = (0..count).map(|_| fetch(namespace)).collect();
-    times.sort();
-    times
-}
-
 #[test]
 fn syn_flood_does_not_slow_clients() {
     let link = EmulatedPath::new(PATH, 1);
-    pages(listener(&link.fixed, 8080));
+    serve_pages(listener(&link.fixed, 8080));
     let serving = Serving::start(&link.fixed, &[TARGET], &[]);
     let without = fetches(&link.mobile, 40);
     let flood = Flood::start(&link.fixed, 5000, Flags::SYN);
@@ -165,7 +137,7 @@ fn syn_flood_does_not_slow_clients() {
 #[test]
 fn resets_to_one_source_are_rate_limited() {
     let namespace = namespace();
-    pages(listener(&namespace, 8080));
+    serve_pages(listener(&namespace, 8080));
     namespace.sysctl("net.ipv4.ip_forward", "1").unwrap();
     let serving = Serving::start(&namespace, &[TARGET], &[]);
     let begin = Instant::now();
@@ -229,13 +201,13 @@ fn blind_resets_and_syns_do_not_close_connections() {
 #[test]
 fn longest_idle_connection_gives_way_to_new_client() {
     let namespace = namespace();
-    pages(listener(&namespace, 8080));
+    serve_pages(listener(&namespace, 8080));
     let serving = Serving::start(&namespace, &[TARGET], &["--max-connections=3", "--give-way=500ms"]);
     let mut idle: Vec<TcpStream> = (0..3).map(|_| connect(&namespace)).collect();
     serving.events("opened", 3, |_| true);
     // Only the first connection has sent anything recently.
     thread::sleep(Duration::from_millis(300));
-    idle[0].write_all(b"g").unwrap();
+    idle[0].write_all(b"p").unwrap();
     let took = fetch(&namespace);
     assert!(took < Duration::from_secs(2), "{took:?}");
     let closed = serving.outcome("gave-way");
@@ -244,7 +216,7 @@ fn longest_idle_connection_gives_way_to_new_client() {
     let mut rest = vec![];
     assert_eq!(idle[1].read_to_end(&mut rest).unwrap_err().kind(), ErrorKind::ConnectionReset);
     // The connection that sent something continues.
-    idle[0].write_all(b"ive").unwrap();
+    idle[0].write_all(b"age").unwrap();
     idle[0].read_to_end(&mut rest).unwrap();
     assert_eq!(rest.len(), 20_000);
     drop(idle);
@@ -259,7 +231,7 @@ fn longest_idle_connection_gives_way_to_new_client() {
 #[test]
 fn max_per_source_limits_connections_of_one_source() {
     let namespace = namespace();
-    pages(listener(&namespace, 8080));
+    serve_pages(listener(&namespace, 8080));
     let serving = Serving::start(&namespace, &[TARGET], &["--max-per-source=2", "--grace=300ms"]);
     let mut share: Vec<TcpStream> = (0..2).map(|_| connect(&namespace)).collect();
     let soon = Duration::from_millis(300);
@@ -267,16 +239,11 @@ fn max_per_source_limits_connections_of_one_source() {
         let addr = addr.parse().unwrap();
         namespace.enter(|| TcpStream::connect_timeout(&addr, soon)).unwrap()
     };
-    assert_eq!(another(SERVED).unwrap_err().kind(), ErrorKind::TimedOut);
+    assert_eq!(another(SERVER).unwrap_err().kind(), ErrorKind::TimedOut);
     assert!(another("[fd83::2]:80").is_ok(), "a different address must count as another source");
-    // One place becomes free. The next client gets it, at the latest when it retransmits its SYN.
+    // After a connection has ended, the next client is admitted, at the latest when it retransmits its SYN.
     drop(share.pop());
-    let mut stream = connect(&namespace);
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    stream.write_all(b"give").unwrap();
-    let mut answer = vec![];
-    stream.read_to_end(&mut answer).unwrap();
-    assert_eq!(answer.len(), 20_000);
+    fetch(&namespace);
     drop(share);
     let end = serving.stop();
     assert!(end["gate"]["over_source"].as_u64() >= Some(1), "{end}");

@@ -6,19 +6,17 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use airlink::netns::Namespace;
-use airtcp_testkit::machine::{TempFile, bytes, digest, namespace, run};
+use airtcp_testkit::machine::{TempFile, bytes, digest, namespace, reset_on_close, run};
 use airtcp_testkit::sample::size;
-use nix::libc;
 use nix::sys::signal::Signal;
-use nix::sys::socket::{setsockopt, sockopt};
 
-use super::stand::{SERVED, Serving, connect, listener, read_to_end};
+use super::setup::{SERVER, Serving, connect, listener, read_to_end};
 
 const TARGET: &str = "127.0.0.1:8080";
 
 /// Closes with a reset.
 fn reset(stream: TcpStream) {
-    setsockopt(&stream, sockopt::Linger, &libc::linger { l_onoff: 1, l_linger: 0 }).unwrap();
+    reset_on_close(&stream);
 }
 
 fn is_reset(mut stream: &TcpStream) -> bool {
@@ -28,7 +26,7 @@ fn is_reset(mut stream: &TcpStream) -> bool {
 
 /// Returns whether a new connection is reset. The reset may arrive before `connect` returns.
 fn is_connect_reset(namespace: &Namespace) -> bool {
-    match namespace.enter(|| TcpStream::connect(SERVED)).unwrap() {
+    match namespace.enter(|| TcpStream::connect(SERVER)).unwrap() {
         Ok(stream) => is_reset(&stream),
         Err(error) => error.kind() == ErrorKind::ConnectionReset,
     }
@@ -87,7 +85,7 @@ fn proxy_protocol_header_names_client() {
     let namespace = namespace();
     let server = listener(&namespace, 8080);
     let serving = Serving::start(&namespace, &[TARGET], &["--proxy-protocol"]);
-    for (served, family, length) in [(SERVED, 0x11, 12), ("[fd83::2]:80", 0x21, 36)] {
+    for (served, family, length) in [(SERVER, 0x11, 12), ("[fd83::2]:80", 0x21, 36)] {
         let mut client = namespace.enter(|| TcpStream::connect(served).unwrap()).unwrap();
         client.write_all(b"hello").unwrap();
         client.shutdown(Shutdown::Write).unwrap();
@@ -107,7 +105,7 @@ fn proxy_protocol_header_names_client() {
         peer.write_all(b"bye").unwrap();
         drop(peer);
         assert_eq!(read_to_end(&client), b"bye");
-        // The header is not data of the client.
+        // The header does not count as data of the client.
         let closed = serving.event("closed", |closed| closed["radio"] == from.to_string());
         assert_eq!((&closed["up_bytes"], &closed["down_bytes"]), (&5.into(), &3.into()), "{closed}");
     }
@@ -136,7 +134,7 @@ fn ipv6_carries_both_directions_at_once() {
         assert!(at_server.join().unwrap() == *up);
         assert!(at_client.join().unwrap() == *down);
     });
-    // The ends of the streams follow, and nothing else.
+    // No byte follows.
     assert_eq!((client.read(&mut [0]).unwrap(), peer.read(&mut [0]).unwrap()), (0, 0));
     let closed = serving.outcome("done");
     assert_eq!((&closed["up_bytes"], &closed["down_bytes"]), (&10_000_000.into(), &10_000_000.into()));
@@ -298,11 +296,8 @@ fn client_above_max_connections_waits() {
     let peers = [server.accept().unwrap().0, server.accept().unwrap().0];
     server.set_nonblocking(true).unwrap();
     thread::sleep(Duration::from_millis(200));
-    assert_eq!(
-        server.accept().unwrap_err().kind(),
-        ErrorKind::WouldBlock,
-        "the third connection did not wait"
-    );
+    let third_peer = server.accept();
+    assert_eq!(third_peer.unwrap_err().kind(), ErrorKind::WouldBlock, "the third connection waits");
     server.set_nonblocking(false).unwrap();
     drop((first, peers));
     let (mut peer, _) = server.accept().unwrap();
@@ -340,7 +335,7 @@ fn sigterm_completes_transfers_and_refuses_new_clients() {
     peer.write_all(b"first ").unwrap();
     serving.signal(Signal::SIGTERM);
     assert_eq!(serving.event("stopping", |_| true)["open"], 1);
-    let refused = namespace.enter(|| TcpStream::connect(SERVED)).unwrap();
+    let refused = namespace.enter(|| TcpStream::connect(SERVER)).unwrap();
     assert_eq!(refused.unwrap_err().kind(), ErrorKind::ConnectionRefused);
     peer.write_all(b"last").unwrap();
     drop(peer);
@@ -393,7 +388,7 @@ fn closed_connections_leak_no_descriptors_or_state() {
     assert_eq!(serving.stop()["totals"]["done"], 500);
 }
 
-/// Average number of bytes per packet at our device, from and to airtcp, as the kernel counts them.
+/// Returns the kernel's mean packet size in bytes at the device, from airtcp and to airtcp.
 fn mean_packet_sizes(namespace: &Namespace) -> [u64; 2] {
     let devices = namespace.enter(|| std::fs::read_to_string("/proc/thread-self/net/dev").unwrap()).unwrap();
     let ours = devices.lines().find_map(|line| line.trim_start().strip_prefix("airtcp0:")).unwrap();
@@ -412,17 +407,17 @@ fn offload_sends_large_packets_unless_disabled() {
         let (peer, _) = server.accept().unwrap();
         for (seed, mut from, mut to) in [(1, &client, &peer), (2, &peer, &client)] {
             let data = bytes(seed, length);
-            let mut came = vec![0; length];
+            let mut received = vec![0; length];
             thread::scope(|scope| {
                 scope.spawn(|| from.write_all(&data).unwrap());
-                to.read_exact(&mut came).unwrap();
+                to.read_exact(&mut received).unwrap();
             });
-            assert!(came == data);
+            assert!(received == data);
         }
         drop((client, peer));
-        let octets = mean_packet_sizes(&namespace);
+        let sizes = mean_packet_sizes(&namespace);
         // Half of the packets in each direction are ACKs.
-        assert!(octets.iter().all(|octets| (*octets > 1500) == large), "{more:?}: {octets:?}");
+        assert!(sizes.iter().all(|size| (*size > 1500) == large), "{more:?}: {sizes:?}");
         let end = serving.stop();
         let segments = end["device"]["packets_out"].as_u64().unwrap();
         assert!(segments > length as u64 / 1500, "the device must count segments: {segments}");

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
@@ -11,25 +11,26 @@ use std::time::{Duration, Instant};
 
 use airlink::netns::Namespace;
 use airlink::tun::{Tun, TunConfig};
-use airtcp_testkit::machine::{TempDir, airtcp_serve, limit_waits, wait_for_listener};
+use airtcp_testkit::machine::{TempDir, airtcp_serve, kernel_listener, wait_for_listener};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
 /// Limit for every wait, so that a test fails instead of hanging.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Address at which our TCP listens in every test.
-pub(crate) const SERVED: &str = "10.83.0.2:80";
+/// The address at which `airtcp-serve` listens in every test.
+pub(crate) const SERVER: &str = "10.83.0.2:80";
 
-/// A running `airtcp-serve --json` in front of a server in the same namespace.
+/// A running `airtcp-serve --json`, with a backend in the same namespace.
 pub(crate) struct Serving {
     child: Child,
     lines: Arc<Mutex<Vec<Value>>>,
     reader: Option<JoinHandle<()>>,
 }
 
-pub(crate) struct Served {
+/// The result of an `airtcp-serve` that has ended.
+pub(crate) struct ServerEnd {
     pub(crate) code: Option<i32>,
     pub(crate) stderr: String,
     pub(crate) lines: Vec<Value>,
@@ -45,12 +46,12 @@ impl Serving {
         let mut child = namespace.spawn(&mut command).unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap());
         let lines = Arc::new(Mutex::new(Vec::new()));
-        let seen = Arc::clone(&lines);
+        let read_lines = Arc::clone(&lines);
         // Read all output at once, so that the program never blocks on its stdout.
         let reader = thread::spawn(move || {
             for line in stdout.lines() {
                 let line = serde_json::from_str(&line.unwrap()).unwrap();
-                seen.lock().unwrap().push(line);
+                read_lines.lock().unwrap().push(line);
             }
         });
         let serving = Self { child, lines, reader: Some(reader) };
@@ -73,7 +74,7 @@ impl Serving {
         })
     }
 
-    /// Whether a connection has ended with this outcome by now.
+    /// Returns whether a connection has ended with this outcome.
     pub(crate) fn has_outcome(&self, outcome: &str) -> bool {
         let lines = self.lines.lock().unwrap();
         lines.iter().any(|line| line["event"] == "closed" && line["data"]["outcome"] == outcome)
@@ -88,15 +89,13 @@ impl Serving {
         kill(Pid::from_raw(self.child.id() as i32), signal).unwrap();
     }
 
-    /// A field of /proc/PID/status in kB. RssAnon excludes the pages of the executable, which the kernel
-    /// loads on demand.
+    /// Returns a field of /proc/PID/status in kB. RssAnon excludes the pages of the executable, which the
+    /// kernel loads on demand.
     pub(crate) fn memory(&self, field: &str) -> u64 {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
-        let line = status.lines().find(|line| line.starts_with(field)).unwrap();
-        line.split_whitespace().nth(1).unwrap().parse().unwrap()
+        self.status(&format!("{field}:"))[0].parse().unwrap()
     }
 
-    /// A line of /proc/PID/status, split into words.
+    /// Returns a line of /proc/PID/status, split into words.
     pub(crate) fn status(&self, field: &str) -> Vec<String> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix(field)).unwrap();
@@ -107,13 +106,13 @@ impl Serving {
         fs::read_dir(format!("/proc/{}/fd", self.child.id())).unwrap().count()
     }
 
-    pub(crate) fn end(mut self) -> Served {
+    pub(crate) fn end(mut self) -> ServerEnd {
         wait_for("the process to end", || self.child.try_wait().unwrap());
         let code = self.child.wait().unwrap().code();
         self.reader.take().unwrap().join().unwrap();
         let mut stderr = String::new();
         self.child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
-        Served { code, stderr, lines: std::mem::take(&mut self.lines.lock().unwrap()) }
+        ServerEnd { code, stderr, lines: std::mem::take(&mut self.lines.lock().unwrap()) }
     }
 
     /// Stops the server with SIGTERM and checks that it succeeds. Returns its `end` event.
@@ -135,7 +134,7 @@ impl Drop for Serving {
     }
 }
 
-impl Served {
+impl ServerEnd {
     pub(crate) fn last(&self, name: &str) -> Value {
         let line = self.lines.iter().rfind(|line| line["event"] == name);
         line.unwrap_or_else(|| panic!("no event `{name}`: {}", self.stderr))["data"].clone()
@@ -148,7 +147,7 @@ pub(crate) fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T 
         if let Some(found) = look() {
             return found;
         }
-        assert!(start.elapsed() < PATIENCE, "timed out while waiting for {what}");
+        assert!(start.elapsed() < TIMEOUT, "timed out while waiting for {what}");
         thread::sleep(Duration::from_millis(2));
     }
 }
@@ -199,17 +198,15 @@ impl Drop for Nginx {
     }
 }
 
-/// A listener on the loopback device of a namespace, for a server that the test plays.
+/// A listener on the loopback device of a namespace, for a server inside the test.
 pub(crate) fn listener(namespace: &Namespace, port: u16) -> TcpListener {
-    let listener = namespace.enter(|| TcpListener::bind(("127.0.0.1", port)).unwrap()).unwrap();
-    limit_waits(&listener);
-    listener
+    kernel_listener(namespace, ("127.0.0.1", port))
 }
 
 pub(crate) fn connect(namespace: &Namespace) -> TcpStream {
-    let stream = namespace.enter(|| TcpStream::connect(SERVED).unwrap()).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    stream.set_write_timeout(Some(PATIENCE)).unwrap();
+    let stream = namespace.enter(|| TcpStream::connect(SERVER).unwrap()).unwrap();
+    stream.set_read_timeout(Some(TIMEOUT)).unwrap();
+    stream.set_write_timeout(Some(TIMEOUT)).unwrap();
     stream
 }
 
@@ -217,6 +214,40 @@ pub(crate) fn read_to_end(mut stream: &TcpStream) -> Vec<u8> {
     let mut data = Vec::new();
     stream.read_to_end(&mut data).unwrap();
     data
+}
+
+/// Answers the request `page` with 20,000 bytes, and any other request with an endless stream.
+pub(crate) fn serve_pages(listener: TcpListener) {
+    thread::spawn(move || {
+        while let Ok((mut stream, _)) = listener.accept() {
+            thread::spawn(move || {
+                let mut request = [0; 4];
+                if stream.read_exact(&mut request).is_err() {
+                    return;
+                }
+                match &request {
+                    b"page" => drop(stream.write_all(&[7; 20_000])),
+                    _ => while stream.write_all(&[7; 100_000]).is_ok() {},
+                }
+            });
+        }
+    });
+}
+
+/// Fetches a page. Returns the time from the SYN to the end of the answer.
+pub(crate) fn fetch(namespace: &Namespace) -> Duration {
+    let begin = Instant::now();
+    let mut stream = connect(namespace);
+    stream.write_all(b"page").unwrap();
+    assert_eq!(read_to_end(&stream).len(), 20_000);
+    begin.elapsed()
+}
+
+/// Fetches `count` pages one after the other. Returns the times, sorted.
+pub(crate) fn fetches(namespace: &Namespace, count: usize) -> Vec<Duration> {
+    let mut times: Vec<_> = (0..count).map(|_| fetch(namespace)).collect();
+    times.sort();
+    times
 }
 
 /// A device for packets that a test forges. 198.18.0.0/16 (RFC 2544) is routed to it.
