@@ -3,10 +3,7 @@
 //!
 //! The recording has one sender, two minutes and one seed. The comparison uses other senders and other seeds.
 
-use std::fs;
 use std::ops::Range;
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 use airlink::capture::Tap;
@@ -16,6 +13,7 @@ use airlink_fit::{self as fit, Observed, Options};
 use airtcp::profile::Profile;
 use airtcp_numbers::statistics::Mean;
 use airtcp_sim::world::{Flow, HostSpec, Length, Watch, World, WorldConfig};
+use airtcp_testkit::temporary::TempDir;
 use airwire::time::{Duration, Instant};
 
 /// Presets to record.
@@ -37,9 +35,9 @@ const COMPARED: [&str; 2] = ["newreno", "sack+fast-timeout"];
 const COMPARED_FOR: Duration = Duration::from_secs(30);
 
 #[derive(Clone, Default)]
-struct End(Arc<Mutex<Observed>>);
+struct Recorder(Arc<Mutex<Observed>>);
 
-impl Tap for End {
+impl Tap for Recorder {
     fn packet(&mut self, at: Instant, packet: &[u8]) {
         self.0.lock().unwrap().packet(at.as_nanos() as i64, packet);
     }
@@ -57,11 +55,10 @@ fn transfer(scenario: &str, recipe: &str, seed: u64) -> World {
     .unwrap()
 }
 
-/// Records a transfer, fits a scenario to it, and returns the scenario's file.
-fn fitted(preset: &str) -> PathBuf {
-    static COUNT: AtomicU32 = AtomicU32::new(0);
+/// Records a transfer, and fits a scenario to it. Returns a directory with the scenario, `{preset}.toml`.
+fn fitted(preset: &str) -> TempDir {
     let mut world = transfer(preset, RECORDED, 1);
-    let ends = [End::default(), End::default()];
+    let ends = [Recorder::default(), Recorder::default()];
     world.tap(FIXED, ends[0].clone());
     world.tap(MOBILE, ends[1].clone());
     world.run_until(Instant::ZERO + RECORDED_FOR).unwrap();
@@ -69,15 +66,12 @@ fn fitted(preset: &str) -> PathBuf {
     let matched = fit::match_captures(fixed, mobile, None).unwrap();
     let fitted = fit::fit(&matched.recording, Options::default()).unwrap();
     let files = fit::files(&fitted, preset, "a recording");
-    let unique = format!("airtcp-fitted-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-    let directory = std::env::temp_dir().join(unique);
-    fs::create_dir_all(&directory).unwrap();
+    let directory = TempDir::new("fitted");
     for (name, text) in &files.schedules {
-        fs::write(directory.join(name), text).unwrap();
+        directory.write(name, text);
     }
-    let file = directory.join(format!("{preset}.toml"));
-    fs::write(&file, files.scenario).unwrap();
-    file
+    directory.write(&format!("{preset}.toml"), &files.scenario);
+    directory
 }
 
 /// The result of a transfer.
@@ -113,23 +107,23 @@ fn compare(paths: &[&str], seeds: Range<u64>) -> Vec<(f64, f64, String)> {
         "| path | sender | goodput: fitted / path | retransmissions per MB: path, fitted |\n|---|---|---|---|"
     );
     for preset in paths {
-        let file = fitted(preset);
+        let directory = fitted(preset);
+        let file = directory.path(&format!("{preset}.toml"));
         for recipe in COMPARED {
             let runs =
                 |scenario: &str| seeds.clone().map(|seed| run(scenario, recipe, seed)).collect::<Vec<_>>();
-            let [path, fitted] = [runs(preset), runs(&file.display().to_string())];
+            let [path, fitted] = [runs(preset), runs(&file)];
             let [over_path, over_fitted] = [&path, &fitted].map(|runs| mean(runs, |it| it.delivered));
             let ratio = over_fitted.mean / over_path.mean;
             // The relative errors of two independent means add in quadrature.
-            let apart = ratio * share(over_path).hypot(share(over_fitted));
+            let half_width = ratio * share(over_path).hypot(share(over_fitted));
             let [resent, resent_fitted] = [&path, &fitted].map(|runs| mean(runs, |it| it.resent).mean);
             let row = format!(
-                "| `{preset}` | `{recipe}` | {ratio:.2} ± {apart:.2} | {resent:.0}, {resent_fitted:.0} |"
+                "| `{preset}` | `{recipe}` | {ratio:.2} ± {half_width:.2} | {resent:.0}, {resent_fitted:.0} |"
             );
             println!("{row}");
-            rows.push((ratio, apart, row));
+            rows.push((ratio, half_width, row));
         }
-        fs::remove_dir_all(file.parent().unwrap()).unwrap();
     }
     rows
 }
@@ -148,6 +142,7 @@ fn fitted_path_gives_same_goodput_as_original() {
 fn ten_fitted_paths_are_within_factor_of_two() {
     let rows = compare(&PATHS, 11..31);
     // A factor of two or more means that the fit describes a different path.
-    let far = rows.iter().filter(|(ratio, apart, _)| ratio + apart < 0.5 || ratio - apart > 2.0);
+    let far =
+        rows.iter().filter(|(ratio, half_width, _)| ratio + half_width < 0.5 || ratio - half_width > 2.0);
     assert_eq!(far.collect::<Vec<_>>(), Vec::<&(f64, f64, String)>::new());
 }

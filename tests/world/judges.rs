@@ -1,80 +1,23 @@
 //! Attribution of losses by base stations and by round-trip times, compared with the ground truth.
 
-use airlink::scenario::Scenario;
 use airtcp::recovery::catalogue::Question;
 use airtcp::recovery::confusion::{Confusion, Truth};
 use airtcp::recovery::{Decision, What};
-use airtcp_sim::world::{Flow, FlowResult, HostSpec, Length, Watch, World, WorldConfig};
+use airtcp_sim::world::{Flow, FlowResult, Length, World};
 use airtcp_testkit::sample::{sample, size};
 use airwire::Cause;
-use airwire::time::Instant;
 
-/// A row of P4's Table 1: the preset, its lossy stages, and the direction of the data.
-#[derive(Clone, Copy)]
-struct Way {
-    preset: &'static str,
-    radio: &'static [&'static str],
-    direction: &'static str,
-}
-
-const FIXED_TO_MOBILE: Way = Way { preset: "etcp-fixed-mobile", radio: &["radio-errors"], direction: "down" };
-const MOBILE_TO_FIXED: Way =
-    Way { preset: "etcp-mobile-fixed", radio: &["radio-errors-up"], direction: "up" };
-const MOBILE_TO_MOBILE: Way =
-    Way { preset: "etcp-mobile-mobile", radio: &["radio-errors-1", "radio-errors-2"], direction: "down" };
+use crate::etcp::{EtcpPath, FIXED_TO_MOBILE, extended, run};
 
 const REPAIRS: [&str; 4] = ["tahoe", "reno", "newreno", "sack"];
 
-impl Way {
-    const ALL: [Self; 3] = [FIXED_TO_MOBILE, MOBILE_TO_FIXED, MOBILE_TO_MOBILE];
-
-    /// Returns P4's path with this packet error rate on each radio link. The rate is 1 Mbit/s, so that there
-    /// is a window to reduce. The errors of the wire are removed, because they are neither congestion nor the
-    /// radio link.
-    fn path(&self, per: &str) -> String {
-        let mut text = extended(
-            self.preset,
-            "[[stage]]\nname = \"wire-errors\"\nremove = true\n[[stage]]\nname = \"wire\"\nboth.rate = \"1Mbit\"\n",
-        );
-        for stage in self.radio {
-            text += &format!("[[stage]]\nname = \"{stage}\"\n{}.per = \"{per}\"\n", self.direction);
-        }
-        text
-    }
-
-    fn flow(&self) -> Flow {
-        if self.direction == "up" { Flow::up(Length::Endless) } else { Flow::down(Length::Endless) }
-    }
-
-    fn run(&self, per: &str, recipe: &str, seed: u64, seconds: u64) -> World {
-        run(&self.path(per), recipe, self.flow(), seed, seconds)
-    }
-}
-
 /// Returns this many combinations of direction and recipe, or all of them in `make nightly`.
-fn ways_and_repairs(draw: &str, count: usize) -> Vec<(Way, &'static str)> {
-    sample(draw, Way::ALL.into_iter().flat_map(|way| REPAIRS.map(|repair| (way, repair))), count)
+fn paths_and_repairs(draw: &str, count: usize) -> Vec<(&'static EtcpPath, &'static str)> {
+    sample(draw, EtcpPath::ALL.into_iter().flat_map(|path| REPAIRS.map(|repair| (path, repair))), count)
 }
 
-fn extended(preset: &str, changes: &str) -> String {
-    format!("schema = 1\nextends = \"{preset}\"\n{changes}")
-}
-
-/// Runs a flow between two hosts that both use the recipe.
-fn run(scenario: &str, recipe: &str, flow: Flow, seed: u64, seconds: u64) -> World {
-    let host = || HostSpec::sender(recipe.parse().unwrap());
-    let config = WorldConfig {
-        scenario: Scenario::parse(scenario, "test").unwrap(),
-        seed,
-        fixed: host(),
-        mobile: host(),
-        flows: vec![Flow { watch: Watch::Decisions, ..flow }],
-    };
-    let mut world = World::new(config).unwrap();
-    if let Err(error) = world.run_until(Instant::from_secs(seconds)) {
-        panic!("{error}\n{}", world.time_sequence(0));
-    }
-    world
+fn run_path(path: &EtcpPath, per: &str, recipe: &str, seed: u64, seconds: u64) -> World {
+    run(&path.scenario(per), recipe, path.flow(), seed, seconds)
 }
 
 fn down() -> Flow {
@@ -101,40 +44,40 @@ fn as_if_always_congestion(world: &mut World) -> (FlowResult, Vec<Decision>) {
 
 #[test]
 fn stations_distinguish_radio_loss_from_queue_drop() {
-    for (way, repair) in ways_and_repairs("stations", 6) {
+    for (path, repair) in paths_and_repairs("stations", 6) {
         let recipe = format!("{repair}+transit-marks");
         let mut confusion = Confusion::default();
         let seeds = size(1, 3);
         for seed in 1..=seeds {
-            let mut world = way.run("1%", &recipe, seed, 120);
+            let mut world = run_path(path, "1%", &recipe, seed, 120);
             confusion += world.confusion(0, "transit-marks");
-            check_reductions(&mut world, &format!("{} {recipe}, seed {seed}", way.preset));
+            check_reductions(&mut world, &format!("{} {recipe}, seed {seed}", path.preset));
         }
-        println!("{:<18} {recipe:<22} {confusion}", way.preset);
+        println!("{:<18} {recipe:<22} {confusion}", path.preset);
         let lost = [Cause::Radio, Cause::Congestion].map(|cause| confusion.of(Truth::Lost(cause)));
         assert!(lost[0] > 33 * seeds && lost[1] > seeds, "{confusion}");
         assert_eq!(
             confusion.count(Cause::Radio, Truth::Lost(Cause::Congestion)),
             0,
             "{} {recipe}",
-            way.preset
+            path.preset
         );
         // If SACK retransmits two holes at once, the mark for the second one refers to its retransmission.
         let wrong = confusion.count(Cause::Congestion, Truth::Lost(Cause::Radio));
-        assert!(wrong == 0 || (repair == "sack" && wrong <= 10), "{} {recipe}: {confusion}", way.preset);
+        assert!(wrong == 0 || (repair == "sack" && wrong <= 10), "{} {recipe}: {confusion}", path.preset);
     }
 }
 
 /// Checks that a loss on the radio link keeps the window, and that each queue drop reduces it once.
-fn check_reductions(world: &mut World, place: &str) {
+fn check_reductions(world: &mut World, context: &str) {
     let counters = world.result(0).counters;
     let sequence = world.time_sequence(0);
     let decisions = world.decisions(0);
-    let of = |it: &Decision| match it.what {
+    let cause_of = |it: &Decision| match it.what {
         What::Cause { cause, .. } => Some(cause),
         _ => None,
     };
-    let cause = |cause| decisions.iter().filter(|d| of(d) == Some(cause)).count() as u64;
+    let cause = |cause| decisions.iter().filter(|d| cause_of(d) == Some(cause)).count() as u64;
     let first_timeouts = {
         let mut last = None;
         let offsets = decisions.iter().filter_map(|d| match d.what {
@@ -144,45 +87,45 @@ fn check_reductions(world: &mut World, place: &str) {
         offsets.filter(|offset| last.replace(*offset) != Some(*offset)).count() as u64
     };
     let reasons = cause(Cause::Congestion) + first_timeouts;
-    assert_eq!(counters.window_reductions, reasons, "{place}\n{sequence}");
+    assert_eq!(counters.window_reductions, reasons, "{context}\n{sequence}");
     assert!(
         cause(Cause::Radio) >= counters.attributed_to_radio && counters.attributed_to_radio > 20,
-        "{place}"
+        "{context}"
     );
     for (i, decision) in decisions.iter().enumerate() {
-        if of(decision) != Some(Cause::Radio) {
+        if cause_of(decision) != Some(Cause::Radio) {
             continue;
         }
         let reduced = decisions[i..].iter().take_while(|later| later.at == decision.at).find(|later| {
             matches!(later.what, What::Window { cwnd, ssthresh, was_cwnd, was_ssthresh }
                 if later.question == Question::Window && (cwnd < was_cwnd || ssthresh < was_ssthresh))
         });
-        assert_eq!(reduced, None, "{place} at {}\n{sequence}", decision.at);
+        assert_eq!(reduced, None, "{context} at {}\n{sequence}", decision.at);
     }
 }
 
 /// P4 §IV, Figs. 6 to 8: the gain from the marks increases with the losses on the radio link.
 #[test]
 fn transit_mark_gain_grows_with_radio_loss() {
-    for (way, repair) in ways_and_repairs("worth", 2) {
+    for (path, repair) in paths_and_repairs("worth", 2) {
         let gain = |per| {
-            let total = |recipe: &str| delivered(2, |seed| way.run(per, recipe, seed, 60)) as f64;
+            let total = |recipe: &str| delivered(2, |seed| run_path(path, per, recipe, seed, 60)) as f64;
             total(&format!("{repair}+transit-marks")) / total(repair)
         };
         let (one, four) = (gain("1%"), gain("4%"));
-        println!("{:<18} {repair:<8} 1 %: x {one:.2}, 4 %: x {four:.2}", way.preset);
-        assert!(one > 1.05 && four > 1.5 && four > one, "{} {repair}: {one} {four}", way.preset);
+        println!("{:<18} {repair:<8} 1 %: x {one:.2}, 4 %: x {four:.2}", path.preset);
+        assert!(one > 1.05 && four > 1.5 && four > one, "{} {repair}: {one} {four}", path.preset);
     }
 }
 
 #[test]
 fn transit_marks_change_nothing_without_radio_loss() {
-    for (way, repair) in ways_and_repairs("queues only", 4) {
-        let mut plain = way.run("0%", repair, 1, 60);
-        let mut marked = way.run("0%", &format!("{repair}+transit-marks"), 1, 60);
+    for (path, repair) in paths_and_repairs("queues only", 4) {
+        let mut plain = run_path(path, "0%", repair, 1, 60);
+        let mut marked = run_path(path, "0%", &format!("{repair}+transit-marks"), 1, 60);
         let expected = as_if_always_congestion(&mut plain);
-        assert!(expected.0.counters.window_reductions > 0, "{} {repair}", way.preset);
-        assert!(as_if_always_congestion(&mut marked) == expected, "{} {repair}", way.preset);
+        assert!(expected.0.counters.window_reductions > 0, "{} {repair}", path.preset);
+        assert!(as_if_always_congestion(&mut marked) == expected, "{} {repair}", path.preset);
     }
 }
 
@@ -190,7 +133,7 @@ fn transit_marks_change_nothing_without_radio_loss() {
 fn transit_marks_change_nothing_without_station() {
     let scenario = |per: &str| {
         let without = "[[stage]]\nname = \"station\"\nremove = true\n";
-        format!("{}{without}", FIXED_TO_MOBILE.path(per))
+        format!("{}{without}", FIXED_TO_MOBILE.scenario(per))
     };
     let losses = [(1, "1%"), (2, "5%"), (3, "15%")];
     let cases = REPAIRS.into_iter().flat_map(|repair| losses.map(|(seed, per)| (repair, seed, per)));
@@ -206,7 +149,7 @@ fn transit_marks_change_nothing_without_station() {
 
 #[test]
 fn measuring_station_sets_no_transit_marks() {
-    let path = FIXED_TO_MOBILE.path("3%").replace(
+    let path = FIXED_TO_MOBILE.scenario("3%").replace(
         "[[stage]]\nname = \"wire\"",
         "[[stage]]\nname = \"station\"\ntransit_marks = false\nloss_report = true\n[[stage]]\nname = \"wire\"",
     );
@@ -216,24 +159,24 @@ fn measuring_station_sets_no_transit_marks() {
 
 // Early marks
 
-/// P4's own wire of 56 kbit/s holds less than two segments, so three duplicate ACKs are rare.
+/// P4's wire of 56 kbit/s holds less than two segments, so three duplicate ACKs are rare.
 #[test]
 fn early_marks_reduce_timeouts_with_small_windows() {
-    for way in [FIXED_TO_MOBILE, MOBILE_TO_FIXED, MOBILE_TO_MOBILE] {
+    for path in EtcpPath::ALL {
         let total = |recipe: &str| {
             let results: Vec<_> = (1..=3)
-                .map(|seed| run(&extended(way.preset, ""), recipe, way.flow(), seed, 300).result(0))
+                .map(|seed| run(&extended(path.preset, ""), recipe, path.flow(), seed, 300).result(0))
                 .collect();
             let timeouts: u64 = results.iter().map(|result| result.counters.timeouts).sum();
             (results.iter().map(|result| result.delivered).sum::<u64>(), timeouts)
         };
         let (late, early) = (total("etcp"), total("etcp+early-marks"));
-        println!("{:<18} etcp {late:?}, early {early:?} (bytes, timeouts)", way.preset);
+        println!("{:<18} etcp {late:?}, early {early:?} (bytes, timeouts)", path.preset);
         assert!(early.0 > late.0 && early.1 < late.1, "{late:?} {early:?}");
     }
 }
 
-/// The risk of early marks: a radio link that retransmits damaged packets itself lets others overtake them.
+/// On a radio link that retransmits damaged packets, later packets overtake them. Early marks misread this.
 #[test]
 fn early_marks_retransmit_spuriously_under_reordering() {
     let scenario = r#"
@@ -391,8 +334,8 @@ fn passive_judges_do_not_change_sender() {
 fn every_judge_judges_every_loss_and_timeout() {
     let mut world = run(&extended("rtt-last-hop-congestion", ""), "newreno+judges", down(), 1, 100);
     let decisions = world.decisions(0).to_vec();
-    let asked = |d: &&Decision| matches!(d.what, What::Cause { .. } | What::Timeout { .. });
-    let times: Vec<_> = decisions.iter().filter(asked).map(|d| d.at).collect();
+    let has_cause = |d: &&Decision| matches!(d.what, What::Cause { .. } | What::Timeout { .. });
+    let times: Vec<_> = decisions.iter().filter(has_cause).map(|d| d.at).collect();
     assert!(times.len() > 20 && decisions.iter().any(|d| matches!(d.what, What::Timeout { .. })));
     for judge in JUDGES {
         let judged = decisions.iter().filter(|d| d.by == judge && matches!(d.what, What::Judged { .. }));
@@ -402,11 +345,11 @@ fn every_judge_judges_every_loss_and_timeout() {
 }
 
 #[test]
-fn vegas_attribution_gains_goodput_but_overflows_short_queues() {
+fn vegas_gains_goodput_but_overflows_short_queues() {
     let total = |scenario: &str, recipe: &str| {
         let worlds = (1..=size(2, 3)).map(|seed| run(scenario, recipe, down(), seed, 100));
-        worlds.fold((0, 0), |(octets, drops), world| {
-            (octets + world.result(0).delivered, drops + world.losses(0).count(Cause::Congestion))
+        worlds.fold((0, 0), |(bytes, drops), world| {
+            (bytes + world.result(0).delivered, drops + world.losses(0).count(Cause::Congestion))
         })
     };
     let (plain, vegas) = (total(&clear_last_hop(), "newreno"), total(&clear_last_hop(), "newreno+vegas"));

@@ -1,5 +1,6 @@
 //! Hosts over the paths of airlink in virtual time: each algorithm behaves as its paper says.
 
+mod etcp;
 mod fitted;
 mod handovers;
 mod judges;

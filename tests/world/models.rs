@@ -121,15 +121,15 @@ fn equal_bbr_flows_share_path() {
     }
 }
 
-/// A sender on a path of 10 Mbit/s and 40 ms, whose application writes when the test tells it to.
-struct Line {
+/// A sender on a path of 10 Mbit/s and 40 ms. The test determines the rate of its application.
+struct PacedTransfer {
     pair: Pair,
     listener: ListenId,
     sender: ConnId,
     receiver: Option<ConnId>,
 }
 
-impl Line {
+impl PacedTransfer {
     fn new(model: &str) -> Self {
         let profile = Profile::default();
         let path = Impairments {
@@ -143,9 +143,9 @@ impl Line {
         let options = SocketOptions::of(&profile);
         let listener = pair.right.listen((RIGHT, 80).into(), 1, options.clone()).unwrap();
         let sender = pair.left.connect(pair.now, None, (RIGHT, 80).into(), options).unwrap();
-        let mut line = Self { pair, listener, sender, receiver: None };
-        line.run(Duration::from_millis(200), 0);
-        line
+        let mut transfer = Self { pair, listener, sender, receiver: None };
+        transfer.run(Duration::from_millis(200), 0);
+        transfer
     }
 
     /// Runs for `time`. The application writes `rate` bytes per millisecond if the send buffer has room.
@@ -190,20 +190,20 @@ impl Line {
 #[test]
 fn bbr_resumes_paced_at_known_rate_after_pause() {
     for model in MODELS {
-        let mut line = Line::new(model);
-        line.run(Duration::from_secs(3), 10_000);
-        line.run(Duration::from_secs(20), 0);
-        let (resumed, delivered) = (line.pair.now, line.delivered());
-        line.run(Duration::from_secs(1), 10_000);
-        let first: usize = line
+        let mut transfer = PacedTransfer::new(model);
+        transfer.run(Duration::from_secs(3), 10_000);
+        transfer.run(Duration::from_secs(20), 0);
+        let (resumed, delivered) = (transfer.pair.now, transfer.delivered());
+        transfer.run(Duration::from_secs(1), 10_000);
+        let first: usize = transfer
             .departures(resumed)
             .iter()
             .filter(|(at, _)| *at < resumed + Duration::from_millis(20))
-            .map(|(_, octets)| octets)
+            .map(|(_, bytes)| bytes)
             .sum();
         // 20 ms at 9.65 Mbit/s correspond to 24,100 bytes.
         assert!((15_000..30_000).contains(&first), "{model}: {first} bytes in 20 ms");
-        let rate = (line.delivered() - delivered) as f64 / 1e6 * 8.0;
+        let rate = (transfer.delivered() - delivered) as f64 / 1e6 * 8.0;
         // From the first ACK after the pause, the sender uses the full rate. One round trip is 40 ms of the
         // second.
         assert!(rate > 0.9 * 9.65, "{model}: {rate} Mbit in the next second");
@@ -213,15 +213,15 @@ fn bbr_resumes_paced_at_known_rate_after_pause() {
 #[test]
 fn application_limited_rate_does_not_lower_estimate() {
     for model in MODELS {
-        let mut line = Line::new(model);
-        line.run(Duration::from_secs(3), 10_000);
+        let mut transfer = PacedTransfer::new(model);
+        transfer.run(Duration::from_secs(3), 10_000);
         // The data in the send buffer leaves.
-        line.run(Duration::from_secs(5), 0);
+        transfer.run(Duration::from_secs(5), 0);
         // The application writes a twelfth of the path's capacity, for longer than any estimate is kept.
-        line.run(Duration::from_secs(8), 100);
-        let delivered = line.delivered();
-        line.run(Duration::from_secs(1), 10_000);
-        let rate = (line.delivered() - delivered) as f64 / 1e6 * 8.0;
+        transfer.run(Duration::from_secs(8), 100);
+        let delivered = transfer.delivered();
+        transfer.run(Duration::from_secs(1), 10_000);
+        let rate = (transfer.delivered() - delivered) as f64 / 1e6 * 8.0;
         assert!(rate > 0.9 * 9.65, "{model}: {rate} Mbit in the next second");
     }
 }

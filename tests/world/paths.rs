@@ -133,7 +133,7 @@ fn each_flow_uses_its_own_profile() {
     // The segments sent before the first ACK of data can arrive are the initial window.
     world.run_until(Instant::from_millis(150)).unwrap();
     let first = |flow| {
-        let left = world.device_packets(flow).iter().map(|sighting| &sighting.kind);
+        let left = world.device_packets(flow).iter().map(|packet| &packet.kind);
         left.filter(|seen| matches!(seen, PacketKind::Sent { offset: 1.., .. })).count()
     };
     // Ten segments (RFC 6928), and one for ns-2's agents.
@@ -248,11 +248,11 @@ fn too_many_flows_are_rejected() {
 /// again. All flows run only in `make nightly`.
 #[test]
 fn flows_beyond_port_range_stay_separate() {
-    let octets = |n: u64| 1 + n % 1000;
+    let bytes = |n: u64| 1 + n % 1000;
     let runs = |n: &u64| is_everything() || n % 50_000 < 100 || n.is_multiple_of(500);
     let flows = (0..50_100_u64).map(|n| {
-        let length = Length::Octets(octets(n));
-        // The starts are spread, and the other flows do not start at all.
+        let length = Length::Octets(bytes(n));
+        // The starts are spread, and the other flows never start.
         let start = if runs(&n) { Duration::from_micros(20 * n) } else { LIMIT };
         let flow = if n % 2 == 0 { Flow::down(length) } else { Flow::up(length) };
         Flow { start: Instant::ZERO + start, ..flow }
@@ -272,7 +272,7 @@ fn flows_beyond_port_range_stay_separate() {
     world.run_until(Instant::from_secs(60)).unwrap();
     let results = world.results();
     for n in (0..50_100).filter(runs) {
-        assert_eq!(results[n as usize].delivered, octets(n), "flow {n}");
+        assert_eq!(results[n as usize].delivered, bytes(n), "flow {n}");
     }
 }
 
@@ -317,7 +317,7 @@ down = { model = "list", drop = ["segment 50", "segment 50 retransmission 1"] }
     );
     let mut world = World::one_flow(&scenario, "newreno", 300_000, 1).unwrap();
     finish(&mut world);
-    let mss = world.device_packets(0).iter().find_map(|sighting| match sighting.kind {
+    let mss = world.device_packets(0).iter().find_map(|packet| match packet.kind {
         PacketKind::Sent { offset: 1, len, .. } => Some(len),
         _ => None,
     });
@@ -336,11 +336,11 @@ down = { model = "list", drop = ["segment 50", "segment 50 retransmission 1"] }
     assert_eq!(world.losses(0).why(offset + mss.unwrap(), world.now()), None, "its neighbour arrived");
     let resent = |copy| {
         let sent = PacketKind::Sent { offset, len: mss.unwrap(), copy };
-        world.device_packets(0).iter().filter(|sighting| sighting.kind == sent).count()
+        world.device_packets(0).iter().filter(|packet| packet.kind == sent).count()
     };
     assert_eq!((resent(1), resent(2), resent(3), resent(4)), (1, 1, 1, 0), "{sequence}");
-    let dupacks = |sighting: &&airtcp_sim::world::DevicePacket| {
-        matches!(sighting.kind, PacketKind::Ack { duplicate: true, .. })
+    let dupacks = |packet: &&airtcp_sim::world::DevicePacket| {
+        matches!(packet.kind, PacketKind::Ack { duplicate: true, .. })
     };
     let seen = world.device_packets(0).iter().filter(dupacks).count() as u64;
     assert_eq!(seen, world.result(0).counters.dupacks, "{sequence}");

@@ -23,7 +23,7 @@ fn scenario(queue: &str) -> String {
 
 /// The congestion information of a TCP segment, seen at one end of the path.
 #[derive(Clone, Copy)]
-struct SeenSegment {
+struct TappedSegment {
     at: Instant,
     data: bool,
     ecn: Ecn,
@@ -31,24 +31,24 @@ struct SeenSegment {
 }
 
 #[derive(Clone, Default)]
-struct SegmentLog(Arc<Mutex<Vec<SeenSegment>>>);
+struct SegmentLog(Arc<Mutex<Vec<TappedSegment>>>);
 
 impl Tap for SegmentLog {
     fn packet(&mut self, at: Instant, packet: &[u8]) {
         let segment = segment::parse(packet).expect("the checksum is valid even if the packet is marked");
         let data = !segment.payload.is_empty();
-        self.0.lock().unwrap().push(SeenSegment { at, data, ecn: segment.ecn, flags: segment.flags });
+        self.0.lock().unwrap().push(TappedSegment { at, data, ecn: segment.ecn, flags: segment.flags });
     }
 }
 
 impl SegmentLog {
-    fn all(&self) -> Vec<SeenSegment> {
+    fn all(&self) -> Vec<TappedSegment> {
         self.0.lock().unwrap().clone()
     }
 }
 
 /// Sends 3 MB down. Returns the world, and the segments seen at both ends.
-fn send(queue: &str, recipe: &str) -> (World, Vec<SeenSegment>, Vec<SeenSegment>) {
+fn send(queue: &str, recipe: &str) -> (World, Vec<TappedSegment>, Vec<TappedSegment>) {
     let sender = || HostSpec::sender(recipe.parse().unwrap());
     let scenario = Scenario::parse(&scenario(queue), "test").unwrap();
     let flows = vec![Flow::down(Length::Octets(3_000_000))];
@@ -79,28 +79,34 @@ fn ecn_sender_reduces_once_per_rtt_without_loss() {
             let totals = &world.totals()[Direction::Down];
             assert_eq!(totals.dropped.iter().sum::<u64>(), 0, "{queue} {recipe}");
             assert_eq!((counters.resent(), counters.timeouts), (0, 0), "{queue} {recipe}");
-            let marked = mobile.iter().filter(|seen| seen.data && seen.ecn == Ecn::Ce).count() as u64;
+            let marked =
+                mobile.iter().filter(|segment| segment.data && segment.ecn == Ecn::Ce).count() as u64;
             let stats = world.path().stats();
             assert_eq!(stats["wire"]["down"]["queue"]["marked"], marked, "{queue} {recipe}: {stats}");
             assert!(marked > 2, "{queue} {recipe}: {marked} marked");
-            assert!(fixed.iter().all(|seen| seen.ecn != Ecn::Ce), "only the queue marks");
+            assert!(fixed.iter().all(|segment| segment.ecn != Ecn::Ce), "only the queue marks");
             // CWR signals exactly the reductions that the sender makes, at most one per round trip.
-            let slowed: Vec<Instant> = fixed
+            let reduced_at: Vec<Instant> = fixed
                 .iter()
-                .filter(|seen| seen.data && seen.flags.contains(Flags::CWR))
-                .map(|seen| seen.at)
+                .filter(|segment| segment.data && segment.flags.contains(Flags::CWR))
+                .map(|segment| segment.at)
                 .collect();
-            assert_eq!(slowed.len() as u64, counters.window_reductions, "{queue} {recipe}");
-            assert!(slowed.len() > 1, "{queue} {recipe}: {slowed:?}");
+            assert_eq!(reduced_at.len() as u64, counters.window_reductions, "{queue} {recipe}");
+            assert!(reduced_at.len() > 1, "{queue} {recipe}: {reduced_at:?}");
             // Each reduction responds to a new mark, not to the repeated echo of an earlier one.
-            assert!(slowed.len() as u64 <= marked, "{queue} {recipe}: {} for {marked} marks", slowed.len());
             assert!(
-                slowed.windows(2).all(|pair| pair[1] - pair[0] >= ROUND_TRIP),
-                "{queue} {recipe}: {slowed:?}"
+                reduced_at.len() as u64 <= marked,
+                "{queue} {recipe}: {} for {marked} marks",
+                reduced_at.len()
+            );
+            assert!(
+                reduced_at.windows(2).all(|pair| pair[1] - pair[0] >= ROUND_TRIP),
+                "{queue} {recipe}: {reduced_at:?}"
             );
             // The receiver repeats ECE until it receives CWR.
-            let echoes = fixed.iter().filter(|seen| !seen.data && seen.flags.contains(Flags::ECE)).count();
-            assert!(echoes > slowed.len(), "{queue} {recipe}: {echoes}");
+            let echoes =
+                fixed.iter().filter(|segment| !segment.data && segment.flags.contains(Flags::ECE)).count();
+            assert!(echoes > reduced_at.len(), "{queue} {recipe}: {echoes}");
         }
     }
 }
@@ -112,7 +118,7 @@ fn non_ecn_sender_gets_drops_instead_of_marks() {
         let totals = &world.totals()[Direction::Down];
         assert!(totals.dropped_for(DropReason::Aqm) > 0, "{queue}");
         assert_eq!(totals.dropped_for(DropReason::QueueFull), 0, "{queue}");
-        assert!(mobile.iter().all(|seen| seen.ecn == Ecn::NotEct), "{queue}");
+        assert!(mobile.iter().all(|segment| segment.ecn == Ecn::NotEct), "{queue}");
         assert!(world.result(0).counters.resent() > 0, "{queue}");
     }
 }

@@ -39,14 +39,14 @@ impl Run {
     }
 }
 
-/// Runs a transfer with a window of at most 64 kB, so that the queue of the link causes no spikes of its own.
-fn run(scenario: &str, recipe: &str, octets: u64, seed: u64, receiver: &HostSpec) -> Run {
+/// Runs a transfer with a window of at most 64 kB, so that the queue of the link causes no spikes.
+fn run(scenario: &str, recipe: &str, bytes: u64, seed: u64, receiver: &HostSpec) -> Run {
     let receive_buffer = Some(65_536);
-    run_flow(scenario, recipe, seed, receiver, Flow { receive_buffer, ..Flow::down(Length::Octets(octets)) })
+    run_flow(scenario, recipe, seed, receiver, Flow { receive_buffer, ..Flow::down(Length::Octets(bytes)) })
 }
 
 fn run_flow(scenario: &str, recipe: &str, seed: u64, receiver: &HostSpec, flow: Flow) -> Run {
-    let Length::Octets(octets) = flow.length else { panic!("the flow needs a length") };
+    let Length::Octets(bytes) = flow.length else { panic!("the flow needs a length") };
     let config = WorldConfig {
         scenario: Scenario::parse(scenario, "test").unwrap(),
         seed,
@@ -59,12 +59,12 @@ fn run_flow(scenario: &str, recipe: &str, seed: u64, receiver: &HostSpec, flow: 
     let sequence = world.time_sequence(0);
     assert!(complete, "{recipe}, seed {seed}:\n{sequence}");
     let result = world.result(0);
-    assert_eq!((result.delivered, result.ended.is_none()), (octets, true), "{recipe}, seed {seed}");
+    assert_eq!((result.delivered, result.ended.is_none()), (bytes, true), "{recipe}, seed {seed}");
     Run { result, decisions: world.decisions(0).to_vec(), sequence }
 }
 
-fn run_with_default_receiver(scenario: &str, recipe: &str, octets: u64, seed: u64) -> Run {
-    run(scenario, recipe, octets, seed, &HostSpec::receiver())
+fn run_with_default_receiver(scenario: &str, recipe: &str, bytes: u64, seed: u64) -> Run {
+    run(scenario, recipe, bytes, seed, &HostSpec::receiver())
 }
 
 /// Sums over the runs of a recipe.
@@ -79,9 +79,9 @@ struct Sum {
     dsacks: u64,
 }
 
-fn sum(scenario: &str, recipe: &str, octets: u64, seeds: std::ops::RangeInclusive<u64>) -> Sum {
+fn sum(scenario: &str, recipe: &str, bytes: u64, seeds: std::ops::RangeInclusive<u64>) -> Sum {
     seeds.fold(Sum::default(), |mut sum, seed| {
-        let run = run_with_default_receiver(scenario, recipe, octets, seed);
+        let run = run_with_default_receiver(scenario, recipe, bytes, seed);
         let counters = &run.result.counters;
         sum.took += run.took();
         sum.timeouts += counters.timeouts;

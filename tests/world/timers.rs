@@ -26,7 +26,7 @@ fn dropping(segments: &[&str]) -> String {
     link_and(&format!("[[stage]]\nkind = \"loss\"\ndown = {{ model = \"list\", drop = {segments:?} }}\n"))
 }
 
-/// A radio link that retransmits damaged packets and delivers later packets meanwhile. 2 % of the packets
+/// A radio link that delivers later packets while it retransmits damaged ones. 2 % of the packets
 /// arrive 10 ms late, after about eight later ones. No packet is lost.
 fn reordering() -> String {
     link_and(
@@ -43,20 +43,20 @@ struct Run {
     result: FlowResult,
 }
 
-fn run_seed(scenario: &str, recipe: &str, octets: u64, seed: u64) -> Run {
-    let mut world = World::one_flow(scenario, recipe, octets, seed).unwrap();
+fn run_seed(scenario: &str, recipe: &str, bytes: u64, seed: u64) -> Run {
+    let mut world = World::one_flow(scenario, recipe, bytes, seed).unwrap();
     match world.run_to_end(LIMIT) {
         Ok(true) => {}
         Ok(false) => panic!("{recipe} is not complete at {}:\n{}", world.now(), world.time_sequence(0)),
         Err(error) => panic!("{recipe}: {error}\n{}", world.time_sequence(0)),
     }
     let result = world.result(0);
-    assert_eq!((result.delivered, result.ended.as_ref()), (octets, None), "{recipe}");
+    assert_eq!((result.delivered, result.ended.as_ref()), (bytes, None), "{recipe}");
     Run { world, result }
 }
 
-fn run(scenario: &str, recipe: &str, octets: u64) -> Run {
-    run_seed(scenario, recipe, octets, 1)
+fn run(scenario: &str, recipe: &str, bytes: u64) -> Run {
+    run_seed(scenario, recipe, bytes, 1)
 }
 
 impl Run {
@@ -169,8 +169,8 @@ fn sent_at(run: &Run, at: u64, number: u32) -> Instant {
         PacketKind::Sent { offset, copy, .. } => (*offset, *copy) == (at, number),
         PacketKind::Ack { .. } => false,
     };
-    let sighting = run.world.device_packets(0).iter().find(|sighting| sent(&sighting.kind));
-    sighting.unwrap_or_else(|| panic!("copy {number} of {at} was never sent")).at
+    let packet = run.world.device_packets(0).iter().find(|packet| sent(&packet.kind));
+    packet.unwrap_or_else(|| panic!("copy {number} of {at} was never sent")).at
 }
 
 #[test]

@@ -58,16 +58,16 @@ fn lazy_world_matches_observed_world_when_inspected() {
                 [Watch::Decisions, Watch::Results].map(|watch| world(scenario, seed, watch));
             // Odd times, so that some inspections fall between the end of a transmission and the arrival.
             let mut at = Instant::ZERO;
-            for look in 0..60_u64 {
-                at += Duration::from_micros(1 + look * look * 211 + seed);
+            for step in 0..60_u64 {
+                at += Duration::from_micros(1 + step * step * 211 + seed);
                 for world in [&mut watched, &mut unwatched] {
                     world.run_until(at).unwrap();
                 }
-                let place = format!("path {path}, seed {seed}, at {at}");
-                assert_eq!(unwatched.results(), watched.results(), "{place}");
-                assert_eq!(unwatched.totals(), watched.totals(), "{place}");
-                assert_eq!(unwatched.path().stats(), watched.path().stats(), "{place}");
-                assert_eq!(unwatched.path().held(), watched.path().held(), "{place}");
+                let context = format!("path {path}, seed {seed}, at {at}");
+                assert_eq!(unwatched.results(), watched.results(), "{context}");
+                assert_eq!(unwatched.totals(), watched.totals(), "{context}");
+                assert_eq!(unwatched.path().stats(), watched.path().stats(), "{context}");
+                assert_eq!(unwatched.path().held(), watched.path().held(), "{context}");
             }
         }
     }
@@ -111,8 +111,8 @@ fn observed_world_records_losses_immediately() {
     let (scenario, mobile) = (scenario.unwrap(), HostSpec::receiver());
     let mut world = World::new(WorldConfig { scenario, seed: 1, fixed: sender, mobile, flows }).unwrap();
     let mut most = 0;
-    for look in 1..10_000 {
-        world.run_until(Instant::ZERO + Duration::from_millis(3) * look).unwrap();
+    for step in 1..10_000 {
+        world.run_until(Instant::ZERO + Duration::from_millis(3) * step).unwrap();
         let lost = world.losses(0).as_slice().len() as u64;
         assert_eq!(lost, world.totals().down.dropped_for(DropReason::Loss), "at {}", world.now());
         most = most.max(lost);

@@ -5,8 +5,7 @@ use airlink::packet::Direction;
 use airlink::scenario::Scenario;
 use airlink::stage::DropReason;
 use airtcp::host::{ConnId, Host, HostConfig};
-use airtcp::profile::Profile;
-use airtcp::profile::{AckPolicy, SackOffer};
+use airtcp::profile::{AckPolicy, Profile, SackOffer};
 use airtcp::recovery::{Decision, What};
 use airtcp::tcp::SocketOptions;
 use airtcp_sim::world::{Flow, HostSpec, Length, Watch, World, WorldConfig};
@@ -170,11 +169,8 @@ fn station_report_is_as_good_as_known_tax() {
         let reported = goodput(&scenario, &format!("{recipe}+rebate"));
         let known = goodput(&scenario, &format!("{recipe}+rebate+tax=0.03"));
         assert!(reported > 1.5 * plain, "{recipe}: {:.2}", reported / plain);
-        assert!(
-            (reported / known - 1.0).abs() < 0.1,
-            "{recipe}: {:.2} of the goodput with known tax",
-            reported / known
-        );
+        let ratio = reported / known;
+        assert!((ratio - 1.0).abs() < 0.1, "{recipe}: {ratio:.2} of the goodput with known tax");
     }
 }
 
@@ -187,21 +183,19 @@ fn rebate_compensates_reordering_mistaken_for_loss() {
     let inferred = goodput_to(&scenario, "newreno+rebate", "newreno") / plain;
     assert!(counted > 1.8, "{counted:.2} with a receiver that counts");
     assert!(inferred > 1.3, "{inferred:.2} with a receiver that does not count");
-    let robust = ["rr", "dcr", "pr"];
-    for detector in robust {
-        let rebate = format!("{detector}+rebate");
-        assert_same(&scenario, "reordering-alarm", 1, &rebate, detector);
+    for detector in ["rr", "dcr", "pr"] {
+        assert_same(&scenario, "reordering-alarm", 1, &format!("{detector}+rebate"), detector);
     }
 }
 
 /// A sender and a receiver. The test decides which packet arrives when.
-struct ByHand {
+struct ManualPath {
     now: Instant,
     hosts: [Host; 2],
     sender: ConnId,
 }
 
-impl ByHand {
+impl ManualPath {
     /// Creates a connection whose sender has received ACKs for its whole initial window.
     fn new(sender: &str, receiver: &str) -> Self {
         let host = |recipe: &str, addr: [u8; 4], sack| {
@@ -221,14 +215,14 @@ impl ByHand {
         let options = SocketOptions::of(hosts[1].profile());
         hosts[1].listen(addr, 1, options.clone()).unwrap();
         let sender = hosts[0].connect(now, None, addr, options).unwrap();
-        let mut by_hand = Self { now, hosts, sender };
+        let mut path = Self { now, hosts, sender };
         for _ in 0..2 {
-            by_hand.exchange();
+            path.exchange();
         }
-        by_hand
+        path
     }
 
-    fn leaving(&mut self, host: usize) -> Vec<Vec<u8>> {
+    fn packets_from(&mut self, host: usize) -> Vec<Vec<u8>> {
         let (mut packets, mut packet) = (Vec::new(), Vec::new());
         while self.hosts[host].poll_packet(self.now, &mut packet) {
             packets.push(packet.clone());
@@ -239,7 +233,7 @@ impl ByHand {
     /// Delivers all pending packets of both hosts, each after 50 ms.
     fn exchange(&mut self) {
         for host in [0, 1] {
-            let packets = self.leaving(host);
+            let packets = self.packets_from(host);
             self.now += Duration::from_millis(50);
             for packet in packets {
                 self.hosts[1 - host].handle_packet(self.now, &packet);
@@ -253,7 +247,7 @@ impl ByHand {
         for _ in 0..count {
             self.now += Duration::from_millis(1);
             self.hosts[0].write(self.now, self.sender, &[7; 1448]).unwrap();
-            packets.extend(self.leaving(0));
+            packets.extend(self.packets_from(0));
         }
         assert_eq!(packets.len(), count);
         packets
@@ -263,61 +257,58 @@ impl ByHand {
     fn deliver(&mut self, packet: &[u8]) -> Options {
         self.now += Duration::from_millis(1);
         self.hosts[1].handle_packet(self.now, packet);
-        let answers = self.leaving(1);
+        let answers = self.packets_from(1);
         segment::parse(answers.first().expect("every segment is acknowledged")).unwrap().options
     }
 
     fn alarms(&mut self, packets: &[Vec<u8>], order: &[usize]) -> Vec<Option<u16>> {
-        order.iter().map(|place| self.deliver(&packets[*place]).reordered).collect()
+        order.iter().map(|index| self.deliver(&packets[*index]).reordered).collect()
     }
 }
 
 #[test]
 fn receiver_counts_segments_overtaken_by_three() {
-    let mut by_hand = ByHand::new("newreno", "reordering-alarm");
-    let packets = by_hand.segments(9);
+    let mut path = ManualPath::new("newreno", "reordering-alarm");
+    let packets = path.segments(9);
     let order = [0, 2, 3, 1, 5, 6, 7, 4, 8];
-    let alarms = by_hand.alarms(&packets, &order);
-    assert_eq!(
-        alarms,
-        [0, 0, 0, 0, 0, 0, 0, 1, 1].map(Some),
-        "segment 1 was overtaken by two, segment 4 by three"
-    );
+    let alarms = path.alarms(&packets, &order);
+    let expected = [0, 0, 0, 0, 0, 0, 0, 1, 1].map(Some);
+    assert_eq!(alarms, expected, "segment 1 was overtaken by two, segment 4 by three");
 }
 
 #[test]
 fn retransmission_is_not_counted_as_reordering() {
-    let mut by_hand = ByHand::new("newreno", "reordering-alarm");
-    let packets = by_hand.segments(5);
+    let mut path = ManualPath::new("newreno", "reordering-alarm");
+    let packets = path.segments(5);
     // Four ACKs, three of which are duplicates, reach the sender.
-    for place in [0, 2, 3, 4] {
-        by_hand.hosts[1].handle_packet(by_hand.now, &packets[place]);
-        for ack in by_hand.leaving(1) {
-            by_hand.now += Duration::from_millis(5);
-            by_hand.hosts[0].handle_packet(by_hand.now, &ack);
+    for index in [0, 2, 3, 4] {
+        path.hosts[1].handle_packet(path.now, &packets[index]);
+        for ack in path.packets_from(1) {
+            path.now += Duration::from_millis(5);
+            path.hosts[0].handle_packet(path.now, &ack);
         }
     }
-    let resent = by_hand.leaving(0);
+    let resent = path.packets_from(0);
     assert_eq!(resent.len(), 1, "the fast retransmit");
-    assert_eq!(by_hand.deliver(&resent[0]).reordered, Some(0));
-    assert!(by_hand.deliver(&packets[1]).reordered == Some(0), "the late original is not counted either");
+    assert_eq!(path.deliver(&resent[0]).reordered, Some(0));
+    assert!(path.deliver(&packets[1]).reordered == Some(0), "the late original is not counted either");
 }
 
 #[test]
 fn reordering_alarm_needs_request_timestamps_and_space() {
-    let mut by_hand = ByHand::new("newreno", "newreno");
-    let packets = by_hand.segments(5);
-    assert_eq!(by_hand.alarms(&packets, &[0, 2, 3, 4, 1]), [None; 5], "the receiver does not use the option");
+    let mut path = ManualPath::new("newreno", "newreno");
+    let packets = path.segments(5);
+    assert_eq!(path.alarms(&packets, &[0, 2, 3, 4, 1]), [None; 5], "the receiver does not use the option");
 
-    let mut by_hand = ByHand::new("newreno+no-timestamps", "reordering-alarm");
-    by_hand.now += Duration::from_secs(1);
-    by_hand.hosts[0].write(by_hand.now, by_hand.sender, &[7; 1460 * 5]).unwrap();
-    let packets = by_hand.leaving(0);
-    assert_eq!(by_hand.alarms(&packets, &[0, 2, 3, 4, 1]), [None; 5], "no alarm without timestamps");
+    let mut path = ManualPath::new("newreno+no-timestamps", "reordering-alarm");
+    path.now += Duration::from_secs(1);
+    path.hosts[0].write(path.now, path.sender, &[7; 1460 * 5]).unwrap();
+    let packets = path.packets_from(0);
+    assert_eq!(path.alarms(&packets, &[0, 2, 3, 4, 1]), [None; 5], "no alarm without timestamps");
 
-    let mut by_hand = ByHand::new("sack", "reordering-alarm");
-    let packets = by_hand.segments(8);
-    let answers: Vec<_> = [0, 2, 4, 6, 1].map(|place| by_hand.deliver(&packets[place])).into();
+    let mut path = ManualPath::new("sack", "reordering-alarm");
+    let packets = path.segments(8);
+    let answers: Vec<_> = [0, 2, 4, 6, 1].map(|index| path.deliver(&packets[index])).into();
     let blocks: Vec<_> = answers.iter().map(|options| options.sack.as_slice().len()).collect();
     let alarms: Vec<_> = answers.iter().map(|options| options.reordered).collect();
     assert_eq!(blocks, [0, 1, 2, 3, 2]);
@@ -339,8 +330,8 @@ fn loss_compensating_windows_gain_under_random_loss() {
 
 #[test]
 fn loss_compensating_windows_back_off_for_full_queue() {
-    // Only the queue drops packets. An algorithm that attributes these drops to random loss would lose ever
-    // more.
+    // Only the queue drops packets. An algorithm that attributes these drops to random loss would lose more
+    // and more packets.
     let drops = |window: &str| {
         let world =
             Run { scenario: LINK, sender: window, receiver: "newreno", seconds: 120, seed: 1 }.world();

@@ -1,8 +1,8 @@
 //! P0 §3.3 and §4: a sender over a radio link with clustered losses, with and without `sifest`.
 //!
 //! The path of §3.1 without voice traffic: the radio link has 128 kbit/s, so a segment of 512 bytes takes
-//! 34.5 ms, and the round trip is 110 ms without a queue. The paper's runs have random losses. Here, exactly
-//! the packets are lost that its figures show as lost.
+//! 34.5 ms, and the round trip is 110 ms without a queue. The paper's runs have random losses. Here,
+//! the path loses exactly the packets that its figures show as lost.
 
 use airlink::scenario::Scenario;
 use airtcp::profile::Profile;
@@ -36,15 +36,8 @@ fn run(profile: &Profile, recipe: &str, drop: &[&str]) -> Sequence {
     } else {
         format!("{recipe}+iw=1")
     };
-    Run {
-        profile: profile.clone(),
-        recipe: &recipe,
-        scenario: losing(drop),
-        mss: 512,
-        segments: 60,
-        rwnd: 16,
-    }
-    .go()
+    let (profile, scenario) = (profile.clone(), losing(drop));
+    Run { profile, recipe: &recipe, scenario, mss: 512, segments: 60, rwnd: 16 }.sequence()
 }
 
 fn profiles() -> [Profile; 2] {
@@ -104,7 +97,7 @@ fn figure_8_sifest_avoids_timeout_with_tiny_window() {
             assert_eq!(with.sent(2, 2), Some(first.at), "{context}\n{with}");
             assert_eq!(with.counters.timeouts, 0, "{context}\n{with}");
             assert_eq!(with.counters.fast_retransmits, 1, "{context}\n{with}");
-            // It saves the wait for the timer: at least a second, minus the round trip that both need.
+            // `sifest` saves the wait for the timer: at least a second, minus the round trip that both need.
             assert!(
                 with.acked(3).unwrap().at + 0.8 < without.acked(3).unwrap().at,
                 "{context}\n{with}\n{without}"
@@ -118,17 +111,16 @@ fn sifest_avoids_timeouts_limited_transmit_cannot() {
     for profile in profiles() {
         let run = |recipe, segments, rwnd, drop| {
             let profile = profile.clone();
-            Run { profile, recipe, scenario: losing(&[drop]), mss: 512, segments, rwnd }.go()
+            Run { profile, recipe, scenario: losing(&[drop]), mss: 512, segments, rwnd }.sequence()
         };
         // P0 §4.1: with a window of two segments, Limited Transmit has no room for a segment that would help.
-        for (recipe, timeouts) in [("newreno", 1), ("newreno+limited-transmit", 1), ("newreno+sifest", 0)] {
-            let s = run(recipe, 30, 2, "segment 20");
-            assert_eq!(s.counters.timeouts, timeouts, "{} {recipe}\n{s}", profile.name);
-        }
-        // The second-to-last segment is lost, and no further data is left to send.
-        for (recipe, timeouts) in [("newreno", 1), ("newreno+limited-transmit", 1), ("newreno+sifest", 0)] {
-            let s = run(recipe, 30, 16, "segment 29");
-            assert_eq!(s.counters.timeouts, timeouts, "{} {recipe}\n{s}", profile.name);
+        // Then the second-to-last segment is lost, and the sender has no further data.
+        for (rwnd, drop) in [(2, "segment 20"), (16, "segment 29")] {
+            for (recipe, timeouts) in [("newreno", 1), ("newreno+limited-transmit", 1), ("newreno+sifest", 0)]
+            {
+                let s = run(recipe, 30, rwnd, drop);
+                assert_eq!(s.counters.timeouts, timeouts, "{} {recipe}, {drop}\n{s}", profile.name);
+            }
         }
     }
 }
@@ -170,15 +162,8 @@ fn figure_9_sifest_detects_lost_retransmissions() {
             [("tahoe+sifest+liw", 16), ("reno+sifest", 64), ("newreno+sifest", 64), ("sack+sifest", 64)]
         {
             let context = format!("{} {recipe}", profile.name);
-            let s = Run {
-                profile: profile.clone(),
-                recipe,
-                scenario: losing(&FIGURE_9),
-                mss: 512,
-                segments: 120,
-                rwnd,
-            }
-            .go();
+            let (profile, scenario) = (profile.clone(), losing(&FIGURE_9));
+            let s = Run { profile, recipe, scenario, mss: 512, segments: 120, rwnd }.sequence();
             assert_eq!((s.counters.timeouts, s.counters.lost_retransmissions), (0, 3), "{context}\n{s}");
             // Each retransmission follows a duplicate ACK that segments sent before the loss cannot have
             // caused.

@@ -14,7 +14,8 @@ const HANDOVER: Option<&str> = Some("3.3s");
 
 fn run(profile: &Profile, recipe: &str, scenario: String) -> Sequence {
     let recipe = if profile.name == "ns2" { recipe.to_owned() } else { format!("{recipe}+iw=1") };
-    Run { profile: profile.clone(), recipe: &recipe, scenario, mss: 1460, segments: 200, rwnd: 128 }.go()
+    Run { profile: profile.clone(), recipe: &recipe, scenario, mss: 1460, segments: 200, rwnd: 128 }
+        .sequence()
 }
 
 fn run_losing_twice(profile: &Profile, recipe: &str) -> Sequence {

@@ -4,8 +4,7 @@
 use std::fmt::{self, Display, Formatter};
 
 use airlink::scenario::Scenario;
-use airtcp::profile::AckPolicy;
-use airtcp::profile::Profile;
+use airtcp::profile::{AckPolicy, Profile};
 use airtcp::recovery::{Counters, Decision, What};
 use airtcp_sim::world::{Flow, HostSpec, Length, PacketKind, Watch, World, WorldConfig};
 use airwire::time::Duration;
@@ -22,7 +21,7 @@ pub(crate) struct Run<'a> {
 }
 
 impl Run<'_> {
-    pub(crate) fn go(self) -> Sequence {
+    pub(crate) fn sequence(self) -> Sequence {
         let Self { profile, recipe, scenario, mss, segments, rwnd } = self;
         let host = |profile: Profile| {
             profile.with(|it| {
@@ -105,10 +104,10 @@ impl Sequence {
             }
         }
         let (mut n, mut una) = (0, 0);
-        for sighting in world.device_packets(0) {
-            match &sighting.kind {
+        for packet in world.device_packets(0) {
+            match &packet.kind {
                 PacketKind::Sent { offset, copy, .. } if is_data(*offset) => {
-                    push(sighting.at, Event::Sent { segment: segment(*offset), copy: *copy });
+                    push(packet.at, Event::Sent { segment: segment(*offset), copy: *copy });
                 }
                 PacketKind::Sent { .. } => {}
                 // A duplicate ACK by its content. A sender may not count it as one (ns-2's Sack1 after a
@@ -118,11 +117,11 @@ impl Sequence {
                 {
                     n += 1;
                     let edge = sacked.iter().map(|(_, right)| right.div_ceil(data) - 1).max().unwrap_or(0);
-                    push(sighting.at, Event::Dupack { n, edge });
+                    push(packet.at, Event::Dupack { n, edge });
                 }
                 PacketKind::Ack { ack, .. } => {
                     (n, una) = (0, *ack);
-                    push(sighting.at, Event::Ack { segment: (*ack - 1) / data });
+                    push(packet.at, Event::Ack { segment: (*ack - 1) / data });
                 }
             }
         }
@@ -130,7 +129,7 @@ impl Sequence {
             push(lost.at, Event::Dropped { segment: segment(lost.offset), copy: lost.copy });
         }
         rows.sort_by(|a, b| a.at.total_cmp(&b.at));
-        put_windows(&mut rows, &decisions);
+        set_windows(&mut rows, &decisions);
         Self { rows, counters: world.result(0).counters }
     }
 
@@ -150,11 +149,11 @@ impl Sequence {
 
     /// Returns the retransmitted segments in order.
     pub(crate) fn resent(&self) -> Vec<u64> {
-        let again = |row: &Row| match row.event {
+        let retransmitted = |row: &Row| match row.event {
             Event::Sent { segment, copy } if copy > 1 => Some(segment),
             _ => None,
         };
-        self.rows.iter().filter_map(again).collect()
+        self.rows.iter().filter_map(retransmitted).collect()
     }
 
     /// Returns the last row at or before `at`.
@@ -170,7 +169,7 @@ impl Sequence {
 }
 
 /// Sets the windows of each row to their values after the event.
-fn put_windows(rows: &mut [Row], decisions: &[Decision]) {
+fn set_windows(rows: &mut [Row], decisions: &[Decision]) {
     let mut decisions = decisions.iter().peekable();
     let mut window = (0.0, 0.0);
     for row in rows {
@@ -186,11 +185,8 @@ fn put_windows(rows: &mut [Row], decisions: &[Decision]) {
 impl Display for Sequence {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         const COLUMNS: u64 = 64;
-        writeln!(
-            f,
-            "{:>10} {:<24} {:>7} {:>8}  segment (modulo {COLUMNS})",
-            "s", "event", "cwnd", "ssthresh"
-        )?;
+        let titles = format!("{:>10} {:<24} {:>7} {:>8}", "s", "event", "cwnd", "ssthresh");
+        writeln!(f, "{titles}  segment (modulo {COLUMNS})")?;
         let mut una = 1;
         for Row { at, event, cwnd, ssthresh } in &self.rows {
             let (text, segment, mark) = match *event {
@@ -205,12 +201,8 @@ impl Display for Sequence {
                 Event::Dupack { n, edge } => (format!("dupack {n}, SACK to {edge}"), edge, 'S'),
                 Event::Timeout { segment } => (format!("timeout {segment}"), segment, 'T'),
             };
-            let column = segment.saturating_sub(1) % COLUMNS;
-            writeln!(
-                f,
-                "{at:>10.4} {text:<24} {cwnd:>7.2} {ssthresh:>8.2}  {:>1$}{mark}",
-                "", column as usize
-            )?;
+            let indent = " ".repeat((segment.saturating_sub(1) % COLUMNS) as usize);
+            writeln!(f, "{at:>10.4} {text:<24} {cwnd:>7.2} {ssthresh:>8.2}  {indent}{mark}")?;
         }
         write!(f, "{:?}", self.counters)
     }

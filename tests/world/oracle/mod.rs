@@ -3,7 +3,7 @@
 //!
 //! `tests/ns2` compares one sender with ns-2 event by event, over ns-2's own links. These tests cover the
 //! whole system: hosts that exchange real packets, airlink's queues, links and channels, and the statistics
-//! behind a figure.
+//! of a figure.
 //!
 //! If a recorded mean is not reproduced, the test states the cause and the difference. In these cases ns-2
 //! was run again (`tests/world/oracle/ns2`), and the new means must be reproduced.
@@ -24,7 +24,7 @@ use airtcp_reproduce::pan2004::setting::{Acks, Channel, MSS, Reading, Setting};
 use airtcp_sim::run::{self, Report, Run};
 use airtcp_testkit::sample::{is_everything, size};
 use comparison::{Cause, Comparison, Measure};
-use scenarios::{AS_NS2, PACKET, SENDERS, SOONER, backbone, dumbbell, last_hop};
+use scenarios::{NS2_PERIOD, PACKET, SENDERS, SHORT_PERIOD, backbone, dumbbell, last_hop};
 use tables::Published;
 
 /// Returns the acknowledged packets. ns-2's first packet corresponds to our SYN, which counts as one more.
@@ -34,8 +34,8 @@ fn packets(report: &Report) -> f64 {
 
 /// Returns the goodput of all flows in bit/s, where a packet with `mss` bytes of data counts as 1000 bytes.
 fn goodput(report: &Report, mss: u16) -> f64 {
-    let octets: f64 = report.flows.iter().map(|flow| flow.goodput_bit_per_s).sum();
-    octets * f64::from(PACKET) / f64::from(mss)
+    let bytes: f64 = report.flows.iter().map(|flow| flow.goodput_bit_per_s).sum();
+    bytes * f64::from(PACKET) / f64::from(mss)
 }
 
 fn timeouts(report: &Report) -> f64 {
@@ -63,7 +63,7 @@ fn p0_table(
     seeds: u64,
 ) {
     for ((x, y), mean) in tables::TABLE_1.into_iter().zip(theirs) {
-        // With few losses, the point of loss matters. Only many seeds show the known difference: `IN_FRONT`.
+        // With few losses, the point of loss matters. Only many seeds show the known difference: `LOST_BEFORE_QUEUE`.
         if (x, y) == (0.03, 0.03) && !is_everything() {
             continue;
         }
@@ -82,8 +82,7 @@ fn p0_capacity_left_by_voice_matches_ns2() {
 
 /// With ns-2 run again at x = y = 0.02, Tahoe has 1465 ± 7 packets if they are lost before the queue of the
 /// radio link, and 1444 ± 6 if they are lost after the link. At 0.03, the numbers are 1376 ± 9 and 1354 ± 9.
-const IN_FRONT: &str =
-    "recorded with losses in front of the queue, where they cost no capacity; here they are behind the link";
+const LOST_BEFORE_QUEUE: &str = "recorded with losses before the queue, where they cost no capacity; here packets are lost after the link";
 /// One in twenty means is expected outside its 95 % interval.
 const BY_CHANCE: &str = "by chance: not with 200 seeds";
 /// Outside the interval by chance, with the few seeds of a change.
@@ -95,17 +94,17 @@ fn p0_sender_means_match_ns2_on_all_channels() {
     for (recipe, theirs) in SENDERS.into_iter().zip(&tables::R1) {
         p0_table(&mut comparison, recipe, Acks::Delayed, theirs, size(8, 40));
     }
-    let in_front = Cause {
+    let before_queue = Cause {
         differences: &[
             ("tahoe Delayed (0.03, 0.03)", -39.9),
             ("reno Delayed (0.03, 0.03)", -46.0),
             ("newreno Delayed (0.03, 0.03)", -42.3),
             ("sack Delayed (0.03, 0.03)", -45.5),
         ],
-        why: IN_FRONT,
+        why: LOST_BEFORE_QUEUE,
     };
     let by_chance = Cause { differences: &[("reno Delayed (0.01, 0.15)", 60.4)], why: BY_CHANCE_OF_FEW };
-    comparison.check(&[if is_everything() { in_front } else { by_chance }]);
+    comparison.check(&[if is_everything() { before_queue } else { by_chance }]);
 }
 
 #[test]
@@ -128,14 +127,14 @@ fn p0_limited_transmit_and_undelayed_acks_match_ns2() {
             ("tahoe Each (0.03, 0.03)", -25.9),
             ("newreno Each (0.03, 0.03)", -22.3),
         ],
-        why: IN_FRONT,
+        why: LOST_BEFORE_QUEUE,
     }]);
 }
 
 #[test]
 fn p0_losses_after_link_match_ns2() {
     let mut comparison = p0_comparison();
-    for (recipe, acks, per, theirs) in tables::R1_AGAIN {
+    for (recipe, acks, per, theirs) in tables::R1_RERUN {
         let name = format!("{recipe} {acks:?} {per}");
         comparison.add(
             size(10, 40),
@@ -149,7 +148,7 @@ fn p0_losses_after_link_match_ns2() {
 fn p0_sweep(seeds: u64) -> Comparison {
     let mut comparison = p0_comparison();
     for (point, z) in tables::SWEEP_Z.into_iter().enumerate() {
-        // With few losses, `IN_FRONT` applies as well.
+        // With few losses, `LOST_BEFORE_QUEUE` applies as well.
         if !(is_everything() || z == 0.04 || z == 0.10) {
             continue;
         }
@@ -175,7 +174,7 @@ fn p0_sweep(seeds: u64) -> Comparison {
 
 #[test]
 fn p0_loss_sweep_matches_ns2() {
-    let in_front = Cause {
+    let before_queue = Cause {
         differences: &[
             ("tahoe z = 0.02", -22.9),
             ("reno z = 0.02", -29.2),
@@ -183,11 +182,11 @@ fn p0_loss_sweep_matches_ns2() {
             ("sack z = 0.02", -22.7),
             ("tahoe ND z = 0.02", -22.8),
         ],
-        why: IN_FRONT,
+        why: LOST_BEFORE_QUEUE,
     };
     if is_everything() {
         let by_chance = Cause { differences: &[("tahoe z = 0.12 timeouts", 3.0)], why: BY_CHANCE };
-        return p0_sweep(30).check(&[in_front, by_chance]);
+        return p0_sweep(30).check(&[before_queue, by_chance]);
     }
     let differences = &[("tahoe z = 0.04 timeouts", 4.1), ("reno z = 0.1", 69.6)];
     p0_sweep(8).check(&[Cause { differences, why: BY_CHANCE_OF_FEW }]);
@@ -204,7 +203,7 @@ fn p0_loss_sweep_matches_ns2_with_200_seeds() {
             ("sack z = 0.02", -22.8),
             ("tahoe ND z = 0.02", -17.8),
         ],
-        why: IN_FRONT,
+        why: LOST_BEFORE_QUEUE,
     }]);
 }
 
@@ -216,24 +215,24 @@ fn p3_goodput(report: &Report) -> f64 {
 /// With many seeds, two of the six P3 means are 1 % below ns-2's, and so is Sack1's at P1. The cause is not
 /// the phase of the tick (ns-2 gets the same means with one phase for all seeds), nor D-SACK, nor the point
 /// of loss.
-const A_LITTLE_LESS: &str = "about 1 % less than ns-2; the cause is unknown";
+const BELOW_NS2: &str = "about 1 % less than ns-2; the cause is unknown";
 
 fn compare_p3(seeds: u64, measured: &Range<u64>, known: &[(&str, f64)]) {
     let mut comparison = Comparison::new(tables::SEEDS, 0.0);
-    for (recipe, per, theirs) in tables::BACKBONE_AGAIN {
+    for (recipe, per, theirs) in tables::BACKBONE_RERUN {
         let name = format!("{recipe} PER {per}");
         let plan = backbone(recipe, per, measured.clone());
         comparison.add(seeds, &plan, &[Measure::new(name, theirs, &p3_goodput)]);
     }
-    comparison.check(&[Cause { differences: known, why: A_LITTLE_LESS }]);
+    comparison.check(&[Cause { differences: known, why: BELOW_NS2 }]);
 }
 
 #[test]
 fn p3_newreno_and_sack_match_ns2() {
     if is_everything() {
-        compare_p3(6, &AS_NS2, &[("newreno+limited-transmit PER 0.08", -0.004)]);
+        compare_p3(6, &NS2_PERIOD, &[("newreno+limited-transmit PER 0.08", -0.004)]);
     } else {
-        compare_p3(6, &SOONER, &[]);
+        compare_p3(6, &SHORT_PERIOD, &[]);
     }
 }
 
@@ -242,14 +241,14 @@ fn p3_newreno_and_sack_match_ns2() {
 fn p3_means_match_ns2_with_40_seeds() {
     compare_p3(
         40,
-        &AS_NS2,
+        &NS2_PERIOD,
         &[("newreno+limited-transmit PER 0.04", -0.003), ("newreno+limited-transmit PER 0.08", -0.003)],
     );
 }
 
-/// When ns-2 itself was run again in this scenario, it had a higher goodput (`BACKBONE_AGAIN`). The
+/// When ns-2 itself was run again in this scenario, it had a higher goodput (`BACKBONE_RERUN`). The
 /// difference in settings is not recorded.
-const NOT_MET_BY_NS2: &str = "a new run of ns-2 does not reproduce it either";
+const NOT_REPRODUCED_BY_NS2: &str = "a new run of ns-2 does not reproduce it either";
 
 #[test]
 #[ignore = "nightly: takes minutes without optimisation"]
@@ -260,7 +259,7 @@ fn p3_means_match_original_record() {
             let name = format!("{recipe} PER {per}");
             comparison.add(
                 10,
-                &backbone(recipe, per, AS_NS2),
+                &backbone(recipe, per, NS2_PERIOD),
                 &[Measure::new(name, Published(mean, None), &p3_goodput)],
             );
         }
@@ -277,7 +276,7 @@ fn p3_means_match_original_record() {
         ("sack+limited-transmit PER 0.08", 0.006),
         ("sack+limited-transmit PER 0.1", 0.004),
     ];
-    comparison.check(&[Cause { differences: &known, why: NOT_MET_BY_NS2 }]);
+    comparison.check(&[Cause { differences: &known, why: NOT_REPRODUCED_BY_NS2 }]);
 }
 
 #[test]
@@ -296,9 +295,9 @@ fn p3_twelve_flows_share_evenly_like_ns2() {
         let name = |what: &str| format!("twelve flows PER {per}{what}");
         let mut beside = vec![Measure::new(name(""), Published(theirs, None), &measure)];
         if per > 0.0 {
-            beside.push(Measure::new(name(", again"), tables::DUMBBELL_AGAIN, &measure));
+            beside.push(Measure::new(name(", again"), tables::DUMBBELL_RERUN, &measure));
         }
-        comparison.add(3, &dumbbell(per, size(SOONER, AS_NS2)), &beside);
+        comparison.add(3, &dumbbell(per, size(SHORT_PERIOD, NS2_PERIOD)), &beside);
     }
     comparison.check(&[]);
 }
@@ -310,7 +309,7 @@ fn p1_goodput(report: &Report) -> f64 {
 
 fn compare_p1(seeds: u64) {
     let mut comparison = Comparison::new(tables::SEEDS, 0.0);
-    for (per, means) in tables::LAST_HOP_AGAIN {
+    for (per, means) in tables::LAST_HOP_RERUN {
         // For a change, only the middle loss rate is compared.
         if per != 0.04 && !is_everything() {
             continue;
@@ -358,6 +357,6 @@ fn p1_means_match_original_record() {
             ("tahoe PER 0.08", -8.8),
             ("reno PER 0.08", -7.3),
         ],
-        why: NOT_MET_BY_NS2,
+        why: NOT_REPRODUCED_BY_NS2,
     }]);
 }

@@ -3,9 +3,8 @@
 use std::ops::Range;
 
 use airlink::scenario::Scenario;
-use airtcp::profile::AckPolicy;
-use airtcp::profile::Profile;
 use airtcp::profile::recovery::InitialWindow;
+use airtcp::profile::{AckPolicy, Profile};
 use airtcp::recovery::Recipe;
 use airtcp::rtt::{RtoLimits, TimerStyle};
 use airtcp_sim::run::{Run, Until};
@@ -84,17 +83,17 @@ fn two_links(first: (&str, &str), second: (&str, &str), limit: u32, per: f64) ->
 }
 
 /// Seconds in which ns-2's goodput of P3 was measured. The goodput is steady long before. A change therefore
-/// measures [`SOONER`], with a wider confidence interval.
-pub(crate) const AS_NS2: Range<u64> = 1000..2000;
-pub(crate) const SOONER: Range<u64> = 20..170;
+/// measures [`SHORT_PERIOD`], with a wider confidence interval.
+pub(crate) const NS2_PERIOD: Range<u64> = 1000..2000;
+pub(crate) const SHORT_PERIOD: Range<u64> = 20..170;
 
 /// P3's agents, whose packets include headers on the wire.
-const MODERN: Agents = Agents { mss: PACKET, tick: 10, min_rto: 200, window: 1000 };
+const P3_AGENTS: Agents = Agents { mss: PACKET, tick: 10, min_rto: 200, window: 1000 };
 
 /// Returns the run of P3 Fig. 1. `measured` is the period of the measurement in seconds.
 pub(crate) fn backbone(recipe: &str, per: f64, measured: Range<u64>) -> Run {
     let path = two_links(("10Mbit", "50ms"), ("2Mbit", "10ms"), 50, per);
-    plan(&MODERN, &path, vec![flow(recipe)], measured.start, measured.end)
+    plan(&P3_AGENTS, &path, vec![flow(recipe)], measured.start, measured.end)
 }
 
 /// Returns the run of P3 Fig. 3. Each of the twelve flows has its own access link on either side, with 10
@@ -103,7 +102,7 @@ pub(crate) fn backbone(recipe: &str, per: f64, measured: Range<u64>) -> Run {
 pub(crate) fn dumbbell(per: f64, measured: Range<u64>) -> Run {
     let path = two_links(("1Gbit", "20.86ms"), ("2Mbit", "20ms"), 50, per);
     let flows = vec![flow("newreno+limited-transmit"); 12];
-    plan(&MODERN, &path, flows, measured.start, measured.end)
+    plan(&P3_AGENTS, &path, flows, measured.start, measured.end)
 }
 
 /// Returns the run of P1 Fig. 3a.

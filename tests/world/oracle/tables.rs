@@ -1,6 +1,6 @@
-//! Means of ns-2.35 (Debian's package) in these scenarios, each over several of its own seeds.
+//! Means of ns-2.35 (Debian's package) in these scenarios, each over several seeds.
 //!
-//! There are two generations. The scripts of the original tables are lost. The means named `AGAIN` come from
+//! There are two generations. The scripts of the original tables are lost. The means named `RERUN` come from
 //! the scripts in `ns2/` with seeds from 1 on, and can be reproduced.
 
 use airtcp_reproduce::pan2004::setting::Acks;
@@ -90,7 +90,7 @@ pub(crate) const BACKBONE: [(&str, [f64; 7]); 2] = [
 ];
 
 /// `two-links.tcl p3` with 40 seeds.
-pub(crate) const BACKBONE_AGAIN: [(&str, f64, Published); 6] = [
+pub(crate) const BACKBONE_RERUN: [(&str, f64, Published); 6] = [
     ("newreno+limited-transmit", 0.02, pm(0.4952, 0.0025)),
     ("newreno+limited-transmit", 0.04, pm(0.3221, 0.0016)),
     ("newreno+limited-transmit", 0.08, pm(0.1996, 0.0010)),
@@ -100,7 +100,7 @@ pub(crate) const BACKBONE_AGAIN: [(&str, f64, Published); 6] = [
 ];
 
 /// `p0.tcl` with losses after the link and 150 seeds: packets with x = y.
-pub(crate) const R1_AGAIN: [(&str, Acks, f64, Published); 7] = [
+pub(crate) const R1_RERUN: [(&str, Acks, f64, Published); 7] = [
     ("tahoe", Acks::Delayed, 0.02, pm(1444.0, 6.0)),
     ("tahoe", Acks::Delayed, 0.03, pm(1354.0, 9.0)),
     ("tahoe", Acks::Delayed, 0.08, pm(886.0, 13.0)),
@@ -125,11 +125,11 @@ pub(crate) const LAST_HOP: [(f64, [f64; 4]); 4] = [
 ];
 
 /// `two-links.tcl p1` with 80 seeds.
-pub(crate) const LAST_HOP_AGAIN: [(f64, [Published; 4]); 3] = [
+pub(crate) const LAST_HOP_RERUN: [(f64, [Published; 4]); 3] = [
     (0.02, [pm(375.1, 2.0), pm(365.6, 2.5), pm(434.6, 1.8), pm(436.1, 1.8)]),
     (0.04, [pm(250.0, 2.4), pm(232.9, 2.4), pm(306.2, 2.8), pm(301.8, 2.8)]),
     (0.08, [pm(113.5, 1.8), pm(106.3, 1.8), pm(133.3, 2.4), pm(128.5, 2.1)]),
 ];
 
 /// `two-links.tcl twelve` with 12 seeds, at 12 % loss.
-pub(crate) const DUMBBELL_AGAIN: Published = pm(1.6058, 0.0016);
+pub(crate) const DUMBBELL_RERUN: Published = pm(1.6058, 0.0016);

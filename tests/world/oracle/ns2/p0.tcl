@@ -1,7 +1,7 @@
 # P0 in reading R1, with uniform losses:
 #   ns p0.tcl AGENT RATE SEED SINK WHERE
-# AGENT is "" (Tahoe), /Reno, /Newreno or /Sack1; SINK is delayed or each; WHERE a packet is lost: behind the link, or
-# in front of its queue. Prints the packets acknowledged after 100 s.
+# AGENT is "" (Tahoe), /Reno, /Newreno or /Sack1. SINK is delayed or each. WHERE is after (packets are lost after the
+# link) or before (before its queue). Prints the number of packets acknowledged after 100 s.
 foreach {agent rate seed sinks where} $argv {}
 
 set ns [new Simulator]
@@ -42,7 +42,7 @@ $cbr set packetSize_ 512
 $cbr set rate_ 64kb
 $cbr attach-agent $udp
 
-# The voice has a channel of its own, without losses.
+# No voice packets are lost.
 set module [new ErrorModule Fid]
 foreach {flow per numbers} [list 1 $rate $losses 2 0 [new RNG]] {
     set random [new RandomVariable/Uniform]
@@ -55,7 +55,7 @@ foreach {flow per numbers} [list 1 $rate $losses 2 0 [new RNG]] {
     $module insert $model
     $module bind $model $flow
 }
-if {$where == "behind"} {
+if {$where == "after"} {
     [$ns link $fa $mh] insert-linkloss $module
 } else {
     [$ns link $fa $mh] errormodule $module

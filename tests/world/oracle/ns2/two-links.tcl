@@ -1,7 +1,7 @@
-# P1's last hop and P3's backbone and dumbbell, with uniform losses of data behind the second link:
+# P1's last hop and P3's backbone and dumbbell, with uniform losses of data after the second link:
 #   ns two-links.tcl SCENARIO AGENT RATE SEED
-# SCENARIO is p1, p3 or twelve; AGENT is "" (Tahoe), /Reno, /Newreno or /Sack1. Prints the goodput in Mbit/s, where a
-# packet counts 1000 octets: of 400 s in p1, of 1000 to 2000 s in the others.
+# SCENARIO is p1, p3 or twelve. AGENT is "" (Tahoe), /Reno, /Newreno or /Sack1. Prints the goodput in Mbit/s, in which
+# a packet counts 1000 bytes: from 0 to 400 s in p1, from 1000 to 2000 s in the others.
 foreach {scenario agent rate seed} $argv {}
 
 set ns [new Simulator]
