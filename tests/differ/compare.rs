@@ -1,11 +1,11 @@
-//! Finds the differences between two records, and describes them with words.
+//! Finds the differences between two records, and describes each with words.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 use airwire::time::Duration;
 
-use crate::heard::Heard;
+use crate::observed::Observed;
 use crate::plan::{Opening, Plan};
 use crate::play::{Record, Step};
 use crate::rows::Row;
@@ -17,23 +17,23 @@ pub(crate) struct Difference {
     pub step: usize,
     /// The index of the segment in the step.
     pub index: usize,
-    /// The field, `-`, and the side with the greater value, as in `expected.toml`.
-    pub place: String,
+    /// The field, `-`, and the side with the greater value, as a key in `expected.toml`.
+    pub key: String,
     /// The words that `expected.toml` can match.
     pub words: BTreeSet<String>,
 }
 
 impl Difference {
-    /// Returns what differences of the same kind have in common.
+    /// Returns the key and the words that differences of the same kind have in common.
     pub(crate) fn signature(&self) -> String {
-        let told = ["kernel:", "ours:", "event:", "call:", "state:", "seq:", "ack:", "stamp:"];
-        let words = self.words.iter().filter(|word| told.iter().any(|start| word.starts_with(start)));
-        [&self.place].into_iter().chain(words).map(String::as_str).collect::<Vec<_>>().join(" ")
+        let prefixes = ["kernel:", "ours:", "event:", "call:", "state:", "seq:", "ack:", "stamp:"];
+        let words = self.words.iter().filter(|word| prefixes.iter().any(|prefix| word.starts_with(prefix)));
+        [&self.key].into_iter().chain(words).map(String::as_str).collect::<Vec<_>>().join(" ")
     }
 
     /// Returns the index of the first row that explains the difference.
     pub(crate) fn row(&self, rows: &[Row]) -> Option<usize> {
-        rows.iter().position(|row| row.explains(&self.place, &self.words))
+        rows.iter().position(|row| row.explains(&self.key, &self.words))
     }
 }
 
@@ -43,7 +43,7 @@ pub(crate) enum Verdict {
     /// The first `steps` steps were compared, with these differences, except for `skipped` ones. Any later
     /// steps cannot be compared, because the two peers have received different segments.
     Compared { steps: usize, skipped: usize, differences: Vec<Difference> },
-    /// A timer and an event are so close together that either may come first.
+    /// A timer and an event are so close together that their order is random.
     Undecided,
 }
 
@@ -68,7 +68,7 @@ pub(crate) fn compare(plan: &Plan, kernel: &Record, ours: &Record, rows: &[Row])
         };
         if let Some(first) = found {
             let words = words(plan, &known, theirs, mine, first.index);
-            let difference = Difference { step: at, index: first.index, place: first.place(), words };
+            let difference = Difference { step: at, index: first.index, key: first.key(), words };
             let lasts = difference.row(rows).is_some_and(|row| rows[row].lasts);
             differences.push(difference);
             match agree_again(kernel, ours, at).filter(|_| !lasts) {
@@ -90,9 +90,8 @@ fn note_words(step: &Step, before: &mut BTreeSet<String>) {
     }
 }
 
-/// Returns the first step from which the records can be compared again after a difference in step `at`: until
-/// then the peer has sent the same segments in both, and has received the same data in the end. `None`: there
-/// is none.
+/// Returns the first step after a difference in step `at` from which the records can be compared again. Up to
+/// that step the peer has sent the same segments in both records, and has received the same data.
 fn agree_again(kernel: &Record, ours: &Record, at: usize) -> Option<usize> {
     let steps = kernel.steps.iter().zip(&ours.steps).enumerate().skip(at);
     let mut same_so_far =
@@ -116,7 +115,7 @@ struct FirstDifference {
 }
 
 impl FirstDifference {
-    fn place(&self) -> String {
+    fn key(&self) -> String {
         format!("{}-{}", self.field, if self.order.is_gt() { "kernel" } else { "ours" })
     }
 }
@@ -129,9 +128,9 @@ fn first_difference(kernel: &Step, ours: &Step, timers: &mut Timers, end: Durati
             order: kernel.outcome.cmp(&ours.outcome),
         });
     }
-    for index in 0..kernel.heard.len().max(ours.heard.len()) {
+    for index in 0..kernel.segments.len().max(ours.segments.len()) {
         let begin = timers.begin(kernel.at);
-        let pair = (kernel.heard.get(index), ours.heard.get(index));
+        let pair = (kernel.segments.get(index), ours.segments.get(index));
         let field = match pair {
             (Some(theirs), Some(mine)) => theirs
                 .differs(mine)
@@ -140,11 +139,11 @@ fn first_difference(kernel: &Step, ours: &Step, timers: &mut Timers, end: Durati
             (None, _) => Some(("extra", Ordering::Less)),
         };
         let Some((field, order)) = field else {
-            timers.hear(&kernel.heard[index]);
+            timers.observe(&kernel.segments[index]);
             continue;
         };
-        let races = |heard: Option<&Heard>| {
-            heard.is_some_and(|heard| !heard.prompt && end <= heard.at + slack(heard.at - begin))
+        let races = |segment: Option<&Observed>| {
+            segment.is_some_and(|segment| !segment.prompt && end <= segment.at + slack(segment.at - begin))
         };
         if races(pair.0) || races(pair.1) {
             return Found::Undecided;
@@ -154,24 +153,24 @@ fn first_difference(kernel: &Step, ours: &Step, timers: &mut Timers, end: Durati
     Found::Same
 }
 
-/// Times at which the next timer to fire may have been started: with the event, with the last segment that
-/// was received, or when a timer fired last.
+/// Times at which the next timer may have been started: the last segment that was received, and the last
+/// expiry of a timer.
 #[derive(Default)]
 struct Timers {
-    heard: Option<Duration>,
+    received: Option<Duration>,
     fired: Option<Duration>,
 }
 
 impl Timers {
-    fn hear(&mut self, heard: &Heard) {
-        self.heard = Some(heard.at);
-        if !heard.prompt {
-            self.fired = Some(heard.at);
+    fn observe(&mut self, segment: &Observed) {
+        self.received = Some(segment.at);
+        if !segment.prompt {
+            self.fired = Some(segment.at);
         }
     }
 
     fn begin(&self, event: Duration) -> Duration {
-        [self.heard, self.fired].into_iter().flatten().fold(event, Duration::min)
+        [self.received, self.fired].into_iter().flatten().fold(event, Duration::min)
     }
 }
 
@@ -181,10 +180,10 @@ fn slack(wait: Duration) -> Duration {
     Duration::from_millis(12) + Duration::from_nanos(wait.as_nanos() / 7)
 }
 
-/// A segment that is sent within this time was not sent by a timer.
+/// Segments that leave within this time were not caused by a timer.
 const AT_ONCE: Duration = Duration::from_millis(12);
 
-fn same_time(kernel: &Heard, ours: &Heard, begin: Duration) -> bool {
+fn same_time(kernel: &Observed, ours: &Observed, begin: Duration) -> bool {
     kernel.at.abs_diff(ours.at)
         <= if kernel.prompt || ours.prompt { slack(Duration::ZERO) } else { slack(kernel.at - begin) }
 }
@@ -198,26 +197,20 @@ fn words(
 ) -> BTreeSet<String> {
     let mut words = before.clone();
     words.extend(ours.words.iter().cloned());
-    words.insert(
-        match plan.opening {
-            Opening::Passive => "passive",
-            Opening::Active => "active",
-        }
-        .to_owned(),
-    );
+    words.insert(if plan.opening == Opening::Passive { "passive" } else { "active" }.to_owned());
     words.extend(ours.state.map(str::to_owned));
     for (who, step) in [("kernel", kernel), ("ours", ours)] {
-        let heard = step.heard.get(index);
-        words.insert(format!("{who}:{}", heard.map_or("nothing", Heard::kind)));
-        if let Some(heard) = heard {
-            let wait = heard.at - step.at;
+        let segment = step.segments.get(index);
+        words.insert(format!("{who}:{}", segment.map_or("nothing", Observed::kind)));
+        if let Some(segment) = segment {
+            let wait = segment.at - step.at;
             let when = match () {
-                () if heard.prompt || wait < AT_ONCE => "at-once",
+                () if segment.prompt || wait < AT_ONCE => "at-once",
                 () if wait < Duration::from_millis(170) => "delayed",
                 () => "late",
             };
             words.insert(format!("{who}-{when}"));
-            if !heard.sack.is_empty() {
+            if !segment.sack.is_empty() {
                 words.insert(format!("{who}-sack"));
             }
         }
@@ -234,16 +227,16 @@ pub(crate) fn script(plan: &Plan, kernel: &Record, ours: &Record, difference: &D
         text += &format!("{:>9}  {:<70} // {state}\n", gap(theirs.at - last), theirs.text);
         last = theirs.at;
         if at < difference.step {
-            for heard in &theirs.heard {
-                text += &format!("{:>9}  > {heard}\n", gap(heard.at - theirs.at));
+            for segment in &theirs.segments {
+                text += &format!("{:>9}  > {segment}\n", gap(segment.at - theirs.at));
             }
             continue;
         }
-        for index in 0..theirs.heard.len().max(mine.heard.len()).max(1) {
+        for index in 0..theirs.segments.len().max(mine.segments.len()).max(1) {
             let mark = if index == difference.index { "=>" } else { "  " };
             for (who, step) in [("kernel", theirs), ("airtcp", mine)] {
-                let line = match step.heard.get(index) {
-                    Some(heard) => format!("{:>9}  > {heard}", gap(heard.at - step.at)),
+                let line = match step.segments.get(index) {
+                    Some(segment) => format!("{:>9}  > {segment}", gap(segment.at - step.at)),
                     None => format!("{:>9}  nothing", ""),
                 };
                 text += &format!("{mark} {who} {line}\n");

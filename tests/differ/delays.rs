@@ -1,5 +1,5 @@
-//! Plays exchanges against airtcp alone, with the delays of a busy machine between events. A host that sends
-//! or wakes without end fails with its state instead of hanging.
+//! Plays exchanges against airtcp alone, with the delays of a busy machine between events. If the host sends
+//! or wakes endlessly, the test fails with the state of the host.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! The kernel's side: many exchanges in parallel, over one TUN device in a separate namespace.
 //!
 //! `write` on a TUN device returns when the kernel has processed the segment, including the socket. So
-//! immediate answers can be read at once, and all later packets come from timers.
+//! immediate answers can be read at once, and timers cause all later packets.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -26,9 +26,9 @@ use crate::plan::{Call, Opening, Plan};
 use crate::play::{LOCAL, Outcome, Play, Record, Stack};
 
 /// Maximum time between two reads of the device.
-const ATTENTION: Duration = Duration::from_millis(2);
+const MAX_READ_INTERVAL: Duration = Duration::from_millis(2);
 /// After a longer pause between two reads, the times of later packets are unknown.
-const PAUSE: Duration = Duration::from_millis(6);
+const LATE_READ: Duration = Duration::from_millis(6);
 /// Time between the starts of two exchanges.
 const STAGGER: Duration = Duration::from_micros(700);
 
@@ -37,7 +37,7 @@ pub(crate) struct Played {
     pub record: Record,
     pub local: SocketAddr,
     pub peer: SocketAddr,
-    /// The machine was late, so the times are unreliable.
+    /// Whether the machine was late, so that the times are unreliable.
     pub late: bool,
 }
 
@@ -48,7 +48,8 @@ pub(crate) struct Kernel {
     peers: u32,
 }
 
-struct Live {
+/// A running exchange.
+struct Running {
     /// Index of its plan.
     number: usize,
     play: Play,
@@ -70,20 +71,19 @@ enum Connection {
     Closed,
 }
 
-/// The kernel's side of an exchange: the socket, and the device for the segments.
-struct Side<'a> {
+/// The kernel's side of an exchange: the socket, and the device that carries the segments.
+struct KernelSide<'a> {
     tun: &'a Tun,
     socket: &'a mut Socket,
     error: &'a mut Option<io::Error>,
 }
 
 impl Kernel {
-    /// Creates the namespace and the device. `Err` says what is missing.
+    /// Creates the namespace and the device.
     pub(crate) fn new() -> Result<Self, String> {
         let namespace =
             Namespace::create().map_err(|error| format!("this test needs a network namespace: {error}"))?;
-        // Distributions' defaults, whatever this machine uses. No metrics are kept from one exchange for
-        // another.
+        // The defaults of distributions. This machine may use others. No metrics are kept between exchanges.
         let settings = [
             ("net.ipv4.tcp_rmem", "4096 131072 6291456"),
             ("net.ipv4.tcp_no_metrics_save", "1"),
@@ -108,7 +108,7 @@ impl Kernel {
         let Self { namespace, tun, peers } = self;
         let played = namespace.enter(|| {
             request_realtime_priority();
-            Stage::new(tun, peers)?.run(plans, at_once)
+            Runner::new(tun, peers)?.run(plans, at_once)
         });
         played.map_err(|error| error.to_string())?.map_err(|error| format!("over the TUN device: {error}"))
     }
@@ -120,20 +120,21 @@ fn request_realtime_priority() {
     let _ = Command::new("chrt").args(["--fifo", "--pid", "1", &thread]).output();
 }
 
-struct Stage<'a> {
+/// Plays many exchanges over one device.
+struct Runner<'a> {
     tun: &'a Tun,
     peers: &'a mut u32,
     reactor: Reactor,
     clock: Clock,
     /// The time of the next event or of the end of each exchange in `live`.
     due: BinaryHeap<Reverse<(Instant, usize)>>,
-    live: Vec<Option<Live>>,
+    live: Vec<Option<Running>>,
     by_peer: BTreeMap<Ipv4Addr, usize>,
-    looked: Instant,
+    last_read: Instant,
     buffer: Vec<u8>,
 }
 
-impl<'a> Stage<'a> {
+impl<'a> Runner<'a> {
     fn new(tun: &'a Tun, peers: &'a mut u32) -> io::Result<Self> {
         let clock = Clock::start();
         let mut reactor = Reactor::new(clock)?;
@@ -146,35 +147,35 @@ impl<'a> Stage<'a> {
             due: BinaryHeap::new(),
             live: Vec::new(),
             by_peer: BTreeMap::new(),
-            looked: clock.now(),
+            last_read: clock.now(),
             buffer: vec![0; 65_536],
         })
     }
 
     fn run(mut self, plans: &[Arc<Plan>], at_once: usize) -> io::Result<Vec<Played>> {
         let mut played: Vec<Option<Played>> = plans.iter().map(|_| None).collect();
-        let (mut next, mut going) = (0, 0);
+        let (mut next, mut running) = (0, 0);
         let mut next_begin = self.clock.now();
-        while next < plans.len() || going > 0 {
+        while next < plans.len() || running > 0 {
             let now = self.clock.now();
-            let begin = (next < plans.len() && going < at_once).then_some(next_begin);
+            let begin = (next < plans.len() && running < at_once).then_some(next_begin);
             let due = self.due.peek().map(|Reverse((at, _))| *at);
             let first = begin.into_iter().chain(due).min();
-            self.look(None)?;
+            self.read_packets(None)?;
             if first.is_none_or(|first| first > now) {
-                let until = first.unwrap_or(now + ATTENTION).min(now + ATTENTION);
+                let until = first.unwrap_or(now + MAX_READ_INTERVAL).min(now + MAX_READ_INTERVAL);
                 self.reactor.wait(Some(until))?;
                 continue;
             }
             if begin.is_some_and(|begin| begin <= now) {
                 self.begin(next, &plans[next])?;
-                (next, going) = (next + 1, going + 1);
+                (next, running) = (next + 1, running + 1);
                 next_begin = now + STAGGER;
             } else if let Some(Reverse((_, index))) = self.due.pop()
                 && let Some((number, done)) = self.advance(index)?
             {
                 played[number] = Some(done);
-                going -= 1;
+                running -= 1;
             }
         }
         Ok(played.into_iter().flatten().collect())
@@ -182,8 +183,8 @@ impl<'a> Stage<'a> {
 
     /// Reads all packets that the kernel has sent. `answers` is the exchange that has just had an event, so
     /// packets of this exchange are immediate answers.
-    fn look(&mut self, answers: Option<usize>) -> io::Result<()> {
-        let pause = self.clock.now() - self.looked > PAUSE;
+    fn read_packets(&mut self, answers: Option<usize>) -> io::Result<()> {
+        let pause = self.clock.now() - self.last_read > LATE_READ;
         while let Some(len) = self.tun.recv(&mut self.buffer)? {
             let now = self.clock.now();
             let packet = &self.buffer[..len];
@@ -195,9 +196,9 @@ impl<'a> Stage<'a> {
             let Some(live) = &mut self.live[index] else { continue };
             let prompt = answers == Some(index);
             live.late |= pause && !prompt;
-            live.play.hear(now - live.begun, prompt, packet);
+            live.play.observe(now - live.begun, prompt, packet);
         }
-        self.looked = self.clock.now();
+        self.last_read = self.clock.now();
         Ok(())
     }
 
@@ -211,8 +212,8 @@ impl<'a> Stage<'a> {
         let (socket, local) = Socket::open(plan.opening, peer)?;
         let play = Play::new(Arc::clone(plan), peer, local);
         self.due.push(Reverse((begun + play.gap(), index)));
-        self.live.push(Some(Live { number, play, begun, socket, late: false }));
-        self.look(Some(index))
+        self.live.push(Some(Running { number, play, begun, socket, late: false }));
+        self.read_packets(Some(index))
     }
 
     /// Plays the next event of an exchange, or ends it.
@@ -223,16 +224,16 @@ impl<'a> Stage<'a> {
         }
         let now = self.clock.now();
         let mut error = None;
-        let mut side = Side { tun: self.tun, socket: &mut live.socket, error: &mut error };
+        let mut side = KernelSide { tun: self.tun, socket: &mut live.socket, error: &mut error };
         live.play.step(now - live.begun, &mut side);
         self.due.push(Reverse((now + live.play.gap(), index)));
         error.map_or(Ok(()), Err)?;
-        self.look(Some(index))?;
+        self.read_packets(Some(index))?;
         Ok(None)
     }
 
     fn end(&mut self, index: usize) -> io::Result<(usize, Played)> {
-        // The caller has just looked it up.
+        // The caller has checked that the exchange is running.
         let live = self.live[index].take().expect("the exchange is running");
         let Play { peer, local, mut record, .. } = live.play;
         record.end = self.clock.now() - live.begun;
@@ -240,7 +241,7 @@ impl<'a> Stage<'a> {
             self.by_peer.remove(&addr);
         }
         live.socket.abort();
-        self.tun.send(&peer.farewell(local))?;
+        self.tun.send(&peer.final_reset(local))?;
         Ok((live.number, Played { record, local, peer: peer.addr, late: live.late }))
     }
 }
@@ -250,7 +251,7 @@ impl Socket {
         let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
         let socket = socket(AddressFamily::Inet, SockType::Stream, flags, None)?;
         setsockopt(&socket, sockopt::ReuseAddr, &true)?;
-        // The default of distributions, whatever this machine uses. Root may set any algorithm.
+        // The default of distributions. This machine may use another one. Root may set any algorithm.
         setsockopt(&socket, sockopt::TcpCongestion, &OsString::from("cubic"))?;
         // Large enough for all data that the application writes.
         setsockopt(&socket, sockopt::SndBuf, &212_992)?;
@@ -296,7 +297,7 @@ fn linger_zero(stream: &TcpStream) {
     let _ = setsockopt(stream, sockopt::Linger, &nix::libc::linger { l_onoff: 1, l_linger: 0 });
 }
 
-impl Stack for Side<'_> {
+impl Stack for KernelSide<'_> {
     fn deliver(&mut self, packet: &[u8]) {
         if let Err(error) = self.tun.send(packet) {
             *self.error = Some(error);

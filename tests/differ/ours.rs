@@ -20,7 +20,7 @@ const RECIPE: &str = "linux";
 /// The start of the exchange on the host's clock.
 const BEGIN: Instant = Instant::from_secs(10);
 
-struct Ours {
+struct HostSide {
     host: Host,
     now: Instant,
     listener: Option<ListenId>,
@@ -32,9 +32,9 @@ struct Ours {
 }
 
 /// Maximum number of segments and deadlines between two events. The longest plan needs fewer than 200.
-const MOST_ACTIONS: usize = 5000;
+const MAX_ACTIONS: usize = 5000;
 
-/// The host sends or wakes without end at one time, or far too often.
+/// The host sends or wakes endlessly at one time, or far too often.
 #[derive(Debug)]
 pub(crate) struct Livelock {
     step: usize,
@@ -44,7 +44,7 @@ pub(crate) struct Livelock {
 impl fmt::Display for Livelock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { step, state } = self;
-        write!(f, "airtcp's host took {MOST_ACTIONS} actions after event {step} and has more to do: {state}")
+        write!(f, "airtcp's host took {MAX_ACTIONS} actions after event {step} and has more to do: {state}")
     }
 }
 
@@ -56,7 +56,7 @@ pub(crate) fn play(
     peer: SocketAddr,
 ) -> Result<Record, Livelock> {
     let mut play = Play::new(Arc::clone(plan), peer, local);
-    let mut ours = Ours::open(plan, local, peer);
+    let mut ours = HostSide::open(plan, local, peer);
     ours.drain(&mut play, true)?;
     for at in times {
         ours.run_until(&mut play, *at)?;
@@ -69,7 +69,7 @@ pub(crate) fn play(
     Ok(play.record)
 }
 
-impl Ours {
+impl HostSide {
     fn open(plan: &Plan, local: SocketAddr, peer: SocketAddr) -> Self {
         // The catalogue has all of these names.
         let recipe: Recipe = RECIPE.parse().expect("the recipe is valid");
@@ -109,7 +109,7 @@ impl Ours {
     fn drain(&mut self, play: &mut Play, prompt: bool) -> Result<(), Livelock> {
         let mut packet = Vec::new();
         while self.host.poll_packet(self.now, &mut packet) {
-            play.hear(self.now - BEGIN, prompt, &packet);
+            play.observe(self.now - BEGIN, prompt, &packet);
             self.act(play)?;
         }
         self.accept();
@@ -119,7 +119,7 @@ impl Ours {
     /// Counts an action of the host.
     fn act(&mut self, play: &Play) -> Result<(), Livelock> {
         self.actions += 1;
-        if self.actions < MOST_ACTIONS {
+        if self.actions < MAX_ACTIONS {
             return Ok(());
         }
         let connection = self.connection.and_then(|id| self.host.connection(id));
@@ -143,7 +143,7 @@ impl Ours {
     }
 }
 
-impl Stack for Ours {
+impl Stack for HostSide {
     fn deliver(&mut self, packet: &[u8]) {
         self.host.handle_packet(self.now, packet);
         self.accept();

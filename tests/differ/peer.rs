@@ -1,8 +1,8 @@
 //! The peer: a small state machine that makes segments from the plan and from the segments that it has
 //! received.
 //!
-//! The same code plays against the kernel and against airtcp. The peer never answers by itself: the plan
-//! contains every segment, or the time at which a [`Receiver`] may acknowledge what has arrived.
+//! The same code plays against the kernel and against airtcp. The plan contains every segment of the peer, or
+//! the time at which a [`Receiver`] may acknowledge the segments that have arrived.
 
 use std::net::SocketAddr;
 
@@ -11,8 +11,8 @@ use airwire::segment::{self, Ecn, Flags, Header, Segment};
 use airwire::seq::Seq;
 use airwire::time::Duration;
 
-use crate::heard::{Heard, Place, Spot};
-use crate::plan::{At, Offers, Plan, Shot, Stamp, Upto};
+use crate::observed::{BlockEdge, Observed, SeqNumber};
+use crate::plan::{AckNumber, At, Offers, Plan, PlannedSegment, TimestampChoice};
 use crate::receiver::{Acknowledgment, Receiver};
 
 /// The state of the peer. Numbers are offsets in the two streams. The SYN has offset 0.
@@ -30,11 +30,13 @@ pub(crate) struct Peer {
     /// The segments that our side has sent and the peer has not acknowledged, in sequence order, without
     /// duplicates.
     outstanding: Vec<(u64, u64)>,
-    heard_max: u64,
+    /// One past the last byte that our side has sent.
+    received_max: u64,
     /// The peer's acknowledgement number: one past the last byte that it has acknowledged.
     acked: u64,
-    /// The highest acknowledgement number of our side. `edge` is the right edge of our side's window.
+    /// The highest acknowledgement number of our side.
     pub their_ack: u64,
+    /// The right edge of our side's window.
     edge: u64,
     /// The right edge that a segment of the plan referred to.
     named_edge: Option<u64>,
@@ -44,7 +46,7 @@ pub(crate) struct Peer {
     ts_recent: u32,
     window: u32,
     receiver: Option<Receiver>,
-    /// Whether our side has sent data again.
+    /// Whether our side has retransmitted data.
     pub retransmitted: bool,
     pub reset: bool,
 }
@@ -56,7 +58,7 @@ pub(crate) type View = (u64, u64, u64, u16, bool);
 const NEAR_EDGE: u64 = 5000;
 
 /// A segment of the peer, ready to be sent.
-pub(crate) struct Made {
+pub(crate) struct BuiltSegment {
     pub packet: Vec<u8>,
     /// The segment in a script.
     pub text: String,
@@ -75,7 +77,7 @@ impl Peer {
             sent_syn: false,
             irs: None,
             outstanding: Vec::new(),
-            heard_max: 0,
+            received_max: 0,
             acked: 0,
             their_ack: 0,
             edge: 0,
@@ -94,7 +96,7 @@ impl Peer {
     /// The values that must be the same in two plays, so that the following steps can be compared.
     pub(crate) fn view(&self) -> View {
         let arrivals = self.receiver.as_ref().map_or(0, Receiver::sent);
-        (self.heard_max, self.acked, self.their_ack, arrivals, self.reset)
+        (self.received_max, self.acked, self.their_ack, arrivals, self.reset)
     }
 
     fn scales(&self) -> bool {
@@ -105,8 +107,14 @@ impl Peer {
         self.offers.timestamps && self.their_stamps
     }
 
-    /// Takes in a segment of our side.
-    pub(crate) fn hear(&mut self, at: Duration, prompt: bool, segment: &Segment<'_>, packet: &[u8]) -> Heard {
+    /// Records a segment of our side.
+    pub(crate) fn observe(
+        &mut self,
+        at: Duration,
+        prompt: bool,
+        segment: &Segment<'_>,
+        packet: &[u8],
+    ) -> Observed {
         let syn = segment.flags.contains(Flags::SYN);
         if syn {
             self.irs = Some(segment.seq);
@@ -120,32 +128,19 @@ impl Peer {
         let reset = segment.flags.contains(Flags::RST);
         self.reset |= reset;
         let seq = match self.irs {
-            _ if reset && segment.seq == Seq(0) => Place::Zero,
-            Some(irs) => Place::Offset(signed(segment.seq, irs, self.heard_max)),
-            None => Place::Raw(segment.seq.0),
+            _ if reset && segment.seq == Seq(0) => SeqNumber::Zero,
+            Some(irs) => SeqNumber::Offset(signed(segment.seq, irs, self.received_max)),
+            None => SeqNumber::Raw(segment.seq.0),
         };
         let ack =
             segment.flags.contains(Flags::ACK).then(|| segment.ack.offset(self.iss, self.next)).flatten();
         let shift = if syn || !self.scales() { 0 } else { self.their_scale.unwrap_or(0) };
         let window = u64::from(segment.window) << shift;
         if !reset {
-            if let Place::Offset(start) = seq
+            if let SeqNumber::Offset(start) = seq
                 && let Ok(start) = u64::try_from(start)
             {
-                let end = start + segment.seq_len();
-                self.retransmitted |= !segment.payload.is_empty() && start < self.heard_max;
-                if !syn
-                    && end > start
-                    && let Some(receiver) = &mut self.receiver
-                {
-                    receiver.hear(start, end);
-                }
-                let known = self.outstanding.iter().any(|(from, to)| *from <= start && end <= *to);
-                if end > self.acked.max(start) && !known {
-                    self.outstanding.push((start, end));
-                    self.outstanding.sort_unstable();
-                }
-                self.heard_max = self.heard_max.max(end);
+                self.record_range(start, segment);
             }
             if let Some(ack) = ack {
                 self.their_ack = self.their_ack.max(ack);
@@ -155,11 +150,11 @@ impl Peer {
         let near = |seq: Seq| {
             let at = seq.offset(self.iss, self.next).unwrap_or(0);
             match self.named_edge {
-                Some(edge) if at + NEAR_EDGE > edge => Spot::FromEdge(at as i64 - edge as i64),
-                _ => Spot::At(at),
+                Some(edge) if at + NEAR_EDGE > edge => BlockEdge::FromEdge(at as i64 - edge as i64),
+                _ => BlockEdge::At(at),
             }
         };
-        Heard {
+        Observed {
             at,
             prompt,
             flags: segment.flags,
@@ -167,7 +162,7 @@ impl Peer {
             ack,
             len: segment.payload.len(),
             window,
-            kinds: crate::heard::kinds(packet),
+            kinds: crate::observed::kinds(packet),
             mss: segment.options.mss,
             scale: segment.options.window_scale,
             ecr: segment.options.timestamps.map(|ts| {
@@ -179,63 +174,72 @@ impl Peer {
             }),
             sack: segment.options.sack.as_slice().iter().map(|(l, r)| (near(*l), near(*r))).collect(),
             ecn: segment.ecn,
-            ip: crate::heard::ip(packet),
+            ip: crate::observed::ip(packet),
         }
     }
 
-    /// Makes the segment that the plan asks for. Returns `None` if there is nothing to acknowledge, or if the
-    /// segment would begin below the stream.
-    pub(crate) fn make(&mut self, shot: &Shot, now: Duration, to: SocketAddr) -> Option<Made> {
+    /// Records the sequence numbers of a segment of our side.
+    fn record_range(&mut self, start: u64, segment: &Segment<'_>) {
+        let end = start + segment.seq_len();
+        self.retransmitted |= !segment.payload.is_empty() && start < self.received_max;
+        if !segment.flags.contains(Flags::SYN)
+            && end > start
+            && let Some(receiver) = &mut self.receiver
+        {
+            receiver.observe(start, end);
+        }
+        let known = self.outstanding.iter().any(|(from, to)| *from <= start && end <= *to);
+        if end > self.acked.max(start) && !known {
+            self.outstanding.push((start, end));
+            self.outstanding.sort_unstable();
+        }
+        self.received_max = self.received_max.max(end);
+    }
+
+    /// Builds a segment of the plan. Returns `None` if no segment has arrived that it could acknowledge, or if
+    /// it would begin below the stream.
+    pub(crate) fn build(
+        &mut self,
+        planned: &PlannedSegment,
+        now: Duration,
+        to: SocketAddr,
+    ) -> Option<BuiltSegment> {
         let mut words = Vec::new();
-        let syn = shot.flags.contains(Flags::SYN);
+        let syn = planned.flags.contains(Flags::SYN);
         let base = self.next.max(u64::from(!syn));
-        let start = match shot.at {
+        let start = match planned.at {
             At::Start => 0,
             At::Next(by) => base.checked_add_signed(by.into())?,
             At::Acked(by) => self.their_ack.max(1).checked_add_signed(by.into())?,
             At::Edge(by) => self.named_edge.insert(self.edge.max(1)).checked_add_signed(by.into())?,
         };
-        let end = start + u64::from(shot.len) + u64::from(syn) + u64::from(shot.flags.contains(Flags::FIN));
-        if matches!(shot.at, At::Edge(_)) {
+        let end =
+            start + u64::from(planned.len) + u64::from(syn) + u64::from(planned.flags.contains(Flags::FIN));
+        if matches!(planned.at, At::Edge(_)) {
             words.push("edge".to_owned());
         }
-        let answer = match (shot.ack, &mut self.receiver) {
-            (Upto::Arrived(count), Some(receiver)) => Some(receiver.acknowledge(count)?),
+        let answer = match (planned.ack, &mut self.receiver) {
+            (AckNumber::Arrived(count), Some(receiver)) => Some(receiver.acknowledge(count)?),
             _ => None,
         };
-        self.place_words(start, end, &mut words);
-        if !shot.flags.intersects(Flags::ACK.with(Flags::SYN).with(Flags::RST)) {
+        self.position_word(start, end, &mut words);
+        if !planned.flags.intersects(Flags::ACK.with(Flags::SYN).with(Flags::RST)) {
             words.push("no-ack".to_owned());
         }
-        let upto = answer.as_ref().map(|answer| answer.next);
-        let ack = shot.flags.contains(Flags::ACK).then(|| self.acknowledge(shot.ack, upto, &mut words));
-        if let Some(window) = shot.window {
-            let word = match window {
-                0 => "window:zero",
-                w if w < self.window => "window:shrunk",
-                w if w > self.window => "window:wider",
-                _ => "window:same",
-            };
-            words.push(word.to_owned());
-            self.window = window;
-        }
-        let scale = if self.scales() && !syn { self.offers.scale.unwrap_or(0).min(14) } else { 0 };
-        let field = (self.window >> scale).min(65_535) as u16;
-        if field == 0 && !words.iter().any(|word| word == "window:zero") {
-            words.push("window:zero".to_owned());
-        }
-        let mut options = self.options(shot, now, ack.is_some(), &mut words);
+        let ack_number = answer.as_ref().map(|answer| answer.next);
+        let ack =
+            planned.flags.contains(Flags::ACK).then(|| self.acknowledge(planned.ack, ack_number, &mut words));
+        let window = self.set_window(planned.window, syn, &mut words);
+        let mut options = self.options(planned, now, ack.is_some(), &mut words);
         if let Some(answer) = &answer {
             options.sack = self.blocks_of(answer, &mut words);
         }
-        let mut flags = shot.flags;
-        if syn && self.offers.ecn {
-            flags = flags.with(Flags::ECE);
-            if ack.is_none() {
-                flags = flags.with(Flags::CWR);
-            }
-        }
-        if matches!(shot.at, At::Next(by) if by >= 0) || shot.at == At::Start || end <= self.edge {
+        let flags = match (syn && self.offers.ecn, ack) {
+            (true, None) => planned.flags.with(Flags::ECE).with(Flags::CWR),
+            (true, Some(_)) => planned.flags.with(Flags::ECE),
+            (false, _) => planned.flags,
+        };
+        if matches!(planned.at, At::Next(by) if by >= 0) || planned.at == At::Start || end <= self.edge {
             self.next = self.next.max(end);
         }
         self.sent_syn |= syn;
@@ -250,8 +254,8 @@ impl Peer {
             seq: self.iss.at(start),
             ack: ack_number,
             flags,
-            window: field,
-            ecn: shot.ecn,
+            window,
+            ecn: planned.ecn,
             tos: 0,
             ttl: 64,
             dont_fragment: true,
@@ -260,18 +264,72 @@ impl Peer {
         let (mut written, mut packet) = (Vec::new(), Vec::new());
         options.write(Layout::Linux, &mut written);
         let first = start + u64::from(syn);
-        let text: Vec<u8> = (0..u64::from(shot.len)).map(|i| octet(first + i)).collect();
+        let text: Vec<u8> = (0..u64::from(planned.len)).map(|i| stream_byte(first + i)).collect();
         segment::emit(&mut packet, &header, &written, (&text, &[]));
-        let blocks = options.sack.as_slice().iter().map(|(from, to)| {
-            let offset = |seq: &Seq| self.irs.map_or(0, |irs| signed(*seq, irs, self.heard_max));
-            format!("{}:{}", offset(from), offset(to))
-        });
-        let blocks = blocks.collect::<Vec<_>>().join(" ");
-        let text = script(flags, start, shot, ack, field, &options, self.clock, &blocks);
-        Some(Made { packet, text, words })
+        let text = self.script_line(planned, start, ack, &header, &options);
+        Some(BuiltSegment { packet, text, words })
     }
 
-    fn place_words(&self, start: u64, end: u64, words: &mut Vec<String>) {
+    /// Changes the window of the peer, and returns the window field of its next segment.
+    fn set_window(&mut self, planned: Option<u32>, syn: bool, words: &mut Vec<String>) -> u16 {
+        if let Some(window) = planned {
+            let word = match window {
+                0 => "window:zero",
+                w if w < self.window => "window:shrunk",
+                w if w > self.window => "window:wider",
+                _ => "window:same",
+            };
+            words.push(word.to_owned());
+            self.window = window;
+        }
+        let scale = if self.scales() && !syn { self.offers.scale.unwrap_or(0).min(14) } else { 0 };
+        let field = (self.window >> scale).min(65_535) as u16;
+        if field == 0 && planned != Some(0) {
+            words.push("window:zero".to_owned());
+        }
+        field
+    }
+
+    /// Returns the line of a script that shows a segment of the peer.
+    fn script_line(
+        &self,
+        planned: &PlannedSegment,
+        start: u64,
+        ack: Option<u64>,
+        header: &Header,
+        options: &Options,
+    ) -> String {
+        let (flags, len) = (header.flags, planned.len);
+        let mut text = format!("{flags:?} {start}:{}({len})", start + u64::from(len));
+        if let Some(ack) = ack {
+            text += &format!(" ack {}", ack as i64);
+        }
+        text += &format!(" win {}", header.window);
+        let offset = |seq: &Seq| self.irs.map_or(0, |irs| signed(*seq, irs, self.received_max));
+        let blocks: Vec<_> = (options.sack.as_slice().iter())
+            .map(|(from, to)| format!("{}:{}", offset(from), offset(to)))
+            .collect();
+        let listed: Vec<String> = [
+            options.mss.map(|mss| format!("mss {mss}")),
+            options.sack_permitted.then(|| "sackOK".to_owned()),
+            options.timestamps.map(|ts| format!("TS val {}", ts.val.wrapping_sub(self.clock) as i32)),
+            options.window_scale.map(|scale| format!("wscale {scale}")),
+            (!blocks.is_empty()).then(|| format!("sack {}", blocks.join(" "))),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        if !listed.is_empty() {
+            text += &format!(" <{}>", listed.join(","));
+        }
+        if planned.ecn != Ecn::NotEct {
+            text += &format!(" [{:?}]", planned.ecn);
+        }
+        text
+    }
+
+    /// Adds the word for the position of a segment in the stream and in our side's window.
+    fn position_word(&self, start: u64, end: u64, words: &mut Vec<String>) {
         let expected = self.their_ack.max(1);
         let word = match () {
             () if start > self.edge.max(1) => "seq:beyond",
@@ -287,66 +345,73 @@ impl Peer {
         words.push(word.to_owned());
     }
 
-    /// Returns the acknowledgement number for `upto`. `arrived` is the receiver's, if it answers.
-    fn acknowledge(&mut self, upto: Upto, arrived: Option<u64>, words: &mut Vec<String>) -> u64 {
+    /// Returns the acknowledgement number as an offset. `arrived` is the number from the receiver, if it sends
+    /// the ACK.
+    fn acknowledge(&mut self, ack_number: AckNumber, arrived: Option<u64>, words: &mut Vec<String>) -> u64 {
         let contiguous = self
             .outstanding
             .iter()
             .fold(self.acked, |end, (from, to)| if *from <= end { end.max(*to) } else { end });
         let ends: Vec<u64> =
             self.outstanding.iter().map(|(_, to)| *to).filter(|to| *to > self.acked).collect();
-        let (ack, word) = match upto {
-            Upto::All => (contiguous, if contiguous > self.acked { "ack:new" } else { "ack:same" }),
-            Upto::Arrived(_) => {
+        let (ack, word) = match ack_number {
+            AckNumber::All => (contiguous, if contiguous > self.acked { "ack:new" } else { "ack:same" }),
+            AckNumber::Arrived(_) => {
                 let ack = arrived.unwrap_or(self.acked).max(self.acked);
                 (ack, if ack > self.acked { "ack:new" } else { "ack:same" })
             }
-            Upto::More(0) => (self.acked, "ack:same"),
-            Upto::More(count) => {
+            AckNumber::More(0) => (self.acked, "ack:same"),
+            AckNumber::More(count) => {
                 let some = ends.get(usize::from(count) - 1).copied().unwrap_or(contiguous).min(contiguous);
                 (some, if some > self.acked { "ack:new" } else { "ack:same" })
             }
-            Upto::Less(by) => (self.acked.saturating_sub(by.into()), "ack:old"),
-            Upto::Unsent(by) => (self.heard_max + u64::from(by), "ack:unsent"),
+            AckNumber::Less(by) => (self.acked.saturating_sub(by.into()), "ack:old"),
+            AckNumber::Unsent(by) => (self.received_max + u64::from(by), "ack:unsent"),
         };
         if word == "ack:new" {
             self.acked = ack;
             self.outstanding.retain(|(_, to)| *to > ack);
         }
         words.push(word.to_owned());
-        if upto == Upto::Less(100_000) { ack.wrapping_sub(100_000) } else { ack }
+        if ack_number == AckNumber::Less(100_000) { ack.wrapping_sub(100_000) } else { ack }
     }
 
-    fn options(&self, shot: &Shot, now: Duration, acks: bool, words: &mut Vec<String>) -> Options {
+    fn options(
+        &self,
+        planned: &PlannedSegment,
+        now: Duration,
+        acks: bool,
+        words: &mut Vec<String>,
+    ) -> Options {
         let val = self.clock.wrapping_add(now.as_millis() as u32);
         let ecr = if acks { self.ts_recent } else { 0 };
         let mut options = Options::default();
-        if shot.flags.contains(Flags::SYN) {
+        if planned.flags.contains(Flags::SYN) {
             options.mss = self.offers.mss;
             options.window_scale = self.offers.scale;
             options.sack_permitted = self.offers.sack;
             options.timestamps = self.offers.timestamps.then_some(Timestamps { val, ecr });
             return options;
         }
-        if shot.flags.contains(Flags::RST) {
+        if planned.flags.contains(Flags::RST) {
             return options;
         }
         if self.stamps() {
-            match shot.stamp {
-                Stamp::Now => options.timestamps = Some(Timestamps { val, ecr }),
-                Stamp::Old(by) => {
+            match planned.stamp {
+                TimestampChoice::Now => options.timestamps = Some(Timestamps { val, ecr }),
+                TimestampChoice::Old(by) => {
                     words.push("stamp:old".to_owned());
                     options.timestamps = Some(Timestamps { val: val.wrapping_sub(by), ecr });
                 }
-                Stamp::Missing => words.push("stamp:missing".to_owned()),
+                TimestampChoice::Missing => words.push("stamp:missing".to_owned()),
             }
         }
-        if shot.sack > 0
+        if planned.sack > 0
             && self.offers.sack
             && self.their_sack
             && let Some(irs) = self.irs
         {
-            let first = self.outstanding.len().saturating_sub(usize::from(shot.sack)).max(1);
+            let first = self.outstanding.len().saturating_sub(usize::from(planned.sack)).max(1);
             let mut blocks: Vec<(u64, u64)> = Vec::new();
             for (from, to) in self.outstanding.iter().skip(first) {
                 match blocks.last_mut() {
@@ -379,13 +444,13 @@ impl Peer {
         sack
     }
 
-    /// The reset that removes what our side still keeps of this exchange.
-    pub(crate) fn farewell(&self, to: SocketAddr) -> Vec<u8> {
+    /// Returns a reset that makes our side delete the connection.
+    pub(crate) fn final_reset(&self, to: SocketAddr) -> Vec<u8> {
         let header = Header {
             src: self.addr,
             dst: to,
             seq: self.iss.at(self.their_ack.max(1)),
-            ack: self.irs.map_or(Seq(0), |irs| irs.at(self.heard_max)),
+            ack: self.irs.map_or(Seq(0), |irs| irs.at(self.received_max)),
             flags: Flags::RST.with(Flags::ACK),
             window: 0,
             ecn: Ecn::NotEct,
@@ -406,47 +471,6 @@ fn signed(number: Seq, initial: Seq, near: u64) -> i64 {
 }
 
 /// The byte at this offset of the peer's stream.
-pub(crate) fn octet(offset: u64) -> u8 {
+pub(crate) fn stream_byte(offset: u64) -> u8 {
     (offset.wrapping_mul(0x9e37_79b9) >> 13) as u8
-}
-
-#[expect(clippy::too_many_arguments, reason = "everything that a line of a script shows")]
-fn script(
-    flags: Flags,
-    start: u64,
-    shot: &Shot,
-    ack: Option<u64>,
-    window: u16,
-    options: &Options,
-    clock: u32,
-    blocks: &str,
-) -> String {
-    let mut text = format!("{flags:?} {start}:{}({})", start + u64::from(shot.len), shot.len);
-    if let Some(ack) = ack {
-        text += &format!(" ack {}", ack as i64);
-    }
-    text += &format!(" win {window}");
-    let mut listed = Vec::new();
-    if let Some(mss) = options.mss {
-        listed.push(format!("mss {mss}"));
-    }
-    if options.sack_permitted {
-        listed.push("sackOK".to_owned());
-    }
-    if let Some(ts) = options.timestamps {
-        listed.push(format!("TS val {}", ts.val.wrapping_sub(clock) as i32));
-    }
-    if let Some(scale) = options.window_scale {
-        listed.push(format!("wscale {scale}"));
-    }
-    if !options.sack.is_empty() {
-        listed.push(format!("sack {blocks}"));
-    }
-    if !listed.is_empty() {
-        text += &format!(" <{}>", listed.join(","));
-    }
-    if shot.ecn != Ecn::NotEct {
-        text += &format!(" [{:?}]", shot.ecn);
-    }
-    text
 }

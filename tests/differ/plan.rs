@@ -26,14 +26,14 @@ pub(crate) struct Plan {
     pub silence: Duration,
 }
 
-/// Fates of our segments with data, by number from 0. Retransmissions have numbers too.
+/// Impairments of our data segments, by number from 0. Retransmissions have numbers too.
 #[derive(Clone, Debug)]
 pub(crate) struct Path {
     pub losses: Vec<u16>,
     /// A segment that arrives after the next one.
-    pub late: Option<u16>,
+    pub delayed: Option<u16>,
     /// A segment that arrives twice.
-    pub twice: Option<u16>,
+    pub duplicated: Option<u16>,
 }
 
 /// The side that opens the connection. A simultaneous open is an active open that is answered by a SYN.
@@ -61,29 +61,29 @@ pub(crate) struct Offers {
 pub(crate) struct Event {
     /// Time since the previous event.
     pub gap: Duration,
-    pub what: What,
+    pub action: Action,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum What {
+pub(crate) enum Action {
     /// The peer sends a segment.
-    Peer(Shot),
+    Peer(PlannedSegment),
     /// Our application makes a call.
     Call(Call),
 }
 
 /// A segment of the peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Shot {
+pub(crate) struct PlannedSegment {
     pub flags: Flags,
     pub at: At,
     /// Payload in bytes.
     pub len: u32,
-    pub ack: Upto,
+    pub ack: AckNumber,
     /// The peer's new window in bytes.
     pub window: Option<u32>,
-    pub stamp: Stamp,
-    /// Number of the last outstanding segments that SACK reports, if it was negotiated.
+    pub stamp: TimestampChoice,
+    /// Number of outstanding segments, counted from the last one, that SACK reports if it was negotiated.
     pub sack: u8,
     pub ecn: Ecn,
 }
@@ -103,14 +103,14 @@ pub(crate) enum At {
 
 /// The acknowledgement number of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Upto {
+pub(crate) enum AckNumber {
     /// Acknowledges everything received.
     All,
     /// Acknowledges this many more segments. With 0, it is a duplicate.
     More(u8),
-    /// This many bytes less than before.
+    /// Acknowledges this many bytes less than before.
     Less(u32),
-    /// This many bytes beyond everything that was sent.
+    /// Acknowledges this many bytes more than our side has sent.
     Unsent(u32),
     /// The ACK of the receiver of a [`Path`] for up to this many segments that have arrived.
     Arrived(u8),
@@ -118,9 +118,9 @@ pub(crate) enum Upto {
 
 /// The timestamps option, if it was negotiated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Stamp {
+pub(crate) enum TimestampChoice {
     Now,
-    /// From this many milliseconds ago.
+    /// This many milliseconds old.
     Old(u32),
     Missing,
 }
@@ -137,15 +137,15 @@ pub(crate) enum Call {
     NoDelay,
 }
 
-impl Shot {
+impl PlannedSegment {
     /// An ACK of everything received.
     pub(crate) const ACK: Self = Self {
         flags: Flags::ACK,
         at: At::Next(0),
         len: 0,
-        ack: Upto::All,
+        ack: AckNumber::All,
         window: None,
-        stamp: Stamp::Now,
+        stamp: TimestampChoice::Now,
         sack: 0,
         ecn: Ecn::NotEct,
     };
@@ -204,11 +204,11 @@ impl Generator {
         } else {
             let count = if theme == Theme::Opening { self.below(5) } else { 4 + self.below(11) };
             for _ in 0..count {
-                let what = self.body(theme);
-                self.push(&mut events, what);
+                let action = self.event(theme);
+                self.push(&mut events, action);
             }
         }
-        only_one_at_the_edge(&mut events);
+        keep_one_segment_at_edge(&mut events);
         let silence = self.pick(&[150, 150, 320, 320, 1350]);
         Plan {
             opening,
@@ -228,8 +228,8 @@ impl Generator {
         let pace = self.pick(&[10, 15, 25]);
         let most = self.pick(&[1, 2]);
         for _ in 0..=self.below(3) {
-            let what = What::Call(Call::Write(30_000));
-            events.push(Event { gap: Duration::ZERO, what });
+            let action = Action::Call(Call::Write(30_000));
+            events.push(Event { gap: Duration::ZERO, action });
         }
         let count = 16 + self.below(30);
         for at in 0..count {
@@ -239,10 +239,10 @@ impl Generator {
                 1 if self.one_in(3) => 350,
                 _ => pace,
             };
-            let ack = Upto::Arrived(most);
+            let ack = AckNumber::Arrived(most);
             let window = (at == 0).then_some(OPEN);
-            let what = What::Peer(Shot { ack, window, ..Shot::ACK });
-            events.push(Event { gap: Duration::from_millis(gap), what });
+            let action = Action::Peer(PlannedSegment { ack, window, ..PlannedSegment::ACK });
+            events.push(Event { gap: Duration::from_millis(gap), action });
         }
         let first = self.below(24);
         let losses = match self.below(4) {
@@ -250,9 +250,9 @@ impl Generator {
             0 => (first..first + 1 + self.below(4)).map(|number| number as u16).collect(),
             _ => (0..=self.below(4)).map(|_| self.below(40) as u16).collect(),
         };
-        let late = self.one_in(4).then(|| self.below(30) as u16);
-        let twice = self.one_in(4).then(|| self.below(30) as u16);
-        Path { losses, late, twice }
+        let delayed = self.one_in(4).then(|| self.below(30) as u16);
+        let duplicated = self.one_in(4).then(|| self.below(30) as u16);
+        Path { losses, delayed, duplicated }
     }
 
     fn offers(&mut self) -> Offers {
@@ -272,25 +272,25 @@ impl Generator {
     }
 
     fn handshake(&mut self, theme: Theme, opening: Opening, events: &mut Vec<Event>) {
-        let odd = theme == Theme::Opening;
-        let oddities = |generator: &mut Self, events: &mut Vec<Event>| {
-            while odd && generator.one_in(2) {
-                let what = generator.oddity();
-                generator.push(events, what);
+        let is_unusual = theme == Theme::Opening;
+        let unusual_events = |generator: &mut Self, events: &mut Vec<Event>| {
+            while is_unusual && generator.one_in(2) {
+                let action = generator.unusual_event();
+                generator.push(events, action);
             }
         };
-        oddities(self, events);
+        unusual_events(self, events);
         match opening {
             Opening::Passive => {
-                let mut syn = Shot::SYN;
-                if odd && self.one_in(6) {
+                let mut syn = PlannedSegment::SYN;
+                if is_unusual && self.one_in(6) {
                     syn.len = 100;
                 }
-                self.push(events, What::Peer(syn));
-                oddities(self, events);
-                let mut ack = Shot { at: At::Next(0), ..Shot::ACK };
+                self.push(events, Action::Peer(syn));
+                unusual_events(self, events);
+                let mut ack = PlannedSegment { at: At::Next(0), ..PlannedSegment::ACK };
                 if self.one_in(6) {
-                    ack.len = self.text();
+                    ack.len = self.data_len();
                     ack.flags = ack.flags.with(Flags::PSH);
                 }
                 if self.one_in(12) {
@@ -299,43 +299,43 @@ impl Generator {
                 if self.one_in(8) {
                     ack.window = Some(self.window());
                 }
-                self.push(events, What::Peer(ack));
+                self.push(events, Action::Peer(ack));
             }
-            Opening::Active if odd && self.one_in(2) => {
-                self.push(events, What::Peer(Shot::SYN));
-                oddities(self, events);
-                let answer = self.pick(&[Shot::SYN_ACK, Shot::ACK]);
-                self.push(events, What::Peer(answer));
+            Opening::Active if is_unusual && self.one_in(2) => {
+                self.push(events, Action::Peer(PlannedSegment::SYN));
+                unusual_events(self, events);
+                let answer = self.pick(&[PlannedSegment::SYN_ACK, PlannedSegment::ACK]);
+                self.push(events, Action::Peer(answer));
             }
             Opening::Active => {
-                self.push(events, What::Peer(Shot::SYN_ACK));
+                self.push(events, Action::Peer(PlannedSegment::SYN_ACK));
             }
         }
-        oddities(self, events);
+        unusual_events(self, events);
     }
 
-    /// An event that should not occur during a handshake.
-    fn oddity(&mut self) -> What {
-        let unsent = Upto::Unsent(1 + self.below(5000) as u32);
-        What::Peer(match self.below(14) {
-            0 => Shot::SYN,
-            1 => Shot { at: At::Next(1000), ..Shot::SYN },
-            2 => Shot::SYN_ACK,
-            3 => Shot { ack: unsent, ..Shot::SYN_ACK },
-            4 => Shot { ack: unsent, ..Shot::ACK },
-            5 => Shot { flags: Flags::RST, ..Shot::ACK },
-            6 => Shot { flags: Flags::RST.with(Flags::ACK), ack: unsent, ..Shot::ACK },
-            7 => Shot { flags: Flags::RST, at: At::Next(500), ..Shot::ACK },
-            8 => Shot { ack: unsent, ..Shot::data(100) },
-            9 => Shot { flags: Flags::FIN, ..Shot::ACK },
-            10 => Shot { flags: Flags::PSH, len: 100, ..Shot::ACK },
-            11 => Shot { at: At::Edge(10), ..Shot::data(100) },
-            12 => Shot { flags: Flags::FIN.with(Flags::ACK), ..Shot::ACK },
-            _ => return What::Call(self.call(Theme::Everything)),
+    /// An event that does not belong to a normal handshake.
+    fn unusual_event(&mut self) -> Action {
+        let unsent = AckNumber::Unsent(1 + self.below(5000) as u32);
+        Action::Peer(match self.below(14) {
+            0 => PlannedSegment::SYN,
+            1 => PlannedSegment { at: At::Next(1000), ..PlannedSegment::SYN },
+            2 => PlannedSegment::SYN_ACK,
+            3 => PlannedSegment { ack: unsent, ..PlannedSegment::SYN_ACK },
+            4 => PlannedSegment { ack: unsent, ..PlannedSegment::ACK },
+            5 => PlannedSegment { flags: Flags::RST, ..PlannedSegment::ACK },
+            6 => PlannedSegment { flags: Flags::RST.with(Flags::ACK), ack: unsent, ..PlannedSegment::ACK },
+            7 => PlannedSegment { flags: Flags::RST, at: At::Next(500), ..PlannedSegment::ACK },
+            8 => PlannedSegment { ack: unsent, ..PlannedSegment::data(100) },
+            9 => PlannedSegment { flags: Flags::FIN, ..PlannedSegment::ACK },
+            10 => PlannedSegment { flags: Flags::PSH, len: 100, ..PlannedSegment::ACK },
+            11 => PlannedSegment { at: At::Edge(10), ..PlannedSegment::data(100) },
+            12 => PlannedSegment { flags: Flags::FIN.with(Flags::ACK), ..PlannedSegment::ACK },
+            _ => return Action::Call(self.call(Theme::Everything)),
         })
     }
 
-    fn body(&mut self, theme: Theme) -> What {
+    fn event(&mut self, theme: Theme) -> Action {
         let weights: [u64; 4] = match theme {
             Theme::Opening | Theme::Recovery | Theme::Everything => [4, 4, 2, 2],
             Theme::Receiving => [14, 2, 1, 2],
@@ -346,23 +346,23 @@ impl Generator {
         for (kind, weight) in weights.into_iter().enumerate() {
             if at < weight {
                 return match kind {
-                    0 => What::Peer(self.arrival()),
-                    1 => What::Peer(self.acknowledgment()),
-                    2 => What::Peer(self.ending()),
-                    _ => What::Call(self.call(theme)),
+                    0 => Action::Peer(self.arrival()),
+                    1 => Action::Peer(self.acknowledgment()),
+                    2 => Action::Peer(self.ending()),
+                    _ => Action::Call(self.call(theme)),
                 };
             }
             at -= weight;
         }
-        What::Peer(Shot::ACK)
+        Action::Peer(PlannedSegment::ACK)
     }
 
     /// Data: in order, out of order, repeated, or beyond the window.
-    fn arrival(&mut self) -> Shot {
-        let len = self.text();
-        let mut shot = Shot::data(len);
+    fn arrival(&mut self) -> PlannedSegment {
+        let len = self.data_len();
+        let mut segment = PlannedSegment::data(len);
         let len = len as i32;
-        shot.at = match self.below(20) {
+        segment.at = match self.below(20) {
             0..=9 => At::Next(0),
             10 | 11 => At::Next(self.pick(&[1, 100, 1000, 3000])),
             12 => At::Next(-self.pick(&[1, 100, len, len + 100])),
@@ -373,68 +373,76 @@ impl Generator {
             _ => At::Edge(-len),
         };
         if self.one_in(3) {
-            shot.flags = shot.flags.without(Flags::PSH);
+            segment.flags = segment.flags.without(Flags::PSH);
         }
         if self.one_in(16) {
-            shot.ack = self.upto();
+            segment.ack = self.ack_number();
         }
         if self.one_in(24) {
-            shot.flags = shot.flags.without(Flags::ACK);
+            segment.flags = segment.flags.without(Flags::ACK);
         }
         if self.one_in(20) {
-            shot.ecn = self.pick(&[Ecn::Ect0, Ecn::Ce]);
+            segment.ecn = self.pick(&[Ecn::Ect0, Ecn::Ce]);
         }
         if self.one_in(30) {
-            shot.flags = shot.flags.with(Flags::CWR);
+            segment.flags = segment.flags.with(Flags::CWR);
         }
-        self.stamp(&mut shot);
-        shot
+        self.choose_timestamp(&mut segment);
+        segment
     }
 
-    fn acknowledgment(&mut self) -> Shot {
-        let mut shot = Shot { ack: self.upto(), ..Shot::ACK };
+    fn acknowledgment(&mut self) -> PlannedSegment {
+        let mut segment = PlannedSegment { ack: self.ack_number(), ..PlannedSegment::ACK };
         if self.one_in(4) {
-            shot.window = Some(self.window());
+            segment.window = Some(self.window());
         }
         if self.one_in(4) {
-            shot.sack = 1 + self.below(3) as u8;
-            if shot.ack == Upto::All {
-                shot.ack = Upto::More(0);
+            segment.sack = 1 + self.below(3) as u8;
+            if segment.ack == AckNumber::All {
+                segment.ack = AckNumber::More(0);
             }
         }
         if self.one_in(16) {
-            shot.at = self.pick(&[At::Next(-1), At::Acked(-1), At::Next(1), At::Edge(0), At::Edge(1)]);
+            segment.at = self.pick(&[At::Next(-1), At::Acked(-1), At::Next(1), At::Edge(0), At::Edge(1)]);
         }
         if self.one_in(20) {
-            shot.flags = shot.flags.with(Flags::ECE);
+            segment.flags = segment.flags.with(Flags::ECE);
         }
-        self.stamp(&mut shot);
-        shot
+        self.choose_timestamp(&mut segment);
+        segment
     }
 
     /// A FIN, RST or SYN during a connection.
-    fn ending(&mut self) -> Shot {
+    fn ending(&mut self) -> PlannedSegment {
         let fin = Flags::FIN.with(Flags::ACK);
-        let mut shot = match self.below(16) {
-            0..=5 => Shot { flags: fin, ..Shot::ACK },
-            6 => Shot { flags: fin, len: self.text(), ..Shot::ACK },
-            7 => Shot { flags: fin, at: At::Next(-1), ..Shot::ACK },
-            8 => Shot { flags: fin, at: At::Next(100), ..Shot::ACK },
-            9 => Shot { flags: Flags::RST, at: At::Acked(0), ..Shot::ACK },
-            10 => Shot { flags: Flags::RST.with(Flags::ACK), ..Shot::ACK },
-            11 => Shot { flags: Flags::RST, at: At::Acked(self.pick(&[-1, 1, 1000])), ..Shot::ACK },
-            12 => Shot { flags: Flags::RST, at: At::Edge(self.pick(&[-1, 0, 1])), ..Shot::ACK },
-            13 => Shot::SYN,
-            14 => Shot { at: At::Acked(self.pick(&[0, 100])), ..Shot::SYN },
-            _ => Shot { at: At::Next(0), ..Shot::SYN_ACK },
+        let mut segment = match self.below(16) {
+            0..=5 => PlannedSegment { flags: fin, ..PlannedSegment::ACK },
+            6 => PlannedSegment { flags: fin, len: self.data_len(), ..PlannedSegment::ACK },
+            7 => PlannedSegment { flags: fin, at: At::Next(-1), ..PlannedSegment::ACK },
+            8 => PlannedSegment { flags: fin, at: At::Next(100), ..PlannedSegment::ACK },
+            9 => PlannedSegment { flags: Flags::RST, at: At::Acked(0), ..PlannedSegment::ACK },
+            10 => PlannedSegment { flags: Flags::RST.with(Flags::ACK), ..PlannedSegment::ACK },
+            11 => PlannedSegment {
+                flags: Flags::RST,
+                at: At::Acked(self.pick(&[-1, 1, 1000])),
+                ..PlannedSegment::ACK
+            },
+            12 => PlannedSegment {
+                flags: Flags::RST,
+                at: At::Edge(self.pick(&[-1, 0, 1])),
+                ..PlannedSegment::ACK
+            },
+            13 => PlannedSegment::SYN,
+            14 => PlannedSegment { at: At::Acked(self.pick(&[0, 100])), ..PlannedSegment::SYN },
+            _ => PlannedSegment { at: At::Next(0), ..PlannedSegment::SYN_ACK },
         };
-        if !shot.flags.intersects(Flags::SYN.with(Flags::RST)) {
+        if !segment.flags.intersects(Flags::SYN.with(Flags::RST)) {
             if self.one_in(6) {
-                shot.ack = self.upto();
+                segment.ack = self.ack_number();
             }
-            self.stamp(&mut shot);
+            self.choose_timestamp(&mut segment);
         }
-        shot
+        segment
     }
 
     fn call(&mut self, theme: Theme) -> Call {
@@ -449,20 +457,20 @@ impl Generator {
         }
     }
 
-    fn upto(&mut self) -> Upto {
+    fn ack_number(&mut self) -> AckNumber {
         match self.below(16) {
-            0..=6 => Upto::All,
-            7..=9 => Upto::More(1 + self.below(3) as u8),
-            10..=13 => Upto::More(0),
-            14 => Upto::Less(self.pick(&[1, 500, 100_000])),
-            _ => Upto::Unsent(self.pick(&[1, 1000, 100_000])),
+            0..=6 => AckNumber::All,
+            7..=9 => AckNumber::More(1 + self.below(3) as u8),
+            10..=13 => AckNumber::More(0),
+            14 => AckNumber::Less(self.pick(&[1, 500, 100_000])),
+            _ => AckNumber::Unsent(self.pick(&[1, 1000, 100_000])),
         }
     }
 
-    fn stamp(&mut self, shot: &mut Shot) {
+    fn choose_timestamp(&mut self, segment: &mut PlannedSegment) {
         match self.below(24) {
-            0 => shot.stamp = Stamp::Missing,
-            1 => shot.stamp = Stamp::Old(self.pick(&[1, 10_000])),
+            0 => segment.stamp = TimestampChoice::Missing,
+            1 => segment.stamp = TimestampChoice::Old(self.pick(&[1, 10_000])),
             _ => {}
         }
     }
@@ -471,12 +479,12 @@ impl Generator {
         self.pick(&[0, 0, 100, 1000, 3000, OPEN, OPEN])
     }
 
-    fn text(&mut self) -> u32 {
+    fn data_len(&mut self) -> u32 {
         self.pick(&[1, 10, 100, 500, 1000, 1000, 1000, 1400])
     }
 
-    fn push(&mut self, events: &mut Vec<Event>, what: What) {
-        let fin = |event: &Event| matches!(event.what, What::Peer(shot) if shot.flags.contains(Flags::FIN));
+    fn push(&mut self, events: &mut Vec<Event>, action: Action) {
+        let fin = |event: &Event| matches!(event.action, Action::Peer(segment) if segment.flags.contains(Flags::FIN));
         let after_fin = events.last().is_some_and(fin);
         let gap = match self.below(20) {
             // Linux acknowledges a FIN at its next tick, so the time of that ACK cannot be predicted.
@@ -488,7 +496,7 @@ impl Generator {
             18 => 350,
             _ => self.pick(&[350, 700, 1350]),
         };
-        events.push(Event { gap: Duration::from_millis(gap), what });
+        events.push(Event { gap: Duration::from_millis(gap), action });
     }
 
     fn below(&mut self, n: u64) -> u64 {
@@ -504,16 +512,16 @@ impl Generator {
     }
 }
 
-/// Two TCPs offer different windows. A second segment placed relative to the edge would have a different
-/// distance from the first one.
-fn only_one_at_the_edge(events: &mut [Event]) {
-    let mut named = false;
+/// Leaves at most one segment relative to the edge of the window. The windows of two TCPs differ, so a second
+/// such segment would have a different distance from the first one.
+fn keep_one_segment_at_edge(events: &mut [Event]) {
+    let mut has_edge = false;
     for event in events {
-        if let What::Peer(Shot { at: at @ At::Edge(_), .. }) = &mut event.what {
-            if named {
+        if let Action::Peer(PlannedSegment { at: at @ At::Edge(_), .. }) = &mut event.action {
+            if has_edge {
                 *at = At::Next(0);
             }
-            named = true;
+            has_edge = true;
         }
     }
 }

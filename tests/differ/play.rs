@@ -6,9 +6,9 @@ use std::sync::Arc;
 use airwire::segment;
 use airwire::time::Duration;
 
-use crate::heard::Heard;
-use crate::peer::{Peer, View, octet};
-use crate::plan::{Call, Opening, Plan, What};
+use crate::observed::Observed;
+use crate::peer::{Peer, View, stream_byte};
+use crate::plan::{Action, Call, Opening, Plan};
 
 /// Our side's address, for the kernel and for airtcp.
 pub(crate) const LOCAL: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
@@ -16,7 +16,7 @@ pub(crate) const LOCAL: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 /// The result of a call, from the worst to the best.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Outcome {
-    /// The data read is not what the peer sent.
+    /// The data read differs from the data that the peer sent.
     Wrong,
     /// The error itself is not compared, because POSIX and airtcp have different errors.
     Failed,
@@ -34,7 +34,7 @@ pub(crate) trait Stack {
     fn state(&self) -> Option<&'static str>;
 }
 
-/// An event, and the segments that came back before the next one.
+/// An event, and the segments that our side sent before the next event.
 #[derive(Clone, Debug)]
 pub(crate) struct Step {
     /// Time since the exchange began.
@@ -43,7 +43,7 @@ pub(crate) struct Step {
     pub words: Vec<String>,
     pub outcome: Option<Outcome>,
     pub state: Option<&'static str>,
-    pub heard: Vec<Heard>,
+    pub segments: Vec<Observed>,
     /// The peer's view at the end of the step.
     pub view: View,
 }
@@ -54,7 +54,7 @@ pub(crate) struct Record {
     pub steps: Vec<Step>,
     /// Time at which the recording ended.
     pub end: Duration,
-    /// Whether our side has sent data again.
+    /// Whether our side has retransmitted data.
     pub retransmitted: bool,
 }
 
@@ -81,7 +81,7 @@ impl Play {
             words: vec![format!("call:{opening}")],
             outcome: None,
             state: None,
-            heard: Vec::new(),
+            segments: Vec::new(),
             view: peer.view(),
         };
         let record = Record { steps: vec![first], end: Duration::ZERO, retransmitted: false };
@@ -106,24 +106,24 @@ impl Play {
             words: Vec::new(),
             outcome: None,
             state: stack.state(),
-            heard: Vec::new(),
+            segments: Vec::new(),
             view: self.peer.view(),
         };
         let mut packet = None;
-        match event.what {
-            What::Peer(shot) => match self.peer.make(&shot, now, self.local) {
-                Some(made) => {
-                    step.text = format!("< {}", made.text);
-                    step.words = made.words;
-                    step.words.push(format!("event:{}", crate::words::shot(&shot)));
-                    packet = Some(made.packet);
+        match event.action {
+            Action::Peer(segment) => match self.peer.build(&segment, now, self.local) {
+                Some(built) => {
+                    step.text = format!("< {}", built.text);
+                    step.words = built.words;
+                    step.words.push(format!("event:{}", crate::words::segment(&segment)));
+                    packet = Some(built.packet);
                 }
                 None => step.text = "(nothing to send)".to_owned(),
             },
-            What::Call(call) => {
+            Action::Call(call) => {
                 let mut data = Vec::new();
                 let mut outcome = stack.call(call, &mut data);
-                if data.iter().zip(self.read..).any(|(got, at)| *got != octet(at)) {
+                if data.iter().zip(self.read..).any(|(byte, at)| *byte != stream_byte(at)) {
                     outcome = Outcome::Wrong;
                 }
                 self.read += data.len() as u64;
@@ -140,13 +140,13 @@ impl Play {
     }
 
     /// Records a segment that our side has sent.
-    pub(crate) fn hear(&mut self, now: Duration, prompt: bool, packet: &[u8]) {
+    pub(crate) fn observe(&mut self, now: Duration, prompt: bool, packet: &[u8]) {
         let Ok(segment) = segment::parse(packet) else { return };
-        let heard = self.peer.hear(now, prompt, &segment, packet);
+        let segment = self.peer.observe(now, prompt, &segment, packet);
         self.record.retransmitted = self.peer.retransmitted;
         // `new` adds the first step, so there always is one.
         if let Some(step) = self.record.steps.last_mut() {
-            step.heard.push(heard);
+            step.segments.push(segment);
             step.view = self.peer.view();
         }
     }

@@ -37,17 +37,17 @@ impl Receiver {
         self.sent
     }
 
-    /// Takes in a segment that our side has sent.
-    pub(crate) fn hear(&mut self, start: u64, end: u64) {
+    /// Records a segment that our side has sent.
+    pub(crate) fn observe(&mut self, start: u64, end: u64) {
         let number = self.sent;
         self.sent += 1;
         if self.path.losses.contains(&number) {
             return;
         }
         let len = self.arrived.len();
-        let overtakes = self.path.late.is_some_and(|late| late + 1 == number) && len > 0;
+        let overtakes = self.path.delayed.is_some_and(|delayed| delayed + 1 == number) && len > 0;
         self.arrived.insert(if overtakes { len - 1 } else { len }, (start, end));
-        if self.path.twice == Some(number) {
+        if self.path.duplicated == Some(number) {
             self.arrived.push_back((start, end));
         }
     }

@@ -1,8 +1,7 @@
-//! Plays all exchanges. An exchange that is undecided, because it was disturbed or because it differs, is
-//! repeated several times in parallel.
+//! Plays all exchanges. An exchange that was disturbed, or that differs, is repeated several times in
+//! parallel.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 use std::sync::Arc;
 
 use airlink::reactor::Clock;
@@ -20,9 +19,9 @@ const AT_ONCE: usize = 250;
 /// Number of repetitions in which a difference must appear again.
 const CONFIRMATIONS: usize = 2;
 /// Number of plays after which an undecided exchange is given up.
-const PATIENCE: usize = 6;
-/// Time after which no exchange is repeated any more: a part for any run, and a part for each exchange. On an
-/// idle machine a run takes a tenth of that. On a busy one few exchanges fit at a time, and most are repeated.
+const MAX_PLAYS: usize = 6;
+/// Time after which no exchange is repeated: a fixed part, and a part for each exchange. An idle machine needs
+/// a tenth of this time. A busy machine plays few exchanges in parallel, and repeats most of them.
 const TIME: (Duration, Duration) = (Duration::from_secs(60), Duration::from_millis(40));
 /// Maximum share of exchanges that may be given up, in per cent.
 const GIVEN_UP: usize = 10;
@@ -42,10 +41,10 @@ struct Exchange {
     plan: Arc<Plan>,
     plays: usize,
     /// Number of plays that differed.
-    seen: usize,
-    /// The machine was late in the last play. Parallel plays would make that worse.
+    differing_plays: usize,
+    /// Whether the machine was late in the last play. Parallel plays would make it later.
     was_late: bool,
-    /// The kernel has retransmitted data.
+    /// Whether the kernel has retransmitted data.
     retransmitted: bool,
     end: End,
 }
@@ -53,12 +52,12 @@ struct Exchange {
 enum End {
     Open,
     Same,
-    Differs(Box<Case>),
+    Differs(Box<Divergence>),
     GivenUp,
 }
 
-/// An exchange that differs, with the data for the report.
-struct Case {
+/// The records of an exchange that differs, for the report.
+struct Divergence {
     kernel: Record,
     ours: Record,
     differences: Vec<Difference>,
@@ -66,7 +65,7 @@ struct Case {
     skipped: usize,
 }
 
-impl Case {
+impl Divergence {
     /// Returns whether nothing after the difference was compared.
     fn is_cut_by(&self, difference: &Difference) -> bool {
         self.steps < self.kernel.steps.len() && difference.step + 1 == self.steps
@@ -97,9 +96,7 @@ impl Task {
             if late * 5 > played.len() {
                 at_once = (at_once / 2).max(20);
                 let all = played.len();
-                eprintln!(
-                    "{late} of {all} plays were late, so at most {at_once} run in parallel from now on"
-                );
+                eprintln!("{late} of {all} plays were late: from now on, at most {at_once} run in parallel");
             }
             for (at, played) in due.into_iter().zip(played) {
                 if matches!(exchanges[at].end, End::Open) {
@@ -112,88 +109,114 @@ impl Task {
 
     fn exchange(&self, number: u64) -> Exchange {
         let plan = Arc::new(Generator::new(self.seed, number).plan());
-        Exchange { number, plan, plays: 0, seen: 0, was_late: false, retransmitted: false, end: End::Open }
+        Exchange {
+            number,
+            plan,
+            plays: 0,
+            differing_plays: 0,
+            was_late: false,
+            retransmitted: false,
+            end: End::Open,
+        }
     }
 
     fn report(&self, exchanges: &[Exchange]) -> Result<(), String> {
-        let mut used: Vec<BTreeMap<&str, usize>> =
-            self.rows.iter().map(|row| row.most.keys().map(|place| (place.as_str(), 0)).collect()).collect();
         let mut shares = Shares::default();
-        let mut cut = vec![0; self.rows.len()];
-        let mut unexplained: BTreeMap<String, Vec<(&Exchange, &Case, &Difference)>> = BTreeMap::new();
+        let mut uses: Vec<Uses<'_>> = self.rows.iter().map(Uses::of).collect();
+        let mut unexplained: BTreeMap<String, Vec<Unexplained<'_>>> = BTreeMap::new();
         for exchange in exchanges {
             shares.add(exchange);
-            match &exchange.end {
-                End::Same | End::Open | End::GivenUp => {}
-                End::Differs(case) => {
-                    for difference in &case.differences {
-                        match difference.row(&self.rows) {
-                            Some(row) => {
-                                *used[row].entry(&difference.place).or_default() += 1;
-                                cut[row] += usize::from(case.is_cut_by(difference));
-                            }
-                            None => {
-                                let case = (exchange, &**case, difference);
-                                unexplained.entry(difference.signature()).or_default().push(case);
-                            }
-                        }
-                    }
+            let End::Differs(case) = &exchange.end else { continue };
+            for difference in &case.differences {
+                match difference.row(&self.rows) {
+                    Some(row) => uses[row].add(case, difference),
+                    None => unexplained
+                        .entry(difference.signature())
+                        .or_default()
+                        .push((exchange, &**case, difference)),
                 }
             }
         }
         eprintln!("{}", shares.headline());
-        let mut told = String::new();
-        for ((row, used), cut) in self.rows.iter().zip(&used).zip(cut) {
-            eprintln!("{}: {cut} exchanges cut", row.name());
-            for (place, used) in used {
-                let most = most_in(row.most[*place], exchanges.len());
-                eprintln!("{used:>6} of at most {most} × {place}");
-                if *used > most {
-                    let name = row.name();
-                    let _ =
-                        writeln!(told, "expected.toml: {used} × {place} instead of {most} in row `{name}`");
-                }
-            }
-        }
+        let mut errors: Vec<String> = uses.iter().flat_map(|uses| uses.report(exchanges.len())).collect();
         let mut groups: Vec<_> = unexplained.into_iter().collect();
         groups.sort_by_key(|(_, cases)| std::cmp::Reverse(cases.len()));
-        for (signature, cases) in &groups {
-            let (exchange, case, difference) =
-                cases.iter().min_by_key(|(_, _, difference)| difference.step).expect("a group has cases");
-            let _ = writeln!(told, "\n{} × {signature}", cases.len());
-            told += &script(&exchange.plan, &case.kernel, &case.ours, difference);
-            let _ = writeln!(
-                told,
-                "to repeat it: AIRTCP_DIFFER_SEED={} AIRTCP_DIFFER_ONLY={} cargo test -p airtcp-tests \
-                 --no-default-features --features kernel --test differ -- short_run",
-                self.seed, exchange.number
-            );
-        }
+        errors.extend(groups.iter().map(|(signature, cases)| self.describe(signature, cases)));
         if self.all_rows {
-            let unused = |(row, used): &(&Row, &BTreeMap<&str, usize>)| {
-                !row.rare && used.values().all(|used| *used == 0)
-            };
-            for (row, _) in self.rows.iter().zip(&used).filter(unused) {
-                let _ = writeln!(
-                    told,
-                    "expected.toml: no difference matches the row `{}`: {}",
-                    row.name(),
-                    row.reason
-                );
-            }
+            errors.extend(uses.iter().filter_map(Uses::unused));
         }
         if shares.given_up * 100 > exchanges.len() * GIVEN_UP {
             let given_up = shares.given_up;
-            let _ = writeln!(told, "{given_up} exchanges could not be decided: is this machine too busy?");
+            errors.push(format!("{given_up} exchanges could not be decided: is this machine too busy?"));
         }
         if self.all_rows && shares.steps_cut * 100 > shares.steps * STEPS_CUT {
-            let _ = writeln!(told, "more than {STEPS_CUT} % of all steps were not compared");
+            errors.push(format!("more than {STEPS_CUT} % of all steps were not compared"));
         }
-        if told.is_empty() { Ok(()) } else { Err(told) }
+        if errors.is_empty() { Ok(()) } else { Err(errors.join("\n")) }
+    }
+
+    /// Describes a group of similar differences by the earliest one.
+    fn describe(&self, signature: &str, cases: &[Unexplained<'_>]) -> String {
+        let (exchange, case, difference) =
+            cases.iter().min_by_key(|(_, _, difference)| difference.step).expect("a group has cases");
+        format!(
+            "\n{} × {signature}\n{}to repeat it: AIRTCP_DIFFER_SEED={} AIRTCP_DIFFER_ONLY={} cargo test -p airtcp-tests \
+             --no-default-features --features kernel --test differ -- short_run",
+            cases.len(),
+            script(&exchange.plan, &case.kernel, &case.ours, difference),
+            self.seed,
+            exchange.number
+        )
     }
 }
 
-/// How much of the exchanges was compared, and with which result.
+/// A difference that no row explains.
+type Unexplained<'a> = (&'a Exchange, &'a Divergence, &'a Difference);
+
+/// The differences that a row explains.
+struct Uses<'a> {
+    row: &'a Row,
+    /// Number of differences by key.
+    used: BTreeMap<&'a str, usize>,
+    /// Number of exchanges that the row has cut.
+    cut: usize,
+}
+
+impl<'a> Uses<'a> {
+    fn of(row: &'a Row) -> Self {
+        Self { row, used: row.most.keys().map(|key| (key.as_str(), 0)).collect(), cut: 0 }
+    }
+
+    fn add(&mut self, case: &Divergence, difference: &'a Difference) {
+        *self.used.entry(&difference.key).or_default() += 1;
+        self.cut += usize::from(case.is_cut_by(difference));
+    }
+
+    /// Prints the numbers of differences. Returns an error for each key with too many.
+    fn report(&self, exchanges: usize) -> Vec<String> {
+        let Self { row, used, cut } = self;
+        let name = row.name();
+        eprintln!("{name}: {cut} exchanges cut");
+        let mut errors = Vec::new();
+        for (key, used) in used {
+            let most = most_in(row.most[*key], exchanges);
+            eprintln!("{used:>6} of at most {most} × {key}");
+            if *used > most {
+                errors.push(format!("expected.toml: {used} × {key} instead of {most} in row `{name}`"));
+            }
+        }
+        errors
+    }
+
+    /// Returns an error if the row explains no difference although every full run must have one.
+    fn unused(&self) -> Option<String> {
+        let is_unused = !self.row.rare && self.used.values().all(|used| *used == 0);
+        let (name, reason) = (self.row.name(), &self.row.reason);
+        is_unused.then(|| format!("expected.toml: no difference matches the row `{name}`: {reason}"))
+    }
+}
+
+/// Numbers of exchanges and steps by result.
 #[derive(Default)]
 struct Shares {
     plays: usize,
@@ -257,7 +280,7 @@ impl Shares {
 impl Exchange {
     /// Number of parallel plays that may be needed to decide it.
     fn plays_at_once(&self) -> usize {
-        if self.plays == 0 || self.was_late { 1 } else { PATIENCE - self.plays }
+        if self.plays == 0 || self.was_late { 1 } else { MAX_PLAYS - self.plays }
     }
 
     fn judge(&mut self, played: Played, rows: &[Row]) -> Result<(), String> {
@@ -265,7 +288,7 @@ impl Exchange {
         let Played { record, local, peer, late } = played;
         self.was_late = late;
         let retry_or_give_up = |exchange: &mut Self| {
-            if exchange.plays >= PATIENCE {
+            if exchange.plays >= MAX_PLAYS {
                 exchange.end = End::GivenUp;
             }
         };
@@ -286,10 +309,11 @@ impl Exchange {
             self.end = End::Same;
             return Ok(());
         }
-        self.seen += 1;
+        self.differing_plays += 1;
         let explained = differences.iter().all(|difference| difference.row(rows).is_some());
-        if explained || self.seen > CONFIRMATIONS {
-            self.end = End::Differs(Box::new(Case { kernel: record, ours, differences, steps, skipped }));
+        if explained || self.differing_plays > CONFIRMATIONS {
+            self.end =
+                End::Differs(Box::new(Divergence { kernel: record, ours, differences, steps, skipped }));
         }
         Ok(())
     }

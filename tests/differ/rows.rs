@@ -30,10 +30,10 @@ pub(crate) struct Row {
     words: Vec<String>,
     /// Maximum number of differences in a full run, by field and direction.
     pub(crate) most: BTreeMap<String, usize>,
-    /// The difference continues without being visible, so the rest of the exchange is not compared.
+    /// Whether the difference has invisible effects, so that the rest of the exchange is not compared.
     #[serde(default)]
     pub(crate) lasts: bool,
-    /// Not every full run has this difference, so its absence is not an error.
+    /// Whether some full runs do not have this difference, so that its absence is not an error.
     #[serde(default)]
     pub(crate) rare: bool,
     /// The kernel with which the difference was observed (`uname -r`).
@@ -43,8 +43,8 @@ pub(crate) struct Row {
 
 impl Row {
     /// Returns whether the row explains a difference in this field and direction with these words.
-    pub(crate) fn explains(&self, place: &str, words: &BTreeSet<String>) -> bool {
-        self.most.contains_key(place)
+    pub(crate) fn explains(&self, key: &str, words: &BTreeSet<String>) -> bool {
+        self.most.contains_key(key)
             && self.words.iter().all(|wanted| match wanted.strip_prefix('!') {
                 Some(unwanted) => !unwanted.split('|').any(|word| words.contains(word)),
                 None => wanted.split('|').any(|word| words.contains(word)),
@@ -61,15 +61,12 @@ impl Row {
         if self.words.is_empty() || self.most.is_empty() || self.reason.is_empty() || self.kernel.is_empty() {
             return Err(format!("a row needs words, maxima, a kernel and a reason: {self:?}"));
         }
-        let known = |place: &str| {
-            place
-                .split_once('-')
+        let known = |key: &str| {
+            key.split_once('-')
                 .is_some_and(|(field, more)| FIELDS.contains(&field) && matches!(more, "kernel" | "ours"))
         };
-        match self.most.keys().find(|place| !known(place)) {
-            Some(place) => {
-                Err(format!("unknown place `{place}`; write a field, `-`, and `kernel` or `ours`"))
-            }
+        match self.most.keys().find(|key| !known(key)) {
+            Some(key) => Err(format!("unknown key `{key}`: write a field, `-`, and `kernel` or `ours`")),
             None => Ok(()),
         }
     }

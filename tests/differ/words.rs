@@ -2,18 +2,18 @@
 
 use airwire::segment::Flags;
 
-use crate::plan::{Call, Shot};
+use crate::plan::{Call, PlannedSegment};
 
 /// The kind of a segment.
-pub(crate) fn shot(shot: &Shot) -> &'static str {
-    let has = |flag| shot.flags.contains(flag);
+pub(crate) fn segment(segment: &PlannedSegment) -> &'static str {
+    let has = |flag| segment.flags.contains(flag);
     match () {
         () if has(Flags::RST) => "rst",
         () if has(Flags::SYN.with(Flags::ACK)) => "syn-ack",
-        () if has(Flags::SYN) && shot.len > 0 => "syn-with-text",
+        () if has(Flags::SYN) && segment.len > 0 => "syn-with-text",
         () if has(Flags::SYN) => "syn",
         () if has(Flags::FIN) => "fin",
-        () if shot.len > 0 => "data",
+        () if segment.len > 0 => "data",
         () => "ack",
     }
 }

@@ -9,7 +9,7 @@ use airwire::time::Duration;
 use airwire::view::View;
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) enum Place {
+pub(crate) enum SeqNumber {
     /// Offset in the stream.
     Offset(i64),
     /// The number 0 itself, in a reset that answers a segment without ACK.
@@ -20,13 +20,13 @@ pub(crate) enum Place {
 
 /// One end of a SACK block.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) enum Spot {
+pub(crate) enum BlockEdge {
     At(u64),
     /// Distance from the edge of the window, because two TCPs have different edges.
     FromEdge(i64),
 }
 
-impl fmt::Display for Spot {
+impl fmt::Display for BlockEdge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::At(at) => write!(f, "{at}"),
@@ -36,13 +36,13 @@ impl fmt::Display for Spot {
 }
 
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Heard {
+pub(crate) struct Observed {
     /// Time since the exchange began.
     pub at: Duration,
     /// It could be read as soon as the event before it was delivered.
     pub prompt: bool,
     pub flags: Flags,
-    pub seq: Place,
+    pub seq: SeqNumber,
     pub ack: Option<u64>,
     pub len: usize,
     /// In bytes.
@@ -53,13 +53,13 @@ pub(crate) struct Heard {
     pub scale: Option<u8>,
     /// The echoed time of the peer's clock, since the exchange began.
     pub ecr: Option<i32>,
-    pub sack: Vec<(Spot, Spot)>,
+    pub sack: Vec<(BlockEdge, BlockEdge)>,
     pub ecn: Ecn,
     /// Time to live, and the Don't Fragment flag.
     pub ip: (u8, bool),
 }
 
-impl Heard {
+impl Observed {
     /// The word for the kind of segment.
     pub(crate) fn kind(&self) -> &'static str {
         let has = |flag| self.flags.contains(flag);
@@ -74,10 +74,10 @@ impl Heard {
 
     /// The first field in which the two differ, and the order of its values. Times are not compared.
     pub(crate) fn differs(&self, other: &Self) -> Option<(&'static str, Ordering)> {
-        let flags = |heard: &Self| heard.flags.without(Flags::PSH).0;
-        let psh = |heard: &Self| heard.flags.contains(Flags::PSH);
-        let sack = |heard: &Self| (heard.sack.len(), heard.sack.clone());
-        let kinds = |heard: &Self| (heard.kinds.len(), heard.kinds.clone());
+        let flags = |segment: &Self| segment.flags.without(Flags::PSH).0;
+        let psh = |segment: &Self| segment.flags.contains(Flags::PSH);
+        let sack = |segment: &Self| (segment.sack.len(), segment.sack.clone());
+        let kinds = |segment: &Self| (segment.kinds.len(), segment.kinds.clone());
         let fields = [
             ("flags", flags(self).cmp(&flags(other))),
             ("seq", self.seq.cmp(&other.seq)),
@@ -97,13 +97,13 @@ impl Heard {
     }
 }
 
-impl fmt::Display for Heard {
+impl fmt::Display for Observed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?} ", self.flags)?;
         match self.seq {
-            Place::Offset(at) => write!(f, "{at}:{}({})", at + self.len as i64, self.len)?,
-            Place::Zero => write!(f, "=0({})", self.len)?,
-            Place::Raw(number) => write!(f, "={number}({})", self.len)?,
+            SeqNumber::Offset(at) => write!(f, "{at}:{}({})", at + self.len as i64, self.len)?,
+            SeqNumber::Zero => write!(f, "=0({})", self.len)?,
+            SeqNumber::Raw(number) => write!(f, "={number}({})", self.len)?,
         }
         if let Some(ack) = self.ack {
             write!(f, " ack {ack}")?;
