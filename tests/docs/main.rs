@@ -10,7 +10,7 @@
 //! - `<!-- differs: REASON -->`: the commands run, and print something different each time;
 //! - `<!-- file: NAME -->`: the block is a file that exists when the commands run.
 //!
-//! Options, targets and files that commands name must exist, even in illustrations (`names`).
+//! Options, targets and files in commands must exist, also in illustrations (`names`).
 
 mod markdown;
 mod names;
@@ -53,7 +53,7 @@ fn main() -> ExitCode {
         illustrations += page.illustrations().count();
         let (known, named) = (Arc::clone(&known), Arc::clone(&page));
         trials.push(Trial::test(format!("{name}: names"), move || names::check(&named, &known)));
-        if page.run().next().is_some() || !page.wrong.is_empty() {
+        if page.run().next().is_some() || !page.errors.is_empty() {
             let nightly = NIGHTLY.contains(&name.as_str());
             trials.push(Trial::test(name, move || play::play(&page)).with_ignored_flag(nightly));
         }

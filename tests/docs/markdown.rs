@@ -9,7 +9,7 @@ pub(crate) struct Page {
     /// Code between backticks, with its line.
     pub(crate) mentioned: Vec<(usize, String)>,
     /// Errors in the page, with the line and what to do.
-    pub(crate) wrong: Vec<String>,
+    pub(crate) errors: Vec<String>,
 }
 
 /// A command as it is typed.
@@ -55,7 +55,7 @@ impl Page {
             }
             let in_a_list = before.starts_with([' ', '-', '*', '1', '2', '3', '4', '5', '6', '7', '8', '9']);
             if line.starts_with("    ") && at > 0 && lines[at - 1].is_empty() && !in_a_list {
-                page.wrong.push(format!("{}: put this block between fences, and say what it is", at + 1));
+                page.errors.push(format!("{}: put this block between fences, and name its kind", at + 1));
             }
             for code in line.split('`').skip(1).step_by(2) {
                 page.mentioned.push((at + 1, code.to_owned()));
@@ -107,15 +107,14 @@ impl Page {
                     self.commands.push(Command { line, text, shown: Vec::new(), role: role.clone() });
                 }
             }
-            _ if !KINDS.contains(&kind) => self.wrong.push(format!(
-                "{fence}: the fence says `{kind}`: say what the block is, one of {}",
-                KINDS.join(", ")
-            )),
+            _ if !KINDS.contains(&kind) => self
+                .errors
+                .push(format!("{fence}: unknown kind of block `{kind}`; use one of {}", KINDS.join(", "))),
             "text" => {
                 let typed = |line: &&&str| PROGRAMS.iter().any(|program| line.starts_with(program));
                 if let Some(line) = lines.iter().find(typed) {
-                    self.wrong.push(format!(
-                        "{fence}: `{line}` looks like a command: make it a block of sh or console, so that it is run"
+                    self.errors.push(format!(
+                        "{fence}: `{line}` looks like a command: use the kind sh or console, so that it is run"
                     ));
                 }
             }
@@ -134,17 +133,17 @@ impl Page {
         };
         // A single word is not a reason.
         if reason.split_whitespace().count() < 2 {
-            self.wrong.push(format!("{}: the comment gives no reason", fence - 1));
+            self.errors.push(format!("{}: the comment gives no reason", fence - 1));
         }
         role
     }
 
-    /// Reads a line of a block that is not a command.
+    /// Reads a line that is not a command.
     fn show(&mut self, kind: &str, first: usize, number: usize, line: &str) {
         match self.commands[first..].last_mut() {
             Some(command) if kind == "console" => command.shown.push(line.trim_end().to_owned()),
             None if kind == "console" && !line.is_empty() => {
-                self.wrong.push(format!("{number}: output without a command above it"));
+                self.errors.push(format!("{number}: output without a command above it"));
             }
             _ => {}
         }
@@ -172,7 +171,7 @@ pub(crate) mod tests {
         let page = Page::read(
             "Look `here`:\n\n```console\n$ one \\\n  two\nout\n# three\n```\n\n<!-- differs: by the clock -->\n```sh\n# why\nfour  # so\n```\n",
         );
-        assert!(page.wrong.is_empty(), "{:?}", page.wrong);
+        assert!(page.errors.is_empty(), "{:?}", page.errors);
         let found: Vec<_> = page
             .commands
             .iter()
@@ -193,10 +192,10 @@ pub(crate) mod tests {
     fn illustration_without_reason_is_rejected() -> Result<(), Failed> {
         for comment in ["<!-- illustration -->", "<!-- illustration: -->", "<!-- illustration: no -->"] {
             let page = Page::read(&format!("{comment}\n```sh\nmake demo\n```\n"));
-            assert_eq!(page.wrong.len(), 1, "{comment}: {:?}", page.wrong);
+            assert_eq!(page.errors.len(), 1, "{comment}: {:?}", page.errors);
         }
         let page = Page::read("<!-- illustration: takes an hour -->\n```sh\nmake pairs\n```\n");
-        assert!(page.wrong.is_empty() && page.run().next().is_none() && page.illustrations().count() == 1);
+        assert!(page.errors.is_empty() && page.run().next().is_none() && page.illustrations().count() == 1);
         Ok(())
     }
 
@@ -209,7 +208,7 @@ pub(crate) mod tests {
             "```console\nairtcp sim\n```",
         ] {
             let page = Page::read(&format!("So:\n{block}\n"));
-            assert_eq!(page.wrong.len(), 1, "{block}");
+            assert_eq!(page.errors.len(), 1, "{block}");
         }
         Ok(())
     }

@@ -13,7 +13,7 @@ use super::markdown::Page;
 
 const PROGRAMS: [&str; 3] = ["airtcp", "airtcp-serve", "airlink"];
 
-/// The existing names, looked up once.
+/// The names that exist. Each is looked up once.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
     /// By program and subcommands.
@@ -31,26 +31,26 @@ struct Help {
 }
 
 pub(crate) fn check(page: &Page, known: &Known) -> Result<(), Failed> {
-    let mut wrong = Vec::new();
-    let mut look_at = |line: usize, words: &[String]| {
-        if let Err(what) = known.check(words) {
-            wrong.push(format!("line {line}: {}: {what}", words.join(" ")));
+    let mut errors = Vec::new();
+    let mut check = |line: usize, words: &[String]| {
+        if let Err(error) = known.check(words) {
+            errors.push(format!("line {line}: {}: {error}", words.join(" ")));
         }
     };
     for command in &page.commands {
-        simple_commands(&command.text).iter().for_each(|words| look_at(command.line, words));
+        simple_commands(&command.text).iter().for_each(|words| check(command.line, words));
     }
     for (line, text) in &page.mentioned {
         for words in simple_commands(text).iter().filter(|words| !is_prose(words)) {
-            look_at(*line, words);
+            check(*line, words);
         }
     }
-    if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }
+    if errors.is_empty() { Ok(()) } else { Err(errors.join("\n").into()) }
 }
 
-/// The examples under the help of every subcommand.
+/// Checks the examples in the help of every subcommand.
 pub(crate) fn check_examples(known: &Known) -> Result<(), Failed> {
-    let mut wrong = Vec::new();
+    let mut errors = Vec::new();
     let mut checked = 0;
     let mut paths: Vec<Vec<String>> = PROGRAMS.map(|program| vec![program.to_owned()]).to_vec();
     while let Some(path) = paths.pop() {
@@ -59,40 +59,41 @@ pub(crate) fn check_examples(known: &Known) -> Result<(), Failed> {
         paths.extend(deeper.map(|name| [&path[..], std::slice::from_ref(name)].concat()));
         for words in help.examples.iter().flat_map(|line| simple_commands(line)) {
             checked += 1;
-            if let Err(what) = known.check(&words) {
-                wrong.push(format!("{} --help: {}: {what}", path.join(" "), words.join(" ")));
+            if let Err(error) = known.check(&words) {
+                errors.push(format!("{} --help: {}: {error}", path.join(" "), words.join(" ")));
             }
         }
     }
     if checked < 50 {
-        wrong.push(format!("only {checked} commands were found in all examples"));
+        errors.push(format!("only {checked} commands were found in all examples"));
     }
-    if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }
+    if errors.is_empty() { Ok(()) } else { Err(errors.join("\n").into()) }
 }
 
-/// An error that is quoted, or a file: "airtcp does not support UDP".
+/// Returns whether code in a sentence is not a command, but a quoted error or a file name.
 fn is_prose(words: &[String]) -> bool {
-    let a_sentence = words.len() > 2 && words.iter().all(|word| !word.starts_with('-'));
-    a_sentence || words.first().is_some_and(|word| word.contains('/'))
+    let is_sentence = words.len() > 2 && words.iter().all(|word| !word.starts_with('-'));
+    is_sentence || words.first().is_some_and(|word| word.contains('/'))
 }
 
 impl Known {
     fn check(&self, words: &[String]) -> Result<(), String> {
-        // Variables stand before a command.
-        let named = words.iter().take_while(|word| word.contains('=') && !word.starts_with('-')).count();
-        let words = &words[named..];
+        // Assignments of variables precede a command.
+        let assignments =
+            words.iter().take_while(|word| word.contains('=') && !word.starts_with('-')).count();
+        let words = &words[assignments..];
         match words.first().map(String::as_str) {
             Some("make") => return check_make_targets(&words[1..]),
             Some("cargo") => return self.check_cargo_targets(&words[1..]),
             Some(script) if script.contains('/') && (script.ends_with(".sh") || script.ends_with(".py")) => {
                 // `./` refers to the directory of the page, after the user has changed to it.
-                let there = script.starts_with("./") || repository().join(script).exists();
-                return if there { Ok(()) } else { Err("the script does not exist".to_owned()) };
+                let exists = script.starts_with("./") || repository().join(script).exists();
+                return if exists { Ok(()) } else { Err("the script does not exist".to_owned()) };
             }
             _ => {}
         }
         for (at, word) in words.iter().enumerate() {
-            // Behind some words there is another command.
+            // Some words are followed by another command.
             let begins = at == 0 || ["--", "sudo", "exec", "parallel"].contains(&words[at - 1].as_str());
             if begins && PROGRAMS.contains(&word.as_str()) {
                 self.options(word, &words[at + 1..])?;
@@ -110,7 +111,7 @@ impl Known {
             }
             let name = match word.strip_prefix("--") {
                 Some(_) => word.split('=').next().map(str::to_owned),
-                // The first of `-vv`, or of `-s4`.
+                // `-v` of `-vv`, and `-s` of `-s4`.
                 None => word
                     .strip_prefix('-')
                     .and_then(|letters| letters.chars().next())
@@ -121,7 +122,7 @@ impl Known {
                     return Err(format!("`{}` has no option `{name}`", path.join(" ")));
                 }
             } else if help.subcommands.contains(word) {
-                // Also behind an argument: `airlink ctl NAME watch`.
+                // A subcommand may follow an argument: `airlink ctl NAME watch`.
                 path.push(word.clone());
                 help = self.help(&path)?;
             } else if path.len() == 1
@@ -136,7 +137,7 @@ impl Known {
     }
 
     fn help(&self, path: &[String]) -> Result<Help, String> {
-        let mut helps = self.helps.lock().map_err(|_| "another page has failed".to_owned())?;
+        let mut helps = self.helps.lock().map_err(|_| "the check of another page has panicked".to_owned())?;
         if let Some(help) = helps.get(path) {
             return Ok(help.clone());
         }
@@ -151,7 +152,7 @@ impl Known {
     }
 
     fn check_cargo_targets(&self, words: &[String]) -> Result<(), String> {
-        let there = self.cargo.get_or_init(cargo_targets);
+        let targets = self.cargo.get_or_init(cargo_targets);
         let mut words = words.iter();
         while let Some(word) = words.next() {
             let kind = match word.as_str() {
@@ -164,7 +165,7 @@ impl Known {
                 _ => continue,
             };
             let Some(name) = words.next().filter(|name| !placeholder(name)) else { continue };
-            if !there.contains(&(kind.to_owned(), name.clone())) {
+            if !targets.contains(&(kind.to_owned(), name.clone())) {
                 return Err(format!("there is no {kind} `{name}`"));
             }
         }
@@ -187,7 +188,7 @@ impl Help {
             if words.split_once(' ').is_some_and(|(program, _)| PROGRAMS.contains(&program)) {
                 help.examples.push(words.to_owned());
             } else if commands {
-                // Deeper lines go on with a description.
+                // Lines with more indentation continue a description.
                 if line.starts_with("  ") && !line.starts_with("   ") {
                     let name = words.split_whitespace().next().filter(|name| !name.starts_with(['<', '[']));
                     help.subcommands.extend(name.map(str::to_owned));
@@ -201,7 +202,8 @@ impl Help {
     }
 }
 
-/// Whether the program takes a word that its help leaves out: it refuses one that it does not know before it looks further.
+/// Returns whether the program accepts a word that its help does not list. The program rejects unknown words
+/// before it handles `--help`.
 fn is_hidden(path: &[String], word: &str) -> Result<bool, String> {
     let output = Command::new(program(&path[0])).args(&path[1..]).args([word, "--help"]).output();
     let output = output.map_err(|error| format!("{}: {error}", path[0]))?;
@@ -209,7 +211,7 @@ fn is_hidden(path: &[String], word: &str) -> Result<bool, String> {
     Ok(!error.contains("unexpected argument") && !error.contains("unrecognized subcommand"))
 }
 
-/// `make TARGET`: the Makefile has it.
+/// Checks that the Makefile has these targets.
 fn check_make_targets(words: &[String]) -> Result<(), String> {
     let makefile = std::fs::read_to_string(repository().join("Makefile")).unwrap_or_default();
     let target = |word: &&String| !word.starts_with('-') && !word.contains('=') && *word != "…";
@@ -245,13 +247,13 @@ fn cargo_targets() -> BTreeSet<(String, String)> {
     known
 }
 
-/// Returns whether a word is a placeholder: it is in capitals.
+/// Returns whether a word is a placeholder, which consists of capitals.
 fn placeholder(word: &str) -> bool {
     let letters = word.trim_matches(['[', ']', '…', '<', '>']);
     letters.chars().all(|letter| letter.is_uppercase() || "-_…./0123456789".contains(letter))
 }
 
-/// The words of each command of a line. Quotes hold words together; what they hold is not looked into.
+/// Splits a line into its commands, and each command into words. Quotes may contain spaces.
 fn simple_commands(text: &str) -> Vec<Vec<String>> {
     let (mut commands, mut words, mut word) = (Vec::new(), Vec::new(), String::new());
     let mut quote = None;

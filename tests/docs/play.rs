@@ -1,7 +1,6 @@
 //! Runs the commands of a page as a user would after cloning the repository: in one shell, in order, as root.
 //!
-//! Each page has separate namespaces (network, mounts, processes), so everything that it starts, configures
-//! and leaves behind ends with it. A page sees the repository read-only, and a copy of `docs`, because some
+//! Each page has separate namespaces (network, mounts, processes), so its processes and settings end with it. A page sees the repository read-only, and a copy of `docs`, because some
 //! commands write there.
 
 use std::fmt::Write as _;
@@ -19,14 +18,14 @@ use super::markdown::{Page, Role};
 use super::shown;
 
 /// Time limit in seconds, so that a page fails instead of hanging.
-const PATIENCE: &str = "120";
+const TIME_LIMIT: &str = "120";
 
-/// Sets up a network device, names and processes for one page, and a read-only repository. Arguments: the
-/// script, the directory for its results, and the repository.
-const ALONE: &str = "set -e
+/// Prepares the namespaces of one page, with a read-only repository. Arguments: the script, the directory for
+/// its results, and the repository.
+const ISOLATE: &str = "set -e
     ip link set lo up
     case \"$2\" in
-        # tests/isolated.sh has made a /run of its own, which holds this page's files.
+        # tests/isolated.sh has mounted a separate /run, which holds the files of this page.
         /run/*) ;;
         *) mount -t tmpfs tmpfs /run ;;
     esac
@@ -36,16 +35,16 @@ const ALONE: &str = "set -e
     exec bash \"$1\" \"$2\"";
 
 pub(crate) fn play(page: &Page) -> Result<(), Failed> {
-    if !page.wrong.is_empty() {
-        return Err(page.wrong.join("\n").into());
+    if !page.errors.is_empty() {
+        return Err(page.errors.join("\n").into());
     }
     if !geteuid().is_root() {
         return Err("the commands of documents create devices: run this as root, or with `make test`".into());
     }
     let checkout = Checkout::new();
-    let notes = checkout.0.with_extension("notes");
-    fs::create_dir(&notes)?;
-    let script = notes.join("script");
+    let results = checkout.0.with_extension("results");
+    fs::create_dir(&results)?;
+    let script = results.join("script");
     fs::write(&script, script_of(page))?;
     for (name, text) in &page.files {
         fs::write(checkout.0.join(name), text)?;
@@ -58,19 +57,19 @@ pub(crate) fn play(page: &Page) -> Result<(), Failed> {
         std::env::var("PATH").unwrap_or_default()
     );
     let ended = Command::new("timeout")
-        .args(["--kill-after=5", PATIENCE])
+        .args(["--kill-after=5", TIME_LIMIT])
         .args(["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"])
-        .args(["bash", "-c", ALONE, "bash"])
-        .args([&script, &notes, &repository().canonicalize()?])
+        .args(["bash", "-c", ISOLATE, "bash"])
+        .args([&script, &results, &repository().canonicalize()?])
         .current_dir(&checkout.0)
         .env("PATH", path)
-        .env("HOME", notes.join("home"))
+        .env("HOME", results.join("home"))
         .env("PYTHONDONTWRITEBYTECODE", "1")
         .env_remove("RUST_LOG")
         .stdin(Stdio::null())
         .output()?;
-    let result = judge(page, &notes);
-    let _ = fs::remove_dir_all(&notes);
+    let result = check_results(page, &results);
+    let _ = fs::remove_dir_all(&results);
     match ended.status.code() {
         Some(0) => result,
         code => Err(format!(
@@ -82,21 +81,22 @@ pub(crate) fn play(page: &Page) -> Result<(), Failed> {
     }
 }
 
-/// The output of each command goes into files with its number.
+/// Returns a shell script that runs the commands of a page. The output and exit code of each command go into
+/// files with its number.
 fn script_of(page: &Page) -> String {
-    let mut script = "notes=$1; mkdir $notes/home\n".to_owned();
+    let mut script = "page_results=$1; mkdir $page_results/home\n".to_owned();
     for (number, command) in page.run().enumerate() {
         let text = &command.text;
         let _ = writeln!(
             script,
-            "{{ {text}\n}} >$notes/{number}.out 2>$notes/{number}.err; echo $? >$notes/{number}.code"
+            "{{ {text}\n}} >$page_results/{number}.out 2>$page_results/{number}.err; echo $? >$page_results/{number}.code"
         );
         // A user types the next command while a background command runs. If the background command has ended
         // by then, its exit code is recorded.
         if text.split(" #").next().is_some_and(|typed| typed.trim_end().ends_with('&')) {
             let _ = writeln!(
                 script,
-                "sleep 3; kill -0 $! 2>/dev/null || {{ wait $!; echo $? >$notes/{number}.code; }}"
+                "sleep 3; kill -0 $! 2>/dev/null || {{ wait $!; echo $? >$page_results/{number}.code; }}"
             );
         }
     }
@@ -104,14 +104,14 @@ fn script_of(page: &Page) -> String {
 }
 
 /// Reports all deviations from the page.
-fn judge(page: &Page, notes: &Path) -> Result<(), Failed> {
-    let mut wrong = String::new();
+fn check_results(page: &Page, results: &Path) -> Result<(), Failed> {
+    let mut errors = String::new();
     for (number, command) in page.run().enumerate() {
-        let note = |what: &str| {
-            let octets = fs::read(notes.join(format!("{number}.{what}"))).unwrap_or_default();
-            String::from_utf8_lossy(&octets).into_owned()
+        let read = |what: &str| {
+            let bytes = fs::read(results.join(format!("{number}.{what}"))).unwrap_or_default();
+            String::from_utf8_lossy(&bytes).into_owned()
         };
-        let (code, out, err) = (note("code"), note("out"), note("err"));
+        let (code, out, err) = (read("code"), read("out"), read("err"));
         // For a command that is refused, the page shows the error message.
         let refused = command.shown.first().is_some_and(|line| line.starts_with("error: "));
         let shows = command.role == Role::Run && command.shown.iter().any(|line| !line.is_empty());
@@ -126,10 +126,10 @@ fn judge(page: &Page, notes: &Path) -> Result<(), Failed> {
         if let Some(what) = what {
             let tail = err.lines().rev().take(8).collect::<Vec<_>>();
             let tail = tail.into_iter().rev().collect::<Vec<_>>().join("\n");
-            let _ = writeln!(wrong, "line {}: {}\n{what}\n{tail}\n", command.line, command.text);
+            let _ = writeln!(errors, "line {}: {}\n{what}\n{tail}\n", command.line, command.text);
         }
     }
-    if wrong.is_empty() { Ok(()) } else { Err(wrong.into()) }
+    if errors.is_empty() { Ok(()) } else { Err(errors.into()) }
 }
 
 /// A directory that looks like the repository, in which a page may write.
@@ -138,12 +138,12 @@ struct Checkout(TempDir);
 impl Checkout {
     fn new() -> Self {
         let dir = TempDir::new("docs");
-        for entry in fs::read_dir(repository()).expect("the repository is there").map(Result::unwrap) {
+        for entry in fs::read_dir(repository()).expect("the repository can be read").map(Result::unwrap) {
             let name = entry.file_name();
             let hidden = name.to_string_lossy().starts_with('.');
-            if !hidden && !["docs", "target", "lab"].iter().any(|left_out| name == *left_out) {
+            if !hidden && !["docs", "target", "lab"].iter().any(|excluded| name == *excluded) {
                 let from = entry.path().canonicalize().expect("it has just been listed");
-                symlink(from, dir.join(name)).expect("a new directory takes links");
+                symlink(from, dir.join(name)).expect("a new directory can contain links");
             }
         }
         copy(&repository().join("docs"), &dir.join("docs"));
@@ -151,10 +151,10 @@ impl Checkout {
     }
 }
 
-/// Copies a directory without results of commands that a user has tried there.
+/// Copies a directory without the results of commands that a user has run there.
 fn copy(from: &Path, to: &Path) {
     fs::create_dir(to).expect("a new directory can be made");
-    for entry in fs::read_dir(from).expect("docs is there").map(Result::unwrap) {
+    for entry in fs::read_dir(from).expect("a directory of docs can be read").map(Result::unwrap) {
         let (path, to) = (entry.path(), to.join(entry.file_name()));
         if path.extension().is_some_and(|extension| extension == "results") {
             continue;
@@ -184,12 +184,12 @@ pub(crate) mod tests {
 
     fn background_commands_keep_their_exit_codes() -> Result<(), Failed> {
         let page = Page::read("```sh\n(exit 7) &\nsleep 60 &\ntrue &  # is soon done\n```\n");
-        let notes = TempDir::new("docs-notes");
+        let results = TempDir::new("docs-results");
         let script = script_of(&page) + "kill %2\n";
         let mut bash = Command::new("bash");
         let ended =
-            bash.args(["-c", &script, "bash"]).arg(notes.as_os_str()).stdin(Stdio::null()).output()?;
-        let codes = [0, 1, 2].map(|number| std::fs::read_to_string(notes.path(&format!("{number}.code"))));
+            bash.args(["-c", &script, "bash"]).arg(results.as_os_str()).stdin(Stdio::null()).output()?;
+        let codes = [0, 1, 2].map(|number| std::fs::read_to_string(results.path(&format!("{number}.code"))));
         let codes = codes.map(|code| code.unwrap_or_default().trim().to_owned());
         assert_eq!(codes, ["7", "0", "0"], "{}", String::from_utf8_lossy(&ended.stderr));
         Ok(())
