@@ -1,4 +1,4 @@
-//! Liveness: no recipe ever stalls.
+//! Liveness: every recipe completes every transfer.
 //!
 //! The matrix contains every recipe of the catalogue alone, all pairs, and a sample of triples, with every
 //! profile on every path of `paths/`, in virtual time. Each transfer must meet three conditions:
@@ -97,8 +97,8 @@ fn check_all(batch: &[Recipe], count: usize, reasons: &[Reason], seed: u64) -> R
     let mut faults = String::new();
     for recipe in batch {
         let drawn = sample(&format!("{recipe} {seed}"), cases(recipe), count);
-        if let Err(told) = check(drawn, reasons) {
-            let _ = writeln!(faults, "{recipe} ({SEED}={seed}):\n{told}");
+        if let Err(failures) = check(drawn, reasons) {
+            let _ = writeln!(faults, "{recipe} ({SEED}={seed}):\n{failures}");
         }
     }
     if faults.is_empty() { Ok(()) } else { Err(faults) }
@@ -114,33 +114,37 @@ fn cases(recipe: &Recipe) -> impl Iterator<Item = Case> + use<'_> {
 /// Returns the recipe's goodput as a fraction of the default recipe's. The geometric mean over the seeds
 /// keeps one seed with a long timer backoff from outweighing the others.
 fn share(case: &Case) -> f64 {
-    let ordinary = Case { recipe: Recipe::default(), ..case.clone() }.outcome();
+    let default = Case { recipe: Recipe::default(), ..case.clone() }.outcome();
     let outcome = case.outcome();
-    let ratios = ordinary.took.iter().zip(&outcome.took);
+    let ratios = default.took.iter().zip(&outcome.took);
     let logarithms: f64 = ratios.map(|(theirs, ours)| (theirs.as_secs_f64() / ours.as_secs_f64()).ln()).sum();
     (logarithms / SEEDS as f64).exp()
 }
 
 fn check(cases: Vec<Case>, reasons: &[Reason]) -> Result<(), String> {
-    let mut told = String::new();
+    let mut failures = String::new();
     let mut first = None;
     for case in cases {
-        let place = format!("profile {}, path {}", case.profile, case.path.name);
+        let context = format!("profile {}, path {}", case.profile, case.path.name);
         let Failure { faults, slow } = failure(&case, reasons);
         for (seed, fault) in faults {
-            let _ = writeln!(told, "{place}: {fault}\n    {}", case.command(seed));
+            let _ = writeln!(failures, "{context}: {fault}\n    {}", case.command(seed));
             first = first.or_else(|| Some((case.clone(), seed, fault.at()?)));
         }
         if let Some((share, floor)) = slow {
             let least = format!("{share:.3} of the default recipe's goodput; the minimum is {floor}");
-            let _ = writeln!(told, "{place}: {least}; the first of {SEEDS} seeds:\n    {}", case.command(1));
+            let _ = writeln!(
+                failures,
+                "{context}: {least}; the first of {SEEDS} seeds:\n    {}",
+                case.command(1)
+            );
         }
     }
     if let Some((case, seed, at)) = first {
-        let place = format!("profile {}, path {}, seed {seed}", case.profile, case.path.name);
-        let _ = writeln!(told, "events around the first fault ({place}):\n{}", case.around(seed, at));
+        let context = format!("profile {}, path {}, seed {seed}", case.profile, case.path.name);
+        let _ = writeln!(failures, "events around the first fault ({context}):\n{}", case.around(seed, at));
     }
-    if told.is_empty() { Ok(()) } else { Err(told) }
+    if failures.is_empty() { Ok(()) } else { Err(failures) }
 }
 
 /// The findings about a case that no reason allows.
@@ -170,7 +174,7 @@ fn failure(case: &Case, reasons: &[Reason]) -> Failure {
     let outcome = case.outcome();
     let is_allowed = |fault: &Fault| match fault {
         Fault::Silence(silence) => {
-            patience.iter().any(|(times, more)| silence.too_long_for_its_own(*times) <= *more)
+            patience.iter().any(|(times, more)| silence.excess_with_own_timers(*times) <= *more)
         }
         _ => false,
     };

@@ -1,6 +1,6 @@
 //! The paths of the matrix. Each is a scenario that `airtcp sim` accepts.
 
-use std::path::Path as Place;
+use std::path::Path as FilePath;
 use std::sync::LazyLock;
 
 use airfiles::PathSource;
@@ -48,7 +48,7 @@ pub(crate) static PATHS: LazyLock<Vec<Path>> = LazyLock::new(|| {
     ]
     .into_iter()
     .map(|(name, setup)| {
-        let scenario = setup.scenario(Place::new(ROOT), PathSource::User);
+        let scenario = setup.scenario(FilePath::new(ROOT), PathSource::User);
         let scenario = scenario.unwrap_or_else(|error| panic!("{}: {error}", setup.scenario));
         Path { name, setup, scenario }
     })

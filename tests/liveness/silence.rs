@@ -30,12 +30,12 @@ pub(crate) struct Silence {
 
 impl Silence {
     /// Returns the excess over the retransmission timer.
-    pub(crate) fn too_long(&self) -> Duration {
+    pub(crate) fn excess(&self) -> Duration {
         self.beyond(self.timer)
     }
 
     /// Returns the excess if `times` times the detector's own minimum is allowed.
-    pub(crate) fn too_long_for_its_own(&self, times: u32) -> Duration {
+    pub(crate) fn excess_with_own_timers(&self, times: u32) -> Duration {
         self.beyond(self.timer.max(self.own * u64::from(times)))
     }
 
@@ -48,7 +48,7 @@ impl Silence {
 #[derive(Debug, Default)]
 pub(crate) struct Watcher {
     /// Segments sent and segments received up to the last event.
-    seen: (u64, u64),
+    segments: (u64, u64),
     /// Bytes acknowledged up to the last event.
     acked: u64,
     /// The timer that limits the silence. `None` if the connection has no data outstanding or to send.
@@ -62,7 +62,7 @@ pub(crate) struct Watcher {
 #[derive(Clone, Copy, Debug)]
 struct SilenceLimit {
     last_sent: Instant,
-    last_heard: Instant,
+    last_received: Instant,
     /// The latest time at which the timer expires.
     deadline: Instant,
     /// The longest timeout since the timer was last known to start.
@@ -73,14 +73,14 @@ struct SilenceLimit {
 
 impl Watcher {
     /// Checks the sender. Must be called after every event.
-    pub(crate) fn look(&mut self, world: &World) {
+    pub(crate) fn observe(&mut self, world: &World) {
         let Some(connection) = world.sender(0) else { return };
         let now = world.now();
         self.judge(now);
         let statistics = connection.statistics();
-        let seen = (statistics.segments_out, statistics.segments_in);
-        let (left, arrived) = (seen.0 > self.seen.0, seen.1 > self.seen.1);
-        self.seen = seen;
+        let segments = (statistics.segments_out, statistics.segments_in);
+        let (left, arrived) = (segments.0 > self.segments.0, segments.1 > self.segments.1);
+        self.segments = segments;
         let advanced = std::mem::replace(&mut self.acked, statistics.bytes_acked) < statistics.bytes_acked;
         if connection.info().snd_wnd > 0 {
             self.probes_before = statistics.window_probes;
@@ -93,7 +93,7 @@ impl Watcher {
         let own = connection.recovery().timer_floor().unwrap_or_default();
         let Some(limit) = &mut self.limit else {
             self.limit =
-                Some(SilenceLimit { last_sent: now, last_heard: now, deadline: now + timer, timer, own });
+                Some(SilenceLimit { last_sent: now, last_received: now, deadline: now + timer, timer, own });
             return;
         };
         // In fast recovery, not every ACK that advances restarts the timer (RFC 6582 §4). The running timer
@@ -106,7 +106,7 @@ impl Watcher {
         if left || arrived {
             limit.deadline = limit.deadline.max(now + timer);
             limit.timer = limit.timer.max(timer);
-            limit.last_heard = now;
+            limit.last_received = now;
         }
         if left {
             limit.last_sent = now;
@@ -124,11 +124,11 @@ impl Watcher {
         let silence = Silence {
             since: limit.last_sent,
             lasted: now - limit.last_sent,
-            round_trip: limit.last_heard - limit.last_sent,
+            round_trip: limit.last_received - limit.last_sent,
             timer: limit.timer,
             own: limit.own,
         };
-        if self.worst.is_none_or(|worst| worst.too_long() < silence.too_long()) {
+        if self.worst.is_none_or(|worst| worst.excess() < silence.excess()) {
             self.worst = Some(silence);
         }
     }

@@ -85,7 +85,7 @@ impl Case {
         let mut watcher = Watcher::default();
         while !world.is_closed() {
             match world.step_until(limit) {
-                Ok(true) => watcher.look(&world),
+                Ok(true) => watcher.observe(&world),
                 Ok(false) => break,
                 Err(error) => return (Some(Fault::Broken(error.to_string())), limit - Instant::ZERO),
             }

@@ -4,8 +4,8 @@ vectors in the format of this directory (README.md).
 
   generate.py REF_NS2 [--ranges usual|wide] [--seed N] [--count N] > random.jsonl
 
-The same seed gives the same file. Every sender gets the same number of scenarios. `usual` has two paths and settings that
-people use; `wide` has any rate, delay, number of hops, segment and window size, timer and loss rate."""
+The same seed gives the same file. Every sender gets the same number of scenarios. `usual` has two paths and common
+settings. `wide` has any rate, delay, number of hops, segment and window size, timer and loss rate."""
 import argparse, importlib.util, json, math, random
 
 # Name of a path -> hops in order from the sender (bit/s, seconds), and payload bytes per segment.
@@ -153,7 +153,7 @@ def draw_losses_wide(rng, ref, scenario):
 
 
 def draw_losses(rng, ref, scenario):
-    """Indices of lost segments and ACKs, chosen step by step, because each loss changes what is sent next."""
+    """Indices of lost segments and ACKs, chosen step by step, because each loss changes the later transmissions."""
     drops, ack_drops = set(), set()
     for _ in range(rng.randint(1, 7)):
         sent = transmissions(simulate(ref, scenario, drops, ack_drops))

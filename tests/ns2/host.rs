@@ -22,13 +22,13 @@ use crate::sink::Ack;
 use crate::vector::Flow;
 use crate::world::{FlowSender, Segment};
 
-const US: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+const HOST: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const PEER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
 const PEER_PORT: u16 = 5001;
 const PEER_ISS: u32 = 1000;
 /// Segments beyond the recording for unlimited transfers, so that the end of the data never affects the
 /// sender.
-const MORE: u32 = 200;
+const EXTRA_SEGMENTS: u32 = 200;
 
 pub(crate) struct HostSender<'a> {
     flow: &'a Flow,
@@ -49,7 +49,7 @@ pub(crate) struct HostSender<'a> {
 impl<'a> HostSender<'a> {
     pub(crate) fn new(flow: &'a Flow) -> Result<Self, String> {
         let config = HostConfig {
-            addrs: vec![IpAddr::V4(US)],
+            addrs: vec![IpAddr::V4(HOST)],
             mtu: flow.payload as usize + 60,
             profile: settings::profile(flow),
             recipe: settings::recipe(flow)?,
@@ -77,7 +77,7 @@ impl<'a> HostSender<'a> {
 
     fn total_bytes(&self) -> usize {
         let recorded = self.flow.tx.0.iter().map(|&(_, segment)| segment).max().unwrap_or(0);
-        self.flow.segments.unwrap_or(recorded + MORE) as usize * self.flow.payload as usize
+        self.flow.segments.unwrap_or(recorded + EXTRA_SEGMENTS) as usize * self.flow.payload as usize
     }
 
     /// Writes as much of the stream to the host as its send buffer accepts.
@@ -97,7 +97,7 @@ impl<'a> HostSender<'a> {
     }
 
     fn answer_syn(&mut self, now: Instant) {
-        self.feed(
+        self.deliver(
             now,
             TcpControl::Syn,
             &Ack { ack: if self.flow.syn { 0 } else { -1 }, sack: Vec::new(), tsecr: self.tsval },
@@ -105,8 +105,8 @@ impl<'a> HostSender<'a> {
         self.unwritten = Some(self.total_bytes());
     }
 
-    /// Gives the host one packet from the peer.
-    fn feed(&mut self, now: Instant, control: TcpControl, ack: &Ack) {
+    /// Delivers one packet from the peer to the host.
+    fn deliver(&mut self, now: Instant, control: TcpControl, ack: &Ack) {
         let sequence = |segment: i64| self.iss.wrapping_add(1).wrapping_add(self.offset(segment));
         let mut sack_ranges = [None; 3];
         for (slot, &(left, right)) in sack_ranges.iter_mut().zip(&ack.sack) {
@@ -134,7 +134,7 @@ impl<'a> HostSender<'a> {
         };
         let ip = Ipv4Repr {
             src_addr: PEER,
-            dst_addr: US,
+            dst_addr: HOST,
             next_header: IpProtocol::Tcp,
             payload_len: tcp.buffer_len(),
             hop_limit: 64,
@@ -143,7 +143,7 @@ impl<'a> HostSender<'a> {
         let checksums = ChecksumCapabilities::default();
         let mut packet = Ipv4Packet::new_unchecked(&mut bytes);
         ip.emit(&mut packet, &checksums);
-        let (src, dst) = (IpAddress::Ipv4(PEER), IpAddress::Ipv4(US));
+        let (src, dst) = (IpAddress::Ipv4(PEER), IpAddress::Ipv4(HOST));
         tcp.emit(&mut TcpPacket::new_unchecked(packet.payload_mut()), &src, &dst, &checksums);
         self.host.handle_packet(now, &bytes);
     }
@@ -242,7 +242,7 @@ impl FlowSender for HostSender<'_> {
         if self.unwritten.is_none() {
             self.answer_syn(now);
         } else {
-            self.feed(now, TcpControl::None, ack);
+            self.deliver(now, TcpControl::None, ack);
         }
         self.finish(now)
     }

@@ -36,7 +36,7 @@ impl<E> Events<E> {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) enum Load {
+pub(crate) enum Content {
     /// `nth` is 1 for the first transmission of this segment.
     Segment { segment: u32, nth: u32, tsval: Option<u32> },
     /// `index` counts the ACKs that this receiver has sent.
@@ -48,7 +48,7 @@ pub(crate) struct Packet {
     /// Index into the scenario's flows.
     pub(crate) flow: usize,
     pub(crate) bytes: u32,
-    pub(crate) load: Load,
+    pub(crate) content: Content,
 }
 
 /// An event that a link schedules.

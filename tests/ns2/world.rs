@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::path::{Events, Link, LinkEvent, Load, Packet};
+use crate::path::{Content, Events, Link, LinkEvent, Packet};
 use crate::sink::{Ack, Answer, Sink};
 use crate::vector::{Flow, LossPoint, Vector};
 
@@ -136,7 +136,7 @@ impl World<'_> {
             .min_by(|a, b| a.0.total_cmp(&b.0));
         let event = self.events.next_time();
         match (timer, event) {
-            // If a timer and a packet are due at the same time, the timer goes first, because it was set
+            // If a timer and a packet are due at the same time, the timer is handled first, because it was set
             // before the packet was sent.
             (Some((at, flow)), next) if next.is_none_or(|next| at <= next) && at <= stop => {
                 let sent = self.senders[flow].deadline(at);
@@ -180,9 +180,9 @@ impl World<'_> {
             let count = self.transmissions[index].entry(segment.number).or_insert(0);
             *count += 1;
             let nth = *count;
-            let load = Load::Segment { segment: segment.number, nth, tsval: segment.tsval };
+            let content = Content::Segment { segment: segment.number, nth, tsval: segment.tsval };
             let bytes = if segment.number == 0 { flow.first_bytes } else { flow.data_bytes };
-            let packet = Packet { flow: index, bytes, load };
+            let packet = Packet { flow: index, bytes, content };
             let name = self.name(Direction::Forward, index, 0);
             match flow.delayed {
                 Some((number, n, by)) if (number, n) == (segment.number, nth) => {
@@ -213,11 +213,13 @@ impl World<'_> {
         if flow.loss_point != point {
             return false;
         }
-        match packet.load {
-            Load::Segment { segment, nth, .. } => {
+        match packet.content {
+            Content::Segment { segment, nth, .. } => {
                 name.hop == flow.loss_hop && flow.drops.0.contains(&(segment, nth))
             }
-            Load::Ack { index, .. } => name.hop + 1 == flow.reverse.len() && flow.ack_drops.contains(&index),
+            Content::Ack { index, .. } => {
+                name.hop + 1 == flow.reverse.len() && flow.ack_drops.contains(&index)
+            }
         }
     }
 
@@ -234,8 +236,8 @@ impl World<'_> {
             self.offer(now, self.name(at.direction, index, hop), packet);
             return;
         }
-        match packet.load {
-            Load::Segment { segment, tsval, .. } => {
+        match packet.content {
+            Content::Segment { segment, tsval, .. } => {
                 self.ack_waits[index] += 1;
                 match self.sinks[index].receive(i64::from(segment), tsval) {
                     Answer::Ack(ack) => self.answer(now, index, ack),
@@ -244,7 +246,7 @@ impl World<'_> {
                     }
                 }
             }
-            Load::Ack { ack, .. } => {
+            Content::Ack { ack, .. } => {
                 self.logs[index].arrivals.push((now, ack.ack));
                 let sent = self.senders[index].ack(now, &ack);
                 self.send(now, index, sent);
@@ -257,7 +259,7 @@ impl World<'_> {
         let bytes = 40 + 8 * ack.sack.len() as u32;
         let count = self.logs[index].acks.len();
         self.logs[index].acks.push((now, ack.clone()));
-        let packet = Packet { flow: index, bytes, load: Load::Ack { index: count, ack } };
+        let packet = Packet { flow: index, bytes, content: Content::Ack { index: count, ack } };
         let last = self.flows[index].reverse.len() - 1;
         self.offer(now, self.name(Direction::Reverse, index, last), packet);
     }

@@ -2,7 +2,7 @@
 
 use airwire::time::Duration;
 
-use crate::ours::Ours;
+use crate::ours::ModelAck;
 use crate::recording::Ack;
 
 /// The difference between an ACK of the kernel and one of the model.
@@ -39,7 +39,7 @@ impl Kind {
 #[derive(Clone, Debug)]
 pub(crate) struct Line {
     pub kernel: Option<Ack>,
-    pub ours: Option<Ours>,
+    pub ours: Option<ModelAck>,
     pub kind: Option<Kind>,
 }
 
@@ -53,12 +53,12 @@ const BY_TIMER: Duration = Duration::from_millis(6);
 /// Two ACKs that are further apart in time are never paired.
 const APART: Duration = Duration::from_millis(30);
 
-fn close(kernel: &Ack, ours: &Ours) -> bool {
+fn close(kernel: &Ack, ours: &ModelAck) -> bool {
     let most = if ours.by_timer { BY_TIMER } else { AT_ONCE };
     kernel.at.abs_diff(ours.ack.at) <= most
 }
 
-fn difference(kernel: &Ack, mine: &Ours) -> Option<Kind> {
+fn difference(kernel: &Ack, mine: &ModelAck) -> Option<Kind> {
     let ours = &mine.ack;
     match () {
         () if kernel.flags != ours.flags || kernel.echo != ours.echo || kernel.scale != ours.scale => {
@@ -73,18 +73,18 @@ fn difference(kernel: &Ack, mine: &Ours) -> Option<Kind> {
 
 /// Pairs the ACKs in order. Two ACKs can be a pair if their numbers are equal and their times are close. The
 /// number of pairs is maximized.
-pub(crate) fn compare(kernel: &[Ack], ours: &[Ours]) -> Vec<Line> {
-    let score = |theirs: &Ack, mine: &Ours| {
+pub(crate) fn compare(kernel: &[Ack], ours: &[ModelAck]) -> Vec<Line> {
+    let score = |theirs: &Ack, mine: &ModelAck| {
         let same = theirs.ack == mine.ack.ack && theirs.at.abs_diff(mine.ack.at) <= APART;
         if same { 2 + u32::from(difference(theirs, mine).is_none()) } else { 0 }
     };
     // Pair equal ACKs at both ends of the lists first: the search below takes quadratic time.
-    let pair = |(theirs, mine): (&Ack, &Ours)| Line {
+    let pair = |(theirs, mine): (&Ack, &ModelAck)| Line {
         kernel: Some(theirs.clone()),
         ours: Some(mine.clone()),
         kind: difference(theirs, mine),
     };
-    let same = |(theirs, mine): &(&Ack, &Ours)| score(theirs, mine) == 3;
+    let same = |(theirs, mine): &(&Ack, &ModelAck)| score(theirs, mine) == 3;
     let first = kernel.iter().zip(ours).take_while(same).count();
     let (same_kernel, kernel) = kernel.split_at(first);
     let (same_ours, ours) = ours.split_at(first);

@@ -41,7 +41,7 @@ fn directory() -> PathBuf {
 fn linux_profile_sends_same_acks_as_kernel() -> Result<(), Failed> {
     let rows = Rows::read(include_str!("expected.toml"))?;
     let show = std::env::var("AIRTCP_RECEIVER_SHOW").ok();
-    let mut judged = rows.judge();
+    let mut judge = rows.judge();
     for entry in list(include_str!("list.txt")) {
         let path = directory().join(format!("{}.pcap", entry.name));
         if !path.exists() && std::env::var_os("AIRTCP_RECEIVER_FROM").is_some() {
@@ -51,9 +51,9 @@ fn linux_profile_sends_same_acks_as_kernel() -> Result<(), Failed> {
         if show.as_deref() == Some(&entry.name) {
             print(&lines);
         }
-        judged.take(&entry, &lines);
+        judge.add(&entry, &lines);
     }
-    judged.end()?;
+    judge.end()?;
     Ok(())
 }
 
@@ -65,10 +65,10 @@ fn replay(entry: &Entry, recording: &Recording) -> Result<Vec<Line>, String> {
     let irs = recording.packets.first().map_or(0, |packet| packet.seq);
     let sent = recording.packets.iter();
     let kernel: Vec<Ack> =
-        sent.filter_map(|packet| Ack::of(packet.at, &packet.octets, recording.receiver, irs)).collect();
+        sent.filter_map(|packet| Ack::of(packet.at, &packet.bytes, recording.receiver, irs)).collect();
     let mut best: Option<(usize, Vec<Line>)> = None;
-    for place in 0..4 * 9 {
-        let (tick, micros) = (place % 4, place / 4 * 4);
+    for phase in 0..4 * 9 {
+        let (tick, micros) = (phase % 4, phase / 4 * 4);
         let clock =
             recording.phase() + Duration::from_millis(tick) + Duration::from_micros(1000 + micros - 20);
         let ours = ours::play(recording, &entry.receiver, clock)?;

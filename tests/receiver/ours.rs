@@ -17,7 +17,7 @@ const BEGIN: Instant = Instant::from_secs(100);
 
 /// An ACK of the model.
 #[derive(Clone, Debug)]
-pub(crate) struct Ours {
+pub(crate) struct ModelAck {
     pub ack: Ack,
     /// Whether a timer triggered the ACK, rather than a segment or a read.
     pub by_timer: bool,
@@ -34,7 +34,7 @@ struct Player {
     first: Option<(u32, u32)>,
     /// The read buffer of the application.
     buffer: Vec<u8>,
-    sent: Vec<Ours>,
+    sent: Vec<ModelAck>,
 }
 
 /// Returns the profile and the socket options of a receiver in `list.txt`.
@@ -65,7 +65,7 @@ fn receiver(name: &str) -> Result<(Profile, SocketOptions), String> {
 
 /// Replays a recording and returns the model's ACKs. `clock` is the phase of the kernel's tick at the start
 /// of the recording.
-pub(crate) fn play(recording: &Recording, name: &str, clock: Duration) -> Result<Vec<Ours>, String> {
+pub(crate) fn play(recording: &Recording, name: &str, clock: Duration) -> Result<Vec<ModelAck>, String> {
     let (profile, options) = receiver(name)?;
     let recipe: Recipe = "sack+rack+cubic+prr+frto".parse().map_err(|error| format!("{error}"))?;
     let addrs = vec![recording.receiver.ip()];
@@ -98,7 +98,7 @@ pub(crate) fn play(recording: &Recording, name: &str, clock: Duration) -> Result
             _ => (0, 0),
         };
         let packet_of_ours =
-            translate(&packet.octets, ack, echo).ok_or("a recorded packet cannot be translated")?;
+            translate(&packet.bytes, ack, echo).ok_or("a recorded packet cannot be translated")?;
         player.arrive(packet.at, &packet_of_ours);
     }
     let last = recording.packets.last().map_or(Duration::ZERO, |packet| packet.at);
@@ -150,7 +150,7 @@ impl Player {
                 });
             }
             if let Some(ack) = Ack::of(now - self.begin, &packet, self.receiver, self.irs) {
-                self.sent.push(Ours { ack, by_timer });
+                self.sent.push(ModelAck { ack, by_timer });
             }
         }
     }

@@ -9,8 +9,8 @@
 # The emulator and the reader have real-time priority (chrt), because a late reader would change the
 # receiver's behaviour.
 #
-# The captures are taken in the kernel of the mobile side. Arrivals are timestamped before TCP processes them,
-# departures after TCP has sent them, and both appear in the kernel's order.
+# tcpdump captures at the mobile side. The kernel timestamps arrivals before TCP processes them, and departures
+# after TCP has sent them. Both appear in the kernel's order.
 set -eu
 cd "$(dirname "$0")/../.."
 airtcp=${AIRTCP:-target/debug/airtcp}
@@ -108,10 +108,10 @@ record() {
     ip netns exec "$mine-mobile" chrt -f 20 socat -u -b 262144 "$listens" OPEN:/dev/null &
     reader=$!
     ip netns exec "$mine-mobile" tcpdump -Z root -U --immediate-mode --nano -s 100 -i radio -w "$work/capture" \
-        'tcp port 9000' 2>"$work/said" &
+        'tcp port 9000' 2>"$work/tcpdump" &
     started="$reader $!"
     capture=$!
-    until grep -q listening "$work/said" && in_mobile ss -Hltn sport = 9000 | grep -q LISTEN; do
+    until grep -q listening "$work/tcpdump" && in_mobile ss -Hltn sport = 9000 | grep -q LISTEN; do
         sleep 0.05
     done
     send || {
@@ -136,5 +136,5 @@ grep -v '^#' $here/list.txt | while IFS='|' read -r name receiver scenario setti
     *) continue ;;
     esac
     record </dev/null
-    echo "$name: $(wc -c <"$out/$name.pcap") octets"
+    echo "$name: $(wc -c <"$out/$name.pcap") bytes"
 done

@@ -23,7 +23,7 @@ pub(crate) struct Entry {
 pub(crate) struct Packet {
     /// Time since the first packet.
     pub at: Duration,
-    pub octets: Vec<u8>,
+    pub bytes: Vec<u8>,
     pub src: SocketAddr,
     pub flags: Flags,
     pub seq: u32,
@@ -31,10 +31,10 @@ pub(crate) struct Packet {
 }
 
 impl Packet {
-    fn new(at: Duration, octets: Vec<u8>) -> Option<Self> {
+    fn new(at: Duration, bytes: Vec<u8>) -> Option<Self> {
         let (src, flags, seq, timestamps) =
-            parse(&octets, |it| (it.src, it.flags, it.seq.0, it.options.timestamps))?;
-        Some(Self { at, octets, src, flags, seq, timestamps })
+            parse(&bytes, |it| (it.src, it.flags, it.seq.0, it.options.timestamps))?;
+        Some(Self { at, bytes, src, flags, seq, timestamps })
     }
 }
 
@@ -66,7 +66,7 @@ impl Recording {
         let file = fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
         let packets =
             packets(&file).ok_or_else(|| format!("{}: not a pcap file of raw IP", path.display()))?;
-        let syn = packets.first().and_then(|packet| parse(&packet.octets, |segment| segment.dst));
+        let syn = packets.first().and_then(|packet| parse(&packet.bytes, |segment| segment.dst));
         let receiver =
             syn.ok_or_else(|| format!("{}: the recording does not begin with a SYN", path.display()))?;
         Ok(Self { packets, receiver })
@@ -112,12 +112,12 @@ fn packets(file: &[u8]) -> Option<Vec<Packet>> {
     while at < file.len() {
         let time = u64::from(word(at)?) * 1_000_000_000 + u64::from(word(at + 4)?);
         let (kept, whole) = (word(at + 8)? as usize, word(at + 12)? as usize);
-        let mut octets = file.get(at + 16..at + 16 + kept)?.to_vec();
-        octets.resize(whole, 0);
-        blank_text(&mut octets)?;
-        mend_checksum(&mut octets)?;
+        let mut bytes = file.get(at + 16..at + 16 + kept)?.to_vec();
+        bytes.resize(whole, 0);
+        clear_payload(&mut bytes)?;
+        fix_checksum(&mut bytes)?;
         let begin = *begin.get_or_insert(time);
-        packets.push(Packet::new(Duration::from_nanos(time - begin), octets)?);
+        packets.push(Packet::new(Duration::from_nanos(time - begin), bytes)?);
         at += 16 + kept;
     }
     Some(packets)
@@ -129,7 +129,7 @@ fn offsets(packet: &[u8]) -> Option<(usize, usize)> {
     Some((view.transport, view.transport + view.tcp()?.header.len))
 }
 
-fn blank_text(packet: &mut [u8]) -> Option<()> {
+fn clear_payload(packet: &mut [u8]) -> Option<()> {
     let (_, text) = offsets(packet)?;
     packet.get_mut(text..)?.fill(0);
     Some(())
@@ -137,11 +137,11 @@ fn blank_text(packet: &mut [u8]) -> Option<()> {
 
 /// Recomputes the TCP checksum, since the payload is replaced and header fields may be changed. The zeros of
 /// the payload add nothing to the sum.
-fn mend_checksum(packet: &mut [u8]) -> Option<()> {
+fn fix_checksum(packet: &mut [u8]) -> Option<()> {
     let (tcp, text) = offsets(packet)?;
     packet.get_mut(tcp + 16..tcp + 18)?.fill(0);
-    let words = |octets: &[u8]| -> u32 {
-        octets.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0))).sum()
+    let words = |bytes: &[u8]| -> u32 {
+        bytes.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0))).sum()
     };
     let mut sum = words(&packet[12..20]) + 6 + (packet.len() - tcp) as u32 + words(packet.get(tcp..text)?);
     while sum > 0xffff {
@@ -177,7 +177,7 @@ pub(crate) fn translate(packet: &[u8], ack: u32, echo: u32) -> Option<Vec<u8>> {
             _ => at += usize::from(packet[at + 1].max(2)),
         }
     }
-    mend_checksum(&mut packet)?;
+    fix_checksum(&mut packet)?;
     Some(packet)
 }
 

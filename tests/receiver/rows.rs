@@ -57,7 +57,7 @@ impl Rows {
 }
 
 impl Judge<'_> {
-    pub(crate) fn take(&mut self, entry: &Entry, lines: &[Line]) {
+    pub(crate) fn add(&mut self, entry: &Entry, lines: &[Line]) {
         let kernel = lines.iter().filter(|line| line.kernel.is_some()).count();
         let same = lines.iter().filter(|line| line.kind.is_none()).count();
         let mut kinds: BTreeMap<Kind, usize> = BTreeMap::new();
