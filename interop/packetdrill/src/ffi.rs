@@ -1,25 +1,31 @@
-//! The C ABI. This module only converts between C's pointers and Rust types.
+//! The C ABI. This module only converts between C's pointers and Rust types. `data` contains the calls that
+//! transfer data, and `options` those about socket options.
 //!
 //! The functions of [`Interface`] are in packetdrill's order. Callers must meet the requirements of
 //! packetdrill.h and POSIX: the userdata belongs to an interface that has not been freed, and
-//! pointers refer to as many bytes as the accompanying lengths say. A NULL pointer yields EFAULT,
+//! pointers refer to as many bytes as the lengths specify. A NULL pointer yields EFAULT,
 //! as in a kernel. A panic aborts the process, as in every `extern "C"` function, and does not
 //! unwind into C.
 
-#![expect(unsafe_code, reason = "this file is the boundary to C; everything else of the crate is safe")]
+#![expect(
+    unsafe_code,
+    reason = "this file is the boundary to C; the rest of the crate, except `memory`, is safe"
+)]
+
+mod data;
+pub mod options;
 
 use std::ffi::{CStr, c_char, c_int, c_long, c_longlong, c_short, c_uint, c_ulong, c_void};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use airtcp_script::errno::Errno;
-use airtcp_script::sockopt::{FastOpenOption, SockOpt};
-use airtcp_script::syscall::{
-    Blocking, Events, FastOpenKeys, Fd, OptionValue, Push, ReadMode, Record, Reply, Request, ShutdownHow,
-};
+use airtcp_script::syscall::{Blocking, Events, Fd, Reply, Request, ShutdownHow};
 use airwire::time::Duration;
 use libc::{iovec, msghdr, pollfd, sockaddr, socklen_t, ssize_t, timeval};
 
-use crate::memory::{bytes, bytes_mut, entries, gather, read_addr, room, scatter, vectors, write_addr};
+use self::data::{read, readv, recv, recvfrom, recvmsg, send, sendmsg, sendto, write, writev};
+use self::options::{interface_getsockopt, setsockopt};
+use crate::memory::{bytes, bytes_mut, entries, read_addr, write_addr};
 use crate::stack::Stack;
 
 /// `struct packetdrill_interface`: userdata, then 32 functions that take it as first argument.
@@ -266,193 +272,6 @@ unsafe extern "C" fn connect(
     status(unsafe { on_stack(userdata, connect) })
 }
 
-/// Receives data into `parts`.
-///
-/// # Safety
-/// As for [`stack`], and each of `parts` must meet the requirements of [`scatter`].
-unsafe fn receive(userdata: *mut c_void, fd: c_int, parts: &[iovec], flags: c_int) -> ssize_t {
-    let mode = if flags & libc::MSG_PEEK != 0 { ReadMode::Peek } else { ReadMode::Consume };
-    let received = |stack: &Stack| {
-        only(flags, libc::MSG_PEEK | libc::MSG_DONTWAIT)?;
-        // Checked first: data taken from the stream would otherwise be lost.
-        let len = room(parts)?;
-        let reply = stack.call(Request::Receive { fd: Fd(fd), len, mode, wait: wait(flags) })?;
-        let Reply::Received(data) = reply else { return Ok(0) };
-        // SAFETY: guaranteed by the caller, see above.
-        unsafe { scatter(parts, &data) }?;
-        Ok(data.len() as ssize_t)
-    };
-    // SAFETY: guaranteed by the caller, see above.
-    unsafe { on_stack(userdata, received) }.unwrap_or_else(|errno| fail(errno) as ssize_t)
-}
-
-/// Fails if `flags` contains flags that are not in `known`, because airtcp would ignore them.
-fn only(flags: c_int, known: c_int) -> Result<(), Errno> {
-    if flags & !known == 0 { Ok(()) } else { Err(Errno::EOPNOTSUPP) }
-}
-
-/// The flags of send(2) that airtcp supports.
-const SEND_FLAGS: c_int = libc::MSG_DONTWAIT | libc::MSG_MORE | libc::MSG_NOSIGNAL | libc::MSG_EOR;
-
-fn push(flags: c_int) -> Push {
-    if flags & libc::MSG_MORE != 0 { Push::Later } else { Push::Now }
-}
-
-fn record(flags: c_int) -> Record {
-    if flags & libc::MSG_EOR != 0 { Record::Ends } else { Record::Continues }
-}
-
-fn wait(flags: c_int) -> Blocking {
-    if flags & libc::MSG_DONTWAIT != 0 { Blocking::Return } else { Blocking::Wait }
-}
-
-unsafe extern "C" fn read(userdata: *mut c_void, fd: c_int, buf: *mut c_void, len: usize) -> ssize_t {
-    // SAFETY: read(2): `buf` has space for `len` bytes.
-    unsafe { receive(userdata, fd, &[iovec { iov_base: buf, iov_len: len }], 0) }
-}
-
-unsafe extern "C" fn readv(userdata: *mut c_void, fd: c_int, parts: *const iovec, n: c_int) -> ssize_t {
-    // SAFETY: readv(2): `n` vectors, each with space of the size it contains.
-    unsafe {
-        match counted(parts, n) {
-            Ok(parts) => receive(userdata, fd, parts, 0),
-            Err(errno) => fail(errno) as ssize_t,
-        }
-    }
-}
-
-/// Returns the `n` vectors at `parts`.
-///
-/// # Safety
-/// As for [`vectors`].
-unsafe fn counted<'a>(parts: *const iovec, n: c_int) -> Result<&'a [iovec], Errno> {
-    // SAFETY: guaranteed by the caller, see above.
-    unsafe { vectors(parts, usize::try_from(n).map_err(|_| Errno::EINVAL)?) }
-}
-
-unsafe extern "C" fn recv(
-    userdata: *mut c_void,
-    fd: c_int,
-    buf: *mut c_void,
-    len: usize,
-    flags: c_int,
-) -> ssize_t {
-    // SAFETY: recv(2): `buf` has space for `len` bytes.
-    unsafe { receive(userdata, fd, &[iovec { iov_base: buf, iov_len: len }], flags) }
-}
-
-unsafe extern "C" fn recvfrom(
-    userdata: *mut c_void,
-    fd: c_int,
-    buf: *mut c_void,
-    len: usize,
-    flags: c_int,
-    _addr: *mut sockaddr,
-    addr_len: *mut socklen_t,
-) -> ssize_t {
-    // SAFETY: recvfrom(2): `addr_len` has space for the length, and `buf` has space for `len` bytes.
-    unsafe {
-        if !addr_len.is_null() {
-            // A connected socket reports no address.
-            addr_len.write_unaligned(0);
-        }
-        recv(userdata, fd, buf, len, flags)
-    }
-}
-
-unsafe extern "C" fn recvmsg(
-    userdata: *mut c_void,
-    fd: c_int,
-    message: *mut msghdr,
-    flags: c_int,
-) -> ssize_t {
-    // SAFETY: recvmsg(2): `message` points to a msghdr, which points to vectors with valid memory.
-    unsafe {
-        let Some(message) = message.as_mut() else { return fail(Errno::EFAULT) as ssize_t };
-        (message.msg_namelen, message.msg_controllen, message.msg_flags) = (0, 0, 0);
-        match vectors(message.msg_iov, message.msg_iovlen) {
-            Ok(parts) => receive(userdata, fd, parts, flags),
-            Err(errno) => fail(errno) as ssize_t,
-        }
-    }
-}
-
-/// Sends `data`.
-///
-/// # Safety
-/// As for [`stack`].
-unsafe fn transmit(userdata: *mut c_void, fd: c_int, data: Result<Vec<u8>, Errno>, flags: c_int) -> ssize_t {
-    let send = |stack: &Stack| {
-        only(flags, SEND_FLAGS)?;
-        let (push, record) = (push(flags), record(flags));
-        stack.call(Request::Send { fd: Fd(fd), data: data?, wait: wait(flags), push, record })
-    };
-    // SAFETY: guaranteed by the caller, see above.
-    count(unsafe { on_stack(userdata, send) })
-}
-
-unsafe extern "C" fn write(userdata: *mut c_void, fd: c_int, buf: *const c_void, len: usize) -> ssize_t {
-    // SAFETY: write(2): `buf` points to `len` bytes.
-    unsafe { transmit(userdata, fd, bytes(buf, len).map(<[u8]>::to_vec), 0) }
-}
-
-unsafe extern "C" fn writev(userdata: *mut c_void, fd: c_int, parts: *const iovec, n: c_int) -> ssize_t {
-    // SAFETY: writev(2): `n` vectors, each with data of the size it contains.
-    unsafe { transmit(userdata, fd, counted(parts, n).and_then(|parts| gather(parts)), 0) }
-}
-
-unsafe extern "C" fn send(
-    userdata: *mut c_void,
-    fd: c_int,
-    buf: *const c_void,
-    len: usize,
-    flags: c_int,
-) -> ssize_t {
-    // SAFETY: send(2): `buf` points to `len` bytes.
-    unsafe { transmit(userdata, fd, bytes(buf, len).map(<[u8]>::to_vec), flags) }
-}
-
-unsafe extern "C" fn sendto(
-    userdata: *mut c_void,
-    fd: c_int,
-    buf: *const c_void,
-    len: usize,
-    flags: c_int,
-    addr: *const sockaddr,
-    addr_len: socklen_t,
-) -> ssize_t {
-    if flags & libc::MSG_FASTOPEN == 0 {
-        // The address of a connected socket has no effect.
-        // SAFETY: sendto(2): `buf` points to `len` bytes.
-        return unsafe { send(userdata, fd, buf, len, flags) };
-    }
-    let open = |stack: &Stack| {
-        only(flags, SEND_FLAGS | libc::MSG_FASTOPEN)?;
-        let (push, record) = (push(flags), record(flags));
-        // SAFETY: sendto(2): `buf` points to `len` bytes, and `addr` to `addr_len`.
-        let (data, to) = unsafe { (bytes(buf, len)?.to_vec(), read_addr(addr, addr_len)?) };
-        stack.call(Request::OpenAndSend { fd: Fd(fd), to, data, wait: wait(flags), push, record })
-    };
-    // SAFETY: guaranteed by packetdrill.h, see the module's documentation.
-    count(unsafe { on_stack(userdata, open) })
-}
-
-unsafe extern "C" fn sendmsg(
-    userdata: *mut c_void,
-    fd: c_int,
-    message: *const msghdr,
-    flags: c_int,
-) -> ssize_t {
-    // SAFETY: sendmsg(2): `message` points to a msghdr, which points to vectors with valid data.
-    unsafe {
-        let data = message.as_ref().ok_or(Errno::EFAULT).and_then(|message| {
-            let parts = vectors(message.msg_iov, message.msg_iovlen)?;
-            gather(parts)
-        });
-        transmit(userdata, fd, data, flags)
-    }
-}
-
 /// Implements fcntl(2). The caller's declaration is variadic; on x86-64 and aarch64 a fixed fourth
 /// parameter receives the same value.
 unsafe extern "C" fn fcntl(userdata: *mut c_void, fd: c_int, command: c_int, arg: c_long) -> c_int {
@@ -508,100 +327,6 @@ unsafe extern "C" fn shutdown(userdata: *mut c_void, fd: c_int, how: c_int) -> c
     };
     // SAFETY: guaranteed by packetdrill.h, see the module's documentation.
     status(unsafe { on_stack(userdata, |stack| stack.shutdown(Fd(fd), how)) })
-}
-
-unsafe extern "C" fn interface_getsockopt(
-    userdata: *mut c_void,
-    fd: c_int,
-    level: c_int,
-    option: c_int,
-    value: *mut c_void,
-    len: *mut socklen_t,
-) -> c_int {
-    // SAFETY: getsockopt(2): `len` contains the size of `value`.
-    status(unsafe { on_stack(userdata, |stack| read_option(stack, Fd(fd), level, option, value, len)) })
-}
-
-/// Reads a socket option into `value`.
-///
-/// # Safety
-/// `len` must be NULL, or `value` must be NULL or point to `*len` bytes.
-unsafe fn read_option(
-    stack: &Stack,
-    fd: Fd,
-    level: c_int,
-    option: c_int,
-    value: *mut c_void,
-    len: *mut socklen_t,
-) -> Result<(), Errno> {
-    if len.is_null() {
-        return Err(Errno::EFAULT);
-    }
-    let data = match (level, option) {
-        (libc::SOL_TCP, libc::TCP_INFO) => stack.tcp_info(fd)?.to_vec(),
-        // Algorithm-specific information is not available.
-        (libc::SOL_TCP, TCP_CC_INFO) => Vec::new(),
-        (libc::SOL_SOCKET, SO_MEMINFO) => vec![0; 36],
-        _ => {
-            let known = SockOpt::by_number(level, option).ok_or(Errno::ENOPROTOOPT)?;
-            match stack.option(fd, known)? {
-                OptionValue::Int(int) => int.to_ne_bytes().to_vec(),
-                OptionValue::Linger { on, seconds } => {
-                    [i32::from(on).to_ne_bytes(), seconds.to_ne_bytes()].concat()
-                }
-                OptionValue::FastOpenKeys(keys) => {
-                    [keys.primary.as_slice(), keys.backup.as_ref().map_or(&[], |key| key)].concat()
-                }
-            }
-        }
-    };
-    // SAFETY: guaranteed by the caller, see above: `len` contains the size of `value`. It receives
-    // the number of bytes used.
-    unsafe {
-        let used = data.len().min(len.read_unaligned() as usize);
-        bytes_mut(value, used)?.copy_from_slice(&data[..used]);
-        len.write_unaligned(used as socklen_t);
-    }
-    Ok(())
-}
-
-const TCP_CC_INFO: c_int = 26;
-const SO_MEMINFO: c_int = 55;
-
-unsafe extern "C" fn setsockopt(
-    userdata: *mut c_void,
-    fd: c_int,
-    level: c_int,
-    option: c_int,
-    value: *const c_void,
-    len: socklen_t,
-) -> c_int {
-    let set = |stack: &Stack| {
-        let known = SockOpt::by_number(level, option).ok_or(Errno::ENOPROTOOPT)?;
-        if known == SockOpt::Ignored {
-            eprintln!("airtcp: setsockopt with level {level} and option {option} has no effect");
-        }
-        // SAFETY: setsockopt(2): `value` points to `len` bytes.
-        let data = unsafe { bytes(value, len as usize) }?;
-        let int = |at: usize| {
-            data.get(at..at + 4).map_or(0, |four| i32::from_ne_bytes([four[0], four[1], four[2], four[3]]))
-        };
-        let value = match known {
-            SockOpt::Linger => OptionValue::Linger { on: int(0) != 0, seconds: int(4) },
-            SockOpt::FastOpen(FastOpenOption::Key) => {
-                let (primary, backup) = data.split_first_chunk().ok_or(Errno::EINVAL)?;
-                let backup = match backup {
-                    [] => None,
-                    backup => Some(backup.try_into().map_err(|_| Errno::EINVAL)?),
-                };
-                OptionValue::FastOpenKeys(FastOpenKeys { primary: *primary, backup })
-            }
-            _ => OptionValue::Int(int(0)),
-        };
-        stack.set_option(Fd(fd), known, value)
-    };
-    // SAFETY: guaranteed by packetdrill.h, see the module's documentation.
-    status(unsafe { on_stack(userdata, set) })
 }
 
 unsafe extern "C" fn poll(userdata: *mut c_void, fds: *mut pollfd, n: c_ulong, timeout: c_int) -> c_int {
@@ -681,35 +406,4 @@ unsafe extern "C" fn gettimeofday(userdata: *mut c_void, time: *mut timeval, _zo
     };
     // SAFETY: guaranteed by packetdrill.h, see the module's documentation.
     status(unsafe { on_stack(userdata, read_clock) })
-}
-
-/// Replaces libc's function through LD_PRELOAD: packetdrill reads TCP_INFO, TCP_CC_INFO and
-/// SO_MEMINFO with it, and not through the interface.
-///
-/// # Safety
-/// As for getsockopt(2).
-// SAFETY: it deliberately replaces libc's function, and forwards calls for other descriptors to it.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn getsockopt(
-    fd: c_int,
-    level: c_int,
-    option: c_int,
-    value: *mut c_void,
-    len: *mut socklen_t,
-) -> c_int {
-    let current = CURRENT.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    if let Some(stack) = current.filter(|stack| stack.owns(Fd(fd))) {
-        // SAFETY: guaranteed by the caller, see above.
-        return status(unsafe { read_option(&stack, Fd(fd), level, option, value, len) });
-    }
-    // SAFETY: the argument is a constant C string. RTLD_NEXT finds the function that this one replaces.
-    let next = unsafe { libc::dlsym(libc::RTLD_NEXT, c"getsockopt".as_ptr()) };
-    if next.is_null() {
-        return fail(Errno::ENOPROTOOPT);
-    }
-    // SAFETY: libc's getsockopt has this signature.
-    let next: unsafe extern "C" fn(c_int, c_int, c_int, *mut c_void, *mut socklen_t) -> c_int =
-        unsafe { std::mem::transmute(next) };
-    // SAFETY: guaranteed by the caller, see above.
-    unsafe { next(fd, level, option, value, len) }
 }

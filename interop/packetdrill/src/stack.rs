@@ -31,6 +31,7 @@ const FREEZE_LIMIT: std::time::Duration = std::time::Duration::from_secs(5);
 /// Source addresses for a connect without bind.
 const LOCAL: [&str; 2] = ["192.168.0.1", "fd3d:a0b:17d6::1"];
 
+/// The host and the clock that all threads of packetdrill share.
 pub struct Stack {
     state: Mutex<State>,
     changed: Condvar,
@@ -75,7 +76,7 @@ impl Stack {
                         value.parse().map_err(|_| format!("`local={value}`: expected an IP address"))?,
                     );
                 }
-                _ => return Err(format!("airtcp has no knob `{name}={value}`")),
+                _ => return Err(format!("unknown setting `{name}={value}`")),
             }
         }
         let mut sockets = Sockets::new(tuning.host_config(addrs.clone(), mtu)?, ORIGIN);
@@ -331,7 +332,7 @@ fn assignments(line: &str) -> Vec<(&str, String)> {
     found
 }
 
-/// Reports a timer that does not advance. It must not block packetdrill: the script fails by itself.
+/// Reports a timer that does not advance. packetdrill continues, and its script fails.
 fn stuck(stuck: Stuck) {
     eprintln!("airtcp: {stuck}");
 }
@@ -359,9 +360,9 @@ mod tests {
     }
 
     #[test]
-    fn unknown_knobs_are_refused_by_name() {
+    fn unknown_settings_are_refused_by_name() {
         let error = |flags| Stack::new(flags, None).err().unwrap_or_default();
-        assert_eq!(error("colour=red"), "airtcp has no knob `colour=red`");
+        assert_eq!(error("colour=red"), "unknown setting `colour=red`");
         assert_eq!(error("mtu=big"), "`mtu=big`: expected a number");
     }
 

@@ -62,10 +62,12 @@ unsafe impl Sync for Loaded {}
 fn library() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let deps = test.parent().unwrap();
-    let places = [deps, deps.parent().unwrap()].map(|dir: &Path| dir.join("libairtcp_packetdrill.so"));
-    let found = places.iter().find(|path| path.exists());
+    let candidates = [deps, deps.parent().unwrap()].map(|dir: &Path| dir.join("libairtcp_packetdrill.so"));
+    let found = candidates.iter().find(|path| path.exists());
     found
-        .unwrap_or_else(|| panic!("neither {} nor {} was built", places[0].display(), places[1].display()))
+        .unwrap_or_else(|| {
+            panic!("neither {} nor {} was built", candidates[0].display(), candidates[1].display())
+        })
         .clone()
 }
 
@@ -209,6 +211,28 @@ impl Loaded {
         }
     }
 
+    /// Runs `call` in a second thread, and `meanwhile` while that thread sleeps inside the library. Returns
+    /// the result of `call`, and the time on the library's clock until it returned, in microseconds.
+    fn while_blocked<T: Send>(
+        &self,
+        call: impl FnOnce() -> T + Send,
+        meanwhile: impl FnOnce(),
+    ) -> (T, c_longlong) {
+        let (tid_sender, tid) = std::sync::mpsc::channel();
+        let began = self.gettimeofday();
+        let (result, ended) = thread::scope(|scope| {
+            let waiting = scope.spawn(move || {
+                // SAFETY: the call has no arguments and cannot fail.
+                tid_sender.send(unsafe { libc::gettid() }).unwrap();
+                (call(), self.gettimeofday())
+            });
+            self.wait_until_asleep(tid.recv().unwrap());
+            meanwhile();
+            waiting.join().unwrap()
+        });
+        (result, ended - began)
+    }
+
     /// Waits until another thread of this process sleeps inside the library. Otherwise time could
     /// pass before its call.
     fn wait_until_asleep(&self, tid: c_int) {
@@ -245,7 +269,7 @@ fn sockaddr_of(addr: SocketAddr) -> sockaddr_in {
     raw
 }
 
-/// The remote end of one connection, played by the test.
+/// The remote end of one connection, whose packets the test writes.
 struct Peer {
     host: SocketAddr,
     own: SocketAddr,
@@ -295,33 +319,26 @@ fn connection_runs_from_handshake_to_close() {
     let mut peer = Peer::new();
     let listener = host.listening(peer.host);
 
-    // accept() blocks in a second thread while the first thread performs the handshake.
-    let (tid_sender, tid) = std::sync::mpsc::channel();
+    // accept() blocks while this thread performs the handshake.
     let began = host.gettimeofday();
-    let (fd, from, accepted_at) = thread::scope(|scope| {
-        let host = &host;
-        let waiting = scope.spawn(move || {
-            // SAFETY: the call has no arguments and cannot fail.
-            tid_sender.send(unsafe { libc::gettid() }).unwrap();
-            let (fd, from) = host.accept(listener);
-            (fd, from, host.gettimeofday())
-        });
-        host.wait_until_asleep(tid.recv().unwrap());
-        host.usleep(10_000);
-        host.send(&peer.packet(Flags::SYN, 0, 0, &[]));
-        let (at, answer) = host.receive().unwrap();
-        assert_eq!(answer.flags, Flags::SYN.with(Flags::ACK));
-        assert_eq!(answer.ack, PEER_ISN + 1);
-        assert_eq!(answer.options, [TcpOption::Mss(1460)]);
-        assert!((10_000..10_100).contains(&(at - began)), "{}", at - began);
-        peer.host_isn = answer.seq;
-        host.usleep(100_000);
-        host.send(&peer.packet(Flags::ACK, 1, 1, &[]));
-        waiting.join().unwrap()
-    });
+    let ((fd, from), accepted_after) = host.while_blocked(
+        || host.accept(listener),
+        || {
+            host.usleep(10_000);
+            host.send(&peer.packet(Flags::SYN, 0, 0, &[]));
+            let (at, answer) = host.receive().unwrap();
+            assert_eq!(answer.flags, Flags::SYN.with(Flags::ACK));
+            assert_eq!(answer.ack, PEER_ISN + 1);
+            assert_eq!(answer.options, [TcpOption::Mss(1460)]);
+            assert!((10_000..10_100).contains(&(at - began)), "{}", at - began);
+            peer.host_isn = answer.seq;
+            host.usleep(100_000);
+            host.send(&peer.packet(Flags::ACK, 1, 1, &[]));
+        },
+    );
     assert!(fd > listener);
     assert_eq!(from, peer.own);
-    assert!((110_000..110_100).contains(&(accepted_at - began)), "{}", accepted_at - began);
+    assert!((110_000..110_100).contains(&accepted_after), "{accepted_after}");
 
     // Outgoing data without PSH, and its ACK.
     let data: Vec<u8> = (0..1500_u32).map(|n| n as u8).collect();
@@ -344,25 +361,19 @@ fn connection_runs_from_handshake_to_close() {
     let info = host.bare_getsockopt(fd, libc::SOL_TCP, libc::TCP_INFO, 280).unwrap();
     assert_eq!(info_field(&info, 24), 0);
 
-    // read() blocks in a second thread until data arrives.
-    let (tid_sender, tid) = std::sync::mpsc::channel();
+    // read() blocks until data arrives.
     let began = host.gettimeofday();
-    let (read, read_at) = thread::scope(|scope| {
-        let host = &host;
-        let waiting = scope.spawn(move || {
-            // SAFETY: the call has no arguments and cannot fail.
-            tid_sender.send(unsafe { libc::gettid() }).unwrap();
-            (host.read(fd, 100), host.gettimeofday())
-        });
-        host.wait_until_asleep(tid.recv().unwrap());
-        host.usleep(20_000);
-        host.send(&peer.packet(Flags::ACK.with(Flags::PSH), 1, 1501, b"answer"));
-        // The clock stops until the reading thread has read it.
-        host.usleep(1_000_000);
-        waiting.join().unwrap()
-    });
+    let (read, read_after) = host.while_blocked(
+        || host.read(fd, 100),
+        || {
+            host.usleep(20_000);
+            host.send(&peer.packet(Flags::ACK.with(Flags::PSH), 1, 1501, b"answer"));
+            // The clock stops until the reading thread has read it.
+            host.usleep(1_000_000);
+        },
+    );
     assert_eq!(read.as_deref(), Ok(&b"answer"[..]));
-    assert!((20_000..20_100).contains(&(read_at - began)), "{}", read_at - began);
+    assert!((20_000..20_100).contains(&read_after), "{read_after}");
     let (at, ack) = host.receive().unwrap();
     assert_eq!((ack.flags, ack.ack), (Flags::ACK, PEER_ISN + 7));
     assert!(at - began < 70_000, "the delayed ACK must leave when its timer fires");
@@ -394,24 +405,17 @@ fn lingering_close_blocks_its_thread() {
         fd, libc::SOL_SOCKET, libc::SO_LINGER, (&raw const linger).cast(), size_of::<libc::linger>() as socklen_t);
     assert_eq!(set, 0);
 
-    let (tid_sender, tid) = std::sync::mpsc::channel();
-    let began = host.gettimeofday();
-    let (closed, closed_at) = thread::scope(|scope| {
-        let host = &host;
-        let waiting = scope.spawn(move || {
-            // SAFETY: the call has no arguments and cannot fail.
-            tid_sender.send(unsafe { libc::gettid() }).unwrap();
-            (host.close(fd), host.gettimeofday())
-        });
-        host.wait_until_asleep(tid.recv().unwrap());
-        let (_, fin) = host.receive().unwrap();
-        assert_eq!((fin.flags, peer.seq(&fin)), (Flags::FIN.with(Flags::ACK), 1));
-        host.usleep(30_000);
-        host.send(&peer.packet(Flags::ACK, 1, 2, &[]));
-        waiting.join().unwrap()
-    });
+    let (closed, closed_after) = host.while_blocked(
+        || host.close(fd),
+        || {
+            let (_, fin) = host.receive().unwrap();
+            assert_eq!((fin.flags, peer.seq(&fin)), (Flags::FIN.with(Flags::ACK), 1));
+            host.usleep(30_000);
+            host.send(&peer.packet(Flags::ACK, 1, 2, &[]));
+        },
+    );
     assert_eq!(closed, 0);
-    assert!((30_000..30_100).contains(&(closed_at - began)), "{}", closed_at - began);
+    assert!((30_000..30_100).contains(&closed_after), "{closed_after}");
 }
 
 #[test]
@@ -445,7 +449,7 @@ fn nonblocking_calls_return_expected_errors() {
     assert_eq!((udp, errno()), (-1, libc::EPROTONOSUPPORT));
 }
 
-/// A panic at this boundary would abort the test program.
+/// The checks also show that no call panics, which would abort the test program.
 #[test]
 fn null_pointers_return_efault_without_losing_packets() {
     let host = Loaded::open(None);
