@@ -164,7 +164,8 @@ impl Setup {
         }
     }
 
-    fn flag(&mut self, name: &str, value: Option<&str>, script_dir: &Path) -> Result<(), String> {
+    /// Returns the value of a flag that has an effect. Notes a flag that has none.
+    fn supported_value<'a>(&mut self, name: &str, value: Option<&'a str>) -> Result<Option<&'a str>, String> {
         let Some((info, support)) = FLAGS.iter().find(|(info, _)| info.name == name) else {
             return Err(format!("unknown flag `--{name}`"));
         };
@@ -174,22 +175,22 @@ impl Setup {
             _ => {}
         }
         let value = value.unwrap_or_default();
-        match support {
+        let valid = match support {
+            FlagSupport::Supported => return Ok(Some(value)),
             FlagSupport::Refused(reason) => return Err(format!("`--{name}`: {reason}")),
-            FlagSupport::Ignored(value_kind) => {
-                let valid = match value_kind {
-                    IgnoredValue::Any => true,
-                    IgnoredValue::Number => number::<u32>(name, value).is_ok(),
-                    IgnoredValue::Positive => number::<u32>(name, value)? > 0,
-                };
-                if !valid {
-                    return Err(format!("`--{name}={value}`: expected a number from 1"));
-                }
-                self.notes.push(format!("--{name} has no effect"));
-                return Ok(());
-            }
-            FlagSupport::Supported => {}
+            FlagSupport::Ignored(IgnoredValue::Any) => true,
+            FlagSupport::Ignored(IgnoredValue::Number) => number::<u32>(name, value).is_ok(),
+            FlagSupport::Ignored(IgnoredValue::Positive) => number::<u32>(name, value)? > 0,
+        };
+        if !valid {
+            return Err(format!("`--{name}={value}`: expected a number from 1"));
         }
+        self.notes.push(format!("--{name} has no effect"));
+        Ok(None)
+    }
+
+    fn flag(&mut self, name: &str, value: Option<&str>, script_dir: &Path) -> Result<(), String> {
+        let Some(value) = self.supported_value(name, value)? else { return Ok(()) };
         match name {
             "local_ip" => self.local.set_ip(address(value)?),
             // packetdrill accepts a prefix length here.

@@ -1,22 +1,18 @@
 //! The host that a script runs against: profile, recipe, and the sysctls that change single
-//! parameters.
+//! parameters (`sysctls`).
 
 mod fast_open;
+mod sysctls;
 
 use std::net::IpAddr;
 use std::path::Path;
 
 use airtcp::host::HostConfig;
 use airtcp::profile::Profile;
-use airtcp::profile::recovery::{AfterIdle, InitialWindow};
-use airtcp::profile::{
-    AckCompression, AckRules, Challenge, FastOpenRules, LinuxAcks, MtuLimits, MtuProbing, MtuSearch,
-    OpeningErrors, ReceiveMemory, SackOffer, SynFin, WindowUpdate,
-};
 use airtcp::recovery::Recipe;
 use airtcp::tcp::FastOpenKeys;
-use airwire::time::Duration;
 
+use self::sysctls::{SYSCTLS, Setting};
 use super::shell::{self, Effect};
 
 /// A profile with changes, and a recipe.
@@ -159,195 +155,21 @@ impl Tuning {
     }
 
     fn apply(&mut self, name: &str, value: &str) -> Result<SysctlSupport, String> {
-        let profile = &mut self.profile;
-        let parse = |word: &str, most: u64| match word.parse::<u64>() {
-            Ok(number) if number <= most => Ok(number),
-            Ok(_) => Err(format!("`{name}={value}`: expected a number up to {most}")),
-            Err(_) => Err(format!("`{name}={value}`: expected a number")),
+        let Some((_, set)) = SYSCTLS.iter().find(|(known, _)| *known == name) else {
+            return Ok(SysctlSupport::Unsupported);
         };
-        let within = |most| parse(value.trim(), most);
-        // Sysctls are of type int.
-        let number = || within(i32::MAX as u64);
-        // The minimum has no effect: it is for a kernel that is short of memory.
-        let initial_and_most = || match value.split_whitespace().collect::<Vec<_>>()[..] {
-            [least, initial, most] => {
-                let size = |word| parse(word, i32::MAX as u64).map(|size| size as usize);
-                size(least)?;
-                Ok((size(initial)?, size(most)?))
-            }
-            _ => Err(format!("`{name}={value}`: expected three numbers: minimum, initial size, maximum")),
-        };
-        let is_linux = profile.acks.policy.rules != AckRules::Plain;
-        let only = |linux: bool| match is_linux == linux {
-            true => Ok(()),
-            false if linux => Err(format!("`{name}={value}`: only profile linux has this setting")),
-            false => Err(format!("`{name}={value}`: profile linux does not have this setting")),
-        };
-        let millis = || number().map(Duration::from_millis);
-        let on = || number().map(|number| number != 0);
-        let default_scale = Profile::by_name(profile.name).and_then(|default| default.handshake.window_scale);
-        let challenge = || on().map(|on| if on { Challenge::Rfc793 } else { Challenge::Rfc5961 });
-        match name {
-            "tcp_timestamps" => profile.handshake.timestamps = on()?,
-            "tcp_sack" => profile.handshake.sack = if on()? { SackOffer::Always } else { SackOffer::Never },
-            "tcp_dsack" => profile.acks.dsack = on()?,
-            "tcp_window_scaling" => {
-                profile.handshake.window_scale =
-                    if on()? { profile.handshake.window_scale.or(default_scale) } else { None };
-            }
-            // Timestamps and window scaling together.
-            "rfc1323" => {
-                profile.handshake.timestamps = on()?;
-                profile.handshake.window_scale =
-                    if on()? { profile.handshake.window_scale.or(default_scale) } else { None };
-            }
-            "window_scale" => profile.handshake.window_scale = Some(within(14)? as u8),
-            // Higher values are Accurate ECN.
-            "tcp_ecn" => {
-                (profile.handshake.ecn, profile.handshake.ecn_passive) = (within(2)? == 1, within(2)? != 0)
-            }
-            "tcp_slow_start_after_idle" => {
-                profile.recovery.growth.after_idle = if on()? { AfterIdle::Decay } else { AfterIdle::Keep };
-            }
-            "tcp_reordering" => profile.recovery.detection.dup_thresh = number()? as u32,
-            // An explicit count must not be extended by the profile's minimum time.
-            "tcp_syn_retries" => {
-                profile.handshake.syn_ack_retries.get_or_insert(profile.handshake.syn_retries);
-                (profile.handshake.syn_retries, profile.handshake.min_syn_time) =
-                    (number()? as u32, Duration::ZERO);
-            }
-            "tcp_synack_retries" => {
-                (profile.handshake.syn_ack_retries, profile.handshake.min_syn_time) =
-                    (Some(number()? as u32), Duration::ZERO);
-            }
-            "tcp_retries1" => profile.timers.reported_retries = number()? as u32,
-            "tcp_retries2" => profile.timers.retries = number()? as u32,
-            "tcp_challenge_ack_limit" => profile.validation.challenge_acks_per_second = number()? as u32,
-            "tcp_invalid_ratelimit" => {
-                profile.validation.challenge_interval = Duration::from_millis(number()?)
-            }
-            "tcp_rmem" => {
-                let (initial, most) = initial_and_most()?;
-                match &mut profile.acks.window_update {
-                    WindowUpdate::Tuned(memory) => *memory = ReceiveMemory { initial, most },
-                    // These profiles have a buffer of fixed size.
-                    WindowUpdate::Doubled | WindowUpdate::QuarterBuffer => profile.acks.recv_buffer = initial,
-                }
-            }
-            // The kernel's send buffer grows with the congestion window up to the maximum. airtcp's has
-            // its maximum size from the start, as in every profile.
-            "tcp_wmem" => profile.sending.send_buffer = initial_and_most()?.1,
-            "rmem_max" => profile.acks.recv_buffer_max = number()? as usize,
-            // The window is the free part of a buffer of this size, which does not grow.
-            "recv_buffer" => {
-                profile.acks.recv_buffer = number()? as usize;
-                if let WindowUpdate::Tuned(_) = profile.acks.window_update {
-                    profile.acks.window_update = WindowUpdate::Doubled;
-                }
-            }
-            "ip_no_pmtu_disc" => profile.icmp.pmtu_discovery = !on()?,
-            "tcp_mtu_probing" => {
-                profile.icmp.mtu_probing = match within(2)? {
-                    0 => MtuProbing::Off,
-                    1 => MtuProbing::OnLoss,
-                    _ => MtuProbing::Always,
-                }
-            }
-            "pmtud_blackhole_detection" => {
-                profile.icmp.mtu_probing = if on()? { MtuProbing::OnLoss } else { MtuProbing::Off };
-            }
-            "tcp_base_mss"
-            | "tcp_mtu_probe_floor"
-            | "tcp_min_snd_mss"
-            | "tcp_probe_threshold"
-            | "tcp_probe_interval" => {
-                let number = number()?;
-                if let MtuSearch::Linux(limits) = &mut profile.icmp.mtu_search {
-                    set_limit(limits, name, number);
-                }
-            }
-            "drop_synfin" => profile.handshake.syn_fin = if on()? { SynFin::Drop } else { SynFin::Accepted },
-            "opening_errors" => {
-                profile.icmp.opening_errors = match value {
-                    "hard" => OpeningErrors::Hard,
-                    "all" => OpeningErrors::All,
-                    "freebsd" => OpeningErrors::FreeBsd,
-                    _ => {
-                        return Err(format!("`opening_errors={value}`: expected `hard`, `all` or `freebsd`"));
-                    }
-                }
-            }
-            "insecure_rst" => profile.validation.challenge_rst = challenge()?,
-            "insecure_syn" => profile.validation.challenge_syn = challenge()?,
-            "initial_rto_ms" => profile.timers.rto.limits.initial = millis()?,
-            "min_rto_ms" => profile.timers.rto.limits.min = millis()?,
-            "max_rto_ms" => profile.timers.rto.limits.max = millis()?,
-            "initial_window" => profile.recovery.initial.window = InitialWindow::Segments(number()? as u32),
-            "beta" => {
-                profile.recovery.decrease.beta =
-                    value.parse().map_err(|_| format!("`beta={value}`: expected a fraction"))?
-            }
-            "limited_transmit" => profile.recovery.detection.limited_transmit = on()?,
-            "ack_delay_ms" => {
-                only(false)?;
-                profile.acks.policy.delay = millis()?;
-            }
-            "ack_every" => {
-                only(false)?;
-                profile.acks.policy.every = number()? as u32;
-            }
-            "quick_acks" => {
-                only(true)?;
-                let quick = number()? as u32;
-                if let AckRules::Linux(acks) = &mut profile.acks.policy.rules {
-                    acks.quick = quick;
-                }
-            }
-            "tcp_comp_sack_nr" => {
-                let most = number()? as u32;
-                // Other profiles do not compress ACKs.
-                only(is_linux || most > 0)?;
-                if let AckRules::Linux(acks) = &mut profile.acks.policy.rules {
-                    let default = LinuxAcks::DEFAULT.compression;
-                    acks.compression = default.filter(|_| most > 0).map(|it| AckCompression { most, ..it });
-                }
-            }
-            "tcp_fastopen" => {
-                let rules = fast_open::rules(value);
-                let rules = rules.ok_or_else(|| format!("`{name}={value}`: expected a number"))?;
-                profile.handshake.fast_open =
-                    FastOpenRules { black_hole: profile.handshake.fast_open.black_hole, ..rules };
-            }
-            "tcp_fastopen_blackhole_timeout_sec" => {
-                profile.handshake.fast_open.black_hole = Duration::from_secs(number()?);
-            }
-            "tcp_fastopen_key" => {
-                let keys = fast_open::keys(value);
-                self.fast_open_keys = keys.ok_or_else(|| {
-                    format!("`{name}={value}`: expected four hexadecimal numbers such as 1-2-3-4")
-                })?;
-            }
-            "mss" => profile.handshake.mss = Some(within(u16::MAX.into())? as u16),
-            "time_wait_ms" => profile.timers.time_wait = millis()?,
-            _ => return Ok(SysctlSupport::Unsupported),
-        }
+        set(self, &Setting { name, value })?;
         Ok(SysctlSupport::Applied)
-    }
-}
-
-fn set_limit(limits: &mut MtuLimits, name: &str, number: u64) {
-    let mss = u16::try_from(number).unwrap_or(u16::MAX);
-    match name {
-        "tcp_base_mss" => limits.base_mss = mss,
-        "tcp_mtu_probe_floor" => limits.floor = mss,
-        "tcp_min_snd_mss" => limits.least_mss = mss,
-        "tcp_probe_threshold" => limits.threshold = number as u32,
-        _ => limits.interval = Duration::from_secs(number),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use airtcp::profile::{
+        Challenge, MtuLimits, MtuProbing, MtuSearch, ReceiveMemory, SackOffer, WindowUpdate,
+    };
+    use airwire::time::Duration;
+
     use super::*;
 
     fn profile(tuning: &Tuning) -> Profile {

@@ -1,7 +1,7 @@
 //! Calls of a script: parses their arguments, passes them to the socket layer, and compares the
 //! results.
 
-use airwire::time::Duration;
+use airwire::time::{Duration, Instant};
 
 use super::times::CallEnd;
 use super::{Blocked, MAX_WAIT, Runner};
@@ -297,19 +297,7 @@ impl Runner {
             }
             "sendto" => {
                 subject = fd(call)?;
-                memory(call, 1)?;
-                let known = ["MSG_FASTOPEN", "MSG_DONTWAIT", "MSG_MORE", "MSG_NOSIGNAL", "MSG_EOR"];
-                let flags = flags(call, 3, &known)?;
-                let request = self.write_request(subject, number(call, 2)?, &flags)?;
-                match request {
-                    Request::Send { fd, data, wait, push, record } if flags.contains(&"MSG_FASTOPEN") => {
-                        self.latest = Some(fd);
-                        let to = address(call.args.get(4), self.setup.remote)?;
-                        Request::OpenAndSend { fd, to, data, wait, push, record }
-                    }
-                    // The address of a connected socket has no effect.
-                    request => request,
-                }
+                self.sendto_request(call, subject)?
             }
             "writev" => {
                 subject = fd(call)?;
@@ -326,11 +314,7 @@ impl Runner {
                 }
                 let set = entries.iter().map(|entry| (entry.fd, entry.interest)).collect();
                 revents = entries.into_iter().map(|entry| entry.revents).collect();
-                let timeout = i32::try_from(number(call, 2)?)
-                    .map_err(|_| Problem::new("the timeout of poll is an int, in milliseconds"))?;
-                let now = self.sockets()?.now();
-                let until = u64::try_from(timeout).ok().map(|ms| now + Duration::from_millis(ms));
-                Request::Poll { set, until }
+                Request::Poll { set, until: self.poll_until(number(call, 2)?)? }
             }
             _ => {
                 return Err(Problem::new(format!(
@@ -342,6 +326,30 @@ impl Runner {
             request,
             ActiveCall { name: name.to_owned(), fd: subject, expect, revents, mode, blocking: accepted },
         ))
+    }
+
+    fn sendto_request(&mut self, call: &Call, fd: Fd) -> Result<Request, Problem> {
+        memory(call, 1)?;
+        let known = ["MSG_FASTOPEN", "MSG_DONTWAIT", "MSG_MORE", "MSG_NOSIGNAL", "MSG_EOR"];
+        let flags = flags(call, 3, &known)?;
+        match self.write_request(fd, number(call, 2)?, &flags)? {
+            Request::Send { fd, data, wait, push, record } if flags.contains(&"MSG_FASTOPEN") => {
+                self.latest = Some(fd);
+                let to = address(call.args.get(4), self.setup.remote)?;
+                Ok(Request::OpenAndSend { fd, to, data, wait, push, record })
+            }
+            // The address of a connected socket has no effect.
+            request => Ok(request),
+        }
+    }
+
+    /// Returns the time at which a poll with this timeout in milliseconds ends. A negative timeout never
+    /// expires.
+    fn poll_until(&mut self, timeout: i64) -> Result<Option<Instant>, Problem> {
+        let timeout = i32::try_from(timeout)
+            .map_err(|_| Problem::new("the timeout of poll is an int, in milliseconds"))?;
+        let now = self.sockets()?.now();
+        Ok(u64::try_from(timeout).ok().map(|ms| now + Duration::from_millis(ms)))
     }
 
     /// Checks that the descriptor which a call is expected to open is not open yet.
