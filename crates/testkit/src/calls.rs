@@ -68,24 +68,8 @@ impl<D: Draw> Program<'_, D> {
         let side = self.draw.pick(&[Peer::Left, Peer::Right]);
         let now = self.now;
         match self.draw.below(20) {
-            0 => {
-                let options = self.options(side);
-                let (ip, remote) = addresses(side);
-                let port = self.draw.pick(&[0, 1000, 80]);
-                let local = self.draw.one_in(2).then(|| (ip, port).into());
-                let to = (remote, self.draw.pick(&[80, 1000])).into();
-                if let Ok(id) = self.hosts[side as usize].connect(now, local, to, options) {
-                    self.ids.push((side, id));
-                }
-            }
-            1 => {
-                let options = self.options(side);
-                let addr = (addresses(side).0, self.draw.pick(&[80, 1000])).into();
-                let backlog = self.draw.below(4) as usize;
-                if let Ok(id) = self.hosts[side as usize].listen(addr, backlog, options) {
-                    self.listeners.push((side, id));
-                }
-            }
+            0 => self.connect(side),
+            1 => self.listen(side),
             2 => {
                 for (side, listener) in self.listeners.clone() {
                     if let Some(id) = self.hosts[side as usize].accept(listener) {
@@ -131,23 +115,46 @@ impl<D: Draw> Program<'_, D> {
                     _ => self.on_connection(|host, id, _| host.set_options(now, id, options)),
                 }
             }
-            13 | 14 => {
-                let to = self.hosts.iter().filter_map(Host::next_deadline).min();
-                let jump = Duration::from_micros(1 << self.draw.below(28));
-                self.now = match to {
-                    Some(at) if self.draw.one_in(2) => self.now.max(at),
-                    _ => self.now + jump,
-                };
-                for host in &mut self.hosts {
-                    host.handle_deadline(self.now);
-                }
-            }
+            13 | 14 => self.advance(),
             15 => {
                 if let Some(packet) = self.eavesdropper.forge(self.draw, side, ForgeryScope::Any) {
                     self.hosts[side.other() as usize].handle_packet(now, &packet);
                 }
             }
             _ => self.deliver(),
+        }
+    }
+
+    fn connect(&mut self, side: Peer) {
+        let options = self.options(side);
+        let (ip, remote) = addresses(side);
+        let port = self.draw.pick(&[0, 1000, 80]);
+        let local = self.draw.one_in(2).then(|| (ip, port).into());
+        let to = (remote, self.draw.pick(&[80, 1000])).into();
+        if let Ok(id) = self.hosts[side as usize].connect(self.now, local, to, options) {
+            self.ids.push((side, id));
+        }
+    }
+
+    fn listen(&mut self, side: Peer) {
+        let options = self.options(side);
+        let addr = (addresses(side).0, self.draw.pick(&[80, 1000])).into();
+        let backlog = self.draw.below(4) as usize;
+        if let Ok(id) = self.hosts[side as usize].listen(addr, backlog, options) {
+            self.listeners.push((side, id));
+        }
+    }
+
+    /// Advances the clock to the next deadline, or by a random time.
+    fn advance(&mut self) {
+        let to = self.hosts.iter().filter_map(Host::next_deadline).min();
+        let jump = Duration::from_micros(1 << self.draw.below(28));
+        self.now = match to {
+            Some(at) if self.draw.one_in(2) => self.now.max(at),
+            _ => self.now + jump,
+        };
+        for host in &mut self.hosts {
+            host.handle_deadline(self.now);
         }
     }
 

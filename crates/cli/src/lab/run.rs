@@ -11,7 +11,7 @@ use airtcp_lab::LabError;
 use airtcp_lab::compare;
 use airtcp_lab::experiment::{self, Experiment, Progress, Report};
 use airtcp_lab::receiver::Receiver;
-use airtcp_lab::sender::{self, Kind, TypedSender};
+use airtcp_lab::sender::{self, Kind, Sender, TypedSender};
 use airtcp_lab::testbed::{ExtraFiles, Tools};
 use airtcp_lab::transfer::Outcome;
 use airtcp_numbers::units;
@@ -159,19 +159,10 @@ impl Run {
         if self.in_virtual_time {
             compare::check_workload(&workload).map_err(failure::usage)?;
         }
-        super::check_real_time(senders.iter().chain(&workload.competitors))?;
-        for sender in senders.iter().chain(&workload.competitors) {
-            if let Kind::Kernel(control) = &sender.kind {
-                sender::check_congestion_control(control).map_err(failed)?;
-            }
-        }
+        check_senders(senders.iter().chain(&workload.competitors))?;
         let against = self.against.as_ref().map(|typed| sender::index_of(&senders, typed)).transpose();
         let against = against.map_err(failure::usage)?.unwrap_or(0);
-        let mut scenario =
-            Scenario::load(&self.scenario).map_err(|error| failure::usage(error.to_string()))?;
-        for (key, value) in &self.set {
-            scenario.edit(key, value).map_err(|error| failure::usage(error.to_string()))?;
-        }
+        let scenario = self.edited_scenario()?;
         let rounds = self.runs.unwrap_or_else(|| self.until.map_or(3, |_| 200));
         if self.seed.checked_add(u64::from(rounds - 1)).is_none() {
             return Err(failure::usage("--seed and --runs together are too large"));
@@ -200,18 +191,7 @@ impl Run {
             command: super::command_line(),
         };
         experiment.notices().iter().for_each(|notice| tracing::warn!("{notice}"));
-        let ran = experiment::run(&tools, &experiment, |progress| {
-            if !self.quiet {
-                print_progress(progress);
-            }
-            if progress.is_crowded {
-                console::print_status(format_args!(
-                    "airtcp: warning: this machine is too busy for {} transfers in parallel: they disturb each other and are \
-                     repeated. Stop with Ctrl-C and continue with --jobs 1; complete rounds are kept",
-                    self.jobs
-                ));
-            }
-        });
+        let ran = experiment::run(&tools, &experiment, |progress| self.show_progress(progress));
         let mut report = ran.map_err(|error| {
             // The directory holds another experiment, whose results must not be shown.
             if !matches!(error, LabError::Taken { .. }) {
@@ -240,6 +220,39 @@ impl Run {
             "{failures} of {all} transfers failed; the first is {sender} with seed {seed}: {why}"
         )))
     }
+
+    fn edited_scenario(&self) -> anyhow::Result<Scenario> {
+        let usage = |error: &dyn std::fmt::Display| failure::usage(error.to_string());
+        let mut scenario = Scenario::load(&self.scenario).map_err(|error| usage(&error))?;
+        for (key, value) in &self.set {
+            scenario.edit(key, value).map_err(|error| usage(&error))?;
+        }
+        Ok(scenario)
+    }
+
+    fn show_progress(&self, progress: &Progress<'_>) {
+        if !self.quiet {
+            print_progress(progress);
+        }
+        if progress.is_crowded {
+            console::print_status(format_args!(
+                "airtcp: warning: this machine is too busy for {} transfers in parallel: they disturb each other and are \
+                 repeated. Stop with Ctrl-C and continue with --jobs 1; complete rounds are kept",
+                self.jobs
+            ));
+        }
+    }
+}
+
+/// Checks that the senders run in real time, and that the kernel has their congestion control.
+fn check_senders<'a>(senders: impl Iterator<Item = &'a Sender> + Clone) -> anyhow::Result<()> {
+    super::check_real_time(senders.clone())?;
+    for sender in senders {
+        if let Kind::Kernel(control) = &sender.kind {
+            sender::check_congestion_control(control).map_err(failed)?;
+        }
+    }
+    Ok(())
 }
 
 /// Prints the complete rounds of a running lab when it ends or is stopped. The rounds are in `lab.json`.

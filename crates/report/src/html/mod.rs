@@ -19,7 +19,7 @@ pub mod table;
 use std::fmt::Write;
 use std::sync::LazyLock;
 
-use airtcp_analyze::trace::{Fate, Loss, Offset, Trace};
+use airtcp_analyze::trace::{Fate, Loss, Offset, SentSegment, Trace};
 use serde::Serialize;
 use serde_json::json;
 
@@ -188,6 +188,28 @@ fn optional_bytes(bytes: Option<f64>) -> i64 {
     bytes.map_or(0, |bytes| bytes.round().max(0.0) as i64 + 1)
 }
 
+fn number(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+fn segment_columns(segments: &[&SentSegment]) -> serde_json::Value {
+    json!({
+        "at": column(segments.iter().map(|it| micros(it.at))),
+        "number": column(segments.iter().map(|it| number(it.number))),
+        "start": column(segments.iter().map(|it| number(it.start))),
+        "length": column(segments.iter().map(|it| number(it.end.saturating_sub(it.start)))),
+        "sending": column(segments.iter().map(|it| codes::of_sending(it.sending))),
+        "dupacks": column(segments.iter().map(|it| i64::from(it.dupacks))),
+        "flight": column(segments.iter().map(|it| i64::from(it.in_flight))),
+        "fate": column(segments.iter().map(|it| codes::of_fate(it.fate))),
+        "detail": column(segments.iter().map(|it| match it.fate {
+            Fate::Arrived { at } => micros(at - it.at),
+            Fate::Lost(Loss::Between { before }) => before as i64,
+            _ => 0,
+        })),
+    })
+}
+
 impl Run {
     /// Returns the data that `decodeRun` in `page/data.js` decodes.
     pub fn data(&self) -> serde_json::Value {
@@ -204,7 +226,6 @@ impl Run {
             decisions,
             episodes,
         } = trace;
-        let number = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
         // The page searches by time, and a capture's clock may have stepped backwards.
         let (segments, acks) = (sorted_by_time(segments, |it| it.at), sorted_by_time(acks, |it| it.at));
         let (rtt, windows) = (sorted_by_time(rtt, |it| it.at), sorted_by_time(windows, |it| it.at));
@@ -221,21 +242,7 @@ impl Run {
             "connection": connection,
             "origin": origin,
             "measures": rtt_of.name(),
-            "segments": {
-                "at": column(segments.iter().map(|it| micros(it.at))),
-                "number": column(segments.iter().map(|it| number(it.number))),
-                "start": column(segments.iter().map(|it| number(it.start))),
-                "length": column(segments.iter().map(|it| number(it.end.saturating_sub(it.start)))),
-                "sending": column(segments.iter().map(|it| codes::of_sending(it.sending))),
-                "dupacks": column(segments.iter().map(|it| i64::from(it.dupacks))),
-                "flight": column(segments.iter().map(|it| i64::from(it.in_flight))),
-                "fate": column(segments.iter().map(|it| codes::of_fate(it.fate))),
-                "detail": column(segments.iter().map(|it| match it.fate {
-                    Fate::Arrived { at } => micros(at - it.at),
-                    Fate::Lost(Loss::Between { before }) => before as i64,
-                    _ => 0,
-                })),
-            },
+            "segments": segment_columns(&segments),
             "acks": {
                 "at": column(acks.iter().map(|it| micros(it.at))),
                 "number": column(acks.iter().map(|it| number(it.number))),

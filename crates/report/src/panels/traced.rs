@@ -26,7 +26,7 @@ pub(super) fn trace(world: &mut World) -> Trace {
         .map(|decision| decision.at)
         .collect();
     let (mut una, mut max, mut dupacks) = (0, 0, 0);
-    // Retransmissions below this offset are caused by a timeout.
+    // A timeout causes all retransmissions below this offset.
     let mut repaired = 0;
     let mut last_timeout = None;
     let mut last_sent = 0;
@@ -45,15 +45,7 @@ pub(super) fn trace(world: &mut World) -> Trace {
                     _ if *start < repaired => Sending::Timeout,
                     _ => Sending::Fast,
                 };
-                let fate = match world
-                    .losses(0)
-                    .as_slice()
-                    .iter()
-                    .find(|loss| loss.sent == packet.at && loss.offset == *start)
-                {
-                    Some(loss) => Fate::Lost(Loss::Airlink(loss.cause().unwrap_or(Cause::Radio))),
-                    None => Fate::Unknown,
-                };
+                let fate = fate(world, packet.at, *start);
                 let in_flight = ((max - una) as f64 / MSS).ceil() as u32;
                 trace.segments.push(SentSegment {
                     at,
@@ -87,21 +79,34 @@ pub(super) fn trace(world: &mut World) -> Trace {
                 });
             }
         }
-        let last =
-            trace.decisions.iter().rev().find(|decision| decision.at <= at && decision.what == "window");
-        let numbers = last.and_then(|decision| decision.text.split_once('/'));
-        let window = |text: &str| text.parse::<f64>().ok().map(|segments| segments * MSS);
-        trace.windows.push(WindowPoint {
-            at,
-            in_flight: max - una,
-            estimated: max - una,
-            cwnd: numbers.and_then(|(cwnd, _)| window(cwnd)),
-            ssthresh: numbers.and_then(|(_, ssthresh)| window(ssthresh)),
-        });
+        let window = window_point(&trace, at, max - una);
+        trace.windows.push(window);
     }
     mark_spurious(&mut trace);
     trace.decisions.retain(|decision| decision.by != "aimd" || decision.what != "window");
     trace
+}
+
+fn fate(world: &World, sent: Instant, offset: u64) -> Fate {
+    let losses = world.losses(0).as_slice();
+    match losses.iter().find(|loss| loss.sent == sent && loss.offset == offset) {
+        Some(loss) => Fate::Lost(Loss::Airlink(loss.cause().unwrap_or(Cause::Radio))),
+        None => Fate::Unknown,
+    }
+}
+
+/// Returns the windows after the last decision about them.
+fn window_point(trace: &Trace, at: Offset, in_flight: u64) -> WindowPoint {
+    let last = trace.decisions.iter().rev().find(|decision| decision.at <= at && decision.what == "window");
+    let numbers = last.and_then(|decision| decision.text.split_once('/'));
+    let window = |text: &str| text.parse::<f64>().ok().map(|segments| segments * MSS);
+    WindowPoint {
+        at,
+        in_flight,
+        estimated: in_flight,
+        cwnd: numbers.and_then(|(cwnd, _)| window(cwnd)),
+        ssthresh: numbers.and_then(|(_, ssthresh)| window(ssthresh)),
+    }
 }
 
 fn decisions(world: &mut World, trace: &mut Trace) {
