@@ -175,7 +175,7 @@ fn results_file_stands_for_its_directory() {
 }
 
 #[test]
-fn sweep_page_has_picture_and_table_of_each_metric() {
+fn sweep_page_shows_picture_and_table_per_metric() {
     let directory = TempDir::new("report-sweep");
     let sweep = "schema = 1\nseeds = 2\nmetrics = [\"goodput\", \"took\"]\n[fixed]\nscenario = \"lossless\"\n\
                  [axes]\nrecipe = [\"reno\", \"sack\"]\nbytes = [\"20k\", \"40k\"]\n";

@@ -20,7 +20,7 @@ fn unwrap_lines(text: &str) -> String {
 }
 
 #[test]
-fn recipe_without_its_information_is_reported_by_sim_and_check() {
+fn sim_and_check_report_recipe_without_information() {
     let directory = TempDir::new("notices");
     let file = directory.join("silent.toml");
     fs::write(&file, SILENT).unwrap();

@@ -23,7 +23,7 @@ fn runs_equal_runs_with_single_seed() {
 }
 
 #[test]
-fn table_has_mean_interval_and_median_of_each_flow() {
+fn table_has_mean_interval_and_median_per_flow() {
     let args = [&RUN[..], &["--recipe", "sack", "--seeds", "5"]].concat();
     let lines = good(&[&args[..], &["--json"]].concat()).lines;
     let text = good(&[&args[..], &["--wide"]].concat()).stdout;

@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn page_opens_with_round_in_which_both_senders_count() {
+    fn page_opens_with_valid_round_of_both_senders() {
         assert_eq!(opening_with([true, true, true, true]), [0, 1]);
         assert_eq!(opening_with([true, false, true, true]), [2, 3]);
         assert_eq!(opening_with([true, false, false, true]), [0, 3]);

@@ -89,7 +89,7 @@ fn page_reports_command_line_warnings() {
 }
 
 #[test]
-fn sender_without_its_information_is_reported_before_and_after_run() {
+fn sender_without_its_information_is_reported_twice() {
     let path = |station: &str| {
         format!(
             "schema = 1\n[[stage]]\nkind = \"link\"\nboth = {{ rate = \"1Mbit\", delay = \"10ms\" }}\n\

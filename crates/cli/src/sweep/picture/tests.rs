@@ -206,7 +206,7 @@ fn boxes_show_quartiles_median_and_extremes() {
 }
 
 #[test]
-fn ecdf_ends_at_one_and_steps_at_each_run() {
+fn ecdf_steps_at_each_run_up_to_one() {
     let only = vec![("air.down.per".to_owned(), "1%".to_owned())];
     let ecdf = PictureSpec { kind: Kind::Ecdf, log_x: false, only, ..comparison() };
     let figure = figure(&lines(), &runs(), &ecdf).unwrap();
