@@ -45,18 +45,18 @@ fn run(data: &[u8]) {
     let (mut frames, mut on_wire, mut at) = (0, 0, 0);
     while !draw.0.is_empty() && frames < 200 {
         at += draw.pick(&[0, 1_000_000, 40_000_000_000, -1_000_000_000]);
-        for generated in make(&mut draw) {
+        for generated in generate(&mut draw) {
             frames += 1;
             // The reported length of a frame may exceed its actual length.
             let length = generated.bytes.len() + draw.pick(&[0, 0, 0, 4, 1000]);
             on_wire += length;
             let most = if generated.link == NFLOG { usize::MAX } else { on_wire };
-            let found = whole.take(frames, at, generated.link, &generated.bytes, length);
+            let found = whole.read(frames, at, generated.link, &generated.bytes, length);
             if let Found::Tcp(packet) | Found::Flawed(packet, _) = &found {
                 assert!(packet.len as usize <= most, "{packet:?} is longer than {most} bytes");
             }
             let shorter = &generated.bytes[..generated.bytes.len().min(cut_to)];
-            cut.take(frames, at, generated.link, shorter, length);
+            cut.read(frames, at, generated.link, shorter, length);
             let alone = [&generated.bytes, shorter]
                 .map(|data| frame(frames, at, generated.link, data, length).packet());
             if let [Some(packet), Some(short)] = alone.each_ref().map(identity) {
@@ -90,7 +90,7 @@ struct Reading {
 }
 
 impl Reading {
-    fn take(&mut self, number: u64, at: i64, link: i32, data: &[u8], length: usize) -> Found {
+    fn read(&mut self, number: u64, at: i64, link: i32, data: &[u8], length: usize) -> Found {
         let frame = frame(number, at, link, data, length);
         let found = self.fragments.packet(&frame, &mut self.problems);
         // Without reassembly the result is the same, except for fragments.
@@ -121,8 +121,8 @@ impl Reading {
     }
 }
 
-/// Makes one frame, or one frame per fragment.
-fn make(draw: &mut draw::Input<'_>) -> Vec<GeneratedFrame> {
+/// Generates one frame, or one frame per fragment.
+fn generate(draw: &mut draw::Input<'_>) -> Vec<GeneratedFrame> {
     if draw.one_in(4) {
         let link = draw.pick(&LINKS);
         let len = draw.below(200) as usize;

@@ -1,8 +1,8 @@
-//! The decoder of RLC PDUs, and the code behind it. No input from the radio link may cause a panic,
+//! The decoder of RLC PDUs, and the code that processes them. No input from the radio link may cause a panic,
 //! and each decoded PDU must be the same after encoding and decoding it again.
 //!
 //! The first byte selects the PDU size, fixed or flexible; whether HE = 10 is configured; and the
-//! code behind the decoder. This code is either a reassembler, whose input is PDUs that each follow
+//! code that processes decoded PDUs. This code is either a reassembler, whose input is PDUs that each follow
 //! a byte with their length; or an entity with its own traffic, see `Step`.
 
 #![cfg_attr(fuzzing, no_main)]
