@@ -1,4 +1,4 @@
--- Dissects what base stations and airtcp's receivers write into TCP headers
+-- Dissects the marks and reports that base stations and airtcp's receivers write into TCP headers
 -- (docs/reference/header-extensions.md), for Wireshark and tshark.
 --
 -- This is a postdissector: Wireshark's own dissection of TCP does not change.
@@ -13,7 +13,7 @@ local field = {
     meaning = ProtoField.string("airtcp.meaning", "Meaning"),
     cause = ProtoField.string("airtcp.cause", "Cause if the requested byte was lost"),
     loss_rate = ProtoField.double("airtcp.loss_rate", "Loss rate of the radio links, per cent"),
-    reordered = ProtoField.uint16("airtcp.reordered", "Segments that the receiver saw reordered (modulo 2^16)"),
+    reordered = ProtoField.uint16("airtcp.reordered", "Segments that arrived reordered (modulo 2^16)"),
 }
 airtcp.fields = field
 
@@ -21,15 +21,15 @@ local tcp_header = Field.new("tcp")
 local tcp_stream = Field.new("tcp.stream")
 local quoting = { Field.new("icmp"), Field.new("icmpv6") }
 
--- By the bits of a SYN: the path of the data that the SYN's receiver sends, and the bits that ACKs for this
--- data carry.
+-- Indexed by the bits of a SYN: the path of the data that the SYN's receiver sends, and the bits in the ACKs
+-- for this data.
 local ANNOUNCED = {
     [0x400] = { path = "fixed → mobile", carry = "Ob" },
     [0x800] = { path = "mobile → fixed", carry = "Ob" },
     [0xc00] = { path = "mobile → mobile", carry = "Ob and Db" },
 }
 
--- By the path and the bits of an ACK: where the byte that the ACK requests was lost.
+-- Indexed by the path and the bits of an ACK: the cause if the byte that the ACK requests was lost.
 local CAUSE = {
     ["fixed → mobile"] = { [0] = "congestion", [0x400] = "congestion", [0x800] = "radio", [0xc00] = "radio" },
     ["mobile → fixed"] = { [0] = "radio", [0x400] = "radio", [0x800] = "congestion", [0xc00] = "congestion" },
@@ -78,17 +78,17 @@ local function show_bits(root, header, bits)
 end
 
 local function show_syn(root, header, bits)
-    local says = ANNOUNCED[bits]
-    local text = ("its reader's data go %s, and the ACKs for them carry %s"):format(says.path, says.carry)
+    local announcement = ANNOUNCED[bits]
+    local text = ("data of the receiver of this SYN takes the path %s, and its ACKs carry %s"):format(announcement.path, announcement.carry)
     show_bits(root, header, bits):add(field.meaning, header(12, 2), text):set_generated()
 end
 
-local function show_ack(root, header, bits, says)
+local function show_ack(root, header, bits, announcement)
     local tree, where = show_bits(root, header, bits), header(12, 2)
-    local text = "nothing: the capture has no SYN that announced a station"
-    if says then
-        local cause = CAUSE[says.path][bits]
-        text = ("%s: if the requested byte was lost, the cause was %s"):format(says.path, cause)
+    local text = "unknown: the capture has no SYN that announced a station"
+    if announcement then
+        local cause = CAUSE[announcement.path][bits]
+        text = ("%s: if the requested byte was lost, the cause was %s"):format(announcement.path, cause)
         tree:add(field.cause, where, cause):set_generated()
     end
     tree:add(field.meaning, where, text):set_generated()

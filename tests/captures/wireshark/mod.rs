@@ -146,7 +146,8 @@ fn plugin_names_transit_marks_on_every_path() {
     ] {
         let file = capture(&preset(scenario), "etcp", "etcp", port, flow);
         let rows = check(file.path());
-        let syns = count(&rows, |row| row[5].starts_with("its reader's data go ") && row[2].is_empty());
+        let syns =
+            count(&rows, |row| row[5].starts_with("data of the receiver of this SYN ") && row[2].is_empty());
         assert!(syns >= 1, "{scenario}: {rows:?}");
         for cause in ["radio", "congestion"] {
             let acks = |row: &[String; 6]| row[2] == cause && row[5].starts_with(path);
@@ -250,9 +251,9 @@ fn check_bits(file: &str) -> Vec<[String; 6]> {
         assert_eq!([&row[0], &row[1]], [&bit(OB), &bit(DB)], "{packet:?}");
         assert_eq!(row[3].is_empty(), packet.options.loss_report.is_none(), "{packet:?}");
         assert_eq!(row[4].is_empty(), packet.options.reordered.is_none(), "{packet:?}");
-        let says_nothing = "nothing: the capture has no SYN that announced a station";
+        let unknown_meaning = "unknown: the capture has no SYN that announced a station";
         let unknown = flags & (OB | DB) != 0 && packet.flags.contains(ACK) && !packet.flags.contains(SYN);
-        assert_eq!(row[5] == says_nothing, unknown, "{row:?}");
+        assert_eq!(row[5] == unknown_meaning, unknown, "{row:?}");
     }
     rows
 }
@@ -274,6 +275,9 @@ fn plugin_ignores_quoted_packets_and_reads_ipv6() {
     fs::write(path.path(), &file.file).unwrap();
     let rows = plugin(path.path());
     assert_eq!(rows[0][..2], ["0", "1"]);
-    assert_eq!(rows[0][5], "its reader's data go fixed → mobile, and the ACKs for them carry Ob");
+    assert_eq!(
+        rows[0][5],
+        "data of the receiver of this SYN takes the path fixed → mobile, and its ACKs carry Ob"
+    );
     assert!(rows[1].iter().all(String::is_empty), "{rows:?}");
 }
