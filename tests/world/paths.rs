@@ -52,6 +52,12 @@ fn world(scenario: &str, seed: u64, flows: Vec<Flow>) -> World {
     World::new(WorldConfig { scenario, seed, fixed, mobile, flows }).unwrap()
 }
 
+/// The configuration of a world with a default receiver at the mobile side.
+fn config(scenario: &str, fixed: HostSpec, flows: Vec<Flow>) -> WorldConfig {
+    let scenario = Scenario::parse(scenario, "test").unwrap();
+    WorldConfig { scenario, seed: 1, fixed, mobile: HostSpec::receiver(), flows }
+}
+
 /// Runs until all data has arrived, or panics with the time-sequence trace of flow 0.
 fn finish(world: &mut World) {
     match world.run_to_end(LIMIT) {
@@ -162,26 +168,22 @@ fn endless_flow_runs_until_time_limit() {
 fn two_segment_send_buffer_completes_transfer() {
     let mut fixed = sender("newreno");
     fixed.profile.sending.send_buffer = 3000;
-    let scenario = Scenario::parse(&lossy("both"), "test").unwrap();
     let flows = vec![Flow::down(Length::Octets(50_000))];
-    let config = WorldConfig { scenario, seed: 1, fixed, mobile: HostSpec::receiver(), flows };
-    let mut world = World::new(config).unwrap();
+    let mut world = World::new(config(&lossy("both"), fixed, flows)).unwrap();
     finish(&mut world);
     assert_eq!(world.result(0).delivered, 50_000);
 }
 
 #[test]
 fn abandoned_connection_reports_timeout() {
-    let gone = link_and(
+    let outage = link_and(
         "[[stage]]\nkind = \"outage\"\nboth = { at = [\"1s\"], lasts = \"1000min\", packets = \"dropped\" }\n",
     );
     let mut fixed = sender("newreno");
     fixed.profile.timers.retries = 3;
-    let scenario = Scenario::parse(&gone, "test").unwrap();
     let flows = vec![Flow { watch: Watch::Decisions, ..Flow::down(Length::Octets(1_000_000)) }];
-    let config = WorldConfig { scenario, seed: 1, fixed, mobile: HostSpec::receiver(), flows };
-    let mut world = World::new(config).unwrap();
-    assert!(!world.run_to_end(LIMIT).unwrap(), "nothing gets through after a second");
+    let mut world = World::new(config(&outage, fixed, flows)).unwrap();
+    assert!(!world.run_to_end(LIMIT).unwrap(), "all packets are lost after a second");
     let result = world.result(0);
     assert_eq!((result.ended, result.completed), (Some(Ended::TimedOut), None), "{}", world.time_sequence(0));
     assert!((1..1_000_000).contains(&result.delivered), "{result:?}");
@@ -191,16 +193,10 @@ fn abandoned_connection_reports_timeout() {
 
 #[test]
 fn endless_flow_without_link_rate_is_rejected() {
-    let config = |length| WorldConfig {
-        scenario: Scenario::load("lossless").unwrap(),
-        seed: 1,
-        fixed: sender("newreno"),
-        mobile: HostSpec::receiver(),
-        flows: vec![Flow::down(length)],
-    };
-    let mut world = World::new(config(Length::Octets(100_000))).unwrap();
-    assert!(world.run_to_end(LIMIT).unwrap(), "a flow with a length completes");
-    let mut world = World::new(config(Length::Endless)).unwrap();
+    let lossless = Scenario::source("lossless").unwrap();
+    let mut finite = world(&lossless, 1, vec![Flow::down(Length::Octets(100_000))]);
+    assert!(finite.run_to_end(LIMIT).unwrap(), "a flow with a length completes");
+    let mut world = world(&lossless, 1, vec![Flow::down(Length::Endless)]);
     let error = world.run_until(Instant::from_secs(1)).unwrap_err();
     assert!(error.to_string().contains("give a link of the scenario a `rate`"), "{error}");
 }
@@ -215,18 +211,9 @@ fn simultaneous_windows_do_not_trigger_stall_error() {
     let mut fixed = sender("newreno");
     fixed.profile.handshake.mss = Some(100);
     fixed.profile.recovery.initial.window = InitialWindow::Segments(SEGMENTS);
-    let mut world = World::new(WorldConfig {
-        scenario: Scenario::parse(
-            "schema = 1\n[[stage]]\nkind = \"link\"\nboth = { delay = \"50ms\" }",
-            "no queue",
-        )
-        .unwrap(),
-        seed: 1,
-        fixed,
-        mobile: HostSpec::receiver(),
-        flows: vec![Flow::down(Length::Endless); FLOWS],
-    })
-    .unwrap();
+    let no_queue = "schema = 1\n[[stage]]\nkind = \"link\"\nboth = { delay = \"50ms\" }";
+    let flows = vec![Flow::down(Length::Endless); FLOWS];
+    let mut world = World::new(config(no_queue, fixed, flows)).unwrap();
     world.run_until(Instant::from_millis(150)).unwrap();
     let arrived = world.totals().down.left;
     assert!(arrived > 200_000 + 2 * FLOWS as u64, "{arrived} packets");
@@ -234,13 +221,8 @@ fn simultaneous_windows_do_not_trigger_stall_error() {
 
 #[test]
 fn too_many_flows_are_rejected() {
-    let config = WorldConfig {
-        scenario: Scenario::load("lossless").unwrap(),
-        seed: 1,
-        fixed: sender("newreno"),
-        mobile: HostSpec::receiver(),
-        flows: vec![Flow::down(Length::Octets(1)); 1_000_001],
-    };
+    let flows = vec![Flow::down(Length::Octets(1)); 1_000_001];
+    let config = config(&Scenario::source("lossless").unwrap(), sender("newreno"), flows);
     assert!(matches!(World::new(config), Err(WorldError::TooManyFlows(1_000_001))));
 }
 
@@ -257,18 +239,8 @@ fn flows_beyond_port_range_stay_separate() {
         let flow = if n % 2 == 0 { Flow::down(length) } else { Flow::up(length) };
         Flow { start: Instant::ZERO + start, ..flow }
     });
-    let mut world = World::new(WorldConfig {
-        scenario: Scenario::parse(
-            "schema = 1\n[[stage]]\nkind = \"link\"\nboth = { rate = \"1Gbit\", delay = \"10ms\" }",
-            "fast",
-        )
-        .unwrap(),
-        seed: 1,
-        fixed: sender("newreno"),
-        mobile: HostSpec::sender("newreno".parse().unwrap()),
-        flows: flows.collect(),
-    })
-    .unwrap();
+    let fast = "schema = 1\n[[stage]]\nkind = \"link\"\nboth = { rate = \"1Gbit\", delay = \"10ms\" }";
+    let mut world = world(fast, 1, flows.collect());
     world.run_until(Instant::from_secs(60)).unwrap();
     let results = world.results();
     for n in (0..50_100).filter(runs) {

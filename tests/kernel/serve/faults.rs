@@ -4,7 +4,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -43,12 +43,17 @@ fn assert_echo(namespace: &Namespace) {
     assert_eq!(&answer, b"hello");
 }
 
-/// `airtcp-serve` with an echo server as backend, and a line of output every millisecond.
-fn chatty_server(namespace: &Namespace, more: &[&str]) -> Command {
+/// Starts `airtcp-serve` with an echo server as backend, and a line of output every millisecond.
+fn chatty_server(namespace: &Namespace, more: &[&str]) -> (Child, BufReader<ChildStdout>) {
     serve_echo(listener(namespace, 8080));
     let mut command = airtcp_serve(&["--json", "--listen", "80", "--forward", TARGET, "--interval", "1ms"]);
     command.args(more).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command
+    let mut child = namespace.spawn(&mut command).unwrap();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    stdout.read_line(&mut line).unwrap();
+    assert!(line.contains("\"start\""), "{line}");
+    (child, stdout)
 }
 
 fn stop_and_wait(mut child: Child, signal: Signal) -> (Option<i32>, String, Duration) {
@@ -64,11 +69,7 @@ fn stop_and_wait(mut child: Child, signal: Signal) -> (Option<i32>, String, Dura
 #[test]
 fn stalled_stdout_reader_blocks_neither_connections_nor_exit() {
     let namespace = namespace();
-    let mut child = namespace.spawn(&mut chatty_server(&namespace, &[])).unwrap();
-    let mut stdout = BufReader::new(child.stdout.take().unwrap());
-    let mut line = String::new();
-    stdout.read_line(&mut line).unwrap();
-    assert!(line.contains("\"start\""), "{line}");
+    let (child, stdout) = chatty_server(&namespace, &[]);
     // Long enough to fill the pipe and the program's own queue of lines.
     thread::sleep(Duration::from_secs(8));
     for _ in 0..3 {
@@ -96,9 +97,8 @@ fn stalled_stdout_reader_blocks_neither_connections_nor_exit() {
 #[test]
 fn blocked_stdout_delays_exit_only_briefly() {
     let namespace = namespace();
-    let mut child = namespace.spawn(&mut chatty_server(&namespace, &[])).unwrap();
-    let mut stdout = BufReader::new(child.stdout.take().unwrap());
-    stdout.read_line(&mut String::new()).unwrap();
+    // The output stays open, and the test does not read it.
+    let (child, _stdout) = chatty_server(&namespace, &[]);
     thread::sleep(Duration::from_secs(2));
     let (code, stderr, took) = stop_and_wait(child, Signal::SIGTERM);
     assert_eq!(code, Some(0), "{stderr}");
@@ -113,9 +113,7 @@ fn blocked_stdout_delays_exit_only_briefly() {
 #[test]
 fn closed_stdout_does_not_stop_server() {
     let namespace = namespace();
-    let mut child = namespace.spawn(&mut chatty_server(&namespace, &[])).unwrap();
-    let mut stdout = BufReader::new(child.stdout.take().unwrap());
-    stdout.read_line(&mut String::new()).unwrap();
+    let (child, stdout) = chatty_server(&namespace, &[]);
     drop(stdout);
     thread::sleep(Duration::from_millis(300));
     assert_echo(&namespace);
@@ -127,9 +125,7 @@ fn closed_stdout_does_not_stop_server() {
 #[test]
 fn full_decisions_disk_is_reported_without_stopping_connections() {
     let namespace = namespace();
-    let mut child = namespace.spawn(&mut chatty_server(&namespace, &["--decisions", "/dev/full"])).unwrap();
-    let mut stdout = BufReader::new(child.stdout.take().unwrap());
-    stdout.read_line(&mut String::new()).unwrap();
+    let (child, stdout) = chatty_server(&namespace, &["--decisions", "/dev/full"]);
     let reader = thread::spawn(move || stdout.lines().count());
     assert_echo(&namespace);
     assert_echo(&namespace);
