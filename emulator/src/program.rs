@@ -317,8 +317,13 @@ fn start(command: &mut Command) -> io::Result<Child> {
 
 /// Reports on stderr why a program could not be started, and returns the matching exit code.
 fn report_start_error(program: &str, error: &io::Error) -> u8 {
+    let advice = match error.kind() {
+        io::ErrorKind::NotFound => "; check its name, or give its path",
+        io::ErrorKind::PermissionDenied => "; check that the file is executable",
+        _ => "",
+    };
     // `eprintln!` would panic if stderr is closed.
-    let _ = writeln!(io::stderr(), "airlink: cannot start {}: {error}", airfiles::Escaped(&program));
+    let _ = writeln!(io::stderr(), "airlink: cannot start {}: {error}{advice}", airfiles::Escaped(&program));
     if error.kind() == io::ErrorKind::NotFound { NOT_FOUND } else { NOT_STARTED }
 }
 

@@ -363,7 +363,7 @@ impl Scenario {
             let inner = node.as_table().and_then(|table| table.get(step)).cloned();
             let Some(inner) = inner else {
                 let start = (step.as_ptr() as usize).saturating_sub(key.as_ptr() as usize);
-                let at = Location::new(&Source::new("key", key), start..start + step.len());
+                let at = Location::new(&Source::new("setting", key), start..start + step.len());
                 let known = node.as_table().map(keys_of).unwrap_or_default();
                 return Err(Problem::new(format!("`{step}` is not set"))
                     .at(&at)
@@ -381,7 +381,7 @@ impl Scenario {
         let index = self.stages.iter().position(|stage| stage.name == first);
         index.map(|index| (index, rest)).ok_or_else(|| {
             Problem::new(format!("unknown stage `{first}`"))
-                .at(&Location::new(&Source::new("key", key), 0..first.len()))
+                .at(&Location::new(&Source::new("setting", key), 0..first.len()))
                 .help(suggest(first, "stages", &names(&self.stages)))
                 .into()
         })
@@ -394,7 +394,7 @@ impl Scenario {
             "" => "expected a key after the name of the stage, as in `wire.down.rate`".to_owned(),
             _ => format!("`{rest}` is not a key: keys are words separated by dots"),
         };
-        Problem::new(message).at(&Location::new(&Source::new("key", key), 0..key.len())).help(suggest(
+        Problem::new(message).at(&Location::new(&Source::new("setting", key), 0..key.len())).help(suggest(
             rest,
             "keys of this stage",
             &keys_of(&settings),

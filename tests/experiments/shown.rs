@@ -113,7 +113,7 @@ fn invalid_option_combinations_are_rejected_before_start() {
         (&["--receiver", "changes", "--stacks", &stacks, "--read-rate", "1k"], "cannot limit its read rate"),
         (&["--for", "11m"], "takes longer than a transfer may: raise --limit"),
         (&["--for", "1s", "--bytes", "1M"], "cannot be used with"),
-        (&["--flows", "0"], "0 is not in 1..=100"),
+        (&["--flows", "0"], "write a whole number from 1 to 100"),
         (
             &[&["--flows", "100", "--direction", "both"][..], &["--competitor", "sack"].repeat(26)].concat(),
             "252 connections",

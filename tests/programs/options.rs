@@ -116,6 +116,21 @@ fn option_has_same_meaning_in_every_command() {
     assert!(wrong.is_empty(), "{wrong}");
 }
 
+/// The text of a page is indented by seven columns, and preformatted lines are not wrapped.
+#[test]
+fn every_manual_page_has_examples_that_fit_80_columns() {
+    let directory = TempDir::new("columns");
+    for (name, page) in pages(&directory) {
+        assert!(page.contains("\n.SH EXAMPLES\n"), "{name} has no example");
+        for block in page.split("\n.nf\n").skip(1) {
+            for line in block.split("\n.fi").next().unwrap().lines() {
+                let line = line.replace("\\-", "-").replace("\\\\", "\\").replace("\\*(Aq", "'");
+                assert!(line.chars().count() <= 73, "{name}: {line}");
+            }
+        }
+    }
+}
+
 /// Existing scripts may use the former name of an option.
 #[test]
 fn former_option_names_still_work() {

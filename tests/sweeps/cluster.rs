@@ -53,7 +53,7 @@ fn status_reports_sweep_progress() {
     let status = |sweep: &str| good(&["sweep", "status", sweep, "--parts"]).stdout;
     assert!(status(&file).contains("s.results: 0 of 12 runs have results, 0 %\nnot running\n"));
     let stderr = refused(&["sweep", "status", &store], 2);
-    assert!(stderr.contains("is not a result store"), "{stderr}");
+    assert!(stderr.contains("is not a results directory"), "{stderr}");
     good(&["sweep", "run", &file, "--quiet", "--shard", "1/4", "--jobs", "1"]);
     let text = status(&store);
     assert_eq!(text, status(&file));

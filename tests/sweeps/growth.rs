@@ -181,7 +181,7 @@ fn format_1_store_is_read_and_updated() {
     let grown = SWEEP.replace("seeds = 3", "seeds = 4");
     dir.write("s.toml", &grown);
     let stderr = refused(&["sweep", "run", &file], 2);
-    assert!(stderr.contains("with the old file to update the store"), "{stderr}");
+    assert!(stderr.contains("with the old file to update the results directory"), "{stderr}");
     dir.write("s.toml", SWEEP);
     assert!(good(&["sweep", "run", &file]).stderr.contains("0 runs in"));
     assert!(merged(&store) == now);

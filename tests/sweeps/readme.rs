@@ -135,6 +135,32 @@ fn every_document_link_and_path_exists() {
     assert!(missing.is_empty(), "missing:\n{}", missing.join("\n"));
 }
 
+/// Tables, headings, pictures and comments cannot be wrapped.
+#[test]
+fn documents_wrap_at_100_columns() {
+    let mut all = Vec::new();
+    documents(repository(), &mut all);
+    let mut long = Vec::new();
+    for document in all {
+        let text = fs::read_to_string(&document).unwrap();
+        let mut is_code = false;
+        for (index, line) in text.lines().enumerate() {
+            is_code ^= line.trim_start().starts_with("```");
+            let is_one_line = ["|", "#", "![", "<!--"].iter().any(|start| line.starts_with(start));
+            if !is_code && !is_one_line && line.chars().count() > 100 {
+                long.push(format!("{}:{}", document.display(), index + 1));
+            }
+        }
+    }
+    assert!(long.is_empty(), "these lines have more than 100 characters:\n{}", long.join("\n"));
+}
+
+#[test]
+fn readme_has_at_most_900_words() {
+    let words = include_str!("../../README.md").split_whitespace().count();
+    assert!(words <= 900, "README.md has {words} words");
+}
+
 /// `make book` shows the pages of docs/SUMMARY.md.
 #[test]
 fn book_summary_lists_every_page() {

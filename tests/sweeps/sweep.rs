@@ -227,7 +227,7 @@ fn invalid_input_gives_one_line_error() {
             &["run", &file, "--shard", "9/8"],
             &["--shard: shard 9/8 is out of range; the first number is from 1 to 8"],
         ),
-        (&["run", &file, "--store", &dir.path("")], &["is not a result store"]),
+        (&["run", &file, "--store", &dir.path("")], &["is not a results directory"]),
     ] {
         let stderr = refused(&[&["sweep"], args].concat(), 2);
         assert!(messages.iter().all(|message| stderr.contains(message)), "{args:?}: {stderr}");

@@ -5,6 +5,7 @@ use std::io::Write;
 use airtcp::ProfileName;
 use airtcp::recovery::catalogue::{self, Question, Row};
 use airtcp::recovery::parameter;
+use airtcp_numbers::table::wrapped_lines;
 use clap::Args;
 use serde::Serialize;
 
@@ -62,6 +63,7 @@ impl Algorithms {
             }
             return Ok(());
         }
+        let columns = console::width(false);
         let width = catalogue::rows().map(|row| label(row).len()).max().unwrap_or(0);
         for (i, question) in Question::ALL.into_iter().enumerate() {
             let gap = if i > 0 { "\n" } else { "" };
@@ -73,17 +75,20 @@ impl Algorithms {
                     row if !row.is_answer() && question != Question::Option => '+',
                     _ => ' ',
                 };
-                writeln!(out, "{mark} {:<width$}  {} ({})", label(row), row.summary, row.citation)?;
+                let line = format!("{mark} {:<width$}  {} ({})", label(row), row.summary, row.citation);
+                write!(out, "{}", wrapped_lines(&line, columns))?;
             }
         }
         writeln!(out, "\nAliases for whole recipes")?;
         for row in catalogue::rows().filter(|row| row.is_alias()) {
-            writeln!(out, "  {:<width$}  {} ({})", row.name, row.summary, row.citation)?;
+            let line = format!("  {:<width$}  {} ({})", row.name, row.summary, row.citation);
+            write!(out, "{}", wrapped_lines(&line, columns))?;
         }
         writeln!(out, "\nProfiles, after an @: everything else in which TCP stacks differ")?;
         for profile in ProfileName::ALL {
             let mark = if profile == ProfileName::default() { '*' } else { ' ' };
-            writeln!(out, "{mark} {profile:<width$}  {}", profile.summary())?;
+            let line = format!("{mark} {profile:<width$}  {}", profile.summary());
+            write!(out, "{}", wrapped_lines(&line, columns))?;
         }
         Ok(())
     }

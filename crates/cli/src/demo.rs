@@ -5,6 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use airhelp::options::number;
 use airtcp_lab::demo::{self, Demo as Plan, Progress, Scene, SceneResult};
 use airtcp_lab::page;
 use airtcp_lab::testbed::Tools;
@@ -31,7 +32,7 @@ pub(super) struct Demo {
     #[arg(long, value_name = "NAME", value_parser = demo::find)]
     scene: Vec<&'static Scene>,
     /// Number of seeds: virtual-time runs per sender
-    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u64).range(2..=100_000))]
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = number::<u64>(2..=100_000))]
     seeds: u64,
     /// Seed of all random numbers (in the first virtual-time run; each later run adds 1, and the real transfers have one of the first 20)
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]

@@ -25,7 +25,7 @@ pub(crate) struct Playground {
     #[arg(long, short, value_name = "FILE", default_value = "playground.html")]
     output: PathBuf,
     /// Serve the page over HTTP at this address, until stopped by a signal, instead of writing a file
-    #[arg(long, value_name = "ADDRESS:PORT", conflicts_with = "output")]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = listening_address, conflicts_with = "output")]
     serve: Option<SocketAddr>,
     /// WebAssembly core of the page, instead of the one in this program
     #[arg(long, value_name = "FILE")]
@@ -45,6 +45,10 @@ const LARGEST: u64 = 64 << 20;
 /// The core that is built into this program. Empty if it was not built first.
 const CORE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/playground.wasm"));
 
+fn listening_address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| "write an IP address and a port, such as 127.0.0.1:8000".to_owned())
+}
+
 impl Playground {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let core = match &self.core {
@@ -60,7 +64,10 @@ impl Playground {
         }
         if !core.starts_with(b"\0asm") {
             let named = self.core.unwrap_or_default();
-            return Err(failure::usage(format!("{} is not a WebAssembly module", named.display())));
+            return Err(failure::usage(format!(
+                "{} is not a WebAssembly module; `make core` builds one",
+                named.display()
+            )));
         }
         let html = airtcp_playground::page::html(&core);
         if let Some(address) = self.serve {

@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
+use airhelp::options::number;
 use airtcp::host::{ConnId, Host, IoError, ListenId};
 use airtcp::tcp::State;
 use airtcp_numbers::units;
@@ -29,7 +30,7 @@ use crate::shared::summary::{Direction, Ending, Summary};
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Recv {
     /// Port to listen on
-    #[arg(value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(value_parser = number::<u16>(1..=65_535))]
     port: u16,
     /// File to write (received data); - is stdout
     #[arg(long, short, value_name = "FILE")]
@@ -64,7 +65,8 @@ Examples (as root):
     airtcp recv 9000 --netns mobile --output copy.iso &
     ip netns exec mobile socat -u OPEN:file.iso TCP:10.83.0.2:9000
   Receive over IPv6 without delayed ACKs, and answer with the SHA-256:
-    airtcp recv 9000 --netns mobile --recipe newreno+no-delack --echo-digest &
+    airtcp recv 9000 --netns mobile --recipe newreno+no-delack \\
+      --echo-digest &
     ip netns exec mobile sh -c 'socat -t9 - TCP:[fd83::2]:9000 < file.iso'";
 
 impl Recv {

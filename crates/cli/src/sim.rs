@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use airfiles::PathSource;
+use airhelp::options::number;
 use airlink::capture::{Capture, Tap};
 use airlink::packet::Direction;
 use airlink::path::{FIXED, MOBILE};
@@ -60,7 +61,7 @@ pub(crate) struct Sim {
     #[arg(
         long,
         value_name = "N",
-        value_parser = clap::value_parser!(u64).range(2..=100_000),
+        value_parser = number::<u64>(2..=100_000),
         conflicts_with_all = ["score", "decisions", "pcap", "trace"],
         help_heading = "Path"
     )]
@@ -132,11 +133,11 @@ Examples:
     airtcp sim -s wcdma-384 --set radio.down.channel.errors.bler=10% \\
       --recipe newreno+eifel --bytes 2M --seeds 30
   Two flows that share a path:
-    airtcp sim -s sifest-fairness --recipe newreno --recipe newreno+sifest \\
-      --for 100s --from 10s
+    airtcp sim -s sifest-fairness --for 100s --from 10s \\
+      --recipe newreno --recipe newreno+sifest
   Compare the judges of loss causes with the ground truth:
-    airtcp sim -s rtt-last-hop-congestion --recipe newreno+judges --for 400s \\
-      --score
+    airtcp sim -s rtt-last-hop-congestion --recipe newreno+judges \\
+      --for 400s --score
   Show in Wireshark why each packet was sent:
     airtcp sim -s leo --recipe sack --bytes 2M --pcap run.pcap \\
       --decisions run.jsonl

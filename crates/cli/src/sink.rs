@@ -6,6 +6,7 @@ use std::os::fd::AsFd;
 use std::os::linux::net::TcpStreamExt;
 use std::path::PathBuf;
 
+use airhelp::options::number;
 use airlink::netns;
 use airlink::reactor::{Clock, Interest, Reactor, Token, Wakeup};
 use airtcp_lab::pattern::{FirstDifference, PatternCheck};
@@ -29,7 +30,7 @@ use crate::shared::store::Output;
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Sink {
     /// Port to listen on
-    #[arg(value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(value_parser = number::<u16>(1..=65_535))]
     port: u16,
     /// Network namespace of the kernel's TCP: a name of `ip netns`, or a path [default: the current one]
     #[arg(long, value_name = "NETNS")]
@@ -38,7 +39,7 @@ pub(crate) struct Sink {
     #[arg(long, value_name = "ADDR", default_value_t = IpAddr::V6(Ipv6Addr::UNSPECIFIED), hide_default_value = true)]
     addr: IpAddr,
     /// Number of connections to receive, one after the other, before exiting
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = number::<u32>(1..=u32::MAX.into()))]
     count: u32,
     /// Receive buffer size (SO_RCVBUF; the kernel doubles it) [default: the kernel's auto-tuning]
     #[arg(long, alias = "rcvbuf", value_name = "SIZE", value_parser = units::buffer_size)]

@@ -65,21 +65,37 @@ pub fn report(program: &str, error: &anyhow::Error) -> ExitCode {
     ExitCode::from(exit_code(error))
 }
 
-/// Returns a suggestion if a file cannot be written.
+/// Returns a suggestion if a file cannot be read or written, or a program cannot listen at an address.
 fn advice(error: &anyhow::Error) -> &'static str {
-    let kind = error.chain().find_map(|cause| Some(cause.downcast_ref::<io::Error>()?.kind()));
     let message = with_causes(&**error);
+    let in_chain = error.chain().find_map(|cause| Some(cause.downcast_ref::<io::Error>()?.kind()));
+    let kind = in_chain.or_else(|| kind_in(&message));
+    let is_writing = message.contains("cannot write");
     match kind {
-        // A message with a question already contains a suggestion.
-        _ if !message.contains("cannot write") || message.contains('?') => "",
+        // A message with a question or a second sentence already contains a suggestion.
+        None => "",
+        Some(_) if message.contains(['?', ';']) => "",
+        Some(io::ErrorKind::AddrNotAvailable) => "; choose an address of this machine",
+        Some(io::ErrorKind::AddrInUse) => "; choose another port, or stop the other program",
+        Some(_) if !is_writing && !message.contains("cannot read") => "",
         Some(io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) => {
             ": free some space, or choose another place"
         }
-        Some(io::ErrorKind::NotFound) => ": create the directory first",
+        Some(io::ErrorKind::AlreadyExists) if is_writing => "; choose another name",
+        Some(io::ErrorKind::NotFound) if is_writing => ": create the directory first",
+        Some(io::ErrorKind::NotFound) => "; check its name and directory",
         Some(io::ErrorKind::IsADirectory) => ": name a file in it",
         Some(io::ErrorKind::NotADirectory) => ": a part of the path is a file",
-        _ => "",
+        Some(io::ErrorKind::PermissionDenied) => "; check its permissions",
+        Some(_) => "",
     }
+}
+
+/// Returns the kind of the system's error in a message.
+fn kind_in(message: &str) -> Option<io::ErrorKind> {
+    let (_, number) = message.rsplit_once("(os error ")?;
+    let (number, _) = number.split_once(')')?;
+    Some(io::Error::from_raw_os_error(number.parse().ok()?).kind())
 }
 
 /// Returns the exit code of a command that a signal stopped, as in a shell.

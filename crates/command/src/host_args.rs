@@ -6,6 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use airhelp::options::number;
 use airlink::capture::Capture;
 use airlink::prefix::Prefix;
 use airlink::reactor::{Clock, Reactor};
@@ -70,7 +71,7 @@ pub struct HostArgs {
     #[arg(long, value_name = "TIME", value_parser = units::duration, help_heading = "Timeouts")]
     keepalive_interval: Option<Duration>,
     /// Number of unanswered keep-alive probes that end the connection [default: 9]
-    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Timeouts")]
+    #[arg(long, value_name = "COUNT", value_parser = number::<u32>(1..=u32::MAX.into()), help_heading = "Timeouts")]
     keepalive_probes: Option<u32>,
     /// ICMP errors that end a connection attempt: the hard errors of RFC 9293, all errors, or those that FreeBSD accepts [default: the profile's]
     #[arg(long, value_name = "WHICH", value_enum, help_heading = "Timeouts")]
@@ -89,13 +90,13 @@ pub struct HostArgs {
     #[arg(long, value_name = "ADDR/LEN", help_heading = "Device")]
     kernel_addr: Vec<Prefix>,
     /// Largest packet in bytes
-    #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u16).range(68..), help_heading = "Device")]
+    #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = number::<u16>(68..=65_535), help_heading = "Device")]
     mtu: u16,
     /// Exchange several segments at once with the kernel, which is faster [default: on for serve, off for send and recv]
     ///
     /// The kernel splits the large pieces and computes the checksums. tcpdump on the device shows these pieces. --pcap, and
     /// captures anywhere behind the device, show the packets on the wire.
-    #[arg(long, value_name = "WHETHER", value_enum, help_heading = "Device")]
+    #[arg(long, value_name = "on|off", value_enum, help_heading = "Device")]
     offload: Option<Offload>,
     /// Write every packet to a pcap file (nanosecond timestamps)
     #[arg(long, value_name = "FILE", help_heading = "Device")]

@@ -2,7 +2,8 @@
 //! its examples.
 //!
 //! The text after a command's options becomes sections: `Example…:` begins EXAMPLES, `Exit codes:` begins
-//! EXIT STATUS, and everything else is NOTES.
+//! EXIT STATUS, and everything else is NOTES. Paragraphs and lists are filled to the width of the reader's
+//! terminal. Only indented text that is not a list keeps its line breaks.
 
 use std::fs;
 use std::io::{self, Write};
@@ -11,6 +12,9 @@ use std::path::Path;
 use clap::{Arg, Command};
 use clap_mangen::Man;
 use roff::{Inline, Roff, bold, italic, roman};
+
+/// Section with commands, which may contain several spaces in a row.
+const EXAMPLES: &str = "EXAMPLES";
 
 /// A space at which lines are not broken.
 const NO_BREAK: &str = "\u{a0}";
@@ -55,12 +59,12 @@ impl Pages<'_> {
         let mut file = io::BufWriter::new(airfiles::create(self.directory.join(man.get_filename()))?);
         page(&man, command, &mut file)?;
         let notes = notes(command);
-        preformatted("NOTES", &notes.notes).to_writer(&mut file)?;
+        section("NOTES", &notes.notes).to_writer(&mut file)?;
         let own = Some(notes.exit_status).filter(|own| !own.is_empty());
-        preformatted("EXIT STATUS", own.as_deref().unwrap_or(self.exit_status)).to_writer(&mut file)?;
+        section("EXIT STATUS", own.as_deref().unwrap_or(self.exit_status)).to_writer(&mut file)?;
         list("ENVIRONMENT", self.common.environment).to_writer(&mut file)?;
         list("FILES", self.common.files).to_writer(&mut file)?;
-        preformatted("EXAMPLES", &notes.examples).to_writer(&mut file)?;
+        section(EXAMPLES, &notes.examples).to_writer(&mut file)?;
         self.see_also(command, parent).to_writer(&mut file)?;
         file.flush()
     }
@@ -198,20 +202,50 @@ fn argument(arg: &Arg) -> Vec<Inline> {
     std::iter::once(roman(open)).chain(option).chain(end).collect()
 }
 
-/// Formats a section that keeps its line breaks, so that examples can be copied. Empty without text.
-fn preformatted(title: &str, text: &str) -> Roff {
+/// Formats a section from the text of a help page. Empty without text.
+fn section(title: &str, text: &str) -> Roff {
     let mut roff = Roff::default();
     let text = text.trim_end();
     if text.is_empty() {
         return roff;
     }
     roff.control("SH", [title]);
-    roff.control("nf", []);
-    for line in text.lines() {
-        roff.text([roman(line)]);
+    let mut lines = text.lines().peekable();
+    while let Some(line) = lines.next() {
+        if line.is_empty() {
+            continue;
+        }
+        let indent = indent(line);
+        if indent == 0 {
+            let more =
+                std::iter::from_fn(|| lines.next_if(|next| self::indent(next) == 0 && !next.is_empty()));
+            let paragraph: Vec<&str> = std::iter::once(line).chain(more).collect();
+            roff.control("PP", []);
+            roff.text([roman(paragraph.join(" "))]);
+        } else if let (Some((name, meaning)), true) = (line.trim_start().split_once("  "), title != EXAMPLES)
+        {
+            let more = std::iter::from_fn(|| lines.next_if(|next| self::indent(next) > indent));
+            let meaning: Vec<&str> = std::iter::once(meaning).chain(more).map(str::trim).collect();
+            roff.control("TP", []);
+            roff.text([bold(name)]);
+            roff.text([roman(meaning.join(" "))]);
+        } else {
+            let more =
+                std::iter::from_fn(|| lines.next_if(|next| next.is_empty() || self::indent(next) >= indent));
+            let code: Vec<&str> = std::iter::once(line).chain(more).collect();
+            roff.control("PP", []);
+            roff.control("nf", []);
+            for line in code.join("\n").trim_end().lines() {
+                roff.text([roman(line.get(indent..).unwrap_or_default())]);
+            }
+            roff.control("fi", []);
+        }
     }
-    roff.control("fi", []);
     roff
+}
+
+fn indent(line: &str) -> usize {
+    line.len() - line.trim_start().len()
 }
 
 /// Formats a section of names with their meanings. Empty without entries.
@@ -242,10 +276,10 @@ mod tests {
                     .arg(Arg::new("quiet").long("quiet").short('q').action(clap::ArgAction::SetTrue))
                     .arg(Arg::new("file").required(true).num_args(1..).value_name("FILE"))
                     .after_help(
-                        "Sizes are bytes.\n\nExamples:\n  tool send a \\\n    b\n\n  tool send --bytes 1M c",
+                        "Sizes are\nbytes.\n\nExamples:\n  tool send a \\\n    b\n\n  tool send --bytes 1M c",
                     ),
             )
-            .after_help("Exit codes:\n  0  success")
+            .after_help("Exit codes:\n  0  success,\n     or a warning\n  1  failure\n")
     }
 
     #[test]
@@ -273,9 +307,10 @@ mod tests {
             rest.split("\n.SH").next().unwrap().split("\n.ie ").next().unwrap().trim_end().to_owned()
         };
         let examples = section("EXAMPLES");
-        assert_eq!(examples, ".nf\n  tool send a \\\\\n    b\n\n  tool send \\-\\-bytes 1M c\n.fi");
-        assert_eq!(section("NOTES"), ".nf\nSizes are bytes.\n.fi");
-        assert_eq!(section("\"EXIT STATUS\""), ".nf\n  0  success\n.fi", "taken from the program");
+        assert_eq!(examples, ".PP\n.nf\ntool send a \\\\\n  b\n\ntool send \\-\\-bytes 1M c\n.fi");
+        assert_eq!(section("NOTES"), ".PP\nSizes are bytes.");
+        let codes = ".TP\n\\fB0\\fR\nsuccess, or a warning\n.TP\n\\fB1\\fR\nfailure";
+        assert_eq!(section("\"EXIT STATUS\""), codes, "taken from the program");
         assert_eq!(section("ENVIRONMENT"), ".TP\n\\fBTOOL_LOG\\fR\nLog level.");
         assert_eq!(section("\"SEE ALSO\""), "\\fBtool\\fR(1),\n\\fBtcpdump\\fR(8)");
         assert!(!page.contains(".SH FILES"), "{page}");

@@ -1,6 +1,7 @@
-//! Value types of a program's options.
+//! Values of a program's options.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
 
 use clap::Command;
 
@@ -23,11 +24,34 @@ pub fn value_types(command: &Command) -> BTreeMap<String, BTreeSet<String>> {
     types
 }
 
+/// Returns a parser of whole numbers in a range. clap's own parser writes the range as in Rust.
+pub fn number<T: TryFrom<u64>>(range: RangeInclusive<u64>) -> impl Fn(&str) -> Result<T, String> + Clone {
+    move |text| {
+        let number = text.parse().ok().filter(|number| range.contains(number));
+        number.and_then(|number| T::try_from(number).ok()).ok_or_else(|| match *range.end() {
+            most if most >= u32::MAX.into() => format!("write a whole number from {} on", range.start()),
+            most => format!("write a whole number from {} to {most}", range.start()),
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use clap::Arg;
 
     use super::*;
+
+    #[test]
+    fn number_outside_range_is_refused_with_the_range() {
+        let parse = number::<u16>(2..=100);
+        assert_eq!(parse("2"), Ok(2));
+        for text in ["1", "101", "-5", "x", ""] {
+            assert_eq!(parse(text), Err("write a whole number from 2 to 100".to_owned()), "{text}");
+        }
+        let least = number::<u32>(1..=u32::MAX.into());
+        assert_eq!(least("0"), Err("write a whole number from 1 on".to_owned()));
+        assert!(least("4294967296").is_err());
+    }
 
     #[test]
     fn option_with_two_value_types_lists_both() {

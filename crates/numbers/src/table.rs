@@ -1,5 +1,6 @@
 //! Text tables for terminals. A table that is wider than the terminal leaves out its least
-//! important columns and lists them below.
+//! important columns and lists them below. If it is still too wide, it breaks long names into
+//! several lines.
 
 use std::fmt::Write;
 
@@ -102,9 +103,11 @@ impl Table {
                 left_out.retain(|other| *other != column);
             }
         }
-        let mut text = self.heading(&shown);
-        for row in &self.rows {
-            text += &self.line(&shown, |column| &row[column]);
+        let excess = width.map_or(0, |width| self.total(&shown).saturating_sub(width));
+        let table = if excess > 0 { &self.narrowed(&shown, excess) } else { self };
+        let mut text = table.heading(&shown);
+        for row in &table.rows {
+            text += &table.line(&shown, |column| &row[column]);
         }
         left_out.sort_unstable();
         if !left_out.is_empty() {
@@ -114,6 +117,34 @@ impl Table {
             text += &wrapped_lines(&line, width);
         }
         text
+    }
+
+    /// Returns the table with `excess` fewer characters per line, if its left-aligned columns are
+    /// wide enough. Their long cells and headings continue in additional rows.
+    fn narrowed(&self, shown: &[usize], excess: usize) -> Self {
+        const NARROWEST: usize = 12;
+        // A column without text is not shown, so its heading stays whole.
+        let limit = |column| if self.width(column) == 0 { usize::MAX } else { self.width(column) };
+        let mut limits: Vec<usize> = (0..self.columns.len()).map(limit).collect();
+        for _ in 0..excess {
+            let names = shown.iter().filter(|column| self.columns[**column].is_left);
+            let widest = names.max_by_key(|column| limits[**column]).copied();
+            let Some(column) = widest.filter(|column| limits[*column] > NARROWEST) else { break };
+            limits[column] -= 1;
+        }
+        let lines = |cells: Vec<&str>| {
+            let cells: Vec<Vec<String>> =
+                cells.iter().zip(&limits).map(|(cell, limit)| broken(cell, *limit)).collect();
+            let count = cells.iter().map(Vec::len).max().unwrap_or(0);
+            let line =
+                |at: usize| cells.iter().map(|cell| cell.get(at).cloned().unwrap_or_default()).collect();
+            (0..count).map(line).collect::<Vec<Vec<String>>>()
+        };
+        let mut rows = lines(self.columns.iter().map(|column| column.heading.as_str()).collect());
+        let columns = self.columns.iter().cloned().zip(rows.remove(0));
+        let columns = columns.map(|(column, heading)| Column { heading, ..column }).collect();
+        rows.extend(self.rows.iter().flat_map(|row| lines(row.iter().map(String::as_str).collect())));
+        Self { columns, rows }
     }
 
     /// Returns the columns `shown` plus `column` and the columns that are joined to it.
@@ -216,6 +247,27 @@ fn chars(text: &str) -> usize {
     text.chars().count()
 }
 
+/// Breaks a name into lines of at most `width` characters: if possible after a space, a plus sign or a dot,
+/// and otherwise anywhere. There is at least one line.
+fn broken(name: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for part in name.split_inclusive([' ', '+', '.']) {
+        let line = lines.last_mut().expect("there is a first line");
+        if !line.is_empty() && chars(line) + chars(part.trim_end()) > width {
+            lines.push(String::new());
+        }
+        for c in part.chars() {
+            let line = lines.last_mut().expect("there is a first line");
+            // A space may exceed the width, because it is removed.
+            match chars(line) >= width && c != ' ' {
+                true => lines.push(c.to_string()),
+                false => line.push(c),
+            }
+        }
+    }
+    lines.iter().map(|line| line.trim_end().to_owned()).collect()
+}
+
 /// Breaks a text between words into lines of at most `width` characters. The first line begins with
 /// `first`, and the other lines are indented by the width of `first`.
 pub fn wrapped(first: &str, text: &str, width: usize) -> String {
@@ -315,6 +367,31 @@ mod tests {
         ]);
         table.push(["1", "2", "3"].map(str::to_owned));
         assert!(table.render(Some(12)).starts_with("a  narrow\n1       2\n"), "{}", table.render(Some(12)));
+    }
+
+    #[test]
+    fn long_names_of_narrow_table_continue_in_next_line() {
+        let mut table = Table::new([
+            Column::new("recipe").left(),
+            Column::new("radio.down.channel.errors.bler").left(),
+            Column::new("mean"),
+            Column::new("an empty column"),
+            Column::new("verdict").left(),
+        ]);
+        table.push(["sack+rack+prr+cubic", "1%", "1.0", "", "undecided: about 4 more"].map(str::to_owned));
+        let expected = [
+            "recipe      radio.down.  mean  verdict\n",
+            "            channel.\n",
+            "            errors.bler\n",
+            "sack+rack+  1%            1.0  undecided:\n",
+            "prr+cubic                      about 4 more\n",
+        ]
+        .concat();
+        assert_eq!(table.render(Some(44)), expected);
+        assert_eq!(table.render(Some(20)), expected, "names are not broken into very short lines");
+        assert!(!table.render(None).contains("channel.\n"));
+        assert_eq!(broken("loss-retransmission", 12), ["loss-retrans", "mission"]);
+        assert_eq!(broken("", 12), [""]);
     }
 
     #[test]

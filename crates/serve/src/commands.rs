@@ -13,6 +13,7 @@ use crate::PROGRAM;
 
 /// Write the manual pages into a directory
 #[derive(Debug, Args)]
+#[command(after_help = "Example:\n  airtcp-serve man /usr/local/share/man/man1")]
 pub(crate) struct Man {
     /// Directory, created if it does not exist
     #[arg(required_unless_present = "markdown")]
@@ -50,6 +51,7 @@ impl Man {
 
 /// Print a shell completion script
 #[derive(Debug, Args)]
+#[command(after_help = "Example:\n  airtcp-serve completions bash > /etc/bash_completion.d/airtcp-serve")]
 pub(crate) struct Completions {
     /// Shell that the script is for
     shell: ShellName,

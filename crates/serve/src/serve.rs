@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use airhelp::options::number;
 use airtcp::host::{Limits as HostLimits, ListenId};
 use airtcp::tcp::SocketOptions;
 use airtcp_command::console;
@@ -37,12 +38,12 @@ pub(crate) struct Serve {
     #[arg(long)]
     proxy_protocol: bool,
     /// Maximum number of open connections; further ones wait in the backlog
-    #[arg(long, value_name = "NUMBER", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, value_name = "NUMBER", default_value_t = 256, value_parser = number::<u32>(1..=100_000))]
     max_connections: u32,
     /// Maximum number of connections per --listen that are opening or waiting to be accepted
     ///
     /// Further SYNs are answered with SYN cookies. While this many complete connections wait, SYNs are dropped.
-    #[arg(long, value_name = "NUMBER", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, value_name = "NUMBER", default_value_t = 64, value_parser = number::<u32>(1..=100_000))]
     backlog: u32,
     /// Accept data in the SYN (TCP Fast Open)
     ///
@@ -51,7 +52,7 @@ pub(crate) struct Serve {
     #[arg(long)]
     fast_open: bool,
     /// Maximum number of open connections per source, an IPv4 address or an IPv6 /64 [default: no limit]
-    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, value_name = "NUMBER", value_parser = number::<u32>(1..=100_000))]
     max_per_source: Option<u32>,
     /// Idle time after which a connection can be reset to make room for a new one
     ///

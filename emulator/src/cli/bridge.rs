@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use airhelp::options::number;
 use airlink::capture::Capture;
 use airlink::driver::{self, Endpoint, Traffic};
 use airlink::machine::Crossover;
@@ -72,7 +73,7 @@ pub(crate) struct Bridge {
     #[command(flatten)]
     device: DeviceArgs,
     /// Largest packet in bytes, on both sides
-    #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u16).range(68..))]
+    #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = number::<u16>(68..=65_535))]
     mtu: u16,
     /// Stop after this time
     #[arg(long = "for", alias = "duration", value_name = "TIME", value_parser = typed_time)]

@@ -8,14 +8,14 @@ use clap::{Args, ValueEnum};
 
 use super::console;
 
-/// Print a completion script for a shell
+/// Print a shell completion script
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
   Install the completions for bash:
     airlink completions bash > /etc/bash_completion.d/airlink")]
 pub(crate) struct Completions {
-    /// Shell for which to print the script
+    /// Shell that the script is for
     shell: ShellName,
 }
 

@@ -36,12 +36,14 @@ Each line of the output is one JSON value. The control socket (abstract,
 #[derive(Debug, Subcommand)]
 enum Action {
     /// Print a setting, or the whole scenario
+    #[command(after_help = "Example:\n  airlink ctl run-4711 get wire.down.rate")]
     Get {
         /// Setting to print [default: the whole scenario]
         #[arg(value_name = "STAGE.KEY")]
         key: Option<String>,
     },
     /// Change a setting; packets already on their way keep the old value
+    #[command(after_help = "Example:\n  airlink ctl run-4711 set wire.down.rate 64kbit")]
     Set {
         /// Setting to change
         #[arg(value_name = "STAGE.KEY")]
@@ -51,14 +53,17 @@ enum Action {
         value: String,
     },
     /// Print the counters
+    #[command(after_help = "Example:\n  airlink ctl run-4711 stats | jq .down")]
     Stats,
     /// Print the counters at an interval, until interrupted
+    #[command(after_help = "Example:\n  airlink ctl run-4711 watch --every 200ms | jq .down.left")]
     Watch {
         /// Interval between two outputs
         #[arg(long, value_name = "TIME", default_value = "1s", value_parser = typed_time)]
         every: Duration,
     },
     /// End the link
+    #[command(after_help = "Example:\n  airlink ctl run-4711 stop")]
     Stop,
 }
 

@@ -15,7 +15,7 @@ pub(super) struct DeviceArgs {
     ///
     /// The link still handles each packet separately, and its captures show each packet. tcpdump on a device
     /// shows the large pieces instead of the packets on the wire.
-    #[arg(long, value_name = "WHETHER", value_enum, default_value_t = Offload::Off, help_heading = "Devices")]
+    #[arg(long, value_name = "on|off", value_enum, default_value_t = Offload::Off, help_heading = "Devices")]
     offload: Offload,
 }
 

@@ -113,7 +113,11 @@ RLC resets, outages and handovers.
        and leaves the path
   -q   warnings only
 RUST_LOG sets the level of the targets that it names (for example debug, or
-airlink::packet=trace); -v and -q set the rest.";
+airlink::packet=trace); -v and -q set the rest.
+
+Examples:
+  airlink show
+  airlink run --scenario wcdma-384 -- bash";
 
 /// Exit code if packets left later than `--max-lateness` allows.
 const TIMING: u8 = 4;

@@ -73,6 +73,7 @@ Example:
 
 /// End a link of `airlink up` or `airlink run`
 #[derive(Debug, Args)]
+#[command(after_help = "Example:\n  airlink down radio")]
 pub(crate) struct Down {
     /// Name of the link, as `airlink status` lists it, or path of its control socket
     #[arg(value_name = "NAME|PATH")]
@@ -81,6 +82,7 @@ pub(crate) struct Down {
 
 /// List the running links, or print the counters of one
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  airlink status\n  airlink status radio --json | jq .down")]
 pub(crate) struct Status {
     /// Name of the link whose counters to print, or path of its control socket [default: list the links]
     #[arg(value_name = "NAME|PATH")]

@@ -3,6 +3,8 @@
 use std::process::ExitCode;
 
 use airlink::scenario::{Scenario, presets};
+use airlink::views::TERMINAL_WIDTH;
+use airtcp_numbers::table::wrapped;
 use clap::Args;
 use serde_json::json;
 
@@ -65,6 +67,9 @@ impl Show {
             return Ok(format!("{:#}\n", json!({ "schema_version": 1, "presets": presets })));
         }
         let width = presets.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
-        Ok(presets.iter().map(|(name, description)| format!("{name:<width$}  {description}\n")).collect())
+        let row = |(name, description): &(&str, String)| {
+            wrapped(&format!("{name:<width$}  "), description, TERMINAL_WIDTH)
+        };
+        Ok(presets.iter().map(row).collect())
     }
 }

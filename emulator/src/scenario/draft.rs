@@ -218,7 +218,8 @@ fn schema(top: &mut Table, source: &Arc<Source>) -> Result<(), Problem> {
         Value::Integer(other) => Err(Problem::new(format!(
             "this scenario uses version {other} of the format, but this program reads version {SCHEMA}"
         ))
-        .at(&entry.node.at)),
+        .at(&entry.node.at)
+        .help(format!("write schema = {SCHEMA}, or use a newer version of the program"))),
         _ => Err(Problem::new("`schema` is not a number").at(&entry.node.at).help(first_line())),
     }
 }

@@ -24,6 +24,9 @@ use crate::output::OutputError;
 use crate::path::Path;
 use crate::stage::{Incident, Record, Recording};
 
+/// Maximum length of lines that people read in a terminal, in characters.
+pub const TERMINAL_WIDTH: usize = 80;
+
 /// The requested files, as options of a command.
 #[derive(Clone, Debug, Default)]
 #[cfg_attr(feature = "program", derive(clap::Args))]

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use airtcp_numbers::table::{wrapped, wrapped_lines};
 use airwire::time::{Duration, Instant};
 use hdrhistogram::Histogram;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::TERMINAL_WIDTH;
 use crate::packet::Direction;
 use crate::path::{Path, Totals};
 use crate::stage::DropReason;
@@ -184,12 +186,10 @@ impl fmt::Display for Summary {
             let why: Vec<String> =
                 totals.dropped.iter().map(|(why, packets)| format!("{packets} {why}")).collect();
             let line = format!(
-                "{direction:<9}  {:>12}  {:>11}  {dropped:>7}  {rate:>10}  {}",
-                totals.entered,
-                totals.left,
-                why.join(", ")
+                "{direction:<9}  {:>12}  {:>11}  {dropped:>7}  {rate:>10}  ",
+                totals.entered, totals.left
             );
-            writeln!(f, "{}", line.trim_end())?;
+            writeln!(f, "{}", wrapped(&line, &why.join(", "), TERMINAL_WIDTH).trim_end())?;
         }
         for direction in Direction::BOTH {
             let copied = self.direction(direction).copied;
@@ -237,7 +237,8 @@ fn counters(f: &mut fmt::Formatter<'_>, name: &str, stats: &Value) -> fmt::Resul
     };
     let line: Vec<String> = stats.iter().filter_map(plain).collect();
     if !line.is_empty() {
-        writeln!(f, "{name}: {}", line.join(", "))?;
+        let line = format!("{name}: {}", line.join(", "));
+        write!(f, "{}", wrapped_lines(&line, Some(TERMINAL_WIDTH)))?;
     }
     for (part, inner) in stats {
         counters(f, &format!("{name} {part}"), inner)?;

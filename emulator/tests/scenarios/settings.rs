@@ -68,7 +68,7 @@ fn invalid_value_is_refused_and_changes_nothing() {
     }
     assert_eq!(scenario, before);
     let message = scenario.get("radio.down.chanel").unwrap_err().to_string();
-    assert!(message.contains("key:1:12: ") && message.contains("did you mean `channel`?"), "{message}");
+    assert!(message.contains("setting:1:12: ") && message.contains("did you mean `channel`?"), "{message}");
 }
 
 #[test]

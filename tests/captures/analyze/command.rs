@@ -69,7 +69,7 @@ fn every_retransmission_is_listed() {
     assert!(first["in_flight"].as_u64().unwrap() > 3, "{first}");
 
     let ended = run(&["analyze", path, "--resent", "--wide"]);
-    let (_, list) = ended.stdout.split_once("segments in flight  outcome\n").expect("the list heading");
+    let (_, list) = ended.stdout.split_once("in flight  outcome\n").expect("the list heading");
     let listed: Vec<_> = list.lines().take_while(|line| !line.is_empty()).collect();
     assert_eq!(listed.len(), resent.len(), "{}", ended.stdout);
     let words: Vec<_> = listed[0].split_whitespace().collect();

@@ -104,9 +104,10 @@ Examples:
   One connection, with its retransmissions and with pictures:
     airtcp analyze --connection 3 big.pcapng --resent --plot pictures
   The connections of one host in a period of time:
-    airtcp analyze eth0.pcap --overview --between 14:03 14:05 --host 10.0.0.1
+    airtcp analyze eth0.pcap --overview --host 10.0.0.1 \\
+      --between 14:03 14:05
   The ten connections with the longest round-trip times:
-    airtcp analyze eth0.pcap --sort rtt --top 10
+    airtcp analyze eth0.pcap --sort rtt --most 10
   Totals as JSON:
     airtcp analyze -f 'tcp port 9000' --json fixed.pcap mobile.pcap |
       jq '.captures[].totals'

@@ -231,7 +231,7 @@ impl Output {
         if let Some(only) = self.options.only.filter(|only| *only >= totals.connections) {
             return Err(failure::run(match totals.connections {
                 0 => "there is no TCP connection in it".to_owned(),
-                1 => format!("there is no connection {only}: there is only 0"),
+                1 => format!("there is no connection {only}: there is only 0; use --connection 0"),
                 count => format!("there is no connection {only}: they are numbered from 0 to {}", count - 1),
             }));
         }

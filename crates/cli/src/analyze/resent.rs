@@ -42,7 +42,7 @@ pub(super) fn table(resent: &[Resent], width: Option<usize>) -> String {
         Column::new("sequence"),
         Column::new("cause").left(),
         Column::new("dup. ACKs"),
-        Column::new("segments in flight"),
+        Column::new("in flight").of("segments"),
         Column::new("outcome").left(),
     ]);
     for Resent { frame, seconds, start, why, dupacks, in_flight, fate, .. } in resent {

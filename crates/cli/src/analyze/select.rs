@@ -66,7 +66,9 @@ impl Selection {
             [from, to]
                 if from.resolve(0, &TimeZone::UTC) > to.resolve(0, &TimeZone::UTC) && same_kind(from, to) =>
             {
-                return Err(failure::usage("--between FROM TO: the second time is before the first"));
+                return Err(failure::usage(
+                    "--between: the second time is before the first; give the earlier time first",
+                ));
             }
             _ => {}
         }

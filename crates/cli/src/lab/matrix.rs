@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use airfiles::{PathSource, limits};
+use airhelp::options::number;
 use airtcp::ProfileName;
 use airtcp_lab::LabError;
 use airtcp_lab::experiment;
@@ -29,6 +30,7 @@ use crate::shared::{console, failure, stop};
 /// Receivers that are not built are skipped and reported. interop/expected.toml lists the known failures with their reasons.
 /// If a known failure passes, that is reported like a failure. With --output, a matrix that was stopped continues.
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(super) struct Matrix {
     /// Receiver (repeatable; see `airtcp lab receivers`) [default: this kernel's profiles and all stacks]
     #[arg(long, value_name = "RECEIVER")]
@@ -52,7 +54,7 @@ pub(super) struct Matrix {
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
     /// Number of parallel jobs (transfers), each on its own path
-    #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 6, value_parser = number::<u16>(1..=65_535))]
     jobs: u16,
     /// Time limit per transfer; a transfer that takes longer has failed
     #[arg(long, value_name = "TIME", default_value = "2m", value_parser = units::duration)]
@@ -73,6 +75,14 @@ pub(super) struct Matrix {
 }
 
 const EXPECTED: &str = include_str!("expected.toml");
+
+const EXAMPLES: &str = "\
+Examples (as root, or as an ordinary user who can open /dev/net/tun):
+  The quick selection:
+    airtcp lab matrix --quick
+  Two recipes to this kernel over paths with loss:
+    airtcp lab matrix --kind loss --kind burst --receiver linux \\
+      --recipe sack --recipe newreno";
 
 impl Matrix {
     pub(super) fn run(self) -> anyhow::Result<()> {

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use airtcp_lab::sender::{Kind, Sender};
 use airtcp_lab::{LabError, agent, receiver};
+use airtcp_numbers::table::wrapped_lines;
 use airtcp_sim::sweep::setup::quoted;
 use clap::{Args, Subcommand};
 
@@ -20,10 +21,16 @@ use crate::shared::failure::{self, Failure};
 
 /// Run transfers between unmodified TCP stacks over an emulated path
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Lab {
     #[command(subcommand)]
     command: Command,
 }
+
+const EXAMPLES: &str = "\
+Examples (as root, or as an ordinary user who can open /dev/net/tun):
+  airtcp lab run --scenario geo --recipe sack --sender linux:cubic
+  airtcp lab show lab/001-geo";
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -89,6 +96,7 @@ pub(crate) fn command_line() -> String {
 
 /// List the receivers: profiles of this kernel, and third-party stacks that are built
 #[derive(Debug, Args)]
+#[command(after_help = "Example:\n  airtcp lab receivers")]
 struct Receivers {
     #[command(flatten)]
     stacks: Stacks,
@@ -97,11 +105,14 @@ struct Receivers {
 impl Receivers {
     fn run(self) -> anyhow::Result<()> {
         let mut out = console::stdout();
+        let mut row = |name: &str, about: &str| {
+            write!(out, "{}", wrapped_lines(&format!("{name:<20}  {about}"), console::width(false)))
+        };
         for profile in receiver::KERNEL_PROFILES {
-            writeln!(out, "{:<22} this kernel, {}", profile.name, profile.summary)?;
+            row(profile.name, &format!("this kernel, {}", profile.summary))?;
         }
         for receiver in receiver::built(&self.stacks.directory()) {
-            writeln!(out, "{:<22} {}", receiver.name(), receiver.version())?;
+            row(receiver.name(), &receiver.version())?;
         }
         Ok(())
     }

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use airhelp::options::number;
 use airlink::scenario::{self, Scenario};
 use airtcp::ProfileName;
 use airtcp_lab::LabError;
@@ -27,8 +28,8 @@ use crate::shared::{console, failure, stop};
 
 /// Compare senders in real time, over the same emulated path and in several rounds
 ///
-/// Creates network namespaces, starts `airlink` between them and a receiver that is not airtcp, runs the senders, verifies
-/// the received data (SHA-256), keeps captures and decisions, and cleans up in any case.
+/// Creates two network namespaces, connects them with `airlink`, and starts a receiver that is not airtcp. Runs the
+/// senders, verifies the received data (SHA-256), and keeps captures and decisions. The namespaces are removed in any case.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Run {
@@ -54,7 +55,7 @@ pub(super) struct Run {
     #[arg(long, value_name = "RECEIVER", default_value = "linux")]
     receiver: String,
     /// Number of rounds; in each, every sender sends once with the same seed [default: 3; with --until at most 200]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = number::<u32>(1..=u32::MAX.into()))]
     runs: Option<u32>,
     /// Stop once every comparison is decided: better, worse, or no difference
     #[arg(long, value_name = "WHEN")]
@@ -68,7 +69,7 @@ pub(super) struct Run {
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
     /// Number of parallel jobs (transfers), each on its own path
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = number::<u16>(1..=65_535))]
     jobs: u16,
     /// Time limit per transfer; a transfer that takes longer has failed
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = units::duration)]
@@ -115,8 +116,8 @@ Examples (as root, or as an ordinary user who can open /dev/net/tun):
     airtcp lab run --scenario wcdma-384-jitter --recipe newreno@default \\
       --recipe newreno@linux
   Upload over two connections at a time:
-    airtcp lab run --scenario hsdpa-like --recipe linux --sender linux:cubic \\
-      --direction up --flows 2
+    airtcp lab run --scenario hsdpa-like --recipe linux \\
+      --sender linux:cubic --direction up --flows 2
   Compete with the kernel's CUBIC on one path for 30 seconds:
     airtcp lab run --scenario leo --recipe linux --recipe bbr-linux \\
       --competitor linux:cubic --for 30s

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use airhelp::options::number;
 use airtcp::ProfileName;
 use airtcp_lab::sender::{self, TypedSender};
 use airtcp_lab::workload::{Amount, Directions, Workload};
@@ -19,10 +20,10 @@ pub(super) struct WorkloadOptions {
     #[arg(long = "for", value_name = "TIME", value_parser = units::duration, conflicts_with = "bytes", help_heading = "Transfers")]
     time: Option<airwire::time::Duration>,
     /// Direction of the data: down is to the mobile side, up is from it
-    #[arg(long, value_name = "WAY", default_value = "down", help_heading = "Transfers")]
+    #[arg(long, value_name = "DIRECTION", default_value = "down", help_heading = "Transfers")]
     direction: Direction,
     /// Number of parallel connections of the sender per direction
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=100), help_heading = "Transfers")]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = number::<u16>(1..=100), help_heading = "Transfers")]
     flows: u16,
     /// Add a competing sender on the same path, one connection per direction: a recipe, or a kernel sender such as linux:cubic (repeatable)
     #[arg(long, value_name = "RECIPE|SENDER", help_heading = "Transfers")]

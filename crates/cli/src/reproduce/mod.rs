@@ -11,6 +11,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use airhelp::options::number;
+use airtcp_numbers::table::wrapped;
 use airtcp_report::plot::Format;
 use airtcp_reproduce::{Effort, Figure, Finding, Paper, Watcher, figures, listed};
 use anyhow::Context;
@@ -37,7 +39,7 @@ pub(crate) struct Reproduce {
     #[arg(long, conflicts_with = "figure")]
     all: bool,
     /// Number of seeds: runs per point
-    #[arg(long, value_name = "N", default_value_t = SEEDS, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = SEEDS, value_parser = number::<u32>(1..=u32::MAX.into()))]
     seeds: u32,
     /// Maximum number of seeds; the number doubles while a claim is undecided
     #[arg(long, value_name = "N", default_value_t = MAX_SEEDS)]
@@ -318,15 +320,15 @@ fn plot(
 /// Lists the figures paper by paper, each paper with the name that selects all its figures.
 fn list(known: &[Figure]) -> anyhow::Result<()> {
     let mut out = console::stdout();
+    let width = console::width(false).unwrap_or(usize::MAX);
+    let longest = known.iter().map(|figure| figure.id.len()).max().unwrap_or(0);
     let mut paper: Option<Paper> = None;
     for Figure { id, title, paper: of, .. } in known {
         if paper.replace(*of) != Some(*of) {
-            match id.split_once('-') {
-                Some((whole, _)) => writeln!(out, "{whole}: {}", of.reference())?,
-                None => writeln!(out, "{}", of.reference())?,
-            }
+            let first = id.split_once('-').map_or_else(String::new, |(whole, _)| format!("{whole}: "));
+            write!(out, "{}", wrapped(&first, of.reference(), width))?;
         }
-        writeln!(out, "  {id:<18} {title}")?;
+        write!(out, "{}", wrapped(&format!("  {id:<longest$}  "), title, width))?;
     }
     Ok(())
 }

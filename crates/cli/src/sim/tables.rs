@@ -46,7 +46,8 @@ pub(super) fn tables(report: &Report, width: Option<usize>) -> String {
     line(events(listed).render(width));
     for (number, flow) in listed.iter().enumerate() {
         for Judge { name, confusion } in &flow.judges {
-            line(format!("{:>4}  {name}: {confusion}", number + 1));
+            let judge = format!("{:>4}  {name}: {confusion}", number + 1);
+            line(wrapped_lines(&judge, width).trim_end().to_owned());
         }
     }
     let all: f64 = report.flows.iter().map(|flow| flow.goodput_bit_per_s).sum();

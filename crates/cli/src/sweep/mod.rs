@@ -45,6 +45,7 @@ enum Command {
     Slurm(slurm::Slurm),
     Status(status::Status),
     /// List the named metrics
+    #[command(after_help = "Example:\n  airtcp sweep metrics")]
     Metrics,
 }
 

@@ -18,7 +18,7 @@ use crate::shared::failure;
 
 /// Plot a metric of a sweep: means with 95 % confidence intervals, box plots or distribution functions
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(override_usage = "airtcp sweep plot [OPTIONS] --y METRIC -o FILE STORE|FILE|FILE.toml", after_help = EXAMPLES)]
 pub(super) struct Plot {
     /// Results directory, merged file, or sweep file with its results next to it
     #[arg(value_name = "STORE|FILE|FILE.toml")]

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use airhelp::options::number;
 use airlink::reactor::Clock;
 use airtcp_sim::sweep::plan::Shard;
 use airtcp_sim::sweep::store::{Store, Writer};
@@ -25,7 +26,7 @@ pub(super) struct Run {
     #[arg(long, value_name = "DIR")]
     store: Option<PathBuf>,
     /// Number of parallel jobs (runs) [default: one per core]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", value_parser = number::<u16>(1..=65_535))]
     jobs: Option<u16>,
     /// Only the I-th of N parts
     #[arg(long, value_name = "I/N", default_value = "1/1", hide_default_value = true)]
@@ -132,7 +133,7 @@ impl Progress {
         }
         if !quiet && others > 0 {
             console::print_status(format_args!(
-                "{others} other results are not part of the sweep now; they stay in the store and are ignored"
+                "{others} other results are not part of the sweep now; they stay in the results directory and are ignored"
             ));
         }
         progress

@@ -1,9 +1,9 @@
 //! `airtcp sweep slurm`: prints an sbatch script that runs a sweep as an array of jobs.
 
 use std::io::Write;
-use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
+use airhelp::options::number;
 use airtcp_sim::sweep::setup::quoted;
 use anyhow::Context;
 use clap::Args;
@@ -24,10 +24,10 @@ pub(super) struct Slurm {
     #[arg(long, value_name = "DIR")]
     store: Option<PathBuf>,
     /// Number of jobs, at most one per run
-    #[arg(long, value_name = "N")]
-    tasks: NonZeroUsize,
+    #[arg(long, value_name = "N", value_parser = number::<usize>(1..=u32::MAX.into()))]
+    tasks: usize,
     /// Cores per job
-    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = number::<u16>(1..=65_535))]
     cpus: u16,
 }
 
@@ -42,7 +42,7 @@ Options on the command line of sbatch override those in the script:
 impl Slurm {
     pub(super) fn run(self) -> anyhow::Result<()> {
         let plan = super::read(&self.file)?;
-        let tasks = self.tasks.get().min(plan.runs());
+        let tasks = self.tasks.min(plan.runs());
         let program = std::env::current_exe().context("cannot find the path of this program")?;
         let store = self.store.clone().unwrap_or_else(|| super::store_of(&self.file));
         let name = self.file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();

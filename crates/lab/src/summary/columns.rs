@@ -146,6 +146,7 @@ const COLUMNS: [Column; 26] = [
         .where_known(),
     column("competitor kbit/s", "goodput of the competing senders", |row| mean(row.competitor_kbit_per_s, 1))
         .with_terminal(GOODPUT, "competitor")
+        .optional(8)
         .where_known(),
     Column {
         terminal: Some(Terminal { name: "share", after: " %", ..PLAIN }),

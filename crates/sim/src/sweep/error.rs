@@ -23,10 +23,15 @@ pub enum StoreError {
         error: io::Error,
     },
     /// The directory contains other files, or its manifest cannot be parsed.
-    #[error("{0} is not a result store; name another store or an empty directory with --store")]
+    #[error(
+        "{0} is not a results directory; give a sweep file, or a directory that `airtcp sweep run` filled (for new \
+         results: an empty one, with --store)"
+    )]
     NoStore(PathBuf),
     /// Another version of the program wrote the results.
-    #[error("{path} was written by {by}, but this is {this}; use the same version, or another store")]
+    #[error(
+        "{path} was written by {by}, but this is {this}; use the same version, or another results directory"
+    )]
     Version {
         /// The store or the file of rows.
         path: PathBuf,
@@ -50,8 +55,8 @@ pub enum StoreError {
     },
     /// A merged file has results of another plan than the other sources.
     #[error(
-        "{path} was merged from results of another plan ({theirs}, not {ours}) and cannot be updated; name the stores that \
-         it was made from, or merge them again"
+        "{path} was merged from results of another plan ({theirs}, not {ours}) and cannot be updated; name the results \
+         directories that it was made from, or merge them again"
     )]
     MergedPlan {
         /// The file of rows.
@@ -64,12 +69,14 @@ pub enum StoreError {
     /// The store's rows are numbered by a plan that no longer exists (format 1).
     #[error(
         "{0} was written by an older version (format 1), and the sweep file has changed since then; run `airtcp sweep run` \
-         with the old file to update the store and then change the file, or name another store with --store"
+         with the old file to update the results directory and then change the file, or name another directory with \
+         --store"
     )]
     Numbered(PathBuf),
     /// Two rows of the same run differ.
     #[error(
-        "run {run} has two different results, in {first} and {second}, from different versions of the program; use another store"
+        "run {run} has two different results, in {first} and {second}, from different versions of the program; use \
+         another results directory"
     )]
     Contradiction {
         /// Number of the run in the plan.

@@ -184,7 +184,9 @@ impl<'a> Parser<'a> {
             return Err(self.wrong(&value.span(), message));
         };
         if items.is_empty() {
-            return Err(self.wrong(&value.span(), format!("the axis `{name}` has no values")));
+            return Err(
+                self.wrong(&value.span(), format!("the axis `{name}` has no values; list at least one"))
+            );
         }
         let mut steps: Vec<Step> = Vec::new();
         for item in items {
@@ -357,7 +359,10 @@ mod tests {
                 "schema = 1\nseeds = 1\n[axes]\nrecipe = \"sack\"\n",
                 "s.toml:4: the axis `recipe` needs a list",
             ),
-            ("schema = 1\nseeds = 1\n[axes]\nflows = []\n", "s.toml:4: the axis `flows` has no values"),
+            (
+                "schema = 1\nseeds = 1\n[axes]\nflows = []\n",
+                "s.toml:4: the axis `flows` has no values; list at least one",
+            ),
             (
                 "schema = 1\nseeds = 1\n[axes]\nflows = [1,\n2,\n1]\n",
                 "s.toml:6: the axis `flows` has the value 1 twice",

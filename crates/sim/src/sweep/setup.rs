@@ -106,7 +106,7 @@ impl Setup {
         };
         let last = self.stagger.saturating_mul(flows.saturating_sub(1));
         if self.flows == 0 {
-            return Err("a run needs at least one flow".to_owned());
+            return Err("`flows` is 0, but a run needs at least one flow; write 1 or more".to_owned());
         }
         if Instant::ZERO + self.from.min(Self::MAX_TIME) >= end {
             return Err(format!("no time left to measure: the run ends at {end} s"));
