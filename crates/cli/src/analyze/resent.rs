@@ -39,7 +39,7 @@ pub(super) fn table(resent: &[Resent], width: Option<usize>) -> String {
     let mut table = Table::new([
         Column::new("frame"),
         Column::new("seconds"),
-        Column::new("sequence"),
+        Column::new("sequence").of("bytes"),
         Column::new("cause").left(),
         Column::new("dup. ACKs"),
         Column::new("in flight").of("segments"),
