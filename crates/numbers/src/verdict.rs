@@ -27,7 +27,7 @@ pub struct Comparison {
     /// The difference as a fraction of the reference's mean, with the interval of the paired
     /// differences. `None` if no pairs exist or the reference's mean is zero.
     pub gain: Option<Mean>,
-    /// The p value of the gain (paired t test, two-sided), corrected for the number of senders after
+    /// The p value of the difference (paired t test, two-sided), corrected for the number of senders after
     /// [`correct`]. `None` if there are fewer than two pairs.
     #[serde(default)]
     pub p: Option<f64>,
@@ -69,16 +69,13 @@ impl Comparison {
         let Some(Mean { mean, half_width: Some(half), .. }) = gain else {
             return Self { gain, p: None, verdict: Verdict::NotEnough { more: None } };
         };
-        let error = half / t_975(gains.len() - 1);
-        // Identical runs have no spread: their mean difference is exactly zero.
-        let p = if mean == 0.0 { 1.0 } else { p_value(mean / error, gains.len() - 1) };
         let verdict = match () {
             () if mean - half > 0.0 => Verdict::Better,
             () if mean + half < 0.0 => Verdict::Worse,
             () if mean.abs() + half <= margin => Verdict::NoDifference,
             () => Verdict::NotEnough { more: missing_pairs(&gains, mean, margin) },
         };
-        Self { gain, p: Some(p), verdict }
+        Self { gain, p: gain.and_then(p_of), verdict }
     }
 
     /// Whether the runs so far are enough, provided that this is tested only at each [`is_test_point`].
@@ -112,6 +109,14 @@ impl Comparison {
         };
         format!("{verdict}{gain}{more}")
     }
+}
+
+/// Returns the p value of a mean difference (paired t test, two-sided). `None`: fewer than two pairs.
+pub fn p_of(difference: Mean) -> Option<f64> {
+    let Mean { mean, half_width, samples } = difference;
+    let error = half_width? / t_975(samples - 1);
+    // Identical runs have no spread: their mean difference is exactly zero.
+    Some(if mean == 0.0 { 1.0 } else { p_value(mean / error, samples - 1) })
 }
 
 /// Formats a gain in percent, with enough decimal places to show the half-width: `+26.1 ± 8.0 %`,

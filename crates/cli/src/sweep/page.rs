@@ -5,6 +5,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use airtcp_numbers::table::Table;
+use airtcp_numbers::verdict::MARGIN;
 use airtcp_report::html::columns::base64;
 use airtcp_report::html::document::Document;
 use airtcp_report::html::graphs;
@@ -36,7 +37,7 @@ pub(crate) fn page(source: &Path) -> anyhow::Result<(String, usize)> {
     let title = description(&results).unwrap_or(name);
     let (mut body, mut points) = (format!("<h1>{}</h1>\n", escape(&title)), 0);
     for (index, metric) in planned_metrics(&results).into_iter().enumerate() {
-        let lines = summarise(&results, std::slice::from_ref(&metric), base.as_ref())?;
+        let lines = summarise(&results, std::slice::from_ref(&metric), base.as_ref(), MARGIN)?;
         if index == 0 {
             points = lines.len();
             paragraphs(&preamble(&lines, base.as_ref()), &mut body);

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use airtcp::sender::shared;
+use airtcp_numbers::verdict::MARGIN;
 use airtcp_report::plot::Format;
 use airtcp_sim::sweep::labels::Labels;
 use airtcp_sim::sweep::metric::Metric;
@@ -98,7 +99,7 @@ impl Plot {
             ))
         })?;
         let results = super::results_of(&self.source)?;
-        let lines = summarise(&results, std::slice::from_ref(&self.y), None)?;
+        let lines = summarise(&results, std::slice::from_ref(&self.y), None, MARGIN)?;
         let title = self.title.or_else(|| description(&results)).unwrap_or_else(|| {
             match self.x.as_ref().or(self.by.as_ref()) {
                 Some(axis) => format!("{} by {axis}", self.y),

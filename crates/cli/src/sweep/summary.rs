@@ -8,6 +8,7 @@ use airtcp::sender::shared;
 use airtcp_numbers::csv::record;
 use airtcp_numbers::statistics::{Mean, Median};
 use airtcp_numbers::table::{Column, Table, wrapped_lines};
+use airtcp_numbers::units;
 use airtcp_sim::sweep::against::Reference;
 use airtcp_sim::sweep::metric::{Metric, Unit};
 use airtcp_sim::sweep::results::Results;
@@ -30,6 +31,9 @@ pub(super) struct Summary {
     /// Compare with the points that have this value, seed by seed [default: the first recipe, if there are several]
     #[arg(long, value_name = "AXIS=VALUE")]
     against: Option<Reference>,
+    /// Largest difference from the reference that counts as no difference, in percent of its mean
+    #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = units::percent)]
+    margin: f64,
     /// Output comma-separated values (CSV) instead of the table
     #[arg(long)]
     csv: bool,
@@ -68,7 +72,7 @@ impl Summary {
             Some(base) => Some(base),
             None => default_base(&results)?,
         };
-        let lines = summarise(&results, &metrics, base.as_ref()).map_err(|error| match error {
+        let lines = summarise(&results, &metrics, base.as_ref(), self.margin).map_err(|error| match error {
             SummaryError::Reference(error) => failure::usage(error.to_string()),
             SummaryError::Store(error) => error.into(),
         })?;
@@ -122,7 +126,7 @@ fn table(
     write!(out, "{}", wrapped_lines(&remarks(lines), width))
 }
 
-/// Describes what all tables have in common: the profile, and the reference.
+/// Describes what all tables have in common: the profile, the reference, and the correction of verdicts.
 pub(super) fn preamble(lines: &[Line], base: Option<&Reference>) -> String {
     let mut text: Vec<String> = Vec::new();
     if let Some([profile]) = common_profiles(lines) {
@@ -130,6 +134,14 @@ pub(super) fn preamble(lines: &[Line], base: Option<&Reference>) -> String {
     }
     if let Some(base) = base {
         text.push(format!("compared with {base}, in pairs of runs with the same seed"));
+    }
+    let compared = |metric: usize| {
+        let values = lines.iter().filter_map(|line| line.numbers[metric].as_ref());
+        values.filter(|values| values.against.is_some()).count()
+    };
+    let metrics = lines.first().map_or(0, |line| line.numbers.len());
+    if (0..metrics).any(|metric| compared(metric) > 1) {
+        text.push("verdicts are corrected for the number of comparisons in a table (Holm)".to_owned());
     }
     text.join("; ")
 }

@@ -2,7 +2,7 @@
 //! seed vary less than the runs themselves.
 
 use airtcp_numbers::statistics::{Mean, differences};
-use airtcp_numbers::verdict::{Comparison, Verdict};
+use airtcp_numbers::verdict::{Comparison, Verdict, p_of};
 use serde_json::{Value, json};
 
 use super::labels::Labels;
@@ -114,13 +114,15 @@ pub struct Against {
 }
 
 impl Against {
-    /// Compares samples whose equal indices form pairs. Returns `None` if no pairs exist.
-    pub(super) fn of(with: &[f64], without: &[f64], metric: &Metric) -> Option<Self> {
+    /// Compares samples whose equal indices form pairs. Gains up to `margin` count as no difference.
+    /// Returns `None` if no pairs exist.
+    pub(super) fn of(with: &[f64], without: &[f64], metric: &Metric, margin: f64) -> Option<Self> {
         let difference = Mean::of(&differences(with, without))?;
-        let mut comparison = Comparison::of(with, without);
+        let mut comparison = Comparison::within(margin, with, without);
         if comparison.gain.is_none() {
             // The reference's mean is zero, so a fraction is undefined, but the difference still
             // has a sign.
+            comparison.p = p_of(difference);
             comparison.verdict = match difference {
                 Mean { mean, half_width: Some(half), .. } if mean - half > 0.0 => Verdict::Better,
                 Mean { mean, half_width: Some(half), .. } if mean + half < 0.0 => Verdict::Worse,
@@ -162,10 +164,12 @@ impl Against {
 
 #[cfg(test)]
 mod tests {
+    use airtcp_numbers::verdict::MARGIN;
+
     use super::*;
 
     fn compare(metric: &str, with: &[f64], without: &[f64]) -> Against {
-        Against::of(with, without, &metric.parse().unwrap()).unwrap()
+        Against::of(with, without, &metric.parse().unwrap(), MARGIN).unwrap()
     }
 
     #[test]
@@ -186,6 +190,7 @@ mod tests {
     fn zero_reference_gives_verdict_without_gain() {
         let some = compare("timeouts", &[2.0, 3.0, 2.0, 3.0], &[0.0; 4]);
         assert_eq!((some.comparison.gain, some.verdict().as_str()), (None, "worse"));
+        assert!(some.comparison.p.is_some_and(|p| p < 0.05), "it is corrected like the others");
         assert_eq!(compare("timeouts", &[0.0; 4], &[0.0; 4]).verdict(), "no difference");
         assert_eq!(compare("timeouts", &[0.0, 1.0], &[0.0; 2]).verdict(), "undecided");
     }

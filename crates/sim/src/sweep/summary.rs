@@ -120,11 +120,13 @@ pub fn distributions(results: &Results, metric: &Metric) -> Result<Vec<(Labels, 
     Ok(all.into_iter().map(|samples| (samples.line.point.clone(), numbers(samples))).collect())
 }
 
-/// Calculates these metrics for each point that has results, in the order of the plan.
+/// Calculates these metrics for each point that has results, in the order of the plan. Gains up to
+/// `margin` count as no difference.
 pub fn summarise(
     results: &Results,
     metrics: &[Metric],
     reference: Option<&Reference>,
+    margin: f64,
 ) -> Result<Vec<Line>, SummaryError> {
     let all = collect(results, metrics)?;
     if let Some(reference) = reference {
@@ -143,7 +145,7 @@ pub fn summarise(
             let values: Vec<f64> = mine.iter().map(|(_, number)| *number).collect();
             let against = without.and_then(|without| {
                 let (with, without): (Vec<f64>, Vec<f64>) = pairs(mine, &without.numbers[index]).unzip();
-                Against::of(&with, &without, metric)
+                Against::of(&with, &without, metric, margin)
             });
             Some(Values { mean: Mean::of(&values)?, median: Median::of(&values)?, against })
         });
