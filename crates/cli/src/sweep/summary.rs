@@ -72,10 +72,11 @@ impl Summary {
             Some(base) => Some(base),
             None => default_base(&results)?,
         };
-        let lines = summarise(&results, &metrics, base.as_ref(), self.margin).map_err(|error| match error {
-            SummaryError::Reference(error) => failure::usage(error.to_string()),
-            SummaryError::Store(error) => error.into(),
-        })?;
+        let lines =
+            summarise(&results, &metrics, base.as_ref(), self.margin).map_err(|error| match error {
+                SummaryError::Reference(error) => failure::usage(error.to_string()),
+                SummaryError::Store(error) => error.into(),
+            })?;
         let mut out = console::stdout();
         if self.json {
             for line in &lines {
