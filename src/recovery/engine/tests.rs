@@ -59,6 +59,41 @@ fn loss_in_recovery_is_reported_at_its_offset() {
     assert_eq!(lost, [(0, 1), (4, 1)]);
 }
 
+/// RFC 5681 §3.2 excludes segments sent by Limited Transmit only from the FlightSize of the fast
+/// retransmission.
+#[test]
+fn timeout_in_recovery_counts_segments_of_limited_transmit() {
+    let mut sender = BareSender::new("newreno+limited-transmit").under_way(10.0, 8.0, RTT);
+    assert_eq!(sender.wait(RTT).dupacks(2), "11 12");
+    sender.dupacks(1);
+    assert_eq!(sender.cc().ssthresh, 5.0);
+    sender.timeout();
+    assert_eq!(sender.cc().ssthresh, 6.0);
+}
+
+/// RFC 3168 §6.1.2: the reduction covers the data sent before it. The ACK of exactly that data still carries
+/// the old echo.
+#[test]
+fn ecn_reduction_covers_only_data_sent_before_it() {
+    let echo = || Ack { ece: true, ..Ack::default() };
+    let reduced = || {
+        let mut sender = BareSender::new("newreno").under_way(10.0, 8.0, RTT);
+        sender.wait(RTT).receive(echo(), 1, &[]);
+        sender.receive(echo(), 10, &[]);
+        let (state, reductions) = (sender.cc().state(), sender.counters().window_reductions);
+        assert_eq!((state, reductions), (RecoveryState::Cwr, 1));
+        sender
+    };
+    let mut loses = reduced();
+    for _ in 0..3 {
+        loses.receive(Ack { duplicate: true, ..echo() }, 10, &[]);
+    }
+    assert_eq!(loses.counters().window_reductions, 2, "segment 11 is lost");
+    let mut marked = reduced();
+    marked.receive(echo(), 11, &[]);
+    assert_eq!(marked.counters().window_reductions, 2, "segment 11 is marked");
+}
+
 /// RFC 4821 §7.6.2. The other losses of the same window still count.
 #[test]
 fn lost_mtu_probe_keeps_window_unlike_further_losses() {
@@ -104,6 +139,19 @@ fn lost_mtu_probe_keeps_window_unlike_further_losses() {
         }
         assert_eq!(sender.counters().window_reductions, 1, "{what}");
     }
+}
+
+/// The rest of the window has room for two segments.
+#[test]
+fn mtu_probe_may_fill_window_exactly() {
+    let mut sender = BareSender::new("sack").under_way(10.0, 8.0, RTT);
+    let mut room = |cwnd| {
+        sender.recovery.put_window(cwnd, 8.0);
+        let BareSender { now, ref mut flight, ref mut rtt, .. } = sender;
+        let path = Path { now, flight, rtt, smss: SMSS, rwnd: 100 * SMSS, unsent: 2 * SMSS };
+        sender.recovery.room_for_mtu_probe(&path, 2 * SMSS)
+    };
+    assert_eq!((room(11.9), room(12.0)), (ProbeRoom::Later, ProbeRoom::Now));
 }
 
 /// An event that a sender must handle.

@@ -162,3 +162,24 @@ fn beyond_recover(view: &View<'_>) -> bool {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recovery::testing::{BareSender, RTT, SMSS, TestView};
+
+    /// RFC 6582 §4.1: the last ACK has acknowledged at most four segments.
+    #[test]
+    fn ack_heuristic_includes_its_limit() {
+        let mut sender = BareSender::new("newreno").under_way(10.0, 8.0, RTT);
+        sender.ack(5);
+        let mut test = TestView::new(sender);
+        test.rules.fast_recovery.careful = Careful::AckHeuristic { segments: 4 };
+        test.cc.recover = Some(9 * SMSS);
+        let mut enters_after = |previous_una: u64| {
+            test.cc.previous_una = previous_una * SMSS;
+            beyond_recover(&test.view())
+        };
+        assert_eq!([enters_after(0), enters_after(1)], [false, true]);
+    }
+}

@@ -299,6 +299,21 @@ mod tests {
         assert_eq!(sender.window(), (20.0, 14.0));
     }
 
+    #[test]
+    fn dsack_of_data_before_episode_does_not_count() {
+        let mut sender = sender();
+        sender.wait(RTT).ack(1);
+        sender.sack(&[3..6]);
+        let (copy, recover) = (sender.flight.head().unwrap().tsval, sender.last());
+        sender.wait(RTT).ack_echoing(recover, copy);
+        let mut report = |dsack| {
+            sender.receive(Ack { dsack: Some(dsack), ..Ack::default() }, recover, &[]);
+            sender.counters().undone
+        };
+        assert_eq!(report((0, 1000)), 0);
+        assert_eq!(report((1000, 2000)), 1);
+    }
+
     /// Segments 1 to 3 were late. One D-SACK reports all three retransmissions.
     #[test]
     fn dsack_of_several_segments_counts_each() {

@@ -123,53 +123,77 @@ fn ack_of_original_does_not_time_retransmission() {
     assert_eq!(lost(&mut sender), 1);
 }
 
+/// Returns the wait of the next hole in milliseconds after its successor was SACKed.
+fn patience(sender: &mut BareSender) -> u64 {
+    let una = sender.una();
+    sender.wait(RTT);
+    sender.sack(&[una + 2..una + 3]);
+    let waits = sender.recovery.deadline().expect("no reordering timer for the hole") - sender.now;
+    sender.ack(una + 2);
+    waits.as_millis()
+}
+
+/// Acknowledges everything. All segments outstanding are then one round trip old.
+fn settle(sender: &mut BareSender) {
+    sender.wait(RTT).ack_all();
+}
+
+fn receive_dsack(sender: &mut BareSender) {
+    let una = sender.flight.una();
+    let ack = Ack { dsack: Some((una - SMSS, una)), ..Ack::default() };
+    sender.receive(ack, una / SMSS, &[]);
+}
+
+/// Recovers from the loss of one segment.
+fn recover(sender: &mut BareSender) {
+    let una = sender.una();
+    sender.wait(RTT).sack(&[una + 2..una + 3]);
+    sender.deadline();
+    assert_eq!(sender.cc().state(), RecoveryState::Recovery);
+    settle(sender);
+    assert_eq!(sender.cc().state(), RecoveryState::Open);
+    settle(sender);
+}
+
 #[test]
 fn dsacks_widen_reordering_window_until_sixteen_recoveries() {
     let mut sender = after_reordering(10.0);
-    // Returns the wait of the next hole in milliseconds after its successor was SACKed.
-    let patience = |sender: &mut BareSender| {
-        let una = sender.una();
-        sender.wait(RTT);
-        sender.sack(&[una + 2..una + 3]);
-        let waits = sender.recovery.deadline().expect("no reordering timer for the hole") - sender.now;
-        sender.ack(una + 2);
-        waits.as_millis()
-    };
-    // Everything outstanding is one round trip old when it is acknowledged.
-    let settle = |sender: &mut BareSender| {
-        sender.wait(RTT).ack_all();
-    };
     settle(&mut sender);
     assert_eq!(patience(&mut sender), 25);
-    let dsack = |sender: &mut BareSender| {
-        let una = sender.flight.una();
-        let ack = Ack { dsack: Some((una - SMSS, una)), ..Ack::default() };
-        sender.receive(ack, una / SMSS, &[]);
-    };
-    dsack(&mut sender);
-    dsack(&mut sender);
+    receive_dsack(&mut sender);
+    receive_dsack(&mut sender);
     settle(&mut sender);
     assert_eq!(patience(&mut sender), 50, "two D-SACKs in one round trip count once");
     settle(&mut sender);
-    dsack(&mut sender);
+    receive_dsack(&mut sender);
     settle(&mut sender);
     assert_eq!(patience(&mut sender), 75);
     for _ in 0..8 {
         settle(&mut sender);
-        dsack(&mut sender);
+        receive_dsack(&mut sender);
     }
     settle(&mut sender);
     // Eleven quarters of min_RTT, but at most SRTT, which is between the shortest and the longest RTT.
     assert!((100..=125).contains(&patience(&mut sender)));
     for recovery in 1..=16 {
         assert!(patience(&mut sender) >= 100, "before recovery {recovery}");
-        let una = sender.una();
-        sender.wait(RTT).sack(&[una + 2..una + 3]);
-        sender.deadline();
-        assert_eq!(sender.cc().state(), RecoveryState::Recovery);
-        settle(&mut sender);
-        assert_eq!(sender.cc().state(), RecoveryState::Open);
-        settle(&mut sender);
+        recover(&mut sender);
+    }
+    assert_eq!(patience(&mut sender), 25);
+}
+
+/// RFC 8985 §6.2 step 4: RACK.reo_wnd_persist starts again with each D-SACK.
+#[test]
+fn each_dsack_keeps_reordering_window_for_sixteen_recoveries() {
+    let mut sender = after_reordering(10.0);
+    settle(&mut sender);
+    receive_dsack(&mut sender);
+    (0..10).for_each(|_| recover(&mut sender));
+    receive_dsack(&mut sender);
+    settle(&mut sender);
+    for recovery in 1..=16 {
+        assert_eq!(patience(&mut sender), 75, "before recovery {recovery}");
+        recover(&mut sender);
     }
     assert_eq!(patience(&mut sender), 25);
 }
