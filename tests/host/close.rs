@@ -58,6 +58,7 @@ fn fin_below_received_data_is_ignored() {
     let mut test = TestHost::connected("newreno", profile("default"), mss(1460), 65_535);
     test.segment(ACK, 101, 1, 65_535, 100);
     test.segment(FIN, 51, 1, 65_535, 0);
+    test.segment(FIN, 200, 1, 65_535, 0);
     test.segment(ACK, 1, 1, 65_535, 100);
     assert_eq!((test.state(), test.connection().readable()), (State::Established, 200));
     test.segment(FIN, 201, 1, 65_535, 0);

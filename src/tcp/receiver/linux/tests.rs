@@ -102,3 +102,14 @@ fn compressed_acks_are_sent_at_their_limit() {
     let waits = [(); 6].map(|()| compressed.compress(&moment, setting, 0) != Waiting::Not);
     assert_eq!(waits, [false, false, false, true, true, false], "three are immediate, two are merged");
 }
+
+/// Linux 6.18, __tcp_select_window(): with little memory left, less than a segment is not offered.
+#[test]
+fn room_for_less_than_a_segment_closes_window() {
+    let mut window = Window::new(Some(ReceiveMemory::LINUX), Some(2000), 1460);
+    window.establish(Instant::ZERO, 1, 1460, 1460, 1);
+    assert_eq!(window.rcv_mss(), 536);
+    // Half of the 4000 bytes of memory counts as payload.
+    let offered = |used| window.select(used).window;
+    assert_eq!([offered(4000 - 1100), offered(4000 - 1000)], [550, 0]);
+}
