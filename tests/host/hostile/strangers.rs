@@ -313,6 +313,20 @@ fn wrong_or_expired_cookie_gets_reset() {
 }
 
 #[test]
+fn every_flood_renews_cookies() {
+    let mut server = Server::new(profile("default"), 1, Limits::default());
+    for flood in 0..3 {
+        server.handle(&forged(flood, SERVER));
+        let client = server.syn(client(flood as u16), &full());
+        server.ack(&client, &[]);
+        assert!(server.accept().is_some());
+        assert_eq!(server.host.counters().gate.cookies_accepted, u64::from(flood) + 1);
+        // All cookies of this flood expire.
+        server.wait(Duration::from_secs(200));
+    }
+}
+
+#[test]
 fn half_open_connection_is_evicted_after_three_seconds() {
     let mut server = Server::new(profile("default"), 8, Limits::default());
     let oldest = server.syn(client(0), &full());
