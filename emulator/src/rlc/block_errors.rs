@@ -223,6 +223,14 @@ mod tests {
     }
 
     #[test]
+    fn change_of_tti_keeps_time_of_state() {
+        let mut process = BlockErrorProcess::new(gilbert_elliott(), 7, "radio/down");
+        process.state = State::Bad { tti: 100 };
+        process.change_tti(Duration::from_millis(10), Duration::from_millis(20));
+        assert_eq!(process.state, State::Bad { tti: 50 });
+    }
+
+    #[test]
     fn listed_errors_damage_exactly_listed_blocks() {
         let model = BlockErrors::Listed { lost: vec![0, 5, 6] };
         let damaged = decisions(model, (0..4).map(|tti| (tti, 2))).concat();

@@ -112,6 +112,25 @@ fn unsent_sdu_is_discarded_without_signalling() {
 }
 
 #[test]
+fn timer_discard_applies_after_withdrawal_of_discarded_sdus() {
+    let mut config = by_time(ms(300));
+    config.sender.window = 1;
+    let mut pair = Pair::new(config).losing(|_| true);
+    // SDU 1 is discarded before it is sent.
+    pair.send_pdus(A, 2);
+    pair.run_until(at(310));
+    assert_eq!(pair.ends[A].stats().sdus_discarded, 2);
+    let now = pair.now;
+    for end in &mut pair.ends {
+        end.withdraw();
+        end.reestablish(now, 7);
+    }
+    pair.send_pdus(A, 1);
+    pair.run_for(ms(310));
+    assert_eq!(pair.ends[A].stats().sdus_discarded, 3);
+}
+
+#[test]
 fn discarded_partial_sdu_is_not_joined_with_next() {
     // Until 550 ms, the peer receives every PDU except the MRWs.
     let mut pair = Pair::new(by_time(ms(400)))

@@ -87,6 +87,12 @@ fn timer_poll_stops_only_when_poll_is_answered() {
         pair.inject_status(A, answer);
         assert_eq!(pair.ends[A].next_deadline(), None, "{name}");
     }
+    // PDU 3 was sent after the poll.
+    let poll = PollConfig { poll_pdu: Some(3), timer_poll: Some(ms(200)), ..PollConfig::NONE };
+    let mut pair = Pair::new(polling(poll)).losing_answers();
+    pair.send_pdus(A, 4);
+    pair.inject_status_at(100, A, vec![list(&[1, 3]), ack(4)]);
+    assert_eq!(pair.ends[A].next_deadline(), Some(at(200)), "NACK for a later PDU");
 }
 
 #[test]

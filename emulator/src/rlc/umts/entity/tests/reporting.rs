@@ -63,6 +63,19 @@ fn status_prohibit_merges_triggers_into_one_current_report() {
 }
 
 #[test]
+fn reset_cancels_report_that_waits_for_status_prohibit() {
+    let mut pair =
+        Pair::new(reporting(|receiver| receiver.timer_status_prohibit = Some(ms(300)))).losing_answers();
+    pair.inject_data_at(5, B, 0, true);
+    // The report is sent at 10 ms, so the next one would be sent at 310 ms.
+    pair.inject_data_at(20, B, 1, true);
+    pair.inject(B, &Pdu::Reset(Reset { rsn: false, hfni: 0 }));
+    pair.inject_data_at(400, B, 0, true);
+    pair.run_until(at(2_000));
+    assert_eq!(pair.reports(B), [10, 400]);
+}
+
+#[test]
 fn zero_status_prohibit_has_no_effect() {
     let reports = |tsp| {
         let mut pair = Pair::new(reporting(|receiver| receiver.timer_status_prohibit = tsp)).losing_answers();

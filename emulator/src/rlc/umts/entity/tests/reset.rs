@@ -108,14 +108,15 @@ fn lost_reset_ack_is_repeated_without_second_reset() {
 #[test]
 fn rsn_alternates_and_hfni_grows_per_reset() {
     let mut pair = Pair::new(resetting());
-    for _ in 0..3 {
+    // More RESETs than MaxRST = 4: each one that is acknowledged sets VT(RST) to 0.
+    for _ in 0..5 {
         pair.send_pdus(A, 1);
         pair.run_for(ms(15));
         pair.inject_status(A, vec![ack(9)]);
         pair.run_for(ms(500));
     }
     let resets: Vec<_> = pair.resets(A).iter().map(|(_, reset)| (reset.rsn, reset.hfni)).collect();
-    assert_eq!(resets, [(false, 0), (true, 1), (false, 2)]);
+    assert_eq!(resets, [(false, 0), (true, 1), (false, 2), (true, 3), (false, 4)]);
 }
 
 #[test]

@@ -197,7 +197,7 @@ fn large_window_repeats_polls_with_acknowledged_pdu() {
         [Discard::MrwAfterMaxDat { max_dat, timer_mrw, max_mrw }, Discard::ResetAfterMaxDat { max_dat }]
     {
         let poll = PollConfig { last_pdu: true, timer_poll: Some(ms(200)), ..PollConfig::NONE };
-        let mut config = windowed(2560, poll);
+        let mut config = windowed(2048, poll);
         config.sender.discard = discard;
         config.receiver.missing_pdu_indicator = true;
         config.receiver.timer_status_prohibit = Some(ms(100));
