@@ -367,6 +367,16 @@ fn reconfiguration_applies_settings_and_keeps_state() {
     assert_eq!((&channel.stats()["packets_in"], &channel.stats()["lost"]), (&3.into(), &1.into()));
 }
 
+#[test]
+fn reconfiguration_keeps_present_state_of_timed_chain() {
+    let mut out = Outbox::new(Recording::Off, false);
+    // The state changes after the first step.
+    let mut channel = loss(&two_states(1.0, 0.0, Step::Every(ms(10))), 1);
+    let now = Instant::from_millis(100);
+    channel.reconfigure(now, &two_states(0.0, 0.0, Step::Every(ms(10))), &mut out);
+    assert!(!passes(&mut channel, now, vec![0; 100]), "it is bad since 10 ms");
+}
+
 /// Sends packets at this spacing. Returns the number of lost packets and the number of bursts.
 fn lost_in_bursts(config: &LossConfig, seed: u64, packets: u64, spacing: Duration) -> (f64, f64) {
     let mut loss = loss(config, seed);

@@ -18,6 +18,20 @@ fn overload(bench: &mut Bench, packets: u64, uses_ecn: bool) {
     }
 }
 
+/// RFC 3168 §5: a packet that already carries CE needs neither a mark nor a drop.
+#[test]
+fn packet_with_ce_is_forwarded() {
+    let mut bench = bench(true);
+    for _ in 0..1000 {
+        let mut packet = udp(1, 1, 1000);
+        packet[1] |= 3;
+        bench.push(ms(0), packet);
+    }
+    bench.pop_each(0..500);
+    assert_eq!(bench.queue.len(), 500);
+    assert_eq!((bench.drops(), bench.marks()), (vec![], vec![]));
+}
+
 /// Returns the drop times according to the control law, rounded up to the next departure. The first drop
 /// comes one interval after the delay exceeds the target. Each further one follows after the interval divided
 /// by the square root of the number of drops.
