@@ -195,6 +195,18 @@ mod tests {
     }
 
     #[test]
+    fn later_ack_of_same_length_rules_out_black_hole() {
+        let mut segments = PathMtu::default();
+        stuck(&mut segments);
+        segments.sent(201, 1024, false, 9, 40);
+        segments.sent(1225, 424, false, 10, 40);
+        segments.acked(1649);
+        segments.sent(1649, 1448, true, 11, 40);
+        segments.acked(3097);
+        assert_eq!(segments.findings(true), None);
+    }
+
+    #[test]
     fn black_hole_is_not_reported_without_acks() {
         let mut segments = PathMtu::default();
         stuck(&mut segments);

@@ -256,3 +256,28 @@ fn agreed(factors: &[f64]) -> Option<f64> {
     let near = factors.iter().filter(|factor| (**factor - middle).abs() <= TOLERANCE).count();
     (factors.len() >= MIN_REDUCTIONS && 10 * near >= 9 * factors.len()).then_some(middle)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loss_ends_min_rtt_probe() {
+        const SEGMENT: u32 = 1000;
+        const RTT: i64 = 100_000_000;
+        let probes = |loses: bool| {
+            let mut congestion = Congestion::default();
+            let send = |congestion: &mut Congestion, now, segments| {
+                congestion.sent(now, segments * SEGMENT, 40 * SEGMENT, SEGMENT, RTT);
+            };
+            send(&mut congestion, 0, 4);
+            if loses {
+                congestion.lost(Some(40 * SEGMENT), 0);
+            }
+            send(&mut congestion, 3 * RTT, 5);
+            send(&mut congestion, 3 * RTT, 40);
+            congestion.findings(SEGMENT).min_rtt_probes
+        };
+        assert_eq!((probes(false), probes(true)), (1, 0));
+    }
+}

@@ -47,6 +47,18 @@ fn timestamp_identifies_sampled_transmission() {
 }
 
 #[test]
+fn handshake_time_ends_at_first_syn_ack() {
+    let mut d = Diagram::cut();
+    d.syn(-1.3, Some(1460));
+    d.syn_ack(-1.2, Some(1460));
+    d.syn_ack(-0.2, Some(1460));
+    d.ack_of_a(-0.1, 1);
+    let handshake = d.ended().findings.handshake;
+    near(handshake.syn_to_syn_ack_seconds.unwrap(), 0.1);
+    assert_eq!(handshake.syn_ack_to_ack_seconds, None, "the ACK may answer either SYN,ACK");
+}
+
+#[test]
 fn time_is_attributed_to_limiting_factor() {
     let mut d = Diagram::with_window(4000);
     // The window is full until 0.1. Then there is nothing to send until 1.0.
@@ -59,6 +71,17 @@ fn time_is_attributed_to_limiting_factor() {
     near(total_seconds, 1.1);
     near(window_limited_seconds, 0.1);
     near(application_limited_seconds.unwrap(), 0.9);
+}
+
+/// Segments that are all far outside the window belong to another stream, whose window is unknown.
+#[test]
+fn new_stream_is_not_limited_by_old_window() {
+    let mut d = Diagram::new();
+    d.burst(0.0, 1..1001);
+    d.ack(0.1, 1001);
+    d.burst(0.2, 800_000_001..800_012_001);
+    d.ack(1.2, 800_012_001);
+    near(d.findings().time.window_limited_seconds, 0.0);
 }
 
 #[test]

@@ -126,6 +126,11 @@ fn timeout_after_all_possible_dupacks_is_failed_dupack() {
         ([0, 0, 1, 0], 0),
         "a third duplicate ACK was still possible"
     );
+    let mut d = Diagram::new();
+    d.burst(0.0, 1..2001);
+    d.dupacks(0.1, 1, 2);
+    d.data(1.0, 1..1001);
+    assert_eq!(d.findings().retransmissions.failed_dupack, 0, "more duplicate ACKs than segments");
 }
 
 /// Without SACK, a NewReno sender may answer a partial ACK late. After a round trip, only the timer is left.
@@ -256,6 +261,19 @@ fn dsack_proves_spurious_retransmission() {
     let found = d.findings();
     let Spurious { packets, by_dsack, fast_retransmits, .. } = found.retransmissions.spurious;
     assert_eq!((packets, by_dsack, fast_retransmits, found.acks.dsacks), (1, 1, 1, 1));
+}
+
+/// RFC 2883 §4: a D-SACK may end at the ACK number.
+#[test]
+fn dsack_of_last_segment_proves_spurious_retransmission() {
+    let mut d = Diagram::new();
+    d.burst(0.0, 1..2001);
+    d.ack(0.1, 1001);
+    d.data(1.0, 1001..2001);
+    d.ack(1.01, 2001);
+    d.sack(1.1, 2001, &[1001..2001]);
+    let found = d.findings();
+    assert_eq!((found.retransmissions.spurious.by_dsack, found.acks.dsacks), (1, 1));
 }
 
 #[test]

@@ -36,6 +36,21 @@ fn losses_before_later_capture_began_are_undetermined() {
 }
 
 #[test]
+fn packets_in_transit_at_end_of_later_capture_are_undetermined() {
+    let mut run = run(LOSSY, "newreno", 1_000_000);
+    let end = run.mobile[run.mobile.len() / 2].0;
+    run.mobile.retain(|(at, _)| *at <= end);
+    let lost_until = |end: i64| {
+        let losses = run.losses().as_slice();
+        losses.iter().filter(|dropped| dropped.sent.as_nanos() as i64 <= end).count() as u64
+    };
+    let (surely, at_most) = (lost_until(end - 500 * MS), lost_until(end));
+    let [data, _] = on_path(&run.files());
+    assert!(surely > 3 && (surely..=at_most).contains(&data.data.lost), "{surely} {at_most}: {data:?}");
+    assert_eq!(data.data.entered, data.data.arrived + data.data.lost + data.data.undetermined);
+}
+
+#[test]
 fn empty_capture_shows_no_losses() {
     let run = run(LOSSY, "newreno", 100_000);
     for ahead in [None, Some(vec![1]), Some(vec![-1])] {
