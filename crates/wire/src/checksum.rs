@@ -82,7 +82,7 @@ mod tests {
     /// Adds the words one by one, as RFC 1071 defines the sum.
     fn reference(data: &[u8]) -> u16 {
         let words = data.chunks(2).map(|c| u32::from(c[0]) << 8 | u32::from(*c.get(1).unwrap_or(&0)));
-        let add = |a: u32, w| (a + w & 0xffff) + (a + w >> 16);
+        let add = |a: u32, w| ((a + w) & 0xffff) + ((a + w) >> 16);
         words.fold(0, add) as u16
     }
 
