@@ -45,7 +45,6 @@ pub struct Connection {
     pub(super) cx: Context,
     pub(super) sender: Sender,
     pub(super) receiver: Receiver,
-    pub(super) ip_ident: u16,
     pub(super) statistics: Statistics,
     /// The connection's part of the host's memory budget.
     charge: Charge,
@@ -107,7 +106,6 @@ impl Connection {
                 lifecycle: Lifecycle::new(state),
                 fast_open: FastOpen::default(),
             },
-            ip_ident: iss.0 as u16,
             statistics: Statistics::default(),
             charge: Charge::of(&budget),
             event_log: opening.logs_events.then(|| Box::new(EventLog::new(mtu as u32))),

@@ -240,7 +240,6 @@ impl Connection {
         }
         let len = (text.1 - text.0) as usize;
         out.put(&header, &options, self.cx.profile.layout, len, self.sender.texts(text.0, text.1));
-        self.ip_ident = self.ip_ident.wrapping_add(1);
         self.statistics.segments_out += 1;
         if acks {
             self.receiver.on_ack_sent(&window);
@@ -259,7 +258,8 @@ impl Connection {
             tos: self.cx.options.tos,
             ttl: self.cx.profile.ttl,
             dont_fragment: self.sender.forbids_fragments(&self.cx.options),
-            ident: self.ip_ident,
+            // It begins at a number that others cannot guess, and grows with each packet.
+            ident: (self.sender.iss().0 as u16).wrapping_add(self.statistics.segments_out as u16),
         }
     }
 
