@@ -175,6 +175,30 @@ fn every_recipe_answers_early_with_its_initial_window() {
     });
 }
 
+/// RFC 5681 §2: a duplicate ACK repeats the number of an earlier ACK. The ACK of the SYN,ACK is the first one.
+#[test]
+fn ack_of_syn_ack_is_not_a_duplicate_ack() {
+    for recipe in ["reno", "tahoe+iw=1", "newreno+sifest+liw", "newreno+sifest-literal+iw=2", "sack+liw"] {
+        for name in ["default", "linux", "freebsd"] {
+            let path = Impairments::lossless(ONE_WAY);
+            let mut hosts = ClientAndServer::new(seed(), &recipe.parse().unwrap(), &profile(name), path);
+            hosts.obtain_cookie();
+            let id = hosts.connect();
+            let now = hosts.pair.now;
+            assert_eq!(hosts.pair.left.write(now, id, b"get"), Ok(3));
+            let served = hosts.accept();
+            let now = hosts.pair.now;
+            assert_eq!(hosts.pair.right.write(now, served, &[2; 5000]), Ok(5000));
+            while hosts.pair.right.connection(served).unwrap().unacknowledged() > 0 {
+                assert!(hosts.pair.step());
+            }
+            let connection = hosts.pair.right.connection(served).unwrap();
+            assert_eq!(connection.recovery().counters().dupacks, 0, "{recipe}, {name}");
+            assert_eq!(connection.statistics().bytes_resent, 0, "{recipe}, {name}");
+        }
+    }
+}
+
 /// One direction of a connection.
 struct Half {
     side: Peer,

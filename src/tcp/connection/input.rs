@@ -230,7 +230,7 @@ impl Connection {
         if (at_edge || (repeats_fin && self.cx.profile.acks.repeat_fin))
             && segment.flags.contains(Flags::ACK)
             && self.state().is_synchronized()
-            && self.take_ack(now, segment)
+            && self.take_ack(now, segment, false)
         {
             self.check_fin_acked(now);
         }
@@ -266,7 +266,8 @@ impl Connection {
             return Stop(Reaction::Done);
         }
         // SYN-RECEIVED: an acceptable ACK establishes the connection, any other gets a RST.
-        if self.state() == State::SynReceived {
+        let is_first = self.state() == State::SynReceived;
+        if is_first {
             if !self.sender.acks_our_syn(segment) {
                 self.refuse(segment, Refusal::NotOurSyn);
                 return Stop(Reaction::Reset(self.timestamps_of_reset(now, segment)));
@@ -275,7 +276,7 @@ impl Connection {
             self.take_queued(now);
         }
         let on_fast_path = self.cx.profile.validation.accepts_unacknowledged && self.is_predicted(segment);
-        if !self.take_ack(now, segment) {
+        if !self.take_ack(now, segment, is_first) {
             return if on_fast_path { GoOn } else { Stop(Reaction::Done) };
         }
         let Parts { sender, cx, .. } = self.parts();
@@ -298,10 +299,11 @@ impl Connection {
             && self.sender.predicts(&self.cx.negotiated, segment)
     }
 
-    /// Processes the segment's acknowledgment. Returns false if the segment must be dropped.
-    fn take_ack(&mut self, now: Instant, segment: &Segment<'_>) -> bool {
+    /// Processes the segment's acknowledgment, which is the peer's first one or a later one. Returns false if
+    /// the segment must be dropped.
+    fn take_ack(&mut self, now: Instant, segment: &Segment<'_>, is_first: bool) -> bool {
         let Parts { sender, receiver, statistics, cx, .. } = self.parts();
-        let taken = sender.take_ack(cx, statistics, now, segment, receiver.offset_of(segment));
+        let taken = sender.take_ack(cx, statistics, now, segment, (receiver.offset_of(segment), is_first));
         if let Err(why) = taken {
             self.refuse(segment, why);
             self.challenge_ack(now);

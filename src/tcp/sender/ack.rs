@@ -21,14 +21,14 @@ use crate::tcp::statistics::Statistics;
 
 impl Sender {
     /// Fifth step of RFC 9293 §3.10.7.4: processes the segment's acknowledgment. `seq` is its offset in the
-    /// peer's stream. Returns an error if the segment must be dropped.
+    /// peer's stream, and `is_first` is true for the first ACK. Returns an error if the segment must be dropped.
     pub(in crate::tcp) fn take_ack(
         &mut self,
         cx: &Context,
         statistics: &mut Statistics,
         now: Instant,
         segment: &Segment<'_>,
-        seq: Option<u64>,
+        (seq, is_first): (Option<u64>, bool),
     ) -> Result<(), Refusal> {
         let (una, max) = (self.flight.una(), self.flight.max());
         let Some(acked_to) = segment.ack.offset(self.iss, una).filter(|ack| *ack <= max) else {
@@ -61,7 +61,9 @@ impl Sender {
         };
         let last_window = self.wnd;
         self.update_window(cx, statistics, now, segment, (seq, acked_to, una));
-        let duplicate = self.repeats(segment, acked_to, una)
+        // The first ACK acknowledges our SYN, even if early data is outstanding (RFC 7413).
+        let duplicate = !is_first
+            && self.repeats(segment, acked_to, una)
             && if self.has_scoreboard(&cx.negotiated) {
                 // RFC 6675 §2: it must carry new SACK information; the window may change.
                 news.amount.bytes > 0
