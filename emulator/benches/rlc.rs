@@ -2,7 +2,8 @@
 //!
 //! `cargo bench -p airlink --bench rlc` measures the processor time of a saturated bearer in virtual time, the throughput over
 //! Timer_Status_Prohibit, and the lateness of 50 bearers of 384 kbit/s in real time on one core. `-- virtual [SECONDS]` runs
-//! only the first measurement.
+//! only the first measurement. `-- once BLER [SECONDS]` runs one bearer and prints the number of its PDUs, for a profiler that
+//! counts instructions.
 
 #![expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
@@ -95,22 +96,33 @@ fn link() -> Path {
     scenario.build(Some(1), Recording::Off, false).expect("the scenario is valid")
 }
 
+/// PDUs that the bearer of a load carried in both directions.
+fn pdus(load: &Load) -> u64 {
+    let stats = load.path.stats();
+    let count = |pointer: &str| stats.pointer(pointer).and_then(serde_json::Value::as_u64).unwrap_or(0);
+    count("/radio/down/blocks") + count("/radio/up/blocks")
+}
+
+fn once(bler: f64, seconds: u64) {
+    let mut load = Load::new(&config(bler), 1);
+    load.until(Instant::from_secs(seconds));
+    println!("{} PDUs, {} packets delivered", pdus(&load), load.delivered);
+}
+
 fn virtual_time(seconds: u64) {
     println!("one bearer, both directions, in virtual time, compared with the same packets over a link");
     for bler in [0.0, 0.01, 0.1] {
         let plain = time(&mut Load::over(link()), seconds);
         let mut load = Load::new(&config(bler), 1);
         let took = time(&mut load, seconds);
-        let stats = load.path.stats();
-        let count = |pointer: &str| stats.pointer(pointer).and_then(serde_json::Value::as_u64).unwrap_or(0);
-        let blocks = count("/radio/down/blocks") + count("/radio/up/blocks");
+        let pdus = pdus(&load);
         println!(
-            "  BLER {:>4.1} %: {:3.0} x the link's time, {:6.0} x real time, {:4.0} ns per PDU, {blocks} PDUs, \
+            "  BLER {:>4.1} %: {:3.0} x the link's time, {:6.0} x real time, {:4.0} ns per PDU, {pdus} PDUs, \
              {} packets delivered",
             bler * 100.0,
             took / plain,
             seconds as f64 / took,
-            took * 1e9 / blocks as f64,
+            took * 1e9 / pdus as f64,
             load.delivered,
         );
     }
@@ -185,11 +197,13 @@ fn real_time() {
 
 fn main() {
     let words: Vec<_> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
-    let seconds = words.get(1).and_then(|seconds| seconds.parse().ok()).unwrap_or(1000);
+    let number = |index: usize| words.get(index).and_then(|word| word.parse().ok());
+    let seconds = |index| number(index).map_or(1000, |seconds: f64| seconds as u64);
     match words.first().map(String::as_str) {
-        Some("virtual") => virtual_time(seconds),
+        Some("virtual") => virtual_time(seconds(1)),
+        Some("once") => once(number(1).unwrap_or(0.0), seconds(2)),
         _ => {
-            virtual_time(seconds);
+            virtual_time(seconds(1));
             over_timer_status_prohibit();
             real_time();
         }
