@@ -31,6 +31,7 @@ use super::switching::RateSwitch;
 use super::transport_channel::TransportChannel;
 use crate::packet::{Direction, Packet, PerDirection};
 use crate::rlc::umts::capacity::Room;
+use crate::rlc::umts::earlier;
 use crate::rlc::umts::entity::{Entity, EntityConfig, Incoming, Outgoing, TimersStart};
 use crate::settings::Invalid;
 use crate::stage::{DropReason, Event, IncidentKind, Outbox, ReconfigureError, Stage};
@@ -118,7 +119,8 @@ impl Bearer {
             shared_from: None,
             reestablished: 0,
         };
-        bearer.compute_deadline(Instant::ZERO, Instant::ZERO);
+        let has_data = PerDirection::from_fn(|direction| bearer.has_data(direction));
+        bearer.compute_deadline(Instant::ZERO, Instant::ZERO, has_data);
         Ok(bearer)
     }
 
@@ -255,9 +257,8 @@ impl Bearer {
             let bytes = (octets + sdus * SDU_OVERHEAD) as u64 + channel.in_flight();
             out.count_memory(direction, counted_memory, bytes);
         }
-        let has_data =
-            |direction| self.entities[direction].sendable_pdus(1) > 0 || self.needs_refill(direction);
-        let from = if !Direction::BOTH.into_iter().any(has_data) {
+        let has_data = PerDirection::from_fn(|direction| self.has_data(direction));
+        let from = if !has_data.down && !has_data.up {
             now
         } else {
             match self.rrc.request_channel(now) {
@@ -269,15 +270,19 @@ impl Bearer {
                 }
             }
         };
-        self.compute_deadline(now, from);
+        self.compute_deadline(now, from, has_data);
+    }
+
+    /// Whether the direction could use a TTI.
+    fn has_data(&self, direction: Direction) -> bool {
+        self.entities[direction].sendable_pdus(1) > 0 || self.needs_refill(direction)
     }
 
     /// Computes the next deadline. No TTI begins before `from`.
-    fn compute_deadline(&mut self, now: Instant, from: Instant) {
+    fn compute_deadline(&mut self, now: Instant, from: Instant, has_data: PerDirection<bool>) {
         self.deadline = self.rrc.next_deadline();
         for direction in Direction::BOTH {
-            let entity = &self.entities[direction];
-            let has_data = self.needs_refill(direction) || entity.sendable_pdus(1) > 0;
+            let has_data = has_data[direction];
             let DirectionState { channel, queue, rate_switch, ledger, .. } = &mut self.directions[direction];
             let (_, waiting) = ledger.waiting();
             rate_switch.observe(now, waiting + queue.bytes(), channel.rate());
@@ -291,8 +296,9 @@ impl Bearer {
                     None
                 }
             };
-            let events = [channel.next_arrival(), rate_switch.next_deadline(), entity.next_deadline()];
-            self.deadline = events.into_iter().chain([tti, self.deadline]).flatten().min();
+            let timers = earlier(rate_switch.next_deadline(), self.entities[direction].next_deadline());
+            let events = earlier(earlier(channel.next_arrival(), tti), timers);
+            self.deadline = earlier(self.deadline, events);
         }
     }
 }

@@ -105,6 +105,9 @@ impl DedicatedChannel {
 
     /// Skips the TTIs that begin before `now`. A TTI that begins exactly at `now` can still be used.
     pub(super) fn skip_ttis_before(&mut self, now: Instant) {
+        if self.next_tti_start() >= now {
+            return;
+        }
         let since = (now - (Instant::ZERO + self.config.phase)).as_nanos();
         self.next_tti = self.next_tti.max(since.div_ceil(self.formats.tti.as_nanos()));
     }
@@ -116,6 +119,9 @@ impl DedicatedChannel {
     /// Start of the first unused TTI at or after `from`.
     pub(super) fn next_tti_start_from(&self, from: Instant) -> Instant {
         let next = self.next_tti_start();
+        if next >= from {
+            return next;
+        }
         let skipped = (from - next).as_nanos().div_ceil(self.formats.tti.as_nanos());
         next + self.formats.tti * skipped
     }

@@ -46,7 +46,7 @@ use super::codec::{Format, decode, encode, is_data};
 use super::config::{ReceiverConfig, SenderConfig};
 use super::pdu::{Amd, Pdu, Reset, Rest, Sn, Status, Sufi};
 use super::reassembly::Faults;
-use super::status_report;
+use super::{earlier, status_report};
 
 /// Parameters of an entity (§9.6), and properties of the layer below.
 #[derive(Clone, Debug)]
@@ -496,13 +496,10 @@ impl Entity {
         if self.unrecoverable {
             return None;
         }
-        let deadlines = [
-            self.resetting.next_deadline(),
-            self.receiver.reporting.next_deadline(),
-            self.receiver.advertisement.next_deadline(),
-            self.transmitter.next_deadline(self.is_resetting()),
-        ];
-        deadlines.into_iter().flatten().min()
+        let receiver =
+            earlier(self.receiver.reporting.next_deadline(), self.receiver.advertisement.next_deadline());
+        let transmitter = self.transmitter.next_deadline(self.is_resetting());
+        earlier(self.resetting.next_deadline(), earlier(receiver, transmitter))
     }
 
     /// Handles deadlines that a change has moved into the past.

@@ -4,6 +4,7 @@
 use airwire::time::Instant;
 
 use crate::rlc::umts::config::PollConfig;
+use crate::rlc::umts::earlier;
 
 pub(super) struct Polling {
     config: PollConfig,
@@ -145,7 +146,7 @@ impl Polling {
     }
 
     pub(super) fn next_deadline(&self) -> Option<Instant> {
-        [self.timer_poll, self.timer_poll_prohibit, self.timer_poll_periodic].into_iter().flatten().min()
+        earlier(self.timer_poll, earlier(self.timer_poll_prohibit, self.timer_poll_periodic))
     }
 }
 

@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use airwire::time::{Duration, Instant};
 
 use crate::rlc::umts::config::ReceiverConfig;
+use crate::rlc::umts::earlier;
 use crate::rlc::umts::pdu::Status;
 
 /// Capacity of the direction in which the entity receives. The EPC mechanism decrements VR(EP) by the number
@@ -188,6 +189,6 @@ impl Reporting {
             State::Prohibited { until } | State::Delayed { until } => Some(until),
             _ => None,
         };
-        [state, self.timer_status_periodic, self.epc.as_ref().map(|epc| epc.at)].into_iter().flatten().min()
+        earlier(state, earlier(self.timer_status_periodic, self.epc.as_ref().map(|epc| epc.at)))
     }
 }

@@ -36,6 +36,7 @@ use reordering::{Reordering, Tsn};
 use segmentation::{Content, Reassembler, Segmenter};
 
 use super::capacity::Room;
+use super::earlier;
 use super::entity::Outgoing;
 use crate::fading::ratio;
 use crate::rlc::transport_channel::Arrival;
@@ -262,8 +263,7 @@ impl Link {
 
     /// Next time at which blocks may leave the reordering queue.
     pub(in crate::rlc) fn next_arrival(&self) -> Option<Instant> {
-        let arrives = self.in_flight.front().map(|block| block.at);
-        [arrives, self.reordering.next_deadline()].into_iter().flatten().min()
+        earlier(self.in_flight.front().map(|block| block.at), self.reordering.next_deadline())
     }
 
     /// Returns the PDUs that leave the reordering queue at `now`, or `None` if there are no more. A block

@@ -6,6 +6,7 @@ use airwire::time::Instant;
 
 use super::{End, PduState, Sdu, SduState, SentPdu, Stats, Target, Transmitter, WindowState, max_vt_ws};
 use crate::rlc::umts::config::Discard;
+use crate::rlc::umts::earlier;
 use crate::rlc::umts::entity::SduOutcome;
 use crate::rlc::umts::entity::reset::ResetCause;
 
@@ -118,7 +119,7 @@ impl Transmitter {
     pub(in crate::rlc::umts::entity) fn next_deadline(&self, resetting: bool) -> Option<Instant> {
         // A pending reset discards SDUs that were sent in part. Timer_Discard of the others is evaluated after it.
         let discard = if resetting { None } else { self.timer_discard() };
-        [self.polling.next_deadline(), self.signalling.next_deadline(), discard].into_iter().flatten().min()
+        earlier(self.polling.next_deadline(), earlier(self.signalling.next_deadline(), discard))
     }
 
     pub(in crate::rlc::umts::entity) fn handle_deadline(
