@@ -200,6 +200,7 @@ impl Outbox {
 
     /// Records a radio PDU, if radio PDUs are recorded. Because building one is expensive, `pdu` is called
     /// only then. Its arguments are the time and the index of the current stage.
+    #[inline]
     pub fn radio(&mut self, pdu: impl FnOnce(Instant, usize) -> RadioPdu) {
         if self.radio {
             self.pdus.push(pdu(self.at, self.stage.unwrap_or_default()));

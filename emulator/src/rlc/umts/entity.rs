@@ -241,7 +241,9 @@ impl Entity {
                 pdus.push(self.control(&Pdu::Reset(reset), PduKind::Reset));
             } else if self.is_resetting() {
                 break;
-            } else if let Some(status) = self.next_status(starts) {
+            } else if self.sendable_statuses() > 0
+                && let Some(status) = self.next_status(starts)
+            {
                 let alone = piggyback.is_none() && self.sendable_statuses() == 0;
                 if alone
                     && one_block_fewer == OneBlockFewer::HasFormat
@@ -364,13 +366,11 @@ impl Entity {
     /// Handles the reception of an AMD PDU (§11.3.3). A piggybacked STATUS PDU is handled even if the AMD PDU
     /// is a duplicate (§11.3.4.8). Choice: also if the AMD PDU is outside the reception window.
     fn handle_amd(&mut self, now: Instant, mut amd: Amd<'_>) {
-        let piggybacked = match std::mem::take(&mut amd.rest) {
-            Rest::Piggybacked(status) => Some(status),
-            rest => {
-                amd.rest = rest;
-                None
-            }
-        };
+        let piggybacked =
+            if let Rest::Piggybacked(status) = &mut amd.rest { Some(std::mem::take(status)) } else { None };
+        if piggybacked.is_some() {
+            amd.rest = Rest::Nothing;
+        }
         self.stats.polled += u64::from(amd.poll);
         match self.receiver.handle_amd(now, amd) {
             Reception::New => self.stats.pdus_received += 1,

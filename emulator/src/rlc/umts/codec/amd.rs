@@ -96,15 +96,13 @@ pub(crate) fn write_amd(amd: &Amd<'_>, format: Format, octets: &mut Vec<u8>) {
     };
     octets.extend((0x8000 | amd.sn.get() << 3 | u16::from(amd.poll) << 2 | he).to_be_bytes());
 
-    // E = 1 (§9.2.2.5): another Length Indicator follows.
-    let mut left = count;
-    for li in previous.into_iter().chain(amd.ends.iter().copied()).chain(rest) {
-        left -= 1;
-        let group = li << 1 | u16::from(left > 0);
-        match indicators.octets {
-            1 => octets.push(group as u8),
-            _ => octets.extend(group.to_be_bytes()),
-        }
+    if count > 0 {
+        write_indicators(
+            indicators,
+            previous.into_iter().chain(amd.ends.iter().copied()).chain(rest),
+            count,
+            octets,
+        );
     }
     octets.extend_from_slice(&amd.data);
 
@@ -123,6 +121,22 @@ pub(crate) fn write_amd(amd: &Amd<'_>, format: Format, octets: &mut Vec<u8>) {
         }
     }
     format.pad(octets);
+}
+
+fn write_indicators(
+    indicators: Indicators,
+    values: impl Iterator<Item = u16>,
+    count: usize,
+    octets: &mut Vec<u8>,
+) {
+    // E = 1 (§9.2.2.5): another Length Indicator follows.
+    for (li, left) in values.zip((0..count).rev()) {
+        let group = li << 1 | u16::from(left > 0);
+        match indicators.octets {
+            1 => octets.push(group as u8),
+            _ => octets.extend(group.to_be_bytes()),
+        }
+    }
 }
 
 fn last_end(ends: &[u16]) -> usize {
