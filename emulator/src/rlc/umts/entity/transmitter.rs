@@ -4,7 +4,7 @@
 mod acknowledgement;
 mod discard;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use airwire::time::Instant;
@@ -33,8 +33,10 @@ pub(super) struct Transmitter {
     pdus: VecDeque<SentPdu>,
     /// Number of `pdus` that are neither acknowledged nor discarded.
     unacknowledged: usize,
-    /// SNs of the PDUs that are scheduled for retransmission.
-    scheduled: BTreeSet<u64>,
+    /// Number of `pdus` that are scheduled for retransmission.
+    scheduled: usize,
+    /// None of the PDUs before this one is scheduled.
+    scheduled_from: u64,
     /// SDUs in the order of submission, from the first one without an outcome on.
     sdus: VecDeque<Sdu>,
     /// Index of the first of `sdus` in the order of submission.
@@ -69,6 +71,8 @@ struct SentPdu {
     /// retransmission has the same "Sequence Number". Choice: it has padding in space of a STATUS PDU.
     octets: Arc<[u8]>,
     state: PduState,
+    /// Whether the PDU is scheduled for retransmission.
+    is_scheduled: bool,
     /// VT(DAT) (§9.4 c): number of times that the PDU was scheduled for transmission.
     vt_dat: u32,
     last_sent: Instant,
@@ -126,7 +130,8 @@ impl Transmitter {
             vt_ws: max_vt_ws(&config),
             pdus: VecDeque::new(),
             unacknowledged: 0,
-            scheduled: BTreeSet::new(),
+            scheduled: 0,
+            scheduled_from: 0,
             sdus: VecDeque::new(),
             first_sdu: 0,
             discarded_sdus: 0,
@@ -239,11 +244,26 @@ impl Transmitter {
     /// §11.3.2.2: the SN must be less than VT(MS), or equal to VT(S) − 1.
     fn allowed_retransmissions(&self) -> usize {
         let vt_ms = self.vt_ms();
-        if self.vt_s <= vt_ms {
-            return self.scheduled.len();
+        if self.scheduled == 0 || self.vt_s <= vt_ms {
+            return self.scheduled;
         }
         let last = self.vt_s - 1;
-        self.scheduled.range(..vt_ms).count() + usize::from(last >= vt_ms && self.scheduled.contains(&last))
+        let is_allowed = |sn: u64| sn < vt_ms || sn == last;
+        (self.vt_a..).zip(&self.pdus).filter(|(sn, pdu)| pdu.is_scheduled && is_allowed(*sn)).count()
+    }
+
+    /// Schedules a PDU for retransmission.
+    fn schedule(&mut self, sn: u64) {
+        self.sent(sn).is_scheduled = true;
+        self.scheduled += 1;
+        self.scheduled_from = self.scheduled_from.min(sn);
+    }
+
+    /// Removes a PDU from the scheduled ones, if it is one of them.
+    fn unschedule(&mut self, sn: u64) {
+        if std::mem::take(&mut self.sent(sn).is_scheduled) {
+            self.scheduled -= 1;
+        }
     }
 
     /// Stops the transmission of AMD PDUs with SN ≥ VT(S) + N (§9.7.5).
@@ -274,13 +294,18 @@ impl Transmitter {
 
     /// The next retransmission that is allowed. With SN = VT(S) − 1, a poll can be sent in a full window
     /// (§11.3.2.2).
-    fn next_scheduled(&self) -> Option<u64> {
-        let sn = *self.scheduled.first()?;
-        if sn < self.vt_ms() {
-            return Some(sn);
+    fn next_scheduled(&mut self) -> Option<u64> {
+        if self.scheduled == 0 {
+            return None;
+        }
+        while !self.sent(self.scheduled_from).is_scheduled {
+            self.scheduled_from += 1;
+        }
+        if self.scheduled_from < self.vt_ms() {
+            return Some(self.scheduled_from);
         }
         let last = self.vt_s - 1;
-        self.scheduled.contains(&last).then_some(last)
+        self.sent(last).is_scheduled.then_some(last)
     }
 
     /// The AMD PDU that is retransmitted to carry a poll when no PDU is scheduled (§11.3.2):
@@ -331,10 +356,10 @@ impl Transmitter {
         stats: &mut Stats,
     ) -> Result<Option<Transmission>, ResetCause> {
         if let Some(sn) = self.next_scheduled() {
-            self.scheduled.remove(&sn);
+            self.unschedule(sn);
             // §9.7.1, trigger 2, "Last PDU in Retransmission buffer": the last scheduled PDU. Deviation: the
             // last PDU that the window allows does not trigger a poll.
-            if self.config.poll.last_retransmission && self.scheduled.is_empty() {
+            if self.config.poll.last_retransmission && self.scheduled == 0 {
                 self.polling.trigger();
             }
             return Ok(Some(self.retransmit(now, starts, sn, stats)));
@@ -415,6 +440,7 @@ impl Transmitter {
         self.pdus.push_back(SentPdu {
             octets: plain,
             state: PduState::Unacknowledged,
+            is_scheduled: false,
             vt_dat: 1,
             last_sent: now,
             carries,

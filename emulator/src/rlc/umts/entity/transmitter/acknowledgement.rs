@@ -110,7 +110,7 @@ impl Transmitter {
         let pdu = self.sent(sn);
         // With VT(DAT) = 1, the NACK cannot refer to an earlier copy.
         let too_soon = pdu.vt_dat > 1 && ignored.is_some_and(|within: Duration| now - pdu.last_sent < within);
-        if pdu.state != PduState::Unacknowledged || self.scheduled.contains(&sn) {
+        if pdu.state != PduState::Unacknowledged || pdu.is_scheduled {
             return NackResult::Accepted;
         }
         if too_soon {
@@ -119,7 +119,7 @@ impl Transmitter {
         if self.reaches_max_dat(sn) {
             return NackResult::MaxDatReached;
         }
-        self.scheduled.insert(sn);
+        self.schedule(sn);
         NackResult::Accepted
     }
 
@@ -136,7 +136,7 @@ impl Transmitter {
             if pdu.state == PduState::Unacknowledged {
                 pdu.state = PduState::Acknowledged;
                 self.unacknowledged -= 1;
-                self.scheduled.remove(&sn);
+                self.unschedule(sn);
             }
         }
         self.advance(first_missing.unwrap_or(lsn));
@@ -153,10 +153,11 @@ impl Transmitter {
             let pdu = self.pdus.pop_front().expect("VT(A) does not pass VT(S)");
             if pdu.state == PduState::Unacknowledged {
                 self.unacknowledged -= 1;
-                self.scheduled.remove(&self.vt_a);
+                self.scheduled -= usize::from(pdu.is_scheduled);
             }
             self.vt_a += 1;
         }
+        self.scheduled_from = self.scheduled_from.max(self.vt_a);
         self.polling.handle_vt_a(self.vt_a);
         while self.sdus.front().is_some_and(|sdu| {
             sdu.state == SduState::Dropped || sdu.end.is_some_and(|end| end.indicated_in < self.vt_a)

@@ -42,6 +42,7 @@ impl Transmitter {
             self.pdus.push_back(SentPdu {
                 octets: Arc::default(),
                 state: PduState::Discarded,
+                is_scheduled: false,
                 vt_dat: 0,
                 last_sent: Instant::ZERO,
                 carries: None,
@@ -66,7 +67,7 @@ impl Transmitter {
             if pdu.state == PduState::Unacknowledged {
                 pdu.state = PduState::Discarded;
                 self.unacknowledged -= 1;
-                self.scheduled.remove(&sn);
+                self.unschedule(sn);
             }
         }
         stats.discards += 1;
@@ -88,7 +89,7 @@ impl Transmitter {
             self.free(SduOutcome::Reset);
         }
         self.pdus.clear();
-        self.scheduled.clear();
+        (self.scheduled, self.scheduled_from) = (0, 0);
         self.unacknowledged = 0;
         // Choice: after a reset, a suspended entity may send as many new PDUs as before the reset.
         self.suspended = self.suspended();
