@@ -19,6 +19,7 @@ impl Bearer {
                     }
                     None => counters.unknown_sdus += 1,
                 }
+                self.entities[direction.reversed()].recycle(octets);
             }
             // PDUs of a failed sender may still be in flight. Packets that it discarded can arrive until RLC is
             // re-established.

@@ -467,6 +467,11 @@ impl Entity {
         Some(sdu)
     }
 
+    /// Takes back the memory of an SDU that [`poll_sdu`](Self::poll_sdu) returned, for a later one.
+    pub fn recycle(&mut self, sdu: Vec<u8>) {
+        self.receiver.recycle(sdu);
+    }
+
     /// Returns the next SDU whose outcome is known. Each SDU is returned once.
     pub fn poll_outcome(&mut self) -> Option<(SduId, SduOutcome)> {
         self.transmitter.poll_outcome()

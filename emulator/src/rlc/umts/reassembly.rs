@@ -7,12 +7,15 @@
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use super::pdu::{Amd, Gap, Previous, Rest, Sn};
 
 /// Maximum size of an SDU in bytes, because SDUs are IP packets. If an SDU exceeds it, its end was lost.
 const MAX_SDU: usize = 65_535;
+/// Upper bound on the number of stored PDUs whose memory waits for reuse.
+const SPARE: usize = 64;
 
 /// Reassembles AMD PDUs into SDUs.
 #[derive(Clone, Debug)]
@@ -20,10 +23,14 @@ pub struct Reassembler {
     delivery: Delivery,
     vr_r: Sn,
     /// PDU VR(R) + i is at index i. Index 0 is always empty.
-    pdus: VecDeque<Option<StoredPdu<'static>>>,
+    pdus: VecDeque<Option<StoredPdu>>,
     /// Number of PDUs in `pdus`.
     stored: usize,
     unfinished: Unfinished,
+    /// Memory of the data of PDUs that were stored in `pdus`, for other PDUs.
+    spare: Vec<Vec<u8>>,
+    /// Memory of an SDU that is no longer needed, for the next one.
+    spare_sdu: Vec<u8>,
     /// NLENGTH of the last MRW: in the PDU VR(R), the data up to Length Indicator number `skip` is discarded.
     skip: u8,
     faults: Faults,
@@ -81,8 +88,8 @@ enum Unfinished {
 
 /// A PDU beyond VR(R).
 #[derive(Clone, Debug)]
-struct StoredPdu<'a> {
-    amd: Amd<'a>,
+struct StoredPdu {
+    amd: Amd<'static>,
     /// SDUs that were delivered out of sequence. Bit i is set for the SDU that ends at the i-th of
     /// `boundaries`.
     delivered: u64,
@@ -97,7 +104,7 @@ struct Boundary {
     ignored: usize,
 }
 
-impl StoredPdu<'_> {
+impl StoredPdu {
     fn boundaries(&self) -> impl DoubleEndedIterator<Item = Boundary> {
         boundaries(&self.amd)
     }
@@ -107,8 +114,13 @@ impl StoredPdu<'_> {
     }
 
     fn was_delivered(&self, boundary: usize) -> bool {
-        boundary < 64 && self.delivered >> boundary & 1 == 1
+        contains(self.delivered, boundary)
     }
+}
+
+/// Whether the bit for this boundary is set in the field `delivered` of a [`StoredPdu`].
+fn contains(delivered: u64, boundary: usize) -> bool {
+    boundary < 64 && delivered >> boundary & 1 == 1
 }
 
 /// All ends of SDUs that a PDU indicates, in order.
@@ -132,6 +144,8 @@ impl Reassembler {
             pdus: VecDeque::new(),
             stored: 0,
             unfinished: Unfinished::Nothing,
+            spare: Vec::new(),
+            spare_sdu: Vec::new(),
             skip: 0,
             faults: Faults::default(),
         }
@@ -187,18 +201,22 @@ impl Reassembler {
         let distance = usize::from(amd.sn.since(self.vr_r));
         if distance == 0 {
             // In the usual case, the PDU is not stored in `pdus`.
-            self.advance(&StoredPdu { amd, delivered: 0 }, &mut deliver);
+            self.advance(&amd, 0, &mut deliver);
             self.pdus.pop_front();
             self.catch_up(&mut deliver);
             return Receipt::New;
         }
-        if self.pdus.len() <= distance {
-            self.pdus.resize(distance + 1, None);
+        while self.pdus.len() <= distance {
+            self.pdus.push_back(None);
         }
         if self.pdus[distance].is_some() {
             return Receipt::Duplicate;
         }
-        self.pdus[distance] = Some(StoredPdu { amd: amd.into_owned(), delivered: 0 });
+        let mut data = self.spare.pop().unwrap_or_default();
+        data.clear();
+        data.extend_from_slice(&amd.data);
+        let amd = Amd { data: Cow::Owned(data), ..amd };
+        self.pdus[distance] = Some(StoredPdu { amd, delivered: 0 });
         self.stored += 1;
         if self.delivery == Delivery::AsSoonAsComplete {
             self.deliver_around(distance, &mut deliver);
@@ -229,29 +247,39 @@ impl Reassembler {
     /// Handles the PDUs that are in sequence now.
     fn catch_up(&mut self, deliver: &mut impl FnMut(Vec<u8>)) {
         while let Some(Some(_)) = self.pdus.front() {
-            let stored = self.pdus.pop_front().flatten().expect("the loop saw it");
+            let StoredPdu { amd, delivered } = self.pdus.pop_front().flatten().expect("the loop saw it");
             self.stored -= 1;
-            self.advance(&stored, deliver);
+            self.advance(&amd, delivered, deliver);
+            if let Cow::Owned(data) = amd.data
+                && self.spare.len() < SPARE
+            {
+                self.spare.push(data);
+            }
         }
     }
 
-    /// Handles the PDU VR(R).
-    fn advance(&mut self, stored: &StoredPdu<'_>, deliver: &mut impl FnMut(Vec<u8>)) {
+    /// Takes back the memory of a delivered SDU.
+    pub fn recycle(&mut self, sdu: Vec<u8>) {
+        self.spare_sdu = sdu;
+    }
+
+    /// Handles the PDU VR(R). `delivered` is the field of [`StoredPdu`].
+    fn advance(&mut self, amd: &Amd<'_>, delivered: u64, deliver: &mut impl FnMut(Vec<u8>)) {
         self.vr_r = self.vr_r.next();
         let skip = usize::from(std::mem::take(&mut self.skip));
         let mut from = 0;
         let mut ends = 0;
-        for (index, boundary) in stored.boundaries().enumerate() {
+        for (index, boundary) in boundaries(amd).enumerate() {
             ends = index + 1;
             if ends > skip {
-                self.append(&stored.amd.data[from..boundary.offset]);
+                self.append(&amd.data[from..boundary.offset]);
                 let octets = self.end(boundary.ignored);
-                octets.filter(|_| !stored.was_delivered(index)).map(&mut *deliver).unwrap_or_default();
+                octets.filter(|_| !contains(delivered, index)).map(&mut *deliver).unwrap_or_default();
             }
             from = boundary.offset;
         }
         self.faults.nlength += u64::from(ends < skip);
-        self.append(&stored.amd.data[from..]);
+        self.append(&amd.data[from..]);
     }
 
     /// Continues the open SDU, or begins one.
@@ -266,7 +294,9 @@ impl Reassembler {
             }
             Unfinished::Sdu(sdu) => sdu.extend_from_slice(octets),
             Unfinished::Nothing | Unfinished::Ended => {
-                let mut sdu = Vec::with_capacity(1536.max(octets.len()));
+                let mut sdu = std::mem::take(&mut self.spare_sdu);
+                sdu.clear();
+                sdu.reserve(1536.max(octets.len()));
                 sdu.extend_from_slice(octets);
                 self.unfinished = Unfinished::Sdu(sdu);
             }
@@ -304,7 +334,7 @@ impl Reassembler {
         }
     }
 
-    fn slot(&self, index: usize) -> Option<&StoredPdu<'static>> {
+    fn slot(&self, index: usize) -> Option<&StoredPdu> {
         self.pdus.get(index)?.as_ref()
     }
 

@@ -33,7 +33,7 @@ pub(crate) struct Segmenter<Id> {
     /// Length Indicator.
     unindicated: Option<(Previous, Id)>,
     /// An earlier PDU whose memory can be reused.
-    reusable: Option<SegmentedPdu<Id>>,
+    reusable: Option<Box<SegmentedPdu<Id>>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -157,20 +157,16 @@ impl<Id: Copy + PartialEq> SegmentedPdu<Id> {
         Self { amd, carried: Vec::with_capacity(2), ended: Vec::new(), piggyback_room: 0 }
     }
 
-    /// Returns an empty PDU that reuses the memory of this one.
-    fn cleared(self) -> Self {
-        let Self { amd: Amd { data, mut ends, .. }, mut carried, mut ended, .. } = self;
-        let mut data = data.into_owned();
-        data.clear();
+    /// Empties the PDU, but keeps its memory.
+    fn clear(&mut self) {
+        let Amd { previous, ends, data, rest, .. } = &mut self.amd;
+        *previous = Previous::NotIndicated;
         ends.clear();
-        carried.clear();
-        ended.clear();
-        Self {
-            amd: Amd { data: Cow::Owned(data), ends, ..Amd::default() },
-            carried,
-            ended,
-            piggyback_room: 0,
-        }
+        data.to_mut().clear();
+        *rest = Rest::Nothing;
+        self.carried.clear();
+        self.ended.clear();
+        self.piggyback_room = 0;
     }
 
     /// Position at which the Receiver continues if the SDU at `index` of `ended` is the last one to be
@@ -240,13 +236,14 @@ impl<Id: Copy + PartialEq> Segmenter<Id> {
     }
 
     /// Returns the next AMD PDU, filled as far as there are SDUs. `None` if there is nothing to send.
-    pub(crate) fn next_pdu(&mut self, sn: Sn) -> Option<SegmentedPdu<Id>> {
+    pub(crate) fn next_pdu(&mut self, sn: Sn) -> Option<Box<SegmentedPdu<Id>>> {
         if !self.has_next() {
             return None;
         }
         let indicator = self.format.li_octets();
         let mut room = self.format.body();
-        let mut pdu = self.reusable.take().map_or_else(|| SegmentedPdu::new(room), SegmentedPdu::cleared);
+        let mut pdu = self.reusable.take().unwrap_or_else(|| Box::new(SegmentedPdu::new(room)));
+        pdu.clear();
         pdu.amd.sn = sn;
         if let Some((previous, id)) = self.unindicated.take() {
             pdu.amd.previous = previous;
@@ -306,7 +303,7 @@ impl<Id: Copy + PartialEq> Segmenter<Id> {
     }
 
     /// Takes back a PDU that is no longer needed. The next one reuses its memory.
-    pub(crate) fn reuse(&mut self, pdu: SegmentedPdu<Id>) {
+    pub(crate) fn reuse(&mut self, pdu: Box<SegmentedPdu<Id>>) {
         self.reusable = Some(pdu);
     }
 

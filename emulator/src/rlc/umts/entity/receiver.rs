@@ -72,6 +72,10 @@ impl Receiver {
         self.sdus.pop_front()
     }
 
+    pub(super) fn recycle(&mut self, sdu: Vec<u8>) {
+        self.reassembler.recycle(sdu);
+    }
+
     pub(super) fn reconfigure(&mut self, now: Instant, config: ReceiverConfig, incoming: Incoming) {
         let ReceiverConfig { window, in_sequence, .. } = *self.reporting.config();
         self.advertisement.reconfigure(now, self.reporting.config(), &config);

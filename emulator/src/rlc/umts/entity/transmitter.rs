@@ -54,7 +54,12 @@ pub(super) struct Transmitter {
     suspended: Option<u64>,
     /// Buffer in which PDUs are encoded.
     buffer: Vec<u8>,
+    /// Memory of PDUs that are no longer needed, for new ones.
+    spare: Vec<Arc<[u8]>>,
 }
+
+/// Upper bound on the number of PDUs whose memory waits for reuse.
+const SPARE: usize = 64;
 
 /// Whether VT(S) has reached VT(MS) while new data is waiting.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -143,6 +148,7 @@ impl Transmitter {
             window_state: WindowState::Open,
             suspended: config.suspend.map(u64::from),
             buffer: Vec::with_capacity(format.pdu_size),
+            spare: Vec::new(),
             config,
         }
     }
@@ -485,7 +491,14 @@ impl Transmitter {
     fn write(&mut self, amd: &Amd<'_>) -> Arc<[u8]> {
         self.buffer.clear();
         write_amd(amd, self.format, &mut self.buffer);
-        self.buffer.as_slice().into()
+        stored(&mut self.spare, &self.buffer)
+    }
+
+    /// Takes back the memory of a PDU that is no longer needed.
+    fn recycle(&mut self, octets: Arc<[u8]>) {
+        if self.spare.len() < SPARE {
+            self.spare.push(octets);
+        }
     }
 
     fn transmission(
@@ -498,15 +511,34 @@ impl Transmitter {
         stats: &mut Stats,
     ) -> Transmission {
         if polls {
+            octets = stored(&mut self.spare, &octets);
             Arc::make_mut(&mut octets)[1] |= P;
             stats.polls += 1;
         }
         // SDUs whose outcome is known (after an MRW) are not listed.
-        let sdus = carries.map_or_else(SduIds::new, |(first, last)| {
-            (first..=last).filter_map(|index| self.sdu(index).map(|sdu| sdu.id)).collect()
-        });
+        let mut sdus = SduIds::new();
+        if let Some((first, last)) = carries {
+            for index in first..last + 1 {
+                if let Some(sdu) = self.sdu(index) {
+                    sdus.push(sdu.id);
+                }
+            }
+        }
         Transmission { octets, sn, number, polls, sdus }
     }
+}
+
+/// Returns a PDU with these bytes, in memory of `spare` if it has the right size and the PDU that had it before is
+/// no longer in use.
+fn stored(spare: &mut Vec<Arc<[u8]>>, octets: &[u8]) -> Arc<[u8]> {
+    if let Some(mut reused) = spare.pop()
+        && let Some(memory) = Arc::get_mut(&mut reused)
+        && memory.len() == octets.len()
+    {
+        memory.copy_from_slice(octets);
+        return reused;
+    }
+    octets.into()
 }
 
 /// Maximum of VT(WS): Configured_Tx_Window_Size. Choice: at most 4094 with a discard, which can make VT(S)

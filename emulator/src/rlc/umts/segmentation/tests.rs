@@ -43,7 +43,7 @@ fn all(segmenter: &mut Segmenter<usize>) -> Vec<SegmentedPdu<usize>> {
         sn = sn.next();
         pdu
     };
-    std::iter::from_fn(next).collect()
+    std::iter::from_fn(next).map(|pdu| *pdu).collect()
 }
 
 fn part(id: usize, first: bool, last: bool) -> Carried<usize> {
