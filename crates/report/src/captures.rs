@@ -143,7 +143,7 @@ fn columns() -> Vec<(&'static str, &'static str)> {
         ("retransmissions", "retransmitted packets, in both directions"),
         ("timeouts", "expiries of the retransmission timer, in both directions"),
         ("RTT ms", "median round-trip time of the direction with more data"),
-        ("waiting s", "silence that ended with a timeout"),
+        ("waiting s", "silence that ended with a timeout, and time with a closed window"),
         ("answer ms", "longest time from a request to its answer"),
         ("end", "how the connection ended, or why it did not open"),
     ]
@@ -155,7 +155,7 @@ fn row(number: u64, findings: &ConnectionFindings, first: Option<i64>) -> Vec<Ce
     let [forth, back] = &findings.directions;
     let busier = if forth.sent_bytes > back.sent_bytes { forth } else { back };
     let goodput = forth.goodput_bit_per_s.max(back.goodput_bit_per_s);
-    let waited = forth.time.waiting_for_timeout_seconds + back.time.waiting_for_timeout_seconds;
+    let waited = forth.time.waiting_seconds() + back.time.waiting_seconds();
     let begins = findings.begin_unix_ns.saturating_sub(first.unwrap_or(findings.begin_unix_ns)) as f64 / 1e9;
     let millis =
         |seconds: Option<f64>| seconds.map_or_else(Cell::nothing, |seconds| Cell::number(seconds * 1e3, 1));

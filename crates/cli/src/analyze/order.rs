@@ -22,7 +22,7 @@ pub(super) enum SortKey {
     Goodput,
     /// Larger of the two median round-trip times
     Rtt,
-    /// Time spent waiting for timeouts
+    /// Time spent waiting for timeouts and for closed windows to open
     Waited,
     /// Longest time from a request to its answer
     Answer,
@@ -46,7 +46,7 @@ impl SortKey {
             Self::Resent => sum(|direction| direction.retransmissions.packets),
             Self::Goodput => most(|direction| Some(direction.goodput_bit_per_s)),
             Self::Rtt => most(|direction| direction.rtt.median_seconds),
-            Self::Waited => most(|direction| Some(direction.time.waiting_for_timeout_seconds)),
+            Self::Waited => most(|direction| Some(direction.time.waiting_seconds())),
             Self::Answer => findings.answers.max_seconds.unwrap_or(0.0).to_bits(),
             Self::ZeroWindows => sum(|direction| direction.window.zero_windows),
         }

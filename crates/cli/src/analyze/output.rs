@@ -437,7 +437,7 @@ fn row(number: u64, findings: &ConnectionFindings, direction: &DirectionFindings
         resent.tail.to_string(),
         resent.spurious.packets.to_string(),
         rtt,
-        format!("{:.2} s", direction.time.waiting_for_timeout_seconds),
+        format!("{:.2} s", direction.time.waiting_seconds()),
         findings.name.as_ref().map(|name| name.name.clone()).unwrap_or_default(),
     ]
 }

@@ -143,11 +143,6 @@ impl LimitTimes {
         self.sums.heap() + self.pending.heap()
     }
 
-    /// Returns the time from the first data to the last packet, for a connection without any ACK.
-    pub(super) fn total_unacknowledged(&self) -> i64 {
-        self.pending.total()
-    }
-
     pub(super) fn total(&self) -> i64 {
         self.sums.total()
     }

@@ -325,12 +325,11 @@ impl DirectionAnalysis {
     ) -> (DirectionFindings, Option<Trace>) {
         let rtt_of = RttOf::of_direction(capture_at, from);
         self.finish_trace(rtt_of);
-        let total = if self.has_acks() { self.limits.total() } else { self.limits.total_unacknowledged() };
-        let seconds = total as f64 / 1e9;
-        let mean_flight = self.limits.mean_flight();
         if self.is_incomplete() {
             self.limits.commit();
         }
+        let seconds = self.limits.total() as f64 / 1e9;
+        let mean_flight = self.limits.mean_flight();
         let rate = |bytes: u64| if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 };
         // A capture at the receiver does not show data in transit, only data that the receiver has not
         // acknowledged.

@@ -23,8 +23,8 @@ pub struct DirectionFindings {
     pub acked_bytes: u64,
     /// Acknowledged bytes that are not in any packet of the capture, because the capture missed them.
     pub acked_unseen_bytes: u64,
-    /// Time from the first packet with data to the last ACK for new data, or to the last packet if the
-    /// capture does not contain ACKs.
+    /// Time from the first packet with data to the last ACK for new data. If data was outstanding or the
+    /// receiver's window was closed at the end, or if the capture does not contain ACKs, to the last packet.
     pub transfer_seconds: f64,
     /// `acked_bytes` per `transfer_seconds`.
     pub goodput_bit_per_s: f64,
@@ -267,6 +267,13 @@ pub struct TimeFindings {
     pub undetermined_seconds: f64,
     /// The longest single wait in `waiting_for_timeout_seconds`.
     pub longest_wait_for_timeout_seconds: f64,
+}
+
+impl TimeFindings {
+    /// Returns the time in which nothing could be sent: waiting for timeouts, and with a closed window.
+    pub fn waiting_seconds(&self) -> f64 {
+        self.waiting_for_timeout_seconds + self.zero_window_seconds
+    }
 }
 
 /// The order in which packets passed the capture point.

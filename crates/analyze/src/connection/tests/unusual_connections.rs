@@ -55,7 +55,7 @@ fn dying_connection_counts_time_waiting_for_timeouts() {
     assert!((total_seconds - 9.3).abs() < 1e-6, "{total_seconds}");
     assert!((waiting_for_timeout_seconds - 9.2).abs() < 1e-6, "{waiting_for_timeout_seconds}");
     assert!((longest_wait_for_timeout_seconds - 4.1).abs() < 1e-6);
-    assert!((found.transfer_seconds - 0.1).abs() < 1e-6, "the transfer ends with the last data that arrived");
+    assert!((found.transfer_seconds - 9.3).abs() < 1e-6, "the transfer has not ended");
 }
 
 #[test]
@@ -69,6 +69,29 @@ fn zero_window_time_includes_end_of_capture() {
     }
     let time = d.findings().time;
     assert!((time.zero_window_seconds - 2.5).abs() < 1e-6, "{time:?}");
+}
+
+/// The window closes and does not open again. The sender transmits probes until the capture ends.
+#[test]
+fn transfer_with_closed_window_lasts_until_the_end() {
+    let mut d = Diagram::with_window(4000);
+    d.burst(0.0, 1..4001);
+    d.ack(0.0005, 4001).window = 0;
+    for at in [0.4, 1.2, 2.8, 6.0, 12.4, 23.7] {
+        d.data(at, 4000..4000);
+        d.ack(at + 0.0001, 4001).window = 0;
+    }
+    let found = d.findings();
+    assert!((found.transfer_seconds - 23.7001).abs() < 1e-6, "{}", found.transfer_seconds);
+    assert!(found.goodput_bit_per_s < 1400.0, "{}", found.goodput_bit_per_s);
+    assert!((found.time.waiting_seconds() - 23.6996).abs() < 1e-6, "{:?}", found.time);
+    // If it opens again, the transfer ends with its last data.
+    d.ack(30.0, 4001);
+    d.data(30.0, 4001..5001);
+    d.ack(30.1, 5001);
+    d.data(90.0, 5000..5001);
+    d.ack(90.1, 5001);
+    assert!((d.findings().transfer_seconds - 30.1).abs() < 1e-6);
 }
 
 #[test]
