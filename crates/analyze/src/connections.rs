@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::connection::{Connection, Ended, Keep};
 use super::endpoints::Endpoints;
+use super::resolution::Resolution;
 use aircaptures::icmp::IcmpError;
 use aircaptures::packet::{Packet, Timestamp};
 use aircaptures::problem::{Problem, Problems};
@@ -84,6 +85,7 @@ pub(crate) struct Connections {
     memory: usize,
     /// Number of packets since the last pass over all connections.
     since_sweep: usize,
+    resolution: Resolution,
 }
 
 struct Open {
@@ -117,7 +119,13 @@ impl Connections {
             count: 0,
             memory: 0,
             since_sweep: 0,
+            resolution: Resolution::default(),
         }
+    }
+
+    /// Returns the resolution of the capture's clock.
+    pub(crate) fn resolution(&self) -> &Resolution {
+        &self.resolution
     }
 
     /// Returns the number of connections so far.
@@ -144,6 +152,7 @@ impl Connections {
         finished: &mut dyn FnMut(Finished),
     ) {
         self.since_sweep += 1;
+        self.resolution.add(packet.at);
         let known = self.find(packet);
         let at = match known.and_then(|at| Some((at, self.slots[at].as_mut()?))) {
             Some((at, open)) if !open.connection.starts_new_connection(packet) => {
@@ -238,7 +247,7 @@ impl Connections {
         self.last = None;
         self.free.push(at);
         self.memory -= open.memory;
-        finished(Finished { number: open.number, ended: open.connection.finish() });
+        finished(Finished { number: open.number, ended: open.connection.finish(self.resolution.step()) });
     }
 
     /// Returns the open connections with their slots.
@@ -314,11 +323,12 @@ impl Connections {
 
     /// Finishes the remaining connections in the order of their numbers.
     pub(crate) fn finish(self, finished: &mut dyn FnMut(Finished)) {
+        let resolution = self.resolution.step();
         let mut open: Vec<_> = self.slots.into_iter().flatten().collect();
         open.sort_unstable_by_key(|open| open.number);
         for open in open {
             let Open { number, connection, .. } = *open;
-            finished(Finished { number, ended: connection.finish() });
+            finished(Finished { number, ended: connection.finish(resolution) });
         }
     }
 }

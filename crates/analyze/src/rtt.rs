@@ -182,6 +182,7 @@ impl Many {
             p99_seconds: seconds(quantiles[2]),
             max_seconds: seconds(self.max),
             mean_deviation_seconds: Some(deviation / 1e9),
+            resolution_seconds: None,
         }
     }
 }

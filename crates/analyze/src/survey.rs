@@ -237,6 +237,10 @@ impl Survey {
         self.totals.fragments = self.totals.fragments.saturating_sub(lost.iter().sum());
         self.totals.connections = self.connections.count();
         self.totals.seconds = self.latest.since(self.earliest);
+        if let Some(step) = self.connections.resolution().coarse() {
+            let detail = format!("steps of {} ms", step as f64 / 1e6);
+            self.totals.problems.record_detail(Problem::ClockCoarse, 1, detail);
+        }
         self.connections.finish(finished);
         self.totals
     }
@@ -261,6 +265,8 @@ pub fn read(capture: &mut Capture, traces: Traces, finished: &mut dyn FnMut(Fini
     survey.finish(finished)
 }
 
+#[cfg(test)]
+mod distorted;
 #[cfg(test)]
 mod tests {
     use airwire::seq::Seq;

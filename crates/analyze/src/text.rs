@@ -20,3 +20,19 @@ impl fmt::Display for Seconds {
         }
     }
 }
+
+/// Formats a measured time. A time of 0 or `None` is shorter than a step of the capture's clock.
+pub(crate) struct MeasuredTime {
+    pub(crate) seconds: Option<f64>,
+    pub(crate) resolution: Option<f64>,
+}
+
+impl fmt::Display for MeasuredTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.seconds.filter(|seconds| *seconds > 0.0), self.resolution) {
+            (Some(seconds), _) => Seconds(seconds).fmt(f),
+            (None, Some(resolution)) => write!(f, "below {}", Seconds(resolution.max(1e-6))),
+            (None, None) => f.write_str("below the resolution of the clock"),
+        }
+    }
+}

@@ -170,7 +170,12 @@ fn row(number: u64, findings: &ConnectionFindings, first: Option<i64>) -> Vec<Ce
         Cell { text: show_rate(goodput), value: Some(goodput) },
         Cell::count(sum(|direction| direction.retransmissions.packets)),
         Cell::count(sum(|direction| direction.retransmissions.timeouts)),
-        millis(busier.rtt.median_seconds),
+        match (busier.rtt.median_seconds, busier.rtt.resolution_seconds) {
+            (None, Some(resolution)) => {
+                Cell { text: format!("<{}", (resolution * 1e3).max(0.001)), value: Some(0.0) }
+            }
+            (median, _) => millis(median),
+        },
         Cell::number(waited, 2),
         millis(findings.answers.max_seconds),
         Cell::text(findings.how_it_ended()),
@@ -203,6 +208,9 @@ fn sentences(
         ));
     }
     let problems = totals.problems.iter();
-    sentences.extend(problems.map(|(problem, found)| format!("{} × {problem}.", found.count)));
+    sentences.extend(problems.map(|(problem, found)| {
+        let detail = found.detail.as_ref().map(|detail| format!(", {detail}")).unwrap_or_default();
+        format!("{} × {problem} (from frame {}{detail}).", found.count, found.first_frame)
+    }));
     sentences
 }

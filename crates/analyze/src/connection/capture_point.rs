@@ -55,11 +55,12 @@ const NEAR: f64 = 0.1;
 /// Nanoseconds. A shorter round trip, as within one machine, does not show the capture point.
 const MIN_ROUND_TRIP: i64 = 300_000;
 
-/// Locates the capture point from the minimum response times of both ends.
-pub(super) fn locate(response_times: [Option<i64>; 2]) -> CapturePoint {
+/// Locates the capture point from the minimum response times of both ends. `resolution` is that of the
+/// capture's clock in nanoseconds.
+pub(super) fn locate(response_times: [Option<i64>; 2], resolution: i64) -> CapturePoint {
     let [Some(first), Some(second)] = response_times else { return CapturePoint::Unknown };
     let round_trip = first + second;
-    if round_trip < MIN_ROUND_TRIP {
+    if round_trip < MIN_ROUND_TRIP || round_trip as f64 * NEAR < resolution as f64 {
         return CapturePoint::Unknown;
     }
     let share = first as f64 / round_trip as f64;
@@ -78,11 +79,13 @@ mod tests {
 
     #[test]
     fn capture_point_is_inferred_from_response_times() {
-        let ms = |a: i64, b: i64| locate([Some(a * 1_000_000), Some(b * 1_000_000)]);
+        let ms = |a: i64, b: i64| locate([Some(a * 1_000_000), Some(b * 1_000_000)], 1000);
         assert_eq!(ms(0, 100), CapturePoint::End { end: 0 });
         assert_eq!(ms(100, 5), CapturePoint::End { end: 1 });
         assert_eq!(ms(25, 75), CapturePoint::Between { share: 0.25 });
         assert_eq!(ms(0, 0), CapturePoint::Unknown, "both ends respond immediately");
-        assert_eq!(locate([None, Some(1_000_000)]), CapturePoint::Unknown);
+        assert_eq!(locate([None, Some(1_000_000)], 1000), CapturePoint::Unknown);
+        let coarse = locate([Some(0), Some(50_000_000)], 10_000_000);
+        assert_eq!(coarse, CapturePoint::Unknown, "the clock has steps of 10 ms");
     }
 }

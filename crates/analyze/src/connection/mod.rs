@@ -39,7 +39,7 @@ pub use findings::ConnectionFindings;
 
 use self::capture_point::ReplyDelay;
 use self::copies::RecentPackets;
-use self::direction::{DirectionAnalysis, PacketContext};
+use self::direction::{CaptureView, DirectionAnalysis, PacketContext};
 use self::findings::{Close, DirectionFindings};
 use self::handshake::HandshakeTracker;
 use self::icmp::IcmpErrors;
@@ -239,18 +239,23 @@ impl Connection {
         Timestamp(self.begin.0.saturating_add(self.now))
     }
 
-    pub(crate) fn finish(self) -> Ended {
+    /// Returns the results. `resolution` is that of the capture's clock in nanoseconds, or 0 if unknown.
+    pub(crate) fn finish(self, resolution: i64) -> Ended {
         let response_times = [self.reply_delays[0].min(), self.reply_delays[1].min()];
-        let capture_at = capture_point::locate(response_times);
+        let clock_resolution_seconds = (resolution > 0).then_some(resolution as f64 / 1e9);
+        let capture_at = capture_point::locate(response_times, resolution);
         let mss = [self.directions[0].syn_mss(), self.directions[1].syn_mss()];
         let icmp = self.rare.get().map(|rare| &rare.icmp);
-        let handshake = self.handshake.findings(mss, icmp);
+        let mut handshake = self.handshake.findings(mss, icmp);
+        // A time of 0 is shorter than a step of the clock.
+        handshake.rtt_seconds = handshake.rtt_seconds.filter(|seconds| *seconds > 0.0);
         let ends = self.ends.both();
         let [first_mtu, second_mtu] = self.path_mtu;
         let [first, second] = self.directions;
         let finish = |direction: DirectionAnalysis, path_mtu: PathMtu, from: usize| {
             let path_mtu = path_mtu.findings(direction.has_acks());
-            let (findings, trace) = direction.findings(ends, from, capture_at, mss[1 - from]);
+            let view = CaptureView { capture_at, clock_resolution_seconds };
+            let (findings, trace) = direction.findings(ends, from, view, mss[1 - from]);
             (DirectionFindings { path_mtu, ..findings }, trace)
         };
         let (first, first_trace) = finish(first, first_mtu, 0);
@@ -263,6 +268,7 @@ impl Connection {
             packets: self.packets,
             copies: u64::from(self.copied),
             clock_went_back: u64::from(self.clock_went_back),
+            clock_resolution_seconds,
             name: self.server_name.into_name(),
             handshake,
             capture_at,

@@ -6,10 +6,10 @@ use airtcp_numbers::units::show_rate;
 
 use super::findings::{
     AckPolicy, AckPolicyFindings, AfterTimeout, BlackHole, CapturePoint, Close, CongestionControl,
-    CongestionFindings, ConnectionFindings, DirectionFindings, Evidence, HandshakeOutcome, HandshakeSeen,
-    IcmpFindings, NamedBy, PartialAcks, RttOf,
+    CongestionFindings, ConnectionFindings, DirectionFindings, Evidence, Handshake, HandshakeOutcome,
+    HandshakeSeen, IcmpFindings, NamedBy, PartialAcks, RttOf,
 };
-use crate::text::{Seconds, list};
+use crate::text::{MeasuredTime, Seconds, list};
 
 impl fmt::Display for ConnectionFindings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -27,6 +27,10 @@ impl fmt::Display for ConnectionFindings {
         match (self.handshake.seen, self.handshake.rtt_seconds) {
             (HandshakeSeen::None, _) => writeln!(f, "; the connection began before the capture")?,
             (_, Some(rtt)) => writeln!(f, "; handshake {}", Seconds(rtt))?,
+            _ if self.is_handshake_invisible() => {
+                let handshake = MeasuredTime { seconds: None, resolution: self.clock_resolution_seconds };
+                writeln!(f, "; handshake {handshake}")?;
+            }
             _ => writeln!(f)?,
         }
         self.write_syns(f)?;
@@ -59,6 +63,12 @@ impl fmt::Display for ConnectionFindings {
 }
 
 impl ConnectionFindings {
+    /// Returns whether the handshake was shorter than a step of the clock.
+    fn is_handshake_invisible(&self) -> bool {
+        let Handshake { rtt_seconds, syn_to_syn_ack_seconds, syn_ack_to_ack_seconds, .. } = self.handshake;
+        rtt_seconds.is_none() && syn_to_syn_ack_seconds.is_some() && syn_ack_to_ack_seconds.is_some()
+    }
+
     /// Writes the capture point and its evidence.
     fn write_capture_point(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let end = match self.capture_at {
@@ -73,7 +83,9 @@ impl ConnectionFindings {
             }
             CapturePoint::Unknown => return write!(f, "  capture point unknown"),
         };
-        let after = |end: usize| Seconds(self.answers_after_seconds[end].unwrap_or_default());
+        // A time of 0 is shorter than a step of the clock.
+        let step = self.clock_resolution_seconds.unwrap_or(0.0).max(1e-6);
+        let after = |end: usize| Seconds(self.answers_after_seconds[end].unwrap_or(0.0).max(step));
         let (this, other) = (after(end), after(1 - end));
         write!(f, ", which answers within {this}; the other end answers within {other}")
     }
@@ -293,13 +305,13 @@ impl DirectionFindings {
 
     fn write_rtt(&self, row: &mut Row<'_>) -> fmt::Result {
         let rtt = &self.rtt;
-        let (Some(min), Some(mean), Some(max)) = (rtt.min_seconds, rtt.mean_seconds, rtt.max_seconds) else {
+        if rtt.samples == 0 {
             return Ok(());
-        };
-        let percentiles = [rtt.median_seconds, rtt.p90_seconds, rtt.p99_seconds];
-        let [median, p90, p99] = percentiles.map(|seconds| Seconds(seconds.unwrap_or(mean)));
+        }
+        let measured = |seconds: Option<f64>| MeasuredTime { seconds, resolution: rtt.resolution_seconds };
+        let [median, p90, p99] = [rtt.median_seconds, rtt.p90_seconds, rtt.p99_seconds].map(measured);
         let deviation = Seconds(rtt.mean_deviation_seconds.unwrap_or(0.0));
-        let [min, mean, max] = [min, mean, max].map(Seconds);
+        let [min, mean, max] = [rtt.min_seconds, rtt.mean_seconds, rtt.max_seconds].map(measured);
         let name = match self.rtt_of {
             RttOf::RoundTrip => "round-trip time",
             RttOf::PartOfRoundTrip => "partial RTT",

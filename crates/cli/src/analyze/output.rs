@@ -414,12 +414,6 @@ fn columns() -> [Column; 14] {
 
 fn row(number: u64, findings: &ConnectionFindings, direction: &DirectionFindings) -> [String; 14] {
     let resent = &direction.retransmissions;
-    // A delay of the receiver's answers is not a round-trip time.
-    let rtt = match direction.rtt.median_seconds.filter(|_| direction.rtt_of != RttOf::ReceiverDelay) {
-        Some(seconds) if seconds < 0.001 => format!("{:.0} µs", seconds * 1e6),
-        Some(seconds) => format!("{:.1} ms", seconds * 1e3),
-        None => "-".to_owned(),
-    };
     let goodput = match direction.acks.packets {
         0 => "-".to_owned(),
         _ => show_rate(direction.goodput_bit_per_s),
@@ -436,10 +430,25 @@ fn row(number: u64, findings: &ConnectionFindings, direction: &DirectionFindings
         resent.timeout.to_string(),
         resent.tail.to_string(),
         resent.spurious.packets.to_string(),
-        rtt,
+        median_rtt(direction),
         format!("{:.2} s", direction.time.waiting_seconds()),
         findings.name.as_ref().map(|name| name.name.clone()).unwrap_or_default(),
     ]
+}
+
+fn median_rtt(direction: &DirectionFindings) -> String {
+    let show = |seconds: f64| match seconds {
+        seconds if seconds < 0.001 => format!("{:.0} µs", seconds * 1e6),
+        seconds => format!("{:.1} ms", seconds * 1e3),
+    };
+    let rtt = &direction.rtt;
+    match (rtt.median_seconds, rtt.resolution_seconds) {
+        // A delay of the receiver's answers is not a round-trip time.
+        _ if rtt.samples == 0 || direction.rtt_of == RttOf::ReceiverDelay => "-".to_owned(),
+        (Some(seconds), _) => show(seconds),
+        (None, Some(resolution)) => format!("<{}", show(resolution.max(1e-6))),
+        (None, None) => "<?".to_owned(),
+    }
 }
 
 fn rows(number: u64, findings: &ConnectionFindings) -> impl Iterator<Item = [String; 14]> {

@@ -73,6 +73,13 @@ pub(super) struct PacketContext {
     pub(super) peer_mss: Option<u16>,
 }
 
+/// Properties of the capture that determine what the findings can show.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CaptureView {
+    pub(super) capture_at: CapturePoint,
+    pub(super) clock_resolution_seconds: Option<f64>,
+}
+
 /// Totals of one direction.
 #[derive(Debug, Default)]
 struct Counts {
@@ -320,9 +327,10 @@ impl DirectionAnalysis {
         mut self,
         ends: [SocketAddr; 2],
         from: usize,
-        capture_at: CapturePoint,
+        view: CaptureView,
         peer_mss: Option<u16>,
     ) -> (DirectionFindings, Option<Trace>) {
+        let CaptureView { capture_at, clock_resolution_seconds } = view;
         let rtt_of = RttOf::of_direction(capture_at, from);
         self.finish_trace(rtt_of);
         if self.is_incomplete() {
@@ -351,7 +359,7 @@ impl DirectionAnalysis {
             throughput_bit_per_s: rate(self.counts.sent_bytes),
             series: self.series.findings(),
             retransmissions: anomalies.retransmissions,
-            rtt: self.rtt.findings(),
+            rtt: self.rtt.findings().with_resolution(clock_resolution_seconds),
             rtt_of,
             window,
             time: self.limits.findings(shows_flight),

@@ -181,6 +181,25 @@ pub struct RttFindings {
     pub max_seconds: Option<f64>,
     /// The mean absolute deviation from the mean.
     pub mean_deviation_seconds: Option<f64>,
+    /// The resolution of the clock, if it is known. Shorter times are `None`.
+    pub resolution_seconds: Option<f64>,
+}
+
+impl RttFindings {
+    /// Replaces the times that are shorter than a step of the clock.
+    pub(in crate::connection) fn with_resolution(self, resolution_seconds: Option<f64>) -> Self {
+        let visible = |seconds: Option<f64>| seconds.filter(|seconds| *seconds > 0.0);
+        Self {
+            min_seconds: visible(self.min_seconds),
+            mean_seconds: visible(self.mean_seconds),
+            median_seconds: visible(self.median_seconds),
+            p90_seconds: visible(self.p90_seconds),
+            p99_seconds: visible(self.p99_seconds),
+            max_seconds: visible(self.max_seconds),
+            resolution_seconds: resolution_seconds.filter(|_| self.samples > 0),
+            ..self
+        }
+    }
 }
 
 /// The part of the round trip that the RTT samples of a direction measure.

@@ -33,6 +33,9 @@ pub struct ConnectionFindings {
     /// Number of packets with an earlier timestamp than the packet before. The time of that packet is used
     /// instead.
     pub clock_went_back: u64,
+    /// The resolution of the capture's clock: all times are multiples of it. It is at least that of the file
+    /// format. `None` if there are too few frames.
+    pub clock_resolution_seconds: Option<f64>,
     /// The client's name for the server. `None` if the first bytes do not contain it or were not captured.
     pub name: Option<Name>,
     /// The handshake.
@@ -74,7 +77,7 @@ pub struct Handshake {
     pub syn_to_syn_ack_seconds: Option<f64>,
     /// Time from the SYN-ACK to its ACK: the round trip from the capture point to `ends[0]`.
     pub syn_ack_to_ack_seconds: Option<f64>,
-    /// The sum of both, which is the whole round trip.
+    /// The sum of both, which is the whole round trip. `None` if it is shorter than a step of the clock.
     pub rtt_seconds: Option<f64>,
 }
 

@@ -190,11 +190,11 @@ fn connection_ends_on_acknowledged_fins_or_reset() {
     d.packet(0.1, 0, 1002, 2, 0);
     let connection = take(&d);
     assert!(connection.is_over());
-    assert_eq!(connection.finish().findings.close, Close::Closed);
+    assert_eq!(connection.finish(0).findings.close, Close::Closed);
 
     let mut d = Diagram::new();
     d.packet(0.1, 1, 1, 1, 0).flags = Flags::RST.with(Flags::ACK);
-    assert_eq!(take(&d).finish().findings.close, Close::Reset { by: 1 });
+    assert_eq!(take(&d).finish(0).findings.close, Close::Reset { by: 1 });
     let mut d = Diagram::new();
     d.packet(0.1, 1, 900_000_000, 1, 0).flags = Flags::RST.with(Flags::ACK);
     assert!(!take(&d).is_over(), "outside the window: RFC 5961 §3.2");

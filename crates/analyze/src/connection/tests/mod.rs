@@ -140,7 +140,7 @@ impl Diagram {
         for packet in &self.packets {
             connection.process(packet);
         }
-        connection.finish()
+        connection.finish(0)
     }
 
     /// Returns the findings for A's data.

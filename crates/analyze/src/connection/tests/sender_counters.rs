@@ -17,7 +17,7 @@ fn analyze(recording: &Recording) -> Ended {
         recording.iter().zip(1..).map(|((at, bytes), number)| packet(number, *at, bytes)).peekable();
     let mut connection = Connection::new(packets.peek().unwrap(), Keep::Trace);
     packets.for_each(|packet| connection.process(&packet));
-    connection.finish()
+    connection.finish(0)
 }
 
 fn packet(number: u64, at: Instant, bytes: &[u8]) -> Packet {

@@ -143,7 +143,7 @@ fn challenge_ack_before_handshake_keeps_one_connection() {
         assert!(!connection.starts_new_connection(packet), "frame {}", packet.number);
         connection.process(packet);
     }
-    let ended = connection.finish().findings;
+    let ended = connection.finish(0).findings;
     assert_eq!((ended.close, ended.handshake.seen), (Close::Open, HandshakeSeen::Whole));
     let found = &ended.directions[0];
     assert!(!found.window.unscaled);

@@ -1,0 +1,152 @@
+//! Captures of transfers in virtual time, distorted as capture setups distort them. The findings must be those
+//! of the original, or the distortion must be reported.
+
+use aircaptures::capture::{Frame, Next};
+use aircaptures::link_layer::LinkType;
+use aircaptures::packet::Timestamp;
+use aircaptures::problem::Problem;
+use airtcp_testkit::frames::Tcp;
+use airwire::segment;
+
+use super::*;
+use crate::connection::ConnectionFindings;
+use crate::connection::findings::{CapturePoint, DirectionFindings};
+use crate::test_support::{run_flow, scenario};
+
+const LOSSY: &str = scenario!(
+    r#"rate = "10Mbit", delay = "30ms""#,
+    "kind = \"loss\"\nname = \"air\"\nboth = { model = \"uniform\", per = \"1%\" }"
+);
+const MICROSECOND: i64 = 1000;
+const MILLISECOND: i64 = 1_000_000;
+const SECOND: i64 = 1_000_000_000;
+const HOUR: i64 = 3600 * SECOND;
+
+/// A packet in the capture, and its time in nanoseconds.
+#[derive(Clone, Debug)]
+struct Row {
+    at: i64,
+    tcp: Tcp,
+    window: u16,
+}
+
+impl Row {
+    fn end(&self) -> u32 {
+        self.tcp.seq.wrapping_add(self.tcp.len as u32)
+    }
+}
+
+/// A transfer, captured at the sender, which is the first end.
+fn transfer(recipe: &str, seed: u64) -> Vec<Row> {
+    let (_, [sender, _]) = run_flow(LOSSY, recipe, 400_000, seed);
+    let rows = sender.iter().map(|(at, bytes)| {
+        let segment = segment::parse(bytes).unwrap();
+        let (seq, ack, len) = (segment.seq.0, segment.ack.0, segment.payload.len());
+        let ident = u16::from_be_bytes([bytes[4], bytes[5]]);
+        let options = segment.options;
+        let tcp = Tcp { ident, options, ..Tcp::new(segment.src, segment.dst, segment.flags, seq, ack, len) };
+        let at = at.as_nanos() as i64 / MICROSECOND * MICROSECOND;
+        Row { at: SECOND + at, tcp, window: segment.window }
+    });
+    rows.collect()
+}
+
+fn is_data(rows: &[Row], row: &Row) -> bool {
+    row.tcp.src == rows[0].tcp.src
+}
+
+struct Surveyed {
+    totals: Totals,
+    connections: Vec<ConnectionFindings>,
+}
+
+impl Surveyed {
+    fn of(rows: &[Row]) -> Self {
+        let mut survey = Survey::new(Traces::None, Limits::default());
+        let mut finished = Vec::new();
+        for (number, row) in (1..).zip(rows) {
+            let data = row.tcp.carrying(row.window, &vec![0; row.tcp.len]);
+            let frame = Frame {
+                number,
+                at: Timestamp(row.at),
+                link: LinkType::RAW,
+                data: &data,
+                length: data.len() as u32,
+                snap_length: None,
+            };
+            survey.feed(Next::Frame(frame), &mut |one| finished.push(one));
+        }
+        let totals = survey.finish(&mut |one| finished.push(one));
+        finished.sort_by_key(|one| one.number);
+        Self { totals, connections: finished.into_iter().map(|one| one.ended.findings).collect() }
+    }
+
+    #[track_caller]
+    fn only(&self) -> &ConnectionFindings {
+        assert_eq!(self.connections.len(), 1);
+        &self.connections[0]
+    }
+
+    /// The findings about both directions, without the resolution of the clock, which depends on all times.
+    #[track_caller]
+    fn directions(&self) -> [DirectionFindings; 2] {
+        let mut directions = self.only().directions.clone();
+        directions.iter_mut().for_each(|direction| direction.rtt.resolution_seconds = None);
+        directions
+    }
+
+    #[track_caller]
+    fn data(&self) -> &DirectionFindings {
+        &self.only().directions[0]
+    }
+
+    fn count(&self, problem: Problem) -> u64 {
+        self.totals.problems.count(problem)
+    }
+}
+
+/// Recipes with and without the options that identify a packet.
+const RECIPES: [&str; 2] = ["sack", "newreno+no-timestamps"];
+
+fn without_ids(rows: &[Row]) -> Vec<Row> {
+    let mut rows = rows.to_vec();
+    rows.iter_mut().for_each(|row| row.tcp.ident = 0);
+    rows
+}
+
+fn sorted(mut rows: Vec<Row>) -> Vec<Row> {
+    rows.sort_by_key(|row| row.at);
+    rows
+}
+
+// ----- coarse clocks -----
+
+#[test]
+fn times_below_the_clock_resolution_are_not_zero() {
+    let rows = transfer("sack", 86);
+    for (step, text) in [(10 * MILLISECOND, "below 10.0 ms"), (SECOND, "below 1.00 s")] {
+        // The connection lasts for less than a second, so several of them are needed to know the resolution.
+        let again = |index: i64| {
+            rows.iter().map(move |row| {
+                let mut row = row.clone();
+                for end in [&mut row.tcp.src, &mut row.tcp.dst] {
+                    end.set_port(end.port() + 20 * index as u16);
+                }
+                row.at = (row.at + index * 2 * SECOND) / step * step;
+                row
+            })
+        };
+        let found = Surveyed::of(&(0..30).flat_map(again).collect::<Vec<_>>());
+        assert_eq!(found.count(Problem::ClockCoarse), 1);
+        let last = found.connections.last().unwrap();
+        assert_eq!(last.clock_resolution_seconds, Some(step as f64 / 1e9));
+        let rtt = &last.directions[0].rtt;
+        assert!(rtt.samples > 0 && rtt.min_seconds != Some(0.0) && rtt.median_seconds != Some(0.0));
+        assert_ne!(last.handshake.rtt_seconds, Some(0.0));
+        if step == SECOND {
+            assert!(last.to_string().contains(text), "{last}");
+        }
+    }
+    let fine = Surveyed::of(&rows);
+    assert_eq!(fine.count(Problem::ClockCoarse), 0);
+}
