@@ -292,7 +292,6 @@ impl Connection {
             sender_reply_delay: self.reply_delays[sender].min().unwrap_or(0),
             round_trip: a.zip(b).map(|(a, b)| a.saturating_add(b)),
             hides_sacks: self.handshake.hides_sacks(),
-            peer_mss: self.directions[1 - sender].syn_mss(),
         }
     }
 
@@ -315,7 +314,9 @@ impl Connection {
             self.response_times.new_data(self.now, from);
         }
         let ip = if packet.src.is_ipv4() { 20 } else { 40 };
-        self.path_mtu[from].sent(start, packet.len, is_new, packet.number, ip + 20);
+        let segment = self.directions[from].path_segment();
+        let headers = (packet.len <= segment).then_some(ip + 20);
+        self.path_mtu[from].sent(start, packet.len.min(segment), is_new, packet.number, headers);
     }
 
     fn process_handshake(&mut self, packet: &Packet, from: usize) {
@@ -331,6 +332,12 @@ impl Connection {
             // The data of one end is limited by the window of the other end.
             self.directions[0].set_window_scale(second);
             self.directions[1].set_window_scale(first);
+        }
+        if packet.flags.contains(Flags::SYN) {
+            let mss = packet.options.mss.into_iter().chain(self.directions[1 - from].syn_mss()).min();
+            for direction in &mut self.directions {
+                direction.set_max_segment(mss, self.handshake.uses_timestamps());
+            }
         }
     }
 

@@ -52,10 +52,11 @@ struct Suspect {
 
 impl PathMtu {
     /// Records that the sender sends `len` bytes at `start`. `is_new` means that some of the data is new.
-    /// `headers` is the length of the IP and TCP headers.
-    pub(super) fn sent(&mut self, start: u64, len: u32, is_new: bool, frame: u64, headers: u32) {
+    /// `headers` is the length of the IP and TCP headers, or `None` if the packet is longer than any packet on
+    /// the path, because a device splits or merges packets.
+    pub(super) fn sent(&mut self, start: u64, len: u32, is_new: bool, frame: u64, headers: Option<u32>) {
         if let Some(icmp) = self.details.as_mut().and_then(|details| details.icmp.as_mut())
-            && icmp.mtu.is_some_and(|mtu| len + headers > mtu)
+            && icmp.mtu.zip(headers).is_some_and(|(mtu, headers)| len + headers > mtu)
         {
             icmp.above = icmp.above.saturating_add(1);
         }
@@ -161,11 +162,11 @@ mod tests {
 
     /// A request that arrives, and a segment of 1448 bytes that never does.
     fn stuck(segments: &mut PathMtu) {
-        segments.sent(1, 200, true, 4, 40);
+        segments.sent(1, 200, true, 4, Some(40));
         segments.acked(201);
-        segments.sent(201, 1448, true, 5, 40);
+        segments.sent(201, 1448, true, 5, Some(40));
         for _ in 0..3 {
-            segments.sent(201, 1448, false, 6, 40);
+            segments.sent(201, 1448, false, 6, Some(40));
         }
     }
 
@@ -187,8 +188,8 @@ mod tests {
         assert_eq!(answered.findings(true).unwrap().black_hole, BlackHole::Likely);
         let mut split = PathMtu::default();
         stuck(&mut split);
-        split.sent(201, 1024, false, 9, 40);
-        split.sent(1225, 424, false, 10, 40);
+        split.sent(201, 1024, false, 9, Some(40));
+        split.sent(1225, 424, false, 10, Some(40));
         split.acked(1649);
         let findings = split.findings(true).unwrap();
         assert_eq!((findings.black_hole, findings.lost_segment_split), (BlackHole::Likely, true));
@@ -198,10 +199,10 @@ mod tests {
     fn later_ack_of_same_length_rules_out_black_hole() {
         let mut segments = PathMtu::default();
         stuck(&mut segments);
-        segments.sent(201, 1024, false, 9, 40);
-        segments.sent(1225, 424, false, 10, 40);
+        segments.sent(201, 1024, false, 9, Some(40));
+        segments.sent(1225, 424, false, 10, Some(40));
         segments.acked(1649);
-        segments.sent(1649, 1448, true, 11, 40);
+        segments.sent(1649, 1448, true, 11, Some(40));
         segments.acked(3097);
         assert_eq!(segments.findings(true), None);
     }
@@ -218,9 +219,9 @@ mod tests {
         let mut segments = PathMtu::default();
         stuck(&mut segments);
         segments.acked(1649);
-        segments.sent(1649, 1448, true, 11, 40);
+        segments.sent(1649, 1448, true, 11, Some(40));
         for _ in 0..5 {
-            segments.sent(1649, 1448, false, 12, 40);
+            segments.sent(1649, 1448, false, 12, Some(40));
         }
         assert_eq!(segments.findings(true), None);
     }

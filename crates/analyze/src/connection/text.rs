@@ -359,7 +359,13 @@ impl DirectionFindings {
 
     fn write_sender(&self, row: &mut Row<'_>) -> fmt::Result {
         let sender = &self.sender;
-        let segments = format!("segments of {} bytes", sender.longest_segment_bytes);
+        let merged = match sender.longest_segment_bytes {
+            longest if longest > sender.segment_bytes => {
+                format!(" (in packets of up to {longest} bytes, which a device splits or has merged)")
+            }
+            _ => String::new(),
+        };
+        let segments = format!("segments of {} bytes{merged}", sender.segment_bytes);
         let window = sender.initial_window_segments.map(|segments| format!("initial window of {segments}"));
         let growth = sender.growth_per_round_trip;
         let growth = growth.map(|growth| format!("window grows by a factor of {growth:.2} per round trip"));

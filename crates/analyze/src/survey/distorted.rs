@@ -119,6 +119,62 @@ fn sorted(mut rows: Vec<Row>) -> Vec<Row> {
     rows
 }
 
+/// Replaces runs of new data segments by large sends, as a host with TSO captures them. Calls `write` with the
+/// large packet and its segments.
+fn merged(rows: &[Row], most: usize, mut write: impl FnMut(&mut Vec<Row>, Row, &[Row])) -> Vec<Row> {
+    let mut written: Vec<Row> = Vec::new();
+    let mut run: Vec<Row> = Vec::new();
+    let mut flush = |run: &mut Vec<Row>, written: &mut Vec<Row>| {
+        if let (Some(first), Some(last)) = (run.first(), run.last()) {
+            let len = run.iter().map(|row| row.tcp.len).sum();
+            let (at, flags) = (last.at, last.tcp.flags);
+            let large = Row { at, tcp: Tcp { len, flags, ..first.tcp.clone() }, ..first.clone() };
+            write(written, large, run);
+            run.clear();
+        }
+    };
+    for row in rows {
+        let continues = run.last().is_some_and(|last| {
+            let same =
+                last.tcp.options.timestamps == row.tcp.options.timestamps && last.tcp.ack == row.tcp.ack;
+            row.tcp.seq == last.end() && row.at - last.at < MILLISECOND && same
+        });
+        let is_full = is_data(rows, row) && row.tcp.len >= 1000;
+        if !is_full || !continues || run.len() == most {
+            flush(&mut run, &mut written);
+        }
+        if is_full { run.push(row.clone()) } else { written.push(row.clone()) }
+    }
+    flush(&mut run, &mut written);
+    sorted(written)
+}
+
+// ----- offload -----
+
+#[test]
+fn large_sends_are_not_taken_for_segments() {
+    for (recipe, seed) in RECIPES.into_iter().zip(75..) {
+        let rows = transfer(recipe, seed);
+        let original = Surveyed::of(&rows);
+        for most in [2, 10, 40] {
+            let large = merged(&rows, most, |written, large, _| written.push(large));
+            let found = Surveyed::of(&large);
+            let (sender, expected) = (&found.data().sender, &original.data().sender);
+            assert!(sender.longest_segment_bytes > expected.longest_segment_bytes);
+            assert_eq!(sender.segment_bytes, expected.segment_bytes, "{recipe}, up to {most}");
+            assert_eq!(sender.initial_window_segments, expected.initial_window_segments, "{recipe}, {most}");
+            let text = found.only().to_string();
+            assert!(
+                text.contains(&format!("segments of {} bytes (in packets", expected.segment_bytes)),
+                "{text}"
+            );
+            // Without the handshake, the lengths of the packets show the length of the segments.
+            let found = Surveyed::of(&large[3..]);
+            assert_eq!(found.data().sender.segment_bytes, expected.segment_bytes, "{recipe}, up to {most}");
+        }
+    }
+}
+
 // ----- coarse clocks -----
 
 #[test]

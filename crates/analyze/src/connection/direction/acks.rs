@@ -335,7 +335,7 @@ impl DirectionAnalysis {
         if !in_order || !is_clear || packet.seq_len() > 0 || packet.flags.contains(Flags::RST) {
             return;
         }
-        let segment = self.path_segment(context.peer_mss);
+        let segment = self.path_segment();
         // The segment was sent after all other data had been acknowledged, and nothing was sent after it.
         let is_alone = first.start == last.start
             && octets <= u64::from(segment)

@@ -13,7 +13,7 @@ use super::limits::PeriodEnd;
 use super::recovery::{Recovery, RecoveryStart};
 use super::retransmission_cause::{RetransmissionCause, Trigger};
 use super::series::Counted;
-use super::{DirectionAnalysis, PacketContext};
+use super::{DirectionAnalysis, InitialFlight, PacketContext};
 use crate::compact::CompactOption;
 use crate::trace::{Fate, Idle, Proof, Sending, SentSegment};
 
@@ -315,7 +315,7 @@ impl DirectionAnalysis {
     }
 
     fn start_fast_recovery(&mut self) {
-        let has_room = self.room().is_some_and(|room| room >= u64::from(self.segment()));
+        let has_room = self.room().is_some_and(|room| room >= u64::from(self.path_segment()));
         let window = self.rounds.window();
         let anomalies = self.anomalies.get_or_default();
         anomalies.retransmissions.fast_retransmits += 1;
@@ -330,11 +330,15 @@ impl DirectionAnalysis {
 
     /// Starts the recovery after a timeout, which begins at the offset `start`.
     fn start_timeout_recovery(&mut self, start: u64) {
+        // A packet may contain several segments.
+        let outstanding = self.flight.pass_next.saturating_sub(self.una().max(self.flight.lowest()));
+        let outstanding_segments = outstanding.div_ceil(u64::from(self.path_segment())) as u32;
         let anomalies = self.anomalies.get_or_default();
         let counts = &mut anomalies.retransmissions;
         counts.timeouts += 1;
         counts.timeouts_by_dupacks[(self.dupacks as usize).min(3)] += 1;
-        let failed = self.dupacks > 0 && self.dupacks + 1 == self.flight.outstanding_segments();
+        let segments = outstanding_segments.max(self.flight.outstanding_segments());
+        let failed = self.dupacks > 0 && self.dupacks + 1 == segments;
         counts.failed_dupack += u64::from(failed);
         anomalies.congestion.interrupted();
         self.recovery = Recovery::AfterTimeout { recover: self.flight.max };
@@ -396,17 +400,17 @@ impl DirectionAnalysis {
                 u32::from(self.flight.has_sacked(&skipped));
         }
         if packet.len > 0 {
-            self.sizes.last_new = packet.len;
+            self.sizes.add(packet.len, packet.flags);
             if !self.initial_flight.is_complete {
-                self.initial_flight.bytes += u64::from(packet.len);
-                self.initial_flight.segments += 1;
+                let InitialFlight { bytes, segments, .. } = &mut self.initial_flight;
+                (*bytes, *segments) = (bytes.saturating_add(packet.len), segments.saturating_add(1));
             }
         }
     }
 
     /// Records a new segment that is sent while little data is in flight, as in BBR's ProbeRTT.
     fn detect_min_rtt_probe(&mut self, context: &PacketContext, len: u32) {
-        let segment = self.path_segment(context.peer_mss);
+        let segment = self.path_segment();
         if len < segment || self.recovery != Recovery::None {
             return;
         }

@@ -172,15 +172,16 @@ impl LimitTimes {
 
 impl DirectionAnalysis {
     /// Returns what limits the sender now.
-    fn limit(&self, peer_mss: Option<u16>) -> Limit {
+    fn limit(&self) -> Limit {
+        let segment = self.path_segment();
         let outstanding = self.flight.is_outstanding();
         let all_new = self.flight.pass_next >= self.flight.max;
         // A packet with several segments (TSO) ends short only if its last segment is not full. Their number
         // may vary although the sender has more data.
-        let ends_short = !self.sizes.last_new.is_multiple_of(self.path_segment(peer_mss));
+        let ends_short = !self.sizes.last_new.is_multiple_of(segment);
         if self.window.is_closed() {
             Limit::ZeroWindow
-        } else if self.room().is_some_and(|room| room < u64::from(self.segment())) {
+        } else if self.room().is_some_and(|room| room < u64::from(segment)) {
             Limit::ReceiverWindow
         } else if !outstanding || self.recovery == Recovery::None && all_new && ends_short {
             Limit::Application
@@ -204,7 +205,7 @@ impl DirectionAnalysis {
             self.limits.commit();
         }
         let flight = self.flight_bytes();
-        self.limits.set_limit(self.limit(context.peer_mss), flight);
+        self.limits.set_limit(self.limit(), flight);
         if self.sizes.longest == 0 {
             return;
         }

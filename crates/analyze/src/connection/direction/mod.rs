@@ -52,6 +52,7 @@ use super::findings::{
     SenderFindings, WindowFindings,
 };
 use crate::compact::{ALLOCATOR_OVERHEAD, CompactOption, OnDemand};
+use crate::resolution::greatest_common_divisor;
 use crate::rtt::Rtt;
 use crate::trace::{Fate, SentSegment, Trace};
 
@@ -69,8 +70,6 @@ pub(super) struct PacketContext {
     /// Whether SACK was negotiated but no block has been seen. Either the capture cuts the blocks off, or
     /// they were not needed yet.
     pub(super) hides_sacks: bool,
-    /// The MSS in the SYN of the other end.
-    pub(super) peer_mss: Option<u16>,
 }
 
 /// Properties of the capture that determine what the findings can show.
@@ -98,13 +97,63 @@ struct SegmentSizes {
     longest: u32,
     /// The size of the last new segment.
     last_new: u32,
+    /// The greatest common divisor of the sizes of packets without PSH and FIN, or 0.
+    divisor: u32,
+    /// The longest segment that the SYNs allow, or 0 without a SYN.
+    max_segment: u16,
+    /// The longest segment into which a device was seen to split a packet, or 0.
+    piece: u16,
+}
+
+/// The longest payload of an Ethernet frame, without and with jumbo frames.
+const ETHERNET_SEGMENT: u32 = 1460;
+const JUMBO_SEGMENT: u32 = 8960;
+/// Shortest segment that is inferred from the sizes of packets.
+const MIN_SEGMENT: u32 = 500;
+
+impl SegmentSizes {
+    /// Records the size of a packet with new data.
+    fn add(&mut self, len: u32, flags: Flags) {
+        self.last_new = len;
+        // A device splits packets without PSH into segments of equal size.
+        if !flags.intersects(Flags::PSH.with(Flags::FIN))
+            && (self.divisor == 0 || !len.is_multiple_of(self.divisor))
+        {
+            let divisor = greatest_common_divisor(u64::from(len), u64::from(self.divisor));
+            self.divisor = divisor as u32;
+        }
+    }
+
+    /// Returns the longest payload of a packet on the path. A capture on a host may contain longer packets,
+    /// which the device splits or has merged (TSO, GSO, GRO).
+    fn on_path(&self) -> u32 {
+        let longest = self.longest.max(1);
+        let max = match u32::from(self.max_segment) {
+            0 if longest <= ETHERNET_SEGMENT => return longest,
+            // Without a SYN, a packet may be a jumbo frame.
+            0 if longest <= JUMBO_SEGMENT && self.divisor > ETHERNET_SEGMENT => return longest,
+            0 => ETHERNET_SEGMENT,
+            max => max,
+        };
+        if longest <= max {
+            longest
+        } else if self.piece > 0 {
+            u32::from(self.piece)
+        } else if (MIN_SEGMENT..=max).contains(&self.divisor) {
+            self.divisor
+        } else if self.max_segment == 0 && longest <= JUMBO_SEGMENT {
+            longest
+        } else {
+            max
+        }
+    }
 }
 
 /// The data sent before the first ACK for data.
 #[derive(Debug, Default)]
 struct InitialFlight {
-    bytes: u64,
-    segments: u32,
+    bytes: u32,
+    segments: u16,
     /// Whether the first ACK has arrived.
     is_complete: bool,
 }
@@ -250,25 +299,22 @@ impl DirectionAnalysis {
         self.window.scale = Scale::Shift(shift);
     }
 
-    fn segment(&self) -> u32 {
-        self.sizes.longest.max(1)
+    /// Sets the longest segment that the SYNs allow. RFC 6691 §2: the MSS does not account for TCP options.
+    /// Timestamps take 12 bytes of it.
+    pub(super) fn set_max_segment(&mut self, mss: Option<u16>, timestamps: bool) {
+        let options = if timestamps { 12 } else { 0 };
+        self.sizes.max_segment = mss.map_or(0, |mss| mss.saturating_sub(options).max(1));
+    }
+
+    /// Returns the longest payload of a packet on the path.
+    pub(super) fn path_segment(&self) -> u32 {
+        self.sizes.on_path()
     }
 
     /// Returns the bytes in flight, limited to `u32`. A window is at most 2^30 bytes (RFC 7323 §2.3), so a
     /// larger value means that the capture has missed packets.
     fn flight_bytes(&self) -> u32 {
-        self.flight.bytes(self.dupacks, self.segment()).try_into().unwrap_or(u32::MAX)
-    }
-
-    /// Returns the longest payload of a packet on the path. A capture on a host may contain longer packets,
-    /// which the device splits (TSO).
-    fn path_segment(&self, peer_mss: Option<u16>) -> u32 {
-        let longest = self.segment();
-        match peer_mss.map(u32::from) {
-            // RFC 6691 §2: the MSS does not account for TCP options. Timestamps take 12 bytes of it.
-            Some(mss) if longest > mss => mss.saturating_sub(12).max(1),
-            _ => longest,
-        }
+        self.flight.bytes(self.dupacks, self.path_segment()).try_into().unwrap_or(u32::MAX)
     }
 
     /// Returns the number of bytes that still fit into the receiver's window, if known.
@@ -408,15 +454,19 @@ impl DirectionAnalysis {
         flight_is_known: bool,
         peer_mss: Option<u16>,
     ) -> SenderFindings {
-        let path_segment = self.path_segment(peer_mss);
+        let path_segment = self.path_segment();
         let Anomalies { sender, congestion, .. } = &*self.anomalies.get_or_default();
         let initial = &self.initial_flight;
         let has_initial = self.numbering.syn_seen && initial.segments > 0 && flight_is_known;
         SenderFindings {
             mss_option: peer_mss,
+            segment_bytes: if self.sizes.longest > 0 { path_segment } else { 0 },
             longest_segment_bytes: self.sizes.longest,
-            initial_window_bytes: has_initial.then_some(initial.bytes),
-            initial_window_segments: has_initial.then_some(u64::from(initial.segments)),
+            initial_window_bytes: has_initial.then_some(u64::from(initial.bytes)),
+            initial_window_segments: has_initial.then_some(match self.sizes.longest > path_segment {
+                true => u64::from(initial.bytes.div_ceil(path_segment)),
+                false => u64::from(initial.segments),
+            }),
             growth_per_round_trip: self.rounds.growth().filter(|_| flight_is_known),
             after_timeout: sender.after_timeout(),
             // These depend on the packets sent just after an ACK, which a capture at the receiver does not

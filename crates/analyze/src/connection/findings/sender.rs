@@ -8,12 +8,15 @@ use serde::Serialize;
 pub struct SenderFindings {
     /// The MSS in the SYN of the other end.
     pub mss_option: Option<u16>,
-    /// The longest payload of a packet.
+    /// The longest payload of a packet on the path. If a device of the capturing host splits or merges packets
+    /// (TSO, GSO, GRO), it is derived from the MSS options and the lengths of the packets. 0 without data.
+    pub segment_bytes: u32,
+    /// The longest payload of a packet in the capture.
     pub longest_segment_bytes: u32,
     /// Bytes of new data sent before the first ACK for data. The window may be larger if the application had
     /// less data.
     pub initial_window_bytes: Option<u64>,
-    /// The same in segments.
+    /// The same in segments of `segment_bytes`.
     pub initial_window_segments: Option<u64>,
     /// The factor by which the window grew per round trip, from the start of the connection to the first loss
     /// or limit. It is 2 in slow start, or 1.5 with one ACK for two segments.
