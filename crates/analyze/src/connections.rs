@@ -157,6 +157,9 @@ impl Connections {
         let at = match known.and_then(|at| Some((at, self.slots[at].as_mut()?))) {
             Some((at, open)) if !open.connection.starts_new_connection(packet) => {
                 open.connection.process(packet);
+                if open.connection.notices_clocks() {
+                    problems.record(Problem::ClocksDiffer, packet.number);
+                }
                 if self.memory > self.limits.memory / 2
                     || open.connection.packets().is_multiple_of(MEASURED_EVERY)
                 {

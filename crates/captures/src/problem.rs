@@ -16,6 +16,9 @@ text_enum! {
         ClockBackwards => "frames with an earlier timestamp than the frame before",
         /// A frame has a timestamp far from both its neighbours. It is assumed to lie between them.
         ClockJumped => "frames with a timestamp far from both neighbours, assumed to lie between them",
+        /// The two directions of a connection were recorded with different clocks.
+        ClocksDiffer =>
+            "connections whose directions were recorded with different clocks (packets follow the responses to them)",
         /// The clock is so coarse that many frames have the same timestamp.
         ClockCoarse => "coarse clock: shorter times are not visible",
         /// A frame is longer than the snap length that the capture declares.

@@ -120,6 +120,7 @@ fn runs(number: u64, findings: &ConnectionFindings, traces: [Trace; 2]) -> Vec<R
     let server = findings.name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
     let runs = with_data.map(|(trace, direction)| {
         let mut facts: Vec<_> = direction.rows();
+        facts.extend(findings.remarks().into_iter().map(|remark| ("capture".to_owned(), remark)));
         facts.push(("end".to_owned(), findings.how_it_ended()));
         Run { name: format!("connection {number}: {}{server}", trace.name), facts, trace }
     });

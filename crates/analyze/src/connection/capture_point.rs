@@ -10,16 +10,21 @@ use crate::compact::CompactOption;
 #[derive(Debug, Default)]
 pub(super) struct ReplyDelay {
     min: CompactOption,
-    /// A timestamp of the *other* end that this end has not echoed yet, which passed at `pending_at`.
-    pending: Option<u32>,
-    pending_at: i64,
-    /// The newest timestamp of the other end.
-    newest: Option<u32>,
+    /// If this end has not echoed the timestamp `pending` of the *other* end yet: the time when it passed.
+    pending_at: CompactOption,
+    pending: u32,
+    /// The first and the newest timestamp of the other end.
+    timestamps: Option<[u32; 2]>,
 }
 
 impl ReplyDelay {
     pub(super) fn min(&self) -> Option<i64> {
         self.min.as_time()
+    }
+
+    /// Returns the first and the newest timestamp of the other end.
+    pub(super) fn timestamps(&self) -> Option<[u32; 2]> {
+        self.timestamps
     }
 
     pub(super) fn add(&mut self, ns: i64) {
@@ -29,23 +34,25 @@ impl ReplyDelay {
     /// Records a packet of the other end, whose timestamp this end will echo.
     pub(super) fn process_request(&mut self, at: i64, packet: &Packet) {
         let Some(timestamps) = packet.options.timestamps else { return };
-        if self.newest.is_none_or(|newest| (timestamps.val.wrapping_sub(newest) as i32) > 0) {
-            self.newest = Some(timestamps.val);
-            if self.pending.is_none() {
-                (self.pending, self.pending_at) = (Some(timestamps.val), at);
+        let [first, newest] = self.timestamps.unwrap_or([timestamps.val; 2]);
+        if self.timestamps.is_none() || (timestamps.val.wrapping_sub(newest) as i32) > 0 {
+            self.timestamps = Some([first, timestamps.val]);
+            if self.pending_at.as_time().is_none() {
+                (self.pending, self.pending_at) = (timestamps.val, CompactOption::time(at));
             }
         }
     }
 
     /// Records a packet of this end, which may contain the echo.
     pub(super) fn process_reply(&mut self, at: i64, packet: &Packet) {
-        let (Some(timestamps), Some(val)) = (packet.options.timestamps, self.pending) else { return };
-        let distance = timestamps.ecr.wrapping_sub(val) as i32;
+        let pending_at = self.pending_at.as_time();
+        let (Some(timestamps), Some(pending_at)) = (packet.options.timestamps, pending_at) else { return };
+        let distance = timestamps.ecr.wrapping_sub(self.pending) as i32;
         if distance == 0 {
-            self.add(at - self.pending_at);
+            self.add(at - pending_at);
         }
         if distance >= 0 {
-            self.pending = None;
+            self.pending_at = CompactOption::default();
         }
     }
 }

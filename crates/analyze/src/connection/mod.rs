@@ -11,6 +11,7 @@
 //! | Did the handshake succeed, and which options are in use? | `handshake`, `icmp` |
 //! | Where was the capture made? | `capture_point` |
 //! | Which packets were captured twice? | `copies` |
+//! | Do both directions have the same clock? | `clock_order` |
 //! | How fast does the other end respond to requests? | `response_times` |
 //! | What is the server called? | `server_name` |
 //! | Are segments too long for the path? | `path_mtu` |
@@ -20,6 +21,7 @@
 //! its modules. [`findings`] contains the results, and `text` formats them.
 
 mod capture_point;
+mod clock_order;
 mod copies;
 mod direction;
 pub mod findings;
@@ -38,6 +40,7 @@ use airwire::segment::Flags;
 pub use findings::ConnectionFindings;
 
 use self::capture_point::ReplyDelay;
+use self::clock_order::EarlyEchoes;
 use self::copies::RecentPackets;
 use self::direction::{CaptureView, DirectionAnalysis, PacketContext};
 use self::findings::{Close, DirectionFindings};
@@ -94,6 +97,9 @@ struct Rare {
     /// The sum of all backward steps of the clock, in nanoseconds.
     clock_set_back: i64,
     icmp: IcmpErrors,
+    early_echoes: EarlyEchoes,
+    /// Whether it was noticed that the directions have different clocks.
+    clocks_differ: bool,
 }
 
 /// Largest time in a connection: nine years in nanoseconds. Later timestamps are clamped, so that sums of
@@ -150,6 +156,7 @@ impl Connection {
             return;
         }
         self.process_handshake(packet, from);
+        self.check_order(packet, from);
         self.update_reply_delays(packet, from);
 
         let context = self.context(from, silence);
@@ -164,6 +171,35 @@ impl Connection {
             self.path_mtu[1 - from].acked(self.directions[1 - from].una());
         }
         self.update_close(packet, from);
+    }
+
+    /// Looks for evidence that the two directions were recorded with different clocks. Must be called before
+    /// `update_reply_delays`.
+    fn check_order(&mut self, packet: &Packet, from: usize) {
+        let Some(timestamps) = packet.options.timestamps else { return };
+        let newest = self.reply_delays[from].timestamps().map(|[_, newest]| newest);
+        if packet.ack.is_some()
+            && newest.is_some_and(|newest| (timestamps.ecr.wrapping_sub(newest) as i32) > 0)
+        {
+            self.rare.get_or_default().early_echoes.echo(from, timestamps.ecr, self.now);
+        }
+        if let Some(rare) = self.rare.get_mut() {
+            rare.early_echoes.original(packet, from, self.now);
+        }
+    }
+
+    /// Returns whether the directions have different clocks, when this is noticed for the first time.
+    pub(crate) fn notices_clocks(&mut self) -> bool {
+        self.clock_difference().is_some()
+            && !std::mem::replace(&mut self.rare.get_or_default().clocks_differ, true)
+    }
+
+    /// Returns the smallest possible difference between the clocks of the two directions in nanoseconds, or
+    /// `None` without evidence of a difference.
+    fn clock_difference(&self) -> Option<i64> {
+        let echoes = self.rare.get().and_then(|rare| rare.early_echoes.found.clock_difference());
+        let acks = self.directions.iter().filter_map(DirectionAnalysis::clock_difference);
+        acks.chain(echoes).max()
     }
 
     /// Sets `now` to the time of a packet. Returns the time since the last packet.
@@ -242,19 +278,26 @@ impl Connection {
     /// Returns the results. `resolution` is that of the capture's clock in nanoseconds, or 0 if unknown.
     pub(crate) fn finish(self, resolution: i64) -> Ended {
         let response_times = [self.reply_delays[0].min(), self.reply_delays[1].min()];
+        let clock_difference = self.clock_difference();
         let clock_resolution_seconds = (resolution > 0).then_some(resolution as f64 / 1e9);
+        // Times between packets of different directions are wrong if their clocks differ.
+        let response_times = response_times.map(|time| time.filter(|_| clock_difference.is_none()));
         let capture_at = capture_point::locate(response_times, resolution);
         let mss = [self.directions[0].syn_mss(), self.directions[1].syn_mss()];
         let icmp = self.rare.get().map(|rare| &rare.icmp);
         let mut handshake = self.handshake.findings(mss, icmp);
         // A time of 0 is shorter than a step of the clock.
         handshake.rtt_seconds = handshake.rtt_seconds.filter(|seconds| *seconds > 0.0);
+        if clock_difference.is_some() {
+            (handshake.syn_to_syn_ack_seconds, handshake.syn_ack_to_ack_seconds) = (None, None);
+        }
         let ends = self.ends.both();
         let [first_mtu, second_mtu] = self.path_mtu;
         let [first, second] = self.directions;
         let finish = |direction: DirectionAnalysis, path_mtu: PathMtu, from: usize| {
             let path_mtu = path_mtu.findings(direction.has_acks());
-            let view = CaptureView { capture_at, clock_resolution_seconds };
+            let has_one_clock = clock_difference.is_none();
+            let view = CaptureView { capture_at, has_one_clock, clock_resolution_seconds };
             let (findings, trace) = direction.findings(ends, from, view, mss[1 - from]);
             (DirectionFindings { path_mtu, ..findings }, trace)
         };
@@ -269,6 +312,7 @@ impl Connection {
             copies: u64::from(self.copied),
             clock_went_back: u64::from(self.clock_went_back),
             clock_resolution_seconds,
+            clock_difference_seconds: clock_difference.map(|ns| ns as f64 / 1e9),
             name: self.server_name.into_name(),
             handshake,
             capture_at,

@@ -49,11 +49,8 @@ impl fmt::Display for ConnectionFindings {
                 )?,
             }
         }
-        if self.copies > 0 {
-            writeln!(f, "  {} packets captured twice", self.copies)?;
-        }
-        if self.clock_went_back > 0 {
-            writeln!(f, "  {} backward steps of the clock", self.clock_went_back)?;
+        for remark in self.remarks() {
+            writeln!(f, "  {remark}")?;
         }
         for direction in self.directions.iter().filter(|direction| direction.data_packets > 0) {
             write!(f, "{direction}")?;
@@ -88,6 +85,24 @@ impl ConnectionFindings {
         let after = |end: usize| Seconds(self.answers_after_seconds[end].unwrap_or(0.0).max(step));
         let (this, other) = (after(end), after(1 - end));
         write!(f, ", which answers within {this}; the other end answers within {other}")
+    }
+
+    /// Returns sentences about how the capture shows the connection.
+    pub fn remarks(&self) -> Vec<String> {
+        let mut remarks = Vec::new();
+        if self.copies > 0 {
+            remarks.push(format!("{} packets captured twice", self.copies));
+        }
+        if self.clock_went_back > 0 {
+            remarks.push(format!("{} backward steps of the clock", self.clock_went_back));
+        }
+        if let Some(seconds) = self.clock_difference_seconds {
+            let least = Seconds(seconds);
+            remarks.push(format!(
+                "the clocks of the two directions differ by {least} or more, because packets follow the responses to them: round trips, flight and most causes are unknown"
+            ));
+        }
+        remarks
     }
 
     /// Returns a short description of the end of the connection, or of the handshake if it failed.

@@ -175,6 +175,86 @@ fn large_sends_are_not_taken_for_segments() {
     }
 }
 
+// ----- order and clocks of the directions -----
+
+#[test]
+fn data_after_ack_for_part_of_it_is_not_retransmission() {
+    let rows = transfer("sack", 76);
+    let large = merged(&rows, 10, |written, large, _| written.push(large));
+    let mut moved = 0;
+    let mut late = large.clone();
+    for (index, row) in large.iter().enumerate().filter(|(_, row)| is_data(&large, row)) {
+        // The first ACK that covers some of the packet.
+        let ack = large[index..].iter().find(|ack| {
+            let covered = ack.tcp.ack.wrapping_sub(row.tcp.seq) as usize;
+            !is_data(&large, ack) && covered > 0 && covered < row.tcp.len
+        });
+        if let Some(ack) = ack.filter(|ack| ack.at - row.at < 100 * MILLISECOND) {
+            moved += 1;
+            late[index].at = ack.at + 100 * MICROSECOND;
+        }
+    }
+    assert!(moved > 3, "{moved} packets");
+    let (found, expected) = (Surveyed::of(&sorted(late)), Surveyed::of(&large));
+    let (found, expected) = (found.data(), expected.data());
+    assert!(found.retransmissions.unexplained <= expected.retransmissions.unexplained);
+    assert_eq!(found.retransmissions.packets, expected.retransmissions.packets);
+    assert_eq!((found.acked_bytes, found.acked_unseen_bytes), (expected.acked_bytes, 0));
+}
+
+/// The times of the second end's packets are changed by `by`, as by another clock.
+fn skewed(rows: &[Row], by: i64) -> Vec<Row> {
+    let changed = rows.iter().map(|row| {
+        let by = if is_data(rows, row) { 0 } else { by };
+        Row { at: row.at + by, ..row.clone() }
+    });
+    sorted(changed.collect())
+}
+
+#[test]
+fn clocks_that_differ_by_more_than_the_round_trip_are_reported() {
+    for (recipe, seed) in RECIPES.into_iter().zip(77..) {
+        let rows = transfer(recipe, seed);
+        let original = Surveyed::of(&rows);
+        assert!(original.only().clock_difference_seconds.is_none());
+        for early in [90, 120, 300, 1000] {
+            let found = Surveyed::of(&skewed(&rows, -early * MILLISECOND));
+            let case = format!("{recipe}, {early} ms");
+            let least = found.only().clock_difference_seconds.unwrap_or(0.0);
+            assert!(least > 0.003 && least <= early as f64 / 1e3, "{case}: {least}");
+            assert_eq!(found.count(Problem::ClocksDiffer), 1, "{case}");
+            assert_eq!(found.only().capture_at, CapturePoint::Unknown);
+            assert!(found.only().to_string().contains("the clocks of the two directions differ"));
+            let data = found.data();
+            let count = original.data().retransmissions.packets;
+            assert!(data.retransmissions.packets.abs_diff(count) <= 1, "{case}: {:?}", data.retransmissions);
+            assert_eq!((data.retransmissions.spurious.by_ack, data.acked_unseen_bytes), (0, 0), "{case}");
+            assert_eq!((data.rtt.samples, data.acked_bytes), (0, original.data().acked_bytes), "{case}");
+            assert_eq!(data.window.max_flight_bytes, None);
+        }
+    }
+}
+
+#[test]
+fn late_acks_are_reported_by_echoes_that_precede_the_original() {
+    let rows = transfer("sack", 79);
+    for late in [40, 300] {
+        let found = Surveyed::of(&skewed(&rows, late * MILLISECOND));
+        let least = found.only().clock_difference_seconds.unwrap_or(0.0);
+        assert!(least > 0.003 && least <= late as f64 / 1e3, "{late} ms: {least}");
+        assert_eq!(found.data().rtt.samples, 0);
+    }
+}
+
+#[test]
+fn clocks_that_differ_by_less_are_not_reported() {
+    let rows = transfer("sack", 80);
+    for by in [-2, 2] {
+        let found = Surveyed::of(&skewed(&rows, by * MILLISECOND));
+        assert_eq!(found.only().clock_difference_seconds, None, "{by} ms");
+    }
+}
+
 // ----- coarse clocks -----
 
 #[test]

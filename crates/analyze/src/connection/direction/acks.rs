@@ -224,7 +224,10 @@ impl DirectionAnalysis {
             self.compare_timestamps(first, echo);
         }
         for range in covered.holes {
-            self.anomalies.get_or_default().add_uncaptured(Uncaptured { range, at: context.at, echo });
+            let missing = Uncaptured { first_end: range.end, range, at: context.at, echo };
+            // If the capture does not contain any data, it will probably not contain this data either.
+            let merge = self.counts.data_packets == 0;
+            self.anomalies.get_or_default().add_uncaptured(missing, merge);
         }
         let data = self.count_acked(context, ack, una);
         self.dupacks = 0;

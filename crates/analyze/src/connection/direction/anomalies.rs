@@ -8,6 +8,7 @@ use super::congestion::Congestion;
 use super::recovery::RecoveryStart;
 use super::sender::SenderEvidence;
 use crate::compact::{ALLOCATOR_OVERHEAD, heap_of_vec};
+use crate::connection::clock_order::AfterResponse;
 use crate::connection::findings::{AckFindings, Arrivals, Retransmissions};
 use crate::trace::Proof;
 
@@ -33,16 +34,24 @@ pub(super) struct Uncaptured {
     /// The time of the ACK. `echo` is the timestamp that it echoed.
     pub(super) at: i64,
     pub(super) echo: Option<u32>,
+    /// The end of the part that this ACK covers. The rest belongs to later ACKs, the last of which has `echo`.
+    pub(super) first_end: u64,
 }
 
-impl Uncaptured {
-    fn contains(&self, range: &Range<u64>) -> bool {
-        self.range.start <= range.start && range.end <= self.range.end
-    }
+/// The holes that contain the data of a packet.
+pub(super) struct MissedPacket {
+    /// The end of the missing data.
+    pub(super) end: u64,
+    /// The time of the ACK that covers the packet, and the timestamp that it echoed. If holes were merged,
+    /// the time is that of an earlier ACK.
+    pub(super) at: i64,
+    pub(super) is_exact: bool,
+    pub(super) echo: Option<u32>,
 }
 
-/// Number of such holes remembered. Packets that fill them follow immediately.
-const HOLES: usize = 16;
+/// Number of such holes remembered. Packets that fill them usually follow immediately, but if the directions
+/// have different clocks, they may follow after a round trip. Each ACK yields a hole.
+const HOLES: usize = 64;
 
 #[derive(Debug, Default)]
 pub(super) struct Anomalies {
@@ -63,6 +72,8 @@ pub(super) struct Anomalies {
     /// All counts except `packets`, which is counted for every connection.
     pub(super) acks: AckFindings,
     pub(super) acked_uncaptured: u64,
+    /// Packets that are later in the capture than the ACKs for them.
+    pub(super) after_ack: AfterResponse,
     /// The most recent holes, oldest first.
     pub(super) uncaptured: VecDeque<Uncaptured>,
     pub(super) zero_windows: u64,
@@ -79,29 +90,60 @@ impl Anomalies {
         self.recent.len() - 1
     }
 
-    /// Records data that was acknowledged but is not in the capture.
-    pub(super) fn add_uncaptured(&mut self, missing: Uncaptured) {
+    /// Records data that was acknowledged but is not in the capture. If there are too many holes, or if
+    /// `merge` is set, adjacent holes are merged.
+    pub(super) fn add_uncaptured(&mut self, missing: Uncaptured, merge: bool) {
         self.acked_uncaptured += missing.range.end - missing.range.start;
-        if self.uncaptured.len() == HOLES {
+        let is_full = self.uncaptured.len() >= HOLES;
+        if merge || is_full {
+            let last = self.uncaptured.back_mut();
+            if let Some(last) = last.filter(|last| last.range.end == missing.range.start) {
+                (last.range.end, last.echo) = (missing.range.end, missing.echo);
+                return;
+            }
+        }
+        if is_full {
             self.uncaptured.pop_front();
         }
         self.uncaptured.push_back(missing);
     }
 
-    /// Returns the most recent hole that contains `range`.
-    pub(super) fn uncaptured_covering(&self, range: &Range<u64>) -> Option<&Uncaptured> {
-        self.uncaptured.iter().rfind(|hole| hole.contains(range))
+    /// Returns the indices of the adjacent holes that contain `range`.
+    fn holes_with(&self, range: &Range<u64>) -> Option<Range<usize>> {
+        let first = self.uncaptured.iter().position(|hole| hole.range.contains(&range.start))?;
+        let (mut last, mut end) = (first, self.uncaptured[first].range.end);
+        while end < range.end {
+            last += 1;
+            let next = self.uncaptured.get(last).filter(|hole| hole.range.start == end)?;
+            end = next.range.end;
+        }
+        Some(first..last + 1)
+    }
+
+    /// Describes the holes that contain `range`.
+    pub(super) fn uncaptured_covering(&self, range: &Range<u64>) -> Option<MissedPacket> {
+        let holes = self.holes_with(range)?;
+        let last = &self.uncaptured[holes.end - 1];
+        let mut end = last.range.end;
+        for next in self.uncaptured.range(holes.end..) {
+            if next.range.start == end {
+                end = next.range.end;
+            }
+        }
+        Some(MissedPacket { end, at: last.at, is_exact: range.end <= last.first_end, echo: last.echo })
     }
 
     /// Removes data from the holes that appears in the capture after all.
     pub(super) fn remove_captured(&mut self, range: &Range<u64>) {
-        let Some(index) = self.uncaptured.iter().rposition(|hole| hole.contains(range)) else { return };
-        let Some(hole) = self.uncaptured.remove(index) else { return };
+        let Some(holes) = self.holes_with(range).filter(|_| !range.is_empty()) else { return };
         self.acked_uncaptured -= range.end - range.start;
-        for rest in [hole.range.start..range.start, range.end..hole.range.end] {
-            if !rest.is_empty() {
-                self.uncaptured.push_back(Uncaptured { range: rest, ..hole });
-            }
+        let (first, last) = (self.uncaptured[holes.start].clone(), self.uncaptured[holes.end - 1].clone());
+        let before = Uncaptured { range: first.range.start..range.start, ..first };
+        let after = Uncaptured { range: range.end..last.range.end, ..last };
+        let at = holes.start;
+        self.uncaptured.drain(holes);
+        for rest in [after, before].into_iter().filter(|rest| !rest.range.is_empty()) {
+            self.uncaptured.insert(at, rest);
         }
     }
 

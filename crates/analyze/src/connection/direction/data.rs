@@ -21,7 +21,7 @@ use crate::trace::{Fate, Idle, Proof, Sending, SentSegment};
 /// wrong.
 const MAX_STRAYS: u8 = 8;
 /// Nanoseconds within which a host or a capture may reorder packets. Wireshark uses the same value.
-const REORDERED_WITHIN: i64 = 3_000_000;
+pub(in crate::connection) const REORDERED_WITHIN: i64 = 3_000_000;
 
 /// Bytes by which a packet may exceed the known window.
 pub(super) const WINDOW_TOLERANCE: u64 = 1 << 20;
@@ -31,6 +31,8 @@ const DELAYED_ACK: i32 = 50;
 /// Nanoseconds for which the network may delay a copy. A later packet may be a retransmission of a sender
 /// that uses the same identification for all packets.
 const MAX_COPY_DELAY: i64 = 500_000_000;
+/// Nanoseconds. The timer for an unanswered SYN or SYN-ACK is not shorter.
+const MIN_SYN_TIMEOUT: i64 = 900_000_000;
 /// Nanoseconds. Timers for zero-window probes are not shorter.
 const MIN_PROBE_DELAY: i64 = 100_000_000;
 /// Flags that window probes and keep-alives do not have.
@@ -62,6 +64,7 @@ impl DirectionAnalysis {
     fn process_segment(&mut self, context: &PacketContext, packet: &Packet) -> PeriodEnd {
         self.count_marks(packet);
         let syn = packet.flags.contains(Flags::SYN);
+        let is_first_syn = syn && !self.numbering.syn_seen;
         if syn {
             self.begin_with_syn(packet.seq, packet.options.mss);
         } else if !packet.flags.contains(Flags::RST) {
@@ -80,8 +83,18 @@ impl DirectionAnalysis {
         self.count_payload(context.at, packet.len);
         if packet.flags.contains(Flags::FIN) {
             self.numbering.fin = CompactOption::offset(range.end);
+            if range.end <= self.una() && !self.numbering.fin_acked {
+                // An ACK that is earlier in the capture was counted as one for data.
+                self.numbering.fin_acked = true;
+                self.counts.acked_bytes = self.counts.acked_bytes.saturating_sub(1);
+            }
         }
-        let kind = self.kind(context, packet, &range);
+        let kind = if is_first_syn && range.end <= self.una() {
+            self.record_syn_after_ack(context);
+            PacketKind::Late
+        } else {
+            self.kind(context, packet, &range)
+        };
         let is_retransmission = matches!(kind, PacketKind::Retransmission { .. });
         let first = if is_retransmission { self.flight.first_overlapping(&range) } else { None };
         let cause = is_retransmission.then(|| {
@@ -99,7 +112,9 @@ impl DirectionAnalysis {
         self.count_kind(kind, syn, &range);
         match cause {
             Some(cause) if !syn => self.process_retransmission(packet, &range, first, cause, index),
-            _ if kind == PacketKind::New => self.process_new_data(context, packet, &range),
+            _ if kind == PacketKind::New || kind == PacketKind::Late && range.end > self.flight.max => {
+                self.process_new_data(context, packet, &range);
+            }
             _ => {}
         }
         if !matches!(kind, PacketKind::Copy | PacketKind::KeepAlive) {
@@ -126,6 +141,7 @@ impl DirectionAnalysis {
         if kind == PacketKind::New {
             return;
         }
+        let una = self.una();
         let anomalies = self.anomalies.get_or_default();
         let (retransmissions, arrivals) = (&mut anomalies.retransmissions, &mut anomalies.arrivals);
         match kind {
@@ -137,7 +153,7 @@ impl DirectionAnalysis {
             }
             PacketKind::Late => {
                 arrivals.out_of_order += 1;
-                anomalies.remove_captured(range);
+                anomalies.remove_captured(&(range.start..range.end.min(una.max(range.start))));
             }
             PacketKind::WindowProbe => retransmissions.window_probes += 1,
             PacketKind::KeepAlive => retransmissions.keep_alives += 1,
@@ -194,17 +210,39 @@ impl DirectionAnalysis {
         }
     }
 
-    /// Returns whether the packet was sent before its ACK, although the ACK is earlier in the capture.
-    /// Captures do not always keep the order between the directions.
-    fn follows_its_ack(&self, context: &PacketContext, packet: &Packet, range: &Range<u64>) -> bool {
-        let anomalies = self.anomalies.get();
-        let Some(missed) = anomalies.and_then(|anomalies| anomalies.uncaptured_covering(range)) else {
-            return false;
-        };
+    /// If the packet was sent before the ACK for it, although the ACK is earlier in the capture, returns the
+    /// time since the ACK. Captures do not always keep the order between the directions, and the directions
+    /// may have different clocks. The ACK may cover only the first part of the packet.
+    fn time_since_its_ack(
+        &self,
+        context: &PacketContext,
+        packet: &Packet,
+        range: &Range<u64>,
+    ) -> Option<i64> {
+        let una = self.una();
+        if range.start >= una || self.flight.first_overlapping(&(una..range.end.max(una))).is_some() {
+            return None;
+        }
+        let acked = range.start..range.end.min(una);
+        let missed = self.anomalies.get()?.uncaptured_covering(&acked)?;
         let tsval = packet.options.timestamps.map(|timestamps| timestamps.val);
         let later = tsval.zip(missed.echo).map(|(tsval, echo)| tsval.wrapping_sub(echo) as i32);
+        // If the capture does not contain any later data either, it has probably not missed an earlier copy.
+        let in_order = missed.end == self.flight.max;
         let at_once = context.at - missed.at <= REORDERED_WITHIN;
-        later.is_some_and(|later| later <= 0) || at_once && later.is_none_or(|later| later <= DELAYED_ACK)
+        let is_earlier = later.is_some_and(|later| later <= 0)
+            || (at_once || in_order) && later.is_none_or(|later| later <= DELAYED_ACK);
+        is_earlier.then(|| if missed.is_exact { context.at - missed.at } else { 0 })
+    }
+
+    /// Records that the ACK for the SYN is earlier in the capture than the SYN.
+    fn record_syn_after_ack(&mut self, context: &PacketContext) {
+        let Some(acked_at) = self.ack_times.last.as_time() else { return };
+        let after_ack = &mut self.anomalies.get_or_default().after_ack;
+        // A retransmitted SYN would follow much later. Otherwise this is sufficient evidence.
+        if context.at - acked_at < MIN_SYN_TIMEOUT {
+            after_ack.prove(context.at - acked_at);
+        }
     }
 
     fn kind(&mut self, context: &PacketContext, packet: &Packet, range: &Range<u64>) -> PacketKind {
@@ -224,7 +262,8 @@ impl DirectionAnalysis {
         if range.start >= self.flight.max {
             return PacketKind::New;
         }
-        if range.end <= una && self.follows_its_ack(context, packet, range) {
+        if let Some(since) = self.time_since_its_ack(context, packet, range) {
+            self.anomalies.get_or_default().after_ack.add(since, 1);
             return PacketKind::Late;
         }
         let tsval = packet.options.timestamps.map_or(0, |timestamps| timestamps.val);
@@ -309,7 +348,9 @@ impl DirectionAnalysis {
             index,
         };
         let recent = self.anomalies.get_or_default().remember(retransmission);
-        if range.end <= self.una() {
+        // The order of data and ACKs proves nothing if their clocks may differ.
+        let has_order = self.anomalies.get().is_none_or(|anomalies| anomalies.after_ack.is_empty());
+        if range.end <= self.una() && has_order {
             self.mark_spurious(recent, Proof::Acked);
         }
     }

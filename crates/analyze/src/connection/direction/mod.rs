@@ -39,6 +39,7 @@ use airwire::seq::Seq;
 use self::ack_policy::AckCounts;
 use self::acks::MAX_UNCAPTURED;
 use self::anomalies::Anomalies;
+pub(super) use self::data::REORDERED_WITHIN;
 use self::data::WINDOW_TOLERANCE;
 use self::flight::Flight;
 use self::limits::LimitTimes;
@@ -76,6 +77,8 @@ pub(super) struct PacketContext {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CaptureView {
     pub(super) capture_at: CapturePoint,
+    /// Whether both directions seem to be recorded with the same clock.
+    pub(super) has_one_clock: bool,
     pub(super) clock_resolution_seconds: Option<f64>,
 }
 
@@ -311,6 +314,12 @@ impl DirectionAnalysis {
         self.sizes.on_path()
     }
 
+    /// Returns the smallest possible difference between the clocks of the packets and their ACKs in
+    /// nanoseconds, or `None` without evidence of a difference.
+    pub(super) fn clock_difference(&self) -> Option<i64> {
+        self.anomalies.get()?.after_ack.clock_difference()
+    }
+
     /// Returns the bytes in flight, limited to `u32`. A window is at most 2^30 bytes (RFC 7323 §2.3), so a
     /// larger value means that the capture has missed packets.
     fn flight_bytes(&self) -> u32 {
@@ -376,8 +385,11 @@ impl DirectionAnalysis {
         view: CaptureView,
         peer_mss: Option<u16>,
     ) -> (DirectionFindings, Option<Trace>) {
-        let CaptureView { capture_at, clock_resolution_seconds } = view;
+        let CaptureView { capture_at, has_one_clock, clock_resolution_seconds } = view;
         let rtt_of = RttOf::of_direction(capture_at, from);
+        if !has_one_clock {
+            self.rtt = Rtt::default();
+        }
         self.finish_trace(rtt_of);
         if self.is_incomplete() {
             self.limits.commit();
@@ -387,7 +399,7 @@ impl DirectionAnalysis {
         let rate = |bytes: u64| if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 };
         // A capture at the receiver does not show data in transit, only data that the receiver has not
         // acknowledged.
-        let flight_is_known = rtt_of != RttOf::ReceiverDelay && self.has_acks();
+        let flight_is_known = rtt_of != RttOf::ReceiverDelay && self.has_acks() && has_one_clock;
         let shows_flight = flight_is_known || self.counts.data_packets == 0;
         let window = self.window_findings(shows_flight, mean_flight);
         let sender = self.sender_findings(rtt_of, flight_is_known, peer_mss);

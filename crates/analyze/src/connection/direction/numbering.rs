@@ -74,8 +74,8 @@ impl Numbering {
         match self.offset(seq, max) {
             None => self.base.is_none(),
             Some(offset) if self.syn_seen => offset == self.zero,
-            // The first data has overtaken the SYN.
-            Some(offset) => offset == BASE - 1 && max < BASE + (1 << 16),
+            // Data, or an ACK for data, has overtaken the SYN.
+            Some(offset) => offset == BASE - 1,
         }
     }
 

@@ -94,8 +94,8 @@ impl DirectionAnalysis {
         range: &Range<u64>,
         first: Option<Segment>,
     ) -> RetransmissionCause {
-        let Some(una) = self.flight.una() else {
-            // The capture does not contain ACKs, so only the silence is evidence.
+        let Some(una) = self.flight.una().filter(|_| self.clock_difference().is_none()) else {
+            // The capture does not contain ACKs, or only with another clock, so only the silence is evidence.
             let waited = context.silence >= self.rtt.timeout();
             return if waited { RetransmissionCause::TIMER_EXPIRY } else { RetransmissionCause::UNEXPLAINED };
         };

@@ -36,6 +36,11 @@ pub struct ConnectionFindings {
     /// The resolution of the capture's clock: all times are multiples of it. It is at least that of the file
     /// format. `None` if there are too few frames.
     pub clock_resolution_seconds: Option<f64>,
+    /// The smallest possible difference between the clocks with which the two directions were recorded, if
+    /// packets are later in the capture than the responses to them. `None` if there is no evidence of a
+    /// difference. Otherwise the capture shows neither round trips nor the flight, and causes of
+    /// retransmissions only where there was silence.
+    pub clock_difference_seconds: Option<f64>,
     /// The client's name for the server. `None` if the first bytes do not contain it or were not captured.
     pub name: Option<Name>,
     /// The handshake.

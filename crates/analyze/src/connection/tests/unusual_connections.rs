@@ -254,6 +254,36 @@ fn same_ip_id_one_second_later_is_retransmission() {
     }
 }
 
+/// Packets merged by the capturing host lie just after an ACK that ends inside them.
+#[test]
+fn data_captured_after_ack_for_part_of_it_is_reordered() {
+    for (timestamps, acks) in [(false, 1), (true, 1), (false, 3), (true, 3)] {
+        let mut d = if timestamps { Diagram::with_timestamps() } else { Diagram::new() };
+        let mut start = 1;
+        for round in 0..25 {
+            let at = f64::from(round) * 0.2;
+            d.data(at, start..start + 1000);
+            let tsval = (at * 1000.0) as u32 + 10_000;
+            // Several ACKs may end inside the packet.
+            for ack in 1..=acks {
+                let ack = d.ack(at + 0.1, start + 1000 + 400 * ack);
+                if let Some(timestamps) = &mut ack.options.timestamps {
+                    timestamps.ecr = tsval;
+                }
+            }
+            let late = d.data(at + 0.1005, start + 1000..start + 4000);
+            if let Some(timestamps) = &mut late.options.timestamps {
+                timestamps.val = tsval;
+            }
+            d.ack(at + 0.15, start + 4000);
+            start += 4000;
+        }
+        let found = d.findings();
+        assert_eq!((found.retransmissions.packets, found.arrivals.out_of_order), (0, 25));
+        assert_eq!((found.acked_bytes, found.acked_unseen_bytes), (100_000, 0));
+    }
+}
+
 // ----- why it was sent again -----
 
 #[test]
