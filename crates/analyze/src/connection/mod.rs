@@ -37,6 +37,7 @@ mod text;
 use aircaptures::icmp::{IcmpError, IcmpKind};
 use aircaptures::packet::{Packet, Timestamp};
 use airwire::segment::Flags;
+use airwire::seq::Seq;
 pub use findings::ConnectionFindings;
 
 use self::capture_point::ReplyDelay;
@@ -100,8 +101,12 @@ struct Rare {
     early_echoes: EarlyEchoes,
     /// Whether it was noticed that the directions have different clocks.
     clocks_differ: bool,
+    /// The ISN of the second SYN of each end that differs from its first SYN.
+    other_isn: [Option<Seq>; 2],
 }
 
+/// Flags that the first packet of a connection does not have.
+const NOT_IN_FIRST_SYN: Flags = Flags::RST.with(Flags::ACK);
 /// Largest time in a connection: nine years in nanoseconds. Later timestamps are clamped, so that sums of
 /// times do not overflow.
 const MAX_TIME: i64 = 1 << 58;
@@ -155,6 +160,9 @@ impl Connection {
             self.copied = self.copied.saturating_add(1);
             return;
         }
+        if packet.flags.contains(Flags::SYN) && !self.accepts_syn(packet, from) {
+            return;
+        }
         self.process_handshake(packet, from);
         self.check_order(packet, from);
         self.update_reply_delays(packet, from);
@@ -166,11 +174,44 @@ impl Connection {
             self.process_data(packet, from, sent_before);
         }
         if let Some(ack) = packet.ack {
+            self.select_isn(packet, from);
             let context = self.context(1 - from, silence);
             self.directions[1 - from].process_ack(&context, packet, ack);
             self.path_mtu[1 - from].acked(self.directions[1 - from].una());
         }
         self.update_close(packet, from);
+    }
+
+    /// Returns whether a SYN belongs to the connection as the capture shows it. A server may answer a
+    /// retransmitted SYN with another ISN, for example if it uses SYN cookies or has lost its state.
+    fn accepts_syn(&mut self, packet: &Packet, from: usize) -> bool {
+        if self.directions[from].may_begin_with(packet.seq) {
+            return true;
+        }
+        if let Some(isn) = self.directions[from].unacknowledged_isn() {
+            self.directions[from].begin_again();
+            self.rare.get_or_default().other_isn[from] = Some(isn);
+            return true;
+        }
+        // The capture has missed the SYN of another connection between the same ports. Wireshark counts it as the
+        // same stream.
+        let is_new = !self.directions[1 - from].contains(packet.ack);
+        if is_new {
+            self.directions.iter_mut().for_each(DirectionAnalysis::begin_again);
+            self.close = Close::Open;
+        }
+        is_new
+    }
+
+    /// If end `from` acknowledges the first of two different SYNs of the other end, returns to the first.
+    fn select_isn(&mut self, packet: &Packet, from: usize) {
+        let Some(rare) = self.rare.get_mut() else { return };
+        let Some(isn) = rare.other_isn[1 - from] else { return };
+        let other = &mut self.directions[1 - from];
+        if other.unacknowledged_isn().is_some() && packet.ack == Some(isn.at(1)) {
+            other.begin_again();
+            rare.other_isn[1 - from] = None;
+        }
     }
 
     /// Looks for evidence that the two directions were recorded with different clocks. Must be called before
@@ -253,9 +294,10 @@ impl Connection {
         self.close != Close::Open
     }
 
-    /// Returns whether the packet is a SYN that starts another connection.
+    /// Returns whether the packet is a SYN that starts another connection. As in Wireshark, a SYN-ACK never
+    /// does.
     pub(crate) fn starts_new_connection(&self, packet: &Packet) -> bool {
-        let is_syn = packet.flags.contains(Flags::SYN) && !packet.flags.contains(Flags::RST);
+        let is_syn = packet.flags.contains(Flags::SYN) && !packet.flags.intersects(NOT_IN_FIRST_SYN);
         is_syn && !self.directions[self.from(packet)].may_begin_with(packet.seq)
     }
 
@@ -345,7 +387,7 @@ impl Connection {
     fn is_of_earlier_connection(&self, packet: &Packet, from: usize) -> bool {
         self.handshake.has_syn(1 - from)
             && !self.handshake.has_syn(from)
-            && !packet.flags.contains(Flags::SYN)
+            && (packet.ack.is_some() || !packet.flags.contains(Flags::SYN))
             && !self.directions[1 - from].may_be_acknowledged_by(packet.ack)
     }
 

@@ -261,6 +261,12 @@ impl DirectionAnalysis {
         acked.is_some_and(|acked| range.contains(&acked))
     }
 
+    /// Returns whether an ACK with this number acknowledges captured data, or only the SYN.
+    pub(super) fn contains(&self, ack: Option<Seq>) -> bool {
+        let acked = ack.and_then(|ack| self.offset(ack));
+        acked.is_some_and(|acked| (self.numbering.syn_range().end..=self.flight.max).contains(&acked))
+    }
+
     /// Returns whether an RST with this number is valid. RFC 5961 §3.2: an RST outside the receive window must
     /// be discarded. A tolerance allows for packets that the capture has missed.
     pub(super) fn may_be_reset_by(&self, seq: Seq) -> bool {
@@ -318,6 +324,20 @@ impl DirectionAnalysis {
     /// nanoseconds, or `None` without evidence of a difference.
     pub(super) fn clock_difference(&self) -> Option<i64> {
         self.anomalies.get()?.after_ack.clock_difference()
+    }
+
+    /// Returns the number of the SYN if neither its ACK nor data have been seen.
+    pub(super) fn unacknowledged_isn(&self) -> Option<Seq> {
+        let syn = self.numbering.syn_range();
+        let is_unacknowledged = self.una() < syn.end && self.flight.max == syn.end;
+        if is_unacknowledged { self.numbering.isn() } else { None }
+    }
+
+    /// Forgets the SYN, because the connection continues with another one.
+    pub(super) fn begin_again(&mut self) {
+        self.numbering.begin_again();
+        self.flight = Flight::default();
+        self.window.forget_edge();
     }
 
     /// Returns the bytes in flight, limited to `u32`. A window is at most 2^30 bytes (RFC 7323 §2.3), so a

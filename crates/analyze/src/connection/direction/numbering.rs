@@ -59,6 +59,11 @@ impl Numbering {
         is_first
     }
 
+    /// Forgets all numbers, because the connection continues with another SYN.
+    pub(super) fn begin_again(&mut self) {
+        *self = Self { syn_mss: self.syn_mss, ..Self::default() };
+    }
+
     /// Sets the offset of the SYN.
     pub(super) fn set_zero(&mut self, offset: u64) {
         self.zero = offset;
@@ -82,6 +87,12 @@ impl Numbering {
     /// Returns the offset for display, relative to the SYN.
     pub(super) fn shown(&self, offset: u64) -> u64 {
         offset.saturating_sub(self.zero)
+    }
+
+    /// Returns the initial sequence number, or `None` if the SYN was not captured.
+    pub(super) fn isn(&self) -> Option<Seq> {
+        let base = self.base.filter(|_| self.syn_seen)?;
+        Some(base.at(self.zero.wrapping_sub(BASE)))
     }
 
     /// Returns the SYN's range of sequence space, or an empty range if it was not captured.

@@ -179,6 +179,99 @@ fn reset_with_arbitrary_number_keeps_handshake_open() {
     }
 }
 
+/// A server answers each SYN with another ISN, for example with SYN cookies. As in Wireshark, it is one
+/// connection.
+#[test]
+fn second_syn_ack_with_another_isn_keeps_one_connection() {
+    for (uses_second, syn_again) in [(false, false), (true, false), (true, true)] {
+        let mut d = Diagram::cut();
+        d.syn(0.0, Some(1460));
+        d.syn_ack(0.1, Some(1460));
+        if syn_again {
+            d.syn(1.0, Some(1460));
+        }
+        let other = Seq(ISNS[1]).at(3_000_000_000);
+        d.syn_ack(1.1, Some(1460));
+        d.packets.last_mut().unwrap().seq = other;
+        let first = d.packets.len();
+        d.ack_of_a(1.1, 1);
+        d.burst(1.1, 1..3001);
+        d.ack(1.2, 3001);
+        d.packet(1.3, 1, 1, 3001, 500);
+        d.packet(1.4, 0, 3001, 501, 0);
+        for packet in &mut d.packets[first..] {
+            // The two ends continue with the second ISN.
+            if uses_second && packet.src.port() == 80 {
+                packet.seq = packet.seq.at(3_000_000_000);
+            } else if uses_second {
+                packet.ack = packet.ack.map(|ack| ack.at(3_000_000_000));
+            }
+        }
+        let mut connection = Connection::new(&d.packets[0], Keep::Findings);
+        for packet in &d.packets {
+            assert!(!connection.starts_new_connection(packet), "frame {}", packet.number);
+            connection.process(packet);
+        }
+        let found = connection.finish(0).findings;
+        assert_eq!(found.handshake.syns[1].unwrap().times, 2);
+        let [a, b] = &found.directions;
+        assert_eq!((a.acked_bytes, b.acked_bytes, b.acked_unseen_bytes), (3000, 500, 0), "{uses_second}");
+        assert_eq!((b.retransmissions.packets, b.retransmissions.syns), (0, 0));
+    }
+}
+
+#[test]
+fn stray_syn_ack_does_not_disturb_open_connection() {
+    let mut d = Diagram::new();
+    d.burst(0.0, 1..3001);
+    d.ack(0.1, 3001);
+    d.syn_ack(0.2, Some(1460));
+    d.packets.last_mut().unwrap().seq = Seq(12345);
+    d.burst(0.3, 3001..5001);
+    d.ack(0.4, 5001);
+    let [a, b] = d.ended().findings.directions;
+    assert_eq!((a.acked_bytes, a.retransmissions.packets, b.retransmissions.syns), (5000, 0, 0));
+}
+
+/// The capture has missed the SYN of the next connection between the same ports. Wireshark counts both as one.
+#[test]
+fn syn_ack_of_next_connection_renumbers_both_directions() {
+    let mut d = Diagram::new();
+    d.burst(0.0, 1..3001);
+    d.ack(0.1, 3001);
+    let first = d.packets.len();
+    d.syn_ack(5.0, Some(1460));
+    d.ack_of_a(5.1, 1);
+    d.burst(5.1, 1..4001);
+    d.ack(5.2, 4001);
+    for distance in [70_000, 2_000_000_000] {
+        let mut d = Diagram { packets: d.packets.clone(), ..d };
+        for packet in &mut d.packets[first..] {
+            packet.seq = packet.seq.at(distance);
+            packet.ack = packet.ack.map(|ack| ack.at(distance));
+        }
+        let [a, b] = d.ended().findings.directions;
+        assert_eq!((a.acked_bytes, a.acked_unseen_bytes, a.retransmissions.packets), (7000, 0, 0));
+        assert_eq!(b.retransmissions.syns, 0);
+    }
+}
+
+/// A SYN-ACK for an earlier SYN reaches the client after its new SYN.
+#[test]
+fn syn_ack_for_an_earlier_syn_is_ignored() {
+    let mut d = Diagram::cut();
+    d.syn(0.0, Some(1460));
+    d.syn_ack(0.05, Some(1460));
+    let late = d.packets.last_mut().unwrap();
+    (late.seq, late.ack) = (Seq(500), Some(Seq(ISNS[0]).at((1 << 32) - 70_000)));
+    d.syn_ack(0.1, Some(1460));
+    d.ack_of_a(0.1, 1);
+    d.burst(0.1, 1..2001);
+    d.ack(0.2, 2001);
+    let [a, b] = d.ended().findings.directions;
+    assert_eq!((a.acked_bytes, a.acked_unseen_bytes, b.retransmissions.syns), (2000, 0, 0));
+}
+
 // ----- order -----
 
 #[test]
