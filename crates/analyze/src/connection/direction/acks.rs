@@ -38,6 +38,8 @@ struct Covered {
     next: u64,
     /// Ranges that the capture does not contain.
     holes: Vec<Range<u64>>,
+    /// Segments that were retransmitted after a timeout and have not arrived before.
+    repaired: Vec<Range<u64>>,
 }
 
 impl Covered {
@@ -229,6 +231,9 @@ impl DirectionAnalysis {
             let merge = self.counts.data_packets == 0;
             self.anomalies.get_or_default().add_uncaptured(missing, merge);
         }
+        for range in &covered.repaired {
+            self.anomalies.get_or_default().repaired_after_timeout(range);
+        }
         let data = self.count_acked(context, ack, una);
         self.dupacks = 0;
         self.sent_on_dupacks = false;
@@ -243,6 +248,7 @@ impl DirectionAnalysis {
         let mut covered = Covered { next: una.max(syn.end.min(ack)), ..Covered::default() };
         let mut newest = NewestArrival::new(context, packet, self.rtt.min());
         let echo = newest.echo;
+        let (pass, recover) = (self.flight.pass, self.recovery.after_timeout().unwrap_or(0));
         let part = self.flight.acknowledge(ack, |segment| {
             covered.reach(segment.start..segment.end);
             if segment.end > syn.start && segment.start < syn.end {
@@ -252,6 +258,17 @@ impl DirectionAnalysis {
                 newest.add(segment);
             }
             covered.ambiguous |= segment.times > 1 || segment.sacked;
+            if segment.start < recover && segment.times > 1 && segment.pass == pass {
+                // The ACK for the original would echo an older timestamp, or arrive within a round trip.
+                let by_echo = echo.filter(|_| segment.first_tsval != segment.last_tsval);
+                let is_needed = match by_echo {
+                    Some(echo) => (echo.wrapping_sub(segment.last_tsval) as i32) >= 0,
+                    None => newest.ack_at - segment.last_at >= newest.min_rtt,
+                };
+                if is_needed && !segment.sacked {
+                    covered.repaired.push(segment.start..segment.end);
+                }
+            }
             if let (Some(echo), None) = (echo, covered.echoed) {
                 covered.echoed = match (segment.first_tsval == echo, segment.last_tsval == echo) {
                     // Two transmissions within one clock tick cannot be distinguished.
@@ -275,7 +292,10 @@ impl DirectionAnalysis {
         self.recovery = before.acknowledged(ack);
         let has_ended = before != Recovery::None && self.recovery == Recovery::None;
         if has_ended && matches!(before, Recovery::AfterTimeout { .. }) {
-            self.anomalies.get_or_default().timeout_recovered = Some(at);
+            self.anomalies.get_or_default().timeout_recovered = CompactOption::time(at);
+        }
+        if before.is_after_timeout() && !self.recovery.is_after_timeout() {
+            self.anomalies.get_or_default().timeout_recovery_ended();
         }
         let max = self.flight.max;
         let round = self.rounds.acknowledged(ack, max);

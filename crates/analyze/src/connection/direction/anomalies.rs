@@ -7,7 +7,7 @@ use std::ops::Range;
 use super::congestion::Congestion;
 use super::recovery::RecoveryStart;
 use super::sender::SenderEvidence;
-use crate::compact::{ALLOCATOR_OVERHEAD, heap_of_vec};
+use crate::compact::{ALLOCATOR_OVERHEAD, CompactOption, heap_of_vec};
 use crate::connection::clock_order::AfterResponse;
 use crate::connection::findings::{AckFindings, Arrivals, Retransmissions};
 use crate::trace::Proof;
@@ -19,6 +19,8 @@ pub(super) struct Retransmission {
     pub(super) tsval: Option<u32>,
     pub(super) starts: Option<RecoveryStart>,
     pub(super) is_spurious: bool,
+    /// Whether it repairs the loss of a segment that was sent since the timeout before the last one.
+    pub(super) is_repair: bool,
     /// Index of the segment in the trace.
     pub(super) index: usize,
 }
@@ -26,6 +28,20 @@ pub(super) struct Retransmission {
 /// Number of retransmissions remembered. Evidence that one was spurious arrives within one or two round
 /// trips.
 const REMEMBERED: usize = 128;
+
+/// Evidence of whether timeouts were spurious whose first retransmission was spurious according to D-SACK. If the
+/// ACK for an earlier copy was lost and all other segments as well, no ACK would have arrived without the timeout.
+#[derive(Debug, Default)]
+pub(super) struct TimeoutProofs {
+    /// Number of timeouts whose first retransmission was spurious, while it is not known whether other
+    /// segments were lost.
+    proven: u16,
+    /// Whether a segment was lost that was outstanding at the last timeout.
+    has_lost: bool,
+    /// The pass before the last timeout, or before the first of several without progress. A loss of segments
+    /// from earlier passes led to an earlier timeout.
+    pub(super) pass: u32,
+}
 
 /// Data that was acknowledged before the capture contained it.
 #[derive(Clone, Debug)]
@@ -59,7 +75,8 @@ pub(super) struct Anomalies {
     /// The most recent retransmissions, oldest first.
     pub(super) recent: VecDeque<Retransmission>,
     /// The time when all data outstanding at the last timeout was acknowledged.
-    pub(super) timeout_recovered: Option<i64>,
+    pub(super) timeout_recovered: CompactOption,
+    pub(super) timeout_proofs: TimeoutProofs,
     /// Send time of the newest copy that is known to have arrived (RACK.xmit_ts, RFC 8985 §5.2). It is 0
     /// until the first anomaly; before that, nothing sent earlier is outstanding.
     pub(super) newest_arrived: i64,
@@ -149,7 +166,8 @@ impl Anomalies {
 
     /// Records that `recent[index]` was spurious. Returns its index in the trace, or `None` if this was
     /// already known.
-    pub(super) fn mark_spurious(&mut self, index: usize, proof: Proof) -> Option<usize> {
+    /// `is_recovering` means that data which was outstanding at the last timeout still is.
+    pub(super) fn mark_spurious(&mut self, index: usize, proof: Proof, is_recovering: bool) -> Option<usize> {
         let retransmission = &mut self.recent[index];
         if std::mem::replace(&mut retransmission.is_spurious, true) {
             return None;
@@ -165,9 +183,42 @@ impl Anomalies {
         match retransmission.starts {
             None => {}
             Some(RecoveryStart::FastRetransmit) => spurious.fast_retransmits += 1,
-            Some(RecoveryStart::Timeout) => spurious.timeouts += 1,
+            // A D-SACK may be the response to the retransmission. The other proofs are responses to an earlier
+            // copy, which would have arrived without the timeout.
+            Some(RecoveryStart::Timeout) if proof != Proof::Dsack => spurious.timeouts += 1,
+            Some(RecoveryStart::Timeout) if is_recovering => self.timeout_proofs.proven += 1,
+            Some(RecoveryStart::Timeout) => spurious.timeouts += u64::from(!self.timeout_proofs.has_lost),
         }
         Some(retransmission.index)
+    }
+
+    /// Records that all data outstanding at the last timeout was acknowledged.
+    pub(super) fn timeout_recovery_ended(&mut self) {
+        let proven = std::mem::take(&mut self.timeout_proofs.proven);
+        if !self.timeout_proofs.has_lost {
+            self.retransmissions.spurious.timeouts += u64::from(proven);
+        }
+    }
+
+    /// Records a timeout in this pass, which retransmits from the offset `start`.
+    pub(super) fn timeout(&mut self, start: u64, pass: u32) {
+        let is_timeout = |copy: &&Retransmission| copy.starts == Some(RecoveryStart::Timeout);
+        let last = self.recent.iter().rfind(is_timeout);
+        if last.is_none_or(|last| last.range.start != start) {
+            self.timeout_recovery_ended();
+            self.timeout_proofs = TimeoutProofs { pass, ..TimeoutProofs::default() };
+        }
+    }
+
+    /// Records that a retransmission of `range` after a timeout has arrived before the original.
+    pub(super) fn repaired_after_timeout(&mut self, range: &Range<u64>) {
+        // The first retransmission after a timeout may still prove to be spurious.
+        let is_first = |copy: &Retransmission| copy.starts == Some(RecoveryStart::Timeout);
+        let overlaps = |copy: &&Retransmission| copy.range.start < range.end && range.start < copy.range.end;
+        let copies = || self.recent.iter().filter(overlaps);
+        let is_loss =
+            copies().any(|copy| copy.is_repair) && !copies().any(|copy| copy.is_spurious || is_first(copy));
+        self.timeout_proofs.has_lost |= is_loss;
     }
 
     /// Returns the heap memory in bytes, including this struct.

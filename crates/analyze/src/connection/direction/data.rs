@@ -340,11 +340,15 @@ impl DirectionAnalysis {
         if let Recovery::Fast { partial, .. } = &mut self.recovery {
             *partial = false;
         }
+        let earlier_pass = self.anomalies.get().map_or(0, |anomalies| anomalies.timeout_proofs.pass);
+        let is_repair =
+            self.recovery.is_after_timeout() && first.is_none_or(|segment| segment.pass >= earlier_pass);
         let retransmission = Retransmission {
             range: range.clone(),
             tsval: packet.options.timestamps.map(|timestamps| timestamps.val),
             starts: cause.starts,
             is_spurious: false,
+            is_repair,
             index,
         };
         let recent = self.anomalies.get_or_default().remember(retransmission);
@@ -375,6 +379,7 @@ impl DirectionAnalysis {
         let outstanding = self.flight.pass_next.saturating_sub(self.una().max(self.flight.lowest()));
         let outstanding_segments = outstanding.div_ceil(u64::from(self.path_segment())) as u32;
         let anomalies = self.anomalies.get_or_default();
+        anomalies.timeout(start, self.flight.pass);
         let counts = &mut anomalies.retransmissions;
         counts.timeouts += 1;
         counts.timeouts_by_dupacks[(self.dupacks as usize).min(3)] += 1;

@@ -38,6 +38,14 @@ impl Recovery {
     }
 
     pub(super) fn is_after_timeout(self) -> bool {
-        matches!(self, Self::AfterTimeout { .. } | Self::Fast { after_timeout: true, .. })
+        self.after_timeout().is_some()
+    }
+
+    /// Returns the end of the recovery if it began with a timeout.
+    pub(super) fn after_timeout(self) -> Option<u64> {
+        match self {
+            Self::AfterTimeout { recover } | Self::Fast { recover, after_timeout: true, .. } => Some(recover),
+            _ => None,
+        }
     }
 }

@@ -195,7 +195,7 @@ impl DirectionAnalysis {
         facts: &Circumstances,
     ) -> RetransmissionCause {
         let Circumstances { at_una, prompted, expired, sacked_above, .. } = *facts;
-        let recovered = self.anomalies.get().and_then(|anomalies| anomalies.timeout_recovered);
+        let recovered = self.anomalies.get().and_then(|anomalies| anomalies.timeout_recovered.as_time());
         let just_recovered = recovered.is_some_and(|at| context.at - at <= self.max_response_time(context));
         // Spurious retransmissions after a timeout cause duplicate ACKs. They do not start a fast retransmit
         // (RFC 6582 §3.2, step 2), unless it is sent together with one of them.

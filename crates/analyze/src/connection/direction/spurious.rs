@@ -9,7 +9,9 @@ use crate::trace::{Fate, Proof};
 impl DirectionAnalysis {
     /// Records that the retransmission `anomalies.recent[index]` was spurious.
     pub(super) fn mark_spurious(&mut self, index: usize, proof: Proof) {
-        let Some(segment) = self.anomalies.get_or_default().mark_spurious(index, proof) else { return };
+        let is_recovering = self.recovery.after_timeout().is_some_and(|recover| self.una() < recover);
+        let anomalies = self.anomalies.get_or_default();
+        let Some(segment) = anomalies.mark_spurious(index, proof, is_recovering) else { return };
         if let Some(segment) = self.trace.as_mut().and_then(|trace| trace.segments.get_mut(segment)) {
             segment.fate = Fate::Spurious { proof };
         }

@@ -152,7 +152,8 @@ pub struct Spurious {
     pub by_dsack: u64,
     /// The data had been acknowledged before the retransmission passed the capture point.
     pub by_ack: u64,
-    /// Timeouts whose first retransmission was spurious.
+    /// Timeouts whose first retransmission was spurious. If D-SACK is the proof, only those after which no
+    /// other segment had been lost.
     pub timeouts: u64,
     /// Fast retransmits whose first retransmission was spurious.
     pub fast_retransmits: u64,

@@ -276,6 +276,63 @@ fn dsack_of_last_segment_proves_spurious_retransmission() {
     assert_eq!((found.retransmissions.spurious.by_dsack, found.acks.dsacks), (1, 1));
 }
 
+/// An outage: the ACK for the first segment and all other segments were lost. Only the first retransmission
+/// was spurious, so the timeouts were not.
+fn outage(timeouts: u32, others_lost: bool, timestamps: bool) -> Spurious {
+    let mut d = if timestamps { Diagram::with_timestamps() } else { Diagram::new() };
+    d.burst(0.0, 1..5001);
+    for n in 0..timeouts {
+        d.data(f64::from(1 << n), 1..1001);
+    }
+    let end = f64::from(1 << (timeouts - 1)) + 0.1;
+    if others_lost {
+        d.sack(end, 1001, &[1..1001]);
+        d.burst(end, 1001..3001);
+        d.ack(end + 0.1, 3001);
+        d.burst(end + 0.1, 3001..5001);
+        d.ack(end + 0.2, 5001);
+    } else {
+        d.sack(end, 5001, &[1..1001]);
+    }
+    d.burst(end + 0.3, 5001..6001);
+    d.ack(end + 0.4, 6001);
+    let found = d.findings().retransmissions;
+    assert_eq!(found.timeouts, u64::from(timeouts));
+    found.spurious
+}
+
+/// The D-SACK may arrive after the recovery.
+#[test]
+fn late_dsack_does_not_make_timeout_of_outage_spurious() {
+    for (lost, expected) in [(true, 0), (false, 1)] {
+        let mut d = Diagram::new();
+        d.burst(0.0, 1..3001);
+        d.data(1.0, 1..1001);
+        if lost {
+            d.ack(1.1, 1001);
+            d.burst(1.1, 1001..3001);
+            d.ack(1.2, 3001);
+        } else {
+            d.ack(1.01, 3001);
+        }
+        d.sack(1.25, 3001, &[1..1001]);
+        let spurious = d.findings().retransmissions.spurious;
+        assert_eq!((spurious.by_dsack, spurious.timeouts), (1, expected));
+    }
+}
+
+#[test]
+fn timeout_is_not_spurious_if_other_segments_were_lost() {
+    for timeouts in [1, 3] {
+        for timestamps in [false, true] {
+            let lost = outage(timeouts, true, timestamps);
+            assert_eq!((lost.packets, lost.by_dsack, lost.timeouts), (1, 1, 0), "{timeouts}, {timestamps}");
+            let all_arrived = outage(timeouts, false, timestamps);
+            assert_eq!((all_arrived.packets, all_arrived.timeouts), (1, 1), "{timeouts}, {timestamps}");
+        }
+    }
+}
+
 #[test]
 fn window_probes_and_keep_alives_are_distinguished() {
     let mut d = Diagram::new();
