@@ -42,7 +42,7 @@ pub use findings::ConnectionFindings;
 
 use self::capture_point::ReplyDelay;
 use self::clock_order::EarlyEchoes;
-use self::copies::RecentPackets;
+use self::copies::{Copies, RecentPackets};
 use self::direction::{CaptureView, DirectionAnalysis, PacketContext};
 use self::findings::{Close, DirectionFindings};
 use self::handshake::HandshakeTracker;
@@ -98,11 +98,19 @@ struct Rare {
     /// The sum of all backward steps of the clock, in nanoseconds.
     clock_set_back: i64,
     icmp: IcmpErrors,
+    /// Empty until the first copy.
+    copies: Option<Copies>,
     early_echoes: EarlyEchoes,
     /// Whether it was noticed that the directions have different clocks.
     clocks_differ: bool,
     /// The ISN of the second SYN of each end that differs from its first SYN.
     other_isn: [Option<Seq>; 2],
+}
+
+impl Rare {
+    fn heap(&self) -> usize {
+        self.icmp.heap() + self.copies.as_ref().map_or(0, Copies::heap)
+    }
 }
 
 /// Flags that the first packet of a connection does not have.
@@ -156,7 +164,8 @@ impl Connection {
         if self.is_of_earlier_connection(packet, from) {
             return;
         }
-        if self.recent[from].is_copy(self.now, packet) {
+        let context = self.context(from, silence);
+        if self.is_copy(&context, packet, from) {
             self.copied = self.copied.saturating_add(1);
             return;
         }
@@ -180,6 +189,15 @@ impl Connection {
             self.path_mtu[1 - from].acked(self.directions[1 - from].una());
         }
         self.update_close(packet, from);
+    }
+
+    fn is_copy(&mut self, context: &PacketContext, packet: &Packet, from: usize) -> bool {
+        let copies = self.rare.get_mut().and_then(|rare| rare.copies.as_mut());
+        let delay = self.recent[from].copy_delay(self.now, packet, from, copies, context.round_trip);
+        if let Some(delay) = delay {
+            self.rare.get_or_default().copies.get_or_insert_default().add(delay);
+        }
+        delay.is_some() || packet.len > 0 && self.directions[from].is_captured_again(context, packet)
     }
 
     /// Returns whether a SYN belongs to the connection as the capture shows it. A server may answer a
@@ -305,7 +323,7 @@ impl Connection {
     pub(super) fn memory(&self) -> usize {
         let directions: usize = self.directions.iter().map(DirectionAnalysis::heap).sum();
         let path_mtu: usize = self.path_mtu.iter().map(PathMtu::heap).sum();
-        let icmp = self.rare.get().map_or(0, |rare| size_of::<i64>() + rare.icmp.heap());
+        let icmp = self.rare.get().map_or(0, |rare| size_of::<Rare>() + rare.heap());
         size_of::<Self>() + self.ends.heap() + directions + path_mtu + icmp + self.server_name.heap()
     }
 

@@ -119,6 +119,26 @@ fn sorted(mut rows: Vec<Row>) -> Vec<Row> {
     rows
 }
 
+// ----- packets captured twice -----
+
+#[test]
+fn doubled_packets_do_not_change_findings() {
+    for (recipe, seed) in RECIPES.into_iter().zip(71..) {
+        for rows in [transfer(recipe, seed), without_ids(&transfer(recipe, seed))] {
+            let original = Surveyed::of(&rows);
+            assert!(original.data().retransmissions.packets > 0);
+            for delay in [0, 15 * MICROSECOND, 40 * MICROSECOND, 300 * MICROSECOND] {
+                let later = rows.iter().map(|row| Row { at: row.at + delay, ..row.clone() });
+                let doubled = Surveyed::of(&sorted(rows.iter().cloned().chain(later).collect()));
+                let found = doubled.only();
+                assert_eq!(found.copies, rows.len() as u64, "{recipe}, {delay} ns");
+                assert_eq!(doubled.directions(), original.directions(), "{recipe}, {delay} ns");
+                assert_eq!(found.handshake, original.only().handshake);
+            }
+        }
+    }
+}
+
 /// Replaces runs of new data segments by large sends, as a host with TSO captures them. Calls `write` with the
 /// large packet and its segments.
 fn merged(rows: &[Row], most: usize, mut write: impl FnMut(&mut Vec<Row>, Row, &[Row])) -> Vec<Row> {
@@ -147,6 +167,74 @@ fn merged(rows: &[Row], most: usize, mut write: impl FnMut(&mut Vec<Row>, Row, &
     }
     flush(&mut run, &mut written);
     sorted(written)
+}
+
+#[test]
+fn large_send_and_its_segments_count_once() {
+    for (recipe, seed) in RECIPES.into_iter().zip(72..) {
+        for rows in [transfer(recipe, seed), without_ids(&transfer(recipe, seed))] {
+            let large_only = Surveyed::of(&merged(&rows, 10, |rows, large, _| rows.push(large)));
+            let mut pieces = 0;
+            let both = merged(&rows, 10, |written, large, run| {
+                let at = large.at + 12 * MICROSECOND;
+                if run.len() > 1 {
+                    written.push(large);
+                    pieces += run.len() as u64;
+                    let of_run = run.iter().enumerate();
+                    written.extend(
+                        of_run.map(|(i, row)| Row { at: at + i as i64 * MICROSECOND, ..row.clone() }),
+                    );
+                } else {
+                    written.extend_from_slice(run);
+                }
+            });
+            assert!(pieces > 50, "{pieces} segments");
+            let both = Surveyed::of(&both);
+            assert_eq!(both.only().copies, pieces, "{recipe}");
+            let (found, expected) = (both.data(), large_only.data());
+            assert_eq!(found.retransmissions, expected.retransmissions, "{recipe}");
+            assert_eq!((found.sent_bytes, found.acked_bytes), (expected.sent_bytes, expected.acked_bytes));
+            assert_eq!(found.sender.segment_bytes as usize, rows[3].tcp.len);
+        }
+    }
+}
+
+#[test]
+fn segments_and_the_merged_packet_count_once() {
+    let rows = transfer("sack", 73);
+    let original = Surveyed::of(&rows);
+    let mut large_packets = 0;
+    let both = merged(&rows, 17, |written, large, run| {
+        written.extend_from_slice(run);
+        if run.len() > 1 {
+            large_packets += 1;
+            written.push(Row { at: large.at + 30 * MICROSECOND, ..large });
+        }
+    });
+    let both = Surveyed::of(&both);
+    assert!(large_packets > 10);
+    assert_eq!(both.only().copies, large_packets);
+    assert_eq!(both.directions(), original.directions());
+}
+
+/// After an ICMP error, a sender retransmits with smaller segments and other identifications.
+#[test]
+fn resegmented_retransmission_is_not_a_copy() {
+    let rows = transfer("sack", 74);
+    let (first, last) = (3, 6);
+    let mut cut = rows[..last].to_vec();
+    for row in &rows[first..last] {
+        for piece in 0..2 {
+            let mut small = row.clone();
+            small.at = rows[last - 1].at + 200 * MICROSECOND;
+            small.tcp.len = row.tcp.len / 2;
+            small.tcp.seq = row.tcp.seq.wrapping_add(piece * row.tcp.len as u32 / 2);
+            small.tcp.ident = row.tcp.ident.wrapping_add(500 + piece as u16);
+            cut.push(small);
+        }
+    }
+    let found = Surveyed::of(&cut);
+    assert_eq!((found.only().copies, found.data().retransmissions.packets), (0, 6));
 }
 
 // ----- offload -----

@@ -107,6 +107,13 @@ impl Anomalies {
         self.recent.len() - 1
     }
 
+    /// Returns whether one of the last retransmissions contains `range`.
+    pub(super) fn has_resent(&self, range: &Range<u64>) -> bool {
+        const LAST: usize = 32;
+        let mut last = self.recent.iter().rev().take(LAST);
+        last.any(|copy| copy.range.start <= range.start && range.end <= copy.range.end)
+    }
+
     /// Records data that was acknowledged but is not in the capture. If there are too many holes, or if
     /// `merge` is set, adjacent holes are merged.
     pub(super) fn add_uncaptured(&mut self, missing: Uncaptured, merge: bool) {

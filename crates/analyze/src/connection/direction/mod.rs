@@ -9,6 +9,7 @@
 //! | Why was a segment retransmitted? | `retransmission_cause`, `recovery` |
 //! | Was a retransmission unnecessary? | `spurious` |
 //! | Which data is in flight? | `flight` |
+//! | Which data was captured twice with other packet boundaries? | `captured_again` |
 //! | How large is the sender's window, and how does it grow? | `rounds` |
 //! | Which loss recovery and congestion control does the sender use? | `sender`, `congestion` |
 //! | How does the receiver acknowledge? | `ack_policy` |
@@ -17,6 +18,7 @@
 mod ack_policy;
 mod acks;
 mod anomalies;
+mod captured_again;
 mod congestion;
 mod data;
 mod flight;
@@ -183,6 +185,11 @@ impl IpIds {
                 if increments { (self.evidence + 1).min(16) } else { (self.evidence - 2).max(-16) };
         }
         self.last = id;
+    }
+
+    /// Returns whether the identification may distinguish packets, according to the packets so far.
+    fn may_identify(&self) -> bool {
+        self.evidence >= 0
     }
 
     /// Returns whether the packet with identification `id` was sent before the one with `other`, or `None` if
