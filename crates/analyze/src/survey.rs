@@ -1,7 +1,10 @@
 //! Reads one capture from its first frame to its last.
 
+mod repeats;
+
 use serde::Serialize;
 
+use self::repeats::{Repeats, Verdict};
 use super::connections::{Connections, Finished, Limits, Traces};
 use super::damage::Damage;
 use aircaptures::capture::{Capture, Frame, Next};
@@ -47,6 +50,7 @@ pub struct Survey {
     totals: Totals,
     earliest: Timestamp,
     latest: Timestamp,
+    repeats: Repeats,
     /// The last frame, held back until the next one shows whether its timestamp is plausible.
     held: Option<Held>,
     /// The payload of the held packet, if its connection needs it.
@@ -75,6 +79,7 @@ impl Survey {
             totals: Totals::default(),
             earliest: Timestamp::default(),
             latest: Timestamp::default(),
+            repeats: Repeats::default(),
             held: None,
             payload: Vec::new(),
             last: Timestamp::default(),
@@ -83,8 +88,21 @@ impl Survey {
     }
 
     fn take(&mut self, frame: &Frame<'_>, finished: &mut dyn FnMut(Finished)) {
-        self.process_held(Some(frame.at), finished);
         self.totals.frames += 1;
+        match self.repeats.check(frame) {
+            Verdict::Undecided => {}
+            Verdict::Repeated { count, first } => {
+                self.totals.problems.add(Problem::Repeated, first, count);
+            }
+            Verdict::New(held) => {
+                held.iter().for_each(|held| self.take_new(&held.frame(), finished));
+                self.take_new(frame, finished);
+            }
+        }
+    }
+
+    fn take_new(&mut self, frame: &Frame<'_>, finished: &mut dyn FnMut(Finished)) {
+        self.process_held(Some(frame.at), finished);
         let problems = &mut self.totals.problems;
         if frame.snap_length.is_some_and(|snap| frame.data.len() > snap as usize) {
             problems.record(Problem::AboveSnapLength, frame.number);
@@ -186,6 +204,9 @@ impl Survey {
 
     /// Processes the held frame when no other frame follows for now.
     fn flush(&mut self, finished: &mut dyn FnMut(Finished)) {
+        for held in self.repeats.release() {
+            self.take_new(&held.frame(), finished);
+        }
         self.process_held(None, finished);
     }
 

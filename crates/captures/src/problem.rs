@@ -21,6 +21,8 @@ text_enum! {
             "connections whose directions were recorded with different clocks (packets follow the responses to them)",
         /// The clock is so coarse that many frames have the same timestamp.
         ClockCoarse => "coarse clock: shorter times are not visible",
+        /// A frame repeats an earlier one, because the capture contains a part of itself twice.
+        Repeated => "frames that repeat earlier frames in the same order, ignored",
         /// A frame is longer than the snap length that the capture declares.
         AboveSnapLength => "frames longer than the snap length of the capture",
         /// A frame has a link type that [`LinkType`](crate::link_layer::LinkType) does not support.

@@ -122,9 +122,27 @@ fn clock_jump_of_centuries_is_tolerated() {
     let jumps = [0.0, 8.2e9, 0.1, 8.1e9, 1e10, 8.2e9, 0.2, 1.7e10, 8.2e9, 0.3];
     let mut pcapng = Pcapng::new(false);
     pcapng.interface(1, 0);
-    for (tcp, at) in packets.iter().chain(&packets).zip(jumps.iter().chain(&jumps)) {
+    // Identical frames would be a repeated part of the capture.
+    let again: Vec<_> = packets.iter().map(|tcp| Tcp { ident: tcp.ident + 100, ..tcp.clone() }).collect();
+    for (tcp, at) in packets.iter().chain(&again).zip(jumps.iter().chain(&jumps)) {
         pcapng.frame(0, *at, &tcp.ethernet());
     }
     let capture = analyze(&pcapng.file);
     assert_eq!((counts(&capture).0, problem(&capture, "clock-backwards").is_some()), (20, true));
+}
+
+/// A file that was appended to itself.
+#[test]
+fn repeated_frames_are_counted_and_ignored() {
+    let mut pcap = Pcap::new(ETHERNET);
+    for round in 0..2 {
+        for (at, tcp) in plain().iter().enumerate() {
+            pcap.frame(at as f64 * 0.01, &tcp.ethernet());
+        }
+        let capture = analyze(&pcap.file);
+        assert_eq!((counts(&capture), acked(&capture, 0)), ((10, 1), [2000, 0]));
+        assert_eq!(problem(&capture, "repeated"), (round == 1).then_some((10, 11)));
+    }
+    let text = run(&["analyze", "--wide", file(&pcap.file).path()]).stdout;
+    assert!(text.contains("10 × frames that repeat earlier frames"), "{text}");
 }

@@ -374,3 +374,46 @@ fn times_below_the_clock_resolution_are_not_zero() {
     let fine = Surveyed::of(&rows);
     assert_eq!(fine.count(Problem::ClockCoarse), 0);
 }
+
+/// The clock is set by `by` before the frame with this index.
+fn stepped(rows: &[Row], index: usize, by: i64) -> Vec<Row> {
+    let mut rows = rows.to_vec();
+    rows[index..].iter_mut().for_each(|row| row.at += by);
+    rows
+}
+
+// ----- repeated parts -----
+
+#[test]
+fn repeated_part_of_the_capture_is_ignored() {
+    let rows = transfer("sack", 87);
+    let original = Surveyed::of(&rows);
+    let later = stepped(&rows, 0, HOUR);
+    let count = rows.len();
+    for (what, added) in [
+        ("all", rows.clone()),
+        ("twice", [&rows[..], &rows].concat()),
+        ("all, an hour later", later),
+        ("the beginning", rows[..count / 3].to_vec()),
+        ("the middle", rows[count / 3..count / 2].to_vec()),
+        ("the end", rows[count / 2..].to_vec()),
+    ] {
+        let found = Surveyed::of(&[&rows[..], &added].concat());
+        assert_eq!(found.count(Problem::Repeated), added.len() as u64, "{what}");
+        assert_eq!(found.only(), original.only(), "{what}");
+        assert_eq!(found.totals.frames, (count + added.len()) as u64);
+    }
+}
+
+#[test]
+fn frames_that_look_like_the_first_are_not_repeated_parts() {
+    let rows = transfer("sack", 88);
+    // The SYN is retransmitted with the same identification, and a keep-alive is sent regularly.
+    let mut more = vec![rows[0].clone()];
+    more.extend(rows.iter().cloned().map(|row| Row { at: row.at + 1, ..row }));
+    let keep_alive = rows.last().unwrap();
+    more.extend((1..20).map(|i| Row { at: keep_alive.at + i * SECOND, ..keep_alive.clone() }));
+    let found = Surveyed::of(&more);
+    assert_eq!(found.count(Problem::Repeated), 0);
+    assert_eq!(found.totals.tcp_packets, more.len() as u64);
+}
