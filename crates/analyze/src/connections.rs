@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::connection::{Connection, Ended, Keep};
+use super::connection::{ClockVote, Connection, Ended, Keep};
 use super::endpoints::Endpoints;
 use super::resolution::Resolution;
 use aircaptures::icmp::IcmpError;
@@ -123,6 +123,12 @@ impl Connections {
         }
     }
 
+    /// Returns what the packet shows about the time since the last packet of its connection.
+    pub(crate) fn clock_vote(&self, packet: &Packet) -> Option<ClockVote> {
+        let open = self.slots[self.find(packet)?].as_ref()?;
+        open.connection.clock_vote(packet)
+    }
+
     /// Returns the resolution of the capture's clock.
     pub(crate) fn resolution(&self) -> &Resolution {
         &self.resolution
@@ -217,6 +223,7 @@ impl Connections {
         true
     }
 
+    #[inline]
     fn find(&self, packet: &Packet) -> Option<usize> {
         let is_of = |at: &usize| {
             self.slots[*at]

@@ -2,9 +2,12 @@
 
 mod repeats;
 
+use std::collections::{BTreeMap, VecDeque};
+
 use serde::Serialize;
 
 use self::repeats::{Repeats, Verdict};
+use super::connection::{ClockVote, LONG_STEP, MIN_STEP};
 use super::connections::{Connections, Finished, Limits, Traces};
 use super::damage::Damage;
 use aircaptures::capture::{Capture, Frame, Next};
@@ -51,10 +54,15 @@ pub struct Survey {
     earliest: Timestamp,
     latest: Timestamp,
     repeats: Repeats,
-    /// The last frame, held back until the next one shows whether its timestamp is plausible.
-    held: Option<Held>,
-    /// The payload of the held packet, if its connection needs it.
+    /// The last frame, held back until the next one shows whether its timestamp is plausible. After a long time
+    /// without frames, the last few frames.
+    queue: VecDeque<Held>,
+    /// The payload of the last packet in the queue, if its connection needs it.
     payload: Vec<u8>,
+    /// The number of the last frame after a long time without frames.
+    judged: u64,
+    /// The sum of all forward steps of the clock in nanoseconds.
+    stepped: i64,
     /// The timestamp of the frame before `held`.
     last: Timestamp,
     largest_step_back: f64,
@@ -64,8 +72,14 @@ struct Held {
     number: u64,
     at: Timestamp,
     packet: Option<Packet>,
+    /// The payload, unless it is the last packet in the queue.
+    payload: Vec<u8>,
 }
 
+/// Number of frames that show whether the clock was set after a long time without frames.
+const LOOKAHEAD: usize = 64;
+/// Number of packets of a single host that show it.
+const LONE_VOTES: u32 = 3;
 /// A timestamp that differs from both neighbours by more than this many nanoseconds is an error.
 const MAX_JUMP: i64 = 1_000_000_000;
 
@@ -80,8 +94,10 @@ impl Survey {
             earliest: Timestamp::default(),
             latest: Timestamp::default(),
             repeats: Repeats::default(),
-            held: None,
+            queue: VecDeque::new(),
             payload: Vec::new(),
+            judged: 0,
+            stepped: 0,
             last: Timestamp::default(),
             largest_step_back: 0.0,
         }
@@ -102,7 +118,9 @@ impl Survey {
     }
 
     fn take_new(&mut self, frame: &Frame<'_>, finished: &mut dyn FnMut(Finished)) {
-        self.process_held(Some(frame.at), finished);
+        let at = Timestamp(frame.at.0.saturating_sub(self.stepped));
+        self.process_queue(Some(at), finished);
+        let at = Timestamp(frame.at.0.saturating_sub(self.stepped));
         let problems = &mut self.totals.problems;
         if frame.snap_length.is_some_and(|snap| frame.data.len() > snap as usize) {
             problems.record(Problem::AboveSnapLength, frame.number);
@@ -131,6 +149,9 @@ impl Survey {
             }
         };
         self.totals.tcp_packets += u64::from(packet.is_some());
+        if let Some(newest) = self.queue.back_mut() {
+            newest.payload = std::mem::take(&mut self.payload);
+        }
         self.payload.clear();
         // Skip the payload if the capture contains only headers, as most captures do.
         let has_payload = |packet: &&Packet| {
@@ -141,7 +162,7 @@ impl Survey {
         {
             self.payload.extend_from_slice(frame.payload());
         }
-        self.held = Some(Held { number: frame.number, at: frame.at, packet });
+        self.queue.push_back(Held { number: frame.number, at, packet, payload: Vec::new() });
     }
 
     fn process_icmp(&mut self, frame: &Frame<'_>) {
@@ -151,19 +172,69 @@ impl Survey {
         self.totals.icmp_errors_elsewhere += u64::from(!is_followed);
     }
 
-    /// Processes the held frame. `next` is the timestamp of the frame after it, if there is one.
-    fn process_held(&mut self, next: Option<Timestamp>, finished: &mut dyn FnMut(Finished)) {
-        let Some((number, at)) = self.held.as_ref().map(|held| (held.number, held.at)) else { return };
-        let at = self.plausible_time(number, at, next);
-        self.update_clock(at, number);
-        if let Some(packet) = self.held.as_mut().and_then(|held| held.packet.as_mut()) {
+    /// Processes the frames in the queue. `next` is the timestamp of the frame after them, if there is one.
+    /// After a long time without frames, the first frames remain in the queue until they show whether the
+    /// clock was set.
+    fn process_queue(&mut self, next: Option<Timestamp>, finished: &mut dyn FnMut(Finished)) {
+        while let Some(front) = self.queue.front() {
+            let (number, at) = (front.number, front.at);
+            let following = self.queue.get(1).map(|held| held.at).or(next);
+            if self.is_after_gap(number, at, following) {
+                if next.is_some() && self.queue.len() < LOOKAHEAD {
+                    return;
+                }
+                self.judge_gap(number, at);
+                continue;
+            }
+            let Some(mut held) = self.queue.pop_front() else { return };
+            let at = self.plausible_time(number, at, following);
+            self.update_clock(at, number);
+            let Some(packet) = &mut held.packet else { continue };
             packet.at = at;
             self.connections.process(packet, &mut self.totals.problems, finished);
-            if !self.payload.is_empty() {
-                self.connections.process_payload(packet, &self.payload);
+            let payload = if self.queue.is_empty() { &self.payload } else { &held.payload };
+            if !payload.is_empty() {
+                self.connections.process_payload(packet, payload);
             }
         }
-        self.held = None;
+    }
+
+    /// Returns whether it is still to be decided if the clock was set before this frame.
+    fn is_after_gap(&self, number: u64, at: Timestamp, following: Option<Timestamp>) -> bool {
+        let gap = at.0.saturating_sub(self.last.0);
+        let is_long = gap > MIN_STEP && self.totals.begin_unix_ns.is_some() && self.judged != number;
+        // The timestamp of a single frame may be wrong.
+        is_long && following.is_none_or(|next| next.0.saturating_sub(self.last.0) > gap / 2)
+    }
+
+    /// Decides whether the clock was set before the frame, and corrects the timestamps in the queue if so.
+    fn judge_gap(&mut self, number: u64, at: Timestamp) {
+        self.judged = number;
+        let gap = at.0.saturating_sub(self.last.0);
+        let packets = self.queue.iter().filter_map(|held| held.packet.as_ref());
+        let votes =
+            packets.filter_map(|packet| Some((packet.src.ip(), self.connections.clock_vote(packet)?)));
+        // The first packet of a host is the most exact, because queues on the path delay later ones.
+        let (mut steps, mut count) = (BTreeMap::new(), 0);
+        for (host, vote) in votes {
+            match vote {
+                ClockVote::Pause => return,
+                ClockVote::Step { by } => steps.entry(host).or_insert(by),
+            };
+            count += 1;
+        }
+        // Packets that were stuck on the path have old timestamps. This happens to one host, and not for long.
+        if steps.len() < 2 && (count < LONE_VOTES || gap < LONG_STEP) {
+            return;
+        }
+        let step = steps.into_values().max().unwrap_or(0).min(gap);
+        let step = step - step % self.connections.resolution().step().max(1);
+        self.stepped = self.stepped.saturating_add(step);
+        for held in &mut self.queue {
+            held.at.0 = held.at.0.saturating_sub(step);
+        }
+        let detail = format!("by {:.3} s", self.stepped as f64 / 1e9);
+        self.totals.problems.record_detail(Problem::ClockStepped, number, detail);
     }
 
     /// Returns the frame's own timestamp, or a neighbour's if the frame's timestamp is implausible.
@@ -202,12 +273,12 @@ impl Survey {
         self.last = at;
     }
 
-    /// Processes the held frame when no other frame follows for now.
+    /// Processes the held frames when no other frame follows for now.
     fn flush(&mut self, finished: &mut dyn FnMut(Finished)) {
         for held in self.repeats.release() {
             self.take_new(&held.frame(), finished);
         }
-        self.process_held(None, finished);
+        self.process_queue(None, finished);
     }
 
     /// Processes a result of [`Capture::read`], and calls `finished` with each connection that has ended.
@@ -310,8 +381,9 @@ mod tests {
                 len: 1000,
                 ..packet("10.0.0.1:1000".parse().unwrap(), "10.0.0.2:80".parse().unwrap())
             };
-            survey.process_held(Some(at), &mut finished);
-            survey.held = Some(Held { number: packet.number, at, packet: Some(packet) });
+            survey.process_queue(Some(at), &mut finished);
+            let (number, payload) = (packet.number, Vec::new());
+            survey.queue.push_back(Held { number, at, packet: Some(packet), payload });
         }
         let totals = survey.finish(&mut finished);
         (totals, seconds)

@@ -16,6 +16,9 @@ text_enum! {
         ClockBackwards => "frames with an earlier timestamp than the frame before",
         /// A frame has a timestamp far from both its neighbours. It is assumed to lie between them.
         ClockJumped => "frames with a timestamp far from both neighbours, assumed to lie between them",
+        /// The clock was set forward, according to the timestamps of the TCP packets. Later frames count as that
+        /// much earlier.
+        ClockStepped => "steps of the clock that the TCP timestamps do not have: later frames count as that much earlier",
         /// The two directions of a connection were recorded with different clocks.
         ClocksDiffer =>
             "connections whose directions were recorded with different clocks (packets follow the responses to them)",

@@ -146,3 +146,20 @@ fn repeated_frames_are_counted_and_ignored() {
     let text = run(&["analyze", "--wide", file(&pcap.file).path()]).stdout;
     assert!(text.contains("10 × frames that repeat earlier frames"), "{text}");
 }
+
+/// The clock is set an hour forward and stays there. The TCP timestamps do not jump.
+#[test]
+fn step_of_the_clock_is_reported_and_corrected() {
+    let mut pcap = Pcap::new(ETHERNET);
+    for (at, tcp) in plain().into_iter().enumerate() {
+        let seconds = at as f64 * 0.01;
+        let stamp = (at * 10) as u32;
+        let step = if at >= 5 { 3600.0 } else { 0.0 };
+        pcap.frame(seconds + step, &tcp.stamped(7000 + stamp, 7000).ethernet());
+    }
+    let capture = analyze(&pcap.file);
+    assert_eq!(problem(&capture, "clock-stepped"), Some((1, 6)));
+    assert!(capture["totals"]["seconds"].as_f64().unwrap() < 1.0, "{capture}");
+    let text = run(&["analyze", "--wide", file(&pcap.file).path()]).stdout;
+    assert!(text.contains("1 × steps of the clock") && text.contains("by 3600.0"), "{text}");
+}

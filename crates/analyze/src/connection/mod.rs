@@ -12,6 +12,7 @@
 //! | Where was the capture made? | `capture_point` |
 //! | Which packets were captured twice? | `copies` |
 //! | Do both directions have the same clock? | `clock_order` |
+//! | Is a long silence a pause, or a step of the clock? | `clock_step` |
 //! | How fast does the other end respond to requests? | `response_times` |
 //! | What is the server called? | `server_name` |
 //! | Are segments too long for the path? | `path_mtu` |
@@ -22,6 +23,7 @@
 
 mod capture_point;
 mod clock_order;
+mod clock_step;
 mod copies;
 mod direction;
 pub mod findings;
@@ -38,6 +40,7 @@ use aircaptures::icmp::{IcmpError, IcmpKind};
 use aircaptures::packet::{Packet, Timestamp};
 use airwire::segment::Flags;
 use airwire::seq::Seq;
+pub(crate) use clock_step::{ClockVote, LONG_STEP, MIN_STEP};
 pub use findings::ConnectionFindings;
 
 use self::capture_point::ReplyDelay;

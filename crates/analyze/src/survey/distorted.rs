@@ -343,6 +343,83 @@ fn clocks_that_differ_by_less_are_not_reported() {
     }
 }
 
+// ----- steps of the clock -----
+
+/// The clock is set by `by` before the frame with this index.
+fn stepped(rows: &[Row], index: usize, by: i64) -> Vec<Row> {
+    let mut rows = rows.to_vec();
+    rows[index..].iter_mut().for_each(|row| row.at += by);
+    rows
+}
+
+#[test]
+fn forward_step_of_the_clock_is_corrected() {
+    for (recipe, seed) in RECIPES.into_iter().zip(81..) {
+        let rows = transfer(recipe, seed);
+        let original = Surveyed::of(&rows);
+        let has_timestamps = recipe == "sack";
+        let middle = rows.len() / 2;
+        let places = if has_timestamps { &[2, 3, middle, rows.len() - 4][..] } else { &[middle] };
+        for index in places {
+            // At the beginning, the rate of the timestamps is unknown.
+            for by in [HOUR, 90 * SECOND].into_iter().take(if *index < 10 { 1 } else { 2 }) {
+                let found = Surveyed::of(&stepped(&rows, *index, by));
+                let case = format!("{recipe}, {by} ns before frame {}", index + 1);
+                assert_eq!(found.count(Problem::ClockStepped), 1, "{case}");
+                assert!((found.totals.seconds - original.totals.seconds).abs() < 0.05, "{case}");
+                let (found, expected) = (found.data(), original.data());
+                assert_eq!(found.retransmissions.packets, expected.retransmissions.packets, "{case}");
+                assert!(found.rtt.max_seconds.unwrap() < expected.rtt.max_seconds.unwrap() + 0.2, "{case}");
+            }
+        }
+        if has_timestamps {
+            let short = Surveyed::of(&stepped(&rows, middle, 6 * SECOND));
+            assert_eq!(short.count(Problem::ClockStepped), 1);
+        }
+    }
+}
+
+#[test]
+fn pause_is_not_a_step_of_the_clock() {
+    let rows = transfer("sack", 83);
+    for pause in [8 * SECOND, HOUR] {
+        // Both ends' timestamps count the pause in milliseconds.
+        let mut paused = stepped(&rows, rows.len() / 2, pause);
+        for row in &mut paused[rows.len() / 2..] {
+            if let Some(timestamps) = &mut row.tcp.options.timestamps {
+                timestamps.val = timestamps.val.wrapping_add((pause / MILLISECOND) as u32);
+            }
+        }
+        let found = Surveyed::of(&paused);
+        assert_eq!(found.count(Problem::ClockStepped), 0);
+        assert!(found.totals.seconds > pause as f64 / 1e9);
+    }
+}
+
+/// The data waits on the path for a while, as during an outage. The receiver's timestamps count the time.
+#[test]
+fn packets_stuck_on_the_path_are_not_a_step_of_the_clock() {
+    let rows = transfer("sack", 84);
+    let mut stuck = stepped(&rows, rows.len() / 2, 20 * SECOND);
+    for row in &mut stuck[rows.len() / 2..] {
+        if !is_data(&rows, row)
+            && let Some(timestamps) = &mut row.tcp.options.timestamps
+        {
+            timestamps.val = timestamps.val.wrapping_add(20_000);
+        }
+    }
+    assert_eq!(Surveyed::of(&stuck).count(Problem::ClockStepped), 0);
+}
+
+#[test]
+fn backward_step_of_the_clock_leaves_findings_unchanged() {
+    let rows = transfer("sack", 85);
+    let original = Surveyed::of(&rows);
+    let found = Surveyed::of(&stepped(&rows, rows.len() / 2, -HOUR));
+    assert_eq!(found.count(Problem::ClockBackwards), 1);
+    assert_eq!(found.data().retransmissions.packets, original.data().retransmissions.packets);
+}
+
 // ----- coarse clocks -----
 
 #[test]
@@ -373,13 +450,6 @@ fn times_below_the_clock_resolution_are_not_zero() {
     }
     let fine = Surveyed::of(&rows);
     assert_eq!(fine.count(Problem::ClockCoarse), 0);
-}
-
-/// The clock is set by `by` before the frame with this index.
-fn stepped(rows: &[Row], index: usize, by: i64) -> Vec<Row> {
-    let mut rows = rows.to_vec();
-    rows[index..].iter_mut().for_each(|row| row.at += by);
-    rows
 }
 
 // ----- repeated parts -----

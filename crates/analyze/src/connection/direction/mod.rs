@@ -333,6 +333,13 @@ impl DirectionAnalysis {
         self.anomalies.get()?.after_ack.clock_difference()
     }
 
+    /// Returns whether an ACK with this number acknowledges outstanding data of which no segment was
+    /// retransmitted.
+    pub(super) fn is_first_copy_acked(&self, ack: Seq) -> bool {
+        let acked = self.offset(ack).filter(|ack| (self.una() + 1..=self.flight.max).contains(ack));
+        acked.is_some() && self.flight.oldest().is_some_and(|oldest| oldest.times == 1)
+    }
+
     /// Returns the number of the SYN if neither its ACK nor data have been seen.
     pub(super) fn unacknowledged_isn(&self) -> Option<Seq> {
         let syn = self.numbering.syn_range();
