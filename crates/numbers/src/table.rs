@@ -105,9 +105,10 @@ impl Table {
         }
         let excess = width.map_or(0, |width| self.total(&shown).saturating_sub(width));
         let table = if excess > 0 { &self.narrowed(&shown, excess) } else { self };
-        let mut text = table.heading(&shown);
+        let widths = table.widths(&shown);
+        let mut text = table.heading(&shown, &widths);
         for row in &table.rows {
-            text += &table.line(&shown, |column| &row[column]);
+            text += &table.line(&shown, &widths, |column| &row[column]);
         }
         left_out.sort_unstable();
         if !left_out.is_empty() {
@@ -210,8 +211,7 @@ impl Table {
         groups
     }
 
-    fn heading(&self, shown: &[usize]) -> String {
-        let widths = self.widths(shown);
+    fn heading(&self, shown: &[usize], widths: &[usize]) -> String {
         let mut line = String::new();
         for group in self.groups(shown) {
             let columns = &shown[group.clone()];
@@ -226,12 +226,12 @@ impl Table {
             };
         }
         let groups = if line.trim().is_empty() { String::new() } else { format!("{}\n", line.trim_end()) };
-        groups + &self.line(shown, |column| &self.columns[column].heading)
+        groups + &self.line(shown, widths, |column| &self.columns[column].heading)
     }
 
-    fn line<'a>(&'a self, shown: &[usize], cell: impl Fn(usize) -> &'a str) -> String {
+    fn line<'a>(&'a self, shown: &[usize], widths: &[usize], cell: impl Fn(usize) -> &'a str) -> String {
         let mut line = String::new();
-        for (at, (column, width)) in shown.iter().zip(self.widths(shown)).enumerate() {
+        for (at, (column, width)) in shown.iter().zip(widths).enumerate() {
             let gap = if at == 0 { 0 } else { self.columns[*column].gap() };
             let _ = match self.columns[*column].is_left {
                 true => write!(line, "{:gap$}{:<width$}", "", cell(*column)),
