@@ -62,8 +62,8 @@ const NEAR: f64 = 0.1;
 /// Nanoseconds. A shorter round trip, as within one machine, does not show the capture point.
 const MIN_ROUND_TRIP: i64 = 300_000;
 
-/// Locates the capture point from the minimum response times of both ends. `resolution` is that of the
-/// capture's clock in nanoseconds.
+/// Locates the capture point from the minimum response times of both ends. `resolution` is the step
+/// of the capture's clock in nanoseconds.
 pub(super) fn locate(response_times: [Option<i64>; 2], resolution: i64) -> CapturePoint {
     let [Some(first), Some(second)] = response_times else { return CapturePoint::Unknown };
     let round_trip = first + second;

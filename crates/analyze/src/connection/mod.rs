@@ -338,7 +338,7 @@ impl Connection {
         Timestamp(self.begin.0.saturating_add(self.now))
     }
 
-    /// Returns the results. `resolution` is that of the capture's clock in nanoseconds, or 0 if unknown.
+    /// Returns the results. `resolution` is the step of the capture's clock in nanoseconds, or 0 if unknown.
     pub(crate) fn finish(self, resolution: i64) -> Ended {
         let response_times = [self.reply_delays[0].min(), self.reply_delays[1].min()];
         let clock_difference = self.clock_difference();

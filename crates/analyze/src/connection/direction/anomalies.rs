@@ -59,7 +59,7 @@ pub(super) struct MissedPacket {
     /// The end of the missing data.
     pub(super) end: u64,
     /// The time of the ACK that covers the packet, and the timestamp that it echoed. If holes were merged,
-    /// the time is that of an earlier ACK.
+    /// an earlier ACK determines the time.
     pub(super) at: i64,
     pub(super) is_exact: bool,
     pub(super) echo: Option<u32>,

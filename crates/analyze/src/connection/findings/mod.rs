@@ -33,11 +33,11 @@ pub struct ConnectionFindings {
     /// Number of packets with an earlier timestamp than the packet before. The time of that packet is used
     /// instead.
     pub clock_went_back: u64,
-    /// The resolution of the capture's clock: all times are multiples of it. It is at least that of the file
-    /// format. `None` if there are too few frames.
+    /// The resolution of the capture's clock: all times are multiples of it. The file format limits it.
+    /// `None` if there are too few frames.
     pub clock_resolution_seconds: Option<f64>,
     /// The smallest possible difference between the clocks with which the two directions were recorded, if
-    /// packets are later in the capture than the responses to them. `None` if there is no evidence of a
+    /// packets are later in the capture than the responses to them. `None` without evidence of a
     /// difference. Otherwise the capture shows neither round trips nor the flight, and causes of
     /// retransmissions only where there was silence.
     pub clock_difference_seconds: Option<f64>,
