@@ -1,4 +1,4 @@
-//! Memory of idle, half-open and busy connections, measured with a counting allocator.
+//! Memory of connections and of a path that looks ahead, measured with a counting allocator.
 
 #![allow(unsafe_code, reason = "GlobalAlloc is an unsafe trait; every call is passed on as it came")]
 
@@ -6,6 +6,10 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicIsize, Ordering::Relaxed};
 
+use airlink::machine::Machine;
+use airlink::path::FIXED;
+use airlink::scenario::Scenario;
+use airlink::stage::Recording;
 use airtcp::host::{ConnId, Host, IoError};
 use airtcp::profile::Profile;
 use airtcp::recovery::Recipe;
@@ -13,7 +17,7 @@ use airtcp::tcp::{SocketOptions, State};
 use airtcp_testkit::pair::{Impairments, Pair, RIGHT};
 use airtcp_testkit::sample::size;
 use airwire::segment::{self, Ecn, Header};
-use airwire::time::Duration;
+use airwire::time::{Duration, Instant};
 
 struct Counting;
 
@@ -181,6 +185,35 @@ fn busy_connection_stores_little_besides_its_data() {
         // Only one of the two ends stores the data, so each end accounts for half.
         let limit = LIMIT + (WAITING + WAITING / 4) as isize / 2;
         assert!(per_end < limit, "{per_end} bytes per end of a busy connection");
+    }
+}
+
+/// Background traffic that full queues drop takes no memory, however long no other packet enters the path.
+#[test]
+fn dropped_background_traffic_takes_no_memory() {
+    let _counted = COUNTED.lock().unwrap();
+    let traffic = "[[stage]]\nkind = \"traffic\"\n\
+        down = { source = \"cbr\", rate = \"90Mbit\", packet = \"300B\", leaves_after = \"end\" }\n";
+    let delay = "[[stage]]\nkind = \"link\"\ndown = { delay = \"4s\" }\n";
+    let links = "[[stage]]\nkind = \"link\"\nname = \"wire\"\n\
+        down = { rate = \"2Mbit\", queue.packets = 30 }\n\
+        [[stage]]\nkind = \"link\"\nname = \"end\"\ndown = { delay = \"1ms\" }\n";
+    for stages in [[traffic, links].concat(), [delay, traffic, links].concat()] {
+        let scenario = Scenario::parse(&format!("schema = 1\n{stages}"), "test").unwrap();
+        let mut path = scenario.build(Some(1), Recording::Off, false).unwrap();
+        path.be_lazy(true);
+        path.look_ahead(0);
+        let before = in_use();
+        path.handle_packet(Instant::ZERO, FIXED, vec![0; 100]);
+        let ahead = in_use() - before;
+        let behind = [5, 20].map(|seconds| {
+            path.catch_up(Instant::from_secs(seconds));
+            in_use() - before
+        });
+        // The queue and the delay contain some packets. A change per packet of background traffic would take megabytes.
+        assert!(path.background().down.entered > 700_000, "{:?}", path.background());
+        assert!(ahead < 200_000 && behind[0] < 200_000, "{ahead}, then {behind:?} bytes: {stages}");
+        assert!(behind[1] < behind[0] + 10_000, "{behind:?} bytes: {stages}");
     }
 }
 

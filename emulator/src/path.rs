@@ -183,7 +183,7 @@ impl Path {
         let now = self.now.max(now);
         self.now = now;
         for chain in &mut self.chains {
-            chain.settle(&mut self.stages, now);
+            chain.settle(&mut self.stages, now, &mut self.out.accounts);
         }
         for stage in 0..self.stages.len() {
             self.call(now, stage, |stage, out| stage.catch_up(now, out));
@@ -390,7 +390,7 @@ impl Path {
         let chain = &mut self.chains[number];
         let (first, last, delays) = (chain.first(), chain.last(), chain.delays);
         let direction = packet.direction;
-        let left = chain.enter(&mut self.stages, now, self.at_deadline, &packet);
+        let left = chain.enter(&mut self.stages, now, self.at_deadline, &packet, &mut self.out.accounts);
         self.out.memory.shift(Some(first), Some(last), direction, packet.memory());
         match left {
             Some(at) if at == now && chain.is_empty() => return self.next_stop(last, packet),

@@ -26,8 +26,8 @@ pub(super) struct Chain {
 /// A stage of a chain.
 struct Member {
     index: usize,
-    /// Changes of the path's counters that are still in the future: those at the time when a packet reaches
-    /// the stage, and those at the time when a packet leaves it. Both are in order of time.
+    /// Changes of the path's counters that were in the future when they became known: those at the time when
+    /// a packet reaches the stage, and those at the time when a packet leaves it. Both are in order of time.
     arriving: VecDeque<(Instant, Change)>,
     departing: VecDeque<(Instant, Change)>,
 }
@@ -56,6 +56,10 @@ struct PassingPacket<'a> {
 /// Number of packets after which a chain's changes are applied to the counters.
 const CHANGES_INTERVAL: usize = 64;
 
+/// Highest rate of background traffic that joins a chain in the middle, in bit/s. It is emitted as far ahead
+/// of the clock as the packets that it meets, and is kept in memory until then.
+const MAX_RATE_INSIDE: u64 = 10_000_000;
+
 impl Chain {
     /// Finds the chains of a direction.
     pub(super) fn find(stages: &mut [NamedStage], direction: Direction) -> Vec<Self> {
@@ -67,7 +71,10 @@ impl Chain {
         let mut chains = Vec::new();
         let mut start = 0;
         while start < order.len() {
-            let more = ready[start..].iter().take_while(|is_ready| **is_ready).count();
+            let continues = |place: &usize| {
+                ready[*place] && (*place == start || !is_fast_source(stages, order[*place], direction))
+            };
+            let more = (start..order.len()).take_while(continues).count();
             let length = Self::length(stages, &order[start..start + more], direction);
             chains.extend(Self::new(stages, &order[start..start + length], direction));
             start += length.max(1);
@@ -140,9 +147,10 @@ impl Chain {
         now: Instant,
         by_deadline: bool,
         packet: &Packet,
+        accounts: &mut Accounts,
     ) -> Option<Instant> {
         let passing = PassingPacket { at: now, by_deadline, origin: packet.origin, packet: &packet.bytes };
-        self.carry(stages, now, 0, passing)
+        self.carry(stages, now, 0, passing, accounts)
     }
 
     fn carry(
@@ -151,6 +159,7 @@ impl Chain {
         now: Instant,
         from: usize,
         mut passing: PassingPacket<'_>,
+        accounts: &mut Accounts,
     ) -> Option<Instant> {
         for place in from..self.members.len() {
             let index = self.members[place].index;
@@ -162,21 +171,28 @@ impl Chain {
                     }
                     Err(why) => {
                         let change = Change::Dropped(passing.origin, why);
-                        self.members[place].arriving.push_back((passing.at, change));
+                        let times = (now, passing.at);
+                        change.apply_or_keep(
+                            times,
+                            self.direction,
+                            &mut self.members[place].arriving,
+                            accounts,
+                        );
                         return None;
                     }
                 },
                 Ahead::Emits(_) => {
                     // Deadlines of one time are handled from the fixed to the mobile side.
                     let is_first = self.direction == Direction::Up || !passing.by_deadline;
-                    self.emit(stages, now, place, passing.at, is_first);
+                    self.emit(stages, now, place, (passing.at, is_first), accounts);
                 }
                 Ahead::Passes | Ahead::No => {}
             }
             if matches!(passing.origin, Origin::Background { leaves_after } if usize::from(leaves_after) == index)
             {
                 let change = Change::Left(passing.packet.len());
-                self.members[place].departing.push_back((passing.at, change));
+                let times = (now, passing.at);
+                change.apply_or_keep(times, self.direction, &mut self.members[place].departing, accounts);
                 return None;
             }
         }
@@ -189,8 +205,8 @@ impl Chain {
         stages: &mut [NamedStage],
         now: Instant,
         place: usize,
-        until: Instant,
-        inclusive: bool,
+        (until, inclusive): (Instant, bool),
+        accounts: &mut Accounts,
     ) {
         let index = self.members[place].index;
         let Some(Background { leaves_after, .. }) = stages[index].stage.background(self.direction) else {
@@ -203,9 +219,10 @@ impl Chain {
                 return;
             }
             let packet = emitter.emit(now);
-            self.members[place].arriving.push_back((at, Change::Entered(packet.len())));
+            let entered = Change::Entered(packet.len());
+            entered.apply_or_keep((now, at), self.direction, &mut self.members[place].arriving, accounts);
             let passing = PassingPacket { at, by_deadline: true, origin, packet: &packet };
-            self.carry(stages, now, place + 1, passing);
+            self.carry(stages, now, place + 1, passing, accounts);
         }
     }
 
@@ -227,9 +244,9 @@ impl Chain {
     }
 
     /// Emits all background traffic up to `now`, and makes the counters of all stages refer to this time.
-    pub(super) fn settle(&mut self, stages: &mut [NamedStage], now: Instant) {
+    pub(super) fn settle(&mut self, stages: &mut [NamedStage], now: Instant, accounts: &mut Accounts) {
         for place in 0..self.members.len() {
-            self.emit(stages, now, place, now, true);
+            self.emit(stages, now, place, (now, true), accounts);
             match stages[self.members[place].index].stage.lookahead(self.direction) {
                 Ahead::Carries(stage) => stage.settle(now),
                 Ahead::Emits(emitter) => emitter.settle(now),
@@ -267,6 +284,21 @@ impl Chain {
 }
 
 impl Change {
+    /// Applies a change of the past at once, because any number of them may become known together.
+    fn apply_or_keep(
+        self,
+        (now, at): (Instant, Instant),
+        direction: Direction,
+        kept: &mut VecDeque<(Instant, Self)>,
+        accounts: &mut Accounts,
+    ) {
+        if at <= now {
+            self.apply(direction, accounts);
+        } else {
+            kept.push_back((at, self));
+        }
+    }
+
     fn apply(self, direction: Direction, accounts: &mut Accounts) {
         match self {
             Self::Entered(bytes) => accounts.background[direction].enter(bytes),
@@ -274,6 +306,10 @@ impl Change {
             Self::Dropped(origin, why) => accounts.of(direction, origin).dropped[why as usize] += 1,
         }
     }
+}
+
+fn is_fast_source(stages: &[NamedStage], index: usize, direction: Direction) -> bool {
+    stages[index].stage.background(direction).is_some_and(|background| background.rate > MAX_RATE_INSIDE)
 }
 
 /// Returns for each stage of `order` whether it can be part of a chain. A stage on the way of background traffic
