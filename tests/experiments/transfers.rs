@@ -66,13 +66,17 @@ fn simultaneous_directions_have_separate_goodputs() {
         let directions: Vec<_> =
             connections(transfer).iter().map(|connection| &connection["direction"]).collect();
         assert_eq!(directions, ["down", "up"]);
-        let [down, up] =
-            ["down", "up"].map(|direction| number(transfer, &format!("/together/{direction}_kbit_per_s")));
-        // ACKs for the downward data wait in the uplink's queue.
-        assert!((100.0..1000.0).contains(&up) && (50.0..4000.0).contains(&down), "down {down}, up {up}");
-        // Both connections run at the same time, not one after the other.
-        let [first, second] = [0, 1].map(|index| number(&connections(transfer)[index], "/capture/seconds"));
-        assert!(number(transfer, "/capture/seconds") < 0.8 * (first + second), "{transfer}");
+        // On a busy machine, a direction may deliver nothing in this second. Such a transfer does not count.
+        if transfer["invalid"].is_null() {
+            let [down, up] = ["down", "up"]
+                .map(|direction| number(transfer, &format!("/together/{direction}_kbit_per_s")));
+            // ACKs for the downward data wait in the uplink's queue.
+            assert!((100.0..1000.0).contains(&up) && (50.0..4000.0).contains(&down), "down {down}, up {up}");
+            // Both connections run at the same time, not one after the other.
+            let [first, second] =
+                [0, 1].map(|index| number(&connections(transfer)[index], "/capture/seconds"));
+            assert!(number(transfer, "/capture/seconds") < 0.8 * (first + second), "{transfer}");
+        }
         for file in ["sender.jsonl", "sender-up.jsonl", "receiver-up.jsonl"] {
             assert!(scratch.0.join(format!("out/01-{name}")).join(file).is_file(), "{file}");
         }
