@@ -15,8 +15,12 @@ pub(crate) fn fingerprint(packet: &Packet, flags: Flags) -> u64 {
     ];
     let blocks = packet.options.sack.as_slice().iter();
     let blocks = blocks.map(|(left, right)| u64::from(left.0) << 32 | u64::from(right.0));
-    // FNV-1a over 64-bit words, with a shift to mix the upper bits in.
-    words.into_iter().chain(blocks).fold(0xcbf2_9ce4_8422_2325, |hash: u64, word| {
+    hash(0, words.into_iter().chain(blocks))
+}
+
+/// Returns a hash of words: FNV-1a over 64-bit words, with a shift to mix the upper bits in.
+pub(crate) fn hash(seed: u64, words: impl Iterator<Item = u64>) -> u64 {
+    words.fold(0xcbf2_9ce4_8422_2325 ^ seed, |hash, word| {
         let mixed = (hash ^ word).wrapping_mul(0x0000_0100_0000_01b3);
         mixed ^ mixed >> 29
     })

@@ -72,8 +72,8 @@ fn advice(error: &anyhow::Error) -> &'static str {
     let kind = in_chain.or_else(|| kind_in(&message));
     let is_writing = message.contains("cannot write");
     match kind {
-        // A message with a question or a second sentence already contains a suggestion.
         None => "",
+        // A message with a question or a second part already contains a suggestion.
         Some(_) if message.contains(['?', ';']) => "",
         Some(io::ErrorKind::AddrNotAvailable) => "; choose an address of this machine",
         Some(io::ErrorKind::AddrInUse) => "; choose another port, or stop the other program",

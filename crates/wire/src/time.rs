@@ -63,6 +63,14 @@ macro_rules! conversions {
 conversions!(Instant, "an instant");
 conversions!(Duration, "a duration");
 
+/// Returns the earlier of two times, each of which may be absent.
+pub fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
+}
+
 impl Instant {
     /// The driver's start of time. In a simulation, this is the beginning.
     pub const ZERO: Self = Self(0);

@@ -20,7 +20,7 @@ pub(super) mod statistics;
 use std::any::Any;
 
 use airwire::rng::Stream;
-use airwire::time::Instant;
+use airwire::time::{Instant, earlier};
 use serde_json::Value;
 
 use super::config::{DirectionConfig, RlcConfig};
@@ -31,7 +31,6 @@ use super::switching::RateSwitch;
 use super::transport_channel::TransportChannel;
 use crate::packet::{Direction, Packet, PerDirection};
 use crate::rlc::umts::capacity::Room;
-use crate::rlc::umts::earlier;
 use crate::rlc::umts::entity::{Entity, EntityConfig, Incoming, Outgoing, TimersStart};
 use crate::settings::Invalid;
 use crate::stage::{DropReason, Event, IncidentKind, Outbox, ReconfigureError, Stage};

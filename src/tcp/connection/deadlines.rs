@@ -1,10 +1,10 @@
 //! Deadlines of a connection, and the order in which they are handled.
 
-use airwire::time::Instant;
+use airwire::time::{Instant, earlier};
 
 use super::Connection;
 use super::Parts;
-use crate::tcp::sender::{Timeout, earlier};
+use crate::tcp::sender::Timeout;
 
 impl Connection {
     pub(crate) fn next_deadline(&self) -> Option<Instant> {

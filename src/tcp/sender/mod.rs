@@ -32,8 +32,8 @@ use self::mtu_search::Search;
 use self::pacer::Pacer;
 use self::path_mtu::NarrowPath;
 use self::pushes::Pushes;
+pub(super) use self::timers::Timeout;
 use self::timers::UnansweredPeriod;
-pub(super) use self::timers::{Timeout, earlier};
 use super::context::Context;
 use super::negotiated::Negotiated;
 use super::socket::{Push, SocketOptions};
@@ -421,9 +421,9 @@ impl Sender {
         }
     }
 
-    /// Returns true if the maximum number of segments is in flight. It is proportional to the send buffer, which bounds
-    /// the work that a peer can cause and the state per segment even if the peer offers a tiny MSS
-    /// (CVE-2019-11478, CVE-2019-11479). Segments of at least 512 bytes never reach this limit, nor do
+    /// Returns true if the maximum number of segments is in flight. It is proportional to the send buffer,
+    /// which bounds the work that a peer can cause and the state per segment even if the peer offers a tiny
+    /// MSS (CVE-2019-11478, CVE-2019-11479). Segments of at least 512 bytes never reach this limit, nor do
     /// smaller ones that our own side asked for.
     fn has_most_in_flight(&self, cx: &Context) -> bool {
         const ALWAYS_ALLOWED: usize = 1024;

@@ -1,6 +1,6 @@
 //! Timers of the sender: retransmission, zero-window probing, and the time after which it gives up.
 
-use airwire::time::{Duration, Instant};
+use airwire::time::{Duration, Instant, earlier};
 
 use super::pacer::Pacer;
 use super::{Sender, Tail};
@@ -29,14 +29,6 @@ pub(in crate::tcp) enum Timeout {
     SendSyn,
     /// R2 is reached: the connection ends.
     GiveUp,
-}
-
-/// Returns the earlier of two times, if any is set.
-pub(in crate::tcp) fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(a.min(b)),
-        (a, b) => a.or(b),
-    }
 }
 
 impl Sender {

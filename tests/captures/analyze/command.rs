@@ -49,7 +49,7 @@ fn unreadable_input_yields_one_line_error() {
     assert!(stderr.contains("unknown interface `no-such-device`; available are"), "{stderr}");
     let ended = run(&["analyze", path, "--connection", "4"]);
     assert_eq!(ended.code, 1);
-    assert!(ended.stderr.contains("there is no connection 4: there is only 0"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("has the number 0, not 4; use --connection 0"), "{}", ended.stderr);
 }
 
 /// For each retransmission, the list shows the duplicate ACKs before it and the data in flight.

@@ -4,6 +4,8 @@ use aircaptures::capture::Frame;
 use aircaptures::link_layer::LinkType;
 use aircaptures::packet::Timestamp;
 
+use crate::fingerprint;
+
 /// Maximum number of frames that are remembered, from the first one on.
 const REMEMBERED: usize = 1 << 18;
 /// Number of frames in succession that must equal earlier ones.
@@ -192,10 +194,6 @@ fn hash(frame: &Frame<'_>) -> u32 {
     // Bytes after the last whole word are not compared.
     let (words, _) = compared.as_chunks();
     let words = words.iter().map(|word| u64::from_le_bytes(*word));
-    // FNV-1a over 64-bit words, with a shift to mix the upper bits in.
-    let hash = words.fold(0xcbf2_9ce4_8422_2325 ^ u64::from(frame.length), |hash: u64, word| {
-        let mixed = (hash ^ word).wrapping_mul(0x0000_0100_0000_01b3);
-        mixed ^ mixed >> 29
-    });
+    let hash = fingerprint::hash(frame.length.into(), words);
     (hash ^ hash >> 32) as u32
 }

@@ -231,8 +231,11 @@ impl Output {
         if let Some(only) = self.options.only.filter(|only| *only >= totals.connections) {
             return Err(failure::run(match totals.connections {
                 0 => "there is no TCP connection in it".to_owned(),
-                1 => format!("there is no connection {only}: there is only 0; use --connection 0"),
-                count => format!("there is no connection {only}: they are numbered from 0 to {}", count - 1),
+                1 => format!("the only connection in it has the number 0, not {only}; use --connection 0"),
+                count => format!(
+                    "its connections have the numbers 0 to {}, so there is no {only}; use one of them",
+                    count - 1
+                ),
             }));
         }
         if self.options.json {
@@ -447,7 +450,8 @@ fn median_rtt(direction: &DirectionFindings) -> String {
         _ if rtt.samples == 0 || direction.rtt_of == RttOf::ReceiverDelay => "-".to_owned(),
         (Some(seconds), _) => show(seconds),
         (None, Some(resolution)) => format!("<{}", show(resolution.max(1e-6))),
-        (None, None) => "<?".to_owned(),
+        // The time is shorter than a step of the clock, which is unknown.
+        (None, None) => "-".to_owned(),
     }
 }
 

@@ -30,7 +30,7 @@ mod window_advertisement;
 
 use std::sync::Arc;
 
-use airwire::time::{Duration, Instant};
+use airwire::time::{Duration, Instant, earlier};
 use discard_signalling::wire;
 use hfn::Hfns;
 use receiver::{Receiver, Reception};
@@ -46,7 +46,7 @@ use super::codec::{Format, decode, encode, is_data};
 use super::config::{ReceiverConfig, SenderConfig};
 use super::pdu::{Amd, Pdu, Reset, Rest, Sn, Status, Sufi};
 use super::reassembly::Faults;
-use super::{earlier, status_report};
+use super::status_report;
 
 /// Parameters of an entity (§9.6), and properties of the layer below.
 #[derive(Clone, Debug)]

@@ -23,13 +23,3 @@ pub mod pdu;
 pub mod reassembly;
 pub(crate) mod segmentation;
 pub mod status_report;
-
-use airwire::time::Instant;
-
-/// Returns the earlier one of two deadlines, each of which may be absent.
-pub(in crate::rlc) fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
-    match (one, other) {
-        (Some(one), Some(other)) => Some(one.min(other)),
-        (one, other) => one.or(other),
-    }
-}

@@ -1,10 +1,9 @@
 //! The Polling function (§9.7.1): the triggers of polls, and the timers that delay, repeat and prohibit them
 //! (Timer_Poll, Timer_Poll_Prohibit and Timer_Poll_Periodic: §9.5 a, b, e).
 
-use airwire::time::Instant;
+use airwire::time::{Instant, earlier};
 
 use crate::rlc::umts::config::PollConfig;
-use crate::rlc::umts::earlier;
 
 pub(super) struct Polling {
     config: PollConfig,

@@ -3,10 +3,9 @@
 
 use std::collections::VecDeque;
 
-use airwire::time::{Duration, Instant};
+use airwire::time::{Duration, Instant, earlier};
 
 use crate::rlc::umts::config::ReceiverConfig;
-use crate::rlc::umts::earlier;
 use crate::rlc::umts::pdu::Status;
 
 /// Capacity of the direction in which the entity receives. The EPC mechanism decrements VR(EP) by the number

@@ -25,7 +25,7 @@ mod tests;
 use std::collections::VecDeque;
 
 use airwire::rng::Stream;
-use airwire::time::{Duration, Instant};
+use airwire::time::{Duration, Instant, earlier};
 
 use channel::{RadioChannel, decibels};
 use config::HsdpaConfig;
@@ -36,7 +36,6 @@ use reordering::{Reordering, Tsn};
 use segmentation::{Content, Reassembler, Segmenter};
 
 use super::capacity::Room;
-use super::earlier;
 use super::entity::Outgoing;
 use crate::fading::ratio;
 use crate::rlc::transport_channel::Arrival;

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use airwire::time::Instant;
+use airwire::time::{Instant, earlier};
 
 use super::{End, PduState, Sdu, SduState, SentPdu, Stats, Target, Transmitter, WindowState, max_vt_ws};
 use crate::rlc::umts::config::Discard;
-use crate::rlc::umts::earlier;
 use crate::rlc::umts::entity::SduOutcome;
 use crate::rlc::umts::entity::reset::ResetCause;
 
