@@ -15,6 +15,9 @@ use airtcp_numbers::units::{show_bytes, show_rate};
 use crate::html::table::{Cell, Table};
 use crate::html::{Experiment, Page, Run};
 
+/// Maximum number of connections whose verdict is at the top of the page. The table has the causes of all.
+const VERDICTS: usize = 5;
+
 /// Limits on what is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
@@ -120,6 +123,7 @@ fn runs(number: u64, findings: &ConnectionFindings, traces: [Trace; 2]) -> Vec<R
     let server = findings.name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
     let runs = with_data.map(|(trace, direction)| {
         let mut facts: Vec<_> = direction.rows();
+        facts.insert(0, ("verdict".to_owned(), findings.verdict.sentence.clone()));
         facts.extend(findings.remarks().into_iter().map(|remark| ("capture".to_owned(), remark)));
         facts.push(("end".to_owned(), findings.how_it_ended()));
         Run { name: format!("connection {number}: {}{server}", trace.name), facts, trace }
@@ -135,6 +139,7 @@ fn caption() -> String {
 fn columns() -> Vec<(&'static str, &'static str)> {
     vec![
         ("connection", "number, and addresses from client to server"),
+        ("cause", "why the connection was not faster"),
         ("name", "name of the server: TLS server name, or HTTP Host"),
         ("start s", "time of the first packet since the first frame of the capture"),
         ("seconds", "time from the first packet to the last"),
@@ -163,6 +168,7 @@ fn row(number: u64, findings: &ConnectionFindings, first: Option<i64>) -> Vec<Ce
     let bytes = |bytes: u64| Cell { text: show_bytes(bytes), value: Some(bytes as f64) };
     vec![
         Cell { text: format!("{number}: {from} → {to}"), value: Some(number as f64) },
+        Cell::text(findings.verdict.cause.to_string()),
         findings.name.as_ref().map_or_else(Cell::nothing, |name| Cell::text(&*name.name)),
         Cell::number(begins, 6),
         Cell::number(findings.seconds, 3),
@@ -208,6 +214,10 @@ fn sentences(
             if drawn == 1 { "connection" } else { "connections" }
         ));
     }
+    let most = largest.connections.iter().rev().take(VERDICTS).filter(|(_, found)| sent_bytes(found) > 0);
+    sentences.extend(
+        most.map(|((_, Reverse(number)), found)| format!("Connection {number}: {}", found.verdict.sentence)),
+    );
     let problems = totals.problems.iter();
     sentences.extend(problems.map(|(problem, found)| {
         let detail = found.detail.as_ref().map(|detail| format!(", {detail}")).unwrap_or_default();

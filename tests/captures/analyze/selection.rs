@@ -82,7 +82,7 @@ fn overview_lists_connections_in_start_order() {
     assert_eq!(words[0][..2], ["began", "2001-09-09"], "{text}");
     assert_eq!(words[1][..5], ["01:46:40.000000", "0", "10.0.0.1:4000", "10.0.0.2:80", "1.000"], "{text}");
     assert_eq!(words[2][..5], ["01:46:50.000000", "1", "10.0.0.3:4000", "10.0.0.2:443", "5.000"], "{text}");
-    assert_eq!(words[2][5..], ["3.00", "kB", "0", "B", "not", "closed"], "{text}");
+    assert_eq!(words[2][5..], ["3.00", "kB", "0", "B", "undetermined", "not", "closed"], "{text}");
     assert!(lines[3].ends_with("no answer to 1 SYN"), "{text}");
     line(&text, &["the first frame came 2001-09-09 01:46:40.000000 +00:00"]);
     // tshark lists the same conversations.

@@ -98,6 +98,11 @@ impl HandshakeTracker {
         Some(at - request.at)
     }
 
+    /// Returns the time of the ACK for the SYN-ACK.
+    pub(super) fn opened_at(&self) -> Option<i64> {
+        self.syns[1].zip(self.durations[1].as_time()).map(|(syn_ack, took)| syn_ack.at + took)
+    }
+
     pub(super) fn has_syn(&self, end: usize) -> bool {
         self.syns[end].is_some()
     }

@@ -13,13 +13,14 @@
 //! | Which packets were captured twice? | `copies` |
 //! | Do both directions have the same clock? | `clock_order` |
 //! | Is a long silence a pause, or a step of the clock? | `clock_step` |
-//! | How fast does the other end respond to requests? | `response_times` |
+//! | How long do both ends wait before they answer? | `turns` |
 //! | What is the server called? | `server_name` |
 //! | Are segments too long for the path? | `path_mtu` |
 //! | What happened to the data of one end: limits, RTT, losses, retransmissions? | `direction` |
 //!
 //! `direction` analyses the data that one end sends, and the ACKs of the other end. Its documentation lists
-//! its modules. [`findings`] contains the results, and `text` formats them.
+//! its modules. [`findings`] contains the results, `verdict` judges why the connection was slow, and `text`
+//! formats both.
 
 mod capture_point;
 mod clock_order;
@@ -30,11 +31,12 @@ pub mod findings;
 mod handshake;
 mod icmp;
 mod path_mtu;
-mod response_times;
 mod server_name;
 #[cfg(test)]
 mod tests;
 mod text;
+mod turns;
+mod verdict;
 
 use aircaptures::icmp::{IcmpError, IcmpKind};
 use aircaptures::packet::{Packet, Timestamp};
@@ -47,12 +49,12 @@ use self::capture_point::ReplyDelay;
 use self::clock_order::EarlyEchoes;
 use self::copies::{Copies, RecentPackets};
 use self::direction::{CaptureView, DirectionAnalysis, PacketContext};
-use self::findings::{Close, DirectionFindings};
+use self::findings::{Close, DirectionFindings, Verdict};
 use self::handshake::HandshakeTracker;
 use self::icmp::IcmpErrors;
 use self::path_mtu::PathMtu;
-use self::response_times::ResponseTimes;
 use self::server_name::ServerName;
+use self::turns::Turns;
 use super::endpoints::Endpoints;
 use super::trace::Trace;
 use crate::compact::OnDemand;
@@ -81,23 +83,41 @@ pub(crate) struct Connection {
     begin: Timestamp,
     /// Nanoseconds since `begin`. It never decreases.
     now: i64,
-    packets: u64,
-    copied: u32,
-    clock_went_back: u32,
+    packets: u32,
     recent: [RecentPackets; 2],
     reply_delays: [ReplyDelay; 2],
     directions: [DirectionAnalysis; 2],
     handshake: HandshakeTracker,
     rare: OnDemand<Rare>,
     server_name: ServerName,
-    response_times: ResponseTimes,
+    turns: Turns,
     path_mtu: [PathMtu; 2],
-    close: Close,
+    ending: Ending,
+}
+
+/// [`Close`] in two bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ending {
+    Open,
+    Closed,
+    Reset { by: u8 },
+}
+
+impl From<Ending> for Close {
+    fn from(ending: Ending) -> Self {
+        match ending {
+            Ending::Open => Self::Open,
+            Ending::Closed => Self::Closed,
+            Ending::Reset { by } => Self::Reset { by: by.into() },
+        }
+    }
 }
 
 /// State that few connections need.
 #[derive(Debug, Default)]
 struct Rare {
+    copied: u32,
+    clock_went_back: u32,
     /// The sum of all backward steps of the clock, in nanoseconds.
     clock_set_back: i64,
     icmp: IcmpErrors,
@@ -145,17 +165,15 @@ impl Connection {
             begin: first.at,
             now: 0,
             packets: 0,
-            copied: 0,
-            clock_went_back: 0,
             recent: Default::default(),
             reply_delays: Default::default(),
             directions: [direction(0), direction(1)],
             handshake: HandshakeTracker::default(),
             rare: OnDemand::default(),
             server_name: ServerName::default(),
-            response_times: ResponseTimes::default(),
+            turns: Turns::default(),
             path_mtu: Default::default(),
-            close: Close::Open,
+            ending: Ending::Open,
         }
     }
 
@@ -169,7 +187,8 @@ impl Connection {
         }
         let context = self.context(from, silence);
         if self.is_copy(&context, packet, from) {
-            self.copied = self.copied.saturating_add(1);
+            let rare = self.rare.get_or_default();
+            rare.copied = rare.copied.saturating_add(1);
             return;
         }
         if packet.flags.contains(Flags::SYN) && !self.accepts_syn(packet, from) {
@@ -219,7 +238,7 @@ impl Connection {
         let is_new = !self.directions[1 - from].contains(packet.ack);
         if is_new {
             self.directions.iter_mut().for_each(DirectionAnalysis::begin_again);
-            self.close = Close::Open;
+            self.ending = Ending::Open;
         }
         is_new
     }
@@ -268,11 +287,13 @@ impl Connection {
     fn advance_clock(&mut self, at: Timestamp) -> i64 {
         let set_back = self.rare.get().map_or(0, |rare| rare.clock_set_back);
         let at = at.0.saturating_sub(self.begin.0).saturating_add(set_back).min(MAX_TIME);
-        self.clock_went_back += u32::from(at < self.now);
-        let step = self.now.saturating_sub(at);
-        if step > CLOCK_SET_BACK {
+        if at < self.now {
             let rare = self.rare.get_or_default();
-            rare.clock_set_back = rare.clock_set_back.saturating_add(step);
+            rare.clock_went_back = rare.clock_went_back.saturating_add(1);
+            let step = self.now - at;
+            if step > CLOCK_SET_BACK {
+                rare.clock_set_back = rare.clock_set_back.saturating_add(step);
+            }
         }
         let silence = (at - self.now).max(0);
         self.now += silence;
@@ -312,7 +333,7 @@ impl Connection {
     /// Returns whether the connection was reset or closed by both ends. Later packets with the same ports may
     /// belong to another connection.
     pub(crate) fn is_over(&self) -> bool {
-        self.close != Close::Open
+        self.ending != Ending::Open
     }
 
     /// Returns whether the packet is a SYN that starts another connection. As in Wireshark, a SYN-ACK never
@@ -331,7 +352,7 @@ impl Connection {
     }
 
     pub(super) fn packets(&self) -> u64 {
-        self.packets
+        self.packets.into()
     }
 
     pub(crate) fn last_packet(&self) -> Timestamp {
@@ -355,39 +376,45 @@ impl Connection {
             (handshake.syn_to_syn_ack_seconds, handshake.syn_ack_to_ack_seconds) = (None, None);
         }
         let ends = self.ends.both();
+        let base_rtt = response_times[0].unwrap_or(0).saturating_add(response_times[1].unwrap_or(0));
         let [first_mtu, second_mtu] = self.path_mtu;
         let [first, second] = self.directions;
         let finish = |direction: DirectionAnalysis, path_mtu: PathMtu, from: usize| {
             let path_mtu = path_mtu.findings(direction.has_acks());
             let has_one_clock = clock_difference.is_none();
             let view = CaptureView { capture_at, has_one_clock, clock_resolution_seconds };
-            let (findings, trace) = direction.findings(ends, from, view, mss[1 - from]);
+            let (findings, trace) = direction.findings(ends, from, view, mss[1 - from], base_rtt);
             (DirectionFindings { path_mtu, ..findings }, trace)
         };
         let (first, first_trace) = finish(first, first_mtu, 0);
         let (second, second_trace) = finish(second, second_mtu, 1);
-        let findings = ConnectionFindings {
+        let rare = self.rare.into_inner();
+        let mut findings = ConnectionFindings {
+            verdict: Verdict::default(),
             ends,
             first_packet: self.first_packet,
             begin_unix_ns: self.begin.0,
             seconds: self.now as f64 / 1e9,
-            packets: self.packets,
-            copies: u64::from(self.copied),
-            clock_went_back: u64::from(self.clock_went_back),
+            packets: self.packets.into(),
+            copies: u64::from(rare.copied),
+            clock_went_back: u64::from(rare.clock_went_back),
             clock_resolution_seconds,
             clock_difference_seconds: clock_difference.map(|ns| ns as f64 / 1e9),
             name: self.server_name.into_name(),
             handshake,
             capture_at,
             answers_after_seconds: response_times.map(|ns| ns.map(|ns| ns as f64 / 1e9)),
-            close: self.close,
+            close: self.ending.into(),
             timestamps: self.handshake.uses_timestamps(),
             sack: self.handshake.uses_sack(),
             ecn: self.handshake.uses_ecn(),
-            answers: self.response_times.findings(),
-            icmp: self.rare.into_inner().icmp.into_findings(),
+            answers: self.turns.answers(),
+            turns: self.turns.findings(response_times),
+            active_seconds: self.turns.last_data_at() as f64 / 1e9,
+            icmp: rare.icmp.into_findings(),
             directions: [first, second],
         };
+        findings.verdict = verdict::judge(&findings);
         Ended { findings, traces: first_trace.zip(second_trace).map(<[Trace; 2]>::from) }
     }
 
@@ -399,6 +426,8 @@ impl Connection {
             sender_reply_delay: self.reply_delays[sender].min().unwrap_or(0),
             round_trip: a.zip(b).map(|(a, b)| a.saturating_add(b)),
             hides_sacks: self.handshake.hides_sacks(),
+            peer_mss: self.directions[1 - sender].syn_mss(),
+            is_answer: self.turns.is_answer(sender),
         }
     }
 
@@ -418,7 +447,7 @@ impl Connection {
         let Some(start) = direction.offset(packet.seq) else { return };
         let is_new = direction.sent_end() > sent_before;
         if is_new {
-            self.response_times.new_data(self.now, from);
+            self.turns.new_data(self.now, from, self.handshake.opened_at(), packet.number);
         }
         let ip = if packet.src.is_ipv4() { 20 } else { 40 };
         let segment = self.directions[from].path_segment();
@@ -428,7 +457,7 @@ impl Connection {
 
     fn process_handshake(&mut self, packet: &Packet, from: usize) {
         if self.handshake.update_stage(packet, from) {
-            self.close = Close::Open;
+            self.ending = Ending::Open;
         }
         if let Some(response_time) = self.handshake.process(self.now, packet, from) {
             self.reply_delays[from].add(response_time);
@@ -462,10 +491,10 @@ impl Connection {
         }
         if packet.flags.contains(Flags::RST) {
             if self.directions[from].may_be_reset_by(packet.seq) {
-                self.close = Close::Reset { by: from };
+                self.ending = Ending::Reset { by: from as u8 };
             }
         } else if self.directions.iter().all(DirectionAnalysis::is_fin_acked) {
-            self.close = Close::Closed;
+            self.ending = Ending::Closed;
         }
     }
 }

@@ -16,6 +16,7 @@ impl fmt::Display for ConnectionFindings {
         let [first, second] = self.ends;
         write!(f, "{first} ↔ {second}: {} packets in {}", self.packets, Seconds(self.seconds))?;
         writeln!(f, ", {}", self.how_it_ended())?;
+        writeln!(f, "  {}", self.verdict.sentence)?;
         if let Some(name) = &self.name {
             let by = match name.by {
                 NamedBy::TlsServerName => "TLS server name",

@@ -87,11 +87,17 @@ impl Surveyed {
         &self.connections[0]
     }
 
-    /// The findings about both directions, without the resolution of the clock, which depends on all times.
+    /// The findings about both directions, without the resolution of the clock, which depends on all times, and
+    /// without frame numbers.
     #[track_caller]
     fn directions(&self) -> [DirectionFindings; 2] {
         let mut directions = self.only().directions.clone();
-        directions.iter_mut().for_each(|direction| direction.rtt.resolution_seconds = None);
+        for direction in &mut directions {
+            direction.rtt.resolution_seconds = None;
+            if let Some(found) = &mut direction.round_trips {
+                found.frames = Default::default();
+            }
+        }
         directions
     }
 

@@ -1,8 +1,9 @@
-//! One line per connection for `--overview`: begin, endpoints, duration, bytes and ending.
+//! One line per connection for `--overview`: begin, endpoints, duration, bytes, cause and ending.
 
 use std::net::SocketAddr;
 
 use airtcp_analyze::ConnectionFindings;
+use airtcp_analyze::connection::findings::Cause;
 use airtcp_numbers::table::{Column, Table};
 use airtcp_numbers::units::show_bytes;
 use jiff::tz::TimeZone;
@@ -17,6 +18,7 @@ pub(super) struct Line {
     name: Option<String>,
     seconds: f64,
     bytes: [u64; 2],
+    cause: Cause,
     end: String,
 }
 
@@ -28,6 +30,7 @@ impl Line {
             name: findings.name.as_ref().map(|name| name.name.clone()),
             seconds: findings.seconds,
             bytes: findings.directions.each_ref().map(|direction| direction.sent_bytes),
+            cause: findings.verdict.cause,
             end: findings.how_it_ended(),
         }
     }
@@ -54,6 +57,7 @@ pub(super) fn table<'a>(
         Column::new("seconds").optional(1),
         Column::new("sent").optional(0),
         Column::new("received").optional(0),
+        Column::new("cause").left().optional(4),
         Column::new("end").left().optional(2),
     ]);
     for (number, line) in &lines {
@@ -67,6 +71,7 @@ pub(super) fn table<'a>(
             format!("{:.3}", line.seconds),
             show_bytes(line.bytes[0]),
             show_bytes(line.bytes[1]),
+            line.cause.to_string(),
             line.end.clone(),
         ]);
     }

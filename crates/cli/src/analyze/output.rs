@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use aircaptures::packet::Timestamp;
-use airtcp_analyze::connection::findings::{ConnectionFindings, DirectionFindings, HandshakeOutcome, RttOf};
+use airtcp_analyze::connection::findings::{
+    Cause, ConnectionFindings, DirectionFindings, HandshakeOutcome, RttOf,
+};
 use airtcp_analyze::connections::{Finished, Traces};
 use airtcp_analyze::survey::Totals;
 use airtcp_numbers::table::{Column, Table, wrapped_lines};
@@ -269,6 +271,7 @@ impl Output {
                 self.write_details(&mut out, *number, findings, results.first)?;
             }
         } else {
+            write!(out, "{}", wrapped_lines(&verdicts(&connections), width))?;
             writeln!(out, "\n--connection NUMBER shows one of them in detail")?;
         }
         write!(out, "{}", wrapped_lines(&summary(totals, &self.zone), width))?;
@@ -284,8 +287,9 @@ impl Output {
     ) -> io::Result<()> {
         let text = findings.all.to_string();
         let (head, rest) = text.trim_end().split_once('\n').unwrap_or_else(|| (text.trim_end(), ""));
+        let (verdict, rest) = rest.split_once('\n').unwrap_or((rest, ""));
         let width = console::width(self.options.wide);
-        write!(out, "\n{}", wrapped_lines(&format!("connection {number}: {head}"), width))?;
+        write!(out, "\n{}", wrapped_lines(&format!("connection {number}: {head}\n{verdict}"), width))?;
         let begin = findings.all.begin_unix_ns;
         let after = Timestamp(begin).since(first.unwrap_or(Timestamp(begin)));
         writeln!(out, "  began {}, {after:.6} s after the first frame", moment::long(begin, &self.zone))?;
@@ -391,6 +395,15 @@ fn handshake_failure(outcome: HandshakeOutcome) -> Option<&'static str> {
         HandshakeOutcome::NoAnswer => Some("without an answer"),
         HandshakeOutcome::HalfOpen => Some("half open"),
     }
+}
+
+/// Returns a line for each connection that was slow, with the reason.
+fn verdicts(connections: &[(u64, &Findings)]) -> String {
+    let slow = connections.iter().map(|(number, findings)| (number, &findings.all.verdict));
+    let slow = slow.filter(|(_, verdict)| verdict.direction.is_some() && verdict.cause != Cause::NotSlow);
+    let lines: Vec<_> =
+        slow.map(|(number, verdict)| format!("{number:>4}  {}\n", verdict.sentence)).collect();
+    if lines.is_empty() { String::new() } else { format!("\nwhy they were not faster\n{}", lines.concat()) }
 }
 
 /// Returns the columns of the table of connections. The name is the last one, because not every connection

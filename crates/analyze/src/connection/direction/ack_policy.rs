@@ -7,7 +7,7 @@ use crate::rtt::{Measured, Rtt};
 /// Nanoseconds. An ACK that is later than the fastest one by this time was delayed by a timer. Delayed-ACK
 /// timers are longer (40 ms or more in Linux, up to 500 ms in other stacks, RFC 9293 §3.8.6.3), and hosts
 /// respond faster.
-const WAITED: i64 = 20_000_000;
+pub(super) const WAITED: i64 = 20_000_000;
 /// Minimum number of ACKs for a verdict.
 const ENOUGH: u32 = 10;
 

@@ -7,7 +7,7 @@ use airwire::marks;
 use airwire::segment::Flags;
 use airwire::seq::Seq;
 
-use super::ack_policy::Acked;
+use super::ack_policy::{Acked, WAITED};
 use super::anomalies::Uncaptured;
 use super::flight::Segment;
 use super::limits::PeriodEnd;
@@ -21,6 +21,8 @@ use crate::trace::{AckSeen, RttSample};
 /// Bytes beyond the captured data that an ACK may cover, because the capture may have missed them. An ACK for
 /// more does not belong to this stream.
 pub(super) const MAX_UNCAPTURED: u64 = 1 << 26;
+/// The MSS without the option (RFC 9293 §3.7.1).
+const DEFAULT_MSS: u16 = 536;
 /// The two bits of E-TCP (docs/reference/header-extensions.md).
 const OB: Flags = Flags(marks::OB);
 const DB: Flags = Flags(marks::DB);
@@ -34,6 +36,8 @@ struct Covered {
     ambiguous: bool,
     /// Send time of the transmission whose timestamp is echoed.
     echoed: Option<i64>,
+    /// Number of segments that arrived after later ones and were not retransmitted.
+    overtaken: u32,
     /// One past the last byte processed.
     next: u64,
     /// Ranges that the capture does not contain.
@@ -96,6 +100,9 @@ impl DirectionAnalysis {
         let has_new_sacks = self.process_sacks(context, packet, ack, una);
         let duplicate = self.is_duplicate(packet, ack, una);
         self.update_window(packet, ack);
+        if let Some(anomalies) = self.anomalies.get_mut() {
+            anomalies.outages.heard(context.at, packet.number);
+        }
         let mut period_end = PeriodEnd::Other;
         if ack > una {
             if self.advance(context, packet, ack, una) > 0 {
@@ -116,6 +123,7 @@ impl DirectionAnalysis {
             self.ack_times.last = CompactOption::time(context.at);
             self.ack_is_answered = false;
         }
+        self.observe_ack(context, packet, ack.saturating_sub(una));
         if self.trace.is_some() {
             self.record_ack(context, packet, ack, duplicate);
         }
@@ -249,6 +257,7 @@ impl DirectionAnalysis {
         let mut newest = NewestArrival::new(context, packet, self.rtt.min());
         let echo = newest.echo;
         let (pass, recover) = (self.flight.pass, self.recovery.after_timeout().unwrap_or(0));
+        let sacked_end = self.flight.sacked_end();
         let part = self.flight.acknowledge(ack, |segment| {
             covered.reach(segment.start..segment.end);
             if segment.end > syn.start && segment.start < syn.end {
@@ -257,6 +266,8 @@ impl DirectionAnalysis {
             if !segment.sacked {
                 newest.add(segment);
             }
+            covered.overtaken +=
+                u32::from(!segment.sacked && segment.times == 1 && segment.end <= sacked_end);
             covered.ambiguous |= segment.times > 1 || segment.sacked;
             if segment.start < recover && segment.times > 1 && segment.pass == pass {
                 // The ACK for the original would echo an older timestamp, or arrive within a round trip.
@@ -283,6 +294,9 @@ impl DirectionAnalysis {
         });
         covered.reach(part);
         self.record_arrival(context.at, &newest);
+        if let Some(round_trips) = &mut self.round_trips {
+            round_trips.add_overtaken(covered.overtaken);
+        }
         covered
     }
 
@@ -336,6 +350,9 @@ impl DirectionAnalysis {
         };
         let Some((from, measured)) = sample else { return };
         self.rtt.add(context.at - from, measured);
+        if let Some(round_trips) = &mut self.round_trips {
+            round_trips.add_rtt(context.at - from);
+        }
         if let Some(trace) = &mut self.trace {
             let seconds = (context.at - from).max(0) as f64 / 1e9;
             let timestamps = measured == Measured::ByTimestamp;
@@ -366,6 +383,12 @@ impl DirectionAnalysis {
             && last_ack.is_some_and(|at| at <= first.first_at);
         let took = context.at - first.first_at;
         let alone = is_alone.then(|| [took, self.rtt.min().unwrap_or(took)]);
+        if let (Some([took, least]), Some(round_trips)) = (alone, &mut self.round_trips)
+            && took - least >= WAITED
+            && octets < u64::from(context.peer_mss.unwrap_or(DEFAULT_MSS)) / 2
+        {
+            round_trips.delayed_ack(context.at, took - least);
+        }
         self.ack_counts.add(Acked { octets, segment, alone });
     }
 

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use super::congestion::Congestion;
+use super::outages::Outages;
 use super::recovery::RecoveryStart;
 use super::sender::SenderEvidence;
 use crate::compact::{ALLOCATOR_OVERHEAD, CompactOption, heap_of_vec};
@@ -93,6 +94,7 @@ pub(super) struct Anomalies {
     pub(super) after_ack: AfterResponse,
     /// The most recent holes, oldest first.
     pub(super) uncaptured: VecDeque<Uncaptured>,
+    pub(super) outages: Outages,
     pub(super) zero_windows: u64,
     pub(super) shrunk: u64,
 }

@@ -12,8 +12,9 @@ use super::flight::Segment;
 use super::limits::PeriodEnd;
 use super::recovery::{Recovery, RecoveryStart};
 use super::retransmission_cause::{RetransmissionCause, Trigger};
+use super::round_trips::Sent;
 use super::series::Counted;
-use super::{DirectionAnalysis, InitialFlight, PacketContext};
+use super::{DirectionAnalysis, InitialFlight, PacketContext, outages};
 use crate::compact::CompactOption;
 use crate::trace::{Fate, Idle, Proof, Sending, SentSegment};
 
@@ -95,6 +96,7 @@ impl DirectionAnalysis {
         } else {
             self.kind(context, packet, &range)
         };
+        let (observed, sent_before) = (range.clone(), self.flight.max);
         let is_retransmission = matches!(kind, PacketKind::Retransmission { .. });
         let first = if is_retransmission { self.flight.first_overlapping(&range) } else { None };
         let cause = is_retransmission.then(|| {
@@ -110,8 +112,17 @@ impl DirectionAnalysis {
             trace.idle.push(Idle { from: context.at - context.silence, to: context.at });
         }
         self.count_kind(kind, syn, &range);
+        if cause.is_some() && !syn && context.sender_reply_delay >= outages::MIN_REMOTE {
+            let silence = context.silence;
+            if silence >= outages::MIN_SILENCE.max(4 * context.round_trip.unwrap_or(0)) {
+                self.anomalies.get_or_default().outages.add(silence, packet.number);
+            }
+        }
         match cause {
-            Some(cause) if !syn => self.process_retransmission(packet, &range, first, cause, index),
+            Some(cause) if !syn => {
+                self.observe_loss(context, packet, &range, first);
+                self.process_retransmission(packet, &range, first, cause, index);
+            }
             _ if kind == PacketKind::New || kind == PacketKind::Late && range.end > self.flight.max => {
                 self.process_new_data(context, packet, &range);
             }
@@ -123,6 +134,11 @@ impl DirectionAnalysis {
         if kind == PacketKind::New {
             self.detect_min_rtt_probe(context, packet.len);
         }
+        self.observe_data(
+            context,
+            packet,
+            &Sent { range: observed, is_new: kind == PacketKind::New, sent_before },
+        );
         self.ip_ids.learn(packet.ip_id);
         if timer_expired { PeriodEnd::TimerExpired } else { PeriodEnd::Other }
     }
@@ -378,7 +394,9 @@ impl DirectionAnalysis {
         // A packet may contain several segments.
         let outstanding = self.flight.pass_next.saturating_sub(self.una().max(self.flight.lowest()));
         let outstanding_segments = outstanding.div_ceil(u64::from(self.path_segment())) as u32;
+        let heard_at = self.ack_times.last;
         let anomalies = self.anomalies.get_or_default();
+        anomalies.outages.timed_out(heard_at);
         anomalies.timeout(start, self.flight.pass);
         let counts = &mut anomalies.retransmissions;
         counts.timeouts += 1;

@@ -206,6 +206,11 @@ impl Flight {
         last.is_some_and(|range| range.end > offset)
     }
 
+    /// Returns one past the highest SACKed byte, or 0.
+    pub(super) fn sacked_end(&self) -> u64 {
+        self.sacked.as_ref().and_then(|sacked| sacked.ranges.last()).map_or(0, |range| range.end)
+    }
+
     pub(super) fn has_sacked(&self, range: &Range<u64>) -> bool {
         self.sacked.as_ref().is_some_and(|sacked| sacked.ranges.contains_range(range))
     }

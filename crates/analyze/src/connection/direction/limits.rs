@@ -210,7 +210,6 @@ impl DirectionAnalysis {
             return;
         }
         self.rounds.flight(flight);
-        self.max_flight = self.max_flight.max(flight);
         self.record_window(context.at, u64::from(flight));
     }
 

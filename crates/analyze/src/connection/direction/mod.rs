@@ -8,12 +8,14 @@
 //! | What limits the sender, and for how long? | `limits`, `receiver_window` |
 //! | Why was a segment retransmitted? | `retransmission_cause`, `recovery` |
 //! | Was a retransmission unnecessary? | `spurious` |
+//! | For how long did nothing arrive? | `outages` |
 //! | Which data is in flight? | `flight` |
 //! | Which data was captured twice with other packet boundaries? | `captured_again` |
 //! | How large is the sender's window, and how does it grow? | `rounds` |
 //! | Which loss recovery and congestion control does the sender use? | `sender`, `congestion` |
 //! | How does the receiver acknowledge? | `ack_policy` |
 //! | How much was sent and acknowledged when? | `series` |
+//! | What limits each round trip, how long is the queue, and how do losses occur? | `round_trips` |
 
 mod ack_policy;
 mod acks;
@@ -24,9 +26,11 @@ mod data;
 mod flight;
 mod limits;
 mod numbering;
+mod outages;
 mod receiver_window;
 mod recovery;
 mod retransmission_cause;
+mod round_trips;
 mod rounds;
 mod sender;
 mod series;
@@ -48,6 +52,7 @@ use self::limits::LimitTimes;
 use self::numbering::{BASE, Numbering};
 use self::receiver_window::{ReceiverWindow, Scale};
 use self::recovery::Recovery;
+use self::round_trips::RoundTrips;
 use self::rounds::Rounds;
 use self::series::Series;
 use super::findings::{
@@ -73,6 +78,10 @@ pub(super) struct PacketContext {
     /// Whether SACK was negotiated but no block has been seen. Either the capture cuts the blocks off, or
     /// they were not needed yet.
     pub(super) hides_sacks: bool,
+    /// The MSS in the SYN of the other end.
+    pub(super) peer_mss: Option<u16>,
+    /// Whether the other end sent the last data.
+    pub(super) is_answer: bool,
 }
 
 /// Properties of the capture that determine what the findings can show.
@@ -88,12 +97,12 @@ pub(super) struct CaptureView {
 #[derive(Debug, Default)]
 struct Counts {
     /// Number of packets of the sender.
-    packets: u64,
-    data_packets: u64,
+    packets: u32,
+    data_packets: u32,
     sent_bytes: u64,
     acked_bytes: u64,
     /// Number of packets of the other end that acknowledge this direction.
-    acks: u64,
+    acks: u32,
 }
 
 /// Payload sizes of segments in bytes.
@@ -221,9 +230,9 @@ pub(super) struct DirectionAnalysis {
     initial_flight: InitialFlight,
     counts: Counts,
     ack_counts: AckCounts,
-    max_flight: u32,
     marks: OnDemand<Marks>,
     anomalies: OnDemand<Anomalies>,
+    round_trips: Option<Box<RoundTrips>>,
     trace: Option<Box<Trace>>,
 }
 
@@ -400,6 +409,7 @@ impl DirectionAnalysis {
             + marks
             + anomalies
             + self.ack_counts.heap()
+            + self.round_trips.as_ref().map_or(0, |round_trips| round_trips.heap())
     }
 
     // ----- findings -----
@@ -411,13 +421,15 @@ impl DirectionAnalysis {
         !self.has_acks() || self.una() < end.min(self.flight.max) || self.window.is_closed()
     }
 
-    /// Returns the results for the data of `ends[from]`.
+    /// Returns the results for the data of `ends[from]`. `base_rtt` is the minimum round-trip time between the
+    /// ends in nanoseconds.
     pub(super) fn findings(
         mut self,
         ends: [SocketAddr; 2],
         from: usize,
         view: CaptureView,
         peer_mss: Option<u16>,
+        base_rtt: i64,
     ) -> (DirectionFindings, Option<Trace>) {
         let CaptureView { capture_at, has_one_clock, clock_resolution_seconds } = view;
         let rtt_of = RttOf::of_direction(capture_at, from);
@@ -437,12 +449,14 @@ impl DirectionAnalysis {
         let shows_flight = flight_is_known || self.counts.data_packets == 0;
         let window = self.window_findings(shows_flight, mean_flight);
         let sender = self.sender_findings(rtt_of, flight_is_known, peer_mss);
+        let segment = self.path_segment();
+        let round_trips = self.round_trips.take().map(|found| Box::new(found.findings(base_rtt, segment)));
         let anomalies = self.anomalies.into_inner();
         let findings = DirectionFindings {
             from: ends[from],
             to: ends[1 - from],
-            packets: self.counts.packets,
-            data_packets: self.counts.data_packets,
+            packets: self.counts.packets.into(),
+            data_packets: self.counts.data_packets.into(),
             sent_bytes: self.counts.sent_bytes,
             acked_bytes: self.counts.acked_bytes,
             acked_unseen_bytes: anomalies.acked_uncaptured,
@@ -457,12 +471,14 @@ impl DirectionAnalysis {
             time: self.limits.findings(shows_flight),
             arrivals: anomalies.arrivals,
             acks: AckFindings {
-                packets: self.counts.acks,
+                packets: self.counts.acks.into(),
                 policy: self.ack_counts.findings(),
                 ..anomalies.acks
             },
             marks: self.marks.into_inner(),
             sender,
+            round_trips,
+            outages: anomalies.outages.findings(),
             path_mtu: None,
         };
         (findings, self.trace.map(|trace| *trace))
@@ -483,7 +499,7 @@ impl DirectionAnalysis {
         let estimated = if self.sizes.longest > 0 { self.rounds.max() } else { 0 };
         let anomalies = self.anomalies.get();
         WindowFindings {
-            max_flight_bytes: shows_flight.then_some(u64::from(self.max_flight)),
+            max_flight_bytes: shows_flight.then_some(self.rounds.max()),
             mean_flight_bytes: shows_flight.then_some(mean_flight),
             max_estimated_cwnd_bytes: shows_flight.then_some(estimated),
             max_receiver_window_bytes: u64::from(self.window.max()),

@@ -66,6 +66,11 @@ impl Series {
         }
     }
 
+    /// Returns the time of the first byte.
+    pub(super) fn began(&self) -> Option<i64> {
+        (self.width > 0).then_some(self.begin)
+    }
+
     /// Returns the heap memory in bytes.
     pub(super) fn heap(&self) -> usize {
         heap_of_vec::<Entry>(self.entries.capacity())

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use serde::Serialize;
 
-use super::{CapturePoint, SenderFindings};
+use super::{CapturePoint, OutageFindings, RoundTripFindings, SenderFindings};
 
 /// The data that one end sent, and the ACKs for it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -50,6 +50,10 @@ pub struct DirectionFindings {
     pub marks: Marks,
     /// The characteristics of the sender.
     pub sender: SenderFindings,
+    /// Evidence per round trip. `None` if the direction has fewer than twelve packets of data.
+    pub round_trips: Option<Box<RoundTripFindings>>,
+    /// Silences during which the data met no answer.
+    pub outages: OutageFindings,
     /// Evidence about the path MTU. `None` if there are neither ICMP errors nor lost segments.
     pub path_mtu: Option<PathMtuFindings>,
 }

@@ -4,19 +4,25 @@
 //! omitted.
 
 mod direction;
+mod round_trips;
 mod sender;
+mod verdict;
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
 pub use aircaptures::icmp::IcmpKind;
 pub use direction::*;
+pub use round_trips::*;
 pub use sender::*;
 use serde::Serialize;
+pub use verdict::*;
 
 /// All results for a connection.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ConnectionFindings {
+    /// The answer to the question why the connection was slow.
+    pub verdict: Verdict,
     /// The two ends. The end that opened the connection, or that sent the first packet seen, comes first.
     pub ends: [SocketAddr; 2],
     /// The frame number of the first packet.
@@ -61,6 +67,10 @@ pub struct ConnectionFindings {
     pub ecn: bool,
     /// Response times: from data of `ends[0]` to the next data of `ends[1]`.
     pub answers: ResponseTimeFindings,
+    /// The time that the applications of `ends[0]` and of `ends[1]` waited before they sent data.
+    pub turns: [TurnFindings; 2],
+    /// The time from the first packet to the last one with data.
+    pub active_seconds: f64,
     /// ICMP errors about packets of either end: one entry per kind and sender, at most eight.
     pub icmp: Vec<IcmpFindings>,
     /// The data of `ends[0]`, then of `ends[1]`.

@@ -1,0 +1,263 @@
+//! Loss episodes: their sizes, the queue at their beginning, and whether a token bucket explains them.
+
+use std::ops::Range;
+
+use crate::compact::heap_of_vec;
+
+/// Maximum number of remembered drops. When there are more, every second one is forgotten.
+const POINTS: usize = 128;
+
+/// Number of episodes whose queueing delays are remembered.
+const EPISODES: usize = 32;
+
+/// Nanoseconds between drops in close succession. The flights of longer round trips have pauses between them.
+const MAX_BETWEEN: i64 = 30_000_000;
+
+/// A lost segment: when it was sent, and the bytes that had passed before it.
+#[derive(Clone, Copy, Debug)]
+struct LostSegment {
+    at: i64,
+    passed: u64,
+}
+
+/// The queueing delay when a segment was lost, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct QueueAtLoss {
+    /// Whether the minimum in one of the last two round trips is at least half of its maximum.
+    pub(super) is_long: bool,
+    /// The delay of the packet next to the lost one.
+    pub(super) delay: i64,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct LossEpisodes {
+    pub(super) episodes: u32,
+    pub(super) segments: u32,
+    /// Episodes that began while the queue was long.
+    pub(super) with_queue: u32,
+    /// Contiguous groups of lost segments.
+    pub(super) runs: u32,
+    /// The queueing delays at the beginning of the first episodes.
+    delays: Vec<i64>,
+    last_end: u64,
+    /// Bytes lost in this episode, and the end of the data sent at its beginning.
+    lost: u64,
+    recover: u64,
+    drops: Vec<LostSegment>,
+    last: Option<LostSegment>,
+    /// The bytes that passed between close drops, and the time.
+    passed_between: u64,
+    time_between: i64,
+    /// One in 2^`skip` drops is remembered.
+    skip: u8,
+    seen: u32,
+}
+
+/// A token bucket without a queue that explains the drops.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct TokenBucket {
+    /// Bytes per second.
+    pub(super) rate: f64,
+    /// Bytes that passed before the first drop in excess of the rate.
+    pub(super) burst: f64,
+}
+
+impl LossEpisodes {
+    /// Records the loss of `range`, which was sent at `sent_at`. `first` is the first byte of the stream, and
+    /// `max` the end of the data sent so far.
+    pub(super) fn lost(
+        &mut self,
+        sent_at: i64,
+        range: &Range<u64>,
+        first: u64,
+        max: u64,
+        queue: QueueAtLoss,
+    ) {
+        if range.start >= self.recover {
+            self.last = None;
+            self.episodes = self.episodes.saturating_add(1);
+            self.with_queue += u32::from(queue.is_long);
+            if self.delays.len() < EPISODES {
+                self.delays.push(queue.delay);
+            }
+            (self.lost, self.recover) = (0, max);
+        }
+        self.segments = self.segments.saturating_add(1);
+        self.runs += u32::from(range.start != self.last_end);
+        self.last_end = range.end;
+        let passed = range.start.saturating_sub(first).saturating_sub(self.lost);
+        self.lost += range.end - range.start;
+        let segment = LostSegment { at: sent_at, passed };
+        if let Some(last) = self.last.replace(segment)
+            && (0..=MAX_BETWEEN).contains(&(sent_at - last.at))
+        {
+            self.passed_between += passed.saturating_sub(last.passed);
+            self.time_between += sent_at - last.at;
+        }
+        self.seen = self.seen.wrapping_add(1);
+        if !self.seen.is_multiple_of(1 << self.skip) {
+            return;
+        }
+        if self.drops.len() == POINTS {
+            let mut index = 0;
+            self.drops.retain(|_| {
+                index += 1;
+                index % 2 == 0
+            });
+            self.skip = (self.skip + 1).min(30);
+        }
+        self.drops.push(segment);
+    }
+
+    /// Returns the rate in bytes per second at which packets passed between drops in close succession. The bucket
+    /// of a policer is empty then, so it is the rate of its tokens.
+    pub(super) fn rate_between_drops(&self) -> Option<f64> {
+        const MIN_BYTES: u64 = 14_000;
+        let is_enough = self.passed_between >= MIN_BYTES && self.time_between > 0;
+        is_enough.then(|| self.passed_between as f64 * 1e9 / self.time_between as f64)
+    }
+
+    /// Returns the queueing delay in nanoseconds at which most episodes begin, if it is at least `least`. A queue
+    /// drops packets when it is full, always with the same delay. Random losses occur at any length of the queue.
+    pub(super) fn queue(&self, least: i64) -> Option<i64> {
+        const MIN_EPISODES: usize = 3;
+        if self.delays.len() < MIN_EPISODES {
+            return None;
+        }
+        let full = self.delay_quantile(3)?;
+        let near = self.delays.iter().filter(|delay| (**delay - full).abs() * 7 <= full).count();
+        (full >= least && near * 5 >= self.delays.len() * 3).then_some(full)
+    }
+
+    /// Returns a quartile of the queueing delays in nanoseconds at the beginning of an episode.
+    pub(super) fn delay_quantile(&self, quarters: usize) -> Option<i64> {
+        let mut delays = self.delays.clone();
+        delays.sort_unstable();
+        delays.get(delays.len() * quarters / 4).copied()
+    }
+
+    pub(super) fn heap(&self) -> usize {
+        heap_of_vec::<LostSegment>(self.drops.capacity()) + heap_of_vec::<i64>(self.delays.capacity())
+    }
+
+    /// Returns the token bucket that explains the drops. `began` is the time of the first data, and
+    /// `round_trip` the minimum RTT.
+    ///
+    /// An empty bucket drops what exceeds its rate. Between two drops, exactly the tokens of this time have
+    /// passed, or less if the bucket was full meanwhile. A random loss does not bound the bytes between two
+    /// drops. (Flach et al. 2016, §3, simulate the bucket with the same idea.)
+    pub(super) fn token_bucket(&self, began: i64, round_trip: i64) -> Option<TokenBucket> {
+        const MIN_INTERVALS: usize = 5;
+        /// An interval may exceed the rate by this factor, because of the drops that a sample skips.
+        const EXCESS: f64 = 1.12;
+        /// Share of the intervals that must be within the tolerance of the rate. The rest may be lower.
+        const NEAR: f64 = 0.6;
+        const TOLERANCE: f64 = 0.12;
+        let mut rates = Vec::new();
+        let mut last = *self.drops.first()?;
+        for drop in &self.drops[1..] {
+            // Within a round trip, the number of segments is too small for a rate.
+            if drop.at - last.at < 2 * round_trip.max(1_000_000) || drop.passed <= last.passed {
+                continue;
+            }
+            rates.push((drop.passed - last.passed) as f64 * 1e9 / (drop.at - last.at) as f64);
+            last = *drop;
+        }
+        if rates.len() < MIN_INTERVALS {
+            return None;
+        }
+        rates.sort_by(f64::total_cmp);
+        // Intervals in which the bucket was full are slower, so the rate is in the upper part.
+        let rate = rates[rates.len() * 3 / 4];
+        let near = rates.iter().filter(|other| (**other / rate - 1.0).abs() <= TOLERANCE).count();
+        let fastest = rates[(rates.len() * 19 / 20).min(rates.len() - 1)];
+        if fastest > rate * EXCESS || (near as f64) < NEAR * rates.len() as f64 {
+            return None;
+        }
+        let first = self.drops.first()?;
+        let burst = first.passed as f64 - rate * (first.at - began).max(0) as f64 / 1e9;
+        Some(TokenBucket { rate, burst: burst.max(0.0) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RTT: i64 = 50_000_000;
+
+    /// Sends with a window that grows by one segment per round and is halved after drops. Each round begins with
+    /// the retransmissions.
+    fn episodes(mut drops: impl FnMut(i64) -> bool) -> LossEpisodes {
+        let mut losses = LossEpisodes::default();
+        let (mut offset, mut window, mut missing) = (0_u64, 10_u64, 0_u64);
+        for round in 0..600_i64 {
+            let mut lost = 0;
+            for index in 0..window {
+                let at = round * RTT + index as i64 * 300_000;
+                let is_dropped = drops(at);
+                if missing > 0 {
+                    missing -= u64::from(!is_dropped);
+                    continue;
+                }
+                if is_dropped {
+                    losses.lost(
+                        at,
+                        &(offset..offset + 1500),
+                        0,
+                        offset + window * 1500,
+                        QueueAtLoss::default(),
+                    );
+                    lost += 1;
+                }
+                offset += 1500;
+            }
+            window = if lost > 0 { (window / 2).max(2) } else { window + 1 };
+            missing += lost;
+        }
+        losses
+    }
+
+    #[test]
+    fn full_queue_has_the_same_delay_at_each_loss() {
+        let queue = |delays: &[i64]| {
+            let mut losses = LossEpisodes::default();
+            for (offset, delay) in (0..).zip(delays) {
+                let queue = QueueAtLoss { delay: *delay, ..QueueAtLoss::default() };
+                losses.lost(0, &(offset..offset + 1), 0, offset + 1, queue);
+            }
+            losses.queue(3)
+        };
+        assert_eq!(queue(&[58, 61, 12, 60, 59, 60]), Some(60));
+        assert_eq!(queue(&[5, 61, 12, 30, 44, 21]), None);
+        assert_eq!(queue(&[1, 2, 1, 2]), None);
+        assert_eq!(queue(&[60, 60]), None);
+    }
+
+    #[test]
+    fn token_bucket_explains_the_drops_of_a_policer() {
+        let (rate, burst) = (500_000.0, 200_000.0);
+        let (mut tokens, mut last) = (burst, 0);
+        let losses = episodes(|at| {
+            tokens = f64::min(burst, tokens + rate * (at - last) as f64 / 1e9);
+            last = at;
+            let is_dropped = tokens < 1500.0;
+            tokens -= if is_dropped { 0.0 } else { 1500.0 };
+            is_dropped
+        });
+        let bucket = losses.token_bucket(0, RTT).unwrap();
+        assert!((bucket.rate / rate - 1.0).abs() < 0.1, "{bucket:?}");
+    }
+
+    #[test]
+    fn token_bucket_does_not_explain_random_losses() {
+        for seed in 1..20_u64 {
+            let mut state = seed;
+            let losses = episodes(|_| {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                state >> 33 < (1 << 31) / 100
+            });
+            assert_eq!(losses.token_bucket(0, RTT), None, "seed {seed}: {losses:?}");
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! Feeds the packets of a direction to its round trips, as the sender saw them.
+
+use std::ops::Range;
+
+use aircaptures::packet::Packet;
+use airwire::segment::{Ecn, Flags};
+
+use super::ack_history::AckState;
+use super::{
+    MIN_GAP, MIN_LAG, MIN_PACKETS, MIN_RESTART_PAUSE, PROMPT, Round, RoundTrips, Sent, shortest_queue,
+};
+use crate::connection::direction::flight::Segment;
+use crate::connection::direction::receiver_window::Scale;
+use crate::connection::direction::recovery::Recovery;
+use crate::connection::direction::{DirectionAnalysis, PacketContext, outages};
+
+impl DirectionAnalysis {
+    /// Returns what the sender knew from ACKs when it sent the packet that passes the capture point now.
+    fn known_acks(&mut self, context: &PacketContext) -> AckState {
+        let lowest = self.flight.lowest();
+        let edge = self.window.edge().filter(|_| self.window.scale != Scale::Unknown);
+        let current = AckState {
+            at: self.ack_times.last.as_time().unwrap_or(0),
+            una: self.flight.una().unwrap_or(lowest),
+            edge,
+        };
+        let Some(round_trips) = self.round_trips.as_mut() else { return current };
+        if context.sender_reply_delay < MIN_LAG {
+            return current;
+        }
+        let history = round_trips.history.as_mut();
+        let known = history.and_then(|history| history.at(context.at - context.sender_reply_delay));
+        known.unwrap_or(AckState { at: 0, una: round_trips.first_byte, edge: None })
+    }
+
+    /// Processes a packet with data, after it was added to the flight.
+    pub(in crate::connection::direction) fn observe_data(
+        &mut self,
+        context: &PacketContext,
+        packet: &Packet,
+        sent: &Sent,
+    ) {
+        if packet.len == 0 {
+            return;
+        }
+        if self.round_trips.is_none() {
+            if self.counts.data_packets < MIN_PACKETS {
+                return;
+            }
+            let first_byte = sent.range.start.saturating_sub(self.counts.sent_bytes);
+            let began = self.series.began().unwrap_or(context.at);
+            let new = RoundTrips::new(context.at, first_byte, sent.sent_before, began);
+            self.round_trips = Some(Box::new(new));
+        }
+        let known = self.known_acks(context);
+        let (share, base_rtt) = (self.sender_share(context), self.rtt.min().unwrap_or(0));
+        let (segment, max) = (self.path_segment(), self.flight.max);
+        let live_flight = self.flight_bytes();
+        let is_short = !self.sizes.last_new.is_multiple_of(segment);
+        let in_recovery = self.recovery != Recovery::None;
+        let Some(round_trips) = self.round_trips.as_mut() else { return };
+        let at = context.at;
+        let silence = at - known.at - context.sender_reply_delay;
+        let cut_off = sent.is_new
+            && known.una >= sent.sent_before
+            && !context.is_answer
+            && round_trips.is_cut_off(context, silence);
+        if cut_off {
+            self.anomalies.get_or_default().outages.add(silence, packet.number);
+        }
+        if sent.is_new && round_trips.is_pause(context, packet, &known, sent, in_recovery) {
+            // The round ended when everything was acknowledged, and the next one begins now.
+            let ended = at.min(known.at + context.sender_reply_delay).max(round_trips.round.began);
+            round_trips.end_round(ended, sent.sent_before, base_rtt, share, segment);
+            round_trips.round = Round::new(at, sent.sent_before);
+            round_trips.round.is_idle = true;
+            round_trips.unechoed = None;
+        } else if known.una > round_trips.round.end {
+            round_trips.end_round(at, sent.sent_before, base_rtt, share, segment);
+        }
+        round_trips.last_is_short = is_short;
+        round_trips.last_is_pushed = packet.flags.contains(Flags::PSH);
+        round_trips.echoed(packet, at);
+        let delay = round_trips.add_one_way(0, packet, at).unwrap_or(0);
+        let before = std::mem::replace(&mut round_trips.last_delay, delay);
+        if sent.range.start > sent.sent_before {
+            round_trips.gap_delay = before.max(delay);
+        }
+        if packet.ecn == Ecn::Ce {
+            round_trips.round.is_marked = true;
+            round_trips.frames.marks.add(packet.number);
+        }
+        if share > 0.5 {
+            let gap = longest_gap(context.round_trip.unwrap_or(0));
+            round_trips.trains.arrived(at, packet.len.into(), gap, segment.into());
+        }
+        round_trips.last_sent = at;
+        let is_remote = context.sender_reply_delay >= MIN_LAG;
+        let flight = if is_remote {
+            u32::try_from(max.saturating_sub(known.una)).unwrap_or(u32::MAX)
+        } else {
+            live_flight
+        };
+        round_trips.round.flight = round_trips.round.flight.max(flight);
+        if let Some(edge) = known.edge {
+            let (room, window) = (edge.saturating_sub(max), edge.saturating_sub(known.una));
+            // A sender may wait until several segments fit (TSO), so that the window is never quite full.
+            if room < (2 * u64::from(segment)).max(window / 16) {
+                let window = u32::try_from(window).unwrap_or(u32::MAX);
+                let most = round_trips.round.reached.map_or(window, |reached| reached.max(window));
+                round_trips.round.reached = Some(most);
+                round_trips.frames.window_full.add(packet.number);
+            }
+        }
+    }
+
+    /// Processes an ACK. `acked` is the number of newly acknowledged bytes.
+    pub(in crate::connection::direction) fn observe_ack(
+        &mut self,
+        context: &PacketContext,
+        packet: &Packet,
+        acked: u64,
+    ) {
+        if self.round_trips.is_none() {
+            return;
+        }
+        let (share, base_rtt) = (self.sender_share(context), self.rtt.min().unwrap_or(0));
+        let (una, max, segment) = (self.una(), self.flight.max, self.path_segment());
+        let edge = self.window.edge().filter(|_| self.window.scale != Scale::Unknown);
+        let in_recovery = self.recovery != Recovery::None || self.dupacks > 0;
+        let Some(round_trips) = self.round_trips.as_mut() else { return };
+        let at = context.at;
+        round_trips.starts_request_of_echo(packet, at);
+        round_trips.add_one_way(1, packet, at);
+        round_trips.ack_ids.add(packet.ip_id.filter(|id| *id != 0));
+        if packet.flags.contains(Flags::ECE) && !packet.flags.contains(Flags::SYN) {
+            round_trips.round.is_marked = true;
+            round_trips.frames.marks.add(packet.number);
+        }
+        if context.sender_reply_delay >= MIN_LAG {
+            let history = round_trips.history.get_or_insert_default();
+            history.add(AckState { at, una, edge }, context.sender_reply_delay);
+        } else if una > round_trips.round.end {
+            round_trips.end_round(at, max, base_rtt, share, segment);
+        }
+        if share <= 0.5 {
+            if in_recovery {
+                round_trips.trains.end(segment.into());
+            } else if acked > 0 {
+                let gap = longest_gap(base_rtt);
+                round_trips.trains.arrived(at, acked, gap, segment.into());
+            }
+        }
+    }
+
+    /// Processes the first retransmission of a segment. `first` is its transmission in the capture.
+    pub(in crate::connection::direction) fn observe_loss(
+        &mut self,
+        context: &PacketContext,
+        packet: &Packet,
+        range: &Range<u64>,
+        first: Option<Segment>,
+    ) {
+        let above = self.flight.first_overlapping(&(range.end..u64::MAX));
+        let (share, base_rtt) = (self.sender_share(context), self.rtt.min().unwrap_or(0));
+        let (max, una) = (self.flight.max, self.una());
+        let Some(round_trips) = self.round_trips.as_mut() else { return };
+        if range.end <= una {
+            // It had arrived.
+            return;
+        }
+        let sent_at = match first {
+            Some(first) if first.times > 1 || first.sacked => return,
+            Some(first) => first.first_at,
+            None => above.map_or(context.at, |above| above.first_at),
+        };
+        round_trips.round.has_loss = true;
+        let least = shortest_queue(context.round_trip.unwrap_or(base_rtt));
+        let queue = round_trips.queue_at_loss(base_rtt, share, least);
+        round_trips.losses.lost(sent_at, range, round_trips.first_byte, max, queue);
+        round_trips.frames.losses.add(packet.number);
+    }
+
+    /// Returns the share of the round trip between the capture point and the sender.
+    fn sender_share(&self, context: &PacketContext) -> f64 {
+        match context.round_trip {
+            Some(round_trip) if round_trip >= MIN_LAG => {
+                context.sender_reply_delay as f64 / round_trip as f64
+            }
+            _ => 0.0,
+        }
+    }
+}
+
+/// Returns the longest gap in nanoseconds within a train of packets.
+fn longest_gap(round_trip: i64) -> i64 {
+    (round_trip / 4).max(2 * MIN_GAP)
+}
+
+impl RoundTrips {
+    /// Returns whether a sender far away was cut off: its data stopped within a message, and a pause of the
+    /// application would have ended with the flag PSH (RFC 9293 §3.9.1.2).
+    fn is_cut_off(&self, context: &PacketContext, silence: i64) -> bool {
+        context.sender_reply_delay >= MIN_LAG
+            && !self.last_is_short
+            && !self.last_is_pushed
+            && silence >= outages::MIN_SILENCE.max(4 * context.round_trip.unwrap_or(0))
+    }
+
+    /// Accounts for the time before this packet with new data. Returns whether everything was acknowledged, and
+    /// the sender had nothing to send.
+    fn is_pause(
+        &mut self,
+        context: &PacketContext,
+        packet: &Packet,
+        known: &AckState,
+        sent: &Sent,
+        in_recovery: bool,
+    ) -> bool {
+        let at = context.at;
+        let since_ack = at - known.at - context.sender_reply_delay;
+        let prompt = PROMPT + context.sender_reply_delay / 16;
+        if let Some((acked_at, delay)) = self.delayed_ack.take()
+            && at - acked_at - context.sender_reply_delay <= prompt
+        {
+            self.stalls.add(delay);
+            self.frames.delayed_acks.add(packet.number);
+        }
+        if context.is_answer {
+            // An answer to the other end's data begins a new exchange.
+            return known.una >= sent.sent_before;
+        }
+        let gap = at - self.last_sent;
+        if gap < MIN_GAP || in_recovery {
+            return false;
+        }
+        if since_ack <= prompt {
+            self.prompted = self.prompted.saturating_add(1);
+            return false;
+        }
+        if known.una >= sent.sent_before {
+            if self.is_cut_off(context, since_ack) {
+                return true;
+            }
+            self.idle.add(since_ack);
+            if since_ack > self.longest_idle {
+                self.longest_idle = since_ack;
+                self.frames.longest_pause = Some(packet.number);
+            }
+            if since_ack >= MIN_RESTART_PAUSE {
+                self.before_pause = Some(self.previous_flight.max(self.round.flight));
+            }
+            return true;
+        }
+        if self.last_is_short {
+            self.starved.add(gap.min(since_ack));
+            self.round.is_idle = true;
+        }
+        false
+    }
+}

@@ -1,0 +1,170 @@
+//! The facts about the direction that a verdict is about.
+
+use crate::connection::findings::{
+    Cause, Close, ConnectionFindings, DirectionFindings, RoundTripFindings, RttOf, TurnFindings,
+};
+
+/// Seconds. A shorter delay above the minimum round trip is jitter.
+const JITTER: f64 = 0.004;
+/// Seconds without data after which a sender that has more data counts as cut off.
+const MIN_SILENCE: f64 = 1.0;
+/// Delay above the minimum, as a share of the minimum round trip, from which a queue explains the rate: the
+/// window no longer limits, because a larger one would only lengthen the queue.
+const QUEUEING: f64 = 0.25;
+/// Ratio of the largest to the smallest limiting window of a receiver whose application reads fast enough.
+/// The window of Linux shrinks by a few segments while data waits for the application.
+const STEADY_WINDOW: f64 = 2.5;
+/// The largest window without scaling (RFC 9293 §3.1).
+const UNSCALED: u64 = 65_535;
+/// Share of the bottleneck's rate from which the link is full. Packet headers take 4 %, and the estimate of
+/// the rate is uncertain by 10 %.
+pub(super) const FULL: f64 = 0.8;
+/// Share of the bottleneck's rate below which the link is mostly idle.
+const BUSY: f64 = 0.4;
+/// Minimum number of round trips with a constant flight. A congestion window that nothing limits grows in
+/// each of them.
+const MIN_CONSTANT: u64 = 15;
+
+pub(super) struct Facts<'a> {
+    pub(super) findings: &'a ConnectionFindings,
+    pub(super) data: &'a DirectionFindings,
+    pub(super) direction: usize,
+    pub(super) rounds: Option<&'a RoundTripFindings>,
+    pub(super) turns: &'a [TurnFindings; 2],
+    /// The time from the first packet to the end of the transfer.
+    pub(super) seconds: f64,
+    /// The minimum round-trip time between the ends.
+    pub(super) round_trip: f64,
+    pub(super) segment: u32,
+    pub(super) has_acks: bool,
+    /// Retransmitted packets that were necessary.
+    pub(super) lost: u64,
+}
+
+impl<'a> Facts<'a> {
+    /// Returns the facts about the direction with more data. `None` without data.
+    pub(super) fn new(findings: &'a ConnectionFindings) -> Option<Self> {
+        let [first, second] = &findings.directions;
+        let direction = usize::from(second.sent_bytes > first.sent_bytes);
+        let data = &findings.directions[direction];
+        if data.sent_bytes == 0 {
+            return None;
+        }
+        let rounds = data.round_trips.as_deref();
+        let [a, b] = findings.answers_after_seconds;
+        let round_trip = match a.zip(b) {
+            Some((a, b)) => a + b,
+            None => data.rtt.min_seconds.or(findings.handshake.rtt_seconds).unwrap_or(0.0),
+        };
+        let found = &data.retransmissions;
+        Some(Self {
+            findings,
+            data,
+            direction,
+            rounds,
+            turns: &findings.turns,
+            seconds: findings.active_seconds.max(data.transfer_seconds).max(1e-9),
+            round_trip,
+            segment: data.sender.longest_segment_bytes.max(1),
+            has_acks: data.acks.packets > 0,
+            lost: found.packets.saturating_sub(found.spurious.packets),
+        })
+    }
+
+    /// Returns the time from the first packet to the first data if SYNs were lost, without the client's waiting.
+    pub(super) fn delay_of_handshake(&self) -> f64 {
+        let syns = self.findings.handshake.syns.iter().flatten();
+        if syns.map(|syn| syn.times).all(|times| times <= 1) {
+            return 0.0;
+        }
+        (self.seconds - self.data.transfer_seconds - self.turns[0].waited_seconds).max(0.0)
+    }
+
+    pub(super) fn share(&self, seconds: f64) -> f64 {
+        seconds / self.seconds
+    }
+
+    pub(super) fn loss_frames(&self) -> impl Iterator<Item = u64> + use<> {
+        let frames = self.rounds.map(|rounds| rounds.frames.losses).unwrap_or_default();
+        frames.iter().collect::<Vec<_>>().into_iter()
+    }
+
+    pub(super) fn is_at_sender(&self) -> bool {
+        self.data.rtt_of == RttOf::RoundTrip
+    }
+
+    pub(super) fn is_at_receiver(&self) -> bool {
+        self.data.rtt_of == RttOf::ReceiverDelay
+    }
+
+    /// Returns the time from the last data to the end of the capture of this connection.
+    pub(super) fn silence_at_end(&self) -> f64 {
+        (self.findings.seconds - self.findings.active_seconds).max(0.0)
+    }
+
+    /// Returns whether the data stopped within a message, as seen from the receiver, and did not continue.
+    pub(super) fn falls_silent(&self) -> bool {
+        let is_ended_by_sender = match self.findings.close {
+            Close::Open => false,
+            Close::Closed => true,
+            Close::Reset { by } => by == self.direction,
+        };
+        // The receiver's FIN, or its own data.
+        let is_unanswered = self.findings.directions[1 - self.direction].outages.unanswered_timeouts > 0;
+        self.is_at_receiver()
+            && (self.rounds.is_some_and(|rounds| rounds.ends_within_message) || is_unanswered)
+            && self.data.time.zero_window_seconds == 0.0
+            && !is_ended_by_sender
+            && self.silence_at_end() >= MIN_SILENCE.max(4.0 * self.round_trip)
+    }
+
+    /// Returns the median queueing delay in seconds.
+    pub(super) fn queue(&self) -> f64 {
+        self.rounds.and_then(|rounds| rounds.queueing_delay.median_seconds).unwrap_or(0.0)
+    }
+
+    /// Returns whether a queue explains the rate of the transfer. A delay on a mostly idle link has other reasons,
+    /// such as delayed ACKs.
+    pub(super) fn is_queueing(&self) -> bool {
+        self.queue() >= JITTER + QUEUEING * self.round_trip
+            && self.utilization().is_none_or(|share| share >= BUSY)
+    }
+
+    /// Returns the goodput as a share of the bottleneck's rate.
+    pub(super) fn utilization(&self) -> Option<f64> {
+        let rate = self.rounds?.bottleneck_bit_per_s?;
+        // The rate counts payload, like the goodput.
+        Some(self.data.throughput_bit_per_s / rate)
+    }
+
+    /// Returns the reason for a small window. `closed` is the share of the time with a closed window.
+    pub(super) fn window_cause(&self, closed: f64) -> Cause {
+        let Some(rounds) = self.rounds else { return Cause::SlowReader };
+        let [min, max] = [rounds.limiting_window_min_bytes, rounds.limiting_window_max_bytes]
+            .map(|bytes| bytes.unwrap_or(0) as f64);
+        let syns = self.findings.handshake.syns;
+        let has_scales = syns.iter().flatten().all(|syn| syn.window_scale.is_some() || syn.options_cut);
+        if closed >= 0.05 || self.data.window.zero_windows >= 3 || max > STEADY_WINDOW * min.max(1.0) {
+            Cause::SlowReader
+        } else if !has_scales
+            && syns.iter().all(Option::is_some)
+            && (UNSCALED / 2..=UNSCALED).contains(&self.data.window.max_receiver_window_bytes)
+        {
+            Cause::NoWindowScaling
+        } else {
+            Cause::ReceiverWindow
+        }
+    }
+
+    /// Returns whether a constant flight below the receiver's window shows that the sender's buffer is full:
+    /// new data follows each ACK, nothing is lost, and the link is idle for a part of each round trip.
+    pub(super) fn is_limited_by_send_buffer(&self) -> bool {
+        let Some(rounds) = self.rounds else { return false };
+        rounds.constant_flight >= MIN_CONSTANT
+            && rounds.loss_episodes == 0
+            && rounds.marked == 0
+            && !self.is_queueing()
+            && rounds.pause_seconds + rounds.gap_seconds < 0.1 * self.seconds
+            && self.utilization().is_some_and(|share| share < FULL - 0.1)
+    }
+}

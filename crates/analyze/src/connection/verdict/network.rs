@@ -1,0 +1,254 @@
+//! The causes in the network.
+
+use super::facts::{FULL, Facts};
+use super::{Candidate, ONE_FLIGHT, OUTAGE, REPEATED};
+use crate::connection::findings::{Cause, RoundTripFindings};
+
+/// Weight of a disturbance that takes a considerable share of the time. The sender recovers for a while after it,
+/// and without it, the rest of the transfer would be ordinary.
+const DISTURBING: f64 = 0.8;
+/// Seconds of queueing delay from which a queue is a problem for other traffic (bufferbloat), and the same as
+/// a multiple of the minimum round trip. Both are needed: a queue of one bandwidth-delay product is usual.
+const BLOAT: f64 = 0.08;
+const BLOAT_RTTS: f64 = 0.8;
+/// Share of the queueing delay on the way of the ACKs.
+const ON_ACK_PATH: f64 = 0.6;
+/// Seconds of queueing delay on the way of the ACKs, which has no queue on most paths.
+const MIN_ACK_QUEUE: f64 = 0.015;
+/// The same at the receiver, as a multiple of the minimum round trip, and of the time that the flight needs at
+/// the bottleneck.
+const MIN_REMOTE_ACK_QUEUE: f64 = 0.5;
+const MIN_REMOTE_FLIGHTS: f64 = 1.2;
+/// Seconds of queueing delay that a full link has at least.
+const SOME_QUEUE: f64 = 0.001;
+/// Share of the loss episodes that begin with a queue, if the queue is what overflows.
+const QUEUED: f64 = 0.5;
+/// Share of the bottleneck's rate from which losses without a queue do not explain the rate.
+const NEARLY_ALL: f64 = 0.96;
+/// Ratio of the rate between closely spaced packets to the rate of a policer. A shaper spaces the packets.
+const UNSHAPED: f64 = 1.3;
+/// Ratio of the rate of a policer to the goodput.
+const MAX_POLICED: f64 = 1.3;
+/// Segments in the shortest queue of a shaper.
+const SHORTEST_QUEUE: f64 = 2.0;
+/// Lost segments per episode from which losses are bursts. Random losses of 3 % hit 1.3 segments of a window
+/// of ten.
+const BURST: f64 = 2.2;
+/// Share of reordered or duplicated packets that is not incidental.
+const DISORDER: f64 = 0.003;
+const DUPLICATES: f64 = 0.01;
+/// Share of lost ACKs that is not incidental.
+const ACK_LOSS: f64 = 0.1;
+/// Maximum round trips of a transfer that ends in slow start.
+const MAX_SLOW_START: f64 = 14.0;
+/// Growth per round trip in slow start with delayed ACKs.
+const SLOW_START_GROWTH: f64 = 1.5;
+/// The losses of a policer: their minimum number, their contiguous groups per episode, and their number per group.
+/// Random losses of a large window also have many groups, but of one segment each.
+const MIN_POLICED: u64 = 15;
+const RUNS_PER_EPISODE: f64 = 2.5;
+/// Contiguous groups per episode from which losses are not a single burst.
+const SEVERAL_RUNS: f64 = 1.6;
+/// Weight of a cause that another one would explain as well.
+const UNCLEAR: f64 = 0.3;
+const LOST_PER_RUN: f64 = 1.4;
+
+/// Returns the causes in the network. They share the time that neither the applications nor the ends explain.
+pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
+    let mut found = Vec::new();
+    let spurious = spurious_timeouts(facts);
+    if spurious.is_none() {
+        found.extend(outage(facts));
+    }
+    found.extend(spurious);
+    let Some(rounds) = facts.rounds else { return found };
+    let time = &facts.data.time;
+    let elsewhere = facts.delay_of_handshake()
+        + rounds.pause_seconds
+        + rounds.gap_seconds
+        + facts.turns.iter().map(|turns| turns.waited_seconds).sum::<f64>();
+    let full = if facts.is_queueing() { 0.0 } else { rounds.window_limited_seconds };
+    let share = (1.0 - facts.share(elsewhere + full + time.zero_window_seconds)).max(0.0);
+    // An outage or spurious timeouts already explain the losses.
+    let is_explained = found.iter().any(|candidate| candidate.share >= OUTAGE);
+    if !is_explained {
+        found.extend(of_path(facts, rounds, share));
+        found.extend(lost_acks(facts, rounds, 1.0).map(|also| also.weight(0.0)));
+    }
+    found
+}
+
+fn outage(facts: &Facts<'_>) -> Option<Candidate> {
+    let outages = &facts.data.outages;
+    let share = facts.share(outages.seconds);
+    // Random losses also cause single long silences, but many other losses as well.
+    let others = facts.data.retransmissions.timeouts.saturating_sub(4 * outages.count);
+    // So do lost ACKs.
+    let loses_acks = facts.rounds.is_some_and(|rounds| lost_acks(facts, rounds, share).is_some());
+    if outages.count == 0 || share < OUTAGE || others > 4 * outages.count || loses_acks {
+        return None;
+    }
+    Some(Candidate::new(Cause::Outage, share).weight(share.max(DISTURBING)).evidence(outages.frame))
+}
+
+fn spurious_timeouts(facts: &Facts<'_>) -> Option<Candidate> {
+    let found = &facts.data.retransmissions;
+    // In an outage, most of the flight is lost as well.
+    let is_rule = found.spurious.timeouts > 0 && found.spurious.timeouts * 4 >= found.timeouts;
+    // While the path holds packets, the timer expires several times for the same segment.
+    // The receiver does not see the timers.
+    if facts.is_at_receiver() || !is_rule || facts.lost > found.spurious.packets.max(found.timeouts) {
+        return None;
+    }
+    let share = facts.share(facts.data.outages.stalled_seconds);
+    // The small window afterwards is part of the damage.
+    let weight = if share >= OUTAGE { share.max(DISTURBING) } else { share };
+    Some(Candidate::new(Cause::SpuriousTimeouts, share).weight(weight).evidence(facts.loss_frames()))
+}
+
+/// Returns the cause why the path was slow, from its queue and its losses.
+fn of_path(facts: &Facts<'_>, rounds: &RoundTripFindings, share: f64) -> Vec<Candidate> {
+    let lost = rounds.lost_segments.saturating_sub(facts.data.retransmissions.spurious.packets);
+    let episodes = rounds.loss_episodes;
+    let queued = rounds.loss_episodes_with_queue as f64 >= QUEUED * episodes.max(1) as f64
+        || rounds.loss_queue_seconds.is_some();
+    // A link that losses keep from being full is used less, and has no queue.
+    let has_losses = episodes >= REPEATED && !queued;
+    let full = if has_losses { NEARLY_ALL } else { FULL };
+    let is_full = facts.utilization().is_some_and(|share| share >= full)
+        && (!has_losses || facts.queue() >= SOME_QUEUE);
+    if let Some(queue) = rounds.ack_path_queueing_delay.median_seconds
+        && queue >= MIN_ACK_QUEUE
+        && queue >= ON_ACK_PATH * facts.queue()
+        && facts.data.window.zero_windows < REPEATED
+    {
+        if is_late_sender(facts, rounds, queue) {
+            return unclear(&[Cause::ThinUplink, Cause::SendBuffer], share);
+        }
+        return vec![Candidate::new(Cause::ThinUplink, share)];
+    }
+    if rounds.marked >= REPEATED && rounds.marked > episodes {
+        let candidate = Candidate::new(Cause::EcnMarks, share);
+        return vec![candidate.ceiling(rounds.bottleneck_bit_per_s).evidence(rounds.frames.marks.iter())];
+    }
+    if let Some(candidate) = disorder(facts, rounds, share, lost) {
+        return vec![candidate];
+    }
+    if facts.is_queueing() && (is_full || queued && episodes > 0 || episodes == 0) {
+        let queue = facts.queue();
+        let is_bloated = queue >= BLOAT && queue >= BLOAT_RTTS * facts.round_trip;
+        let cause = if is_bloated { Cause::Bufferbloat } else { Cause::LinkRate };
+        return vec![Candidate::new(cause, share).ceiling(rounds.bottleneck_bit_per_s)];
+    }
+    if let Some(rate) = policed(facts, rounds).filter(|_| !queued) {
+        let candidate = Candidate::new(Cause::Policer, share).ceiling(Some(rate));
+        return vec![candidate.evidence(facts.loss_frames())];
+    }
+    if !queued && alternates(rounds) {
+        return unclear(&[Cause::Policer, Cause::LinkRate], share);
+    }
+    // A queue shorter than the window empties after each loss, so that the link is not quite full.
+    if is_full || rounds.loss_queue_seconds.is_some() {
+        return vec![Candidate::new(Cause::LinkRate, share).ceiling(rounds.bottleneck_bit_per_s)];
+    }
+    if episodes >= REPEATED && !queued && lost > 0 {
+        return of_losses(facts, rounds, share);
+    }
+    is_slow_start(facts).then(|| Candidate::new(Cause::SlowStart, share)).into_iter().collect()
+}
+
+/// Returns whether a sender that reacts late to ACKs explains the delay, seen from the receiver. A sender with a
+/// small buffer may wait until most of its flight is acknowledged.
+fn is_late_sender(facts: &Facts<'_>, rounds: &RoundTripFindings, delay: f64) -> bool {
+    let flight = rounds.constant_flight_bytes.unwrap_or(0.0) * 8.0;
+    let at_bottleneck = rounds.bottleneck_bit_per_s.map_or(0.0, |rate| flight / rate);
+    facts.is_at_receiver()
+        && (delay < MIN_REMOTE_ACK_QUEUE * facts.round_trip || delay < MIN_REMOTE_FLIGHTS * at_bottleneck)
+}
+
+/// Returns whether losses alternate with segments that pass.
+fn alternates(rounds: &RoundTripFindings) -> bool {
+    let (lost, runs) = (rounds.lost_segments as f64, rounds.loss_runs as f64);
+    rounds.lost_segments >= MIN_POLICED
+        && runs >= RUNS_PER_EPISODE * rounds.loss_episodes as f64
+        && lost >= LOST_PER_RUN * runs
+}
+
+/// Returns causes that explain the capture equally well, so that it does not decide.
+fn unclear(causes: &[Cause], share: f64) -> Vec<Candidate> {
+    let weight = share.min(UNCLEAR);
+    causes.iter().map(|cause| Candidate::new(*cause, share).weight(weight)).collect()
+}
+
+/// Returns the rate of a policer in bit/s. Its losses alternate with packets that pass, because tokens arrive
+/// all the time. Bursts on a radio link are contiguous.
+fn policed(facts: &Facts<'_>, rounds: &RoundTripFindings) -> Option<f64> {
+    let (lost, episodes) = (rounds.lost_segments, rounds.loss_episodes);
+    let alternates = alternates(rounds);
+    let is_repeated = lost >= 2 * episodes && rounds.loss_runs as f64 >= SEVERAL_RUNS * episodes as f64;
+    let bucket = rounds.token_bucket.filter(|_| is_repeated).map(|bucket| bucket.rate_bit_per_s);
+    if !alternates && bucket.is_none() {
+        return None;
+    }
+    let goodput = facts.data.goodput_bit_per_s;
+    let rate = bucket.or(rounds.rate_between_losses_bit_per_s).unwrap_or(0.0);
+    let rate = rate.min(MAX_POLICED * goodput).max(goodput);
+    let passes_faster = rounds.bottleneck_high_bit_per_s.is_some_and(|high| high >= UNSHAPED * rate);
+    // A shaper with a queue of a few segments would delay the segments before a loss.
+    let segments = SHORTEST_QUEUE * f64::from(facts.segment) * 8.0 / rate.max(1.0);
+    let has_no_queue = rounds.loss_delay_median_seconds.is_some_and(|delay| delay <= segments);
+    (passes_faster || alternates && has_no_queue).then_some(rate)
+}
+
+/// Returns whether the transfer took about as many round trips as slow start needs for its data.
+fn is_slow_start(facts: &Facts<'_>) -> bool {
+    let data = facts.data;
+    if data.retransmissions.packets > 0 || facts.round_trip <= 0.0 {
+        return false;
+    }
+    // At the receiver, the first round trip is over when the data arrives.
+    let before = if facts.is_at_sender() { 0.0 } else { 1.0 };
+    let round_trips = data.transfer_seconds / facts.round_trip + before;
+    let flights = data.acked_bytes as f64 / (ONE_FLIGHT as f64 * f64::from(facts.segment)) + 1.0;
+    round_trips <= flights.log(SLOW_START_GROWTH) + 2.0 && round_trips <= MAX_SLOW_START
+}
+
+/// Returns a cause that is neither a rate nor a loss of data: reordering, copies, or lost ACKs.
+fn disorder(facts: &Facts<'_>, rounds: &RoundTripFindings, share: f64, lost: u64) -> Option<Candidate> {
+    let data = facts.data;
+    let packets = data.data_packets.max(1) as f64;
+    let of_packets = |count: u64| count as f64 / packets;
+    let spurious = data.retransmissions.spurious.packets;
+    let overtaken = data.arrivals.out_of_order.max(rounds.overtaken_segments);
+    if of_packets(overtaken) >= DISORDER && lost <= spurious.max(overtaken) / 2 {
+        return Some(Candidate::new(Cause::Reordering, share).evidence(facts.loss_frames()));
+    }
+    let unexplained = data.acks.dsacks.saturating_sub(data.retransmissions.spurious.by_dsack);
+    let copies = facts.findings.copies.max(unexplained);
+    if of_packets(copies) >= DUPLICATES {
+        return Some(Candidate::new(Cause::Duplication, share));
+    }
+    lost_acks(facts, rounds, share).filter(|_| facts.queue() < BLOAT)
+}
+
+fn lost_acks(facts: &Facts<'_>, rounds: &RoundTripFindings, share: f64) -> Option<Candidate> {
+    let lost = rounds.lost_acks? as f64;
+    let all = facts.data.acks.packets as f64 + lost;
+    (lost >= ACK_LOSS * all).then(|| Candidate::new(Cause::AckLoss, share))
+}
+
+/// Returns the cause of losses without a queue. Bursts on a radio link are contiguous. If segments pass between
+/// the losses of an episode, a policer is possible as well.
+fn of_losses(facts: &Facts<'_>, rounds: &RoundTripFindings, share: f64) -> Vec<Candidate> {
+    let (lost, episodes, runs) =
+        (rounds.lost_segments as f64, rounds.loss_episodes as f64, rounds.loss_runs as f64);
+    let cause = if lost < BURST * episodes || lost < LOST_PER_RUN * runs {
+        Cause::RandomLoss
+    } else {
+        Cause::BurstLoss
+    };
+    if cause == Cause::BurstLoss && runs >= SEVERAL_RUNS * episodes {
+        return unclear(&[Cause::BurstLoss, Cause::Policer], share);
+    }
+    vec![Candidate::new(cause, share).evidence(facts.loss_frames())]
+}
