@@ -8,6 +8,8 @@ struct Held {
     start: u64,
     end: u64,
     truesize: u64,
+    /// Free space after the segment in its buffer.
+    tailroom: u64,
 }
 
 #[derive(Debug, Default)]
@@ -33,19 +35,31 @@ impl Memory {
         self.held.capacity() * size_of::<Held>()
     }
 
-    pub(super) fn hold(&mut self, start: u64, end: u64, truesize: u32) {
+    /// Holds a segment. A short one moves into the free space after its predecessor, and costs nothing
+    /// (tcp_try_coalesce()).
+    pub(super) fn hold(&mut self, start: u64, end: u64, buffer: Buffer) {
+        let Buffer { truesize, tailroom } = buffer;
         let full = self.held.len() >= MOST;
         let at = match self.held.back() {
             Some(last) if last.start > start => self.held.partition_point(|held| held.start <= start),
             _ => self.held.len(),
         };
+        let before = self.held.get_mut(at.saturating_sub(1));
+        if let Some(before) = before.filter(|before| before.end == start && end - start <= before.tailroom) {
+            before.tailroom -= end - start;
+            before.end = end;
+            return;
+        }
         self.used += u64::from(truesize);
         match self.held.get_mut(at.saturating_sub(1)).filter(|_| full) {
             Some(before) => {
                 before.end = before.end.max(end);
                 before.truesize += u64::from(truesize);
             }
-            None => self.held.insert(at, Held { start, end, truesize: truesize.into() }),
+            None => {
+                let held = Held { start, end, truesize: truesize.into(), tailroom: tailroom.into() };
+                self.held.insert(at, held);
+            }
         }
     }
 
@@ -77,35 +91,59 @@ const PAD: u32 = 64;
 /// Buffer size of the cache for small packets (skbuff_small_head).
 const SMALL_HEAD: u32 = 576;
 
-/// Returns the memory cost of a packet from a TUN device, in one piece (tun_alloc_skb(), kmalloc_reserve()).
-///
-/// Other drivers allocate differently, but the receivers that this one is compared with are behind TUN
-/// devices.
-pub(super) fn truesize(packet: u32) -> u32 {
-    let head = (PAD + packet).next_multiple_of(64) + SHARED_INFO;
-    let allocated = if head <= SMALL_HEAD { SMALL_HEAD } else { head.next_power_of_two() };
-    allocated + SK_BUFF
+/// The memory of a packet: its cost, and the free space after the data.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Buffer {
+    pub(super) truesize: u32,
+    pub(super) tailroom: u32,
+}
+
+impl Buffer {
+    /// Returns the memory of a packet from a TUN device, in one piece (tun_alloc_skb(), kmalloc_reserve()).
+    ///
+    /// Other drivers allocate differently, but the receivers that this one is compared with are behind TUN
+    /// devices.
+    pub(super) fn of_packet(packet: u32) -> Self {
+        let head = (PAD + packet).next_multiple_of(64) + SHARED_INFO;
+        let allocated = if head <= SMALL_HEAD { SMALL_HEAD } else { head.next_power_of_two() };
+        Self { truesize: allocated + SK_BUFF, tailroom: allocated - SHARED_INFO - PAD - packet }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn of(truesize: u32) -> Buffer {
+        Buffer { truesize, tailroom: 0 }
+    }
+
     #[test]
     fn truesize_follows_kernel_allocation_sizes() {
-        assert_eq!(truesize(1500), 2304);
-        assert_eq!(truesize(100), 832);
-        assert_eq!(truesize(576), 1280);
+        let buffer = |packet| (Buffer::of_packet(packet).truesize, Buffer::of_packet(packet).tailroom);
+        assert_eq!((buffer(1500), buffer(100), buffer(576)), ((2304, 164), (832, 92), (1280, 64)));
+    }
+
+    #[test]
+    fn short_segment_moves_into_free_space_after_its_predecessor() {
+        let mut memory = Memory::default();
+        // 500 bytes of data in a packet of 540.
+        memory.hold(501, 1001, Buffer::of_packet(540));
+        memory.hold(1001, 1101, Buffer::of_packet(140));
+        assert_eq!(memory.used(), 1280);
+        memory.hold(1101, 1102, Buffer::of_packet(41));
+        assert_eq!(memory.used(), 1280 + 832, "100 bytes were free");
+        assert_eq!((memory.release_one(1101), memory.used()), (Some(1101), 832));
     }
 
     #[test]
     fn only_list_of_a_burst_is_freed() {
         let mut memory = Memory::default();
-        memory.hold(1, 2, 10);
+        memory.hold(1, 2, of(10));
         assert_eq!(memory.release_one(2), Some(2));
         assert!(memory.cost() > 0, "a short list is kept for the next segment");
         for at in 1..=100 {
-            memory.hold(at, at + 1, 10);
+            memory.hold(at, at + 1, of(10));
         }
         for at in 1..=100 {
             assert_eq!((memory.used(), memory.release_one(101)), (10 * (101 - at), Some(at + 1)));
@@ -116,9 +154,9 @@ mod tests {
     #[test]
     fn read_segments_free_memory_regardless_of_arrival_order() {
         let mut memory = Memory::default();
-        memory.hold(1, 101, 10);
-        memory.hold(301, 401, 30);
-        memory.hold(201, 301, 20);
+        memory.hold(1, 101, of(10));
+        memory.hold(301, 401, of(30));
+        memory.hold(201, 301, of(20));
         assert_eq!(memory.used(), 60);
         assert_eq!(memory.release_one(301), Some(101));
         assert_eq!(memory.release_one(301), Some(301));

@@ -15,6 +15,7 @@ use airwire::time::Instant;
 
 pub(super) use self::acks::{Acks, Waiting};
 use self::held::{Chosen, Held};
+use self::memory::Buffer;
 use self::sacks::Sacks;
 pub(super) use self::window::{Selected, Window};
 use crate::profile::{AckCompression, ReceiveMemory};
@@ -38,8 +39,12 @@ pub(in crate::tcp::receiver) struct Text {
 }
 
 impl Text {
+    fn buffer(&self) -> Buffer {
+        Buffer::of_packet(self.headers + self.len)
+    }
+
     fn truesize(&self) -> u32 {
-        memory::truesize(self.headers + self.len)
+        self.buffer().truesize
     }
 }
 
@@ -157,7 +162,7 @@ impl LinuxReceiver {
     /// Processes in-order data (tcp_event_data_recv()). `rcv_nxt` does not yet include out-of-order data that
     /// it connects to.
     pub(super) fn on_in_order(&mut self, now: Instant, text: &Text, rcv_nxt: u64, rto: u64, quick: u32) {
-        self.held().memory.hold(text.start, text.end, text.truesize());
+        self.held().memory.hold(text.start, text.end, text.buffer());
         self.acks.owe();
         self.acks.note_push(self.window.measure_rcv_mss(text));
         self.window.measure_rtt_by_window(now, rcv_nxt);
@@ -184,7 +189,7 @@ impl LinuxReceiver {
             if sack && self.window.grow(text, self.used()) {
                 self.acks.one_more_quick();
             }
-            self.held().memory.hold(text.start, text.end, text.truesize());
+            self.held().memory.hold(text.start, text.end, text.buffer());
         }
         self.window.make_room_for(span);
     }

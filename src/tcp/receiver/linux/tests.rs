@@ -18,7 +18,7 @@ fn opened(memory: Option<ReceiveMemory>) -> LinuxReceiver {
 /// A receiver whose buffer holds one unread segment with this memory cost.
 fn holding(truesize: u32) -> LinuxReceiver {
     let mut receiver = opened(Some(ReceiveMemory::LINUX));
-    receiver.held().memory.hold(1, 1461, truesize);
+    receiver.held().memory.hold(1, 1461, Buffer { truesize, tailroom: 0 });
     receiver
 }
 
@@ -62,7 +62,7 @@ fn ack_of_idle_receiver_allocates_no_memory() {
 #[test]
 fn profile_without_tuned_window_keeps_quick_acks() {
     let mut receiver = opened(None);
-    receiver.held().memory.hold(1, 1461, 6 << 20);
+    receiver.held().memory.hold(1, 1461, Buffer { truesize: 6 << 20, tailroom: 0 });
     receiver.acks.enter_quick_mode(4);
     receiver.choose(1461, 1461);
     assert!(receiver.acks.is_quick());
