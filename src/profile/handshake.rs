@@ -27,6 +27,12 @@ pub struct Handshake {
     /// In a simultaneous open, the SYN,ACK repeats the options that our SYN offered, whatever the peer's SYN
     /// offers (Linux, tcp_send_synack()).
     pub repeats_offer: bool,
+    /// An unacceptable ACK makes the first retransmission of a SYN leave at the next tick, because the peer may
+    /// have answered for an old connection (Linux, tcp_rcv_synsent_state_process()).
+    pub repeats_refused_syn: bool,
+    /// Number of timeouts of a SYN that do not double the next one (Linux, tcp_syn_linear_timeouts). R2 for SYNs
+    /// does not count them.
+    pub syn_linear_timeouts: u16,
     /// Retransmissions of a SYN before giving up: R2 for SYNs (RFC 9293 §3.8.3) as a count.
     pub syn_retries: u32,
     /// Retransmissions of a SYN,ACK before giving up. `None`: the value of `syn_retries`.

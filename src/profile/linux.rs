@@ -35,7 +35,10 @@ impl Profile {
                 syn_fin: SynFin::NoConnection,
                 // tcp_send_synack().
                 repeats_offer: true,
-                // net.ipv4.tcp_syn_retries, net.ipv4.tcp_synack_retries.
+                // tcp_rcv_synsent_state_process().
+                repeats_refused_syn: true,
+                // net.ipv4.tcp_syn_linear_timeouts, tcp_syn_retries and tcp_synack_retries.
+                syn_linear_timeouts: 4,
                 syn_retries: 6,
                 syn_ack_retries: Some(5),
                 min_syn_time: Duration::ZERO,

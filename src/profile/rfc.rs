@@ -28,6 +28,8 @@ impl Default for Profile {
                 data_on_syn: DataOnSyn::Queued,
                 syn_fin: SynFin::Accepted,
                 repeats_offer: false,
+                repeats_refused_syn: false,
+                syn_linear_timeouts: 0,
                 syn_retries: 7,
                 syn_ack_retries: None,
                 // RFC 9293 MUST-23.

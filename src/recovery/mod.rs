@@ -330,6 +330,8 @@ pub struct Ack {
     pub highest_sacked: Option<u64>,
     /// Whether it is a duplicate ACK as defined by RFC 5681 §2 (or, with SACK, RFC 6675 §2).
     pub duplicate: bool,
+    /// Whether it has no data and leaves acknowledgment number and window as they were.
+    pub repeats: bool,
     /// First byte of a D-SACK block, and one past its last byte (RFC 2883).
     pub dsack: Option<(u64, u64)>,
     /// Number of retransmitted segments that the D-SACK block reports.

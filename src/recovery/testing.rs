@@ -154,8 +154,9 @@ impl BareSender {
     /// Receives `n` duplicate ACKs without SACK.
     pub(crate) fn dupacks(&mut self, n: u32) -> String {
         let una = self.una();
-        let sent: Vec<_> =
-            (0..n).map(|_| self.receive(Ack { duplicate: true, ..Ack::default() }, una, &[])).collect();
+        let sent: Vec<_> = (0..n)
+            .map(|_| self.receive(Ack { duplicate: true, repeats: true, ..Ack::default() }, una, &[]))
+            .collect();
         join(&sent)
     }
 

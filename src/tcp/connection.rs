@@ -229,6 +229,7 @@ impl Connection {
         self.shutdown_write();
         if self.state() == State::FinWait2 {
             self.cx.lifecycle.limit_fin_wait_2(now, &self.cx.profile, &self.cx.options);
+            self.release_socket(now);
         }
     }
 

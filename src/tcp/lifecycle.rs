@@ -17,6 +17,8 @@ pub(super) struct Lifecycle {
     soft_error: Option<Unreachable>,
     /// True after the application has closed.
     is_orphaned: bool,
+    /// True in FIN-WAIT-2 and later, after Linux has replaced the socket by a few values (tcp_time_wait()).
+    is_released: bool,
     pending: Pending,
     /// The end of TIME-WAIT, or of FIN-WAIT-2 after the application has closed.
     linger: Option<Instant>,
@@ -29,8 +31,8 @@ struct Pending {
     syn: bool,
     reset: bool,
     keepalive: bool,
-    /// The ACK of the peer's SYN, which is sent before any data.
-    handshake_ack: bool,
+    /// The ACK that is due is sent before any data.
+    lone_ack: bool,
 }
 
 impl Lifecycle {
@@ -41,6 +43,7 @@ impl Lifecycle {
             ended: None,
             soft_error: None,
             is_orphaned: false,
+            is_released: false,
             pending: Pending::default(),
             linger: None,
             keepalive: None,
@@ -110,6 +113,15 @@ impl Lifecycle {
         self.is_orphaned
     }
 
+    /// Records that Linux releases the socket. Returns false if it already has.
+    pub(super) fn release(&mut self) -> bool {
+        !std::mem::replace(&mut self.is_released, true)
+    }
+
+    pub(super) fn is_released(&self) -> bool {
+        self.is_released
+    }
+
     /// Limits the time in FIN-WAIT-2 after the application has closed (TCP_LINGER2).
     pub(super) fn limit_fin_wait_2(&mut self, now: Instant, profile: &Profile, options: &SocketOptions) {
         self.linger = Some(now + options.linger2.unwrap_or(profile.timers.time_wait));
@@ -131,13 +143,13 @@ impl Lifecycle {
         self.pending.reset
     }
 
-    /// Makes the ACK of the peer's SYN leave before any data, if `alone`.
-    pub(super) fn send_handshake_ack(&mut self, alone: bool) {
-        self.pending.handshake_ack = alone;
+    /// Makes the ACK that is due leave before any data, if `alone`.
+    pub(super) fn send_lone_ack(&mut self, alone: bool) {
+        self.pending.lone_ack = alone;
     }
 
-    pub(super) fn take_handshake_ack(&mut self) -> bool {
-        std::mem::take(&mut self.pending.handshake_ack)
+    pub(super) fn take_lone_ack(&mut self) -> bool {
+        std::mem::take(&mut self.pending.lone_ack)
     }
 
     pub(super) fn take_keepalive(&mut self) -> bool {

@@ -164,7 +164,8 @@ pub struct Patience {
     pub r1: Option<Threshold>,
     /// R2: the connection is given up.
     pub r2: Option<Threshold>,
-    /// R2 for a SYN or SYN,ACK (TCP_SYNCNT).
+    /// R2 for a SYN or SYN,ACK (TCP_SYNCNT), without the timeouts that do not double the next one
+    /// ([`Handshake::syn_linear_timeouts`](crate::profile::Handshake::syn_linear_timeouts)).
     pub syn_r2: Option<Threshold>,
     /// TCP_USER_TIMEOUT (RFC 9293 §3.9.1.1, RFC 5482): the connection is given up exactly when data has been
     /// unacknowledged, or blocked by a closed window, for this time. With keep-alive it replaces the number

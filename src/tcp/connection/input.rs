@@ -8,7 +8,7 @@ use airwire::time::Instant;
 use super::Parts;
 use super::{Connection, Opening};
 use crate::events::{EventKind, Offer, Refusal};
-use crate::profile::Challenge;
+use crate::profile::{AckRules, Challenge};
 use crate::tcp::receiver::Acceptability;
 use crate::tcp::socket::{Ended, State};
 
@@ -75,6 +75,9 @@ impl Connection {
         // First, the ACK: "If SEG.ACK =< ISS or SEG.ACK > SND.NXT, send a reset (unless the RST bit is set …)".
         if has(Flags::ACK) && !self.sender.acks_our_syn(segment) {
             self.refuse(segment, Refusal::NotOurSyn);
+            if self.cx.profile.handshake.repeats_refused_syn {
+                self.sender.hasten_first_timeout(now);
+            }
             return if has(Flags::RST) { Reaction::Done } else { Reaction::Reset(None) };
         }
         // Second, the RST: an acceptable ACK aborts the connection, without ACK the segment is dropped.
@@ -105,7 +108,7 @@ impl Connection {
         self.take_text_of_syn(now, segment);
         self.receiver.ack_now();
         // Data of the SYN that was not acknowledged is retransmitted with this ACK (RFC 7413 §4.2.2).
-        self.cx.lifecycle.send_handshake_ack(self.sender.flight().is_empty());
+        self.cx.lifecycle.send_lone_ack(self.sender.flight().is_empty());
         Reaction::Done
     }
 
@@ -189,8 +192,13 @@ impl Connection {
 
     /// First step: PAWS (RFC 7323 §5.3 R1 to R3) and the window.
     fn check_sequence(&mut self, now: Instant, segment: &Segment<'_>) -> Verdict {
-        let Parts { receiver, cx, .. } = self.parts();
-        let acceptability = receiver.check_sequence(cx, now, segment);
+        let Parts { sender, receiver, cx, .. } = self.parts();
+        let acceptability = match receiver.check_sequence(cx, now, segment) {
+            Acceptability::Old if cx.profile.validation.accepts_unacknowledged => {
+                receiver.judge_old(cx, segment, |seq, ticks| sender.is_overtaken(cx, segment, seq, ticks))
+            }
+            other => other,
+        };
         let (why, copy) = match acceptability {
             Acceptability::Acceptable => return GoOn,
             Acceptability::Dropped(why) => (why, false),
@@ -232,7 +240,7 @@ impl Connection {
             && self.state().is_synchronized()
             && self.take_ack(now, segment, false)
         {
-            self.check_fin_acked(now);
+            self.check_fin_acked(now, segment);
         }
     }
 
@@ -276,21 +284,32 @@ impl Connection {
             self.take_queued(now);
         }
         let on_fast_path = self.cx.profile.validation.accepts_unacknowledged && self.is_predicted(segment);
+        // On its fast path, Linux skips tcp_ack() for data with the same ACK number.
+        let is_skipped = self.cx.profile.persist.restarted_by_acks
+            && !segment.payload.is_empty()
+            && self.sender.repeats_number(segment)
+            && self.has_predicted_header(segment);
         if !self.take_ack(now, segment, is_first) {
             return if on_fast_path { GoOn } else { Stop(Reaction::Done) };
         }
         let Parts { sender, cx, .. } = self.parts();
-        sender.postpone_probe(cx, now);
-        self.check_fin_acked(now);
+        if !is_skipped && !sender.is_old_ack(segment) {
+            sender.postpone_probe(cx, now);
+        }
+        self.check_fin_acked(now, segment);
         if self.state() == State::Closed { Stop(Reaction::Done) } else { GoOn }
     }
 
     /// Returns true if Linux processes a pure ACK on its fast path (tcp_rcv_established()), which takes the
     /// timestamp even if the ACK is too old.
     fn is_predicted(&self, segment: &Segment<'_>) -> bool {
+        segment.payload.is_empty() && self.has_predicted_header(segment)
+    }
+
+    /// Returns true if Linux predicts the header (tcp_fast_path_on()).
+    fn has_predicted_header(&self, segment: &Segment<'_>) -> bool {
         let options = &segment.options;
         self.state() == State::Established
-            && segment.payload.is_empty()
             && segment.flags.without(Flags::PSH) == Flags::ACK
             && segment.seq == self.receiver.nxt_seq()
             && !self.receiver.holds_out_of_order()
@@ -313,19 +332,23 @@ impl Connection {
 
     /// Advances the state if our FIN has been acknowledged.
     #[inline]
-    fn check_fin_acked(&mut self, now: Instant) {
+    fn check_fin_acked(&mut self, now: Instant, segment: &Segment<'_>) {
         if self.sender.fin_is_acked() {
-            self.on_fin_acked(now);
+            self.on_fin_acked(now, segment);
         }
     }
 
-    fn on_fin_acked(&mut self, now: Instant) {
+    fn on_fin_acked(&mut self, now: Instant, segment: &Segment<'_>) {
         match self.state() {
             // FIN-WAIT-1, CLOSING and LAST-ACK: the ACK of our FIN ends this state.
             State::FinWait1 => {
                 self.enter(State::FinWait2);
                 if self.cx.lifecycle.is_orphaned() {
                     self.cx.lifecycle.limit_fin_wait_2(now, &self.cx.profile, &self.cx.options);
+                    // tcp_rcv_state_process() of Linux keeps the socket if the segment has a FIN.
+                    if !segment.flags.contains(Flags::FIN) {
+                        self.release_socket(now);
+                    }
                 }
             }
             State::Closing => self.enter_time_wait(now),
@@ -380,6 +403,10 @@ impl Connection {
         }
         let Parts { receiver, cx, .. } = self.parts();
         receiver.ack_fin(cx, had_holes);
+        if cx.state() == State::Closing && matches!(cx.profile.acks.policy.rules, AckRules::Linux(_)) {
+            // tcp_fin() of Linux sends this ACK itself, and data only follows it.
+            self.cx.lifecycle.send_lone_ack(true);
+        }
     }
 
     fn learn_from_syn(&mut self, now: Instant, segment: &Segment<'_>) {

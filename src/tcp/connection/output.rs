@@ -92,7 +92,7 @@ impl Connection {
         }
         // The handshake's third segment is sent alone, as the kernels do: some peers, such as passt's TCP,
         // drop data that comes with it. SACK blocks do not wait either, unless data segments carry them.
-        let alone = self.cx.lifecycle.take_handshake_ack();
+        let alone = self.cx.lifecycle.take_lone_ack();
         let reports_blocks = self.receiver.has_blocks_to_report(&self.cx.profile, &self.cx.negotiated);
         if self.receiver.ack_is_due() && (alone || (reports_blocks && !self.cx.profile.sending.sack_on_data))
         {
@@ -161,6 +161,10 @@ impl Connection {
         let is_listed = self.cx.fast_open.on_syn_sent(state, now, text);
         let tsval = self.cx.negotiated.ts_now(&self.cx.profile, now);
         self.sender.on_syn_sent(&mut self.statistics, now, (tsval, text, is_listed));
+        if self.is_request() {
+            // tcp_check_req() of Linux 6.18: a SYN,ACK for a repeated SYN restarts the timer.
+            self.sender.restart_rto(now);
+        }
     }
 
     /// Sends the ACK that is due. In some profiles it repeats a FIN that is not acknowledged.

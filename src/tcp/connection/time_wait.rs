@@ -23,7 +23,8 @@ impl Connection {
     pub(in crate::tcp) fn enter_time_wait(&mut self, now: Instant) {
         let from = self.cx.lifecycle.enter_time_wait(now, &self.cx.profile);
         self.log_state(from);
-        self.receiver.enter_time_wait(from);
+        // Linux limits the ACKs of TIME-WAIT separately (tw_last_oow_ack_time).
+        self.receiver.enter_time_wait(from != State::TimeWait && !self.cx.lifecycle.is_released());
         self.sender.stop_timers();
     }
 
@@ -110,20 +111,29 @@ impl Connection {
         Reaction::Done
     }
 
-    /// Returns true if Linux has released the socket in FIN-WAIT-2: after a close, one minute before the end.
-    fn is_socket_released(&self, now: Instant) -> bool {
-        self.cx.lifecycle.is_orphaned()
-            && self
-                .cx
-                .lifecycle
-                .linger_deadline()
-                .is_some_and(|at| at - now <= self.cx.profile.timers.time_wait)
+    /// Releases the socket in FIN-WAIT-2 after a close, as Linux does at most one minute before the end of this
+    /// state (tcp_time_wait()).
+    pub(in crate::tcp) fn release_socket(&mut self, now: Instant) {
+        let last_minute = self.cx.profile.timers.time_wait;
+        let is_due = self.cx.profile.validation.time_wait == TimeWaitRules::Linux
+            && self.cx.lifecycle.is_orphaned()
+            && self.cx.lifecycle.linger_deadline().is_some_and(|at| at - now <= last_minute);
+        if is_due && self.cx.lifecycle.release() {
+            self.receiver.release();
+        }
     }
 
-    /// The same function of Linux in FIN-WAIT-2: it takes nothing but a FIN in order.
+    /// Returns true if Linux has released the socket.
+    fn is_socket_released(&mut self, now: Instant) -> bool {
+        // A timer releases the socket if the wait is longer than a minute (tcp_keepalive_timer()).
+        if self.cx.options.linger2.is_some_and(|wait| wait > self.cx.profile.timers.time_wait) {
+            self.release_socket(now);
+        }
+        self.cx.lifecycle.is_released()
+    }
+
+    /// The same function of Linux in FIN-WAIT-2 after the socket was released: it takes nothing but a FIN in order.
     fn in_fin_wait_2_of_linux(&mut self, now: Instant, segment: &Segment<'_>) -> Reaction {
-        // Out-of-order data was released together with the socket.
-        self.receiver.release();
         let (flags, len, next) = (segment.flags, segment.seq_len(), self.receiver.nxt());
         let old = self.is_refused_by_paws(now, segment);
         let start = self.receiver.offset_of(segment);

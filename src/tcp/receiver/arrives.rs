@@ -78,6 +78,26 @@ impl Receiver {
         }
     }
 
+    /// Judges a segment with an old timestamp by tcp_disordered_ack_check() of Linux 6.18. `is_overtaken` returns
+    /// whether a later ACK has overtaken one at this offset whose timestamp is so many ticks old.
+    pub(in crate::tcp) fn judge_old(
+        &self,
+        cx: &Context,
+        segment: &Segment<'_>,
+        is_overtaken: impl FnOnce(u64, u32) -> bool,
+    ) -> Acceptability {
+        let Some(ts) = cx.negotiated.timestamps_of(segment) else { return Acceptability::Old };
+        if segment.seq_len() > 0 || !segment.flags.contains(Flags::ACK) {
+            return Acceptability::Old;
+        }
+        let (next, age) = (self.nxt(), self.ts_recent.wrapping_sub(ts.val));
+        match self.offset_of(segment) {
+            Some(start) if start < next => Acceptability::Dropped(Refusal::OldTimestamp),
+            Some(start) if start == next && is_overtaken(start, age) => Acceptability::Acceptable,
+            _ => Acceptability::Old,
+        }
+    }
+
     /// Returns true if the segment repeats received data, whose ACK was lost.
     fn repeats_received(&self, segment: &Segment<'_>) -> bool {
         let len = segment.seq_len();
@@ -233,14 +253,24 @@ impl Receiver {
         segment: &Segment<'_>,
         offset: u64,
     ) {
+        if cx.profile.validation.accepts_unacknowledged && segment.flags.contains(Flags::CWR) {
+            // tcp_ecn_accept_cwr() of Linux, which tcp_ack() calls for all segments.
+            self.echo_ce = false;
+        }
         // The ECN mark of a duplicate segment, or of one after the FIN, is ignored.
-        let is_new = segment.seq_len() == 0 || offset + segment.seq_len() > self.nxt();
+        let is_new = (segment.seq_len() == 0 || offset + segment.seq_len() > self.nxt())
+            && !(self.policy.is_linux() && self.starts_beyond_window(offset));
         if is_new && cx.state().may_receive_data() && cx.negotiated.ecn() {
             self.note_ecn(&cx.profile, segment);
         }
         if !segment.payload.is_empty() {
             self.policy.measure_rtt(cx, now, segment, self.buffer.readable() == 0);
         }
+    }
+
+    /// Returns true if data at `offset` is beyond the window.
+    pub(super) fn starts_beyond_window(&self, offset: u64) -> bool {
+        offset > self.nxt() && offset >= self.adv
     }
 
     /// A CE mark is echoed until a CWR arrives (RFC 3168 §6.1.3).

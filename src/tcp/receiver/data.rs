@@ -136,7 +136,7 @@ impl Receiver {
         offset: u64,
     ) -> bool {
         let end = offset + segment.seq_len();
-        if offset > self.nxt() && offset >= self.adv {
+        if self.starts_beyond_window(offset) {
             self.policy.quicken(&cx.profile, u32::MAX);
             self.owe_ack(&cx.profile, Acks::owe);
             return true;

@@ -37,7 +37,7 @@ use self::policy::Policy;
 use super::context::Context;
 use super::lifecycle::take_due;
 use super::negotiated::Negotiated;
-use super::socket::{SocketOptions, State};
+use super::socket::SocketOptions;
 use crate::profile::{DataOnSyn, Profile, ShutRead};
 use crate::ranges::RangeSet;
 
@@ -357,10 +357,10 @@ impl Receiver {
         }
     }
 
-    /// Stops the timer in TIME-WAIT. A delayed ACK leaves at once.
-    pub(super) fn enter_time_wait(&mut self, from: State) {
-        if from != State::TimeWait {
-            // Linux limits the ACKs of TIME-WAIT separately (tw_last_oow_ack_time).
+    /// Stops the timer in TIME-WAIT. A delayed ACK leaves at once. `has_new_limits` is true if the limits on
+    /// answers start again.
+    pub(super) fn enter_time_wait(&mut self, has_new_limits: bool) {
+        if has_new_limits {
             self.forget_challenges();
         }
         if self.ack == AckDue::Delayed {
@@ -369,10 +369,15 @@ impl Receiver {
         self.delayed_ack = None;
     }
 
-    /// Drops out-of-order data and a FIN after a hole: the kernel has released the socket.
+    /// Drops what ends with a socket of Linux: out-of-order data and a FIN after a hole, a delayed ACK, and the
+    /// limits on answers.
     pub(super) fn release(&mut self) {
         self.buffer.drop_out_of_order();
         self.fin = None;
+        if self.ack == AckDue::Delayed {
+            (self.ack, self.delayed_ack) = (AckDue::No, None);
+        }
+        self.forget_challenges();
     }
 
     /// Accepts the FIN at RCV.NXT.

@@ -59,19 +59,17 @@ impl Sender {
         } else {
             None
         };
-        let last_window = self.wnd;
-        self.update_window(cx, statistics, now, segment, (seq, acked_to, una));
+        let changes_window = self.update_window(cx, statistics, now, segment, (seq, acked_to, una));
         // The first ACK acknowledges our SYN, even if early data is outstanding (RFC 7413).
-        let duplicate = !is_first
-            && self.repeats(segment, acked_to, una)
-            && if self.has_scoreboard(&cx.negotiated) {
-                // RFC 6675 §2: it must carry new SACK information; the window may change.
-                news.amount.bytes > 0
-            } else {
-                // RFC 5681 §2. While the window is closed, such an ACK answers a probe or refused data and is
-                // not a duplicate.
-                offered_window(&cx.negotiated, segment) == last_window && last_window > 0 && dsack.is_none()
-            };
+        let adds_nothing = !is_first && self.adds_nothing(segment, acked_to, una);
+        let repeats = adds_nothing && !changes_window;
+        let duplicate = match self.has_scoreboard(&cx.negotiated) {
+            // RFC 6675 §2: it must carry new SACK information; the window may change.
+            true => adds_nothing && news.amount.bytes > 0,
+            // RFC 5681 §2. While the window is closed, such an ACK answers a probe or refused data and is not a
+            // duplicate.
+            false => repeats && self.wnd > 0 && dsack.is_none(),
+        };
         let mut originals = acked.originals;
         originals.merge(news.originals);
         let in_sequence = acked.amount.bytes - acked.sacked_before.bytes;
@@ -91,6 +89,7 @@ impl Sender {
             newly_sacked: news.amount,
             highest_sacked: news.highest.map(|highest| highest.end),
             duplicate,
+            repeats,
             dsack,
             duplicates,
             any_resent: acked.any_resent,
@@ -131,6 +130,11 @@ impl Sender {
         let max = self.flight.max();
         offered_window(negotiated, segment) == self.wnd
             && segment.ack.offset(self.iss, max).is_none_or(|ack| ack <= max)
+    }
+
+    /// Returns true if the segment has the same ACK number as the last one.
+    pub(in crate::tcp) fn repeats_number(&self, segment: &Segment<'_>) -> bool {
+        segment.ack == self.iss.at(self.flight.una())
     }
 
     /// Returns true if the segment acknowledges less than an earlier one.
@@ -321,7 +325,8 @@ impl Sender {
         u64::from(self.fin.is_some_and(|fin| fin == right && in_one_segment(fin)))
     }
 
-    /// Updates SND.WND (RFC 9293 §3.10.7.4).
+    /// Updates SND.WND (RFC 9293 §3.10.7.4). Returns true if the segment changes the window. In Linux, every
+    /// update of SND.WL1 counts as a change (tcp_ack_update_window()).
     pub(super) fn update_window(
         &mut self,
         cx: &Context,
@@ -329,18 +334,11 @@ impl Sender {
         now: Instant,
         segment: &Segment<'_>,
         (seq, acked_to, una): (Option<u64>, u64, u64),
-    ) {
-        let Some(seq) = seq else { return };
+    ) -> bool {
+        let Some(seq) = seq else { return false };
         let wnd = offered_window(&cx.negotiated, segment);
-        let as_new = match cx.profile.sending.send_window_update {
-            SendWindowUpdate::Rfc9293 => self.wl2 <= acked_to,
-            SendWindowUpdate::Linux => wnd > self.wnd || wnd == 0,
-        };
-        // An ACK that advances SND.UNA updates the window whatever its sequence number. Otherwise one forged
-        // segment far into the window could block window updates until SND.WL1 is passed.
-        let newer = acked_to > una || self.wl1 < seq || (self.wl1 == seq && as_new);
-        if acked_to < una || !newer {
-            return;
+        if acked_to < una || !self.may_update_window(cx, wnd, (seq, acked_to, una)) {
+            return cx.profile.sending.send_window_update == SendWindowUpdate::Rfc9293 && wnd != self.wnd;
         }
         let before = self.wnd;
         // SND.WL2 is zero only until the first ACK after the SYN.
@@ -363,6 +361,33 @@ impl Sender {
         if opens || takes_head {
             self.send_refused_again(now);
         }
+        cx.profile.sending.send_window_update == SendWindowUpdate::Linux || wnd != before
+    }
+
+    /// Returns true if a segment is newer than the one that last updated the window.
+    fn may_update_window(&self, cx: &Context, wnd: u64, (seq, acked_to, una): (u64, u64, u64)) -> bool {
+        let as_new = match cx.profile.sending.send_window_update {
+            SendWindowUpdate::Rfc9293 => self.wl2 <= acked_to,
+            SendWindowUpdate::Linux => wnd > self.wnd || wnd == 0,
+        };
+        // An ACK that advances SND.UNA updates the window whatever its sequence number. Otherwise one forged
+        // segment far into the window could block window updates until SND.WL1 is passed.
+        acked_to > una || self.wl1 < seq || (self.wl1 == seq && as_new)
+    }
+
+    /// Returns true if a pure ACK at `seq`, whose timestamp is `ticks` old, adds nothing because a later one has
+    /// overtaken it (tcp_disordered_ack_check() and tcp_tsval_replay() of Linux 6.18).
+    pub(in crate::tcp) fn is_overtaken(
+        &self,
+        cx: &Context,
+        segment: &Segment<'_>,
+        seq: u64,
+        ticks: u32,
+    ) -> bool {
+        let (una, wnd) = (self.flight.una(), offered_window(&cx.negotiated, segment));
+        self.repeats_number(segment)
+            && !self.may_update_window(cx, wnd, (seq, una, una))
+            && 5 * u64::from(ticks) <= 6 * self.rtt.rto().get().as_millis()
     }
 
     /// Retransmits data that the peer refused, as soon as the window has room for it: the byte of a window
@@ -395,7 +420,7 @@ impl Sender {
 
     /// Returns true if the ACK meets the conditions that both definitions of a duplicate ACK share: same
     /// number as the last ACK, no data, and something outstanding.
-    fn repeats(&self, segment: &Segment<'_>, acked_to: u64, una: u64) -> bool {
+    fn adds_nothing(&self, segment: &Segment<'_>, acked_to: u64, una: u64) -> bool {
         acked_to == una
             && segment.payload.is_empty()
             && !segment.flags.intersects(Flags::SYN.with(Flags::FIN))

@@ -261,12 +261,14 @@ impl Sender {
         if self.syn_timeouts > 0 {
             self.rtt.fall_back_after_lost_syn();
         }
-        if !segment.flags.contains(Flags::SYN) {
+        if cx.lifecycle.is_passive() {
             self.least_ack = 1;
             if cx.profile.sending.half_window && !was_early {
                 // Linux creates the socket at this point and does not keep the window of the SYN.
                 self.max_wnd = 0;
             }
+        }
+        if !segment.flags.contains(Flags::SYN) {
             self.update_window(cx, statistics, now, segment, (seq, 1, 1));
         }
         self.start_mtu_search(cx, now);

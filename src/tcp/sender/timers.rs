@@ -5,7 +5,7 @@ use airwire::time::{Duration, Instant, earlier};
 use super::pacer::Pacer;
 use super::{Sender, Tail};
 use crate::flight::SegmentState;
-use crate::profile::UserTimeoutFrom;
+use crate::profile::{UserTimeoutFrom, jiffies};
 use crate::recovery::engine::TimerRule;
 use crate::tcp::context::Context;
 use crate::tcp::lifecycle::take_due;
@@ -92,15 +92,25 @@ impl Sender {
         self.rto.is_none()
     }
 
+    /// Makes the first timeout of a SYN expire at once, after TCP_TIMEOUT_MIN of Linux.
+    pub(in crate::tcp) fn hasten_first_timeout(&mut self, now: Instant) {
+        const TIMEOUT_MIN: u64 = 2;
+        if self.syn_timeouts == 0 && self.rto.is_some() {
+            self.rto = Some(jiffies::timer(jiffies::ticks(now) + TIMEOUT_MIN));
+        }
+    }
+
     /// RFC 6298 (5.4) to (5.6).
     pub(in crate::tcp) fn on_rto(&mut self, cx: &Context, now: Instant) -> Timeout {
         let timeout = match cx.state() {
             State::SynSent | State::SynReceived => {
-                self.syn_timeouts = self.syn_timeouts.saturating_add(1);
-                if self.is_r2_reached(cx, now, self.rtt.backoff()) {
+                if self.is_r2_reached(cx, now, self.timeouts_in_row(cx.state())) {
                     return Timeout::GiveUp;
                 }
-                if !self.reduce_early_window(cx, now) {
+                self.syn_timeouts = self.syn_timeouts.saturating_add(1);
+                let is_linear = cx.state() == State::SynSent
+                    && self.syn_timeouts <= cx.profile.handshake.syn_linear_timeouts;
+                if !is_linear && !self.reduce_early_window(cx, now) {
                     self.rtt.back_off();
                 }
                 Timeout::SendSyn
@@ -156,7 +166,7 @@ impl Sender {
     /// Returns the number of timeouts in a row.
     pub(in crate::tcp) fn timeouts_in_row(&self, state: State) -> u32 {
         match state {
-            State::SynSent | State::SynReceived => self.rtt.backoff(),
+            State::SynSent | State::SynReceived => self.syn_timeouts.into(),
             _ => self.recovery.congestion().timeouts_in_row,
         }
     }
@@ -175,7 +185,12 @@ impl Sender {
             }
             _ => (r2, Threshold::retransmissions(profile.timers.retries)),
         };
-        asked_for.unwrap_or(usual)
+        let threshold = asked_for.unwrap_or(usual);
+        if cx.state() != State::SynSent || threshold.retransmissions == 0 {
+            return threshold;
+        }
+        let linear = profile.handshake.syn_linear_timeouts.into();
+        Threshold { retransmissions: threshold.retransmissions.saturating_add(linear), ..threshold }
     }
 
     /// Returns true if R2 is reached: a segment or probe timed out after `retransmissions` that were not
@@ -221,7 +236,7 @@ impl Sender {
     pub(in crate::tcp) fn unanswered(&self, cx: &Context) -> Option<Unanswered> {
         let since = self.unanswered_period().filter(|period| period.r1_reached)?.since;
         let retransmissions = match cx.state() {
-            State::SynSent | State::SynReceived => self.rtt.backoff(),
+            State::SynSent | State::SynReceived => self.syn_timeouts.into(),
             _ => self.recovery.congestion().timeouts_in_row.max(self.probes_sent),
         };
         Some(Unanswered { retransmissions, since, error: cx.lifecycle.soft_error() })
@@ -278,9 +293,9 @@ impl Sender {
         }
     }
 
-    /// Postpones the next probe after an ACK has confirmed that the window is closed.
+    /// Postpones the next probe after an ACK has confirmed that the window holds data back.
     pub(in crate::tcp) fn postpone_probe(&mut self, cx: &Context, now: Instant) {
-        if cx.profile.persist.restarted_by_acks && self.wnd == 0 && self.persist.take().is_some() {
+        if cx.profile.persist.restarted_by_acks && self.persist.take().is_some() {
             self.start_persist(cx, now);
         }
     }

@@ -40,6 +40,10 @@ pub(super) const SYSCTLS: &[(&str, Set)] = &[
         (handshake.syn_retries, handshake.min_syn_time) = (s.count()?, Duration::ZERO);
         Ok(())
     }),
+    ("tcp_syn_linear_timeouts", |it, s| {
+        it.profile.handshake.syn_linear_timeouts = s.up_to(255)? as u16;
+        Ok(())
+    }),
     ("tcp_synack_retries", |it, s| {
         let handshake = &mut it.profile.handshake;
         (handshake.syn_ack_retries, handshake.min_syn_time) = (Some(s.count()?), Duration::ZERO);

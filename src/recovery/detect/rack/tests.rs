@@ -461,9 +461,22 @@ fn bare_duplicate_ack_of_probe_keeps_window() {
     sender.ack(8);
     sender.written = 12;
     sender.send();
-    sender.wait(RTT).receive(Ack::default(), 8, &[]);
+    sender.wait(RTT).receive(Ack { repeats: true, ..Ack::default() }, 8, &[]);
     sender.ack(12);
     assert_eq!(sender.counters().window_reductions, 0, "case 3: a bare duplicate ACK reports the probe");
+}
+
+#[test]
+fn data_or_window_update_does_not_report_probe() {
+    let mut sender = sender_without_new_data(8);
+    sender.wait(RTT).ack(6);
+    assert_eq!(sender.deadline(), "8r");
+    sender.ack(8);
+    sender.written = 12;
+    sender.send();
+    sender.wait(RTT).receive(Ack::default(), 8, &[]);
+    sender.ack(12);
+    assert_eq!(sender.counters().window_reductions, 1, "case 2: the probe has repaired a loss");
 }
 
 #[test]

@@ -158,11 +158,7 @@ impl Tlp {
         }
         // Case 3: a receiver without D-SACK answers a duplicate segment with a duplicate ACK that carries no
         // SACK information.
-        if !ack.advances()
-            && ack.newly_sacked.bytes == 0
-            && ack.dsack.is_none()
-            && ack.flight_before.bytes > 0
-        {
+        if ack.repeats && ack.newly_sacked.bytes == 0 && ack.dsack.is_none() {
             self.probe = Probe::None;
         }
         None
