@@ -132,9 +132,10 @@ fn first_difference(kernel: &Step, ours: &Step, timers: &mut Timers, end: Durati
         let begin = timers.begin(kernel.at);
         let pair = (kernel.segments.get(index), ours.segments.get(index));
         let field = match pair {
-            (Some(theirs), Some(mine)) => theirs
-                .differs(mine)
-                .or_else(|| (!same_time(theirs, mine, begin)).then(|| ("time", theirs.at.cmp(&mine.at)))),
+            (Some(theirs), Some(mine)) => theirs.differs(mine).or_else(|| {
+                (!same_time(theirs, mine, timers.begin_of(theirs, begin)))
+                    .then(|| ("time", theirs.at.cmp(&mine.at)))
+            }),
             (Some(_), None) => Some(("missing", Ordering::Greater)),
             (None, _) => Some(("extra", Ordering::Less)),
         };
@@ -143,9 +144,12 @@ fn first_difference(kernel: &Step, ours: &Step, timers: &mut Timers, end: Durati
             continue;
         };
         let races = |segment: Option<&Observed>| {
-            segment.is_some_and(|segment| !segment.prompt && end <= segment.at + slack(segment.at - begin))
+            segment.is_some_and(|segment| {
+                let wait = segment.at - timers.begin_of(segment, begin);
+                !segment.prompt && end <= segment.at + slack(wait)
+            })
         };
-        if races(pair.0) || races(pair.1) {
+        if races(pair.0) || races(pair.1) || timers.is_limit_over_about(pair) {
             return Found::Undecided;
         }
         return Found::Differs(FirstDifference { index, field, order });
@@ -153,13 +157,19 @@ fn first_difference(kernel: &Step, ours: &Step, timers: &mut Timers, end: Durati
     Found::Same
 }
 
-/// Times at which the next timer may have been started: the last segment that was received, and the last
-/// expiry of a timer.
+/// Times at which the next timer may have been started: the last segment that was received, the last expiry of
+/// a timer, and the last SYN, whose timer nothing else restarts.
 #[derive(Default)]
 struct Timers {
     received: Option<Duration>,
     fired: Option<Duration>,
+    syn: Option<Duration>,
+    /// Times of the ACKs that answered an event at once.
+    answers: Vec<Duration>,
 }
+
+/// Minimum time between two ACKs of unacceptable segments (tcp_invalid_ratelimit).
+const ANSWER_INTERVAL: Duration = Duration::from_millis(500);
 
 impl Timers {
     fn observe(&mut self, segment: &Observed) {
@@ -167,10 +177,30 @@ impl Timers {
         if !segment.prompt {
             self.fired = Some(segment.at);
         }
+        if segment.kind() == "syn" {
+            self.syn = Some(segment.at);
+        }
+        if segment.prompt && segment.kind() == "ack" {
+            self.answers.push(segment.at);
+        }
     }
 
     fn begin(&self, event: Duration) -> Duration {
         [self.received, self.fired].into_iter().flatten().fold(event, Duration::min)
+    }
+
+    /// Returns when the timer that sends `segment` may have been started; `begin` unless it is a SYN.
+    fn begin_of(&self, segment: &Observed, begin: Duration) -> Duration {
+        self.syn.filter(|_| segment.kind() == "syn").map_or(begin, |syn| syn.min(begin))
+    }
+
+    /// Returns whether only one side sends an ACK, at about the time at which the limit on such ACKs ends. The
+    /// kernel counts this time in ticks of up to 10 ms.
+    fn is_limit_over_about(&self, pair: (Option<&Observed>, Option<&Observed>)) -> bool {
+        let ((Some(ack), None) | (None, Some(ack))) = pair else { return false };
+        let is_close =
+            |answer: &Duration| (ack.at - *answer).abs_diff(ANSWER_INTERVAL) <= slack(Duration::ZERO);
+        ack.prompt && ack.kind() == "ack" && self.answers.iter().any(is_close)
     }
 }
 

@@ -14,7 +14,8 @@
 //! and fails if the host never stops sending or waking.
 //!
 //! `AIRTCP_DIFFER_SEED` selects other exchanges, `AIRTCP_DIFFER_COUNT` sets their number, and
-//! `AIRTCP_DIFFER_ONLY` selects a single one.
+//! `AIRTCP_DIFFER_ONLY` selects a single one. `AIRTCP_DIFFER_ROW` prints the differences that the row with these
+//! words explains.
 
 mod compare;
 mod delays;
@@ -61,7 +62,8 @@ fn run(count: u64) -> Result<(), Failed> {
     let numbers = only.map_or_else(|| (0..count).collect(), |only| vec![only]);
     eprintln!("AIRTCP_DIFFER_SEED={seed}: {} exchanges", numbers.len());
     let all_rows = count >= rows::FULL_RUN as u64 && only.is_none();
-    Ok(Task { seed, numbers, rows, all_rows }.run()?)
+    let shown = std::env::var("AIRTCP_DIFFER_ROW").ok();
+    Ok(Task { seed, numbers, rows, shown, all_rows }.run()?)
 }
 
 fn number(name: &str) -> Result<Option<u64>, String> {

@@ -32,6 +32,8 @@ pub(crate) struct Task {
     pub seed: u64,
     pub numbers: Vec<u64>,
     pub rows: Vec<Row>,
+    /// The row whose differences are printed.
+    pub shown: Option<String>,
     /// Whether a row that explains nothing is an error.
     pub all_rows: bool,
 }
@@ -129,7 +131,12 @@ impl Task {
             let End::Differs(case) = &exchange.end else { continue };
             for difference in &case.differences {
                 match difference.row(&self.rows) {
-                    Some(row) => uses[row].add(case, difference),
+                    Some(row) => {
+                        uses[row].add(case, difference);
+                        if self.shown.as_deref() == Some(&*self.rows[row].name()) {
+                            eprintln!("{}", self.describe(&difference.key, &[(exchange, case, difference)]));
+                        }
+                    }
                     None => unexplained
                         .entry(difference.signature())
                         .or_default()
