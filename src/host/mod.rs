@@ -1,12 +1,13 @@
 //! A host with many connections: demultiplexing, ports, listeners, RSTs and ICMP.
 //!
-//! The methods of [`Host`] are of four kinds: input (`handle_*`), commands from the application (those that
-//! open a connection are in `opening`), output (`poll_*` and `next_deadline`; packets are in `leaving`), and
-//! getters. After any input or command, call [`Host::poll_packet`] until it returns false, then ask for
-//! [`Host::next_deadline`]. Packets passed in before that are answered by one ACK instead of one each. `now`
-//! must never go backwards; several calls may have the same `now`.
+//! The methods of [`Host`] are of four kinds: input (`handle_*`), commands from the application (`opening`
+//! and `commands`), output (`poll_*` and `next_deadline`), and getters. After any input or command, call
+//! [`Host::poll_packet`] until it returns false, then ask for [`Host::next_deadline`]. Packets passed in
+//! before that are answered by one ACK instead of one each. `now` must never go backwards; several calls may
+//! have the same `now`.
 
 mod admission;
+mod commands;
 mod cookies;
 mod demux;
 mod event_log;
@@ -14,8 +15,8 @@ mod fast_open;
 mod gate;
 mod icmp;
 mod keyed_hash;
-mod leaving;
 mod opening;
+mod output;
 mod resets;
 mod slots;
 
@@ -28,6 +29,7 @@ use admission::AdmissionClass;
 use airwire::piece::Piece;
 use airwire::segment::{self, BadPacket, Flags, Segment, Verified};
 use airwire::time::Instant;
+pub use commands::IoError;
 use demux::{Demux, Tuple};
 use fast_open::FastOpen;
 pub use fast_open::{FastOpenCounters, FastOpenServer};
@@ -45,7 +47,7 @@ use crate::memory::{Budget, MemoryUse};
 use crate::profile::{Profile, SynFin};
 use crate::recovery::Recipe;
 use crate::tcp::connection::input::Reaction;
-use crate::tcp::{Connection, Ended, Push, SocketOptions, State};
+use crate::tcp::{Connection, State};
 
 /// The configuration of a new host.
 pub struct HostConfig {
@@ -59,23 +61,6 @@ pub struct HostConfig {
     pub recipe: Recipe,
     /// Seed of initial sequence numbers, timestamp offsets, ephemeral ports and the key of Fast Open cookies.
     pub seed: u64,
-}
-
-/// The reason why a read or write did nothing.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum IoError {
-    /// No data has arrived, or the send buffer is full. Try again when the connection has changed.
-    #[error("would block")]
-    WouldBlock,
-    /// The application has closed the connection, or both sides have closed it and it has ended.
-    #[error("not connected")]
-    NotConnected,
-    /// Writing was shut down.
-    #[error("this side was closed")]
-    Closed,
-    /// The connection has failed. Data that arrived before can still be read.
-    #[error(transparent)]
-    Ended(#[from] Ended),
 }
 
 /// Counters of a host: all packets, and those that no connection processed.
@@ -282,117 +267,6 @@ impl Host {
         }
     }
 
-    /// Buffers as much of `data` as there is room for, and returns the number of bytes.
-    pub fn write(&mut self, now: Instant, id: ConnId, data: &[u8]) -> Result<usize, IoError> {
-        self.write_with(now, id, data, Push::Now)
-    }
-
-    /// Like [`Host::write`], but also says whether more data follows immediately (MSG_MORE).
-    pub fn write_with(
-        &mut self,
-        now: Instant,
-        id: ConnId,
-        data: &[u8],
-        push: Push,
-    ) -> Result<usize, IoError> {
-        let connection = self.slots.get_mut(id).ok_or(IoError::NotConnected)?;
-        match connection.state() {
-            State::Closed => return Err(connection.ended().map_or(IoError::NotConnected, IoError::Ended)),
-            State::SynSent | State::SynReceived | State::Established | State::CloseWait
-                if !connection.write_is_shut() => {}
-            _ => return Err(IoError::Closed),
-        }
-        let taken = connection.write(now, data, push);
-        self.account(id.index());
-        self.mark_ready(id.index());
-        if taken == 0 && !data.is_empty() { Err(IoError::WouldBlock) } else { Ok(taken) }
-    }
-
-    /// Ends a record (MSG_EOR): no segment contains both data written before and data written later.
-    pub fn end_record(&mut self, id: ConnId) {
-        if let Some(connection) = self.slots.get_mut(id) {
-            connection.end_record();
-        }
-    }
-
-    /// Exempts all data written so far from Nagle and cork, so that only the windows delay it. Linux does
-    /// this when TCP_NODELAY is set.
-    pub fn push(&mut self, id: ConnId) {
-        let Some(connection) = self.slots.get_mut(id) else { return };
-        connection.push();
-        self.mark_ready(id.index());
-    }
-
-    /// Reads bytes that arrived in order, and returns their number. `Ok(0)` is the end of the stream.
-    pub fn read(&mut self, id: ConnId, out: &mut [u8]) -> Result<usize, IoError> {
-        let connection = self.slots.get_mut(id).ok_or(IoError::NotConnected)?;
-        match connection.read(out) {
-            0 if out.is_empty() => Ok(0),
-            0 => nothing_to_read(connection),
-            count => {
-                self.mark_ready(id.index());
-                Ok(count)
-            }
-        }
-    }
-
-    /// Like [`Host::read`], but leaves the bytes in the buffer.
-    pub fn peek(&self, id: ConnId, out: &mut [u8]) -> Result<usize, IoError> {
-        let connection = self.slots.get(id).ok_or(IoError::NotConnected)?;
-        match connection.peek(out) {
-            0 if !out.is_empty() => nothing_to_read(connection),
-            count => Ok(count),
-        }
-    }
-
-    /// Shuts down reading: after the data that has arrived, reads return the end of the stream. The profile
-    /// decides what happens to data that arrives later.
-    pub fn shutdown_read(&mut self, id: ConnId) -> Result<(), IoError> {
-        let connection = self.slots.get_mut(id).ok_or(IoError::NotConnected)?;
-        if connection.state() == State::Closed {
-            return Err(IoError::NotConnected);
-        }
-        connection.shutdown_read();
-        self.mark_ready(id.index());
-        Ok(())
-    }
-
-    /// Sends a FIN after the buffered data, once the handshake is complete. Reading is still possible.
-    pub fn shutdown_write(&mut self, id: ConnId) -> Result<(), IoError> {
-        let connection = self.slots.get_mut(id).ok_or(IoError::NotConnected)?;
-        if connection.state() == State::Closed {
-            return Err(IoError::NotConnected);
-        }
-        connection.shutdown_write();
-        self.mark_ready(id.index());
-        Ok(())
-    }
-
-    /// Closes the connection like close(2). It then ends by itself. The application must not use the id any
-    /// more, except to check through [`Host::connection`] whether it [is still
-    /// closing](Connection::is_closing). This call never blocks, whatever [`Linger`](crate::tcp::Linger) is
-    /// set.
-    pub fn close(&mut self, now: Instant, id: ConnId) {
-        let Some(connection) = self.slots.get_mut(id) else { return };
-        connection.close(now);
-        self.slots.release(id.index());
-        self.mark_ready(id.index());
-    }
-
-    /// Resets the connection. Its id stays valid until it is closed.
-    pub fn abort(&mut self, id: ConnId) {
-        let Some(connection) = self.slots.get_mut(id) else { return };
-        connection.abort();
-        self.mark_ready(id.index());
-    }
-
-    /// Changes the options of an open connection. Buffers that become smaller keep their contents.
-    pub fn set_options(&mut self, now: Instant, id: ConnId, options: SocketOptions) {
-        let Some(connection) = self.slots.get_mut(id) else { return };
-        connection.set_options(now, options);
-        self.mark_ready(id.index());
-    }
-
     /// Limits the memory that all connections together may use for received, unsent and out-of-order data, in
     /// bytes. See [`memory`](crate::memory) for the effects of a shortage. Without this call there is no
     /// limit.
@@ -589,20 +463,12 @@ impl Host {
     }
 }
 
-fn nothing_to_read(connection: &Connection) -> Result<usize, IoError> {
-    match connection.state() {
-        _ if connection.at_end_of_stream() && connection.ended().is_none() => Ok(0),
-        State::Closed => Err(connection.ended().map_or(IoError::NotConnected, IoError::Ended)),
-        _ if connection.at_end_of_stream() => Ok(0),
-        _ => Err(IoError::WouldBlock),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use airwire::seq::Seq;
 
     use super::*;
+    use crate::tcp::SocketOptions;
 
     #[test]
     fn closed_listener_is_removed() {
