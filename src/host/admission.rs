@@ -1,5 +1,4 @@
-//! AdmissionClass of connections, for the kinds that remote peers could accumulate, with the oldest connection of
-//! each kind.
+//! The connections of a host by class, for the limits on what remote peers can accumulate.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv6Addr};
@@ -8,16 +7,16 @@ use airwire::time::Instant;
 
 use super::ListenId;
 
-/// The class of a connection: the kind that it counts as for the host's limits.
+/// The class of a connection, for the host's limits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum AdmissionClass {
-    /// It was opened by this host, or it has ended.
+    /// This host has opened it, or it has ended.
     #[default]
     Ordinary,
-    /// It came to a listener, and its handshake is not complete.
+    /// It belongs to a listener, and its handshake is not complete.
     HalfOpen,
-    /// It came to a listener, and was accepted or waits to be.
-    Arrived,
+    /// A peer has opened it. Its handshake is complete, or TCP Fast Open has accepted its data.
+    Established,
     /// The application has closed it and the peer has not: data or a FIN is still to be sent, acknowledged or
     /// received.
     Orphan,
@@ -25,14 +24,15 @@ pub(super) enum AdmissionClass {
     TimeWait,
 }
 
-/// Connections of one class, with the time since when they have had it.
+/// Connections of one class, in the order in which they entered it.
 #[derive(Debug, Default)]
-struct Line {
+struct AgeQueue {
+    /// The time of entry and the index of each connection.
     by_age: BTreeSet<(Instant, u32)>,
     since: BTreeMap<u32, Instant>,
 }
 
-impl Line {
+impl AgeQueue {
     fn enter(&mut self, now: Instant, index: u32) {
         self.by_age.insert((now, index));
         self.since.insert(index, now);
@@ -48,97 +48,100 @@ impl Line {
         self.by_age.first().copied()
     }
 
-    fn oldest_of_more_than(&self, most: usize) -> Option<u32> {
-        self.oldest().filter(|_| self.by_age.len() > most).map(|(_, index)| index)
+    fn oldest_beyond(&self, limit: usize) -> Option<u32> {
+        self.oldest().filter(|_| self.by_age.len() > limit).map(|(_, index)| index)
     }
 }
 
-/// Connections from one source.
+/// Numbers of connections from one source.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Visitors {
+pub(super) struct SourceCounts {
     pub(super) half_open: usize,
-    pub(super) arrived: usize,
+    pub(super) established: usize,
 }
 
-/// A connection, as the table identify it.
+/// A connection whose class changes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Who {
+pub(super) struct Member {
     pub(super) index: u32,
     pub(super) peer: IpAddr,
-    /// The listener that it came to, until it is accepted.
+    /// Its listener, until it is accepted.
     pub(super) listener: Option<ListenId>,
 }
 
-/// All connections of a host by their class.
+/// The connections of the limited classes.
 #[derive(Debug, Default)]
 pub(super) struct AdmissionTable {
-    half_open: BTreeMap<ListenId, Line>,
-    orphans: Line,
-    time_wait: Line,
-    sources: BTreeMap<IpAddr, Visitors>,
+    half_open: BTreeMap<ListenId, AgeQueue>,
+    orphans: AgeQueue,
+    time_wait: AgeQueue,
+    sources: BTreeMap<IpAddr, SourceCounts>,
 }
 
 impl AdmissionTable {
-    pub(super) fn change(&mut self, now: Instant, who: Who, from: AdmissionClass, to: AdmissionClass) {
-        match (from, who.listener) {
+    /// Moves a connection from one class to another.
+    pub(super) fn change(&mut self, now: Instant, member: Member, from: AdmissionClass, to: AdmissionClass) {
+        match (from, member.listener) {
             (AdmissionClass::HalfOpen, Some(id)) => {
-                if let Some(line) = self.half_open.get_mut(&id) {
-                    line.leave(who.index);
-                    if line.since.is_empty() {
+                if let Some(queue) = self.half_open.get_mut(&id) {
+                    queue.leave(member.index);
+                    if queue.since.is_empty() {
                         self.half_open.remove(&id);
                     }
                 }
             }
-            (AdmissionClass::Orphan, _) => self.orphans.leave(who.index),
-            (AdmissionClass::TimeWait, _) => self.time_wait.leave(who.index),
-            (AdmissionClass::Ordinary | AdmissionClass::Arrived | AdmissionClass::HalfOpen, _) => {}
+            (AdmissionClass::Orphan, _) => self.orphans.leave(member.index),
+            (AdmissionClass::TimeWait, _) => self.time_wait.leave(member.index),
+            (AdmissionClass::Ordinary | AdmissionClass::Established | AdmissionClass::HalfOpen, _) => {}
         }
-        match (to, who.listener) {
+        match (to, member.listener) {
             (AdmissionClass::HalfOpen, Some(id)) => {
-                self.half_open.entry(id).or_default().enter(now, who.index)
+                self.half_open.entry(id).or_default().enter(now, member.index)
             }
-            (AdmissionClass::Orphan, _) => self.orphans.enter(now, who.index),
-            (AdmissionClass::TimeWait, _) => self.time_wait.enter(now, who.index),
-            (AdmissionClass::Ordinary | AdmissionClass::Arrived | AdmissionClass::HalfOpen, _) => {}
+            (AdmissionClass::Orphan, _) => self.orphans.enter(now, member.index),
+            (AdmissionClass::TimeWait, _) => self.time_wait.enter(now, member.index),
+            (AdmissionClass::Ordinary | AdmissionClass::Established | AdmissionClass::HalfOpen, _) => {}
         }
-        self.count(who.peer, from, to);
+        self.count(member.peer, from, to);
     }
 
     fn count(&mut self, peer: IpAddr, from: AdmissionClass, to: AdmissionClass) {
-        let counts = |class| match class {
+        let count_of = |class| match class {
             AdmissionClass::HalfOpen => (1, 0),
-            AdmissionClass::Arrived => (0, 1),
+            AdmissionClass::Established => (0, 1),
             AdmissionClass::Ordinary | AdmissionClass::Orphan | AdmissionClass::TimeWait => (0, 0),
         };
-        let (before, after) = (counts(from), counts(to));
+        let (before, after) = (count_of(from), count_of(to));
         if before == after {
             return;
         }
         let source = source_of(peer);
-        let visitors = self.sources.entry(source).or_default();
-        visitors.half_open = visitors.half_open + after.0 - before.0;
-        visitors.arrived = visitors.arrived + after.1 - before.1;
-        if *visitors == Visitors::default() {
+        let counts = self.sources.entry(source).or_default();
+        counts.half_open = counts.half_open + after.0 - before.0;
+        counts.established = counts.established + after.1 - before.1;
+        if *counts == SourceCounts::default() {
             self.sources.remove(&source);
         }
     }
 
-    pub(super) fn visitors(&self, peer: IpAddr) -> Visitors {
+    /// Returns the numbers of connections from the source of `peer`.
+    pub(super) fn counts_of(&self, peer: IpAddr) -> SourceCounts {
         self.sources.get(&source_of(peer)).copied().unwrap_or_default()
     }
 
-    pub(super) fn oldest_half_open(&self, at: ListenId) -> Option<(Instant, u32)> {
-        self.half_open.get(&at)?.oldest()
+    /// Returns the oldest half-open connection of a listener, and when it began.
+    pub(super) fn oldest_half_open(&self, id: ListenId) -> Option<(Instant, u32)> {
+        self.half_open.get(&id)?.oldest()
     }
 
-    /// Returns the oldest orphan if there are more than `most`.
-    pub(super) fn superfluous_orphan(&self, most: usize) -> Option<u32> {
-        self.orphans.oldest_of_more_than(most)
+    /// Returns the oldest orphan if there are more than `limit`.
+    pub(super) fn excess_orphan(&self, limit: usize) -> Option<u32> {
+        self.orphans.oldest_beyond(limit)
     }
 
-    /// Returns the oldest connection in TIME-WAIT if there are more than `most`.
-    pub(super) fn superfluous_time_wait(&self, most: usize) -> Option<u32> {
-        self.time_wait.oldest_of_more_than(most)
+    /// Returns the oldest connection in TIME-WAIT if there are more than `limit`.
+    pub(super) fn excess_time_wait(&self, limit: usize) -> Option<u32> {
+        self.time_wait.oldest_beyond(limit)
     }
 }
 
@@ -156,35 +159,35 @@ mod tests {
     use super::*;
 
     #[test]
-    fn standings_track_oldest_connection_of_each_kind() {
-        use AdmissionClass::{Arrived, HalfOpen, Ordinary, Orphan, TimeWait};
+    fn table_finds_oldest_connection_of_each_class() {
+        use AdmissionClass::{Established, HalfOpen, Ordinary, Orphan, TimeWait};
         let mut table = AdmissionTable::default();
         let peer = IpAddr::from([192, 0, 2, 1]);
         let at = Instant::from_secs;
-        let who = |index, listener| Who { index, peer, listener: Some(ListenId(listener)) };
+        let member = |index, listener| Member { index, peer, listener: Some(ListenId(listener)) };
         for (index, when) in [(7, 3), (8, 1), (9, 2)] {
-            table.change(at(when), who(index, 1), Ordinary, HalfOpen);
+            table.change(at(when), member(index, 1), Ordinary, HalfOpen);
         }
-        table.change(at(0), who(10, 0), Ordinary, HalfOpen);
+        table.change(at(0), member(10, 0), Ordinary, HalfOpen);
         assert_eq!(table.oldest_half_open(ListenId(1)), Some((at(1), 8)));
         assert_eq!(table.oldest_half_open(ListenId(2)), None);
-        assert_eq!(table.visitors(peer), Visitors { half_open: 4, arrived: 0 });
-        table.change(at(4), who(8, 1), HalfOpen, Arrived);
+        assert_eq!(table.counts_of(peer), SourceCounts { half_open: 4, established: 0 });
+        table.change(at(4), member(8, 1), HalfOpen, Established);
         assert_eq!(table.oldest_half_open(ListenId(1)), Some((at(2), 9)));
-        assert_eq!(table.visitors(peer), Visitors { half_open: 3, arrived: 1 });
-        let accepted = Who { listener: None, ..who(8, 1) };
-        table.change(at(5), accepted, Arrived, Orphan);
-        assert_eq!((table.superfluous_orphan(1), table.superfluous_orphan(0)), (None, Some(8)));
+        assert_eq!(table.counts_of(peer), SourceCounts { half_open: 3, established: 1 });
+        let accepted = Member { listener: None, ..member(8, 1) };
+        table.change(at(5), accepted, Established, Orphan);
+        assert_eq!((table.excess_orphan(1), table.excess_orphan(0)), (None, Some(8)));
         table.change(at(6), accepted, Orphan, TimeWait);
-        assert_eq!((table.superfluous_orphan(0), table.superfluous_time_wait(0)), (None, Some(8)));
+        assert_eq!((table.excess_orphan(0), table.excess_time_wait(0)), (None, Some(8)));
         table.change(at(7), accepted, TimeWait, Ordinary);
         for (index, listener) in [(10, 0), (7, 1), (9, 1)] {
-            table.change(at(8), who(index, listener), HalfOpen, Ordinary);
+            table.change(at(8), member(index, listener), HalfOpen, Ordinary);
         }
         let AdmissionTable { half_open, orphans, time_wait, sources } = table;
-        assert!(half_open.is_empty() && sources.is_empty());
-        for line in [orphans, time_wait] {
-            assert!(line.by_age.is_empty() && line.since.is_empty());
+        assert!(half_open.is_empty() && sources.is_empty(), "{half_open:?}, {sources:?}");
+        for queue in [orphans, time_wait] {
+            assert!(queue.by_age.is_empty() && queue.since.is_empty(), "{queue:?}");
         }
     }
 

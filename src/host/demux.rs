@@ -40,13 +40,13 @@ impl Demux {
         Self { seed, entries: vec![None; 2], used: 0, latest: None }
     }
 
-    /// Returns the index of the connection with these addresses. `is_it` checks a candidate.
-    pub(super) fn find(&mut self, tuple: &Tuple, is_it: impl Fn(u32) -> bool) -> Option<u32> {
+    /// Returns the index of the connection with these addresses. `matches` checks a candidate.
+    pub(super) fn find(&mut self, tuple: &Tuple, matches: impl Fn(u32) -> bool) -> Option<u32> {
         // Successive segments often belong to one connection. The check needs no hash.
-        if let Some(latest) = self.latest.filter(|latest| is_it(*latest)) {
+        if let Some(latest) = self.latest.filter(|latest| matches(*latest)) {
             return Some(latest);
         }
-        match self.search(self.hash(tuple), is_it) {
+        match self.search(self.hash(tuple), matches) {
             Place::Found(at) => {
                 self.latest = self.entries[at].map(|entry| entry.index);
                 self.latest
@@ -56,13 +56,13 @@ impl Demux {
     }
 
     /// Maps these addresses to the connection at `index`, and replaces an earlier mapping.
-    pub(super) fn insert(&mut self, tuple: &Tuple, index: u32, is_it: impl Fn(u32) -> bool) {
+    pub(super) fn insert(&mut self, tuple: &Tuple, index: u32, matches: impl Fn(u32) -> bool) {
         self.latest = None;
         if 2 * (self.used + 1) > self.entries.len() {
             self.grow();
         }
         let hash = self.hash(tuple);
-        let at = match self.search(hash, is_it) {
+        let at = match self.search(hash, matches) {
             Place::Found(at) => at,
             Place::Free(at) => {
                 self.used += 1;
@@ -100,10 +100,10 @@ impl Demux {
         }
     }
 
-    fn search(&self, hash: NonZeroU32, is_it: impl Fn(u32) -> bool) -> Place {
+    fn search(&self, hash: NonZeroU32, matches: impl Fn(u32) -> bool) -> Place {
         let mut at = self.home(hash);
         while let Some(entry) = self.entries[at] {
-            if entry.hash == hash && is_it(entry.index) {
+            if entry.hash == hash && matches(entry.index) {
                 return Place::Found(at);
             }
             at = self.after(at);

@@ -32,10 +32,10 @@ impl Host {
     #[cold]
     pub(super) fn log_refused(&mut self, at: Instant, segment: &Segment<'_>, why: Refusal) {
         let Some(events) = &mut self.events else { return };
-        // Without a connection, its numbers cannot be converted to offsets in a stream.
+        // Without a connection, sequence numbers cannot be converted to offsets in a stream.
         let refused = Refused::of(segment, (Seq(0), 0), (Seq(0), 0));
-        let segment_alone = Refused { seq: None, ack: None, ..refused };
-        let kind = EventKind::Refused { why, segment: segment_alone };
+        let refused = Refused { seq: None, ack: None, ..refused };
+        let kind = EventKind::Refused { why, segment: refused };
         events.push_back(Event { at, ends: Some((segment.dst, segment.src)), kind });
     }
 

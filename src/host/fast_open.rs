@@ -14,19 +14,18 @@ use crate::profile::FastOpenRules;
 use crate::tcp::fast_open::{Answer, Plan, Report, TextOfSyn, Validity};
 use crate::tcp::{Ended, FastOpenKeys, FastOpenOptions, SocketOptions, State};
 
-/// Maximum number of servers whose cookies are kept. Beyond it, the one that was not used for longest is
-/// forgotten.
-const MOST_SERVERS: usize = 1024;
+/// Maximum number of servers in the cache. Beyond it, the least recently used one is removed.
+const MAX_SERVERS: usize = 1024;
 
-/// How long a connection that its peer has reset before the handshake was complete still counts against the
-/// limit of its listener. Otherwise SYNs with forged addresses, whose real owners answer with RSTs, could
-/// open any number of connections (RFC 7413 §5.1; Linux, reqsk_fastopen_remove()).
-const RESET_COUNTS_FOR: Duration = Duration::from_secs(60);
+/// Time for which a connection that was reset before its handshake was complete counts against the limit of
+/// its listener. Otherwise SYNs with forged addresses, whose owners answer with RSTs, could open any number
+/// of connections (RFC 7413 §5.1; Linux, reqsk_fastopen_remove()).
+const RESET_LIFETIME: Duration = Duration::from_secs(60);
 
-/// Largest number of times that a suspension is doubled.
-const MOST_DOUBLINGS: u32 = 6;
+/// Maximum number of times that a suspension is doubled.
+const MAX_DOUBLINGS: u32 = 6;
 
-/// A server of which a cookie is known.
+/// A server whose cookie is cached.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FastOpenServer {
     /// This host's address that the cookie is for.
@@ -60,15 +59,15 @@ pub struct FastOpenCounters {
     pub over_limit: u64,
 }
 
-/// Knowledge about a server.
+/// The cache entry of a server (RFC 7413 §4.1.3).
 #[derive(Clone, Copy, Debug, Default)]
-struct Known {
+struct CachedServer {
     mss: u16,
     /// The option with its cookie, as the server sent it.
     option: Option<FastOpenOption>,
     refusals: Refusals,
-    /// Number of the last use.
-    used: u64,
+    /// Value of [`FastOpen::uses`] at the last use.
+    last_use: u64,
 }
 
 /// The requests for a cookie that a server did not answer.
@@ -86,8 +85,9 @@ enum Refusals {
 #[derive(Debug)]
 pub(super) struct FastOpen {
     keys: FastOpenKeys,
-    /// By this host's address and the server's (RFC 7413 §4.1.3).
-    servers: BTreeMap<(IpAddr, IpAddr), Known>,
+    /// The cache, by this host's address and the server's.
+    servers: BTreeMap<(IpAddr, IpAddr), CachedServer>,
+    /// Number of times that an entry was used.
     uses: u64,
     /// Listeners of the connections whose data was accepted and whose handshake is not complete.
     pending: BTreeMap<u32, ListenId>,
@@ -97,9 +97,9 @@ pub(super) struct FastOpen {
 
 /// The connections of a listener that were opened early.
 #[derive(Debug, Default)]
-pub(super) struct Early {
+pub(super) struct EarlyConnections {
     pending: usize,
-    /// When connections that were reset no longer count.
+    /// Times at which connections that were reset stop counting.
     resets: VecDeque<Instant>,
 }
 
@@ -118,30 +118,32 @@ impl FastOpen {
         }
     }
 
-    /// Returns the entry of a server, and forgets another one if there are too many.
-    fn server(&mut self, ends: (IpAddr, IpAddr)) -> &mut Known {
-        if self.servers.len() >= MOST_SERVERS && !self.servers.contains_key(&ends) {
-            let oldest = self.servers.iter().min_by_key(|(_, known)| known.used).map(|(ends, _)| *ends);
+    /// Returns the entry of a server. If the cache is full, a new entry replaces another one.
+    fn server(&mut self, ends: (IpAddr, IpAddr)) -> &mut CachedServer {
+        if self.servers.len() >= MAX_SERVERS && !self.servers.contains_key(&ends) {
+            let oldest = self.servers.iter().min_by_key(|(_, server)| server.last_use).map(|(ends, _)| *ends);
             if let Some(oldest) = oldest {
                 self.servers.remove(&oldest);
             }
         }
         self.uses += 1;
-        let known = self.servers.entry(ends).or_default();
-        known.used = self.uses;
-        known
+        let server = self.servers.entry(ends).or_default();
+        server.last_use = self.uses;
+        server
     }
 
-    /// Returns true if active opens do without Fast Open after black holes.
+    /// Returns true if active opens do not use Fast Open because of black holes. `first` is the first
+    /// suspension.
     fn is_suspended(&self, now: Instant, first: Duration) -> bool {
         self.black_hole.is_some_and(|(since, times)| {
-            now < since + first.saturating_mul(1 << (times - 1).min(MOST_DOUBLINGS))
+            now < since + first.saturating_mul(1 << (times - 1).min(MAX_DOUBLINGS))
         })
     }
 }
 
-impl Known {
-    fn learn(&mut self, mss: u16, option: Option<FastOpenOption>, unanswered: Option<Format>) {
+impl CachedServer {
+    /// Updates the entry after a handshake. `unanswered` is the format of a request that was not answered.
+    fn update(&mut self, mss: u16, option: Option<FastOpenOption>, unanswered: Option<Format>) {
         self.mss = mss;
         if let Some(option) = option.filter(|option| option.cookie.is_some()) {
             self.option = Some(option);
@@ -155,6 +157,7 @@ impl Known {
         }
     }
 
+    /// Returns the option that requests a cookie.
     fn request(&self) -> FastOpenOption {
         let format = match self.refusals {
             Refusals::Standard => Format::Experimental,
@@ -165,17 +168,17 @@ impl Known {
 }
 
 /// Returns the maximum number of pending connections of a listener.
-fn limit(rules: &FastOpenRules, options: &SocketOptions, backlog: usize) -> usize {
-    let wanted = options.fast_open.as_ref().map_or(0, |it| it.pending);
-    match wanted {
+fn pending_limit(rules: &FastOpenRules, options: &SocketOptions, backlog: usize) -> usize {
+    let pending = options.fast_open.as_ref().map_or(0, |options| options.pending);
+    match pending {
         _ if !rules.server => 0,
         0 if rules.all_listeners => backlog,
-        wanted => wanted,
+        pending => pending,
     }
 }
 
 fn is_without_cookie(options: &SocketOptions) -> bool {
-    options.fast_open.as_ref().is_some_and(|it| it.without_cookie)
+    options.fast_open.as_ref().is_some_and(|options| options.without_cookie)
 }
 
 impl Host {
@@ -184,19 +187,19 @@ impl Host {
         self.fast_open.keys = keys;
     }
 
-    /// Returns the servers whose cookies are known.
+    /// Returns the servers whose cookies are cached.
     pub fn fast_open_servers(&self) -> impl Iterator<Item = FastOpenServer> {
-        self.fast_open.servers.iter().filter_map(|((own, server), known)| {
-            let FastOpenOption { cookie, format } = known.option?;
-            Some(FastOpenServer { own: *own, server: *server, mss: known.mss, cookie: cookie?, format })
+        self.fast_open.servers.iter().filter_map(|((own, server), cached)| {
+            let FastOpenOption { cookie, format } = cached.option?;
+            Some(FastOpenServer { own: *own, server: *server, mss: cached.mss, cookie: cookie?, format })
         })
     }
 
-    /// Adds a server, for example one of an earlier host with the same address.
+    /// Adds a server to the cache, for example one of an earlier host with the same address.
     pub fn add_fast_open_server(&mut self, server: FastOpenServer) {
         let FastOpenServer { own, server, mss, cookie, format } = server;
         let option = FastOpenOption { cookie: Some(cookie), format };
-        self.fast_open.server((own, server)).learn(mss, Some(option), None);
+        self.fast_open.server((own, server)).update(mss, Some(option), None);
     }
 
     /// Decides how an active open begins. `None`: without Fast Open.
@@ -212,29 +215,29 @@ impl Host {
             return None;
         }
         let resumes = self.fast_open.black_hole.is_some();
-        let known = self.fast_open.server((local.ip(), remote.ip()));
-        let cookie = known.option.filter(|_| known.mss > 0);
+        let server = self.fast_open.server((local.ip(), remote.ip()));
+        let cookie = server.option.filter(|_| server.mss > 0);
         let with = |option, mss| Plan { option, text: TextOfSyn::UpTo { mss }, resumes };
         Some(match cookie {
             // Without a known MSS, only our own MTU limits the data.
             _ if without_cookie || rules.client_without_cookie => {
-                with(None, if known.mss > 0 { known.mss } else { u16::MAX })
+                with(None, if server.mss > 0 { server.mss } else { u16::MAX })
             }
-            Some(option) => with(Some(option), known.mss),
-            None => Plan { option: Some(known.request()), text: TextOfSyn::None, resumes },
+            Some(option) => with(Some(option), server.mss),
+            None => Plan { option: Some(server.request()), text: TextOfSyn::None, resumes },
         })
     }
 
     /// Decides about a SYN for which the listener has room (Linux, tcp_try_fastopen()).
-    pub(super) fn judge_fast_open(&mut self, now: Instant, id: ListenId, syn: &Segment<'_>) -> Answer {
+    pub(super) fn decide_fast_open(&mut self, now: Instant, id: ListenId, syn: &Segment<'_>) -> Answer {
         let rules = self.profile.handshake.fast_open;
         let option = syn.options.fast_open;
         let is_request = option.is_some_and(|option| option.cookie.is_none());
         let Some(listener) = self.listeners.get_mut(&id) else { return Answer::Ordinary };
-        let limit = limit(&rules, &listener.options, listener.backlog);
-        let wants = option.is_some() || !syn.payload.is_empty();
-        // A FIN would have to wait for the handshake, so its SYN does too.
-        if limit == 0 || !wants || syn.flags.contains(Flags::FIN) {
+        let limit = pending_limit(&rules, &listener.options, listener.backlog);
+        let uses_fast_open = option.is_some() || !syn.payload.is_empty();
+        // A FIN is queued until the handshake is complete, so the data before it is queued too.
+        if limit == 0 || !uses_fast_open || syn.flags.contains(Flags::FIN) {
             return Answer::Ordinary;
         }
         self.counters.fast_open.requests += u64::from(is_request);
@@ -245,7 +248,7 @@ impl Host {
         if rules.server_without_cookie || is_without_cookie(&listener.options) {
             return Answer::Accept(None);
         }
-        let own = listener.options.fast_open.as_ref().and_then(|it| it.keys);
+        let own = listener.options.fast_open.as_ref().and_then(|options| options.keys);
         let keys = own.unwrap_or(self.fast_open.keys);
         let (client, server) = (syn.src.ip(), syn.dst.ip());
         let Some(FastOpenOption { cookie, format }) = option else { return Answer::Ordinary };
@@ -272,29 +275,29 @@ impl Host {
             listener.ready.push_back(index);
         }
         // The cookie shows that the peer has the address that its SYN names.
-        AdmissionClass::Arrived
+        AdmissionClass::Established
     }
 
-    /// Takes note of what a connection has learned, and of the end of its handshake.
+    /// Processes the report of an active open, and the end of the handshake of a passive one.
     #[inline]
-    pub(super) fn note_fast_open(&mut self, now: Instant, index: u32) {
+    pub(super) fn update_fast_open(&mut self, now: Instant, index: u32) {
         let Some(connection) = self.slots.at_mut(index) else { return };
         if let Some(report) = connection.take_fast_open_report() {
-            self.learn_from_report(now, index, report);
+            self.process_report(now, index, report);
         } else if connection.was_opened_early() && !connection.is_open_early() {
             self.end_early(now, index);
         }
     }
 
     #[cold]
-    fn learn_from_report(&mut self, now: Instant, index: u32, report: Report) {
+    fn process_report(&mut self, now: Instant, index: u32, report: Report) {
         let Some(connection) = self.slots.at_mut(index) else { return };
         let ends = (connection.local().ip(), connection.remote().ip());
         match report {
             Report::Opened { mss, option, unanswered, text_acked } => {
                 self.counters.fast_open.data_acked += u64::from(text_acked == Some(true));
                 self.counters.fast_open.data_resent += u64::from(text_acked == Some(false));
-                self.fast_open.server(ends).learn(mss, option, unanswered);
+                self.fast_open.server(ends).update(mss, option, unanswered);
             }
             Report::BlackHole => {
                 self.counters.fast_open.black_holes += 1;
@@ -308,13 +311,14 @@ impl Host {
     /// Stops counting a connection as pending: its handshake is complete, or it has ended.
     fn end_early(&mut self, now: Instant, index: u32) {
         let Some(id) = self.fast_open.pending.remove(&index) else { return };
-        let was_reset = self.slots.at_mut(index).is_some_and(|it| it.ended() == Some(Ended::Reset));
+        let was_reset =
+            self.slots.at_mut(index).is_some_and(|connection| connection.ended() == Some(Ended::Reset));
         // Until it is accepted, it counts against the backlog.
         let is_accepted = self.slots.listener_of(index).is_none();
         if let Some(listener) = self.listeners.get_mut(&id) {
             listener.early.pending -= 1;
             if was_reset && is_accepted {
-                listener.early.resets.push_back(now + RESET_COUNTS_FOR);
+                listener.early.resets.push_back(now + RESET_LIFETIME);
             }
         }
     }
@@ -322,17 +326,18 @@ impl Host {
     /// Returns true if a connection that has ended still waits for [`Host::accept`]: the data of its SYN was
     /// acknowledged, so the application gets it.
     pub(super) fn waits_for_accept(&mut self, index: u32) -> bool {
-        let is_early =
-            self.slots.at_mut(index).is_some_and(|it| it.was_opened_early() && it.state() == State::Closed);
+        let is_early = self
+            .slots
+            .at_mut(index)
+            .is_some_and(|connection| connection.was_opened_early() && connection.state() == State::Closed);
         let listener = self.slots.listener_of(index).filter(|_| is_early);
         let listener = listener.and_then(|id| self.listeners.get(&id));
         listener.is_some_and(|listener| listener.ready.contains(&index))
     }
 }
 
-impl Early {
-    /// Returns true if another connection may be opened early. A reset that no longer counts makes room for
-    /// one.
+impl EarlyConnections {
+    /// Returns true if another connection may be opened early. At the limit, this removes an expired reset.
     fn has_room(&mut self, now: Instant, limit: usize) -> bool {
         if self.pending + self.resets.len() < limit {
             return true;

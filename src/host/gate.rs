@@ -1,5 +1,5 @@
-//! Admission of connections, and answers to unknown peers: SYNs at listeners, segments without a connection,
-//! and RSTs. All of these are bounded, whatever peers send (RFC 4987).
+//! Admission of connections at listeners, and answers to segments without a connection. The state and the
+//! answers that peers can cause are bounded (RFC 4987).
 
 use std::net::SocketAddr;
 
@@ -8,7 +8,7 @@ use airwire::segment::{self, Ecn, Flags, Header, Segment};
 use airwire::seq::Seq;
 use airwire::time::{Duration, Instant};
 
-use super::admission::{AdmissionClass, AdmissionTable, Who};
+use super::admission::{AdmissionClass, AdmissionTable, Member};
 use super::cookies::{self, Cookie};
 use super::resets::Resets;
 use super::{Host, ListenId};
@@ -66,7 +66,7 @@ pub struct GateCounters {
 
 /// Age from which a half-open connection may be dropped in favour of a newer one when the listener has no
 /// room. By then its SYN,ACK has been sent three times, at 0, 1 and 3 s (RFC 6298 §2).
-const GIVES_WAY_AFTER: Duration = Duration::from_secs(3);
+const EVICTABLE_AFTER: Duration = Duration::from_secs(3);
 
 /// Maximum number of queued replies that belong to no connection. Further ones are dropped.
 const MAX_REPLIES: usize = 256;
@@ -87,7 +87,12 @@ impl Host {
 
     /// Processes a segment without a connection (RFC 9293 §3.10.7.1 and .2). `unused` is the first sequence
     /// number that the connection before it has not used, if its TIME-WAIT has just ended for this segment.
-    pub(super) fn take_stray(&mut self, now: Instant, segment: &Segment<'_>, unused: Option<Seq>) {
+    pub(super) fn process_without_connection(
+        &mut self,
+        now: Instant,
+        segment: &Segment<'_>,
+        unused: Option<Seq>,
+    ) {
         if segment.flags.contains(Flags::RST) {
             return;
         }
@@ -97,7 +102,7 @@ impl Host {
             return;
         };
         if segment.flags.contains(Flags::ACK) {
-            self.take_stray_ack(now, id, segment);
+            self.process_ack_without_connection(now, id, segment);
             return;
         }
         if !segment.flags.contains(Flags::SYN) {
@@ -108,31 +113,31 @@ impl Host {
             self.drop_syn(now, segment, Refusal::SynFin);
             return;
         }
-        self.take_syn(now, id, segment, unused);
+        self.process_syn(now, id, segment, unused);
     }
 
     /// Processes a SYN at a listener: stores it if there is room, else answers it with a cookie.
-    fn take_syn(&mut self, now: Instant, id: ListenId, segment: &Segment<'_>, unused: Option<Seq>) {
+    fn process_syn(&mut self, now: Instant, id: ListenId, segment: &Segment<'_>, unused: Option<Seq>) {
         if self.budget.is_full() {
             self.budget.note_refused_connection();
             self.drop_syn(now, segment, Refusal::NoMemory);
             return;
         }
         let Some(listener) = self.listeners.get(&id) else { return };
-        // The application does not accept connections: another one would only wait with the others.
+        // The application does not accept connections as fast as they arrive.
         if listener.ready.len() >= listener.room() {
             self.drop_syn(now, segment, Refusal::BacklogFull);
             return;
         }
-        let visitors = self.gate.admissions.visitors(segment.src.ip());
-        let share = self.gate.limits.per_source.unwrap_or(usize::MAX);
-        if visitors.arrived >= share {
+        let counts = self.gate.admissions.counts_of(segment.src.ip());
+        let limit = self.gate.limits.per_source.unwrap_or(usize::MAX);
+        if counts.established >= limit {
             self.counters.gate.over_source += 1;
             self.drop_syn(now, segment, Refusal::SourceFull);
             return;
         }
-        // Anyone can forge SYNs from this source, so half-open connections alone must not exclude it.
-        let source_full = visitors.arrived + visitors.half_open >= share;
+        // SYNs from this source can be forged, so half-open connections alone must not exclude it.
+        let source_full = counts.established + counts.half_open >= limit;
         if source_full || (listener.opening >= listener.room() && !self.evict_half_open(now, id)) {
             self.answer_with_cookie(now, id, segment);
             return;
@@ -147,7 +152,7 @@ impl Host {
             // RFC 9293 §3.6.1, MAY-2 (1). The distance is Linux's.
             opening.iss = unused.at(65_537);
         }
-        let answer = self.judge_fast_open(now, id, segment);
+        let answer = self.decide_fast_open(now, id, segment);
         let mut connection = Connection::accept(now, opening, segment);
         connection.answer_fast_open(now, segment, answer);
         let index = self.insert(connection, Some(id));
@@ -167,7 +172,7 @@ impl Host {
     /// one.
     fn evict_half_open(&mut self, now: Instant, id: ListenId) -> bool {
         let oldest = self.gate.admissions.oldest_half_open(id);
-        let Some((_, index)) = oldest.filter(|(since, _)| now - *since >= GIVES_WAY_AFTER) else {
+        let Some((_, index)) = oldest.filter(|(since, _)| now - *since >= EVICTABLE_AFTER) else {
             return false;
         };
         if let Some(connection) = self.slots.at_mut(index) {
@@ -185,39 +190,38 @@ impl Host {
         let options = listener.options.clone();
         let cookie = Cookie::of(segment, self.profile.handshake.timestamps);
         let mut opening = self.opening(now, segment.dst, segment.src, options);
-        opening.iss = cookie.seal(self.seed, now, segment);
+        opening.iss = cookie.initial_seq(self.seed, now, segment);
         let syn = cookie.syn(segment, segment.seq);
-        self.reply(Connection::answer_once(now, opening, &syn, cookie.hidden()));
+        self.reply(Connection::syn_cookie(now, opening, &syn, cookie.ts_bits()));
         self.counters.gate.cookies_sent += 1;
     }
 
     /// Processes an ACK without a connection, which may carry a cookie if any were sent recently.
-    fn take_stray_ack(&mut self, now: Instant, id: ListenId, segment: &Segment<'_>) {
+    fn process_ack_without_connection(&mut self, now: Instant, id: ListenId, segment: &Segment<'_>) {
         let Some(listener) = self.listeners.get(&id) else { return };
-        let cookies_are_out = listener.cookies_until.is_some_and(|until| now < until);
-        if segment.flags.contains(Flags::SYN) || !cookies_are_out {
+        let expects_cookies = listener.cookies_until.is_some_and(|until| now < until);
+        if segment.flags.contains(Flags::SYN) || !expects_cookies {
             self.log_refused(now, segment, Refusal::NoConnection);
             self.reply_reset(now, segment, None);
             return;
         }
-        let Some(cookie) = Cookie::open(self.seed, now, segment, self.profile.handshake.timestamps) else {
+        let Some(cookie) = Cookie::decode(self.seed, now, segment, self.profile.handshake.timestamps) else {
             self.counters.gate.cookies_refused += 1;
             self.log_refused(now, segment, Refusal::NoConnection);
             self.reply_reset(now, segment, None);
             return;
         };
         if self.budget.is_full() {
-            // The client will retransmit the segment or the data after it.
+            // Without an answer, the client retransmits the segment or the data after it.
             self.budget.note_refused_connection();
             self.log_refused(now, segment, Refusal::NoMemory);
             return;
         }
         if listener.ready.len() >= listener.room() {
-            // The client will retransmit here too.
             self.log_refused(now, segment, Refusal::BacklogFull);
             return;
         }
-        if self.source_has_its_share(segment.src) {
+        if self.source_is_at_limit(segment.src) {
             self.counters.gate.over_source += 1;
             self.log_refused(now, segment, Refusal::SourceFull);
             self.reply_reset(now, segment, None);
@@ -227,7 +231,7 @@ impl Host {
         let mut opening = self.opening(now, segment.dst, segment.src, options);
         opening.iss = Seq(segment.ack.0.wrapping_sub(1));
         let syn = cookie.syn(segment, Seq(segment.seq.0.wrapping_sub(1)));
-        let mut connection = Connection::accept_answered(now, opening, &syn);
+        let mut connection = Connection::accept_cookie(now, opening, &syn);
         let reaction = connection.handle_segment(now, segment);
         let index = self.insert(connection, Some(id));
         if let Some(listener) = self.listeners.get_mut(&id) {
@@ -238,17 +242,18 @@ impl Host {
         self.after_segment(now, index, reaction, segment);
     }
 
-    fn source_has_its_share(&self, source: SocketAddr) -> bool {
-        let share = self.gate.limits.per_source.unwrap_or(usize::MAX);
-        self.gate.admissions.visitors(source.ip()).arrived >= share
+    /// Returns true if a source has as many complete connections as the limits permit.
+    fn source_is_at_limit(&self, source: SocketAddr) -> bool {
+        let limit = self.gate.limits.per_source.unwrap_or(usize::MAX);
+        self.gate.admissions.counts_of(source.ip()).established >= limit
     }
 
     /// Admits a connection whose handshake at a listener has completed. Returns false and resets it if its
     /// source has reached its limit in the meantime.
-    pub(super) fn let_in(&mut self, now: Instant, index: u32) -> bool {
+    pub(super) fn admit(&mut self, now: Instant, index: u32) -> bool {
         let Some(peer) = self.slots.at_mut(index).map(|connection| connection.remote()) else { return false };
-        if !self.source_has_its_share(peer) {
-            self.set_class(now, index, AdmissionClass::Arrived);
+        if !self.source_is_at_limit(peer) {
+            self.set_class(now, index, AdmissionClass::Established);
             return true;
         }
         self.counters.gate.over_source += 1;
@@ -259,29 +264,31 @@ impl Host {
         false
     }
 
-    /// Updates the class of a connection that has nothing more to send, and enforces the limits.
+    /// Updates the class of a connection that has nothing more to send, and enforces the limits on TIME-WAIT
+    /// and orphans.
     pub(super) fn update_class(&mut self, now: Instant, index: u32, state: State) {
         let new = match state {
             State::Closed => AdmissionClass::Ordinary,
             State::TimeWait => AdmissionClass::TimeWait,
-            _ if self.slots.is_let_go(index) => AdmissionClass::Orphan,
+            _ if self.slots.is_orphan(index) => AdmissionClass::Orphan,
             _ => return,
         };
         if new == self.slots.class(index) {
             return;
         }
         self.set_class(now, index, new);
-        if let Some(oldest) = self.gate.admissions.superfluous_time_wait(self.gate.limits.time_wait) {
+        if let Some(oldest) = self.gate.admissions.excess_time_wait(self.gate.limits.time_wait) {
             self.counters.gate.time_wait_evicted += 1;
-            self.make_room(now, oldest, Connection::retire);
+            self.evict(now, oldest, Connection::retire);
         }
-        if let Some(oldest) = self.gate.admissions.superfluous_orphan(self.gate.limits.orphans) {
+        if let Some(oldest) = self.gate.admissions.excess_orphan(self.gate.limits.orphans) {
             self.counters.gate.orphans_evicted += 1;
-            self.make_room(now, oldest, Connection::abort);
+            self.evict(now, oldest, Connection::abort);
         }
     }
 
-    fn make_room(&mut self, now: Instant, index: u32, end: fn(&mut Connection)) {
+    /// Ends a connection that exceeds a limit.
+    fn evict(&mut self, now: Instant, index: u32, end: fn(&mut Connection)) {
         if let Some(connection) = self.slots.at_mut(index) {
             end(connection);
         }
@@ -294,8 +301,8 @@ impl Host {
         let Some(peer) = self.slots.at_mut(index).map(|connection| connection.remote().ip()) else { return };
         let from = self.slots.replace_class(index, to);
         if from != to {
-            let who = Who { index, peer, listener: self.slots.listener_of(index) };
-            self.gate.admissions.change(now, who, from, to);
+            let member = Member { index, peer, listener: self.slots.listener_of(index) };
+            self.gate.admissions.change(now, member, from, to);
         }
     }
 
@@ -307,7 +314,7 @@ impl Host {
         segment: &Segment<'_>,
         timestamps: Option<Timestamps>,
     ) {
-        if !self.gate.resets.take(now, segment.src.ip(), self.gate.limits.resets, self.seed) {
+        if !self.gate.resets.permits(now, segment.src.ip(), self.gate.limits.resets, self.seed) {
             self.counters.gate.resets_withheld += 1;
             return;
         }
@@ -336,6 +343,7 @@ impl Host {
         self.reply(packet);
     }
 
+    /// Queues a packet that belongs to no connection.
     pub(super) fn reply(&mut self, packet: Vec<u8>) {
         if self.replies.len() < MAX_REPLIES {
             self.replies.push_back(packet);

@@ -14,7 +14,7 @@ use super::Host;
 use crate::tcp::icmp::{IcmpError, Opener, Unreachable};
 
 impl Host {
-    pub(super) fn take_icmp(&mut self, now: Instant, ip: &Ip<'_>) -> Result<(), BadPacket> {
+    pub(super) fn process_icmp(&mut self, now: Instant, ip: &Ip<'_>) -> Result<(), BadPacket> {
         let message = ip.payload;
         if message.len() < 8 {
             return Err(BadPacket::Truncated);

@@ -107,8 +107,9 @@ pub struct Host {
     next_listener: u32,
     /// Connections that may have something to send.
     ready: VecDeque<u32>,
-    /// At most one entry per connection. An entry may be early: the connection is then asked again.
+    /// At most one entry per connection. It may be earlier than the connection's next deadline.
     deadlines: BTreeSet<(Instant, u32)>,
+    /// Packets that belong to no connection.
     replies: VecDeque<Vec<u8>>,
     /// A segment that was built together with a piece but does not continue it.
     next_piece: Piece,
@@ -116,8 +117,9 @@ pub struct Host {
     in_turn: usize,
     gate: Gate,
     fast_open: FastOpen,
-    /// Number of ports chosen, modulo 2^16, for each of many groups of destinations.
-    ports_given: Box<[u16; opening::PORT_COUNTERS]>,
+    /// Number of ephemeral ports chosen, modulo 2^16, for each group of destinations.
+    ports_used: Box<[u16; opening::PORT_COUNTERS]>,
+    /// Whether new connections record a trace of their decisions.
     traced: bool,
     /// Connections that have changed since `poll_changed` last returned them. `None` unless `note_changes`
     /// was called.
@@ -150,7 +152,7 @@ impl Host {
             in_turn: 0,
             gate: Gate::default(),
             fast_open: FastOpen::new(seed),
-            ports_given: Box::new([0; opening::PORT_COUNTERS]),
+            ports_used: Box::new([0; opening::PORT_COUNTERS]),
             traced: false,
             changed: None,
             events: None,
@@ -171,13 +173,13 @@ impl Host {
 
     fn handle(&mut self, now: Instant, packet: &[u8], verified: Verified) {
         self.counters.packets_in += 1;
-        if let Err(bad) = self.take_packet(now, packet, verified) {
+        if let Err(bad) = self.process_packet(now, packet, verified) {
             *self.counters.bad.entry(bad).or_default() += 1;
             self.log_bad(now, packet, bad);
         }
     }
 
-    fn take_packet(&mut self, now: Instant, packet: &[u8], verified: Verified) -> Result<(), BadPacket> {
+    fn process_packet(&mut self, now: Instant, packet: &[u8], verified: Verified) -> Result<(), BadPacket> {
         let ip = segment::parse_ip(packet)?;
         if !self.addrs.contains(&ip.dst) {
             self.counters.not_ours += 1;
@@ -191,15 +193,15 @@ impl Host {
         match ip.protocol {
             IpProtocol::Tcp => {
                 let segment = segment::parse_tcp(&ip, verified)?;
-                self.take_segment(now, &segment);
+                self.process_segment(now, &segment);
                 Ok(())
             }
-            IpProtocol::Icmp | IpProtocol::Icmpv6 => self.take_icmp(now, &ip),
+            IpProtocol::Icmp | IpProtocol::Icmpv6 => self.process_icmp(now, &ip),
             _ => Err(BadPacket::Protocol),
         }
     }
 
-    fn take_segment(&mut self, now: Instant, segment: &Segment<'_>) {
+    fn process_segment(&mut self, now: Instant, segment: &Segment<'_>) {
         let tuple = (segment.dst, segment.src);
         let syn_fin = segment.flags.contains(Flags::SYN.with(Flags::FIN));
         if let Some(index) = self.index_of(&tuple) {
@@ -208,8 +210,8 @@ impl Host {
                 self.log_refused(now, segment, Refusal::SynFin);
                 return;
             }
-            if let Some(next) = self.retire_for(now, index, segment) {
-                self.take_stray(now, segment, Some(next));
+            if let Some(next) = self.replace_time_wait(now, index, segment) {
+                self.process_without_connection(now, segment, Some(next));
                 return;
             }
             let Some(connection) = self.slots.at_mut(index) else { return };
@@ -217,7 +219,7 @@ impl Host {
             self.after_segment(now, index, reaction, segment);
             return;
         }
-        self.take_stray(now, segment, None);
+        self.process_without_connection(now, segment, None);
     }
 
     #[inline]
@@ -232,16 +234,16 @@ impl Host {
         self.mark_ready(index);
     }
 
-    /// Passes a connection whose passive open has completed to its listener.
+    /// Passes a connection whose passive open is complete to its listener.
     fn on_established(&mut self, now: Instant, index: u32) {
         if let Some(id) = self.slots.listener_of(index)
-            && self.let_in(now, index)
+            && self.admit(now, index)
             && let Some(listener) = self.listeners.get_mut(&id)
             && let Some(connection) = self.slots.at_mut(index)
         {
             listener.ready.push_back(index);
-            // Options set on the listener since the SYN arrived apply too, as in systems that create the
-            // socket at this point.
+            // Options set on the listener since the SYN arrived apply too: kernels create the socket at this
+            // point.
             if *connection.options() != listener.options {
                 connection.set_options(now, listener.options.clone());
             }
@@ -274,7 +276,7 @@ impl Host {
         self.budget.set_limit(bytes);
     }
 
-    /// Makes every connection opened from now on keep a trace of its decisions.
+    /// Starts a trace of decisions in every connection opened from now on.
     pub fn trace_decisions(&mut self) {
         self.traced = true;
     }
@@ -290,8 +292,8 @@ impl Host {
         self.events.get_or_insert_default();
     }
 
-    /// Returns when [`Host::handle_deadline`] must be called if nothing else happens before. Ask again each
-    /// time after polling all packets.
+    /// Returns when [`Host::handle_deadline`] must be called. The value is valid after all packets have been
+    /// polled, until the next input or command.
     pub fn next_deadline(&self) -> Option<Instant> {
         self.deadlines.first().map(|(at, _)| *at)
     }
@@ -387,9 +389,9 @@ impl Host {
         }
     }
 
-    /// Handles a connection that has nothing more to send: records its next deadline, or removes it if it has
-    /// ended.
-    fn settle(&mut self, now: Instant, index: u32) {
+    /// Takes a connection that has nothing more to send out of the ready queue. Records its next deadline, or
+    /// removes the connection if it has ended.
+    fn unready(&mut self, now: Instant, index: u32) {
         self.slots.unqueue(index);
         if let Some(changed) = &mut self.changed
             && self.slots.note_change(index)
@@ -398,7 +400,7 @@ impl Host {
         }
         let Some(state) = self.slots.at_mut(index).map(|connection| connection.state()) else { return };
         self.update_class(now, index, state);
-        self.note_fast_open(now, index);
+        self.update_fast_open(now, index);
         let Some(connection) = self.slots.at_mut(index) else { return };
         connection.account();
         if state == State::Closed {
@@ -409,10 +411,10 @@ impl Host {
             return;
         }
         if let Some(at) = connection.next_deadline()
-            && let Some(late) = self.slots.note_deadline(index, at)
+            && let Some(replaced) = self.slots.note_deadline(index, at)
         {
-            if let Some(late) = late {
-                self.deadlines.remove(&(late, index));
+            if let Some(replaced) = replaced {
+                self.deadlines.remove(&(replaced, index));
             }
             self.deadlines.insert((at, index));
         }
@@ -435,8 +437,8 @@ impl Host {
     /// Prunes out-of-order data, starting with the connection that holds the most.
     #[cold]
     fn prune(&mut self) {
-        let holds = |connection: &&mut Connection| connection.memory_out_of_order() > 0;
-        let mut holders: Vec<_> = self.slots.iter_mut().filter(holds).collect();
+        let has_any = |connection: &&mut Connection| connection.memory_out_of_order() > 0;
+        let mut holders: Vec<_> = self.slots.iter_mut().filter(has_any).collect();
         holders.sort_by_key(|connection| std::cmp::Reverse(connection.memory_out_of_order()));
         for connection in holders {
             match self.budget.to_prune() {
@@ -446,6 +448,7 @@ impl Host {
         }
     }
 
+    /// Removes a connection that the application does not hold.
     fn drop_connection(&mut self, now: Instant, index: u32) {
         if let Some(at) = self.slots.take_deadline(index) {
             self.deadlines.remove(&(at, index));
@@ -481,7 +484,7 @@ mod tests {
             let id = host.listen((addr, 80).into(), 1, options.clone()).unwrap();
             host.unlisten(id);
         }
-        assert!(host.listeners.is_empty());
+        assert!(host.listeners.is_empty(), "{:?}", host.listeners);
     }
 
     #[test]

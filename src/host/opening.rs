@@ -8,7 +8,7 @@ use airwire::segment::{self, Segment};
 use airwire::seq::Seq;
 use airwire::time::Instant;
 
-use super::fast_open::Early;
+use super::fast_open::EarlyConnections;
 use super::{ConnId, Host};
 use crate::profile::{HalfOpen, TimeWaitRules};
 use crate::tcp::connection::Opening;
@@ -18,7 +18,7 @@ use crate::tcp::{Connection, SocketOptions, State};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct ListenId(pub(super) u32);
 
-/// Number of counters for ephemeral ports. Destinations that share one are rare.
+/// Number of counters for ephemeral ports, TABLE_LENGTH in RFC 6056 §3.3.4.
 pub(super) const PORT_COUNTERS: usize = 1024;
 
 #[derive(Debug)]
@@ -29,9 +29,9 @@ pub(super) struct Listener {
     /// Number of connections in SYN-RECEIVED, or waiting to be accepted.
     pub(super) opening: usize,
     pub(super) ready: VecDeque<u32>,
-    /// Time until which a SYN cookie may come back. `None`: none was sent yet.
+    /// Time until which ACKs may carry a SYN cookie. `None`: none was sent yet.
     pub(super) cookies_until: Option<Instant>,
-    pub(super) early: Early,
+    pub(super) early: EarlyConnections,
 }
 
 impl Listener {
@@ -97,7 +97,9 @@ impl Host {
             }
         };
         let local = match local.map_or(0, |l| l.port()) {
-            0 => self.ephemeral(ip, remote).ok_or_else(|| ConnectError::InUse(SocketAddr::new(ip, 0)))?,
+            0 => {
+                self.ephemeral_port(ip, remote).ok_or_else(|| ConnectError::InUse(SocketAddr::new(ip, 0)))?
+            }
             port => SocketAddr::new(ip, port),
         };
         if self.index_of(&(local, remote)).is_some() {
@@ -138,7 +140,7 @@ impl Host {
             opening: 0,
             ready: VecDeque::new(),
             cookies_until: None,
-            early: Early::default(),
+            early: EarlyConnections::default(),
         };
         let id = ListenId(self.next_listener);
         self.next_listener += 1;
@@ -173,7 +175,8 @@ impl Host {
         }
     }
 
-    /// Sets how many connections may be opening or waiting. Excess connections stay.
+    /// Sets the maximum number of connections that are opening or wait for [`Host::accept`]. Excess
+    /// connections stay.
     pub fn set_backlog(&mut self, id: ListenId, backlog: usize) {
         if let Some(listener) = self.listeners.get_mut(&id) {
             listener.backlog = backlog;
@@ -195,10 +198,15 @@ impl Host {
         Some(self.slots.id(index))
     }
 
-    /// Ends a connection in TIME-WAIT if `segment` is a SYN that opens a new one in its place. Returns the
-    /// first sequence number that the old one has not used. Without a listener, TIME-WAIT answers the SYN,
-    /// except in FreeBSD.
-    pub(super) fn retire_for(&mut self, now: Instant, index: u32, segment: &Segment<'_>) -> Option<Seq> {
+    /// Ends a connection in TIME-WAIT if `segment` is a SYN that opens a new connection between the same
+    /// addresses. Returns the first sequence number that the old connection has not used. Without a listener,
+    /// TIME-WAIT answers the SYN, except in FreeBSD.
+    pub(super) fn replace_time_wait(
+        &mut self,
+        now: Instant,
+        index: u32,
+        segment: &Segment<'_>,
+    ) -> Option<Seq> {
         let connection = self.slots.at_mut(index).filter(|connection| connection.yields_to(now, segment))?;
         let unused = connection.snd_nxt();
         let ignores_listener = self.profile.validation.time_wait == TimeWaitRules::FreeBsd;
@@ -211,6 +219,7 @@ impl Host {
         Some(unused)
     }
 
+    /// Returns the listener at `addr`, or the one at its port on all addresses.
     pub(super) fn listener_for(&self, addr: SocketAddr) -> Option<ListenId> {
         let at = |wanted: SocketAddr| {
             self.listeners.iter().find(|(_, listener)| listener.addr == wanted).map(|(id, _)| *id)
@@ -222,6 +231,7 @@ impl Host {
         at(addr).or_else(|| at(SocketAddr::new(any, addr.port())))
     }
 
+    /// Returns the parameters of a new connection.
     pub(super) fn opening(
         &self,
         now: Instant,
@@ -245,8 +255,8 @@ impl Host {
             recovery,
             options,
             iss: Seq(clock.wrapping_add(self.hash(&("isn", local, remote)) as u32)),
-            // RFC 7323 §5.4, §7.1: the timestamps of a reused pair of ports must not go backwards. Other
-            // connections do not show them, not even from the same address.
+            // RFC 7323 §5.4, §7.1: the timestamps of a reused pair of ports must not go backwards. Each
+            // connection has an offset that cannot be derived from the others.
             ts_offset: self.hash(&("timestamp", local, remote)) as u32,
             mtu: self.mtu,
             budget: Arc::clone(&self.budget),
@@ -255,17 +265,17 @@ impl Host {
         }
     }
 
-    /// Returns a port of the dynamic range, in an order that peers cannot guess (RFC 6056 §3.3.4). With one
-    /// counter for all destinations, each of them could count the connections to the others.
-    fn ephemeral(&mut self, ip: IpAddr, remote: SocketAddr) -> Option<SocketAddr> {
+    /// Chooses a port of the dynamic range, in an order that peers cannot guess (RFC 6056 §3.3.4). If all
+    /// destinations shared one counter, each of them could count the connections to the others.
+    fn ephemeral_port(&mut self, ip: IpAddr, remote: SocketAddr) -> Option<SocketAddr> {
         const FIRST: u64 = 49_152;
         const COUNT: u64 = 65_536 - FIRST;
         let start = self.hash(&("port", ip, remote)) % COUNT;
         let counter = self.hash(&("port counter", ip, remote)) as usize % PORT_COUNTERS;
         for _ in 0..COUNT {
-            let given = self.ports_given[counter];
-            self.ports_given[counter] = given.wrapping_add(1);
-            let port = FIRST + (start + u64::from(given)) % COUNT;
+            let used = self.ports_used[counter];
+            self.ports_used[counter] = used.wrapping_add(1);
+            let port = FIRST + (start + u64::from(used)) % COUNT;
             let local = SocketAddr::new(ip, port as u16);
             if self.index_of(&(local, remote)).is_none() {
                 return Some(local);

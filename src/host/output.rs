@@ -65,7 +65,7 @@ impl Host {
                 return;
             }
         }
-        // A segment in `next`, which does not fit this piece, does not end the turn.
+        // A segment in `next`, which does not continue this piece, does not end the turn.
         if self.in_turn >= Piece::MAX_SEGMENTS || (piece.is_complete() && next.is_empty()) {
             self.end_turn();
         }
@@ -78,7 +78,7 @@ impl Host {
         true
     }
 
-    /// Lets the first connection in the queue write a segment, or removes it from the queue.
+    /// Polls a segment from the first connection in the ready queue, or removes it from the queue.
     fn poll_first(&mut self, now: Instant, out: &mut Out<'_>) -> bool {
         let Some(&index) = self.ready.front() else { return false };
         let sends = self.slots.at_mut(index).is_some_and(|connection| connection.poll_packet(now, out));
@@ -89,11 +89,12 @@ impl Host {
             self.in_turn = 0;
             self.ready.pop_front();
             self.collect_events(now, index);
-            self.settle(now, index);
+            self.unready(now, index);
         }
         sends
     }
 
+    /// Moves the first connection to the end of the ready queue.
     fn end_turn(&mut self) {
         self.in_turn = 0;
         if self.ready.len() > 1 {

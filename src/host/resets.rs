@@ -11,9 +11,9 @@ use super::keyed_hash;
 /// Maximum number of sources that get RSTs within one second. It bounds the memory.
 const MAX_SOURCES: usize = 16_384;
 
-/// The RSTs sent in the current second, counted by source. Forged segments draw RSTs to the address that they
-/// claim, unless that address has a connection with these ports. A count that several sources share would
-/// therefore reveal to one of them which connections the others have.
+/// The RSTs sent in the current second, counted by source. A forged segment causes a RST to the address that
+/// it names, unless that address has a connection with these ports. If sources shared a count, one of them
+/// could read from it which connections the others have.
 #[derive(Debug, Default)]
 pub(super) struct Resets {
     second: u64,
@@ -24,23 +24,23 @@ pub(super) struct Resets {
 }
 
 impl Resets {
-    /// Counts a RST to `peer`. Returns false if its source has received `most` in this second, or if too many
-    /// sources have received any.
-    pub(super) fn take(&mut self, now: Instant, peer: IpAddr, most: u32, seed: u64) -> bool {
+    /// Counts a RST to `peer`. Returns false if its source has received `limit` in this second, or if too
+    /// many sources have received any.
+    pub(super) fn permits(&mut self, now: Instant, peer: IpAddr, limit: u32, seed: u64) -> bool {
         // Second 0 must differ from the initial value.
         let second = 1 + now.as_nanos() / 1_000_000_000;
         if self.second != second {
-            let fewer = keyed_hash(seed, &("sources of resets", second)) % (MAX_SOURCES as u64 / 2);
-            *self = Self { second, max_sources: MAX_SOURCES - fewer as usize, sent: BTreeMap::new() };
+            let reduction = keyed_hash(seed, &("sources of resets", second)) % (MAX_SOURCES as u64 / 2);
+            *self = Self { second, max_sources: MAX_SOURCES - reduction as usize, sent: BTreeMap::new() };
         }
         let source = source_of(peer);
         if self.sent.len() >= self.max_sources && !self.sent.contains_key(&source) {
             return false;
         }
         let sent = self.sent.entry(source).or_default();
-        let granted = *sent < most;
-        *sent += u32::from(granted);
-        granted
+        let is_permitted = *sent < limit;
+        *sent += u32::from(is_permitted);
+        is_permitted
     }
 }
 
@@ -57,7 +57,7 @@ mod tests {
     #[test]
     fn resets_are_counted_per_source() {
         let mut resets = Resets::default();
-        let mut count = |now, peer| (0..500).filter(|_| resets.take(now, peer, 100, SEED)).count();
+        let mut count = |now, peer| (0..500).filter(|_| resets.permits(now, peer, 100, SEED)).count();
         let v6 = |text: &str| text.parse::<IpAddr>().unwrap();
         assert_eq!([count(Instant::ZERO, peer(1)), count(Instant::ZERO, peer(1))], [100, 0]);
         assert_eq!(count(Instant::ZERO, peer(2)), 100);
@@ -73,14 +73,14 @@ mod tests {
         let mut seen: Vec<usize> = vec![];
         for second in 0..10 {
             let now = Instant::from_secs(second);
-            let sources = (0..20_000).filter(|number| resets.take(now, peer(*number), 100, SEED)).count();
+            let sources = (0..20_000).filter(|number| resets.permits(now, peer(*number), 100, SEED)).count();
             assert_eq!(sources, resets.sent.len());
-            assert!(resets.take(now, peer(0), 100, SEED), "a known source is not affected");
-            assert!(!resets.take(now, peer(20_000), 100, SEED));
+            assert!(resets.permits(now, peer(0), 100, SEED), "a known source is not affected");
+            assert!(!resets.permits(now, peer(20_000), 100, SEED), "the table is full");
             seen.push(sources);
         }
         assert!(seen.iter().all(|count| (MAX_SOURCES / 2..=MAX_SOURCES).contains(count)), "{seen:?}");
         seen.dedup();
-        assert_eq!(seen.len(), 10);
+        assert_eq!(seen.len(), 10, "the limit differs from second to second");
     }
 }

@@ -7,7 +7,7 @@ use super::admission::AdmissionClass;
 use super::demux::Tuple;
 use crate::tcp::Connection;
 
-/// Identifies a connection of one host. Ids are never reused, so an old id refers to nothing.
+/// Identifies a connection of one host. Ids are never reused.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct ConnId {
     index: u32,
@@ -61,7 +61,7 @@ impl Slots {
         let slot = &mut self.slots[index as usize];
         slot.connection = Some(Box::new(connection));
         slot.listener = listener;
-        // Before it is accepted, only the host holds it.
+        // The application does not hold it before it is accepted.
         slot.released = listener.is_some();
         slot.deadline = None;
         index
@@ -131,8 +131,8 @@ impl Slots {
         self.slots[index as usize].released
     }
 
-    /// Returns true if the application has held and then closed the connection.
-    pub(super) fn is_let_go(&self, index: u32) -> bool {
+    /// Returns true if the application has closed the connection, which then has no listener either.
+    pub(super) fn is_orphan(&self, index: u32) -> bool {
         let slot = &self.slots[index as usize];
         slot.released && slot.listener.is_none()
     }
@@ -161,11 +161,12 @@ impl Slots {
         (slot.connection.is_some() && !slot.released).then(|| self.id(index))
     }
 
-    /// Records a deadline. Returns `None` if the queue already has an entry that is not later: when that is
-    /// due, the connection is asked again. Otherwise returns the entry that `at` replaces, if there is one.
+    /// Records a deadline. Returns `None` if the queue has an entry that is not later: the connection's
+    /// deadline is read again when that entry is due. Otherwise returns the entry that `at` replaces, if
+    /// there is one.
     pub(super) fn note_deadline(&mut self, index: u32, at: Instant) -> Option<Option<Instant>> {
         let slot = &mut self.slots[index as usize];
-        if slot.deadline.is_some_and(|known| known <= at) {
+        if slot.deadline.is_some_and(|deadline| deadline <= at) {
             return None;
         }
         Some(slot.deadline.replace(at))

@@ -36,6 +36,7 @@ pub use connection::Connection;
 pub use connection::info::{CaState, Info};
 pub use fast_open::{FastOpenFailure, FastOpenKeys};
 pub use icmp::{IcmpError, Unreachable};
+pub(crate) use negotiated::default_mss;
 pub use socket::{
     Ended, FastOpenOptions, KeepAlive, Linger, Patience, Push, SocketOptions, State, Threshold, Unanswered,
 };

@@ -184,7 +184,7 @@ impl Negotiated {
     }
 }
 
-/// The MSS of a SYN without the option (RFC 9293 §3.7.1).
-const fn default_mss(is_ipv4: bool) -> u16 {
+/// Returns the MSS of a peer whose SYN has no MSS option (RFC 9293 §3.7.1).
+pub(crate) const fn default_mss(is_ipv4: bool) -> u16 {
     if is_ipv4 { 536 } else { 1220 }
 }

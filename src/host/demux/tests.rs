@@ -40,14 +40,15 @@ fn demux_matches_map_after_random_operations() {
                 let index = random(ends.len());
                 if let Some(of) = ends[index].take() {
                     demux.remove(&of, index as u32);
-                    map.retain(|_, it| *it != index as u32);
+                    map.retain(|_, other| *other != index as u32);
                 }
             }
-            let mut is_at = |of: Tuple| demux.find(&of, |index| ends[index as usize] == Some(of));
-            assert_eq!(is_at(of), map.get(&of).copied(), "step {step}");
+            let mut found = |of: Tuple| demux.find(&of, |index| ends[index as usize] == Some(of));
+            assert_eq!(found(of), map.get(&of).copied(), "step {step}");
             if step % 500 == 0 {
-                (0..700)
-                    .for_each(|number| assert_eq!(is_at(tuple(number)), map.get(&tuple(number)).copied()));
+                (0..700).for_each(|number| {
+                    assert_eq!(found(tuple(number)), map.get(&tuple(number)).copied(), "{number}")
+                });
             }
             assert_eq!(demux.used, map.len());
         }
@@ -78,5 +79,5 @@ fn hash_depends_on_every_port_and_address() {
     let count = hashes.len();
     hashes.sort_unstable();
     hashes.dedup();
-    assert_eq!(hashes.len(), count);
+    assert_eq!(hashes.len(), count, "two tuples have the same hash");
 }
