@@ -126,9 +126,9 @@ impl Connection {
     /// Returns the receiver together with what it needs to store data.
     pub(super) fn storing(&mut self) -> (&mut Receiver, &Context, Storing<'_>) {
         let Parts { sender, receiver, statistics, charge, cx } = self.parts();
-        let sending = if charge.budget().is_limited() { sender.cost() } else { 0 };
+        let sender_memory = if charge.budget().is_limited() { sender.cost() } else { 0 };
         let rto = sender.rtt().rto().get();
-        (receiver, cx, Storing { statistics, charge, sending, rto })
+        (receiver, cx, Storing { statistics, charge, sender_memory, rto })
     }
 
     /// Writes as much of `data` as fits into the send buffer, and returns the number of bytes.
@@ -273,7 +273,7 @@ impl Connection {
         self.sender.end();
     }
 
-    /// Gives up out-of-order data, highest offset first, until `enough` bytes of memory are free or none is
+    /// Drops out-of-order data, highest offset first, until `enough` bytes of memory are free or none is
     /// left.
     pub(crate) fn prune(&mut self, enough: usize) {
         self.receiver.prune(self.charge.budget(), enough);

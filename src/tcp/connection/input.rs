@@ -147,7 +147,7 @@ impl Connection {
             // Linux's fast path processes only the acknowledgment of a pure ACK.
             if segment.seq_len() > 0 || self.state() != State::Established {
                 let Parts { sender, receiver, cx, .. } = self.parts();
-                receiver.settle_ack(cx, now, segment, sender.rtt().srtt());
+                receiver.decide_ack(cx, now, segment, sender.rtt().srtt());
             }
         }
         reaction

@@ -1,5 +1,5 @@
-//! The steps of SEGMENT ARRIVES (RFC 9293 §3.10.7.4) that concern the receiver: is a segment acceptable, what
-//! do its timestamp and its ECN mark change, and how often are unacceptable segments answered?
+//! The steps of SEGMENT ARRIVES (RFC 9293 §3.10.7.4) that concern the receiver: the acceptability test, the
+//! timestamp, the ECN mark, and the limits on answers to unacceptable segments.
 
 use airwire::options::Timestamps;
 use airwire::segment::{Ecn, Flags, Segment};
@@ -167,8 +167,8 @@ impl Receiver {
         has_fin && start + 1 == self.nxt()
     }
 
-    /// Records a segment outside the window that is answered with an ACK. One that gets no ACK does not change
-    /// the next one, because it may be forged.
+    /// Records a segment outside the window that is answered with an ACK. A segment without an answer may be
+    /// forged, and does not change the next ACK.
     pub(in crate::tcp) fn note_unacceptable(
         &mut self,
         cx: &Context,
@@ -177,9 +177,9 @@ impl Receiver {
         copy: bool,
     ) {
         self.note_duplicate(cx, statistics, segment);
-        // Echoing the original's timestamp would make the sender take the whole timeout for a round trip, and
-        // time out later each time (RFC 7323 §4.3 changed RFC 1323 for this case). TS.Recent is not updated: a
-        // forged duplicate with a future timestamp would make all later segments look old.
+        // With the original's timestamp, the sender would measure the whole timeout as a round-trip time, and
+        // its timeouts would grow (RFC 7323 §4.3 changed RFC 1323 for this case). TS.Recent is not updated,
+        // because a forged duplicate with a future timestamp would make all later segments old.
         let echoed = copy && cx.profile.acks.echo_duplicates;
         self.copy_tsval = segment.options.timestamps.map(|ts| ts.val).filter(|_| echoed);
     }
@@ -214,8 +214,8 @@ impl Receiver {
         }
     }
 
-    /// Processes the SYN,ACK of a simultaneous open. To Linux it is a segment like others, so its timestamp
-    /// counts, and its SYN is a duplicate (tcp_data_queue()).
+    /// Processes the SYN,ACK of a simultaneous open. Linux updates TS.Recent from it, and treats its SYN as a
+    /// duplicate (tcp_data_queue()).
     pub(in crate::tcp) fn note_repeated_syn(&mut self, cx: &Context, now: Instant, segment: &Segment<'_>) {
         if !self.policy.is_linux() {
             return;
@@ -225,7 +225,7 @@ impl Receiver {
             self.set_ts_recent(now, ts);
         }
         self.dsack = cx.profile.acks.dsack.then(|| Box::new((0, 1)));
-        self.policy.quicken(&cx.profile, u32::MAX);
+        self.policy.enter_quick_ack_mode(&cx.profile, u32::MAX);
     }
 
     /// Updates TS.Recent in states without the checks of [`Self::refresh_ts_recent`].
@@ -273,9 +273,9 @@ impl Receiver {
         offset > self.nxt() && offset >= self.adv
     }
 
-    /// A CE mark is echoed until a CWR arrives (RFC 3168 §6.1.3).
+    /// RFC 3168 §6.1.3: a CE mark is echoed until a CWR arrives.
     fn note_ecn(&mut self, profile: &Profile, segment: &Segment<'_>) {
-        self.hasten_ecn_acks(profile, segment);
+        self.quicken_ecn_acks(profile, segment);
         if segment.flags.contains(Flags::CWR) {
             self.echo_ce = false;
         }
@@ -291,7 +291,7 @@ impl Receiver {
         start == next || (start + len > next && start < edge) || (start == edge && len == 0)
     }
 
-    /// Forgets the answers to forged segments. The next ones have limits of their own.
+    /// Restarts the limits on answers to forged segments.
     pub(in crate::tcp) fn forget_challenges(&mut self) {
         self.challenges = None;
     }
@@ -314,10 +314,10 @@ impl Receiver {
         may_ack
     }
 
-    /// Returns true if unacceptable data may be acknowledged now. A peer that retransmits needs these ACKs:
-    /// an earlier one was lost, or a D-SACK block shows that the retransmission was spurious. Data far from
-    /// RCV.NXT is probably forged, and three duplicate ACKs would make the peer retransmit. Linux answers it
-    /// each time (tcp_oow_rate_limited()).
+    /// Returns true if unacceptable data may be acknowledged now. A peer that retransmits needs these ACKs,
+    /// because an earlier one was lost, or for the D-SACK block that shows that the retransmission was
+    /// spurious. Data far from RCV.NXT is probably forged, and three duplicate ACKs would cause a
+    /// retransmission. Linux answers it each time (tcp_oow_rate_limited()).
     fn may_ack_data(&mut self, cx: &Context, now: Instant, segment: &Segment<'_>) -> bool {
         if self.data_credit > 0 && self.is_near(cx, segment) {
             self.data_credit -= 1;
@@ -335,8 +335,8 @@ impl Receiver {
         self.offset_of(segment).is_some_and(|start| start.abs_diff(self.nxt()) <= reach)
     }
 
-    /// Answers a segment in TIME-WAIT with an ACK. Without data it may itself be such an answer, and far
-    /// outside the window it is probably forged. The limit on challenge ACKs applies to both.
+    /// Answers a segment in TIME-WAIT with an ACK. The limit on challenge ACKs applies to a segment without
+    /// data, which may itself be such an answer, and to one far outside the window, which is probably forged.
     pub(in crate::tcp) fn answer_late(
         &mut self,
         cx: &Context,
@@ -398,13 +398,13 @@ impl Receiver {
         }
     }
 
-    /// Eighth step: acknowledges the peer's FIN, which has just been reached in `state`.
+    /// Eighth step: acknowledges the peer's FIN, which RCV.NXT has just passed.
     pub(in crate::tcp) fn ack_fin(&mut self, cx: &Context, had_holes: bool) {
         match cx.state() {
             // RFC 5681 §4.2: a segment that fills a hole is acknowledged at once, with or without FIN.
             State::CloseWait if had_holes => {}
-            // Linux delays it, because data or a FIN from the application may carry it.
-            State::CloseWait => self.owe_ack(&cx.profile, Acks::on_fin),
+            // Linux delays the ACK, because data or a FIN from the application may carry it.
+            State::CloseWait => self.schedule_ack(&cx.profile, Acks::on_fin),
             _ => self.ack = AckDue::Now,
         }
     }

@@ -10,7 +10,7 @@ use crate::tcp::negotiated::Negotiated;
 use crate::tcp::statistics::Statistics;
 
 impl Receiver {
-    /// Records duplicate data for a D-SACK block (RFC 2883 §4).
+    /// Records a segment with duplicate data for the D-SACK block of the next ACK (RFC 2883 §4).
     pub(in crate::tcp) fn note_duplicate(
         &mut self,
         cx: &Context,
@@ -23,8 +23,8 @@ impl Receiver {
         let next = self.nxt();
         let Some(start) = self.offset_of(segment).filter(|start| *start < next) else { return };
         statistics.duplicate_segments_in += 1;
-        // An ACK was lost, or the sender retransmits from an earlier offset.
-        self.policy.quicken(&cx.profile, u32::MAX);
+        // The peer retransmits: an ACK was lost, or the retransmission is spurious.
+        self.policy.enter_quick_ack_mode(&cx.profile, u32::MAX);
         let end = match cx.profile.acks.sack_counts_fin {
             true => (start + segment.seq_len()).min(next),
             false => (start + segment.payload.len() as u64).min(self.buffer.next()),
@@ -75,16 +75,16 @@ impl Receiver {
             return;
         }
         let mut recent = [Some(start), None, None, None];
-        let known = self.recent.as_deref().copied().unwrap_or_default();
-        let earlier = known.into_iter().flatten().filter(|known| !(start..end).contains(known));
-        for (slot, known) in recent[1..].iter_mut().zip(earlier) {
-            *slot = Some(known);
+        let before = self.recent.as_deref().copied().unwrap_or_default();
+        let others = before.into_iter().flatten().filter(|offset| !(start..end).contains(offset));
+        for (slot, offset) in recent[1..].iter_mut().zip(others) {
+            *slot = Some(offset);
         }
         self.recent = Some(Box::new(recent));
     }
 
     /// Clears the recorded blocks once nothing is missing.
-    pub(super) fn forget_blocks(&mut self) {
+    pub(super) fn clear_blocks(&mut self) {
         if (self.recent.is_some() || self.after_fin.is_some()) && !self.has_holes() {
             self.recent = None;
             if self.after_fin.take().is_some() {
@@ -111,8 +111,8 @@ impl Receiver {
         if !cx.profile.sending.sack_on_data || !self.has_blocks_to_report(&cx.profile, &cx.negotiated) {
             return 0;
         }
-        let most = if cx.negotiated.timestamps() { 3 } else { 4 };
-        4 + 8 * self.blocks_to_report(&cx.profile).as_slice().len().min(most) as u64
+        let fit = if cx.negotiated.timestamps() { 3 } else { 4 };
+        4 + 8 * self.blocks_to_report(&cx.profile).as_slice().len().min(fit) as u64
     }
 
     /// Returns the SACK option of the next ACK, which [has blocks to report](Self::has_blocks_to_report): a

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::reassembly::{OutOfOrder, most_ranges};
+use super::reassembly::{OutOfOrder, max_ranges};
 use crate::ranges::RangeSet;
 
 /// Data that arrived and that the application has not read, including data after holes (RFC 9293 §3.4
@@ -90,24 +90,24 @@ impl RecvBuffer {
             self.next = end;
             return end - before;
         };
-        self.next = held.join(before, bytes, &mut self.data);
+        self.next = held.append_in_order(before, bytes, &mut self.data);
         self.held.take_if(|held| held.ranges().is_empty());
         self.next - before
     }
 
-    /// Makes room for another range at `offset` if the maximum number of ranges is reached: gives up the last
-    /// range, unless the new one would be last. Returns the number of bytes given up, or `None` if there is
-    /// no room.
+    /// Makes room for another range at `offset`. At the maximum number of ranges, this drops the last range,
+    /// unless the new one would be last. Returns the number of bytes dropped. `None`: the new range does not
+    /// fit.
     pub(super) fn make_room_for_range(&mut self, offset: u64) -> Option<u64> {
-        let most = most_ranges(self.limit);
+        let most = max_ranges(self.limit);
         let Some(held) = self.held.as_mut().filter(|held| held.ranges().len() >= most) else {
             return Some(0);
         };
         held.ranges().last().is_some_and(|last| offset < last.start).then(|| held.prune_last_range())
     }
 
-    /// Gives up out-of-order data, highest offset first, until `enough` bytes of memory are free. Returns the
-    /// number of data bytes given up.
+    /// Drops out-of-order data, highest offset first, until `enough` bytes of memory are free. Returns the
+    /// number of data bytes dropped.
     pub(super) fn prune(&mut self, enough: usize) -> u64 {
         let bytes = self.held.as_mut().map_or(0, |held| held.prune(enough));
         self.held.take_if(|held| held.ranges().is_empty());
@@ -135,14 +135,14 @@ impl RecvBuffer {
     /// Removes the first `count` readable bytes.
     pub(super) fn discard(&mut self, count: usize) {
         self.data.drain(..count);
-        // An idle connection must not own a buffer, except for a small one for interactive use.
+        // An idle connection keeps at most a small buffer.
         if self.data.is_empty() && self.data.capacity() > 512 {
             self.data = VecDeque::new();
         }
-        give_back(&mut self.data);
+        shrink(&mut self.data);
     }
 
-    /// Drops all out-of-order data: the stream has ended or failed, so data above RCV.NXT will never be read.
+    /// Drops all out-of-order data, which cannot be read any more because the stream has ended.
     pub(super) fn drop_out_of_order(&mut self) {
         self.held = None;
     }
@@ -155,9 +155,9 @@ fn growth(queue: &VecDeque<u8>, len: usize) -> usize {
 }
 
 /// Releases most of the memory that a burst needed, once the queue is short again.
-fn give_back(queue: &mut VecDeque<u8>) {
-    const WORTHWHILE: usize = 256 << 10;
-    if queue.capacity() >= WORTHWHILE && queue.len() < queue.capacity() / 8 {
+fn shrink(queue: &mut VecDeque<u8>) {
+    const MIN_CAPACITY: usize = 256 << 10;
+    if queue.capacity() >= MIN_CAPACITY && queue.len() < queue.capacity() / 8 {
         queue.shrink_to(queue.capacity() / 4);
     }
 }
@@ -168,7 +168,7 @@ mod tests {
     use crate::tcp::receiver::reassembly::OVERHEAD;
 
     #[test]
-    fn reader_gets_stream_despite_reordering_and_overlap() {
+    fn reordered_and_overlapping_segments_form_the_stream() {
         let stream: Vec<u8> = (0..200_u8).collect();
         let mut x = 12345_u64;
         let mut random = |n: u64| {
@@ -185,7 +185,7 @@ mod tests {
                 let before = buffer.next();
                 let moved = buffer.insert(1 + from, &stream[from as usize..to as usize], 1 + base + 64);
                 assert_eq!(buffer.next(), before + moved);
-                assert!(buffer.window() <= 64);
+                assert!(buffer.window() <= 64, "{} bytes free", buffer.window());
                 let mut out = [0; 7];
                 let n = buffer.read(&mut out);
                 read.extend(&out[..n]);

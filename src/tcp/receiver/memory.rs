@@ -1,9 +1,8 @@
-//! The receiver's use of the memory budget: which segments it stores, how much window it offers, and what it
-//! prunes.
+//! The effect of the host's memory budget on the receiver: which segments are stored, how large the window
+//! is, and which data is pruned.
 //!
-//! The RFCs do not require this, but they permit it: a receiver may drop data for which it has no room, and
-//! even out-of-order data that it has reported by SACK (RFC 2018 §8). The window's right edge never moves
-//! back (RFC 9293 §3.8.6).
+//! The RFCs permit this: a receiver may drop data for which it has no room, and even out-of-order data that
+//! it has reported by SACK (RFC 2018 §8). The window's right edge never moves back (RFC 9293 §3.8.6).
 
 use airwire::time::Duration;
 
@@ -15,15 +14,15 @@ use crate::tcp::statistics::Statistics;
 pub(in crate::tcp) struct Storing<'a> {
     pub(in crate::tcp) statistics: &'a mut Statistics,
     pub(in crate::tcp) charge: &'a mut Charge,
-    /// Memory that the sender uses.
-    pub(in crate::tcp) sending: usize,
+    /// Bytes of memory that the sender uses.
+    pub(in crate::tcp) sender_memory: usize,
     /// The sender's retransmission timeout.
     pub(in crate::tcp) rto: Duration,
 }
 
 impl Receiver {
-    /// Returns true if `len` bytes at `offset` can be stored. Out-of-order data with higher offsets is given
-    /// up if necessary.
+    /// Returns true if `len` bytes at `offset` can be stored. If necessary, this drops out-of-order data with
+    /// higher offsets.
     pub(super) fn admits(&mut self, storing: &mut Storing<'_>, offset: u64, len: usize) -> bool {
         let in_order = offset <= self.buffer.next();
         let admitted = match in_order {
@@ -47,7 +46,7 @@ impl Receiver {
             return true;
         }
         self.prune(storing.charge.budget(), growth);
-        self.account(storing.charge, storing.sending);
+        self.account(storing.charge, storing.sender_memory);
         self.buffer.readable() + len <= RESERVE || storing.charge.budget().has(growth)
     }
 
@@ -57,7 +56,7 @@ impl Receiver {
         true
     }
 
-    /// Gives up out-of-order data, highest offset first, until `enough` bytes of memory are free or none is
+    /// Drops out-of-order data, highest offset first, until `enough` bytes of memory are free or none is
     /// left.
     pub(in crate::tcp) fn prune(&mut self, budget: &Budget, enough: usize) {
         let pruned = self.buffer.prune(enough);
@@ -72,11 +71,14 @@ impl Receiver {
         self.policy.on_pruned(self.buffer.next() + self.buffer.out_of_order_span());
     }
 
-    /// Updates the connection's charge. `sending` is the memory that the sender uses.
+    /// Updates the connection's charge. `sender_memory` is the memory that the sender uses, in bytes.
     #[inline]
-    pub(in crate::tcp) fn account(&self, charge: &mut Charge, sending: usize) {
+    pub(in crate::tcp) fn account(&self, charge: &mut Charge, sender_memory: usize) {
         if charge.budget().is_limited() {
-            charge.set(sending + self.buffer.cost() + self.policy.cost(), self.buffer.cost_out_of_order());
+            charge.set(
+                sender_memory + self.buffer.cost() + self.policy.cost(),
+                self.buffer.cost_out_of_order(),
+            );
         }
     }
 

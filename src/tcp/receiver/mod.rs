@@ -8,7 +8,7 @@
 //! | `blocks` | SACK and D-SACK blocks |
 //! | `window` | the advertised window |
 //! | `memory` | storing and pruning when memory is short |
-//! | `policy`, `linux` | decisions that the RFCs leave open: plain rules, or Linux's receiver |
+//! | `policy`, `linux` | when to acknowledge and how large the window is, by plain rules or by Linux's |
 //! | `alarm` | the reordering alarm |
 //! | `buffer`, `reassembly` | the receive buffer |
 
@@ -49,7 +49,7 @@ pub(super) struct Receiver {
     /// Right edge of the last advertised window as the peer computes it. Everything below it is accepted.
     adv: u64,
     /// The same edge before rounding up to the unit of the window scale (RFC 7323 §2.4).
-    promised: u64,
+    unrounded: u64,
     /// Offset of the peer's FIN, once it has arrived in or out of order.
     fin: Option<u64>,
     /// True after the application has read the peer's FIN, that is, the end of the stream, or has closed.
@@ -67,12 +67,12 @@ pub(super) struct Receiver {
     /// Deadline of a delayed ACK.
     delayed_ack: Option<Instant>,
     /// Number of unacceptable data segments near RCV.NXT that are acknowledged at once. Each accepted segment
-    /// adds one, because the network may duplicate it and the peer may retransmit it.
+    /// adds one, because the network may duplicate it or the peer may retransmit it.
     data_credit: u16,
     /// Boxed because few connections need it.
     challenges: Option<Box<Challenges>>,
     policy: Policy,
-    /// Largest segment seen, an estimate of the peer's SMSS.
+    /// Data of the largest segment so far, an estimate of the peer's SMSS.
     mss_seen: u32,
     /// Start offsets of the out-of-order ranges that grew most recently, newest first (RFC 2018 §4).
     recent: Option<Box<[Option<u64>; 4]>>,
@@ -86,7 +86,7 @@ pub(super) struct Receiver {
     echo_ce: bool,
     /// True once an ECN-capable data segment has arrived.
     ect_seen: bool,
-    /// Boxed because it is rare and connections should be small.
+    /// Boxed because it is rare.
     queued: Option<Box<Queued>>,
 }
 
@@ -124,8 +124,8 @@ pub(super) struct Advertisement {
     pub(super) field: u16,
     /// The right edge as the peer computes it from the field.
     edge: u64,
-    /// The intended right edge, which is less than one unit of the window scale below `edge`.
-    promised: u64,
+    /// The right edge before rounding, which is less than one unit of the window scale below `edge`.
+    unrounded: u64,
 }
 
 impl Receiver {
@@ -135,7 +135,7 @@ impl Receiver {
             irs: Seq(0),
             buffer: RecvBuffer::new(1, options.recv_limit(profile)),
             adv: 0,
-            promised: 0,
+            unrounded: 0,
             fin: None,
             fin_is_read: false,
             is_shut: false,
@@ -167,7 +167,7 @@ impl Receiver {
             self.set_ts_recent(now, ts);
         }
         self.adv = 1 + self.first_window(cx);
-        self.promised = self.adv;
+        self.unrounded = self.adv;
     }
 
     /// RFC 9293 §3.10.7.2 and §3.10.7.3: data and a FIN that arrive with a SYN are queued until the
@@ -217,7 +217,7 @@ impl Receiver {
         segment.seq.offset(self.irs, self.nxt())
     }
 
-    /// Returns RCV.WND as the peer knows it.
+    /// Returns RCV.WND as the peer computes it.
     pub(super) fn wnd(&self) -> u64 {
         self.adv.saturating_sub(self.nxt())
     }
@@ -292,7 +292,7 @@ impl Receiver {
         self.buffer.limit()
     }
 
-    /// Returns the size of the largest segment seen.
+    /// Returns the data of the largest segment so far.
     pub(super) fn mss_seen(&self) -> u32 {
         self.mss_seen
     }
@@ -329,12 +329,12 @@ impl Receiver {
     /// Records that a segment with an ACK and this window was sent.
     pub(super) fn on_ack_sent(&mut self, window: &Advertisement) {
         self.adv = self.adv.max(window.edge);
-        self.promised = self.promised.max(window.promised);
+        self.unrounded = self.unrounded.max(window.unrounded);
         self.last_ack_sent = self.nxt();
-        self.policy.on_ack_sent(window.promised - self.nxt());
+        self.policy.on_ack_sent(window.unrounded - self.nxt());
         self.ack = AckDue::No;
         self.dsack = None;
-        self.forget_blocks();
+        self.clear_blocks();
         self.copy_tsval = None;
         self.delayed_ack = None;
     }

@@ -1,9 +1,9 @@
-//! The receiver's decisions that the RFCs leave open: when an ACK leaves, and how far the window opens.
+//! The decisions that the RFCs leave to the receiver: when an ACK is sent, and how large the window is.
 
 use airwire::segment::{Flags, Segment};
 use airwire::time::{Duration, Instant};
 
-use super::linux::{Acks, LinuxReceiver, Moment, Read, Text, Waiting};
+use super::linux::{AckDelay, AckState, Acks, LinuxReceiver, Read, Text};
 use crate::profile::{AckRules, LinuxAcks, Profile, WindowUpdate};
 use crate::tcp::context::Context;
 use crate::tcp::socket::SocketOptions;
@@ -18,7 +18,7 @@ pub(super) enum Policy {
     Linux(Box<LinuxReceiver>),
 }
 
-/// Data that was stored.
+/// Text that was processed.
 pub(super) struct Arrival {
     pub(super) offset: u64,
     /// RCV.NXT when the segment arrived.
@@ -90,21 +90,21 @@ impl Policy {
         self.tuned().map(|linux| linux.scale_to_offer(profile.acks.recv_buffer_max))
     }
 
-    /// Returns the window of the SYN, or of the SYN,ACK if `answers`, if the policy has a rule for it. `mss`
-    /// is the data of the largest segment that may arrive.
-    pub(super) fn first_window(&mut self, mss: u32, answers: bool) -> Option<u64> {
+    /// Returns the window of the SYN, or of the SYN,ACK if `is_passive`, if the policy has a rule for it.
+    /// `mss` is the data of the largest segment that may arrive.
+    pub(super) fn first_window(&mut self, mss: u32, is_passive: bool) -> Option<u64> {
         let linux = self.linux().filter(|linux| linux.tunes_window())?;
-        if answers {
-            linux.answer_syn(mss);
+        if is_passive {
+            linux.choose_first_window(mss);
         }
         Some(linux.first_window())
     }
 
-    /// Returns the window of a segment that is sent now, whose right edge was `edge` before. `syn` is true
-    /// before the connection is synchronized.
-    pub(super) fn window(&mut self, rcv_nxt: u64, edge: u64, syn: bool) -> Option<u64> {
+    /// Returns the window of a segment that is sent now, if the policy has a rule for it. `edge` is the right
+    /// edge of the last window. `is_syn` is true before the connection is synchronized.
+    pub(super) fn window(&mut self, rcv_nxt: u64, edge: u64, is_syn: bool) -> Option<u64> {
         let linux = self.linux().filter(|linux| linux.tunes_window())?;
-        Some(if syn { linux.first_window() } else { linux.offer_chosen(rcv_nxt, edge) })
+        Some(if is_syn { linux.first_window() } else { linux.window_to_advertise(rcv_nxt, edge) })
     }
 
     /// Returns the bytes of memory that received data may take, if the policy tunes it (sk_rcvbuf).
@@ -134,12 +134,12 @@ impl Policy {
         }
     }
 
-    /// Enters quick-ACK mode: up to `most` of the next ACKs are not delayed and do not wait for data to carry
-    /// them.
-    pub(super) fn quicken(&mut self, profile: &Profile, most: u32) {
+    /// Enters quick-ACK mode: up to `limit` of the next ACKs are not delayed and do not wait for data to
+    /// carry them.
+    pub(super) fn enter_quick_ack_mode(&mut self, profile: &Profile, limit: u32) {
         if let (Some(acks), Self::Linux(linux)) = (linux_acks(profile), self) {
-            let quick = linux.window.quick_acks(most.min(acks.quick));
-            linux.acks.enter_quick_mode(quick);
+            let quick = linux.window.quick_acks(limit.min(acks.quick));
+            linux.acks.enter_quick_ack_mode(quick);
         }
     }
 
@@ -153,7 +153,7 @@ impl Policy {
         }
     }
 
-    /// Processes stored data.
+    /// Processes text that was stored, or could not be stored.
     pub(super) fn on_data(&mut self, cx: &Context, now: Instant, segment: &Segment<'_>, arrival: &Arrival) {
         let Self::Linux(linux) = self else { return };
         let Arrival { offset, next, len, repeated, span, is_held, reached, rto } = *arrival;
@@ -169,7 +169,7 @@ impl Policy {
             advmss: cx.negotiated.expected_mss(&cx.profile, &cx.options),
             headers: cx.negotiated.header_len() as u32 + options + sack,
             tcp_header: 20 + options + sack,
-            least_tcp_header: 20 + options,
+            min_tcp_header: 20 + options,
             psh: segment.flags.contains(Flags::PSH),
             remnant: segment.flags.intersects(Flags::PSH.with(Flags::FIN).with(Flags::URG)),
         };
@@ -178,42 +178,42 @@ impl Policy {
             linux.on_in_order(now, &text, text.end.min(reached), rto.as_nanos(), quick);
             linux.on_progress(reached);
         } else {
-            let fresh = is_held && repeated.is_none_or(|(start, end)| start > text.start || end < text.end);
-            linux.on_out_of_order(&text, span, fresh, cx.negotiated.sack());
+            let has_new = is_held && repeated.is_none_or(|(start, end)| start > text.start || end < text.end);
+            linux.on_out_of_order(&text, span, has_new, cx.negotiated.sack());
         }
     }
 
-    /// Decides how long an ACK waits that the policy owes. `None`: it owes none. `reduced` is true if the peer
-    /// has just reduced its window; `edge` is the right edge of our window.
-    pub(super) fn settle(
+    /// Decides how long the scheduled ACK is delayed. `None`: none is scheduled. `reduced` is true if the
+    /// peer has just reduced its congestion window. `edge` is the right edge of our window.
+    pub(super) fn delay_of_ack(
         &mut self,
         profile: &Profile,
-        moment: &Moment,
+        state: &AckState,
         reduced: bool,
         edge: u64,
-    ) -> Option<Waiting> {
+    ) -> Option<AckDelay> {
         let rules = linux_acks(profile)?;
-        let linux = self.linux().filter(|linux| linux.acks.is_owed())?;
+        let linux = self.linux().filter(|linux| linux.acks.is_scheduled())?;
         if reduced {
-            linux.acks.owe_at_once();
+            linux.acks.schedule_now();
         }
-        let waiting = linux.decide(moment, rules.compression);
-        if waiting == Waiting::Not {
-            linux.choose(moment.rcv_nxt, edge);
+        let delay = linux.delay_of_ack(state, rules.compression);
+        if delay == AckDelay::None {
+            linux.decide_window(state.rcv_nxt, edge);
         }
-        Some(waiting)
+        Some(delay)
     }
 
-    /// Processes a read by the application. Returns true if an ACK must leave now, unless `is_due` says that
-    /// one does anyway.
+    /// Processes a read by the application. `is_due` is true if an ACK is sent anyway. Returns true if
+    /// another one must be sent now.
     pub(super) fn on_read(&mut self, profile: &Profile, read: &Read, is_due: bool) -> bool {
         let Self::Linux(linux) = self else { return false };
-        let asked = linux_acks(profile).is_some() || linux.tunes_window();
-        let sends = linux.on_read(read) && asked && !is_due;
-        if sends {
-            linux.choose(read.rcv_nxt, read.edge);
+        let has_rule = linux_acks(profile).is_some() || linux.tunes_window();
+        let sends_ack = linux.on_read(read) && has_rule && !is_due;
+        if sends_ack {
+            linux.decide_window(read.rcv_nxt, read.edge);
         }
-        sends
+        sends_ack
     }
 
     /// Records that a segment with an ACK and this window was sent.
@@ -245,7 +245,7 @@ impl Policy {
     }
 
     /// Adds an out-of-order segment to the policy's SACK blocks. Returns true if it displaces blocks that no
-    /// ACK has reported yet: an ACK with those blocks must leave first.
+    /// ACK has reported yet. An ACK with those blocks must then be sent first.
     pub(super) fn add_block(&mut self, start: u64, end: u64) -> bool {
         self.linux().is_some_and(|linux| linux.add_sack(start, end))
     }
@@ -254,7 +254,7 @@ impl Policy {
     pub(super) fn blocks(&self) -> Option<&[(u64, u64)]> {
         match self {
             Self::Rfc => None,
-            Self::Linux(linux) => Some(linux.sacks_to_tell()),
+            Self::Linux(linux) => Some(linux.sacks_to_report()),
         }
     }
 }

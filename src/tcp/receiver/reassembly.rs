@@ -15,23 +15,23 @@ pub(super) struct OutOfOrder {
     cost: usize,
 }
 
-/// Maximum size of a piece that consecutive segments extend, so that no long piece is ever moved.
-const PIECE: usize = 16 << 10;
-/// Two adjacent pieces that are smaller than this together are merged, whatever their order of arrival. The
-/// number of pieces therefore stays close to the number of ranges.
-const SMALL: usize = 1 << 10;
+/// Maximum size of a piece that consecutive segments extend. It limits the cost of moving a piece.
+const MAX_PIECE: usize = 16 << 10;
+/// Maximum size of two adjacent pieces that are merged, in any order of arrival. Merging keeps the number of
+/// pieces close to the number of ranges.
+const MAX_MERGED: usize = 1 << 10;
 /// Memory of a piece besides its data: its entries in the tree and in the list of ranges, and the allocator's
 /// overhead.
 pub(super) const OVERHEAD: usize = 128;
 /// Maximum number of ranges, however large the buffer is, if a peer sends every second byte.
-const MOST_RANGES: usize = 4096;
+const MAX_RANGES: usize = 4096;
 /// Number of ranges that are always allowed, however small the buffer is.
-const FEWEST_RANGES: usize = 64;
+const MIN_RANGES: usize = 64;
 
 /// Returns the maximum number of ranges for a buffer of `limit` bytes. Segments with at least 64 bytes of
 /// data never reach it, and the overhead of all ranges does not exceed the size of the buffer.
-pub(super) fn most_ranges(limit: usize) -> usize {
-    (limit / OVERHEAD).clamp(FEWEST_RANGES, MOST_RANGES)
+pub(super) fn max_ranges(limit: usize) -> usize {
+    (limit / OVERHEAD).clamp(MIN_RANGES, MAX_RANGES)
 }
 
 impl OutOfOrder {
@@ -49,13 +49,13 @@ impl OutOfOrder {
         let Self { ranges, pieces, cost } = self;
         ranges.insert_with(offset..offset + bytes.len() as u64, |fresh| {
             let text = &bytes[(fresh.start - offset) as usize..(fresh.end - offset) as usize];
-            *cost = (*cost).wrapping_add_signed(keep(pieces, fresh.start, text));
+            *cost = (*cost).wrapping_add_signed(add_piece(pieces, fresh.start, text));
         });
     }
 
     /// Appends `bytes`, which start at `next` (RCV.NXT), and the stored data that they connect to, to `data`.
     /// Returns the new RCV.NXT.
-    pub(super) fn join(&mut self, next: u64, bytes: &[u8], data: &mut VecDeque<u8>) -> u64 {
+    pub(super) fn append_in_order(&mut self, next: u64, bytes: &[u8], data: &mut VecDeque<u8>) -> u64 {
         let Self { ranges, pieces, cost } = self;
         let mut end = next;
         ranges.insert_with(next..next + bytes.len() as u64, |fresh| {
@@ -64,7 +64,7 @@ impl OutOfOrder {
                 data.extend(text);
                 end = fresh.end;
             } else {
-                *cost = (*cost).wrapping_add_signed(keep(pieces, fresh.start, text));
+                *cost = (*cost).wrapping_add_signed(add_piece(pieces, fresh.start, text));
             }
         });
         while let Some(first) = pieces.first_entry().filter(|first| *first.key() == end) {
@@ -77,8 +77,8 @@ impl OutOfOrder {
         end
     }
 
-    /// Gives up data, highest offset first, until `enough` bytes of memory are free or nothing is left.
-    /// Returns the number of data bytes given up.
+    /// Drops data, highest offset first, until `enough` bytes of memory are free or nothing is left. Returns
+    /// the number of data bytes dropped.
     pub(super) fn prune(&mut self, enough: usize) -> u64 {
         let (mut freed, mut bytes) = (0, 0);
         while freed < enough
@@ -92,7 +92,7 @@ impl OutOfOrder {
         bytes
     }
 
-    /// Gives up the last range. Returns the number of its bytes.
+    /// Drops the last range. Returns the number of its bytes.
     pub(super) fn prune_last_range(&mut self) -> u64 {
         let Some(last) = self.ranges.last().cloned() else { return 0 };
         for piece in self.pieces.split_off(&last.start).into_values() {
@@ -108,16 +108,16 @@ fn cost_of(piece: &Vec<u8>) -> usize {
 }
 
 /// Adds `text` to the pieces. Returns the change in memory use.
-fn keep(pieces: &mut BTreeMap<u64, Vec<u8>>, at: u64, text: &[u8]) -> isize {
-    // Data almost always follows everything stored so far.
+fn add_piece(pieces: &mut BTreeMap<u64, Vec<u8>>, at: u64, text: &[u8]) -> isize {
+    // In the common case, the data follows everything stored so far.
     let is_last = pieces.last_key_value().is_none_or(|(start, _)| *start < at);
     let before = match is_last {
         true => pieces.last_entry().map(|last| (*last.key(), last.into_mut())),
         false => pieces.range_mut(..at).next_back().map(|(start, piece)| (*start, piece)),
     };
-    let joined = before
-        .filter(|(start, piece)| *start + piece.len() as u64 == at && piece.len() + text.len() <= PIECE);
-    let (start, cost) = match joined {
+    let extended = before
+        .filter(|(start, piece)| *start + piece.len() as u64 == at && piece.len() + text.len() <= MAX_PIECE);
+    let (start, cost) = match extended {
         Some((start, piece)) => (start, append(piece, text)),
         None => {
             let piece = text.to_vec();
@@ -126,17 +126,17 @@ fn keep(pieces: &mut BTreeMap<u64, Vec<u8>>, at: u64, text: &[u8]) -> isize {
             (at, cost)
         }
     };
-    if is_last { cost } else { cost + join_small(pieces, start, at + text.len() as u64) }
+    if is_last { cost } else { cost + merge_small(pieces, start, at + text.len() as u64) }
 }
 
 /// Merges the piece from `start` to `end` with the one that starts at `end`, if both are small. Returns the
 /// change in memory use.
-fn join_small(pieces: &mut BTreeMap<u64, Vec<u8>>, start: u64, end: u64) -> isize {
+fn merge_small(pieces: &mut BTreeMap<u64, Vec<u8>>, start: u64, end: u64) -> isize {
     let len = (end - start) as usize;
-    let Some(after) = pieces.get(&end).filter(|after| len + after.len() <= SMALL) else { return 0 };
-    let (after, gone) = (after.clone(), cost_of(after));
+    let Some(after) = pieces.get(&end).filter(|after| len + after.len() <= MAX_MERGED) else { return 0 };
+    let (after, freed) = (after.clone(), cost_of(after));
     pieces.remove(&end);
-    pieces.get_mut(&start).map_or(0, |piece| append(piece, &after)) - gone as isize
+    pieces.get_mut(&start).map_or(0, |piece| append(piece, &after)) - freed as isize
 }
 
 /// Appends `text`. The capacity is doubled so that bytes are rarely moved, but never beyond the size of a
@@ -144,7 +144,7 @@ fn join_small(pieces: &mut BTreeMap<u64, Vec<u8>>, start: u64, end: u64) -> isiz
 fn append(piece: &mut Vec<u8>, text: &[u8]) -> isize {
     let (before, needed) = (piece.capacity(), piece.len() + text.len());
     if needed > before {
-        piece.reserve_exact((2 * piece.len()).min(PIECE).max(needed) - piece.len());
+        piece.reserve_exact((2 * piece.len()).min(MAX_PIECE).max(needed) - piece.len());
     }
     piece.extend_from_slice(text);
     (piece.capacity() - before) as isize
@@ -173,28 +173,28 @@ mod tests {
     #[test]
     fn single_bytes_merge_in_any_order() {
         let order: [fn(u64) -> u64; 3] = [|n| n, |n| 9_999 - n, |n| n * 7_919 % 10_000];
-        for place in order {
+        for position in order {
             let mut held = OutOfOrder::default();
             for n in 0..10_000 {
-                let at = place(n);
+                let at = position(n);
                 held.insert(10 + at, &[at as u8]);
             }
             check_cost(&held);
             assert_eq!(held.ranges().len(), 1);
-            assert!(pieces(&held) <= 2 * 10_000 / SMALL + 2, "{} pieces", pieces(&held));
+            assert!(pieces(&held) <= 2 * 10_000 / MAX_MERGED + 2, "{} pieces", pieces(&held));
             assert!(held.cost() <= 2 * 10_000 + OVERHEAD * pieces(&held), "{} bytes", held.cost());
             let mut data = VecDeque::new();
-            assert_eq!(held.join(9, &[255], &mut data), 10_010);
+            assert_eq!(held.append_in_order(9, &[255], &mut data), 10_010);
             assert_eq!((held.cost(), pieces(&held), held.ranges().len()), (0, 0, 0));
-            assert!(data.iter().skip(1).enumerate().all(|(n, byte)| *byte == n as u8));
+            assert!(data.iter().skip(1).enumerate().all(|(n, byte)| *byte == n as u8), "bytes differ");
         }
     }
 
     #[test]
     fn adjacent_pieces_merge_up_to_one_kibibyte() {
-        for (len, expected) in [(SMALL / 2, 1), (SMALL / 2 + 1, 2)] {
+        for (len, expected) in [(MAX_MERGED / 2, 1), (MAX_MERGED / 2 + 1, 2)] {
             let mut held = OutOfOrder::default();
-            held.insert(10_000, &[1; SMALL / 2]);
+            held.insert(10_000, &[1; MAX_MERGED / 2]);
             held.insert(10_000 - len as u64, &vec![2; len]);
             check_cost(&held);
             assert_eq!((pieces(&held), held.ranges().len()), (expected, 1), "{len} bytes");

@@ -16,7 +16,7 @@ impl Receiver {
         profile.handshake.window_scale.map_or(0, |offered| offered.max(needed))
     }
 
-    /// Returns the first window of the connection, which starts after the peer's SYN.
+    /// Returns the first window, which begins after the peer's SYN.
     pub(super) fn first_window(&mut self, cx: &Context) -> u64 {
         let mss = cx.negotiated.expected_mss(&cx.profile, &cx.options);
         let own = self.policy.first_window(mss, cx.state() == State::SynReceived);
@@ -37,36 +37,36 @@ impl Receiver {
         };
         let window = window.min(self.tuned_room(budget).max(edge.saturating_sub(next)));
         let field = (window >> scale).min(65_535);
-        Advertisement { field: field as u16, edge: next + window, promised: next + window }
+        Advertisement { field: field as u16, edge: next + window, unrounded: next + window }
     }
 
     fn plain_window(&self, cx: &Context, budget: &Budget, scale: u8, max_seg: u64) -> Advertisement {
         let next = self.nxt();
-        let promised = self.promised.saturating_sub(next);
+        let advertised = self.unrounded.saturating_sub(next);
         let (room, limit) = self.room_to_offer(budget);
-        // The right edge never moves back, and advances only by a worthwhile amount.
-        let worthwhile = match cx.profile.acks.window_update {
+        // The right edge never moves back. RFC 9293 §3.8.6.2.2: small increments are not advertised.
+        let advances = match cx.profile.acks.window_update {
             WindowUpdate::Doubled | WindowUpdate::Tuned(_) => {
                 let mss = || u64::from(cx.negotiated.advertised_mss(&cx.profile, &cx.options));
-                room >= limit || room >= promised + mss().min(limit / 2).max(1)
+                room >= limit || room >= advertised + mss().min(limit / 2).max(1)
             }
-            WindowUpdate::QuarterBuffer => room >= promised && (room >= limit / 4 || room >= max_seg),
+            WindowUpdate::QuarterBuffer => room >= advertised && (room >= limit / 4 || room >= max_seg),
         };
-        let wanted = if worthwhile { room } else { promised };
+        let wanted = if advances { room } else { advertised };
         let unit = 1_u64 << scale;
-        // Rounding must not shrink the advertised window. It must not enlarge it each time either: the edge
-        // would creep forward with every ACK, and the window would never close (RFC 7323 §2.4).
+        // Rounding must not shrink the advertised window. If it enlarged the window each time, the edge would
+        // advance with every ACK, and the window would never close (RFC 7323 §2.4).
         let rounded_up = |bytes: u64| (bytes + unit - 1) >> scale;
         let units = match (cx.profile.acks.window_update, wanted >> scale) {
             // A buffer smaller than one unit must not keep the window closed.
             (WindowUpdate::QuarterBuffer, _) | (_, 0) => rounded_up(wanted),
-            (_, whole) => whole.max(rounded_up(promised)),
+            (_, whole) => whole.max(rounded_up(advertised)),
         };
         let units = units.min(65_535);
         Advertisement {
             field: units as u16,
             edge: next + units * unit,
-            promised: next + wanted.min(units * unit),
+            unrounded: next + wanted.min(units * unit),
         }
     }
 
@@ -75,7 +75,7 @@ impl Receiver {
     pub(in crate::tcp) fn consider_window_update(&mut self, cx: &Context, budget: &Budget, max_seg: u64) {
         let is_over = !cx.state().may_receive_data() || self.fin.is_some();
         let read = Read {
-            copied: self.buffer.next() - self.buffer.readable() as u64,
+            copied_seq: self.buffer.next() - self.buffer.readable() as u64,
             rcv_nxt: self.nxt(),
             last_ack: self.last_ack_sent,
             edge: self.adv,
@@ -91,9 +91,9 @@ impl Receiver {
         let scale = cx.negotiated.rcv_scale();
         let update = match cx.profile.acks.window_update {
             WindowUpdate::Doubled | WindowUpdate::Tuned(_) => {
-                let promised = self.promised.saturating_sub(self.nxt());
-                let offered = self.plain_window(cx, budget, scale, max_seg).promised - self.nxt();
-                offered > promised && offered >= 2 * promised
+                let advertised = self.unrounded.saturating_sub(self.nxt());
+                let offered = self.plain_window(cx, budget, scale, max_seg).unrounded - self.nxt();
+                offered > advertised && offered >= 2 * advertised
             }
             // A pending delayed ACK will announce the window.
             WindowUpdate::QuarterBuffer => {

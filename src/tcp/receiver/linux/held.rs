@@ -10,21 +10,20 @@ pub(super) struct Held {
     pub(super) memory: Memory,
     pub(super) sacks: Sacks,
     pub(super) compressed: Compressed,
-    /// Contents of the next ACK that were decided before the last segment or read was fully processed.
-    pub(super) chosen: Chosen,
+    pub(super) decided: Decided,
 }
 
-/// Parts of an ACK that is about to be sent.
+/// Parts of the next ACK that are already decided. Later events do not change them.
 #[derive(Debug, Default)]
-pub(super) struct Chosen {
+pub(super) struct Decided {
     /// RCV.NXT and the window.
     pub(super) window: Option<(u64, u64)>,
     pub(super) sacks: Option<Sacks>,
 }
 
 impl Held {
-    pub(super) fn is_over(&self) -> bool {
-        let Chosen { window, sacks } = &self.chosen;
+    pub(super) fn is_unused(&self) -> bool {
+        let Decided { window, sacks } = &self.decided;
         self.memory.used() == 0
             && self.sacks.as_slice().is_empty()
             && !self.compressed.is_compressing()

@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
-/// A segment that is held.
+/// A segment in memory.
 #[derive(Clone, Copy, Debug)]
-struct Held {
+struct HeldSegment {
     start: u64,
     end: u64,
     truesize: u64,
@@ -15,31 +15,32 @@ struct Held {
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     /// Sorted by start offset.
-    held: VecDeque<Held>,
+    held: VecDeque<HeldSegment>,
     used: u64,
 }
 
-/// A list that grew larger than this in a burst is freed when empty.
-const KEEP: usize = 4;
+/// Maximum capacity of an empty list. A list that grew larger in a burst is freed.
+const MAX_EMPTY: usize = 4;
 /// Maximum length of the list. Beyond it several segments share an entry, so that a peer that sends single
 /// bytes cannot make it long.
-const MOST: usize = 8192;
+const MAX_LEN: usize = 8192;
 
 impl Memory {
+    /// Returns the memory cost of all segments.
     pub(super) fn used(&self) -> u64 {
         self.used
     }
 
     /// Returns the bytes of memory that the list takes.
     pub(super) fn cost(&self) -> usize {
-        self.held.capacity() * size_of::<Held>()
+        self.held.capacity() * size_of::<HeldSegment>()
     }
 
     /// Holds a segment. A short one moves into the free space after its predecessor, and costs nothing
     /// (tcp_try_coalesce()).
     pub(super) fn hold(&mut self, start: u64, end: u64, buffer: Buffer) {
         let Buffer { truesize, tailroom } = buffer;
-        let full = self.held.len() >= MOST;
+        let full = self.held.len() >= MAX_LEN;
         let at = match self.held.back() {
             Some(last) if last.start > start => self.held.partition_point(|held| held.start <= start),
             _ => self.held.len(),
@@ -57,7 +58,7 @@ impl Memory {
                 before.truesize += u64::from(truesize);
             }
             None => {
-                let held = Held { start, end, truesize: truesize.into(), tailroom: tailroom.into() };
+                let held = HeldSegment { start, end, truesize: truesize.into(), tailroom: tailroom.into() };
                 self.held.insert(at, held);
             }
         }
@@ -71,12 +72,12 @@ impl Memory {
         }
     }
 
-    /// Removes the first segment if it ends at or below `copied`, and returns its end.
-    pub(super) fn release_one(&mut self, copied: u64) -> Option<u64> {
-        let first = self.held.front().copied().filter(|first| first.end <= copied)?;
+    /// Removes the first segment if it ends at or below `copied_seq`, and returns its end.
+    pub(super) fn release_one(&mut self, copied_seq: u64) -> Option<u64> {
+        let first = self.held.front().copied().filter(|first| first.end <= copied_seq)?;
         self.held.pop_front();
         self.used -= first.truesize;
-        if self.held.is_empty() && self.held.capacity() > KEEP {
+        if self.held.is_empty() && self.held.capacity() > MAX_EMPTY {
             self.held = VecDeque::new();
         }
         Some(first.end)

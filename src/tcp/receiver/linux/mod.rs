@@ -1,4 +1,4 @@
-//! Linux 6.18's receiver: the state that decides when an ACK is sent and how far the window opens.
+//! Linux 6.18's receiver: when an ACK is sent, and how large the window is.
 //!
 //! It counts time in ticks of the kernel (`HZ`), and memory as a driver allocates it for a segment. The names
 //! are from `struct tcp_sock` and `struct inet_connection_sock`.
@@ -13,8 +13,8 @@ mod window;
 
 use airwire::time::Instant;
 
-pub(super) use self::acks::{Acks, Waiting};
-use self::held::{Chosen, Held};
+pub(super) use self::acks::{AckDelay, Acks};
+use self::held::{Decided, Held};
 use self::memory::Buffer;
 use self::sacks::Sacks;
 pub(super) use self::window::{Selected, Window};
@@ -32,7 +32,7 @@ pub(in crate::tcp::receiver) struct Text {
     pub(in crate::tcp::receiver) headers: u32,
     /// Bytes of this TCP header, and of the shortest one on this connection.
     pub(in crate::tcp::receiver) tcp_header: u32,
-    pub(in crate::tcp::receiver) least_tcp_header: u32,
+    pub(in crate::tcp::receiver) min_tcp_header: u32,
     pub(in crate::tcp::receiver) psh: bool,
     /// PSH, FIN, URG or SYN: the segment may be smaller than full-sized (TCP_REMNANT).
     pub(in crate::tcp::receiver) remnant: bool,
@@ -48,27 +48,28 @@ impl Text {
     }
 }
 
-/// The state that decides whether an ACK is delayed.
+/// The values that decide whether an ACK is delayed.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Moment {
+pub(super) struct AckState {
     pub(super) now: Instant,
     pub(super) rcv_nxt: u64,
-    /// Bytes that no ACK has covered.
+    /// Bytes that were received and not acknowledged.
     pub(super) unacked: u64,
     /// True if out-of-order data is held.
-    pub(super) holes: bool,
+    pub(super) has_holes: bool,
+    /// True if SACK was negotiated.
     pub(super) sack: bool,
     /// The sender's smoothed round-trip time in nanoseconds, if there is one.
     pub(super) srtt: Option<u64>,
-    /// Deadline of an ACK that already waits.
-    pub(super) running: Option<Instant>,
+    /// Deadline of an ACK that is already delayed.
+    pub(super) timer: Option<Instant>,
 }
 
 /// The state after the application has read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Read {
-    /// Everything below has been read.
-    pub(super) copied: u64,
+    /// The offset after the last byte that was read.
+    pub(super) copied_seq: u64,
     pub(super) rcv_nxt: u64,
     /// Last.ACK.sent, and the right edge of the advertised window.
     pub(super) last_ack: u64,
@@ -112,12 +113,12 @@ impl LinuxReceiver {
         self.held.as_ref().map_or(0, |held| held.memory.cost())
     }
 
-    fn forget_if_over(&mut self) {
-        self.held.take_if(|held| held.is_over());
+    fn free_if_unused(&mut self) {
+        self.held.take_if(|held| held.is_unused());
     }
 
     /// Chooses the window for a SYN,ACK. `mss` is the data of the largest segment that may arrive.
-    pub(in crate::tcp::receiver) fn answer_syn(&mut self, mss: u32) {
+    pub(in crate::tcp::receiver) fn choose_first_window(&mut self, mss: u32) {
         self.window.choose_first(mss);
     }
 
@@ -142,16 +143,16 @@ impl LinuxReceiver {
         now: Instant,
         scale: u8,
         advmss: u32,
-        sends: u64,
-        copied: u64,
+        smss: u64,
+        copied_seq: u64,
     ) {
-        self.window.establish(now, scale, advmss, sends, copied);
+        self.window.establish(now, scale, advmss, smss, copied_seq);
         self.acks.establish(now);
     }
 
     /// Returns true if this receiver determines the window.
     pub(in crate::tcp::receiver) fn tunes_window(&self) -> bool {
-        self.window.is_in_charge()
+        self.window.is_tuned()
     }
 
     /// Applies SO_RCVBUF.
@@ -159,16 +160,16 @@ impl LinuxReceiver {
         self.window.lock(size);
     }
 
-    /// Processes in-order data (tcp_event_data_recv()). `rcv_nxt` does not yet include out-of-order data that
-    /// it connects to.
+    /// Processes in-order data (tcp_event_data_recv()). `rcv_nxt` does not include the out-of-order data that
+    /// follows it.
     pub(super) fn on_in_order(&mut self, now: Instant, text: &Text, rcv_nxt: u64, rto: u64, quick: u32) {
         self.held().memory.hold(text.start, text.end, text.buffer());
-        self.acks.owe();
-        self.acks.note_push(self.window.measure_rcv_mss(text));
+        self.acks.schedule();
+        self.acks.note_burst_end(self.window.measure_rcv_mss(text));
         self.window.measure_rtt_by_window(now, rcv_nxt);
         self.acks.adapt(now, rto, self.window.quick_acks(quick));
         if text.len >= 128 && self.window.grow(text, self.used()) {
-            self.acks.one_more_quick();
+            self.acks.ensure_quick();
         }
     }
 
@@ -180,14 +181,14 @@ impl LinuxReceiver {
     }
 
     /// Processes out-of-order data (tcp_data_queue_ofo()). `span` is the distance from RCV.NXT to the end of
-    /// the held data. `fresh` is true if part of it is new.
-    pub(super) fn on_out_of_order(&mut self, text: &Text, span: u64, fresh: bool, sack: bool) {
-        self.acks.note_push(self.window.measure_rcv_mss(text));
-        self.acks.owe();
-        if fresh {
-            // Without SACK the window must not change, so that the ACK counts as a duplicate.
+    /// the held data. `has_new` is true if part of the text is new.
+    pub(super) fn on_out_of_order(&mut self, text: &Text, span: u64, has_new: bool, sack: bool) {
+        self.acks.note_burst_end(self.window.measure_rcv_mss(text));
+        self.acks.schedule();
+        if has_new {
+            // Without SACK, an ACK with another window is not a duplicate ACK.
             if sack && self.window.grow(text, self.used()) {
-                self.acks.one_more_quick();
+                self.acks.ensure_quick();
             }
             self.held().memory.hold(text.start, text.end, text.buffer());
         }
@@ -199,37 +200,38 @@ impl LinuxReceiver {
         let Some(held) = &mut self.held else { return };
         held.memory.drop_from(end);
         held.sacks = Sacks::default();
-        held.chosen.sacks = None;
-        self.forget_if_over();
+        held.decided.sacks = None;
+        self.free_if_unused();
     }
 
-    /// Adds the SACK block of an out-of-order segment. Returns true if ACKs are being compressed and this
-    /// block displaces blocks that they have yet to report: an ACK with the previous blocks is then sent
-    /// first (tcp_sack_compress_send_ack()).
+    /// Adds the SACK block of an out-of-order segment. Returns true if it displaces blocks that a compressed
+    /// ACK has yet to report. An ACK with the previous blocks is then sent first
+    /// (tcp_sack_compress_send_ack()).
     pub(super) fn add_sack(&mut self, start: u64, end: u64) -> bool {
         let held = self.held();
-        let tells_first = held.compressed.is_compressing() && held.sacks.moves_far((start, end));
-        if tells_first {
-            held.chosen.sacks = Some(held.sacks.clone());
+        let must_report_first =
+            held.compressed.is_compressing() && held.sacks.displaces_unreported((start, end));
+        if must_report_first {
+            held.decided.sacks = Some(held.sacks.clone());
         }
         held.sacks.add((start, end));
-        tells_first
+        must_report_first
     }
 
-    /// Decides how long the owed ACK waits (__tcp_ack_snd_check()).
-    pub(super) fn decide(&mut self, moment: &Moment, compression: Option<AckCompression>) -> Waiting {
-        let more_than_one = moment.unacked > u64::from(self.window.rcv_mss());
-        let full = more_than_one && (!self.window.is_in_charge() || self.select() >= self.window.rcv_wnd());
-        if full || self.acks.is_quick() || self.acks.is_mandated() {
-            return Waiting::Not;
+    /// Decides how long the scheduled ACK is delayed (__tcp_ack_snd_check()).
+    pub(super) fn delay_of_ack(&mut self, state: &AckState, compression: Option<AckCompression>) -> AckDelay {
+        let more_than_one = state.unacked > u64::from(self.window.rcv_mss());
+        let full = more_than_one && (!self.window.is_tuned() || self.select() >= self.window.rcv_wnd());
+        if full || self.acks.is_quick() || self.acks.is_due_now() {
+            return AckDelay::None;
         }
-        if !moment.holes {
-            let running = moment.running.filter(|_| !self.is_compressing());
-            return self.acks.delay(&Moment { running, ..*moment });
+        if !state.has_holes {
+            let timer = state.timer.filter(|_| !self.is_compressing());
+            return self.acks.delay(&AckState { timer, ..*state });
         }
-        let Some(compression) = compression.filter(|_| moment.sack) else { return Waiting::Not };
-        let round_trip = self.window.round_trip(moment.srtt);
-        self.held().compressed.compress(moment, compression, round_trip)
+        let Some(compression) = compression.filter(|_| state.sack) else { return AckDelay::None };
+        let round_trip = self.window.round_trip(state.srtt);
+        self.held().compressed.compress(state, compression, round_trip)
     }
 
     /// Handles the expiry of the ACK timer.
@@ -244,29 +246,30 @@ impl LinuxReceiver {
     }
 
     /// Decides the window of an ACK that is about to be sent.
-    pub(super) fn choose(&mut self, rcv_nxt: u64, edge: u64) {
-        if self.window.is_in_charge() && self.held.is_some() {
-            let window = self.offer(rcv_nxt, edge);
-            self.held().chosen.window = Some((rcv_nxt, window));
+    pub(super) fn decide_window(&mut self, rcv_nxt: u64, edge: u64) {
+        if self.window.is_tuned() && self.held.is_some() {
+            let window = self.select_without_shrinking(rcv_nxt, edge);
+            self.held().decided.window = Some((rcv_nxt, window));
         }
     }
 
     /// Returns the SACK blocks of the next ACK.
-    pub(super) fn sacks_to_tell(&self) -> &[(u64, u64)] {
+    pub(super) fn sacks_to_report(&self) -> &[(u64, u64)] {
         let Some(held) = &self.held else { return &[] };
-        held.chosen.sacks.as_ref().unwrap_or(&held.sacks).as_slice()
+        held.decided.sacks.as_ref().unwrap_or(&held.sacks).as_slice()
     }
 
-    /// Returns the window for a segment that is sent now: the one that [`Self::choose`] decided, if any.
-    pub(super) fn offer_chosen(&mut self, rcv_nxt: u64, edge: u64) -> u64 {
-        match self.held.as_mut().and_then(|held| held.chosen.window.take()) {
+    /// Returns the window of a segment that is sent now. [`Self::decide_window`] may have decided it before.
+    pub(super) fn window_to_advertise(&mut self, rcv_nxt: u64, edge: u64) -> u64 {
+        match self.held.as_mut().and_then(|held| held.decided.window.take()) {
             Some((at, window)) if at == rcv_nxt => window.max(edge.saturating_sub(rcv_nxt)),
-            _ => self.offer(rcv_nxt, edge),
+            _ => self.select_without_shrinking(rcv_nxt, edge),
         }
     }
 
-    /// Returns the window of an ACK (tcp_select_window()), which never shrinks the last advertised one.
-    fn offer(&mut self, rcv_nxt: u64, edge: u64) -> u64 {
+    /// Returns the window that an ACK would advertise now, without moving the right edge back
+    /// (tcp_select_window()).
+    fn select_without_shrinking(&mut self, rcv_nxt: u64, edge: u64) -> u64 {
         let offered = edge.saturating_sub(rcv_nxt);
         let window = self.select();
         if window < offered { self.window.round_up(offered) } else { window }
@@ -284,13 +287,13 @@ impl LinuxReceiver {
 
     /// Records that a segment with an ACK and this window was sent.
     pub(in crate::tcp::receiver) fn on_ack_sent(&mut self, window: u64) {
-        self.window.note_offer(window);
+        self.window.set_rcv_wnd(window);
         self.acks.on_ack_sent();
         if let Some(held) = &mut self.held {
             held.compressed.end();
-            held.chosen = Chosen::default();
+            held.decided = Decided::default();
         }
-        self.forget_if_over();
+        self.free_if_unused();
     }
 
     /// Records that data was sent, which may answer received data.
@@ -301,15 +304,15 @@ impl LinuxReceiver {
     /// Processes a read by the application, successful or not. Returns true if an ACK must be sent now
     /// (tcp_cleanup_rbuf()).
     pub(super) fn on_read(&mut self, read: &Read) -> bool {
-        let read_any = self.release(read);
-        if self.acks.is_owed() {
+        let has_read = self.release(read);
+        if self.acks.is_scheduled() {
             let more_than_one = read.rcv_nxt - read.last_ack > u64::from(self.window.rcv_mss());
-            if more_than_one || (read_any && self.acks.push_wants_ack() && self.used() == 0) {
+            if more_than_one || (has_read && self.acks.read_triggers_ack() && self.used() == 0) {
                 return true;
             }
         }
         let offered = read.edge.saturating_sub(read.rcv_nxt);
-        if !read_any || read.closed || !self.tunes_window() || 2 * offered > self.window.clamp() {
+        if !has_read || read.closed || !self.tunes_window() || 2 * offered > self.window.clamp() {
             return false;
         }
         let window = self.select();
@@ -320,11 +323,11 @@ impl LinuxReceiver {
     fn release(&mut self, read: &Read) -> bool {
         let Some(mut held) = self.held.take() else { return false };
         let mut any = false;
-        while let Some(end) = held.memory.release_one(read.copied) {
+        while let Some(end) = held.memory.release_one(read.copied_seq) {
             any = true;
             self.window.adjust_space(end, read.rcv_nxt, read.span);
         }
-        self.held = Some(held).filter(|held| !held.is_over());
+        self.held = Some(held).filter(|held| !held.is_unused());
         any
     }
 }

@@ -1,7 +1,6 @@
 //! The SACK blocks of the next ACK, newest first, four at most (`selective_acks`).
 //!
-//! A block that is dropped because there are more is not restored: a segment adjacent to it starts a new
-//! block.
+//! A fifth block replaces the oldest one, which is not restored: a segment adjacent to it starts a new block.
 
 /// A range of bytes.
 type Block = (u64, u64);
@@ -12,8 +11,8 @@ pub(in crate::tcp::receiver) struct Sacks {
     len: u8,
 }
 
-/// Number of blocks expected to fit next to timestamps. A change of later blocks is acknowledged at once
-/// (TCP_SACK_BLOCKS_EXPECTED).
+/// Number of blocks that an ACK is expected to have room for (TCP_SACK_BLOCKS_EXPECTED). A change of later
+/// blocks is acknowledged at once.
 const EXPECTED: usize = 2;
 
 impl Sacks {
@@ -22,7 +21,7 @@ impl Sacks {
     }
 
     /// Returns true if an out-of-order segment displaces blocks that no ACK has reported yet.
-    pub(in crate::tcp::receiver) fn moves_far(&self, segment: Block) -> bool {
+    pub(in crate::tcp::receiver) fn displaces_unreported(&self, segment: Block) -> bool {
         let mut first = self.as_slice().iter().take(EXPECTED);
         self.as_slice().len() >= EXPECTED && !first.any(|block| touches(*block, segment))
     }
@@ -35,11 +34,11 @@ impl Sacks {
             first = join(list.remove(at), segment);
             // It may now touch other blocks, which are merged in list order (tcp_sack_maybe_coalesce()).
             list.retain(|block| {
-                let meets = touches(first, *block);
-                if meets {
+                let is_adjacent = touches(first, *block);
+                if is_adjacent {
                     first = join(first, *block);
                 }
-                !meets
+                !is_adjacent
             });
         }
         list.insert(0, first);
@@ -100,6 +99,6 @@ mod tests {
         sacks.add((30, 40));
         sacks.remove_below(20);
         assert_eq!(sacks.as_slice(), [(30, 40)]);
-        assert!(!sacks.moves_far((50, 60)), "the next ACK has room for both blocks");
+        assert!(!sacks.displaces_unreported((50, 60)), "the next ACK has room for both blocks");
     }
 }

@@ -22,10 +22,10 @@ fn holding(truesize: u32) -> LinuxReceiver {
     receiver
 }
 
-/// Reads everything. No window is advertised beyond it.
+/// Reads everything that has arrived, with a closed window.
 fn read_all(receiver: &mut LinuxReceiver) {
     receiver.on_read(&Read {
-        copied: 1461,
+        copied_seq: 1461,
         rcv_nxt: 1461,
         last_ack: 1461,
         edge: 1461,
@@ -35,44 +35,44 @@ fn read_all(receiver: &mut LinuxReceiver) {
 }
 
 #[test]
-fn read_before_ack_leaves_does_not_widen_window() {
+fn read_before_ack_is_sent_does_not_widen_window() {
     let mut receiver = holding(90_000);
-    receiver.choose(1461, 1461);
+    receiver.decide_window(1461, 1461);
     read_all(&mut receiver);
-    assert_eq!(receiver.offer_chosen(1461, 1461), 20_480, "the window at the time of the decision");
-    assert_eq!(receiver.offer_chosen(1461, 1461), 64_128, "the decision applies to one segment");
+    assert_eq!(receiver.window_to_advertise(1461, 1461), 20_480, "the window at the time of the decision");
+    assert_eq!(receiver.window_to_advertise(1461, 1461), 64_128, "the decision applies to one segment");
 }
 
 #[test]
 fn more_data_makes_decided_window_obsolete() {
     let mut receiver = holding(90_000);
-    receiver.choose(1461, 1461);
+    receiver.decide_window(1461, 1461);
     read_all(&mut receiver);
-    assert_eq!(receiver.offer_chosen(2921, 2921), 64_128);
+    assert_eq!(receiver.window_to_advertise(2921, 2921), 64_128);
 }
 
 #[test]
 fn ack_of_idle_receiver_allocates_no_memory() {
     let mut receiver = opened(Some(ReceiveMemory::LINUX));
-    receiver.choose(1, 1);
-    assert!(receiver.held.is_none());
+    receiver.decide_window(1, 1);
+    assert!(receiver.held.is_none(), "{:?}", receiver.held);
 }
 
-/// Another rule computes the window of such a profile, so full memory must not end its quick ACKs.
+/// Another rule computes the window of such a profile.
 #[test]
 fn profile_without_tuned_window_keeps_quick_acks() {
     let mut receiver = opened(None);
     receiver.held().memory.hold(1, 1461, Buffer { truesize: 6 << 20, tailroom: 0 });
-    receiver.acks.enter_quick_mode(4);
-    receiver.choose(1461, 1461);
-    assert!(receiver.acks.is_quick());
+    receiver.acks.enter_quick_ack_mode(4);
+    receiver.decide_window(1461, 1461);
+    assert!(receiver.acks.is_quick(), "full memory ended the quick ACKs");
 }
 
 #[test]
 fn quick_acks_end_when_half_of_buffer_is_used() {
     for (used, is_quick) in [(66_996, true), (66_998, false)] {
         let mut receiver = holding(used);
-        receiver.acks.enter_quick_mode(16);
+        receiver.acks.enter_quick_ack_mode(16);
         receiver.select();
         assert_eq!(receiver.acks.is_quick(), is_quick, "{used} bytes are used");
     }
@@ -87,20 +87,20 @@ fn window_closes_below_sixteenth_of_buffer() {
 
 #[test]
 fn compressed_acks_are_sent_at_their_limit() {
-    let moment = Moment {
+    let state = AckState {
         now: Instant::from_secs(1),
         rcv_nxt: 1,
         unacked: 0,
-        holes: true,
+        has_holes: true,
         sack: true,
         srtt: None,
-        running: None,
+        timer: None,
     };
     let setting =
         AckCompression { most: 2, delay: Duration::from_millis(1), slack: Duration::from_micros(100) };
     let mut compressed = Compressed::default();
-    let waits = [(); 6].map(|()| compressed.compress(&moment, setting, 0) != Waiting::Not);
-    assert_eq!(waits, [false, false, false, true, true, false], "three are immediate, two are merged");
+    let delayed = [(); 6].map(|()| compressed.compress(&state, setting, 0) != AckDelay::None);
+    assert_eq!(delayed, [false, false, false, true, true, false], "three are immediate, two are merged");
 }
 
 /// Linux 6.18, __tcp_select_window(): with little memory left, less than a segment is not offered.

@@ -5,7 +5,7 @@
 use airwire::time::Instant;
 
 use super::Text;
-use super::acks::PushNews;
+use super::acks::BurstEnd;
 use crate::profile::ReceiveMemory;
 
 /// Denominator of the ratio of window to memory (TCP_RMEM_TO_WIN_SCALE).
@@ -17,7 +17,7 @@ const MSS_DEFAULT: u32 = 536;
 const MIN_MSS: u32 = 88;
 const TCP_HEADER: u32 = 20;
 /// Minimum of the window clamp: half of SOCK_MIN_RCVBUF.
-const LEAST_CLAMP: u64 = 1152;
+const MIN_CLAMP: u64 = 1152;
 /// Segments in an initial window (TCP_INIT_CWND).
 const INIT_CWND: u64 = 10;
 
@@ -91,7 +91,7 @@ fn size(bytes: u64) -> u32 {
 
 /// Returns the buffer size for a value of SO_RCVBUF (sock_setsockopt()).
 fn doubled(bytes: usize) -> u64 {
-    2 * (bytes as u64).max(LEAST_CLAMP)
+    2 * (bytes as u64).max(MIN_CLAMP)
 }
 
 impl Window {
@@ -141,14 +141,14 @@ impl Window {
     }
 
     /// Initialises the window when the connection opens (tcp_init_buffer_space(), tcp_initialize_rcv_mss()).
-    /// `sends` is the size of our largest segment, `advmss` the data of the largest one that may arrive.
+    /// `smss` is the data of our largest segment, `advmss` the data of the largest one that may arrive.
     pub(in crate::tcp::receiver) fn establish(
         &mut self,
         now: Instant,
         scale: u8,
         advmss: u32,
-        sends: u64,
-        copied: u64,
+        smss: u64,
+        copied_seq: u64,
     ) {
         (self.scale, self.mstamp) = (scale, micros(now));
         let (mss, whole) = (u64::from(advmss), self.full_space());
@@ -160,14 +160,14 @@ impl Window {
         self.window_clamp = size(clamp);
         self.rcv_ssthresh = self.rcv_wnd.min(self.window_clamp);
         let bytes = self.rcv_ssthresh.min(size(INIT_CWND * mss));
-        self.space = Space { bytes, seq: copied as u32, since: self.mstamp };
-        let hint = u64::from(advmss.min(MSS_DEFAULT)).min(sends).min(self.rcv_wnd() / 2);
+        self.space = Space { bytes, seq: copied_seq as u32, since: self.mstamp };
+        let hint = u64::from(advmss.min(MSS_DEFAULT)).min(smss).min(self.rcv_wnd() / 2);
         self.rcv_mss = (hint as u16).max(MIN_MSS as u16);
     }
 
     /// Applies SO_RCVBUF.
     pub(in crate::tcp::receiver) fn lock(&mut self, bytes: usize) {
-        if self.is_in_charge() {
+        if self.is_tuned() {
             (self.rcvbuf, self.buffer) = (size(doubled(bytes)), Buffer::Locked);
         }
     }
@@ -184,8 +184,8 @@ impl Window {
         self.rcv_wnd.into()
     }
 
-    /// Returns true if these rules determine the window.
-    pub(in crate::tcp::receiver) fn is_in_charge(&self) -> bool {
+    /// Returns true if these rules compute the window.
+    pub(in crate::tcp::receiver) fn is_tuned(&self) -> bool {
         self.buffer != Buffer::Plain
     }
 
@@ -212,15 +212,15 @@ impl Window {
 
     /// Returns the number of quick ACKs: one per two segments that fit the window, and two for a tiny window
     /// (tcp_incr_quickack()).
-    pub(in crate::tcp::receiver) fn quick_acks(&self, most: u32) -> u32 {
+    pub(in crate::tcp::receiver) fn quick_acks(&self, limit: u32) -> u32 {
         let pairs = self.rcv_wnd() / (2 * u64::from(self.rcv_mss));
         let quick = if pairs == 0 { 2 } else { pairs };
-        quick.min(u64::from(most)) as u32
+        quick.min(u64::from(limit)) as u32
     }
 
     /// Updates the estimates of the data in a full-sized segment and of its memory cost
     /// (tcp_measure_rcv_mss()). Returns whether this segment ends a burst of data.
-    pub(super) fn measure_rcv_mss(&mut self, text: &Text) -> PushNews {
+    pub(super) fn measure_rcv_mss(&mut self, text: &Text) -> BurstEnd {
         let last = u32::from(std::mem::take(&mut self.last_seg_size));
         if text.len >= self.rcv_mss() {
             if text.len != self.rcv_mss() {
@@ -228,19 +228,19 @@ impl Window {
                 self.set_ratio(ratio.clamp(1, WHOLE - 1) as u8);
             }
             self.rcv_mss = text.len.min(text.advmss) as u16;
-            return if text.psh { PushNews::Full } else { PushNews::None };
+            return if text.psh { BurstEnd::Full } else { BurstEnd::None };
         }
         // SACK blocks make a full-sized segment smaller.
         let whole = text.len + text.tcp_header;
         if whole >= MSS_DEFAULT + TCP_HEADER || (whole >= MIN_MSS + TCP_HEADER && !text.remnant) {
-            let len = whole - text.least_tcp_header;
+            let len = whole - text.min_tcp_header;
             self.last_seg_size = len as u16;
             if len == last {
                 self.rcv_mss = len as u16;
-                return PushNews::None;
+                return BurstEnd::None;
             }
         }
-        PushNews::Small
+        BurstEnd::Small
     }
 
     fn set_ratio(&mut self, ratio: u8) {
@@ -249,7 +249,7 @@ impl Window {
         }
         self.scaling_ratio = ratio;
         // tcp_set_window_clamp()
-        let clamp = size(self.full_space().max(LEAST_CLAMP));
+        let clamp = size(self.full_space().max(MIN_CLAMP));
         if clamp < self.window_clamp {
             self.rcv_ssthresh = self.rcv_ssthresh.min(clamp);
         } else if clamp > self.window_clamp {
@@ -263,7 +263,7 @@ impl Window {
     /// (tcp_grow_window()). Returns true if it has grown.
     pub(super) fn grow(&mut self, text: &Text, used: u64) -> bool {
         let room = self.clamp().min(self.free_space(used)).saturating_sub(self.rcv_ssthresh.into());
-        if room == 0 || !self.is_in_charge() {
+        if room == 0 || !self.is_tuned() {
             return false;
         }
         let cost = self.win_from_space(text.truesize().into());
@@ -341,27 +341,28 @@ impl Window {
         srtt.map_or(own, |nanos| own.min(nanos / 125))
     }
 
-    /// Adjusts the buffer to the amount read in a round trip. The window must hold twice that, because the
+    /// Adjusts the buffer to the amount read in a round trip. The window is twice that amount, because the
     /// measurement is a round trip old (tcp_rcv_space_adjust()).
-    pub(super) fn adjust_space(&mut self, copied: u64, rcv_nxt: u64, span: u64) {
+    pub(super) fn adjust_space(&mut self, copied_seq: u64, rcv_nxt: u64, span: u64) {
         let elapsed = self.mstamp.wrapping_sub(self.space.since);
         if self.rtt.eighths == 0 || elapsed < self.rtt.eighths / 8 {
             return;
         }
-        let unread = size(rcv_nxt.saturating_sub(copied));
-        let bytes = (copied as u32).wrapping_sub(self.space.seq).saturating_sub(unread);
+        let unread = size(rcv_nxt.saturating_sub(copied_seq));
+        let bytes = (copied_seq as u32).wrapping_sub(self.space.seq).saturating_sub(unread);
         if bytes > self.space.bytes {
             self.grow_buffer(bytes, span);
         }
-        (self.space.seq, self.space.since) = (copied as u32, self.mstamp);
+        (self.space.seq, self.space.since) = (copied_seq as u32, self.mstamp);
     }
 
-    /// Makes additional room for out-of-order data.
+    /// Grows the buffer for out-of-order data (tcp_data_queue_ofo()).
     pub(super) fn make_room_for(&mut self, span: u64) {
         self.grow_buffer(self.space.bytes, span);
     }
 
-    /// tcp_rcvbuf_grow(): allows for slow start doubling the rate.
+    /// tcp_rcvbuf_grow(): the buffer holds more than the measured amount, because slow start may double the
+    /// rate.
     fn grow_buffer(&mut self, bytes: u32, out_of_order: u64) {
         let old = std::mem::replace(&mut self.space.bytes, bytes);
         if self.buffer != Buffer::Tuned {
@@ -402,7 +403,8 @@ impl Window {
         Selected { window, scarce }
     }
 
-    pub(in crate::tcp::receiver) fn note_offer(&mut self, window: u64) {
+    /// Records the window of an ACK that was sent.
+    pub(in crate::tcp::receiver) fn set_rcv_wnd(&mut self, window: u64) {
         self.rcv_wnd = size(window);
     }
 }
