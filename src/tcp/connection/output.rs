@@ -133,7 +133,7 @@ impl Connection {
 
     fn emit_text(&mut self, now: Instant, out: &mut Out<'_>, choice: &Choice) {
         let Parts { sender, cx, .. } = self.parts();
-        let (data_end, flags, ecn) = sender.fields_of(cx, now, choice);
+        let (data_end, flags, ecn) = sender.header_fields(cx, now, choice);
         self.emit(now, out, choice.start, (flags, ecn), (choice.start, data_end));
         let Parts { sender, receiver, statistics, cx, .. } = self.parts();
         if data_end > choice.start {
@@ -243,7 +243,7 @@ impl Connection {
             self.log(|| EventKind::Offered(Offer::of(&options, flags)));
         }
         let len = (text.1 - text.0) as usize;
-        out.put(&header, &options, self.cx.profile.layout, len, self.sender.texts(text.0, text.1));
+        out.put(&header, &options, self.cx.profile.layout, len, self.sender.payloads(text.0, text.1));
         self.statistics.segments_out += 1;
         if acks {
             self.receiver.on_ack_sent(&window);

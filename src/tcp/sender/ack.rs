@@ -164,7 +164,7 @@ impl Sender {
         let fin_acked = self.fin.is_some_and(|fin| to > fin);
         statistics.bytes_acked += acked.amount.bytes - u64::from(fin_acked);
         self.buffer.release_below(to.min(self.buffer.end()));
-        self.forget_pushes();
+        self.release_pushes();
         if self.fin.is_none() || fin_acked {
             self.buffer.shrink_if_empty();
         }

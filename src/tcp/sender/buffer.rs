@@ -20,10 +20,10 @@ pub(super) struct SendBuffer {
     /// Offset after the last byte.
     end: u64,
     limit: usize,
-    /// Empty chunks of [`LARGEST`] bytes each for reuse, at most as many as are in use. With such a large
-    /// buffer a chunk fills up every few microseconds, and freeing and allocating it each time would cost
-    /// more than writing to it.
-    kept: Vec<Vec<u8>>,
+    /// Empty chunks of [`LARGEST`] bytes each for reuse, at most as many as are in use. In such a large
+    /// buffer, a chunk fills up every few microseconds. Freeing and allocating it costs more than writing to
+    /// it.
+    reusable: Vec<Vec<u8>>,
     /// Memory allocated by all chunks.
     allocated: usize,
     /// Boxed because few senders write records.
@@ -61,7 +61,7 @@ impl Bytes {
         }
     }
 
-    fn text(&self, range: Range<usize>) -> Payload<'_> {
+    fn payload(&self, range: Range<usize>) -> Payload<'_> {
         match self {
             Self::Own(bytes) => Payload::Copied(&bytes[range]),
             Self::Shared(bytes) => Payload::Shared(bytes, range),
@@ -91,18 +91,18 @@ impl Chunk {
 
 /// Minimum size of a chunk.
 const SMALLEST: usize = 64;
-/// Minimum size of a chunk in a buffer that holds more than this: most allocators are fastest with blocks of
+/// Minimum size of a chunk in a buffer that holds more than this. Most allocators are fastest with blocks of
 /// up to this size.
 const USUAL: usize = 1 << 10;
 /// Maximum size of a chunk.
 const LARGEST: usize = 64 << 10;
-/// A chunk holds 1/`PART` of the buffer, which limits the memory wasted at either end.
-const PART: usize = 8;
+/// Number of chunks in a full buffer. It limits the memory wasted at either end.
+const CHUNKS: usize = 8;
 
 /// Returns the size of a new chunk for a buffer that will hold `len` bytes.
 fn chunk_for(len: usize) -> usize {
-    let least = len.next_power_of_two().clamp(SMALLEST, USUAL);
-    (len / PART).next_power_of_two().clamp(least, LARGEST)
+    let min = len.next_power_of_two().clamp(SMALLEST, USUAL);
+    (len / CHUNKS).next_power_of_two().clamp(min, LARGEST)
 }
 
 impl SendBuffer {
@@ -112,7 +112,7 @@ impl SendBuffer {
             start,
             end: start,
             limit,
-            kept: Vec::new(),
+            reusable: Vec::new(),
             allocated: 0,
             records: None,
         }
@@ -155,8 +155,8 @@ impl SendBuffer {
     }
 
     fn add_chunk(&mut self, size: usize) {
-        let kept = if size == LARGEST { self.kept.pop() } else { None };
-        let bytes = kept.unwrap_or_else(|| {
+        let reused = if size == LARGEST { self.reusable.pop() } else { None };
+        let bytes = reused.unwrap_or_else(|| {
             let new = Vec::with_capacity(size);
             self.allocated += new.capacity();
             new
@@ -175,7 +175,8 @@ impl SendBuffer {
         }
     }
 
-    /// Returns how far a segment that starts at `offset` may reach: to the end of its record, or of the data.
+    /// Returns the end of the record that contains `offset`, or of the data. A segment does not extend beyond
+    /// it.
     #[inline]
     pub(super) fn record_end(&self, offset: u64) -> u64 {
         let Some(records) = &self.records else { return self.end };
@@ -183,13 +184,13 @@ impl SendBuffer {
         records.0.get(next).copied().unwrap_or(self.end)
     }
 
-    /// Returns whether a record ends at `offset`.
+    /// Returns true if a record ends at `offset`.
     pub(super) fn ends_record(&self, offset: u64) -> bool {
         self.records.as_ref().is_some_and(|records| records.0.binary_search(&offset).is_ok())
     }
 
     /// Returns the bytes in `range`, as far as the buffer holds them.
-    pub(super) fn texts(&self, range: Range<u64>) -> impl Iterator<Item = Payload<'_>> {
+    pub(super) fn payloads(&self, range: Range<u64>) -> impl Iterator<Item = Payload<'_>> {
         let mut at = range.start.max(self.start);
         let end = range.end.min(self.end);
         let first = self.chunks.partition_point(|chunk| chunk.end() <= at);
@@ -199,31 +200,31 @@ impl SendBuffer {
             }
             let from = (at - chunk.start) as usize;
             at = chunk.end().min(end);
-            Some(chunk.bytes.text(from..(at - chunk.start) as usize))
+            Some(chunk.bytes.payload(from..(at - chunk.start) as usize))
         })
     }
 
     /// Releases everything below `offset`, which has been acknowledged.
     pub(super) fn release_below(&mut self, offset: u64) {
         self.start = offset.clamp(self.start, self.end);
-        self.forget_records();
+        self.release_records();
         while let Some(first) = self.chunks.front().filter(|first| first.end() <= self.start) {
             if first.spare() > 0 {
                 // The chunk has room for more data.
                 break;
             }
             if let Some(first) = self.chunks.pop_front() {
-                self.give_back(first.bytes);
+                self.recycle(first.bytes);
             }
         }
-        let most = if chunk_for(self.len()) < LARGEST { 0 } else { self.chunks.len() };
-        if self.kept.len() > most {
-            self.allocated -= (self.kept.len() - most) * LARGEST;
-            self.kept.truncate(most);
+        let limit = if chunk_for(self.len()) < LARGEST { 0 } else { self.chunks.len() };
+        if self.reusable.len() > limit {
+            self.allocated -= (self.reusable.len() - limit) * LARGEST;
+            self.reusable.truncate(limit);
         }
     }
 
-    fn forget_records(&mut self) {
+    fn release_records(&mut self) {
         let Some(records) = &mut self.records else { return };
         let done = records.0.partition_point(|end| *end <= self.start);
         records.0.drain(..done);
@@ -232,7 +233,7 @@ impl SendBuffer {
         }
     }
 
-    fn give_back(&mut self, bytes: Bytes) {
+    fn recycle(&mut self, bytes: Bytes) {
         self.allocated -= bytes.capacity();
         // A chunk that an outgoing packet still refers to is not reused, although its data was acknowledged.
         if let Bytes::Shared(bytes) = bytes
@@ -240,7 +241,7 @@ impl SendBuffer {
         {
             bytes.clear();
             self.allocated += bytes.capacity();
-            self.kept.push(bytes);
+            self.reusable.push(bytes);
         }
     }
 
@@ -253,8 +254,8 @@ impl SendBuffer {
     pub(super) fn growth(&self, len: usize) -> usize {
         let Some(beyond) = len.checked_sub(self.spare()).filter(|beyond| *beyond > 0) else { return 0 };
         let size = chunk_for(self.len() + len);
-        let kept = if size == LARGEST { self.kept.len() * LARGEST } else { 0 };
-        beyond.next_multiple_of(size).saturating_sub(kept)
+        let reusable = if size == LARGEST { self.reusable.len() * LARGEST } else { 0 };
+        beyond.next_multiple_of(size).saturating_sub(reusable)
     }
 
     /// Returns the number of bytes that fit without allocating memory.
@@ -284,7 +285,7 @@ mod tests {
 
     fn copied(buffer: &SendBuffer, range: Range<u64>) -> Vec<u8> {
         let mut out = Vec::new();
-        buffer.texts(range).for_each(|text| text.copy_to(&mut out));
+        buffer.payloads(range).for_each(|payload| payload.copy_to(&mut out));
         out
     }
 
@@ -314,7 +315,7 @@ mod tests {
                 buffer.release_below(start);
                 assert_eq!(buffer.len() as u64, buffer.end() - start);
                 let sum: usize = buffer.chunks.iter().map(|chunk| chunk.bytes.capacity()).sum();
-                assert_eq!(buffer.cost(), sum + buffer.kept.len() * LARGEST);
+                assert_eq!(buffer.cost(), sum + buffer.reusable.len() * LARGEST);
             }
         }
     }
@@ -334,7 +335,7 @@ mod tests {
         buffer.release_below(4);
         assert_eq!((buffer.record_end(4), buffer.ends_record(4)), (8, false));
         buffer.release_below(9);
-        assert!(buffer.records.is_none());
+        assert!(buffer.records.is_none(), "{:?}", buffer.records);
     }
 
     #[test]
@@ -387,14 +388,14 @@ mod tests {
         buffer.write(&bytes(0..(1 << 20) + 100));
         let chunk = LARGEST as u64;
         let across = chunk - 10..chunk + 10;
-        let texts: Vec<_> = buffer.texts(across.clone()).collect();
-        let [Payload::Shared(first, before), Payload::Shared(second, behind)] = &texts[..] else {
-            panic!("expected two shared chunks, got {texts:?}")
+        let payloads: Vec<_> = buffer.payloads(across.clone()).collect();
+        let [Payload::Shared(first, end), Payload::Shared(second, start)] = &payloads[..] else {
+            panic!("expected two shared chunks, got {payloads:?}")
         };
-        assert_eq!((before.clone(), behind.clone()), (LARGEST - 10..LARGEST, 0..10));
-        let leaving = [Arc::clone(first), Arc::clone(second)];
+        assert_eq!((end.clone(), start.clone()), (LARGEST - 10..LARGEST, 0..10));
+        let sent = [Arc::clone(first), Arc::clone(second)];
         assert!(
-            matches!(buffer.texts((1 << 20)..(1 << 20) + 100).next(), Some(Payload::Copied(_))),
+            matches!(buffer.payloads((1 << 20)..(1 << 20) + 100).next(), Some(Payload::Copied(_))),
             "the last chunk may still grow"
         );
 
@@ -402,8 +403,8 @@ mod tests {
         buffer.release_below(3 * chunk);
         assert_eq!(buffer.cost(), cost - 2 * LARGEST, "one of three chunks is kept for reuse");
         buffer.write(&[0xff; 2 * LARGEST]);
-        let left = [&leaving[0][LARGEST - 10..], &leaving[1][..10]].concat();
-        assert_eq!(left, bytes(across), "shared chunks are not overwritten");
+        let sent = [&sent[0][LARGEST - 10..], &sent[1][..10]].concat();
+        assert_eq!(sent, bytes(across), "shared chunks are not overwritten");
     }
 
     #[test]

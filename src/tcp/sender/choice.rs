@@ -1,4 +1,4 @@
-//! The decision which segment leaves next, and the record of the segments that have left.
+//! The choice of the segment that is sent next, and the record of segments that were sent.
 
 use airwire::segment::{Ecn, Flags};
 use airwire::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use crate::recovery::{Transmission, TransmissionKind};
 use crate::tcp::context::Context;
 use crate::tcp::statistics::Statistics;
 
-/// Time that a corked partial segment is held (as documented for TCP_CORK).
+/// Maximum time that a corked partial segment is delayed (tcp(7), TCP_CORK).
 const CORK: Duration = Duration::from_millis(200);
 
 /// A segment with data or a FIN that may be sent now.
@@ -31,16 +31,16 @@ pub(in crate::tcp) struct Probe {
 }
 
 impl Sender {
-    /// Chooses the next segment with data or a FIN. `sends` is false in a state that sends no new data.
+    /// Chooses the next segment with data or a FIN. `may_send` is false in a state that sends no new data.
     /// `reports_blocks` is true if the next ACK has SACK blocks.
     pub(in crate::tcp) fn choose(
         &mut self,
         cx: &Context,
         statistics: &mut Statistics,
         now: Instant,
-        (sends, reports_blocks): (bool, bool),
+        (may_send, reports_blocks): (bool, bool),
     ) -> Option<Choice> {
-        let choice = self.choose_data(cx, statistics, now, (sends, reports_blocks));
+        let choice = self.choose_data(cx, statistics, now, (may_send, reports_blocks));
         if choice.is_none() {
             let (recovery, mut path) = self.recovery_and_path(now);
             recovery.on_burst_sent(&mut path);
@@ -53,21 +53,21 @@ impl Sender {
         cx: &Context,
         statistics: &mut Statistics,
         now: Instant,
-        (sends, reports_blocks): (bool, bool),
+        (may_send, reports_blocks): (bool, bool),
     ) -> Option<Choice> {
         let is_early = cx.is_open_early();
-        if !sends && (is_early || self.flight.is_empty()) {
+        if !may_send && (is_early || self.flight.is_empty()) {
             return None;
         }
-        let is_its_turn = self.pacer().is_none_or(|pacer| pacer.permits(now));
-        if !is_its_turn && !self.is_within_burst() {
+        let is_due = self.pacer().is_none_or(|pacer| pacer.permits(now));
+        if !is_due && !self.is_within_burst() {
             return None;
         }
-        // Nothing but the SYN,ACK is retransmitted before it is acknowledged.
-        if !is_its_turn || is_early {
+        // Only the SYN,ACK is retransmitted before it is acknowledged.
+        if !is_due || is_early {
             return self.choose_new(cx, statistics, now, reports_blocks);
         }
-        if let Some(choice) = self.choose_old(now) {
+        if let Some(choice) = self.choose_retransmission(now) {
             return Some(choice);
         }
         if let Some(choice) = self.choose_new(cx, statistics, now, reports_blocks) {
@@ -78,24 +78,24 @@ impl Sender {
         }
         let (recovery, mut path) = self.recovery_and_path(now);
         let (start, kind) = recovery.next_resend_without_new_data(&mut path)?;
-        self.clip_old(start, kind)
+        self.cut_to_smss(start, kind)
     }
 
-    fn choose_old(&mut self, now: Instant) -> Option<Choice> {
+    fn choose_retransmission(&mut self, now: Instant) -> Option<Choice> {
         if self.flight.is_empty() {
             return None;
         }
         let (recovery, mut path) = self.recovery_and_path(now);
         let (start, kind) = recovery.next_resend(&mut path)?;
-        // The peer shrank its window: retransmit only the first segment (RFC 9293 §3.8.6).
+        // RFC 9293 §3.8.6: after the peer has shrunk its window, retransmit only the first segment.
         if start >= self.flight.una() + self.wnd && start > self.flight.una() {
             return None;
         }
-        self.clip_old(start, kind)
+        self.cut_to_smss(start, kind)
     }
 
     /// Returns the segment at `start` for retransmission, cut to the current SMSS.
-    fn clip_old(&mut self, start: u64, kind: TransmissionKind) -> Option<Choice> {
+    fn cut_to_smss(&mut self, start: u64, kind: TransmissionKind) -> Option<Choice> {
         let segment = self.flight.segment_at(start)?;
         let (start, mut end) = (segment.start, segment.end);
         let smss = self.current_smss();
@@ -151,14 +151,14 @@ impl Sender {
             NextSegment::ProbeLater => return None,
         };
         if usable < smss && usable < unsent && cx.profile.sending.keeps_pushes {
-            let length = self.length_from(now, start, edge);
+            let length = self.burst_length(now, start, edge);
             self.grow_waiting_buffer(start, length);
         }
         let last = fin_due == Some(start + len);
-        // Nothing can be added to the end of a record, so it does not wait (Linux 6.18, tcp_write_xmit(), where
-        // only the last buffer in the queue waits).
+        // The end of a record is not delayed, because no data can be added to it (Linux 6.18,
+        // tcp_write_xmit(), delays only the last buffer in the queue).
         let is_complete = (len == unsent || start + len == buffer_end) && start + len < data_end;
-        // A FIN takes a sequence number, and therefore needs space in the window.
+        // A FIN has a sequence number, which must be in the window.
         let fin = last && start + len < edge;
         if len == 0 && !fin {
             if self.flight.is_empty() {
@@ -166,33 +166,32 @@ impl Sender {
             }
             return None;
         }
-        if !last && !is_complete && len < smss && !self.small_segment_may_leave(cx, now, len, unsent) {
+        if !last && !is_complete && len < smss && !self.small_segment_may_be_sent(cx, now, len, unsent) {
             return None;
         }
-        if self.has_most_in_flight(cx) {
+        if self.flight_is_full(cx) {
             return None;
         }
         let (recovery, path) = self.recovery_and_path(now);
-        let may_leave = recovery.may_send_new(&path, len.max(u64::from(fin)));
+        let may_send = recovery.may_send_new(&path, len.max(u64::from(fin)));
         let may_defer = cx.profile.sending.defers && next == NextSegment::Ordinary;
-        if !may_leave || (may_defer && self.defers(cx, now, start, edge, unsent)) {
+        if !may_send || (may_defer && self.defers(cx, now, start, edge, unsent)) {
             return None;
         }
         if next != NextSegment::Ordinary {
             self.begin_mtu_probe(cx, statistics, now, (start, len));
         }
         self.stop_persist();
-        // Data that was held back is sent with this segment, or starts to wait again.
         self.cork = None;
         self.small_once = false;
         Some(Choice { start, end: start + len + u64::from(fin), kind: TransmissionKind::New })
     }
 
     /// Nagle and the sender's side of silly-window avoidance (RFC 9293 §3.7.4, §3.8.6.2.1).
-    fn small_segment_may_leave(&mut self, cx: &Context, now: Instant, len: u64, unsent: u64) -> bool {
+    fn small_segment_may_be_sent(&mut self, cx: &Context, now: Instant, len: u64, unsent: u64) -> bool {
         let idle = self.flight.is_empty();
         if len < unsent {
-            // The segment is small because of the window, not because of the application.
+            // The window cuts the segment short, not the application.
             if len * 2 >= self.max_wnd {
                 return true;
             }
@@ -207,13 +206,13 @@ impl Sender {
             if !idle {
                 return false;
             }
-            let overdue = std::mem::take(&mut self.small_once);
-            if !overdue {
+            let is_overdue = std::mem::take(&mut self.small_once);
+            if !is_overdue {
                 self.start_persist(cx, now);
             }
-            return overdue;
+            return is_overdue;
         }
-        // RFC 8985 §7.3: the waiting segment is new data, which makes a better probe than a retransmission.
+        // RFC 8985 §7.3: a probe preferably carries new data.
         if self.pushed || self.recovery.is_probing() {
             return true;
         }
@@ -226,12 +225,12 @@ impl Sender {
         self.nagle_allows(cx, idle)
     }
 
-    /// Returns true if a partial segment waits for more data from the application.
+    /// Returns true if a partial segment is delayed until the application writes more data.
     pub(super) fn is_corked(&self, cx: &Context) -> bool {
         cx.options.cork || self.tail == Tail::Waits
     }
 
-    /// Returns true if a small segment must wait while data is in flight.
+    /// Returns true if a small segment is delayed while data is in flight.
     pub(super) fn holds_small_segments(&self, cx: &Context) -> bool {
         !self.pushed && (self.is_corked(cx) || !self.nagle_allows(cx, false))
     }
@@ -245,8 +244,8 @@ impl Sender {
         }
     }
 
-    /// Returns true if the next segment ends the burst of the last one: a part of the burst has been sent or,
-    /// in a sender without bursts, the last segment was full-sized and was sent at this instant.
+    /// Returns true if the next segment belongs to the burst of the last one. In a sender without bursts, the
+    /// last segment must be full-sized and sent at this instant.
     fn is_rest_of_burst(&self, cx: &Context, now: Instant) -> bool {
         if cx.profile.sending.defers {
             return self.is_within_burst();
@@ -256,7 +255,7 @@ impl Sender {
     }
 
     /// Returns the end of the data of a chosen segment, its flags and its ECN field.
-    pub(in crate::tcp) fn fields_of(
+    pub(in crate::tcp) fn header_fields(
         &mut self,
         cx: &Context,
         now: Instant,
@@ -333,14 +332,14 @@ impl Sender {
         let (recovery, mut path) = self.recovery_and_path(now);
         recovery.on_sent(&mut path, &transmission);
         self.pace(now, data_end - start);
-        if self.rto.is_none() || self.is_awaited_copy(cx, now, start, kind) {
+        if self.rto.is_none() || self.restarts_rto(cx, now, start, kind) {
             self.restart_rto(now);
         }
     }
 
-    /// Returns true if the first outstanding segment was retransmitted and the timer must allow time for its
-    /// ACK.
-    fn is_awaited_copy(&self, cx: &Context, now: Instant, start: u64, kind: TransmissionKind) -> bool {
+    /// Returns true if this retransmission restarts the timer: it is the first outstanding segment, and the
+    /// timer must not expire before its ACK can arrive (Linux, tcp_xmit_retransmit_queue()).
+    fn restarts_rto(&self, cx: &Context, now: Instant, start: u64, kind: TransmissionKind) -> bool {
         cx.profile.timers.rto_events == RtoEvents::Linux
             && kind != TransmissionKind::New
             && start == self.flight.una()
@@ -365,8 +364,8 @@ impl Sender {
         self.spacing.as_mut()?.pacer.as_mut()
     }
 
-    /// Returns true if data or a FIN is unacknowledged, so that a window probe has something to carry.
-    pub(super) fn waits_for_window(&self) -> bool {
+    /// Returns true if data or a FIN is unacknowledged, sent or not.
+    pub(super) fn has_unacknowledged(&self) -> bool {
         let una = self.flight.una();
         una < self.buffer.end() || self.fin.is_some_and(|fin| una <= fin)
     }
@@ -379,7 +378,7 @@ impl Sender {
         now: Instant,
     ) -> Option<Probe> {
         let is_due = std::mem::take(&mut self.owes_window_probe);
-        if !is_due || self.wnd > 0 || !self.waits_for_window() {
+        if !is_due || self.wnd > 0 || !self.has_unacknowledged() {
             return None;
         }
         self.probes_sent += 1;
@@ -402,7 +401,7 @@ impl Sender {
         Some(Probe { start: una, data_end, flags })
     }
 
-    /// Returns the offset of a RST: within the peer's window.
+    /// Returns the offset of a RST, which must lie within the peer's window.
     pub(in crate::tcp) fn reset_at(&self) -> u64 {
         self.flight.max().min(self.flight.una() + self.wnd.max(1))
     }

@@ -1,15 +1,15 @@
-//! The option `tso-defer`: a sender with segmentation offload sends bursts of several segments, and waits for
-//! an ACK rather than send a short burst (Linux 6.18, tcp_tso_should_defer()). This shapes its traffic on the
-//! wire with or without offload.
+//! The option `tso-defer`: a sender with segmentation offload sends bursts of several segments, and defers a
+//! short burst until the next ACK (Linux 6.18, tcp_tso_should_defer()). The segments on the wire are the same
+//! with and without offload.
 //!
 //! The length of a burst is what the pacing rate allows in a millisecond, at least two segments, and more if
 //! the round trip is short (tcp_tso_autosize()), but never more than half the window (tcp_cwnd_test()). A
 //! burst is paced as one unit: a sender paced at 10 Mbit/s sends two segments every 2.4 ms, and the receiver
 //! acknowledges both at once.
 //!
-//! A burst that is shorter than this and than a third of the window waits if the last segment was sent within
-//! the last millisecond and the next ACK is expected within a millisecond (half a round trip in older
-//! kernels). Nothing waits during recovery, nor does a buffer that others follow, if all of it may be sent.
+//! A burst that is shorter than this and than a third of the window is deferred if the last segment was sent
+//! within the last millisecond and the next ACK is expected within a millisecond (half a round trip in older
+//! kernels). Exceptions are recovery, and a buffer that is not the last one, if all of it may be sent.
 
 use airwire::time::{Duration, Instant};
 
@@ -17,18 +17,18 @@ use super::Sender;
 use crate::profile::recovery::Pacing;
 use crate::tcp::context::Context;
 
-/// Maximum age of the last transmission for which a burst waits.
-const RECENT: Duration = Duration::from_millis(1);
-/// Maximum time until the next ACK for which a burst waits.
-const NEAR: Duration = Duration::from_millis(1);
+/// Maximum age of the last transmission for which a burst is deferred.
+const MAX_AGE: Duration = Duration::from_millis(1);
+/// Maximum time until the next ACK for which a burst is deferred.
+const MAX_WAIT: Duration = Duration::from_millis(1);
 /// `net.ipv4.tcp_tso_win_divisor`
 const WIN_DIVISOR: u64 = 3;
 /// `net.ipv4.tcp_tso_rtt_log`
 const TSO_RTT_LOG: u32 = 9;
 /// `sk_gso_max_size`
 const GSO_MAX_SIZE: u64 = 65_536;
-/// bbr_min_tso_rate, in bytes per second: below it, if the window algorithm sets the rate, segments are sent
-/// one by one.
+/// bbr_min_tso_rate, in bytes per second. If the window algorithm sets a lower rate, segments are sent one by
+/// one.
 const MIN_TSO_RATE: f64 = 150_000.0;
 
 /// A burst of segments that are sent back to back.
@@ -37,8 +37,8 @@ pub(super) struct Burst {
     /// Start and end offset of a burst whose transmission has begun.
     start: u64,
     end: u64,
-    /// True if a burst was too short. It waits for the next ACK or write.
-    waits: bool,
+    /// True if a burst was too short. It is deferred until the next ACK or write.
+    is_deferred: bool,
 }
 
 /// Free space in bytes.
@@ -49,15 +49,15 @@ struct Room {
 }
 
 impl Sender {
-    /// Reconsiders a waiting burst after an ACK or a write, because it may be long enough now.
+    /// Ends the deferral of a burst after an ACK or a write, because it may be long enough now.
     #[inline]
     pub(super) fn reconsider_burst(&mut self) {
-        if let Some(burst) = self.waiting_burst() {
-            burst.waits = false;
+        if let Some(burst) = self.burst_mut() {
+            burst.is_deferred = false;
         }
     }
 
-    /// Returns true if a burst has been sent partly. Its rest is not paced.
+    /// Returns true if a part of a burst was sent. The rest is not paced.
     #[inline]
     pub(super) fn is_within_burst(&self) -> bool {
         let burst = self.spacing.as_ref().and_then(|spacing| spacing.burst);
@@ -71,60 +71,61 @@ impl Sender {
     }
 
     #[inline]
-    fn waiting_burst(&mut self) -> Option<&mut Burst> {
+    fn burst_mut(&mut self) -> Option<&mut Burst> {
         self.spacing.as_mut()?.burst.as_mut()
     }
 
-    /// Returns true if new data from `start` on waits although a segment could be sent. Only for profiles
-    /// that defer. `edge` is the right edge of the peer's window.
+    /// Returns true if new data from `start` on is deferred although a segment could be sent. Only for
+    /// profiles that defer. `edge` is the right edge of the peer's window.
     pub(super) fn defers(&mut self, cx: &Context, now: Instant, start: u64, edge: u64, unsent: u64) -> bool {
         if unsent <= self.smss {
             return false;
         }
-        let before = self.waiting_burst().copied().unwrap_or_default();
+        let before = self.burst_mut().copied().unwrap_or_default();
         if start < before.end {
             return false;
         }
-        let length = self.length_from(now, start, edge);
+        let length = self.burst_length(now, start, edge);
         let Room { by_window, by_cwnd } = self.room(now, start, edge);
         let end = self.buffer_end(start);
-        // Nothing can be added to a buffer that others follow.
+        // Only the last buffer can get more data.
         let is_whole = end < self.buffer.end() && end - start <= by_window.min(by_cwnd);
         let is_single = end - start <= self.current_smss();
         let is_complete = is_single || is_whole;
-        let burst = match !is_complete && (before.waits || self.is_short(now, start, edge, unsent)) {
-            true => Burst { waits: true, ..before },
+        let burst = match !is_complete && (before.is_deferred || self.is_short(now, start, edge, unsent)) {
+            true => Burst { is_deferred: true, ..before },
             false => {
-                let ready = self.ready_of(cx, unsent.min(edge.saturating_sub(start)));
-                let end = self.buffer_end(start).min(start + length.min(ready));
+                let sendable = self.sendable(cx, unsent.min(edge.saturating_sub(start)));
+                let end = self.buffer_end(start).min(start + length.min(sendable));
                 self.split_buffer(end);
-                Burst { start, end, waits: false }
+                Burst { start, end, is_deferred: false }
             }
         };
         self.spacing.get_or_insert_default().burst = Some(burst);
-        burst.waits
+        burst.is_deferred
     }
 
     /// Returns how much of the unsent data may be sent in one burst (tcp_mss_split_point()). A small last
     /// segment belongs to the burst unless Nagle or a cork holds it back.
-    fn ready_of(&self, cx: &Context, unsent: u64) -> u64 {
+    fn sendable(&self, cx: &Context, unsent: u64) -> u64 {
         if self.holds_small_segments(cx) { unsent - unsent % self.current_smss() } else { unsent }
     }
 
+    /// Returns true if a burst that begins now would be short, and the next ACK is near.
     fn is_short(&mut self, now: Instant, start: u64, edge: u64, unsent: u64) -> bool {
         let srtt = self.rtt.srtt().unwrap_or_default();
-        let just_now = now - self.last_sent <= RECENT;
+        let is_recent = now - self.last_sent <= MAX_AGE;
         // The next ACK is the one of the first outstanding segment.
         let ack_is_near =
-            self.flight.head().is_some_and(|head| head.last_sent + srtt <= now + NEAR.min(srtt / 2));
-        if !just_now || !ack_is_near {
+            self.flight.head().is_some_and(|head| head.last_sent + srtt <= now + MAX_WAIT.min(srtt / 2));
+        if !is_recent || !ack_is_near {
             return false;
         }
         let Room { by_window, by_cwnd } = self.room(now, start, edge);
         let limit = by_window.min(by_cwnd);
         let cwnd = (self.recovery.congestion().cwnd * self.smss as f64) as u64;
         let third = self.wnd.min(cwnd) / WIN_DIVISOR;
-        // Nothing can be added to the data before a FIN or at the end of a record.
+        // No data can be added before a FIN or to the end of a record.
         let ends = self.fin.is_some() || start + unsent < self.buffer.end();
         let is_last = ends && limit >= unsent;
         if limit >= self.autosized(now).min(third) || is_last || self.recovery.is_repairing() {
@@ -142,7 +143,8 @@ impl Sender {
         Room { by_window: edge.saturating_sub(start), by_cwnd: recovery.room_for_new(&path) }
     }
 
-    pub(super) fn length_from(&mut self, now: Instant, start: u64, edge: u64) -> u64 {
+    /// Returns the length of a burst that begins at `start`, in whole segments, at least one.
+    pub(super) fn burst_length(&mut self, now: Instant, start: u64, edge: u64) -> u64 {
         let smss = self.current_smss();
         let (burst, by_cwnd) = self.longest_burst(now, start, edge);
         (by_cwnd.min(burst) / smss).max(1) * smss

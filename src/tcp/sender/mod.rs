@@ -427,7 +427,7 @@ impl Sender {
     /// which bounds the work that a peer can cause and the state per segment even if the peer offers a tiny
     /// MSS (CVE-2019-11478, CVE-2019-11479). Segments of at least 512 bytes never reach this limit, nor do
     /// smaller ones that our own side asked for.
-    fn has_most_in_flight(&self, cx: &Context) -> bool {
+    fn flight_is_full(&self, cx: &Context) -> bool {
         const ALWAYS_ALLOWED: usize = 1024;
         if self.flight.len() < ALWAYS_ALLOWED {
             return false;
@@ -512,8 +512,8 @@ impl Sender {
     }
 
     /// Returns the data in `start..end`, as far as the buffer holds it.
-    pub(super) fn texts(&self, start: u64, end: u64) -> impl Iterator<Item = Payload<'_>> {
-        self.buffer.texts(start..end)
+    pub(super) fn payloads(&self, start: u64, end: u64) -> impl Iterator<Item = Payload<'_>> {
+        self.buffer.payloads(start..end)
     }
 
     /// Returns the number of bytes that may be outstanding.

@@ -1,10 +1,10 @@
 //! The search for a segment size that the path delivers, without ICMP errors (RFC 4821, RFC 8899). Paths that
 //! drop longer packets silently are black holes (RFC 2923 §2.1).
 //!
-//! With [`MtuSearch::Linux`], segments fit into packets of `Range::low` bytes. If enough data waits, one
+//! With [`MtuSearch::Linux`], segments fit into packets of `Range::low` bytes. If enough data is unsent, one
 //! segment is longer: the MTU probe (tcp_mtu_probe()). Its ACK raises `low`. Its loss lowers `high` and is
-//! not a sign of congestion (RFC 4821 §7.6.2). A retransmission while the probe is in flight leaves its fate
-//! open. Timeouts lower `low` (tcp_mtu_probing()).
+//! not a sign of congestion (RFC 4821 §7.6.2). A retransmission while the probe is in flight ends the probe
+//! without a result. Timeouts lower `low` (tcp_mtu_probing()).
 
 use airwire::time::{Duration, Instant};
 
@@ -64,7 +64,7 @@ pub(super) enum NextSegment {
 #[derive(Clone, Copy, Debug)]
 struct Plan {
     data: u64,
-    /// Unsent data that it requires: the segments behind the probe reveal its loss.
+    /// Unsent data that it requires, because the ACKs of the segments after the probe reveal its loss.
     needed: u64,
 }
 
@@ -88,8 +88,8 @@ impl Sender {
         self.pmtu(negotiated).min(found)
     }
 
-    /// Starts the search with the connection, if it was asked for (tcp_mtup_init()). Unlike Linux, a passive
-    /// open does not wait for a larger window of the peer before it shortens the segments.
+    /// Starts the search when the connection opens, if the options require it (tcp_mtup_init()). Unlike
+    /// Linux, a passive open shortens the segments before the peer's window has grown.
     pub(super) fn start_mtu_search(&mut self, cx: &Context, now: Instant) {
         if let (MtuProbing::Always, MtuSearch::Linux(limits)) =
             (cx.options.mtu_probing, cx.profile.icmp.mtu_search)
@@ -101,15 +101,16 @@ impl Sender {
     fn begin_mtu_search(&mut self, cx: &Context, now: Instant, limits: &MtuLimits) {
         let low =
             cx.negotiated.packet_with(u64::from(limits.base_mss.max(limits.floor).max(limits.least_mss)));
-        self.search_in(cx, Range { low, high: u32::MAX, since: now });
+        self.set_range(cx, Range { low, high: u32::MAX, since: now });
     }
 
-    fn search_in(&mut self, cx: &Context, range: Range) {
+    /// Sets the range of packet lengths, and SMSS with it.
+    fn set_range(&mut self, cx: &Context, range: Range) {
         self.mtu_search = Some(Box::new(Search::Waiting(range)));
         self.update_smss(cx);
     }
 
-    /// Processes a timeout, which may be the effect of a black hole.
+    /// Processes a timeout, which a black hole may have caused.
     pub(super) fn suspect_black_hole(&mut self, cx: &Context, now: Instant) {
         self.abandon_mtu_probe();
         match (cx.options.mtu_probing, cx.profile.icmp.mtu_search) {
@@ -119,7 +120,7 @@ impl Sender {
         }
     }
 
-    /// tcp_mtu_probing(): the first time, the search begins. After that, the segments get half as long.
+    /// tcp_mtu_probing(): begins the search, or halves the length of the segments.
     fn shorten_segments(&mut self, cx: &Context, now: Instant, limits: &MtuLimits) {
         let unanswered = self.unanswered_period().map(|period| now - period.since);
         if unanswered.is_none_or(|time| time < Self::black_hole_time(&cx.profile)) {
@@ -129,9 +130,9 @@ impl Sender {
             return self.begin_mtu_search(cx, now, limits);
         };
         let half = cx.negotiated.data_in(&cx.options, range.low) / 2;
-        let least = limits.floor.max(limits.least_mss);
-        let low = cx.negotiated.packet_with(half.min(limits.base_mss.into()).max(least.into()));
-        self.search_in(cx, Range { low, ..range });
+        let min = limits.floor.max(limits.least_mss);
+        let low = cx.negotiated.packet_with(half.min(limits.base_mss.into()).max(min.into()));
+        self.set_range(cx, Range { low, ..range });
     }
 
     /// Returns how long retransmissions must have failed. Linux converts the number of retransmissions
@@ -142,8 +143,8 @@ impl Sender {
         SHORTEST_RTO * ((2 << doublings) - 1) + LONGEST_RTO * u64::from(retries - doublings)
     }
 
-    /// tcp_timer_rexmt(), with the defaults of `net.inet.tcp.pmtud_blackhole_mss`, `mssdflt` and their
-    /// counterparts for IPv6.
+    /// tcp_timer_rexmt() of FreeBSD, with the defaults of `net.inet.tcp.pmtud_blackhole_mss`, `mssdflt` and
+    /// their counterparts for IPv6.
     fn reduce_mss(&mut self, cx: &Context) {
         let timeouts = self.recovery.congestion().timeouts_in_row + 1;
         let (smss, data_end) = (self.smss, self.buffer.end());
@@ -171,14 +172,14 @@ impl Sender {
             return None;
         }
         let data = cx.negotiated.data_in(&cx.options, range.low.midpoint(high));
-        Some(Plan { data, needed: data + segments_behind_probe(&cx.profile) * self.smss })
+        Some(Plan { data, needed: data + segments_after_probe(&cx.profile) * self.smss })
     }
 
     /// Returns the most unsent data that a probe can require; 0 without a search.
     pub(super) fn data_for_mtu_probe(&self, cx: &Context) -> u64 {
         match self.mtu_search.as_deref().and_then(Search::range) {
             Some(_) => {
-                (1 + segments_behind_probe(&cx.profile))
+                (1 + segments_after_probe(&cx.profile))
                     * cx.negotiated.data_in(&cx.options, self.pmtu(&cx.negotiated))
             }
             None => 0,
@@ -286,6 +287,6 @@ impl Sender {
 }
 
 /// Returns the number of segments whose ACKs reveal the loss of a probe.
-fn segments_behind_probe(profile: &Profile) -> u64 {
+fn segments_after_probe(profile: &Profile) -> u64 {
     u64::from(profile.recovery.detection.dup_thresh) + 1
 }

@@ -1,4 +1,4 @@
-//! Pacing: sending segments at the rate that the recipe sets, instead of as fast as the window allows.
+//! Pacing: sending segments at the rate that the recipe sets, and not as fast as the window allows.
 //!
 //! The pacer keeps a schedule. `next` is the time at which the last segment ends, at the rate in force when
 //! it was sent. Everything scheduled for the next millisecond is sent at once, so a real-time driver wakes at
@@ -20,19 +20,19 @@ pub(super) struct Pacer {
     /// The end of the part of the schedule that may be sent now.
     burst_end: Instant,
     /// True if a segment was held back, to be sent at `next`.
-    holds: bool,
+    has_held_back: bool,
 }
 
 impl Pacer {
     pub(super) fn new(now: Instant) -> Self {
-        Self { next: now, burst_end: now, holds: false }
+        Self { next: now, burst_end: now, has_held_back: false }
     }
 
     /// Returns true if a segment may be sent now.
     pub(super) fn permits(&mut self, now: Instant) -> bool {
         if self.next >= self.burst_end || now >= self.burst_end {
             if now < self.next {
-                self.holds = true;
+                self.has_held_back = true;
                 return false;
             }
             if now - self.next >= BURST {
@@ -41,7 +41,7 @@ impl Pacer {
             }
             self.burst_end = self.next + BURST;
         }
-        self.holds = false;
+        self.has_held_back = false;
         true
     }
 
@@ -54,12 +54,12 @@ impl Pacer {
 
     /// Clears an expired deadline. A sender that still has data calls [`Self::permits`] again.
     pub(super) fn on_deadline(&mut self, now: Instant) {
-        self.holds &= now < self.next;
+        self.has_held_back &= now < self.next;
     }
 
     /// Returns when the segment that was held back may be sent.
     pub(super) fn deadline(&self) -> Option<Instant> {
-        self.holds.then_some(self.next)
+        self.has_held_back.then_some(self.next)
     }
 }
 

@@ -42,8 +42,8 @@ impl Sender {
         options.pmtu_discovery && self.narrow_path.as_ref().is_none_or(|path| !path.may_fragment)
     }
 
-    /// Processes a report that packets of more than `mtu` bytes do not pass; 0 if the router did not say.
-    /// Returns false if it was ignored.
+    /// Processes a report that packets of more than `mtu` bytes are not forwarded; 0 if the router did not
+    /// report its MTU. Returns false if the report was ignored.
     pub(in crate::tcp) fn lower_pmtu(&mut self, cx: &Context, now: Instant, mtu: u32) -> bool {
         if !cx.options.pmtu_discovery {
             return false;
@@ -52,18 +52,18 @@ impl Sender {
         let (mtu, may_fragment) = match cx.negotiated.is_ipv4() {
             true => {
                 // RFC 1191 §5: an old router sends 0. Use the next common MTU below.
-                let below = || PLATEAUS.into_iter().find(|plateau| *plateau < pmtu).unwrap_or(0);
-                let said = if mtu == 0 { below() } else { mtu };
+                let next_below = || PLATEAUS.into_iter().find(|plateau| *plateau < pmtu).unwrap_or(0);
+                let reported = if mtu == 0 { next_below() } else { mtu };
                 // Linux, `__ip_rt_update_pmtu`: below the lower bound, routers must fragment.
-                (said.max(MIN_MTU_V4).min(pmtu), said < MIN_MTU_V4)
+                (reported.max(MIN_MTU_V4).min(pmtu), reported < MIN_MTU_V4)
             }
             // RFC 8201 §4: a report below the minimum is discarded.
             false if mtu < MIN_MTU_V6 => return false,
             false => (mtu.min(pmtu), false),
         };
         let path = self.narrow_path.as_deref();
-        let is_news = mtu < pmtu || (may_fragment && path.is_none_or(|path| !path.may_fragment));
-        if !is_news {
+        let is_new = mtu < pmtu || (may_fragment && path.is_none_or(|path| !path.may_fragment));
+        if !is_new {
             return false;
         }
         let (may_fragment, resent_at) =
@@ -75,9 +75,9 @@ impl Sender {
         true
     }
 
-    /// Retransmits the data in flight if it is in larger segments than the path takes, without treating this
-    /// as congestion (RFC 1191 §6.4). At most once per round trip: the report may be forged, and it has only
-    /// 56 bytes.
+    /// Retransmits the data in flight if its segments are larger than the path MTU. This is not congestion
+    /// (RFC 1191 §6.4). It happens at most once per round trip, because the report may be forged, and is much
+    /// smaller than the data.
     fn resend_smaller(&mut self, state: State, now: Instant) {
         let (smss, data_end) = (self.smss, self.buffer.end());
         let data = |sent: &Sent| sent.end.min(data_end).saturating_sub(sent.start);
@@ -101,7 +101,7 @@ impl Sender {
         self.restart_rto(now);
     }
 
-    /// Returns when data in flight is retransmitted in smaller segments, if that had to wait.
+    /// Returns when data in flight is retransmitted in smaller segments, if the retransmission was postponed.
     pub(super) fn resend_deadline(&self) -> Option<Instant> {
         self.narrow_path.as_ref()?.resend_at
     }

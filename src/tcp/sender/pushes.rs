@@ -1,10 +1,10 @@
 //! Which segments carry PSH in a profile that [keeps pushes](crate::profile::Profile::keeps_pushes).
 //!
-//! Linux sets PSH on the buffer (`struct sk_buff`) in which a write ends. A later write clears it if it adds to
-//! this buffer, which is possible until the buffer is sent or full. A retransmission has the PSH of its buffer.
-//! A burst of several segments always ends with PSH (__tcp_transmit_skb()). A burst is a part of one buffer,
-//! which is first extended by data of the next one (tcp_grow_skb()), or a retransmission of several segments
-//! of one buffer.
+//! Linux sets PSH on the buffer (`struct sk_buff`) in which a write ends. A later write clears it if it adds
+//! to this buffer, which is possible until the buffer is sent or full. A retransmission has the PSH of its
+//! buffer. A burst of several segments always ends with PSH (__tcp_transmit_skb()). A burst is part of one
+//! buffer, and data of the next buffer is moved to this buffer before (tcp_grow_skb()). The retransmission of
+//! several segments of one buffer is a burst too.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -17,7 +17,7 @@ use crate::tcp::context::Context;
 
 /// `sk_gso_max_size`: 64 KB less the longest headers (MAX_TCP_HEADER).
 const GSO_MAX_SIZE: u64 = 65_536 - 321;
-/// TCP_MSS_DEFAULT
+/// TCP_MSS_DEFAULT.
 const DEFAULT_MSS: u64 = 536;
 
 #[derive(Debug, Default)]
@@ -28,9 +28,9 @@ pub(super) struct Pushes {
     starts: VecDeque<u64>,
     /// End of the data that was pushed last (`pushed_seq`).
     pushed: Option<u64>,
-    /// End of the data that leaves during the last write, in bursts that are whole buffers.
+    /// End of the data that is sent during the last write, in bursts that are whole buffers.
     planned: u64,
-    /// Number of pushes of the last write, each of which extends a buffer that waits for the window.
+    /// Number of pushes of the last write. Each extends a buffer that the window delays.
     attempts: usize,
     /// The last burst of retransmissions.
     resent: Range<u64>,
@@ -82,8 +82,8 @@ impl Pushes {
                 self.ends.push_back(at);
                 pushed = at;
             }
-            // A full buffer leaves before the next one is filled: all of it if it is pushed, otherwise a burst
-            // if nothing waits before it (tcp_push_one()).
+            // A full buffer is sent before the next one is filled: all of it if it is pushed, otherwise one
+            // burst if it is the first unsent buffer (tcp_push_one()).
             while sent >= first && sent < at && (sent + limits.smss).min(at) <= limits.edge {
                 sent = at.min(sent + limits.burst.min(limits.edge - sent).max(limits.smss));
                 if sent < at {
@@ -159,14 +159,15 @@ impl Sender {
         self.pushes.get_or_insert_default().on_write(start..end, limits);
     }
 
-    /// tcp_xmit_size_goal()
+    /// Returns the bytes of data in a full buffer (tcp_xmit_size_goal()).
     fn buffer_size(&self) -> u64 {
         let (smss, window) = (self.current_smss(), self.max_wnd);
         let cutoff = if window > DEFAULT_MSS { window / 2 } else { window };
-        let most = if cutoff > 0 { GSO_MAX_SIZE.min(cutoff) } else { GSO_MAX_SIZE };
-        (most / smss).max(1) * smss
+        let limit = if cutoff > 0 { GSO_MAX_SIZE.min(cutoff) } else { GSO_MAX_SIZE };
+        (limit / smss).max(1) * smss
     }
 
+    /// Returns true if a pushed buffer ends at `end`.
     pub(super) fn is_pushed(&self, end: u64) -> bool {
         self.pushes.as_ref().is_some_and(|pushes| pushes.ends.binary_search(&end).is_ok())
     }
@@ -193,14 +194,14 @@ impl Sender {
             return u64::MAX;
         }
         if !self.is_within_burst() {
-            let length = self.length_from(now, start, edge);
+            let length = self.burst_length(now, start, edge);
             self.grow_buffer(start, length);
         }
         self.buffer_end(start)
     }
 
-    /// Extends the first unsent buffer, which begins at `start` and waits for the window, once for each push of
-    /// the last write.
+    /// Extends the first unsent buffer, which begins at `start` and which the window delays, once for each
+    /// push of the last write.
     pub(super) fn grow_waiting_buffer(&mut self, start: u64, len: u64) {
         for _ in 0..self.pushes.as_mut().map_or(0, |pushes| std::mem::take(&mut pushes.attempts).max(1)) {
             self.grow_buffer(start, len);
@@ -233,8 +234,8 @@ impl Sender {
         false
     }
 
-    /// Returns the end of a burst of retransmissions that begins with `start..end`: what is lost of the buffer,
-    /// as far as the window and the length of bursts permit (tcp_xmit_retransmit_queue()).
+    /// Returns the end of a burst of retransmissions that begins with `start..end`: the lost segments of the
+    /// buffer, as far as the window and the length of bursts permit (tcp_xmit_retransmit_queue()).
     fn resent_burst_end(&mut self, now: Instant, start: u64, end: u64) -> u64 {
         let smss = self.current_smss();
         let limit = self.autosized(now);
@@ -253,8 +254,8 @@ impl Sender {
         last
     }
 
-    /// Forgets the pushes of acknowledged data.
-    pub(super) fn forget_pushes(&mut self) {
+    /// Removes the pushes of acknowledged data.
+    pub(super) fn release_pushes(&mut self) {
         let una = self.flight.una();
         let Some(pushes) = &mut self.pushes else { return };
         let acked = pushes.ends.partition_point(|end| *end <= una);

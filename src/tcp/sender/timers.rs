@@ -310,7 +310,7 @@ impl Sender {
         if !take_due(&mut self.persist, now) {
             return false;
         }
-        if !self.waits_for_window() {
+        if !self.has_unacknowledged() {
             // The last probe was accepted, and no other data is left.
             self.stop_persist();
             return false;

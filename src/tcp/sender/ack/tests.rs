@@ -1,4 +1,4 @@
-//! The cost of an ACK, whatever its SACK blocks are: the number of segments on the in-flight list that it
+//! The cost of an ACK with arbitrary SACK blocks: the number of segments of the in-flight list that it
 //! visits.
 
 use std::net::IpAddr;
@@ -18,16 +18,14 @@ const PEER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 2));
 const IRS: Seq = Seq(5000);
 
 /// A sending host, and a peer that sends arbitrary ACKs.
-struct Attacked {
+struct Victim {
     now: Instant,
     host: Host,
     id: ConnId,
     iss: Seq,
-    /// Segments sent so far.
-    left: u64,
 }
 
-impl Attacked {
+impl Victim {
     /// Opens a connection. The peer offers this MSS and the largest possible window.
     fn open(recipe: &str, mss: u16) -> Self {
         let profile = Profile::by_name("linux").unwrap();
@@ -36,12 +34,12 @@ impl Attacked {
         let mut host = Host::new(HostConfig { addrs: vec![HOST], mtu: 1500, profile, recipe, seed: 1 });
         let now = Instant::from_secs(1);
         let id = host.connect(now, Some((HOST, 80).into()), (PEER, 4000).into(), options).unwrap();
-        let mut attacked = Self { now, host, id, iss: Seq(0), left: 0 };
-        attacked.send();
+        let mut victim = Self { now, host, id, iss: Seq(0) };
+        victim.send();
         let offer =
             Options { mss: Some(mss), window_scale: Some(14), sack_permitted: true, ..Options::default() };
-        attacked.receive(Flags::SYN.with(Flags::ACK), 0, 1, 65_535, &offer);
-        attacked
+        victim.receive(Flags::SYN.with(Flags::ACK), 0, 1, 65_535, &offer);
+        victim
     }
 
     fn receive(&mut self, flags: Flags, seq: u64, ack: u64, window: u16, options: &Options) {
@@ -80,11 +78,10 @@ impl Attacked {
             if segment.flags.contains(Flags::SYN) {
                 self.iss = segment.seq;
             }
-            self.left += 1;
         }
     }
 
-    /// Lets time pass and runs the timers that are due.
+    /// Advances the clock and runs the timers that are due.
     fn wait(&mut self, time: Duration) {
         self.now += time;
         self.host.handle_deadline(self.now);
@@ -131,20 +128,21 @@ impl Attacked {
     }
 }
 
-/// Upper bound on the mean cost of an ACK, whatever is in flight: slightly more than it delivers.
+/// Upper bound on the mean cost of an ACK, with any number of segments in flight: slightly more than it
+/// delivers.
 const MAX_MEAN_COST: f64 = 40.0;
-/// Maximum number of segments in flight with the send buffer of these tests, however small the segments are.
+/// Maximum number of segments in flight, of any size, with the send buffer of these tests.
 const MAX_IN_FLIGHT: usize = 8192;
 
 const RECIPES: [&str; 4] = ["sack", "sack+rack+cubic", "sack+blanton-allman", "linux"];
 
 #[test]
 fn small_segments_in_flight_are_limited_by_number() {
-    let mut small = Attacked::open("sack", 64);
+    let mut small = Victim::open("sack", 64);
     small.fill(usize::MAX);
     assert_eq!(small.in_flight(), MAX_IN_FLIGHT);
     // With segments of an ordinary size, the send buffer is the limit.
-    let mut ordinary = Attacked::open("sack", 536);
+    let mut ordinary = Victim::open("sack", 536);
     ordinary.fill(usize::MAX);
     let bytes = ordinary.flight().outstanding().bytes;
     assert!(bytes > (4 << 20) - 536, "{bytes} bytes in {} segments", ordinary.in_flight());
@@ -153,15 +151,15 @@ fn small_segments_in_flight_are_limited_by_number() {
 #[test]
 fn reneging_costs_few_steps_per_ack() {
     for recipe in RECIPES {
-        let mut attacked = Attacked::open(recipe, 64);
-        attacked.fill(6000);
-        let n = attacked.in_flight() as u64;
-        assert!(n > 6000);
-        let (most, mean) = attacked.cost(1000, |attacked, _| {
-            let (end, max) = (attacked.flight().head().unwrap().end, attacked.flight().max());
-            attacked.now += Duration::from_micros(700);
+        let mut victim = Victim::open(recipe, 64);
+        victim.fill(6000);
+        let n = victim.in_flight() as u64;
+        assert!(n > 6000, "{n} segments in flight");
+        let (most, mean) = victim.cost(1000, |victim, _| {
+            let (end, max) = (victim.flight().head().unwrap().end, victim.flight().max());
+            victim.now += Duration::from_micros(700);
             // All but one segment are SACKed, and the ACK stops just below them.
-            attacked.ack(end, &[(end + 1, max)]);
+            victim.ack(end, &[(end + 1, max)]);
         });
         println!("{recipe}: reneging: {mean} steps for an ACK, {most} at most, with {n} in flight");
         assert!(mean < MAX_MEAN_COST, "{recipe}: {mean} steps for an ACK");
@@ -172,24 +170,24 @@ fn reneging_costs_few_steps_per_ack() {
 #[test]
 fn repeated_sack_blocks_cost_few_steps_per_ack() {
     for recipe in RECIPES {
-        let mut attacked = Attacked::open(recipe, 64);
-        attacked.fill(6000);
-        let (una, end) = (attacked.flight().una(), attacked.flight().head().unwrap().end);
+        let mut victim = Victim::open(recipe, 64);
+        victim.fill(6000);
+        let (una, end) = (victim.flight().una(), victim.flight().head().unwrap().end);
         // Everything but the head has arrived. Then repeat the same blocks, each time with a D-SACK of a
         // single byte.
-        let max = attacked.flight().max();
-        attacked.ack(una, &[(end + 1, max)]);
-        let (_, mean) = attacked.cost(1000, |attacked, n| {
-            attacked.now += Duration::from_micros(700);
-            attacked.ack(una, &[(una - 1 - n % 2, una - n % 2), (end + 1, max)]);
+        let max = victim.flight().max();
+        victim.ack(una, &[(end + 1, max)]);
+        let (_, mean) = victim.cost(1000, |victim, n| {
+            victim.now += Duration::from_micros(700);
+            victim.ack(una, &[(una - 1 - n % 2, una - n % 2), (end + 1, max)]);
         });
         println!("{recipe}: repeated: {mean} steps for an ACK");
         assert!(mean < MAX_MEAN_COST, "{recipe}: {mean} steps for an ACK");
         // The same during the go-back-N pass that a timeout starts.
-        attacked.wait(Duration::from_secs(2));
-        let (_, mean) = attacked.cost(1000, |attacked, _| {
-            attacked.now += Duration::from_micros(700);
-            attacked.ack(una, &[(end + 1, max)]);
+        victim.wait(Duration::from_secs(2));
+        let (_, mean) = victim.cost(1000, |victim, _| {
+            victim.now += Duration::from_micros(700);
+            victim.ack(una, &[(end + 1, max)]);
         });
         println!("{recipe}: repeated after a timeout: {mean} steps for an ACK");
         assert!(mean < MAX_MEAN_COST, "{recipe}: {mean} steps for an ACK after a timeout");
@@ -200,19 +198,19 @@ fn repeated_sack_blocks_cost_few_steps_per_ack() {
 fn sack_holes_cost_few_steps_per_ack() {
     for recipe in RECIPES {
         for descending in [false, true] {
-            let mut attacked = Attacked::open(recipe, 64);
+            let mut victim = Victim::open(recipe, 64);
             // RACK without PRR retransmits most of the window with each of these ACKs, so the test takes
             // quadratic time.
-            attacked.fill(1000);
-            let una = attacked.flight().una();
+            victim.fill(1000);
+            let una = victim.flight().una();
             let mut odd: Vec<_> =
-                attacked.flight().iter().skip(1).step_by(2).map(|s| (s.start, s.end)).collect();
+                victim.flight().iter().skip(1).step_by(2).map(|s| (s.start, s.end)).collect();
             if descending {
                 odd.reverse();
             }
-            let (_, mean) = attacked.cost(odd.len() as u64, |attacked, n| {
-                attacked.now += Duration::from_micros(100);
-                attacked.ack(una, &[odd[n as usize]]);
+            let (_, mean) = victim.cost(odd.len() as u64, |victim, n| {
+                victim.now += Duration::from_micros(100);
+                victim.ack(una, &[odd[n as usize]]);
             });
             println!("{recipe}: holes, descending {descending}: {mean} steps for an ACK");
             assert!(mean < MAX_MEAN_COST, "{recipe}: {mean} steps for an ACK");
