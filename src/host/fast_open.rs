@@ -11,7 +11,7 @@ use airwire::time::{Duration, Instant};
 use super::admission::AdmissionClass;
 use super::{Host, ListenId, keyed_hash};
 use crate::profile::FastOpenRules;
-use crate::tcp::fast_open::{Answer, Plan, Report, TextOfSyn, Validity};
+use crate::tcp::fast_open::{Answer, Plan, Report, SynText, Validity};
 use crate::tcp::{Ended, FastOpenKeys, FastOpenOptions, SocketOptions, State};
 
 /// Maximum number of servers in the cache. Beyond it, the least recently used one is removed.
@@ -217,14 +217,14 @@ impl Host {
         let resumes = self.fast_open.black_hole.is_some();
         let server = self.fast_open.server((local.ip(), remote.ip()));
         let cookie = server.option.filter(|_| server.mss > 0);
-        let with = |option, mss| Plan { option, text: TextOfSyn::UpTo { mss }, resumes };
+        let with = |option, mss| Plan { option, text: SynText::UpTo { mss }, resumes };
         Some(match cookie {
             // Without a known MSS, only our own MTU limits the data.
             _ if without_cookie || rules.client_without_cookie => {
                 with(None, if server.mss > 0 { server.mss } else { u16::MAX })
             }
             Some(option) => with(Some(option), server.mss),
-            None => Plan { option: Some(server.request()), text: TextOfSyn::None, resumes },
+            None => Plan { option: Some(server.request()), text: SynText::None, resumes },
         })
     }
 
@@ -304,7 +304,7 @@ impl Host {
                 let times = self.fast_open.black_hole.map_or(0, |(_, times)| times);
                 self.fast_open.black_hole = Some((now, times.saturating_add(1)));
             }
-            Report::Passes => self.fast_open.black_hole = None,
+            Report::NoBlackHole => self.fast_open.black_hole = None,
         }
     }
 

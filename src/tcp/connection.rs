@@ -36,7 +36,7 @@ use crate::rtt::RttEstimator;
 /// One connection. [`Host::connection`](crate::host::Host::connection) gives read access to it; commands go
 /// through the host.
 ///
-/// It routes segments, commands and deadlines to its parts, each of which owns its state.
+/// It routes segments, commands and deadlines to its parts. Each part owns its state.
 #[derive(Debug)]
 pub struct Connection {
     pub(super) local: SocketAddr,
@@ -80,7 +80,8 @@ pub(super) struct Parts<'a> {
 }
 
 impl Connection {
-    /// Creates a connection by active open. The next poll sends the SYN, unless it waits for data to carry.
+    /// Creates a connection by active open. The next poll sends the SYN, unless it waits for data (TCP Fast
+    /// Open).
     pub(crate) fn connect(now: Instant, opening: Opening) -> Self {
         let plan = opening.fast_open;
         let mut connection = Self::new(now, opening, State::SynSent);
@@ -112,7 +113,7 @@ impl Connection {
         }
     }
 
-    /// Returns the halves together with what they read.
+    /// Borrows the halves and what they read.
     pub(super) fn parts(&mut self) -> Parts<'_> {
         Parts {
             sender: &mut self.sender,
@@ -123,7 +124,7 @@ impl Connection {
         }
     }
 
-    /// Returns the receiver together with what it needs to store data.
+    /// Borrows the receiver and what it needs to store data.
     pub(super) fn storing(&mut self) -> (&mut Receiver, &Context, Storing<'_>) {
         let Parts { sender, receiver, statistics, charge, cx } = self.parts();
         let sender_memory = if charge.budget().is_limited() { sender.cost() } else { 0 };
@@ -424,9 +425,10 @@ impl Connection {
         self.sender.smss()
     }
 
-    /// Returns an amount of unsent data beyond which more data makes no difference until the peer's next
-    /// segment: what the windows can release until then, plus one segment, or what an MTU probe requires. With
-    /// that much unsent, no segment is cut short and none looks like the end of the stream.
+    /// Returns the amount of unsent data up to which more data can change the segments that are sent before
+    /// the peer's next segment arrives: the room in the windows plus one segment, or the data for an MTU
+    /// probe. With this much unsent data, no segment is cut short, and none has PSH because it is the last
+    /// one.
     pub fn enough_unsent(&mut self, now: Instant) -> u64 {
         let Parts { sender, cx, .. } = self.parts();
         sender.enough_unsent(cx, now)
@@ -437,7 +439,7 @@ impl Connection {
         self.sender.unacknowledged()
     }
 
-    /// Returns `Some` once R1 is reached, until the peer acknowledges something (RFC 9293 §3.8.3 (e)).
+    /// Returns the report that R1 is reached, until the peer acknowledges something (RFC 9293 §3.8.3 (e)).
     pub fn unanswered(&self) -> Option<Unanswered> {
         self.sender.unanswered(&self.cx)
     }

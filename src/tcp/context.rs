@@ -1,6 +1,6 @@
 //! Facts of a connection that its two halves read, but do not own.
 //!
-//! The halves get them by one reference, which costs less than one argument for each fact.
+//! The halves get them by one reference, because one argument for each fact costs more instructions.
 
 use std::sync::Arc;
 

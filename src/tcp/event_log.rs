@@ -1,7 +1,8 @@
 //! Log events of a connection ([`crate::events`]).
 //!
-//! State changes, refusals and offers are recorded where they happen. Timers and windows change in many
-//! places, and only their values at the end of a step matter, so these are compared with the previous step.
+//! State changes, refusals and offers are recorded where they happen. Timers and windows are compared with
+//! the previous step at the end of each step, because they change in many places and only the last value
+//! matters.
 
 use airwire::time::Instant;
 
@@ -47,7 +48,7 @@ impl EventLog {
         self.events.push(event);
     }
 
-    /// Passes the recorded events to `each`, and forgets them.
+    /// Removes the recorded events and passes them to `each`.
     pub(super) fn drain(&mut self, each: impl FnMut(EventKind)) {
         self.events.drain(..).for_each(each);
     }
@@ -56,7 +57,7 @@ impl EventLog {
         for (timer, until) in std::iter::zip(Timer::ALL, deadlines) {
             if until.is_some_and(|until| until <= now) {
                 self.events.push(EventKind::TimerFired { timer });
-                // A timer that is set again is reported, even with the same deadline.
+                // If the timer is set again, that is reported even with the same deadline.
                 self.deadlines[timer as usize] = None;
             }
         }

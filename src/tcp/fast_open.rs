@@ -1,7 +1,7 @@
-//! TCP Fast Open of one connection (RFC 7413): data in the SYN, before the handshake is complete.
+//! TCP Fast Open of one connection (RFC 7413): data in the SYN.
 //!
-//! The host keeps the cookies of servers and checks the cookies of clients. It passes a [`Plan`] to an active
-//! open and an [`Answer`] to a passive one, and takes a [`Report`] from the former.
+//! The host caches the cookies of servers and checks the cookies of clients. It passes a [`Plan`] to an
+//! active open and an [`Answer`] to a passive one. An active open returns a [`Report`].
 
 pub(super) mod keys;
 
@@ -17,30 +17,30 @@ use super::socket::State;
 /// middleboxes may add some (Linux, tcp_send_syn_data()).
 pub(super) const OPTION_SPACE: u64 = 40;
 
-/// Number of earlier timeouts at the timeout that reveals a black hole.
+/// Number of timeouts in a row before the one that indicates a black hole.
 const BLACK_HOLE_AFTER: u32 = 2;
 
-/// How an active open begins.
+/// The Fast Open part of an active open.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Plan {
     /// The option of the SYN. `None`: data without a cookie.
     pub(crate) option: Option<FastOpenOption>,
     /// Whether the SYN carries data, and how much.
-    pub(crate) text: TextOfSyn,
+    pub(crate) text: SynText,
     /// True if this is one of the first connections after a suspension of Fast Open.
     pub(crate) resumes: bool,
 }
 
 /// The data in a SYN.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum TextOfSyn {
+pub(crate) enum SynText {
     /// None: the SYN only requests a cookie.
     None,
-    /// As much as the application writes first and fits into one segment of a server with this MSS.
+    /// The first write of the application, as far as it fits into one segment for a server with this MSS.
     UpTo { mss: u16 },
 }
 
-/// The decision about a SYN at a listener.
+/// The host's decision about a SYN at a listener.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Answer {
     /// The handshake continues without Fast Open.
@@ -52,7 +52,7 @@ pub(crate) enum Answer {
     Accept(Option<FastOpenOption>),
 }
 
-/// Result of an active open, for the host.
+/// The result of an active open, for the host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Report {
     /// The SYN was acknowledged.
@@ -66,10 +66,10 @@ pub(crate) enum Report {
         /// Whether all data in the SYN was acknowledged. `None`: there was none.
         text_acked: Option<bool>,
     },
-    /// A firewall seems to drop the packets of such connections.
+    /// A firewall probably drops the packets of connections with Fast Open.
     BlackHole,
     /// A connection that resumes Fast Open has received data.
-    Passes,
+    NoBlackHole,
 }
 
 /// Why the data in a SYN was not acknowledged with it (Linux, `tcpi_fastopen_client_fail`).
@@ -99,43 +99,43 @@ pub(super) enum FastOpen {
 #[derive(Debug)]
 pub(super) struct Client {
     plan: Plan,
-    stage: Stage,
+    stage: ClientStage,
     failure: Option<FastOpenFailure>,
     report: Option<Report>,
 }
 
 /// The progress of an active open.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Stage {
-    /// The SYN waits for the application to write.
-    Waiting,
+enum ClientStage {
+    /// The SYN waits for the first write of the application.
+    WaitsForData,
     /// The SYN is sent next.
     Ready,
-    /// The SYN has left with this many bytes of data.
+    /// The SYN was sent with this many bytes of data.
     Sent { text: u64 },
-    /// The handshake is complete. `text_acked` says whether all data in the SYN was acknowledged with it.
-    /// `None`: there was none.
+    /// The handshake is complete. `text_acked` is true if it acknowledged all data in the SYN. `None`: there
+    /// was none.
     Open { text_acked: Option<bool> },
 }
 
 #[derive(Debug)]
 pub(super) struct Server {
-    /// Whether the SYN had data.
+    /// True if the SYN had data.
     text: bool,
-    stage: Answering,
+    stage: ServerStage,
 }
 
 /// The progress of the handshake of a passive open.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Answering {
+enum ServerStage {
     /// The SYN,ACK has not been acknowledged. Unlike other SYNs, it is not in the list of data in flight,
-    /// because data in flight after it must not count as outstanding beyond the initial window.
+    /// because it must not count against the initial window of the data after it.
     Pending {
         option: Option<FastOpenOption>,
         /// The time of its first transmission, and the number of transmissions.
         sent: Option<(Instant, u16)>,
         /// True if data was sent.
-        sends: bool,
+        has_sent_data: bool,
     },
     Open,
 }
@@ -143,7 +143,8 @@ enum Answering {
 impl Client {
     /// Returns true if the SYN had the option or data.
     fn is_used(&self) -> bool {
-        let text = matches!(self.stage, Stage::Sent { text: 1.. } | Stage::Open { text_acked: Some(_) });
+        let text =
+            matches!(self.stage, ClientStage::Sent { text: 1.. } | ClientStage::Open { text_acked: Some(_) });
         self.plan.option.is_some() || text
     }
 }
@@ -151,8 +152,8 @@ impl Client {
 impl FastOpen {
     /// Returns the state of an active open.
     pub(super) fn of_plan(plan: Plan) -> Self {
-        let stage = if plan.text == TextOfSyn::None { Stage::Ready } else { Stage::Waiting };
-        let failure = (stage == Stage::Ready).then_some(FastOpenFailure::CookieUnavailable);
+        let stage = if plan.text == SynText::None { ClientStage::Ready } else { ClientStage::WaitsForData };
+        let failure = (stage == ClientStage::Ready).then_some(FastOpenFailure::CookieUnavailable);
         Self::Client(Box::new(Client { plan, stage, failure, report: None }))
     }
 
@@ -175,12 +176,12 @@ impl FastOpen {
         matches!(self, Self::Server(_))
     }
 
-    /// Lets a SYN leave that waits for data. Returns true if there is one.
+    /// Ends the wait of a SYN for data. Returns true if there is one.
     #[inline]
     pub(super) fn release_syn(&mut self) -> bool {
         match self {
-            Self::Client(client) if client.stage == Stage::Waiting => {
-                client.stage = Stage::Ready;
+            Self::Client(client) if client.stage == ClientStage::WaitsForData => {
+                client.stage = ClientStage::Ready;
                 true
             }
             _ => false,
@@ -190,13 +191,13 @@ impl FastOpen {
     /// Returns the option of the SYN or SYN,ACK that is sent next in `state`. Retransmissions have none.
     pub(super) fn option(&self, state: State) -> Option<FastOpenOption> {
         match self {
-            Self::Client(client) if client.stage == Stage::Ready && state == State::SynSent => {
+            Self::Client(client) if client.stage == ClientStage::Ready && state == State::SynSent => {
                 client.plan.option
             }
             Self::Offering(option) => Some(**option),
             Self::Server(server) => match server.stage {
-                Answering::Pending { option, .. } => option,
-                Answering::Open => None,
+                ServerStage::Pending { option, .. } => option,
+                ServerStage::Open => None,
             },
             _ => None,
         }
@@ -206,14 +207,18 @@ impl FastOpen {
     /// SYN,ACK that is not in the list of data in flight.
     pub(super) fn on_syn_sent(&mut self, state: State, now: Instant, text: u64) -> bool {
         match self {
-            Self::Client(client) if matches!(client.stage, Stage::Waiting | Stage::Ready) => match state {
-                State::SynSent => client.stage = Stage::Sent { text },
-                // The peer's SYN came before ours.
-                _ => *self = Self::Unused,
-            },
+            Self::Client(client)
+                if matches!(client.stage, ClientStage::WaitsForData | ClientStage::Ready) =>
+            {
+                match state {
+                    State::SynSent => client.stage = ClientStage::Sent { text },
+                    // The peer's SYN came before ours.
+                    _ => *self = Self::Unused,
+                }
+            }
             Self::Offering(_) => *self = Self::Unused,
             Self::Server(server) => {
-                if let Answering::Pending { option, sent, .. } = &mut server.stage {
+                if let ServerStage::Pending { option, sent, .. } = &mut server.stage {
                     *option = None;
                     let (first, times) = sent.unwrap_or((now, 0));
                     *sent = Some((first, times.saturating_add(1)));
@@ -230,61 +235,63 @@ impl FastOpen {
     pub(super) fn early_syn_ack(&self) -> Option<(Instant, u16)> {
         match self {
             Self::Server(server) => match server.stage {
-                Answering::Pending { sent, .. } => sent,
-                Answering::Open => None,
+                ServerStage::Pending { sent, .. } => sent,
+                ServerStage::Open => None,
             },
             _ => None,
         }
     }
 
-    /// Records that data is sent although the SYN,ACK is not acknowledged. Returns whether it is the first, or
-    /// `None` if no data may be sent yet.
+    /// Records that data is sent although the SYN,ACK is not acknowledged. Returns true for the first data,
+    /// or `None` if no data may be sent yet.
     pub(super) fn begin_early_data(&mut self) -> Option<bool> {
         match self {
             Self::Server(server) => match &mut server.stage {
-                Answering::Pending { sent: Some(_), sends, .. } => Some(!std::mem::replace(sends, true)),
+                ServerStage::Pending { sent: Some(_), has_sent_data, .. } => {
+                    Some(!std::mem::replace(has_sent_data, true))
+                }
                 _ => None,
             },
             _ => None,
         }
     }
 
-    /// Records that the handshake is complete. Returns whether the receiver and the sender began before.
+    /// Records that the handshake is complete. Returns whether the receiver and the sender began before that.
     pub(super) fn complete(&mut self) -> (bool, bool) {
         match self {
-            Self::Server(server) => match std::mem::replace(&mut server.stage, Answering::Open) {
-                Answering::Pending { sends, .. } => (true, sends),
-                Answering::Open => (true, true),
+            Self::Server(server) => match std::mem::replace(&mut server.stage, ServerStage::Open) {
+                ServerStage::Pending { has_sent_data, .. } => (true, has_sent_data),
+                ServerStage::Open => (true, true),
             },
             _ => (false, false),
         }
     }
 
-    /// Draws the conclusions from the ACK of the SYN, which leaves data of the SYN unacknowledged if `missing`.
-    /// Returns false if this was not an active open with Fast Open.
-    pub(super) fn conclude_handshake(
+    /// Processes the ACK of our SYN. `is_missing` is true if it does not acknowledge all data in the SYN, and
+    /// `is_resent` if the SYN was retransmitted. Returns false if this is not an active open with Fast Open.
+    pub(super) fn on_syn_acked(
         &mut self,
         segment: &Segment<'_>,
         mss: u16,
-        missing: bool,
-        resent: bool,
+        is_missing: bool,
+        is_resent: bool,
     ) -> bool {
         let Some(client) = self.client_mut() else { return false };
-        let Stage::Sent { text } = client.stage else { return false };
-        // A simultaneous open has no server.
+        let ClientStage::Sent { text } = client.stage else { return false };
+        // In a simultaneous open, the option is not an answer.
         let option = segment.options.fast_open.filter(|_| segment.flags.contains(Flags::SYN));
-        let request = client.plan.option.filter(|_| text == 0 && option.is_none() && !resent);
-        let text_acked = (text > 0).then_some(!missing);
-        client.stage = Stage::Open { text_acked };
+        let request = client.plan.option.filter(|_| text == 0 && option.is_none() && !is_resent);
+        let text_acked = (text > 0).then_some(!is_missing);
+        client.stage = ClientStage::Open { text_acked };
         client.report = Some(Report::Opened {
             mss,
-            // An option that was not asked for is ignored.
+            // An option that was not requested is ignored.
             option: option.filter(|_| client.plan.option.is_some()),
             unanswered: request.map(|option| option.format),
             text_acked,
         });
-        match missing {
-            true if resent => client.failure = Some(FastOpenFailure::SynRetransmitted),
+        match is_missing {
+            true if is_resent => client.failure = Some(FastOpenFailure::SynRetransmitted),
             true => client.failure = Some(FastOpenFailure::DataNotAcked),
             false => {}
         }
@@ -306,56 +313,58 @@ impl FastOpen {
         }
     }
 
-    /// Suspects a black hole also if the connection is given up before (RFC 9293 §3.8.3, R2).
+    /// Suspects a black hole if the connection is given up before that (RFC 9293 §3.8.3, R2).
     pub(super) fn on_given_up(&mut self, timeouts: u32) {
         if timeouts < BLACK_HOLE_AFTER {
             self.report_black_hole();
         }
     }
 
-    /// Draws the conclusions from the end of the connection (Linux, tcp_fastopen_active_disable_ofo_check()).
-    /// `lost_data` is true if only the peer's FIN has arrived, out of order.
-    pub(super) fn conclude(&mut self, has_received: bool, lost_data: bool) {
+    /// Processes the end of the connection (Linux, tcp_fastopen_active_disable_ofo_check()). `has_only_fin`
+    /// is true if the peer's FIN has arrived, and data before it is missing.
+    pub(super) fn on_end(&mut self, has_received: bool, has_only_fin: bool) {
         let Some(client) = self.client_mut() else { return };
-        if !has_received && lost_data {
+        if !has_received && has_only_fin {
             self.report_black_hole();
         } else if has_received && client.plan.resumes {
-            client.report = Some(Report::Passes);
+            client.report = Some(Report::NoBlackHole);
         }
     }
 
-    /// Returns whether the data in a SYN of either end was acknowledged with it (TCPI_OPT_SYN_DATA).
+    /// Returns true if the data in the SYN of either end was acknowledged with it (TCPI_OPT_SYN_DATA).
     pub(super) fn syn_text_acked(&self) -> bool {
         match self {
-            Self::Client(client) => client.stage == Stage::Open { text_acked: Some(true) },
+            Self::Client(client) => client.stage == ClientStage::Open { text_acked: Some(true) },
             Self::Server(server) => server.text,
             _ => false,
         }
     }
 
-    /// Returns whether the SYN does not wait for data.
+    /// Returns true if the SYN does not wait for data.
     pub(super) fn sends_syn_at_once(&self) -> bool {
-        self.client().is_none_or(|client| client.stage == Stage::Ready)
+        self.client().is_none_or(|client| client.stage == ClientStage::Ready)
     }
 
     /// Returns the data that the SYN may carry, while it waits for it.
-    pub(super) fn text_while_waiting(&self) -> Option<TextOfSyn> {
-        self.client().filter(|client| client.stage == Stage::Waiting).map(|client| client.plan.text)
+    pub(super) fn text_while_waiting(&self) -> Option<SynText> {
+        self.client()
+            .filter(|client| client.stage == ClientStage::WaitsForData)
+            .map(|client| client.plan.text)
     }
 
-    /// Returns the data that the SYN may carry, once it need not wait any longer.
-    pub(super) fn text_when_ready(&self) -> Option<TextOfSyn> {
-        self.client().filter(|client| client.stage == Stage::Ready).map(|client| client.plan.text)
+    /// Returns the data that the SYN may carry, once it does not wait any longer.
+    pub(super) fn text_when_ready(&self) -> Option<SynText> {
+        self.client().filter(|client| client.stage == ClientStage::Ready).map(|client| client.plan.text)
     }
 
     /// Returns the state of a passive open whose SYN had data (`text`) or none, and was accepted. Its SYN,ACK
     /// has this option.
     pub(super) fn accepting(option: Option<FastOpenOption>, text: bool) -> Self {
-        let stage = Answering::Pending { option, sent: None, sends: false };
+        let stage = ServerStage::Pending { option, sent: None, has_sent_data: false };
         Self::Server(Box::new(Server { text, stage }))
     }
 
-    /// Returns what the host should know, once.
+    /// Removes and returns the report for the host.
     #[inline]
     pub(super) fn take_report(&mut self) -> Option<Report> {
         self.client_mut()?.report.take()

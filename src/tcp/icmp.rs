@@ -5,7 +5,7 @@
 pub enum IcmpError {
     /// The packet was too big for a link.
     TooBig {
-        /// The link's MTU; 0 if the message does not say.
+        /// The link's MTU; 0 if the message does not contain it.
         mtu: u32,
     },
     /// The packet was not delivered.
@@ -95,6 +95,6 @@ impl Unreachable {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Opener {
     Us,
-    /// The connection came to a listener and has not been accepted yet.
+    /// The peer has opened the connection, and it has not been accepted yet.
     Peer,
 }

@@ -11,11 +11,11 @@
 //! | `connection::stateless` | handshakes for which no state is kept |
 //! | `connection::{events, fast_open, icmp, info}` | its log events, data in the SYN, ICMP errors, reported state |
 //! | `lifecycle` | its state, and how it ended |
-//! | `negotiated` | the parameters that the SYNs settled |
+//! | `negotiated` | the parameters that the SYNs have negotiated |
 //! | `sender` | the sending half: send buffer, data in flight, retransmission, recovery |
 //! | `receiver` | the receiving half: receive buffer, reassembly, ACKs, advertised window |
-//! | `context` | what both halves read of the connection |
-//! | `fast_open`, `icmp`, `event_log` | the state of TCP Fast Open, ICMP errors, events that wait to be read |
+//! | `context` | the facts of the connection that both halves read |
+//! | `fast_open`, `icmp`, `event_log` | the state of TCP Fast Open, ICMP errors, log events |
 //! | `statistics`, `socket` | counters, and the options of a socket |
 //!
 //! [`crate::recovery`] decides which segments are lost, why, and how the window reacts.

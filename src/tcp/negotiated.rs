@@ -1,4 +1,4 @@
-//! The parameters that the SYNs settled, and the resulting limits on segments.
+//! The parameters that the two SYNs have negotiated, and the resulting limits on segments.
 
 use airwire::options::Timestamps;
 use airwire::segment::{Flags, Segment};
@@ -8,7 +8,7 @@ use super::socket::{SocketOptions, State};
 use crate::events::Agreement;
 use crate::profile::Profile;
 
-/// The parameters that the two ends have agreed on. Before the peer's SYN arrives, no option is in use.
+/// The negotiated parameters. Before the peer's SYN arrives, no option is in use.
 #[derive(Debug)]
 pub(super) struct Negotiated {
     is_ipv4: bool,
@@ -53,9 +53,15 @@ impl Negotiated {
 
     /// Processes the options and flags of the peer's SYN, which arrives in `state`. `offers_sack` is true if
     /// our SYN has or will have SACK-Permitted.
-    pub(super) fn learn(&mut self, profile: &Profile, state: State, offers_sack: bool, syn: &Segment<'_>) {
+    pub(super) fn process_syn(
+        &mut self,
+        profile: &Profile,
+        state: State,
+        offers_sack: bool,
+        syn: &Segment<'_>,
+    ) {
         let options = &syn.options;
-        // A tiny MSS from the peer must not make us send one header per byte.
+        // A lower bound, so that a peer cannot cause many headers per byte of data.
         self.peer_mss = options.mss.unwrap_or_else(|| default_mss(self.is_ipv4)).max(64);
         match (options.window_scale, profile.handshake.window_scale) {
             (Some(shift), Some(_)) => {
@@ -67,14 +73,15 @@ impl Negotiated {
         self.sack = options.sack_permitted && offers_sack;
         self.timestamps = options.timestamps.is_some() && profile.handshake.timestamps;
         // RFC 3168 §6.1.1: ECE and CWR in a SYN request ECN.
-        let asks = syn.flags.contains(Flags::ECE) && syn.flags.contains(Flags::CWR);
-        let may = profile.handshake.ecn || (profile.handshake.ecn_passive && state == State::SynReceived);
-        self.ecn = asks && may && !syn.flags.contains(Flags::ACK);
+        let is_ecn_setup = syn.flags.contains(Flags::ECE) && syn.flags.contains(Flags::CWR);
+        let is_enabled =
+            profile.handshake.ecn || (profile.handshake.ecn_passive && state == State::SynReceived);
+        self.ecn = is_ecn_setup && is_enabled && !syn.flags.contains(Flags::ACK);
         self.peer_flags = syn.flags;
     }
 
     /// Processes the flags of a SYN,ACK. RFC 3168 §6.1.1: ECE without CWR accepts ECN.
-    pub(super) fn learn_ecn_answer(&mut self, profile: &Profile, flags: Flags) {
+    pub(super) fn process_ecn_answer(&mut self, profile: &Profile, flags: Flags) {
         self.ecn = profile.handshake.ecn && flags.contains(Flags::ECE) && !flags.contains(Flags::CWR);
     }
 
@@ -171,7 +178,7 @@ impl Negotiated {
         seg.saturating_sub(self.options_len())
     }
 
-    /// Describes the agreement for logs. `smss` is the data of a full-sized segment of ours.
+    /// Returns the parameters for logs. `smss` is the data of a full-sized segment of ours.
     pub(super) fn agreement(&self, smss: u64) -> Agreement {
         Agreement {
             smss,

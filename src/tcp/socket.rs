@@ -81,8 +81,8 @@ pub enum Ended {
     /// An ICMP error aborted the opening, or preceded the timeout (RFC 5461 §4).
     #[error("destination unreachable: {0}")]
     Unreachable(Unreachable),
-    /// The application aborted the connection. Or it closed it, or shut down reading, while the peer was
-    /// still sending.
+    /// The application aborted the connection, or closed it or shut down reading while the peer was still
+    /// sending.
     #[error("aborted locally")]
     Aborted,
 }
@@ -131,7 +131,7 @@ impl Default for KeepAlive {
 }
 
 /// R1 or R2 of RFC 9293 §3.8.3: a limit on unanswered retransmissions of a segment. It is checked when the
-/// segment's timer expires, and is reached when both conditions hold.
+/// timer expires, and is reached when both conditions hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Threshold {
     /// Minimum number of retransmissions of the segment.
@@ -141,12 +141,12 @@ pub struct Threshold {
 }
 
 impl Threshold {
-    /// Creates a threshold that is only a count.
+    /// Creates a threshold that is a number of retransmissions.
     pub const fn retransmissions(count: u32) -> Self {
         Self { retransmissions: count, time: Duration::ZERO }
     }
 
-    /// Creates a threshold that is only a time.
+    /// Creates a threshold that is a time.
     pub const fn time(time: Duration) -> Self {
         Self { retransmissions: 0, time }
     }
@@ -160,7 +160,7 @@ impl Threshold {
 /// profile's value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Patience {
-    /// R1: from here on [`Connection::unanswered`](super::Connection::unanswered) reports it.
+    /// R1: the threshold of the report [`Connection::unanswered`](super::Connection::unanswered).
     pub r1: Option<Threshold>,
     /// R2: the connection is given up.
     pub r2: Option<Threshold>,
@@ -173,8 +173,7 @@ pub struct Patience {
     pub user_timeout: Option<Duration>,
 }
 
-/// The report that R1 is reached: the connection still exists, but the application may want to know (RFC 9293
-/// §3.8.3 (e)).
+/// The report that R1 is reached, although the connection still exists (RFC 9293 §3.8.3 (e)).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Unanswered {
     /// Number of retransmissions of the oldest segment or of the probe.

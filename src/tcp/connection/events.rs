@@ -36,10 +36,10 @@ impl Connection {
         if self.event_log.is_some() {
             let own = (self.sender.iss(), self.sender.una());
             let peer = (self.receiver.irs(), self.receiver.nxt());
-            // Before the peer's SYN, its stream has no offsets.
-            let seq_known = self.state() != State::SynSent;
+            // Offsets in the peer's stream begin with its SYN.
+            let has_irs = self.state() != State::SynSent;
             let refused = Refused::of(segment, own, peer);
-            let segment = Refused { seq: refused.seq.filter(|_| seq_known), ..refused };
+            let segment = Refused { seq: refused.seq.filter(|_| has_irs), ..refused };
             self.log(|| EventKind::Refused { why, segment });
         }
     }
@@ -52,8 +52,8 @@ impl Connection {
         }
     }
 
-    /// Passes all events of a step to `each`. Decisions follow the events that caused them. The end of the
-    /// connection comes last.
+    /// Removes all events of a step and passes them to `each`. Decisions follow the events that caused them.
+    /// The end of the connection is the last event.
     pub(crate) fn take_events(&mut self, mut each: impl FnMut(EventKind)) {
         let Some(mut log) = self.event_log.take() else { return };
         log.drain(&mut each);

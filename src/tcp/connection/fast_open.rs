@@ -4,7 +4,7 @@ use airwire::segment::Segment;
 use airwire::time::Instant;
 
 use super::Connection;
-use crate::tcp::fast_open::{Answer, FastOpen, OPTION_SPACE, Plan, Report, TextOfSyn};
+use crate::tcp::fast_open::{Answer, FastOpen, OPTION_SPACE, Plan, Report, SynText};
 use crate::tcp::socket::State;
 
 impl Connection {
@@ -24,21 +24,21 @@ impl Connection {
         self.cx.is_open_early()
     }
 
-    /// Returns how many bytes the SYN can carry, while it waits for the application to write them. `None`: it
+    /// Returns the number of bytes that the SYN can carry, while it waits for the first write. `None`: it
     /// does not wait.
     pub fn room_in_syn(&self) -> Option<usize> {
-        Some(self.syn_limit(self.cx.fast_open.text_while_waiting()?) as usize)
+        Some(self.limit_of_syn_text(self.cx.fast_open.text_while_waiting()?) as usize)
     }
 
-    fn syn_limit(&self, text: TextOfSyn) -> u64 {
-        let TextOfSyn::UpTo { mss } = text else { return 0 };
+    fn limit_of_syn_text(&self, text: SynText) -> u64 {
+        let SynText::UpTo { mss } = text else { return 0 };
         let mtu = u64::from(self.sender.pmtu(&self.cx.negotiated));
         let fits = mtu.saturating_sub(self.cx.negotiated.header_len() as u64);
         let mss = mss.min(self.cx.options.max_seg.unwrap_or(u16::MAX));
         fits.min(mss.into()).saturating_sub(OPTION_SPACE)
     }
 
-    /// Lets a SYN leave that waits for data: the application has written, or will not write.
+    /// Schedules a SYN that waits for data, because the application writes or closes.
     #[inline]
     pub(in crate::tcp) fn release_syn(&mut self) {
         if self.cx.fast_open.release_syn() {
@@ -48,14 +48,16 @@ impl Connection {
 
     /// Returns the bytes of data in the SYN that is sent next. A retransmitted SYN has none (RFC 7413
     /// §4.2.2).
-    pub(in crate::tcp) fn text_of_syn(&self) -> u64 {
+    pub(in crate::tcp) fn syn_text_len(&self) -> u64 {
         match self.cx.fast_open.text_when_ready() {
-            Some(text) if self.state() == State::SynSent => self.sender.text_for_syn(self.syn_limit(text)),
+            Some(text) if self.state() == State::SynSent => {
+                self.sender.syn_text_len(self.limit_of_syn_text(text))
+            }
             _ => 0,
         }
     }
 
-    /// Applies the host's decision about the peer's SYN, whose options are known already.
+    /// Applies the host's decision about the peer's SYN, whose options were processed before.
     pub(crate) fn answer_fast_open(&mut self, now: Instant, syn: &Segment<'_>, answer: Answer) {
         let option = match answer {
             Answer::Ordinary => return,
@@ -73,26 +75,26 @@ impl Connection {
         self.cx.fast_open = FastOpen::accepting(option, !syn.payload.is_empty());
     }
 
-    /// Returns true if data or a FIN is to be sent although the SYN,ACK is not acknowledged. The first call
-    /// that does so prepares the sender.
+    /// Returns true if data or a FIN is to be sent although the SYN,ACK is not acknowledged. The first time,
+    /// this prepares the sender.
     pub(in crate::tcp) fn prepare_early_data(&mut self, now: Instant) -> bool {
         if !self.sender.has_early_data(&self.cx) {
             return false;
         }
-        let first = self.cx.fast_open.begin_early_data();
-        if first == Some(true) {
+        let is_first = self.cx.fast_open.begin_early_data();
+        if is_first == Some(true) {
             self.begin_sending(now);
         }
-        first.is_some()
+        is_first.is_some()
     }
 
     /// Prepares the receiver and the sender, unless data in the SYN has already done so.
     pub(in crate::tcp) fn begin_transfer(&mut self, now: Instant) {
-        let (receives, sends) = self.cx.fast_open.complete();
-        if !receives {
+        let (is_receiving, is_sending) = self.cx.fast_open.complete();
+        if !is_receiving {
             self.begin_receiving(now);
         }
-        if !sends {
+        if !is_sending {
             self.begin_sending(now);
         }
         if !self.sender.flight().is_empty() {
@@ -100,26 +102,26 @@ impl Connection {
         }
     }
 
-    /// Draws the conclusions from the end of the handshake, and retransmits the data of the SYN that it does
-    /// not acknowledge (RFC 7413 §4.2.2).
+    /// Processes the end of the handshake for Fast Open, and retransmits the data of the SYN that it does not
+    /// acknowledge (RFC 7413 §4.2.2).
     pub(in crate::tcp) fn conclude_handshake(&mut self, now: Instant, segment: &Segment<'_>) {
-        let missing = !self.sender.flight().is_empty();
-        let resent = self.sender.syn_timeouts() > 0;
+        let is_missing = !self.sender.flight().is_empty();
+        let is_resent = self.sender.syn_timeouts() > 0;
         let mss = self.cx.negotiated.peer_mss();
-        if self.cx.fast_open.conclude_handshake(segment, mss, missing, resent) && missing {
-            self.sender.resend_text_of_syn(now, self.cx.negotiated.ts_now(&self.cx.profile, now));
+        if self.cx.fast_open.on_syn_acked(segment, mss, is_missing, is_resent) && is_missing {
+            self.sender.resend_syn_text(now, self.cx.negotiated.ts_now(&self.cx.profile, now));
         }
     }
 
-    /// Draws the conclusions from the end of the connection.
+    /// Processes the end of the connection for Fast Open.
     pub(in crate::tcp) fn conclude_fast_open(&mut self) {
         if self.state() != State::Closed {
             let has_received = self.statistics.bytes_received > 0 || self.receiver.holds_out_of_order();
-            self.cx.fast_open.conclude(has_received, self.receiver.early_fin().is_some());
+            self.cx.fast_open.on_end(has_received, self.receiver.early_fin().is_some());
         }
     }
 
-    /// Returns what the host should know, once.
+    /// Removes and returns the report for the host.
     #[inline]
     pub(crate) fn take_fast_open_report(&mut self) -> Option<Report> {
         self.cx.fast_open.take_report()

@@ -12,12 +12,12 @@ use crate::tcp::socket::{Ended, State};
 impl Connection {
     /// Processes an ICMP error. Returns false if it was ignored.
     pub(crate) fn handle_icmp(&mut self, now: Instant, seq: Seq, error: IcmpError, opener: Opener) -> bool {
-        let believed = self.take_icmp(now, seq, error, opener);
+        let believed = self.process_icmp(now, seq, error, opener);
         self.log(|| EventKind::Icmp { error, believed });
         believed
     }
 
-    fn take_icmp(&mut self, now: Instant, seq: Seq, error: IcmpError, opener: Opener) -> bool {
+    fn process_icmp(&mut self, now: Instant, seq: Seq, error: IcmpError, opener: Opener) -> bool {
         // RFC 5927 §4.1: the error must quote something in flight.
         if !self.sender.is_in_flight(&self.cx, seq) {
             return false;
@@ -42,9 +42,10 @@ impl Connection {
         }
     }
 
+    /// Returns true if the error aborts a connection that is being opened.
     fn ends_opening(&self, why: Unreachable, opener: Opener) -> bool {
         let (active, passive) = match (self.state(), opener) {
-            // Once the application has the connection, it counts as established (Linux, tcp_v4_err()).
+            // After accept(), a connection that was opened early counts as established (Linux, tcp_v4_err()).
             (State::SynReceived, Opener::Us) if self.is_open_early() => return false,
             (State::SynReceived, Opener::Peer) if self.is_open_early() => (true, false),
             (State::SynSent, _) | (State::SynReceived, Opener::Us) => (true, false),
@@ -52,19 +53,20 @@ impl Connection {
             _ => return false,
         };
         // FreeBSD requires a previous error and several timeouts (`tcp_notify`, `syncache_unreach`).
-        let again = |least| self.cx.lifecycle.soft_error().is_some() && self.rtt().backoff() >= least;
+        let is_repeated =
+            |timeouts| self.cx.lifecycle.soft_error().is_some() && self.rtt().backoff() >= timeouts;
         match self.cx.options.opening_errors {
             OpeningErrors::Hard => why.is_hard(),
             OpeningErrors::All => active || self.linux_drops_request(why),
-            OpeningErrors::FreeBsd if passive => again(3),
+            OpeningErrors::FreeBsd if passive => is_repeated(3),
             OpeningErrors::FreeBsd => {
-                why.is_hard() || why.is_prohibition() || why == Unreachable::TimeExceeded || again(4)
+                why.is_hard() || why.is_prohibition() || why == Unreachable::TimeExceeded || is_repeated(4)
             }
         }
     }
 
-    /// Returns true if `tcp_v4_err` or `tcp_v6_err` lets `tcp_req_err` drop a half-open connection. The two
-    /// functions react to different errors.
+    /// Returns true if Linux drops a half-open connection after this error (tcp_req_err()). tcp_v4_err() and
+    /// tcp_v6_err() do so after different errors.
     fn linux_drops_request(&self, why: Unreachable) -> bool {
         use Unreachable::{BadHeader, Host, Network, Policy, Port, TimeExceeded};
         match self.cx.negotiated.is_ipv4() {

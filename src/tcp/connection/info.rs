@@ -79,7 +79,7 @@ pub struct Info {
     /// Number of duplicate ACKs, or of SACKed segments above it, that make a segment lost. More if the
     /// detector has measured more reordering.
     pub reordering: u32,
-    /// Times that the detector saw reordering.
+    /// Number of times that the detector has detected reordering.
     pub reord_seen: u32,
     /// Segments retransmitted since the connection began, including SYNs.
     pub total_retrans: u32,

@@ -103,7 +103,7 @@ impl Connection {
             self.answer_syn(segment);
             return Reaction::Done;
         }
-        self.cx.negotiated.learn_ecn_answer(&self.cx.profile, segment.flags);
+        self.cx.negotiated.process_ecn_answer(&self.cx.profile, segment.flags);
         self.establish(now, segment);
         self.take_text_of_syn(now, segment);
         self.receiver.ack_now();
@@ -412,7 +412,7 @@ impl Connection {
     fn learn_from_syn(&mut self, now: Instant, segment: &Segment<'_>) {
         self.log(|| EventKind::PeerOffered(Offer::of(&segment.options, segment.flags)));
         let (state, offers_sack) = (self.state(), self.offers_sack());
-        self.cx.negotiated.learn(&self.cx.profile, state, offers_sack, segment);
+        self.cx.negotiated.process_syn(&self.cx.profile, state, offers_sack, segment);
         let Parts { sender, receiver, cx, .. } = self.parts();
         receiver.learn_from_syn(cx, now, segment);
         sender.learn_from_syn(cx, segment);

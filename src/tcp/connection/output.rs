@@ -1,4 +1,4 @@
-//! Output: `poll_packet` decides which segment is sent next, `emit` builds it, and `emit_reset` builds RSTs.
+//! Output: `poll_packet` decides which segment is sent next, and `emit` and `emit_reset` write it.
 
 use airwire::options::{Layout, Options, Timestamps};
 use airwire::piece::{Payload, Piece};
@@ -99,7 +99,7 @@ impl Connection {
             self.emit_due_ack(now, out);
             return true;
         }
-        if let Some(choice) = self.choose(now, reports_blocks) {
+        if let Some(choice) = self.choose_text(now, reports_blocks) {
             self.emit_text(now, out, &choice);
             return true;
         }
@@ -121,7 +121,7 @@ impl Connection {
         false
     }
 
-    fn choose(&mut self, now: Instant, reports_blocks: bool) -> Option<Choice> {
+    fn choose_text(&mut self, now: Instant, reports_blocks: bool) -> Option<Choice> {
         let sends = match self.is_open_early() {
             true => self.prepare_early_data(now),
             false => self.state().may_send_data(),
@@ -156,7 +156,7 @@ impl Connection {
             // without them.
             flags = flags.with(Flags::ECE).with(Flags::CWR);
         }
-        let text = self.text_of_syn();
+        let text = self.syn_text_len();
         self.emit(now, out, 0, (flags, Ecn::NotEct), (1, 1 + text));
         let is_listed = self.cx.fast_open.on_syn_sent(state, now, text);
         let tsval = self.cx.negotiated.ts_now(&self.cx.profile, now);
@@ -262,7 +262,7 @@ impl Connection {
             tos: self.cx.options.tos,
             ttl: self.cx.profile.ttl,
             dont_fragment: self.sender.forbids_fragments(&self.cx.options),
-            // It begins at a number that others cannot guess, and grows with each packet.
+            // It begins at a number that cannot be guessed, and grows with each packet.
             ident: (self.sender.iss().0 as u16).wrapping_add(self.statistics.segments_out as u16),
         }
     }
@@ -274,8 +274,8 @@ impl Connection {
     fn syn_options(&self, now: Instant) -> Options {
         let (negotiated, state) = (&self.cx.negotiated, self.state());
         // A SYN,ACK repeats only options that the SYN offered (RFC 7323 §2.2, §3.2; RFC 2018 §2).
-        let crossed = self.cx.profile.handshake.repeats_offer && !self.cx.lifecycle.is_passive();
-        let (timestamps, scaled, sack) = match state == State::SynReceived && !crossed {
+        let repeats_offer = self.cx.profile.handshake.repeats_offer && !self.cx.lifecycle.is_passive();
+        let (timestamps, scaled, sack) = match state == State::SynReceived && !repeats_offer {
             true => (negotiated.timestamps(), negotiated.scaling(), negotiated.sack()),
             false => (
                 self.cx.profile.handshake.timestamps,
@@ -283,13 +283,13 @@ impl Connection {
                 self.offers_sack(),
             ),
         };
-        let scale = |crossed| match crossed {
+        let scale = match repeats_offer {
             true => self.receiver.scale_to_offer(&self.cx.profile),
             false => negotiated.rcv_scale(),
         };
         Options {
             mss: Some(negotiated.advertised_mss(&self.cx.profile, &self.cx.options)),
-            window_scale: scaled.then(|| scale(crossed)),
+            window_scale: scaled.then_some(scale),
             sack_permitted: sack,
             timestamps: timestamps.then(|| self.timestamps(now)),
             fast_open: self.cx.fast_open.option(state),

@@ -6,8 +6,8 @@ use std::net::IpAddr;
 use airwire::fast_open::Cookie;
 use siphasher::sip::SipHasher24;
 
-/// The keys from which a server computes its cookies. A cookie is the SipHash-2-4 of both addresses, as in
-/// Linux, so a server keeps nothing per client.
+/// The keys of a server's cookies. As in Linux, a cookie is the SipHash-2-4 of both addresses, so a server
+/// keeps no state per client.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct FastOpenKeys {
     /// Computes new cookies.
@@ -27,7 +27,7 @@ impl fmt::Debug for FastOpenKeys {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Validity {
     Valid,
-    /// The backup key has computed it.
+    /// Computed with the backup key.
     Outdated,
     Invalid,
 }
@@ -39,10 +39,10 @@ impl FastOpenKeys {
     }
 
     pub(crate) fn check(&self, given: Cookie, client: IpAddr, server: IpAddr) -> Validity {
-        let made_by = |key| cookie(key, client, server) == given;
+        let matches = |key| cookie(key, client, server) == given;
         match self.backup {
-            _ if made_by(&self.primary) => Validity::Valid,
-            Some(backup) if made_by(&backup) => Validity::Outdated,
+            _ if matches(&self.primary) => Validity::Valid,
+            Some(backup) if matches(&backup) => Validity::Outdated,
             _ => Validity::Invalid,
         }
     }

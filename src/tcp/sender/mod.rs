@@ -310,7 +310,7 @@ impl Sender {
     }
 
     /// Retransmits the data of the SYN at once. This is not congestion, so the window stays.
-    pub(super) fn resend_text_of_syn(&mut self, now: Instant, tsval: u32) {
+    pub(super) fn resend_syn_text(&mut self, now: Instant, tsval: u32) {
         let (start, end) = (self.flight.una(), self.flight.max());
         let transmission = Transmission { start, end, kind: TransmissionKind::New, tsval };
         let (recovery, mut path) = self.recovery_and_path(now);
@@ -401,7 +401,7 @@ impl Sender {
     }
 
     /// Returns the number of bytes that the SYN can carry of the data written so far.
-    pub(super) fn text_for_syn(&self, limit: u64) -> u64 {
+    pub(super) fn syn_text_len(&self, limit: u64) -> u64 {
         limit.min(self.buffer.record_end(1) - 1)
     }
 
