@@ -1,6 +1,5 @@
-//! Acknowledgment processing: sequence space, SACK blocks, window and round-trip time.
-//!
-//! The result is one [`Ack`] for the recovery, which decides how to react.
+//! Processing of acknowledgments: sequence numbers, SACK blocks, window and round-trip time. The result is
+//! one [`Ack`] for the recovery.
 
 use airwire::experiment::LossRate;
 use airwire::segment::{Flags, Segment};
@@ -19,6 +18,23 @@ use crate::tcp::context::Context;
 use crate::tcp::negotiated::Negotiated;
 use crate::tcp::statistics::Statistics;
 
+/// The data that an ACK newly acknowledges.
+struct NewlyAcked {
+    /// The acknowledgment number as an offset.
+    number: u64,
+    /// SND.UNA and FlightSize before the ACK.
+    una: u64,
+    flight_before: Amount,
+    /// The segments that it acknowledges cumulatively, and those that it SACKs.
+    acked: Acked,
+    sacked: Sacked,
+    /// The range of its D-SACK block, the number of segments in it, and the number of retransmissions among
+    /// these.
+    dsack: Option<(u64, u64)>,
+    reported: u64,
+    duplicates: u64,
+}
+
 impl Sender {
     /// Fifth step of RFC 9293 §3.10.7.4: processes the segment's acknowledgment. `seq` is its offset in the
     /// peer's stream, and `is_first` is true for the first ACK. Returns an error if the segment must be dropped.
@@ -30,87 +46,38 @@ impl Sender {
         segment: &Segment<'_>,
         (seq, is_first): (Option<u64>, bool),
     ) -> Result<(), Refusal> {
-        let (una, max) = (self.flight.una(), self.flight.max());
-        let Some(acked_to) = segment.ack.offset(self.iss, una).filter(|ack| *ack <= max) else {
-            // §3.10.7.4: the ACK acknowledges something not yet sent.
-            statistics.acks_of_unsent += 1;
-            return Err(Refusal::AckOfUnsent);
-        };
-        // RFC 5961 §5.2: too old to be a delayed ACK of this connection.
-        if acked_to + self.max_wnd < una || acked_to < self.least_ack {
-            return Err(Refusal::AckTooOld);
-        }
-        if acked_to == una && self.flight.is_empty() && is_bare(segment) {
-            self.update_window(cx, statistics, now, segment, (seq, acked_to, una));
+        let una = self.flight.una();
+        let number = self.acceptable_ack(statistics, segment)?;
+        if number == una && self.flight.is_empty() && is_bare(segment) {
+            self.update_window(cx, statistics, now, segment, (seq, number, una));
             return Ok(());
         }
         self.reconsider_burst();
-        let dsack = self.reported_duplicate(&cx.negotiated, segment, acked_to);
-        let (reported, duplicates) = self.count_duplicates(statistics, dsack);
-        let flight_before = self.flight.outstanding();
         let head_sent = self.flight.head().map(|head| head.first_sent);
-        let acked = if acked_to > una { self.advance(statistics, acked_to) } else { Acked::default() };
-        self.confirm_mtu_probe(cx, now);
-        let news = self.take_blocks(&cx.negotiated, statistics, now, segment, dsack);
-        let sacked_sent = self.sacked_sent(cx, &news);
-        let rtt = if acked_to > una || sacked_sent.is_some() {
-            let head_sent = head_sent.filter(|_| dsack.is_none());
-            self.take_rtt(cx, now, segment, acked_to, &acked, (head_sent, sacked_sent))
+        let newly = self.update_flight(cx, statistics, now, segment, number);
+        let sacked_sent = self.sacked_sent(cx, &newly.sacked);
+        let rtt = if number > una || sacked_sent.is_some() {
+            let head_sent = head_sent.filter(|_| newly.dsack.is_none());
+            self.take_rtt(cx, now, segment, number, &newly.acked, (head_sent, sacked_sent))
         } else {
             None
         };
-        let changes_window = self.update_window(cx, statistics, now, segment, (seq, acked_to, una));
+        let changes_window = self.update_window(cx, statistics, now, segment, (seq, number, una));
         // The first ACK acknowledges our SYN, even if early data is outstanding (RFC 7413).
-        let adds_nothing = !is_first && self.adds_nothing(segment, acked_to, una);
+        let adds_nothing = !is_first && self.adds_nothing(segment, number, una);
         let repeats = adds_nothing && !changes_window;
         let duplicate = match self.has_scoreboard(&cx.negotiated) {
             // RFC 6675 §2: it must carry new SACK information; the window may change.
-            true => adds_nothing && news.amount.bytes > 0,
+            true => adds_nothing && newly.sacked.amount.bytes > 0,
             // RFC 5681 §2. While the window is closed, such an ACK answers a probe or refused data and is not a
             // duplicate.
-            false => repeats && self.wnd > 0 && dsack.is_none(),
+            false => repeats && self.wnd > 0 && newly.dsack.is_none(),
         };
-        let mut originals = acked.originals;
-        originals.merge(news.originals);
-        let in_sequence = acked.amount.bytes - acked.sacked_before.bytes;
-        // Linux 6.18, tcp_dsack_seen(): a segment that the peer did not need was delivered too. An old ACK
-        // delivers nothing (tcp_ack()).
-        let counts_duplicates = cx.profile.recovery.growth.amount == Growth::Delivered
-            && self.has_scoreboard(&cx.negotiated)
-            && acked_to >= una;
-        let again = if counts_duplicates { reported } else { 0 };
-        let mut ack = Ack {
-            number: acked_to,
-            acked: acked.amount,
-            delivered: Amount {
-                bytes: in_sequence + news.amount.bytes + again * self.smss,
-                segments: acked.amount.segments - acked.sacked_before.segments + news.amount.segments + again,
-            },
-            newly_sacked: news.amount,
-            highest_sacked: news.highest.map(|highest| highest.end),
-            duplicate,
-            repeats,
-            dsack,
-            duplicates,
-            any_resent: acked.any_resent,
-            rtt,
-            ecr: cx.negotiated.timestamps_of(segment).map(|ts| ts.ecr),
-            acked_tsval: acked.last_tsval.filter(|_| cx.negotiated.timestamps()),
-            // With nothing outstanding, the sender has no sending rate to reduce.
-            ece: segment.flags.contains(Flags::ECE) && cx.negotiated.ecn() && flight_before.bytes > 0,
-            flags: segment.flags,
-            newest: Delivery::later(acked.newest, news.newest),
-            last: [acked.last, news.highest],
-            originals,
-            loss_report: segment.options.loss_report.map(LossRate::ratio),
-            reordered: segment.options.reordered,
-            flight_before,
-            proves_spurious: None,
-        };
+        let mut ack = Ack { rtt, duplicate, repeats, ..self.ack_for_recovery(cx, segment, &newly) };
         statistics.segments_delivered += ack.delivered.segments;
 
         // An old ACK without new information does not describe the present state of the path.
-        if acked_to < una && ack.newly_sacked.bytes == 0 && ack.dsack.is_none() {
+        if number < una && ack.newly_sacked.bytes == 0 && ack.dsack.is_none() {
             return Ok(());
         }
         let (recovery, mut path) = self.recovery_and_path(now);
@@ -123,6 +90,84 @@ impl Sender {
         self.note_lost_mtu_probe(statistics);
         self.apply_ack_to_timer(now, rule, ack.advances());
         Ok(())
+    }
+
+    /// Returns the acknowledgment number as an offset, if it is acceptable.
+    #[inline]
+    fn acceptable_ack(&self, statistics: &mut Statistics, segment: &Segment<'_>) -> Result<u64, Refusal> {
+        let (una, max) = (self.flight.una(), self.flight.max());
+        let Some(number) = segment.ack.offset(self.iss, una).filter(|ack| *ack <= max) else {
+            // §3.10.7.4: the ACK acknowledges something not yet sent.
+            statistics.acks_of_unsent += 1;
+            return Err(Refusal::AckOfUnsent);
+        };
+        // RFC 5961 §5.2: too old to be a delayed ACK of this connection.
+        if number + self.max_wnd < una || number < self.least_ack {
+            return Err(Refusal::AckTooOld);
+        }
+        Ok(number)
+    }
+
+    /// Moves SND.UNA to `number`, and records the SACK blocks.
+    #[inline]
+    fn update_flight(
+        &mut self,
+        cx: &Context,
+        statistics: &mut Statistics,
+        now: Instant,
+        segment: &Segment<'_>,
+        number: u64,
+    ) -> NewlyAcked {
+        let una = self.flight.una();
+        let dsack = self.reported_duplicate(&cx.negotiated, segment, number);
+        let (reported, duplicates) = self.count_duplicates(statistics, dsack);
+        let flight_before = self.flight.outstanding();
+        let acked = if number > una { self.advance(statistics, number) } else { Acked::default() };
+        self.confirm_mtu_probe(cx, now);
+        let sacked = self.take_blocks(&cx.negotiated, statistics, now, segment, dsack);
+        NewlyAcked { number, una, flight_before, acked, sacked, dsack, reported, duplicates }
+    }
+
+    /// Returns the ACK as the recovery gets it, except for its RTT sample and whether it is a duplicate.
+    #[inline]
+    fn ack_for_recovery(&self, cx: &Context, segment: &Segment<'_>, newly: &NewlyAcked) -> Ack {
+        let NewlyAcked { acked, sacked, .. } = newly;
+        let mut originals = acked.originals;
+        originals.merge(sacked.originals);
+        // Linux 6.18, tcp_dsack_seen(): a segment that the peer did not need was delivered too. An old ACK
+        // delivers nothing (tcp_ack()).
+        let counts_duplicates = cx.profile.recovery.growth.amount == Growth::Delivered
+            && self.has_scoreboard(&cx.negotiated)
+            && newly.number >= newly.una;
+        let again = if counts_duplicates { newly.reported } else { 0 };
+        let in_sequence = acked.amount.bytes - acked.sacked_before.bytes;
+        Ack {
+            number: newly.number,
+            acked: acked.amount,
+            delivered: Amount {
+                bytes: in_sequence + sacked.amount.bytes + again * self.smss,
+                segments: acked.amount.segments - acked.sacked_before.segments
+                    + sacked.amount.segments
+                    + again,
+            },
+            newly_sacked: sacked.amount,
+            highest_sacked: sacked.highest.map(|highest| highest.end),
+            dsack: newly.dsack,
+            duplicates: newly.duplicates,
+            any_resent: acked.any_resent,
+            ecr: cx.negotiated.timestamps_of(segment).map(|ts| ts.ecr),
+            acked_tsval: acked.last_tsval.filter(|_| cx.negotiated.timestamps()),
+            // With nothing outstanding, the sender has no sending rate to reduce.
+            ece: segment.flags.contains(Flags::ECE) && cx.negotiated.ecn() && newly.flight_before.bytes > 0,
+            flags: segment.flags,
+            newest: Delivery::later(acked.newest, sacked.newest),
+            last: [acked.last, sacked.highest],
+            originals,
+            loss_report: segment.options.loss_report.map(LossRate::ratio),
+            reordered: segment.options.reordered,
+            flight_before: newly.flight_before,
+            ..Ack::default()
+        }
     }
 
     /// Returns true if the segment does not change the window, and acknowledges nothing that was not sent.
@@ -144,10 +189,10 @@ impl Sender {
     }
 
     /// Returns the sending time of the oldest newly SACKed segment, if SACKs yield RTT samples.
-    fn sacked_sent(&self, cx: &Context, news: &Sacked) -> Option<Instant> {
+    fn sacked_sent(&self, cx: &Context, newly: &Sacked) -> Option<Instant> {
         let measures =
             cx.profile.timers.rto_events == RtoEvents::Linux && !self.rtt.style().times_one_segment();
-        news.oldest_original.filter(|_| measures)
+        newly.oldest_original.filter(|_| measures)
     }
 
     /// Returns true if the SACKed data was sent before the latest transmission of the first outstanding
@@ -157,7 +202,7 @@ impl Sender {
         sacked_sent.is_some() && sacked_sent < copy && self.recovery.waits_until(now).is_none()
     }
 
-    /// Moves SND.UNA to `to` and returns the effect on the list.
+    /// Moves SND.UNA to `to`, and returns the newly acknowledged segments.
     pub(super) fn advance(&mut self, statistics: &mut Statistics, to: u64) -> Acked {
         let acked = self.flight.on_ack(to);
         self.refused = 0;
@@ -174,10 +219,10 @@ impl Sender {
         acked
     }
 
-    /// Passes the round-trip time of the acknowledged data to the estimator and returns it. `None`: nothing
-    /// was timed, or it is unknown which transmission was acknowledged.
+    /// Passes the round-trip time of the acknowledged data to the estimator, and returns it. `None`: no
+    /// segment was timed, or it is unknown which transmission was acknowledged.
     ///
-    /// A style that times one segment per window may time one that waited at the receiver for a hole to be
+    /// A style that times one segment per window may time a segment whose ACK was delayed until a hole was
     /// filled. Its estimator accepts that sample, but the recovery gets the RTT from the echoed timestamp, if
     /// there is one.
     fn take_rtt(
@@ -285,9 +330,9 @@ impl Sender {
         segment: &Segment<'_>,
         dsack: Option<(u64, u64)>,
     ) -> Sacked {
-        let mut news = Sacked::default();
+        let mut newly = Sacked::default();
         if !self.has_scoreboard(negotiated) {
-            return news;
+            return newly;
         }
         let (una, max) = (self.flight.una(), self.flight.max());
         // RFC 2018 §8: the ACK stops below SACKed data, so the receiver has reneged.
@@ -302,14 +347,14 @@ impl Sender {
             let right = right.offset(self.iss, una).map(|right| right + self.fin_behind(right));
             match (left, right) {
                 (Some(left), Some(right)) if left < right && right <= max && left > una => {
-                    self.flight.on_sack(left..right, &mut news);
+                    self.flight.on_sack(left..right, &mut newly);
                 }
                 (Some(left), Some(right)) if left < right && right <= una => {}
                 _ if dsack.is_some() => {}
                 _ => statistics.bad_sack_blocks += 1,
             }
         }
-        news
+        newly
     }
 
     /// Clears the scoreboard after the receiver reneged.
@@ -318,8 +363,8 @@ impl Sender {
         recovery.forget_sacks(&mut path);
     }
 
-    /// Returns 1 if a FIN follows `right` in the same segment, else 0. Some receivers report only data bytes
-    /// in SACK blocks, but such a FIN has arrived too.
+    /// Returns 1 if a FIN follows `right` in the same segment, else 0. The SACK blocks of some receivers omit
+    /// the FIN, although it has arrived.
     fn fin_behind(&self, right: u64) -> u64 {
         let in_one_segment = |fin| self.flight.segment_at(fin).is_some_and(|sent| sent.start < fin);
         u64::from(self.fin.is_some_and(|fin| fin == right && in_one_segment(fin)))
@@ -353,13 +398,14 @@ impl Sender {
         }
         self.wl1 = seq;
         self.wl2 = acked_to;
-        let opens = before == 0 && wnd > 0;
-        if opens {
+        let has_opened = before == 0 && wnd > 0;
+        if has_opened {
             self.stop_persist();
         }
-        let takes_head = self.flight.head().is_some_and(|h| edge_before < h.end && h.end <= acked_to + wnd);
-        if opens || takes_head {
-            self.send_refused_again(now);
+        let includes_head =
+            self.flight.head().is_some_and(|h| edge_before < h.end && h.end <= acked_to + wnd);
+        if has_opened || includes_head {
+            self.resend_refused(now);
         }
         cx.profile.sending.send_window_update == SendWindowUpdate::Linux || wnd != before
     }
@@ -370,7 +416,7 @@ impl Sender {
             SendWindowUpdate::Rfc9293 => self.wl2 <= acked_to,
             SendWindowUpdate::Linux => wnd > self.wnd || wnd == 0,
         };
-        // An ACK that advances SND.UNA updates the window whatever its sequence number. Otherwise one forged
+        // An ACK that advances SND.UNA updates the window with any sequence number. Otherwise one forged
         // segment far into the window could block window updates until SND.WL1 is passed.
         acked_to > una || self.wl1 < seq || (self.wl1 == seq && as_new)
     }
@@ -390,9 +436,9 @@ impl Sender {
             && 5 * u64::from(ticks) <= 6 * self.rtt.rto().get().as_millis()
     }
 
-    /// Retransmits data that the peer refused, as soon as the window has room for it: the byte of a window
-    /// probe, or data that the peer excluded by shrinking its window (RFC 9293 §3.8.6, SHLD-16).
-    fn send_refused_again(&mut self, now: Instant) {
+    /// Retransmits data that the peer did not accept, when the window has room for it: the byte of a window
+    /// probe, or data that was outside after the peer shrank its window (RFC 9293 §3.8.6, SHLD-16).
+    fn resend_refused(&mut self, now: Instant) {
         let (Some(head), Some(newest)) = (self.flight.head(), self.flight.iter().next_back()) else { return };
         if self.rto.is_none() {
             self.flight.rewind();
@@ -401,18 +447,18 @@ impl Sender {
         // Data sent less than a round trip ago had not arrived when the peer sent this ACK, and may still be
         // accepted.
         let round_trip = self.rtt.min().unwrap_or_default();
-        let on_its_way = |sent: &Sent| now - sent.last_sent < round_trip;
-        let (head_is_on_its_way, newest_is_on_its_way) = (on_its_way(head), on_its_way(newest));
-        if !newest_is_on_its_way {
+        let is_on_path = |sent: &Sent| now - sent.last_sent < round_trip;
+        let (head_is_on_path, newest_is_on_path) = (is_on_path(head), is_on_path(newest));
+        if !newest_is_on_path {
             self.flight.rewind();
-            if head_is_on_its_way {
+            if head_is_on_path {
                 self.flight.skip_head();
             }
         } else if self.refused == 0 {
             return;
         }
         if self.refused > 0 {
-            // The peer answered the timer's retransmissions, so the backoff is not a sign of congestion.
+            // The peer has answered the retransmissions, so the backoff is not a sign of congestion.
             self.rtt.clear_backoff();
         }
         self.restart_rto(now);
@@ -452,9 +498,8 @@ fn offered_window(negotiated: &Negotiated, segment: &Segment<'_>) -> u64 {
     u64::from(segment.window) << negotiated.snd_scale()
 }
 
-/// Returns true if the ACK number is the segment's only information about sent data. With nothing
-/// outstanding, recovery need not process such ACKs. Most segments that a receiver of data processes are of
-/// this kind.
+/// Returns true if the segment has no information about sent data besides the acknowledgment number. With
+/// nothing outstanding, the recovery does not process such an ACK. Most segments with data are of this kind.
 fn is_bare(segment: &Segment<'_>) -> bool {
     let options = &segment.options;
     !segment.flags.contains(Flags::ECE)
