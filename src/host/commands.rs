@@ -109,10 +109,9 @@ impl Host {
         Ok(())
     }
 
-    /// Closes the connection like close(2). It then ends by itself. The application must not use the id any
-    /// more, except to check through [`Host::connection`] whether it [is still
-    /// closing](Connection::is_closing). This call never blocks, whatever [`Linger`](crate::tcp::Linger) is
-    /// set.
+    /// Closes the connection like close(2). The host ends and removes it later. The application must not use
+    /// the id any more, except to check through [`Host::connection`] whether it [is still
+    /// closing](Connection::is_closing). This call never blocks, with any [`Linger`](crate::tcp::Linger).
     pub fn close(&mut self, now: Instant, id: ConnId) {
         let Some(connection) = self.slots.get_mut(id) else { return };
         connection.close(now);

@@ -219,7 +219,7 @@ impl Host {
         let cookie = server.option.filter(|_| server.mss > 0);
         let with = |option, mss| Plan { option, text: SynText::UpTo { mss }, resumes };
         Some(match cookie {
-            // Without a known MSS, only our own MTU limits the data.
+            // If the MSS is not cached, only our MTU limits the data.
             _ if without_cookie || rules.client_without_cookie => {
                 with(None, if server.mss > 0 { server.mss } else { u16::MAX })
             }
@@ -324,7 +324,7 @@ impl Host {
     }
 
     /// Returns true if a connection that has ended still waits for [`Host::accept`]: the data of its SYN was
-    /// acknowledged, so the application gets it.
+    /// acknowledged, so the application must be able to read it.
     pub(super) fn waits_for_accept(&mut self, index: u32) -> bool {
         let is_early = self
             .slots

@@ -2,9 +2,9 @@
 //!
 //! The methods of [`Host`] are of four kinds: input (`handle_*`), commands from the application (`opening`
 //! and `commands`), output (`poll_*` and `next_deadline`), and getters. After any input or command, call
-//! [`Host::poll_packet`] until it returns false, then ask for [`Host::next_deadline`]. Packets passed in
-//! before that are answered by one ACK instead of one each. `now` must never go backwards; several calls may
-//! have the same `now`.
+//! [`Host::poll_packet`] until it returns false, then call [`Host::next_deadline`]. Packets passed in before
+//! that are answered by one ACK instead of one each. `now` must never go backwards; several calls may have
+//! the same `now`.
 
 mod admission;
 mod commands;

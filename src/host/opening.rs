@@ -207,7 +207,8 @@ impl Host {
         index: u32,
         segment: &Segment<'_>,
     ) -> Option<Seq> {
-        let connection = self.slots.at_mut(index).filter(|connection| connection.yields_to(now, segment))?;
+        let connection =
+            self.slots.at_mut(index).filter(|connection| connection.may_be_replaced_by(now, segment))?;
         let unused = connection.snd_nxt();
         let ignores_listener = self.profile.validation.time_wait == TimeWaitRules::FreeBsd;
         if !ignores_listener && self.listener_for(segment.dst).is_none() {

@@ -194,7 +194,7 @@ impl Connection {
         self.receiver.shut(&self.cx.profile);
     }
 
-    /// Returns true if new data is answered with a RST, because the application has given up both directions
+    /// Returns true if new data is answered with a RST, because the application has closed both directions
     /// (RFC 9293 §3.6.1). If reading was shut down but the socket is still open, a profile that discards data
     /// continues to do so.
     pub(super) fn refuses_data(&self) -> bool {

@@ -1,8 +1,7 @@
 //! Log events of a connection ([`crate::events`]).
 //!
-//! State changes, refusals and offers are recorded where they happen. Timers and windows are compared with
-//! the previous step at the end of each step, because they change in many places and only the last value
-//! matters.
+//! State changes, refusals and offers are recorded where they happen. Timers and windows change in many
+//! places, so their values are compared with the previous ones at the end of each step.
 
 use airwire::time::Instant;
 

@@ -13,8 +13,8 @@ pub(crate) use keys::Validity;
 
 use super::socket::State;
 
-/// Maximum length of the options of a segment. The data in a SYN leaves space for all of them, because
-/// middleboxes may add some (Linux, tcp_send_syn_data()).
+/// Maximum length of the options of a segment. A SYN with data has space for all of them, because middleboxes
+/// may add some (Linux, tcp_send_syn_data()).
 pub(super) const OPTION_SPACE: u64 = 40;
 
 /// Number of timeouts in a row before the one that indicates a black hole.

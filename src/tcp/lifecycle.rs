@@ -1,4 +1,4 @@
-//! The life of a connection: its state and its end, and the segments and timers that belong to neither half.
+//! The state of a connection, why it ended, and the segments and timers that belong to neither half.
 
 use airwire::time::{Duration, Instant};
 
@@ -6,7 +6,7 @@ use super::icmp::Unreachable;
 use super::socket::{Ended, SocketOptions, State};
 use crate::profile::Profile;
 
-/// The state of a connection, why it ended, and what it waits for.
+/// The parts of a connection that belong to neither half.
 #[derive(Debug)]
 pub(super) struct Lifecycle {
     state: State,
@@ -76,7 +76,7 @@ impl Lifecycle {
         self.enter(State::Closed)
     }
 
-    /// Makes a RST leave, which ends the connection.
+    /// Schedules a RST, which ends the connection.
     pub(super) fn reset(&mut self, why: Ended) {
         self.pending.reset = true;
         self.ended = Some(why);
@@ -135,15 +135,15 @@ impl Lifecycle {
         self.pending.syn = false;
     }
 
-    pub(super) fn owes_syn(&self) -> bool {
+    pub(super) fn syn_is_due(&self) -> bool {
         self.pending.syn
     }
 
-    pub(super) fn owes_reset(&self) -> bool {
+    pub(super) fn reset_is_due(&self) -> bool {
         self.pending.reset
     }
 
-    /// Makes the ACK that is due leave before any data, if `alone`.
+    /// Sends the ACK that is due before any data, if `alone`.
     pub(super) fn send_lone_ack(&mut self, alone: bool) {
         self.pending.lone_ack = alone;
     }
@@ -156,7 +156,7 @@ impl Lifecycle {
         std::mem::take(&mut self.pending.keepalive)
     }
 
-    /// Starts the keep-alive timer, if the application wants one.
+    /// Starts the keep-alive timer, if the option is set.
     pub(super) fn start_keepalive(&mut self, now: Instant, options: &SocketOptions) {
         if let Some(keepalive) = options.keepalive
             && self.state.is_synchronized()

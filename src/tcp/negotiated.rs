@@ -151,7 +151,7 @@ impl Negotiated {
         if self.timestamps { 12 } else { 0 }
     }
 
-    /// Returns the MSS for our SYN: what fits the interface MTU, or less if the application asked for it.
+    /// Returns the MSS of our SYN: what fits the interface MTU, or less if the options or the profile set it.
     pub(super) fn advertised_mss(&self, profile: &Profile, options: &SocketOptions) -> u16 {
         let fits = (self.mtu as usize).saturating_sub(self.header_len()).clamp(8, 65_535) as u16;
         options.max_seg.or(profile.handshake.mss).unwrap_or(fits).min(fits)

@@ -107,8 +107,8 @@ pub enum Push {
     /// Unknown: send the data now.
     #[default]
     Now,
-    /// More data follows immediately (MSG_MORE). A partial segment waits for it as if corked, until the next
-    /// write or the next acceptable segment, but at most 200 ms.
+    /// More data follows immediately (MSG_MORE). A partial segment is delayed until the next write or the
+    /// next acceptable segment, at most 200 ms.
     Later,
 }
 
@@ -188,8 +188,8 @@ pub struct Unanswered {
 /// [`FastOpenRules`](crate::profile::FastOpenRules) permit it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct FastOpenOptions {
-    /// TCP_FASTOPEN_CONNECT: an active open requests a cookie. If a cookie of the server is known, the SYN
-    /// waits for the first write and carries its data, as much as fits.
+    /// TCP_FASTOPEN_CONNECT: an active open requests a cookie. If a cookie of the server is cached, the SYN
+    /// waits for the first write and carries as much of its data as fits.
     pub connect: bool,
     /// TCP_FASTOPEN: maximum number of connections of a listener whose handshake is not complete although
     /// the data of the SYN was accepted. Zero: the listener does not use Fast Open.
@@ -203,10 +203,11 @@ pub struct FastOpenOptions {
 /// Options that an application can set on a connection, or on a listener for its connections.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SocketOptions {
-    /// TCP_NODELAY: small segments do not wait for ACKs, whatever the profile's Nagle rule is. Switching it
-    /// on [pushes](crate::host::Host::push) once.
+    /// TCP_NODELAY: small segments do not wait for ACKs, and the profile's Nagle rule is ignored. Enabling it
+    /// [pushes](crate::host::Host::push) once.
     pub nodelay: bool,
-    /// TCP_CORK: a partial segment waits for more data, at most 200 ms. It overrides `nodelay`.
+    /// TCP_CORK: a partial segment is delayed until more data is written, at most 200 ms. It overrides
+    /// `nodelay`.
     pub cork: bool,
     /// TCP_MAXSEG: an upper bound on the segments of both sides.
     pub max_seg: Option<u16>,

@@ -35,9 +35,9 @@ pub struct Statistics {
     pub acks_of_unsent: u32,
     /// SACK blocks outside the outstanding data.
     pub bad_sack_blocks: u32,
-    /// Times that the peer reneged on SACKed data (RFC 2018 §8).
+    /// Number of times that the peer reneged on SACKed data (RFC 2018 §8).
     pub reneged: u32,
-    /// Times that the peer moved its window's right edge to the left (RFC 9293 §3.8.6).
+    /// Number of times that the peer moved its window's right edge to the left (RFC 9293 §3.8.6).
     pub window_shrunk: u32,
     /// MTU probes sent (RFC 4821).
     pub mtu_probes: u32,

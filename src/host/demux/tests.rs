@@ -1,6 +1,8 @@
 use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
 
+use airwire::rng::Stream;
+
 use super::*;
 
 fn tuple(number: u16) -> Tuple {
@@ -19,11 +21,8 @@ fn tuple(number: u16) -> Tuple {
 #[test]
 fn demux_matches_map_after_random_operations() {
     for seed in 0..8_u64 {
-        let mut x = 12345 + seed;
-        let mut random = |n: usize| {
-            x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (x >> 33) as usize % n
-        };
+        let mut stream = Stream::new(seed, "demux");
+        let mut random = |n: usize| stream.below(n as u64) as usize;
         let mut demux = Demux::new(seed);
         let mut map: BTreeMap<Tuple, u32> = BTreeMap::new();
         let mut ends: Vec<Option<Tuple>> = Vec::new();

@@ -8,7 +8,7 @@ use crate::tcp::fast_open::{Answer, FastOpen, OPTION_SPACE, Plan, Report, SynTex
 use crate::tcp::socket::State;
 
 impl Connection {
-    /// Prepares an active open. The SYN leaves at once, or waits for the first data.
+    /// Prepares an active open. The SYN is sent at once, or waits for the first write.
     pub(in crate::tcp) fn plan_fast_open(&mut self, plan: Option<Plan>) {
         if let Some(plan) = plan {
             self.cx.fast_open = FastOpen::of_plan(plan);
@@ -69,7 +69,7 @@ impl Connection {
         };
         self.begin_receiving(now);
         let (receiver, _, mut storing) = self.storing();
-        receiver.take_early_text(&mut storing, syn);
+        receiver.store_syn_text(&mut storing, syn);
         // Our stream begins after the SYN,ACK.
         self.sender.skip_syn(now);
         self.cx.fast_open = FastOpen::accepting(option, !syn.payload.is_empty());

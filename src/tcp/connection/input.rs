@@ -1,5 +1,6 @@
-//! SEGMENT ARRIVES (RFC 9293 §3.10.7): one function per step, in the order of the RFC. Each step asks the half
-//! that it concerns.
+//! SEGMENT ARRIVES (RFC 9293 §3.10.7): one function per step. Each step calls the half that it concerns.
+
+use std::ops::ControlFlow::{self, Break, Continue};
 
 use airwire::options::Timestamps;
 use airwire::segment::{Flags, Segment};
@@ -24,18 +25,11 @@ pub(crate) enum Reaction {
     Established,
 }
 
-enum Verdict {
-    GoOn,
-    Stop(Reaction),
-}
-
-use Verdict::{GoOn, Stop};
-
 impl Connection {
     /// Creates a connection in SYN-RECEIVED for a SYN to a listening port.
     pub(crate) fn accept(now: Instant, opening: Opening, segment: &Segment<'_>) -> Self {
         let mut connection = Self::new(now, opening, State::SynReceived);
-        connection.learn_from_syn(now, segment);
+        connection.process_peer_syn(now, segment);
         connection.answer_syn(segment);
         connection
     }
@@ -95,8 +89,8 @@ impl Connection {
             return Reaction::Done;
         }
         // Fourth, the SYN: set RCV.NXT and IRS.
-        self.learn_from_syn(now, segment);
-        self.heard_from_peer(now);
+        self.process_peer_syn(now, segment);
+        self.note_peer_alive(now);
         if !has(Flags::ACK) {
             // "Otherwise, enter SYN-RECEIVED" (a simultaneous open) and send a SYN,ACK.
             self.enter(State::SynReceived);
@@ -105,7 +99,7 @@ impl Connection {
         }
         self.cx.negotiated.process_ecn_answer(&self.cx.profile, segment.flags);
         self.establish(now, segment);
-        self.take_text_of_syn(now, segment);
+        self.process_syn_text(now, segment);
         self.receiver.ack_now();
         // Data of the SYN that was not acknowledged is retransmitted with this ACK (RFC 7413 §4.2.2).
         self.cx.lifecycle.send_lone_ack(self.sender.flight().is_empty());
@@ -120,19 +114,19 @@ impl Connection {
             self.refuse(segment, Refusal::NoAck);
             return Reaction::Done;
         }
-        let steps: [fn(&mut Self, Instant, &Segment<'_>) -> Verdict; 4] =
+        let steps: [fn(&mut Self, Instant, &Segment<'_>) -> ControlFlow<Reaction>; 4] =
             [Self::check_syn, Self::check_sequence, Self::check_rst, Self::check_ack];
         // Linux ends the processing of an old ACK before it updates TS.Recent (tcp_ack()), except on the fast path.
         let keeps_timestamp = self.cx.profile.validation.accepts_unacknowledged
             && self.sender.is_old_ack(segment)
             && !self.is_predicted(segment);
         for step in steps {
-            if let Stop(reaction) = step(self, now, segment) {
+            if let Break(reaction) = step(self, now, segment) {
                 return reaction;
             }
         }
-        // Only a segment that passed every check proves that the peer is alive and may refresh TS.Recent.
-        self.heard_from_peer(now);
+        // Only a segment that has passed all checks shows that the peer is alive, and may update TS.Recent.
+        self.note_peer_alive(now);
         let Parts { receiver, cx, .. } = self.parts();
         receiver.note_accepted(cx, now, segment, keeps_timestamp);
         let Some(offset) = receiver.offset_of(segment) else { return Reaction::Done };
@@ -153,11 +147,10 @@ impl Connection {
         reaction
     }
 
-    /// Fourth step: SYN. It comes first here because RFC 5961 §4.2 answers a SYN whatever its sequence
-    /// number.
-    fn check_syn(&mut self, now: Instant, segment: &Segment<'_>) -> Verdict {
+    /// Fourth step: SYN. It is checked first, because RFC 5961 §4.2 answers a SYN with any sequence number.
+    fn check_syn(&mut self, now: Instant, segment: &Segment<'_>) -> ControlFlow<Reaction> {
         if !segment.flags.contains(Flags::SYN) || segment.flags.contains(Flags::RST) {
-            return GoOn;
+            return Continue(());
         }
         if self.state() == State::SynReceived && segment.seq == self.receiver.irs() {
             // In Linux, a simultaneous open has a socket, which challenges the SYN (tcp_validate_incoming()).
@@ -167,31 +160,31 @@ impl Connection {
                 if self.receiver.may_challenge(&self.cx.profile, now) {
                     self.cx.lifecycle.send_syn();
                 }
-                return Stop(Reaction::Done);
+                return Break(Reaction::Done);
             }
             if self.sender.acks_our_syn(segment) {
                 // Simultaneous open: the peer's SYN,ACK, whose SYN was processed before.
                 self.establish(now, segment);
-                self.take_queued(now);
+                self.process_queued(now);
                 let Parts { receiver, cx, .. } = self.parts();
                 receiver.note_repeated_syn(cx, now, segment);
                 receiver.ack_now();
-                return Stop(Reaction::Done);
+                return Break(Reaction::Done);
             }
         }
         if self.cx.profile.validation.challenge_syn == Challenge::Rfc793
             && self.receiver.in_window(&self.cx.profile, segment)
         {
             self.end(Some(Ended::Reset));
-            return Stop(Reaction::Reset(self.timestamps_of_reset(now, segment)));
+            return Break(Reaction::Reset(self.timestamps_of_reset(now, segment)));
         }
         self.refuse(segment, Refusal::SynWhenOpen);
         self.challenge_ack(now);
-        Stop(Reaction::Done)
+        Break(Reaction::Done)
     }
 
     /// First step: PAWS (RFC 7323 §5.3 R1 to R3) and the window.
-    fn check_sequence(&mut self, now: Instant, segment: &Segment<'_>) -> Verdict {
+    fn check_sequence(&mut self, now: Instant, segment: &Segment<'_>) -> ControlFlow<Reaction> {
         let Parts { sender, receiver, cx, .. } = self.parts();
         let acceptability = match receiver.check_sequence(cx, now, segment) {
             Acceptability::Old if cx.profile.validation.accepts_unacknowledged => {
@@ -200,7 +193,7 @@ impl Connection {
             other => other,
         };
         let (why, copy) = match acceptability {
-            Acceptability::Acceptable => return GoOn,
+            Acceptability::Acceptable => return Continue(()),
             Acceptability::Dropped(why) => (why, false),
             Acceptability::Old => (Refusal::OldTimestamp, false),
             Acceptability::OutOfWindow { copy: true } => (Refusal::Copy, true),
@@ -209,7 +202,7 @@ impl Connection {
         self.statistics.unacceptable += 1;
         self.refuse(segment, why);
         if let Acceptability::Dropped(_) = acceptability {
-            return Stop(Reaction::Done);
+            return Break(Reaction::Done);
         }
         if segment.seq_len() > 0 && self.state() == State::TimeWait {
             self.enter_time_wait(now);
@@ -222,39 +215,39 @@ impl Connection {
                 if answered {
                     receiver.note_unacceptable(cx, statistics, segment, copy);
                 }
-                self.take_ack_of_unacceptable(now, segment, copy);
+                self.process_ack_of_unacceptable(now, segment, copy);
             }
             _ => {}
         }
-        Stop(Reaction::Done)
+        Break(Reaction::Done)
     }
 
     /// §3.10.7.4: valid ACKs are accepted even with a closed window. `copy` is true if the segment repeats
     /// received data.
-    fn take_ack_of_unacceptable(&mut self, now: Instant, segment: &Segment<'_>, copy: bool) {
+    fn process_ack_of_unacceptable(&mut self, now: Instant, segment: &Segment<'_>, copy: bool) {
         let at_edge = self.receiver.offset_of(segment) == Some(self.receiver.nxt());
         let ends_at_next = segment.seq.at(segment.seq_len()) == self.receiver.nxt_seq();
         let repeats_fin = copy && ends_at_next && segment.flags.contains(Flags::FIN);
         if (at_edge || (repeats_fin && self.cx.profile.acks.repeat_fin))
             && segment.flags.contains(Flags::ACK)
             && self.state().is_synchronized()
-            && self.take_ack(now, segment, false)
+            && self.process_ack(now, segment, false)
         {
             self.check_fin_acked(now, segment);
         }
     }
 
     /// Second step: RST.
-    fn check_rst(&mut self, now: Instant, segment: &Segment<'_>) -> Verdict {
+    fn check_rst(&mut self, now: Instant, segment: &Segment<'_>) -> ControlFlow<Reaction> {
         if !segment.flags.contains(Flags::RST) {
-            return GoOn;
+            return Continue(());
         }
         let exact = self.receiver.is_exact_reset(&self.cx, segment);
         // RFC 5961 §3.2: a RST inside the window, but not at RCV.NXT, gets a challenge ACK.
         if !exact && self.cx.profile.validation.challenge_rst == Challenge::Rfc5961 {
             self.refuse(segment, Refusal::ResetNotExact);
             self.challenge_ack(now);
-            return Stop(Reaction::Done);
+            return Break(Reaction::Done);
         }
         match self.state() {
             // A passive open returns to LISTEN, an active one is refused.
@@ -263,25 +256,25 @@ impl Connection {
             State::Closing | State::LastAck | State::TimeWait if self.unacknowledged() == 0 => self.end(None),
             _ => self.end(Some(Ended::Reset)),
         }
-        Stop(Reaction::Done)
+        Break(Reaction::Done)
     }
 
     /// Fifth step: ACK.
-    fn check_ack(&mut self, now: Instant, segment: &Segment<'_>) -> Verdict {
+    fn check_ack(&mut self, now: Instant, segment: &Segment<'_>) -> ControlFlow<Reaction> {
         // "If the ACK bit is off, drop the segment".
         if !segment.flags.contains(Flags::ACK) {
             self.refuse(segment, Refusal::NoAck);
-            return Stop(Reaction::Done);
+            return Break(Reaction::Done);
         }
         // SYN-RECEIVED: an acceptable ACK establishes the connection, any other gets a RST.
         let is_first = self.state() == State::SynReceived;
         if is_first {
             if !self.sender.acks_our_syn(segment) {
                 self.refuse(segment, Refusal::NotOurSyn);
-                return Stop(Reaction::Reset(self.timestamps_of_reset(now, segment)));
+                return Break(Reaction::Reset(self.timestamps_of_reset(now, segment)));
             }
             self.establish(now, segment);
-            self.take_queued(now);
+            self.process_queued(now);
         }
         let on_fast_path = self.cx.profile.validation.accepts_unacknowledged && self.is_predicted(segment);
         // On its fast path, Linux skips tcp_ack() for data with the same ACK number.
@@ -289,15 +282,15 @@ impl Connection {
             && !segment.payload.is_empty()
             && self.sender.repeats_number(segment)
             && self.has_predicted_header(segment);
-        if !self.take_ack(now, segment, is_first) {
-            return if on_fast_path { GoOn } else { Stop(Reaction::Done) };
+        if !self.process_ack(now, segment, is_first) {
+            return if on_fast_path { Continue(()) } else { Break(Reaction::Done) };
         }
         let Parts { sender, cx, .. } = self.parts();
         if !is_skipped && !sender.is_old_ack(segment) {
             sender.postpone_probe(cx, now);
         }
         self.check_fin_acked(now, segment);
-        if self.state() == State::Closed { Stop(Reaction::Done) } else { GoOn }
+        if self.state() == State::Closed { Break(Reaction::Done) } else { Continue(()) }
     }
 
     /// Returns true if Linux processes a pure ACK on its fast path (tcp_rcv_established()), which takes the
@@ -320,9 +313,9 @@ impl Connection {
 
     /// Processes the segment's acknowledgment, which is the peer's first one or a later one. Returns false if
     /// the segment must be dropped.
-    fn take_ack(&mut self, now: Instant, segment: &Segment<'_>, is_first: bool) -> bool {
+    fn process_ack(&mut self, now: Instant, segment: &Segment<'_>, is_first: bool) -> bool {
         let Parts { sender, receiver, statistics, cx, .. } = self.parts();
-        let taken = sender.take_ack(cx, statistics, now, segment, (receiver.offset_of(segment), is_first));
+        let taken = sender.process_ack(cx, statistics, now, segment, (receiver.offset_of(segment), is_first));
         if let Err(why) = taken {
             self.refuse(segment, why);
             self.challenge_ack(now);
@@ -360,7 +353,7 @@ impl Connection {
     /// Seventh step: the segment text.
     fn check_data(&mut self, now: Instant, segment: &Segment<'_>, offset: u64) -> Reaction {
         if self.state() == State::TimeWait {
-            self.take_in_time_wait(now, segment, offset);
+            self.process_in_time_wait(now, segment, offset);
             return Reaction::Done;
         }
         if segment.seq_len() == 0 {
@@ -381,7 +374,7 @@ impl Connection {
             return Reaction::Reset(self.timestamps_of_reset(now, segment));
         }
         let (receiver, cx, mut storing) = self.storing();
-        receiver.take_data(cx, &mut storing, now, segment, offset);
+        receiver.process_text(cx, &mut storing, now, segment, offset);
         receiver.discard_unwanted(&cx.profile);
         Reaction::Done
     }
@@ -409,39 +402,39 @@ impl Connection {
         }
     }
 
-    fn learn_from_syn(&mut self, now: Instant, segment: &Segment<'_>) {
+    fn process_peer_syn(&mut self, now: Instant, segment: &Segment<'_>) {
         self.log(|| EventKind::PeerOffered(Offer::of(&segment.options, segment.flags)));
         let (state, offers_sack) = (self.state(), self.offers_sack());
         self.cx.negotiated.process_syn(&self.cx.profile, state, offers_sack, segment);
         let Parts { sender, receiver, cx, .. } = self.parts();
-        receiver.learn_from_syn(cx, now, segment);
-        sender.learn_from_syn(cx, segment);
+        receiver.process_peer_syn(cx, now, segment);
+        sender.process_peer_syn(cx, segment);
     }
 
-    /// Makes our SYN,ACK leave, and queues the data that came with the peer's SYN.
+    /// Schedules our SYN,ACK, and queues the data that came with the peer's SYN.
     fn answer_syn(&mut self, segment: &Segment<'_>) {
         self.cx.lifecycle.send_syn();
-        self.receiver.queue_text_of_syn(&self.cx.profile, segment);
+        self.receiver.queue_syn_text(&self.cx.profile, segment);
     }
 
     /// Processes the data that arrived with the peer's SYN. It has waited for a round trip, so its ACK is not
     /// delayed further (§3.8.6.3, MUST-40).
-    fn take_queued(&mut self, now: Instant) {
+    fn process_queued(&mut self, now: Instant) {
         if let Some(queued) = self.receiver.take_queued() {
-            self.take_text_of_syn(now, &queued.segment());
+            self.process_syn_text(now, &queued.segment());
             self.receiver.ack_now();
         }
     }
 
     /// Processes the data and FIN after a SYN, from the sixth step on.
-    fn take_text_of_syn(&mut self, now: Instant, segment: &Segment<'_>) {
+    fn process_syn_text(&mut self, now: Instant, segment: &Segment<'_>) {
         if self.cx.lifecycle.is_orphaned() && !segment.payload.is_empty() {
             // The application will not read this data. The peer will retransmit it, and a RST will answer it
             // then.
             return;
         }
         let (receiver, cx, mut storing) = self.storing();
-        receiver.take_data(cx, &mut storing, now, segment, 1);
+        receiver.process_text(cx, &mut storing, now, segment, 1);
         self.check_fin(now, false);
     }
 
@@ -460,7 +453,7 @@ impl Connection {
         self.log(|| EventKind::Agreed(agreement));
         self.begin_transfer(now);
         self.conclude_handshake(now, segment);
-        self.heard_from_peer(now);
+        self.note_peer_alive(now);
     }
 
     /// Prepares the receiver for the peer's data.
@@ -480,9 +473,9 @@ impl Connection {
         self.receiver.challenge_ack(&self.cx.profile, &mut self.statistics, now);
     }
 
-    /// Records an acceptable segment, which proves that the peer is alive.
-    fn heard_from_peer(&mut self, now: Instant) {
-        self.sender.heard_from_peer();
+    /// Records an acceptable segment, which shows that the peer is alive.
+    fn note_peer_alive(&mut self, now: Instant) {
+        self.sender.note_peer_alive();
         self.cx.lifecycle.start_keepalive(now, &self.cx.options);
     }
 }

@@ -17,7 +17,7 @@ use crate::tcp::socket::State;
 pub(crate) enum Out<'a> {
     /// Overwritten with a whole packet.
     Packet(&'a mut Vec<u8>),
-    /// The same, but the TCP checksum is left out.
+    /// The same, without the TCP checksum.
     Unsummed(&'a mut Vec<u8>),
     /// The segment is appended to `piece` if it continues it; otherwise it overwrites `next`.
     Piece { piece: &'a mut Piece, next: &'a mut Piece },
@@ -67,7 +67,7 @@ fn write_unsummed<'a>(
 impl Connection {
     /// Writes the next segment that must be sent. Returns false if there is none.
     pub(crate) fn poll_packet(&mut self, now: Instant, out: &mut Out<'_>) -> bool {
-        if self.cx.lifecycle.owes_reset() {
+        if self.cx.lifecycle.reset_is_due() {
             self.emit_reset(now, out);
             self.end(None);
             return true;
@@ -75,7 +75,7 @@ impl Connection {
         match self.state() {
             State::Closed => return false,
             state @ (State::SynSent | State::SynReceived) => {
-                if self.cx.lifecycle.owes_syn() {
+                if self.cx.lifecycle.syn_is_due() {
                     self.emit_syn(now, out);
                     return true;
                 }
@@ -90,8 +90,8 @@ impl Connection {
             }
             _ => {}
         }
-        // The handshake's third segment is sent alone, as the kernels do: some peers, such as passt's TCP,
-        // drop data that comes with it. SACK blocks do not wait either, unless data segments carry them.
+        // Kernels send the third segment of the handshake without data, and some peers, such as passt's TCP,
+        // drop data in it. SACK blocks are sent without data too, unless data segments carry them.
         let alone = self.cx.lifecycle.take_lone_ack();
         let reports_blocks = self.receiver.has_blocks_to_report(&self.cx.profile, &self.cx.negotiated);
         if self.receiver.ack_is_due() && (alone || (reports_blocks && !self.cx.profile.sending.sack_on_data))

@@ -23,7 +23,7 @@ impl Connection {
         let has = |flag| segment.flags.contains(flag);
         let next = self.receiver.nxt();
         let start = self.receiver.offset_of(segment);
-        let old = self.is_refused_by_paws(now, segment);
+        let old = self.fails_paws(now, segment);
         let repeats_syn = start == Some(0) && has(Flags::SYN);
         if repeats_syn && !old && !segment.flags.intersects(Flags::ACK.with(Flags::RST)) {
             if self.receiver.may_challenge(&self.cx.profile, now) {
@@ -66,7 +66,7 @@ impl Connection {
             return Some(Reaction::Done);
         }
         if start <= next {
-            self.receiver.take_late_timestamp(&self.cx.negotiated, now, segment);
+            self.receiver.replace_ts_recent(&self.cx.negotiated, now, segment);
         }
         // The new socket has limits of its own.
         self.receiver.forget_challenges();

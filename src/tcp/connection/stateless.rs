@@ -35,7 +35,7 @@ impl Connection {
     pub(crate) fn accept_cookie(now: Instant, opening: Opening, syn: &Segment<'_>) -> Self {
         let mut connection = Self::accept(now, opening, syn);
         connection.poll_packet(now, &mut Out::Packet(&mut Vec::new()));
-        connection.sender.forget_syn();
+        connection.sender.ack_untimed_syn();
         connection
     }
 }

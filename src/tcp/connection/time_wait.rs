@@ -1,7 +1,7 @@
 //! TIME-WAIT: reactions to late segments, and SYNs that open a new connection.
 //!
 //! The default follows RFC 9293, whose steps are in `input`. The kernels of Linux and FreeBSD keep only a few
-//! values of such a connection, and check less. After a close, Linux does the same in FIN-WAIT-2.
+//! values of such a connection, and make fewer checks. After a close, Linux does the same in FIN-WAIT-2.
 
 use airwire::segment::{Flags, Segment};
 use airwire::seq::Seq;
@@ -36,7 +36,7 @@ impl Connection {
     /// Returns true if a SYN may replace this TIME-WAIT connection, because its timestamp or sequence number
     /// shows that it is new (RFC 6191, RFC 9293 §3.6.1).
     #[inline]
-    pub(crate) fn yields_to(&self, now: Instant, segment: &Segment<'_>) -> bool {
+    pub(crate) fn may_be_replaced_by(&self, now: Instant, segment: &Segment<'_>) -> bool {
         self.state() == State::TimeWait && self.is_new_syn(now, segment)
     }
 
@@ -47,9 +47,9 @@ impl Connection {
         let newer_ts = stamp.is_some_and(|ts| ts.val.wrapping_sub(self.receiver.ts_recent().0) as i32 > 0);
         let new = match self.cx.profile.validation.time_wait {
             TimeWaitRules::FreeBsd => newer_seq,
-            // An old timestamp belongs to an old SYN, whatever its sequence number is.
+            // An old timestamp shows that the SYN is old, even if its sequence number is new.
             TimeWaitRules::Rfc9293 | TimeWaitRules::Linux => {
-                (newer_seq || newer_ts) && !self.is_refused_by_paws(now, segment)
+                (newer_seq || newer_ts) && !self.fails_paws(now, segment)
             }
         };
         new && segment.flags.contains(Flags::SYN) && !segment.flags.intersects(Flags::ACK.with(Flags::RST))
@@ -73,25 +73,25 @@ impl Connection {
     /// The fifth and the later steps of RFC 9293 §3.10.7.4 in TIME-WAIT: acknowledge the segment, and restart
     /// the timer. An empty segment in order repeats nothing. If it were acknowledged, two ends in TIME-WAIT
     /// would acknowledge each other's ACKs forever.
-    pub(in crate::tcp) fn take_in_time_wait(&mut self, now: Instant, segment: &Segment<'_>, offset: u64) {
+    pub(in crate::tcp) fn process_in_time_wait(&mut self, now: Instant, segment: &Segment<'_>, offset: u64) {
         // By other rules, the ACK of our FIN in CLOSING is all that counts of a segment.
         let follows_rfc = self.cx.profile.validation.time_wait == TimeWaitRules::Rfc9293;
         if follows_rfc && (segment.seq_len() > 0 || offset != self.receiver.nxt()) {
             self.enter_time_wait(now);
-            self.answer_late(now, segment);
+            self.ack_late_segment(now, segment);
         }
     }
 
     /// tcp_timewait_state_process() of Linux 6.18, with tcp_rfc1337 = 0. The ACK field does not matter.
     fn in_time_wait_of_linux(&mut self, now: Instant, segment: &Segment<'_>) -> Reaction {
         let reset = segment.flags.contains(Flags::RST);
-        let old = self.is_refused_by_paws(now, segment);
+        let old = self.fails_paws(now, segment);
         let in_order = segment.seq == self.receiver.nxt_seq();
         if in_order && !old && (reset || segment.seq_len() == 0) {
             if reset {
                 self.end(None);
             } else {
-                self.receiver.take_late_timestamp(&self.cx.negotiated, now, segment);
+                self.receiver.replace_ts_recent(&self.cx.negotiated, now, segment);
                 self.enter_time_wait(now);
             }
             return Reaction::Done;
@@ -106,7 +106,7 @@ impl Connection {
             if old || segment.flags.contains(Flags::ACK) {
                 self.enter_time_wait(now);
             }
-            self.answer_late(now, segment);
+            self.ack_late_segment(now, segment);
         }
         Reaction::Done
     }
@@ -135,13 +135,13 @@ impl Connection {
     /// The same function of Linux in FIN-WAIT-2 after the socket was released: it takes nothing but a FIN in order.
     fn in_fin_wait_2_of_linux(&mut self, now: Instant, segment: &Segment<'_>) -> Reaction {
         let (flags, len, next) = (segment.flags, segment.seq_len(), self.receiver.nxt());
-        let old = self.is_refused_by_paws(now, segment);
+        let old = self.fails_paws(now, segment);
         let start = self.receiver.offset_of(segment);
         let start = start.filter(|start| !old && self.receiver.overlaps_window(*start, segment));
         let Some(start) = start else {
             self.statistics.unacceptable += 1;
             self.refuse(segment, if old { Refusal::OldTimestamp } else { Refusal::OutOfWindow });
-            self.answer_late(now, segment);
+            self.ack_late_segment(now, segment);
             return Reaction::Done;
         };
         if flags.contains(Flags::RST) {
@@ -158,8 +158,8 @@ impl Connection {
             self.end(Some(Ended::Aborted));
             return Reaction::Reset(None);
         }
-        self.receiver.take_fin();
-        self.receiver.take_late_timestamp(&self.cx.negotiated, now, segment);
+        self.receiver.accept_fin();
+        self.receiver.replace_ts_recent(&self.cx.negotiated, now, segment);
         self.enter_time_wait(now);
         Reaction::Done
     }
@@ -188,19 +188,19 @@ impl Connection {
             if flags.contains(Flags::FIN) && ends_at_fin {
                 self.enter_time_wait(now);
             }
-            self.answer_late(now, segment);
+            self.ack_late_segment(now, segment);
         }
         Reaction::Done
     }
 
     /// Answers a late segment with an ACK.
-    fn answer_late(&mut self, now: Instant, segment: &Segment<'_>) {
+    fn ack_late_segment(&mut self, now: Instant, segment: &Segment<'_>) {
         let Parts { receiver, statistics, cx, .. } = self.parts();
-        receiver.answer_late(cx, statistics, now, segment);
+        receiver.ack_late_segment(cx, statistics, now, segment);
     }
 
     /// PAWS as Linux applies it to late segments (tcp_paws_reject()): without slack, and to a RST too.
-    pub(super) fn is_refused_by_paws(&self, now: Instant, segment: &Segment<'_>) -> bool {
+    pub(super) fn fails_paws(&self, now: Instant, segment: &Segment<'_>) -> bool {
         let (ts_recent, ts_recent_at) = self.receiver.ts_recent();
         let known = self.cx.negotiated.timestamps() && ts_recent != 0;
         let reset = segment.flags.contains(Flags::RST);

@@ -24,7 +24,7 @@ const MAX_DATA_CREDIT: u16 = 8192;
 pub(in crate::tcp) const PAWS_VALID: Duration = Duration::from_secs(24 * 24 * 3600);
 
 /// Replies that forged segments may have provoked (RFC 5961 §7). They are counted per connection. If
-/// connections shared a count, an attacker could read it from the replies on a connection of its own
+/// connections shared a count, an attacker could derive it from the replies on its own connection
 /// (CVE-2016-5696).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Challenges {
@@ -229,7 +229,7 @@ impl Receiver {
     }
 
     /// Updates TS.Recent in states without the checks of [`Self::refresh_ts_recent`].
-    pub(in crate::tcp) fn take_late_timestamp(
+    pub(in crate::tcp) fn replace_ts_recent(
         &mut self,
         negotiated: &Negotiated,
         now: Instant,
@@ -337,7 +337,7 @@ impl Receiver {
 
     /// Answers a segment in TIME-WAIT with an ACK. The limit on challenge ACKs applies to a segment without
     /// data, which may itself be such an answer, and to one far outside the window, which is probably forged.
-    pub(in crate::tcp) fn answer_late(
+    pub(in crate::tcp) fn ack_late_segment(
         &mut self,
         cx: &Context,
         statistics: &mut Statistics,

@@ -164,24 +164,22 @@ fn shrink(queue: &mut VecDeque<u8>) {
 
 #[cfg(test)]
 mod tests {
+    use airwire::rng::Stream;
+
     use super::*;
     use crate::tcp::receiver::reassembly::OVERHEAD;
 
     #[test]
     fn reordered_and_overlapping_segments_form_the_stream() {
         let stream: Vec<u8> = (0..200_u8).collect();
-        let mut x = 12345_u64;
-        let mut random = |n: u64| {
-            x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (x >> 33) % n
-        };
+        let mut random = Stream::new(1, "receive buffer");
         for _ in 0..300 {
             let mut buffer = RecvBuffer::new(1, 64);
             let mut read: Vec<u8> = vec![];
             while read.len() < stream.len() {
                 let base = read.len() as u64;
-                let from = (base + random(80)).saturating_sub(10).min(199);
-                let to = (from + 1 + random(20)).min(200);
+                let from = (base + random.below(80)).saturating_sub(10).min(199);
+                let to = (from + 1 + random.below(20)).min(200);
                 let before = buffer.next();
                 let moved = buffer.insert(1 + from, &stream[from as usize..to as usize], 1 + base + 64);
                 assert_eq!(buffer.next(), before + moved);

@@ -24,7 +24,7 @@ struct Stored {
 
 impl Receiver {
     /// Stores the segment's text, which starts at `offset`, and schedules its ACK.
-    pub(in crate::tcp) fn take_data(
+    pub(in crate::tcp) fn process_text(
         &mut self,
         cx: &Context,
         storing: &mut Storing<'_>,

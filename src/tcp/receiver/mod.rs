@@ -160,7 +160,7 @@ impl Receiver {
     }
 
     /// Processes the sequence number and the timestamp of the peer's SYN, and opens the first window.
-    pub(super) fn learn_from_syn(&mut self, cx: &Context, now: Instant, segment: &Segment<'_>) {
+    pub(super) fn process_peer_syn(&mut self, cx: &Context, now: Instant, segment: &Segment<'_>) {
         self.irs = segment.seq;
         self.last_ack_sent = 1;
         if let Some(ts) = cx.negotiated.timestamps_of(segment) {
@@ -172,7 +172,7 @@ impl Receiver {
 
     /// RFC 9293 §3.10.7.2 and §3.10.7.3: data and a FIN that arrive with a SYN are queued until the
     /// connection is established.
-    pub(super) fn queue_text_of_syn(&mut self, profile: &Profile, syn: &Segment<'_>) {
+    pub(super) fn queue_syn_text(&mut self, profile: &Profile, syn: &Segment<'_>) {
         let has_any = !syn.payload.is_empty() || syn.flags.contains(Flags::FIN);
         if has_any && profile.handshake.data_on_syn == DataOnSyn::Queued {
             self.queued = Some(Box::new(Queued::of(syn)));
@@ -190,7 +190,7 @@ impl Receiver {
     }
 
     /// Accepts the data of a SYN before the handshake is complete (RFC 7413 §4.2).
-    pub(super) fn take_early_text(&mut self, storing: &mut Storing<'_>, syn: &Segment<'_>) {
+    pub(super) fn store_syn_text(&mut self, storing: &mut Storing<'_>, syn: &Segment<'_>) {
         self.queued = None;
         if !syn.payload.is_empty() && self.admits(storing, 1, syn.payload.len()) {
             storing.statistics.bytes_received += self.buffer.insert(1, syn.payload, self.adv);
@@ -299,8 +299,8 @@ impl Receiver {
 
     /// Returns the count of the reordering alarm for an ACK without data.
     pub(super) fn alarm_count(&self, negotiated: &Negotiated) -> Option<u16> {
-        // Without timestamps nothing is counted, so the option is omitted. A count of 0 would mean something
-        // else.
+        // Without timestamps nothing is counted, so the option is omitted. A count of 0 would report that no
+        // segment was reordered.
         self.alarm.as_ref().filter(|_| negotiated.timestamps()).map(|alarm| alarm.count())
     }
 
@@ -357,7 +357,7 @@ impl Receiver {
         }
     }
 
-    /// Stops the timer in TIME-WAIT. A delayed ACK leaves at once. `has_new_limits` is true if the limits on
+    /// Stops the timer in TIME-WAIT. A delayed ACK is sent at once. `has_new_limits` is true if the limits on
     /// answers start again.
     pub(super) fn enter_time_wait(&mut self, has_new_limits: bool) {
         if has_new_limits {
@@ -381,7 +381,7 @@ impl Receiver {
     }
 
     /// Accepts the FIN at RCV.NXT.
-    pub(super) fn take_fin(&mut self) {
+    pub(super) fn accept_fin(&mut self) {
         self.fin = Some(self.nxt());
         self.ack_now();
     }

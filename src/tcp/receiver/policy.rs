@@ -79,7 +79,7 @@ impl Policy {
         self.tuned().is_some()
     }
 
-    /// Returns the state that decides when ACKs leave. `None`: the rules are [`AckRules::Plain`].
+    /// Returns the state that decides when ACKs are sent. `None`: the rules are [`AckRules::Plain`].
     pub(super) fn acks(&mut self, profile: &Profile) -> Option<&mut Acks> {
         linux_acks(profile)?;
         self.linux().map(|linux| &mut linux.acks)

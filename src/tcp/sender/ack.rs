@@ -38,7 +38,7 @@ struct NewlyAcked {
 impl Sender {
     /// Fifth step of RFC 9293 §3.10.7.4: processes the segment's acknowledgment. `seq` is its offset in the
     /// peer's stream, and `is_first` is true for the first ACK. Returns an error if the segment must be dropped.
-    pub(in crate::tcp) fn take_ack(
+    pub(in crate::tcp) fn process_ack(
         &mut self,
         cx: &Context,
         statistics: &mut Statistics,
@@ -58,7 +58,7 @@ impl Sender {
         let sacked_sent = self.sacked_sent(cx, &newly.sacked);
         let rtt = if number > una || sacked_sent.is_some() {
             let head_sent = head_sent.filter(|_| newly.dsack.is_none());
-            self.take_rtt(cx, now, segment, number, &newly.acked, (head_sent, sacked_sent))
+            self.measure_rtt(cx, now, segment, number, &newly.acked, (head_sent, sacked_sent))
         } else {
             None
         };
@@ -124,11 +124,11 @@ impl Sender {
         let flight_before = self.flight.outstanding();
         let acked = if number > una { self.advance(statistics, number) } else { Acked::default() };
         self.confirm_mtu_probe(cx, now);
-        let sacked = self.take_blocks(&cx.negotiated, statistics, now, segment, dsack);
+        let sacked = self.process_sack_blocks(&cx.negotiated, statistics, now, segment, dsack);
         NewlyAcked { number, una, flight_before, acked, sacked, dsack, reported, duplicates }
     }
 
-    /// Returns the ACK as the recovery gets it, except for its RTT sample and whether it is a duplicate.
+    /// Returns the ACK for the recovery, without the RTT sample and the classification as a duplicate.
     #[inline]
     fn ack_for_recovery(&self, cx: &Context, segment: &Segment<'_>, newly: &NewlyAcked) -> Ack {
         let NewlyAcked { acked, sacked, .. } = newly;
@@ -205,7 +205,7 @@ impl Sender {
     /// Moves SND.UNA to `to`, and returns the newly acknowledged segments.
     pub(super) fn advance(&mut self, statistics: &mut Statistics, to: u64) -> Acked {
         let acked = self.flight.on_ack(to);
-        self.refused = 0;
+        self.closed_window_timeouts = 0;
         let fin_acked = self.fin.is_some_and(|fin| to > fin);
         statistics.bytes_acked += acked.amount.bytes - u64::from(fin_acked);
         self.buffer.release_below(to.min(self.buffer.end()));
@@ -225,7 +225,7 @@ impl Sender {
     /// A style that times one segment per window may time a segment whose ACK was delayed until a hole was
     /// filled. Its estimator accepts that sample, but the recovery gets the RTT from the echoed timestamp, if
     /// there is one.
-    fn take_rtt(
+    fn measure_rtt(
         &mut self,
         cx: &Context,
         now: Instant,
@@ -322,7 +322,7 @@ impl Sender {
         negotiated.sack() && self.recovery.uses_sack()
     }
 
-    fn take_blocks(
+    fn process_sack_blocks(
         &mut self,
         negotiated: &Negotiated,
         statistics: &mut Statistics,
@@ -454,10 +454,10 @@ impl Sender {
             if head_is_on_path {
                 self.flight.skip_head();
             }
-        } else if self.refused == 0 {
+        } else if self.closed_window_timeouts == 0 {
             return;
         }
-        if self.refused > 0 {
+        if self.closed_window_timeouts > 0 {
             // The peer has answered the retransmissions, so the backoff is not a sign of congestion.
             self.rtt.clear_backoff();
         }

@@ -273,6 +273,8 @@ impl SendBuffer {
 
 #[cfg(test)]
 mod tests {
+    use airwire::rng::Stream;
+
     use super::*;
 
     fn byte(offset: u64) -> u8 {
@@ -291,16 +293,12 @@ mod tests {
 
     #[test]
     fn any_range_reads_back_written_bytes() {
-        let mut x = 12345_u64;
-        let mut random = |n: u64| {
-            x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (x >> 33) % n
-        };
+        let mut random = Stream::new(1, "send buffer");
         for limit in [10, 1_000, 60_000, 400_000, 700_000] {
             let mut buffer = SendBuffer::new(1, limit);
             let mut start = 1;
             for round in 0..400 {
-                let wanted = 1 + random(limit as u64) as usize;
+                let wanted = 1 + random.below(limit as u64) as usize;
                 let end = buffer.end();
                 let room = buffer.free();
                 let growth = buffer.growth(wanted.min(room));
@@ -308,10 +306,10 @@ mod tests {
                 assert_eq!(buffer.write(&bytes(end..end + wanted as u64)), wanted.min(room));
                 assert_eq!(buffer.cost() - before, growth, "round {round}: {wanted}");
                 assert_eq!(buffer.end(), end + wanted.min(room) as u64);
-                let from = start + random(1 + buffer.len() as u64);
-                let to = from + random(1 + buffer.end() - from);
+                let from = start + random.below(1 + buffer.len() as u64);
+                let to = from + random.below(1 + buffer.end() - from);
                 assert_eq!(copied(&buffer, from..to), bytes(from..to), "round {round}");
-                start += random(1 + buffer.len() as u64);
+                start += random.below(1 + buffer.len() as u64);
                 buffer.release_below(start);
                 assert_eq!(buffer.len() as u64, buffer.end() - start);
                 let sum: usize = buffer.chunks.iter().map(|chunk| chunk.bytes.capacity()).sum();

@@ -5,7 +5,7 @@ use airwire::time::{Duration, Instant};
 
 use super::mtu_search::NextSegment;
 use super::pacer::Pacer;
-use super::{Sender, Tail};
+use super::{MoreData, Sender};
 use crate::profile::{Nagle, RtoEvents, WindowProbe};
 use crate::recovery::{Transmission, TransmissionKind};
 use crate::tcp::context::Context;
@@ -183,7 +183,7 @@ impl Sender {
         }
         self.stop_persist();
         self.cork = None;
-        self.small_once = false;
+        self.may_send_partial = false;
         Some(Choice { start, end: start + len + u64::from(fin), kind: TransmissionKind::New })
     }
 
@@ -206,7 +206,7 @@ impl Sender {
             if !idle {
                 return false;
             }
-            let is_overdue = std::mem::take(&mut self.small_once);
+            let is_overdue = std::mem::take(&mut self.may_send_partial);
             if !is_overdue {
                 self.start_persist(cx, now);
             }
@@ -220,14 +220,14 @@ impl Sender {
             if self.cork.is_none() {
                 self.cork = Some(now + CORK);
             }
-            return std::mem::take(&mut self.small_once);
+            return std::mem::take(&mut self.may_send_partial);
         }
         self.nagle_allows(cx, idle)
     }
 
     /// Returns true if a partial segment is delayed until the application writes more data.
     pub(super) fn is_corked(&self, cx: &Context) -> bool {
-        cx.options.cork || self.tail == Tail::Waits
+        cx.options.cork || self.more_data == MoreData::Expected
     }
 
     /// Returns true if a small segment is delayed while data is in flight.
@@ -268,7 +268,7 @@ impl Sender {
             flags = flags.with(Flags::FIN);
         }
         let pushes = match data_end == self.buffer.end() {
-            true => self.tail == Tail::End,
+            true => self.more_data == MoreData::None,
             false => self.buffer.ends_record(data_end) || self.is_pushed(data_end),
         };
         let ends_burst = match kind {
@@ -377,7 +377,7 @@ impl Sender {
         statistics: &mut Statistics,
         now: Instant,
     ) -> Option<Probe> {
-        let is_due = std::mem::take(&mut self.owes_window_probe);
+        let is_due = std::mem::take(&mut self.window_probe_is_due);
         if !is_due || self.wnd > 0 || !self.has_unacknowledged() {
             return None;
         }

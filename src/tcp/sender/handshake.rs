@@ -10,8 +10,8 @@ use crate::tcp::context::Context;
 use crate::tcp::statistics::Statistics;
 
 impl Sender {
-    /// Processes the window of the peer's SYN, which is never scaled.
-    pub(in crate::tcp) fn learn_from_syn(&mut self, cx: &Context, syn: &Segment<'_>) {
+    /// Processes the window of the peer's SYN, which is not scaled (RFC 7323 §2.2).
+    pub(in crate::tcp) fn process_peer_syn(&mut self, cx: &Context, syn: &Segment<'_>) {
         self.wnd = u64::from(syn.window);
         self.max_wnd = self.wnd;
         self.wl1 = 0;
@@ -19,8 +19,8 @@ impl Sender {
         self.update_smss(cx);
     }
 
-    /// Returns true if the segment acknowledges our SYN, and nothing that was not sent. The SYN must have
-    /// been sent: a host may process several packets before it sends.
+    /// Returns true if the segment acknowledges our SYN, and no data that was not sent. False if the SYN is
+    /// not sent yet, because a host may process several packets before it sends.
     pub(in crate::tcp) fn acks_our_syn(&self, segment: &Segment<'_>) -> bool {
         segment.ack.offset(self.iss, 1).is_some_and(|acked| (1..=self.flight.max()).contains(&acked))
     }
@@ -33,8 +33,8 @@ impl Sender {
         ecr.wrapping_sub(first) <= syn.tsval.wrapping_sub(first)
     }
 
-    /// Records the SYN that was just sent with `text` bytes of data. `is_listed` is false if it does not
-    /// count as data in flight.
+    /// Records the SYN that was just sent with `text` bytes of data. `is_listed` is false if it is not in the
+    /// list of data in flight.
     pub(in crate::tcp) fn on_syn_sent(
         &mut self,
         statistics: &mut Statistics,
@@ -58,14 +58,14 @@ impl Sender {
         }
     }
 
-    /// Starts our stream after a SYN,ACK that does not count as data in flight.
+    /// Begins our stream after a SYN,ACK that is not in the list of data in flight.
     pub(in crate::tcp) fn skip_syn(&mut self, now: Instant) {
         self.flight.on_new(1, now, 0);
         self.flight.on_ack(1);
     }
 
-    /// Acknowledges a SYN whose sending time is unknown.
-    pub(in crate::tcp) fn forget_syn(&mut self) {
+    /// Records the ACK of a SYN,ACK whose sending time is unknown.
+    pub(in crate::tcp) fn ack_untimed_syn(&mut self) {
         self.flight.on_ack(1);
     }
 
@@ -83,7 +83,7 @@ impl Sender {
         let was_early = cx.fast_open.is_server();
         let sent = match was_early {
             true => cx.fast_open.early_syn_ack(),
-            false => self.take_ack_of_syn(statistics, segment),
+            false => self.process_ack_of_syn(statistics, segment),
         };
         if !self.rtt.style().backoff_outlives_handshake() {
             self.rtt.clear_backoff();
@@ -116,7 +116,7 @@ impl Sender {
 
     /// Processes the ACK of our SYN and of data that was sent with it. Returns when the SYN was first sent,
     /// and how often.
-    fn take_ack_of_syn(
+    fn process_ack_of_syn(
         &mut self,
         statistics: &mut Statistics,
         segment: &Segment<'_>,
@@ -129,7 +129,7 @@ impl Sender {
         sent
     }
 
-    /// Prepares for our data, once the options are negotiated.
+    /// Prepares the recovery for our data, when the options are negotiated.
     pub(in crate::tcp) fn begin(&mut self, cx: &Context, now: Instant) {
         let negotiated = &cx.negotiated;
         let handshake = Handshake {
@@ -149,7 +149,7 @@ impl Sender {
         self.last_sent = now;
     }
 
-    /// Retransmits the data of the SYN at once. This is not congestion, so the window stays.
+    /// Retransmits the data of the SYN at once, without a change of the congestion window.
     pub(in crate::tcp) fn resend_syn_text(&mut self, now: Instant, tsval: u32) {
         let (start, end) = (self.flight.una(), self.flight.max());
         let transmission = Transmission { start, end, kind: TransmissionKind::New, tsval };
@@ -166,7 +166,7 @@ impl Sender {
     /// Returns true if data or a FIN is to be sent although the SYN,ACK is not acknowledged.
     pub(in crate::tcp) fn has_early_data(&self, cx: &Context) -> bool {
         let fin = self.fin_to_send(cx).is_some_and(|fin| self.flight.max() <= fin);
-        // After a timeout, data that was sent early is retransmitted first, once the handshake is complete.
+        // After a timeout, data that was sent early is retransmitted first, when the handshake is complete.
         (self.unsent() > 0 || fin) && self.wnd > 0 && !self.flight.has_rewound()
     }
 }

@@ -5,9 +5,9 @@
 //! |---|---|
 //! | `handshake` | our SYN, its acknowledgment, and data in it |
 //! | `ack` | processing of acknowledgments |
-//! | `choice` | the decision which segment leaves next |
+//! | `choice` | the choice of the segment that is sent next |
 //! | `pacer`, `defer` | delays of data that the windows allow: pacing and deferral |
-//! | `timers` | retransmission, zero-window probing, and when to give up |
+//! | `timers` | retransmission, zero-window probing, R1 and R2 |
 //! | `path_mtu`, `mtu_search` | path MTU discovery with and without ICMP errors |
 //! | `buffer`, `pushes` | the send buffer, and where PSH is set in it |
 
@@ -72,15 +72,15 @@ pub(super) struct Sender {
     small_end: u64,
     last_sent: Instant,
     /// The cork or override timeout has expired: one partial segment may be sent.
-    small_once: bool,
-    /// Unsent data waits for neither Nagle nor a cork.
+    may_send_partial: bool,
+    /// Neither Nagle nor a cork delays the unsent data.
     pushed: bool,
-    tail: Tail,
+    more_data: MoreData,
     /// `None`: no push is recorded. Boxed because only one profile keeps them.
     pushes: Option<Box<Pushes>>,
     /// `None`: data is sent as soon as the windows allow. Boxed because few senders need it.
     spacing: Option<Box<Spacing>>,
-    /// `None`: the path takes packets of the interface MTU, as far as known. Boxed because it is rare.
+    /// `None`: no ICMP error has reported an MTU below the interface's. Boxed because it is rare.
     narrow_path: Option<Box<NarrowPath>>,
     /// `None`: no search for the path MTU has begun. Boxed because it is rare.
     mtu_search: Option<Box<Search>>,
@@ -92,18 +92,18 @@ pub(super) struct Sender {
     cork: Option<Instant>,
     persist_backoff: u32,
     /// A window probe is sent next.
-    owes_window_probe: bool,
+    window_probe_is_due: bool,
     /// Window probes and keep-alives since the last segment from the peer.
     probes_sent: u32,
     /// Timeouts while the peer's window was closed, since data was last acknowledged.
-    refused: u32,
+    closed_window_timeouts: u32,
     /// Boxed because it is rare.
     unanswered: Option<Box<UnansweredPeriod>>,
     handshake_resent: u16,
     syn_timeouts: u16,
 }
 
-/// Reasons for delaying data that the windows allow: pacing and deferral.
+/// Delays of data that the windows allow: pacing and deferral.
 #[derive(Debug, Default)]
 struct Spacing {
     /// `None`: the sender is not paced.
@@ -115,12 +115,12 @@ struct Spacing {
 
 /// Whether more data is expected after the end of the written data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Tail {
-    /// No more data is expected; the last segment carries PSH.
-    End,
-    /// More data follows immediately, and a partial segment waits for it.
-    Waits,
-    /// More data was to follow, but an ACK arrived first.
+enum MoreData {
+    /// No more data is expected, and the last segment carries PSH.
+    None,
+    /// More data follows immediately, and a partial segment is delayed until then (MSG_MORE).
+    Expected,
+    /// More data was expected, but an ACK arrived before.
     Overdue,
 }
 
@@ -150,9 +150,9 @@ impl Sender {
             fin: None,
             small_end: 0,
             last_sent: now,
-            small_once: false,
+            may_send_partial: false,
             pushed: false,
-            tail: Tail::End,
+            more_data: MoreData::None,
             pushes: None,
             spacing: None,
             narrow_path: None,
@@ -161,9 +161,9 @@ impl Sender {
             persist: None,
             cork: None,
             persist_backoff: 0,
-            owes_window_probe: false,
+            window_probe_is_due: false,
             probes_sent: 0,
-            refused: 0,
+            closed_window_timeouts: 0,
             unanswered: None,
             handshake_resent: 0,
             syn_timeouts: 0,
@@ -191,13 +191,13 @@ impl Sender {
             let (recovery, path) = self.recovery_and_path(now);
             recovery.on_write(&path);
         }
-        // A push lasts until all unsent data has left. Data that joins a segment waiting for the window is
-        // pushed too.
+        // A push lasts until all unsent data is sent. It includes data that is added to a segment that the
+        // window delays.
         self.pushed &= self.unsent() > 0;
         self.reconsider_burst();
-        self.tail = match push {
-            Push::Now => Tail::End,
-            Push::Later => Tail::Waits,
+        self.more_data = match push {
+            Push::Now => MoreData::None,
+            Push::Later => MoreData::Expected,
         };
         let room = self.room_to_write(budget);
         let start = self.buffer.end();
@@ -266,7 +266,7 @@ impl Sender {
     /// Returns true if the maximum number of segments is in flight. It is proportional to the send buffer,
     /// which bounds the work that a peer can cause and the state per segment even if the peer offers a tiny
     /// MSS (CVE-2019-11478, CVE-2019-11479). Segments of at least 512 bytes never reach this limit, nor do
-    /// smaller ones that our own side asked for.
+    /// smaller ones if our options or profile set their size.
     fn flight_is_full(&self, cx: &Context) -> bool {
         const ALWAYS_ALLOWED: usize = 1024;
         if self.flight.len() < ALWAYS_ALLOWED {
@@ -375,7 +375,7 @@ impl Sender {
 
     /// See [`Connection::enough_unsent`](super::Connection::enough_unsent).
     pub(super) fn enough_unsent(&mut self, cx: &Context, now: Instant) -> u64 {
-        /// A timer may release a probe, and an empty path takes one segment whatever the window is.
+        /// A timer may permit a probe, and with nothing in flight any window permits one segment.
         const BEYOND_WINDOW: u64 = 1;
         let by_peer = (self.flight.una() + self.wnd).saturating_sub(self.flight.max());
         let (whole, smss) = (self.window(), self.smss);
@@ -425,33 +425,34 @@ impl Sender {
         self.syn_timeouts
     }
 
-    /// Records an acceptable segment, which proves that the peer is alive.
-    pub(super) fn heard_from_peer(&mut self) {
+    /// Records an acceptable segment, which shows that the peer is alive.
+    pub(super) fn note_peer_alive(&mut self) {
         self.probes_sent = 0;
-        // Linux 6.18: MSG_MORE holds a segment back in its own call (tcp_push()), but no longer once an ACK
-        // arrives (tcp_data_snd_check()).
-        if self.tail == Tail::Waits {
-            self.tail = Tail::Overdue;
+        // Linux 6.18: MSG_MORE delays a partial segment during the call (tcp_push()), but not after the next
+        // ACK (tcp_data_snd_check()).
+        if self.more_data == MoreData::Expected {
+            self.more_data = MoreData::Overdue;
         }
     }
 
-    /// Counts a keep-alive, and returns its sequence number as an offset: an old one makes the peer answer.
+    /// Counts a keep-alive, and returns its sequence number as an offset. The peer answers because the number
+    /// is old.
     pub(super) fn on_keepalive_sent(&mut self) -> u64 {
         self.probes_sent += 1;
         self.flight.una().saturating_sub(1)
     }
 
-    /// Stops all timers, and forgets what they count.
+    /// Stops all timers and resets their counters.
     pub(super) fn stop_timers(&mut self) {
         (self.rto, self.persist, self.cork) = (None, None, None);
-        (self.persist_backoff, self.probes_sent, self.refused) = (0, 0, 0);
+        (self.persist_backoff, self.probes_sent, self.closed_window_timeouts) = (0, 0, 0);
         self.unanswered = None;
     }
 
     /// Ends transmission, and drops all data.
     pub(super) fn end(&mut self) {
         self.stop_timers();
-        self.owes_window_probe = false;
+        self.window_probe_is_due = false;
         self.narrow_path = None;
         self.mtu_search = None;
         self.spacing = None;

@@ -19,20 +19,20 @@ pub(super) struct Pacer {
     next: Instant,
     /// The end of the part of the schedule that may be sent now.
     burst_end: Instant,
-    /// True if a segment was held back, to be sent at `next`.
-    has_held_back: bool,
+    /// True if a segment was delayed until `next`.
+    is_delaying: bool,
 }
 
 impl Pacer {
     pub(super) fn new(now: Instant) -> Self {
-        Self { next: now, burst_end: now, has_held_back: false }
+        Self { next: now, burst_end: now, is_delaying: false }
     }
 
     /// Returns true if a segment may be sent now.
     pub(super) fn permits(&mut self, now: Instant) -> bool {
         if self.next >= self.burst_end || now >= self.burst_end {
             if now < self.next {
-                self.has_held_back = true;
+                self.is_delaying = true;
                 return false;
             }
             if now - self.next >= BURST {
@@ -41,7 +41,7 @@ impl Pacer {
             }
             self.burst_end = self.next + BURST;
         }
-        self.has_held_back = false;
+        self.is_delaying = false;
         true
     }
 
@@ -54,12 +54,12 @@ impl Pacer {
 
     /// Clears an expired deadline. A sender that still has data calls [`Self::permits`] again.
     pub(super) fn on_deadline(&mut self, now: Instant) {
-        self.has_held_back &= now < self.next;
+        self.is_delaying &= now < self.next;
     }
 
-    /// Returns when the segment that was held back may be sent.
+    /// Returns when the delayed segment may be sent.
     pub(super) fn deadline(&self) -> Option<Instant> {
-        self.has_held_back.then_some(self.next)
+        self.is_delaying.then_some(self.next)
     }
 }
 
@@ -128,11 +128,11 @@ mod tests {
     }
 
     #[test]
-    fn pacer_sets_deadline_only_for_held_segments() {
+    fn pacer_sets_deadline_only_for_delayed_segments() {
         let mut pacer = Pacer::new(Instant::ZERO);
         assert!(pacer.permits(Instant::ZERO));
         pacer.on_sent(1250, 125_000.0);
-        assert_eq!(pacer.deadline(), None, "no segment is held back");
+        assert_eq!(pacer.deadline(), None, "no segment is delayed");
         assert!(!pacer.permits(Instant::from_millis(3)));
         assert_eq!(pacer.deadline(), Some(Instant::from_millis(10)));
     }

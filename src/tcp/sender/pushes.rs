@@ -11,7 +11,7 @@ use std::ops::Range;
 
 use airwire::time::Instant;
 
-use super::{Sender, Tail};
+use super::{MoreData, Sender};
 use crate::flight::SegmentState;
 use crate::tcp::context::Context;
 
@@ -24,7 +24,7 @@ const DEFAULT_MSS: u64 = 536;
 pub(super) struct Pushes {
     /// Offsets after the last byte of each pushed buffer, ascending.
     ends: VecDeque<u64>,
-    /// Start of each buffer, ascending. The unsent rest of a buffer is a buffer of its own.
+    /// Start of each buffer, ascending. The unsent rest of a buffer is another buffer.
     starts: VecDeque<u64>,
     /// End of the data that was pushed last (`pushed_seq`).
     pushed: Option<u64>,
@@ -154,7 +154,7 @@ impl Sender {
             edge: if cx.state().may_send_data() { window.min(sent + room / smss * smss) } else { sent },
             buffer: self.buffer_size(),
             push: self.max_wnd / 2,
-            pushes_end: self.tail == Tail::End,
+            pushes_end: self.more_data == MoreData::None,
         };
         self.pushes.get_or_insert_default().on_write(start..end, limits);
     }

@@ -1,9 +1,9 @@
-//! Timers of the sender: retransmission, zero-window probing, and the time after which it gives up.
+//! Timers of the sender: retransmission, zero-window probing, and the thresholds R1 and R2.
 
 use airwire::time::{Duration, Instant, earlier};
 
 use super::pacer::Pacer;
-use super::{Sender, Tail};
+use super::{MoreData, Sender};
 use crate::flight::SegmentState;
 use crate::profile::{UserTimeoutFrom, jiffies};
 use crate::recovery::engine::TimerRule;
@@ -12,7 +12,7 @@ use crate::tcp::lifecycle::take_due;
 use crate::tcp::socket::{Patience, State, Threshold, Unanswered};
 use crate::tcp::statistics::Statistics;
 
-/// A period in which nothing was answered. It ends when SND.UNA moves past `una`.
+/// A period without an answer. It ends when SND.UNA moves past `una`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct UnansweredPeriod {
     /// SND.UNA at the first timeout.
@@ -65,9 +65,9 @@ impl Sender {
         now: Instant,
     ) {
         if take_due(&mut self.cork, now) && self.is_corked(cx) {
-            // One partial segment may be sent as if no data followed; the connection stays corked.
-            self.small_once = true;
-            self.tail = Tail::End;
+            // One partial segment may be sent. The connection stays corked.
+            self.may_send_partial = true;
+            self.more_data = MoreData::None;
         }
         if let Some(pacer) = self.pacer() {
             pacer.on_deadline(now);
@@ -87,7 +87,7 @@ impl Sender {
         if !take_due(&mut self.rto, now) {
             return false;
         }
-        // If the detector finds nothing at that time, this timer expires immediately afterwards.
+        // If the detector finds no loss at that time, this timer expires immediately afterwards.
         self.rto = self.recovery.waits_until(now).filter(|_| !cx.is_open_early());
         self.rto.is_none()
     }
@@ -117,28 +117,30 @@ impl Sender {
             }
             _ if self.flight.is_empty() => return Timeout::Nothing,
             _ => {
-                // RFC 9293 §3.8.6.1: a peer that answers with a closed window is alive, however long the
-                // window stays closed.
+                // RFC 9293 §3.8.6.1: the connection stays open as long as the peer answers, even with a
+                // closed window.
                 let closed = self.wnd == 0;
                 let unanswered = match closed {
                     true => self.probes_sent,
-                    false => self.recovery.congestion().timeouts_in_row.saturating_sub(self.refused),
+                    false => {
+                        self.recovery.congestion().timeouts_in_row.saturating_sub(self.closed_window_timeouts)
+                    }
                 };
                 if self.is_r2_reached(cx, now, unanswered) {
                     return Timeout::GiveUp;
                 }
                 if closed {
                     self.probes_sent += 1;
-                    self.refused += 1;
+                    self.closed_window_timeouts += 1;
                 } else {
                     self.suspect_black_hole(cx, now);
                 }
                 self.timed = None;
-                // RFC 2018 §8: the first segment timed out, so it is missing whatever SACK reported.
+                // RFC 2018 §8: the first segment timed out, so the SACK information about it is not valid.
                 if self.flight.head().is_some_and(|head| head.state == SegmentState::Sacked) {
                     self.forget_sacks(now);
                 }
-                // Nothing arrived for a whole timeout, so the retransmission need not be paced.
+                // No ACK has arrived for a whole timeout, so the retransmission is not paced.
                 if let Some(pacer) = self.pacer() {
                     *pacer = Pacer::new(now);
                 }
@@ -279,8 +281,8 @@ impl Sender {
         self.rto = Some(self.rtt.style().align(deadline));
     }
 
-    /// Starts the persist timer: the window holds data back and nothing is in flight, so only a probe can
-    /// discover that a closed window has opened.
+    /// Starts the persist timer. The window delays data and nothing is in flight, so only a probe can show
+    /// that the window has opened.
     pub(super) fn start_persist(&mut self, cx: &Context, now: Instant) {
         if self.persist.is_none() {
             let from_first = cx.profile.timers.user_timeout_from == UserTimeoutFrom::Transmission;
@@ -311,13 +313,13 @@ impl Sender {
             return false;
         }
         if !self.has_unacknowledged() {
-            // The last probe was accepted, and no other data is left.
+            // The peer has accepted the last probe and all other data.
             self.stop_persist();
             return false;
         }
         if self.wnd > 0 {
             // RFC 9293 §3.8.6.2.1 (4): the override timeout. Send now as much as fits into the window.
-            self.small_once = true;
+            self.may_send_partial = true;
             return false;
         }
         // RFC 9293 §3.8.6.1: probing continues as long as the peer answers.
@@ -325,7 +327,7 @@ impl Sender {
             return true;
         }
         self.persist_backoff += 1;
-        self.owes_window_probe = true;
+        self.window_probe_is_due = true;
         self.start_persist(cx, now);
         false
     }

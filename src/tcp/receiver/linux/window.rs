@@ -307,7 +307,7 @@ impl Window {
         }
         let elapsed = ts_now.wrapping_sub(ecr);
         if (1..u32::MAX / 2).contains(&elapsed) {
-            self.take_rtt(u64::from(elapsed) * 1000, idle);
+            self.add_rtt_sample(u64::from(elapsed) * 1000, idle);
         }
     }
 
@@ -319,14 +319,14 @@ impl Window {
             if (next.wrapping_sub(self.rtt.window_end) as i32) < 0 {
                 return;
             }
-            self.take_rtt(u64::from(now.wrapping_sub(self.rtt.window_since)).max(1), false);
+            self.add_rtt_sample(u64::from(now.wrapping_sub(self.rtt.window_since)).max(1), false);
         }
         (self.rtt.window_end, self.rtt.window_since) = (next.wrapping_add(self.rcv_wnd), now);
     }
 
     /// Adds an RTT sample (tcp_rcv_rtt_update()). If `smooths` is false, a sample can only lower the
     /// estimate.
-    fn take_rtt(&mut self, micros: u64, smooths: bool) {
+    fn add_rtt_sample(&mut self, micros: u64, smooths: bool) {
         let (old, new) = (u64::from(self.rtt.eighths), 8 * micros);
         self.rtt.eighths = size(match () {
             () if old == 0 || new < old => new,
