@@ -89,24 +89,22 @@ impl Host {
     /// Shuts down reading: after the data that has arrived, reads return the end of the stream. The profile
     /// decides what happens to data that arrives later.
     pub fn shutdown_read(&mut self, id: ConnId) -> Result<(), IoError> {
-        let connection = self.slots.get_mut(id).ok_or(IoError::NotConnected)?;
-        if connection.state() == State::Closed {
-            return Err(IoError::NotConnected);
-        }
-        connection.shutdown_read();
+        self.open_mut(id)?.shutdown_read();
         self.mark_ready(id.index());
         Ok(())
     }
 
     /// Sends a FIN after the buffered data, once the handshake is complete. Reading is still possible.
     pub fn shutdown_write(&mut self, id: ConnId) -> Result<(), IoError> {
-        let connection = self.slots.get_mut(id).ok_or(IoError::NotConnected)?;
-        if connection.state() == State::Closed {
-            return Err(IoError::NotConnected);
-        }
-        connection.shutdown_write();
+        self.open_mut(id)?.shutdown_write();
         self.mark_ready(id.index());
         Ok(())
+    }
+
+    /// Returns a connection that has not ended.
+    fn open_mut(&mut self, id: ConnId) -> Result<&mut Connection, IoError> {
+        let connection = self.slots.get_mut(id).filter(|connection| connection.state() != State::Closed);
+        connection.ok_or(IoError::NotConnected)
     }
 
     /// Closes the connection like close(2). The host ends and removes it later. The application must not use

@@ -71,7 +71,7 @@ impl Connection {
         let (receiver, _, mut storing) = self.storing();
         receiver.store_syn_text(&mut storing, syn);
         // Our stream begins after the SYN,ACK.
-        self.sender.skip_syn(now);
+        self.sender.begin_after_syn_ack(now);
         self.cx.fast_open = FastOpen::accepting(option, !syn.payload.is_empty());
     }
 

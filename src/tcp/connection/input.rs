@@ -34,6 +34,7 @@ impl Connection {
         connection
     }
 
+    /// Processes a segment between the addresses of this connection.
     pub(crate) fn handle_segment(&mut self, now: Instant, segment: &Segment<'_>) -> Reaction {
         self.statistics.segments_in += 1;
         let state = self.state();
@@ -108,15 +109,15 @@ impl Connection {
 
     /// The other states (§3.10.7.4).
     fn in_other_states(&mut self, now: Instant, segment: &Segment<'_>) -> Reaction {
-        // Linux drops it before any other check (tcp_rcv_state_process()), so it is never answered.
-        let has_none = !segment.flags.intersects(Flags::ACK.with(Flags::RST).with(Flags::SYN));
-        if has_none && self.cx.profile.validation.accepts_unacknowledged {
+        // Linux drops a segment without ACK, RST and SYN before any other check (tcp_rcv_state_process()).
+        let has_no_control_bit = !segment.flags.intersects(Flags::ACK.with(Flags::RST).with(Flags::SYN));
+        if has_no_control_bit && self.cx.profile.validation.accepts_unacknowledged {
             self.refuse(segment, Refusal::NoAck);
             return Reaction::Done;
         }
         let steps: [fn(&mut Self, Instant, &Segment<'_>) -> ControlFlow<Reaction>; 4] =
             [Self::check_syn, Self::check_sequence, Self::check_rst, Self::check_ack];
-        // Linux ends the processing of an old ACK before it updates TS.Recent (tcp_ack()), except on the fast path.
+        // Linux does not update TS.Recent from an old ACK (tcp_ack()), except on the fast path.
         let keeps_timestamp = self.cx.profile.validation.accepts_unacknowledged
             && self.sender.is_old_ack(segment)
             && !self.is_predicted(segment);

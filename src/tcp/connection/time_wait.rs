@@ -55,7 +55,8 @@ impl Connection {
         new && segment.flags.contains(Flags::SYN) && !segment.flags.intersects(Flags::ACK.with(Flags::RST))
     }
 
-    /// Processes a segment by the profile's own rules. Returns `None` if it has none for this state.
+    /// Processes a segment by the rules of Linux or FreeBSD. Returns `None` if the profile follows RFC 9293
+    /// in this state.
     pub(in crate::tcp) fn in_late_states(&mut self, now: Instant, segment: &Segment<'_>) -> Option<Reaction> {
         let reaction = match (self.cx.profile.validation.time_wait, self.state()) {
             (TimeWaitRules::Linux, State::TimeWait) => self.in_time_wait_of_linux(now, segment),
@@ -71,10 +72,11 @@ impl Connection {
     }
 
     /// The fifth and the later steps of RFC 9293 §3.10.7.4 in TIME-WAIT: acknowledge the segment, and restart
-    /// the timer. An empty segment in order repeats nothing. If it were acknowledged, two ends in TIME-WAIT
-    /// would acknowledge each other's ACKs forever.
+    /// the timer. An empty segment in order is not acknowledged, because two ends in TIME-WAIT would
+    /// acknowledge each other's ACKs forever.
     pub(in crate::tcp) fn process_in_time_wait(&mut self, now: Instant, segment: &Segment<'_>, offset: u64) {
-        // By other rules, the ACK of our FIN in CLOSING is all that counts of a segment.
+        // By the other rules, only the ACK of our FIN in CLOSING leads here, and no other part of the segment
+        // is processed.
         let follows_rfc = self.cx.profile.validation.time_wait == TimeWaitRules::Rfc9293;
         if follows_rfc && (segment.seq_len() > 0 || offset != self.receiver.nxt()) {
             self.enter_time_wait(now);
@@ -82,7 +84,7 @@ impl Connection {
         }
     }
 
-    /// tcp_timewait_state_process() of Linux 6.18, with tcp_rfc1337 = 0. The ACK field does not matter.
+    /// tcp_timewait_state_process() of Linux 6.18, with tcp_rfc1337 = 0. The ACK field is not checked.
     fn in_time_wait_of_linux(&mut self, now: Instant, segment: &Segment<'_>) -> Reaction {
         let reset = segment.flags.contains(Flags::RST);
         let old = self.fails_paws(now, segment);
@@ -149,11 +151,11 @@ impl Connection {
             return Reaction::Done;
         }
         let end = start + len;
-        let opens = flags.contains(Flags::SYN) && start >= next;
-        if !opens && (!flags.contains(Flags::ACK) || len == 0 || end <= next) {
+        let is_new_syn = flags.contains(Flags::SYN) && start >= next;
+        if !is_new_syn && (!flags.contains(Flags::ACK) || len == 0 || end <= next) {
             return Reaction::Done;
         }
-        if opens || !flags.contains(Flags::FIN) || end != next + 1 {
+        if is_new_syn || !flags.contains(Flags::FIN) || end != next + 1 {
             self.refuse(segment, Refusal::NobodyReads);
             self.end(Some(Ended::Aborted));
             return Reaction::Reset(None);
@@ -167,7 +169,7 @@ impl Connection {
     /// tcp_twcheck() of FreeBSD 14. A RST is ignored (RFC 1337), and timestamps are not compared.
     fn in_time_wait_of_freebsd(&mut self, now: Instant, segment: &Segment<'_>) -> Reaction {
         let flags = segment.flags;
-        let stamped = segment.options.timestamps.is_some()
+        let has_timestamp = segment.options.timestamps.is_some()
             || !self.cx.negotiated.timestamps()
             || self.receiver.ts_recent().0 == 0;
         let next = self.receiver.nxt();
@@ -180,7 +182,7 @@ impl Connection {
             self.refuse(segment, Refusal::TimeWait);
         } else if !flags.contains(Flags::ACK) {
             self.refuse(segment, Refusal::NoAck);
-        } else if !stamped && !self.cx.profile.validation.tolerate_missing_timestamps {
+        } else if !has_timestamp && !self.cx.profile.validation.tolerate_missing_timestamps {
             self.refuse(segment, Refusal::MissingTimestamp);
         } else if !duplicate_ack {
             self.refuse(segment, Refusal::TimeWait);

@@ -102,7 +102,7 @@ impl Sender {
             return Err(Refusal::AckOfUnsent);
         };
         // RFC 5961 §5.2: too old to be a delayed ACK of this connection.
-        if number + self.max_wnd < una || number < self.least_ack {
+        if number + self.max_wnd < una || number < self.min_ack {
             return Err(Refusal::AckTooOld);
         }
         Ok(number)

@@ -59,7 +59,7 @@ impl Sender {
     }
 
     /// Begins our stream after a SYN,ACK that is not in the list of data in flight.
-    pub(in crate::tcp) fn skip_syn(&mut self, now: Instant) {
+    pub(in crate::tcp) fn begin_after_syn_ack(&mut self, now: Instant) {
         self.flight.on_new(1, now, 0);
         self.flight.on_ack(1);
     }
@@ -102,7 +102,7 @@ impl Sender {
             self.rtt.fall_back_after_lost_syn();
         }
         if cx.lifecycle.is_passive() {
-            self.least_ack = 1;
+            self.min_ack = 1;
             if cx.profile.sending.half_window && !was_early {
                 // Linux creates the socket at this point and does not keep the window of the SYN.
                 self.max_wnd = 0;

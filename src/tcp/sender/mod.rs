@@ -59,9 +59,10 @@ pub(super) struct Sender {
     /// SND.WL1 and SND.WL2 as offsets: the segment that last updated the window.
     wl1: u64,
     wl2: u64,
+    /// MAX.SND.WND (RFC 5961 §5.2).
     max_wnd: u64,
-    /// Lowest valid ACK of this connection.
-    least_ack: u64,
+    /// Lowest valid acknowledgment number of this connection, as an offset.
+    min_ack: u64,
     /// Bytes of data in a full-sized segment, after deducting options.
     smss: u64,
     /// Bytes that SACK blocks take from the data of the next segment.
@@ -144,7 +145,7 @@ impl Sender {
             wl1: 0,
             wl2: 0,
             max_wnd: 0,
-            least_ack: 0,
+            min_ack: 0,
             smss: u64::from(negotiated.peer_mss()).min(fits).max(8),
             sack_len: 0,
             fin: None,
