@@ -1,8 +1,8 @@
 //! Lookup of the connection that a segment belongs to, by its two addresses.
 //!
 //! A hash table with open addressing. An entry takes eight bytes, and the addresses are read from the
-//! connection itself, which is needed next anyway. A segment therefore costs the same with ten connections as
-//! with a hundred thousand. The hash is keyed, because peers choose their ports.
+//! connection, which is processed next. A segment therefore costs the same with ten connections as with a
+//! hundred thousand. The hash is keyed, because peers choose their ports.
 
 use std::hash::Hasher;
 use std::net::{IpAddr, SocketAddr};

@@ -300,8 +300,8 @@ impl Host {
 
     /// Returns the next connection of the application that has changed: a packet, a timer or a command was
     /// processed, and every resulting packet has been polled. There may be data to read, room to write, or
-    /// the end of the connection. Each connection is returned once, however many changes there were. Always
-    /// `None` unless [`Host::note_changes`] was called.
+    /// the end of the connection. Each connection is returned once for all its changes. Always `None` unless
+    /// [`Host::note_changes`] was called.
     pub fn poll_changed(&mut self) -> Option<ConnId> {
         let changed = self.changed.as_mut()?;
         while let Some(index) = changed.pop_front() {

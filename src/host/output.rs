@@ -12,8 +12,8 @@ impl Host {
         self.poll(now, Out::Packet(packet))
     }
 
-    /// Like [`Host::poll_packet`], but may leave the TCP checksum of the packet zero, because computing and
-    /// verifying it costs more than anything else. The packet must be passed to
+    /// Like [`Host::poll_packet`], but may leave the TCP checksum of the packet zero, because its computation
+    /// and verification are the most expensive steps. The packet must be passed to
     /// [`Host::handle_verified_packet`].
     pub fn poll_unsummed_packet(&mut self, now: Instant, packet: &mut Vec<u8>) -> bool {
         self.poll(now, Out::Unsummed(packet))

@@ -253,7 +253,7 @@ impl Connection {
         match self.state() {
             // A passive open returns to LISTEN, an active one is refused.
             State::SynReceived if !self.was_opened_early() => self.end(Some(Ended::Refused)),
-            // Both sides have closed. If the peer has acknowledged all data, the RST loses nothing.
+            // Both sides have closed. If the peer has acknowledged all data, no data is lost.
             State::Closing | State::LastAck | State::TimeWait if self.unacknowledged() == 0 => self.end(None),
             _ => self.end(Some(Ended::Reset)),
         }
@@ -398,7 +398,7 @@ impl Connection {
         let Parts { receiver, cx, .. } = self.parts();
         receiver.ack_fin(cx, had_holes);
         if cx.state() == State::Closing && matches!(cx.profile.acks.policy.rules, AckRules::Linux(_)) {
-            // tcp_fin() of Linux sends this ACK itself, and data only follows it.
+            // tcp_fin() of Linux sends this ACK at once, before any data.
             self.cx.lifecycle.send_lone_ack(true);
         }
     }

@@ -134,7 +134,8 @@ impl Connection {
         self.cx.lifecycle.is_released()
     }
 
-    /// The same function of Linux in FIN-WAIT-2 after the socket was released: it takes nothing but a FIN in order.
+    /// tcp_timewait_state_process() in FIN-WAIT-2, after the socket was released: only a FIN in order is
+    /// accepted.
     fn in_fin_wait_2_of_linux(&mut self, now: Instant, segment: &Segment<'_>) -> Reaction {
         let (flags, len, next) = (segment.flags, segment.seq_len(), self.receiver.nxt());
         let old = self.fails_paws(now, segment);
@@ -201,7 +202,8 @@ impl Connection {
         receiver.ack_late_segment(cx, statistics, now, segment);
     }
 
-    /// PAWS as Linux applies it to late segments (tcp_paws_reject()): without slack, and to a RST too.
+    /// Returns true if PAWS rejects a late segment in Linux (tcp_paws_reject()): without slack, and also a
+    /// RST.
     pub(super) fn fails_paws(&self, now: Instant, segment: &Segment<'_>) -> bool {
         let (ts_recent, ts_recent_at) = self.receiver.ts_recent();
         let known = self.cx.negotiated.timestamps() && ts_recent != 0;

@@ -20,7 +20,7 @@
 //! counted.
 //!
 //! Only the three highest segments are stored, so that no peer can make the list long. A retransmission that
-//! is itself overtaken by three newer segments therefore counts, which is right because it was reordered too.
+//! is itself overtaken by three newer segments therefore counts, because it was reordered too.
 
 #[derive(Debug, Default)]
 pub(super) struct ReorderingAlarm {

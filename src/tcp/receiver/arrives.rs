@@ -78,8 +78,9 @@ impl Receiver {
         }
     }
 
-    /// Judges a segment with an old timestamp by tcp_disordered_ack_check() of Linux 6.18. `is_overtaken` returns
-    /// whether a later ACK has overtaken one at this offset whose timestamp is so many ticks old.
+    /// Judges a segment with an old timestamp by tcp_disordered_ack_check() of Linux 6.18. `is_overtaken`
+    /// gets the offset of the segment and the age of its timestamp in ticks, and returns true if a later ACK
+    /// was processed before.
     pub(in crate::tcp) fn judge_old(
         &self,
         cx: &Context,

@@ -369,8 +369,8 @@ impl Receiver {
         self.delayed_ack = None;
     }
 
-    /// Drops what ends with a socket of Linux: out-of-order data and a FIN after a hole, a delayed ACK, and the
-    /// limits on answers.
+    /// Drops the state that Linux releases with a socket: out-of-order data and a FIN after a hole, a delayed
+    /// ACK, and the limits on answers.
     pub(super) fn release(&mut self) {
         self.buffer.drop_out_of_order();
         self.fin = None;

@@ -134,8 +134,8 @@ impl Sender {
         let NewlyAcked { acked, sacked, .. } = newly;
         let mut originals = acked.originals;
         originals.merge(sacked.originals);
-        // Linux 6.18, tcp_dsack_seen(): a segment that the peer did not need was delivered too. An old ACK
-        // delivers nothing (tcp_ack()).
+        // Linux 6.18, tcp_dsack_seen(): a segment that the peer reports as a duplicate was delivered too. An
+        // old ACK delivers nothing (tcp_ack()).
         let counts_duplicates = cx.profile.recovery.growth.amount == Growth::Delivered
             && self.has_scoreboard(&cx.negotiated)
             && newly.number >= newly.una;
@@ -196,7 +196,7 @@ impl Sender {
     }
 
     /// Returns true if the SACKed data was sent before the latest transmission of the first outstanding
-    /// segment. The ACK of that transmission is then still to come, and the timer must wait for it.
+    /// segment. The timer must then not expire before the ACK of that transmission can arrive.
     fn is_older_than_copy(&self, now: Instant, sacked_sent: Option<Instant>) -> bool {
         let copy = self.flight.head().map(|head| head.last_sent);
         sacked_sent.is_some() && sacked_sent < copy && self.recovery.waits_until(now).is_none()

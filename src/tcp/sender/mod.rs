@@ -303,7 +303,7 @@ impl Sender {
     fn update_smss(&mut self, cx: &Context) {
         let options = cx.negotiated.options_len();
         let smss = self.max_seg(&cx.negotiated, &cx.options).saturating_sub(options);
-        // Linux, tcp_bound_to_half_wnd(): at least what remains of 68 bytes after the headers.
+        // Linux, tcp_bound_to_half_wnd(): at least 68 bytes less the headers.
         let half = match self.max_wnd {
             0 => u64::MAX,
             window @ 1..=536 => window.max(48 - options),

@@ -36,7 +36,7 @@ impl Pacer {
                 return false;
             }
             if now - self.next >= BURST {
-                // Do not catch up on time in which nothing was sent.
+                // Time in which nothing was sent does not permit a longer burst.
                 self.next = now;
             }
             self.burst_end = self.next + BURST;
