@@ -103,3 +103,38 @@ fn connection_start_is_shown_in_local_time() {
     let text = String::from_utf8(output.stdout).unwrap();
     line(&text, &["began 2001-09-08 20:46:50.000000 -05:00, 10.000000 s after the first frame"]);
 }
+
+#[test]
+fn csv_has_row_per_connection_and_per_retransmission() {
+    let mut frames = three_connections();
+    let (client, server) = (v4(1, 4000), v4(2, 80));
+    frames.tcp(1.5, &Tcp::new(client, server, ACK, 101, 501, 1000));
+    let file = frames.file();
+    let rows = |more: &[&str]| {
+        let ended = run(&[&["analyze", "--csv", file.path()], more].concat());
+        assert_eq!((ended.code, ended.stderr.as_str()), (0, ""), "{more:?}");
+        ended.stdout.lines().map(|line| line.split(',').map(str::to_owned).collect()).collect::<Vec<Vec<_>>>()
+    };
+    let connections = rows(&[]);
+    let column = |rows: &[Vec<String>], heading: &str| {
+        let index = rows[0].iter().position(|name| name == heading).unwrap();
+        rows[1..].iter().map(|row| row[index].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(connections.len(), 1 + 3);
+    let mut numbered: Vec<_> =
+        column(&connections, "connection").into_iter().zip(column(&connections, "sent_bytes")).collect();
+    numbered.sort();
+    assert_eq!(
+        numbered,
+        [("0", "2000"), ("1", "3000"), ("2", "0")].map(|(a, b)| (a.to_owned(), b.to_owned()))
+    );
+    assert!(column(&connections, "cause").contains(&"handshake-failed".to_owned()), "{connections:?}");
+    let longest_first = column(&rows(&["--sort", "bytes"]), "connection");
+    assert_eq!(longest_first, ["1", "0", "2"]);
+
+    let resent = rows(&["--resent"]);
+    assert_eq!(resent.len(), 1 + 1, "{resent:?}");
+    for (heading, value) in [("connection", "0"), ("start_byte", "1"), ("from", "10.0.0.1:4000")] {
+        assert_eq!(column(&resent, heading), [value], "{heading}");
+    }
+}

@@ -8,6 +8,7 @@ mod output;
 mod path;
 mod pictures;
 mod resent;
+mod rows;
 mod select;
 
 use std::path::PathBuf;
@@ -24,7 +25,7 @@ use airwire::time::{Duration, Instant};
 use clap::Args;
 use comments::{CommentOptions, Commenting};
 use order::SortKey;
-use output::{Output, OutputOptions};
+use output::{Format, Output, OutputOptions};
 use path::{PathAnalysis, PathOptions, SenderLogComparison};
 use pictures::{PictureOptions, Pictures};
 use select::Selection;
@@ -54,7 +55,7 @@ pub(crate) struct Analyze {
     /// Show only this connection, in detail; its number is Wireshark's tcp.stream
     #[arg(long, value_name = "NUMBER", help_heading = "Output")]
     connection: Option<u64>,
-    /// Show at most this many connections, those with the most data [default: 50; with --overview 10000, with --json all]
+    /// Show at most this many connections, those with the most data [default: 50; with --overview 10000, with --json and --csv all]
     #[arg(
         long,
         visible_alias = "top",
@@ -79,6 +80,13 @@ pub(crate) struct Analyze {
     /// Print JSON instead of text: one document
     #[arg(long, help_heading = "Output")]
     json: bool,
+    /// Print CSV instead of text: one row per connection, or with --resent one per retransmission
+    #[arg(
+        long,
+        conflicts_with_all = ["json", "overview", "wide", "path", "sender_log"],
+        help_heading = "Output"
+    )]
+    csv: bool,
     /// Show every column of the tables, and do not break long lines
     #[arg(long, conflicts_with = "json", help_heading = "Output")]
     wide: bool,
@@ -111,6 +119,8 @@ Examples:
   Totals as JSON:
     airtcp analyze -f 'tcp port 9000' --json fixed.pcap mobile.pcap |
       jq '.captures[].totals'
+  The cause of each slow connection as CSV:
+    airtcp analyze eth0.pcap --csv > connections.csv
   Packets from tcpdump, and from an interface:
     tcpdump -w - -s 128 -i eth0 tcp | airtcp analyze -
     airtcp analyze -i eth0 -f 'port 443' --for 30s
@@ -135,6 +145,14 @@ const CLEANUP_INTERVAL: Duration = Duration::from_secs(1);
 const CAPTURE: Token = Token(0);
 
 impl Analyze {
+    const fn format(&self) -> Format {
+        match (self.json, self.csv) {
+            (true, _) => Format::Json,
+            (false, true) => Format::Csv,
+            (false, false) => Format::Text,
+        }
+    }
+
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let filter = self.filter.as_deref();
         let open = |path: &PathBuf| Capture::open(path, filter).map_err(failed);
@@ -153,7 +171,7 @@ impl Analyze {
         let path = PathAnalysis::new(&self.path, &self.files, filter, traces)?;
         self.selection.check()?;
         let options = OutputOptions {
-            json: self.json,
+            format: self.format(),
             only: self.connection,
             limit: self.most,
             resent: self.resent,

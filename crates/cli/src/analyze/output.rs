@@ -21,6 +21,7 @@ use super::order::{SortKey, TopRanked};
 use super::path::{PathAnalysis, SenderLogComparison};
 use super::pictures::Pictures;
 use super::resent::{self, Resent};
+use super::rows;
 use super::select::Selection;
 use crate::shared::{console, failure};
 
@@ -32,10 +33,18 @@ const MANY_ROWS: usize = 10_000;
 /// Up to this number of connections, details are printed for each.
 const MAX_DETAILED: usize = 3;
 
+/// The format of the results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Format {
+    Text,
+    Json,
+    Csv,
+}
+
 /// The options that control the output.
 #[derive(Clone, Debug)]
 pub(super) struct OutputOptions {
-    pub(super) json: bool,
+    pub(super) format: Format,
     pub(super) only: Option<u64>,
     /// Maximum number of connections to keep until the end. With `None`, each is written at once.
     pub(super) limit: Option<usize>,
@@ -59,6 +68,8 @@ pub(super) struct Output {
     comments: Option<Commenting>,
     path: Option<PathAnalysis>,
     sender: Option<SenderLogComparison>,
+    /// The name of the current capture.
+    capture: String,
     captures: u64,
     written: u64,
     /// Buffer for the JSON of one connection, reused for the next.
@@ -112,13 +123,17 @@ impl Output {
         path: Option<PathAnalysis>,
         sender: Option<SenderLogComparison>,
     ) -> io::Result<Self> {
-        if options.json {
-            write!(console::stdout(), "{{\"schema_version\":{SCHEMA_VERSION},\"captures\":[")?;
-            if options.sort.is_some() {
-                options.limit.get_or_insert(MANY_ROWS);
+        match options.format {
+            Format::Text => {
+                options.limit.get_or_insert(if options.overview { MANY_ROWS } else { DEFAULT_ROWS });
             }
-        } else {
-            options.limit.get_or_insert(if options.overview { MANY_ROWS } else { DEFAULT_ROWS });
+            Format::Json => {
+                write!(console::stdout(), "{{\"schema_version\":{SCHEMA_VERSION},\"captures\":[")?
+            }
+            Format::Csv => rows::begin(options.resent, &mut console::stdout())?,
+        }
+        if options.sort.is_some() {
+            options.limit.get_or_insert(MANY_ROWS);
         }
         let (live, zone, results) = (false, TimeZone::system(), CaptureResults::new(&options));
         let (captures, written, line, error) = (0, 0, Vec::new(), None);
@@ -131,6 +146,7 @@ impl Output {
             comments,
             path,
             sender,
+            capture: String::new(),
             captures,
             written,
             line,
@@ -144,17 +160,23 @@ impl Output {
     }
 
     pub(super) fn begin(&mut self, name: &str, live: bool) -> io::Result<()> {
-        self.live = live && !self.options.json;
+        self.live = live && self.options.format == Format::Text;
+        name.clone_into(&mut self.capture);
         let is_first = self.captures == 0;
         self.captures += 1;
         let mut out = console::stdout();
-        if self.options.json {
-            let comma = if is_first { "" } else { "," };
-            let name = serde_json::to_string(name)?;
-            return write!(out, "{comma}\n{{\"name\":{name},\"connections\":[");
+        match self.options.format {
+            Format::Text => {
+                let gap = if is_first { "" } else { "\n" };
+                writeln!(out, "{gap}{name}")
+            }
+            Format::Json => {
+                let comma = if is_first { "" } else { "," };
+                let name = serde_json::to_string(name)?;
+                write!(out, "{comma}\n{{\"name\":{name},\"connections\":[")
+            }
+            Format::Csv => Ok(()),
         }
-        let gap = if is_first { "" } else { "\n" };
-        writeln!(out, "{gap}{name}")
     }
 
     pub(super) fn take(&mut self, mut finished: Finished) {
@@ -212,6 +234,17 @@ impl Output {
     }
 
     fn write(&mut self, number: u64, findings: &Findings) -> io::Result<()> {
+        let mut out = console::stdout();
+        match (self.options.format, &findings.resent) {
+            (Format::Csv, Some(resent)) => {
+                rows::retransmissions(&self.capture, number, &findings.all, resent, &mut out)
+            }
+            (Format::Csv, None) => rows::connection(&self.capture, number, &findings.all, &mut out),
+            _ => self.write_json(number, findings),
+        }
+    }
+
+    fn write_json(&mut self, number: u64, findings: &Findings) -> io::Result<()> {
         let comma = if self.written == 0 { "" } else { "," };
         self.written += 1;
         self.line.clear();
@@ -240,13 +273,15 @@ impl Output {
                 ),
             }));
         }
-        if self.options.json {
+        if self.options.format != Format::Text {
             for (number, findings) in connections {
                 self.write(number, findings)?;
             }
-            self.written = 0;
-            let totals = serde_json::to_string(totals)?;
-            write!(console::stdout(), "\n],\"totals\":{totals}}}")?;
+            if self.options.format == Format::Json {
+                self.written = 0;
+                let totals = serde_json::to_string(totals)?;
+                write!(console::stdout(), "\n],\"totals\":{totals}}}")?;
+            }
             return Ok(());
         }
         let mut out = console::stdout();
@@ -334,16 +369,17 @@ impl Output {
     }
 
     pub(super) fn finish(self) -> anyhow::Result<()> {
-        if self.options.json {
+        let json = self.options.format == Format::Json;
+        if json {
             write!(console::stdout(), "\n]")?;
         }
         let width = console::width(self.options.wide);
         match (&self.path, &self.sender) {
-            (Some(path), sender) => path.write(self.options.json, sender.as_ref(), width)?,
-            (None, Some(sender)) => sender.write(self.options.json, width)?,
+            (Some(path), sender) => path.write(json, sender.as_ref(), width)?,
+            (None, Some(sender)) => sender.write(json, width)?,
             (None, None) => {}
         }
-        if self.options.json {
+        if json {
             writeln!(console::stdout(), "}}")?;
         }
         self.pictures.finish()?;

@@ -6,18 +6,45 @@ use serde::Serialize;
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Resent {
-    frame: u64,
+    pub(super) frame: u64,
     /// Seconds since the capture's first packet.
-    seconds: f64,
+    pub(super) seconds: f64,
     /// Relative sequence number: the SYN is at 0.
-    start: u64,
-    end: u64,
+    pub(super) start: u64,
+    pub(super) end: u64,
     why: Sending,
     /// Duplicate ACKs that had arrived for this segment.
-    dupacks: u32,
+    pub(super) dupacks: u32,
     /// Segments in flight, without this one.
-    in_flight: u32,
+    pub(super) in_flight: u32,
     fate: Fate,
+}
+
+impl Resent {
+    /// Why the segment was sent again.
+    pub(super) fn cause(&self) -> &'static str {
+        match self.why {
+            Sending::New => "new",
+            Sending::Fast => "fast",
+            Sending::Timeout => "timeout",
+            Sending::Tail => "tail",
+            Sending::Probe => "probe",
+            Sending::Unexplained => "unexplained",
+        }
+    }
+
+    /// What happened to it, or an empty string if it arrived or if this is unknown.
+    pub(super) fn outcome(&self) -> String {
+        match self.fate {
+            Fate::Unknown | Fate::Arrived { .. } => String::new(),
+            Fate::Lost(Loss::Between { before }) => format!("lost before capture {}", before + 1),
+            Fate::Lost(Loss::Airlink(cause)) => format!("lost: {}", cause.name()),
+            Fate::Spurious { proof: Proof::Timestamp } => "spurious (timestamp)".to_owned(),
+            Fate::Spurious { proof: Proof::Dsack } => "spurious (D-SACK)".to_owned(),
+            Fate::Spurious { proof: Proof::Arrival } => "spurious (original arrived)".to_owned(),
+            Fate::Spurious { proof: Proof::Acked } => "spurious (already acknowledged)".to_owned(),
+        }
+    }
 }
 
 pub(super) fn of(trace: &Trace) -> Vec<Resent> {
@@ -45,32 +72,16 @@ pub(super) fn table(resent: &[Resent], width: Option<usize>) -> String {
         Column::new("in flight").of("segments"),
         Column::new("outcome").left(),
     ]);
-    for Resent { frame, seconds, start, why, dupacks, in_flight, fate, .. } in resent {
-        let why = match why {
-            Sending::New => "new",
-            Sending::Fast => "fast",
-            Sending::Timeout => "timeout",
-            Sending::Tail => "tail",
-            Sending::Probe => "probe",
-            Sending::Unexplained => "unexplained",
-        };
-        let outcome = match fate {
-            Fate::Unknown | Fate::Arrived { .. } => String::new(),
-            Fate::Lost(Loss::Between { before }) => format!("lost before capture {}", before + 1),
-            Fate::Lost(Loss::Airlink(cause)) => format!("lost: {}", cause.name()),
-            Fate::Spurious { proof: Proof::Timestamp } => "spurious (timestamp)".to_owned(),
-            Fate::Spurious { proof: Proof::Dsack } => "spurious (D-SACK)".to_owned(),
-            Fate::Spurious { proof: Proof::Arrival } => "spurious (original arrived)".to_owned(),
-            Fate::Spurious { proof: Proof::Acked } => "spurious (already acknowledged)".to_owned(),
-        };
+    for retransmission in resent {
+        let Resent { frame, seconds, start, dupacks, in_flight, .. } = retransmission;
         table.push([
             frame.to_string(),
             format!("{seconds:.6}"),
             start.to_string(),
-            why.to_owned(),
+            retransmission.cause().to_owned(),
             dupacks.to_string(),
             in_flight.to_string(),
-            outcome,
+            retransmission.outcome(),
         ]);
     }
     table.render(width)
