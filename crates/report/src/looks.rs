@@ -53,7 +53,7 @@ impl Sign {
                 Mark::Down => "down",
                 Mark::Square => "square",
                 Mark::Diamond => "diamond",
-                Mark::Disc => "disc",
+                Mark::Disc | Mark::Plate => "disc",
                 Mark::Ring => "ring",
                 Mark::OpenSquare => "open-square",
                 Mark::Frame => "frame",

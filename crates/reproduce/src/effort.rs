@@ -10,11 +10,15 @@ use airtcp_sim::run::{self, Report, Run};
 use airtcp_sim::world::{World, WorldError};
 use rayon::prelude::*;
 
+use crate::reading::Reading;
+
 /// The number of seeds, and the results so far.
 #[derive(Debug)]
 pub struct Effort {
-    /// Runs per point. Every point has the seeds 1, 2, …, so that compared senders have the same seeds.
+    /// Runs per point. Every point has the same seeds in the same order, so that compared senders form pairs.
     pub seeds: u32,
+    first_seed: u64,
+    reading: Reading,
     made: Made,
     watcher: Arc<dyn Watcher>,
     missing: Arc<Missing>,
@@ -70,7 +74,19 @@ impl Effort {
 
     /// An effort with `seeds` seeds and a watcher, without previous results.
     pub fn watched(seeds: u32, watcher: Arc<dyn Watcher>) -> Self {
-        Self { seeds, made: Made::default(), watcher, missing: Arc::default() }
+        Self {
+            seeds,
+            first_seed: 1,
+            reading: Reading::default(),
+            made: Made::default(),
+            watcher,
+            missing: Arc::default(),
+        }
+    }
+
+    /// The same effort with the seeds from `first`. Without this, the first seed is 1.
+    pub fn starting_at(self, first: u64) -> Self {
+        Self { first_seed: first, ..self }
     }
 
     /// The information that has arrived in no run so far.
@@ -88,21 +104,37 @@ impl Effort {
         self.watcher.expects(runs);
     }
 
-    /// An effort with at most `seeds` seeds and without previous results, for a part of a figure with long runs.
+    /// An effort with another number of seeds and without previous results.
+    pub fn fresh(&self, seeds: u32) -> Self {
+        let effort = Self::watched(seeds, Arc::clone(&self.watcher));
+        Self { first_seed: self.first_seed, missing: self.missing(), reading: self.reading.clone(), ..effort }
+    }
+
+    /// The same with at most `seeds` seeds, for a part of a figure with long runs.
     pub(crate) fn at_most(&self, seeds: u32) -> Self {
-        let effort = Self::watched(self.seeds.min(seeds), Arc::clone(&self.watcher));
-        Self { missing: self.missing(), ..effort }
+        self.fresh(self.seeds.min(seeds))
+    }
+
+    /// An effort with the same seeds and another reading of the paper, without previous results.
+    pub(crate) fn reading(&self, reading: Reading) -> Self {
+        Self { reading, ..self.fresh(self.seeds) }
+    }
+
+    /// The value of a detail in this reading, if it differs from the chosen one.
+    pub(crate) fn value(&self, detail: &str) -> Option<&'static str> {
+        self.reading.value(detail)
+    }
+
+    /// Changes a run to the reading. [`Self::sample`] and [`Self::watch`] do so themselves.
+    pub(crate) fn read(&self, mut run: Run) -> Result<Run, WorldError> {
+        self.reading.apply(&mut run)?;
+        Ok(run)
     }
 
     /// The same effort with more seeds. A figure that runs again executes only the runs that are missing.
     pub fn with(self, seeds: u32) -> Self {
         self.made.next.store(0, Ordering::Relaxed);
         Self { seeds, ..self }
-    }
-
-    /// The seeds, from 1.
-    pub fn seeds(&self) -> impl Iterator<Item = u64> + use<> {
-        1..=u64::from(self.seeds)
     }
 
     /// Runs every point with every seed on all cores, and returns the results of `measure` by point, in the order of
@@ -127,7 +159,7 @@ impl Effort {
         measure: impl Fn(&P, &Report, &mut World) -> T + Sync,
     ) -> Result<Vec<Vec<T>>, WorldError> {
         self.each(points, |point, seed| {
-            let (report, mut world) = run::run_watched(&plan(point, seed), |_| {})?;
+            let (report, mut world) = run::run_watched(&self.read(plan(point, seed))?, |_| {})?;
             self.note_missing(&report);
             Ok(measure(point, &report, &mut world))
         })
@@ -143,7 +175,7 @@ impl Effort {
         let made: Option<Vec<Vec<T>>> = self.made.take(call);
         let mut samples = made.unwrap_or_else(|| points.iter().map(|_| Vec::new()).collect());
         let missing = |(point, made): (usize, &Vec<T>)| {
-            (made.len() as u64 + 1..=u64::from(self.seeds)).map(move |seed| (point, seed))
+            (made.len() as u64..u64::from(self.seeds)).map(move |index| (point, self.first_seed + index))
         };
         let jobs: Vec<(usize, u64)> = samples.iter().enumerate().flat_map(missing).collect();
         let found: Vec<(usize, T)> = jobs
@@ -185,5 +217,20 @@ impl Made {
 impl std::fmt::Debug for Made {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("Made").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seeds_begin_at_first_seed() {
+        let seeds = |effort: &Effort| effort.each(&["a", "b"], |_, seed| Ok(seed)).unwrap();
+        assert_eq!(seeds(&Effort::new(2)), [[1, 2], [1, 2]]);
+        let later = Effort::new(2).starting_at(10);
+        assert_eq!(seeds(&later), [[10, 11], [10, 11]]);
+        assert_eq!(seeds(&later.with(3)), [[10, 11, 12], [10, 11, 12]]);
+        assert_eq!(seeds(&Effort::new(3).starting_at(10).at_most(1)), [[10], [10]]);
     }
 }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::chart::Chart;
 use crate::judge::Judged;
+use crate::reading::{Factor, REPETITIONS, Reading, Repetitions, Reread, Values, Verdict};
 
 /// Lines of Markdown are at most this long.
 pub(crate) const WIDTH: usize = 100;
@@ -99,9 +100,18 @@ pub struct Claim {
     /// Our result.
     #[serde(rename = "result")]
     pub ours: String,
-    /// Whether it holds.
+    /// Whether it holds in the chosen reading.
     #[serde(rename = "verdict")]
     pub judged: Judged,
+    /// Whether it holds in other readings.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub readings: Vec<Reread>,
+    /// Details that the sentence itself fixes. Readings with other values do not apply to it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fixed: Vec<String>,
+    /// Whether the figure has a single run, because nothing in it is random.
+    #[serde(default)]
+    pub once: bool,
 }
 
 /// Whether a claim counts in the summary. A claim that does not count is shown with the reason.
@@ -114,6 +124,8 @@ pub enum Counts {
     Calibrated(String),
     /// It follows from the construction of senders and paths, for this reason.
     ByConstruction(String),
+    /// It is about the same result as another claim, which counts: this one.
+    Repeats(String),
     /// It is not in the paper. The reason is the explanation for adding it.
     Own(String),
 }
@@ -125,6 +137,7 @@ impl Counts {
             Self::Yes => None,
             Self::Calibrated(what) => Some(format!("calibrated: {what}")),
             Self::ByConstruction(why) => Some(format!("by construction: {why}")),
+            Self::Repeats(what) => Some(format!("repeats: {what}")),
             Self::Own(why) => Some(format!("not the paper's: {why}")),
         }
     }
@@ -136,7 +149,7 @@ pub(crate) struct At<'a>(pub(crate) &'a str);
 
 /// A claim that counts: a sentence of the paper, our result and the verdict.
 pub(crate) fn claim(At(place): At<'_>, paper: &str, ours: String, judged: Judged) -> Claim {
-    Claim { paper: paper.to_owned(), place: place.to_owned(), counts: Counts::Yes, ours, judged }
+    Claim::new(place, paper, ours, judged)
 }
 
 /// Our result for a sentence of a paper, and the verdict.
@@ -183,6 +196,36 @@ impl Finding {
         if claims.is_empty() { claims } else { claims + "\n" }
     }
 
+    /// The verdict on each claim in each reading, with a column per detail. `None` if only the chosen reading was
+    /// judged. The chosen values are those of `factors`.
+    pub fn readings(&self, factors: &[Factor]) -> Option<Table> {
+        let with_readings = || self.claims.iter().filter(|claim| !claim.readings.is_empty());
+        let mut details: Vec<&str> = factors.iter().map(|factor| factor.name).collect();
+        for name in with_readings().flat_map(|claim| &claim.readings).flat_map(|reread| reread.reading.keys())
+        {
+            if !details.contains(&name.as_str()) {
+                details.push(name);
+            }
+        }
+        let headings: Vec<&str> =
+            ["claim"].into_iter().chain(details.iter().copied()).chain(["verdict"]).collect();
+        let mut table = Table::new("Verdicts by reading:", &headings);
+        let chosen = |claim: &Claim, detail: &str| {
+            let factor = factors.iter().find(|factor| factor.name == detail);
+            let is_fixed = claim.fixed.iter().any(|fixed| fixed == detail);
+            if is_fixed { "as in the claim" } else { factor.map_or("as chosen", |factor| factor.chosen) }
+        };
+        for claim in with_readings() {
+            let first = Reread { reading: Values::new(), judged: claim.judged };
+            for Reread { reading, judged } in [&first].into_iter().chain(&claim.readings) {
+                let value = |detail: &str| reading.get(detail).map_or_else(|| chosen(claim, detail), String::as_str);
+                let values = details.iter().map(|detail| value(detail).to_owned());
+                table.row([claim.paper.clone()].into_iter().chain(values).chain([judged.name().to_owned()]));
+            }
+        }
+        (!table.rows.is_empty()).then_some(table)
+    }
+
     /// One paragraph per remark.
     pub fn remarks_markdown(&self) -> String {
         self.remarks.iter().map(|remark| wrapped("", remark, WIDTH) + "\n").collect()
@@ -190,21 +233,108 @@ impl Finding {
 }
 
 impl Claim {
+    /// A claim that counts: its place, the sentence of the paper, our result and the verdict.
+    pub fn new(place: &str, paper: &str, ours: String, judged: Judged) -> Self {
+        Self {
+            paper: paper.to_owned(),
+            place: place.to_owned(),
+            counts: Counts::Yes,
+            ours,
+            judged,
+            readings: Vec::new(),
+            fixed: Vec::new(),
+            once: false,
+        }
+    }
+
     /// The same claim, which does not count for this reason.
-    pub(crate) fn not_counted(self, counts: Counts) -> Self {
+    pub fn not_counted(self, counts: Counts) -> Self {
         Self { counts, ..self }
+    }
+
+    /// Adds the verdict with another value of a detail that affects the judgement and not the runs.
+    pub(crate) fn with(mut self, detail: &str, value: &str, judged: Judged) -> Self {
+        let reading = Values::from([(detail.to_owned(), value.to_owned())]);
+        self.readings.push(Reread { reading, judged });
+        self
+    }
+
+    /// Adds the verdicts of `judge` with the other numbers of repetitions.
+    pub(crate) fn repeated(
+        self,
+        Repetitions { others, .. }: Repetitions,
+        judge: impl Fn(u32) -> Judged,
+    ) -> Self {
+        others.iter().fold(self, |claim, &times| claim.with(REPETITIONS, &times.to_string(), judge(times)))
+    }
+
+    /// Names a detail that the sentence itself fixes.
+    pub(crate) fn fixing(mut self, detail: &str) -> Self {
+        self.fixed.push(detail.to_owned());
+        self
+    }
+
+    /// Adds the verdicts on the same claim in runs of another reading.
+    pub(crate) fn reread(&mut self, reading: &Reading, again: &Self) {
+        let values = reading.values();
+        if values.keys().any(|detail| self.fixed.contains(detail)) {
+            return;
+        }
+        let with = |more: &Values| values.iter().chain(more).map(|(a, b)| (a.clone(), b.clone())).collect();
+        self.readings.push(Reread { reading: values.clone(), judged: again.judged });
+        let judged_otherwise = again
+            .readings
+            .iter()
+            .map(|Reread { reading, judged }| Reread { reading: with(reading), judged: *judged });
+        self.readings.extend(judged_otherwise);
+    }
+
+    /// The verdict over all readings.
+    pub fn verdict(&self) -> Verdict {
+        Verdict::of(self.judged, &self.readings)
+    }
+
+    /// The verdict in words.
+    pub fn verdict_name(&self) -> String {
+        if self.once { self.verdict().name_once() } else { self.verdict().name() }
+    }
+
+    /// The number of readings with each verdict, and the smallest changes that lead to another verdict. `None` if only
+    /// the chosen reading was judged.
+    pub fn readings_shown(&self) -> Option<String> {
+        if self.readings.is_empty() {
+            return None;
+        }
+        let counts = Judged::ALL.into_iter().filter_map(|judged| {
+            let count = self.readings.iter().filter(|reread| reread.judged == judged).count();
+            (count > 0).then(|| format!("{} in {count}", judged.name()))
+        });
+        let counts = counts.collect::<Vec<_>>().join(", ");
+        let text = format!("Chosen reading: {}. Other readings: {counts}.", self.judged.name());
+        let is_opposite = |reread: &&Reread| ![self.judged, Judged::Undecided].contains(&reread.judged);
+        let opposite = || self.readings.iter().filter(is_opposite);
+        let Some(fewest) = opposite().map(|reread| reread.reading.len()).min() else { return Some(text) };
+        let smallest = opposite().filter(|reread| reread.reading.len() == fewest).map(|reread| {
+            let values = reread.reading.iter().map(|(detail, value)| format!("{detail}: {value}"));
+            format!("{} ({})", values.collect::<Vec<_>>().join(" and "), reread.judged.name())
+        });
+        Some(format!("{text} Another verdict with {}.", smallest.collect::<Vec<_>>().join("; ")))
     }
 
     /// A list item. The verdict of a claim that counts is bold.
     fn markdown(&self) -> String {
-        let Self { paper, place, counts, ours, judged } = self;
+        let Self { paper, place, counts, ours, .. } = self;
         let place = if place.is_empty() { String::new() } else { format!(" ({place})") };
         let verdict = match counts.note() {
-            None => format!("**{}**", judged.name()),
-            Some(note) => format!("{}, not counted ({note})", judged.name()),
+            None => format!("**{}**", self.verdict_name()),
+            Some(note) => format!("{}, not counted ({note})", self.verdict_name()),
         };
         let claim = wrapped("- ", &format!("{verdict}: {paper}{place}"), WIDTH);
-        format!("{claim}\n{}", wrapped("  ", &format!("Here: {ours}"), WIDTH))
+        let here = wrapped("  ", &format!("Here: {ours}"), WIDTH);
+        let readings = self
+            .readings_shown()
+            .map_or_else(String::new, |text| format!("\n{}", wrapped("  ", &text, WIDTH)));
+        format!("{claim}\n{here}{readings}")
     }
 }
 
@@ -214,16 +344,25 @@ mod tests {
 
     #[test]
     fn uncounted_claim_states_reason() {
-        let claim = |counts| Claim {
-            paper: "\"more\"".to_owned(),
-            place: "§4".to_owned(),
-            counts,
-            ours: "+3 %".to_owned(),
-            judged: Judged::Holds,
-        };
+        let claim =
+            |counts| claim(At("§4"), "\"more\"", "+3 %".to_owned(), Judged::Holds).not_counted(counts);
         let claims = vec![claim(Counts::Yes), claim(Counts::Calibrated("the delay".to_owned()))];
         let text = Finding { claims, ..Finding::default() }.markdown();
         assert!(text.contains("- **holds**: \"more\" (§4)\n\n  Here: +3 %\n"), "{text}");
         assert!(text.contains("- holds, not counted (calibrated: the delay): \"more\""), "{text}");
+    }
+
+    #[test]
+    fn claim_lists_readings_with_other_verdict() {
+        let claim = claim(At("§4"), "“more”", "+3 %".to_owned(), Judged::Holds).with(
+            "the tick",
+            "500 ms",
+            Judged::DoesNotHold,
+        );
+        let text = claim.markdown();
+        assert!(text.starts_with("- **depends on the tick**: “more” (§4)\n"), "{text}");
+        let readings = "  Chosen reading: holds. Other readings: does not hold in 1. Another verdict with the tick: 500 ms\n  \
+                        (does not hold).\n";
+        assert!(text.contains(readings), "{text}");
     }
 }

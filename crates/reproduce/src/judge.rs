@@ -22,6 +22,8 @@ pub enum Judged {
     DoesNotHold,
     /// The interval is too wide for a decision.
     Undecided,
+    /// The paper's number varies so much between repetitions that no effect at all would also meet it.
+    NotTestable,
 }
 
 /// Width of the deciding interval relative to the printed one: P. C. Pocock's constant for four looks, 2.361, divided
@@ -44,12 +46,16 @@ fn interval(mean: &Mean) -> Option<(f64, f64)> {
 }
 
 impl Judged {
+    /// All verdicts.
+    pub const ALL: [Self; 4] = [Self::Holds, Self::DoesNotHold, Self::Undecided, Self::NotTestable];
+
     /// The verdict in words.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Holds => "holds",
             Self::DoesNotHold => "does not hold",
             Self::Undecided => "undecided",
+            Self::NotTestable => "not testable",
         }
     }
 
@@ -101,22 +107,31 @@ impl Judged {
         Self::between(gain, CONSIDERABLY, f64::INFINITY)
     }
 
-    /// Whether a number of the paper is met. The paper ran each point once, and `one_run` is the deviation of one run
-    /// of the paper's length ([`one_run`], [`one_run_gain`]). The number is met if the interval overlaps the paper's
-    /// number ± `one_run`. If the interval is wider than that, the claim is undecided, because almost any number
-    /// would be met.
-    pub fn number(ours: &Mean, paper: f64, one_run: f64) -> Self {
+    /// Whether a number of the paper is met. `tolerance` is the deviation of the paper's result, which is a mean over
+    /// the paper's repetitions ([`of_repetitions`]). The number is met if the interval overlaps the paper's number ±
+    /// `tolerance`. If the interval is wider than that, the claim is undecided, because almost any number would be met.
+    pub fn number(ours: &Mean, paper: f64, tolerance: f64) -> Self {
         match interval(ours) {
-            Some((from, to)) if to < paper - one_run || from > paper + one_run => Self::DoesNotHold,
-            Some((from, to)) if (to - from) / 2.0 <= one_run => Self::Holds,
+            Some((from, to)) if to < paper - tolerance || from > paper + tolerance => Self::DoesNotHold,
+            Some((from, to)) if (to - from) / 2.0 <= tolerance => Self::Holds,
             _ => Self::Undecided,
         }
     }
 
-    /// The verdict on a sentence with several claims. It holds if they all hold.
+    /// Like [`Self::number`], for a gain or another effect. If an effect of zero would also meet the number, the claim is
+    /// not testable.
+    pub fn effect(ours: &Mean, paper: f64, tolerance: f64) -> Self {
+        if paper.abs() <= tolerance { Self::NotTestable } else { Self::number(ours, paper, tolerance) }
+    }
+
+    /// The verdict on a sentence with several claims. It holds if they all hold. Claims that are not testable do not
+    /// count if there are others.
     pub fn all(parts: impl IntoIterator<Item = Self>) -> Self {
-        let parts: Vec<_> = parts.into_iter().collect();
-        if parts.contains(&Self::DoesNotHold) {
+        let all: Vec<_> = parts.into_iter().collect();
+        let parts: Vec<_> = all.iter().copied().filter(|part| *part != Self::NotTestable).collect();
+        if parts.is_empty() && !all.is_empty() {
+            Self::NotTestable
+        } else if parts.contains(&Self::DoesNotHold) {
             Self::DoesNotHold
         } else if parts.contains(&Self::Undecided) || parts.is_empty() {
             Self::Undecided
@@ -176,22 +191,22 @@ pub fn deviation(samples: &[f64]) -> f64 {
     (squares / (samples.len().max(2) - 1) as f64).sqrt()
 }
 
-/// The deviation of one run: 95 % of the runs are within this distance of the mean.
-pub fn one_run(samples: &[f64]) -> f64 {
-    1.96 * deviation(samples)
+/// The deviation of a mean over `repetitions` runs: 95 % of such means are within this distance of the true mean.
+pub fn of_repetitions(samples: &[f64], repetitions: u32) -> f64 {
+    1.96 * deviation(samples) / f64::from(repetitions).sqrt()
 }
 
-/// The deviation of a gain that is calculated from one run with and one run without, as a share.
-pub fn one_run_gain(with: &[f64], without: &[f64]) -> f64 {
+/// The deviation of a gain between two means over `repetitions` runs, as a share.
+pub fn gain_of_repetitions(with: &[f64], without: &[f64], repetitions: u32) -> f64 {
     let base = without.iter().sum::<f64>() / without.len() as f64;
-    one_run(with).hypot(one_run(without)) / base
+    of_repetitions(with, repetitions).hypot(of_repetitions(without, repetitions)) / base
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    use Judged::{DoesNotHold, Holds, Undecided};
+    use Judged::{DoesNotHold, Holds, NotTestable, Undecided};
 
     /// A mean whose deciding interval has this half width.
     fn mean_with_width(mean: f64, half_width: f64) -> Mean {
@@ -231,7 +246,14 @@ mod tests {
     }
 
     #[test]
-    fn number_is_met_within_single_run_scatter() {
+    fn effect_within_tolerance_of_zero_is_not_testable() {
+        assert_eq!(Judged::effect(&mean_with_width(0.4, 0.05), 0.21, 0.74), NotTestable);
+        assert_eq!(Judged::effect(&mean_with_width(0.4, 0.05), 0.21, 0.1), DoesNotHold);
+        assert_eq!(Judged::effect(&mean_with_width(-0.2, 0.05), -0.21, 0.1), Holds);
+    }
+
+    #[test]
+    fn number_is_met_within_tolerance() {
         assert_eq!(Judged::number(&mean_with_width(17.0, 1.0), 19.0, 3.0), Holds);
         assert_eq!(Judged::number(&mean_with_width(14.0, 1.0), 19.0, 3.0), DoesNotHold);
         assert_eq!(
@@ -252,6 +274,8 @@ mod tests {
             (&[Holds, Holds][..], Holds),
             (&[Holds, DoesNotHold, Undecided], DoesNotHold),
             (&[Holds, Undecided], Undecided),
+            (&[Holds, NotTestable], Holds),
+            (&[NotTestable, NotTestable], NotTestable),
             (&[], Undecided),
         ] {
             assert_eq!(Judged::all(parts.iter().copied()), whole, "{parts:?}");
@@ -283,9 +307,11 @@ mod tests {
     }
 
     #[test]
-    fn single_run_scatter_follows_sample_deviation() {
+    fn more_repetitions_deviate_less() {
         assert!((deviation(&[1.0, 3.0]) - 2.0_f64.sqrt()).abs() < 1e-12);
-        let off = one_run_gain(&[110.0, 130.0], &[90.0, 110.0]);
-        assert!((off - 1.96 * 20.0 / 100.0).abs() < 1e-12, "{off}");
+        for (repetitions, expected) in [(1, 1.96 * 20.0 / 100.0), (4, 1.96 * 10.0 / 100.0)] {
+            let off = gain_of_repetitions(&[110.0, 130.0], &[90.0, 110.0], repetitions);
+            assert!((off - expected).abs() < 1e-12, "{off}");
+        }
     }
 }

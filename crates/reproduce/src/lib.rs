@@ -3,12 +3,14 @@
 //!
 //! [`figures`] lists all figures. A [`Figure`] is a function that repeats the runs of the paper with paired seeds and
 //! returns a [`Finding`]: tables, the claims of the paper with verdicts, and the choices for details that the paper
-//! does not state. Nothing is fitted. A claim that does not hold is reported, with the reason if it is known.
+//! does not state. A few of these details are chosen to match numbers of the paper, for example the timer tick of
+//! [`pan2004`]; their choices say so. A claim that does not hold is reported, with the reason if it is known.
 //!
 //! Each paper has a module, named after its first author and year. The submodule `setting` contains the set-up of the
 //! paper, and `choices.md` its choices for details that the paper leaves open.
 //! `ranking` compares recipes from the whole catalogue on paths of each paper.
 
+mod central;
 pub mod chandra2003;
 pub mod chart;
 mod choices;
@@ -21,13 +23,17 @@ pub mod lai2013;
 pub mod ni2002;
 pub mod pan2004;
 mod ranking;
+pub mod reading;
 
 use airtcp_sim::world::WorldError;
+pub use central::Central;
 pub use choices::{By, Shared};
 pub use effort::{Effort, Missing, Watcher};
 pub(crate) use finding::{At, Found, cell, claim, column, found, mean};
 pub use finding::{Claim, Counts, Finding, Table, listed, shown};
 pub use judge::Judged;
+use reading::Design;
+pub use reading::{Factor, Reading, Reread, Verdict};
 
 /// The paper of a figure. [`Paper::reference`] has authors and titles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,6 +91,25 @@ impl Paper {
         }
     }
 
+    /// The details that the paper leaves open, each with values that agree with its text.
+    pub fn factors(self) -> &'static [Factor] {
+        match self {
+            Self::Pan2004 => &pan2004::FACTORS,
+            Self::Ni2002 => &ni2002::FACTORS,
+            Self::Inamura2009 => &inamura2009::FACTORS,
+            Self::Lai2013 => &lai2013::FACTORS,
+            Self::Chandra2003 => &chandra2003::FACTORS,
+            Self::Every => &[],
+        }
+    }
+
+    /// All readings of the paper except the chosen one.
+    pub fn readings(self) -> Vec<Reading> {
+        // The runs of this paper are long.
+        let design = if self == Self::Lai2013 { Design::OneAtATime } else { Design::Product };
+        Reading::others(self.factors(), design)
+    }
+
     /// The first author and the year.
     pub const fn cited(self) -> &'static str {
         match self {
@@ -113,6 +138,8 @@ pub struct Figure {
     /// How its number of runs depends on the seeds.
     pub seeds: Seeds,
     run: Reproduce,
+    /// Details that the figure itself varies. Readings with other values do not apply to it.
+    fixed: &'static [&'static str],
 }
 
 /// How the number of runs of a figure depends on the seeds.
@@ -124,6 +151,8 @@ pub enum Seeds {
     UpTo(u32),
     /// A search, which chooses the number of seeds of each step.
     Search,
+    /// One run, because nothing in it is random.
+    One,
 }
 
 /// All figures, paper by paper. The ranking is last.
@@ -141,7 +170,17 @@ pub fn figures() -> Vec<Figure> {
 
 impl Figure {
     const fn new(paper: Paper, id: &'static str, title: &'static str, run: Reproduce) -> Self {
-        Self { id, paper, title, seeds: Seeds::Each, run }
+        Self { id, paper, title, seeds: Seeds::Each, run, fixed: &[] }
+    }
+
+    /// Declares that nothing in the figure is random.
+    const fn once(self) -> Self {
+        Self { seeds: Seeds::One, ..self }
+    }
+
+    /// Names details that the figure itself varies.
+    const fn fixing(self, fixed: &'static [&'static str]) -> Self {
+        Self { fixed, ..self }
     }
 
     /// Executes all of its runs on all cores.
@@ -150,14 +189,40 @@ impl Figure {
         if finding.choices.is_empty() {
             finding.choices = self.paper.own_choices(self.id);
         }
+        finding.claims.iter_mut().for_each(|claim| claim.once = self.seeds == Seeds::One);
         Ok(finding)
+    }
+
+    /// The readings of the paper that apply to the figure.
+    pub fn readings(&self) -> Vec<Reading> {
+        let mut readings = self.paper.readings();
+        readings.retain(|reading| self.fixed.iter().all(|detail| reading.value(detail).is_none()));
+        readings
+    }
+
+    /// Judges the claims of `finding` in the other readings of the paper as well. Each reading starts with a quarter of
+    /// the seeds of `effort`, and has as many only while a claim is undecided.
+    pub fn reread(&self, finding: &mut Finding, effort: &Effort) -> Result<(), WorldError> {
+        if finding.claims.iter().all(|claim| claim.counts != Counts::Yes) {
+            return Ok(());
+        }
+        for reading in self.readings() {
+            let few = effort.reading(reading.clone()).with(effort.seeds.div_ceil(4));
+            let (again, _) = self.decide(few, effort.seeds, |_, _| {})?;
+            for claim in &mut finding.claims {
+                if let Some(again) = again.claims.iter().find(|again| again.paper == claim.paper) {
+                    claim.reread(&reading, again);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Runs the first seed, to measure how long it takes. For a search, this is only a sample, because its number of
     /// runs does not grow in proportion to the seeds.
     pub fn look(&self, effort: &Effort) -> Result<(), WorldError> {
         match self.seeds {
-            Seeds::Each | Seeds::UpTo(_) => self.run(effort).map(drop),
+            Seeds::Each | Seeds::UpTo(_) | Seeds::One => self.run(effort).map(drop),
             Seeds::Search => ranking::sample(effort),
         }
     }
@@ -168,6 +233,7 @@ impl Figure {
             Seeds::Each => first * u64::from(seeds - 1),
             Seeds::UpTo(most) => first * u64::from(seeds.min(most) - 1),
             Seeds::Search => ranking::forecast(seeds),
+            Seeds::One => 0,
         }
     }
 
@@ -185,10 +251,10 @@ impl Figure {
             let undecided = |claim: &&Claim| claim.counts == Counts::Yes && claim.judged == Judged::Undecided;
             let undecided = finding.claims.iter().filter(undecided).count();
             looked(effort.seeds, undecided);
-            let more = effort.seeds.saturating_mul(2);
-            if undecided == 0 || more > most {
+            if undecided == 0 || effort.seeds >= most || self.seeds == Seeds::One {
                 return Ok((finding, effort.seeds));
             }
+            let more = effort.seeds.saturating_mul(2).min(most);
             effort = effort.with(more);
         }
     }

@@ -10,17 +10,11 @@ use anyhow::Context;
 use serde::{Deserialize, Serialize};
 
 use super::FinishedFigure;
+use super::plan::SeedPlan;
 
 pub(super) struct ResultCache {
     directory: PathBuf,
     asked: SeedPlan,
-}
-
-/// The numbers of seeds that the user requested.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct SeedPlan {
-    pub(super) seeds: u32,
-    pub(super) most_seeds: u32,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -49,7 +43,13 @@ impl ResultCache {
         let entry: Entry = serde_json::from_str(&text)
             .with_context(|| format!("{} is not a saved result: delete it", path.display()))?;
         let Entry { asked, seeds, finding, notices } = entry;
-        Ok((asked == self.asked).then_some(FinishedFigure { figure: *figure, seeds, finding, notices }))
+        Ok((asked == self.asked).then_some(FinishedFigure {
+            figure: *figure,
+            seeds,
+            plan: asked,
+            finding,
+            notices,
+        }))
     }
 
     pub(super) fn put(&self, figure: &FinishedFigure) -> anyhow::Result<()> {
@@ -74,13 +74,15 @@ mod tests {
     fn finding_is_reused_for_same_seed_counts() {
         let directory = std::env::temp_dir().join(format!("cache-{}", std::process::id()));
         let figure = airtcp_reproduce::figures()[0];
-        let asked = SeedPlan { seeds: 30, most_seeds: 240 };
+        let asked = SeedPlan::default();
         let cache = ResultCache::open(&directory, asked).unwrap();
         assert!(cache.take(&figure).unwrap().is_none());
         let remarks = vec!["seen".to_owned()];
         let finding = Finding { remarks, ..Finding::default() };
         let notices = vec!["a: missing".to_owned()];
-        cache.put(&FinishedFigure { figure, seeds: 60, finding, notices: notices.clone() }).unwrap();
+        cache
+            .put(&FinishedFigure { figure, seeds: 60, plan: asked, finding, notices: notices.clone() })
+            .unwrap();
         let taken = cache.take(&figure).unwrap().unwrap();
         assert_eq!((taken.seeds, taken.finding.remarks), (60, vec!["seen".to_owned()]));
         assert_eq!(taken.notices, notices);

@@ -3,25 +3,29 @@
 mod cache;
 mod page;
 mod picture;
+mod plan;
 mod progress;
 mod record;
+mod verify;
 
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use airhelp::options::number;
 use airtcp_numbers::table::wrapped;
 use airtcp_report::plot::Format;
-use airtcp_reproduce::{Effort, Figure, Finding, Paper, Watcher, figures, listed};
+use airtcp_reproduce::chart::Chart;
+use airtcp_reproduce::{Effort, Figure, Finding, Paper, Seeds, Watcher, figures, listed};
 use anyhow::Context;
 use clap::Args;
 use serde_json::json;
 
-use self::cache::{ResultCache, SeedPlan};
+use self::cache::ResultCache;
+use self::plan::SeedPlan;
 use self::progress::{Cost, Progress};
 use self::record::{CHOICES, Record};
+use self::verify::Verification;
 use crate::shared::progress::format_duration;
 use crate::shared::{console, failure, stop};
 
@@ -38,12 +42,8 @@ pub(crate) struct Reproduce {
     /// Run all figures
     #[arg(long, conflicts_with = "figure")]
     all: bool,
-    /// Number of seeds: runs per point
-    #[arg(long, value_name = "N", default_value_t = SEEDS, value_parser = number::<u32>(1..=u32::MAX.into()))]
-    seeds: u32,
-    /// Maximum number of seeds; the number doubles while a claim is undecided
-    #[arg(long, value_name = "N", default_value_t = MAX_SEEDS)]
-    most_seeds: u32,
+    #[command(flatten)]
+    plan: SeedPlan,
     /// Draw the charts as SVG files in this directory: FIGURE.svg, FIGURE-2.svg, …
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     plot: Option<PathBuf>,
@@ -55,6 +55,16 @@ pub(crate) struct Reproduce {
     /// Other figures in the directory remain.
     #[arg(long, value_name = "DIR", help_heading = "Output", conflicts_with = "json")]
     record: Option<PathBuf>,
+    /// Run recorded figures again with the recorded seeds, and compare with the record in this directory byte for byte
+    ///
+    /// Without FIGURE, all recorded figures. The exit code is 1 if anything differs.
+    #[arg(
+        long,
+        value_name = "DIR",
+        help_heading = "Output",
+        conflicts_with_all = ["record", "json", "html", "plot", "keep", "seeds", "most_seeds", "first_seed", "readings"]
+    )]
+    verify: Option<PathBuf>,
     /// Save each result in this directory, and reuse results that an earlier run of the same program saved there
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     keep: Option<PathBuf>,
@@ -64,11 +74,6 @@ pub(crate) struct Reproduce {
     #[arg(from_global)]
     quiet: bool,
 }
-
-const SEEDS: u32 = 30;
-/// Allows four tests of a claim (with 1, 2, 4 and 8 times [`SEEDS`]), as the deciding intervals assume
-/// ([`airtcp_reproduce::judge::WIDER`]).
-const MAX_SEEDS: u32 = 8 * SEEDS;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -81,20 +86,48 @@ Examples:
   All figures; the command prints how long this takes, and can be resumed:
     airtcp reproduce --all --keep found --html papers.html
   One figure, updated in the record:
-    airtcp reproduce p2-fig12 --record docs/evidence/papers";
+    airtcp reproduce p2-fig12 --record docs/evidence/papers
+  The same figure, compared with the record:
+    airtcp reproduce p2-fig12 --verify docs/evidence/papers";
 
 /// A finished figure.
 struct FinishedFigure {
     figure: Figure,
     seeds: u32,
+    plan: SeedPlan,
     finding: Finding,
     /// The information that arrived in no run, one line for each part of a recipe.
     notices: Vec<String>,
 }
 
+impl FinishedFigure {
+    /// The command that runs the figure with these seeds.
+    fn command(&self) -> String {
+        self.plan.command(self.figure.id)
+    }
+
+    /// The number of seeds. `None` if nothing in the figure is random.
+    fn seeds_shown(&self) -> Option<u32> {
+        (self.figure.seeds != Seeds::One).then_some(self.seeds)
+    }
+
+    /// One of its charts as a picture.
+    fn svg(&self, chart: &Chart) -> std::io::Result<Vec<u8>> {
+        Format::Svg.render(&picture::figure(chart, self.figure.paper.cited(), self.seeds_shown()).draw())
+    }
+
+    fn runs(&self) -> String {
+        self.seeds_shown().map_or_else(
+            || "a single run, because nothing is random".to_owned(),
+            |seeds| format!("{seeds} seeds"),
+        )
+    }
+}
+
 /// A figure for which only the first seed has run.
 struct PendingFigure {
     figure: Figure,
+    plan: SeedPlan,
     /// Contains the results of the first seed.
     effort: Effort,
     cost: Cost,
@@ -108,23 +141,30 @@ enum Step {
 impl Reproduce {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let known = figures();
-        if self.figure.is_empty() && !self.all {
+        let mut verification = self.verify.as_deref().map(Verification::open).transpose()?;
+        if self.figure.is_empty() && !self.all && verification.is_none() {
             return list(&known);
         }
-        let selected: Vec<_> = if self.all { known } else { select(&known, &self.figure)? };
+        let planned: Vec<(Figure, SeedPlan)> = match &verification {
+            Some(verification) => verification.select(&self.figure)?,
+            None => {
+                let selected = if self.all { known } else { select(&known, &self.figure)? };
+                selected.into_iter().map(|figure| (figure, self.plan)).collect()
+            }
+        };
+        let selected: Vec<Figure> = planned.iter().map(|(figure, _)| *figure).collect();
         if let Some(directory) = &self.plot {
             fs::create_dir_all(directory)
                 .with_context(|| format!("cannot create {}", directory.display()))?;
         }
-        let plan = SeedPlan { seeds: self.seeds, most_seeds: self.most_seeds };
-        let cache = self.keep.as_deref().map(|directory| ResultCache::open(directory, plan)).transpose()?;
+        let cache = self.keep.as_deref().map(|directory| ResultCache::open(directory, self.plan)).transpose()?;
         let mut record = self.record.as_deref().map(Record::open).transpose()?;
         let progress = Progress::new(self.quiet);
         // Number of complete figures. The lock is held while a figure is written, so that a signal does not
         // leave half of it.
         let complete = Arc::new(Mutex::new(0));
         self.stop_on_signal(Arc::clone(&progress), Arc::clone(&complete), selected.len())?;
-        let steps = self.run_first_seeds(&selected, cache.as_ref(), &progress)?;
+        let steps = self.run_first_seeds(&planned, cache.as_ref(), &progress)?;
         let mut finished = Vec::new();
         let all = steps.len();
         for (index, step) in steps.into_iter().enumerate() {
@@ -144,9 +184,10 @@ impl Reproduce {
                 plot(directory, &figure)?;
             }
             figure.notices.iter().for_each(|notice| tracing::warn!("{}: {notice}", figure.figure.id));
-            match &mut record {
-                Some(record) => record.put(&figure)?,
-                None => self.print(&figure, finished.last(), &selected)?,
+            match (&mut record, &mut verification) {
+                (Some(record), _) => record.put(&figure)?,
+                (None, Some(verification)) => verification.check(&figure)?,
+                (None, None) => self.print(&figure, finished.last(), &selected)?,
             }
             finished.push(figure);
             *complete += 1;
@@ -155,7 +196,7 @@ impl Reproduce {
             airfiles::write(file, page::page(&finished)?)
                 .with_context(|| format!("cannot write {}", file.display()))?;
         }
-        Ok(())
+        verification.map_or(Ok(()), Verification::finish)
     }
 
     /// Arranges for SIGINT, SIGTERM and SIGHUP to report the number of complete figures. Must be called before
@@ -184,22 +225,26 @@ impl Reproduce {
     /// Runs the first seed of each figure that is not saved, to estimate the total duration.
     fn run_first_seeds(
         &self,
-        selected: &[Figure],
+        planned: &[(Figure, SeedPlan)],
         cache: Option<&ResultCache>,
         progress: &Arc<Progress>,
     ) -> anyhow::Result<Vec<Step>> {
-        let all = selected.len();
+        let all = planned.len();
         let mut steps = Vec::new();
-        for (index, figure) in selected.iter().copied().enumerate() {
+        for (index, (figure, plan)) in planned.iter().copied().enumerate() {
             if let Some(made) = cache.map(|cache| cache.take(&figure)).transpose()?.flatten() {
                 steps.push(Step::Cached(made));
                 continue;
             }
-            let effort = Effort::watched(1, Arc::clone(progress) as Arc<dyn Watcher>);
+            let effort = Effort::watched(1, Arc::clone(progress) as Arc<dyn Watcher>)
+                .starting_at(plan.first_seed.into());
             progress.begin_first_seed(format!("[{}/{all}] {}", index + 1, figure.id));
             figure.look(&effort).with_context(|| format!("cannot run {}", figure.id))?;
-            let cost = progress.cost(|first| figure.further(first, self.seeds));
-            steps.push(Step::Pending(PendingFigure { figure, effort, cost }));
+            let readings = if plan.readings { figure.readings().len() as u64 } else { 0 };
+            // Most readings are decided with a quarter of the seeds.
+            let reread = readings * u64::from(plan.seeds.div_ceil(4));
+            let cost = progress.cost(|first| figure.further(first, plan.seeds) + reread * first);
+            steps.push(Step::Pending(PendingFigure { figure, plan, effort, cost }));
         }
         progress.clear();
         let to_do = steps.iter().filter_map(|step| match step {
@@ -216,9 +261,8 @@ impl Reproduce {
         }
         if !self.quiet && costs.len() > 1 {
             console::print_status(format_args!(
-                "{} figures with {} seeds take about {} on this machine, and longer if claims remain undecided",
+                "{} figures take about {} on this machine, and longer if claims remain undecided",
                 costs.len(),
-                self.seeds,
                 format_duration(takes)
             ));
         }
@@ -231,14 +275,14 @@ impl Reproduce {
         place: &str,
         progress: &Progress,
     ) -> anyhow::Result<FinishedFigure> {
-        let PendingFigure { figure, effort, cost } = pending;
+        let PendingFigure { figure, plan, effort, cost } = pending;
         progress.clear();
         if !self.quiet {
             console::print_status(format_args!("{place} {}: {}", figure.id, figure.title));
         }
         progress.figure(format!("{place} {}", figure.id), cost);
         let report_undecided = |seeds: u32, undecided: usize| {
-            if undecided == 0 || seeds.saturating_mul(2) > self.most_seeds {
+            if undecided == 0 || seeds >= plan.most_seeds {
                 return;
             }
             progress.more(seeds);
@@ -252,11 +296,16 @@ impl Reproduce {
             }
         };
         let missing = effort.missing();
-        let (finding, seeds) = figure
-            .decide(effort.with(self.seeds), self.most_seeds, report_undecided)
-            .with_context(|| format!("cannot run {}", figure.id))?;
+        let seeds = if figure.seeds == Seeds::One { 1 } else { plan.seeds };
+        let for_readings = effort.fresh(seeds);
+        let fails = || format!("cannot run {}", figure.id);
+        let (mut finding, seeds) =
+            figure.decide(effort.with(seeds), plan.most_seeds, report_undecided).with_context(fails)?;
+        if plan.readings {
+            figure.reread(&mut finding, &for_readings).with_context(fails)?;
+        }
         progress.done();
-        Ok(FinishedFigure { figure, seeds, finding, notices: missing.notices() })
+        Ok(FinishedFigure { figure, seeds, plan, finding, notices: missing.notices() })
     }
 
     /// Prints one figure. `before` is the previous figure, and `selected` contains all requested figures. If
@@ -268,11 +317,11 @@ impl Reproduce {
         before: Option<&FinishedFigure>,
         selected: &[Figure],
     ) -> anyhow::Result<()> {
-        let FinishedFigure { figure, seeds, finding, notices } = made;
+        let FinishedFigure { figure, seeds, finding, notices, .. } = made;
         let Figure { id, title, paper, .. } = figure;
         if self.json {
             let finding = Finding { choices: figure.choices(finding), ..finding.clone() };
-            let mut line = json!({ "figure": id, "title": title, "seeds": seeds, "finding": finding });
+            let mut line = json!({ "figure": id, "title": title, "seeds": seeds, "first_seed": made.plan.first_seed, "finding": finding });
             if !notices.is_empty() {
                 line["notices"] = json!(notices);
             }
@@ -289,7 +338,7 @@ impl Reproduce {
                 write!(console::stdout(), "{shared}")?;
             }
         }
-        write!(console::stdout(), "### `{id}`: {title}\n\n{seeds} seeds.\n\n{}", finding.markdown())?;
+        write!(console::stdout(), "### `{id}`: {title}\n\n{}.\n\n{}", made.runs(), finding.markdown())?;
         let choices =
             if figures_of_paper.len() > 1 { finding.choices.clone() } else { figure.choices(finding) };
         if !choices.is_empty() {
@@ -305,13 +354,10 @@ fn of(paper: Paper, figures: &[Figure]) -> Vec<Figure> {
 }
 
 /// Writes each chart to a file.
-fn plot(
-    directory: &Path,
-    FinishedFigure { figure, seeds, finding, .. }: &FinishedFigure,
-) -> anyhow::Result<()> {
-    for (index, chart) in finding.charts.iter().enumerate() {
-        let file = directory.join(record::numbered(figure.id, index, "svg"));
-        let svg = Format::Svg.render(&picture::figure(chart, figure.paper.cited(), *seeds).draw())?;
+fn plot(directory: &Path, made: &FinishedFigure) -> anyhow::Result<()> {
+    for (index, chart) in made.finding.charts.iter().enumerate() {
+        let file = directory.join(record::numbered(made.figure.id, index, "svg"));
+        let svg = made.svg(chart)?;
         airfiles::write(&file, svg).with_context(|| format!("cannot write {}", file.display()))?;
     }
     Ok(())

@@ -4,13 +4,13 @@
 use std::fmt::Write;
 
 use airtcp_report::html::table::escape;
-use airtcp_report::plot::Format;
-use airtcp_reproduce::{Claim, Counts, Figure, Judged, Paper, Table};
+use airtcp_reproduce::{Claim, Counts, Figure, Judged, Paper, Table, Verdict};
 
-use super::record::{CHOICES, SHARED_CHOICES};
-use super::{FinishedFigure, of, picture};
+use super::record::{CHOICES, SHARED_CHOICES, Tally};
+use super::{FinishedFigure, of};
 
 const STYLE: &str = include_str!("page.css");
+const SCRIPT: &str = include_str!("page.js");
 
 pub(super) fn page(made: &[FinishedFigure]) -> std::io::Result<String> {
     let mut text = format!(
@@ -19,21 +19,27 @@ pub(super) fn page(made: &[FinishedFigure]) -> std::io::Result<String> {
          <title>Reproduced papers</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<h1>Reproduced papers</h1>\n"
     );
     text += &summary(made);
+    text += &filters(made);
     let shown: Vec<Figure> = made.iter().map(|made| made.figure).collect();
     let mut paper: Option<Paper> = None;
-    for FinishedFigure { figure, seeds, finding, .. } in made {
+    for made in made {
+        let FinishedFigure { figure, finding, .. } = made;
         if paper.replace(figure.paper) != Some(figure.paper) {
-            let _ = writeln!(text, "<h2>{}</h2>", escape(figure.paper.reference()));
+            let name = figure.paper.name();
+            let _ = writeln!(text, "<h2 data-paper=\"{name}\">{}</h2>", escape(figure.paper.reference()));
             text += &shared(figure.paper, &of(figure.paper, &shown));
         }
         let _ = writeln!(
             text,
-            "<section id=\"{id}\">\n<h3><a href=\"#{id}\">{}</a></h3>\n<p class=\"how\"><code>airtcp reproduce {id}</code>, {seeds} seeds</p>",
+            "<section id=\"{id}\" data-paper=\"{paper}\">\n<h3><a href=\"#{id}\">{}</a></h3>\n<p class=\"how\"><code>{}</code>, {}</p>",
             escape(&heading(figure.title)),
+            made.command(),
+            made.runs(),
             id = figure.id,
+            paper = figure.paper.name(),
         );
         for chart in &finding.charts {
-            let svg = Format::Svg.render(&picture::figure(chart, figure.paper.cited(), *seeds).draw())?;
+            let svg = made.svg(chart)?;
             let _ = writeln!(text, "<figure>{}</figure>", String::from_utf8_lossy(&svg));
         }
         text += &claims(&finding.claims);
@@ -49,7 +55,7 @@ pub(super) fn page(made: &[FinishedFigure]) -> std::io::Result<String> {
         };
         text += "</section>\n";
     }
-    text += "</body>\n</html>\n";
+    let _ = write!(text, "<script>\n{SCRIPT}</script>\n</body>\n</html>\n");
     Ok(text)
 }
 
@@ -63,36 +69,53 @@ fn shared(paper: Paper, figures: &[Figure]) -> String {
 }
 
 /// Returns the number of claims per verdict, and the number of claims that do not count.
-pub(super) fn count<'a>(claims: impl Iterator<Item = &'a Claim>) -> ([usize; 3], usize) {
-    let mut verdicts = [0; 3];
+pub(super) fn count<'a>(claims: impl Iterator<Item = &'a Claim>) -> (Tally, usize) {
+    let mut tally = Tally::default();
     let mut not_counted = 0;
     for claim in claims {
-        match (&claim.counts, claim.judged) {
-            (Counts::Yes, Judged::Holds) => verdicts[0] += 1,
-            (Counts::Yes, Judged::DoesNotHold) => verdicts[1] += 1,
-            (Counts::Yes, _) => verdicts[2] += 1,
+        match (&claim.counts, Verdict::column(&claim.verdict_name())) {
+            (Counts::Yes, Some(column)) => tally[column] += 1,
             (..) => not_counted += 1,
         }
     }
-    (verdicts, not_counted)
+    (tally, not_counted)
 }
 
 fn summary(made: &[FinishedFigure]) -> String {
-    let mut text = "<table class=\"summary\">\n<tr><th>Paper</th><th>holds</th><th>does not hold</th>\
-                    <th>undecided</th><th>not counted</th></tr>\n"
-        .to_owned();
+    let headings: String = Verdict::COLUMNS.iter().map(|name| format!("<th>{name}</th>")).collect();
+    let mut text =
+        format!("<table class=\"summary\">\n<tr><th>Paper</th>{headings}<th>not counted</th></tr>\n");
     for paper in Paper::ALL {
         let mine: Vec<&FinishedFigure> = made.iter().filter(|made| made.figure.paper == paper).collect();
         let Some(first) = mine.first() else { continue };
-        let ([holds, not, undecided], rest) = count(mine.iter().flat_map(|made| &made.finding.claims));
+        let (tally, rest) = count(mine.iter().flat_map(|made| &made.finding.claims));
+        let cells: String =
+            tally.into_iter().chain([rest]).map(|count| format!("<td>{count}</td>")).collect();
         let _ = writeln!(
             text,
-            "<tr><td><a href=\"#{}\">{}</a></td><td>{holds}</td><td>{not}</td><td>{undecided}</td><td>{rest}</td></tr>",
+            "<tr><td><a href=\"#{}\">{}</a></td>{cells}</tr>",
             first.figure.id,
             escape(paper.cited())
         );
     }
     text + "</table>\n"
+}
+
+/// Formats the selection of the claims to show, by paper and by verdict.
+fn filters(made: &[FinishedFigure]) -> String {
+    let option = |value: &str, text: &str| format!("<option value=\"{value}\">{}</option>", escape(text));
+    let has = |paper: &Paper| made.iter().any(|made| made.figure.paper == *paper);
+    let papers: String =
+        Paper::ALL.into_iter().filter(has).map(|paper| option(paper.name(), paper.cited())).collect();
+    let verdicts: String = Verdict::COLUMNS.iter().map(|column| option(column, column)).collect();
+    format!(
+        "<form id=\"filters\" hidden>\n\
+         <label>Paper <select>{}{papers}</select></label>\n\
+         <label>Claims that <select>{}{verdicts}</select></label>\n\
+         <output></output>\n</form>\n",
+        option("", "all"),
+        option("", "have any verdict"),
+    )
 }
 
 fn claims(claims: &[Claim]) -> String {
@@ -102,20 +125,27 @@ fn claims(claims: &[Claim]) -> String {
     let mut text =
         "<table class=\"claims\">\n<tr><th>paper</th><th>reproduction</th><th>verdict</th></tr>\n".to_owned();
     for claim in claims {
-        let class = match (&claim.counts, claim.judged) {
-            (Counts::Yes, Judged::Holds) => "holds",
-            (Counts::Yes, Judged::DoesNotHold) => "not",
+        let verdict = claim.verdict();
+        let class = match (&claim.counts, &verdict) {
+            (Counts::Yes, Verdict::Always(Judged::Holds)) => "holds",
+            (Counts::Yes, Verdict::Always(Judged::DoesNotHold)) => "not",
             (Counts::Yes, _) => "undecided",
             (..) => "aside",
         };
+        let readings =
+            claim.readings_shown().map_or_else(String::new, |text| format!("<p>{}</p>", inline(&text)));
+        let column = Verdict::column(&claim.verdict_name()).filter(|_| claim.counts == Counts::Yes);
+        let column = column.map_or_else(String::new, |column| {
+            format!(" data-verdict=\"{}\"", Verdict::COLUMNS[column])
+        });
         let note = claim.counts.note().map_or_else(String::new, |note| format!("; not counted, {note}"));
         let _ = writeln!(
             text,
-            "<tr class=\"{class}\"><td>{} <span class=\"place\">{}</span></td><td>{}</td><td>{}{}</td></tr>",
+            "<tr class=\"{class}\"{column}><td>{} <span class=\"place\">{}</span></td><td>{}{readings}</td><td>{}{}</td></tr>",
             inline(&claim.paper),
             escape(&claim.place),
             inline(&claim.ours),
-            claim.judged.name(),
+            escape(&claim.verdict_name()),
             inline(&note),
         );
     }
@@ -185,8 +215,7 @@ mod tests {
     use super::*;
 
     fn claim(counts: Counts, judged: Judged) -> Claim {
-        let (paper, place, ours) = ("“more <b>”".to_owned(), "§4".to_owned(), "`sack` +3 %".to_owned());
-        Claim { paper, place, counts, ours, judged }
+        Claim::new("§4", "“more <b>”", "`sack` +3 %".to_owned(), judged).not_counted(counts)
     }
 
     #[test]
@@ -197,7 +226,7 @@ mod tests {
             claim(Counts::Yes, Judged::Undecided),
             claim(Counts::Own("an addition".to_owned()), Judged::Holds),
         ];
-        assert_eq!(count(claims.iter()), ([1, 1, 1], 1));
+        assert_eq!(count(claims.iter()), ([1, 1, 0, 1, 0, 0, 0], 1));
     }
 
     #[test]

@@ -4,12 +4,13 @@
 use airtcp_report::plot::axis::{Axis, Unit};
 use airtcp_report::plot::draw::Dash;
 use airtcp_report::plot::figure::{Figure, Panel};
-use airtcp_report::plot::palette::{LINES, Mark};
+use airtcp_report::plot::palette::{BLACK, LINES, Mark, WHITE};
 use airtcp_report::plot::{Data, Series};
 use airtcp_reproduce::chart::{self, Chart, Curve, Drawn, Scale};
 
-/// The mark for the paper's numbers. No curve uses it.
+/// The mark for the paper's numbers. No curve uses it. A white plate below it separates it from bars and lines.
 const PAPER_MARK: Mark = Mark::CrossInRing;
+const PAPER: &str = "paper";
 /// Curves with fewer single values than this get larger marks.
 const FEW_VALUES: usize = 30;
 /// Opacity of a band. Bands of several curves overlap.
@@ -17,11 +18,12 @@ const BAND_OPACITY: f64 = 0.16;
 /// Share of a category's width that its bars cover.
 const BAR_SHARE: f64 = 0.8;
 
-/// Draws the chart. `paper` is the citation of the paper.
-pub(super) fn figure(chart: &Chart, paper: &str, seeds: u32) -> Figure {
-    let subtitle = match chart.curves.iter().all(|curve| curve.drawn == Drawn::Dots) {
-        true => format!("{paper}: one run"),
-        false => format!("{paper}: means of {seeds} seeds with 95 % intervals"),
+/// Draws the chart. `paper` is the citation of the paper. `seeds` is `None` if nothing in the runs is random.
+pub(super) fn figure(chart: &Chart, paper: &str, seeds: Option<u32>) -> Figure {
+    let all_dots = chart.curves.iter().all(|curve| curve.drawn == Drawn::Dots);
+    let subtitle = match seeds.filter(|_| !all_dots) {
+        None => format!("{paper}: one run"),
+        Some(seeds) => format!("{paper}: means of {seeds} seeds with 95 % intervals"),
     };
     let bars = chart.curves.iter().filter(|curve| curve.drawn == Drawn::Bars).count();
     let mut series: Vec<Series> = Vec::new();
@@ -36,8 +38,20 @@ pub(super) fn figure(chart: &Chart, paper: &str, seeds: u32) -> Figure {
         };
         series.extend(of_curve(curve, index, shift, bars));
     }
-    // Intervals are below the lines, so that a mean remains visible where intervals of other curves cross it.
-    series.sort_by_key(|series| !matches!(series.data, Data::Bars { .. } | Data::Band { .. }));
+    // Intervals are below the lines, so that a mean remains visible where intervals of other curves cross it. The
+    // paper's marks are above everything else.
+    series.sort_by_key(|series| match series.data {
+        _ if series.class == PAPER => 2,
+        Data::Bars { .. } | Data::Band { .. } => 0,
+        _ => 1,
+    });
+    // On bars all marks are black, and one entry of the legend is enough.
+    let mut named = false;
+    for series in series.iter_mut().filter(|series| series.name.as_deref() == Some(PAPER)) {
+        if std::mem::replace(&mut named, true) {
+            series.name = None;
+        }
+    }
     let panel = Panel { y: vertical(chart), height: 260.0, series, notes: Vec::new() };
     Figure { title: chart.title.clone(), subtitle, x: horizontal(chart), panels: vec![panel] }
 }
@@ -76,9 +90,13 @@ fn of_curve(curve: &Curve, index: usize, shift: f64, bars: usize) -> Vec<Series>
         }
     };
     if !curve.paper.is_empty() {
-        let points = curve.paper.iter().map(|(x, y)| (x + shift, *y)).collect();
-        let name = format!("{} (paper)", curve.name);
-        series.push(of(Some(name), "paper", Data::Marks { points, mark: PAPER_MARK, below: 0.0 }));
+        let points: Vec<_> = curve.paper.iter().map(|(x, y)| (x + shift, *y)).collect();
+        let marks = |mark| Data::Marks { points: points.clone(), mark, below: 0.0 };
+        series.push(Series { colour: WHITE, ..of(None, PAPER, marks(Mark::Plate)) });
+        series.push(match curve.drawn {
+            Drawn::Bars => Series { colour: BLACK, ..of(Some(PAPER.to_owned()), PAPER, marks(PAPER_MARK)) },
+            _ => of(Some(format!("{} (paper)", curve.name)), PAPER, marks(PAPER_MARK)),
+        });
     }
     series
 }
@@ -145,7 +163,7 @@ mod tests {
 
     #[test]
     fn picture_names_each_curve_and_paper_values() {
-        let drawn = Format::Svg.render(&figure(&chart(Drawn::Line), "Pan et al.", 30).draw()).unwrap();
+        let drawn = Format::Svg.render(&figure(&chart(Drawn::Line), "Pan et al.", Some(30)).draw()).unwrap();
         let svg = String::from_utf8(drawn).unwrap();
         for words in [
             "Fig. 5",
@@ -162,14 +180,14 @@ mod tests {
 
     #[test]
     fn y_axis_includes_paper_values() {
-        let figure = figure(&chart(Drawn::Line), "", 30);
+        let figure = figure(&chart(Drawn::Line), "", Some(30));
         let Axis { min, max, .. } = figure.panels[0].y;
         assert!(min == 0.0 && max > 30.0, "{min} to {max}");
     }
 
     #[test]
     fn bars_are_grouped_and_start_at_zero() {
-        let figure = figure(&chart(Drawn::Bars), "", 30);
+        let figure = figure(&chart(Drawn::Bars), "", Some(30));
         let bars: Vec<_> = figure.panels[0].series.iter().filter(|series| series.class == "bar").collect();
         let places = bars.iter().map(|series| match &series.data {
             Data::Bars { bars, .. } => bars[0],
@@ -179,5 +197,25 @@ mod tests {
         assert_eq!(places.len(), 2);
         assert!(places[0].0 < 0.0 && places[1].0 > 0.0, "{places:?}");
         assert!(places.iter().all(|(_, from, _)| *from == 0.0));
+    }
+
+    #[test]
+    fn paper_values_are_black_on_white_above_all_bars() {
+        let mut chart = chart(Drawn::Bars);
+        chart.curves[1] = chart.curves[1].clone().beside([(0.0, 5.0)]);
+        let figure = figure(&chart, "", Some(30));
+        let series = &figure.panels[0].series;
+        let (marks, others): (Vec<&Series>, Vec<&Series>) =
+            series.iter().partition(|series| series.class == PAPER);
+        assert_eq!(
+            marks.iter().map(|series| series.colour).collect::<Vec<_>>(),
+            [WHITE, BLACK, WHITE, BLACK]
+        );
+        assert!(
+            series[..others.len()].iter().all(|series| series.class != PAPER),
+            "the marks are drawn last"
+        );
+        let names: Vec<_> = marks.iter().filter_map(|series| series.name.as_deref()).collect();
+        assert_eq!(names, [PAPER]);
     }
 }

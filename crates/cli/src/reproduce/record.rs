@@ -9,12 +9,11 @@ use std::path::{Path, PathBuf};
 
 use airtcp_numbers::csv;
 use airtcp_numbers::table::wrapped;
-use airtcp_report::plot::Format;
-use airtcp_reproduce::{Figure, Judged, Paper, Table, figures, listed};
+use airtcp_reproduce::{Central, Figure, Paper, Table, Verdict, figures, listed};
 use airtcp_sim::file;
 use anyhow::Context;
 
-use super::{FinishedFigure, of, picture};
+use super::{FinishedFigure, of};
 
 const METHOD: &str = include_str!("method.md");
 
@@ -24,7 +23,9 @@ const INDEX: &str = "\
 Every figure and table of five papers that has numbers or a curve, run in virtual time with the
 algorithms of this repository. [Method](method.md) explains how claims are counted and judged.
 `airtcp reproduce FIGURE` prints one figure with its numbers, and
-`airtcp reproduce --all --html papers.html` writes one HTML page with all figures.
+`airtcp reproduce --all --html papers.html` writes one HTML page with all figures and filters for
+the claims. `airtcp reproduce --verify docs/evidence/papers` runs everything again and compares it
+byte for byte.
 ";
 
 /// Heading of the choices for one figure.
@@ -46,11 +47,16 @@ pub(super) struct Record {
 }
 
 impl Record {
-    /// Opens a record. Figures that are not run again are kept.
+    /// Opens a record, or begins one. Figures that are not run again are kept.
     pub(super) fn open(directory: &Path) -> anyhow::Result<Self> {
-        let mut record = Self { directory: directory.to_owned(), sections: BTreeMap::new() };
-        let data = record.path("data");
+        let data = directory.join("data");
         fs::create_dir_all(&data).with_context(|| format!("cannot create {}", data.display()))?;
+        Self::read(directory)
+    }
+
+    /// Reads a record.
+    pub(super) fn read(directory: &Path) -> anyhow::Result<Self> {
+        let mut record = Self { directory: directory.to_owned(), sections: BTreeMap::new() };
         for paper in papers() {
             let page = record.path(&file_name(paper));
             match airfiles::read_result(&page) {
@@ -62,36 +68,26 @@ impl Record {
         Ok(record)
     }
 
+    /// Returns the text of a figure, without its heading.
+    pub(super) fn section(&self, id: &str) -> Option<&String> {
+        self.sections.get(id)
+    }
+
     /// Adds a figure, or replaces it.
     pub(super) fn put(&mut self, made: &FinishedFigure) -> anyhow::Result<()> {
-        let FinishedFigure { figure, seeds, finding, .. } = made;
-        let mut pictures = Vec::new();
-        for (index, chart) in finding.charts.iter().enumerate() {
-            let name = format!("data/{}", numbered(figure.id, index, "svg"));
-            let svg = Format::Svg.render(&picture::figure(chart, figure.paper.cited(), *seeds).draw())?;
-            self.write(&name, &svg)?;
-            pictures.push((name, chart.title.clone()));
-        }
-        let mut numbers = Vec::new();
-        for (index, table) in finding.tables.iter().enumerate() {
-            let name = numbered(figure.id, index, "csv");
-            self.write(&format!("data/{name}"), as_csv(table).as_bytes())?;
-            numbers.push(name);
-        }
-        self.sections.insert(figure.id.to_owned(), section(made, &pictures, &numbers));
-        // An earlier run of the figure may have had one more picture or table.
-        for stale in [numbered(figure.id, pictures.len(), "svg"), numbered(figure.id, numbers.len(), "csv")] {
-            let stale = self.path(&format!("data/{stale}"));
-            match fs::remove_file(&stale) {
-                Err(error) if error.kind() != ErrorKind::NotFound => {
-                    return Err(error).with_context(|| format!("cannot remove {}", stale.display()));
-                }
-                _ => {}
-            }
-        }
-        self.write(&file_name(figure.paper), self.page(figure.paper).as_bytes())?;
-        self.write("method.md", METHOD.as_bytes())?;
-        self.write("README.md", self.index().as_bytes())
+        let Recorded { section, files, stale } = Recorded::of(made)?;
+        files.iter().try_for_each(|(name, bytes)| self.write(name, bytes))?;
+        stale.iter().try_for_each(|name| self.remove(name))?;
+        self.sections.insert(made.figure.id.to_owned(), section);
+        self.pages().into_iter().try_for_each(|(name, text)| self.write(&name, text.as_bytes()))
+    }
+
+    /// Returns the pages with their names: those of the papers, the method and the index.
+    pub(super) fn pages(&self) -> Vec<(String, String)> {
+        let with_figures = papers().filter(|paper| !self.figures(*paper).is_empty());
+        let of_papers = with_figures.map(|paper| (file_name(paper), self.page(paper)));
+        let others = [("method.md".to_owned(), METHOD.to_owned()), ("README.md".to_owned(), self.index())];
+        of_papers.chain(others).collect()
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -103,6 +99,17 @@ impl Record {
         file::replace(&path, bytes).with_context(|| format!("cannot write {}", path.display()))
     }
 
+    /// Removes a file of an earlier run, if there is one.
+    fn remove(&self, name: &str) -> anyhow::Result<()> {
+        let stale = self.path(name);
+        match fs::remove_file(&stale) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                Err(error).with_context(|| format!("cannot remove {}", stale.display()))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Returns the figures of a paper that the record contains, with their sections.
     fn figures(&self, paper: Paper) -> Vec<(Figure, &String)> {
         let known = of(paper, &figures());
@@ -112,11 +119,15 @@ impl Record {
     fn page(&self, paper: Paper) -> String {
         let figures = self.figures(paper);
         let mut text = format!("# {}\n", paper.reference());
-        let [holds, not, undecided] = verdicts(&figures);
-        if holds + not + undecided > 0 {
-            let _ = write!(text, "\nClaims: {holds} hold, {not} do not hold, {undecided} are undecided.\n");
+        let tally = tally(&figures);
+        if tally.iter().sum::<usize>() > 0 {
+            let counts = Verdict::COLUMNS.iter().zip(tally).map(|(name, count)| format!("{count} {name}"));
+            let _ = write!(text, "\nClaims: {}.\n", counts.collect::<Vec<_>>().join(", "));
         }
         text += "\n[Method](method.md) · [All claims](README.md)\n";
+        if let Some(central) = paper.central() {
+            text += &central_claims(&central, &figures);
+        }
         let figures_of_paper: Vec<Figure> = figures.iter().map(|(figure, _)| *figure).collect();
         let shared: String = paper.shared_by(&figures_of_paper).map(|shared| shared.markdown()).collect();
         if !shared.is_empty() {
@@ -129,19 +140,22 @@ impl Record {
     }
 
     fn index(&self) -> String {
-        let mut text = format!("{INDEX}\n| paper | hold | do not hold | undecided |\n|---|---|---|---|\n");
-        let mut all = [0; 3];
+        let mut text = format!(
+            "{INDEX}\n| paper | {} |\n|---|{}\n",
+            Verdict::COLUMNS.join(" | "),
+            "---|".repeat(Verdict::COLUMNS.len())
+        );
+        let mut all = Tally::default();
         let with_claims: Vec<Paper> =
             Paper::ALL.into_iter().filter(|paper| !self.figures(*paper).is_empty()).collect();
         for paper in &with_claims {
-            let verdicts = verdicts(&self.figures(*paper));
-            all = std::array::from_fn(|index| all[index] + verdicts[index]);
-            let [holds, not, undecided] = verdicts;
+            let tally = tally(&self.figures(*paper));
+            all = std::array::from_fn(|column| all[column] + tally[column]);
             let (name, file) = (paper.cited(), file_name(*paper));
-            let _ = writeln!(text, "| [{name}]({file}) | {holds} | {not} | {undecided} |");
+            let _ =
+                writeln!(text, "| [{name}]({file}) | {} |", tally.map(|count| count.to_string()).join(" | "));
         }
-        let [holds, not, undecided] = all;
-        let _ = writeln!(text, "| all | {holds} | {not} | {undecided} |");
+        let _ = writeln!(text, "| all | {} |", all.map(|count| count.to_string()).join(" | "));
         if !self.figures(Paper::Every).is_empty() {
             let _ = write!(text, "\n[{}]({})\n", Paper::Every.reference(), file_name(Paper::Every));
         }
@@ -156,6 +170,66 @@ impl Record {
         }
         text
     }
+}
+
+/// A figure as it is recorded.
+pub(super) struct Recorded {
+    /// The text under its heading.
+    pub(super) section: String,
+    /// The names and contents of its pictures and tables.
+    pub(super) files: Vec<(String, Vec<u8>)>,
+    /// Names of files that an earlier run may have left: one more picture or table, or other readings.
+    pub(super) stale: Vec<String>,
+}
+
+impl Recorded {
+    pub(super) fn of(made: &FinishedFigure) -> anyhow::Result<Self> {
+        let FinishedFigure { figure, finding, .. } = made;
+        let data = |name: &str| format!("data/{name}");
+        let mut files = Vec::new();
+        let mut pictures = Vec::new();
+        for (index, chart) in finding.charts.iter().enumerate() {
+            let name = data(&numbered(figure.id, index, "svg"));
+            files.push((name.clone(), made.svg(chart)?));
+            pictures.push((name, chart.title.clone()));
+        }
+        let mut numbers = Vec::new();
+        for (index, table) in finding.tables.iter().enumerate() {
+            numbers.push((numbered(figure.id, index, "csv"), as_csv(table)));
+        }
+        let mut stale = vec![
+            data(&numbered(figure.id, pictures.len(), "svg")),
+            data(&numbered(figure.id, finding.tables.len(), "csv")),
+        ];
+        let readings = format!("{}-readings.csv", figure.id);
+        match finding.readings(figure.paper.factors()) {
+            Some(table) => numbers.push((readings, as_csv(&table))),
+            None => stale.push(data(&readings)),
+        }
+        let names: Vec<&str> = numbers.iter().map(|(name, _)| name.as_str()).collect();
+        let section = section(made, &pictures, &names);
+        files.extend(numbers.iter().map(|(name, text)| (data(name), text.clone().into_bytes())));
+        Ok(Self { section, files, stale })
+    }
+}
+
+/// Formats the central claims of a page with one picture. Claims of figures that are not recorded are left out.
+fn central_claims(central: &Central, figures: &[(Figure, &String)]) -> String {
+    let mut rows = String::new();
+    for (id, begin) in central.claims {
+        let Some((figure, section)) = figures.iter().find(|(figure, _)| figure.id == id) else { continue };
+        let is_meant = |entry: &Entry| entry.claim.trim_start_matches('“').starts_with(begin);
+        if let Some(Entry { verdict, claim }) = entries(section).into_iter().find(is_meant) {
+            let _ = writeln!(rows, "| {claim} | {verdict} | [{id}](#{}) |", anchor(&heading(figure)));
+        }
+    }
+    if rows.is_empty() {
+        return rows;
+    }
+    let picture = figures.iter().find(|(figure, _)| figure.id == central.picture);
+    let picture = picture.and_then(|(_, section)| section.lines().find(|line| line.starts_with("![")));
+    let picture = picture.map_or_else(String::new, |line| format!("\n{line}\n"));
+    format!("\nCentral claims:\n\n| claim | verdict | figure |\n|---|---|---|\n{rows}{picture}")
 }
 
 /// Returns the papers, and the ranking of all their proposals.
@@ -178,9 +252,9 @@ fn anchor(heading: &str) -> String {
     allowed.collect::<String>().to_lowercase().replace(' ', "-")
 }
 
-fn section(made: &FinishedFigure, pictures: &[(String, String)], numbers: &[String]) -> String {
-    let FinishedFigure { seeds, finding, figure, .. } = made;
-    let command = format!("`airtcp reproduce {}`, {seeds} seeds.", figure.id);
+fn section(made: &FinishedFigure, pictures: &[(String, String)], numbers: &[&str]) -> String {
+    let FinishedFigure { finding, .. } = made;
+    let command = format!("`{}`, {}.", made.command(), made.runs());
     let numbers = numbers.iter().map(|name| format!("[{name}](data/{name})")).collect::<Vec<_>>().join(", ");
     let numbers = if numbers.is_empty() { numbers } else { format!(" Numbers: {numbers}") };
     let mut text = wrapped("", &(command + &numbers), 100) + "\n";
@@ -246,11 +320,17 @@ fn entries(section: &str) -> Vec<Entry> {
     parts.collect()
 }
 
-/// Returns the number of claims with each verdict.
-fn verdicts(figures: &[(Figure, &String)]) -> [usize; 3] {
-    let entries: Vec<Entry> = figures.iter().flat_map(|(_, section)| entries(section)).collect();
-    [Judged::Holds, Judged::DoesNotHold, Judged::Undecided]
-        .map(|verdict| entries.iter().filter(|entry| entry.verdict == verdict.name()).count())
+/// The number of claims in each column of [`Verdict::COLUMNS`].
+pub(super) type Tally = [usize; Verdict::COLUMNS.len()];
+
+fn tally(figures: &[(Figure, &String)]) -> Tally {
+    let mut tally = Tally::default();
+    for entry in figures.iter().flat_map(|(_, section)| entries(section)) {
+        if let Some(column) = Verdict::column(&entry.verdict) {
+            tally[column] += 1;
+        }
+    }
+    tally
 }
 
 /// A cell such as `12.3 ± 0.4 %`.
@@ -319,8 +399,9 @@ fn column(table: &Table, index: usize) -> Vec<Vec<String>> {
 
 #[cfg(test)]
 mod tests {
-    use airtcp_reproduce::{Claim, Counts, Finding};
+    use airtcp_reproduce::{Claim, Finding, Judged};
 
+    use super::super::plan::SeedPlan;
     use super::*;
 
     fn made(id: &str, judged: Judged) -> FinishedFigure {
@@ -328,15 +409,9 @@ mod tests {
         let mut table = Table::new("Packets:", &["z", "`sack`", "gain"]);
         table.row(["1 %", "12.5 ± 0.5", "+3.0 ± 1.0 %"].map(str::to_owned));
         table.row(["2 %", "–", "-2.0 ± 1.5 %"].map(str::to_owned));
-        let claim = Claim {
-            paper: "“more”".to_owned(),
-            place: "§4".to_owned(),
-            counts: Counts::Yes,
-            ours: "+3 %".to_owned(),
-            judged,
-        };
+        let claim = Claim::new("§4", "“more”", "+3 %".to_owned(), judged);
         let finding = Finding { tables: vec![table], claims: vec![claim], ..Finding::default() };
-        FinishedFigure { figure, seeds: 30, finding, notices: Vec::new() }
+        FinishedFigure { figure, seeds: 30, plan: SeedPlan::default(), finding, notices: Vec::new() }
     }
 
     #[test]
@@ -389,14 +464,14 @@ mod tests {
         record.put(&made("p0-fig7", Judged::Holds)).unwrap();
         record.put(&made("p0-fig5", Judged::Holds)).unwrap();
         let first = read("pan2004.md");
-        assert!(read("README.md").contains("| all | 3 | 0 | 0 |"), "{}", read("README.md"));
+        assert!(read("README.md").contains("| all | 3 | 0 | 0 | 0 | 0 |"), "{}", read("README.md"));
         assert!(first.find("## `p0-fig5`") < first.find("## `p0-fig7`"), "{first}");
 
         let mut record = Record::open(&directory).unwrap();
         record.put(&made("p0-fig5", Judged::DoesNotHold)).unwrap();
         let index = read("README.md");
-        assert!(index.contains("| [Pan et al. 2004](pan2004.md) | 1 | 1 | 0 |"), "{index}");
-        assert!(index.contains("| [Ni et al. 2002](ni2002.md) | 1 | 0 | 0 |"), "{index}");
+        assert!(index.contains("| [Pan et al. 2004](pan2004.md) | 1 | 1 | 0 | 0 | 0 |"), "{index}");
+        assert!(index.contains("| [Ni et al. 2002](ni2002.md) | 1 | 0 | 0 | 0 | 0 |"), "{index}");
         let row = "| “more” | does not hold | [p0-fig5](pan2004.md#p0-fig5-fig-5-";
         assert!(index.contains(row), "{index}");
         let second = read("pan2004.md");

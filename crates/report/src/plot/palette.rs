@@ -3,7 +3,8 @@
 
 use super::draw::{Colour, Point, Step};
 
-pub(crate) const WHITE: Colour = Colour(0xff, 0xff, 0xff);
+/// The colour of the background.
+pub const WHITE: Colour = Colour(0xff, 0xff, 0xff);
 /// Text, and marks on coloured areas.
 pub const BLACK: Colour = Colour(0, 0, 0);
 pub(crate) const ORANGE: Colour = Colour(0xe6, 0x9f, 0x00);
@@ -63,6 +64,8 @@ pub enum Mark {
     Cross,
     /// An x in a circle.
     CrossInRing,
+    /// A filled circle, larger than an x in a circle.
+    Plate,
     /// An x in a square.
     CrossInSquare,
     /// A +.
@@ -78,7 +81,7 @@ impl Mark {
 
     /// Returns whether the mark is filled. Other marks are drawn as lines.
     pub(crate) fn filled(self) -> bool {
-        matches!(self, Self::Up | Self::Down | Self::Square | Self::Diamond | Self::Disc)
+        matches!(self, Self::Up | Self::Down | Self::Square | Self::Diamond | Self::Disc | Self::Plate)
     }
 
     /// Returns half the size of the mark, in points.
@@ -91,6 +94,7 @@ impl Mark {
             Self::Ring | Self::Frame => 4.8,
             Self::Cross | Self::Plus => 3.0,
             Self::CrossInRing | Self::CrossInSquare => 4.0,
+            Self::Plate => 5.2,
             Self::Tick => 3.0,
         }
     }
@@ -115,7 +119,7 @@ impl Mark {
                 line(&[(-r, -r), (r, -r), (r, r), (-r, r)], true);
             }
             Self::Diamond => line(&[(-r, 0.0), (0.0, -r), (r, 0.0), (0.0, r)], true),
-            Self::Disc | Self::Ring => steps.push(Step::Circle(Point { x, y }, r)),
+            Self::Disc | Self::Ring | Self::Plate => steps.push(Step::Circle(Point { x, y }, r)),
             Self::Cross => {
                 line(&[(-r, -r), (r, r)], false);
                 line(&[(-r, r), (r, -r)], false);

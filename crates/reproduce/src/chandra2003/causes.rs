@@ -12,7 +12,7 @@ use super::setting::{BIT_ERROR_RATES, Ber, Setting, Variant, Way};
 use crate::chart::{Axis, Chart, Curve, Scale};
 use crate::grid::Grid;
 use crate::judge::across;
-use crate::{At, Claim, Effort, Finding, Judged, Table, cell, claim, column, mean};
+use crate::{At, Claim, Counts, Effort, Finding, Judged, Table, cell, claim, column, mean};
 
 /// E-TCP's verdicts on the losses of one run.
 #[derive(Clone, Copy, Default)]
@@ -179,7 +179,10 @@ fn claims(said: &All) -> Vec<Claim> {
              occurred.”",
             words(2),
             whole(&shares[2..]),
-        ),
+        )
+        .not_counted(Counts::Repeats(
+            "“to distinguish between congestion and corruption losses” (§V)".to_owned(),
+        )),
         claim(
             At("§III"),
             "“We propose a new enhanced type of TCP called E-TCP (Enhanced TCP) that can differentiate \

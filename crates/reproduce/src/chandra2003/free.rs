@@ -8,7 +8,7 @@ use super::measured::{Received, count, packets, percent};
 use super::setting::Variant::{Etcp, Reno};
 use super::setting::{BIT_ERROR_RATES, Ber, CASES, Case, Errors, Setting, Timing, Variant};
 use crate::grid::Grid;
-use crate::{At, Effort, Finding, Judged, Table, claim, column};
+use crate::{At, Counts, Effort, Finding, Judged, Table, claim, column};
 
 /// One changed setting. It applies to E-TCP and Reno-TCP, unless it concerns only E-TCP.
 struct Change {
@@ -102,7 +102,8 @@ pub fn free(effort: &Effort, length: Duration) -> Result<Finding, WorldError> {
             percent(&each)
         ),
         Judged::all(pooled.iter().map(Judged::better)),
-    )];
+    )
+    .not_counted(Counts::Repeats("the sentences about Figs. 6 to 8".to_owned()))];
     Ok(Finding {
         tables,
         claims,

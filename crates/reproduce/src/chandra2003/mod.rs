@@ -4,6 +4,7 @@ mod causes;
 mod free;
 mod goodput;
 mod measured;
+mod readings;
 pub mod setting;
 mod table3;
 mod window;
@@ -14,6 +15,8 @@ pub use free::free;
 pub use goodput::{fig6, fig7, fig8};
 pub use table3::table3;
 pub use window::window;
+
+pub(crate) use readings::FACTORS;
 
 use crate::{Figure, Paper, Reproduce};
 

@@ -52,12 +52,12 @@ struct Stories {
 }
 
 /// Cost: nineteen short transfers.
-pub(super) fn figure_14(_: &Effort) -> Result<Finding, WorldError> {
+pub(super) fn figure_14(effort: &Effort) -> Result<Finding, WorldError> {
     let stories = Stories {
-        fast: twice(FAST_TIMEOUT)?,
-        proposed: twice(PROPOSED)?,
-        sack: twice(WITH_SACK)?,
-        plain: twice(WITHOUT)?,
+        fast: twice(effort, FAST_TIMEOUT)?,
+        proposed: twice(effort, PROPOSED)?,
+        sack: twice(effort, WITH_SACK)?,
+        plain: twice(effort, WITHOUT)?,
     };
     let (by_handover, gains) = by_handover()?;
     Ok(Finding {

@@ -84,7 +84,7 @@ fn claims(grid: &Grid) -> Vec<Claim> {
                 shown(&gain, 1),
                 shown(&gain_at(grid, RFC, BLER.len() - 1), 1)
             ),
-            Judged::all([Judged::above_zero(&gain), Judged::number(&gain, GAIN, off)]),
+            Judged::all([Judged::above_zero(&gain), Judged::effect(&gain, GAIN, off)]),
         ),
         claim(
             At("§5.2"),

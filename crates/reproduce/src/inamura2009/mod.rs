@@ -6,11 +6,14 @@ pub mod handover;
 mod jitter;
 mod persistence;
 mod prohibit;
+mod readings;
 mod sack_edge;
 mod setting;
 mod story;
 mod systems;
 mod twice_lost;
+
+pub(crate) use readings::FACTORS;
 
 use crate::{Figure, Paper, Reproduce};
 
@@ -18,14 +21,22 @@ const fn figure(id: &'static str, title: &'static str, run: Reproduce) -> Figure
     Figure::new(Paper::Inamura2009, id, title, run)
 }
 
+/// These figures have no handover.
+const NO_HANDOVER: &[&str] = &[readings::HANDOVER];
+
 pub const FIGURES: &[Figure] = &[
-    figure("p2-fig2", "throughput against Timer Status Prohibit (TSP)", prohibit::figure_2),
-    figure("p2-fig3", "throughput and lost segments against MAX DAT", persistence::figure_3),
-    figure("p2-fig5", "timeouts by sender timer and block error rate (BLER)", jitter::figure_5),
-    figure("p2-fig6", "throughput by sender timer and block error rate (BLER)", jitter::figure_6),
-    figure("p2-fig7", "gain of Eifel by block error rate (BLER)", eifel::figure_7),
-    figure("p2-fig12", "Fast Timeout if the retransmission is lost", twice_lost::figure_12),
-    figure("p2-fig13", "Fast Timeout with loss retransmission", twice_lost::figure_13),
-    figure("p2-fig14", "throughput against data size if the retransmission is lost", data_size::figure_14),
-    figure("p2-fig15", "loss retransmission with SACK and further losses", sack_edge::figure_15),
+    figure("p2-fig2", "throughput against Timer Status Prohibit (TSP)", prohibit::figure_2)
+        .fixing(NO_HANDOVER),
+    figure("p2-fig3", "throughput and lost segments against MAX DAT", persistence::figure_3)
+        .fixing(NO_HANDOVER),
+    figure("p2-fig5", "timeouts by sender timer and block error rate (BLER)", jitter::figure_5)
+        .fixing(NO_HANDOVER),
+    figure("p2-fig6", "throughput by sender timer and block error rate (BLER)", jitter::figure_6)
+        .fixing(NO_HANDOVER),
+    figure("p2-fig7", "gain of Eifel by block error rate (BLER)", eifel::figure_7).fixing(NO_HANDOVER),
+    figure("p2-fig12", "Fast Timeout if the retransmission is lost", twice_lost::figure_12).once(),
+    figure("p2-fig13", "Fast Timeout with loss retransmission", twice_lost::figure_13).once(),
+    figure("p2-fig14", "throughput against data size if the retransmission is lost", data_size::figure_14)
+        .once(),
+    figure("p2-fig15", "loss retransmission with SACK and further losses", sack_edge::figure_15).once(),
 ];

@@ -44,7 +44,7 @@ pub fn against_newreno(effort: &Effort, over: &Extent) -> Result<Finding, WorldE
         ),
     ];
     Ok(Finding {
-        charts: vec![grid.chart("Fig. 2(a)", &[NR, W, NR_PLUS])],
+        charts: vec![grid.chart_beside_ns2("Fig. 2(a)", &[NR, W, NR_PLUS])],
         tables: vec![grid.table_beside_ns2(TITLE)],
         claims,
         remarks: vec![

@@ -4,9 +4,10 @@ use airtcp_numbers::statistics::{Mean, differences};
 use airtcp_sim::run::Run;
 use airtcp_sim::world::WorldError;
 
+use super::readings::REPETITIONS;
 use super::setting::{Extent, Radio, Site, Variant, plan};
-use crate::chart::{Axis, Chart, Scale};
-use crate::judge::{across, one_run_gain, trends};
+use crate::chart::{Axis, Chart, Curve, Drawn, Scale};
+use crate::judge::{across, gain_of_repetitions, trends};
 use crate::{Effort, Found, Judged, Table, column, grid, mean};
 
 /// One flow in one run.
@@ -98,10 +99,10 @@ impl Grid {
         gains.max_by(|(_, one), (_, other)| (sign * one.mean).total_cmp(&(sign * other.mean)))
     }
 
-    /// The deviation of a gain that the paper calculates from one run with each sender.
-    fn one_run(&self, sender: Variant, over: Variant, percent: u32) -> f64 {
+    /// The deviation of a gain that the paper calculates from its repetitions with each sender.
+    fn tolerance(&self, sender: Variant, over: Variant, percent: u32) -> f64 {
         let [with, without] = [sender, over].map(|sender| self.cells.at(sender, percent, goodput));
-        self.extent.scaled_to_the_paper(one_run_gain(&with, &without))
+        self.extent.scaled_to_the_paper(gain_of_repetitions(&with, &without, REPETITIONS))
     }
 
     /// A claim "up to `paper`": the largest mean gain, and whether it meets the paper's number.
@@ -109,10 +110,10 @@ impl Grid {
         let Some((at, gain)) = self.extreme(sender, over, 1.0) else {
             return (String::new(), Judged::Undecided);
         };
-        let one_run = self.one_run(sender, over, at);
+        let tolerance = self.tolerance(sender, over, at);
         let text =
-            format!("largest gain {} at {at} % (one run: ± {:.0})", percent_shown(&gain), one_run * 100.0);
-        (text, Judged::number(&gain, paper, one_run))
+            format!("largest gain {} at {at} % (tolerance ± {:.0})", percent_shown(&gain), tolerance * 100.0);
+        (text, Judged::effect(&gain, paper, tolerance))
     }
 
     /// A claim "degradation up to `paper`": the largest loss of `part` compared with `whole`, judged in the same way.
@@ -120,9 +121,9 @@ impl Grid {
         let Some((at, gain)) = self.extreme(part, whole, -1.0) else {
             return (String::new(), Judged::Undecided);
         };
-        let one_run = self.one_run(part, whole, at);
-        let text = format!("{} at {at} % (one run: ± {:.0})", percent_shown(&gain), one_run * 100.0);
-        (text, Judged::number(&Mean { mean: -gain.mean, ..gain }, paper, one_run))
+        let tolerance = self.tolerance(part, whole, at);
+        let text = format!("{} at {at} % (tolerance ± {:.0})", percent_shown(&gain), tolerance * 100.0);
+        (text, Judged::effect(&Mean { mean: -gain.mean, ..gain }, paper, tolerance))
     }
 
     /// Fall in goodput from the lowest error rate to the highest, by a straight line, as a share of the mean goodput.
@@ -163,6 +164,18 @@ impl Grid {
             y: Axis::new("connection goodput, Mbit/s", Scale::FromZero),
             curves: senders.iter().map(line).collect(),
         }
+    }
+
+    /// The same with the goodput of TCP-NR in ns-2.
+    pub(super) fn chart_beside_ns2(&self, title: &str, senders: &[Variant]) -> Chart {
+        let mut chart = self.chart(title, senders);
+        let known = ORACLE.iter().filter(|(percent, _)| self.extent.error_rates.contains(percent));
+        let points = known.map(|(percent, goodput)| {
+            (f64::from(*percent), Mean { mean: *goodput, half_width: None, samples: 1 })
+        });
+        let (name, points) = ("TCP-NR in ns-2".to_owned(), points.collect());
+        chart.curves.push(Curve { name, drawn: Drawn::Line, points, paper: Vec::new() });
+        chart
     }
 
     /// The gains at every error rate above zero, as text.

@@ -6,6 +6,7 @@ mod flows;
 mod goodput;
 mod grid;
 mod rate;
+mod readings;
 mod sensitivity;
 mod sentences;
 pub mod setting;
@@ -19,6 +20,9 @@ pub use sensitivity::paths;
 use setting::Extent;
 pub use theorem::overlay;
 pub use variants::{approximation, other_differentiators, rules};
+
+pub(crate) use readings::FACTORS;
+use readings::{RATE, TAU};
 
 use crate::{Figure, Paper, Reproduce, Seeds};
 
@@ -41,36 +45,44 @@ pub const FIGURES: &[Figure] = &[
     }),
     figure("p3-fig4", "Fig. 4: Jain's fairness index of 12 flows that share a radio link", |effort| {
         jain_index(effort, &Extent::FULL)
-    }),
+    })
+    .fixing(&[TAU]),
     figure("p3-underestimation", "§IV-C: goodput when the sender underestimates the tax by half", |effort| {
         underestimated(effort, &Extent::UNDERESTIMATION)
     }),
     figure("p3-rr-dcr", "§III: RR-TCP and TCP-DCR with the tax rebate", |effort| {
         other_differentiators(effort, &Extent::FEW)
-    }),
+    })
+    .fixing(&[TAU]),
     figure(
         "p3-approximation",
         "§V: the tax rebate compared with the ideal compensators and the ideal differentiator",
         |effort| approximation(effort, &Extent::FEW),
-    ),
+    )
+    .fixing(&[TAU]),
     figure("p3-rules", "§III-A: the parameter α and variants of the algorithm", |effort| {
         rules(effort, &Extent::FEW)
-    }),
+    })
+    .fixing(&[TAU]),
     figure(
         "p3-equation1",
         "§II-B: equilibrium of equation (1), compared with measured throughput",
         |effort| rate_adaptation(effort, &Extent::MODEL),
-    ),
+    )
+    .fixing(&[TAU, RATE]),
     figure("p3-theorem1", "§III-C: measured throughput of NewReno+, compared with equation (16)", |effort| {
         overlay(effort, &Extent::THEOREM)
-    }),
+    })
+    .fixing(&[TAU, RATE]),
     Figure {
         seeds: Seeds::UpTo(SEEDS_PER_PATH),
         ..figure("p3-sensitivity", "the claims on other paths", |effort| {
             paths(&effort.at_most(SEEDS_PER_PATH), &Extent::SENSITIVITY)
         })
+        .fixing(&[TAU, RATE])
     },
     figure("p3-fairness", "six NewReno flows competing with six NewReno+ flows", |effort| {
         beside(effort, &Extent::FULL)
-    }),
+    })
+    .fixing(&[TAU]),
 ];

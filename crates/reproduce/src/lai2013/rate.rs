@@ -9,7 +9,7 @@ use super::flows::{Cells, LARGE, Path, Row, Sample, calculated, exact, measure, 
 use super::grid::percent_shown;
 use super::setting::{Extent, NR, NR_PLUS, Plus, Scheme, Variant};
 use crate::chart::{Axis, Chart, Curve, Scale};
-use crate::{At, Claim, Effort, Finding, Found, Judged, Table, column, found, mean};
+use crate::{At, Claim, Counts, Effort, Finding, Found, Judged, Table, column, found, mean};
 
 const DIFFERENTIATOR: Variant = Scheme::IdealDifferentiator.plain();
 const COMPENSATOR: Variant = Scheme::NewReno.plus(Plus::Ideal);
@@ -219,7 +219,8 @@ fn claims(cells: &Cells) -> Vec<Claim> {
                     judged,
                 )
             },
-        ),
+        )
+        .not_counted(Counts::ByConstruction("equations (4) and (5) define these values".to_owned())),
         found(
             At("§III"),
             "“In this section, we propose a tax-rebate approach as a close approximation of the compensation \
@@ -235,7 +236,10 @@ fn claims(cells: &Cells) -> Vec<Claim> {
                     judged,
                 )
             },
-        ),
+        )
+        .not_counted(Counts::Repeats(
+            "“an excellent approximation of the compensation schemes” (§V)".to_owned(),
+        )),
     ]
 }
 

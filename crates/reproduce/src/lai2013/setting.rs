@@ -41,8 +41,8 @@ impl Extent {
 
     /// Converts the variation of one run of this length into the variation of one run of the paper's length, of which
     /// 1000 s count. The variation is inversely proportional to the square root of the measured time.
-    pub fn scaled_to_the_paper(&self, one_run: f64) -> f64 {
-        one_run * (self.until.saturating_since(self.from).as_secs_f64() / 1000.0).sqrt()
+    pub fn scaled_to_the_paper(&self, variation: f64) -> f64 {
+        variation * (self.until.saturating_since(self.from).as_secs_f64() / 1000.0).sqrt()
     }
 }
 

@@ -9,11 +9,14 @@ mod judges;
 mod judges_everywhere;
 mod observed;
 mod panels;
+mod readings;
 mod rtt;
 pub(crate) mod setting;
 mod traces;
 mod transfer;
 mod trips;
+
+pub(crate) use readings::FACTORS;
 
 use crate::{Figure, Paper, Reproduce};
 

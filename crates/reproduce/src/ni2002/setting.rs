@@ -249,7 +249,7 @@ impl Loss {
 
 /// The probability of a change from good to bad. A share of `per / loss` of the packets falls into the bad state, and a
 /// stationary chain enters a state as often as it leaves it.
-fn good_to_bad(per: f64, bad: Bad) -> f64 {
+pub(super) fn good_to_bad(per: f64, bad: Bad) -> f64 {
     let share = per / bad.loss;
     bad.ends * share / (1.0 - share)
 }

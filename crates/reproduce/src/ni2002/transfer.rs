@@ -3,9 +3,10 @@
 use airtcp_numbers::statistics::{gains, ratios};
 use airtcp_sim::world::{Length, WorldError};
 
+use super::readings::REPETITIONS;
 use super::setting::{Begins, Loss, MSS, Place, SECONDS, Setting, Sources, Topology, VARIANTS, percent};
 use super::traces;
-use crate::judge::{across, one_run};
+use crate::judge::{across, of_repetitions};
 use crate::{At, Claim, Effort, Finding, Judged, Table, cell, claim, mean};
 
 /// Length of the file, in packets of 1000 bytes.
@@ -61,15 +62,17 @@ impl<'a> Took<'a> {
     }
 
     /// Both numbers of the paper's sentence.
-    fn numbers(&self) -> Judged {
-        let six = [self.newreno, self.sack].map(|took| Judged::number(&mean(took), TOOK, one_run(took)));
-        Judged::all(six.into_iter().chain([self.ratio()]))
+    fn numbers(&self, repetitions: u32) -> Judged {
+        let six = [self.newreno, self.sack]
+            .map(|took| Judged::number(&mean(took), TOOK, of_repetitions(took, repetitions)));
+        Judged::all(six.into_iter().chain([self.ratio(repetitions)]))
     }
 
     /// Uses the variation of a pair of runs and not of single runs. All four runs of the paper met the same traffic,
     /// because ns-2 uses the same random numbers in each run by default.
-    fn ratio(&self) -> Judged {
-        Judged::number(&mean(&self.ratios()), RATIO, one_run(&self.ratios()))
+    fn ratio(&self, repetitions: u32) -> Judged {
+        let excess: Vec<f64> = self.ratios().iter().map(|ratio| ratio - 1.0).collect();
+        Judged::effect(&mean(&excess), RATIO - 1.0, of_repetitions(&excess, repetitions))
     }
 
     fn ratios(&self) -> Vec<f64> {
@@ -116,7 +119,7 @@ pub(super) fn figures_8_to_11(effort: &Effort) -> Result<Finding, WorldError> {
         let mut row = vec![(*name).to_owned()];
         row.extend(samples.iter().map(|took| cell(took, 2)));
         row.push(cell(&took.ratios(), 2));
-        row.extend([took.numbers().name().to_owned(), took.larger().name().to_owned()]);
+        row.extend([took.numbers(REPETITIONS.chosen).name().to_owned(), took.larger().name().to_owned()]);
         table.row(row);
         cases.push(took);
     }
@@ -147,14 +150,15 @@ fn six_seconds(took: &Took<'_>) -> Claim {
              Tahoe and Reno take {} times as long; 95 % of pairs are within {:.2} of this (1.8 times: {}).",
             cell(took.sack, 2),
             cell(took.newreno, 2),
-            one_run(took.sack),
-            one_run(took.newreno),
+            of_repetitions(took.sack, 1),
+            of_repetitions(took.newreno, 1),
             cell(&took.ratios(), 2),
-            one_run(&took.ratios()),
-            took.ratio().name()
+            of_repetitions(&took.ratios(), 1),
+            took.ratio(REPETITIONS.chosen).name()
         ),
-        took.numbers(),
+        took.numbers(REPETITIONS.chosen),
     )
+    .repeated(REPETITIONS, |repetitions| took.numbers(repetitions))
 }
 
 fn larger(took: &Took<'_>) -> Claim {
@@ -198,7 +202,7 @@ mod tests {
         let [longer, same] = [1.8, 1.0].map(|factor| six.map(|took| factor * took));
         let of = |older: &[f64; 5], newer: &[f64; 5]| {
             let samples = [older, older, newer, newer].map(|took| took.to_vec());
-            Took::of(&samples).map(|took| took.numbers())
+            Took::of(&samples).map(|took| took.numbers(1))
         };
         assert_eq!(of(&longer, &six), Some(Judged::Holds));
         assert_eq!(of(&same, &six), Some(Judged::DoesNotHold), "the times are equal, not 1.8 times as long");

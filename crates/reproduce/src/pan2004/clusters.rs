@@ -9,7 +9,7 @@ use super::senders::{Curve, LIMITED, SIFEST, TAHOE, change_column, measured, pla
 use super::setting::{Channel, ENOUGH, RARE, SECONDS, Setting};
 use crate::finding::Column;
 use crate::grid::Grid;
-use crate::judge::{across, one_run_gain, pooled_gains};
+use crate::judge::{across, gain_of_repetitions, pooled_gains};
 use crate::{Effort, Judged, Table, column, mean};
 
 type Count = fn(&Measured) -> f64;
@@ -97,7 +97,7 @@ pub(super) fn replaced(effort: &Effort) -> Result<Table, WorldError> {
         column("fewer per 1000 packets", |change: &f64| {
             let replaced = turned(&pooled(change, share));
             let [with, without] = [SIFEST, TAHOE].map(|curve| across(&at(change).of(curve, share)));
-            let judged = Judged::number(&replaced, 0.5, one_run_gain(&with, &without));
+            let judged = Judged::effect(&replaced, 0.5, gain_of_repetitions(&with, &without, 1));
             format!("{} ({})", percent(&replaced), judged.name())
         }),
     ];

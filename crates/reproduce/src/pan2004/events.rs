@@ -11,7 +11,7 @@ use super::setting::{Channel, ENOUGH, RARE, Reading, SECONDS, Setting};
 use super::trace::{Again, Packet, Pair, Trace};
 use crate::chart::{Axis, Chart, Curve as Line, Scale};
 use crate::grid::Grid;
-use crate::judge::one_run;
+use crate::judge::of_repetitions;
 use crate::{At, Claim, Counts, Effort, Finding, Judged, Table, cell, claim, column, mean};
 
 /// x and y of Fig. 9.
@@ -150,7 +150,7 @@ fn both(one: &[Option<f64>], other: &[Option<f64>]) -> (Vec<f64>, Vec<f64>) {
 
 /// Half width of the range that holds 95 % of single events, as part of a sentence.
 fn off(events: &[f64]) -> String {
-    if events.len() < 2 { "–".to_owned() } else { format!("{:.1}", one_run(events)) }
+    if events.len() < 2 { "–".to_owned() } else { format!("{:.1}", of_repetitions(events, 1)) }
 }
 
 /// One run of Fig. 8.
@@ -343,5 +343,5 @@ fn claims_9(cells: &Thrice) -> Vec<Claim> {
 
 /// Judges the paper's number, which is from one event, by the variation of single events.
 fn number(events: &[f64], paper: f64) -> Judged {
-    Judged::number(&mean(events), paper, one_run(events))
+    Judged::number(&mean(events), paper, of_repetitions(events, 1))
 }

@@ -8,12 +8,15 @@ mod fairness;
 mod judging;
 mod letter;
 mod limits;
+mod readings;
 mod senders;
 pub mod setting;
 mod sifest;
 mod text;
 mod throughput;
 mod trace;
+
+pub(crate) use readings::FACTORS;
 
 use crate::{Figure, Paper, Reproduce};
 

@@ -4,6 +4,7 @@ use airtcp_numbers::statistics::gains;
 use airtcp_sim::world::WorldError;
 
 use super::judging::{Measured, gain, packets, percent, saving, turned};
+use super::readings::{DELAYED_ACKS, REPETITIONS};
 use super::senders::{
     Curve, NEWRENO, RENO, SACK, TAHOE, VARIANTS, change_column, over_z, overall_rates, planned, run, seeded,
     traced, within, z_column,
@@ -11,7 +12,7 @@ use super::senders::{
 use super::setting::{self, Channel, SECONDS, Setting};
 use crate::chart::{Axis, Chart, Curve as Line, Scale};
 use crate::grid::Grid;
-use crate::judge::{across, deviation, one_run, one_run_gain, trends};
+use crate::judge::{across, deviation, gain_of_repetitions, of_repetitions, trends};
 use crate::{At, Claim, Counts, Effort, Finding, Judged, Table, claim, column, mean, shown};
 
 type Cells = Grid<Curve, f64, Measured>;
@@ -63,7 +64,8 @@ fn claims_5(cells: &Cells, voice: &Voice) -> Vec<Claim> {
                 percent(&nd[1])
             ),
             Judged::all(nd.map(|gain| Judged::better(&gain))),
-        ),
+        )
+        .fixing(DELAYED_ACKS),
         claim(
             At("§3.3.1"),
             "“Fig. 5 does show that in most cases SACK outperforms NewReno”",
@@ -206,11 +208,13 @@ pub(super) fn figure_6(effort: &Effort) -> Result<Finding, WorldError> {
     let less = turned(&against[0]);
     let (at_random, in_clusters) = (&packets[0], &packets[1]);
     let falls = mean(&trends(&packets[1..]).iter().map(|trend| -trend).collect::<Vec<_>>());
-    let numbers = [
-        Judged::number(&mean(at_random), 1443.0, one_run(at_random)),
-        Judged::number(&mean(in_clusters), 1262.0, one_run(in_clusters)),
-        Judged::number(&less, 0.125, one_run_gain(in_clusters, at_random)),
-    ];
+    let numbers = |repetitions: u32| {
+        let number = |samples: &[f64], paper| {
+            Judged::number(&mean(samples), paper, of_repetitions(samples, repetitions))
+        };
+        let effect = Judged::effect(&less, 0.125, gain_of_repetitions(in_clusters, at_random, repetitions));
+        Judged::all([number(at_random, 1443.0), number(in_clusters, 1262.0), effect])
+    };
     let claims = vec![
         claim(
             At("§3.2.2, Fig. 6"),
@@ -221,10 +225,11 @@ pub(super) fn figure_6(effort: &Effort) -> Result<Finding, WorldError> {
                 shown(&mean(at_random), 0),
                 shown(&mean(in_clusters), 0),
                 percent(&less),
-                100.0 * one_run_gain(in_clusters, at_random)
+                100.0 * gain_of_repetitions(in_clusters, at_random, 1)
             ),
-            Judged::all(numbers),
-        ),
+            numbers(REPETITIONS.chosen),
+        )
+        .repeated(REPETITIONS, numbers),
         claim(
             At("§3.2.2, Fig. 6"),
             "“The results in Fig. 6 show that TCP performs poorly in a clustered error environment.”",

@@ -184,11 +184,11 @@ pub(super) fn verdict(finalists: &BTreeMap<String, Scores>, most: &[f64]) -> Vec
         Judged::Holds => format!("`{name}` {rule}: it is `best`."),
         Judged::DoesNotHold => {
             format!(
-                "No recipe {rule}, so none is called `best`. `{name}` has the smallest shortfall. Conditions \
-                 not met or undecided: {way}."
+                "The search found no recipe that {rule}, so none is called `best`. `{name}` has the smallest \
+                 shortfall. Conditions not met or undecided: {way}."
             )
         }
-        Judged::Undecided => format!(
+        Judged::Undecided | Judged::NotTestable => format!(
             "It is undecided whether any recipe {rule}, so none is called `best`. `{name}` has the smallest \
              shortfall. Undecided conditions: {way}."
         ),
@@ -200,7 +200,7 @@ pub(super) fn verdict(finalists: &BTreeMap<String, Scores>, most: &[f64]) -> Vec
             "`{name}`, which knows why each packet was lost, meets all conditions. The obstacle for real \
              senders is to find these causes."
         ),
-        Judged::DoesNotHold | Judged::Undecided => format!(
+        Judged::DoesNotHold | Judged::Undecided | Judged::NotTestable => format!(
             "Knowing why each packet was lost is not enough. `{name}` has the smallest shortfall of the \
              recipes that know it. Conditions not met or undecided: {way}."
         ),
@@ -284,7 +284,7 @@ mod tests {
         let ours = [1100.0, 1100.0, 1100.0, 600.0, 1100.0];
         let said =
             verdict_on(ours, [990.0, 800.0, 990.0, 990.0, 990.0], [900.0, 1500.0, 1500.0, 1500.0, 1500.0]);
-        assert!(said[0].starts_with("No recipe beats"), "{said:?}");
+        assert!(said[0].starts_with("The search found no recipe that beats"), "{said:?}");
         assert!(said[0].contains("`sack+sifest` has the smallest shortfall"), "{said:?}");
         let lacks = "in the setting of Lai et al. 2013, it gains -40.0 ± 0.0 % over `newreno+rebate` \
                      (goodput relative to capacity × (1 − loss): `sack+sifest` 30 %, `newreno+rebate` 50 %, \
