@@ -16,6 +16,8 @@ mod persist;
 pub mod recovery;
 mod rfc;
 mod sending;
+#[cfg(feature = "serde")]
+mod serial;
 mod timers;
 mod validation;
 
@@ -33,9 +35,11 @@ pub use validation::{Challenge, Resets, TimeWaitRules, Validation};
 
 /// Everything besides loss recovery in which standard TCP stacks differ. See the [module](self).
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 pub struct Profile {
     /// The name that [`Profile::by_name`] looks up.
-    pub name: &'static str,
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "serial::name"))]
+    pub name: Name,
     /// Order and padding of TCP options on the wire.
     pub layout: Layout,
     /// Hop limit of outgoing packets.
@@ -57,8 +61,12 @@ pub struct Profile {
     /// The details of loss recovery in which stacks with the same algorithm differ.
     pub recovery: RecoveryRules,
     /// Parameters of algorithms, by their names in recipes. Values in a recipe override them.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "serial::parameters"))]
     pub parameters: &'static [(&'static str, f64)],
 }
+
+/// An alias, because serde expects a field of type `&'static str` to borrow from the input.
+type Name = &'static str;
 
 impl Profile {
     /// The names that [`Profile::by_name`] accepts.

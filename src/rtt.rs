@@ -23,6 +23,7 @@ impl Rto {
 
 /// The bounds of a retransmission timeout, and its initial value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 pub struct RtoLimits {
     /// Lower bound.
     pub min: Duration,
@@ -34,6 +35,8 @@ pub struct RtoLimits {
 
 /// The algorithm by which a system computes its timeout.
 #[derive(Clone, Copy, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case", deny_unknown_fields))]
 pub enum TimerStyle {
     /// RFC 6298 with clock granularity G: RTO = SRTT + max(G, 4·RTTVAR).
     Rfc6298 {

@@ -4,6 +4,7 @@ use airwire::time::Duration;
 
 /// When ACKs and window updates are sent, and what they report.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 pub struct Acks {
     /// When ACKs are delayed.
     pub policy: AckPolicy,
@@ -33,6 +34,7 @@ pub struct Acks {
 
 /// When ACKs that are not urgent are sent (RFC 9293 §3.8.6.3, RFC 5681 §4.2).
 #[derive(Clone, Copy, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 pub struct AckPolicy {
     /// Longest delay of an ACK. Zero: every segment is acknowledged at once.
     pub delay: Duration,
@@ -54,6 +56,7 @@ impl AckPolicy {
 
 /// The rules by which ACKs are delayed.
 #[derive(Clone, Copy, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum AckRules {
     /// Only [`AckPolicy::delay`] and [`AckPolicy::every`]. Out-of-order segments are acknowledged at once.
     Plain,
@@ -64,6 +67,7 @@ pub enum AckRules {
 
 /// The parameters of [`AckRules::Linux`].
 #[derive(Clone, Copy, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 pub struct LinuxAcks {
     /// Upper bound on consecutive ACKs that are not delayed (TCP_MAX_QUICKACKS): at the start of a
     /// connection, after an idle RTO and after a duplicate segment, unless the connection is interactive. In
@@ -90,6 +94,7 @@ impl LinuxAcks {
 /// How ACKs that report holes are compressed (tcp_comp_sack_nr, tcp_comp_sack_delay_ns,
 /// tcp_comp_sack_slack_ns).
 #[derive(Clone, Copy, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 pub struct AckCompression {
     /// Maximum number of ACKs that are merged into one.
     pub most: u32,
@@ -101,6 +106,7 @@ pub struct AckCompression {
 
 /// How far the advertised window opens, and when a separate ACK announces it (RFC 9293 §3.8.6.2.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum WindowUpdate {
     /// The right edge moves by at least one segment or half the buffer. An ACK is sent once the window is
     /// twice as large as the one last advertised (Linux 6.18, tcp_cleanup_rbuf()).
@@ -118,6 +124,7 @@ pub enum WindowUpdate {
 
 /// Receive memory of a connection, in bytes (tcp_rmem).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 pub struct ReceiveMemory {
     /// Initial value.
     pub initial: usize,
@@ -132,6 +139,7 @@ impl ReceiveMemory {
 
 /// The handling of data that arrives after the application shut down reading while it may still write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum ShutRead {
     /// It is acknowledged and kept for later reads (Linux, where SHUT_RD only stops reads from blocking).
     Keep,

@@ -4,6 +4,7 @@ use airwire::time::Duration;
 
 /// The options that a SYN offers, what may arrive with it, and how often it is sent.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 pub struct Handshake {
     /// MSS to advertise, in bytes; `None` derives it from the MTU.
     pub mss: Option<u16>,
@@ -46,6 +47,7 @@ pub struct Handshake {
 
 /// Whether a SYN carries SACK-Permitted (RFC 2018 §2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum SackOffer {
     /// SACK is never negotiated.
     Never,
@@ -70,6 +72,7 @@ impl SackOffer {
 
 /// The handling of data and a FIN that arrive with a SYN.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum DataOnSyn {
     /// They are queued until the connection is established (RFC 9293 §3.10.7.2).
     Queued,
@@ -79,6 +82,7 @@ pub enum DataOnSyn {
 
 /// How a SYN that also has a FIN is handled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum SynFin {
     /// As a SYN. [`DataOnSyn`] decides about its FIN as it does about data.
     Accepted,
@@ -93,6 +97,7 @@ pub enum SynFin {
 /// The effect of closing a listener on its half-open connections. Connections that wait to be accepted are
 /// always reset.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum HalfOpen {
     /// It resets them: ABORT in SYN-RECEIVED (RFC 9293 §3.10.5).
     Reset,
@@ -103,6 +108,7 @@ pub enum HalfOpen {
 /// Which ends may use TCP Fast Open if the application asks for it, and how: `net.ipv4.tcp_fastopen` and
 /// `net.ipv4.tcp_fastopen_blackhole_timeout_sec`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 pub struct FastOpenRules {
     /// Active opens may use it (0x1).
     pub client: bool,

@@ -4,6 +4,7 @@ use airwire::time::Duration;
 
 /// The effect of ICMP errors, and path MTU discovery with and without them.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 pub struct Icmp {
     /// Which ICMP errors abort a connection that is being opened. A socket option overrides it.
     pub opening_errors: OpeningErrors,
@@ -19,6 +20,7 @@ pub struct Icmp {
 
 /// Which ICMP errors abort a connection that is being opened. None aborts an open connection (RFC 5927 §5.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum OpeningErrors {
     /// The hard errors of RFC 9293 §3.9.2.2: protocol or port unreachable. The others are soft errors, which
     /// MUST NOT abort the connection (MUST-56).
@@ -35,6 +37,7 @@ pub enum OpeningErrors {
 /// When a sender looks for a segment size that the path delivers. A path may be a black hole, which drops
 /// long packets without an ICMP error (RFC 2923 §2.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum MtuProbing {
     /// Never: only ICMP errors change the segment size.
     Off,
@@ -46,6 +49,7 @@ pub enum MtuProbing {
 
 /// How a sender looks for the segment size.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum MtuSearch {
     /// RFC 4821 as in Linux 6.18: timeouts shorten the segments, and a single longer segment, the MTU probe,
     /// finds out whether the path delivers more.
@@ -57,6 +61,7 @@ pub enum MtuSearch {
 
 /// The parameters of [`MtuSearch::Linux`]. An MSS does not include options.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 pub struct MtuLimits {
     /// Data in the first segments of a search (`net.ipv4.tcp_base_mss`).
     pub base_mss: u16,

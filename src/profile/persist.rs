@@ -4,6 +4,7 @@ use airwire::time::Duration;
 
 /// The format of window probes, and the time between them.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 pub struct Persist {
     /// The format of a window probe.
     pub probe: WindowProbe,
@@ -18,6 +19,7 @@ pub struct Persist {
 
 /// The format of a window probe (RFC 9293 §3.8.6.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum WindowProbe {
     /// One byte of new data.
     NewByte,

@@ -8,6 +8,7 @@
 
 /// The unit in which a host counts its window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Accounting {
     /// Bytes (RFC 5681).
     Bytes,
@@ -17,6 +18,7 @@ pub enum Accounting {
 
 /// cwnd when the connection is established.
 #[derive(Clone, Copy, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum InitialWindow {
     /// This number of segments, whatever their size.
     Segments(u32),
@@ -40,6 +42,7 @@ impl InitialWindow {
 
 /// ssthresh when the connection is established.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum InitialSsthresh {
     /// "Arbitrarily high" (RFC 5681 §3.1).
     Infinite,
@@ -49,6 +52,7 @@ pub enum InitialSsthresh {
 
 /// How much an ACK opens the window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Growth {
     /// One segment per ACK, whatever it covers, and 1/cwnd above ssthresh (Jacobson 1988, ns-2).
     PerAck,
@@ -63,6 +67,7 @@ pub enum Growth {
 
 /// When an ACK may open the window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum GrowthLimit {
     /// Always (ns-2).
     None,
@@ -74,6 +79,7 @@ pub enum GrowthLimit {
 
 /// The value that the multiplicative decrease is applied to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum DecreaseFrom {
     /// FlightSize (RFC 5681 equation 4).
     FlightSize,
@@ -85,6 +91,7 @@ pub enum DecreaseFrom {
 
 /// Whether a reduced window keeps its fraction of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Rounding {
     /// cwnd and ssthresh keep their fractions.
     Exact,
@@ -96,6 +103,8 @@ pub enum Rounding {
 
 /// Whether duplicate ACKs may start another recovery in a window that already had its loss event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case", deny_unknown_fields))]
 pub enum Careful {
     /// Only once more than `recover` is acknowledged (RFC 6582 §3.2 step 1).
     Yes,
@@ -116,6 +125,7 @@ pub enum Careful {
 
 /// Which partial ACKs restart the retransmission timer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum PartialAckTimer {
     /// Only the first one in a recovery (RFC 6582 §4).
     Impatient,
@@ -125,6 +135,7 @@ pub enum PartialAckTimer {
 
 /// How far a partial ACK deflates the window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum PartialAckDeflation {
     /// By the amount acknowledged. One segment is added back if at least one was acknowledged (RFC 6582 §3.2
     /// step 3).
@@ -138,6 +149,7 @@ pub enum PartialAckDeflation {
 
 /// cwnd when fast recovery ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum ExitWindow {
     /// ssthresh (RFC 6582 §3.2 step 3, option 2).
     Ssthresh,
@@ -151,6 +163,7 @@ pub enum ExitWindow {
 
 /// Whether the ACK that ends fast recovery also opens the window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum GrowOnExit {
     /// Never (RFC 5681).
     Never,
@@ -163,6 +176,7 @@ pub enum GrowOnExit {
 
 /// Effect of a timeout on ssthresh, if losses in the same window have already reduced it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum RepeatedTimeout {
     /// It is kept if the same segment times out again (RFC 5681 §3.1).
     HoldSsthresh,
@@ -175,6 +189,7 @@ pub enum RepeatedTimeout {
 
 /// Which losses above an episode's `recover` start a new episode when that episode ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum BeyondRecover {
     /// Only losses that have not been retransmitted yet.
     Unrepaired,
@@ -185,6 +200,7 @@ pub enum BeyondRecover {
 
 /// The SACK sender that the recipe `sack` selects.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum SackDialect {
     /// The scoreboard and `pipe` of RFC 6675.
     Rfc6675,
@@ -196,6 +212,7 @@ pub enum SackDialect {
 
 /// The CUBIC that the recipe `cubic` selects.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum CubicDialect {
     /// RFC 9438.
     Rfc9438,
@@ -206,6 +223,7 @@ pub enum CubicDialect {
 /// The effect of an idle time of more than an RTO on cwnd, unless the window algorithm sets its own pacing
 /// rate. The restart window is the initial window, or cwnd if that is smaller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum AfterIdle {
     /// None.
     Keep,
@@ -219,6 +237,7 @@ pub enum AfterIdle {
 
 /// The RACK that the recipe `rack` selects.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum RackDialect {
     /// RFC 8985.
     Rfc8985,
@@ -229,6 +248,7 @@ pub enum RackDialect {
 /// Pacing rates for window algorithms that do not set their own, as multiples of cwnd per round trip (Linux
 /// 6.18, tcp_update_pacing_rate()).
 #[derive(Clone, Copy, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 pub struct Pacing {
     /// Factor while cwnd is below half of ssthresh (`net.ipv4.tcp_pacing_ss_ratio`).
     pub slow_start: f64,
@@ -243,6 +263,7 @@ impl Pacing {
 
 /// The rules of a stack's loss recovery. Windows are in segments.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 pub struct RecoveryRules {
     /// The unit in which the window is counted.
     pub accounting: Accounting,
@@ -266,6 +287,7 @@ pub struct RecoveryRules {
 
 /// The window and the threshold after the handshake.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 pub struct InitialRules {
     /// cwnd when the connection is established (RFC 6928; tcp_init_cwnd()).
     pub window: InitialWindow,
@@ -284,6 +306,7 @@ pub struct InitialRules {
 
 /// How ACKs open the window.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 pub struct GrowthRules {
     /// How much an ACK opens the window (RFC 5681 §3.1; tcp_slow_start(), tcp_cong_avoid_ai()).
     pub amount: Growth,
@@ -295,6 +318,7 @@ pub struct GrowthRules {
 
 /// How a loss reduces the window.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 pub struct DecreaseRules {
     /// The value that the multiplicative decrease is applied to (RFC 5681 equation 4; tcp_reno_ssthresh()).
     pub from: DecreaseFrom,
@@ -310,6 +334,7 @@ pub struct DecreaseRules {
 
 /// The duplicate ACKs that indicate a loss, and the segments that they release.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 pub struct DetectionRules {
     /// DupThresh: number of duplicate ACKs that indicate a loss (RFC 5681 §3.2: three;
     /// net.ipv4.tcp_reordering).
@@ -322,6 +347,7 @@ pub struct DetectionRules {
 
 /// The beginning, the partial ACKs and the end of fast recovery.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 pub struct FastRecoveryRules {
     /// Whether duplicate ACKs may start another recovery in a window that already had its loss event
     /// (RFC 6582 §3.2 step 1).
@@ -354,6 +380,7 @@ pub struct FastRecoveryRules {
 
 /// The effects of a retransmission timeout.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 pub struct TimeoutRules {
     /// cwnd after a timeout, or after a fast retransmission that restarts from one segment (RFC 5681 §3.1,
     /// LW).
@@ -370,6 +397,7 @@ pub struct TimeoutRules {
 
 /// Limits on bursts, and pacing.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 pub struct TransmissionRules {
     /// Maximum number of segments that one ACK may release. `None`: no limit.
     pub max_burst: Option<u32>,
@@ -384,6 +412,7 @@ pub struct TransmissionRules {
 
 /// The implementations that algorithm names select.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 pub struct Dialects {
     /// The SACK sender that the recipe `sack` selects.
     pub sack: SackDialect,

@@ -2,6 +2,7 @@
 
 /// How data is cut into segments, and which segments wait.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 pub struct Sending {
     /// Send buffer size in bytes: data that the application wrote and the peer has not acknowledged. A socket
     /// option overrides it.
@@ -30,6 +31,7 @@ pub struct Sending {
 
 /// Which small segments wait for an ACK (RFC 9293 §3.7.4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Nagle {
     /// None: a small segment is sent at once (TCP_NODELAY).
     Off,
@@ -48,6 +50,7 @@ impl Nagle {
 
 /// Which segments update the send window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum SendWindowUpdate {
     /// Segments with a sequence number or ACK that is not older than the last one used (RFC 9293 §3.10.7.4).
     Rfc9293,

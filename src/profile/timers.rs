@@ -6,6 +6,7 @@ use crate::rtt::{RtoLimits, TimerStyle};
 
 /// How timeouts are computed, when they give up, and how long TIME-WAIT lasts.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 pub struct Timers {
     /// The retransmission timer.
     pub rto: Timer,
@@ -27,6 +28,7 @@ pub struct Timers {
 
 /// The retransmission timer.
 #[derive(Clone, Copy, PartialEq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 pub struct Timer {
     /// How the timeout is computed from round-trip times.
     pub style: TimerStyle,
@@ -81,6 +83,7 @@ impl Timer {
 
 /// The events that affect the retransmission timer besides ACKs of new data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum RtoEvents {
     /// Nothing (RFC 6298).
     Rfc6298,
@@ -93,6 +96,7 @@ pub enum RtoEvents {
 
 /// The event from which TCP_USER_TIMEOUT counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum UserTimeoutFrom {
     /// The first transmission of the unacknowledged data (RFC 5482 §1).
     Transmission,

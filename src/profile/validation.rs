@@ -4,6 +4,7 @@ use airwire::time::Duration;
 
 /// Which segments of a synchronised connection are acceptable, and what answers the others.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 pub struct Validation {
     /// Accept segments without timestamps after they were negotiated (RFC 7323 §3.2 would drop them).
     pub tolerate_missing_timestamps: bool,
@@ -34,6 +35,7 @@ pub struct Validation {
 
 /// The effect of an unexpected RST or SYN in the window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Challenge {
     /// Only a RST at RCV.NXT resets the connection. Any other RST or SYN in the window triggers a challenge
     /// ACK (RFC 5961).
@@ -44,6 +46,7 @@ pub enum Challenge {
 
 /// The contents of a RST for an existing connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Resets {
     /// Timestamps, if they are in use (RFC 7323 §3.2), and no window.
     Rfc7323,
@@ -53,6 +56,7 @@ pub enum Resets {
 
 /// The rules for segments that arrive in TIME-WAIT.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum TimeWaitRules {
     /// RFC 9293 §3.10.7.4 and RFC 5961. A SYN with a later timestamp or sequence number opens a new
     /// connection (RFC 6191).

@@ -67,6 +67,7 @@ pub struct Options {
 
 /// The order and padding in which a system writes its options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Layout {
     /// SYN: `mss,sackOK,TS,nop,wscale`. An option that is missing from an aligned group is replaced by
     /// `nop,nop`.

@@ -7,7 +7,7 @@ use serde::de::{self, Deserializer, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::{PROBABILITY, Probability, RATE, Rate, SIZE, Size, TIME, UnitError, exact_time};
-use crate::time::Duration;
+use crate::time::{Duration, Instant};
 
 /// Returns `wrong` without its "not ", because serde's message says "expected …".
 fn expected(wrong: &'static str) -> &'static str {
@@ -46,6 +46,19 @@ macro_rules! as_text {
 as_text!(Rate, RATE, |rate| rate.to_string());
 as_text!(Size, SIZE, |size| size.to_string());
 as_text!(Duration, TIME, |time| exact_time(*time));
+
+/// As the time since zero.
+impl Serialize for Instant {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        (*self - Self::ZERO).serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Instant {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Self::ZERO + Duration::deserialize(deserializer)?)
+    }
+}
 
 impl Serialize for Probability {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
