@@ -3,6 +3,8 @@
 //! `airtcp sim`, sweeps and the reproductions of the papers' figures execute such runs. A run
 //! depends on its [`Run`] alone, so equal inputs give bit-identical reports.
 
+mod json;
+
 use std::ops::ControlFlow;
 
 use airlink::packet::Direction;
@@ -13,15 +15,18 @@ use airtcp::recovery::confusion::Confusion;
 use airtcp::recovery::inputs::merged;
 use airwire::Cause;
 use airwire::time::{Duration, Instant};
-use serde::Serialize;
+pub use json::RunFileError;
+use serde::{Deserialize, Serialize};
 
 use super::inputs;
 use super::world::{Flow, HostSpec, Watch, World, WorldConfig, WorldError, judges};
 
-/// The complete input of a run.
-#[derive(Clone)]
+/// The complete input of a run. [`Run::to_json`] writes it to a file.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Run {
     /// The path between the two sides.
+    #[serde(with = "json::scenario")]
     pub scenario: Scenario,
     /// Seed of all random choices: the path's losses and the hosts' random numbers.
     pub seed: u64,
@@ -40,7 +45,8 @@ pub struct Run {
 }
 
 /// The end of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Until {
     /// The run ends when all finite flows are complete and closed, or else after this time.
     Complete(Duration),

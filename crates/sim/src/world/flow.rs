@@ -8,12 +8,14 @@ use airtcp::profile::Profile;
 use airtcp::recovery::{Counters, Decision, Inputs, Recipe};
 use airtcp::tcp::{Connection, Ended, Statistics};
 use airwire::time::{Duration, Instant};
+use serde::{Deserialize, Serialize};
 
 use super::stream::Stream;
 use super::watch::Watch;
 
 /// A connection that carries data in one direction.
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Flow {
     /// Direction of the data. The sender opens the connection.
     pub direction: Direction,
@@ -28,14 +30,17 @@ pub struct Flow {
     pub profile: Option<Profile>,
     /// Size of the receive buffer in bytes. `None`: given by the profile of the receiver's side.
     pub receive_buffer: Option<usize>,
-    /// Level of detail that is recorded.
+    /// Level of detail that is recorded. It is not part of files, because it does not affect the report.
+    #[serde(skip)]
     pub watch: Watch,
 }
 
 /// Amount of data that a sender writes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Length {
     /// This number of bytes. Then the sender closes the stream.
+    #[serde(rename = "bytes")]
     Octets(u64),
     /// The sender writes until the run ends.
     Endless,

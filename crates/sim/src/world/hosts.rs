@@ -10,6 +10,7 @@ use airtcp::recovery::Recipe;
 use airtcp::tcp::SocketOptions;
 use airwire::rng::Stream;
 use airwire::time::Instant;
+use serde::{Deserialize, Serialize};
 
 use super::flow::{FlowState, Role};
 
@@ -22,7 +23,8 @@ pub(super) const PORTS_PER_ADDRESS: usize = 50_000;
 const FIRST_LISTEN_PORT: u16 = 80;
 
 /// The configuration of the hosts on one side.
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct HostSpec {
     /// Profile of flows that do not name one, before a recipe's options are applied.
     pub profile: Profile,

@@ -16,9 +16,10 @@ use super::truth::{Dropped, Losses};
 
 /// Level of detail recorded for a flow. Each level includes the levels before it. Lower levels are
 /// faster, and the lowest costs nothing.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
 pub enum Watch {
     /// The result and its counters.
+    #[default]
     Results,
     /// Also the sender's decisions, and the causes of packet losses.
     Decisions,
