@@ -163,6 +163,13 @@ pub(super) const OPTIONS: &[Row] = &[
         "RFC 7323",
     ),
     Row::option(
+        "no-window-scale",
+        "window scale",
+        |p| p.handshake.window_scale = None,
+        "window scaling neither offered nor accepted: windows of at most 65535 bytes, exact to the byte",
+        "RFC 7323",
+    ),
+    Row::option(
         "ecn",
         "ECN",
         |p| p.handshake.ecn = true,
@@ -170,6 +177,13 @@ pub(super) const OPTIONS: &[Row] = &[
         "RFC 3168",
     )
     .needs(&[Need::Ecn, Need::EcnMarks]),
+    Row::option(
+        "no-handshake-rtt",
+        "handshake RTT",
+        |p| p.timers.samples_handshake = false,
+        "the handshake provides no RTT sample",
+        "ns-2's one-way agents, which have no handshake",
+    ),
     Row::option(
         "timer-rfc6298",
         "timer",

@@ -39,8 +39,17 @@ pub(super) fn proposals() -> Vec<&'static str> {
 /// The parts that can improve a sender: all answers except the default ones, and the options of a sender.
 pub(super) fn parts() -> impl Iterator<Item = &'static str> {
     /// Parts for receivers, parts that disable what other parts need, and parts for a single scenario.
-    const NOT: [&str; 7] =
-        ["reordering-alarm", "delack", "no-delack", "no-sack", "offer-sack", "no-timestamps", "ecn"];
+    const NOT: [&str; 9] = [
+        "reordering-alarm",
+        "delack",
+        "no-delack",
+        "no-sack",
+        "offer-sack",
+        "no-timestamps",
+        "no-window-scale",
+        "no-handshake-rtt",
+        "ecn",
+    ];
     let fits = |row: &&Row| {
         !matches!(row.build, Build::Number(..) | Build::Repair(_) | Build::Judges(_) | Build::Alias(_))
             && !row.is_default
