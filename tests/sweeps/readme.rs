@@ -248,8 +248,10 @@ fn all_figures_reproduce_record_exactly() {
 
 /// Runs a figure again with the recorded seeds, and compares its section, pictures and tables.
 fn check_reproduction(id: &str) {
-    let output =
-        Command::new(program("airtcp")).args(["reproduce", id, "--verify"]).arg(repository().join(RECORD)).output();
+    let output = Command::new(program("airtcp"))
+        .args(["reproduce", id, "--verify"])
+        .arg(repository().join(RECORD))
+        .output();
     let output = output.unwrap();
     let advice = "if the change is intended, run the command under the figure's heading with --record";
     assert!(output.status.success(), "{}: {advice}", String::from_utf8_lossy(&output.stderr));

@@ -1,6 +1,7 @@
 //! `airtcp sim`: executes one run in virtual time, or the same run with several seeds.
 
 mod host_log;
+mod origin;
 mod seeds;
 mod tables;
 
@@ -25,7 +26,7 @@ use airtcp::sender::SenderSpec;
 use airtcp::tcp::Connection;
 use airtcp_numbers::table::wrapped_lines;
 use airtcp_numbers::units;
-use airtcp_sim::run::{self, Report};
+use airtcp_sim::run::{self, Report, Run};
 use airtcp_sim::sweep::setup::{self, Setup};
 use airtcp_sim::world::{Watch, World, WorldError};
 use airwire::time::{Duration, Instant};
@@ -33,6 +34,7 @@ use anyhow::Context;
 use clap::Args;
 use host_log::HostLog;
 use nix::sys::signal::Signal;
+use origin::Origin;
 use seeds::Seeds;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -46,12 +48,29 @@ use crate::shared::{console, failure};
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Sim {
     /// A preset's name, or a scenario file; `airlink show` lists the presets
-    #[arg(long, short = 's', value_name = "SCENARIO", help_heading = "Path")]
-    scenario: String,
+    #[arg(
+        long,
+        short = 's',
+        value_name = "SCENARIO",
+        required_unless_present = "run_file",
+        help_heading = "Path"
+    )]
+    scenario: Option<String>,
+    /// Execute the run in this file, which sets the path, the flows and the hosts; `airtcp reproduce --runs` writes such files
+    #[arg(
+        long = "run",
+        value_name = "FILE",
+        conflicts_with_all = [
+            "scenario", "set", "recipe", "flows", "direction", "bytes", "time", "from", "stagger", "profile",
+            "receiver_profile", "receiver_options", "receive_buffer", "score",
+        ],
+        help_heading = "Path"
+    )]
+    run_file: Option<PathBuf>,
     /// Change one of the scenario's settings, such as wire.down.rate=64kbit, or remove a stage with wire.remove=true (repeatable)
     #[arg(long, value_name = "STAGE.KEY=VALUE", value_parser = scenario::parse_assignment, help_heading = "Path")]
     set: Vec<(String, String)>,
-    /// Seed of all random numbers [default: the scenario's]
+    /// Seed of all random numbers [default: the scenario's, or the run file's]
     #[arg(long, value_name = "NUMBER", help_heading = "Path")]
     seed: Option<u64>,
     /// Memory limit: packets inside the path, and the same amount for recorded decisions and losses
@@ -143,6 +162,9 @@ Examples:
       --decisions run.jsonl
     airtcp analyze run.pcap --decisions run.jsonl --comments run.pcapng
     wireshark run.pcapng
+  Repeat a run of a figure bit for bit:
+    airtcp reproduce p0-fig6 --seeds 1 --most-seeds 1 --runs runs
+    airtcp sim --run runs/p0-fig6-1.json
   Compare the RFCs' retransmission timer with Linux's on one path:
     airtcp sim -s leo --recipe newreno@default --recipe newreno@linux \\
       --for 60s
@@ -152,19 +174,11 @@ Examples:
 
 impl Sim {
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        let setup = self.setup();
-        setup.check().map_err(failure::usage)?;
-        let scenario = setup
-            .scenario(Path::new(""), PathSource::User)
-            .map_err(|error| failure::usage(error.to_string()))?;
-        setup.notices(&scenario).iter().for_each(|notice| tracing::warn!("{notice}"));
-        let seed = self.seed.unwrap_or(scenario.seed);
-        let name = scenario.name.clone();
+        let (origin, mut run) = self.plan()?;
         if let Some(count) = self.seeds {
             let Self { json, wide, quiet, .. } = self;
-            return Seeds { first: seed, count, setup, name, json, wide, quiet }.run(&scenario);
+            return Seeds { count, run, origin, json, wide, quiet }.run();
         }
-        let mut run = setup.run(scenario, seed);
         // Virtual time begins at 1970, as in captures, so the logs of equal runs are identical.
         let log = |path| DecisionLog::create(path, SystemTime::UNIX_EPOCH);
         let mut decisions = self.decisions.as_deref().map(log).transpose()?;
@@ -177,7 +191,8 @@ impl Sim {
         let create =
             |path| Capture::create(path, SystemTime::UNIX_EPOCH).map(|it| Shared(Arc::new(Mutex::new(it))));
         let capture = self.pcap.as_deref().map(create).transpose()?;
-        let senders = if self.direction == Direction::Down { FIXED } else { MOBILE };
+        let direction = run.flows.first().map_or(self.direction, |flow| flow.direction);
+        let senders = if direction == Direction::Down { FIXED } else { MOBILE };
         let memory = self.memory;
         let prepare = |world: &mut World| {
             world.limit_memory(memory, memory);
@@ -207,9 +222,10 @@ impl Sim {
         }
         let mut out = console::stdout();
         if self.json {
-            writeln!(out, "{}", json(&name, &setup, seed, &report))?;
+            writeln!(out, "{}", json(&run, &origin, &report))?;
         } else {
-            let summary = Summary::new(&name, seed, world.path(), Instant::ZERO + seconds(&report), None);
+            let end = Instant::ZERO + seconds(&report);
+            let summary = Summary::new(&run.scenario.name, run.seed, world.path(), end, None);
             let width = console::width(self.wide);
             let summary = wrapped_lines(&summary.to_string(), width);
             write!(out, "{}\n{summary}", tables::tables(&report, width))?;
@@ -218,6 +234,24 @@ impl Sim {
             Some(signal) => Err(failure::stopped(signal, self.stopped(&report))),
             None => Ok(()),
         }
+    }
+
+    /// Returns the run that the options or the file describe.
+    fn plan(&self) -> anyhow::Result<(Origin, Run)> {
+        if let Some(file) = &self.run_file {
+            let run = origin::read(file)?;
+            let seed = self.seed.unwrap_or(run.seed);
+            return Ok((Origin::File(file.clone()), Run { seed, ..run }));
+        }
+        let setup = self.setup();
+        setup.check().map_err(failure::usage)?;
+        let scenario = setup
+            .scenario(Path::new(""), PathSource::User)
+            .map_err(|error| failure::usage(error.to_string()))?;
+        setup.notices(&scenario).iter().for_each(|notice| tracing::warn!("{notice}"));
+        let seed = self.seed.unwrap_or(scenario.seed);
+        let run = setup.run(scenario, seed);
+        Ok((Origin::Options(setup), run))
     }
 
     /// Returns the message for a run that a signal stopped: the virtual time, and the files written so far.
@@ -236,7 +270,7 @@ impl Sim {
 
     fn setup(&self) -> Setup {
         Setup {
-            scenario: self.scenario.clone(),
+            scenario: self.scenario.clone().unwrap_or_default(),
             settings: self.set.clone(),
             recipes: self.recipe.clone(),
             flows: self.flows,
@@ -264,9 +298,9 @@ fn with_advice(error: WorldError) -> anyhow::Error {
     }
 }
 
-fn json(name: &str, setup: &Setup, seed: u64, report: &Report) -> Value {
-    let command = setup.command(seed);
-    json!({ "schema_version": 1, "scenario": name, "seed": seed, "command": command, "report": report })
+fn json(run: &Run, origin: &Origin, report: &Report) -> Value {
+    let (name, command) = (&run.scenario.name, origin.command(run.seed));
+    json!({ "schema_version": 1, "scenario": name, "seed": run.seed, "command": command, "report": report })
 }
 
 fn seconds(report: &Report) -> Duration {
@@ -410,6 +444,34 @@ mod tests {
         let line = Line::try_parse_from([words, arguments.to_vec()].concat());
         let Command::Sim(sim) = line.unwrap_or_else(|error| panic!("{error}")).command;
         sim.setup()
+    }
+
+    #[test]
+    fn run_file_excludes_options_that_it_contains() {
+        let parses = |options: &str| {
+            Line::try_parse_from(["airtcp", "sim"].into_iter().chain(options.split_whitespace())).is_ok()
+        };
+        assert!(parses("--run run.json --seed 2 --seeds 5 --json --memory 2G"));
+        assert!(parses("--run run.json --pcap run.pcap --trace trace.jsonl --decisions run.jsonl"));
+        for option in [
+            "--scenario leo",
+            "--set wire.down.rate=1Mbit",
+            "--recipe sack",
+            "--flows 1",
+            "--direction down",
+            "--bytes 1M",
+            "--for 1s",
+            "--from 1s",
+            "--stagger 1s",
+            "--profile default",
+            "--receiver-profile default",
+            "--receiver-options no-delack",
+            "--receive-buffer 1M",
+            "--score",
+        ] {
+            assert!(!parses(&format!("--run run.json {option}")), "{option}");
+        }
+        assert!(!parses("--recipe sack"), "a run needs a scenario or a file");
     }
 
     #[test]

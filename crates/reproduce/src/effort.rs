@@ -9,8 +9,10 @@ use airtcp::recovery::inputs::keep_common;
 use airtcp_sim::run::{self, Report, Run};
 use airtcp_sim::world::{World, WorldError};
 use rayon::prelude::*;
+use serde::Serialize;
 
 use crate::reading::Reading;
+use crate::runs::Runs;
 
 /// The number of seeds, and the results so far.
 #[derive(Debug)]
@@ -22,6 +24,7 @@ pub struct Effort {
     made: Made,
     watcher: Arc<dyn Watcher>,
     missing: Arc<Missing>,
+    runs: Option<Arc<Runs>>,
 }
 
 /// The information that arrived in no run of a figure, by recipe.
@@ -49,7 +52,7 @@ impl Missing {
 /// Receives the progress of a figure, from all threads that run it.
 pub trait Watcher: std::fmt::Debug + Send + Sync {
     /// Another run is done.
-    fn ran(&self);
+    fn ran(&self, run: &Run, report: &Report);
 
     /// Approximately `runs` more runs will follow. Only a search calls this. For other figures, the first seed is
     /// enough to estimate the number of runs.
@@ -61,7 +64,7 @@ pub trait Watcher: std::fmt::Debug + Send + Sync {
 struct Nobody;
 
 impl Watcher for Nobody {
-    fn ran(&self) {}
+    fn ran(&self, _: &Run, _: &Report) {}
 
     fn expects(&self, _: u64) {}
 }
@@ -81,6 +84,7 @@ impl Effort {
             made: Made::default(),
             watcher,
             missing: Arc::default(),
+            runs: None,
         }
     }
 
@@ -89,14 +93,14 @@ impl Effort {
         Self { first_seed: first, ..self }
     }
 
+    /// The same effort, which also records its runs in the chosen reading.
+    pub fn recording(self, runs: Arc<Runs>) -> Self {
+        Self { runs: Some(runs), ..self }
+    }
+
     /// The information that has arrived in no run so far.
     pub fn missing(&self) -> Arc<Missing> {
         Arc::clone(&self.missing)
-    }
-
-    /// Records which information has not arrived in a run.
-    pub(crate) fn note_missing(&self, report: &Report) {
-        self.missing.note(report);
     }
 
     /// Reports the approximate number of runs that will follow, for a search.
@@ -107,7 +111,13 @@ impl Effort {
     /// An effort with another number of seeds and without previous results.
     pub fn fresh(&self, seeds: u32) -> Self {
         let effort = Self::watched(seeds, Arc::clone(&self.watcher));
-        Self { first_seed: self.first_seed, missing: self.missing(), reading: self.reading.clone(), ..effort }
+        Self {
+            first_seed: self.first_seed,
+            missing: self.missing(),
+            reading: self.reading.clone(),
+            runs: self.runs.clone(),
+            ..effort
+        }
     }
 
     /// The same with at most `seeds` seeds, for a part of a figure with long runs.
@@ -117,7 +127,7 @@ impl Effort {
 
     /// An effort with the same seeds and another reading of the paper, without previous results.
     pub(crate) fn reading(&self, reading: Reading) -> Self {
-        Self { reading, ..self.fresh(self.seeds) }
+        Self { reading, runs: None, ..self.fresh(self.seeds) }
     }
 
     /// The value of a detail in this reading, if it differs from the chosen one.
@@ -142,7 +152,7 @@ impl Effort {
     ///
     /// A figure must request the same points in the same order every time, because earlier results are found by their
     /// position in this order.
-    pub fn sample<P: Sync, T: Clone + Send + 'static>(
+    pub fn sample<P: Sync, T: Clone + Send + Serialize + 'static>(
         &self,
         points: &[P],
         plan: impl Fn(&P, u64) -> Run + Sync,
@@ -151,22 +161,78 @@ impl Effort {
         self.watch(points, plan, |point, report, _| measure(point, report))
     }
 
+    /// Like [`Effort::sample`], for a value that is not a struct. `name` is its column in [`Runs`].
+    pub(crate) fn sample_named<P: Sync, T: Clone + Send + Serialize + 'static>(
+        &self,
+        name: &'static str,
+        points: &[P],
+        plan: impl Fn(&P, u64) -> Run + Sync,
+        measure: impl Fn(&P, &Report) -> T + Sync,
+    ) -> Result<Vec<Vec<T>>, WorldError> {
+        let named = |point: &P, report: &Report| BTreeMap::from([(name, measure(point, report))]);
+        let samples = self.sample(points, plan, named)?;
+        let values =
+            |samples: Vec<BTreeMap<_, T>>| samples.into_iter().flat_map(BTreeMap::into_values).collect();
+        Ok(samples.into_iter().map(values).collect())
+    }
+
     /// Like [`Effort::sample`]. `measure` also gets the world, with the records that the flows were set to watch.
-    pub fn watch<P: Sync, T: Clone + Send + 'static>(
+    pub fn watch<P: Sync, T: Clone + Send + Serialize + 'static>(
         &self,
         points: &[P],
         plan: impl Fn(&P, u64) -> Run + Sync,
         measure: impl Fn(&P, &Report, &mut World) -> T + Sync,
     ) -> Result<Vec<Vec<T>>, WorldError> {
-        self.each(points, |point, seed| {
-            let (report, mut world) = run::run_watched(&self.read(plan(point, seed))?, |_| {})?;
-            self.note_missing(&report);
-            Ok(measure(point, &report, &mut world))
-        })
+        self.execute(
+            points,
+            |point, seed| self.read(plan(point, seed)),
+            |point, run| {
+                let (report, mut world) = run::run_watched(run, |_| {})?;
+                let measured = measure(point, &report, &mut world);
+                Ok((report, measured))
+            },
+        )
     }
 
     /// Like [`Effort::sample`], for measurements during a run: `job` executes the run itself.
-    pub(crate) fn each<P: Sync, T: Clone + Send + 'static>(
+    pub(crate) fn execute<P: Sync, T: Clone + Send + Serialize + 'static>(
+        &self,
+        points: &[P],
+        plan: impl Fn(&P, u64) -> Result<Run, WorldError> + Sync,
+        job: impl Fn(&P, &Run) -> Result<(Report, T), WorldError> + Sync,
+    ) -> Result<Vec<Vec<T>>, WorldError> {
+        let numbers = match &self.runs {
+            Some(runs) => {
+                let first = points.iter().map(|point| plan(point, self.first_seed));
+                runs.number(&first.collect::<Result<Vec<_>, _>>()?)
+            }
+            None => Vec::new(),
+        };
+        let indices: Vec<usize> = (0..points.len()).collect();
+        self.each(&indices, |&index, seed| {
+            let run = plan(&points[index], seed)?;
+            let (report, measured) = job(&points[index], &run)?;
+            self.missing.note(&report);
+            self.watcher.ran(&run, &report);
+            if let Some(runs) = &self.runs {
+                runs.measured(numbers[index], run.seed, &measured);
+            }
+            Ok(measured)
+        })
+    }
+
+    /// Executes a run that does not depend on the seeds.
+    pub(crate) fn once(&self, run: &Run) -> Result<World, WorldError> {
+        let (report, world) = run::run_watched(run, |_| {})?;
+        self.watcher.ran(run, &report);
+        if let Some(runs) = &self.runs {
+            runs.number(std::slice::from_ref(run));
+        }
+        Ok(world)
+    }
+
+    /// Calls `job` for each point with each seed.
+    fn each<P: Sync, T: Clone + Send + 'static>(
         &self,
         points: &[P],
         job: impl Fn(&P, u64) -> Result<T, WorldError> + Sync,
@@ -180,11 +246,7 @@ impl Effort {
         let jobs: Vec<(usize, u64)> = samples.iter().enumerate().flat_map(missing).collect();
         let found: Vec<(usize, T)> = jobs
             .into_par_iter()
-            .map(|(point, seed)| {
-                let measured = job(&points[point], seed)?;
-                self.watcher.ran();
-                Ok((point, measured))
-            })
+            .map(|(point, seed)| Ok((point, job(&points[point], seed)?)))
             .collect::<Result<_, WorldError>>()?;
         for (point, value) in found {
             samples[point].push(value);

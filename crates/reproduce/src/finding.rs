@@ -218,7 +218,8 @@ impl Finding {
         for claim in with_readings() {
             let first = Reread { reading: Values::new(), judged: claim.judged };
             for Reread { reading, judged } in [&first].into_iter().chain(&claim.readings) {
-                let value = |detail: &str| reading.get(detail).map_or_else(|| chosen(claim, detail), String::as_str);
+                let value =
+                    |detail: &str| reading.get(detail).map_or_else(|| chosen(claim, detail), String::as_str);
                 let values = details.iter().map(|detail| value(detail).to_owned());
                 table.row([claim.paper.clone()].into_iter().chain(values).chain([judged.name().to_owned()]));
             }

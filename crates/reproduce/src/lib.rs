@@ -24,6 +24,7 @@ pub mod ni2002;
 pub mod pan2004;
 mod ranking;
 pub mod reading;
+mod runs;
 
 use airtcp_sim::world::WorldError;
 pub use central::Central;
@@ -34,6 +35,7 @@ pub use finding::{Claim, Counts, Finding, Table, listed, shown};
 pub use judge::Judged;
 use reading::Design;
 pub use reading::{Factor, Reading, Reread, Verdict};
+pub use runs::Runs;
 
 /// The paper of a figure. [`Paper::reference`] has authors and titles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -25,6 +25,9 @@ pub(crate) enum Reaction {
     Established,
 }
 
+/// A check of an arriving segment. It breaks if the segment needs no further processing.
+type Check = fn(&mut Connection, Instant, &Segment<'_>) -> ControlFlow<Reaction>;
+
 impl Connection {
     /// Creates a connection in SYN-RECEIVED for a SYN to a listening port.
     pub(crate) fn accept(now: Instant, opening: Opening, segment: &Segment<'_>) -> Self {
@@ -115,8 +118,7 @@ impl Connection {
             self.refuse(segment, Refusal::NoAck);
             return Reaction::Done;
         }
-        let steps: [fn(&mut Self, Instant, &Segment<'_>) -> ControlFlow<Reaction>; 4] =
-            [Self::check_syn, Self::check_sequence, Self::check_rst, Self::check_ack];
+        let steps: [Check; 4] = [Self::check_syn, Self::check_sequence, Self::check_rst, Self::check_ack];
         // Linux does not update TS.Recent from an old ACK (tcp_ack()), except on the fast path.
         let keeps_timestamp = self.cx.profile.validation.accepts_unacknowledged
             && self.sender.is_old_ack(segment)

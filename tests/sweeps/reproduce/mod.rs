@@ -10,6 +10,7 @@ mod inamura2009;
 mod lai2013;
 mod ni2002;
 mod pan2004;
+mod runs;
 
 /// Returns the finding of `airtcp reproduce ID`, and checks that it is complete.
 fn finding(id: &str, seeds: u32) -> Finding {

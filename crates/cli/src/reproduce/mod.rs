@@ -6,6 +6,7 @@ mod picture;
 mod plan;
 mod progress;
 mod record;
+mod runs;
 mod verify;
 
 use std::fs;
@@ -16,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use airtcp_numbers::table::wrapped;
 use airtcp_report::plot::Format;
 use airtcp_reproduce::chart::Chart;
-use airtcp_reproduce::{Effort, Figure, Finding, Paper, Seeds, Watcher, figures, listed};
+use airtcp_reproduce::{Effort, Figure, Finding, Paper, Runs, Seeds, Watcher, figures, listed};
 use anyhow::Context;
 use clap::Args;
 use serde_json::json;
@@ -55,6 +56,11 @@ pub(crate) struct Reproduce {
     /// Other figures in the directory remain.
     #[arg(long, value_name = "DIR", help_heading = "Output", conflicts_with = "json")]
     record: Option<PathBuf>,
+    /// Write the set-up of each point to this directory as FIGURE-POINT.json, and the value of each seed as FIGURE-seeds.csv
+    ///
+    /// `airtcp sim --run` repeats the run of a set-up. FIGURE-points.csv lists the settings in which the set-ups differ.
+    #[arg(long, value_name = "DIR", help_heading = "Output", conflicts_with = "keep")]
+    runs: Option<PathBuf>,
     /// Run recorded figures again with the recorded seeds, and compare with the record in this directory byte for byte
     ///
     /// Without FIGURE, all recorded figures. The exit code is 1 if anything differs.
@@ -62,7 +68,7 @@ pub(crate) struct Reproduce {
         long,
         value_name = "DIR",
         help_heading = "Output",
-        conflicts_with_all = ["record", "json", "html", "plot", "keep", "seeds", "most_seeds", "first_seed", "readings"]
+        conflicts_with_all = ["record", "runs", "json", "html", "plot", "keep", "seeds", "most_seeds", "first_seed", "readings"]
     )]
     verify: Option<PathBuf>,
     /// Save each result in this directory, and reuse results that an earlier run of the same program saved there
@@ -85,6 +91,9 @@ Examples:
     airtcp reproduce p1 --html papers.html
   All figures; the command prints how long this takes, and can be resumed:
     airtcp reproduce --all --keep found --html papers.html
+  The set-ups of a figure, one of which is then repeated:
+    airtcp reproduce p0-fig6 --seeds 5 --most-seeds 5 --runs runs
+    airtcp sim --run runs/p0-fig6-1.json --seed 5
   One figure, updated in the record:
     airtcp reproduce p2-fig12 --record docs/evidence/papers
   The same figure, compared with the record:
@@ -130,6 +139,8 @@ struct PendingFigure {
     plan: SeedPlan,
     /// Contains the results of the first seed.
     effort: Effort,
+    /// Its runs, with `--runs`.
+    runs: Option<Arc<Runs>>,
     cost: Cost,
 }
 
@@ -153,11 +164,12 @@ impl Reproduce {
             }
         };
         let selected: Vec<Figure> = planned.iter().map(|(figure, _)| *figure).collect();
-        if let Some(directory) = &self.plot {
+        for directory in self.plot.iter().chain(&self.runs) {
             fs::create_dir_all(directory)
                 .with_context(|| format!("cannot create {}", directory.display()))?;
         }
-        let cache = self.keep.as_deref().map(|directory| ResultCache::open(directory, self.plan)).transpose()?;
+        let cache =
+            self.keep.as_deref().map(|directory| ResultCache::open(directory, self.plan)).transpose()?;
         let mut record = self.record.as_deref().map(Record::open).transpose()?;
         let progress = Progress::new(self.quiet);
         // Number of complete figures. The lock is held while a figure is written, so that a signal does not
@@ -171,9 +183,13 @@ impl Reproduce {
             let figure = match step {
                 Step::Cached(finished) => finished,
                 Step::Pending(pending) => {
+                    let runs = pending.runs.clone();
                     let figure = self.make(pending, &format!("[{}/{all}]", index + 1), &progress)?;
                     if let Some(cache) = &cache {
                         cache.put(&figure)?;
+                    }
+                    if let (Some(directory), Some(runs)) = (&self.runs, runs) {
+                        runs::write(directory, figure.figure.id, &runs, self.quiet)?;
                     }
                     figure
                 }
@@ -236,15 +252,19 @@ impl Reproduce {
                 steps.push(Step::Cached(made));
                 continue;
             }
-            let effort = Effort::watched(1, Arc::clone(progress) as Arc<dyn Watcher>)
+            let mut effort = Effort::watched(1, Arc::clone(progress) as Arc<dyn Watcher>)
                 .starting_at(plan.first_seed.into());
+            let runs = self.runs.as_ref().map(|_| Arc::<Runs>::default());
+            if let Some(runs) = &runs {
+                effort = effort.recording(Arc::clone(runs));
+            }
             progress.begin_first_seed(format!("[{}/{all}] {}", index + 1, figure.id));
             figure.look(&effort).with_context(|| format!("cannot run {}", figure.id))?;
             let readings = if plan.readings { figure.readings().len() as u64 } else { 0 };
             // Most readings are decided with a quarter of the seeds.
             let reread = readings * u64::from(plan.seeds.div_ceil(4));
             let cost = progress.cost(|first| figure.further(first, plan.seeds) + reread * first);
-            steps.push(Step::Pending(PendingFigure { figure, plan, effort, cost }));
+            steps.push(Step::Pending(PendingFigure { figure, plan, effort, runs, cost }));
         }
         progress.clear();
         let to_do = steps.iter().filter_map(|step| match step {
@@ -275,7 +295,7 @@ impl Reproduce {
         place: &str,
         progress: &Progress,
     ) -> anyhow::Result<FinishedFigure> {
-        let PendingFigure { figure, plan, effort, cost } = pending;
+        let PendingFigure { figure, plan, effort, cost, .. } = pending;
         progress.clear();
         if !self.quiet {
             console::print_status(format_args!("{place} {}: {}", figure.id, figure.title));

@@ -135,9 +135,8 @@ fn claims(claims: &[Claim]) -> String {
         let readings =
             claim.readings_shown().map_or_else(String::new, |text| format!("<p>{}</p>", inline(&text)));
         let column = Verdict::column(&claim.verdict_name()).filter(|_| claim.counts == Counts::Yes);
-        let column = column.map_or_else(String::new, |column| {
-            format!(" data-verdict=\"{}\"", Verdict::COLUMNS[column])
-        });
+        let column = column
+            .map_or_else(String::new, |column| format!(" data-verdict=\"{}\"", Verdict::COLUMNS[column]));
         let note = claim.counts.note().map_or_else(String::new, |note| format!("; not counted, {note}"));
         let _ = writeln!(
             text,

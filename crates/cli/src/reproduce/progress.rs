@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use airlink::reactor::Clock;
 use airtcp_reproduce::Watcher;
+use airtcp_sim::run::{Report, Run};
 use airwire::time::{Duration, Instant};
 
 use crate::shared::progress::{ProgressDisplay, format_duration};
@@ -95,7 +96,7 @@ impl fmt::Debug for Progress {
 }
 
 impl Watcher for Progress {
-    fn ran(&self) {
+    fn ran(&self, _: &Run, _: &Report) {
         self.state().ran();
     }
 
@@ -231,7 +232,7 @@ mod tests {
             Phase::Running { work, .. } => work,
             Phase::FirstSeeds => panic!("no figure is running"),
         };
-        let finish_runs = |runs| (0..runs).for_each(|_| progress.ran());
+        let finish_runs = |runs| (0..runs).for_each(|_| progress.state().ran());
         let assert_near =
             |seconds: f64, wanted: f64| assert!((seconds - wanted).abs() < 1e-6, "{seconds}, not {wanted}");
 

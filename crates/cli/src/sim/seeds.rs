@@ -4,18 +4,17 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use airlink::scenario::Scenario;
 use airtcp::sender::shared;
 use airtcp_numbers::statistics::{Mean, Median};
 use airtcp_numbers::table::{Column, Table, wrapped_lines};
-use airtcp_sim::run::{self, Report};
+use airtcp_sim::run::{self, Report, Run};
 use airtcp_sim::sweep::metric::Metric;
-use airtcp_sim::sweep::setup::Setup;
 use airtcp_sim::sweep::summary::Values;
 use anyhow::Context;
 use rayon::prelude::*;
 use serde_json::Value;
 
+use super::origin::Origin;
 use super::tables::{LISTED, recipe};
 use crate::shared::console::{self, LiveLine};
 use crate::shared::scale::{Scale, seeds_change_nothing};
@@ -31,11 +30,10 @@ type Reports = BTreeMap<u64, Report>;
 /// The seeds, and the form of the output.
 #[derive(Clone)]
 pub(super) struct Seeds {
-    pub(super) first: u64,
     pub(super) count: u64,
-    pub(super) setup: Setup,
-    /// Name of the scenario.
-    pub(super) name: String,
+    /// The run with the first seed.
+    pub(super) run: Run,
+    pub(super) origin: Origin,
     pub(super) json: bool,
     pub(super) wide: bool,
     pub(super) quiet: bool,
@@ -43,8 +41,8 @@ pub(super) struct Seeds {
 
 impl Seeds {
     /// Executes the runs on all cores.
-    pub(super) fn run(self, scenario: &Scenario) -> anyhow::Result<()> {
-        let Self { first, count, .. } = self;
+    pub(super) fn run(self) -> anyhow::Result<()> {
+        let (first, count) = (self.run.seed, self.count);
         let last = first.checked_add(count - 1);
         let last = last.ok_or_else(|| failure::usage("--seed and --seeds together are too large"))?;
         let line = LiveLine::new(!self.quiet);
@@ -53,8 +51,7 @@ impl Seeds {
         let seeds: Vec<u64> = (first..=last).collect();
         // Distribute the runs one at a time, because they differ in length.
         seeds.into_par_iter().with_max_len(1).try_for_each(|seed| {
-            let run = self.setup.run(scenario.clone(), seed);
-            let report = run::run(&run).with_context(|| format!("the run with seed {seed}"))?;
+            let report = run::run(&self.with(seed)).with_context(|| format!("the run with seed {seed}"))?;
             let mut finished = finished.lock().unwrap_or_else(PoisonError::into_inner);
             finished.insert(seed, report);
             line.show(&format!("{} of {count} runs", finished.len()));
@@ -62,6 +59,10 @@ impl Seeds {
         })?;
         line.clear();
         self.print(&finished.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn with(&self, seed: u64) -> Run {
+        Run { seed, ..self.run.clone() }
     }
 
     /// Arranges for SIGINT, SIGTERM and SIGHUP to print the statistics of the finished runs. Must be called
@@ -85,7 +86,7 @@ impl Seeds {
         let mut out = console::stdout();
         if self.json {
             for (seed, report) in reports {
-                writeln!(out, "{}", super::json(&self.name, &self.setup, *seed, report))?;
+                writeln!(out, "{}", super::json(&self.with(*seed), &self.origin, report))?;
             }
             return Ok(());
         }
@@ -96,7 +97,7 @@ impl Seeds {
         };
         let about = format!(
             "{}, seeds {first} to {last}: means with 95 % confidence intervals, and medians\n",
-            self.name
+            self.run.scenario.name
         );
         write!(out, "{}{}", wrapped_lines(&about, width), table(reports, width)?)?;
         Ok(())

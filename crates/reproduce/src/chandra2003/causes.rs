@@ -6,6 +6,7 @@ use airtcp_sim::run::{Report, Run};
 use airtcp_sim::world::{Dropped, World, WorldError};
 use airwire::Cause;
 use airwire::time::{Duration, Instant};
+use serde::Serialize;
 
 use super::measured::{share, watch};
 use super::setting::{BIT_ERROR_RATES, Ber, Setting, Variant, Way};
@@ -15,13 +16,15 @@ use crate::judge::across;
 use crate::{At, Claim, Counts, Effort, Finding, Judged, Table, cell, claim, column, mean};
 
 /// E-TCP's verdicts on the losses of one run.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, Serialize)]
 struct Said {
     /// Losses that ACKs detected.
+    #[serde(rename = "verdicts on losses that ACKs detected")]
     confusion: Confusion,
     /// Losses that a timeout detected. E-TCP does not ask for their cause.
     timeouts: u64,
     /// Timeouts whose segment was lost on the radio link.
+    #[serde(rename = "timeouts after radio losses")]
     timeouts_by_radio: u64,
 }
 

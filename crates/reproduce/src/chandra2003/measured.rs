@@ -4,16 +4,19 @@ use airtcp_numbers::statistics::Mean;
 use airtcp_sim::run::{Report, Run};
 use airtcp_sim::world::{World, WorldError};
 use airwire::time::Duration;
+use serde::Serialize;
 
 use super::setting::{MSS, Setting};
 use crate::{Effort, shown};
 
 /// The counts of one run.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Serialize)]
 pub(super) struct Received {
+    #[serde(rename = "packets received")]
     pub(super) packets: f64,
     pub(super) timeouts: f64,
     /// Segments sent, including retransmissions.
+    #[serde(rename = "segments sent")]
     pub(super) sent: f64,
 }
 
@@ -27,7 +30,7 @@ pub(super) fn received(report: &Report) -> f64 {
 
 /// Runs every setting with every seed. `prepare` can request more recording, and `measure` reads the end of each run.
 /// Returns the measurements by setting, then by seed.
-pub(super) fn watch<T: Clone + Send + 'static>(
+pub(super) fn watch<T: Clone + Send + Serialize + 'static>(
     effort: &Effort,
     settings: &[Setting],
     length: Duration,

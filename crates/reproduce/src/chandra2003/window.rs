@@ -7,6 +7,7 @@ use airtcp_numbers::statistics::gains;
 use airtcp_sim::run::{Report, Run};
 use airtcp_sim::world::{DevicePacket, Dropped, PacketKind, Watch, World, WorldError};
 use airwire::time::{Duration, Instant};
+use serde::Serialize;
 
 use super::measured::{percent, received, share, watch};
 use super::readings::{BER_1E_6, REFERENCE};
@@ -21,14 +22,18 @@ const SENDERS: [Variant; 3] = [Reno, Etcp, EtcpEarly];
 const LEAST_TIMEOUT: f64 = 1.0;
 
 /// Measurements of one run.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Serialize)]
 struct OneRun {
+    #[serde(rename = "packets received")]
     packets: f64,
     /// Mean of cwnd over time, in segments.
+    #[serde(rename = "mean of cwnd, segments")]
     cwnd: f64,
     /// The share of detected losses that ACKs detected, and not a timeout.
+    #[serde(rename = "share of losses detected by ACKs")]
     by_acks: f64,
     /// The share of lost packets that were retransmitted within [`LEAST_TIMEOUT`].
+    #[serde(rename = "share of lost packets retransmitted within 1 s")]
     soon: f64,
 }
 

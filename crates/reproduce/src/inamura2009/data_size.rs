@@ -59,7 +59,7 @@ pub(super) fn figure_14(effort: &Effort) -> Result<Finding, WorldError> {
         sack: twice(effort, WITH_SACK)?,
         plain: twice(effort, WITHOUT)?,
     };
-    let (by_handover, gains) = by_handover()?;
+    let (by_handover, gains) = by_handover(effort)?;
     Ok(Finding {
         tables: vec![by_size(&stories), by_handover],
         charts: vec![chart(&stories)],
@@ -92,14 +92,14 @@ fn by_size(stories: &Stories) -> Table {
 }
 
 /// The largest gains of the proposal by handover duration, and those over Fast Timeout.
-fn by_handover() -> Result<(Table, Vec<f64>), WorldError> {
+fn by_handover(effort: &Effort) -> Result<(Table, Vec<f64>), WorldError> {
     let mut by_handover = Table::new(
         "Largest gain of the proposal in kbit/s, by handover duration",
         &["handover", "second retransmission, s", "over Fast Timeout", "over NewReno"],
     );
     let mut gains = Vec::new();
     for handover in HANDOVERS {
-        let of = |recipe| ns2(recipe, &[ONCE, TWICE], handover);
+        let of = |recipe| ns2(effort, recipe, &[ONCE, TWICE], handover);
         let proposed = of(PROPOSED)?;
         let over = |recipe| Ok::<_, WorldError>(largest_gain(&proposed, &of(recipe)?).0);
         let over_fast = over(FAST_TIMEOUT)?;

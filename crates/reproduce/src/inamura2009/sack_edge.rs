@@ -38,13 +38,16 @@ impl Stories {
     fn run(effort: &Effort) -> Result<Self, WorldError> {
         let losses = OTHERS.map(|others| [&[ONCE, TWICE], others].concat());
         let of = |recipe: &str| {
-            losses.iter().map(|drop| ns2(recipe, drop, handover(effort))).collect::<Result<Vec<_>, _>>()
+            losses
+                .iter()
+                .map(|drop| ns2(effort, recipe, drop, handover(effort)))
+                .collect::<Result<Vec<_>, _>>()
         };
         Ok(Self {
             sack: of(WITH_SACK)?,
             counting: of(PROPOSED)?,
             fast: of(WITHOUT_ITS_SACK)?,
-            default: rfc(WITH_SACK, &losses[0])?,
+            default: rfc(effort, WITH_SACK, &losses[0])?,
             alone: twice(effort, WITH_SACK)?,
             counting_alone: twice(effort, PROPOSED)?,
         })

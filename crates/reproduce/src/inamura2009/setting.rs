@@ -8,6 +8,7 @@ use airtcp_numbers::statistics::{Mean, gains};
 use airtcp_sim::run::{Report, Run, Until};
 use airtcp_sim::world::{Flow, HostSpec, Length, Losses, Watch, World, WorldError};
 use airwire::time::{Duration, Instant};
+use serde::Serialize;
 
 use crate::{Effort, mean};
 
@@ -128,21 +129,29 @@ impl Point {
 }
 
 /// Measurements of one transfer.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct Transfer {
+    #[serde(rename = "throughput, kbit/s")]
     pub(super) kbit_per_s: f64,
+    #[serde(rename = "time, s")]
     pub(super) seconds: f64,
     pub(super) timeouts: f64,
     /// Timeouts whose segment was not lost.
+    #[serde(rename = "spurious timeouts")]
     pub(super) spurious: f64,
+    #[serde(rename = "undone timeouts")]
     pub(super) undone: f64,
     /// Downlink PDU retransmissions per new PDU.
+    #[serde(rename = "PDU retransmissions per new PDU")]
     pub(super) repeated: f64,
     /// STATUS PDUs for the downlink.
+    #[serde(rename = "STATUS PDUs")]
     pub(super) statuses: f64,
     /// Number of times that the window of the downlink RLC sender was full.
+    #[serde(rename = "full RLC windows")]
     pub(super) stalls: f64,
     /// Share of the downlink packets that RLC gave up.
+    #[serde(rename = "share of packets that RLC gave up")]
     pub(super) lost: f64,
 }
 

@@ -4,11 +4,12 @@ use airlink::scenario::Scenario;
 use airtcp::profile::AckPolicy;
 use airtcp::profile::Profile;
 use airtcp::recovery::{Decision, What};
-use airtcp_sim::run::{self, Run, Until};
+use airtcp_sim::run::{Run, Until};
 use airtcp_sim::world::{Flow, HostSpec, Length, PacketKind, Watch, World, WorldError};
 use airwire::time::{Duration, Instant};
 
 use super::handover::{FIRST, MSS, SEGMENTS, WINDOW, path};
+use crate::Effort;
 use crate::chart::{Axis, Chart, Curve, Drawn, Scale};
 
 /// Events at the sender. All times are in seconds after the first SYN.
@@ -32,6 +33,7 @@ pub(super) struct Story {
 
 impl Story {
     pub(super) fn of(
+        effort: &Effort,
         profile: Profile,
         recipe: &str,
         drop: &[&str],
@@ -59,8 +61,7 @@ impl Story {
             from: Instant::ZERO,
             score: false,
         };
-        let (_, mut world) = run::run_watched(&plan, |_| {})?;
-        Ok(Self::told(&mut world, data))
+        Ok(Self::told(&mut effort.once(&plan)?, data))
     }
 
     /// `data`: payload bytes per segment.

@@ -45,12 +45,12 @@ pub(super) fn exact(value: f64) -> Mean {
     Mean { mean: value, half_width: Some(0.0), samples: 1 }
 }
 
-pub(super) fn ns2(recipe: &str, drop: &[&str], handover: &str) -> Result<Story, WorldError> {
-    Story::of(Profile::ns2(), recipe, drop, handover)
+pub(super) fn ns2(effort: &Effort, recipe: &str, drop: &[&str], handover: &str) -> Result<Story, WorldError> {
+    Story::of(effort, Profile::ns2(), recipe, drop, handover)
 }
 
 pub(super) fn twice(effort: &Effort, recipe: &str) -> Result<Story, WorldError> {
-    ns2(recipe, &[ONCE, TWICE], handover(effort))
+    ns2(effort, recipe, &[ONCE, TWICE], handover(effort))
 }
 
 /// The duration of the handover in this reading.
@@ -59,8 +59,8 @@ pub(super) fn handover(effort: &Effort) -> &'static str {
 }
 
 /// With the RFCs' timer instead of ns-2's.
-pub(super) fn rfc(recipe: &str, drop: &[&str]) -> Result<Story, WorldError> {
-    Story::of(Profile::default(), recipe, drop, SHORT_HANDOVER)
+pub(super) fn rfc(effort: &Effort, recipe: &str, drop: &[&str]) -> Result<Story, WorldError> {
+    Story::of(effort, Profile::default(), recipe, drop, SHORT_HANDOVER)
 }
 
 fn none() -> String {
@@ -127,8 +127,8 @@ pub(super) fn window(story: &Story) -> String {
 
 /// Cost: sixteen short transfers.
 pub(super) fn figure_12(effort: &Effort) -> Result<Finding, WorldError> {
-    let (plain, plain_rfc) = (twice(effort, WITHOUT)?, rfc(WITHOUT, &[ONCE, TWICE])?);
-    let (fast, fast_rfc) = (twice(effort, FAST_TIMEOUT)?, rfc(FAST_TIMEOUT, &[ONCE, TWICE])?);
+    let (plain, plain_rfc) = (twice(effort, WITHOUT)?, rfc(effort, WITHOUT, &[ONCE, TWICE])?);
+    let (fast, fast_rfc) = (twice(effort, FAST_TIMEOUT)?, rfc(effort, FAST_TIMEOUT, &[ONCE, TWICE])?);
     let table = events(
         "Events if the retransmission is lost",
         &[
@@ -153,15 +153,15 @@ pub(super) fn figure_12(effort: &Effort) -> Result<Finding, WorldError> {
         fast.window_chart("Fig. 12 (b): sender state variables, Fast Timeout"),
     ];
     Ok(Finding {
-        tables: vec![table, by_handover()?],
+        tables: vec![table, by_handover(effort)?],
         charts,
-        claims: claims_12(&fast, &plain)?,
+        claims: claims_12(effort, &fast, &plain)?,
         remarks: remarks_12(&fast, &fast_rfc, &plain),
         ..Finding::default()
     })
 }
 
-fn by_handover() -> Result<Table, WorldError> {
+fn by_handover(effort: &Effort) -> Result<Table, WorldError> {
     let mut by_handover = Table::new(
         "`fast-timeout` by handover duration, in seconds after the first timeout (profile `ns2`; in \
          parentheses: the paper)",
@@ -175,22 +175,22 @@ fn by_handover() -> Result<Table, WorldError> {
         ],
     );
     for handover in HANDOVERS {
-        let story = ns2(FAST_TIMEOUT, &[ONCE, TWICE], handover)?;
+        let story = ns2(effort, FAST_TIMEOUT, &[ONCE, TWICE], handover)?;
         by_handover.row([
             handover.to_owned(),
             third_dupack(&story),
             second_timeout(&story),
             acceptable(&story),
             format!("{:.1}", story.window().1),
-            format!("{:.2}", ns2(PROPOSED, &[ONCE, TWICE], handover)?.third()),
+            format!("{:.2}", ns2(effort, PROPOSED, &[ONCE, TWICE], handover)?.third()),
         ]);
     }
     Ok(by_handover)
 }
 
-fn claims_12(fast: &Story, plain: &Story) -> Result<Vec<Claim>, WorldError> {
+fn claims_12(effort: &Effort, fast: &Story, plain: &Story) -> Result<Vec<Claim>, WorldError> {
     // §1: only the first segment is lost, and duplicate ACKs come after the timeout.
-    let alone = [rfc(WITHOUT, &[ONCE])?, rfc("newreno+eifel", &[ONCE])?];
+    let alone = [rfc(effort, WITHOUT, &[ONCE])?, rfc(effort, "newreno+eifel", &[ONCE])?];
     let eifel = exact(alone[1].throughput(1 << 20) / alone[0].throughput(1 << 20) - 1.0);
     let (cwnd, ssthresh) = fast.window();
     Ok(vec![
@@ -261,7 +261,7 @@ fn remarks_12(fast: &Story, fast_rfc: &Story, plain: &Story) -> Vec<String> {
 
 /// Cost: two short transfers.
 pub(super) fn figure_13(effort: &Effort) -> Result<Finding, WorldError> {
-    let (ns2, rfc) = (twice(effort, PROPOSED)?, rfc(PROPOSED, &[ONCE, TWICE])?);
+    let (ns2, rfc) = (twice(effort, PROPOSED)?, rfc(effort, PROPOSED, &[ONCE, TWICE])?);
     let table = events(
         "Events if the retransmission is lost and the sender counts duplicate ACKs",
         &[("ns2", &ns2), ("default", &rfc)],

@@ -3,6 +3,7 @@
 use airtcp_numbers::statistics::Mean;
 use airtcp_sim::run::{FlowReport, Report, Run};
 use airtcp_sim::world::WorldError;
+use serde::Serialize;
 
 use super::grid::percent_shown;
 use super::setting::{Extent, NR, NR_PLUS, PR, PR_PLUS, Plus, Radio, Scheme, Site, Variant, plan};
@@ -16,11 +17,13 @@ const FLOWS: usize = 12;
 const GOOD: f64 = 0.9;
 
 /// Twelve flows with the same sender in one run.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Serialize)]
 struct Twelve {
     /// Jain's index.
+    #[serde(rename = "Jain's index")]
     jain: f64,
     /// Total goodput in Mbit/s.
+    #[serde(rename = "total goodput, Mbit/s")]
     together: f64,
 }
 
@@ -161,12 +164,15 @@ pub fn jain_index(effort: &Effort, over: &Extent) -> Result<Finding, WorldError>
 }
 
 /// Twelve flows in one run, of which those with odd numbers may have another sender.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Serialize)]
 struct Halves {
     /// Mean goodput of the flows with even numbers in Mbit/s.
+    #[serde(rename = "mean goodput of flows 0, 2, 4, …, Mbit/s")]
     even: f64,
+    #[serde(rename = "mean goodput of flows 1, 3, 5, …, Mbit/s")]
     odd: f64,
     /// Jain's index.
+    #[serde(rename = "Jain's index")]
     jain: f64,
 }
 

@@ -3,10 +3,11 @@
 
 use airlink::stage::DropReason;
 use airtcp_numbers::statistics::Mean;
-use airtcp_sim::run::{Run, Until, run_prepared};
+use airtcp_sim::run::{Report, Run, Until, run_prepared};
 use airtcp_sim::world::{World, WorldError};
 use airwire::Cause;
 use airwire::time::{Duration, Instant};
+use serde::Serialize;
 
 use super::setting::{Extent, Radio, Site, Variant, plan};
 use crate::finding::Column;
@@ -33,13 +34,16 @@ pub(super) const LARGE: [Path; 2] = [
 ];
 
 /// The result of one run: means over its flows.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Serialize)]
 pub(super) struct Sample {
     /// In packets per second, with retransmissions.
+    #[serde(rename = "throughput, packets/s")]
     pub(super) throughput: f64,
     /// D, in seconds.
+    #[serde(rename = "RTT, s")]
     pub(super) round_trip: f64,
     /// q^c: the share of all packets that queues dropped.
+    #[serde(rename = "congestion losses, share of packets")]
     pub(super) congestion: f64,
 }
 
@@ -54,7 +58,7 @@ pub(super) fn measure(
         plan(Radio::Shared, site, percent, &[sender; FLOWS], over)
     };
     Grid::run(paths, points, plan, |runs| {
-        effort.each(runs, |run, seed| measure_one(effort, &Run { seed, ..run.clone() }))
+        effort.execute(runs, |run, seed| Ok(Run { seed, ..run.clone() }), |_, run| measure_one(run))
     })
 }
 
@@ -86,7 +90,7 @@ pub(super) fn calculated<'a>(
     column(heading, move |row: &Row| cell(&modelled(cells, *row, value), 2))
 }
 
-fn measure_one(effort: &Effort, run: &Run) -> Result<Sample, WorldError> {
+fn measure_one(run: &Run) -> Result<(Report, Sample), WorldError> {
     let (mut next, mut sum, mut looks) = (run.from, 0.0, 0_u32);
     let mut at_start = None;
     let (report, world) = run_prepared(run, World::step_by_event, |world| {
@@ -101,7 +105,6 @@ fn measure_one(effort: &Effort, run: &Run) -> Result<Sample, WorldError> {
             looks += 1;
         }
     })?;
-    effort.note_missing(&report);
     let (sent_before, dropped_before) = at_start.unwrap_or_default();
     let packets = (sent(&world) - sent_before) as f64;
     let end = match run.until {
@@ -109,11 +112,12 @@ fn measure_one(effort: &Effort, run: &Run) -> Result<Sample, WorldError> {
         Until::Complete(limit) => Instant::ZERO + limit,
     };
     let seconds = end.saturating_since(run.from).as_secs_f64();
-    Ok(Sample {
+    let sample = Sample {
         throughput: packets / seconds / FLOWS as f64,
         round_trip: sum / f64::from(looks),
         congestion: (dropped(&world) - dropped_before) as f64 / packets,
-    })
+    };
+    Ok((report, sample))
 }
 
 /// A calculated value: it does not depend on the seed, so its interval has no width.

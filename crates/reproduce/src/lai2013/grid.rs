@@ -3,6 +3,7 @@
 use airtcp_numbers::statistics::{Mean, differences};
 use airtcp_sim::run::Run;
 use airtcp_sim::world::WorldError;
+use serde::Serialize;
 
 use super::readings::REPETITIONS;
 use super::setting::{Extent, Radio, Site, Variant, plan};
@@ -11,11 +12,13 @@ use crate::judge::{across, gain_of_repetitions, trends};
 use crate::{Effort, Found, Judged, Table, column, grid, mean};
 
 /// One flow in one run.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Serialize)]
 struct Sample {
     /// In Mbit/s.
+    #[serde(rename = "goodput, Mbit/s")]
     goodput: f64,
     /// Spurious retransmissions as a share of all data packets.
+    #[serde(rename = "spurious retransmissions, share of data packets")]
     needless: f64,
 }
 

@@ -6,6 +6,7 @@
 use airtcp::recovery::confusion::{Confusion, Truth};
 use airtcp_numbers::statistics::{differences, gains};
 use airtcp_sim::world::WorldError;
+use serde::Serialize;
 
 use super::panels::NO_BOTTLENECK;
 use super::setting::{Loss, Place, Queues, Setting, Timing, Topology, not, percent, throughput};
@@ -40,7 +41,8 @@ pub(super) fn tolerant_onlookers(
     let recipe = format!("newreno+judges+ncpld-tolerance={tolerance}");
     let points = places.iter().map(|place| Ok(Setting { score: true, ..setting(place, &recipe)? }));
     let points: Vec<_> = points.collect::<Result<_, WorldError>>()?;
-    effort.sample(
+    effort.sample_named(
+        "verdicts of vegas, ntg, ndg and ncpld",
         &points,
         |setting, seed| setting.run(seed),
         |_, report| {
@@ -132,11 +134,13 @@ fn onlookers_table(topology: Topology, title: &str, runs: &[Matrices]) -> Table 
 }
 
 /// A run with a judge as the sender's attribution.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Serialize)]
 struct Charge {
     /// In kbit/s.
+    #[serde(rename = "throughput, kbit/s")]
     goodput: f64,
     /// Packets dropped by queues.
+    #[serde(rename = "packets dropped by queues")]
     drops: f64,
 }
 

@@ -28,7 +28,9 @@ fn samaraweera(effort: &Effort) -> Result<[Claim; 2], WorldError> {
     let plan = |recipe: &str, per| setting(&Place::new(Topology::Congestion, Loss::two_state(per)), recipe);
     let [without, with] = NCPLD;
     let grid = Grid::run(&["newreno", without, with], &[LOW, HIGH], plan, |settings| {
-        effort.sample(settings, Setting::run, |_, report| throughput(&report.flows[0]))
+        effort.sample_named("throughput, kbit/s", settings, Setting::run, |_, report| {
+            throughput(&report.flows[0])
+        })
     })?;
     let judged = |recipe| {
         let kbit = |throughput: &f64| *throughput;

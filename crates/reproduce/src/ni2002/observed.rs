@@ -10,6 +10,7 @@ use airtcp_numbers::statistics::average;
 use airtcp_sim::world::{Losses, Watch, World, WorldError};
 use airwire::Cause;
 use airwire::time::Instant;
+use serde::Serialize;
 
 use super::setting::{Place, Setting, Variant, any, not, percent};
 use super::trips::{Trip, before_losses, of_the_text, superiority, undisturbed};
@@ -23,19 +24,29 @@ pub(super) fn timeouts(world: &mut World) -> Vec<Instant> {
 }
 
 /// The measurements of one run.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub(super) struct Observed {
+    #[serde(rename = "minimum RTT, ms")]
     least_ms: f64,
     /// In multiples of the minimum RTT, as are the next three.
+    #[serde(rename = "mean RTT, multiples of the minimum")]
     pub(super) mean: f64,
+    #[serde(rename = "95th percentile, multiples of the minimum")]
     p95: f64,
+    #[serde(rename = "before congestion losses, multiples of the minimum")]
     before_congestion: Option<f64>,
+    #[serde(rename = "before radio losses, multiples of the minimum")]
     pub(super) before_radio: Option<f64>,
+    #[serde(rename = "separation by RTT")]
     by_rtt: Option<f64>,
+    #[serde(rename = "separation by change")]
     by_change: Option<f64>,
     /// The shares of the congestion losses before which the RTT rises, falls and is constant.
+    #[serde(rename = "shares of rising, falling and constant RTT")]
     trends: Option<[f64; 3]>,
+    #[serde(rename = "congestion losses")]
     pub(super) congestion: f64,
+    #[serde(rename = "radio losses")]
     radio: f64,
 }
 
@@ -69,6 +80,15 @@ impl Observed {
     }
 }
 
+/// One run, with RTTs as defined in §3.1 (`text`) and of undisturbed segments (`own`).
+#[derive(Clone, Serialize)]
+struct Both {
+    #[serde(rename = "as in §3.1")]
+    text: Observed,
+    #[serde(rename = "undisturbed segments")]
+    own: Observed,
+}
+
 /// The runs of one place, with RTTs as defined in §3.1 (`text`) and of undisturbed segments (`own`).
 pub(super) struct Seen {
     pub(super) name: String,
@@ -87,12 +107,12 @@ pub(super) fn watch(effort: &Effort, places: &[(String, Place, Variant)]) -> Res
         |_, _, world| {
             let timeouts = timeouts(world);
             let (sightings, losses) = (world.device_packets(0), world.losses(0));
-            [of_the_text(sightings, &timeouts), undisturbed(sightings)]
-                .map(|trips| Observed::of(&trips, losses).unwrap_or_default())
+            let of = |trips: &[Trip]| Observed::of(trips, losses).unwrap_or_default();
+            Both { text: of(&of_the_text(sightings, &timeouts)), own: of(&undisturbed(sightings)) }
         },
     )?;
-    let seen = |((name, ..), runs): (&(String, Place, Variant), Vec<[Observed; 2]>)| {
-        let (text, own) = runs.into_iter().map(|[text, own]| (text, own)).unzip();
+    let seen = |((name, ..), runs): (&(String, Place, Variant), Vec<Both>)| {
+        let (text, own) = runs.into_iter().map(|Both { text, own }| (text, own)).unzip();
         Seen { name: name.clone(), text, own }
     };
     Ok(places.iter().zip(samples).map(seen).collect())

@@ -1,6 +1,7 @@
 //! The panels of Figs. 4 to 7, and variants of them with alternative assumptions.
 
 use airtcp_sim::world::WorldError;
+use serde::Serialize;
 
 use super::setting::{
     Bad, Begins, Loss, Number, Place, Setting, Sources, Topology, VARIANTS, Variant, throughput,
@@ -109,11 +110,14 @@ pub(super) fn variations() -> Vec<Panel> {
     panels
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Serialize)]
 pub(super) struct Measured {
+    #[serde(rename = "throughput, kbit/s")]
     pub(super) kbit_per_s: f64,
+    #[serde(rename = "window reductions")]
     pub(super) reductions: f64,
     pub(super) timeouts: f64,
+    #[serde(rename = "packets dropped by queues")]
     pub(super) queue_drops: f64,
 }
 

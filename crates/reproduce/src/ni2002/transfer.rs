@@ -92,7 +92,8 @@ pub(super) fn figures_8_to_11(effort: &Effort) -> Result<Finding, WorldError> {
             points.push(Setting { length: Length::Octets(FILE * u64::from(MSS)), ..setting });
         }
     }
-    let samples = effort.sample(
+    let samples = effort.sample_named(
+        "time, s",
         &points,
         |setting, seed| setting.run(seed),
         // An incomplete transfer takes at least the whole run.

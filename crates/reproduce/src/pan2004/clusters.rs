@@ -115,9 +115,12 @@ pub(super) fn fairness(effort: &Effort) -> Result<Table, WorldError> {
         })
     };
     let cells = Grid::run(&["tahoe", "tahoe+sifest"], &CHANGES, plan, |settings| {
-        effort.sample(&planned(settings)?, seeded, |(setting, _), report| {
-            [0, 1].map(|flow| setting.acknowledged(&report.flows[flow]))
-        })
+        effort.sample_named(
+            "packets acknowledged of both flows",
+            &planned(settings)?,
+            seeded,
+            |(setting, _), report| [0, 1].map(|flow| setting.acknowledged(&report.flows[flow])),
+        )
     })?;
     let of = |beside, change: &f64, flow: usize| cells.at(beside, *change, |both: &[f64; 2]| both[flow]);
     let title = "Tahoe at z = 9 %: gain of the sifest flow over its ordinary competitor, and change of the \

@@ -3,6 +3,7 @@
 use airtcp_numbers::statistics::gains;
 use airtcp_sim::run::{Run, run_watched};
 use airtcp_sim::world::{Watch, WorldError};
+use serde::Serialize;
 
 use super::clusters;
 use super::judging::{Measured, percent};
@@ -154,10 +155,12 @@ fn off(events: &[f64]) -> String {
 }
 
 /// One run of Fig. 8.
-#[derive(Clone)]
+#[derive(Clone, Serialize)]
 struct Tiny {
     /// The share of time with cwnd below [`ENOUGH`].
+    #[serde(rename = "share of time with cwnd below four segments")]
     below: f64,
+    #[serde(rename = "timeouts by duplicate ACKs before them")]
     by_dupacks: [f64; 4],
     timeouts: f64,
 }

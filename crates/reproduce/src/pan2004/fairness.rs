@@ -41,9 +41,12 @@ fn run_pairs(effort: &Effort, pairs: &[Pair], rates: &[f64]) -> Result<Cells, Wo
         Ok(Setting { recipes, radio: 192, ..Setting::new(pair[0], Channel::overall(z)) })
     };
     Grid::run(pairs, rates, plan, |settings| {
-        effort.sample(&planned(settings)?, seeded, |(setting, _), report| {
-            [0, 1].map(|flow| setting.acknowledged(&report.flows[flow]))
-        })
+        effort.sample_named(
+            "packets acknowledged of both flows",
+            &planned(settings)?,
+            seeded,
+            |(setting, _), report| [0, 1].map(|flow| setting.acknowledged(&report.flows[flow])),
+        )
     })
 }
 

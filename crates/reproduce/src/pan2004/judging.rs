@@ -2,23 +2,29 @@
 
 use airtcp_numbers::statistics::{Mean, gains};
 use airtcp_sim::run::FlowReport;
+use serde::Serialize;
 
 use super::setting::Setting;
 use crate::{mean, shown};
 
 /// One sender in one run.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct Measured {
     /// Packets acknowledged.
+    #[serde(rename = "packets acknowledged")]
     pub(super) acked: f64,
     pub(super) timeouts: f64,
     /// Timeouts by the number of duplicate ACKs before them: 0, 1, 2, more ("x-dupack").
+    #[serde(rename = "timeouts by duplicate ACKs before them")]
     pub(super) by_dupacks: [f64; 4],
     /// Timeouts after every outstanding packet but the first had caused a duplicate ACK ("failed-dupack").
+    #[serde(rename = "failed-dupack")]
     pub(super) failed: f64,
     /// The part of `failed` with one outstanding packet and no duplicate ACK (x = 0).
+    #[serde(rename = "failed-dupack with one packet outstanding")]
     pub(super) failed_alone: f64,
     /// Fast retransmissions ("succeeded-dupack").
+    #[serde(rename = "succeeded-dupack")]
     pub(super) succeeded: f64,
 }
 

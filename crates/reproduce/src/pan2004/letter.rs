@@ -80,7 +80,8 @@ fn overflowing(queue: u32, recipe: &str) -> Result<Run, WorldError> {
 
 /// Seconds, retransmitted segments and lost packets of each run.
 fn queue_runs(effort: &Effort, plans: &[Run]) -> Result<Vec<Vec<[f64; 3]>>, WorldError> {
-    effort.sample(
+    effort.sample_named(
+        "time in s, retransmissions and lost packets",
         plans,
         |plan, seed| Run { seed, ..plan.clone() },
         |_, report| {

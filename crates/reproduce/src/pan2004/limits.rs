@@ -2,6 +2,7 @@
 //! explains how the two differ.
 
 use airtcp_sim::world::WorldError;
+use serde::Serialize;
 
 use super::clusters;
 use super::judging::{Measured, percent, turned};
@@ -25,14 +26,18 @@ const SENDERS: [(&str, [&str; 3]); 2] =
 const NAMES: [&str; 3] = ["plain", "Limited Transmit", "sifest"];
 
 /// One bulk transfer.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Serialize)]
 struct Seen {
+    #[serde(rename = "packets acknowledged")]
     acked: f64,
     timeouts: f64,
     /// Timeouts after at least one duplicate ACK.
+    #[serde(rename = "timeouts after duplicate ACKs")]
     announced: f64,
     /// Mean time from a loss to the retransmission, in seconds.
+    #[serde(rename = "time from loss to retransmission, s")]
     wait: f64,
+    #[serde(rename = "idle time, s")]
     idle: f64,
 }
 
@@ -67,7 +72,7 @@ fn run_bulk(effort: &Effort, recipes: &[&'static str]) -> Result<Bulk, WorldErro
 fn run_pages(effort: &Effort, recipes: &[&'static str]) -> Result<Pages, WorldError> {
     let plan = |recipe: &str, page| Ok(Setting { load: Load::Pages(page), ..Setting::new(recipe, CHANNEL) });
     Grid::run(recipes, &PAGES, plan, |settings| {
-        effort.sample(&planned(settings)?, seeded, |_, report| {
+        effort.sample_named("time per page, s", &planned(settings)?, seeded, |_, report| {
             let took = report.flows.iter().map(|flow| flow.took_seconds.unwrap_or(report.seconds));
             took.sum::<f64>() / report.flows.len() as f64
         })

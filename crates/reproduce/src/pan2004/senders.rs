@@ -2,6 +2,7 @@
 
 use airtcp_sim::run::Run;
 use airtcp_sim::world::{Watch, WorldError};
+use serde::Serialize;
 
 use super::judging::Measured;
 use super::setting::{Acks, Channel, Setting};
@@ -92,7 +93,7 @@ pub(super) fn measured(effort: &Effort, settings: &[Setting]) -> Result<Vec<Vec<
 }
 
 /// Like [`measured`], for measurements that need the events of each packet.
-pub(super) fn traced<T: Clone + Send + 'static>(
+pub(super) fn traced<T: Clone + Send + Serialize + 'static>(
     effort: &Effort,
     settings: &[Setting],
     look: impl Fn(&Measured, &Trace) -> T + Sync,

@@ -2,6 +2,7 @@
 
 use airtcp_numbers::statistics::{Mean, differences, gains};
 use airtcp_sim::world::WorldError;
+use serde::Serialize;
 
 use super::judging::{Measured, gain, packets, percent, turned};
 use super::readings::REPETITIONS;
@@ -18,12 +19,15 @@ use crate::judge::{deviation, gain_of_repetitions, of_repetitions};
 use crate::{At, Claim, Effort, Finding, Judged, Table, cell, claim, column, mean};
 
 /// One run of Fig. 11a.
-#[derive(Clone)]
+#[derive(Clone, Serialize)]
 struct Seen {
+    #[serde(flatten)]
     measured: Measured,
     /// Seconds spent waiting for timeouts.
+    #[serde(rename = "idle time, s")]
     idle: f64,
     /// Packets acknowledged so far, every ten seconds.
+    #[serde(rename = "packets acknowledged every ten seconds")]
     over_time: Vec<f64>,
 }
 

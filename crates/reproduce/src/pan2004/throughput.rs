@@ -128,7 +128,12 @@ pub(super) fn holding(changes: &[f64], judge: impl Fn(f64) -> Judged) -> String 
 fn voice(effort: &Effort, rates: &[f64]) -> Result<Voice, WorldError> {
     let alone = |(), z| Ok(Setting { recipes: Vec::new(), ..Setting::new("tahoe", Channel::overall(z)) });
     Grid::run(&[()], rates, alone, |settings| {
-        effort.sample(&planned(settings)?, seeded, |_, report| setting::voice(report))
+        effort.sample_named(
+            "voice packets behind and before the radio link",
+            &planned(settings)?,
+            seeded,
+            |_, report| setting::voice(report),
+        )
     })
 }
 

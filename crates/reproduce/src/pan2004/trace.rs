@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use airtcp::recovery::What;
 use airtcp_sim::world::{PacketKind, World};
+use serde::Serialize;
 
 /// A packet that was sent or lost.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -30,24 +31,31 @@ pub(super) struct Trace {
 }
 
 /// Loss of two consecutive packets of one window, the first of which duplicate ACKs detect (Fig. 7).
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(super) struct Pair {
+    #[serde(rename = "first packet")]
     pub(super) first: u64,
     /// Time at which the first was lost.
+    #[serde(rename = "loss of the first packet, s")]
     pub(super) at: f64,
     /// Time from `at` to the ACK that covers both.
+    #[serde(rename = "time until both are acknowledged, s")]
     pub(super) took: f64,
     /// Whether the second had to wait for a timeout.
+    #[serde(rename = "timeout")]
     pub(super) by_timeout: bool,
 }
 
 /// A packet that at least three consecutive timeouts retransmit (Fig. 9).
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(super) struct Again {
+    #[serde(rename = "packet")]
     pub(super) number: u64,
     /// Time of the first of the timeouts.
+    #[serde(rename = "first timeout, s")]
     pub(super) at: f64,
     /// Time from the previous copy to each of the first three timeouts.
+    #[serde(rename = "time before each timeout, s")]
     pub(super) waits: [f64; 3],
 }
 

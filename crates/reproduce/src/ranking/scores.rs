@@ -39,6 +39,7 @@ fn evaluate_at(
     senders: &[String],
     places: &[usize],
 ) -> Result<Vec<Scores>, WorldError> {
+    const NAMES: &str = "goodput in bit/s, timeouts, and goodput of the last flow in bit/s";
     let newreno = spec("newreno");
     let mut plans = Vec::new();
     for sender in senders.iter().map(|name| spec(name)) {
@@ -48,7 +49,7 @@ fn evaluate_at(
         }
     }
     let seeded = |plan: &Run, seed: u64| Run { seed: seed + after, ..plan.clone() };
-    let found = effort.sample(&plans, seeded, |_, report| {
+    let found = effort.sample_named(NAMES, &plans, seeded, |_, report| {
         let flow = &report.flows[0];
         let last = report.flows.last().map_or(0.0, |flow| flow.goodput_bit_per_s);
         (flow.goodput_bit_per_s, flow.counters.timeouts as f64, last)
