@@ -473,13 +473,18 @@ mod tests {
     use super::*;
     use crate::tcp::SocketOptions;
 
-    #[test]
-    fn closed_listener_is_removed() {
-        let addr = IpAddr::from([192, 0, 2, 1]);
-        let profile = Profile::default();
+    /// Returns a host with its address and the default options of its connections.
+    fn host() -> (Host, IpAddr, SocketOptions) {
+        let (addr, profile) = (IpAddr::from([192, 0, 2, 1]), Profile::default());
         let options = SocketOptions::of(&profile);
         let recipe = Recipe::default();
-        let mut host = Host::new(HostConfig { addrs: vec![addr], mtu: 1500, profile, recipe, seed: 1 });
+        let host = Host::new(HostConfig { addrs: vec![addr], mtu: 1500, profile, recipe, seed: 1 });
+        (host, addr, options)
+    }
+
+    #[test]
+    fn closed_listener_is_removed() {
+        let (mut host, addr, options) = host();
         for _ in 0..3 {
             let id = host.listen((addr, 80).into(), 1, options.clone()).unwrap();
             host.unlisten(id);
@@ -489,11 +494,7 @@ mod tests {
 
     #[test]
     fn verified_packet_skips_tcp_checksum_check() {
-        let addr = IpAddr::from([192, 0, 2, 1]);
-        let profile = Profile::default();
-        let options = SocketOptions::of(&profile);
-        let recipe = Recipe::default();
-        let mut host = Host::new(HostConfig { addrs: vec![addr], mtu: 1500, profile, recipe, seed: 1 });
+        let (mut host, addr, options) = host();
         host.listen((addr, 80).into(), 1, options).unwrap();
         let header = segment::Header {
             src: ([192, 0, 2, 2], 1000).into(),
@@ -513,9 +514,9 @@ mod tests {
         assert_eq!((tcp, &syn[36..38]), (20, &[0, 0][..]));
         host.handle_packet(Instant::ZERO, &syn);
         assert_eq!(host.counters().bad[&BadPacket::TcpChecksum], 1);
-        assert!(!host.poll_packet(Instant::ZERO, &mut answer));
+        assert!(!host.poll_packet(Instant::ZERO, &mut answer), "the SYN with a bad checksum is not answered");
         host.handle_verified_packet(Instant::ZERO, &syn);
-        assert_eq!(host.counters().bad.len(), 1);
+        assert_eq!(host.counters().bad.len(), 1, "{:?}", host.counters().bad);
         assert!(host.poll_packet(Instant::ZERO, &mut answer), "the SYN is answered");
         // The checksum of the IP header is still verified.
         syn[8] ^= 1;

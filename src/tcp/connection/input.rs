@@ -25,8 +25,8 @@ pub(crate) enum Reaction {
     Established,
 }
 
-/// A check of an arriving segment. It breaks if the segment needs no further processing.
-type Check = fn(&mut Connection, Instant, &Segment<'_>) -> ControlFlow<Reaction>;
+/// The result of a step: the next one follows, or the processing ends with a reaction.
+type Step = ControlFlow<Reaction>;
 
 impl Connection {
     /// Creates a connection in SYN-RECEIVED for a SYN to a listening port.
@@ -118,7 +118,8 @@ impl Connection {
             self.refuse(segment, Refusal::NoAck);
             return Reaction::Done;
         }
-        let steps: [Check; 4] = [Self::check_syn, Self::check_sequence, Self::check_rst, Self::check_ack];
+        let steps: [fn(&mut Self, Instant, &Segment<'_>) -> Step; 4] =
+            [Self::check_syn, Self::check_sequence, Self::check_rst, Self::check_ack];
         // Linux does not update TS.Recent from an old ACK (tcp_ack()), except on the fast path.
         let keeps_timestamp = self.cx.profile.validation.accepts_unacknowledged
             && self.sender.is_old_ack(segment)
@@ -151,7 +152,7 @@ impl Connection {
     }
 
     /// Fourth step: SYN. It is checked first, because RFC 5961 §4.2 answers a SYN with any sequence number.
-    fn check_syn(&mut self, now: Instant, segment: &Segment<'_>) -> ControlFlow<Reaction> {
+    fn check_syn(&mut self, now: Instant, segment: &Segment<'_>) -> Step {
         if !segment.flags.contains(Flags::SYN) || segment.flags.contains(Flags::RST) {
             return Continue(());
         }
@@ -187,7 +188,7 @@ impl Connection {
     }
 
     /// First step: PAWS (RFC 7323 §5.3 R1 to R3) and the window.
-    fn check_sequence(&mut self, now: Instant, segment: &Segment<'_>) -> ControlFlow<Reaction> {
+    fn check_sequence(&mut self, now: Instant, segment: &Segment<'_>) -> Step {
         let Parts { sender, receiver, cx, .. } = self.parts();
         let acceptability = match receiver.check_sequence(cx, now, segment) {
             Acceptability::Old if cx.profile.validation.accepts_unacknowledged => {
@@ -241,7 +242,7 @@ impl Connection {
     }
 
     /// Second step: RST.
-    fn check_rst(&mut self, now: Instant, segment: &Segment<'_>) -> ControlFlow<Reaction> {
+    fn check_rst(&mut self, now: Instant, segment: &Segment<'_>) -> Step {
         if !segment.flags.contains(Flags::RST) {
             return Continue(());
         }
@@ -263,7 +264,7 @@ impl Connection {
     }
 
     /// Fifth step: ACK.
-    fn check_ack(&mut self, now: Instant, segment: &Segment<'_>) -> ControlFlow<Reaction> {
+    fn check_ack(&mut self, now: Instant, segment: &Segment<'_>) -> Step {
         // "If the ACK bit is off, drop the segment".
         if !segment.flags.contains(Flags::ACK) {
             self.refuse(segment, Refusal::NoAck);

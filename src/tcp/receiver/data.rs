@@ -33,7 +33,7 @@ impl Receiver {
         offset: u64,
     ) {
         let had_holes = self.has_holes();
-        if self.policy.is_linux() && self.is_processed_by_linux(cx, storing, now, segment, offset) {
+        if self.policy.is_linux() && self.apply_linux_rules(cx, storing, now, segment, offset) {
             return;
         }
         if segment.payload.is_empty() {
@@ -44,6 +44,7 @@ impl Receiver {
         let text = self.below_fin(segment.payload, offset);
         let next = self.buffer.next();
         if text.is_empty() {
+            // All of it lies above the FIN.
             self.ack = AckDue::Now;
             return;
         }
@@ -91,7 +92,7 @@ impl Receiver {
 
     /// Applies the rules of Linux that precede the common ones. Returns true if they complete the processing
     /// of the segment.
-    fn is_processed_by_linux(
+    fn apply_linux_rules(
         &mut self,
         cx: &Context,
         storing: &mut Storing<'_>,

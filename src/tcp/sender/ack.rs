@@ -97,7 +97,8 @@ impl Sender {
     fn acceptable_ack(&self, statistics: &mut Statistics, segment: &Segment<'_>) -> Result<u64, Refusal> {
         let (una, max) = (self.flight.una(), self.flight.max());
         let Some(number) = segment.ack.offset(self.iss, una).filter(|ack| *ack <= max) else {
-            // §3.10.7.4: the ACK acknowledges something not yet sent.
+            // "If the ACK acks something not yet sent (SEG.ACK > SND.NXT), then send an ACK, drop the
+            // segment".
             statistics.acks_of_unsent += 1;
             return Err(Refusal::AckOfUnsent);
         };
