@@ -73,7 +73,7 @@ impl Sender {
         if let Some(choice) = self.choose_new(cx, statistics, now, reports_blocks) {
             return Some(choice);
         }
-        if self.flight.is_empty() || self.wnd == 0 {
+        if self.flight.is_empty() {
             return None;
         }
         let (recovery, mut path) = self.recovery_and_path(now);
@@ -87,15 +87,15 @@ impl Sender {
         }
         let (recovery, mut path) = self.recovery_and_path(now);
         let (start, kind) = recovery.next_resend(&mut path)?;
-        // RFC 9293 §3.8.6: after the peer has shrunk its window, retransmit only the first segment.
-        if start >= self.flight.una() + self.wnd && start > self.flight.una() {
-            return None;
-        }
         self.cut_to_smss(start, kind)
     }
 
     /// Returns the segment at `start` for retransmission, cut to the current SMSS.
     fn cut_to_smss(&mut self, start: u64, kind: TransmissionKind) -> Option<Choice> {
+        // RFC 9293 §3.8.6: after the peer has shrunk its window, retransmit only the first segment.
+        if start >= self.flight.una() + self.wnd && start > self.flight.una() {
+            return None;
+        }
         let segment = self.flight.segment_at(start)?;
         let (start, mut end) = (segment.start, segment.end);
         let smss = self.current_smss();
