@@ -31,7 +31,7 @@ use airtcp_sim::sweep::setup::{self, Setup};
 use airtcp_sim::world::{Watch, World, WorldError};
 use airwire::time::{Duration, Instant};
 use anyhow::Context;
-use clap::Args;
+use clap::{ArgGroup, Args};
 use host_log::HostLog;
 use nix::sys::signal::Signal;
 use origin::Origin;
@@ -45,23 +45,17 @@ use crate::shared::{console, failure};
 
 /// Run flows over a scenario in virtual time
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, group = ArgGroup::new("source").args(["scenario", "run_file"]).required(true))]
 pub(crate) struct Sim {
     /// A preset's name, or a scenario file; `airlink show` lists the presets
-    #[arg(
-        long,
-        short = 's',
-        value_name = "SCENARIO",
-        required_unless_present = "run_file",
-        help_heading = "Path"
-    )]
+    #[arg(long, short = 's', value_name = "SCENARIO", help_heading = "Path")]
     scenario: Option<String>,
     /// Execute the run in this file, which sets the path, the flows and the hosts; `airtcp reproduce --runs` writes such files
     #[arg(
         long = "run",
         value_name = "FILE",
         conflicts_with_all = [
-            "scenario", "set", "recipe", "flows", "direction", "bytes", "time", "from", "stagger", "profile",
+            "set", "recipe", "flows", "direction", "bytes", "time", "from", "stagger", "profile",
             "receiver_profile", "receiver_options", "receive_buffer", "score",
         ],
         help_heading = "Path"

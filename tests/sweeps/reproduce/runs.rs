@@ -1,13 +1,18 @@
 //! The files of `airtcp reproduce --runs` repeat the runs of the figures bit for bit.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::sync::{Arc, Mutex};
 
 use airtcp_reproduce::lai2013::{self, setting::Extent};
+use airtcp_reproduce::pan2004::setting::MSS;
 use airtcp_reproduce::{Effort, Runs, Watcher, figures};
 use airtcp_sim::run::{Report, Run, run};
-use airtcp_testkit::sample::sample;
+use airtcp_testkit::machine::TempDir;
+use airtcp_testkit::sample::{sample, seed};
 use airwire::time::Instant;
+
+use crate::helpers::{good, refused};
 
 /// The reports of a figure, by run.
 #[derive(Debug, Default)]
@@ -24,8 +29,7 @@ impl Watcher for Reports {
 /// Runs a figure with one seed, and repeats `count` of its runs from their files.
 fn check_files(id: &str, count: usize, figure: impl FnOnce(&Effort)) {
     let (reports, runs) = (Arc::<Reports>::default(), Arc::<Runs>::default());
-    let first_seed = airtcp_testkit::sample::seed();
-    figure(&Effort::watched(1, reports.clone()).starting_at(first_seed).recording(runs.clone()));
+    figure(&Effort::watched(1, reports.clone()).starting_at(seed()).recording(runs.clone()));
     let files = runs.files();
     assert!(!files.is_empty(), "{id}");
     let reports = reports.0.lock().unwrap();
@@ -66,6 +70,42 @@ fn files_repeat_runs_of_lai2013() {
 #[test]
 fn files_repeat_runs_of_chandra2003() {
     check_figure("p4-table3", 2);
+}
+
+/// The programs write and execute the same files, and the values by seed are those of the repeated runs.
+#[test]
+fn sim_repeats_what_reproduce_measured() {
+    let dir = TempDir::new("runs");
+    let runs = dir.path("runs");
+    good(&["reproduce", "p0-fig6", "--seeds", "2", "--most-seeds", "2", "--runs", &runs, "--quiet"]);
+    let csv = |name: &str| -> Vec<Vec<String>> {
+        let text = fs::read_to_string(format!("{runs}/p0-fig6-{name}.csv")).unwrap();
+        text.lines().map(|line| line.split(',').map(str::to_owned).collect()).collect()
+    };
+    let (points, seeds) = (csv("points"), csv("seeds"));
+    let column = |table: &[Vec<String>], name: &str| {
+        table[0].iter().position(|heading| heading == name).unwrap_or_else(|| panic!("{:?}", table[0]))
+    };
+    assert_eq!(2 * (points.len() - 1), seeds.len() - 1);
+    let packets = column(&seeds, "packets acknowledged");
+    let bad = column(&points, "scenario.stage.radio-errors.down.bad_to_good");
+    for row in sample("values by seed", &seeds[1..], 3) {
+        let (point, seed) = (&row[0], &row[1]);
+        let file = format!("{runs}/p0-fig6-{point}.json");
+        let line = good(&["sim", "--run", &file, "--seed", seed, "--json"]).lines.remove(0);
+        let acked = line["report"]["flows"][0]["acked"].as_u64().unwrap() / u64::from(MSS);
+        assert_eq!(row[packets].parse::<f64>().unwrap(), acked as f64, "{file}");
+        let run = Run::from_json(&fs::read_to_string(&file).unwrap()).unwrap();
+        let stage = run.scenario.get("radio-errors.down.bad_to_good").unwrap();
+        assert_eq!(points[point.parse::<usize>().unwrap()][bad], stage.as_str().unwrap(), "{file}");
+        let command = line["command"].as_str().unwrap();
+        assert_eq!(command, format!("airtcp sim --run {file} --seed {seed}"));
+    }
+    let file = format!("{runs}/p0-fig6-1.json");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replacen("\"ttl\": 64", "\"tll\": 64", 1)).unwrap();
+    let message = refused(&["sim", "--run", &file], 2);
+    assert!(message.contains("p0-fig6-1.json: not a valid run: unknown field `tll`"), "{message}");
 }
 
 #[test]

@@ -12,7 +12,7 @@ use anyhow::Context;
 
 use crate::shared::console;
 
-/// Writes the files of a figure. A figure without runs has none.
+/// Writes the files of a figure.
 pub(super) fn write(directory: &Path, id: &str, runs: &Runs, quiet: bool) -> anyhow::Result<()> {
     let write = |name: String, content: String| {
         let path = directory.join(name);
@@ -31,9 +31,11 @@ pub(super) fn write(directory: &Path, id: &str, runs: &Runs, quiet: bool) -> any
             removed => removed.with_context(|| format!("cannot remove {}", stale.display()))?,
         }
     }
-    if count > 0 {
-        write(format!("{id}-points.csv"), text(&runs.points()))?;
-        write(format!("{id}-seeds.csv"), text(&runs.seeds()))?;
+    // A figure may consist of calculations, or of runs that do not depend on a seed.
+    for (name, table) in [("points", runs.points()), ("seeds", runs.seeds())] {
+        if !table.rows.is_empty() {
+            write(format!("{id}-{name}.csv"), text(&table))?;
+        }
     }
     if count > 0 && !quiet {
         let first = quoted(&directory.join(name(1)).display().to_string());
