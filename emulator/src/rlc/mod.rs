@@ -1,7 +1,10 @@
 //! Radio bearers with a link layer that retransmits damaged blocks: the `rlc` stage.
 //!
-//! [`umts`] is a bit-exact implementation of RLC acknowledged mode (3GPP TS 25.322). The other modules carry
-//! its PDUs and connect it to the path:
+//! [`umts`], [`lte`] and [`nr`] are bit-exact implementations of RLC for three generations (3GPP TS 25.322,
+//! 36.322 and 38.322). LTE and NR share [`am`], the windows, polls and reports of acknowledged mode, and
+//! [`service`], their interface to the layers above and below.
+//!
+//! The other modules carry the PDUs of [`umts`] and connect it to the path:
 //!
 //! - `transport_channel` carries blocks. `dedicated_channel` is one with its own TTIs, and `block_errors`
 //!   decides which of its blocks are damaged;
@@ -11,6 +14,7 @@
 //! - [`cell`] is the stage in which several mobiles share the downlink, with one bearer each;
 //! - `incidents` reports events that do not belong to a packet, and [`config`] defines the settings.
 
+pub mod am;
 pub mod bearer;
 mod block_errors;
 pub mod cell;
@@ -18,7 +22,13 @@ pub mod config;
 mod dedicated_channel;
 mod incidents;
 mod ledger;
+pub mod lte;
+pub mod nr;
 pub mod rrc;
+mod sdu_queue;
+mod segments;
+pub mod service;
+mod sn;
 pub mod switching;
 mod transport_channel;
 pub mod umts;

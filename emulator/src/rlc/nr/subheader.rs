@@ -1,0 +1,42 @@
+//! Size of the MAC subheader of a PDU (38.321 §6.1.2): R, F, LCID, and an L field of 8 or 16 bits.
+
+use crate::rlc::service::MacSubheaders;
+
+/// Longest PDU whose subheader has an L field of 8 bits.
+const SHORT: usize = 255;
+
+/// Octets that a PDU may have in `octets` octets of a transport block. `None` if there is room for none.
+pub(super) fn room(counted: MacSubheaders, octets: usize) -> Option<usize> {
+    let room = match counted {
+        MacSubheaders::NotCounted => octets,
+        MacSubheaders::Counted if octets > SHORT + 3 => octets - 3,
+        MacSubheaders::Counted => octets.saturating_sub(2).min(SHORT),
+    };
+    (room > 0).then_some(room)
+}
+
+/// Octets of a PDU with `octets` octets in a transport block.
+pub(super) fn cost(counted: MacSubheaders, octets: usize) -> usize {
+    octets
+        + match counted {
+            MacSubheaders::NotCounted => 0,
+            MacSubheaders::Counted if octets > SHORT => 3,
+            MacSubheaders::Counted => 2,
+        }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn longest_pdu_fits_every_transport_block() {
+        for octets in 3..600 {
+            let room = room(MacSubheaders::Counted, octets).unwrap();
+            assert!(cost(MacSubheaders::Counted, room) <= octets);
+            // A longer PDU would not fit.
+            assert!(cost(MacSubheaders::Counted, room + 1) > octets);
+        }
+        assert_eq!(room(MacSubheaders::Counted, 2), None);
+    }
+}
