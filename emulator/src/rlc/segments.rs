@@ -83,7 +83,7 @@ pub(in crate::rlc) struct Assembly {
     length: Option<u32>,
 }
 
-/// What an [`Assembly`] does with a segment.
+/// Result of adding a segment to an [`Assembly`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::rlc) enum Addition {
     /// Some octets of the segment are new.
@@ -155,16 +155,21 @@ impl Assembly {
     }
 
     /// The received octets with their offsets, in ascending order.
-    pub(in crate::rlc) fn pieces(&self) -> impl Iterator<Item = (u32, &[u8])> {
-        self.pieces.iter().map(|(offset, octets)| (*offset, octets.as_slice()))
+    pub(in crate::rlc) fn into_pieces(self) -> Vec<(u32, Vec<u8>)> {
+        self.pieces
+    }
+
+    /// Whether the last octet of the whole has been received.
+    pub(in crate::rlc) fn has_end(&self) -> bool {
+        self.length.is_some()
     }
 
     /// The octets from `from` on that have been received without a hole. `from` must have been reached so.
     pub(in crate::rlc) fn prefix_from(&self, from: u32) -> impl Iterator<Item = &[u8]> {
         let mut expected = from;
-        self.pieces().skip_while(move |(offset, octets)| offset + octets.len() as u32 <= from).map_while(
+        self.pieces.iter().skip_while(move |(offset, octets)| offset + octets.len() as u32 <= from).map_while(
             move |(offset, octets)| {
-                let skipped = expected.checked_sub(offset)? as usize;
+                let skipped = expected.checked_sub(*offset)? as usize;
                 expected = offset + octets.len() as u32;
                 Some(&octets[skipped..])
             },

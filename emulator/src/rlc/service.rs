@@ -24,8 +24,8 @@ pub enum Event {
     Delivered(Vec<u8>),
     /// The peer has acknowledged all octets of the SDU with this identifier.
     Confirmed(u64),
-    /// RETX_COUNT has reached maxRetxThreshold. RRC must be informed. The identifier is that of the SDU, or
-    /// of the first SDU in the PDU (LTE).
+    /// RETX_COUNT has reached maxRetxThreshold. RRC must be informed. It gets the identifier of the SDU
+    /// (NR) or of the first SDU in the PDU (LTE).
     MaxRetx(u64),
 }
 

@@ -8,6 +8,8 @@
 
 pub(in crate::rlc) mod polling;
 pub(in crate::rlc) mod receive_window;
+pub(in crate::rlc) mod receiver;
+pub(in crate::rlc) mod report;
 pub(in crate::rlc) mod send_window;
 pub(in crate::rlc) mod status;
 pub(in crate::rlc) mod status_reporting;

@@ -1,6 +1,9 @@
 //! The window of a receiving side: which units are complete, partly received or missing, and the timer that
 //! decides when a missing unit is reported: t-Reordering (36.322 §5.1.3.2) or t-Reassembly (38.322 §5.2.3.2).
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 
 use airwire::time::{Duration, Instant};
@@ -36,7 +39,7 @@ struct Timer {
     mark: u64,
 }
 
-/// What became of a received segment.
+/// Result of the reception of a segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::rlc) enum Placement {
     /// The segment is stored, and its unit is not complete.
@@ -224,7 +227,7 @@ impl ReceiveWindow {
         self.timer.map(|timer| timer.expires)
     }
 
-    /// What is missing between RX_Next and RX_Highest_Status (LTE: VR(R), VR(MS)), in ascending order.
+    /// The gaps and holes between RX_Next and RX_Highest_Status (LTE: VR(R), VR(MS)), in ascending order.
     pub(in crate::rlc) fn missing(&self) -> impl Iterator<Item = Missing<'_>> {
         let end = self.highest_status;
         let mut gaps = self.gaps.range(..end).map(move |(start, gap_end)| (*start, (*gap_end).min(end)));

@@ -1,12 +1,13 @@
 //! Two AM entities of either generation, connected by a channel that loses and delays PDUs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use airwire::rng::Stream;
 use airwire::time::{Duration, Instant};
 
-use super::{AmParameters, ReceiveError};
+use super::{AmParameters, ReceiveError, Status};
 use crate::rlc::service::{Event, Pdu, PduKind, Sdu};
+use crate::rlc::sn::SnBits;
 
 pub(in crate::rlc) const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
@@ -43,7 +44,7 @@ pub(in crate::rlc) fn quiet() -> AmParameters {
     }
 }
 
-/// What the entities of both generations have.
+/// The functions that the entities of both generations have.
 pub(in crate::rlc) trait Entity {
     fn submit(&mut self, sdu: Sdu);
     fn pull(&mut self, now: Instant, octets: usize, pdus: &mut Vec<Pdu>);
@@ -207,6 +208,25 @@ impl<E: Entity> Link<E> {
         assert!(self.now < end, "the entities are still busy");
     }
 
+    /// Submits SDUs of up to `longest` octets at both ends, and runs until they have arrived. Returns the SDUs of
+    /// each end.
+    pub(in crate::rlc) fn exchange(&mut self, sdus: u64, longest: u64) -> [Vec<Sdu>; 2] {
+        let mut draws = Stream::new(self.channel.seed, "traffic");
+        let mut sent = [const { Vec::new() }; 2];
+        for id in 0..sdus {
+            for end in [A, B] {
+                let sdu = sdu(id, 1 + draws.below(longest) as usize);
+                self.ends[end].submit(sdu.clone());
+                sent[end].push(sdu);
+            }
+            if draws.chance(0.3) {
+                self.run_until(self.now + ms(draws.below(8)));
+            }
+        }
+        self.run_until_idle(Duration::from_secs(3_600));
+        sent
+    }
+
     fn settle(&mut self, end: usize, events: Vec<Event>) {
         for event in events {
             match event {
@@ -251,6 +271,39 @@ impl<E: Entity> Link<E> {
         let mut confirmed = self.confirmed[from].clone();
         confirmed.sort_unstable();
         assert_eq!(confirmed, sent.iter().map(|sdu| sdu.id).collect::<Vec<_>>(), "confirmed SDUs");
+    }
+}
+
+impl<E> Link<E> {
+    /// Checks that no STATUS PDU acknowledges a unit of which nothing could have arrived when it was sent. Returns
+    /// the number of NACKs.
+    pub(in crate::rlc) fn check_reports(&self, bits: SnBits, decode: impl Fn(&[u8]) -> Status) -> usize {
+        let mut nacks = 0;
+        for to in [A, B] {
+            let mut base = 0;
+            let mut arrived = BTreeSet::new();
+            for (from, pdu, is_lost) in &self.log {
+                match &pdu.kind {
+                    PduKind::Data { sn, .. } if *from != to && !is_lost => {
+                        arrived.insert(*sn);
+                    }
+                    PduKind::Status if *from == to => {
+                        let mut status = decode(&pdu.octets);
+                        status.restore(bits, base).expect("each NACK_SN is below ACK_SN");
+                        nacks += status.nacks.len();
+                        let mut from = base;
+                        for nack in &status.nacks {
+                            assert!((from..nack.sn).all(|sn| arrived.contains(&sn)));
+                            from = from.max(nack.end());
+                        }
+                        assert!((from..status.ack_sn).all(|sn| arrived.contains(&sn)));
+                        base = status.nacks.first().map_or(status.ack_sn, |nack| nack.sn);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        nacks
     }
 }
 

@@ -1,18 +1,18 @@
 //! An AM RLC entity (§5.2.3): its transmitting and its receiving side.
 
-mod receiver;
-mod report;
 mod sender;
 #[cfg(test)]
 mod tests;
 
 use airwire::time::{Duration, Instant, earlier};
-use receiver::Receiver;
 use sender::Sender;
 
-use super::codec::{self, AmSnLength};
+use super::codec::{self, AmSnLength, Amd};
 use super::subheader;
-use crate::rlc::am::{AmParameters, AmStats, ReceiveError};
+use crate::rlc::am::receive_window::Placement;
+use crate::rlc::am::receiver::Receiver;
+use crate::rlc::am::{AmParameters, AmStats, Generation, ReceiveError};
+use crate::rlc::segments::Segment;
 use crate::rlc::service::{BufferStatus, Event, MacSubheaders, Pdu, PduKind, Sdu};
 
 /// Settings of an AM entity.
@@ -51,8 +51,7 @@ pub struct AmEntity {
 impl AmEntity {
     /// Creates an entity.
     pub fn new(config: AmConfig) -> Self {
-        let (sender, receiver) = (Sender::new(&config), Receiver::new(&config));
-        Self { config, sender, receiver, stats: AmStats::default() }
+        Self { sender: Sender::new(&config), receiver: receiver(&config), config, stats: AmStats::default() }
     }
 
     /// Takes an SDU from PDCP.
@@ -88,9 +87,9 @@ impl AmEntity {
         let counted = self.config.mac_subheaders;
         let mut left = octets;
         if let Some(room) = subheader::room(counted, left)
-            && let Some(octets) = self.receiver.take_status(now, room)
+            && let Some(status) = self.receiver.take_status(now, room, &mut self.stats)
         {
-            self.stats.statuses_sent += 1;
+            let octets = codec::encode_status(&status, self.config.sn_length);
             left -= subheader::cost(counted, octets.len());
             pdus.push(Pdu { octets, kind: PduKind::Status });
         }
@@ -106,12 +105,30 @@ impl AmEntity {
     /// Handles a received PDU. Appends what follows from it to `events`. A refused PDU changes nothing.
     pub fn receive(&mut self, now: Instant, pdu: &[u8], events: &mut Vec<Event>) -> Result<(), ReceiveError> {
         let result = match codec::decode(pdu, self.config.sn_length) {
-            Ok(codec::Pdu::Data(amd)) => self.receiver.handle_amd(now, amd, events, &mut self.stats),
+            Ok(codec::Pdu::Data(amd)) => self.receive_amd(now, amd, events),
             Ok(codec::Pdu::Status(status)) => self.sender.handle_status(status, events, &mut self.stats),
             Err(error) => Err(error),
         };
         self.stats.refused += u64::from(result.is_err());
         result
+    }
+
+    fn receive_amd(
+        &mut self,
+        now: Instant,
+        amd: Amd<'_>,
+        events: &mut Vec<Event>,
+    ) -> Result<(), ReceiveError> {
+        let (offset, is_last) = (amd.position.offset(), amd.position.is_last());
+        let segment = Segment { offset, octets: amd.data, is_last };
+        match self.receiver.receive(now, amd.sn, amd.poll, segment).1 {
+            Placement::Stored => {}
+            Placement::Whole => events.push(Event::Delivered(amd.data.to_vec())),
+            Placement::Completed(octets) => events.push(Event::Delivered(octets)),
+            Placement::Discarded => self.stats.duplicates += 1,
+            Placement::Contradiction => return Err(ReceiveError::Contradiction(amd.sn)),
+        }
+        Ok(())
     }
 
     /// The earliest time at which a timer expires.
@@ -129,11 +146,21 @@ impl AmEntity {
     /// variables to their initial values.
     pub fn reestablish(&mut self) {
         self.sender = Sender::new(&self.config);
-        self.receiver = Receiver::new(&self.config);
+        self.receiver = receiver(&self.config);
     }
 
     /// Counters since the entity was created.
     pub fn stats(&self) -> AmStats {
         self.stats
     }
+}
+
+fn receiver(config: &AmConfig) -> Receiver {
+    Receiver::new(
+        Generation::Nr,
+        config.sn_length.bits(),
+        config.sn_length.report_format(),
+        config.t_reassembly,
+        config.parameters.t_status_prohibit,
+    )
 }

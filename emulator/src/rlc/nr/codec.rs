@@ -4,6 +4,7 @@
 mod tests;
 
 use crate::rlc::am::ReceiveError;
+use crate::rlc::am::report::ReportFormat;
 use crate::rlc::am::status::{Nack, NackSegment, Status};
 use crate::rlc::sn::SnBits;
 
@@ -33,6 +34,15 @@ impl AmSnLength {
             Self::Bits12 => 12,
             Self::Bits18 => 18,
         })
+    }
+
+    /// Sizes of the fields of a STATUS PDU (§6.2.2.5).
+    pub(in crate::rlc) const fn report_format(self) -> ReportFormat {
+        let nack = match self {
+            Self::Bits12 => 16,
+            Self::Bits18 => 24,
+        };
+        ReportFormat { header: 24, nack, segment: 32, range: 8, max_range: u8::MAX }
     }
 
     /// Octets of an AMD PDU header (§6.2.2.4).
@@ -252,25 +262,12 @@ fn take(rest: &mut &[u8]) -> Result<u8, ReceiveError> {
     Ok(*first)
 }
 
-/// Octets of a STATUS PDU before the NACKs, with either length of the sequence number.
-pub(in crate::rlc) const STATUS_HEADER: usize = 3;
-
 /// Special value of SOend: the last octet of the SDU (§6.2.3.17).
 const SO_END: u16 = 0xffff;
 
-/// Octets of a NACK in a STATUS PDU (§6.2.2.5).
-pub(in crate::rlc) const fn nack_octets(nack: &Nack, length: AmSnLength) -> usize {
-    let sn = match length {
-        AmSnLength::Bits12 => 2,
-        AmSnLength::Bits18 => 3,
-    };
-    sn + (if nack.segment.is_some() { 4 } else { 0 }) + (if nack.range > 1 { 1 } else { 0 })
-}
-
 /// Encodes a STATUS PDU. Its sequence numbers may be without modulus.
 pub fn encode_status(status: &Status, length: AmSnLength) -> Vec<u8> {
-    let octets = status.nacks.iter().map(|nack| nack_octets(nack, length)).sum::<usize>();
-    let mut out = Vec::with_capacity(STATUS_HEADER + octets);
+    let mut out = Vec::with_capacity(length.report_format().octets(status));
     let bits = length.bits();
     let ack_sn = bits.wire(status.ack_sn);
     let e1 = u32::from(!status.nacks.is_empty());

@@ -1,4 +1,10 @@
-//! Tests of AM entities. `traps` holds the errors of other implementations, and `random` long runs.
+//! Tests of AM entities. The names of open-source stacks mark errors that these had.
+
+mod hostile;
+mod polling;
+mod random;
+mod reports;
+mod retransmission;
 
 use super::*;
 use crate::rlc::am::testing::{Entity as _, at, data, entity, hex, ms, quiet, sdu};

@@ -1,14 +1,10 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::rlc::am::testing::hex;
 
 /// The data of all vectors.
 const D: &[u8] = &[0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18, 0x19];
-
-fn hex(text: &str) -> Vec<u8> {
-    let digits: Vec<_> = text.bytes().filter(|c| !c.is_ascii_whitespace()).collect();
-    digits.chunks(2).map(|pair| u8::from_str_radix(str::from_utf8(pair).unwrap(), 16).unwrap()).collect()
-}
 
 fn nack(sn: u64, range: u8, segment: Option<(u32, Option<u32>)>) -> Nack {
     Nack { sn, range, segment: segment.map(|(start, end)| NackSegment { start, end }) }
@@ -143,8 +139,7 @@ proptest! {
     #[test]
     fn encoded_status_decodes_unchanged(length in any_length(), mut status in any_status()) {
         let octets = encode_status(&status, length);
-        let nacks: usize = status.nacks.iter().map(|nack| nack_octets(nack, length)).sum();
-        prop_assert_eq!(octets.len(), STATUS_HEADER + nacks);
+        prop_assert_eq!(octets.len(), length.report_format().octets(&status));
         let bits = length.bits();
         status.ack_sn = bits.wire(status.ack_sn).into();
         status.nacks.iter_mut().for_each(|nack| nack.sn = bits.wire(nack.sn).into());

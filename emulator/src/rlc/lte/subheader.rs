@@ -1,0 +1,32 @@
+//! Sizes of the MAC subheaders of RLC PDUs (36.321 §6.1.2): R, R, E and LCID in one octet, and for all PDUs
+//! except the last one F and an L field of 7 or 15 bits.
+
+use crate::rlc::service::MacSubheaders;
+
+/// Longest PDU whose subheader has an L field of 7 bits.
+const SHORT: usize = 127;
+
+/// Octets that a STATUS PDU may have in `octets` octets of a transport block. `None` if there is room for
+/// none.
+pub(super) fn status_room(counted: MacSubheaders, octets: usize) -> Option<usize> {
+    let room = match counted {
+        MacSubheaders::NotCounted => octets,
+        MacSubheaders::Counted if octets > SHORT + 3 => octets - 3,
+        MacSubheaders::Counted => octets.saturating_sub(2).min(SHORT),
+    };
+    (room > 0).then_some(room)
+}
+
+/// Octets of a STATUS PDU with `octets` octets in a transport block.
+pub(super) fn status_cost(counted: MacSubheaders, octets: usize) -> usize {
+    octets
+        + match counted {
+            MacSubheaders::NotCounted => 0,
+            MacSubheaders::Counted => 2 + usize::from(octets > SHORT),
+        }
+}
+
+/// Octets of the last subheader.
+pub(super) fn last(counted: MacSubheaders) -> usize {
+    usize::from(counted == MacSubheaders::Counted)
+}
