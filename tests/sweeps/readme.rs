@@ -249,7 +249,7 @@ fn all_figures_reproduce_record_exactly() {
 /// Runs a figure again with the recorded seeds, and compares its section, pictures and tables.
 fn check_reproduction(id: &str) {
     let output = Command::new(program("airtcp"))
-        .args(["reproduce", id, "--verify"])
+        .args(["reproduce", id, "--verify-record"])
         .arg(repository().join(RECORD))
         .output();
     let output = output.unwrap();

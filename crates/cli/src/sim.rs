@@ -50,7 +50,7 @@ pub(crate) struct Sim {
     /// A preset's name, or a scenario file; `airlink show` lists the presets
     #[arg(long, short = 's', value_name = "SCENARIO", help_heading = "Path")]
     scenario: Option<String>,
-    /// Execute the run in this file, which sets the path, the flows and the hosts; `airtcp reproduce --runs` writes such files
+    /// Execute the run in this file, which sets the path, the flows and the hosts; `airtcp reproduce --setups` writes such files
     #[arg(
         long = "run",
         value_name = "FILE",
@@ -157,7 +157,7 @@ Examples:
     airtcp analyze run.pcap --decisions run.jsonl --comments run.pcapng
     wireshark run.pcapng
   Repeat a run of a figure bit for bit:
-    airtcp reproduce p0-fig6 --seeds 1 --most-seeds 1 --runs runs
+    airtcp reproduce p0-fig6 --seeds 1 --most-seeds 1 --setups runs
     airtcp sim --run runs/p0-fig6-1.json
   Compare the RFCs' retransmission timer with Linux's on one path:
     airtcp sim -s leo --recipe newreno@default --recipe newreno@linux \\

@@ -1,4 +1,4 @@
-//! The files of `airtcp reproduce --runs` repeat the runs of the figures bit for bit.
+//! The files of `airtcp reproduce --setups` repeat the runs of the figures bit for bit.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -77,7 +77,7 @@ fn files_repeat_runs_of_chandra2003() {
 fn sim_repeats_what_reproduce_measured() {
     let dir = TempDir::new("runs");
     let runs = dir.path("runs");
-    good(&["reproduce", "p0-fig6", "--seeds", "2", "--most-seeds", "2", "--runs", &runs, "--quiet"]);
+    good(&["reproduce", "p0-fig6", "--seeds", "2", "--most-seeds", "2", "--setups", &runs, "--quiet"]);
     let csv = |name: &str| -> Vec<Vec<String>> {
         let text = fs::read_to_string(format!("{runs}/p0-fig6-{name}.csv")).unwrap();
         text.lines().map(|line| line.split(',').map(str::to_owned).collect()).collect()

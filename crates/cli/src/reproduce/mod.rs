@@ -60,7 +60,7 @@ pub(crate) struct Reproduce {
     ///
     /// `airtcp sim --run` repeats the run of a set-up. FIGURE-points.csv lists the settings in which the set-ups differ.
     #[arg(long, value_name = "DIR", help_heading = "Output", conflicts_with = "keep")]
-    runs: Option<PathBuf>,
+    setups: Option<PathBuf>,
     /// Run recorded figures again with the recorded seeds, and compare with the record in this directory byte for byte
     ///
     /// Without FIGURE, all recorded figures. The exit code is 1 if anything differs.
@@ -68,9 +68,9 @@ pub(crate) struct Reproduce {
         long,
         value_name = "DIR",
         help_heading = "Output",
-        conflicts_with_all = ["record", "runs", "json", "html", "plot", "keep", "seeds", "most_seeds", "first_seed", "readings"]
+        conflicts_with_all = ["record", "setups", "json", "html", "plot", "keep", "seeds", "most_seeds", "first_seed", "readings"]
     )]
-    verify: Option<PathBuf>,
+    verify_record: Option<PathBuf>,
     /// Save each result in this directory, and reuse results that an earlier run of the same program saved there
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     keep: Option<PathBuf>,
@@ -92,12 +92,12 @@ Examples:
   All figures; the command prints how long this takes, and can be resumed:
     airtcp reproduce --all --keep found --html papers.html
   The set-ups of a figure, one of which is then repeated:
-    airtcp reproduce p0-fig6 --seeds 5 --most-seeds 5 --runs runs
+    airtcp reproduce p0-fig6 --seeds 5 --most-seeds 5 --setups runs
     airtcp sim --run runs/p0-fig6-1.json --seed 5
   One figure, updated in the record:
     airtcp reproduce p2-fig12 --record docs/evidence/papers
   The same figure, compared with the record:
-    airtcp reproduce p2-fig12 --verify docs/evidence/papers";
+    airtcp reproduce p2-fig12 --verify-record docs/evidence/papers";
 
 /// A finished figure.
 struct FinishedFigure {
@@ -139,7 +139,7 @@ struct PendingFigure {
     plan: SeedPlan,
     /// Contains the results of the first seed.
     effort: Effort,
-    /// Its runs, with `--runs`.
+    /// Its runs, with `--setups`.
     runs: Option<Arc<Runs>>,
     cost: Cost,
 }
@@ -152,7 +152,7 @@ enum Step {
 impl Reproduce {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let known = figures();
-        let mut verification = self.verify.as_deref().map(Verification::open).transpose()?;
+        let mut verification = self.verify_record.as_deref().map(Verification::open).transpose()?;
         if self.figure.is_empty() && !self.all && verification.is_none() {
             return list(&known);
         }
@@ -164,7 +164,7 @@ impl Reproduce {
             }
         };
         let selected: Vec<Figure> = planned.iter().map(|(figure, _)| *figure).collect();
-        for directory in self.plot.iter().chain(&self.runs) {
+        for directory in self.plot.iter().chain(&self.setups) {
             fs::create_dir_all(directory)
                 .with_context(|| format!("cannot create {}", directory.display()))?;
         }
@@ -188,7 +188,7 @@ impl Reproduce {
                     if let Some(cache) = &cache {
                         cache.put(&figure)?;
                     }
-                    if let (Some(directory), Some(runs)) = (&self.runs, runs) {
+                    if let (Some(directory), Some(runs)) = (&self.setups, runs) {
                         runs::write(directory, figure.figure.id, &runs, self.quiet)?;
                     }
                     figure
@@ -254,7 +254,7 @@ impl Reproduce {
             }
             let mut effort = Effort::watched(1, Arc::clone(progress) as Arc<dyn Watcher>)
                 .starting_at(plan.first_seed.into());
-            let runs = self.runs.as_ref().map(|_| Arc::<Runs>::default());
+            let runs = self.setups.as_ref().map(|_| Arc::<Runs>::default());
             if let Some(runs) = &runs {
                 effort = effort.recording(Arc::clone(runs));
             }

@@ -24,8 +24,8 @@ Every figure and table of five papers that has numbers or a curve, run in virtua
 algorithms of this repository. [Method](method.md) explains how claims are counted and judged.
 `airtcp reproduce FIGURE` prints one figure with its numbers, and
 `airtcp reproduce --all --html papers.html` writes one HTML page with all figures and filters for
-the claims. `airtcp reproduce --verify docs/evidence/papers` runs everything again and compares it
-byte for byte.
+the claims. `airtcp reproduce --verify-record docs/evidence/papers` runs everything again and
+compares it byte for byte.
 ";
 
 /// Heading of the choices for one figure.

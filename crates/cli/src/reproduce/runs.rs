@@ -1,4 +1,4 @@
-//! `--runs`: writes the set-up of each point of a figure, and the measured value of each seed.
+//! `--setups`: writes the set-up of each point of a figure, and the measured value of each seed.
 
 use std::fs;
 use std::io::ErrorKind;
