@@ -289,8 +289,10 @@ impl Connection {
         if !self.process_ack(now, segment, is_first) {
             return if on_fast_path { Continue(()) } else { Break(Reaction::Done) };
         }
-        let Parts { sender, cx, .. } = self.parts();
-        if !is_skipped && !sender.is_old_ack(segment) {
+        let Parts { sender, receiver, cx, .. } = self.parts();
+        if is_skipped {
+            sender.note_predicted(receiver.offset_of(segment));
+        } else if !sender.is_old_ack(segment) {
             sender.postpone_probe(cx, now);
         }
         self.check_fin_acked(now, segment);
@@ -448,6 +450,7 @@ impl Connection {
 
     /// Establishes the connection after the ACK of our SYN.
     fn establish(&mut self, now: Instant, segment: &Segment<'_>) {
+        let is_crossed = self.state() == State::SynReceived && !self.cx.lifecycle.is_passive();
         // §3.10.4: a CLOSE in SYN-RECEIVED is queued until now.
         self.enter(if self.write_is_shut() { State::FinWait1 } else { State::Established });
         self.cx.lifecycle.on_syn_sent();
@@ -456,6 +459,9 @@ impl Connection {
         let agreement = self.cx.negotiated.agreement(self.smss());
         self.log(|| EventKind::Agreed(agreement));
         self.begin_transfer(now);
+        if is_crossed {
+            self.receiver.forget_last_arrival(now);
+        }
         self.conclude_handshake(now, segment);
         self.note_peer_alive(now);
     }

@@ -78,9 +78,8 @@ impl Receiver {
         }
     }
 
-    /// Judges a segment with an old timestamp by tcp_disordered_ack_check() of Linux 6.18. `is_overtaken`
-    /// gets the offset of the segment and the age of its timestamp in ticks, and returns true if a later ACK
-    /// was processed before.
+    /// Judges a segment with an old timestamp by tcp_disordered_ack_check() of Linux 6.18. `is_overtaken` returns,
+    /// from the offset of an ACK and the age of its timestamp in ticks, whether a later ACK has overtaken it.
     pub(in crate::tcp) fn judge_old(
         &self,
         cx: &Context,

@@ -189,6 +189,12 @@ impl Receiver {
         self.policy.establish(now, cx.negotiated.rcv_scale(), mss, smss);
     }
 
+    /// Forgets when the handshake took place. After a simultaneous open, Linux does not count it as an arrival, so
+    /// data that is sent soon does not answer it (lrcvtime).
+    pub(super) fn forget_last_arrival(&mut self, now: Instant) {
+        self.policy.forget_last_arrival(now);
+    }
+
     /// Accepts the data of a SYN before the handshake is complete (RFC 7413 §4.2).
     pub(super) fn store_syn_text(&mut self, storing: &mut Storing<'_>, syn: &Segment<'_>) {
         self.queued = None;

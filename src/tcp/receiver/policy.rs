@@ -134,6 +134,13 @@ impl Policy {
         }
     }
 
+    /// Forgets when data last arrived.
+    pub(super) fn forget_last_arrival(&mut self, now: Instant) {
+        if let Self::Linux(linux) = self {
+            linux.acks.forget_last_arrival(now);
+        }
+    }
+
     /// Enters quick-ACK mode: up to `limit` of the next ACKs are not delayed and do not wait for data to
     /// carry them.
     pub(super) fn enter_quick_ack_mode(&mut self, profile: &Profile, limit: u32) {

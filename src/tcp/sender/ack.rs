@@ -178,6 +178,12 @@ impl Sender {
             && segment.ack.offset(self.iss, max).is_none_or(|ack| ack <= max)
     }
 
+    /// Records a predicted segment at `seq`. From then on, later segments may update the window, even if one with
+    /// a higher sequence number has done so before (Linux, tcp_update_wl() in tcp_rcv_established()).
+    pub(in crate::tcp) fn note_predicted(&mut self, seq: Option<u64>) {
+        self.wl1 = seq.unwrap_or(self.wl1);
+    }
+
     /// Returns true if the segment has the same ACK number as the last one.
     pub(in crate::tcp) fn repeats_number(&self, segment: &Segment<'_>) -> bool {
         segment.ack == self.iss.at(self.flight.una())

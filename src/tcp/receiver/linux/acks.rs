@@ -110,6 +110,11 @@ impl Acks {
         self.lrcvtime = ticks(now) as u32;
     }
 
+    /// Makes the last arrival a very old one.
+    pub(in crate::tcp::receiver) fn forget_last_arrival(&mut self, now: Instant) {
+        self.lrcvtime = (ticks(now) as u32).wrapping_sub(1 << 31);
+    }
+
     /// tcp_incr_quickack()
     fn raise_quick(&mut self, quick: u32) {
         self.quick = self.quick.max(quick.min(u8::MAX.into()) as u8);
