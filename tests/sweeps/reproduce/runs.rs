@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use airtcp_reproduce::lai2013::{self, setting::Extent};
 use airtcp_reproduce::pan2004::setting::MSS;
-use airtcp_reproduce::{Effort, Runs, Watcher, figures};
+use airtcp_reproduce::{Effort, Paper, Runs, Watcher, figures};
 use airtcp_sim::run::{Report, Run, run};
 use airtcp_testkit::machine::TempDir;
 use airtcp_testkit::sample::{sample, seed};
@@ -108,11 +108,38 @@ fn sim_repeats_what_reproduce_measured() {
     assert!(message.contains("p0-fig6-1.json: not a valid run: unknown field `tll`"), "{message}");
 }
 
-#[test]
-#[ignore = "nightly: simulates all figures with one seed"]
-fn files_repeat_runs_of_all_figures() {
-    // The search for a ranking has too many points.
-    for figure in figures().into_iter().filter(|figure| figure.id != "ranking") {
+fn check_paper(paper: Paper) {
+    for figure in figures().into_iter().filter(|figure| figure.paper == paper) {
         check_files(figure.id, 10, |effort| drop(figure.run(effort).unwrap()));
     }
+}
+
+#[test]
+#[ignore = "nightly: simulates all figures"]
+fn files_repeat_all_figures_of_pan2004() {
+    check_paper(Paper::Pan2004);
+}
+
+#[test]
+#[ignore = "nightly: simulates all figures"]
+fn files_repeat_all_figures_of_ni2002() {
+    check_paper(Paper::Ni2002);
+}
+
+#[test]
+#[ignore = "nightly: simulates all figures"]
+fn files_repeat_all_figures_of_inamura2009() {
+    check_paper(Paper::Inamura2009);
+}
+
+#[test]
+#[ignore = "nightly: simulates all figures"]
+fn files_repeat_all_figures_of_lai2013() {
+    check_paper(Paper::Lai2013);
+}
+
+#[test]
+#[ignore = "nightly: simulates all figures"]
+fn files_repeat_all_figures_of_chandra2003() {
+    check_paper(Paper::Chandra2003);
 }
