@@ -65,6 +65,7 @@ mod memory;
 pub mod output;
 pub mod packet;
 pub mod path;
+pub mod pdcp;
 pub mod prefix;
 pub mod rlc;
 pub mod scenario;
