@@ -59,6 +59,7 @@
 
 pub mod capture;
 pub mod fading;
+pub mod mac;
 pub mod machine;
 pub mod maths;
 mod memory;

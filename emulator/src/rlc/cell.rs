@@ -19,7 +19,7 @@ use super::bearer::Bearer;
 use super::config::RlcConfig;
 use super::umts::hs::TTI;
 use super::umts::hs::config::{HsdpaConfig, OthersConfig};
-use super::umts::hs::scheduler::Scheduler;
+use crate::mac::scheduler::Scheduler;
 use crate::packet::{Direction, Origin, Packet};
 use crate::settings::Invalid;
 use crate::stage::{DropReason, Outbox, ReconfigureError, Recording, Stage};

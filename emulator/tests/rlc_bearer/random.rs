@@ -7,7 +7,7 @@ use airlink::rlc::umts::codec::IndicatorSize;
 use airlink::rlc::umts::config::{FlexibleConfig, FormatConfig, PollConfig, ReceiverConfig, SenderConfig};
 use airlink::rlc::umts::dch::Dch;
 use airlink::rlc::umts::hs::config::{FastFading, HsdpaConfig};
-use airlink::rlc::umts::hs::scheduler::Scheduling;
+use airlink::mac::scheduler::Scheduling;
 use airlink::stages::queue::{CodelConfig, Discipline, FqCodelConfig, PieConfig, QueueConfig, RedConfig};
 use airlink::stages::times::Intervals;
 use airtcp_testkit::sample::size;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cqi::{Category, Cqi};
 use super::framing::Framing;
-use super::scheduler::Scheduling;
+use crate::mac::scheduler::Scheduling;
 use crate::fading::doppler;
 use crate::fading::units::{Decibels, Frequency, Speed};
 use crate::rlc::values::positive_time;

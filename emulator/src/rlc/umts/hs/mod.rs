@@ -1,6 +1,6 @@
 //! HSDPA: a downlink that the mobiles of a cell share TTI by TTI (TS 25.321 §11.6, MAC-hs).
 //!
-//! - [`scheduler`] assigns the TTIs to mobiles;
+//! - [`scheduler`](crate::mac::scheduler) assigns the TTIs to mobiles;
 //! - `channel` models the reception of a mobile, and [`cqi`] its reports and the probability of block errors;
 //! - [`framing`] defines the capacity of a block, and `segmenting` puts PDUs into blocks and restores them;
 //! - `harq` retransmits blocks, and combines the transmissions of a block;
@@ -17,7 +17,6 @@ pub mod cqi;
 pub mod framing;
 mod harq;
 mod reordering;
-pub mod scheduler;
 mod segmentation;
 #[cfg(test)]
 mod tests;
