@@ -244,6 +244,12 @@ drop_reasons! {
     RlcDiscard = "rlc-discard",
     /// An RLC RESET discarded the packet.
     RlcReset = "rlc-reset",
+    /// PDCP discarded the packet because discardTimer expired.
+    PdcpDiscard = "pdcp-discard",
+    /// The packet arrived after t-Reordering of PDCP had expired.
+    PdcpLate = "pdcp-late",
+    /// A handover did not forward the packet to the target cell.
+    Handover = "handover",
     /// The packet is longer than this stage can carry.
     TooLong = "too-long",
     /// The bytes are not a complete IP packet.
@@ -267,7 +273,10 @@ impl DropReason {
             | Self::Outage
             | Self::RetryLimit
             | Self::RlcDiscard
-            | Self::RlcReset => Some(Cause::Radio),
+            | Self::RlcReset
+            | Self::PdcpDiscard
+            | Self::PdcpLate
+            | Self::Handover => Some(Cause::Radio),
             Self::TooLong | Self::Malformed => None,
         }
     }
@@ -347,6 +356,18 @@ pub enum IncidentKind {
     },
     /// RRC re-established RLC.
     RlcReestablished,
+    /// RLC reached maxRetxThreshold (TS 38.322 §5.3.2). RRC re-establishes the connection.
+    RadioLinkFailure {
+        /// The direction in which the entity sends data.
+        direction: Direction,
+        /// Time at which the connection is re-established.
+        until: Instant,
+    },
+    /// The network has commanded a handover.
+    HandoverCommand {
+        /// Time of the first transmission in the target cell.
+        until: Instant,
+    },
     /// Data is waiting for an idle terminal that has no dedicated channel (CELL_FACH).
     Promotion {
         /// Time at which the terminal has a dedicated channel.
@@ -381,6 +402,16 @@ pub enum Technology {
         /// Size of a "Length Indicator" in bits: 7 or 15.
         indicators: u8,
     },
+    /// RLC acknowledged mode of LTE (TS 36.322).
+    Lte {
+        /// Size of a sequence number in bits: 10 or 16.
+        sn: u8,
+    },
+    /// RLC acknowledged mode of NR (TS 38.322).
+    Nr {
+        /// Size of a sequence number in bits: 12 or 18.
+        sn: u8,
+    },
 }
 
 /// A radio PDU at the moment of its transmission, whether or not it arrives.
@@ -396,8 +427,8 @@ pub struct RadioPdu {
     pub technology: Technology,
     /// The PDU as transmitted.
     pub bytes: Arc<[u8]>,
-    /// A counter that grows with every wrap of the sequence number and every RESET, so that (epoch, SN) is
-    /// unique.
+    /// UMTS: a counter that grows with every wrap of the sequence number and every RESET, so that (epoch, SN)
+    /// is unique. LTE and NR: the number of re-establishments.
     pub epoch: u32,
     /// Whether the channel damages this transmission.
     pub lost: bool,
@@ -405,6 +436,26 @@ pub struct RadioPdu {
     pub transmission: u32,
     /// The packets whose bytes the PDU carries.
     pub packets: Vec<PacketId>,
+}
+
+impl RadioPdu {
+    /// The sequence number of a data PDU. `None`: a control PDU, whose D/C field is 0.
+    pub fn sequence_number(&self) -> Option<u32> {
+        let &[first, second, ..] = &*self.bytes else { return None };
+        let third = u32::from(self.bytes.get(2).copied().unwrap_or_default());
+        let [first, second] = [first, second].map(u32::from);
+        let sn = match self.technology {
+            // TS 25.322 §9.2.1.4.
+            Technology::Umts { .. } => (first & 0x7f) << 5 | second >> 3,
+            // TS 36.322 §6.2.1.4: the first octet has the fields D/C, RF, P, FI and E.
+            Technology::Lte { sn: 10 } => (first & 0x03) << 8 | second,
+            Technology::Lte { .. } => second << 8 | third,
+            // TS 38.322 §6.2.2.4.
+            Technology::Nr { sn: 12 } => (first & 0x0f) << 8 | second,
+            Technology::Nr { .. } => (first & 0x03) << 16 | second << 8 | third,
+        };
+        (first & 0x80 != 0).then_some(sn)
+    }
 }
 
 /// How much of what happens to packets is recorded.

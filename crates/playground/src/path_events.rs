@@ -19,7 +19,7 @@ struct Recorded {
     pdus: Vec<Pdu>,
     /// Numbers of data PDUs in the order of their first transmissions, by stage, direction, epoch and
     /// sequence number.
-    numbers: BTreeMap<(usize, Direction, u32, u16), i64>,
+    numbers: BTreeMap<(usize, Direction, u32, u32), i64>,
     last: BTreeMap<(usize, Direction), i64>,
     passages: Vec<Passage>,
 }
@@ -59,14 +59,20 @@ impl Observer for PathEvents {
         if recorded.pdus.len() >= MAX_EVENTS {
             return;
         }
-        let Technology::Umts { .. } = pdu.technology;
-        let number = sequence_number(&pdu.bytes).map(|sn| {
+        let number = pdu.sequence_number().map(|sn| {
             let Recorded { numbers, last, .. } = &mut *recorded;
-            *numbers.entry((pdu.stage, pdu.direction, pdu.epoch, sn)).or_insert_with(|| {
-                let next = last.entry((pdu.stage, pdu.direction)).or_default();
-                *next += 1;
-                *next
-            })
+            let key = (pdu.stage, pdu.direction, pdu.epoch, sn);
+            // Sequence numbers of LTE and NR wrap within an epoch.
+            let is_new = pdu.transmission == 1 && !matches!(pdu.technology, Technology::Umts { .. });
+            match numbers.get(&key) {
+                Some(number) if !is_new => *number,
+                _ => {
+                    let next = last.entry((pdu.stage, pdu.direction)).or_default();
+                    *next += 1;
+                    numbers.insert(key, *next);
+                    *next
+                }
+            }
         });
         recorded.pdus.push(Pdu {
             micros: (pdu.at.as_nanos() / 1000) as i64,
@@ -77,13 +83,6 @@ impl Observer for PathEvents {
             lost: pdu.lost,
         });
     }
-}
-
-/// Returns the sequence number of an acknowledged-mode data PDU (TS 25.322 §9.2.1.4), in which the D/C bit is
-/// 1 and the twelve bits after it are the sequence number.
-fn sequence_number(pdu: &[u8]) -> Option<u16> {
-    let [first, second, ..] = pdu else { return None };
-    (first & 0x80 != 0).then(|| u16::from(first & 0x7f) << 5 | u16::from(second >> 3))
 }
 
 impl PathEvents {
@@ -138,6 +137,10 @@ fn describe(kind: &IncidentKind) -> String {
         IncidentKind::RlcFault { direction, fault } => {
             format!("PDU {direction} contradicts earlier PDUs: {fault}")
         }
+        IncidentKind::RadioLinkFailure { direction, until } => {
+            format!("radio link failure {direction}, re-established at {until} s")
+        }
+        IncidentKind::HandoverCommand { until } => format!("handover to another cell until {until} s"),
         IncidentKind::RlcReestablished => "RLC re-established by RRC".to_owned(),
         IncidentKind::Promotion { until } => {
             format!("the mobile waits for a dedicated channel until {until} s")

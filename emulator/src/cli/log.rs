@@ -72,6 +72,12 @@ impl Listener for Log {
                 log!(warn, "RLC ignored a PDU that contradicts earlier ones", %direction, fault);
             }
             IncidentKind::RlcReestablished => log!(info, "RLC re-established"),
+            IncidentKind::RadioLinkFailure { direction, until } => {
+                log!(warn, "radio link failure", %direction, lasts = %(until - incident.at));
+            }
+            IncidentKind::HandoverCommand { until } => {
+                log!(info, "handover command", lasts = %(until - incident.at));
+            }
             IncidentKind::Promotion { until } => {
                 log!(info, "CELL_FACH to CELL_DCH", takes = %(until - incident.at));
             }

@@ -198,6 +198,11 @@ impl Outbox {
         self.radio = true;
     }
 
+    /// Whether radio PDUs are recorded.
+    pub fn records_radio(&self) -> bool {
+        self.radio
+    }
+
     /// Records a radio PDU, if radio PDUs are recorded. Because building one is expensive, `pdu` is called
     /// only then. Its arguments are the time and the index of the current stage.
     #[inline]

@@ -80,8 +80,8 @@ struct Inside {
 struct Radio {
     stage: usize,
     /// Sequence numbers of the first and last PDU that carried bytes of the packet.
-    first: u16,
-    last: u16,
+    first: u32,
+    last: u32,
     sent: u32,
     resent: u32,
     lost: u32,
@@ -111,7 +111,7 @@ impl CommentedCapture {
 
     pub(super) fn pdu(&mut self, pdu: &RadioPdu) {
         // Control PDUs do not carry packets.
-        let Some(sn) = sequence_number(&pdu.bytes) else { return };
+        let Some(sn) = pdu.sequence_number() else { return };
         for packet in &pdu.packets {
             let Some(inside) = self.inside.get_mut(packet) else { continue };
             let radio = match inside.radio.iter_mut().position(|radio| radio.stage == pdu.stage) {
@@ -316,11 +316,4 @@ fn end(direction: Direction) -> Point {
         Direction::Down => Point::Mobile,
         Direction::Up => Point::Fixed,
     }
-}
-
-/// The "Sequence Number" of an AMD PDU (TS 25.322 §9.2.1.4): 12 bits after D/C = 1. `None`: a control PDU,
-/// with D/C = 0.
-fn sequence_number(pdu: &[u8]) -> Option<u16> {
-    let &[first, second, ..] = pdu else { return None };
-    (first & 0x80 != 0).then_some(u16::from(first & 0x7f) << 5 | u16::from(second) >> 3)
 }

@@ -1,5 +1,6 @@
-//! A capture of all radio PDUs in order of transmission. It uses the `umts-rlc` framing, which Wireshark's
-//! RLC dissector reads if the heuristic is enabled: `tshark --enable-heuristic rlc_udp`.
+//! A capture of all radio PDUs in order of transmission. It uses the framings that Wireshark's RLC dissectors
+//! read if their heuristics are enabled: `umts-rlc` (`tshark --enable-heuristic rlc_udp`), `rlc-lte`
+//! (`rlc_lte_udp`) and `rlc-nr` (`rlc_nr_udp`).
 //!
 //! Each PDU is the payload of a UDP datagram. The header of the datagram contains data that the PDU lacks:
 //! the source port shows whether the channel damaged the PDU, and the IP identification is the number of the
@@ -28,8 +29,6 @@ const MOBILE: [u8; 4] = [192, 0, 2, 2];
 const FIRST_BEARER: usize = 5;
 
 const IP_HEADER: usize = 20;
-const UDP_HEADER: usize = 8;
-const FRAMING: usize = 24;
 
 /// A pcap file of radio PDUs.
 pub(super) struct RadioCapture {
@@ -53,34 +52,38 @@ impl RadioCapture {
 }
 
 fn encode(pdu: &RadioPdu, out: &mut Vec<u8>) {
-    let udp_len = UDP_HEADER + FRAMING + pdu.bytes.len();
     let (from, to) = match pdu.direction {
         Direction::Down => (NETWORK, MOBILE),
         Direction::Up => (MOBILE, NETWORK),
     };
     out.clear();
-    out.extend([0x45, 0]);
-    out.extend(((IP_HEADER + udp_len) as u16).to_be_bytes());
+    // The lengths follow when they are known.
+    out.extend([0x45, 0, 0, 0]);
     out.extend((pdu.transmission.min(0xffff) as u16).to_be_bytes());
     // Don't Fragment, TTL 64, UDP.
     out.extend([0x40, 0, 64, 17, 0, 0]);
     out.extend(from);
     out.extend(to);
-    let checksum = !sum(0, out);
-    out[10..12].copy_from_slice(&checksum.to_be_bytes());
-
     out.extend(if pdu.lost { LOST } else { ARRIVES }.to_be_bytes());
     out.extend(TO.to_be_bytes());
-    out.extend((udp_len as u16).to_be_bytes());
-    out.extend([0, 0]);
+    out.extend([0; 4]);
 
     match pdu.technology {
         Technology::Umts { indicators } => umts_rlc(pdu, indicators, out),
+        Technology::Lte { sn } => rlc_lte(pdu, sn, out),
+        Technology::Nr { sn } => rlc_nr(pdu, sn, out),
     }
+    out.extend_from_slice(&pdu.bytes);
 
+    let total_len = out.len() as u16;
+    out[2..4].copy_from_slice(&total_len.to_be_bytes());
+    let checksum = !sum(0, &out[..IP_HEADER]);
+    out[10..12].copy_from_slice(&checksum.to_be_bytes());
+    let udp_len = (total_len - IP_HEADER as u16).to_be_bytes();
+    out[IP_HEADER + 4..IP_HEADER + 6].copy_from_slice(&udp_len);
     let mut pseudo = sum(0, &out[12..IP_HEADER]);
     pseudo = sum(pseudo, &[0, 17]);
-    pseudo = sum(pseudo, &(udp_len as u16).to_be_bytes());
+    pseudo = sum(pseudo, &udp_len);
     // RFC 768: a checksum of 0 would mean that none was computed.
     let checksum = match !sum(pseudo, &out[IP_HEADER..]) {
         0 => 0xffff,
@@ -89,7 +92,7 @@ fn encode(pdu: &RadioPdu, out: &mut Vec<u8>) {
     out[IP_HEADER + 6..IP_HEADER + 8].copy_from_slice(&checksum.to_be_bytes());
 }
 
-/// Writes the framing of the `umts-rlc` heuristic, and the PDU.
+/// Writes the framing of the `umts-rlc` heuristic.
 fn umts_rlc(pdu: &RadioPdu, indicators: u8, out: &mut Vec<u8>) {
     out.extend(b"umts-rlc");
     // Channel type PS DTCH and mode AM. The dissector reassembles SDUs and dissects IP only with both.
@@ -102,7 +105,37 @@ fn umts_rlc(pdu: &RadioPdu, indicators: u8, out: &mut Vec<u8>) {
     out.extend([0x06, (FIRST_BEARER + pdu.stage).min(255) as u8]);
     out.extend([0x07, if indicators == 7 { 1 } else { 2 }]);
     out.push(0x01);
-    out.extend_from_slice(&pdu.bytes);
+}
+
+/// Writes the framing of the `rlc-lte` heuristic: acknowledged mode on a DRB.
+fn rlc_lte(pdu: &RadioPdu, sn: u8, out: &mut Vec<u8>) {
+    out.extend(b"rlc-lte");
+    out.extend([4, 0x02, sn, 0x03, u8::from(pdu.direction == Direction::Down)]);
+    out.push(0x05);
+    out.extend(ue_id(pdu.epoch));
+    out.extend([0x06, 0, 5, 0x07, 0, bearer_id(pdu.stage)]);
+    out.push(0x01);
+}
+
+/// Writes the framing of the `rlc-nr` heuristic: acknowledged mode on a DRB.
+fn rlc_nr(pdu: &RadioPdu, sn: u8, out: &mut Vec<u8>) {
+    out.extend(b"rlc-nr");
+    out.extend([4, sn, 0x02, u8::from(pdu.direction == Direction::Down)]);
+    out.push(0x03);
+    out.extend(ue_id(pdu.epoch));
+    out.extend([0x04, 5, 0x05, bearer_id(pdu.stage)]);
+    out.push(0x01);
+}
+
+/// A UE ID for each re-establishment, so that the dissector does not combine PDUs from before and after one.
+/// 0 and 65535 are not used.
+fn ue_id(epoch: u32) -> [u8; 2] {
+    ((epoch % 0xfffe) as u16 + 1).to_be_bytes()
+}
+
+/// DRB identity of a stage, 1 to 32.
+fn bearer_id(stage: usize) -> u8 {
+    (stage % 32) as u8 + 1
 }
 
 /// Continues a one's complement sum (RFC 1071).
