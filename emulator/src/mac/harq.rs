@@ -34,7 +34,7 @@ impl<T> Block<T> {
     }
 }
 
-/// What the radio channel does to a transmission.
+/// Effect of the radio channel on a transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reception {
     /// The receiver decodes the block.

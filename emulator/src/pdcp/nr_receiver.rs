@@ -77,7 +77,7 @@ impl ReceiverCounters {
     }
 }
 
-/// What the receiving side did with a data PDU.
+/// Result of the reception of a data PDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reception {
     /// It was delivered, or is held until earlier ones have arrived.
