@@ -58,6 +58,7 @@
 #![warn(missing_docs)]
 
 pub mod capture;
+pub mod drb;
 pub mod fading;
 pub mod mac;
 pub mod machine;

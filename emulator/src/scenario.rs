@@ -158,6 +158,8 @@ impl Scenario {
                     let down = rlc.down.channel.remarks().into_iter().chain(shared).collect();
                     [down, rlc.up.channel.remarks()]
                 }
+                StageConfig::Lte(lte) => Direction::BOTH.map(|direction| vec![lte.remark(direction)]),
+                StageConfig::Nr(nr) => Direction::BOTH.map(|direction| vec![nr.remark(direction)]),
                 _ => [const { Vec::new() }; 2],
             };
             let with_place =
@@ -197,6 +199,8 @@ impl Scenario {
                 };
                 [of("down", &rlc.down), of("up", &rlc.up)].concat()
             }
+            StageConfig::Lte(lte) => with_name(name, lte.warnings()),
+            StageConfig::Nr(nr) => with_name(name, nr.warnings()),
             _ => Vec::new(),
         };
         let idle = |StageSettings { name, config }: &StageSettings| {
@@ -215,6 +219,8 @@ impl Scenario {
                 let side = if direction == Direction::Down { &rlc.down } else { &rlc.up };
                 side.queue.marks_ecn()
             }
+            StageConfig::Lte(lte) => lte.direction(direction).queue.marks_ecn(),
+            StageConfig::Nr(nr) => nr.direction(direction).queue.marks_ecn(),
             _ => false,
         })
     }
@@ -418,4 +424,8 @@ fn assignment(key: &str, value: &str) -> Result<Node, Problem> {
     let source = Source::new("set", &format!("{key} = {literal}"));
     let table = tree::parse(&source)?;
     Ok(Node { value: Value::Table(table), at: Location::new(&source, 0..source.text.len()) })
+}
+
+fn with_name(stage: &str, warnings: Vec<String>) -> Vec<String> {
+    warnings.into_iter().map(|warning| format!("{stage}.{warning}")).collect()
 }

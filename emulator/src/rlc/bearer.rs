@@ -36,6 +36,7 @@ use crate::settings::Invalid;
 use crate::stage::{DropReason, Event, IncidentKind, Outbox, ReconfigureError, Stage};
 use crate::stages::queue::Queue;
 use pdus::{pull, record_pdu, submit};
+pub(crate) use reconfiguration::AGREED;
 
 /// Maximum size of an SDU in bytes, which is the maximum size of an IP packet.
 const MAX_SDU: usize = 65_535;

@@ -13,7 +13,7 @@ use crate::rlc::config::BlockErrors;
 
 /// Block errors of one direction.
 #[derive(Clone, Debug)]
-pub(super) struct BlockErrorProcess {
+pub(crate) struct BlockErrorProcess {
     model: BlockErrors,
     block_stream: Stream,
     fading_stream: Stream,
@@ -40,7 +40,7 @@ enum State {
 impl BlockErrorProcess {
     /// Creates the process. `name` identifies the direction, such as `radio/down`, and names its random
     /// streams.
-    pub(super) fn new(model: BlockErrors, seed: u64, name: &str) -> Self {
+    pub(crate) fn new(model: BlockErrors, seed: u64, name: &str) -> Self {
         let mut process = Self {
             model: BlockErrors::default(),
             block_stream: Stream::new(seed, &format!("{name}/blocks")),
@@ -54,7 +54,7 @@ impl BlockErrorProcess {
     }
 
     /// Applies `model` from the next block on. The random streams and the fading process continue.
-    pub(super) fn set_model(&mut self, model: BlockErrors) {
+    pub(crate) fn set_model(&mut self, model: BlockErrors) {
         match (model.fading(), &mut self.fading) {
             (Some(config), Some(fading)) => fading.set(&config),
             (Some(config), None) => {
@@ -67,7 +67,7 @@ impl BlockErrorProcess {
 
     /// Converts the TTI number of the state to TTIs of a new length. A Gilbert–Elliott chain makes one step
     /// per TTI of any length.
-    pub(super) fn change_tti(&mut self, old: Duration, new: Duration) {
+    pub(crate) fn change_tti(&mut self, old: Duration, new: Duration) {
         match &mut self.state {
             State::Unknown => {}
             State::Good { tti } | State::Bad { tti } => {
@@ -78,7 +78,7 @@ impl BlockErrorProcess {
 
     /// Transmits `count` blocks in TTI number `tti`, which begins at `at`. Calls `damaged` for each block in
     /// order, with `true` if the block is damaged.
-    pub(super) fn transmit(&mut self, tti: u64, at: Instant, count: usize, mut damaged: impl FnMut(bool)) {
+    pub(crate) fn transmit(&mut self, tti: u64, at: Instant, count: usize, mut damaged: impl FnMut(bool)) {
         let first_block = self.next_block;
         self.next_block += count as u64;
         let mut draws = std::iter::repeat_with(|| self.block_stream.unit()).take(count);

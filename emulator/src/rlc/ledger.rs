@@ -12,7 +12,7 @@ use crate::packet::Packet;
 use crate::stages::queue::Bounds;
 
 #[derive(Default)]
-pub(super) struct Ledger {
+pub(crate) struct Ledger {
     bounds: Bounds,
     /// Packet number `first` + i is at index i. `None` if it has been settled.
     entries: VecDeque<Option<Entry>>,
@@ -30,31 +30,31 @@ struct Entry {
 }
 
 impl Ledger {
-    pub(super) fn new(bounds: Bounds) -> Self {
+    pub(crate) fn new(bounds: Bounds) -> Self {
         Self { bounds, ..Self::default() }
     }
 
     /// Sets the bounds for packets that arrive from now on.
-    pub(super) fn set_bounds(&mut self, bounds: Bounds) {
+    pub(crate) fn set_bounds(&mut self, bounds: Bounds) {
         self.bounds = bounds;
     }
 
     /// Number of packets that are not settled.
-    pub(super) fn held(&self) -> usize {
+    pub(crate) fn held(&self) -> usize {
         self.held
     }
 
     /// Number of packets of which nothing has been transmitted, and their bytes.
-    pub(super) fn waiting(&self) -> (usize, u64) {
+    pub(crate) fn waiting(&self) -> (usize, u64) {
         (self.waiting_packets, self.waiting_bytes)
     }
 
-    pub(super) fn has_room_for(&self, octets: usize) -> bool {
+    pub(crate) fn has_room_for(&self, octets: usize) -> bool {
         self.bounds.have_room(self.waiting_packets, self.waiting_bytes, octets)
     }
 
     /// Adds a packet and returns its number. Numbers ascend from 0.
-    pub(super) fn submit(&mut self, now: Instant, packet: Packet) -> u64 {
+    pub(crate) fn submit(&mut self, now: Instant, packet: Packet) -> u64 {
         self.waiting_packets += 1;
         self.waiting_bytes += packet.len() as u64;
         self.held += 1;
@@ -66,13 +66,13 @@ impl Ledger {
         usize::try_from(number.checked_sub(self.first)?).ok()
     }
 
-    pub(super) fn packet(&self, number: u64) -> Option<&Packet> {
+    pub(crate) fn packet(&self, number: u64) -> Option<&Packet> {
         self.entries.get(self.index(number)?)?.as_ref().map(|entry| &entry.packet)
     }
 
     /// Records that a PDU carries data of this packet. The packets before it have begun or were discarded.
     /// Calls `begun` with each packet that begins, and the time since which it has waited.
-    pub(super) fn begin_through(&mut self, number: u64, mut begun: impl FnMut(&Packet, Instant)) {
+    pub(crate) fn begin_through(&mut self, number: u64, mut begun: impl FnMut(&Packet, Instant)) {
         while self.next_to_begin <= number {
             let entry = self.index(self.next_to_begin).and_then(|index| self.entries.get(index)?.as_ref());
             if let Some(entry) = entry {
@@ -87,7 +87,7 @@ impl Ledger {
     /// Makes all unsettled packets wait as if nothing of them had been transmitted, regardless of the bounds.
     /// Calls `requeue` for each packet in order, with its number, the time since which it waits, and its bytes.
     /// A packet that had begun waits since `now`.
-    pub(super) fn requeue_all(&mut self, now: Instant, mut requeue: impl FnMut(u64, Instant, &[u8])) {
+    pub(crate) fn requeue_all(&mut self, now: Instant, mut requeue: impl FnMut(u64, Instant, &[u8])) {
         let begun = self.next_to_begin;
         self.next_to_begin = self.first;
         (self.waiting_packets, self.waiting_bytes) = (0, 0);
@@ -102,9 +102,14 @@ impl Ledger {
         }
     }
 
+    /// Numbers of the packets that are not settled, in ascending order.
+    pub(crate) fn unsettled(&self) -> impl Iterator<Item = u64> {
+        (self.first..).zip(&self.entries).filter_map(|(number, entry)| entry.as_ref().map(|_| number))
+    }
+
     /// Settles a packet that the receiver has reassembled. It is the earliest unsettled packet with this
     /// content of which something has been transmitted.
-    pub(super) fn deliver(&mut self, octets: &[u8]) -> Option<Packet> {
+    pub(crate) fn deliver(&mut self, octets: &[u8]) -> Option<Packet> {
         let begun = self.next_to_begin.saturating_sub(self.first) as usize;
         let same = |entry: &Option<Entry>| entry.as_ref().is_some_and(|entry| entry.packet.bytes == octets);
         let index = self.entries.iter().take(begun).position(same)?;
@@ -112,7 +117,7 @@ impl Ledger {
     }
 
     /// Removes the packet with this number. `None` if it was settled before.
-    pub(super) fn settle(&mut self, number: u64) -> Option<Packet> {
+    pub(crate) fn settle(&mut self, number: u64) -> Option<Packet> {
         let index = self.index(number)?;
         let Entry { packet, .. } = self.entries.get_mut(index)?.take()?;
         self.held -= 1;

@@ -16,12 +16,12 @@
 
 pub mod am;
 pub mod bearer;
-mod block_errors;
+pub(crate) mod block_errors;
 pub mod cell;
 pub mod config;
 mod dedicated_channel;
 mod incidents;
-mod ledger;
+pub(crate) mod ledger;
 pub mod lte;
 pub mod nr;
 pub mod rrc;
@@ -32,7 +32,7 @@ mod sn;
 pub mod switching;
 mod transport_channel;
 pub mod umts;
-mod values;
+pub(crate) mod values;
 
 use bearer::Bearer;
 use cell::Cell;

@@ -24,11 +24,11 @@ pub(super) fn positive_count(key: &str, value: u16) -> Result<(), Invalid> {
 }
 
 /// A time that can be switched off, with `"off"` or with 0 in any unit.
-pub(super) mod off_time {
+pub(in crate::rlc) mod off_time {
     use airwire::time::Duration;
     use serde::Deserializer;
 
-    pub(in crate::rlc) use super::off::serialize;
+    pub(crate) use super::off::serialize;
 
     pub(in crate::rlc) fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
@@ -38,14 +38,14 @@ pub(super) mod off_time {
 }
 
 /// Represents `None` as `"off"`.
-pub(super) mod off {
+pub(crate) mod off {
     use std::fmt;
     use std::marker::PhantomData;
 
     use serde::de::{self, Deserialize, Deserializer, IntoDeserializer, Visitor};
     use serde::{Serialize, Serializer};
 
-    pub(in crate::rlc) fn serialize<T: Serialize, S: Serializer>(
+    pub(crate) fn serialize<T: Serialize, S: Serializer>(
         value: &Option<T>,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
@@ -55,7 +55,7 @@ pub(super) mod off {
         }
     }
 
-    pub(in crate::rlc) fn deserialize<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    pub(crate) fn deserialize<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Option<T>, D::Error> {
         deserializer.deserialize_any(OffOr(PhantomData))

@@ -9,6 +9,7 @@ use super::de;
 use super::error::{Location, Problem};
 use super::tree::{Entry, Node, Table, Value};
 use super::write;
+use crate::drb::config::{LteConfig, NrConfig};
 use crate::rlc::config::RlcConfig;
 use crate::settings::{Directions, Invalid, InvalidInPath, Position, Settings};
 use crate::stages::arq::ArqConfig;
@@ -102,6 +103,10 @@ kinds! {
     Arq(Directions<ArqConfig>) { name: "arq", has_both: true, paths: &[], read: read_directions },
     /// An RLC bearer in acknowledged mode. Both directions are one machine.
     Rlc(RlcConfig) { name: "rlc", has_both: true, paths: &[], read: read_whole },
+    /// A data radio bearer of LTE. Both directions are one machine.
+    Lte(LteConfig) { name: "lte", has_both: true, paths: &[], read: read_whole },
+    /// A data radio bearer of 5G NR. Both directions are one machine.
+    Nr(NrConfig) { name: "nr", has_both: true, paths: &[], read: read_whole },
     /// A base station that inspects TCP headers.
     Station(StationConfig) { name: "station", has_both: false, paths: &[], read: read_whole },
     /// Sources of background traffic.

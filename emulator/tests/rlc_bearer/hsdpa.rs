@@ -1,7 +1,7 @@
 //! A downlink that several mobiles share: each mobile's share, and how RLC recovers its losses.
 
-use airlink::rlc::umts::hs::config::{FastFading, HsdpaConfig, Load, OthersConfig};
 use airlink::mac::scheduler::Scheduling;
+use airlink::rlc::umts::hs::config::{FastFading, HsdpaConfig, Load, OthersConfig};
 use airlink::stages::times::Intervals;
 use airtcp_testkit::sample::size;
 

@@ -1,5 +1,6 @@
 //! Property tests: invariants of every bearer configuration under every load.
 
+use airlink::mac::scheduler::Scheduling;
 use airlink::rlc::config::DirectionConfig;
 use airlink::rlc::rrc::{BegunPackets, Inactivity, ReestablishmentConfig, RrcConfig, Scheduled, Sides};
 use airlink::rlc::switching::{Change, Switching};
@@ -7,7 +8,6 @@ use airlink::rlc::umts::codec::IndicatorSize;
 use airlink::rlc::umts::config::{FlexibleConfig, FormatConfig, PollConfig, ReceiverConfig, SenderConfig};
 use airlink::rlc::umts::dch::Dch;
 use airlink::rlc::umts::hs::config::{FastFading, HsdpaConfig};
-use airlink::mac::scheduler::Scheduling;
 use airlink::stages::queue::{CodelConfig, Discipline, FqCodelConfig, PieConfig, QueueConfig, RedConfig};
 use airlink::stages::times::Intervals;
 use airtcp_testkit::sample::size;

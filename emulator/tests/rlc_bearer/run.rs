@@ -3,7 +3,7 @@
 use airlink::machine::{Machine, catch_up, drain};
 use airlink::packet::Direction;
 use airlink::path::{FIXED, MOBILE, NamedStage, Path};
-use airlink::rlc::config::{BlockErrors, RlcConfig};
+use airlink::rlc::config::BlockErrors;
 use airlink::settings::{Position, Settings};
 use airlink::stage::{RadioPdu, Recording};
 use airwire::time::{Duration, Instant};
@@ -16,12 +16,12 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    pub(crate) fn new(config: &RlcConfig, seed: u64) -> Self {
+    pub(crate) fn new(config: &dyn Settings, seed: u64) -> Self {
         Self::recording(config, seed, Recording::Off, false)
     }
 
-    pub(crate) fn recording(config: &RlcConfig, seed: u64, recording: Recording, radio: bool) -> Self {
-        let stage = Settings::build(config, Position { index: 0, names: &["radio"] }, seed).unwrap();
+    pub(crate) fn recording(config: &dyn Settings, seed: u64, recording: Recording, radio: bool) -> Self {
+        let stage = config.build(Position { index: 0, names: &["radio"] }, seed).unwrap();
         let path = Path::new(vec![NamedStage { name: "radio".to_owned(), stage }], recording, radio);
         Self { path, left: Vec::new() }
     }

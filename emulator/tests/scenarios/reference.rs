@@ -116,6 +116,28 @@ const TABLES: &[(&str, &str, &str, &[&str])] = &[
             "model = 'listed', lost = []",
         ],
     ),
+    ("`nr`", "nr", "", &[""]),
+    ("`nr`: directions", "nr", "down", &[""]),
+    ("`nr`: `states`", "nr", "down.states", &["tbs = '1B', mean = '1s'"]),
+    ("`nr`: `harq`", "nr", "down.harq", &[""]),
+    ("`nr`: `grant`", "nr", "up.grant", &[""]),
+    ("`nr`: `rlc`", "nr", "down.rlc", &[""]),
+    ("`nr`: `pdcp`", "nr", "down.pdcp", &[""]),
+    ("`nr`: `handover`", "nr", "handover", &["interruption = '1ms'"]),
+    (
+        "`nr`: `handover.cell`",
+        "nr",
+        "handover.cell",
+        &["slot = '1ms', pattern = 'D', down = {tbs='1B'}, up = {tbs='1B'}"],
+    ),
+    ("`nr`: `handover.cell.down`", "nr", "handover.cell.down", &["tbs = '1B'"]),
+    ("`nr`: `rlf`", "nr", "rlf", &[""]),
+    ("`nr`: `drx`", "nr", "drx", &["inactivity = '1s', cycle = '1s', on = '1ms'"]),
+    ("`nr`: `others`", "nr", "others", &["users = 1"]),
+    ("`lte`: `harq`", "lte", "down.harq", &[""]),
+    ("`lte`: `grant`", "lte", "up.grant", &[""]),
+    ("`lte`: `rlc`", "lte", "down.rlc", &[""]),
+    ("`lte`: `pdcp`", "lte", "down.pdcp", &[""]),
     ("`station`", "station", "", &[""]),
     ("`handover`", "station", "handover", &["at = ['1s']"]),
     (
@@ -130,6 +152,11 @@ const TABLES: &[(&str, &str, &str, &[&str])] = &[
 fn with(kind: &str, path: &str, settings: &str) -> String {
     let settings = match path {
         "" => settings.replace(", ", "\n"),
+        "down.states" if kind == "nr" => format!("down.states = [{{ {settings} }}]"),
+        "handover.cell" => format!("handover = {{ interruption = '1ms', cell = {{ {settings} }} }}"),
+        "handover.cell.down" => format!(
+            "handover = {{ interruption = '1ms', cell = {{ slot = '1ms', pattern = 'D', up = {{ tbs = '1B' }}, down = {{ {settings} }} }} }}"
+        ),
         "down.states" => format!("down = {{ model = 'markov', states = [{{ {settings} }}] }}"),
         // Without a variant, `down` has the default one.
         "down.sender.discard" | "down.channel.errors" | "down.channel.switching" if settings.is_empty() => {

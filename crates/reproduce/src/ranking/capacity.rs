@@ -49,6 +49,8 @@ pub(super) fn most(scenario: &Scenario, mss: u16) -> f64 {
             // These stages take no capacity or are not on the papers' paths. Ignoring one keeps the result an upper
             // bound.
             StageConfig::Station(_)
+            | StageConfig::Lte(_)
+            | StageConfig::Nr(_)
             | StageConfig::Outage(_)
             | StageConfig::Reorder(_)
             | StageConfig::Duplicate(_)

@@ -128,6 +128,9 @@ pub(in crate::rlc) struct Channel {
     pub(in crate::rlc) grants: (u64, u64),
 }
 
+/// The receiver of a transport block, and its PDUs.
+type InFlight = (usize, Vec<Vec<u8>>);
+
 /// Two entities and their channel.
 pub(in crate::rlc) struct Link<E> {
     pub(in crate::rlc) ends: [E; 2],
@@ -135,8 +138,8 @@ pub(in crate::rlc) struct Link<E> {
     pub(in crate::rlc) channel: Channel,
     draws: Stream,
     next_slot: Instant,
-    /// Transport blocks in flight, with their receiver.
-    air: BTreeMap<(Instant, u64), (usize, Vec<Vec<u8>>)>,
+    /// Transport blocks in flight, by the time of their arrival and their number.
+    air: BTreeMap<(Instant, u64), InFlight>,
     blocks: u64,
     /// All PDUs in the order of transmission, with their sender, and whether the channel loses them.
     pub(in crate::rlc) log: Vec<(usize, Pdu, bool)>,

@@ -12,7 +12,7 @@ use crate::rlc::switching::RateSwitch;
 use crate::rlc::umts::config::Discard;
 use crate::stage::{Outbox, ReconfigureError};
 
-pub(super) const AGREED: &str = "both ends have to agree on it: restart the link";
+pub(crate) const AGREED: &str = "both ends have to agree on it: restart the link";
 
 impl Bearer {
     pub(super) fn apply_settings(

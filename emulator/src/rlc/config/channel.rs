@@ -292,7 +292,7 @@ impl BlockErrors {
         }
     }
 
-    fn validate(&self) -> Result<(), Invalid> {
+    pub(crate) fn validate(&self) -> Result<(), Invalid> {
         if let Self::Rayleigh { deviation, decorrelation, .. } = self
             && deviation.is_some() != decorrelation.is_some()
         {

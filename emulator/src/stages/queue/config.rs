@@ -203,6 +203,11 @@ impl Bounds {
 }
 
 impl QueueConfig {
+    /// Returns whether the discipline is drop-tail.
+    pub(crate) fn is_drop_tail(&self) -> bool {
+        matches!(self.discipline, Discipline::DropTail)
+    }
+
     /// Returns whether the queue marks ECN-capable packets (RFC 3168).
     pub fn marks_ecn(&self) -> bool {
         match &self.discipline {

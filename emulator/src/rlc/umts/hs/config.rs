@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::cqi::{Category, Cqi};
 use super::framing::Framing;
-use crate::mac::scheduler::Scheduling;
 use crate::fading::doppler;
 use crate::fading::units::{Decibels, Frequency, Speed};
+use crate::mac::scheduler::Scheduling;
 use crate::rlc::values::positive_time;
 use crate::settings::Invalid;
 use crate::stages::duplex::OneWaySettings;

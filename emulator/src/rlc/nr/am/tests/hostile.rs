@@ -24,10 +24,13 @@ enum Step {
     /// The sequence numbers are distances from the highest one that was sent.
     Status {
         ack: i64,
-        nacks: Vec<(i64, u8, Option<(u16, u16)>)>,
+        nacks: Vec<NackFields>,
     },
     Reestablish,
 }
+
+/// Distance of NACK_SN, NACK range, SOstart and SOend.
+type NackFields = (i64, u8, Option<(u16, u16)>);
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let near = || prop_oneof![6 => -3_i64..20, 1 => any::<i32>().prop_map(i64::from)];
@@ -105,7 +108,7 @@ impl Tested {
         }
     }
 
-    fn status(&self, ack: i64, nacks: &[(i64, u8, Option<(u16, u16)>)]) -> Vec<u8> {
+    fn status(&self, ack: i64, nacks: &[NackFields]) -> Vec<u8> {
         let sn = |distance: i64| self.end.wrapping_sub(distance as u64);
         let segment = |(start, end): (u16, u16)| NackSegment {
             start: start.into(),

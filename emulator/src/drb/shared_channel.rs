@@ -1,0 +1,318 @@
+//! The shared channel of one direction (DL-SCH or UL-SCH): its HARQ, its errors, and the slots that the bearer
+//! can use.
+
+use airwire::rng::Stream;
+use airwire::time::{Duration, Instant, earlier};
+
+use super::config::{Blocks, DirectionSettings};
+use crate::mac::drx::Drx;
+use crate::mac::grants::{Grant, Report, UplinkGrants};
+use crate::mac::grid::{Grid, Slot};
+use crate::mac::harq::{Block, Harq, HarqCounters, Outcome, Reception};
+use crate::mac::in_flight::InFlight;
+use crate::mac::link_adaptation::LinkAdaptation;
+use crate::packet::Direction;
+use crate::rlc::block_errors::BlockErrorProcess;
+use crate::rlc::service::Pdu;
+
+/// Number of processes in a slot with several transport blocks: each block has its own HARQ entity in the
+/// standards. Here they share the processes of all.
+pub(super) struct SharedChannel {
+    direction: Direction,
+    harq: Harq<TransportBlock>,
+    in_flight: InFlight<TransportBlock>,
+    in_flight_octets: u64,
+    errors: BlockErrorProcess,
+    /// Draws of retransmissions and of feedback.
+    draws: Stream,
+    retx_bler: f64,
+    nack_to_ack: f64,
+    delay: Duration,
+    adaptation: LinkAdaptation,
+    blocks_per_slot: usize,
+    /// Only in the uplink.
+    grants: Option<UplinkGrants>,
+    /// End of the last slot that was assigned.
+    unassigned_from: Instant,
+    /// Number of the next transport block.
+    next_block: u64,
+    /// Octets of the transport blocks that were transmitted for the first time, and those of PDUs in them.
+    pub(super) capacity: u64,
+    pub(super) used: u64,
+    /// Granted slots for which the terminal had no data.
+    pub(super) padding: u64,
+}
+
+/// A transport block.
+pub(super) struct TransportBlock {
+    pub(super) number: u64,
+    pub(super) pdus: Vec<Pdu>,
+    report: Option<Report>,
+}
+
+/// The end of a transport block.
+pub(super) enum Decision {
+    /// HARQ retransmits it.
+    Undecided,
+    /// It arrives.
+    Arrives,
+    /// HARQ has lost the block with this number.
+    Lost(u64),
+}
+
+/// Permission to transmit a new block of up to this many octets.
+pub(super) struct Permission {
+    pub(super) octets: usize,
+    grant: Option<Grant>,
+}
+
+impl SharedChannel {
+    pub(super) fn new(
+        direction: Direction,
+        settings: &DirectionSettings,
+        blocks: &Blocks,
+        seed: u64,
+        stream: &str,
+    ) -> Self {
+        let adaptation = Stream::new(seed, &format!("{stream}/states"));
+        let mut channel = Self {
+            direction,
+            harq: Harq::new(settings.harq),
+            in_flight: InFlight::default(),
+            in_flight_octets: 0,
+            errors: BlockErrorProcess::new(settings.bler.clone(), seed, stream),
+            draws: Stream::new(seed, &format!("{stream}/harq")),
+            retx_bler: settings.retx_bler,
+            nack_to_ack: settings.nack_to_ack,
+            delay: settings.delay,
+            adaptation: LinkAdaptation::new(blocks.states.clone(), Instant::ZERO, adaptation),
+            blocks_per_slot: blocks.per_slot,
+            grants: (direction == Direction::Up).then(|| UplinkGrants::new(settings.grant)),
+            unassigned_from: Instant::ZERO,
+            next_block: 0,
+            capacity: 0,
+            used: 0,
+            padding: 0,
+        };
+        channel.set_processes(settings);
+        channel
+    }
+
+    fn set_processes(&mut self, settings: &DirectionSettings) {
+        let mut harq = settings.harq;
+        harq.processes *= self.blocks_per_slot;
+        self.harq.reconfigure(harq);
+    }
+
+    pub(super) fn reconfigure(&mut self, settings: &DirectionSettings) {
+        self.errors.set_model(settings.bler.clone());
+        self.retx_bler = settings.retx_bler;
+        self.nack_to_ack = settings.nack_to_ack;
+        self.delay = settings.delay;
+        if let Some(grants) = &mut self.grants {
+            grants.reconfigure(settings.grant);
+        }
+        self.set_processes(settings);
+    }
+
+    /// Uses the transport blocks of another cell, or changed ones, from `now` on.
+    pub(super) fn set_blocks(&mut self, now: Instant, blocks: &Blocks, settings: &DirectionSettings) {
+        self.blocks_per_slot = blocks.per_slot;
+        self.adaptation.set(blocks.states.clone(), now);
+        self.set_processes(settings);
+    }
+
+    /// Slots have another length from now on.
+    pub(super) fn change_slot(&mut self, old: Duration, new: Duration) {
+        self.errors.change_tti(old, new);
+    }
+
+    /// MAC reset: discards all blocks. Returns the numbers of the blocks that have not arrived.
+    pub(super) fn reset(&mut self) -> impl Iterator<Item = u64> {
+        if let Some(grants) = &mut self.grants {
+            grants.reset();
+        }
+        self.in_flight_octets = 0;
+        let lost: Vec<u64> =
+            self.harq.reset().chain(self.in_flight.clear()).map(|block| block.number).collect();
+        lost.into_iter()
+    }
+
+    pub(super) fn blocks_per_slot(&self) -> usize {
+        self.blocks_per_slot
+    }
+
+    pub(super) fn harq_counters(&self) -> &HarqCounters {
+        self.harq.counters()
+    }
+
+    /// Number of scheduling requests.
+    pub(super) fn requests(&self) -> Option<u64> {
+        self.grants.as_ref().map(UplinkGrants::requests)
+    }
+
+    pub(super) fn in_flight_octets(&self) -> u64 {
+        self.in_flight_octets
+    }
+
+    pub(super) fn next_arrival(&self) -> Option<Instant> {
+        self.in_flight.next_arrival()
+    }
+
+    pub(super) fn take_arrival(&mut self, now: Instant) -> Option<TransportBlock> {
+        let block = self.in_flight.take(now)?;
+        self.in_flight_octets -= block.octets();
+        Some(block)
+    }
+
+    /// The next slot from `now` on that the bearer may use. `buffered` is the number of octets that the sender
+    /// could transmit.
+    pub(super) fn next_slot(
+        &mut self,
+        now: Instant,
+        buffered: usize,
+        grid: &Grid,
+        drx: Option<&Drx>,
+    ) -> Option<Instant> {
+        let mut from = now.max(self.unassigned_from);
+        if self.adaptation.octets(from) == 0 {
+            from = self.adaptation.next_change()?.max(from);
+        }
+        let slot = |at: Instant| grid.next(self.direction, at.max(from)).start;
+        let retransmission = self.harq.retransmission_from().map(slot);
+        let free = self.harq.free_from(from);
+        let new = match &mut self.grants {
+            Some(grants) => {
+                grants.granted_from(now, buffered, grid).zip(free).map(|(at, free)| slot(at.max(free)))
+            }
+            None => free.filter(|_| buffered > 0).map(|free| active_slot(slot(free), drx, slot)),
+        };
+        earlier(retransmission, new)
+    }
+
+    /// The slot that begins at `now`, if the bearer may use it.
+    pub(super) fn slot_at(&self, now: Instant, grid: &Grid) -> Option<Slot> {
+        let slot = grid.next(self.direction, now);
+        (slot.start == now && self.unassigned_from <= now).then_some(slot)
+    }
+
+    /// Size of a transport block in this slot. 0: the channel is blocked.
+    pub(super) fn octets(&mut self, slot: Slot, grid: &Grid) -> usize {
+        grid.octets(self.direction, slot, self.adaptation.octets(slot.start))
+    }
+
+    /// Marks the slot as assigned, to this bearer or to another terminal.
+    pub(super) fn assign(&mut self, slot: Slot, grid: &Grid) {
+        self.unassigned_from = slot.start + grid.slot();
+    }
+
+    pub(super) fn has_retransmission(&self, now: Instant) -> bool {
+        self.harq.retransmission_from().is_some_and(|at| at <= now)
+    }
+
+    /// Whether the network has granted this uplink slot for a retransmission or a new block.
+    pub(super) fn is_granted(&mut self, now: Instant, octets: usize) -> bool {
+        self.has_retransmission(now) || self.permission(now, octets).is_some()
+    }
+
+    pub(super) fn take_retransmission(&mut self, now: Instant) -> Option<Block<TransportBlock>> {
+        self.harq.take_retransmission(now)
+    }
+
+    /// Whether a new block of up to `octets` may be transmitted now.
+    pub(super) fn permission(&mut self, now: Instant, octets: usize) -> Option<Permission> {
+        self.harq.release(now);
+        self.harq.free_from(now).filter(|at| *at <= now)?;
+        match &mut self.grants {
+            None => Some(Permission { octets, grant: None }),
+            Some(grants) => {
+                let grant = grants.grant(now, octets)?;
+                Some(Permission { octets: grant.octets, grant: Some(grant) })
+            }
+        }
+    }
+
+    /// Records that the terminal has nothing to transmit in a granted block.
+    pub(super) fn waste(&mut self, now: Instant, permission: Permission) {
+        if let Some((grants, grant)) = self.grants.as_mut().zip(permission.grant) {
+            self.padding += 1;
+            let report = grants.use_grant(grant, 0);
+            grants.report_decoded(now, report);
+        }
+    }
+
+    /// Builds a transport block. `buffered` octets remain in the buffer.
+    pub(super) fn build(
+        &mut self,
+        permission: Permission,
+        pdus: Vec<Pdu>,
+        buffered: usize,
+    ) -> Block<TransportBlock> {
+        let grants = self.grants.as_mut().zip(permission.grant);
+        let report = grants.map(|(grants, grant)| grants.use_grant(grant, buffered));
+        let number = self.next_block;
+        self.next_block += 1;
+        let block = TransportBlock { number, pdus, report };
+        self.capacity += permission.octets as u64;
+        self.used += block.octets();
+        Block::new(block)
+    }
+
+    /// Transmits a block in this slot.
+    pub(super) fn transmit(&mut self, slot: Slot, grid: &Grid, block: Block<TransportBlock>) -> Decision {
+        let now = slot.start;
+        let reception = self.draw(slot, block.transmissions);
+        match self.harq.transmit(now, block, reception) {
+            Outcome::Retransmits => Decision::Undecided,
+            Outcome::Decoded(block) => {
+                if let Some((grants, report)) = self.grants.as_mut().zip(block.report) {
+                    grants.report_decoded(now, report);
+                }
+                self.in_flight_octets += block.octets();
+                self.in_flight.launch(now + grid.slot() + self.delay, block);
+                Decision::Arrives
+            }
+            Outcome::Lost(block) => {
+                if let Some((grants, report)) = self.grants.as_mut().zip(block.report) {
+                    grants.report_lost(report);
+                }
+                Decision::Lost(block.number)
+            }
+        }
+    }
+
+    fn draw(&mut self, slot: Slot, transmissions: u32) -> Reception {
+        let mut fails = false;
+        if transmissions == 0 {
+            self.errors.transmit(slot.number, slot.start, 1, |damaged| fails = damaged);
+        } else {
+            fails = self.draws.chance(self.retx_bler);
+        }
+        match fails {
+            false => Reception::Decoded,
+            true if self.draws.chance(self.nack_to_ack) => Reception::NackReadAsAck,
+            true => Reception::Nack,
+        }
+    }
+}
+
+impl TransportBlock {
+    fn octets(&self) -> u64 {
+        self.pdus.iter().map(|pdu| pdu.octets.len() as u64).sum()
+    }
+}
+
+/// The first slot from `start` on in which the terminal is active.
+fn active_slot(start: Instant, drx: Option<&Drx>, slot: impl Fn(Instant) -> Instant) -> Instant {
+    let Some(drx) = drx else { return start };
+    let mut start = start;
+    // A slot may begin after a short on-duration has ended, but not in every cycle.
+    for _ in 0..1000 {
+        let active = drx.active_from(start);
+        if active == start {
+            break;
+        }
+        start = slot(active);
+    }
+    start
+}

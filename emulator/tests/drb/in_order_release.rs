@@ -1,0 +1,114 @@
+//! In-order release after HARQ: how many transport blocks are delayed by their own retransmission or by that of
+//! an earlier one, and how long.
+
+use std::collections::BTreeMap;
+
+use airlink::mac::harq::{Block, Harq, HarqConfig, Outcome, Reception};
+use airlink::mac::in_flight::InFlight;
+use airlink::pdcp::nr_receiver::{NrReceiver, NrReceiverConfig};
+use airlink::pdcp::pdu::Format;
+use airwire::rng::Stream;
+use airwire::time::{Duration, Instant};
+
+struct Release {
+    residual: f64,
+    held: f64,
+    mean: f64,
+    /// p50, p95, p99 in ms.
+    quantiles: [f64; 3],
+}
+
+/// Sends a new transport block in each slot, next to the retransmissions of earlier ones. RLC recovers a lost
+/// block after 40 to 60 ms.
+fn release(slot: Duration, round_trip: Duration, first: f64) -> Release {
+    const BLOCKS: u64 = 400_000;
+    let config = HarqConfig { processes: 1_000, round_trip, transmissions: 4 };
+    let mut harq = Harq::new(config);
+    let mut in_flight = InFlight::default();
+    let config = NrReceiverConfig { t_reordering: None, out_of_order: false };
+    let mut receiver = NrReceiver::new(Format::Nr18, config);
+    let mut draws = Stream::new(1, "draws");
+    let mut delays: BTreeMap<u64, u64> = BTreeMap::new();
+    let mut send = |harq: &mut Harq<u64>, in_flight: &mut InFlight<u64>, now, block: Block<u64>| {
+        let fails = draws.chance(if block.transmissions == 0 { first } else { 0.1 });
+        let reception = match fails {
+            false => Reception::Decoded,
+            true if draws.chance(1e-3) => Reception::NackReadAsAck,
+            true => Reception::Nack,
+        };
+        match harq.transmit(now, block, reception) {
+            Outcome::Decoded(number) => in_flight.launch(now + slot, number),
+            Outcome::Retransmits => {}
+            Outcome::Lost(number) => {
+                let recovery = Duration::from_secs_f64(0.040 + 0.020 * draws.unit());
+                in_flight.launch(now + slot + recovery, number);
+            }
+        }
+    };
+    for n in 0..BLOCKS + 1_000 {
+        let now = Instant::ZERO + slot * n;
+        while let Some(at) = in_flight.next_arrival().filter(|at| *at <= now) {
+            let number: u64 = in_flight.take(now).unwrap();
+            receiver.receive(at, Format::Nr18.sn(number), number);
+            while let Some((_, number)) = receiver.poll_pdu() {
+                let earliest = Instant::ZERO + slot * (number + 1);
+                *delays.entry((at - earliest).as_nanos()).or_default() += 1;
+            }
+        }
+        harq.release(now);
+        while let Some(block) = harq.take_retransmission(now) {
+            send(&mut harq, &mut in_flight, now, block);
+        }
+        if n < BLOCKS {
+            send(&mut harq, &mut in_flight, now, Block::new(n));
+        }
+    }
+    let millis = |nanos: u64| nanos as f64 / 1e6;
+    let held = BLOCKS - delays.get(&0).copied().unwrap_or_default();
+    let mean =
+        delays.iter().map(|(delay, count)| millis(*delay) * *count as f64).sum::<f64>() / BLOCKS as f64;
+    let quantile = |share: f64| {
+        let mut below = 0;
+        let reaches = |(_, count): &(&u64, &u64)| {
+            below += **count;
+            below as f64 >= share * BLOCKS as f64
+        };
+        millis(*delays.iter().find(reaches).unwrap().0)
+    };
+    Release {
+        residual: harq.counters().lost() as f64 / BLOCKS as f64,
+        held: held as f64 / BLOCKS as f64,
+        mean,
+        quantiles: [0.5, 0.95, 0.99].map(quantile),
+    }
+}
+
+#[test]
+fn held_back_share_and_delay_match_reference() {
+    // The mean and the higher quantiles with short slots depend on about 80 recoveries by RLC, each of which
+    // delays 400 blocks.
+    for (slot, round_trip, first, held, mean, quantiles, exact) in [
+        (1_000, 8, 0.1, 0.61, 4.2, [3.0, 13.0, 24.0], true),
+        (500, 5, 0.1, 0.69, 3.3, [2.5, 9.0, 32.0], true),
+        (500, 10, 0.1, 0.90, 8.7, [8.0, 19.5, 38.0], true),
+        (125, 2, 0.1, 0.85, 2.8, [1.5, 11.5, 36.0], false),
+        (500, 5, 0.01, 0.11, 0.4, [0.0, 3.5, 7.0], true),
+    ] {
+        let slot = Duration::from_micros(slot);
+        let release = release(slot, Duration::from_millis(round_trip), first);
+        let case = format!("slot {slot}, round trip {round_trip} ms, BLER {first}");
+        // All four transmissions fail, or a NACK is misread.
+        let residual = first * (1e-3 * 1.11 + 1e-3);
+        assert!((release.residual / residual - 1.0).abs() < 0.6, "{case}: {}", release.residual);
+        assert!((release.held - held).abs() < 0.02, "{case}: {}", release.held);
+        let tolerance = if exact { 0.05 * mean + 0.1 } else { 0.4 * mean };
+        assert!((release.mean - mean).abs() < tolerance, "{case}: {}", release.mean);
+        let quantiles = release.quantiles.into_iter().zip(quantiles).take(if exact { 3 } else { 1 });
+        for (found, expected) in quantiles {
+            assert!((found - expected).abs() <= 0.5 + 0.15 * expected, "{case}: {:?}", release.quantiles);
+        }
+        // Without RLC: one of the blocks in the round trip before the block is retransmitted, or the block.
+        let slots = Duration::from_millis(round_trip).as_nanos() / slot.as_nanos();
+        assert!(release.held >= 1.0 - (1.0 - first).powi(slots as i32) - 0.01, "{case}");
+    }
+}
