@@ -50,4 +50,9 @@ impl SduQueue {
     pub(in crate::rlc) const fn octets(&self) -> u64 {
         self.octets
     }
+
+    /// Number of SDUs.
+    pub(in crate::rlc) fn len(&self) -> usize {
+        self.sdus.len()
+    }
 }

@@ -65,6 +65,8 @@ pub struct BufferStatus {
     pub retransmission: u64,
     /// Size of the STATUS PDU that can be sent now.
     pub status: u64,
+    /// Number of SDUs of which nothing has been transmitted.
+    pub sdus: usize,
 }
 
 impl BufferStatus {

@@ -15,7 +15,7 @@ pub(in crate::rlc) struct ReportFormat {
     pub(in crate::rlc) segment: usize,
     /// NACK range.
     pub(in crate::rlc) range: usize,
-    /// Largest NACK range. 1: there is no such field.
+    /// Largest NACK range, or 1 if the field does not exist.
     pub(in crate::rlc) max_range: u8,
 }
 

@@ -53,7 +53,12 @@ impl SduStream {
             + unfinished.map_or(0, |(sdu, transmitted)| sdu.octets.len() as u64 - u64::from(*transmitted))
     }
 
-    /// Takes as many octets as the PDU can carry. `None` if there is no octet or no room for one.
+    /// Number of SDUs of which nothing has been transmitted.
+    pub(super) fn waiting_sdus(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// Takes as many octets as the PDU can carry. `None` if nothing waits or nothing fits.
     pub(super) fn take(&mut self, bounds: FieldBounds) -> Option<Elements> {
         let FieldBounds { room, max_data, li } = bounds;
         let mut elements = Elements { pieces: SmallVec::new(), octets: 0 };
@@ -90,7 +95,7 @@ impl Elements {
         octets
     }
 
-    /// The data field with these octets, which are those of [`to_vec`](Self::to_vec).
+    /// The data field with `octets`, the result of [`to_vec`](Self::to_vec).
     pub(super) fn field<'a>(&self, octets: &'a [u8]) -> DataField<'a> {
         let ends = self.pieces.iter().scan(0, |end, (_, range)| {
             *end += range.end - range.start;

@@ -67,7 +67,11 @@ impl UmSender {
 
     /// Octets that wait for transmission.
     pub fn buffer_status(&self) -> BufferStatus {
-        BufferStatus { new: self.stream.octets(), ..BufferStatus::default() }
+        BufferStatus {
+            new: self.stream.octets(),
+            sdus: self.stream.waiting_sdus(),
+            ..BufferStatus::default()
+        }
     }
 
     /// Appends a PDU for a transport block of `octets` octets. Returns the octets that are used, including the

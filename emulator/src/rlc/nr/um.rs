@@ -74,7 +74,7 @@ impl UmSender {
         let unfinished = self.unfinished.as_ref();
         let rest =
             unfinished.map_or(0, |(sdu, transmitted)| sdu.octets.len() as u64 - u64::from(*transmitted));
-        BufferStatus { new: self.queue.octets() + rest, ..BufferStatus::default() }
+        BufferStatus { new: self.queue.octets() + rest, sdus: self.queue.len(), ..BufferStatus::default() }
     }
 
     /// Appends PDUs for a transport block of `octets` octets. Returns the octets that are used, including MAC

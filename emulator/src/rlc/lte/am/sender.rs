@@ -128,6 +128,7 @@ impl Sender {
             new: self.stream.octets(),
             retransmission: self.transmitter.window.pending_octets(),
             status: 0,
+            sdus: self.stream.waiting_sdus(),
         }
     }
 

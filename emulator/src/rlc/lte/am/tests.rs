@@ -63,7 +63,7 @@ fn transport_block_holds_a_status_and_one_data_pdu() {
     // NACK of PDU 0.
     assert_eq!(entity.received(at(1), &hex("000a0000")), [Event::Confirmed(1), Event::Confirmed(2)]);
     entity.submit(sdu(3, 10));
-    let status = BufferStatus { new: 10, retransmission: 10, status: 2 };
+    let status = BufferStatus { new: 10, retransmission: 10, status: 2, sdus: 1 };
     assert_eq!(entity.buffer_status(), status);
     let pdus = entity.pulled(at(2), 1000);
     assert_eq!(pdus[0].kind, PduKind::Status);

@@ -67,6 +67,7 @@ impl Sender {
             new: self.queue.octets() + unfinished,
             retransmission: window.pending_octets(),
             status: 0,
+            sdus: self.queue.len(),
         }
     }
 

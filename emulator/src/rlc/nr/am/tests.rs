@@ -68,7 +68,7 @@ fn transport_block_holds_status_then_retransmissions_then_new_sdus() {
     assert_eq!(entity.received(at(1), &hex("0003800010")), [Event::Confirmed(0), Event::Confirmed(2)]);
     entity.received(at(1), &polling_whole(0));
     entity.submit(sdu(3, 10));
-    let status = BufferStatus { new: 10, retransmission: 10, status: 3 };
+    let status = BufferStatus { new: 10, retransmission: 10, status: 3, sdus: 1 };
     assert_eq!(entity.buffer_status(), status);
     let pdus = entity.pulled(at(2), 1000);
     assert_eq!(pdus[0].kind, PduKind::Status);
@@ -107,6 +107,31 @@ fn segments_of_an_sdu_arrive_in_reverse_order() {
     assert_eq!(receiver.received(at(0), &amd(0, false, Position::Middle { so: 2 }, &[3, 4])), []);
     let events = receiver.received(at(0), &amd(0, false, Position::First, &[1, 2]));
     assert_eq!(events, [Event::Delivered(vec![1, 2, 3, 4, 5, 6])]);
+}
+
+#[test]
+fn partly_overlapping_segments_add_only_their_new_octets() {
+    let mut receiver = entity_12();
+    assert_eq!(receiver.received(at(0), &amd(0, false, Position::Middle { so: 2 }, &[3, 4, 5])), []);
+    assert_eq!(receiver.received(at(0), &amd(0, false, Position::First, &[1, 2, 9, 9])), []);
+    assert_eq!(receiver.received(at(0), &amd(0, false, Position::Middle { so: 3 }, &[9, 9, 6])), []);
+    assert_eq!(receiver.received(at(0), &amd(0, false, Position::Middle { so: 1 }, &[9, 9, 9])), []);
+    assert_eq!(receiver.stats().duplicates, 1);
+    let events = receiver.received(at(0), &amd(0, false, Position::Last { so: 4 }, &[9, 9, 7, 8]));
+    assert_eq!(events, [Event::Delivered(vec![1, 2, 3, 4, 5, 6, 7, 8])]);
+}
+
+#[test]
+fn segment_that_contradicts_the_length_is_refused() {
+    let mut receiver = entity_12();
+    receiver.received(at(0), &amd(0, false, Position::Last { so: 4 }, &[5]));
+    for position in [Position::Whole, Position::Last { so: 2 }, Position::Middle { so: 4 }] {
+        let refused = receiver.receive(at(0), &amd(0, true, position, &[9; 2]), &mut Vec::new());
+        assert_eq!(refused, Err(ReceiveError::Contradiction(0)), "{position:?}");
+    }
+    assert!(!receiver.can_send());
+    let events = receiver.received(at(0), &amd(0, false, Position::First, &[1, 2, 3, 4]));
+    assert_eq!(events, [Event::Delivered(vec![1, 2, 3, 4, 5])]);
 }
 
 #[test]

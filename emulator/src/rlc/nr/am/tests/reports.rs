@@ -107,6 +107,17 @@ fn t_reassembly_does_not_shorten_t_status_prohibit() {
     assert_eq!(status(&mut receiver, at(50)), hex("000300"));
 }
 
+/// OAI's timers expire 1 ms late.
+#[test]
+fn t_reassembly_expires_at_its_deadline() {
+    let mut receiver = entity_12();
+    receiver.received(at(0), &whole(1));
+    receiver.on_deadline(at(20) - Duration::from_nanos(1), &mut Vec::new());
+    assert!(!receiver.can_send());
+    receiver.on_deadline(at(20), &mut Vec::new());
+    assert_eq!(status(&mut receiver, at(20)), hex("0002 80 0000"));
+}
+
 #[test]
 fn lost_last_segment_does_not_start_t_reassembly() {
     let mut receiver = entity_12();
