@@ -20,6 +20,7 @@ pub enum EventsError {
         /// The path of the file.
         path: PathBuf,
         /// The error of the operating system.
+        #[source]
         error: io::Error,
     },
     /// The first line does not begin an event log, or the log has another version.

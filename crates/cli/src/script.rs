@@ -77,8 +77,7 @@ impl Script {
 
         options.check().map_err(failure::usage)?;
         for file in &self.files {
-            File::open(file)
-                .map_err(|error| failure::usage(format!("cannot read {}: {error}", file.display())))?;
+            File::open(file).map_err(|error| failure::cannot_read(file, error))?;
         }
         let mut failed = 0;
         for file in &self.files {

@@ -1,6 +1,8 @@
 //! Errors of commands: an exit code, and one line that says what to do next.
 
+use std::error::Error;
 use std::io;
+use std::path::Path;
 use std::process::ExitCode;
 
 use airlink::driver::DriverError;
@@ -40,6 +42,23 @@ pub fn usage(message: impl Into<String>) -> anyhow::Error {
     Failure::Usage(message.into()).into()
 }
 
+/// Creates a [`Failure::Usage`] with the message of its cause.
+pub fn usage_of(cause: impl Error + Send + Sync + 'static) -> anyhow::Error {
+    let failure = Failure::Usage(cause.to_string());
+    anyhow::Error::new(cause).context(failure)
+}
+
+/// Creates a [`Failure::Usage`]: a file that the command line names cannot be read.
+pub fn cannot_read(path: &Path, cause: io::Error) -> anyhow::Error {
+    anyhow::Error::new(cause).context(Failure::Usage(format!("cannot read {}", path.display())))
+}
+
+/// Creates a [`Failure::Run`] with the message of its cause.
+pub fn run_of(cause: impl Error + Send + Sync + 'static) -> anyhow::Error {
+    let failure = Failure::Run(cause.to_string());
+    anyhow::Error::new(cause).context(failure)
+}
+
 /// Creates a [`Failure::Run`].
 pub fn run(message: impl Into<String>) -> anyhow::Error {
     Failure::Run(message.into()).into()
@@ -68,8 +87,7 @@ pub fn report(program: &str, error: &anyhow::Error) -> ExitCode {
 /// Returns a suggestion if a file cannot be read or written, or a program cannot listen at an address.
 fn advice(error: &anyhow::Error) -> &'static str {
     let message = with_causes(&**error);
-    let in_chain = error.chain().find_map(|cause| Some(cause.downcast_ref::<io::Error>()?.kind()));
-    let kind = in_chain.or_else(|| kind_in(&message));
+    let kind = error.chain().find_map(|cause| Some(cause.downcast_ref::<io::Error>()?.kind()));
     let is_writing = message.contains("cannot write");
     match kind {
         None => "",
@@ -89,13 +107,6 @@ fn advice(error: &anyhow::Error) -> &'static str {
         Some(io::ErrorKind::PermissionDenied) => "; check its permissions",
         Some(_) => "",
     }
-}
-
-/// Returns the kind of the system's error in a message.
-fn kind_in(message: &str) -> Option<io::ErrorKind> {
-    let (_, number) = message.rsplit_once("(os error ")?;
-    let (number, _) = number.split_once(')')?;
-    Some(io::Error::from_raw_os_error(number.parse().ok()?).kind())
 }
 
 /// Returns the exit code of a command that a signal stopped, as in a shell.
@@ -129,4 +140,23 @@ fn is_closed_pipe(error: &anyhow::Error) -> bool {
     // A named file is not a pipe to a reader that has seen enough.
     let named = error.to_string().contains("cannot write");
     !named && error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn advice_depends_on_cause_and_not_on_text() {
+        let missing = || io::Error::from_raw_os_error(2);
+        let error = cannot_read(Path::new("x.toml"), missing());
+        assert_eq!((exit_code(&error), advice(&error)), (2, "; check its name and directory"));
+        assert_eq!(with_causes(&*error), "cannot read x.toml: No such file or directory (os error 2)");
+
+        let error = usage_of(io::Error::new(io::ErrorKind::NotFound, "cannot write y"));
+        assert_eq!((exit_code(&error), advice(&error)), (2, ": create the directory first"));
+        assert_eq!(with_causes(&*error), "cannot write y");
+
+        assert_eq!(advice(&run(format!("cannot read x.toml: {}", missing()))), "");
+    }
 }

@@ -65,6 +65,7 @@ pub struct WriteError {
     /// The file or directory.
     pub path: PathBuf,
     /// The operating system's error.
+    #[source]
     pub error: io::Error,
 }
 

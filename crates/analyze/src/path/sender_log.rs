@@ -20,6 +20,7 @@ pub enum SenderError {
         /// The path of the file.
         path: PathBuf,
         /// The error of the operating system.
+        #[source]
         error: io::Error,
     },
     /// The log does not contain the end of a transfer.

@@ -135,6 +135,7 @@ pub enum CaptureError {
         /// The path of the file.
         path: PathBuf,
         /// The error of the operating system.
+        #[source]
         error: io::Error,
     },
     /// The file is neither pcap nor pcapng.

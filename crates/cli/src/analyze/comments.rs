@@ -84,6 +84,6 @@ impl Commenting {
 
 fn log(path: &Path) -> anyhow::Result<Log> {
     let text = airfiles::read_text(path, PathSource::User, limits::RESULT)
-        .map_err(|error| failure::usage(format!("cannot read {}: {error}", path.display())))?;
+        .map_err(|error| failure::cannot_read(path, error))?;
     Log::read(&text).map_err(|error| failure::usage(format!("{}: {error}", path.display())))
 }

@@ -31,7 +31,7 @@ use pictures::{PictureOptions, Pictures};
 use select::Selection;
 
 use crate::shared::console;
-use crate::shared::failure::{self, Failure};
+use crate::shared::failure;
 
 /// Analyse the TCP connections in captures
 ///
@@ -262,12 +262,13 @@ fn wall(clock: &Clock, now: Instant) -> Timestamp {
 }
 
 pub(crate) fn failed(error: CaptureError) -> anyhow::Error {
-    let text = error.to_string();
     match error {
         CaptureError::File { .. } | CaptureError::Filter { .. } | CaptureError::NoInterface { .. } => {
-            failure::usage(text)
+            failure::usage_of(error)
         }
-        CaptureError::Permission { .. } | CaptureError::Interface { .. } => Failure::Environment(text).into(),
-        CaptureError::NotACapture { .. } | CaptureError::LinkType { .. } => failure::run(text),
+        CaptureError::Permission { .. } | CaptureError::Interface { .. } => {
+            failure::environment(error.to_string())
+        }
+        CaptureError::NotACapture { .. } | CaptureError::LinkType { .. } => failure::run_of(error),
     }
 }

@@ -75,9 +75,8 @@ pub(super) struct SenderLogComparison {
 impl SenderLogComparison {
     pub(super) fn new(file: &Path) -> anyhow::Result<Self> {
         let log = SenderLog::read(file);
-        let log = log.map_err(|error @ (SenderError::Read { .. } | SenderError::NoEnd(_))| {
-            failure::usage(error.to_string())
-        })?;
+        let log = log
+            .map_err(|error @ (SenderError::Read { .. } | SenderError::NoEnd(_))| failure::usage_of(error))?;
         Ok(Self { log, comparison: None })
     }
 
@@ -189,6 +188,6 @@ impl PathAnalysis {
 fn failed(error: PathError) -> anyhow::Error {
     match error {
         PathError::Capture(error) => super::failed(error),
-        error => failure::usage(error.to_string()),
+        error => failure::usage_of(error),
     }
 }

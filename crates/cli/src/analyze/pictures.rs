@@ -122,5 +122,5 @@ impl Pictures {
 }
 
 fn failed(error: EmulationError) -> anyhow::Error {
-    failure::usage(error.to_string())
+    failure::usage_of(error)
 }

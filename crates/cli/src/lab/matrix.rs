@@ -90,7 +90,7 @@ impl Matrix {
             None => KnownFailures::parse(EXPECTED, "interop/expected.toml"),
             Some(path) => {
                 let text = airfiles::read_text(path, PathSource::User, limits::WRITTEN_BY_HAND)
-                    .map_err(|error| failure::usage(format!("cannot read {}: {error}", path.display())))?;
+                    .map_err(|error| failure::cannot_read(path, error))?;
                 KnownFailures::parse(&text, &path.display().to_string())
             }
         }

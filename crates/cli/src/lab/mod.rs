@@ -133,8 +133,6 @@ pub(crate) fn failed(error: LabError) -> anyhow::Error {
     match error {
         LabError::Environment(message) => Failure::Environment(message).into(),
         LabError::Taken { .. } => failure::usage(error.to_string()),
-        LabError::Transfer(_) | LabError::Full { .. } | LabError::File { .. } => {
-            failure::run(error.to_string())
-        }
+        LabError::Transfer(_) | LabError::Full { .. } | LabError::File { .. } => failure::run_of(error),
     }
 }

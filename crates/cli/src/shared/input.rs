@@ -11,7 +11,7 @@ use airtcp_lab::pattern::Pattern;
 use airtcp_tun::Waker;
 
 use super::digest::Hasher;
-use super::failure::usage;
+use super::failure::cannot_read;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Input {
@@ -27,8 +27,7 @@ impl Input {
     pub(crate) fn open(&self) -> anyhow::Result<Box<dyn Read + Send>> {
         Ok(match self {
             Self::File(path) => {
-                let opened = File::open(path)
-                    .map_err(|error| usage(format!("cannot read {}: {error}", path.display())))?;
+                let opened = File::open(path).map_err(|error| cannot_read(path, error))?;
                 Box::new(opened)
             }
             // `io::stdin()` is not used because its buffer is small.

@@ -125,7 +125,7 @@ impl Sweep {
 
 fn read(file: &Path) -> anyhow::Result<Plan> {
     Plan::read(file).map_err(|error| match error {
-        PlanError::Read { .. } | PlanError::File(_) => failure::usage(error.to_string()),
+        PlanError::Read { .. } | PlanError::File(_) => failure::usage_of(error),
     })
 }
 
@@ -162,7 +162,7 @@ fn store_failure(error: StoreError) -> anyhow::Error {
         | StoreError::Version { .. }
         | StoreError::Plan { .. }
         | StoreError::MergedPlan { .. }
-        | StoreError::Numbered(_) => failure::usage(error.to_string()),
+        | StoreError::Numbered(_) => failure::usage_of(error),
         error => error.into(),
     }
 }

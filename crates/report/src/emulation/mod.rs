@@ -42,6 +42,7 @@ pub enum EmulationError {
         /// The file.
         path: PathBuf,
         /// The error of the operating system or of libpcap.
+        #[source]
         error: io::Error,
     },
     /// The events cannot be read.

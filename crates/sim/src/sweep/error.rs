@@ -12,6 +12,7 @@ pub enum StoreError {
         /// Its path.
         path: PathBuf,
         /// The system's error.
+        #[source]
         error: io::Error,
     },
     /// A file or directory cannot be written.
@@ -20,6 +21,7 @@ pub enum StoreError {
         /// Its path.
         path: PathBuf,
         /// The system's error.
+        #[source]
         error: io::Error,
     },
     /// The directory contains other files, or its manifest cannot be parsed.

@@ -64,6 +64,7 @@ pub enum PlanError {
         /// The file.
         path: PathBuf,
         /// The system's error.
+        #[source]
         error: std::io::Error,
     },
     /// The file is not a valid sweep.
