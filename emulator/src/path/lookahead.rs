@@ -1,4 +1,7 @@
 //! Consecutive stages that look ahead: a packet crosses all of them in one step, ahead of the clock.
+//!
+//! A source of background traffic is always the first stage of a chain, so it emits up to the clock. Further
+//! inside, it would emit as far ahead as the packets that it meets, and these packets would take memory.
 
 use std::collections::VecDeque;
 
@@ -14,6 +17,8 @@ pub(super) struct Chain {
     pub(super) direction: Direction,
     /// In the direction of travel.
     members: Vec<Member>,
+    /// Origin of the background traffic that the first stage emits. `None`: it emits none.
+    source: Option<Origin>,
     /// Packets of hosts that have crossed the stages, with the times at which they leave the last one.
     leaving: VecDeque<(Instant, Packet)>,
     /// Number of packets that have entered since changes were last applied.
@@ -35,8 +40,6 @@ struct Member {
 /// A change of the path's counters.
 #[derive(Clone, Copy)]
 enum Change {
-    /// Background traffic of this length entered.
-    Entered(usize),
     /// Background traffic of this length left.
     Left(usize),
     Dropped(Origin, DropReason),
@@ -46,19 +49,12 @@ enum Change {
 #[derive(Clone, Copy)]
 struct PassingPacket<'a> {
     at: Instant,
-    /// It got to this place by the deadline of a stage. Otherwise it entered the path at `at`, after all
-    /// deadlines of that time.
-    by_deadline: bool,
     origin: Origin,
     packet: &'a [u8],
 }
 
 /// Number of packets after which a chain's changes are applied to the counters.
 const CHANGES_INTERVAL: usize = 64;
-
-/// Highest rate of background traffic that joins a chain in the middle, in bit/s. It is emitted as far ahead
-/// of the clock as the packets that it meets, and is kept in memory until then.
-const MAX_RATE_INSIDE: u64 = 10_000_000;
 
 impl Chain {
     /// Finds the chains of a direction.
@@ -71,9 +67,8 @@ impl Chain {
         let mut chains = Vec::new();
         let mut start = 0;
         while start < order.len() {
-            let continues = |place: &usize| {
-                ready[*place] && (*place == start || !is_fast_source(stages, order[*place], direction))
-            };
+            let is_source = |place: usize| stages[order[place]].stage.background(direction).is_some();
+            let continues = |place: &usize| ready[*place] && (*place == start || !is_source(*place));
             let more = (start..order.len()).take_while(continues).count();
             let length = Self::length(stages, &order[start..start + more], direction);
             chains.extend(Self::new(stages, &order[start..start + length], direction));
@@ -112,7 +107,9 @@ impl Chain {
         let member =
             |index: &usize| Member { index: *index, arriving: VecDeque::new(), departing: VecDeque::new() };
         let members = order.iter().map(member).collect();
-        Some(Self { direction, members, leaving: VecDeque::new(), entered: 0, delays })
+        let background = order.first().and_then(|index| stages[*index].stage.background(direction));
+        let source = background.map(|it| Origin::Background { leaves_after: it.leaves_after as u16 });
+        Some(Self { direction, members, source, leaving: VecDeque::new(), entered: 0, delays })
     }
 
     /// Prepares the stages before the first packet.
@@ -120,7 +117,7 @@ impl Chain {
         for member in &self.members {
             match stages[member.index].stage.lookahead(self.direction) {
                 Ahead::Carries(stage) => stage.settle(Instant::ZERO),
-                Ahead::Emits(emitter) => emitter.settle(Instant::ZERO),
+                Ahead::Emits(emitter) => emitter.prepare(),
                 Ahead::Passes | Ahead::No => {}
             }
         }
@@ -149,7 +146,11 @@ impl Chain {
         packet: &Packet,
         accounts: &mut Accounts,
     ) -> Option<Instant> {
-        let passing = PassingPacket { at: now, by_deadline, origin: packet.origin, packet: &packet.bytes };
+        // Deadlines of one time are handled from the fixed to the mobile side. A packet that did not come by a
+        // deadline entered the path after all of them.
+        let is_first = self.direction == Direction::Up || !by_deadline;
+        self.emit(stages, now, is_first, accounts);
+        let passing = PassingPacket { at: now, origin: packet.origin, packet: &packet.bytes };
         self.carry(stages, now, 0, passing, accounts)
     }
 
@@ -165,10 +166,7 @@ impl Chain {
             let index = self.members[place].index;
             match stages[index].stage.lookahead(self.direction) {
                 Ahead::Carries(stage) => match stage.carry(now, passing.at, passing.packet) {
-                    Ok(leaves) => {
-                        passing.by_deadline |= leaves > passing.at;
-                        passing.at = leaves;
-                    }
+                    Ok(leaves) => passing.at = leaves,
                     Err(why) => {
                         let change = Change::Dropped(passing.origin, why);
                         let times = (now, passing.at);
@@ -181,12 +179,7 @@ impl Chain {
                         return None;
                     }
                 },
-                Ahead::Emits(_) => {
-                    // Deadlines of one time are handled from the fixed to the mobile side.
-                    let is_first = self.direction == Direction::Up || !passing.by_deadline;
-                    self.emit(stages, now, place, (passing.at, is_first), accounts);
-                }
-                Ahead::Passes | Ahead::No => {}
+                Ahead::Emits(_) | Ahead::Passes | Ahead::No => {}
             }
             if matches!(passing.origin, Origin::Background { leaves_after } if usize::from(leaves_after) == index)
             {
@@ -199,30 +192,19 @@ impl Chain {
         Some(passing.at)
     }
 
-    /// Emits the background traffic of one stage before `until`, and with `inclusive` also at that time.
-    fn emit(
-        &mut self,
-        stages: &mut [NamedStage],
-        now: Instant,
-        place: usize,
-        (until, inclusive): (Instant, bool),
-        accounts: &mut Accounts,
-    ) {
-        let index = self.members[place].index;
-        let Some(Background { leaves_after, .. }) = stages[index].stage.background(self.direction) else {
-            return;
-        };
-        let origin = Origin::Background { leaves_after: leaves_after as u16 };
+    /// Emits the background traffic of the first stage before `now`, and with `inclusive` also at that time.
+    fn emit(&mut self, stages: &mut [NamedStage], now: Instant, inclusive: bool, accounts: &mut Accounts) {
+        let Some(origin) = self.source else { return };
+        let index = self.first();
         while let Ahead::Emits(emitter) = stages[index].stage.lookahead(self.direction) {
             let at = emitter.next();
-            if at > until || (at == until && !inclusive) {
+            if at > now || (at == now && !inclusive) {
                 return;
             }
-            let packet = emitter.emit(now);
-            let entered = Change::Entered(packet.len());
-            entered.apply_or_keep((now, at), self.direction, &mut self.members[place].arriving, accounts);
-            let passing = PassingPacket { at, by_deadline: true, origin, packet: &packet };
-            self.carry(stages, now, place + 1, passing, accounts);
+            let packet = emitter.emit();
+            accounts.background[self.direction].enter(packet.len());
+            let passing = PassingPacket { at, origin, packet: &packet };
+            self.carry(stages, now, 1, passing, accounts);
         }
     }
 
@@ -245,12 +227,10 @@ impl Chain {
 
     /// Emits all background traffic up to `now`, and makes the counters of all stages refer to this time.
     pub(super) fn settle(&mut self, stages: &mut [NamedStage], now: Instant, accounts: &mut Accounts) {
-        for place in 0..self.members.len() {
-            self.emit(stages, now, place, (now, true), accounts);
-            match stages[self.members[place].index].stage.lookahead(self.direction) {
-                Ahead::Carries(stage) => stage.settle(now),
-                Ahead::Emits(emitter) => emitter.settle(now),
-                Ahead::Passes | Ahead::No => {}
+        self.emit(stages, now, true, accounts);
+        for member in &self.members {
+            if let Ahead::Carries(stage) = stages[member.index].stage.lookahead(self.direction) {
+                stage.settle(now);
             }
         }
     }
@@ -301,15 +281,10 @@ impl Change {
 
     fn apply(self, direction: Direction, accounts: &mut Accounts) {
         match self {
-            Self::Entered(bytes) => accounts.background[direction].enter(bytes),
             Self::Left(bytes) => accounts.background[direction].leave(bytes),
             Self::Dropped(origin, why) => accounts.of(direction, origin).dropped[why as usize] += 1,
         }
     }
-}
-
-fn is_fast_source(stages: &[NamedStage], index: usize, direction: Direction) -> bool {
-    stages[index].stage.background(direction).is_some_and(|background| background.rate > MAX_RATE_INSIDE)
 }
 
 /// Returns for each stage of `order` whether it can be part of a chain. A stage on the way of background traffic

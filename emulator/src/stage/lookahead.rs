@@ -18,7 +18,8 @@ pub enum Ahead<'a> {
     Passes,
     /// The stage knows at once when a packet leaves.
     Carries(&'a mut dyn Lookahead),
-    /// The stage adds packets of its own, at times that are known in advance. Other packets pass.
+    /// The stage adds packets of its own, at times that are known in advance. Other packets pass. It is the first
+    /// of the stages that a packet crosses at once.
     Emits(&'a mut dyn Emitter),
 }
 
@@ -53,9 +54,9 @@ pub trait Emitter {
     /// Time of the next packet.
     fn next(&self) -> Instant;
 
-    /// Emits the next packet. The path's time is `now`. The packet's number is not filled in.
-    fn emit(&mut self, now: Instant) -> Arc<[u8]>;
+    /// Emits the next packet. The packet's number is not filled in.
+    fn emit(&mut self) -> Arc<[u8]>;
 
-    /// Makes counters refer to this time. All packets up to this time have been emitted.
-    fn settle(&mut self, now: Instant);
+    /// Prepares the stage before the first packet. From then on, it has no deadlines of its own.
+    fn prepare(&mut self);
 }

@@ -3,7 +3,6 @@
 //! The packets are UDP over IPv4 to the discard port, between two addresses reserved for documentation (RFC
 //! 5737). They do not reach a host: each leaves the path after the stage that `leaves_after` names.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use airwire::rng::Stream;
@@ -192,8 +191,8 @@ pub struct Traffic {
     stream: Stream,
     packets: u64,
     bytes: u64,
-    /// `None` unless the path looks ahead.
-    emitted: Option<Emitted>,
+    /// The content of every packet, if the path looks ahead.
+    emitted: Option<Arc<[u8]>>,
 }
 
 #[derive(Debug)]
@@ -259,6 +258,11 @@ impl Traffic {
         self.sources.iter().map(|source| source.phase.next_event()).min()
     }
 
+    /// Returns the content of the packets of a path that looks ahead.
+    fn content(&mut self) -> &Arc<[u8]> {
+        self.emitted.get_or_insert_with(|| numbered(&self.template, 0, Vec::new()).into())
+    }
+
     fn packet(&mut self, out: &mut Outbox) -> Packet {
         let bytes = numbered(&self.template, self.packets, out.buffer());
         self.packets += 1;
@@ -295,39 +299,17 @@ impl Phase {
     }
 }
 
-/// Packets that were emitted ahead of the clock.
-#[derive(Debug)]
-struct Emitted {
-    times: VecDeque<Instant>,
-    /// The content of every packet.
-    packet: Arc<[u8]>,
-}
-
-impl Emitted {
-    fn new(template: &[u8]) -> Self {
-        Self { times: VecDeque::new(), packet: numbered(template, 0, Vec::new()).into() }
-    }
-
-    /// Removes the packets up to `now`.
-    fn forget(&mut self, now: Instant) {
-        while self.times.pop_front_if(|at| *at <= now).is_some() {}
-    }
-}
-
 impl Emitter for Traffic {
     fn next(&self) -> Instant {
         self.next_event.unwrap_or(Instant::ZERO + Duration::MAX)
     }
 
-    fn emit(&mut self, now: Instant) -> Arc<[u8]> {
-        let emitted = self.emitted.get_or_insert_with(|| Emitted::new(&self.template));
-        emitted.forget(now);
-        let packet = emitted.packet.clone();
+    fn emit(&mut self) -> Arc<[u8]> {
+        let packet = Arc::clone(self.content());
         let first = self.sources.iter_mut().min_by_key(|source| source.phase.next_event());
         if let Some(Transmitter { pace, phase }) = first {
             let at = phase.next_event();
             *phase = Phase::On { at: at + pace.next(packet.len()), until: None };
-            emitted.times.push_back(at);
             self.packets += 1;
             self.bytes += packet.len() as u64;
         }
@@ -335,8 +317,8 @@ impl Emitter for Traffic {
         packet
     }
 
-    fn settle(&mut self, now: Instant) {
-        self.emitted.get_or_insert_with(|| Emitted::new(&self.template)).forget(now);
+    fn prepare(&mut self) {
+        self.content();
     }
 }
 
@@ -379,9 +361,7 @@ impl OneWay for Traffic {
 
     fn stats(&self) -> Value {
         let on = self.sources.iter().filter(|source| matches!(source.phase, Phase::On { .. })).count();
-        let ahead = self.emitted.as_ref().map_or(0, |emitted| emitted.times.len() as u64);
-        let bytes = self.bytes - ahead * self.template.len() as u64;
-        json!({ "packets": self.packets - ahead, "bytes": bytes, "sources": self.sources.len(), "on": on })
+        json!({ "packets": self.packets, "bytes": self.bytes, "sources": self.sources.len(), "on": on })
     }
 
     fn check(&self, config: &TrafficConfig) -> Result<(), ReconfigureError> {
