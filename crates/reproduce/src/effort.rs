@@ -161,7 +161,7 @@ impl Effort {
         self.watch(points, plan, |point, report, _| measure(point, report))
     }
 
-    /// Like [`Effort::sample`], for a value that is not a struct. `name` is its column in [`Runs`].
+    /// Like [`Effort::sample`], for a value that is [`named`].
     pub(crate) fn sample_named<P: Sync, T: Clone + Send + Serialize + 'static>(
         &self,
         name: &'static str,
@@ -169,11 +169,7 @@ impl Effort {
         plan: impl Fn(&P, u64) -> Run + Sync,
         measure: impl Fn(&P, &Report) -> T + Sync,
     ) -> Result<Vec<Vec<T>>, WorldError> {
-        let named = |point: &P, report: &Report| BTreeMap::from([(name, measure(point, report))]);
-        let samples = self.sample(points, plan, named)?;
-        let values =
-            |samples: Vec<BTreeMap<_, T>>| samples.into_iter().flat_map(BTreeMap::into_values).collect();
-        Ok(samples.into_iter().map(values).collect())
+        self.sample(points, plan, |point, report| named(name, measure(point, report))).map(unnamed)
     }
 
     /// Like [`Effort::sample`]. `measure` also gets the world, with the records that the flows were set to watch.
@@ -254,6 +250,19 @@ impl Effort {
         self.made.keep(call, samples.clone());
         Ok(samples)
     }
+}
+
+/// A value that is not a struct, with the name of its column in [`Runs`].
+type Named<T> = BTreeMap<&'static str, T>;
+
+pub(crate) fn named<T>(name: &'static str, value: T) -> Named<T> {
+    BTreeMap::from([(name, value)])
+}
+
+/// The values alone.
+pub(crate) fn unnamed<T>(samples: Vec<Vec<Named<T>>>) -> Vec<Vec<T>> {
+    let values = |seeds: Vec<Named<T>>| seeds.into_iter().flat_map(BTreeMap::into_values).collect();
+    samples.into_iter().map(values).collect()
 }
 
 /// Results, by the order in which a figure requests them. This order is the same every time.

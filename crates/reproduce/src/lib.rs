@@ -30,6 +30,7 @@ use airtcp_sim::world::WorldError;
 pub use central::Central;
 pub use choices::{By, Shared};
 pub use effort::{Effort, Missing, Watcher};
+pub(crate) use effort::{named, unnamed};
 pub(crate) use finding::{At, Found, cell, claim, column, found, mean};
 pub use finding::{Claim, Counts, Finding, Table, listed, shown};
 pub use judge::Judged;

@@ -10,7 +10,7 @@ use super::setting::{Channel, ENOUGH, RARE, SECONDS, Setting};
 use crate::finding::Column;
 use crate::grid::Grid;
 use crate::judge::{across, gain_of_repetitions, pooled_gains};
-use crate::{Effort, Judged, Table, column, mean};
+use crate::{Effort, Judged, Table, column, mean, named, unnamed};
 
 type Count = fn(&Measured) -> f64;
 
@@ -39,9 +39,10 @@ fn channel((change, z): (f64, f64)) -> Channel {
 
 /// Fig. 8: the share of time with a tiny cwnd.
 pub(super) fn tiny_windows(effort: &Effort) -> Result<Table, WorldError> {
+    const BELOW: &str = "share of time with cwnd below four segments";
     let plan = |_, change| Ok(Setting::new("tahoe", RARE.changing(change)));
     let cells = Grid::run(&[TAHOE], &CHANGES, plan, |settings| {
-        traced(effort, settings, |_, trace| trace.below(ENOUGH, SECONDS as f64))
+        traced(effort, settings, |_, trace| named(BELOW, trace.below(ENOUGH, SECONDS as f64))).map(unnamed)
     })?;
     let title = "Share of time with Tahoe's cwnd below four segments, at y = 0.09";
     let share = |change: &f64| mean(cells.samples(TAHOE, *change));

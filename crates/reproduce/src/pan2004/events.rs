@@ -13,7 +13,7 @@ use super::trace::{Again, Packet, Pair, Trace};
 use crate::chart::{Axis, Chart, Curve as Line, Scale};
 use crate::grid::Grid;
 use crate::judge::of_repetitions;
-use crate::{At, Claim, Counts, Effort, Finding, Judged, Table, cell, claim, column, mean};
+use crate::{At, Claim, Counts, Effort, Finding, Judged, Table, cell, claim, column, mean, named, unnamed};
 
 /// x and y of Fig. 9.
 const RESENT: Channel = Channel::new(0.01, 0.15);
@@ -77,8 +77,9 @@ pub(super) fn figure_7(effort: &Effort) -> Result<Finding, WorldError> {
     /// α = β, and the sender.
     type Row = (f64, Curve);
     let plan = |curve: Curve, change| Ok(curve.over(RARE.changing(change)));
-    let cells =
-        Grid::run(&VARIANTS, &CHANGES, plan, |settings| traced(effort, settings, |_, trace| trace.pairs()))?;
+    let cells = Grid::run(&VARIANTS, &CHANGES, plan, |settings| {
+        traced(effort, settings, |_, trace| named("losses of two packets", trace.pairs())).map(unnamed)
+    })?;
     let of = |value: fn(&Pair) -> f64| {
         let cells = &cells;
         move |(change, curve): &Row| cell(&known(&by_seed(cells, *curve, *change, value)), 2)
@@ -249,7 +250,8 @@ fn total(event: &Again) -> f64 {
 pub(super) fn figure_9(effort: &Effort) -> Result<Finding, WorldError> {
     let plan = |(curve, reading): Sender, ()| Ok(Setting { reading, ..curve.over(RESENT) });
     let cells = Grid::run(&SENDERS, &[()], plan, |settings| {
-        traced(effort, settings, |_, trace| (trace.thrice(), trace.copies_found()))
+        let name = "packets that three timeouts retransmit; share of lost copies found without a timeout";
+        traced(effort, settings, |_, trace| named(name, (trace.thrice(), trace.copies_found()))).map(unnamed)
     })?;
     let waits = |heading: &str, wait: fn(&Again) -> f64| {
         let cells = &cells;

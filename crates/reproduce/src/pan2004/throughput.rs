@@ -13,7 +13,7 @@ use super::setting::{self, Channel, SECONDS, Setting};
 use crate::chart::{Axis, Chart, Curve as Line, Scale};
 use crate::grid::Grid;
 use crate::judge::{across, deviation, gain_of_repetitions, of_repetitions, trends};
-use crate::{At, Claim, Counts, Effort, Finding, Judged, Table, claim, column, mean, shown};
+use crate::{At, Claim, Counts, Effort, Finding, Judged, Table, claim, column, mean, named, shown, unnamed};
 
 type Cells = Grid<Curve, f64, Measured>;
 /// Voice packets that arrived, and voice packets that were sent, by z.
@@ -274,12 +274,11 @@ pub(super) fn figure_6(effort: &Effort) -> Result<Finding, WorldError> {
 fn over_time(effort: &Effort, channels: &[Channel]) -> Result<Chart, WorldError> {
     let settings: Vec<_> = channels.iter().map(|channel| Setting::new("tahoe", *channel)).collect();
     let times: Vec<f64> = (0..=10).map(|step| (step * SECONDS / 10) as f64).collect();
-    let found = {
-        let times = times.clone();
-        traced(effort, &settings, move |_, trace| -> Vec<f64> {
-            times.iter().map(|at| trace.acked(*at)).collect()
-        })?
-    };
+    let found = traced(effort, &settings, |_, trace| {
+        let acked: Vec<f64> = times.iter().map(|at| trace.acked(*at)).collect();
+        named("packets acknowledged every ten seconds", acked)
+    })
+    .map(unnamed)?;
     let names = ["random", "clustered"].into_iter().zip([1443.0, 1262.0]);
     let curves = names
         .zip(&found)
