@@ -21,7 +21,7 @@ const SLOT: Duration = Duration::from_millis(1);
 /// Slots until a transport block arrives.
 const DELAY: u64 = 4;
 
-/// What the test needs of an entity.
+/// The functions of an entity that the test uses.
 trait Entity {
     fn submit(&mut self, sdu: Sdu);
     fn pull(&mut self, now: Instant, octets: usize, pdus: &mut Vec<Pdu>);

@@ -40,8 +40,8 @@ fn readme_claim_counts_match_reproduction_record() {
     let all = hold + do_not + depend + undecided + not_testable;
     let sentence = format!(
         "{all} claims were tested: {hold} hold, {do_not} do not hold, {depend} depend on a detail that the paper leaves \
-         open, {undecided} are undecided and {not_testable} could not be tested. Of {} further claims about single runs, \
-         {hold_once} hold.",
+         open, {undecided} are undecided and {not_testable} could not be tested. Another {} claims are about single \
+         runs; {hold_once} of them hold.",
         hold_once + do_not_once
     );
     let readme = include_str!("../../README.md").split_whitespace().collect::<Vec<_>>().join(" ");

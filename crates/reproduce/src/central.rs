@@ -7,7 +7,7 @@ use crate::Paper;
 pub struct Central {
     /// A figure, and the beginning of a claim of this figure.
     pub claims: [(&'static str, &'static str); 5],
-    /// The figure whose first picture stands for the paper.
+    /// The figure whose first picture is shown with the claims.
     pub picture: &'static str,
 }
 

@@ -197,7 +197,7 @@ impl Finding {
     }
 
     /// The verdict on each claim in each reading, with a column per detail. `None` if only the chosen reading was
-    /// judged. The chosen values are those of `factors`.
+    /// judged. `factors` has the chosen values.
     pub fn readings(&self, factors: &[Factor]) -> Option<Table> {
         let with_readings = || self.claims.iter().filter(|claim| !claim.readings.is_empty());
         let mut details: Vec<&str> = factors.iter().map(|factor| factor.name).collect();

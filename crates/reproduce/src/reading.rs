@@ -173,7 +173,7 @@ impl Verdict {
         }
     }
 
-    /// The column in which a verdict with this name counts. `None` if there is no such verdict.
+    /// The column in which a verdict with this name counts. `None` for other names.
     pub fn column(name: &str) -> Option<usize> {
         if let Some(verdict) = name.strip_suffix(ONCE) {
             return Self::column(verdict).filter(|column| *column < 2).map(|column| 5 + column);

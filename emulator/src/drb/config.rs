@@ -78,7 +78,7 @@ pub struct HandoverConfig {
     /// Whether the source cell forwards the unconfirmed packets of the downlink to the target. Default: true.
     #[serde(default = "yes")]
     pub forwarding: bool,
-    /// The other cell, which alternates with that of the stage. Absent: it is like that of the stage.
+    /// The other cell, which alternates with the stage's own cell. Absent: both cells are alike.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cell: Option<CellConfig>,
 }
@@ -139,7 +139,7 @@ pub struct OthersConfig {
     /// Rate at which each of them receives data. Absent: each always has data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
-    /// Size of their transport blocks. Absent: that of the bearer on the path.
+    /// Size of their transport blocks. Absent: the size that the bearer on the path has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tbs: Option<Size>,
     /// How slots are assigned. Default: round robin.

@@ -189,7 +189,7 @@ impl Drb {
     }
 }
 
-/// The other terminals of the cell. Without their own size, their transport blocks are like those of the bearer
+/// The other terminals of the cell. Without their own size, their transport blocks are as large as the bearer's
 /// in its first state.
 fn other_users(config: Option<&OthersConfig>, own: &[State], seed: u64, name: &str) -> OtherUsers {
     let Some(config) = config else { return OtherUsers::new(Default::default(), 1, []) };

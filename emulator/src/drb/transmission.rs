@@ -12,7 +12,7 @@ use crate::rlc::ledger::Ledger;
 use crate::rlc::service::{Pdu, PduKind, Sdu};
 use crate::stage::{DropReason, Event, Outbox};
 
-/// Identifiers of RLC SDUs from here on are those of PDCP control PDUs. Smaller ones are COUNTs.
+/// RLC SDUs with identifiers from here on are PDCP control PDUs. Smaller identifiers are COUNTs.
 pub(super) const CONTROL: u64 = 1 << 63;
 
 impl DirectionSettings {
@@ -37,7 +37,7 @@ impl Drb {
         let entity = &self.entities[direction];
         let in_rlc = entity.buffer_status().total() as usize;
         if !entity.can_send() && in_rlc > 0 {
-            // The window is full. What waits in PDCP has to wait too.
+            // The window is full, so SDUs in PDCP have to wait too.
             return 0;
         }
         let in_pdcp =

@@ -1,5 +1,5 @@
-//! In-order release after HARQ: how many transport blocks are delayed by their own retransmission or by that of
-//! an earlier one, and how long.
+//! In-order release after HARQ: how many transport blocks are delayed by their own retransmission or by an
+//! earlier block's, and how long.
 
 use std::collections::BTreeMap;
 

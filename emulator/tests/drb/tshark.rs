@@ -78,7 +78,7 @@ fn check(name: &str, scenario: &str, args: &str, pdcp_sn: &str) {
         assert_eq!(stats["unknown_sdus"], 0);
     }
     let radio = directory.join("radio.pcap");
-    // Two items are no errors here: NR segments overlap earlier ones if they are cut differently when they are
+    // Two items are expected here: NR segments overlap earlier ones if they are cut differently when they are
     // retransmitted, and a PDU is reported missing again if its retransmission is lost too.
     let errors = "(_ws.malformed || _ws.expert.severity >= 0x00800000 || _ws.expert.group == \"Undecoded\") \
                   && !(_ws.expert.message contains \"overlaps old data\") \

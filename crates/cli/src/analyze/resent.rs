@@ -33,7 +33,7 @@ impl Resent {
         }
     }
 
-    /// What happened to it, or an empty string if it arrived or if this is unknown.
+    /// Its outcome. Empty if it arrived, or if this is unknown.
     pub(super) fn outcome(&self) -> String {
         match self.fate {
             Fate::Unknown | Fate::Arrived { .. } => String::new(),

@@ -82,7 +82,7 @@ impl Record {
         self.pages().into_iter().try_for_each(|(name, text)| self.write(&name, text.as_bytes()))
     }
 
-    /// Returns the pages with their names: those of the papers, the method and the index.
+    /// Returns the names and texts of the pages: one per paper, the method and the index.
     pub(super) fn pages(&self) -> Vec<(String, String)> {
         let with_figures = papers().filter(|paper| !self.figures(*paper).is_empty());
         let of_papers = with_figures.map(|paper| (file_name(paper), self.page(paper)));

@@ -31,7 +31,7 @@ impl<'a> Verification<'a> {
         Ok(Self { directory, record, verified: 0, differing: 0 })
     }
 
-    /// Returns the figures with these names, or all recorded ones if there are no names, with their seeds.
+    /// Returns the figures with these names and their seeds. Without names, all recorded figures.
     pub(super) fn select(&self, names: &[String]) -> anyhow::Result<Vec<(Figure, SeedPlan)>> {
         let known = figures();
         let recorded = || known.iter().filter(|figure| self.record.section(figure.id).is_some()).copied();

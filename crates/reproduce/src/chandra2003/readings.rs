@@ -7,7 +7,7 @@ use crate::reading::{Factor, Repetitions, Value};
 /// "obtained under 95% confidence levels" (§IV), without the number of runs.
 pub(super) const REPETITIONS: Repetitions = Repetitions { chosen: 10, others: &[30] };
 
-/// What "could maintain" compares with: Reno-TCP, or the same sender with few errors.
+/// The reference of "could maintain": Reno-TCP, or the same sender with few errors.
 pub(super) const REFERENCE: &str = "the reference of “maintain”";
 pub(super) const BER_1E_6: &str = "BER 1e-6";
 

@@ -25,7 +25,7 @@ pub trait Layer: LayerConfig {
     fn violations(&self) -> Vec<(&'static str, String)>;
 }
 
-/// RLC AM of both generations. The receiver's settings are those of the entity at the other end.
+/// RLC AM of both generations. The receiver's settings apply to the entity at the other end.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AmSettings {
     pub(in crate::drb) sn: u32,
