@@ -2,7 +2,7 @@
 //! formats, they are bit-exact. The emulator reports the fate of every packet.
 //!
 //! A [`Scenario`] is a text that lists the stages of a path: links, lossy channels, outages, local
-//! retransmission, UMTS bearers, base stations, background traffic. [`Scenario::build`] turns it into a
+//! retransmission, bearers of UMTS, LTE and NR, base stations, background traffic. [`Scenario::build`] turns it into a
 //! [`Path`], a sans-I/O machine that receives IP packets and the time, and returns packets and its next
 //! deadline. The same path runs in virtual time, where runs are reproducible bit for bit, and in real time
 //! between TUN devices.

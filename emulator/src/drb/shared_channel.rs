@@ -210,6 +210,12 @@ impl SharedChannel {
         self.harq.retransmission_from().is_some_and(|at| at <= now)
     }
 
+    /// Whether HARQ has a free process.
+    pub(super) fn has_free_process(&mut self, now: Instant) -> bool {
+        self.harq.release(now);
+        self.harq.free_from(now).is_some_and(|at| at <= now)
+    }
+
     /// Whether the network has granted this uplink slot for a retransmission or a new block.
     pub(super) fn is_granted(&mut self, now: Instant, octets: usize) -> bool {
         self.has_retransmission(now) || self.permission(now, octets).is_some()
@@ -221,8 +227,9 @@ impl SharedChannel {
 
     /// Whether a new block of up to `octets` may be transmitted now.
     pub(super) fn permission(&mut self, now: Instant, octets: usize) -> Option<Permission> {
-        self.harq.release(now);
-        self.harq.free_from(now).filter(|at| *at <= now)?;
+        if !self.has_free_process(now) {
+            return None;
+        }
         match &mut self.grants {
             None => Some(Permission { octets, grant: None }),
             Some(grants) => {
@@ -258,7 +265,8 @@ impl SharedChannel {
         Block::new(block)
     }
 
-    /// Transmits a block in this slot.
+    /// Transmits a block in this slot. A retransmission has the size of the first transmission, also in a special
+    /// slot, where its code rate is higher.
     pub(super) fn transmit(&mut self, slot: Slot, grid: &Grid, block: Block<TransportBlock>) -> Decision {
         let now = slot.start;
         let reception = self.draw(slot, block.transmissions);

@@ -93,7 +93,8 @@ impl Drb {
         let retransmits = channel.has_retransmission(slot.start);
         let is_active = self.drx.is_none_or(|drx| drx.active_from(slot.start) == slot.start);
         let buffered = self.buffered(Direction::Down);
-        if !retransmits && (buffered == 0 || !is_active) {
+        let channel = &mut self.directions.down.channel;
+        if !retransmits && (buffered == 0 || !is_active || !channel.has_free_process(slot.start)) {
             return false;
         }
         let own = if retransmits { octets } else { buffered.min(octets) };

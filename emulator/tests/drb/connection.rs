@@ -222,3 +222,42 @@ fn radio_link_failure_is_reported_and_recovers() {
     assert!(is_in_order(&run.numbers()));
     assert_eq!(run.left.len() as u64 + dropped(&run, DropReason::PdcpLate), 1_000);
 }
+
+#[test]
+fn running_bearer_takes_changes_that_both_ends_need_not_agree_on() {
+    let config = fdd(10_000, 2_000);
+    let mut run = Run::new(&config, 3);
+    let set = |run: &mut Run, now, change: &dyn Fn(&mut NrConfig)| {
+        let mut changed = config.clone();
+        change(&mut changed);
+        run.until(now);
+        run.path.reconfigure(now, 0, &changed).map_err(|error| error.to_string())
+    };
+    for (name, change) in [
+        ("down.rlc", &(|config: &mut NrConfig| config.down.rlc.max_retx = 4) as &dyn Fn(&mut NrConfig)),
+        ("up.pdcp.sn", &|config| config.up.pdcp.sn = 12),
+        ("down.harq.processes", &|config| config.down.harq.processes = 0),
+    ] {
+        let error = set(&mut run, at(0), change).unwrap_err();
+        assert!(error.contains(name), "{error}");
+    }
+    // A blocked link delivers when it is no longer blocked.
+    set(&mut run, at(1), &|config| config.down.tbs = Some("0B".parse().unwrap())).unwrap();
+    run.send(at(2), DOWN, numbered(0, 1500));
+    set(&mut run, at(100), &|config| {
+        (config.down.tbs, config.down.prb, config.down.mcs) = (None, Some(273), Some(0));
+    })
+    .unwrap();
+    // MCS 0 has blocks of 1152 bytes, so the packet needs two slots.
+    run.until(at(200));
+    assert_eq!(run.left.iter().map(|left| left.0).collect::<Vec<_>>(), [at(103)]);
+    // A handover at a given time.
+    let interruption = ms(50);
+    let handover =
+        HandoverConfig { at: vec![ms(300)], every: None, interruption, forwarding: true, cell: None };
+    set(&mut run, at(250), &|config| config.handover = Some(handover.clone())).unwrap();
+    run.send(at(310), DOWN, numbered(1, 1500));
+    run.until(at(400));
+    assert_eq!(run.left[1].0, Instant::from_nanos(352_500_000), "350 ms, one slot, and 2 ms");
+    assert_eq!(run.path.stats()["radio"]["handovers"], 1);
+}
