@@ -60,7 +60,7 @@ impl Paper {
                     ("p4-table3", "On average, about 22.74% more packets"),
                     ("p4-fig6", "Thus, the sender was also able to maintain its transmission rate"),
                     ("p4-fig7", "It also shows that E-TCP could provide a better goodput"),
-                    ("p4-causes", "With these two bits of information"),
+                    ("p4-causes", "Our proposed schemes allow the transport protocol to distinguish"),
                     ("p4-window", "This scheme also allows the sender to quickly discover"),
                 ],
                 picture: "p4-fig6",

@@ -80,7 +80,7 @@ pub(crate) struct Analyze {
     /// Print JSON instead of text: one document
     #[arg(long, help_heading = "Output")]
     json: bool,
-    /// Print CSV instead of text: one row per connection, or with --resent one per retransmission
+    /// Output comma-separated values: one row per connection, or with --resent one per retransmission
     #[arg(
         long,
         conflicts_with_all = ["json", "overview", "wide", "path", "sender_log"],

@@ -122,7 +122,8 @@ impl Record {
         let tally = tally(&figures);
         if tally.iter().sum::<usize>() > 0 {
             let counts = Verdict::COLUMNS.iter().zip(tally).map(|(name, count)| format!("{count} {name}"));
-            let _ = write!(text, "\nClaims: {}.\n", counts.collect::<Vec<_>>().join(", "));
+            let counts = format!("Claims: {}.", counts.collect::<Vec<_>>().join(", "));
+            let _ = write!(text, "\n{}", wrapped("", &counts, 100));
         }
         text += "\n[Method](method.md) · [All claims](README.md)\n";
         if let Some(central) = paper.central() {
