@@ -224,11 +224,9 @@ impl<T> SendWindow<T> {
 
     /// Handles the NACK of one unit.
     fn handle_nack(&mut self, sn: u64, nack: &Nack, changed: &mut impl FnMut(Change, &T)) {
+        // Below ACK_SN of an earlier report, the unit is in `missing` already, or has been acknowledged.
         if sn >= self.acked_below {
             self.missing.insert(sn);
-        } else if !self.missing.contains(&sn) {
-            // A report that was overtaken by a newer one.
-            return;
         }
         let start = nack.segment.filter(|_| sn == nack.sn).map_or(0, |segment| segment.start);
         let end = nack.segment.filter(|_| sn + 1 == nack.end()).and_then(|segment| segment.end);

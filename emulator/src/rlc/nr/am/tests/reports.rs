@@ -172,6 +172,16 @@ fn consecutive_missing_octets_have_one_nack_with_a_range() {
 }
 
 #[test]
+fn hole_behind_a_received_head_has_its_own_nack() {
+    let mut receiver = entity_12();
+    receiver.received(at(0), &amd(1, false, Position::First, &[1; 2]));
+    receiver.received(at(0), &amd(1, false, Position::Last { so: 4 }, &[1]));
+    receiver.received(at(0), &whole(2));
+    receiver.waited(at(20));
+    assert_eq!(status(&mut receiver, at(20)), hex("0003 80 0008 0014 0002 0003"));
+}
+
+#[test]
 fn gap_of_300_sdus_has_two_nacks() {
     let mut receiver = entity_12();
     receiver.received(at(0), &whole(300));
