@@ -3,15 +3,21 @@
 //!
 //! Needs tshark: `interop/setup.sh test`.
 
+#[path = "common/packets.rs"]
+mod packets;
+
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use airtcp_testkit::sample::size;
 use airtcp_testkit::temporary::TempDir;
+use airtcp_testkit::wireshark::tshark;
 use rlc_check::End;
 use rlc_check::findings::{Findings, Invariant};
 use serde_json::Value;
+
+use packets::packets;
 
 /// Source port that marks PDUs as damaged by the channel.
 const LOST: u16 = airlink::views::radio::LOST;
@@ -48,32 +54,6 @@ const UP: &str =
 /// appear up to 4 ms closer together than Timer_Poll_Prohibit allows.
 const FLEXIBLE_DOWN: &str =
     "tti=2ms,phase=0ms,flight=42ms,pdu=1505,flexible=15bit,window=512,tsp=150ms,poll=200ms,prohibit=96ms";
-
-/// Runs tshark on the capture. Returns its stdout.
-fn tshark(pcap: &Path, args: &[&str]) -> String {
-    let output = Command::new("tshark")
-        .arg("-r")
-        .arg(pcap)
-        .args(["-n", "--enable-heuristic", "rlc_udp"])
-        // The RTCP dissector claims some packets of the emulator.
-        .args(["--disable-protocol", "rtcp"])
-        .args(args)
-        .output()
-        .expect("this test needs tshark: sh interop/setup.sh test");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
-}
-
-fn packets(pcap: &Path, from: [u8; 4]) -> Vec<Vec<u8>> {
-    let mut capture = pcap::Capture::from_file(pcap).unwrap();
-    let mut packets = Vec::new();
-    while let Ok(packet) = capture.next_packet() {
-        if packet.data[12..16] == from {
-            packets.push(packet.data.to_vec());
-        }
-    }
-    packets
-}
 
 /// The fields that the tests read. One pass of tshark extracts all of them.
 const FIELDS: [&str; 7] = [
@@ -131,7 +111,7 @@ impl Run {
         println!("{}", findings.to_text(5));
         let options = FIELDS.iter().flat_map(|field| ["-e", field]);
         let options: Vec<&str> = ["-T", "fields"].into_iter().chain(options).collect();
-        let fields = tshark(&radio, &options)
+        let fields = tshark(&radio, &["rlc_udp"], &options)
             .lines()
             .map(|line| {
                 let values: Vec<String> = line.split('\t').map(str::to_owned).collect();
@@ -177,7 +157,8 @@ impl Run {
 
     /// The dissector recognises a sequence number that is repeated within 5 s.
     fn assert_counts_the_same_retransmissions(&self) {
-        let duplicates = tshark(&self.radio(), &["-2", "-Y", "rlc.duplicate_of"]).lines().count() as u64;
+        let duplicates =
+            tshark(&self.radio(), &["rlc_udp"], &["-2", "-Y", "rlc.duplicate_of"]).lines().count() as u64;
         assert!(duplicates > 0);
         assert_eq!(duplicates, self.counter("pdus_resent"));
     }
@@ -203,7 +184,7 @@ impl Run {
     fn packets(&self) -> [Packets; 2] {
         // The file also contains the carrier packets. Their addresses differ.
         let all = self.directory.join("all.pcap");
-        tshark(&self.radio(), &["-U", "IP", "-F", "nsecpcap", "-w", all.to_str().unwrap()]);
+        tshark(&self.radio(), &["rlc_udp"], &["-U", "IP", "-F", "nsecpcap", "-w", all.to_str().unwrap()]);
         [([10, 0, 0, 1], "fixed.pcap", "mobile.pcap"), ([10, 0, 0, 2], "mobile.pcap", "fixed.pcap")].map(
             |(from, entry, exit)| Packets {
                 sent: packets(&self.directory.join(entry), from),

@@ -6,7 +6,6 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use airlink::capture::{InMemory, Tap};
 use airlink::rlc::am::AmParameters;
@@ -14,6 +13,7 @@ use airlink::rlc::service::{Event, Pdu, PduKind, Sdu};
 use airlink::rlc::{lte, nr};
 use airtcp_testkit::sample::{seed, size};
 use airtcp_testkit::temporary::TempDir;
+use airtcp_testkit::wireshark::tshark;
 use airwire::rng::Stream;
 use airwire::time::{Duration, Instant};
 
@@ -119,17 +119,11 @@ impl Framing {
     }
 }
 
-/// Runs tshark on a capture with these preferences.
-fn tshark(pcap: &Path, preferences: &[String], args: &[&str]) -> String {
-    let mut command = Command::new("tshark");
-    command.arg("-r").arg(pcap).arg("-n");
-    command.args(["--enable-heuristic", "rlc_nr_udp", "--enable-heuristic", "rlc_lte_udp"]);
-    for preference in preferences {
-        command.args(["-o", preference]);
-    }
-    let output = command.args(args).output().expect("this test needs tshark: sh interop/setup.sh test");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
+/// Dissects a capture with these preferences.
+fn dissect(capture: &Path, preferences: &[String], args: &[&str]) -> String {
+    let preferences = preferences.iter().flat_map(|preference| ["-o", preference]);
+    let args: Vec<&str> = preferences.chain(args.iter().copied()).collect();
+    tshark(capture, &["rlc_nr_udp", "rlc_lte_udp"], &args)
 }
 
 fn udp(from: [u8; 4], to: [u8; 4], port: u16, payload: &[u8]) -> Vec<u8> {
@@ -224,17 +218,17 @@ fn check_decoding<'a>(
     }
     std::fs::write(&pcap, capture.into_octets()).unwrap();
     let frames = ["-Y", "rlc-nr || rlc-lte", "-T", "fields", "-e", "frame.number"];
-    assert_eq!(tshark(&pcap, preferences, &frames).lines().count(), count);
+    assert_eq!(dissect(&pcap, preferences, &frames).lines().count(), count);
     // Errors, but not warnings: each NACK is one.
     let faults = "_ws.malformed || _ws.expert.severity >= 0x00800000 || _ws.expert.group == \"Undecoded\"";
-    assert_eq!(tshark(&pcap, preferences, &["-Y", faults]), "", "{}", pcap.display());
+    assert_eq!(dissect(&pcap, preferences, &["-Y", faults]), "", "{}", pcap.display());
 }
 
 /// The packets that tshark reassembles.
 fn reassembled(framing: &Framing, pcap: &Path) -> Vec<Vec<u8>> {
     let all = pcap.with_extension("all");
     let output = all.to_str().unwrap();
-    tshark(pcap, &framing.reassembly, &["-U", "IP", "-F", "nsecpcap", "-w", output]);
+    dissect(pcap, &framing.reassembly, &["-U", "IP", "-F", "nsecpcap", "-w", output]);
     let mut capture = pcap::Capture::from_file(&all).unwrap();
     let mut packets = Vec::new();
     while let Ok(packet) = capture.next_packet() {

@@ -4,7 +4,7 @@
 //! * [`pieces`]: segmentation offload in software, which splits a piece into packets as the kernel does.
 //! * [`promises`]: the table of `make siege`. [`sample`]: the number of cases that a test tries.
 //! * [`frames`]: synthetic captures. [`markup`]: checks that text with tags is well formed.
-//! * [`temporary`]: files and directories of tests.
+//! * [`temporary`]: files and directories of tests. [`wireshark`]: tshark.
 //! * `machine`, `programs`, `browser` (feature `machine`): the kernel, the programs, headless Chromium.
 
 #![warn(missing_docs)]
@@ -20,6 +20,7 @@ pub mod pieces;
 pub mod promises;
 pub mod sample;
 pub mod temporary;
+pub mod wireshark;
 
 #[cfg(feature = "machine")]
 pub mod browser;

@@ -4,6 +4,8 @@
 mod channel;
 mod connection;
 mod in_order_release;
+#[path = "../common/packets.rs"]
+mod packets;
 #[path = "../rlc_bearer/run.rs"]
 #[allow(dead_code, reason = "shared with the tests of the stage `rlc`")]
 mod run;

@@ -8,6 +8,9 @@ use std::process::Command;
 
 use airtcp_testkit::sample::size;
 use airtcp_testkit::temporary::TempDir;
+use airtcp_testkit::wireshark::tshark;
+
+use crate::packets::packets;
 
 const NR: &str = r#"
 schema = 1
@@ -31,35 +34,19 @@ up.tbs = "2000B"
 both.harq = { transmissions = 3, retx_bler = "30%", bler = { model = "independent", bler = "30%" } }
 "#;
 
-/// Runs tshark with dissection down to IP.
-fn tshark(capture: &Path, pdcp_sn: &str, args: &[&str]) -> String {
+/// Dissects a radio capture down to IP.
+fn dissect(capture: &Path, pdcp_sn: &str, args: &[&str]) -> String {
     let lte_pdcp = format!("rlc-lte.call_pdcp_for_drb:pdcp-drb-sn-{pdcp_sn}");
-    let output = Command::new("tshark")
-        .arg("-r")
-        .arg(capture)
-        .args(["-n", "--enable-heuristic", "rlc_nr_udp", "--enable-heuristic", "rlc_lte_udp"])
-        .args(["-o", "rlc-nr.call_pdcp_for_dl_drb:pdcp-drb-sn-18"])
-        .args(["-o", "rlc-nr.call_pdcp_for_ul_drb:pdcp-drb-sn-18"])
-        .args(["-o", "rlc-lte.do_sequence_analysis_am:Only-RLC-frames", "-o", &lte_pdcp])
-        .args(["-o", "pdcp-nr.check_sequence_numbers:no-analysis"])
-        // The RTCP dissector claims some packets of the emulator.
-        .args(["--disable-protocol", "rtcp"])
-        .args(args)
-        .output()
-        .expect("this test needs tshark: sh interop/setup.sh test");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
-}
-
-fn packets(capture: &Path, from: [u8; 4]) -> Vec<Vec<u8>> {
-    let mut capture = pcap::Capture::from_file(capture).unwrap();
-    let mut packets = Vec::new();
-    while let Ok(packet) = capture.next_packet() {
-        if packet.data[12..16] == from {
-            packets.push(packet.data.to_vec());
-        }
-    }
-    packets
+    let preferences = [
+        "rlc-nr.call_pdcp_for_dl_drb:pdcp-drb-sn-18",
+        "rlc-nr.call_pdcp_for_ul_drb:pdcp-drb-sn-18",
+        "rlc-lte.do_sequence_analysis_am:Only-RLC-frames",
+        &lte_pdcp,
+        "pdcp-nr.check_sequence_numbers:no-analysis",
+    ];
+    let preferences = preferences.iter().flat_map(|preference| ["-o", preference]);
+    let args: Vec<&str> = preferences.chain(args.iter().copied()).collect();
+    tshark(capture, &["rlc_nr_udp", "rlc_lte_udp"], &args)
 }
 
 fn check(name: &str, scenario: &str, args: &str, pdcp_sn: &str) {
@@ -83,9 +70,9 @@ fn check(name: &str, scenario: &str, args: &str, pdcp_sn: &str) {
     let errors = "(_ws.malformed || _ws.expert.severity >= 0x00800000 || _ws.expert.group == \"Undecoded\") \
                   && !(_ws.expert.message contains \"overlaps old data\") \
                   && !(_ws.expert.message contains \"in successive Status PDUs\")";
-    assert_eq!(tshark(&radio, pdcp_sn, &["-Y", errors]), "");
+    assert_eq!(dissect(&radio, pdcp_sn, &["-Y", errors]), "");
     let all = directory.join("all.pcap");
-    tshark(&radio, pdcp_sn, &["-U", "IP", "-F", "nsecpcap", "-w", all.to_str().unwrap()]);
+    dissect(&radio, pdcp_sn, &["-U", "IP", "-F", "nsecpcap", "-w", all.to_str().unwrap()]);
     for (from, entry, exit) in
         [([10, 0, 0, 1], "fixed.pcap", "mobile.pcap"), ([10, 0, 0, 2], "mobile.pcap", "fixed.pcap")]
     {
