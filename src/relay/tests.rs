@@ -1,5 +1,6 @@
 use std::collections::VecDeque;
 
+use airtcp_testkit::sample::cases;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -288,7 +289,7 @@ fn play(world: &mut World, sent: &mut Sent, actions: &[Action]) -> Option<RelayS
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(cases(256))]
 
     #[test]
     fn both_streams_arrive_whole_for_any_fragmentation(

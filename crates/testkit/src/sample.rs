@@ -7,6 +7,7 @@
 use std::env;
 
 use airwire::rng::Stream;
+use proptest::test_runner::{Config, RngSeed};
 
 /// Returns whether all cases are tried, as in `make nightly`.
 pub fn is_everything() -> bool {
@@ -23,6 +24,12 @@ pub fn seed() -> u64 {
         text.parse()
             .unwrap_or_else(|_| panic!("AIRTCP_SEED={text}: write a number, for example AIRTCP_SEED=7"))
     })
+}
+
+/// Returns the configuration of a property test with this number of cases. Each run tries the same cases, until
+/// `AIRTCP_SEED` changes them.
+pub fn cases(count: u32) -> Config {
+    Config { cases: count, failure_persistence: None, rng_seed: RngSeed::Fixed(seed()), ..Config::default() }
 }
 
 /// Returns the number of cases: `everything` in `make nightly`, otherwise `for_a_change`.

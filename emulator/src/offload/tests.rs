@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use airtcp_testkit::sample::cases;
 use airwire::options::{Layout, Options, Timestamps};
 use airwire::piece::{Payload, Piece};
 use airwire::segment::{self, Ecn, Flags, Header as Segment, Verified};
@@ -454,6 +455,8 @@ fn packets_of(steps: &[Step]) -> Vec<Vec<u8>> {
 }
 
 proptest! {
+    #![proptest_config(cases(256))]
+
     #[test]
     fn joining_own_segments_preserves_packets(steps in prop::collection::vec(step(), 1..120)) {
         let sent = segments_of(&steps);

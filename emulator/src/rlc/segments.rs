@@ -192,6 +192,7 @@ impl Assembly {
 
 #[cfg(test)]
 mod tests {
+    use airtcp_testkit::sample::cases;
     use proptest::prelude::*;
 
     use super::*;
@@ -210,7 +211,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(500) })]
+        #![proptest_config(cases(500))]
 
         #[test]
         fn ranges_match_a_set_of_octets(inserted in prop::collection::vec((0_u32..60, 1_u32..15), 1..20)) {

@@ -10,7 +10,7 @@ use airlink::rlc::umts::dch::Dch;
 use airlink::rlc::umts::hs::config::{FastFading, HsdpaConfig};
 use airlink::stages::queue::{CodelConfig, Discipline, FqCodelConfig, PieConfig, QueueConfig, RedConfig};
 use airlink::stages::times::Intervals;
-use airtcp_testkit::sample::size;
+use airtcp_testkit::sample::{cases, size};
 use airwire::units::Size;
 use proptest::prelude::*;
 
@@ -283,7 +283,7 @@ fn check(config: &RlcConfig, loads: &[Load], seed: u64) -> Result<(), TestCaseEr
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: size(40, 150), failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(cases(size(40, 150)))]
 
     #[test]
     fn packets_are_delivered_dropped_or_held_exactly_once(

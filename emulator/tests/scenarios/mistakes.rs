@@ -3,6 +3,7 @@
 use std::process::Command;
 
 use airlink::scenario::{TextPosition, presets};
+use airtcp_testkit::sample::cases;
 use proptest::prelude::*;
 
 use super::*;
@@ -198,6 +199,8 @@ fn shown_scenario_with_a_trace_works_elsewhere() {
 }
 
 proptest! {
+    #![proptest_config(cases(256))]
+
     #[test]
     fn arbitrary_text_does_not_panic(text in any::<String>()) {
         let _ = Scenario::parse(&text, "x").map_err(|error| error.to_string());

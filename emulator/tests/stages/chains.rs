@@ -18,6 +18,7 @@ use airlink::stages::queue::{
 };
 use airlink::stages::reorder::{Reorder, ReorderConfig};
 use airlink::stages::truncate::{Truncate, TruncateConfig};
+use airtcp_testkit::sample::cases;
 use airwire::units::Size;
 use proptest::prelude::*;
 
@@ -350,7 +351,7 @@ fn run_checked(
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(cases(400))]
 
     #[test]
     fn single_stage_conserves_packets_at_every_step(stage in any_stage(), packets in any_packets()) {

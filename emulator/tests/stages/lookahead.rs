@@ -6,6 +6,7 @@ use airlink::stage::Recording;
 use airlink::stages::link::LinkConfig;
 use airlink::stages::queue::QueueConfig;
 use airlink::stages::traffic::TrafficConfig;
+use airtcp_testkit::sample::cases;
 use airwire::time::{Duration, Instant};
 use airwire::units::Size;
 use proptest::prelude::*;
@@ -83,7 +84,7 @@ impl Run {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(cases(600))]
 
     #[test]
     fn lookahead_changes_no_result(

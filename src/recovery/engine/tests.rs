@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use airtcp_testkit::sample::cases;
 use airwire::time::Duration;
 use proptest::prelude::*;
 
@@ -343,10 +344,6 @@ fn check_each_step(events: &[Event]) {
             }
         }
     }
-}
-
-fn cases(cases: u32) -> ProptestConfig {
-    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
 }
 
 proptest! {

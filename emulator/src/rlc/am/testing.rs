@@ -122,7 +122,9 @@ pub(in crate::rlc) struct Channel {
     pub(in crate::rlc) delay: Duration,
     /// Probability that a transport block is lost.
     pub(in crate::rlc) loss: f64,
-    /// Probability that HARQ delivers a transport block only with its second transmission.
+    /// Probability that HARQ delivers a transport block only with its second transmission. Blocks with a
+    /// retransmission are never late: after a full window, the sequence number of a late copy can stand for a
+    /// new PDU, which neither 36.322 nor 38.322 excludes.
     pub(in crate::rlc) late: f64,
     /// Smallest and largest size of a transport block.
     pub(in crate::rlc) grants: (u64, u64),
@@ -247,7 +249,8 @@ impl<E: Entity> Link<E> {
             let octets = least + self.draws.below(most - least + 1);
             let pdus = self.ends[from].pulled(now, octets as usize);
             let is_lost = self.draws.chance(loss);
-            let extra = if self.draws.chance(late) { slot * 8 } else { Duration::ZERO };
+            let is_new = pdus.iter().all(|pdu| !matches!(pdu.kind, PduKind::Data { transmission: 2.., .. }));
+            let extra = if self.draws.chance(late) && is_new { slot * 8 } else { Duration::ZERO };
             if !is_lost && !pdus.is_empty() {
                 let block = pdus.iter().map(|pdu| pdu.octets.clone()).collect();
                 self.air.insert((now + delay + extra, self.blocks), (1 - from, block));

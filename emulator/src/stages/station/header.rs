@@ -28,6 +28,7 @@ pub(super) fn parse(packet: &[u8]) -> Parsed {
 
 #[cfg(test)]
 mod tests {
+    use airtcp_testkit::sample::cases;
     use proptest::prelude::*;
 
     use airwire::segment::Flags;
@@ -72,6 +73,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(cases(256))]
+
         #[test]
         fn rewriting_flags_and_options_updates_checksum_and_lengths(
             v6: bool,

@@ -179,6 +179,7 @@ impl Meter {
 
 #[cfg(test)]
 mod tests {
+    use airtcp_testkit::sample::cases;
     use proptest::prelude::*;
 
     use super::*;
@@ -286,6 +287,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(cases(256))]
+
         /// A header can contain any bytes.
         #[test]
         fn adding_rate_keeps_other_options(

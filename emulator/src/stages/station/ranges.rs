@@ -218,7 +218,7 @@ impl PassedRanges {
 #[cfg(test)]
 mod tests {
     use Transit::{NotPassed, Passed, Unknown};
-    use airtcp_testkit::sample::size;
+    use airtcp_testkit::sample::{cases, size};
     use proptest::prelude::*;
 
     use super::*;
@@ -413,7 +413,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(size(64, 256)))]
+        #![proptest_config(cases(size(64, 256)))]
 
         /// Compares with an unbounded memory, in which a first fragment counts with its maximum length.
         #[test]

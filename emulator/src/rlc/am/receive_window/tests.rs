@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use airtcp_testkit::sample::size;
+use airtcp_testkit::sample::{cases, size};
 use proptest::prelude::*;
 
 use super::*;
@@ -117,7 +117,7 @@ fn missing(window: &ReceiveWindow) -> BTreeSet<(u64, usize)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(size(500, 3_000)) })]
+    #![proptest_config(cases(size(500, 3_000)))]
 
     #[test]
     fn window_follows_the_wording_of_the_standards(

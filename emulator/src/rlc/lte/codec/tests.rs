@@ -1,3 +1,4 @@
+use airtcp_testkit::sample::cases;
 use proptest::prelude::*;
 use smallvec::smallvec;
 
@@ -130,7 +131,7 @@ fn formats() -> impl Strategy<Value = AmFormat> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(1000) })]
+    #![proptest_config(cases(1000))]
 
     #[test]
     fn encoded_pdu_decodes_unchanged(

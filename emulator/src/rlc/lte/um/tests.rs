@@ -1,4 +1,4 @@
-use airtcp_testkit::sample::size;
+use airtcp_testkit::sample::{cases, size};
 use airwire::rng::Stream;
 use proptest::prelude::*;
 
@@ -89,7 +89,7 @@ fn reestablishment_delivers_what_can_be_reassembled() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(size(100, 500)) })]
+    #![proptest_config(cases(size(100, 500)))]
 
     /// Without losses every SDU arrives. With losses, each arrives at most once, unchanged and in order.
     #[test]

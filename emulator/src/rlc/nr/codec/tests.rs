@@ -1,3 +1,4 @@
+use airtcp_testkit::sample::cases;
 use proptest::prelude::*;
 
 use super::*;
@@ -134,7 +135,7 @@ fn any_status() -> impl Strategy<Value = Status> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(1000) })]
+    #![proptest_config(cases(1000))]
 
     #[test]
     fn encoded_status_decodes_unchanged(length in any_length(), mut status in any_status()) {

@@ -1,3 +1,4 @@
+use airtcp_testkit::sample::cases;
 use proptest::prelude::*;
 
 use super::*;
@@ -400,7 +401,7 @@ fn any_octets() -> impl Strategy<Value = (Format, Vec<u8>)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2000) })]
+    #![proptest_config(cases(2000))]
 
     #[test]
     fn encoded_pdu_decodes_unchanged((format, pdu) in any_encodable()) {

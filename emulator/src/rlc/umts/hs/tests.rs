@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use airtcp_testkit::sample::size;
+use airtcp_testkit::sample::{cases, size};
 use proptest::prelude::*;
 
 use super::config::FastFading;
@@ -227,7 +227,7 @@ fn configs() -> impl Strategy<Value = HsdpaConfig> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: size(50, 200), failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(cases(size(50, 200)))]
 
     /// Outdated reports cause many damaged blocks. Nevertheless PDUs are delivered in order and without
     /// duplicates, and a missing PDU was lost or late. If too many consecutive blocks are lost, the next TSN looks

@@ -1,3 +1,4 @@
+use airtcp_testkit::sample::cases;
 use proptest::prelude::*;
 
 use super::*;
@@ -255,7 +256,7 @@ fn sdu(id: usize, length: usize) -> Vec<u8> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(1000) })]
+    #![proptest_config(cases(1000))]
 
     /// PDUs in any order, with duplicates of waiting PDUs, and across the wrap of the sequence number.
     #[test]

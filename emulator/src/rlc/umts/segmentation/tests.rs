@@ -1,5 +1,6 @@
 mod flexible;
 
+use airtcp_testkit::sample::cases;
 use proptest::prelude::*;
 
 use super::*;
@@ -275,7 +276,7 @@ fn on_air(pdu: &SegmentedPdu<usize>, format: Format) -> Amd<'static> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(1000) })]
+    #![proptest_config(cases(1000))]
 
     #[test]
     fn segmented_sdus_reassemble_unchanged((format, lengths) in any_run()) {

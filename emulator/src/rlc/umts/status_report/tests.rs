@@ -1,3 +1,4 @@
+use airtcp_testkit::sample::cases;
 use proptest::prelude::*;
 
 use super::*;
@@ -190,7 +191,7 @@ fn on_air(status: &Status, octets: usize) -> Status {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2000) })]
+    #![proptest_config(cases(2000))]
 
     #[test]
     fn reports_list_exactly_missing_pdus(

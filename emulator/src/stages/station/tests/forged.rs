@@ -1,6 +1,6 @@
 //! An off-path attacker forges segments of a connection.
 
-use airtcp_testkit::sample::size;
+use airtcp_testkit::sample::{cases, size};
 use proptest::prelude::*;
 
 use super::*;
@@ -167,7 +167,7 @@ fn step() -> impl Strategy<Value = Step> {
 const WINDOW: u64 = 10;
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(size(80, 256)))]
+    #![proptest_config(cases(size(80, 256)))]
 
     /// For data to the radio link, "radio" means that the byte passed a station. For data from the radio
     /// link, it means that the byte did not pass any station.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use airtcp_testkit::sample::size;
+use airtcp_testkit::sample::{cases, size};
 use proptest::prelude::*;
 
 use super::*;
@@ -134,7 +134,7 @@ impl Tested {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(size(500, 3_000)) })]
+    #![proptest_config(cases(size(500, 3_000)))]
 
     #[test]
     fn arbitrary_pdus_do_not_confuse_an_entity(steps in steps(), is_long in any::<bool>()) {

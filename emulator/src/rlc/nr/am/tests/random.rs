@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use airtcp_testkit::sample::size;
+use airtcp_testkit::sample::{cases, size};
 use airwire::rng::Stream;
 use proptest::prelude::*;
 
@@ -87,7 +87,7 @@ fn configs() -> impl Strategy<Value = AmConfig> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(size(60, 300)) })]
+    #![proptest_config(cases(size(60, 300)))]
 
     #[test]
     fn random_settings_deliver_every_sdu_exactly_once(

@@ -2,7 +2,7 @@
 //! does not panic or loop forever, sends no more PDUs than there are blocks, and still reports one outcome
 //! for each SDU.
 
-use airtcp_testkit::sample::size;
+use airtcp_testkit::sample::{cases, size};
 use proptest::prelude::*;
 
 use super::*;
@@ -159,7 +159,7 @@ impl EntityUnderTest {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(size(300, 1_000)) })]
+    #![proptest_config(cases(size(300, 1_000)))]
 
     #[test]
     fn hostile_pdus_leave_one_outcome_per_sdu(config in configs(), steps in steps()) {

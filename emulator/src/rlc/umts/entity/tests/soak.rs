@@ -1,6 +1,6 @@
 //! Long runs with random losses of data and control PDUs in both directions.
 
-use airtcp_testkit::sample::size;
+use airtcp_testkit::sample::{cases, size};
 use airwire::rng::Stream;
 
 use super::*;
@@ -163,7 +163,7 @@ fn formats() -> impl proptest::strategy::Strategy<Value = Format> {
 }
 
 proptest::proptest! {
-    #![proptest_config(proptest::test_runner::Config::with_cases(size(48, 96)))]
+    #![proptest_config(cases(size(48, 96)))]
 
     #[test]
     fn random_settings_leave_one_outcome_per_sdu(

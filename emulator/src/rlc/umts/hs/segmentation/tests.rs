@@ -1,3 +1,4 @@
+use airtcp_testkit::sample::cases;
 use proptest::prelude::*;
 
 use super::*;
@@ -149,7 +150,7 @@ fn reset_clears_waiting_and_stored_segments() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(cases(500))]
 
     /// Blocks of any size, some of which are lost. A PDU arrives, and in order, if none of its blocks was
     /// lost, and `decide` reports the same.

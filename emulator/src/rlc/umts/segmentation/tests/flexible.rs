@@ -116,7 +116,7 @@ fn piggybacked_report_uses_room_up_to_maximum_size() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(1000) })]
+    #![proptest_config(cases(1000))]
 
     #[test]
     fn flexible_pdus_contain_no_padding((format, lengths) in any_flexible_run()) {
