@@ -16,7 +16,7 @@ pub(crate) fn heap_of_vec<T>(capacity: usize) -> usize {
 }
 
 /// A value on the heap that few connections need. It is created when it is first modified.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct OnDemand<T>(Option<Box<T>>);
 
 impl<T> Default for OnDemand<T> {

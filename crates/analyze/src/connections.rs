@@ -1,6 +1,7 @@
 //! Assigns packets to connections, and finishes connections that have ended, so that memory remains bounded.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 
 use super::connection::{ClockVote, Connection, Ended, Keep};
 use super::endpoints::Endpoints;
@@ -17,6 +18,20 @@ pub struct Finished {
     pub number: u64,
     /// The results.
     pub ended: Ended,
+}
+
+/// A connection that is still followed, as far as it has been captured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Followed {
+    /// The number of the connection, as in [`Finished::number`].
+    pub number: u64,
+    /// The two ends, in the order of
+    /// [`ConnectionFindings::ends`](crate::connection::findings::ConnectionFindings::ends).
+    pub ends: [SocketAddr; 2],
+    /// Data of each end in bytes: acknowledged data if the capture contains ACKs, otherwise sent data.
+    pub bytes: [u64; 2],
+    /// The time of the last packet.
+    pub last_packet: Timestamp,
 }
 
 /// Selects the connections whose packets are kept as a [`Trace`](crate::trace::Trace).
@@ -263,6 +278,24 @@ impl Connections {
     /// Returns the open connections with their slots.
     fn followed(&self) -> impl Iterator<Item = (usize, &Open)> {
         self.slots.iter().enumerate().filter_map(|(at, slot)| Some((at, slot.as_deref()?)))
+    }
+
+    /// Returns the open connections in no particular order.
+    pub(crate) fn all(&self) -> impl Iterator<Item = Followed> {
+        self.followed().filter(|(_, open)| !open.connection.is_over()).map(|(_, open)| Followed {
+            number: open.number,
+            ends: open.connection.ends().both(),
+            bytes: open.connection.transferred(),
+            last_packet: open.connection.last_packet(),
+        })
+    }
+
+    /// Returns the results for an open connection as if its last packet had been captured.
+    pub(crate) fn results_so_far(&self, ends: [SocketAddr; 2]) -> Option<Finished> {
+        let at = *self.by_ends.get(&Endpoints::sorted(ends[0], ends[1]))?;
+        let open = self.slots[at].as_ref()?;
+        let ended = open.connection.clone().finish(self.resolution.step());
+        Some(Finished { number: open.number, ended })
     }
 
     /// Finishes the connections that ended longer ago than `linger`.

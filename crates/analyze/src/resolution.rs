@@ -8,7 +8,7 @@ const ENOUGH_TIMES: u32 = 16;
 /// Nanoseconds. A coarser clock affects the analysis.
 const COARSE: i64 = 1_000_000;
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Resolution {
     first: Option<Timestamp>,
     last: Timestamp,

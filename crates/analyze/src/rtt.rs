@@ -20,7 +20,7 @@ pub(crate) enum Measured {
     ByTimestamp,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Rtt {
     Few { samples: [i64; MAX_FEW], count: u8, by_timestamps: u8 },
     Many(Box<Many>),
@@ -91,7 +91,7 @@ impl Rtt {
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Many {
     samples: u64,
     by_timestamps: u64,

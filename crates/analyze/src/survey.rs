@@ -3,12 +3,13 @@
 mod repeats;
 
 use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddr;
 
 use serde::Serialize;
 
 use self::repeats::{Repeats, Verdict};
 use super::connection::{ClockVote, LONG_STEP, MIN_STEP};
-use super::connections::{Connections, Finished, Limits, Traces};
+use super::connections::{Connections, Finished, Followed, Limits, Traces};
 use super::damage::Damage;
 use aircaptures::capture::{Capture, Frame, Next};
 use aircaptures::fragments::Fragments;
@@ -313,6 +314,17 @@ impl Survey {
     /// packets arrive. On an idle interface, the caller must do it from time to time.
     pub fn finish_old(&mut self, now: Timestamp, finished: &mut dyn FnMut(Finished)) {
         self.connections.finish_old(now, finished);
+    }
+
+    /// Returns the connections that are open at the moment, in no particular order.
+    pub fn followed(&self) -> impl Iterator<Item = Followed> {
+        self.connections.all()
+    }
+
+    /// Returns the results so far for the open connection between these ends. The connection is still
+    /// followed. The call costs about as much as analysing a few hundred packets, and with a trace much more.
+    pub fn results_so_far(&self, ends: [SocketAddr; 2]) -> Option<Finished> {
+        self.connections.results_so_far(ends)
     }
 
     /// Records the number of lost frames that [`Capture::lost`] reports.

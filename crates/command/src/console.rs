@@ -99,6 +99,46 @@ impl LiveLine {
     }
 }
 
+/// Several lines on stderr that are overwritten repeatedly, if stderr is a terminal.
+pub struct LiveBlock {
+    /// Number of lines that are shown at the moment.
+    lines: usize,
+}
+
+impl LiveBlock {
+    /// Creates the block if it is wanted and stderr is a terminal.
+    pub fn new(wanted: bool) -> Option<Self> {
+        (wanted && io::stderr().is_terminal()).then_some(Self { lines: 0 })
+    }
+
+    /// Returns the columns and rows of the terminal.
+    pub fn size(&self) -> (usize, usize) {
+        let size = rustix::termios::tcgetwinsize(io::stderr()).ok();
+        // A terminal that does not know its size reports 0.
+        let known = size.filter(|size| size.ws_col > 0 && size.ws_row > 1);
+        known.map_or((80, 24), |size| (usize::from(size.ws_col), usize::from(size.ws_row)))
+    }
+
+    /// Replaces the text of the block. Lines that do not fit on the terminal are left out.
+    pub fn show(&mut self, text: &str) {
+        let (columns, rows) = self.size();
+        let lines = || text.lines().take(rows - 1);
+        let cut = |line: &str| line.chars().take(columns).chain(['\n']).collect::<String>();
+        let text: String = lines().map(cut).collect();
+        // Move to the first line of the block, and erase from there to the end of the screen.
+        let up = if self.lines > 0 { format!("\x1b[{}A", self.lines) } else { String::new() };
+        let _ = write!(io::stderr(), "{up}\r\x1b[J{}", Escaped(text));
+        self.lines = lines().count();
+    }
+
+    /// Erases the block.
+    pub fn clear(&mut self) {
+        if self.lines > 0 {
+            self.show("");
+        }
+    }
+}
+
 /// Stdout. Errors say that stdout cannot be written, except a closed pipe, which is not a failure.
 pub enum Out {
     /// Stdout itself.

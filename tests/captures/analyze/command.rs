@@ -3,6 +3,8 @@
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+use std::{fs, thread};
 
 use airtcp_testkit::frames::{ETHERNET, Pcap, v4, v6};
 use airtcp_testkit::machine::{airtcp, run};
@@ -106,6 +108,43 @@ fn interrupted_interface_capture_includes_all_packets() {
     assert_eq!((capture["name"].as_str(), counts(capture).1), (Some("lo"), 1));
     assert_eq!(acked(capture, 0), [300_000, 0]);
     no_problems(capture);
+}
+
+/// Needs root privileges, because it captures on an interface. `script` provides a terminal.
+#[test]
+fn live_capture_shows_busy_connection_and_its_socket() {
+    let namespace = airtcp_testkit::machine::namespace();
+    let up = || Command::new("ip").args(["link", "set", "lo", "up"]).status().unwrap();
+    assert!(namespace.enter(up).unwrap().success());
+    let json = airtcp(&["analyze", "-i", "lo", "-f", "port 9000", "--for", "4s", "--json"]);
+    let program = json.get_program().to_str().unwrap();
+    let mut terminal = Command::new("script");
+    terminal.args(["-qec", &format!("{program} analyze -i lo -f 'port 9000' --for 4s"), "/dev/null"]);
+    let programs = [terminal, json].map(|mut command| {
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        namespace.enter(|| command.spawn().unwrap()).unwrap()
+    });
+    let receiver = airtcp_testkit::machine::kernel_receiver(&namespace, 9000);
+    airtcp_testkit::machine::wait_for_listener(&namespace, 9000);
+    let mut stream = namespace.enter(|| TcpStream::connect(("127.0.0.1", 9000)).unwrap()).unwrap();
+    let end = Instant::now() + Duration::from_secs(3);
+    while Instant::now() < end {
+        stream.write_all(&[7; 20_000]).unwrap();
+        thread::sleep(Duration::from_millis(50));
+    }
+    drop(stream);
+    receiver.join().unwrap();
+    let [screen, document] = programs.map(|child| child.wait_with_output().unwrap().stdout);
+
+    let screen = String::from_utf8(screen).unwrap();
+    let row = screen.lines().find(|line| line.contains("127.0.0.1:9000") && line.contains("bit/s"));
+    assert!(row.is_some() && screen.contains("1 open, 1 with data in the last second"), "{screen}");
+    let document: Value = serde_json::from_slice(&document).unwrap();
+    let sockets = &document["captures"][0]["connections"][0]["kernel"];
+    let algorithm = namespace.enter(|| fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control"));
+    let algorithm = algorithm.unwrap().unwrap();
+    assert_eq!(sockets[0]["congestion_control"], algorithm.trim(), "{sockets}");
+    assert!(sockets[0]["cwnd_segments"].as_u64() >= Some(10), "{sockets}");
 }
 
 #[test]

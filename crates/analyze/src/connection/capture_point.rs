@@ -7,7 +7,7 @@ use crate::compact::CompactOption;
 
 /// The response time of one end, seen from the capture point. It is measured with handshakes, timestamps and
 /// ACKs.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct ReplyDelay {
     min: CompactOption,
     /// If this end has not echoed the timestamp `pending` of the *other* end yet: the time when it passed.

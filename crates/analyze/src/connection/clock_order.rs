@@ -58,7 +58,7 @@ struct PendingEcho {
 }
 
 /// Evidence from timestamps: an end echoes a value that the other end has not sent yet.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct EarlyEchoes {
     pending: [Option<PendingEcho>; 2],
     pub(super) found: AfterResponse,

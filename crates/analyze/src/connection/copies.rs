@@ -28,7 +28,7 @@ pub(super) fn unidentified_limit(round_trip: Option<i64>) -> i64 {
 }
 
 /// The most recent packets of one end.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct RecentPackets {
     packets: [Seen; REMEMBERED],
     next: u8,
@@ -38,7 +38,7 @@ pub(super) struct RecentPackets {
 }
 
 /// State of a connection that contains copies.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Copies {
     /// The most recent packets of each end.
     recent: [Ring; 2],
@@ -49,7 +49,7 @@ pub(super) struct Copies {
     delay: i64,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Ring {
     packets: Vec<Seen>,
     next: usize,

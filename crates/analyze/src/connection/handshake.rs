@@ -32,7 +32,7 @@ struct Syn {
     options_cut: bool,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct HandshakeTracker {
     stage: Stage,
     resets: u8,

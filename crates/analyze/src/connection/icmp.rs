@@ -7,7 +7,7 @@ use super::findings::IcmpFindings;
 use crate::compact::heap_of_vec;
 
 /// ICMP errors, one entry per kind and sender.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct IcmpErrors(Vec<IcmpFindings>);
 
 /// Maximum number of entries, to bound the memory.

@@ -76,7 +76,7 @@ pub struct Ended {
     pub traces: Option<[Trace; 2]>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Connection {
     ends: Endpoints,
     first_packet: u64,
@@ -114,7 +114,7 @@ impl From<Ending> for Close {
 }
 
 /// State that few connections need.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Rare {
     copied: u32,
     clock_went_back: u32,
@@ -353,6 +353,11 @@ impl Connection {
 
     pub(super) fn packets(&self) -> u64 {
         self.packets.into()
+    }
+
+    /// Returns the data of each end in bytes: acknowledged data if there are ACKs, otherwise sent data.
+    pub(crate) fn transferred(&self) -> [u64; 2] {
+        self.directions.each_ref().map(DirectionAnalysis::transferred)
     }
 
     pub(crate) fn last_packet(&self) -> Timestamp {

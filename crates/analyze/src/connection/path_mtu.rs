@@ -9,7 +9,7 @@ const MIN_TRANSMISSIONS: u32 = 3;
 const FITS_EVERY_PATH: u16 = 512;
 
 /// The state of one direction. Lengths are bytes of payload, limited to 65,535.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct PathMtu {
     /// The length of the longest acknowledged segment.
     longest_acked: u16,
@@ -21,7 +21,7 @@ pub(super) struct PathMtu {
     details: Option<Box<Details>>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Details {
     /// The first retransmitted segment that is longer than all acknowledged segments and not acknowledged
     /// yet.
@@ -32,13 +32,13 @@ struct Details {
 }
 
 /// The MTU that ICMP reported, and the number of longer packets sent afterwards.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Icmp {
     mtu: Option<u32>,
     above: u32,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Suspect {
     start: u64,
     len: u16,

@@ -15,20 +15,20 @@ const MAX_NAME: usize = 253 + 6;
 const MAX_LINES: u8 = 100;
 
 /// The state of one connection.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct ServerName {
     search: Option<Box<Search>>,
     /// The ends whose first data was seen, or is no longer relevant.
     has_data: [bool; 2],
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Search {
     Parsing(Parser),
     Found(Name),
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Parser {
     from: usize,
     /// The offset of the next expected byte.
@@ -38,7 +38,7 @@ struct Parser {
     octets: Vec<u8>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Position {
     /// Before the extensions of a ClientHello.
     Hello,

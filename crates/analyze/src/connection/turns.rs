@@ -4,7 +4,7 @@
 use super::findings::{ResponseTimeFindings, TurnFindings};
 
 /// Times are in microseconds, at most about an hour, because there may be 100,000 connections.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Turns {
     last_data_at: i64,
     /// The end that sent the last data.

@@ -2,14 +2,17 @@
 
 mod comments;
 mod lines;
+mod live;
 pub(crate) mod moment;
 mod order;
 mod output;
+mod parquet;
 mod path;
 mod pictures;
 mod resent;
 mod rows;
 mod select;
+mod sockets;
 
 use std::path::PathBuf;
 use std::time::SystemTime;
@@ -87,6 +90,9 @@ pub(crate) struct Analyze {
         help_heading = "Output"
     )]
     csv: bool,
+    /// Also write the rows of --csv, with their types, into this Parquet file
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    parquet: Option<PathBuf>,
     /// Show every column of the tables, and do not break long lines
     #[arg(long, conflicts_with = "json", help_heading = "Output")]
     wide: bool,
@@ -175,6 +181,7 @@ impl Analyze {
             only: self.connection,
             limit: self.most,
             resent: self.resent,
+            parquet: self.parquet.clone(),
             selection: self.selection.clone(),
             sort: self.sort,
             overview: self.overview,
@@ -183,7 +190,7 @@ impl Analyze {
         let sender = self.sender_log.as_deref().map(SenderLogComparison::new).transpose()?;
         let mut output = Output::new(options, pictures, comments, path, sender)?;
         for mut capture in captures {
-            output.begin(capture.name(), self.interface.is_some())?;
+            output.begin(capture.name())?;
             let totals = match self.interface {
                 Some(_) => self.listen(&mut capture, &mut output)?,
                 None => read(&mut capture, &mut output),
@@ -203,6 +210,7 @@ impl Analyze {
         if !self.quiet {
             console::print_status(format_args!("capturing on {}; press Ctrl-C to stop", capture.name()));
         }
+        output.begin_live(clock.now(), self.quiet);
         let mut end = self.time.map(|time| clock.now() + time);
         let mut survey = Survey::new(output.traces(), Limits { linger: LINGER, ..Limits::default() });
         let mut next_cleanup = clock.now() + CLEANUP_INTERVAL;
@@ -232,6 +240,7 @@ impl Analyze {
             if next_cleanup <= now {
                 next_cleanup = now + CLEANUP_INTERVAL;
                 survey.finish_old(wall(&clock, now), &mut |finished| output.take(finished));
+                output.update_live(now, &survey);
             }
         }
         if let Some(descriptor) = capture.descriptor() {

@@ -2,27 +2,32 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
+use std::path::PathBuf;
 
 use aircaptures::packet::Timestamp;
 use airtcp_analyze::connection::findings::{
     Cause, ConnectionFindings, DirectionFindings, HandshakeOutcome, RttOf,
 };
 use airtcp_analyze::connections::{Finished, Traces};
-use airtcp_analyze::survey::Totals;
+use airtcp_analyze::survey::{Survey, Totals};
 use airtcp_numbers::table::{Column, Table, wrapped_lines};
 use airtcp_numbers::units::{show_bytes, show_rate};
+use airwire::time::Instant;
 use jiff::tz::TimeZone;
 use serde::Serialize;
 
 use super::comments::Commenting;
 use super::lines::{self, Line};
+use super::live::{LiveTable, Rates};
 use super::moment;
 use super::order::{SortKey, TopRanked};
+use super::parquet::ParquetFile;
 use super::path::{PathAnalysis, SenderLogComparison};
 use super::pictures::Pictures;
 use super::resent::{self, Resent};
-use super::rows;
+use super::rows::{self, Cell};
 use super::select::Selection;
+use super::sockets::{KernelSocket, Sockets};
 use crate::shared::{console, failure};
 
 const SCHEMA_VERSION: u32 = 1;
@@ -51,6 +56,8 @@ pub(super) struct OutputOptions {
     pub(super) resent: bool,
     pub(super) selection: Selection,
     pub(super) sort: Option<SortKey>,
+    /// The Parquet file for the rows of `--csv`.
+    pub(super) parquet: Option<PathBuf>,
     /// Print one line per connection and no tables.
     pub(super) overview: bool,
     /// Print all columns of the tables and not to break lines.
@@ -59,8 +66,8 @@ pub(super) struct OutputOptions {
 
 pub(super) struct Output {
     options: OutputOptions,
-    /// Print a line to stderr for each connection that ends during a live capture.
-    live: bool,
+    /// The state of a capture on an interface.
+    live: Option<Live>,
     zone: TimeZone,
     /// The results of the current capture.
     results: CaptureResults,
@@ -68,6 +75,7 @@ pub(super) struct Output {
     comments: Option<Commenting>,
     path: Option<PathAnalysis>,
     sender: Option<SenderLogComparison>,
+    parquet: Option<ParquetFile>,
     /// The name of the current capture.
     capture: String,
     captures: u64,
@@ -75,6 +83,14 @@ pub(super) struct Output {
     /// Buffer for the JSON of one connection, reused for the next.
     line: Vec<u8>,
     error: Option<io::Error>,
+}
+
+/// The state of a capture on an interface: the table, and the questions to the kernel.
+struct Live {
+    /// The table on stderr, if stderr is a terminal.
+    table: Option<LiveTable>,
+    rates: Rates,
+    sockets: Sockets,
 }
 
 /// The results of one capture that are kept until its end.
@@ -106,6 +122,9 @@ struct Findings {
     /// The retransmissions of each direction, with `--resent`.
     #[serde(skip_serializing_if = "Option::is_none")]
     resent: Option<[Vec<Resent>; 2]>,
+    /// The sockets of both ends on this machine, after a capture on an interface.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kernel: Option<[Option<KernelSocket>; 2]>,
 }
 
 #[derive(Serialize)]
@@ -122,7 +141,7 @@ impl Output {
         comments: Option<Commenting>,
         path: Option<PathAnalysis>,
         sender: Option<SenderLogComparison>,
-    ) -> io::Result<Self> {
+    ) -> anyhow::Result<Self> {
         match options.format {
             Format::Text => {
                 options.limit.get_or_insert(if options.overview { MANY_ROWS } else { DEFAULT_ROWS });
@@ -130,12 +149,15 @@ impl Output {
             Format::Json => {
                 write!(console::stdout(), "{{\"schema_version\":{SCHEMA_VERSION},\"captures\":[")?
             }
-            Format::Csv => rows::begin(options.resent, &mut console::stdout())?,
+            Format::Csv => rows::write_headings(options.resent, &mut console::stdout())?,
         }
         if options.sort.is_some() {
             options.limit.get_or_insert(MANY_ROWS);
         }
-        let (live, zone, results) = (false, TimeZone::system(), CaptureResults::new(&options));
+        let parquet = options.parquet.as_deref();
+        let parquet =
+            parquet.map(|path| ParquetFile::create(path, rows::columns(options.resent))).transpose()?;
+        let (live, zone, results) = (None, TimeZone::system(), CaptureResults::new(&options));
         let (captures, written, line, error) = (0, 0, Vec::new(), None);
         Ok(Self {
             options,
@@ -146,6 +168,7 @@ impl Output {
             comments,
             path,
             sender,
+            parquet,
             capture: String::new(),
             captures,
             written,
@@ -159,8 +182,7 @@ impl Output {
         self.results.first = self.results.first.or(first);
     }
 
-    pub(super) fn begin(&mut self, name: &str, live: bool) -> io::Result<()> {
-        self.live = live && self.options.format == Format::Text;
+    pub(super) fn begin(&mut self, name: &str) -> io::Result<()> {
         name.clone_into(&mut self.capture);
         let is_first = self.captures == 0;
         self.captures += 1;
@@ -179,8 +201,33 @@ impl Output {
         }
     }
 
+    /// Prepares for a capture on an interface. With `quiet`, no table is shown.
+    pub(super) fn begin_live(&mut self, now: Instant, quiet: bool) {
+        let is_shown = !quiet && self.traces() == Traces::None;
+        let (rates, sockets) = (Rates::new(now), Sockets::default());
+        self.live = Some(Live { table: LiveTable::new(is_shown), rates, sockets });
+    }
+
+    /// Asks the kernel about the busiest connections and draws them. Called once per second.
+    pub(super) fn update_live(&mut self, now: Instant, survey: &Survey) {
+        let Some(live) = &mut self.live else { return };
+        let (busy, open) = live.rates.update(now, survey.followed());
+        live.sockets.update(&busy);
+        if let Some(table) = &mut live.table {
+            let first = self.results.first.unwrap_or_default().0;
+            let (options, zone) = (&self.options, &self.zone);
+            let wants = |number: u64, findings: &ConnectionFindings| {
+                options.only.is_none_or(|only| only == number)
+                    && options.selection.wants(findings, first, zone)
+            };
+            table.draw(&busy, open, survey, &live.sockets, wants);
+        }
+    }
+
     pub(super) fn take(&mut self, mut finished: Finished) {
-        if self.options.only.is_some_and(|only| only != finished.number) || self.error.is_some() {
+        let number = finished.number;
+        let kernel = self.live.as_mut().map(|live| live.sockets.take(number).unwrap_or_default());
+        if self.options.only.is_some_and(|only| only != number) || self.error.is_some() {
             return;
         }
         if let Some(path) = &mut self.path {
@@ -200,20 +247,30 @@ impl Output {
         if let Some(comments) = &mut self.comments {
             comments.take(&finished);
         }
-        let number = finished.number;
         let resent = finished.ended.traces.filter(|_| self.options.resent);
         let resent = resent.map(|traces| traces.each_ref().map(resent::of));
-        let findings = Findings { all: finished.ended.findings, resent };
-        self.error = match self.options.limit {
-            None => self.write(number, &findings).err(),
-            Some(_) => {
-                if self.live {
-                    report_live(number, &findings.all);
-                }
-                self.results.take(number, findings, &self.options);
-                None
+        let findings = Findings { all: finished.ended.findings, resent, kernel };
+        self.error = self.keep(number, findings).err();
+    }
+
+    /// Writes the results of a connection, or keeps them until the end of the capture.
+    fn keep(&mut self, number: u64, findings: Findings) -> io::Result<()> {
+        if self.parquet.is_some() {
+            let rows = self.rows(number, &findings);
+            rows.into_iter()
+                .try_for_each(|row| self.parquet.as_mut().map_or(Ok(()), |file| file.push(row)))?;
+        }
+        if self.options.limit.is_none() {
+            return self.write(number, &findings);
+        }
+        if let Some(live) = self.live.as_mut().filter(|_| self.options.format == Format::Text) {
+            if let Some(table) = &mut live.table {
+                table.clear();
             }
-        };
+            report_live(number, &findings.all);
+        }
+        self.results.take(number, findings, &self.options);
+        Ok(())
     }
 
     /// Returns the connections for which every packet must be kept.
@@ -234,13 +291,18 @@ impl Output {
     }
 
     fn write(&mut self, number: u64, findings: &Findings) -> io::Result<()> {
+        if self.options.format != Format::Csv {
+            return self.write_json(number, findings);
+        }
         let mut out = console::stdout();
-        match (self.options.format, &findings.resent) {
-            (Format::Csv, Some(resent)) => {
-                rows::retransmissions(&self.capture, number, &findings.all, resent, &mut out)
-            }
-            (Format::Csv, None) => rows::connection(&self.capture, number, &findings.all, &mut out),
-            _ => self.write_json(number, findings),
+        self.rows(number, findings).iter().try_for_each(|row| rows::write_row(row, &mut out))
+    }
+
+    /// Returns the rows of a connection for `--csv` and `--parquet`.
+    fn rows(&self, number: u64, findings: &Findings) -> Vec<Vec<Cell>> {
+        match &findings.resent {
+            Some(resent) => rows::retransmissions(&self.capture, number, &findings.all, resent),
+            None => vec![rows::connection(&self.capture, number, &findings.all)],
         }
     }
 
@@ -257,6 +319,9 @@ impl Output {
     pub(super) fn end(&mut self, totals: &Totals) -> anyhow::Result<()> {
         if let Some(error) = self.error.take() {
             return Err(error.into());
+        }
+        if let Some(table) = self.live.as_mut().and_then(|live| live.table.as_mut()) {
+            table.clear();
         }
         let results = std::mem::replace(&mut self.results, CaptureResults::new(&self.options));
         let mut connections: Vec<_> = results.connections.in_order().collect();
@@ -331,6 +396,11 @@ impl Output {
         if !rest.is_empty() {
             write!(out, "{}", wrapped_lines(rest, width))?;
         }
+        for (end, socket) in findings.all.ends.iter().zip(findings.kernel.iter().flatten()) {
+            if let Some(socket) = socket {
+                write!(out, "{}", wrapped_lines(&format!("  kernel at {end}: {socket}\n"), width))?;
+            }
+        }
         for (direction, resent) in findings.all.directions.iter().zip(findings.resent.iter().flatten()) {
             if !resent.is_empty() {
                 let (from, to) = (direction.from, direction.to);
@@ -381,6 +451,9 @@ impl Output {
         }
         if json {
             writeln!(console::stdout(), "}}")?;
+        }
+        if let Some(file) = self.parquet {
+            file.finish()?;
         }
         self.pictures.finish()?;
         self.comments.map_or(Ok(()), Commenting::finish)
@@ -488,7 +561,7 @@ fn row(number: u64, findings: &ConnectionFindings, direction: &DirectionFindings
     ]
 }
 
-fn median_rtt(direction: &DirectionFindings) -> String {
+pub(super) fn median_rtt(direction: &DirectionFindings) -> String {
     let show = |seconds: f64| match seconds {
         seconds if seconds < 0.001 => format!("{:.0} µs", seconds * 1e6),
         seconds => format!("{:.1} ms", seconds * 1e3),

@@ -12,7 +12,7 @@ pub(super) const WAITED: i64 = 20_000_000;
 const ENOUGH: u32 = 10;
 
 /// ACKs for new data that arrived in order without loss.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct AckCounts {
     one: u32,
     two: u32,

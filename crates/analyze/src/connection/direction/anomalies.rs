@@ -32,7 +32,7 @@ const REMEMBERED: usize = 128;
 
 /// Evidence of whether timeouts were spurious whose first retransmission was spurious according to D-SACK. If the
 /// ACK for an earlier copy was lost and all other segments as well, no ACK would have arrived without the timeout.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct TimeoutProofs {
     /// Number of timeouts whose first retransmission was spurious, while it is not known whether other
     /// segments were lost.
@@ -70,7 +70,7 @@ pub(super) struct MissedPacket {
 /// have different clocks, they may follow after a round trip. Each ACK yields a hole.
 const HOLES: usize = 64;
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Anomalies {
     pub(super) retransmissions: Retransmissions,
     /// The most recent retransmissions, oldest first.

@@ -68,7 +68,7 @@ struct Growth {
     curvature: f32,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Congestion {
     reductions: Vec<Reduction>,
     growths: Vec<Growth>,
@@ -78,7 +78,7 @@ pub(super) struct Congestion {
     last_probe: Option<i64>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 enum Phase {
     /// Not measuring a loss.
     #[default]

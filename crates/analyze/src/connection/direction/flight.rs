@@ -37,7 +37,7 @@ pub(super) struct Segment {
 }
 
 /// The segments in flight, disjoint and sorted. Holes between them are data that the capture does not contain.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Flight {
     segments: VecDeque<Segment>,
     /// `None` if no data is SACKed.
@@ -50,7 +50,7 @@ pub(super) struct Flight {
     pub(super) max: u64,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Sacked {
     ranges: RangeSet,
     bytes: u64,

@@ -39,7 +39,7 @@ const FREQUENT: usize = 2;
 const RARE: usize = 3;
 
 /// Nanoseconds by limit.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Sums {
     frequent: [i64; FREQUENT],
     rare: OnDemand<[i64; RARE]>,
@@ -83,7 +83,7 @@ impl Sums {
 
 /// The time since the first data. Time after the last ACK for new data counts only if the transfer was
 /// incomplete.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct LimitTimes {
     /// The period since the last packet. Set at the first data.
     period: Option<Period>,
@@ -98,7 +98,7 @@ pub(super) struct LimitTimes {
     pending_wait: u32,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Period {
     since: i64,
     limit: Limit,

@@ -94,7 +94,7 @@ pub(super) struct CaptureView {
 }
 
 /// Totals of one direction.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Counts {
     /// Number of packets of the sender.
     packets: u32,
@@ -106,7 +106,7 @@ struct Counts {
 }
 
 /// Payload sizes of segments in bytes.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct SegmentSizes {
     longest: u32,
     /// The size of the last new segment.
@@ -164,7 +164,7 @@ impl SegmentSizes {
 }
 
 /// The data sent before the first ACK for data.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct InitialFlight {
     bytes: u32,
     segments: u16,
@@ -172,7 +172,7 @@ struct InitialFlight {
     is_complete: bool,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct AckTimes {
     last: CompactOption,
     /// The times when an ACK for new data restarted the timer: the last time, and the time before that.
@@ -180,7 +180,7 @@ struct AckTimes {
 }
 
 /// Detects whether the sender increments the IP identification for each packet.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct IpIds {
     evidence: i8,
     last: Option<u16>,
@@ -209,7 +209,7 @@ impl IpIds {
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct DirectionAnalysis {
     numbering: Numbering,
     flight: Flight,
@@ -317,6 +317,11 @@ impl DirectionAnalysis {
 
     pub(super) fn has_acks(&self) -> bool {
         self.counts.acks > 0
+    }
+
+    /// Returns the acknowledged data in bytes, or the sent data if the capture contains no ACKs.
+    pub(super) fn transferred(&self) -> u64 {
+        if self.has_acks() { self.counts.acked_bytes } else { self.counts.sent_bytes }
     }
 
     /// Sets the scale of the windows that limit this direction's data.
@@ -436,16 +441,16 @@ impl DirectionAnalysis {
         if !has_one_clock {
             self.rtt = Rtt::default();
         }
-        self.finish_trace(rtt_of);
+        // A capture at the receiver does not show data in transit, only data that the receiver has not
+        // acknowledged.
+        let flight_is_known = rtt_of != RttOf::ReceiverDelay && self.has_acks() && has_one_clock;
+        self.finish_trace(rtt_of, flight_is_known);
         if self.is_incomplete() {
             self.limits.commit();
         }
         let seconds = self.limits.total() as f64 / 1e9;
         let mean_flight = self.limits.mean_flight();
         let rate = |bytes: u64| if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 };
-        // A capture at the receiver does not show data in transit, only data that the receiver has not
-        // acknowledged.
-        let flight_is_known = rtt_of != RttOf::ReceiverDelay && self.has_acks() && has_one_clock;
         let shows_flight = flight_is_known || self.counts.data_packets == 0;
         let window = self.window_findings(shows_flight, mean_flight);
         let sender = self.sender_findings(rtt_of, flight_is_known, peer_mss);
@@ -484,9 +489,12 @@ impl DirectionAnalysis {
         (findings, self.trace.map(|trace| *trace))
     }
 
-    fn finish_trace(&mut self, rtt_of: RttOf) {
+    fn finish_trace(&mut self, rtt_of: RttOf, flight_is_known: bool) {
         let Some(trace) = &mut self.trace else { return };
         trace.rtt_of = rtt_of;
+        if !flight_is_known {
+            trace.windows.clear();
+        }
         if rtt_of == RttOf::ReceiverDelay {
             // Segments that pass a capture point at the receiver have arrived.
             for segment in trace.segments.iter_mut().filter(|segment| segment.fate == Fate::Unknown) {

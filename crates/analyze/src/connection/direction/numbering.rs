@@ -9,7 +9,7 @@ use crate::compact::CompactOption;
 /// Offset of the first number seen. The space below it is for data sent before the capture began.
 pub(super) const BASE: u64 = 1 << 32;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Numbering {
     /// The sequence number with offset [`BASE`].
     base: Option<Seq>,

@@ -11,7 +11,7 @@ pub(super) const MIN_SILENCE: i64 = 1_000_000_000;
 /// Nanoseconds to the sender and back. Farther from the sender, a capture does not show every timeout.
 pub(super) const MIN_REMOTE: i64 = 1_000_000;
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Outages {
     /// Number of timeouts since the last packet of the other end.
     timeouts: u32,

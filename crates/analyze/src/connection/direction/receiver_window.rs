@@ -14,7 +14,7 @@ pub(super) enum Scale {
     Shift(u8),
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct ReceiverWindow {
     pub(super) scale: Scale,
     /// The last window field, not scaled.

@@ -4,7 +4,7 @@
 use super::congestion::UNLIMITED_ROUNDS;
 
 /// The round trips of a sender. A round ends with the first ACK for data that was sent after the round began.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Rounds {
     end: u64,
     /// The maximum flight in this round, and in the previous round.
@@ -17,7 +17,7 @@ pub(super) struct Rounds {
 }
 
 /// The growth at the start of the connection, as long as the window grows.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Growth {
     first: u32,
     last: u32,

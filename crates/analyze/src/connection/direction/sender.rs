@@ -4,7 +4,7 @@
 use crate::connection::findings::{AfterTimeout, Evidence, PartialAcks};
 
 /// Counts of events that distinguish senders.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct SenderEvidence {
     /// After a timeout: retransmissions of SACKed segments, or without SACK, of successive segments.
     pub(super) go_back_n: u32,

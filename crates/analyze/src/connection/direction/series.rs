@@ -8,7 +8,7 @@ pub(super) const BINS: usize = 200;
 /// Initial width of a bin in nanoseconds.
 const NARROWEST: i64 = 1_000_000;
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Series {
     /// Width of a bin in nanoseconds, or 0 before the first byte.
     width: i64,

@@ -15,7 +15,7 @@ pub(super) struct AckState {
 
 /// The most recent ACKs. An ACK takes effect when it has reached the sender and the data that it triggers has
 /// come back to the capture point.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct AckHistory {
     entries: [AckState; ENTRIES],
     first: u8,

@@ -6,7 +6,7 @@ const SHORTEST: f64 = 250_000.0;
 const BINS: usize = 40;
 
 /// How long the delay had which value. Quantiles have an error of at most 20 %.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct DelayTimes {
     /// Microseconds with a delay in each bin.
     times: [u32; BINS],
@@ -60,7 +60,7 @@ const MAX_AGE: i64 = 300_000_000_000;
 
 /// The delay of one end's packets to the capture point, relative to the shortest one. It is computed from
 /// their timestamps (RFC 7323 §4).
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct OneWayDelay {
     first: Option<(u32, i64)>,
     tick: f64,

@@ -29,7 +29,7 @@ pub(super) struct QueueAtLoss {
     pub(super) delay: i64,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct LossEpisodes {
     pub(super) episodes: u32,
     pub(super) segments: u32,

@@ -41,7 +41,7 @@ const SLOW_START_GROWTH: f64 = 1.2;
 const FLAT: f64 = 0.1;
 
 /// The current round trip. It ends when the sender learns that data sent in it has arrived.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Round {
     began: i64,
     /// The end of the data sent before the round.
@@ -94,7 +94,7 @@ impl Sum {
 }
 
 /// Rounds whose flight or window had a similar size.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct SizedRounds {
     sum: Sum,
     /// The integral of the size over time, in byte-nanoseconds.
@@ -117,7 +117,7 @@ impl SizedRounds {
 }
 
 /// Detects ACKs that were lost before the capture point, by the gaps in their IP identifications.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct AckIds {
     last: Option<u16>,
     consecutive: u32,
@@ -145,7 +145,7 @@ impl AckIds {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct RoundTrips {
     round: Round,
     previous_flight: u32,

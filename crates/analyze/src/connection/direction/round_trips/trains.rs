@@ -12,7 +12,7 @@ const LONGEST: u64 = 24;
 const SHORTEST: u64 = 4;
 
 /// Packets that follow each other closely, and the distribution of their rates.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Trains {
     began: i64,
     last: i64,
