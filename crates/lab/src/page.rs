@@ -147,6 +147,7 @@ fn experiment(page: &mut Page, directory: &Path) -> Result<(), RunDirError> {
             None => summary(&report, runs_of),
         }),
         runs: table,
+        waterfalls: Vec::new(),
     });
     Ok(())
 }

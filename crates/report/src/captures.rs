@@ -8,11 +8,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use aircaptures::{Capture, CaptureError};
-use airtcp_analyze::connection::findings::DirectionFindings;
+use airtcp_analyze::connection::findings::{Cause, Close, DirectionFindings, RttOf};
 use airtcp_analyze::{ConnectionFindings, Finished, Totals, Trace, Traces, read};
 use airtcp_numbers::units::{show_bytes, show_rate};
 
 use crate::html::table::{Cell, Table};
+use crate::html::waterfall::{Waterfall, exchanges};
 use crate::html::{Experiment, Page, Run};
 
 /// Maximum number of connections whose verdict is at the top of the page. The table has the causes of all.
@@ -61,27 +62,33 @@ pub fn add(
     });
     let chosen = largest.choose(bounds);
     let mut runs_of: BTreeMap<u64, Vec<Run>> = BTreeMap::new();
+    let mut waterfalls = BTreeMap::new();
     if !chosen.is_empty() {
         let traces = Traces::Among(chosen.clone());
         read(&mut Capture::open(path, filter)?, traces, &mut |finished| {
             let Finished { number, ended } = finished;
             if let Some(traces) = ended.traces {
+                let is_largest = chosen.first() == Some(&number);
+                waterfalls.insert(number, waterfall(number, &ended.findings, &traces, is_largest));
                 runs_of.insert(number, runs(number, &ended.findings, traces));
             }
         });
     }
     let drawn = runs_of.values().filter(|runs| !runs.is_empty()).count();
-    let mut table = Table { caption: caption(), columns: columns(), rows: Vec::new() };
+    let mut rows = Vec::new();
     for ((_, Reverse(number)), findings) in largest.connections.iter().rev() {
         let runs = runs_of.remove(number).unwrap_or_default();
         let run_indices = (page.runs.len()..page.runs.len() + runs.len()).collect();
         page.runs.extend(runs);
-        table.rows.push((run_indices, row(*number, findings, totals.begin_unix_ns)));
+        rows.push((run_indices, row(*number, findings, totals.begin_unix_ns)));
     }
+    let table = without_empty_columns(Table { caption: caption(), columns: columns(), rows });
+    page.has_wide_tables = true;
     page.experiments.push(Experiment {
         name: path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned(),
         sentences: sentences(&totals, &largest, drawn, when),
         runs: table,
+        waterfalls: waterfalls.into_values().flatten().collect(),
         ..Experiment::default()
     });
     Ok(())
@@ -117,11 +124,30 @@ fn sent_bytes(findings: &ConnectionFindings) -> u64 {
     findings.directions.iter().map(|direction| direction.sent_bytes).sum()
 }
 
-/// Returns a run for each direction that carried data.
+/// Returns the requests and responses of a connection if both ends sent data. They are open if they explain
+/// why the largest connection was slow.
+fn waterfall(
+    number: u64,
+    findings: &ConnectionFindings,
+    traces: &[Trace; 2],
+    is_largest: bool,
+) -> Option<Waterfall> {
+    let exchanges = exchanges(traces, findings.close == Close::Closed);
+    let complete = exchanges.iter().filter(|it| it.request.is_some() && it.response.is_some()).count();
+    let explaining = [Cause::SerialRequests, Cause::ServerThinkTime, Cause::ClientThinkTime];
+    let is_open = is_largest && explaining.contains(&findings.verdict.cause);
+    let title = format!("Requests and responses of connection {number} ({complete})");
+    (complete > 0).then_some(Waterfall { title, is_open, exchanges })
+}
+
+/// Returns a run for each direction that carried data, the one with more data first.
 fn runs(number: u64, findings: &ConnectionFindings, traces: [Trace; 2]) -> Vec<Run> {
     let with_data = traces.into_iter().zip(&findings.directions).filter(|(_, found)| found.data_packets > 0);
     let server = findings.name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
-    let runs = with_data.map(|(trace, direction)| {
+    let mut with_data: Vec<_> = with_data.collect();
+    // The direction with more data is the one that was slow.
+    with_data.sort_by_key(|(_, direction)| Reverse(direction.sent_bytes));
+    let runs = with_data.into_iter().map(|(trace, direction)| {
         let mut facts: Vec<_> = direction.rows();
         facts.insert(0, ("verdict".to_owned(), findings.verdict.sentence.clone()));
         facts.extend(findings.remarks().into_iter().map(|remark| ("capture".to_owned(), remark)));
@@ -145,14 +171,28 @@ fn columns() -> Vec<(&'static str, &'static str)> {
         ("seconds", "time from the first packet to the last"),
         ("sent", "data from the client, including retransmissions"),
         ("received", "data to the client, including retransmissions"),
-        ("kbit/s", "goodput of the faster direction"),
-        ("retransmissions", "retransmitted packets, in both directions"),
+        ("goodput", "goodput of the faster direction"),
+        ("resent", "retransmitted packets, in both directions"),
         ("timeouts", "expiries of the retransmission timer, in both directions"),
-        ("RTT ms", "median round-trip time of the direction with more data"),
+        (
+            "RTT ms",
+            "median round-trip time of the direction with more data, or at the receiver the RTT of the handshake",
+        ),
         ("waiting s", "silence that ended with a timeout, and time with a closed window"),
         ("answer ms", "longest time from a request to its answer"),
         ("end", "how the connection ended, or why it did not open"),
     ]
+}
+
+/// Removes the columns that have no value in any row.
+fn without_empty_columns(mut table: Table) -> Table {
+    let is_empty = |at: usize| table.rows.iter().all(|(_, cells)| cells[at] == Cell::nothing());
+    let empty: Vec<_> = (0..table.columns.len()).filter(|at| is_empty(*at)).collect();
+    for at in empty.into_iter().rev() {
+        table.columns.remove(at);
+        table.rows.iter_mut().for_each(|(_, cells)| drop(cells.remove(at)));
+    }
+    table
 }
 
 fn row(number: u64, findings: &ConnectionFindings, first: Option<i64>) -> Vec<Cell> {
@@ -170,7 +210,7 @@ fn row(number: u64, findings: &ConnectionFindings, first: Option<i64>) -> Vec<Ce
         Cell { text: format!("{number}: {from} → {to}"), value: Some(number as f64) },
         Cell::text(findings.verdict.cause.to_string()),
         findings.name.as_ref().map_or_else(Cell::nothing, |name| Cell::text(&*name.name)),
-        Cell::number(begins, 6),
+        Cell::number(begins, 3),
         Cell::number(findings.seconds, 3),
         bytes(forth.sent_bytes),
         bytes(back.sent_bytes),
@@ -178,6 +218,8 @@ fn row(number: u64, findings: &ConnectionFindings, first: Option<i64>) -> Vec<Ce
         Cell::count(sum(|direction| direction.retransmissions.packets)),
         Cell::count(sum(|direction| direction.retransmissions.timeouts)),
         match (busier.rtt.median_seconds, busier.rtt.resolution_seconds) {
+            // The capture shows only the delay of the receiver's answers.
+            _ if busier.rtt_of == RttOf::ReceiverDelay => millis(findings.handshake.rtt_seconds),
             (None, Some(resolution)) => {
                 Cell { text: format!("<{}", (resolution * 1e3).max(0.001)), value: Some(0.0) }
             }

@@ -15,6 +15,7 @@ pub mod document;
 pub mod graphs;
 pub mod modules;
 pub mod table;
+pub mod waterfall;
 
 use std::fmt::Write;
 use std::sync::LazyLock;
@@ -28,6 +29,7 @@ use self::columns::column;
 use self::document::Document;
 use self::modules::Module;
 use self::table::{Table, escape};
+use self::waterfall::Waterfall;
 
 /// The script, which is the same on every page.
 static SCRIPT: LazyLock<String> = LazyLock::new(|| {
@@ -47,6 +49,8 @@ pub struct Page {
     pub runs: Vec<Run>,
     /// The runs that the page displays first, from left to right. If empty, the first runs of the list.
     pub opening: Vec<usize>,
+    /// Whether the tables are above the graphs and not to their left, so that they can have many columns.
+    pub has_wide_tables: bool,
 }
 
 /// Runs that belong together, and their results.
@@ -66,6 +70,8 @@ pub struct Experiment {
     pub summary: Option<Table>,
     /// A row for each run.
     pub runs: Table,
+    /// The requests and responses of connections.
+    pub waterfalls: Vec<Waterfall>,
 }
 
 /// One transfer.
@@ -85,8 +91,9 @@ impl Page {
         let title = escape(&self.title);
         let opening: Vec<_> = self.opening.iter().map(usize::to_string).collect();
         let opening = opening.join(" ");
+        let class = if self.has_wide_tables { " class=\"on-top\"" } else { "" };
         let mut body = format!(
-            "<section id=\"tables\" aria-label=\"Tables\" data-opening=\"{opening}\">\n<h1>{title}</h1>\n"
+            "<section id=\"tables\"{class} aria-label=\"Tables\" data-opening=\"{opening}\">\n<h1>{title}</h1>\n"
         );
         for experiment in &self.experiments {
             experiment.write(&mut body);
@@ -145,6 +152,7 @@ impl Experiment {
             });
         }
         html.push_str(&self.runs.html(true));
+        self.waterfalls.iter().for_each(|waterfall| html.push_str(&waterfall.html()));
         if !self.facts.is_empty() {
             html.push_str(
                 "<details class=\"facts\"><summary>Setup, and command to repeat it</summary>\n<dl>",

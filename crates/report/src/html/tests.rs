@@ -36,9 +36,15 @@ fn page(name: &str) -> Page {
     let fact = (name.to_owned(), name.to_owned());
     Page {
         opening: vec![0],
+        has_wide_tables: false,
         title: name.to_owned(),
         experiments: vec![Experiment {
             name: name.to_owned(),
+            waterfalls: vec![Waterfall {
+                title: name.to_owned(),
+                exchanges: vec![waterfall::Exchange::default()],
+                ..Waterfall::default()
+            }],
             facts: vec![fact.clone()],
             scenario: Some(name.to_owned()),
             sentences: vec![name.to_owned()],

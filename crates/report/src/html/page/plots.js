@@ -93,7 +93,8 @@ export function drawRun(ctx, run, view, time, scales, { width, height, all, hidd
     }
     ctx.setLineDash([]);
   });
-  key(ctx, all.window, mss ? 'window, segments' : 'window', lines, C);
+  const isKnown = run.windows.at.length > 0;
+  key(ctx, all.window, `window${mss ? ', segments' : ''}${isKnown ? '' : ': not visible at this capture point'}`, isKnown ? lines : [], C);
 
   Y = frame(ctx, all.rtt, 0, scales.rtt, (micros) => si(micros / 1e6, 's'), C);
   clipped(ctx, all.rtt, () => {
@@ -102,7 +103,7 @@ export function drawRun(ctx, run, view, time, scales, { width, height, all, hidd
     dots(ctx, run.rtt.at, run.rtt.micros, range, X, Y, C['rtt-timestamps'], by(1), 3, 3);
   });
   const kinds = [...new Set(run.rtt.timestamps)];
-  key(ctx, all.rtt, 'RTT', kinds.sort().reverse().map((kind) => (kind ? 'rtt-timestamps' : 'rtt-karn')), C);
+  key(ctx, all.rtt, run.measures, kinds.sort().reverse().map((kind) => (kind ? 'rtt-timestamps' : 'rtt-karn')), C);
 
   Y = frame(ctx, all.goodput, 0, scales.goodput, (value) => si(value, 'bit/s'), C);
   clipped(ctx, all.goodput, () => drawGoodput(ctx, scales.rates.get(run), scales.bin, X, Y, C));
