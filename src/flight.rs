@@ -201,7 +201,7 @@ impl Flight {
 
     /// Records a retransmission of the segment that starts at `start`. SND.NXT moves past it.
     pub fn on_resent(&mut self, start: u64, now: Instant, tsval: u32) {
-        self.on_resent_apart(start, now, tsval);
+        self.on_resent_outside_pass(start, now, tsval);
         let index = self.index_of(start);
         if index >= self.next && index < self.segments.len() {
             self.advance_pass(index + 1);
@@ -209,7 +209,7 @@ impl Flight {
     }
 
     /// Records a retransmission without moving SND.NXT: a go-back-N pass will send this segment once more.
-    pub(crate) fn on_resent_apart(&mut self, start: u64, now: Instant, tsval: u32) {
+    pub(crate) fn on_resent_outside_pass(&mut self, start: u64, now: Instant, tsval: u32) {
         let index = self.index_of(start);
         let Some(segment) = self.segments.get_mut(index) else { return };
         segment.last_sent = now;

@@ -106,7 +106,7 @@ fn sums_match_segment_list_after_random_operations() {
                 8 => {
                     let start = flight.first_lost().or_else(|| flight.next_in_pass()).map(|s| s.start);
                     match start {
-                        Some(start) if rng.below(4) == 0 => flight.on_resent_apart(start, now, 0),
+                        Some(start) if rng.below(4) == 0 => flight.on_resent_outside_pass(start, now, 0),
                         Some(start) => flight.on_resent(start, now, 0),
                         None => {}
                     }
@@ -152,7 +152,7 @@ fn is_lost_needs_three_ranges_or_enough_bytes() {
 fn retransmission_outside_pass_does_not_advance_it() {
     let mut f = ten();
     f.rewind();
-    f.on_resent_apart(0, at(1), 0);
+    f.on_resent_outside_pass(0, at(1), 0);
     assert_eq!(f.next_in_pass().map(|s| s.start), Some(0));
     f.on_resent(0, at(1), 0);
     assert_eq!(f.next_in_pass().map(|s| s.start), Some(100));

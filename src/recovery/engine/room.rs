@@ -27,7 +27,7 @@ impl Recovery {
 
     /// Returns whether the retransmission at `start` was decided separately. It then does not advance an
     /// unfinished go-back-N pass (ns-2).
-    pub(crate) fn leaves_apart_from_pass(&self, start: u64) -> bool {
+    pub(crate) fn is_outside_pass(&self, start: u64) -> bool {
         match self.pending {
             Some(Pending::Resend { start: decided, kind: TransmissionKind::Recovery }) => {
                 decided == start && self.profile.recovery.fast_recovery.continues_pass

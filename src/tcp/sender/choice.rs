@@ -320,8 +320,8 @@ impl Sender {
             if ambiguous || matches!(kind, TransmissionKind::FastRetransmit | TransmissionKind::Timeout) {
                 self.timed = None;
             }
-            if self.recovery.leaves_apart_from_pass(start) {
-                self.flight.on_resent_apart(start, now, tsval);
+            if self.recovery.is_outside_pass(start) {
+                self.flight.on_resent_outside_pass(start, now, tsval);
             } else {
                 self.flight.on_resent(start, now, tsval);
             }
