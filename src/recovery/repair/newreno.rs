@@ -14,6 +14,7 @@ pub struct NewReno {
 impl Repair for NewReno {
     fn on_loss(&mut self, view: &View<'_>) -> Entry {
         self.seen_partial = false;
+        // RFC 5681 §3.2 step 3: cwnd grows by one SMSS for each segment that has left the network.
         Entry::Recover { inflation: f64::from(view.cc.dupacks()) }
     }
 
@@ -22,6 +23,7 @@ impl Repair for NewReno {
     }
 
     fn on_recovery_ack(&mut self, view: &View<'_>, ack: &Ack) -> RepairStep {
+        // RFC 5681 §3.2 step 4: each further duplicate ACK inflates cwnd by one SMSS.
         if !ack.advances() {
             return if ack.duplicate { RepairStep::Inflate(1.0) } else { RepairStep::Wait };
         }
@@ -30,6 +32,9 @@ impl Repair for NewReno {
             let inflates = view.rules.fast_recovery.ends_by_inflation && view.cc.inflation() == 0.0;
             return RepairStep::Exit { inflates };
         }
+        // §3.2 step 3, partial ACK: "retransmit the first unacknowledged segment. Deflate the congestion window
+        // by the amount of new data acknowledged". The first partial ACK also restarts the retransmission timer
+        // (§4: each one does in the Slow-but-Steady variant).
         let first = !std::mem::replace(&mut self.seen_partial, true);
         RepairStep::Partial {
             resend_head: true,

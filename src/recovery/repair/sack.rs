@@ -48,6 +48,7 @@ impl Repair for Sack {
     }
 
     fn on_loss(&mut self, view: &View<'_>) -> Entry {
+        // §5 step 4: recovery begins with a retransmission of the first segment, which then sets HighRxt.
         self.high_rxt = view.flight.una();
         self.rescued = false;
         self.seen_partial = false;
@@ -58,9 +59,11 @@ impl Repair for Sack {
         if !ack.advances() {
             return RepairStep::Wait;
         }
+        // §5 step A: a cumulative ACK beyond RecoveryPoint ends the loss recovery.
         if view.cc.recover.is_none_or(|recover| view.flight.una() >= recover) {
             return RepairStep::Exit { inflates: false };
         }
+        // §5 step C sends the retransmissions. The timer restarts according to RFC 6582 §3.2 step 3.
         let first = !std::mem::replace(&mut self.seen_partial, true);
         RepairStep::Partial {
             resend_head: false,
@@ -71,6 +74,7 @@ impl Repair for Sack {
     }
 
     fn on_timeout(&mut self, view: &View<'_>) {
+        // §5.1: a timeout terminates the loss recovery, and so also its rescue retransmission.
         self.high_rxt = view.flight.una();
         self.rescued = true;
     }

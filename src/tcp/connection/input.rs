@@ -176,12 +176,14 @@ impl Connection {
                 return Break(Reaction::Done);
             }
         }
+        // RFC 793: "If the SYN is in the window it is an error, send a reset", and enter CLOSED.
         if self.cx.profile.validation.challenge_syn == Challenge::Rfc793
             && self.receiver.in_window(&self.cx.profile, segment)
         {
             self.end(Some(Ended::Reset));
             return Break(Reaction::Reset(self.timestamps_of_reset(now, segment)));
         }
+        // RFC 5961 §4.2: "If the SYN bit is set, irrespective of the sequence number, TCP MUST send an ACK".
         self.refuse(segment, Refusal::SynWhenOpen);
         self.challenge_ack(now);
         Break(Reaction::Done)
@@ -208,9 +210,12 @@ impl Connection {
         if let Acceptability::Dropped(_) = acceptability {
             return Break(Reaction::Done);
         }
+        // TIME-WAIT: "a retransmission of the remote FIN. Acknowledge it, and restart the 2 MSL timeout".
         if segment.seq_len() > 0 && self.state() == State::TimeWait {
             self.enter_time_wait(now);
         }
+        // "If an incoming segment is not acceptable, an acknowledgment should be sent in reply (unless the RST
+        // bit is set …)".
         let Parts { receiver, statistics, cx, .. } = self.parts();
         let answered = receiver.ack_unacceptable(cx, statistics, now, segment);
         match acceptability {
@@ -258,6 +263,8 @@ impl Connection {
             State::SynReceived if !self.was_opened_early() => self.end(Some(Ended::Refused)),
             // Both sides have closed. If the peer has acknowledged all data, no data is lost.
             State::Closing | State::LastAck | State::TimeWait if self.unacknowledged() == 0 => self.end(None),
+            // ESTABLISHED, FIN-WAIT-1, FIN-WAIT-2 and CLOSE-WAIT: calls that wait get "reset", and the state
+            // becomes CLOSED.
             _ => self.end(Some(Ended::Reset)),
         }
         Break(Reaction::Done)
@@ -339,7 +346,7 @@ impl Connection {
 
     fn on_fin_acked(&mut self, now: Instant, segment: &Segment<'_>) {
         match self.state() {
-            // FIN-WAIT-1, CLOSING and LAST-ACK: the ACK of our FIN ends this state.
+            // "If the FIN segment is now acknowledged, then enter FIN-WAIT-2".
             State::FinWait1 => {
                 self.enter(State::FinWait2);
                 if self.cx.lifecycle.is_orphaned() {
@@ -350,7 +357,9 @@ impl Connection {
                     }
                 }
             }
+            // "If the ACK acknowledges our FIN, then enter the TIME-WAIT state".
             State::Closing => self.enter_time_wait(now),
+            // "If our FIN is now acknowledged, delete the TCB, enter the CLOSED state".
             State::LastAck => self.end(None),
             _ => {}
         }
@@ -396,8 +405,11 @@ impl Connection {
     fn on_fin(&mut self, now: Instant, had_holes: bool) {
         match self.state() {
             State::SynReceived | State::Established => self.enter(State::CloseWait),
+            // "Otherwise, enter the CLOSING state". An ACK of our FIN in this segment has already led to FIN-WAIT-2.
             State::FinWait1 => self.enter(State::Closing),
+            // "Start the time-wait timer, turn off the other timers".
             State::FinWait2 => self.enter_time_wait(now),
+            // CLOSE-WAIT, CLOSING and LAST-ACK keep their state. `check_data` handles TIME-WAIT.
             _ => return,
         }
         let Parts { receiver, cx, .. } = self.parts();
