@@ -156,13 +156,14 @@ impl<P> NrReceiver<P> {
     pub fn receive(&mut self, now: Instant, sn: u32, pdu: P) -> Reception {
         let Some(count) = self.rcvd_count(sn) else { return Reception::Discarded { count: Count::MAX } };
         let Some(index) = self.index(count) else {
-            // RCVD_COUNT < RX_DELIV: delivered before, or given up.
+            // §5.2.2.1: a PDU with RCVD_COUNT < RX_DELIV is discarded. It was delivered before, or given up.
             self.counters.discarded += 1;
             return Reception::Discarded { count };
         };
         while self.slots.len() <= index {
             self.slots.push_back(Slot::Missing);
         }
+        // §5.2.2.1: a PDU whose COUNT has been received before is discarded.
         if !matches!(self.slots[index], Slot::Missing) {
             self.counters.discarded += 1;
             return Reception::Discarded { count };
@@ -173,9 +174,11 @@ impl<P> NrReceiver<P> {
         if self.config.out_of_order {
             self.deliver(now, index);
         }
+        // §5.2.2.1: if RCVD_COUNT = RX_DELIV, all SDUs with consecutive COUNTs from RX_DELIV on are delivered.
         if count == self.rx_deliv {
             self.deliver_run(now);
         }
+        // §5.2.2.1: t-Reordering stops if RX_DELIV >= RX_REORD.
         if self.reordering.is_some_and(|timer| self.rx_deliv >= timer.rx_reord) {
             self.reordering = None;
         }
@@ -183,7 +186,7 @@ impl<P> NrReceiver<P> {
         Reception::Accepted
     }
 
-    /// Starts t-Reordering if an SDU is missing and the timer is not running.
+    /// Starts t-Reordering if it is not running and RX_DELIV < RX_NEXT (§5.2.2.1, §5.2.2.2).
     fn start_if_needed(&mut self, now: Instant) {
         if self.reordering.is_none() && self.rx_deliv < self.rx_next {
             let expires = self.config.t_reordering.map_or(Instant::from_nanos(u64::MAX), |time| now + time);
@@ -219,7 +222,7 @@ impl<P> NrReceiver<P> {
         self.rx_deliv += 1;
     }
 
-    /// When t-Reordering expires.
+    /// The expiry time of t-Reordering.
     pub fn next_deadline(&self) -> Option<Instant> {
         self.reordering.map(|timer| timer.expires).filter(|at| *at < Instant::from_nanos(u64::MAX))
     }
@@ -231,6 +234,8 @@ impl<P> NrReceiver<P> {
         };
         self.counters.t_reordering_expiries += 1;
         self.reordering = None;
+        // §5.2.2.2: all stored SDUs with COUNT < RX_REORD are delivered, and then those with consecutive COUNTs
+        // from RX_REORD on.
         while self.rx_deliv < rx_reord {
             self.deliver_first(now);
         }

@@ -42,13 +42,16 @@ impl Polling {
             self.pdu_without_poll += 1;
             self.byte_without_poll += after.new_octets as u64;
         }
-        // 36.322 §5.2.2.1, 38.322 §5.3.3.2. The counters reach their limits only with a PDU that has new octets,
-        // because a poll resets them.
+        // 36.322 §5.2.2.1, 38.322 §5.3.3.2: a PDU polls if PDU_WITHOUT_POLL >= pollPDU, if BYTE_WITHOUT_POLL >=
+        // pollByte, if both buffers are empty after it, or if no new data can be transmitted after it. The
+        // counters reach their limits only with a PDU that has new octets, because a poll resets them.
         let polls = parameters.poll_pdu.is_some_and(|limit| self.pdu_without_poll >= limit)
             || parameters.poll_byte.is_some_and(|limit| self.byte_without_poll >= limit)
             || after.buffers_empty
             || after.stalled
             || self.is_forced;
+        // The same clauses: a poll resets both counters, sets POLL_SN to the highest SN submitted, and starts or
+        // restarts t-PollRetransmit.
         if polls {
             *self = Self {
                 poll_sn: after.highest_sn,
@@ -67,7 +70,8 @@ impl Polling {
         }
     }
 
-    /// Returns whether t-PollRetransmit expires at `now`. If so, the next data PDU polls.
+    /// Returns whether t-PollRetransmit expires at `now`. If so, the next data PDU polls (36.322 §5.2.2.3,
+    /// 38.322 §5.3.3.4).
     pub(in crate::rlc) fn handle_deadline(&mut self, now: Instant) -> bool {
         let expired = self.t_poll_retransmit.take_if(|at| *at <= now).is_some();
         self.is_forced |= expired;

@@ -99,6 +99,7 @@ impl ReceiveWindow {
     /// Handles a received segment of unit `sn`, which is at or above RX_Next, or at most one number space minus
     /// one window above it, which is outside the window.
     pub(in crate::rlc) fn receive(&mut self, now: Instant, sn: u64, segment: Segment<'_>) -> Placement {
+        // 36.322 §5.1.3.2.2, 38.322 §5.2.3.2.2: a PDU outside the receiving window is discarded.
         if sn < self.next || sn - self.next >= self.size {
             return Placement::Discarded;
         }
@@ -106,6 +107,8 @@ impl ReceiveWindow {
         match placement {
             Placement::Discarded | Placement::Contradiction => return placement,
             Placement::Stored => {}
+            // 36.322 §5.1.3.2.3, 38.322 §5.2.3.2.3: if SN = RX_Highest_Status, it becomes the next SN of which
+            // not all bytes have been received, and so does RX_Next (LTE: VR(MS) and VR(R)).
             Placement::Whole | Placement::Completed(_) => {
                 if sn == self.highest_status {
                     self.highest_status = self.first_incomplete(sn);
@@ -121,6 +124,7 @@ impl ReceiveWindow {
 
     /// Places a segment inside the window in the reception buffer.
     fn place(&mut self, sn: u64, segment: Segment<'_>) -> Placement {
+        // 36.322 §5.1.3.2.3, 38.322 §5.2.3.2.3: if SN >= RX_Next_Highest (VR(H)), it becomes SN + 1.
         let is_new = if sn >= self.next_highest {
             if sn > self.next_highest {
                 self.gaps.insert(self.next_highest, sn);
@@ -139,6 +143,7 @@ impl ReceiveWindow {
             self.partial.insert(sn, assembly);
             return Placement::Stored;
         }
+        // 36.322 §5.1.3.2.2, 38.322 §5.2.3.2.2: bytes that have been received before are discarded.
         let Some(assembly) = self.partial.get_mut(&sn) else { return Placement::Discarded };
         match assembly.add(segment) {
             Addition::Known => Placement::Discarded,
@@ -216,6 +221,8 @@ impl ReceiveWindow {
     /// `now`. If so, a STATUS report is to be triggered.
     pub(in crate::rlc) fn handle_deadline(&mut self, now: Instant) -> bool {
         let Some(Timer { mark, .. }) = self.timer.take_if(|timer| timer.expires <= now) else { return false };
+        // RX_Highest_Status (VR(MS)) becomes the first SN >= RX_Next_Status_Trigger (VR(X)) of which not all
+        // bytes have been received. The timer restarts if something above it is missing.
         self.highest_status = self.first_incomplete(mark);
         if self.is_missing(self.highest_status, self.next_highest) {
             self.start_timer(now);

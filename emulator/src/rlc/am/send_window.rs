@@ -170,12 +170,14 @@ impl<T> SendWindow<T> {
             return false;
         }
         let counts = match unit.retx_count {
+            // "If the RLC SDU … is considered for retransmission for the first time: set RETX_COUNT to zero".
             None => {
                 unit.retx_count = Some(0);
                 true
             }
+            // Octets that are already pending for retransmission do not increment RETX_COUNT again.
             Some(_) if unit.pending.contain(&range) => false,
-            // NR: at most once per STATUS PDU.
+            // NR: one STATUS PDU increments RETX_COUNT at most once.
             Some(_) if generation == Generation::Nr && unit.counted_in == reports => false,
             Some(count) => {
                 unit.retx_count = Some(count.saturating_add(1));
@@ -187,15 +189,16 @@ impl<T> SendWindow<T> {
         }
         let before = unit.pending.octets();
         unit.pending.insert(range);
+        // "If RETX_COUNT = maxRetxThreshold: indicate to upper layers that max retransmission has been reached".
         let reached = counts && unit.retx_count == Some(limit);
         self.pending_octets += unit.pending.octets() - before;
         self.pending.insert(sn);
         reached
     }
 
-    /// Considers a unit for retransmission because t-PollRetransmit has expired. It is the one with the highest
-    /// sequence number, or the lowest unacknowledged one if that is acknowledged. Returns the unit if its
-    /// RETX_COUNT reaches maxRetxThreshold.
+    /// Considers a unit for retransmission because t-PollRetransmit has expired (36.322 §5.2.2.3, 38.322
+    /// §5.3.3.4). It is the unit with the highest sequence number, or the lowest unacknowledged unit if the
+    /// highest one is acknowledged. Returns the unit if its RETX_COUNT reaches maxRetxThreshold.
     pub(in crate::rlc) fn retransmit_for_poll(&mut self) -> Option<&T> {
         let last = self.units.back()?;
         let sn = if last.is_acknowledged { self.next_ack } else { self.end() - 1 };

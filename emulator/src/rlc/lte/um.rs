@@ -92,6 +92,7 @@ impl UmSender {
         let sn_length = self.config.sn_length;
         let room = room.checked_sub(sn_length.fixed_header())?;
         let elements = self.stream.take(FieldBounds { room, max_data: usize::MAX, li: LiLength::Bits11 })?;
+        // §5.1.2.1.1: "set the SN of the UMD PDU to VT(US), and then increment VT(US) by one".
         let sn = self.vt_us;
         self.vt_us += 1;
         let data = elements.to_vec();
@@ -156,20 +157,21 @@ impl UmReceiver {
     pub fn receive(&mut self, now: Instant, pdu: &[u8], events: &mut Vec<Event>) -> Result<(), ReceiveError> {
         let umd = Umd::decode(pdu, self.config.sn_length)?;
         let sn = self.config.sn_length.bits().restore(self.window_start(), umd.sn);
-        // §5.1.2.2.2: a PDU below VR(UR), or a PDU that has been received before.
+        // §5.1.2.2.2: a PDU below VR(UR), or a PDU that has been received before, is discarded.
         if sn < self.vr_ur || self.stored.contains_key(&sn) {
             return Ok(());
         }
         let mut boundaries = Boundaries::default();
         boundaries.add(0, &umd.data);
         self.stored.insert(sn, (umd.data.octets.to_vec(), boundaries));
-        // §5.1.2.2.3.
+        // §5.1.2.2.3: a SN outside the reordering window sets VR(UH) to SN + 1. VR(UR) moves into the new window.
         if sn >= self.vr_uh {
             self.vr_uh = sn + 1;
             if self.vr_ur < self.window_start() {
                 self.advance_to(self.window_start(), events);
             }
         }
+        // §5.1.2.2.3: after the PDU with SN = VR(UR), VR(UR) becomes the next SN that has not been received.
         if sn == self.vr_ur {
             self.advance_to(sn, events);
         }
@@ -189,7 +191,8 @@ impl UmReceiver {
         }
     }
 
-    /// Stops and starts t-Reordering (§5.1.2.2.3).
+    /// Stops and starts t-Reordering (§5.1.2.2.3). It stops if VR(UX) <= VR(UR), or if VR(UX) is outside the
+    /// window.
     fn update_timer(&mut self, now: Instant) {
         let window_start = self.window_start();
         self.timer = self.timer.filter(|timer| timer.vr_ux > self.vr_ur && timer.vr_ux >= window_start);
@@ -209,7 +212,8 @@ impl UmReceiver {
         self.timer.map(|timer| timer.expires)
     }
 
-    /// Handles the expiry of t-Reordering (§5.1.2.2.4). Appends the SDUs that can be delivered to `events`.
+    /// Handles the expiry of t-Reordering (§5.1.2.2.4): VR(UR) becomes the first SN >= VR(UX) that has not been
+    /// received. Appends the SDUs that can be delivered to `events`.
     pub fn on_deadline(&mut self, now: Instant, events: &mut Vec<Event>) {
         if let Some(Timer { vr_ux, .. }) = self.timer.take_if(|timer| timer.expires <= now) {
             self.advance_to(vr_ux, events);

@@ -100,6 +100,7 @@ impl UmSender {
         let length = sdu.octets.len() as u32;
         let range = fit(transmitted..length, length, room, |position| sn_length.header(position))?;
         let position = Position::of(range.start, range.end, length);
+        // §5.2.2.1.1: a segment of an SDU has SN = TX_Next, a whole SDU has no SN.
         let sn = self.tx_next;
         let umd = Umd {
             position,
@@ -111,6 +112,7 @@ impl UmSender {
         let sdu = self.unfinished.take().map(|(sdu, _)| sdu).or_else(|| self.queue.pop())?;
         match position {
             Position::Whole => {}
+            // §5.2.2.1.1: the segment with the last byte of an SDU increments TX_Next.
             Position::Last { .. } => self.tx_next += 1,
             Position::First | Position::Middle { .. } => self.unfinished = Some((sdu, range.end)),
         }
@@ -175,11 +177,13 @@ impl UmReceiver {
     /// Handles a received PDU. Appends the SDU that it completes to `events`.
     pub fn receive(&mut self, now: Instant, pdu: &[u8], events: &mut Vec<Event>) -> Result<(), ReceiveError> {
         let umd = Umd::decode(pdu, self.config.sn_length)?;
+        // §5.2.2.2.2: a PDU without SN contains a whole SDU, which is delivered at once.
         let Some(wire) = umd.sn else {
             events.push(Event::Delivered(umd.data.to_vec()));
             return Ok(());
         };
         let sn = self.config.sn_length.bits().restore(self.window_start(), wire);
+        // §5.2.2.2.2: a PDU in the window below RX_Next_Reassembly is discarded.
         if sn < self.next_reassembly || self.delivered.contains(&sn) {
             return Ok(());
         }
@@ -191,6 +195,8 @@ impl UmReceiver {
             Addition::Known => return Ok(()),
             Addition::Contradiction => return Err(ReceiveError::Contradiction(wire)),
         }
+        // §5.2.2.2.3: a complete SDU is delivered. If SN = RX_Next_Reassembly, it becomes the next SN that has
+        // not been delivered.
         if assembly.is_complete() {
             let assembly = self.partial.remove(&sn).unwrap_or_default();
             events.push(Event::Delivered(assembly.into_octets()));
@@ -198,6 +204,8 @@ impl UmReceiver {
             if sn == self.next_reassembly {
                 self.advance_to(sn);
             }
+        // §5.2.2.2.3: a SN outside the window sets RX_Next_Highest to SN + 1. RX_Next_Reassembly moves into the
+        // new window.
         } else if sn >= self.next_highest {
             self.next_highest = sn + 1;
             if self.next_reassembly < self.window_start() {
@@ -232,7 +240,9 @@ impl UmReceiver {
         self.partial.get(&sn).is_some_and(Assembly::has_hole)
     }
 
-    /// Stops and starts t-Reassembly (§5.2.2.2.3).
+    /// Stops and starts t-Reassembly (§5.2.2.2.3). It stops if RX_Timer_Trigger <= RX_Next_Reassembly, if
+    /// RX_Timer_Trigger is outside the window, or if only the SDU of RX_Next_Reassembly is there and has no
+    /// hole.
     fn update_timer(&mut self, now: Instant) {
         self.timer = self.timer.filter(|Timer { trigger, .. }| {
             let next = self.next_reassembly;
@@ -256,7 +266,8 @@ impl UmReceiver {
         self.timer.map(|timer| timer.expires)
     }
 
-    /// Handles the expiry of t-Reassembly (§5.2.2.2.4).
+    /// Handles the expiry of t-Reassembly (§5.2.2.2.4): RX_Next_Reassembly becomes the first SN >=
+    /// RX_Timer_Trigger that has not been delivered, and the segments below it are discarded.
     pub fn on_deadline(&mut self, now: Instant) {
         if let Some(Timer { trigger, .. }) = self.timer.take_if(|timer| timer.expires <= now) {
             self.advance_to(trigger);
