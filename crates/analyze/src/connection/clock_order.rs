@@ -7,9 +7,9 @@ use aircaptures::packet::Packet;
 
 use super::direction::REORDERED_WITHIN;
 
-/// Number of packets after their response that prove a difference of the clocks. Single packets are
-/// reordered by the capture itself.
-const ENOUGH: u8 = 3;
+/// Number of packets that must follow their own responses to prove that the clocks differ. The capture itself
+/// reorders single packets.
+const MIN_PACKETS: u8 = 3;
 /// Nanoseconds after which an echo without its original is forgotten.
 const FORGOTTEN_AFTER: i64 = 10_000_000_000;
 
@@ -31,9 +31,9 @@ impl AfterResponse {
         }
     }
 
-    /// Records a packet that follows its response for no other reason than different clocks.
+    /// Records a packet that follows its response and that only different clocks can explain.
     pub(super) fn prove(&mut self, delay: i64) {
-        self.add(delay, ENOUGH);
+        self.add(delay, MIN_PACKETS);
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -43,7 +43,7 @@ impl AfterResponse {
     /// Returns the smallest possible difference of the clocks in nanoseconds, or `None` without sufficient
     /// evidence.
     pub(super) fn clock_difference(&self) -> Option<i64> {
-        (self.count >= ENOUGH).then_some(i64::from(self.longest) * 1000)
+        (self.count >= MIN_PACKETS).then_some(i64::from(self.longest) * 1000)
     }
 }
 
@@ -85,7 +85,7 @@ impl EarlyEchoes {
         if distance == 0 {
             self.found.add(at - echo.at, echo.values);
         }
-        // If it is newer, the capture does not contain the original.
+        // If this value is newer, the capture does not contain the original.
         if distance >= 0 {
             *pending = None;
         }

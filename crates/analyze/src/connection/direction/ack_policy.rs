@@ -4,12 +4,11 @@ use crate::compact::OnDemand;
 use crate::connection::findings::{AckPolicy, AckPolicyFindings};
 use crate::rtt::{Measured, Rtt};
 
-/// Nanoseconds. An ACK that is later than the fastest one by this time was delayed by a timer. Delayed-ACK
-/// timers are longer (40 ms or more in Linux, up to 500 ms in other stacks, RFC 9293 §3.8.6.3), and hosts
-/// respond faster.
+/// Nanoseconds by which an ACK is later than the fastest ACK if a timer delayed it. Delayed-ACK timers are
+/// longer (40 ms or more in Linux, up to 500 ms in other stacks, RFC 9293 §3.8.6.3), and hosts respond faster.
 pub(super) const WAITED: i64 = 20_000_000;
 /// Minimum number of ACKs for a verdict.
-const ENOUGH: u32 = 10;
+const MIN_ACKS: u32 = 10;
 
 /// ACKs for new data that arrived in order without loss.
 #[derive(Clone, Debug, Default)]
@@ -61,7 +60,7 @@ impl AckCounts {
         let all = self.one.saturating_add(self.two).saturating_add(self.more);
         let fewer = self.two.saturating_add(self.more);
         let looks_like = match () {
-            _ if all < ENOUGH => AckPolicy::Undetermined,
+            _ if all < MIN_ACKS => AckPolicy::Undetermined,
             _ if u64::from(self.one) * 5 >= u64::from(all) * 4 => AckPolicy::EverySegment,
             _ if u64::from(fewer) * 2 < u64::from(all) => AckPolicy::Mixed,
             _ if self.two >= self.more => AckPolicy::EverySecondSegment,

@@ -30,8 +30,9 @@ pub(super) struct Retransmission {
 /// trips.
 const REMEMBERED: usize = 128;
 
-/// Evidence of whether timeouts were spurious whose first retransmission was spurious according to D-SACK. If the
-/// ACK for an earlier copy was lost and all other segments as well, no ACK would have arrived without the timeout.
+/// Evidence about timeouts whose first retransmission was spurious according to D-SACK. Such a timeout was not
+/// spurious if the ACK for the earlier copy and all other segments were lost: without the timeout, no ACK would
+/// have arrived.
 #[derive(Clone, Debug, Default)]
 pub(super) struct TimeoutProofs {
     /// Number of timeouts whose first retransmission was spurious, while it is not known whether other
@@ -39,8 +40,8 @@ pub(super) struct TimeoutProofs {
     proven: u16,
     /// Whether a segment was lost that was outstanding at the last timeout.
     has_lost: bool,
-    /// The pass before the last timeout, or before the first of several without progress. A loss of segments
-    /// from earlier passes led to an earlier timeout.
+    /// The pass before the last timeout, or before the first of several timeouts without progress. A loss of
+    /// segments from earlier passes led to an earlier timeout.
     pub(super) pass: u32,
 }
 
@@ -66,8 +67,8 @@ pub(super) struct MissedPacket {
     pub(super) echo: Option<u32>,
 }
 
-/// Number of such holes remembered. Packets that fill them usually follow immediately, but if the directions
-/// have different clocks, they may follow after a round trip. Each ACK yields a hole.
+/// Maximum number of remembered holes ([`Uncaptured`]). Packets that fill a hole usually follow immediately.
+/// If the directions have different clocks, they may follow after a round trip. Each ACK yields a hole.
 const HOLES: usize = 64;
 
 #[derive(Clone, Debug, Default)]
@@ -174,8 +175,7 @@ impl Anomalies {
     }
 
     /// Records that `recent[index]` was spurious. Returns its index in the trace, or `None` if this was
-    /// already known.
-    /// `is_recovering` means that data which was outstanding at the last timeout still is.
+    /// already known. `is_recovering` means that data from before the last timeout is still outstanding.
     pub(super) fn mark_spurious(&mut self, index: usize, proof: Proof, is_recovering: bool) -> Option<usize> {
         let retransmission = &mut self.recent[index];
         if std::mem::replace(&mut retransmission.is_spurious, true) {

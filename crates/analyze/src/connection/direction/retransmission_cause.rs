@@ -6,7 +6,7 @@ use super::flight::Segment;
 use super::recovery::{Recovery, RecoveryStart};
 use super::{DirectionAnalysis, PacketContext};
 
-/// Nanoseconds. A host responds to an ACK faster than this, and timers are longer.
+/// Nanoseconds within which a host responds to an ACK. Timers are longer.
 const PROMPT: i64 = 10_000_000;
 /// Maximum nanoseconds between two packets that the same ACK triggers.
 const SAME_ACK: i64 = 300_000;
@@ -64,7 +64,7 @@ struct Circumstances {
     reported_missing: bool,
     /// Whether a segment that was sent later has arrived.
     overtaken: bool,
-    /// Whether it was overtaken longer ago than RACK waits.
+    /// Whether RACK has had enough time after that arrival to retransmit the segment.
     long_overtaken: bool,
     /// Whether only the retransmission timer can have sent it, however early it is.
     only_by_timer: bool,
@@ -197,8 +197,8 @@ impl DirectionAnalysis {
         let Circumstances { at_una, prompted, expired, sacked_above, .. } = *facts;
         let recovered = self.anomalies.get().and_then(|anomalies| anomalies.timeout_recovered.as_time());
         let just_recovered = recovered.is_some_and(|at| context.at - at <= self.max_response_time(context));
-        // Spurious retransmissions after a timeout cause duplicate ACKs. They do not start a fast retransmit
-        // (RFC 6582 §3.2, step 2), unless it is sent together with one of them.
+        // Spurious retransmissions after a timeout cause duplicate ACKs, which do not start a fast retransmit
+        // (RFC 6582 §3.2, step 2). A retransmission right after such an ACK is one nevertheless.
         let has_own_dupacks = recovered != Some(self.ack_times.advanced[0]);
         let enough_dupacks = at_una && self.dupacks >= 3 && has_own_dupacks;
         match () {

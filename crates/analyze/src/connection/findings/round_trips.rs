@@ -153,9 +153,10 @@ impl FirstFrames {
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct OutageFindings {
     /// Number of silences of at least a second during which at least two timeouts were not answered. At the
-    /// receiver: before a retransmission.
+    /// receiver, each silence ends with a retransmission.
     pub count: u64,
-    /// Their duration, from the last packet of the other end before to the first one after.
+    /// The total duration of these silences, each from the last packet of the other end before it to the
+    /// first packet after it.
     pub seconds: f64,
     /// The longest one.
     pub longest_seconds: f64,

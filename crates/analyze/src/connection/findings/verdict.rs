@@ -70,7 +70,7 @@ pub enum Cause {
     ServerThinkTime,
     /// The client waits before its requests.
     ClientThinkTime,
-    /// Each request waits for the answer to the one before, so that each takes a round trip.
+    /// Each request waits for the answer to the previous request, so that each takes a round trip.
     SerialRequests,
     /// A short segment waits for an ACK that the receiver delays (RFC 896, RFC 9293 §3.8.6.3).
     NagleDelayedAck,

@@ -277,7 +277,7 @@ fn dsack_of_last_segment_proves_spurious_retransmission() {
 }
 
 /// An outage: the ACK for the first segment and all other segments were lost. Only the first retransmission
-/// was spurious, so the timeouts were not.
+/// was spurious, so the timeouts were not spurious.
 fn outage(timeouts: u32, others_lost: bool, timestamps: bool) -> Spurious {
     let mut d = if timestamps { Diagram::with_timestamps() } else { Diagram::new() };
     d.burst(0.0, 1..5001);

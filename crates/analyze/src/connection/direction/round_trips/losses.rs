@@ -23,7 +23,7 @@ struct LostSegment {
 /// The queueing delay when a segment was lost, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct QueueAtLoss {
-    /// Whether the minimum in one of the last two round trips is at least half of its maximum.
+    /// Whether, in one of the last two round trips, the minimum delay was at least half of the maximum.
     pub(super) is_long: bool,
     /// The delay of the packet next to the lost one.
     pub(super) delay: i64,
@@ -45,7 +45,7 @@ pub(super) struct LossEpisodes {
     recover: u64,
     drops: Vec<LostSegment>,
     last: Option<LostSegment>,
-    /// The bytes that passed between close drops, and the time.
+    /// The bytes that passed and the time that elapsed between drops in close succession.
     passed_between: u64,
     time_between: i64,
     /// One in 2^`skip` drops is remembered.
@@ -110,7 +110,7 @@ impl LossEpisodes {
     }
 
     /// Returns the rate in bytes per second at which packets passed between drops in close succession. The bucket
-    /// of a policer is empty then, so it is the rate of its tokens.
+    /// of a policer is empty then, so this rate is the rate of the tokens.
     pub(super) fn rate_between_drops(&self) -> Option<f64> {
         const MIN_BYTES: u64 = 14_000;
         let is_enough = self.passed_between >= MIN_BYTES && self.time_between > 0;
