@@ -35,11 +35,11 @@ fn transfer(recipe: &Recipe, window: usize, segments: usize, loss: f64) {
         .expect("no port is in use");
     let chunk = vec![7; 64 * SMSS];
     let mut sink = vec![0; 64 * SMSS];
-    let (mut left, mut received, mut peer) = (segments * SMSS, 0, None);
+    let (mut unwritten, mut received, mut peer) = (segments * SMSS, 0, None);
     while received < segments * SMSS {
-        while left > 0 {
-            match pair.left.write(pair.now, id, &chunk[..left.min(chunk.len())]) {
-                Ok(n) => left -= n,
+        while unwritten > 0 {
+            match pair.left.write(pair.now, id, &chunk[..unwritten.min(chunk.len())]) {
+                Ok(n) => unwritten -= n,
                 Err(_) => break,
             }
         }

@@ -81,7 +81,7 @@ fn copy_until_done(
 }
 
 fn count(packets: u64) -> Count {
-    Count { packets, payload: packets * MSS as u64, sent_again: None, receiver: None }
+    Count { packets, payload: packets * MSS as u64, retransmissions: None, receiver: None }
 }
 
 fn datagram_socket() -> nix::Result<OwnedFd> {

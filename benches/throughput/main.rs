@@ -1,8 +1,8 @@
 //! Throughput of the userspace TCP, compared with the ceiling of its path, another userspace stack,
 //! and bare devices.
 //!
-//! Each round runs every yardstick once, so that other load on the machine affects all of them.
-//! Each yardstick creates its own namespaces and removes them afterwards.
+//! Each round runs every candidate once, so that other load on the machine affects all of them.
+//! Each candidate creates its own namespaces and removes them afterwards.
 
 mod addresses;
 mod bare;
@@ -41,15 +41,15 @@ Examples:
   cargo run --release --bin airtcp-throughput -- --rounds 3 --seconds 1 --only null-sender --only smoltcp --json"
 )]
 struct Cli {
-    /// How often every yardstick runs
+    /// Number of runs of each candidate
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
     /// Length of one run, after its warm-up of a quarter of a second
     #[arg(long, default_value_t = 2.0, value_parser = seconds)]
     seconds: f64,
-    /// Run only this yardstick (repeatable) [default: all that are there]
-    #[arg(long, value_name = "YARDSTICK")]
-    only: Vec<Yardstick>,
+    /// Run only this candidate (repeatable) [default: all that are installed]
+    #[arg(long, value_name = "CANDIDATE")]
+    only: Vec<Candidate>,
     /// Print one JSON object with every sample instead of the table
     #[arg(long)]
     json: bool,
@@ -58,13 +58,13 @@ struct Cli {
 fn seconds(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(seconds) if (0.01..=600.0).contains(&seconds) => Ok(seconds),
-        _ => Err("a number of seconds from 0.01 to 600 is wanted".to_owned()),
+        _ => Err("expected a number of seconds from 0.01 to 600".to_owned()),
     }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "kebab-case")]
-enum Yardstick {
+enum Candidate {
     /// Full packets written into a TUN device whose kernel drops them
     BareWrite,
     /// Prebuilt segments into the kernel's receiver, no TCP: the ceiling of the path
@@ -85,15 +85,15 @@ enum Yardstick {
     GvisorOffload,
     /// This project's sender `linux` at 1 Gbit/s, paced
     AirtcpPaced,
-    /// The same with offload
+    /// The paced sender `linux` with offload
     AirtcpPacedOffload,
     /// The kernel's CUBIC over veth at 1 Gbit/s, paced
     KernelPaced,
-    /// The same without offload: segment by segment, as a program writes to TUN
+    /// The paced CUBIC without offload: segment by segment, as a program writes to TUN
     KernelSegments,
 }
 
-impl Yardstick {
+impl Candidate {
     fn run(self, clock: Clock, timing: Timing) -> anyhow::Result<Sample> {
         match self {
             Self::BareWrite => bare::write(clock, timing),
@@ -112,14 +112,14 @@ impl Yardstick {
         }
     }
 
-    /// Whether everything that this yardstick needs is installed.
+    /// Whether the program that this candidate needs is installed.
     fn is_available(self) -> bool {
         self != Self::GvisorOffload || gvisor::program().is_some()
     }
 
     /// Whether the rate is fixed. The result is then the CPU cost.
     fn is_paced(self) -> bool {
-        use Yardstick::{AirtcpPaced, AirtcpPacedOffload, KernelPaced, KernelSegments};
+        use Candidate::{AirtcpPaced, AirtcpPacedOffload, KernelPaced, KernelSegments};
         matches!(self, AirtcpPaced | AirtcpPacedOffload | KernelPaced | KernelSegments)
     }
 
@@ -164,15 +164,15 @@ struct Results {
     schema_version: u32,
     rounds: u32,
     seconds: f64,
-    yardsticks: Vec<Row>,
+    candidates: Vec<Row>,
 }
 
 #[derive(Serialize)]
 struct Row {
-    yardstick: Yardstick,
+    candidate: Candidate,
     samples: Vec<Sample>,
     /// Throughput relative to `null-sender` in the same round, or with offload relative to
-    /// `null-sender-offload`. For paced yardsticks: cores per Gbit/s relative to `kernel-paced`.
+    /// `null-sender-offload`. For paced candidates: cores per Gbit/s relative to `kernel-paced`.
     ratios: Vec<f64>,
 }
 
@@ -181,27 +181,27 @@ fn measure(cli: &Cli) -> anyhow::Result<Results> {
     let clock = Clock::start();
     let timing =
         Timing { warm_up: Duration::from_millis(250), measure: Duration::from_secs_f64(cli.seconds) };
-    let wanted = |yardstick: &Yardstick| match &cli.only[..] {
-        [] => yardstick.is_available(),
-        only => only.contains(yardstick),
+    let wanted = |candidate: &Candidate| match &cli.only[..] {
+        [] => candidate.is_available(),
+        only => only.contains(candidate),
     };
-    let yardsticks = Yardstick::value_variants().iter().copied().filter(wanted);
+    let candidates = Candidate::value_variants().iter().copied().filter(wanted);
     let mut rows: Vec<Row> =
-        yardsticks.map(|yardstick| Row { yardstick, samples: Vec::new(), ratios: Vec::new() }).collect();
+        candidates.map(|candidate| Row { candidate, samples: Vec::new(), ratios: Vec::new() }).collect();
     for round in 1..=cli.rounds {
         for row in &mut rows {
-            let sample = row.yardstick.run(clock, timing)?;
-            eprintln!("round {round}: {:<16} {:.2} Gbit/s", row.yardstick.name(), sample.gbit_per_s);
+            let sample = row.candidate.run(clock, timing)?;
+            eprintln!("round {round}: {:<16} {:.2} Gbit/s", row.candidate.name(), sample.gbit_per_s);
             row.samples.push(sample);
         }
     }
     for index in 0..rows.len() {
-        let (reference, value) = rows[index].yardstick.compared();
-        let Some(reference) = rows.iter().find(|row| row.yardstick == reference) else { continue };
+        let (reference, value) = rows[index].candidate.compared();
+        let Some(reference) = rows.iter().find(|row| row.candidate == reference) else { continue };
         let pairs = rows[index].samples.iter().zip(&reference.samples);
         rows[index].ratios = pairs.map(|(sample, reference)| value(sample) / value(reference)).collect();
     }
-    Ok(Results { schema_version: 1, rounds: cli.rounds, seconds: cli.seconds, yardsticks: rows })
+    Ok(Results { schema_version: 1, rounds: cli.rounds, seconds: cli.seconds, candidates: rows })
 }
 
 fn print(results: &Results, json: bool) {
@@ -210,9 +210,9 @@ fn print(results: &Results, json: bool) {
         println!("{}", serde_json::to_string(results).expect("plain data becomes JSON"));
         return;
     }
-    let rows = results.yardsticks.iter();
-    let (paced, free): (Vec<_>, Vec<_>) = rows.partition(|row| row.yardstick.is_paced());
-    let (joined, free): (Vec<_>, Vec<_>) = free.into_iter().partition(|row| row.yardstick.has_offload());
+    let rows = results.candidates.iter();
+    let (paced, free): (Vec<_>, Vec<_>) = rows.partition(|row| row.candidate.is_paced());
+    let (joined, free): (Vec<_>, Vec<_>) = free.into_iter().partition(|row| row.candidate.has_offload());
     let nanos = |ns: f64| if ns.is_nan() { "-".to_owned() } else { format!("{ns:.0} ns") };
     table(&free, "of null-sender", "CPU/packet", |it| it.cpu_ns_per_packet, nanos);
     table(&joined, "of null.. with it", "CPU/packet", |it| it.cpu_ns_per_packet, nanos);
@@ -242,8 +242,8 @@ fn table(
         let of = |value: fn(&Sample) -> f64| Spread::of(row.samples.iter().map(value));
         let (rate, packets) = (of(|sample| sample.gbit_per_s), of(|sample| sample.packets_per_s / 1e3));
         let cost = of(cost_of).median;
-        let sent_again: Option<u64> = row.samples.iter().map(|sample| sample.sent_again).sum();
-        let sent_again = sent_again.map_or_else(|| "-".to_owned(), |packets| packets.to_string());
+        let retransmissions: Option<u64> = row.samples.iter().map(|sample| sample.retransmissions).sum();
+        let retransmissions = retransmissions.map_or_else(|| "-".to_owned(), |packets| packets.to_string());
         let ratio = match &row.ratios[..] {
             [] => format!("{:>17}", "-"),
             ratios => {
@@ -252,8 +252,8 @@ fn table(
             }
         };
         println!(
-            "{:<16} {:>6.2} {:>7.2} {:>6.2}   {ratio}   {:>9.0} {:>12} {sent_again:>10}",
-            row.yardstick.name(),
+            "{:<16} {:>6.2} {:>7.2} {:>6.2}   {ratio}   {:>9.0} {:>12} {retransmissions:>10}",
+            row.candidate.name(),
             rate.min,
             rate.median,
             rate.max,
@@ -290,11 +290,11 @@ mod tests {
     }
 
     #[test]
-    fn every_yardstick_moves_packets_and_cleans_up() {
+    fn every_candidate_moves_packets_and_cleans_up() {
         let timing = Timing { warm_up: Duration::from_millis(50), measure: Duration::from_millis(100) };
-        for yardstick in Yardstick::value_variants().iter().filter(|yardstick| yardstick.is_available()) {
-            let sample = yardstick.run(Clock::start(), timing).unwrap();
-            assert!(sample.gbit_per_s > 0.01, "{yardstick:?}: {sample:?}");
+        for candidate in Candidate::value_variants().iter().filter(|candidate| candidate.is_available()) {
+            let sample = candidate.run(Clock::start(), timing).unwrap();
+            assert!(sample.gbit_per_s > 0.01, "{candidate:?}: {sample:?}");
         }
         let prefix = format!("airtcp-{}-", std::process::id());
         let left = std::fs::read_dir("/run/netns").unwrap().flatten();

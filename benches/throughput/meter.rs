@@ -23,7 +23,7 @@ pub(crate) struct Sample {
     /// Average number of busy cores of the machine, including the kernel and other processes.
     pub(crate) busy_cores: f64,
     /// Packets that the program retransmitted, if it reports them.
-    pub(crate) sent_again: Option<u64>,
+    pub(crate) retransmissions: Option<u64>,
 }
 
 impl Sample {
@@ -37,7 +37,7 @@ impl Sample {
 pub(crate) struct Count {
     pub(crate) packets: u64,
     pub(crate) payload: u64,
-    pub(crate) sent_again: Option<u64>,
+    pub(crate) retransmissions: Option<u64>,
     /// CPU time of the receiver's thread, if there is one.
     pub(crate) receiver: Option<Duration>,
 }
@@ -106,7 +106,11 @@ impl Meter {
             packets_per_s: packets as f64 / seconds,
             cpu_ns_per_packet: (last.cpu - first.cpu).as_nanos() as f64 / packets.max(1) as f64,
             busy_cores: cores() - last.idle.saturating_sub(first.idle).as_secs_f64() / seconds,
-            sent_again: last.count.sent_again.zip(first.count.sent_again).map(|(last, first)| last - first),
+            retransmissions: last
+                .count
+                .retransmissions
+                .zip(first.count.retransmissions)
+                .map(|(last, first)| last - first),
         })
     }
 }

@@ -77,7 +77,7 @@ struct Connection {
     snd_nxt: u64,
     snd_wnd: u64,
     packets: u64,
-    sent_again: u64,
+    retransmissions: u64,
     arriving: Segmenter,
 }
 
@@ -125,7 +125,7 @@ impl Connection {
             snd_nxt: 0,
             snd_wnd: u64::from(syn_ack.window),
             packets: 0,
-            sent_again: 0,
+            retransmissions: 0,
             arriving,
         })
     }
@@ -165,7 +165,7 @@ impl Connection {
     }
 
     fn restart_from_acknowledged(&mut self) {
-        self.sent_again += (self.snd_nxt - self.snd_una) / MSS as u64;
+        self.retransmissions += (self.snd_nxt - self.snd_una) / MSS as u64;
         self.snd_nxt = self.snd_una;
     }
 
@@ -180,7 +180,7 @@ impl Connection {
         Count {
             packets: self.packets,
             payload: receiver.bytes(),
-            sent_again: Some(self.sent_again),
+            retransmissions: Some(self.retransmissions),
             receiver: receiver.cpu(),
         }
     }

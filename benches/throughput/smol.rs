@@ -51,7 +51,7 @@ pub(crate) fn run(clock: Clock, timing: Timing) -> anyhow::Result<Sample> {
     while meter.tick(|| Count {
         packets: device.packets,
         payload: receiver.bytes(),
-        sent_again: None,
+        retransmissions: None,
         receiver: receiver.cpu(),
     }) {
         let now = clock.now();

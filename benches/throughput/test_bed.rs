@@ -106,7 +106,7 @@ impl Receiver {
     /// Returns the amounts transferred, derived from the received payload, for senders that do not count packets.
     pub(crate) fn count(&self) -> Count {
         let payload = self.bytes();
-        Count { packets: payload / MSS as u64, payload, sent_again: None, receiver: self.cpu() }
+        Count { packets: payload / MSS as u64, payload, retransmissions: None, receiver: self.cpu() }
     }
 
     /// Returns the thread's CPU time, as of its last pause.

@@ -99,7 +99,7 @@ impl Application for BulkSender {
             Count {
                 packets,
                 payload: self.receiver.bytes(),
-                sent_again: Some(resent),
+                retransmissions: Some(resent),
                 receiver: self.receiver.cpu(),
             }
         };

@@ -1,4 +1,4 @@
-// A sender on gVisor's netstack with GSO: a yardstick of airtcp-throughput. It uses an address of the
+// A sender on gVisor's netstack with GSO: a candidate of airtcp-throughput. It uses an address of the
 // interface that the kernel does not have, and sends until it is killed.
 //
 //	gvisor-sender INTERFACE ADDRESS REMOTE PORT
