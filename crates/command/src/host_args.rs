@@ -106,6 +106,8 @@ pub struct HostArgs {
     fast_open: Option<FastOpenOptions>,
 }
 
+/// The value of `--offload`.
+#[expect(missing_docs, reason = "clap would print the documentation of the variants")]
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 pub enum Offload {
     On,
@@ -267,6 +269,7 @@ impl HostArgs {
         self
     }
 
+    /// Returns the socket options that the arguments set.
     pub fn options(&self) -> SocketOptions {
         let mut options = SocketOptions::of(&self.recipe.recipe.tune(&self.profile().profile()));
         options.send_buffer = self.send_buffer.unwrap_or(options.send_buffer);

@@ -1,5 +1,16 @@
-//! Code that the programs `airtcp` and `airtcp-serve` share: errors, output, and the options of a host.
+//! Code that the programs `airtcp` and `airtcp-serve` share: errors, output, and the options of a host. [`execute`]
+//! runs a command and turns its error into a message and an exit code. [`console`] writes output without blocking the
+//! host.
+//!
+//! ```
+//! use airtcp_command::failure::{Failure, usage};
+//!
+//! // The program exits with code 2.
+//! let error = usage("--rate must be above 0");
+//! assert!(matches!(error.downcast_ref(), Some(Failure::Usage(_))));
+//! ```
 
+#![warn(missing_docs)]
 #![deny(
     clippy::print_stdout,
     clippy::print_stderr,

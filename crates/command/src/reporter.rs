@@ -74,17 +74,29 @@ pub enum Channel {
 /// The data of an `interval` event of one connection.
 #[derive(Serialize)]
 pub struct Interval {
+    /// Start of the interval, in seconds after the handshake.
     pub from: f64,
+    /// End of the interval, in seconds after the handshake.
     pub to: f64,
+    /// Payload bytes in the interval.
     pub bytes: u64,
+    /// Payload rate in the interval, in bit/s.
     pub bit_per_s: f64,
+    /// Payload bytes since the start.
     pub total_bytes: u64,
+    /// Congestion window in segments.
     pub cwnd: u32,
+    /// Slow-start threshold in segments. `None` while it is arbitrarily high.
     pub ssthresh: Option<u32>,
+    /// Unacknowledged segments.
     pub in_flight: u32,
+    /// Smoothed round-trip time in milliseconds.
     pub srtt_ms: f64,
+    /// Retransmission timeout in milliseconds.
     pub rto_ms: f64,
+    /// Retransmitted segments since the start.
     pub retransmissions: u32,
+    /// Timeouts since the start.
     pub timeouts: u64,
 }
 

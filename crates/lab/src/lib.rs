@@ -1,4 +1,14 @@
-//! Experiments between real hosts over an emulated path: the library behind `airtcp lab`.
+//! Experiments between real hosts over an emulated path: the library behind `airtcp lab`. Senders are recipes over a
+//! TUN device and this kernel's TCP. Receivers are this kernel and third-party stacks.
+//!
+//! ```
+//! use airtcp_lab::sender::TypedSender;
+//!
+//! let kernel: TypedSender = "linux:cubic".parse()?;
+//! assert_eq!(kernel, TypedSender::Kernel("cubic".to_owned()));
+//! assert!(matches!("newreno+eifel@linux".parse()?, TypedSender::Recipe(_)));
+//! # Ok::<(), String>(())
+//! ```
 //!
 //! Start with [`experiment::run`], which runs the same transfer with several senders and summarizes the
 //! results, or with [`matrix::run`], which tests every receiver with every recipe over every kind of path.
@@ -16,7 +26,8 @@
 //! The lab holds the pipes through which the agents receive orders. When the lab ends for any reason, the
 //! pipes close, the agents exit, and `airlink` ends all other processes.
 
-#![expect(clippy::disallowed_methods, reason = "other programs are waited for, in real time")]
+#![expect(clippy::disallowed_methods, reason = "waits for other programs in real time")]
+#![warn(missing_docs)]
 
 pub mod agent;
 pub mod capture;

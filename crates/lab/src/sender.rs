@@ -58,7 +58,7 @@ pub fn parse_kernel_sender(text: &str) -> Result<TypedSender, String> {
 ///
 /// # Errors
 ///
-/// Returns an error that lists the available ones if it does not.
+/// Returns an error that lists the available algorithms if this one is not available.
 pub fn check_congestion_control(name: &str) -> Result<(), LabError> {
     let available =
         fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();

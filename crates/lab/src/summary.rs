@@ -27,6 +27,7 @@ pub struct Row {
     pub profile: Option<String>,
     /// Number of transfers that delivered exactly the sent bytes.
     pub succeeded: usize,
+    /// Number of transfers that failed.
     pub failed: usize,
     /// Number of rounds that the figures cover. Zero if the file is older than this field.
     #[serde(default)]
@@ -65,7 +66,9 @@ pub struct Row {
     /// Retransmitted segments as the sender counts them: means. `None` if no transfer counts, or if another
     /// kernel sender shared the counters.
     pub fast: Option<f64>,
+    /// Retransmissions after timeouts. `None` as for `fast`.
     pub timeout: Option<f64>,
+    /// Tail loss probes. `None` as for `fast`.
     pub probe: Option<f64>,
     /// Expiries of the retransmission timer.
     pub timeouts: Option<f64>,
@@ -76,8 +79,8 @@ pub struct Row {
     pub resent_packets: Option<f64>,
     /// Silence on the sender's side that ended with a retransmission.
     pub idle_seconds: Option<Mean>,
-    /// A sentence for each part of a recipe whose information did not arrive, and the number of transfers if
-    /// it arrived in the others. All transfers that succeeded are included, also those that do not count.
+    /// A sentence for each part of a recipe whose information was missing. If it was missing in some transfers
+    /// only, the sentence has their number. All successful transfers are included, even if they do not count.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<String>,
 }

@@ -7,6 +7,26 @@
 //!   time at which it is written.
 //! * `line`: the complete line of the text format, in place of spans, message and fields. JSON omits it.
 //! * `message`: the message, as everywhere with `tracing`.
+//!
+//! ```
+//! use clap::Parser;
+//! use tracing::level_filters::LevelFilter;
+//!
+//! #[derive(Parser)]
+//! struct Cli {
+//!     #[command(flatten)]
+//!     log: airlogs::LogArgs,
+//! }
+//!
+//! // `-q` hides warnings.
+//! let cli = Cli::parse_from(["example", "-q"]);
+//! let log = cli.log.start("example", LevelFilter::WARN)?;
+//! tracing::warn!("the link is down");
+//! assert!(log.is_complete());
+//! # Ok::<(), airlogs::LogError>(())
+//! ```
+
+#![warn(missing_docs)]
 
 pub mod background;
 mod fields;

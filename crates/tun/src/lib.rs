@@ -5,12 +5,23 @@
 //! (`airlink::reactor::Reactor`), and implement [`Application`] for the host's task. The example `fetch` is a
 //! complete program: `cargo run -p airtcp-tun --example fetch`, as root.
 //!
+//! ```
+//! use airtcp::recovery::Recipe;
+//!
+//! // A recipe that needs ground truth about losses works only in virtual time.
+//! let recipe: Recipe = "sack+oracle".parse()?;
+//! assert!(airtcp_tun::check_real_time(&recipe).is_err());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! The kernel processes a segment inside our `write` to the device, so its ACK can be read immediately afterwards.
 //! The driver therefore writes at most one batch of segments before it reads the device again, and sends the
 //! host's responses right after each read.
 //!
 //! On a device with offload ([`airlink::offload`]), one write carries consecutive segments, and one read returns
 //! the kernel's unsegmented data. The host still sends and receives segments as on the wire.
+
+#![warn(missing_docs)]
 
 mod descriptors;
 pub mod log;

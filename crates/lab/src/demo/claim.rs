@@ -33,6 +33,7 @@ pub(super) enum Statement {
 pub struct Sentence {
     /// True if the runs support the claim.
     pub holds: bool,
+    /// The claim with its figures.
     pub text: String,
 }
 
