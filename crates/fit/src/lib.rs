@@ -14,7 +14,24 @@
 //! surrounding seconds is used. [`compare`] shows how similar a recording is to the same packets over the
 //! fitted path.
 //!
-//! Choice: no standard defines a method, so all of it is this crate's own.
+//! Choice: no standard defines a method, so the whole method is this crate's own.
+//!
+//! ```
+//! use airlink_fit::{Crossing, Options, Recorded, Recording, fit};
+//! use airwire::direction::PerDirection;
+//! use airwire::time::{Duration, Instant};
+//!
+//! // A packet every 20 ms, each of which spends 30 ms on the path.
+//! let crossing = |number: u64| {
+//!     let entered = Instant::from_millis(20 * number);
+//!     Crossing { entered, octets: 1250, left: Some(entered + Duration::from_millis(30)) }
+//! };
+//! let packets = Recorded { crossings: (0..500).map(crossing).collect(), copies: 0 };
+//! let directions = PerDirection { down: packets.clone(), up: packets };
+//! let fitted = fit(&Recording { directions, duration: Duration::from_secs(10) }, Options::default())?;
+//! assert_eq!(fitted.directions.down.delay.as_constant(), Some(Duration::from_millis(30)));
+//! # Ok::<(), airlink_fit::FitError>(())
+//! ```
 
 #![warn(missing_docs)]
 

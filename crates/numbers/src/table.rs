@@ -17,7 +17,7 @@ pub struct Column {
     group: &'static str,
     heading: String,
     is_left: bool,
-    /// Whether the column belongs to the one before it, as in `12.3 ± 0.4`.
+    /// Whether the column belongs to the previous column, as in `12.3 ± 0.4`.
     is_joined: bool,
     /// Columns with the smallest rank are left out first. A column with `None` is never left out.
     rank: Option<u8>,
@@ -39,8 +39,8 @@ impl Column {
         Self { group, ..self }
     }
 
-    /// Joins the column to the one before it: a narrower gap separates the two, and they are left
-    /// out together.
+    /// Joins the column to the previous column. A narrower gap separates the two, and both are left out
+    /// together.
     pub fn joined(self) -> Self {
         Self { is_joined: true, ..self }
     }

@@ -1,5 +1,23 @@
 //! Packet scripts: the packetdrill language, run against a [`Host`](airtcp::host::Host) in virtual
-//! time.
+//! time. A script lists system calls, the packets that it sends, and the packets that it expects.
+//! The result is a pass, or the first line that differs.
+//!
+//! ```
+//! use std::path::Path;
+//!
+//! use airtcp_script::{RunOptions, run_text};
+//!
+//! let script = "\
+//! 0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
+//! +0 bind(3, ..., ...) = 0
+//! +0 listen(3, 1) = 0
+//! +.1 < S 0:0(0) win 1000 <mss 1000>
+//! +0 > S. 0:0(0) ack 1 <...>
+//! ";
+//! let passed = run_text(script, Path::new("example.pkt"), &RunOptions::default())?;
+//! assert_eq!((passed.events, passed.checked), (5, 1));
+//! # Ok::<(), airtcp_script::ScriptError>(())
+//! ```
 //!
 //! Extensions of the language: `recipe NAME` and `profile NAME` select the host that a script runs
 //! against, and `include FILE` inserts the lines of another script. `[fd N]` before a packet

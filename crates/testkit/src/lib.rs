@@ -6,6 +6,16 @@
 //! * [`frames`]: synthetic captures. [`markup`]: checks that text with tags is well formed.
 //! * [`temporary`]: files and directories of tests. [`wireshark`]: tshark.
 //! * `machine`, `programs`, `browser` (feature `machine`): the kernel, the programs, headless Chromium.
+//!
+//! ```
+//! use airtcp_testkit::temporary::TempDir;
+//!
+//! // The directory is removed at the end of the test, even if the test fails.
+//! let directory = TempDir::new("example");
+//! let path = directory.write("scenario.toml", "schema = 1\n");
+//! assert_eq!(std::fs::read_to_string(path)?, "schema = 1\n");
+//! # Ok::<(), std::io::Error>(())
+//! ```
 
 #![warn(missing_docs)]
 

@@ -1,6 +1,6 @@
 //! Helpers for tests of the programs: namespaces, the kernel's TCP as a peer, and the programs themselves.
 
-#![expect(clippy::disallowed_methods, reason = "another program's socket is waited for")]
+#![expect(clippy::disallowed_methods, reason = "waits for another program's socket")]
 
 pub mod emulated;
 
@@ -26,8 +26,8 @@ pub use crate::temporary::{TempDir, TempFile};
 pub const TIMEOUT: Duration = Duration::from_secs(100);
 
 /// Kills a program that runs for longer than [`TIMEOUT`], so that a test that reads its output does not
-/// hang. Must be dropped after the program has ended.
-pub struct TimeLimit(#[expect(dead_code, reason = "dropping it tells the thread")] mpsc::Sender<()>);
+/// hang. The value must be dropped after the program has ended.
+pub struct TimeLimit(#[expect(dead_code, reason = "dropping it ends the thread")] mpsc::Sender<()>);
 
 impl TimeLimit {
     /// Starts the time limit of a program.
@@ -268,7 +268,7 @@ impl Running {
     /// Waits for an event with this name whose data satisfies `wanted`.
     ///
     /// # Panics
-    /// If the program ends before.
+    /// If the program ends before the event.
     pub fn wait_for(&mut self, name: &str, wanted: impl Fn(&Value) -> bool) {
         loop {
             let from = self.read.len();
