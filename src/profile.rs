@@ -46,15 +46,15 @@ pub struct Profile {
     pub ttl: u8,
     /// The options that a SYN offers, what may arrive with it, and how often it is sent.
     pub handshake: Handshake,
-    /// Which segments of a synchronised connection are acceptable, and what answers the others.
+    /// The segments that a synchronised connection accepts, and the answers to all others.
     pub validation: Validation,
-    /// When ACKs and window updates are sent, and what they report.
+    /// The timing and the content of ACKs and window updates.
     pub acks: Acks,
-    /// How data is cut into segments, and which segments wait.
+    /// The division of data into segments, and the segments that wait.
     pub sending: Sending,
     /// Window probes.
     pub persist: Persist,
-    /// How timeouts are computed, when they give up, and how long TIME-WAIT lasts.
+    /// The computation of timeouts, the number of retries, and the length of TIME-WAIT.
     pub timers: Timers,
     /// The effect of ICMP errors, and path MTU discovery with and without them.
     pub icmp: Icmp,

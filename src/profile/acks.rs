@@ -2,13 +2,13 @@
 
 use airwire::time::Duration;
 
-/// When ACKs and window updates are sent, and what they report.
+/// The timing and the content of ACKs and window updates.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 pub struct Acks {
-    /// When ACKs are delayed.
+    /// The rules for delaying ACKs.
     pub policy: AckPolicy,
-    /// When a larger window is announced to the peer.
+    /// The rules for announcing a larger window to the peer.
     pub window_update: WindowUpdate,
     /// Receive buffer size in bytes, which is the largest window to advertise. A socket option overrides it.
     pub recv_buffer: usize,
@@ -32,7 +32,7 @@ pub struct Acks {
     pub after_shutdown: ShutRead,
 }
 
-/// When ACKs that are not urgent are sent (RFC 9293 §3.8.6.3, RFC 5681 §4.2).
+/// The rules for sending ACKs that are not urgent (RFC 9293 §3.8.6.3, RFC 5681 §4.2).
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 pub struct AckPolicy {
@@ -91,7 +91,7 @@ impl LinuxAcks {
     };
 }
 
-/// How ACKs that report holes are compressed (tcp_comp_sack_nr, tcp_comp_sack_delay_ns,
+/// The compression of ACKs that report holes (tcp_comp_sack_nr, tcp_comp_sack_delay_ns,
 /// tcp_comp_sack_slack_ns).
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
@@ -104,7 +104,7 @@ pub struct AckCompression {
     pub slack: Duration,
 }
 
-/// How far the advertised window opens, and when a separate ACK announces it (RFC 9293 §3.8.6.2.2).
+/// The size of the advertised window, and the separate ACKs that announce it (RFC 9293 §3.8.6.2.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum WindowUpdate {

@@ -18,7 +18,7 @@ pub struct Handshake {
     pub ecn: bool,
     /// Accept ECN when a peer offers it, without offering it.
     pub ecn_passive: bool,
-    /// Which ends may use TCP Fast Open. A socket must ask for it:
+    /// The ends that may use TCP Fast Open. A socket must ask for it:
     /// [`FastOpenOptions`](crate::tcp::FastOpenOptions).
     pub fast_open: FastOpenRules,
     /// Handling of data that arrives with a SYN, unless TCP Fast Open accepts it.
@@ -80,7 +80,7 @@ pub enum DataOnSyn {
     Dropped,
 }
 
-/// How a SYN that also has a FIN is handled.
+/// The handling of a SYN that also has a FIN.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum SynFin {
@@ -105,8 +105,8 @@ pub enum HalfOpen {
     Forget,
 }
 
-/// Which ends may use TCP Fast Open if the application asks for it, and how: `net.ipv4.tcp_fastopen` and
-/// `net.ipv4.tcp_fastopen_blackhole_timeout_sec`.
+/// The ends that may use TCP Fast Open if the application asks for it, and the conditions:
+/// `net.ipv4.tcp_fastopen` and `net.ipv4.tcp_fastopen_blackhole_timeout_sec`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 pub struct FastOpenRules {
@@ -120,9 +120,9 @@ pub struct FastOpenRules {
     pub server_without_cookie: bool,
     /// Every listener uses it, whether or not its options ask for it (0x400).
     pub all_listeners: bool,
-    /// How long active opens do without it after connections that used it timed out three times in a row, or
-    /// received only a FIN, which suggests that a firewall drops their packets. The time doubles with each
-    /// further case, up to 64 times this value. Zero: they are never suspended.
+    /// The time for which active opens do not use TCP Fast Open after connections that used it timed out
+    /// three times in a row, or received only a FIN, which suggests that a firewall drops their packets. The
+    /// time doubles with each further case, up to 64 times this value. Zero: they are never suspended.
     pub black_hole: Duration,
 }
 

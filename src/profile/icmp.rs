@@ -6,19 +6,20 @@ use airwire::time::Duration;
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 pub struct Icmp {
-    /// Which ICMP errors abort a connection that is being opened. A socket option overrides it.
+    /// The ICMP errors that abort a connection that is being opened. A socket option overrides it.
     pub opening_errors: OpeningErrors,
     /// Set Don't Fragment, and reduce the segment size on ICMP "packet too big" (RFC 1191).
     pub pmtu_discovery: bool,
-    /// When the sender looks for the segment size without ICMP errors. Off in all profiles, as in Linux and
-    /// FreeBSD: an outage of a radio link looks like a black hole, and would change the segment size. A
-    /// socket option overrides it.
+    /// The conditions under which the sender looks for the segment size without ICMP errors. Off in all
+    /// profiles, as in Linux and FreeBSD: an outage of a radio link looks like a black hole, and would change
+    /// the segment size. A socket option overrides it.
     pub mtu_probing: MtuProbing,
-    /// How it looks for the segment size.
+    /// The method with which the sender looks for the segment size.
     pub mtu_search: MtuSearch,
 }
 
-/// Which ICMP errors abort a connection that is being opened. None aborts an open connection (RFC 5927 §5.2).
+/// The ICMP errors that abort a connection that is being opened. None aborts an open connection (RFC 5927
+/// §5.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum OpeningErrors {
@@ -34,8 +35,8 @@ pub enum OpeningErrors {
     FreeBsd,
 }
 
-/// When a sender looks for a segment size that the path delivers. A path may be a black hole, which drops
-/// long packets without an ICMP error (RFC 2923 §2.1).
+/// The conditions under which a sender looks for a segment size that the path delivers. A path may be a black
+/// hole, which drops long packets without an ICMP error (RFC 2923 §2.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum MtuProbing {
@@ -47,7 +48,7 @@ pub enum MtuProbing {
     Always,
 }
 
-/// How a sender looks for the segment size.
+/// The method with which a sender looks for the segment size.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum MtuSearch {

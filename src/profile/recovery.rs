@@ -50,7 +50,7 @@ pub enum InitialSsthresh {
     ReceiverWindow,
 }
 
-/// How much an ACK opens the window.
+/// The amount by which an ACK opens the window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Growth {
@@ -65,7 +65,7 @@ pub enum Growth {
     Delivered,
 }
 
-/// When an ACK may open the window.
+/// The condition under which an ACK may open the window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum GrowthLimit {
@@ -123,7 +123,7 @@ pub enum Careful {
     No,
 }
 
-/// Which partial ACKs restart the retransmission timer.
+/// The partial ACKs that restart the retransmission timer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum PartialAckTimer {
@@ -133,7 +133,7 @@ pub enum PartialAckTimer {
     SlowButSteady,
 }
 
-/// How far a partial ACK deflates the window.
+/// The deflation of the window by a partial ACK.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum PartialAckDeflation {
@@ -187,7 +187,7 @@ pub enum RepeatedTimeout {
     ReduceAgain,
 }
 
-/// Which losses above an episode's `recover` start a new episode when that episode ends.
+/// The losses above an episode's `recover` that start a new episode when that episode ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum BeyondRecover {
@@ -269,9 +269,9 @@ pub struct RecoveryRules {
     pub accounting: Accounting,
     /// The window and the threshold after the handshake.
     pub initial: InitialRules,
-    /// How ACKs open the window.
+    /// The rules by which ACKs open the window.
     pub growth: GrowthRules,
-    /// How a loss reduces the window.
+    /// The rules by which a loss reduces the window.
     pub decrease: DecreaseRules,
     /// The duplicate ACKs that indicate a loss, and the segments that they release.
     pub detection: DetectionRules,
@@ -304,19 +304,19 @@ pub struct InitialRules {
     pub syn_timeouts_forgiven: u16,
 }
 
-/// How ACKs open the window.
+/// The rules by which ACKs open the window.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 pub struct GrowthRules {
-    /// How much an ACK opens the window (RFC 5681 §3.1; tcp_slow_start(), tcp_cong_avoid_ai()).
+    /// The amount by which an ACK opens the window (RFC 5681 §3.1; tcp_slow_start(), tcp_cong_avoid_ai()).
     pub amount: Growth,
-    /// When an ACK may open the window (RFC 7661 §4.3; tcp_is_cwnd_limited()).
+    /// The condition under which an ACK may open the window (RFC 7661 §4.3; tcp_is_cwnd_limited()).
     pub limit: GrowthLimit,
     /// cwnd after an idle RTO (RFC 5681 §4.1; tcp_slow_start_after_idle_check()).
     pub after_idle: AfterIdle,
 }
 
-/// How a loss reduces the window.
+/// The rules by which a loss reduces the window.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 pub struct DecreaseRules {
@@ -352,7 +352,7 @@ pub struct FastRecoveryRules {
     /// Whether duplicate ACKs may start another recovery in a window that already had its loss event
     /// (RFC 6582 §3.2 step 1).
     pub careful: Careful,
-    /// With exactly this many segments acknowledged, `recover` is ignored; with fewer, no recovery starts
+    /// The number of acknowledged segments at which `recover` is ignored; with fewer, no recovery starts
     /// (ns-2, bugfix_ss_). In ns-2 segment 0 is the SYN if there is one, and the value is then zero. `None`:
     /// `recover` always counts.
     pub relaxed_recover_at: Option<u32>,
@@ -362,9 +362,9 @@ pub struct FastRecoveryRules {
     /// Whether a recovery that starts during go-back-N retransmission continues it. Retransmissions after
     /// partial ACKs are then sent in addition (ns-2). If false, SND.NXT returns to SND.MAX.
     pub continues_pass: bool,
-    /// Which partial ACKs restart the retransmission timer (RFC 6582 §4; tcp_ack(), FLAG_SET_XMIT_TIMER).
+    /// The partial ACKs that restart the retransmission timer (RFC 6582 §4; tcp_ack(), FLAG_SET_XMIT_TIMER).
     pub partial_ack_timer: PartialAckTimer,
-    /// How far a partial ACK deflates the window (RFC 6582 §3.2 step 3).
+    /// The deflation of the window by a partial ACK (RFC 6582 §3.2 step 3).
     pub partial_ack_deflation: PartialAckDeflation,
     /// cwnd when fast recovery ends (RFC 6582 §3.2 step 3; tcp_end_cwnd_reduction()).
     pub exit_window: ExitWindow,
@@ -374,7 +374,7 @@ pub struct FastRecoveryRules {
     /// Whether NewReno fails to notice the end of a recovery that ends without inflation. Duplicate ACKs
     /// after the third then continue to inflate the window (ns-2).
     pub ends_by_inflation: bool,
-    /// Which losses above `recover` start a new episode when the current one ends (tcp_time_to_recover()).
+    /// The losses above `recover` that start a new episode when the current one ends (tcp_time_to_recover()).
     pub beyond_recover: BeyondRecover,
 }
 

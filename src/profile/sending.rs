@@ -1,13 +1,13 @@
 //! Sending new data: buffer, segment sizes, and small segments that wait.
 
-/// How data is cut into segments, and which segments wait.
+/// The division of data into segments, and the segments that wait.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 pub struct Sending {
     /// Send buffer size in bytes: data that the application wrote and the peer has not acknowledged. A socket
     /// option overrides it.
     pub send_buffer: usize,
-    /// Which small segments wait.
+    /// The small segments that wait.
     pub nagle: Nagle,
     /// Limit segments to half of the largest window that the peer has offered, or to that window if it is
     /// tiny (Linux). Two segments then fit, and the first one's ACK arrives while the second is on its way.
@@ -25,11 +25,11 @@ pub struct Sending {
     /// Data waits for an ACK instead of leaving in a burst of less than two segments (Linux,
     /// tcp_tso_should_defer()).
     pub defers: bool,
-    /// Which segments update the send window.
+    /// The segments that update the send window.
     pub send_window_update: SendWindowUpdate,
 }
 
-/// Which small segments wait for an ACK (RFC 9293 §3.7.4).
+/// The small segments that wait for an ACK (RFC 9293 §3.7.4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Nagle {
@@ -48,7 +48,7 @@ impl Nagle {
     }
 }
 
-/// Which segments update the send window.
+/// The segments that update the send window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum SendWindowUpdate {

@@ -4,13 +4,13 @@ use airwire::time::Duration;
 
 use crate::rtt::{RtoLimits, TimerStyle};
 
-/// How timeouts are computed, when they give up, and how long TIME-WAIT lasts.
+/// The computation of timeouts, the number of retries, and the length of TIME-WAIT.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 pub struct Timers {
     /// The retransmission timer.
     pub rto: Timer,
-    /// How SACKs and retransmissions affect the retransmission timer.
+    /// The effect of SACKs and retransmissions on the retransmission timer.
     pub rto_events: RtoEvents,
     /// The handshake provides the first RTT sample (RFC 6298 §2).
     pub samples_handshake: bool,
@@ -30,7 +30,7 @@ pub struct Timers {
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 pub struct Timer {
-    /// How the timeout is computed from round-trip times.
+    /// The computation of the timeout from round-trip times.
     pub style: TimerStyle,
     /// The minimum, maximum and initial timeout.
     pub limits: RtoLimits,

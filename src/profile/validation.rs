@@ -1,8 +1,8 @@
-//! Which segments of a synchronised connection are acceptable, and what answers the others.
+//! The segments that a synchronised connection accepts, and the answers to all others.
 
 use airwire::time::Duration;
 
-/// Which segments of a synchronised connection are acceptable, and what answers the others.
+/// The segments that a synchronised connection accepts, and the answers to all others.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(deny_unknown_fields))]
 pub struct Validation {

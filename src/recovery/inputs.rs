@@ -19,14 +19,14 @@ pub struct Inputs {
     arrived: u8,
 }
 
-/// Why a kind of information is missing.
+/// The reason why a kind of information is missing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Lack {
-    /// It cannot arrive, for this reason. Known before the run.
+    /// The information cannot arrive, for this reason. This is known before the run.
     Foreseen(&'static str),
-    /// None has arrived. Known after the run.
+    /// The information has not arrived. This is known after the run.
     Observed,
-    /// None has arrived, for this reason. Known after a run over a known path.
+    /// The information has not arrived, for this reason. This is known after a run over a known path.
     Explained(&'static str),
 }
 

@@ -382,13 +382,13 @@ pub struct Transmission {
     pub start: u64,
     /// Offset one past its last byte.
     pub end: u64,
-    /// Why it is sent.
+    /// The reason for the transmission.
     pub kind: TransmissionKind,
-    /// Its timestamp (RFC 7323 TSval), meaningless on a connection without timestamps.
+    /// The TSval of the segment (RFC 7323), meaningless on a connection without timestamps.
     pub tsval: u32,
 }
 
-/// Why a segment is sent.
+/// The reason why a segment is sent.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum TransmissionKind {
     /// First transmission.

@@ -72,7 +72,7 @@ pub(crate) enum Report {
     NoBlackHole,
 }
 
-/// Why the data in a SYN was not acknowledged with it (Linux, `tcpi_fastopen_client_fail`).
+/// The reason why the data in a SYN was not acknowledged with it (Linux, `tcpi_fastopen_client_fail`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FastOpenFailure {
     /// No cookie of the server is known.

@@ -112,7 +112,7 @@ pub enum Push {
     Later,
 }
 
-/// When to probe a silent peer (RFC 9293 §3.8.4).
+/// The times at which a silent peer is probed (RFC 9293 §3.8.4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct KeepAlive {
     /// Silence after which the first probe is sent.
@@ -156,8 +156,8 @@ impl Threshold {
     }
 }
 
-/// How long the peer may leave data unanswered (RFC 9293 §3.8.3, MUST-20, MUST-21). `None` selects the
-/// profile's value.
+/// The time for which the peer may leave data unanswered (RFC 9293 §3.8.3, MUST-20, MUST-21). `None` selects
+/// the profile's value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Patience {
     /// R1: the threshold of the report [`Connection::unanswered`](super::Connection::unanswered).
@@ -227,10 +227,10 @@ pub struct SocketOptions {
     pub tos: u8,
     /// Packets have Don't Fragment set, and ICMP errors may lower the path MTU (RFC 1191).
     pub pmtu_discovery: bool,
-    /// When the sender looks for the segment size without ICMP errors (RFC 4821). Read when the connection is
-    /// established and at timeouts.
+    /// The conditions under which the sender looks for the segment size without ICMP errors (RFC 4821). Read
+    /// when the connection is established and at timeouts.
     pub mtu_probing: MtuProbing,
-    /// Which ICMP errors abort a connection that is being opened.
+    /// The ICMP errors that abort a connection that is being opened.
     pub opening_errors: OpeningErrors,
     /// R1, R2 and the user timeout; `None`: the profile's values.
     pub patience: Option<Box<Patience>>,

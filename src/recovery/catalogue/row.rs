@@ -112,7 +112,7 @@ impl Need {
     }
 }
 
-/// How a row becomes part of a sender.
+/// The way in which a row becomes part of a sender.
 #[derive(Clone, Copy)]
 pub enum Build {
     /// Answers *Is it lost?*
@@ -154,7 +154,7 @@ type IsMeant = fn(&Profile) -> bool;
 pub struct Row {
     /// The name in a recipe.
     pub name: &'static str,
-    /// How the row becomes part of a sender.
+    /// The way in which the row becomes part of a sender.
     pub build: Build,
     /// The subject that the row decides. Two rows with the same subject contradict each other, as two answers
     /// to one question always do. If empty, the row contradicts nothing.

@@ -136,7 +136,7 @@ const MAX_ACK_DELAY: Duration = Duration::from_millis(200);
 /// response time of any host.
 const MIN_PATIENCE: Duration = Duration::from_millis(10);
 
-/// Which delivered segments open the window. Without a scoreboard, only those in order do.
+/// The delivered segments that open the window. Without a scoreboard, only segments in order open it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Opens {
     /// Segments that an ACK acknowledges in order.
@@ -157,7 +157,7 @@ pub struct Traits {
     /// The detector waits a long time for late segments. While no loss is being repaired, new segments
     /// replace those that the receiver reports by SACK, with or without Limited Transmit.
     pub keeps_flowing: bool,
-    /// Which delivered segments open the window.
+    /// The delivered segments that open the window.
     pub opens: Opens,
     /// The detector's own timer replaces the retransmission timer, which does not fire before this time has
     /// passed. `None` leaves the retransmission timer as it is.

@@ -17,7 +17,7 @@ use super::{Ack, Transmission, View};
 use crate::flight::Amount;
 use crate::profile::recovery::{Careful, PartialAckDeflation};
 
-/// How an episode begins.
+/// The beginning of an episode.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Entry {
     /// Go back to SND.UNA and slow-start.

@@ -43,7 +43,7 @@ pub struct Info {
     pub ecn: bool,
     /// The data in the SYN of either end was acknowledged with it (RFC 7413).
     pub syn_data: bool,
-    /// Why the data in our SYN was not, or why it had none.
+    /// The reason why the data in our SYN was not acknowledged, or why our SYN had no data.
     pub fast_open_failure: Option<FastOpenFailure>,
     /// Shift count of the peer's windows.
     pub snd_wscale: u8,
