@@ -136,7 +136,7 @@ impl Program {
 
     /// Makes `ended` unreadable again.
     pub fn acknowledge_end(&self) {
-        // If it was not readable, this does nothing.
+        // Does nothing if `ended` was not readable.
         let _ = self.ended.read();
     }
 
@@ -269,7 +269,7 @@ impl Init {
             }
             let until = result.map(|(_, until)| until);
             let events = reactor.wait(until).map_err(ProgramError::Start)?;
-            // The emulator is gone, or GRACE is over. When this process ends, the kernel kills the others.
+            // The emulator is gone, or GRACE is over. When this process ends, the kernel kills the other processes.
             if events.contains(&Wakeup::Readable(ALIVE)) || events.contains(&Wakeup::Deadline) {
                 return Ok(result.map_or(1, |(code, _)| code));
             }

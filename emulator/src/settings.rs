@@ -158,9 +158,9 @@ pub struct InvalidInPath {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Directions<T> {
-    /// From the fixed side to the mobile side.
+    /// The direction from the fixed side to the mobile side.
     pub down: Option<T>,
-    /// From the mobile side to the fixed side.
+    /// The direction from the mobile side to the fixed side.
     pub up: Option<T>,
 }
 

@@ -458,7 +458,7 @@ impl RadioPdu {
     }
 }
 
-/// How much of what happens to packets is recorded.
+/// The packet events that are recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Recording {
     /// Record nothing. Stages still count.

@@ -65,7 +65,7 @@ struct Sample {
 }
 
 impl Path {
-    /// Whether this kernel supports it. Prints the reason if it does not.
+    /// Whether this kernel supports the path. Prints the reason if the kernel does not.
     fn is_supported(&self, row: &str) -> bool {
         let Self::Veth(discipline) = self else { return true };
         let namespaces = namespaces();

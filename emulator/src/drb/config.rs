@@ -142,7 +142,7 @@ pub struct OthersConfig {
     /// Size of their transport blocks. Absent: the size that the bearer on the path has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tbs: Option<Size>,
-    /// How slots are assigned. Default: round robin.
+    /// The assignment of slots. Default: round robin.
     #[serde(default)]
     pub scheduler: Scheduling,
     /// Number of slots over which `proportional-fair` averages rates. Default: 1000.

@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn inactive_terminal_is_reached_in_next_on_duration() {
-        let [at, ms] = [Instant::from_millis, |ms| Instant::from_millis(ms)];
+        let at = Instant::from_millis;
         let config = DrxConfig {
             inactivity: Duration::from_millis(100),
             cycle: Duration::from_millis(40),
@@ -82,11 +82,11 @@ mod tests {
         };
         let mut drx = Drx::new(config);
         for (from, active) in [(0, 0), (9, 9), (10, 40), (39, 40), (45, 45), (51, 80)] {
-            assert_eq!(drx.active_from(at(from)), ms(active), "{from}");
+            assert_eq!(drx.active_from(at(from)), at(active), "{from}");
         }
         drx.record_new_data(at(45));
-        assert_eq!(drx.active_from(at(144)), ms(144));
-        assert_eq!(drx.active_from(at(145)), ms(160));
+        assert_eq!(drx.active_from(at(144)), at(144));
+        assert_eq!(drx.active_from(at(145)), at(160));
     }
 
     #[test]

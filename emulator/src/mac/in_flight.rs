@@ -23,7 +23,7 @@ impl<T> InFlight<T> {
         self.blocks.insert(self.blocks.len() - overtaken, (at, block));
     }
 
-    /// When the next block arrives.
+    /// The arrival time of the next block.
     pub fn next_arrival(&self) -> Option<Instant> {
         self.blocks.front().map(|(at, _)| *at)
     }

@@ -63,7 +63,7 @@ impl LinkAdaptation {
         self.states[self.current].octets
     }
 
-    /// When the current state ends.
+    /// The end of the current state.
     pub fn next_change(&self) -> Option<Instant> {
         self.until
     }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::maths;
 
-/// How a mobile is chosen. Only mobiles that have data to send and can receive a PDU are considered.
+/// The rule that chooses a mobile. Only mobiles that have data to send and can receive a PDU are considered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scheduling {

@@ -22,7 +22,7 @@ pub struct LteReceiver<P> {
     counters: ReceiverCounters,
 }
 
-/// Why RLC delivers a PDU.
+/// The reason why RLC delivers a PDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeliveredBy {
     /// RLC has received it in order.

@@ -91,7 +91,7 @@ impl Transmitter {
         index.is_some_and(|index| self.entries.get(index).is_some_and(Option::is_some))
     }
 
-    /// When discardTimer expires for the next SDU.
+    /// The time at which discardTimer expires for the next SDU.
     pub fn next_deadline(&self) -> Option<Instant> {
         let discard_timer = self.discard_timer?;
         let skip = self.next_expiry.saturating_sub(self.first) as usize;

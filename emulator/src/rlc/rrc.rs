@@ -19,9 +19,9 @@ use crate::stages::times::Times;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RrcConfig {
-    /// How RLC is re-established.
+    /// The re-establishment of RLC.
     pub reestablishment: ReestablishmentConfig,
-    /// When an idle terminal loses its dedicated channel. Absent: never.
+    /// The inactivity after which a terminal loses its dedicated channel. Absent: never.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inactivity: Option<Inactivity>,
 }

@@ -28,9 +28,9 @@ pub struct Summary {
     pub seed: u64,
     /// Length of the run in seconds.
     pub seconds: f64,
-    /// From the fixed side to the mobile side.
+    /// The direction from the fixed side to the mobile side.
     pub down: DirectionTotals,
-    /// From the mobile side to the fixed side.
+    /// The direction from the mobile side to the fixed side.
     pub up: DirectionTotals,
     /// Packets inside the path at the end.
     pub held: usize,
@@ -70,9 +70,9 @@ fn is_zero(packets: &u64) -> bool {
 /// Counters of background traffic.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Background {
-    /// From the fixed side to the mobile side.
+    /// The direction from the fixed side to the mobile side.
     pub down: DirectionTotals,
-    /// From the mobile side to the fixed side.
+    /// The direction from the mobile side to the fixed side.
     pub up: DirectionTotals,
 }
 

@@ -7,8 +7,8 @@ use super::*;
 
 /// The downlink is dead until `until`. Its sender gives up after two RESETs.
 ///
-/// The sequence is: first transmission, retransmission by Timer_Poll (200 ms), RESET at its next expiry (200 ms), second
-/// RESET (500 ms), unrecoverable error (500 ms), counted from the TTI at 0 ms.
+/// The sequence is: first transmission, retransmission by Timer_Poll (200 ms), RESET at its next expiry (200 ms),
+/// second RESET (500 ms), unrecoverable error (500 ms). The times are counted from the TTI at 0 ms.
 fn dead_downlink(until: u64) -> RlcConfig {
     let mut config = RlcConfig::wcdma_384();
     config.down.sender.discard = Discard::ResetAfterMaxDat { max_dat: 3 };
@@ -20,7 +20,7 @@ fn dead_downlink(until: u64) -> RlcConfig {
 /// Time of the unrecoverable error of [`dead_downlink`] plus one TTI, in milliseconds.
 const ERROR: u64 = 1410;
 
-/// MaxRST RESETs stay unanswered. RRC would re-establish the bearer, and so does the stage.
+/// MaxRST RESETs stay unanswered. The stage re-establishes the bearer, as RRC would do.
 #[test]
 fn failed_bearer_is_reestablished() {
     let config = dead_downlink(1450);

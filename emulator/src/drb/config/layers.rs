@@ -110,7 +110,7 @@ pub struct NrPdcpConfig {
     pub out_of_order: bool,
     /// statusReportRequired. Default: true.
     pub status_report: bool,
-    /// When a packet receives its COUNT. Default: at submission.
+    /// The moment at which a packet receives its COUNT. Default: at submission.
     pub count_at: CountAt,
 }
 
@@ -125,12 +125,12 @@ pub struct LtePdcpConfig {
     pub discard_timer: Option<Duration>,
     /// statusReportRequired. Default: true.
     pub status_report: bool,
-    /// When a packet receives its COUNT. Default: at submission.
+    /// The moment at which a packet receives its COUNT. Default: at submission.
     pub count_at: CountAt,
 }
 
-/// When PDCP gives a packet its COUNT. A packet that is discarded after that leaves a gap, for which the NR
-/// receiver waits until t-Reordering expires.
+/// The moment at which PDCP gives a packet its COUNT. A packet that is discarded after that leaves a gap, for
+/// which the NR receiver waits until t-Reordering expires.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CountAt {

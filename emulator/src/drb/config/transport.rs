@@ -87,7 +87,7 @@ pub struct HarqSettings<G: Generation> {
     pub round_trip: Duration,
     /// Maximum number of transmissions of a block, including the first. Default: 5 in NR, 4 in LTE.
     pub transmissions: u32,
-    /// Which first transmissions fail. Default: none.
+    /// The first transmissions that fail. Default: none.
     pub bler: BlockErrors,
     /// Probability that a retransmission fails. Default: 10 %.
     pub retx_bler: Probability,

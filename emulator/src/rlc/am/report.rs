@@ -68,8 +68,8 @@ impl Report {
         Ok(())
     }
 
-    /// Names all holes of a partly received unit, or none of them: an ACK_SN above it would acknowledge the
-    /// others.
+    /// Names all holes of a partly received unit, or none of them: an ACK_SN above the unit acknowledges
+    /// every hole that is not named.
     fn name_holes(&mut self, sn: u64, assembly: &Assembly) -> Result<(), Unnamed> {
         let (left, count, last) = (self.left, self.nacks.len(), self.nacks.last().copied());
         let nack = |start, end| Nack { segment: Some(NackSegment { start, end }), ..Nack::of(sn) };

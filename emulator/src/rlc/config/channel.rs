@@ -20,7 +20,7 @@ pub struct ChannelConfig {
     /// A named rate, in place of `tti` and `blocks`. Absent: those two apply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dch: Option<Dch>,
-    /// When the rate changes. Default: never.
+    /// The times at which the rate changes. Default: never.
     pub switching: Switching,
     /// Length of a TTI. TTIs begin at multiples of it, plus `phase`. Default: 10 ms down, 20 ms up.
     pub tti: Duration,
@@ -34,7 +34,7 @@ pub struct ChannelConfig {
     pub counts: Counts,
     /// Time from the end of a TTI to the arrival of its PDUs at the other end. Default: 40 ms.
     pub delay: Duration,
-    /// Which blocks are damaged. The model does not distinguish data and control PDUs. Default: none.
+    /// The model of block errors, which does not distinguish data and control PDUs. Default: none.
     pub errors: BlockErrors,
     /// Times without coverage, such as a deep fade or a handover. A TTI that begins in one of them loses all
     /// its blocks. Blocks transmitted before still arrive. Default: none.

@@ -48,13 +48,13 @@ pub struct SenderConfig {
     /// of a PDU or a repeated MRW can then be taken for one with the same sequence number in the next cycle.
     /// The result is a corrupt packet, or a report with an erroneous sequence number, which causes a RESET.
     pub window: u16,
-    /// When SDUs are discarded. Default: RESET after MaxDAT = 10.
+    /// The condition for discarding SDUs. Default: RESET after MaxDAT = 10.
     pub discard: Discard,
     /// MaxRST: a RESET is transmitted at most MaxRST − 1 times before the bearer fails. Default: 8.
     pub max_rst: u8,
     /// Timer_RST: time after which an unanswered RESET is retransmitted. Default: 500 ms.
     pub timer_rst: Duration,
-    /// When the sender polls the receiver for a report.
+    /// The conditions under which the sender polls the receiver for a report.
     pub poll: PollConfig,
     /// "Send MRW": an MRW names every SDU that it discards, not only the last one. Default: false. Choice: it
     /// names only SDUs of which something has been transmitted. The standard also names SDUs that were
@@ -72,7 +72,7 @@ pub struct SenderConfig {
     pub suspend: Option<u16>,
 }
 
-/// When an SDU is discarded.
+/// The condition for discarding an SDU.
 ///
 /// MaxDAT counts scheduled transmissions. When VT(DAT) of a PDU becomes equal to MaxDAT, the RESET or the
 /// discard replaces the transmission. So a PDU is transmitted at most MaxDAT − 1 times, and retransmitted at

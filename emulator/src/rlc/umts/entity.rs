@@ -59,13 +59,13 @@ pub struct EntityConfig {
     pub sends: Format,
     /// Format of the PDUs that the entity receives.
     pub receives: Format,
-    /// When timers start. This depends on whether the entity is in the UE or in UTRAN.
+    /// The start of timers, which depends on whether the entity is in the UE or in UTRAN.
     pub timers: TimersStart,
     /// Capacity of the direction in which the entity receives. Only Timer_EPC needs it.
     pub incoming: Incoming,
 }
 
-/// When the transmission of a PDU starts its timers (§9.5).
+/// The moment at which the transmission of a PDU starts its timers (§9.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimersStart {
     /// In UTRAN: when the PDU is submitted to the lower layer.

@@ -44,7 +44,7 @@ pub struct Amd<'a> {
     pub rest: Rest,
 }
 
-/// How the last SDU of the previous PDU ended, if that PDU had no room to indicate it (§9.2.2.8).
+/// The end of the last SDU of the previous PDU, if that PDU had no room to indicate it (§9.2.2.8).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Previous {
     /// No such Length Indicator: the SDU continues in this PDU, or the previous PDU indicated its end.

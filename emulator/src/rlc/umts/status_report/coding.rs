@@ -99,9 +99,9 @@ fn list(missing: &[Gap], next: &mut Cursor, room: usize) -> Option<Sufi> {
 
 /// Writes a BITMAP (§9.2.2.11.5): up to 16 bytes from FSN on.
 ///
-/// §9.2.2.11: a STATUS PDU does not contain information about a "Sequence Number" ≥ VR(H), and a bitmap has
-/// whole bytes. So the last bit is at most for VR(H) − 1, and surplus bits are at the front, for PDUs that
-/// were received or are already reported. At most 7 of them are below VR(R), as the clause requires for FSN.
+/// §9.2.2.11: a STATUS PDU does not contain information about a "Sequence Number" ≥ VR(H). A bitmap has whole
+/// bytes, and its last bit is at most for VR(H) − 1. Surplus bits are therefore at the front, for PDUs that
+/// were received or are already reported. At most 7 bits are below VR(R), as the clause requires for FSN.
 ///
 /// Deviation: with a reception window of at least half the sequence numbers, FSN must not be below VR(R) at
 /// all. In addition, §11.5.2.2 does not allow two STATUS PDUs of a report to indicate the same AMD PDU, which

@@ -58,15 +58,15 @@ fn check_outcomes(pair: &Pair, sent: &[Vec<Vec<u8>>; 2], in_order: bool) -> [usi
         if in_order {
             assert!(delivered.is_sorted_by_key(number), "SDUs were delivered out of order");
         }
-        let mut content = vec![0; sent[from].len()];
+        let mut outcomes = vec![0; sent[from].len()];
         for (id, outcome) in &pair.outcomes[from] {
-            content[*id as usize] += 1;
+            outcomes[*id as usize] += 1;
             if *outcome == SduOutcome::Acknowledged {
                 assert_eq!(arrived[*id as usize], 1, "SDU {id} was acknowledged but did not arrive");
             }
         }
         assert!(arrived.iter().all(|times| *times <= 1), "an SDU arrived twice");
-        let open: Vec<_> = content.iter().enumerate().filter(|(_, times)| **times != 1).collect();
+        let open: Vec<_> = outcomes.iter().enumerate().filter(|(_, times)| **times != 1).collect();
         assert!(
             open.is_empty(),
             "from {from}: SDUs without exactly one outcome: {open:?}\n{:?}\n{:?}",
