@@ -29,7 +29,7 @@ fn part(row: &'static Row) -> Value {
         "name": row.name,
         "summary": row.summary,
         "citation": row.citation,
-        // A recipe has one of these for each question.
+        // A recipe has one answer for each question.
         "answer": row.is_answer(),
         "default": row.is_default,
         "needs": row.needs.iter().map(|need| need.name()).collect::<Vec<_>>(),

@@ -64,8 +64,8 @@ pub fn partial(src: IpAddr, dst: IpAddr, protocol: u8, len: usize) -> u16 {
     finish(pseudo_header(src, dst, protocol, len))
 }
 
-/// Returns the checksum of an IPv4 header without options whose checksum field is zero. If the field is
-/// filled in, returns zero if it is correct.
+/// Returns the checksum of an IPv4 header without options whose checksum field is zero. For a header with a
+/// correct checksum, returns zero.
 pub(crate) fn ipv4_header(header: &[u8; 20]) -> u16 {
     !finish(header.as_chunks().0.iter().map(|word| u64::from(u32::from_ne_bytes(*word))).sum())
 }

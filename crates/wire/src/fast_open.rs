@@ -10,8 +10,8 @@ pub const KIND: u8 = 34;
 /// ExID of the option in its experimental format, which has kind [`experiment::KIND`].
 pub const EX_ID: u16 = 0xf989;
 
-/// A cookie, with which a client proves that it has received a packet at its address before. 4 to 16 bytes,
-/// and an even number of them.
+/// A cookie of 4 to 16 bytes, an even number. With it, a client proves that it has received a packet at its
+/// address before.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Cookie {
     /// The bytes after `len` are zero.
@@ -21,11 +21,11 @@ pub struct Cookie {
 
 /// Error: the text is not a cookie.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("a Fast Open cookie has 8 to 32 hexadecimal digits, and a multiple of 4 of them")]
+#[error("a Fast Open cookie has 8 to 32 hexadecimal digits, in multiples of 4")]
 pub struct BadCookie;
 
 impl Cookie {
-    /// Creates a cookie. Returns `None` if it does not have 4 to 16 bytes, or an odd number.
+    /// Creates a cookie. Returns `None` unless the number of bytes is even and from 4 to 16.
     pub fn new(bytes: &[u8]) -> Option<Self> {
         let len = bytes.len();
         if !(4..=16).contains(&len) || !len.is_multiple_of(2) {

@@ -147,8 +147,8 @@ impl Piece {
         self.contents = Contents::Empty;
     }
 
-    /// Replaces the contents with the packet that `write` writes. `write` returns whether it wrote one; so
-    /// does this function.
+    /// Replaces the contents with the packet that `write` writes. Returns the result of `write`: whether it
+    /// wrote a packet.
     pub fn fill(&mut self, write: impl FnOnce(&mut Vec<u8>) -> bool) -> bool {
         self.clear();
         let written = write(&mut self.own);

@@ -32,8 +32,8 @@ pub fn style() -> String {
     format!("{}{}", include_str!("page/graphs.css"), looks::for_style())
 }
 
-/// Returns the bar above the graphs: buttons, the legend, and a strip with the whole time range. The page's own
-/// `buttons` (HTML) are inserted between the others; a button with a `data-key` does the same as that key.
+/// Returns the bar above the graphs: buttons, the legend, and a strip with the whole time range. `buttons` is
+/// HTML that is inserted between the built-in buttons. A button with a `data-key` does the same as that key.
 pub fn bar(buttons: &str) -> String {
     include_str!("page/bar.html").replace("{buttons}", buttons)
 }

@@ -6,7 +6,7 @@ import { duration } from './words.js';
 
 export const BREAK = 14; // pixels
 // Pixels of a silence that remain at either side of its break, so that the marks at its ends are not cut.
-const ASIDE = 7;
+const MARGIN = 7;
 
 // Periods without packets in either direction: before a timeout, or much longer than a round trip.
 function silences(run) {
@@ -32,20 +32,20 @@ function folds(run, view, width) {
   const span = view.to - view.from;
   let cuts = silences(run).filter(({ from, to }) => to > view.from && from < view.to)
     .map(({ from, to }) => ({ from: Math.max(from, view.from), to: Math.min(to, view.to), length: to - from }));
-  // At least 40 % of the width is for the rest.
-  const room = BREAK + 2 * ASIDE, most = Math.floor((0.6 * width) / room);
+  // At least 40 % of the width remains for the rest of the run.
+  const room = BREAK + 2 * MARGIN, most = Math.floor((0.6 * width) / room);
   if (cuts.length > most) {
     cuts = [...cuts].sort((a, b) => b.to - b.from - (a.to - a.from)).slice(0, most).sort((a, b) => a.from - b.from);
   }
   for (;;) {
     const rest = cuts.reduce((rest, { from, to }) => rest - (to - from), span);
     const perPixel = rest / (width - room * cuts.length);
-    // The view contains nothing but silence.
+    // The view contains only silence.
     if (cuts.length && perPixel < span / width / 1000) return { cuts: [], perPixel: span / width };
     const worth = cuts.filter(({ from, to }) => to - from > room * perPixel);
     if (worth.length === cuts.length) {
-      const aside = ASIDE * perPixel;
-      return { cuts: cuts.map(({ from, to, length }) => ({ from: from + aside, to: to - aside, silent: to - from, length })), perPixel };
+      const margin = MARGIN * perPixel;
+      return { cuts: cuts.map(({ from, to, length }) => ({ from: from + margin, to: to - margin, silent: to - from, length })), perPixel };
     }
     cuts = worth;
   }
