@@ -74,7 +74,7 @@ fn down(octets: u64) -> Flow {
     Flow::down(Length::Octets(octets))
 }
 
-/// Returns the same packets as our own parser reads them.
+/// Returns the packets of the file as our own parser reads them.
 fn packets(file: &str) -> Vec<Packet> {
     let mut capture = capture::Capture::open(Path::new(file), None).unwrap();
     let mut packets = Vec::new();
@@ -91,7 +91,7 @@ fn packets(file: &str) -> Vec<Packet> {
     }
 }
 
-/// Returns the values that the plug-in must show for each packet, except the words.
+/// Returns the values that the plug-in must show for each packet, without the meaning in words.
 fn expected(packets: &[Packet]) -> Vec<[String; 5]> {
     let mut announced = Vec::new();
     let row = |packet: &Packet| {
@@ -121,12 +121,12 @@ fn check(file: &str) -> Vec<[String; 6]> {
     assert_eq!(rows.len(), expected.len());
     for (at, (row, expected)) in rows.iter().zip(&expected).enumerate() {
         let frame = at + 1;
-        for (field, (is, ought)) in FIELDS.iter().zip(row.iter().zip(expected)) {
-            match (is.parse::<f64>(), ought.parse::<f64>()) {
-                (Ok(is), Ok(ought)) => {
-                    assert!((is - ought).abs() < 1e-9, "frame {frame}, {field}: {is}, {ought}")
+        for (field, (shown, wanted)) in FIELDS.iter().zip(row.iter().zip(expected)) {
+            match (shown.parse::<f64>(), wanted.parse::<f64>()) {
+                (Ok(shown), Ok(wanted)) => {
+                    assert!((shown - wanted).abs() < 1e-9, "frame {frame}, {field}: {shown}, {wanted}")
                 }
-                _ => assert_eq!(is, ought, "frame {frame}, {field}"),
+                _ => assert_eq!(shown, wanted, "frame {frame}, {field}"),
             }
         }
     }
@@ -183,8 +183,8 @@ fn ordinary_connection_has_no_plugin_fields() {
     assert!(tshark(file.path(), &["-V"]) == tools::tshark_text(&["-r", file.path(), "-V"]));
 }
 
-/// A frame from the other end, whose TCP header has other reserved bits and options than the packet was built
-/// with.
+/// Returns a frame from the other end. `bits` and `options` replace the reserved bits and the options of the
+/// TCP header.
 fn frame(number: u8, flags: Flags, bits: u8, options: &[u8]) -> Vec<u8> {
     let packet = Tcp::new(v4(2, 9000), v4(1, 40_000 + u16::from(number)), flags, 1, 7241, 0).packet();
     let mut packet = [&packet, options].concat();
