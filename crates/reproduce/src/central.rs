@@ -5,7 +5,7 @@ use crate::Paper;
 /// The central claims of a paper, and the figure that shows most of them.
 #[derive(Clone, Copy, Debug)]
 pub struct Central {
-    /// A figure, and the beginning of a claim of this figure.
+    /// The id of each claim's figure, and the first words of its sentence.
     pub claims: [(&'static str, &'static str); 5],
     /// The figure whose first picture is shown with the claims.
     pub picture: &'static str,

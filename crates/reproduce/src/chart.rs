@@ -12,7 +12,7 @@ pub struct Chart {
     pub x: Axis,
     /// The vertical axis.
     pub y: Axis,
-    /// In the order of the legend.
+    /// The curves, in the order of the legend.
     pub curves: Vec<Curve>,
 }
 
@@ -21,7 +21,7 @@ pub struct Chart {
 pub struct Axis {
     /// The quantity, with its unit.
     pub caption: String,
-    /// Its scale.
+    /// The scale.
     pub scale: Scale,
 }
 
@@ -32,7 +32,8 @@ pub enum Scale {
     /// Linear, starting at zero.
     FromZero,
     /// Linear, over the range of the values.
-    Around,
+    #[serde(rename = "around")]
+    ValueRange,
     /// Logarithmic.
     Logarithmic,
     /// Categories: the value `n` is the n-th name, counted from 0.
@@ -51,8 +52,9 @@ impl Axis {
 pub struct Curve {
     /// The name in the paper's legend.
     pub name: String,
-    /// The style of its points.
-    pub drawn: Drawn,
+    /// The style of the points.
+    #[serde(rename = "drawn")]
+    pub style: Style,
     /// Pairs of an x value and a mean.
     pub points: Vec<(f64, Mean)>,
     /// Numbers that the paper prints, drawn as separate marks.
@@ -62,7 +64,7 @@ pub struct Curve {
 /// The style of the points of a curve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Drawn {
+pub enum Style {
     /// Connected by a line, with the intervals as a band.
     Line,
     /// Separate dots, such as the segments of a sequence trace.
@@ -75,23 +77,23 @@ impl Curve {
     /// A line through the means of samples by point and seed. Points without samples are left out.
     pub fn line<'a>(name: impl Into<String>, points: impl IntoIterator<Item = (f64, &'a [f64])>) -> Self {
         let points = points.into_iter().filter_map(|(x, samples)| Some((x, Mean::of(samples)?)));
-        Self { name: name.into(), drawn: Drawn::Line, points: points.collect(), paper: Vec::new() }
+        Self { name: name.into(), style: Style::Line, points: points.collect(), paper: Vec::new() }
     }
 
     /// Like [`Curve::line`], as bars.
     pub fn bars<'a>(name: impl Into<String>, points: impl IntoIterator<Item = (f64, &'a [f64])>) -> Self {
-        Self { drawn: Drawn::Bars, ..Self::line(name, points) }
+        Self { style: Style::Bars, ..Self::line(name, points) }
     }
 
     /// Single values of one run, as dots.
     pub fn dots(name: impl Into<String>, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
-        let one = |(x, y)| (x, Mean { mean: y, half_width: None, samples: 1 });
-        let points = points.into_iter().map(one).collect();
-        Self { name: name.into(), drawn: Drawn::Dots, points, paper: Vec::new() }
+        let point = |(x, y)| (x, Mean { mean: y, half_width: None, samples: 1 });
+        let points = points.into_iter().map(point).collect();
+        Self { name: name.into(), style: Style::Dots, points, paper: Vec::new() }
     }
 
     /// Adds the numbers that the paper prints for this curve.
-    pub fn beside(self, paper: impl IntoIterator<Item = (f64, f64)>) -> Self {
+    pub fn with_paper_values(self, paper: impl IntoIterator<Item = (f64, f64)>) -> Self {
         Self { paper: paper.into_iter().collect(), ..self }
     }
 }

@@ -13,54 +13,54 @@ const ALL: &str = "All figures";
 /// Choices that several figures of a paper share.
 #[derive(Clone, Debug)]
 pub struct Shared {
-    /// The figures that share them.
-    pub by: By,
+    /// The figures to which they apply.
+    pub scope: Scope,
     /// One Markdown paragraph per choice.
     pub choices: Vec<String>,
 }
 
-/// The figures that share choices.
+/// The figures to which choices apply.
 #[derive(Clone, Debug)]
-pub enum By {
+pub enum Scope {
     /// All figures of the paper.
     All,
     /// The figures with these ids.
     These(Vec<&'static str>),
 }
 
-impl By {
-    /// Whether `figure` is one of them.
-    pub fn has(&self, figure: &Figure) -> bool {
+impl Scope {
+    /// Whether the choices apply to `figure`.
+    pub fn contains(&self, figure: &Figure) -> bool {
         match self {
             Self::All => true,
             Self::These(names) => names.contains(&figure.id),
         }
     }
 
-    /// The heading of their choices, in Markdown.
+    /// The heading of the choices, in Markdown.
     pub fn heading(&self) -> String {
-        let of = match self {
+        let figures = match self {
             Self::All => "all figures".to_owned(),
             Self::These(names) => names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "),
         };
-        format!("In {of}, unless a figure says otherwise:")
+        format!("In {figures}, unless a figure says otherwise:")
     }
 }
 
 impl Shared {
     /// The choices under their heading.
     pub fn markdown(&self) -> String {
-        format!("{}\n{}\n", wrapped("", &self.by.heading(), WIDTH), listed(&self.choices))
+        format!("{}\n{}\n", wrapped("", &self.scope.heading(), WIDTH), listed(&self.choices))
     }
 }
 
 /// The sections of a `choices.md`: the figures of each, and its choices.
-fn sections(text: &'static str) -> impl Iterator<Item = (By, Vec<String>)> {
+fn sections(text: &'static str) -> impl Iterator<Item = (Scope, Vec<String>)> {
     text.split("\n## ").skip(1).map(|section| {
         let (heading, list) = section.split_once('\n').unwrap_or((section, ""));
-        let by = if heading == ALL { By::All } else { By::These(heading.split(", ").collect()) };
+        let scope = if heading == ALL { Scope::All } else { Scope::These(heading.split(", ").collect()) };
         let unwrapped = |item: &str| item.split_whitespace().collect::<Vec<_>>().join(" ");
-        (by, list.split("\n- ").skip(1).map(unwrapped).collect())
+        (scope, list.split("\n- ").skip(1).map(unwrapped).collect())
     })
 }
 
@@ -78,26 +78,26 @@ impl Paper {
 
     /// Choices that figures of this paper share.
     pub fn shared(self) -> impl Iterator<Item = Shared> {
-        let shared = sections(self.choices()).map(|(by, choices)| Shared { by, choices });
-        shared.filter(|shared| !matches!(&shared.by, By::These(names) if names.len() == 1))
+        let shared = sections(self.choices()).map(|(scope, choices)| Shared { scope, choices });
+        shared.filter(|shared| !matches!(&shared.scope, Scope::These(names) if names.len() == 1))
     }
 
     /// The shared choices that apply to any of `figures`.
     pub fn shared_by(self, figures: &[Figure]) -> impl Iterator<Item = Shared> {
-        self.shared().filter(|shared| figures.iter().any(|figure| shared.by.has(figure)))
+        self.shared().filter(|shared| figures.iter().any(|figure| shared.scope.contains(figure)))
     }
 
     /// The choices of one figure alone.
     pub(crate) fn own_choices(self, id: &str) -> Vec<String> {
-        let is_own = |by: &By| matches!(by, By::These(names) if names == &[id]);
-        sections(self.choices()).filter(|(by, _)| is_own(by)).flat_map(|(_, choices)| choices).collect()
+        let is_own = |scope: &Scope| matches!(scope, Scope::These(names) if names == &[id]);
+        sections(self.choices()).filter(|(scope, _)| is_own(scope)).flat_map(|(_, choices)| choices).collect()
     }
 }
 
 impl Figure {
     /// The shared choices that apply to this figure.
     pub fn shared(&self) -> impl Iterator<Item = Shared> {
-        self.paper.shared().filter(|shared| shared.by.has(self))
+        self.paper.shared().filter(|shared| shared.scope.contains(self))
     }
 
     /// All choices for this figure: the shared ones, then its own.
@@ -115,9 +115,9 @@ mod tests {
     fn headings_name_figures_of_paper() {
         let figures = figures();
         for paper in Paper::ALL {
-            for (by, choices) in sections(paper.choices()) {
-                assert!(!choices.is_empty(), "{by:?}");
-                let By::These(names) = by else { continue };
+            for (scope, choices) in sections(paper.choices()) {
+                assert!(!choices.is_empty(), "{scope:?}");
+                let Scope::These(names) = scope else { continue };
                 let known =
                     |name: &&&str| figures.iter().any(|figure| figure.paper == paper && figure.id == **name);
                 assert_eq!(names.iter().filter(known).count(), names.len(), "{names:?}");

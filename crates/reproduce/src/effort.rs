@@ -21,13 +21,13 @@ pub struct Effort {
     pub seeds: u32,
     first_seed: u64,
     reading: Reading,
-    made: Made,
+    earlier: EarlierResults,
     watcher: Arc<dyn Watcher>,
     missing: Arc<Missing>,
     runs: Option<Arc<Runs>>,
 }
 
-/// The information that arrived in no run of a figure, by recipe.
+/// The information that a recipe uses and that arrived in no run of a figure, by recipe.
 #[derive(Debug, Default)]
 pub struct Missing(Mutex<BTreeMap<String, Option<Vec<String>>>>);
 
@@ -42,28 +42,28 @@ impl Missing {
     /// One line for each part of a recipe whose information never arrived.
     pub fn notices(&self) -> Vec<String> {
         let missing = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let of = |(recipe, notices): (&String, &Option<Vec<String>>)| {
+        let lines = |(recipe, notices): (&String, &Option<Vec<String>>)| {
             notices.iter().flatten().map(|notice| format!("{recipe}: {notice}")).collect::<Vec<_>>()
         };
-        missing.iter().flat_map(of).collect()
+        missing.iter().flat_map(lines).collect()
     }
 }
 
 /// Receives the progress of a figure, from all threads that run it.
 pub trait Watcher: std::fmt::Debug + Send + Sync {
-    /// Another run is done.
+    /// Receives a finished run.
     fn ran(&self, run: &Run, report: &Report);
 
-    /// Approximately `runs` more runs will follow. Only a search calls this. For other figures, the first seed is
+    /// Receives the approximate number of further runs. Only a search calls this. For other figures, the first seed is
     /// enough to estimate the number of runs.
     fn expects(&self, runs: u64);
 }
 
-/// Ignores all progress.
+/// A watcher that ignores the progress.
 #[derive(Debug)]
-struct Nobody;
+struct NoWatcher;
 
-impl Watcher for Nobody {
+impl Watcher for NoWatcher {
     fn ran(&self, _: &Run, _: &Report) {}
 
     fn expects(&self, _: u64) {}
@@ -72,7 +72,7 @@ impl Watcher for Nobody {
 impl Effort {
     /// An effort with `seeds` seeds, without previous results and without a watcher.
     pub fn new(seeds: u32) -> Self {
-        Self::watched(seeds, Arc::new(Nobody))
+        Self::watched(seeds, Arc::new(NoWatcher))
     }
 
     /// An effort with `seeds` seeds and a watcher, without previous results.
@@ -81,7 +81,7 @@ impl Effort {
             seeds,
             first_seed: 1,
             reading: Reading::default(),
-            made: Made::default(),
+            earlier: EarlierResults::default(),
             watcher,
             missing: Arc::default(),
             runs: None,
@@ -98,7 +98,7 @@ impl Effort {
         Self { runs: Some(runs), ..self }
     }
 
-    /// The information that has arrived in no run so far.
+    /// The information that a recipe uses and that has arrived in no run so far.
     pub fn missing(&self) -> Arc<Missing> {
         Arc::clone(&self.missing)
     }
@@ -120,13 +120,13 @@ impl Effort {
         }
     }
 
-    /// The same with at most `seeds` seeds, for a part of a figure with long runs.
+    /// An effort with at most `seeds` seeds, for a part of a figure with long runs.
     pub(crate) fn at_most(&self, seeds: u32) -> Self {
         self.fresh(self.seeds.min(seeds))
     }
 
     /// An effort with the same seeds and another reading of the paper, without previous results.
-    pub(crate) fn reading(&self, reading: Reading) -> Self {
+    pub(crate) fn with_reading(&self, reading: Reading) -> Self {
         Self { reading, runs: None, ..self.fresh(self.seeds) }
     }
 
@@ -135,15 +135,15 @@ impl Effort {
         self.reading.value(detail)
     }
 
-    /// Changes a run to the reading. [`Self::sample`] and [`Self::watch`] do so themselves.
-    pub(crate) fn read(&self, mut run: Run) -> Result<Run, WorldError> {
+    /// Changes a run to this reading. [`Self::sample`] and [`Self::watch`] call it for their runs.
+    pub(crate) fn apply_reading(&self, mut run: Run) -> Result<Run, WorldError> {
         self.reading.apply(&mut run)?;
         Ok(run)
     }
 
     /// The same effort with more seeds. A figure that runs again executes only the runs that are missing.
-    pub fn with(self, seeds: u32) -> Self {
-        self.made.next.store(0, Ordering::Relaxed);
+    pub fn with_seeds(self, seeds: u32) -> Self {
+        self.earlier.next.store(0, Ordering::Relaxed);
         Self { seeds, ..self }
     }
 
@@ -181,7 +181,7 @@ impl Effort {
     ) -> Result<Vec<Vec<T>>, WorldError> {
         self.execute(
             points,
-            |point, seed| self.read(plan(point, seed)),
+            |point, seed| self.apply_reading(plan(point, seed)),
             |point, run| {
                 let (report, mut world) = run::run_watched(run, |_| {})?;
                 let measured = measure(point, &report, &mut world);
@@ -233,11 +233,11 @@ impl Effort {
         points: &[P],
         job: impl Fn(&P, u64) -> Result<T, WorldError> + Sync,
     ) -> Result<Vec<Vec<T>>, WorldError> {
-        let call = self.made.next.fetch_add(1, Ordering::Relaxed);
-        let made: Option<Vec<Vec<T>>> = self.made.take(call);
-        let mut samples = made.unwrap_or_else(|| points.iter().map(|_| Vec::new()).collect());
-        let missing = |(point, made): (usize, &Vec<T>)| {
-            (made.len() as u64..u64::from(self.seeds)).map(move |index| (point, self.first_seed + index))
+        let call = self.earlier.next.fetch_add(1, Ordering::Relaxed);
+        let earlier: Option<Vec<Vec<T>>> = self.earlier.take(call);
+        let mut samples = earlier.unwrap_or_else(|| points.iter().map(|_| Vec::new()).collect());
+        let missing = |(point, seeds): (usize, &Vec<T>)| {
+            (seeds.len() as u64..u64::from(self.seeds)).map(move |index| (point, self.first_seed + index))
         };
         let jobs: Vec<(usize, u64)> = samples.iter().enumerate().flat_map(missing).collect();
         let found: Vec<(usize, T)> = jobs
@@ -247,32 +247,33 @@ impl Effort {
         for (point, value) in found {
             samples[point].push(value);
         }
-        self.made.keep(call, samples.clone());
+        self.earlier.keep(call, samples.clone());
         Ok(samples)
     }
 }
 
-/// A value that is not a struct, with the name of its column in [`Runs`].
+/// A value with the name of its column in [`Runs`]. A struct does not need it, because its fields become columns.
 type Named<T> = BTreeMap<&'static str, T>;
 
 pub(crate) fn named<T>(name: &'static str, value: T) -> Named<T> {
     BTreeMap::from([(name, value)])
 }
 
-/// The values alone.
+/// Removes the names that [`named`] added.
 pub(crate) fn unnamed<T>(samples: Vec<Vec<Named<T>>>) -> Vec<Vec<T>> {
     let values = |seeds: Vec<Named<T>>| seeds.into_iter().flat_map(BTreeMap::into_values).collect();
     samples.into_iter().map(values).collect()
 }
 
-/// Results, by the order in which a figure requests them. This order is the same every time.
+/// The results of a figure that runs again with more seeds. A figure requests its results in the same order every time,
+/// so the position in this order identifies them.
 #[derive(Default)]
-struct Made {
+struct EarlierResults {
     next: AtomicUsize,
     samples: Mutex<BTreeMap<usize, Box<dyn Any + Send>>>,
 }
 
-impl Made {
+impl EarlierResults {
     fn take<T: 'static>(&self, call: usize) -> Option<T> {
         let kept = self.samples.lock().ok()?.remove(&call)?;
         kept.downcast().ok().map(|kept| *kept)
@@ -285,9 +286,9 @@ impl Made {
     }
 }
 
-impl std::fmt::Debug for Made {
+impl std::fmt::Debug for EarlierResults {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Made").finish_non_exhaustive()
+        formatter.debug_struct("EarlierResults").finish_non_exhaustive()
     }
 }
 
@@ -301,7 +302,7 @@ mod tests {
         assert_eq!(seeds(&Effort::new(2)), [[1, 2], [1, 2]]);
         let later = Effort::new(2).starting_at(10);
         assert_eq!(seeds(&later), [[10, 11], [10, 11]]);
-        assert_eq!(seeds(&later.with(3)), [[10, 11, 12], [10, 11, 12]]);
+        assert_eq!(seeds(&later.with_seeds(3)), [[10, 11, 12], [10, 11, 12]]);
         assert_eq!(seeds(&Effort::new(3).starting_at(10).at_most(1)), [[10], [10]]);
     }
 }

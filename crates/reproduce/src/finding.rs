@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::chart::Chart;
 use crate::judge::Judged;
-use crate::reading::{Factor, REPETITIONS, Reading, Repetitions, Reread, Values, Verdict};
+use crate::reading::{Factor, REPETITIONS, Reading, ReadingVerdict, Repetitions, Values, Verdict};
 
 /// Lines of Markdown are at most this long.
 pub(crate) const WIDTH: usize = 100;
@@ -30,7 +30,7 @@ pub struct Finding {
 /// A table of text.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Table {
-    /// Printed above the table.
+    /// The text above the table.
     pub title: String,
     /// Headings.
     pub columns: Vec<String>,
@@ -91,21 +91,21 @@ impl Table {
 /// A sentence of the paper, and whether it holds here. It is one claim even if it covers several curves.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Claim {
-    /// The verbatim sentence in quotation marks. If it needs one, an interpretation follows.
-    pub paper: String,
+    /// The paper's sentence, verbatim and in quotation marks. If it needs an interpretation, this follows.
+    #[serde(rename = "paper")]
+    pub sentence: String,
     /// Its place in the paper: "§4.3.1", "Fig. 5", "Table 3".
     pub place: String,
     /// Whether it counts in the summary.
     pub counts: Counts,
     /// Our result.
-    #[serde(rename = "result")]
-    pub ours: String,
+    pub result: String,
     /// Whether it holds in the chosen reading.
     #[serde(rename = "verdict")]
     pub judged: Judged,
     /// Whether it holds in other readings.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub readings: Vec<Reread>,
+    pub readings: Vec<ReadingVerdict>,
     /// Details that the sentence itself fixes. Readings with other values do not apply to it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fixed: Vec<String>,
@@ -124,7 +124,7 @@ pub enum Counts {
     Calibrated(String),
     /// It follows from the construction of senders and paths, for this reason.
     ByConstruction(String),
-    /// It is about the same result as another claim, which counts: this one.
+    /// It is about the same result as this other claim, which counts.
     Repeats(String),
     /// It is not in the paper. The reason is the explanation for adding it.
     Own(String),
@@ -148,16 +148,16 @@ impl Counts {
 pub(crate) struct At<'a>(pub(crate) &'a str);
 
 /// A claim that counts: a sentence of the paper, our result and the verdict.
-pub(crate) fn claim(At(place): At<'_>, paper: &str, ours: String, judged: Judged) -> Claim {
-    Claim::new(place, paper, ours, judged)
+pub(crate) fn claim(At(place): At<'_>, sentence: &str, result: String, judged: Judged) -> Claim {
+    Claim::new(place, sentence, result, judged)
 }
 
 /// Our result for a sentence of a paper, and the verdict.
 pub(crate) type Found = (String, Judged);
 
-/// Like [`claim`].
-pub(crate) fn found(at: At<'_>, paper: &str, (ours, judged): Found) -> Claim {
-    claim(at, paper, ours, judged)
+/// Like [`claim`], with our result and the verdict as one value.
+pub(crate) fn found(at: At<'_>, sentence: &str, (result, judged): Found) -> Claim {
+    claim(at, sentence, result, judged)
 }
 
 /// Choices as a list in Markdown.
@@ -201,7 +201,8 @@ impl Finding {
     pub fn readings(&self, factors: &[Factor]) -> Option<Table> {
         let with_readings = || self.claims.iter().filter(|claim| !claim.readings.is_empty());
         let mut details: Vec<&str> = factors.iter().map(|factor| factor.name).collect();
-        for name in with_readings().flat_map(|claim| &claim.readings).flat_map(|reread| reread.reading.keys())
+        for name in
+            with_readings().flat_map(|claim| &claim.readings).flat_map(|verdict| verdict.reading.keys())
         {
             if !details.contains(&name.as_str()) {
                 details.push(name);
@@ -216,12 +217,14 @@ impl Finding {
             if is_fixed { "as in the claim" } else { factor.map_or("as chosen", |factor| factor.chosen) }
         };
         for claim in with_readings() {
-            let first = Reread { reading: Values::new(), judged: claim.judged };
-            for Reread { reading, judged } in [&first].into_iter().chain(&claim.readings) {
+            let first = ReadingVerdict { reading: Values::new(), judged: claim.judged };
+            for ReadingVerdict { reading, judged } in [&first].into_iter().chain(&claim.readings) {
                 let value =
                     |detail: &str| reading.get(detail).map_or_else(|| chosen(claim, detail), String::as_str);
                 let values = details.iter().map(|detail| value(detail).to_owned());
-                table.row([claim.paper.clone()].into_iter().chain(values).chain([judged.name().to_owned()]));
+                table.row(
+                    [claim.sentence.clone()].into_iter().chain(values).chain([judged.name().to_owned()]),
+                );
             }
         }
         (!table.rows.is_empty()).then_some(table)
@@ -235,12 +238,12 @@ impl Finding {
 
 impl Claim {
     /// A claim that counts: its place, the sentence of the paper, our result and the verdict.
-    pub fn new(place: &str, paper: &str, ours: String, judged: Judged) -> Self {
+    pub fn new(place: &str, sentence: &str, result: String, judged: Judged) -> Self {
         Self {
-            paper: paper.to_owned(),
+            sentence: sentence.to_owned(),
             place: place.to_owned(),
             counts: Counts::Yes,
-            ours,
+            result,
             judged,
             readings: Vec::new(),
             fixed: Vec::new(),
@@ -248,15 +251,15 @@ impl Claim {
         }
     }
 
-    /// The same claim, which does not count for this reason.
+    /// The same claim as one that does not count, with the reason.
     pub fn not_counted(self, counts: Counts) -> Self {
         Self { counts, ..self }
     }
 
-    /// Adds the verdict with another value of a detail that affects the judgement and not the runs.
+    /// Adds the verdict with another value of a detail. The detail affects the judgement and not the runs.
     pub(crate) fn with(mut self, detail: &str, value: &str, judged: Judged) -> Self {
         let reading = Values::from([(detail.to_owned(), value.to_owned())]);
-        self.readings.push(Reread { reading, judged });
+        self.readings.push(ReadingVerdict { reading, judged });
         self
     }
 
@@ -276,18 +279,18 @@ impl Claim {
     }
 
     /// Adds the verdicts on the same claim in runs of another reading.
-    pub(crate) fn reread(&mut self, reading: &Reading, again: &Self) {
+    pub(crate) fn add_reading(&mut self, reading: &Reading, other: &Self) {
         let values = reading.values();
         if values.keys().any(|detail| self.fixed.contains(detail)) {
             return;
         }
         let with = |more: &Values| values.iter().chain(more).map(|(a, b)| (a.clone(), b.clone())).collect();
-        self.readings.push(Reread { reading: values.clone(), judged: again.judged });
-        let judged_otherwise = again
+        self.readings.push(ReadingVerdict { reading: values.clone(), judged: other.judged });
+        let combined = other
             .readings
             .iter()
-            .map(|Reread { reading, judged }| Reread { reading: with(reading), judged: *judged });
-        self.readings.extend(judged_otherwise);
+            .map(|verdict| ReadingVerdict { reading: with(&verdict.reading), judged: verdict.judged });
+        self.readings.extend(combined);
     }
 
     /// The verdict over all readings.
@@ -307,31 +310,32 @@ impl Claim {
             return None;
         }
         let counts = Judged::ALL.into_iter().filter_map(|judged| {
-            let count = self.readings.iter().filter(|reread| reread.judged == judged).count();
+            let count = self.readings.iter().filter(|verdict| verdict.judged == judged).count();
             (count > 0).then(|| format!("{} in {count}", judged.name()))
         });
         let counts = counts.collect::<Vec<_>>().join(", ");
         let text = format!("Chosen reading: {}. Other readings: {counts}.", self.judged.name());
-        let is_opposite = |reread: &&Reread| ![self.judged, Judged::Undecided].contains(&reread.judged);
+        let is_opposite =
+            |verdict: &&ReadingVerdict| ![self.judged, Judged::Undecided].contains(&verdict.judged);
         let opposite = || self.readings.iter().filter(is_opposite);
-        let Some(fewest) = opposite().map(|reread| reread.reading.len()).min() else { return Some(text) };
-        let smallest = opposite().filter(|reread| reread.reading.len() == fewest).map(|reread| {
-            let values = reread.reading.iter().map(|(detail, value)| format!("{detail}: {value}"));
-            format!("{} ({})", values.collect::<Vec<_>>().join(" and "), reread.judged.name())
+        let Some(fewest) = opposite().map(|verdict| verdict.reading.len()).min() else { return Some(text) };
+        let smallest = opposite().filter(|verdict| verdict.reading.len() == fewest).map(|verdict| {
+            let values = verdict.reading.iter().map(|(detail, value)| format!("{detail}: {value}"));
+            format!("{} ({})", values.collect::<Vec<_>>().join(" and "), verdict.judged.name())
         });
         Some(format!("{text} Another verdict with {}.", smallest.collect::<Vec<_>>().join("; ")))
     }
 
-    /// A list item. The verdict of a claim that counts is bold.
+    /// The claim as a list item. The verdict of a claim that counts is bold.
     fn markdown(&self) -> String {
-        let Self { paper, place, counts, ours, .. } = self;
+        let Self { sentence, place, counts, result, .. } = self;
         let place = if place.is_empty() { String::new() } else { format!(" ({place})") };
         let verdict = match counts.note() {
             None => format!("**{}**", self.verdict_name()),
             Some(note) => format!("{}, not counted ({note})", self.verdict_name()),
         };
-        let claim = wrapped("- ", &format!("{verdict}: {paper}{place}"), WIDTH);
-        let here = wrapped("  ", &format!("Here: {ours}"), WIDTH);
+        let claim = wrapped("- ", &format!("{verdict}: {sentence}{place}"), WIDTH);
+        let here = wrapped("  ", &format!("Here: {result}"), WIDTH);
         let readings = self
             .readings_shown()
             .map_or_else(String::new, |text| format!("\n{}", wrapped("  ", &text, WIDTH)));

@@ -21,7 +21,8 @@ pub(crate) struct Grid<S, X, M> {
 pub(crate) type Series = Vec<Vec<f64>>;
 
 impl<S: Copy + PartialEq, X: Copy + PartialEq, M> Grid<S, X, M> {
-    /// `plan` is one sender at one point. `run` measures all plans with all seeds.
+    /// Measures each sender at each point. `plan` prepares one sender at one point, and `run` runs all plans with all
+    /// seeds.
     pub(crate) fn run<P>(
         senders: &[S],
         points: &[X],
@@ -60,7 +61,7 @@ impl<S: Copy + PartialEq, X: Copy + PartialEq, M> Grid<S, X, M> {
         self.samples(sender, point).iter().map(value).collect()
     }
 
-    /// One quantity of a sender.
+    /// One quantity of a sender, by point, then by seed.
     pub(crate) fn of(&self, sender: S, value: impl Fn(&M) -> f64) -> Series {
         self.row(sender).iter().map(|seeds| seeds.iter().map(&value).collect()).collect()
     }
@@ -84,7 +85,7 @@ impl<S: Copy + PartialEq, X: Copy + PartialEq, M> Grid<S, X, M> {
         mean(&across(&self.gains(more, less, value)))
     }
 
-    /// A line over the points, whose positions on the axis are `x`.
+    /// A line over the points. `x` is the position of a point on the axis.
     pub(crate) fn line(
         &self,
         sender: S,
@@ -115,7 +116,7 @@ impl<S: Copy + PartialEq, X: Copy + PartialEq, M> Grid<S, X, M> {
 }
 
 impl<S: Copy + PartialEq, X: Copy + PartialEq, M: Clone> Grid<S, X, M> {
-    /// Only the points that are `wanted`.
+    /// The part with the points that are `wanted`.
     pub(crate) fn only(&self, wanted: impl Fn(X) -> bool) -> Self {
         let chosen: Vec<bool> = self.points.iter().map(|point| wanted(*point)).collect();
         let keep = |seeds: &Vec<Vec<M>>| {

@@ -78,7 +78,7 @@ impl Judged {
         }
     }
 
-    /// Whether a value is above zero, for values without a reference (counts, times).
+    /// Whether a count or a time is above zero. Such a value has no reference to be equal to.
     pub fn above_zero(mean: &Mean) -> Self {
         match interval(mean) {
             Some((from, _)) if from > 0.0 => Self::Holds,
@@ -118,8 +118,8 @@ impl Judged {
         }
     }
 
-    /// Like [`Self::number`], for a gain or another effect. If an effect of zero would also meet the number, the claim is
-    /// not testable.
+    /// Like [`Self::number`], for a gain or another effect. If an effect of zero would also meet the number, the claim
+    /// is not testable.
     pub fn effect(ours: &Mean, paper: f64, tolerance: f64) -> Self {
         if paper.abs() <= tolerance { Self::NotTestable } else { Self::number(ours, paper, tolerance) }
     }
@@ -141,8 +141,8 @@ impl Judged {
     }
 }
 
-/// The gain of `more` over `less` "in most cases". The gain at each point is a share of the mean of `less` at this
-/// point. The result is the average over the points, per seed. Both inputs are by point, then by seed.
+/// The gain of `more` over `less` "in most cases": the average of the gains at all points, per seed. The gain at a
+/// point is a share of the mean of `less` there. Both inputs are by point, then by seed.
 pub fn pooled_gains(more: &[Vec<f64>], less: &[Vec<f64>]) -> Vec<f64> {
     let points: Vec<_> = more.iter().zip(less).map(|(more, less)| gains(more, less)).collect();
     across(&points)

@@ -1,10 +1,22 @@
-//! Reproduces the experiments of five papers in virtual time: every figure and table that has numbers or a curve,
-//! and compares our results with the papers'.
+//! Reproduces the experiments of five papers about TCP over radio links in virtual time. Each figure repeats the runs
+//! of a figure or table of a paper with several seeds. The result has a verdict on each of the paper's claims.
 //!
-//! [`figures`] lists all figures. A [`Figure`] is a function that repeats the runs of the paper with paired seeds and
-//! returns a [`Finding`]: tables, the claims of the paper with verdicts, and the choices for details that the paper
-//! does not state. A few of these details are chosen to match numbers of the paper, for example the timer tick of
-//! [`pan2004`]; their choices say so. A claim that does not hold is reported, with the reason if it is known.
+//! ```
+//! use airtcp_reproduce::{Effort, figures};
+//!
+//! let figure = figures().into_iter().find(|figure| figure.id == "p2-fig13").expect("the figure exists");
+//! let finding = figure.run(&Effort::new(1))?;
+//! for claim in &finding.claims {
+//!     println!("{}: {}", claim.verdict_name(), claim.sentence);
+//! }
+//! assert_eq!(finding.claims.len(), 3);
+//! # Ok::<(), airtcp_sim::world::WorldError>(())
+//! ```
+//!
+//! [`figures`] lists all figures. [`Figure::run`] returns a [`Finding`]: tables, the claims of the paper with verdicts,
+//! and the choices for details that the paper does not state. A few of these details are chosen to match numbers of
+//! the paper, for example the timer tick of [`pan2004`]; their choices say so. A claim that does not hold is reported,
+//! with the reason if it is known.
 //!
 //! Each paper has a module, named after its first author and year. The submodule `setting` contains the set-up of the
 //! paper, and `choices.md` its choices for details that the paper leaves open.
@@ -28,14 +40,14 @@ mod runs;
 
 use airtcp_sim::world::WorldError;
 pub use central::Central;
-pub use choices::{By, Shared};
+pub use choices::{Scope, Shared};
 pub use effort::{Effort, Missing, Watcher};
 pub(crate) use effort::{named, unnamed};
 pub(crate) use finding::{At, Found, cell, claim, column, found, mean};
 pub use finding::{Claim, Counts, Finding, Table, listed, shown};
 pub use judge::Judged;
 use reading::Design;
-pub use reading::{Factor, Reading, Reread, Verdict};
+pub use reading::{Factor, Reading, ReadingVerdict, Verdict};
 pub use runs::Runs;
 
 /// The paper of a figure. [`Paper::reference`] has authors and titles.
@@ -51,12 +63,12 @@ pub enum Paper {
     Lai2013,
     /// Chandra, Harris, Shenoy: E-TCP.
     Chandra2003,
-    /// All five together: the ranking.
+    /// All five papers together, for the ranking.
     Every,
 }
 
 impl Paper {
-    /// The papers themselves, without `Every`.
+    /// The five papers, without `Every`.
     pub const ALL: [Self; 5] =
         [Self::Pan2004, Self::Ni2002, Self::Inamura2009, Self::Lai2013, Self::Chandra2003];
 
@@ -82,7 +94,7 @@ impl Paper {
         }
     }
 
-    /// The name of its page.
+    /// The name of the page with its figures.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Pan2004 => "pan2004",
@@ -141,7 +153,7 @@ pub struct Figure {
     /// How its number of runs depends on the seeds.
     pub seeds: Seeds,
     run: Reproduce,
-    /// Details that the figure itself varies. Readings with other values do not apply to it.
+    /// Details for which the figure sets its own values. Readings with other values do not apply to it.
     fixed: &'static [&'static str],
 }
 
@@ -181,12 +193,12 @@ impl Figure {
         Self { seeds: Seeds::One, ..self }
     }
 
-    /// Names details that the figure itself varies.
+    /// Names details for which the figure sets its own values.
     const fn fixing(self, fixed: &'static [&'static str]) -> Self {
         Self { fixed, ..self }
     }
 
-    /// Executes all of its runs on all cores.
+    /// Executes all runs of the figure on all cores.
     pub fn run(&self, effort: &Effort) -> Result<Finding, WorldError> {
         let mut finding = (self.run)(effort)?;
         if finding.choices.is_empty() {
@@ -204,17 +216,17 @@ impl Figure {
     }
 
     /// Judges the claims of `finding` in the other readings of the paper as well. Each reading starts with a quarter of
-    /// the seeds of `effort`, and has as many only while a claim is undecided.
-    pub fn reread(&self, finding: &mut Finding, effort: &Effort) -> Result<(), WorldError> {
+    /// the seeds of `effort`, and the number doubles while a claim is undecided, but not beyond the seeds of `effort`.
+    pub fn judge_readings(&self, finding: &mut Finding, effort: &Effort) -> Result<(), WorldError> {
         if finding.claims.iter().all(|claim| claim.counts != Counts::Yes) {
             return Ok(());
         }
         for reading in self.readings() {
-            let few = effort.reading(reading.clone()).with(effort.seeds.div_ceil(4));
-            let (again, _) = self.decide(few, effort.seeds, |_, _| {})?;
+            let few = effort.with_reading(reading.clone()).with_seeds(effort.seeds.div_ceil(4));
+            let (other, _) = self.decide(few, effort.seeds, |_, _| {})?;
             for claim in &mut finding.claims {
-                if let Some(again) = again.claims.iter().find(|again| again.paper == claim.paper) {
-                    claim.reread(&reading, again);
+                if let Some(other) = other.claims.iter().find(|other| other.sentence == claim.sentence) {
+                    claim.add_reading(&reading, other);
                 }
             }
         }
@@ -223,15 +235,15 @@ impl Figure {
 
     /// Runs the first seed, to measure how long it takes. For a search, this is only a sample, because its number of
     /// runs does not grow in proportion to the seeds.
-    pub fn look(&self, effort: &Effort) -> Result<(), WorldError> {
+    pub fn run_first_seed(&self, effort: &Effort) -> Result<(), WorldError> {
         match self.seeds {
             Seeds::Each | Seeds::UpTo(_) | Seeds::One => self.run(effort).map(drop),
             Seeds::Search => ranking::sample(effort),
         }
     }
 
-    /// The approximate number of further runs for `seeds` seeds, if [`Figure::look`] took `first` runs.
-    pub fn further(&self, first: u64, seeds: u32) -> u64 {
+    /// The approximate number of remaining runs for `seeds` seeds, if [`Figure::run_first_seed`] took `first` runs.
+    pub fn remaining_runs(&self, first: u64, seeds: u32) -> u64 {
         match self.seeds {
             Seeds::Each => first * u64::from(seeds - 1),
             Seeds::UpTo(most) => first * u64::from(seeds.min(most) - 1),
@@ -241,24 +253,24 @@ impl Figure {
     }
 
     /// Runs the figure with the seeds of `effort`. While a claim that counts is undecided, it runs again with twice
-    /// the number of seeds, up to `most`. After each time, `looked` gets the number of seeds and of undecided claims.
-    /// Returns the last finding and its number of seeds.
+    /// the number of seeds, up to `most`. `report_undecided` receives the number of seeds and of undecided claims after
+    /// each time. Returns the last finding and its number of seeds.
     pub fn decide(
         &self,
         mut effort: Effort,
         most: u32,
-        mut looked: impl FnMut(u32, usize),
+        mut report_undecided: impl FnMut(u32, usize),
     ) -> Result<(Finding, u32), WorldError> {
         loop {
             let finding = self.run(&effort)?;
             let undecided = |claim: &&Claim| claim.counts == Counts::Yes && claim.judged == Judged::Undecided;
             let undecided = finding.claims.iter().filter(undecided).count();
-            looked(effort.seeds, undecided);
+            report_undecided(effort.seeds, undecided);
             if undecided == 0 || effort.seeds >= most || self.seeds == Seeds::One {
                 return Ok((finding, effort.seeds));
             }
             let more = effort.seeds.saturating_mul(2).min(most);
-            effort = effort.with(more);
+            effort = effort.with_seeds(more);
         }
     }
 }
@@ -272,17 +284,17 @@ mod tests {
     }
 
     #[test]
-    fn further_runs_depend_on_figure_and_seeds() {
-        assert_eq!(figure("p0-fig11a").further(10, 30), 290);
+    fn remaining_runs_depend_on_figure_and_seeds() {
+        assert_eq!(figure("p0-fig11a").remaining_runs(10, 30), 290);
         let sensitivity = figure("p3-sensitivity");
-        assert_eq!(sensitivity.further(10, 5), 40);
-        assert_eq!(sensitivity.further(10, 30), sensitivity.further(10, 10));
+        assert_eq!(sensitivity.remaining_runs(10, 5), 40);
+        assert_eq!(sensitivity.remaining_runs(10, 30), sensitivity.remaining_runs(10, 10));
         // The search uses at least two seeds.
         let ranking = figure("ranking");
-        assert_eq!(ranking.further(22, 2), ranking.further(44, 2));
-        assert!(ranking.further(22, 1) < ranking.further(22, 2));
+        assert_eq!(ranking.remaining_runs(22, 2), ranking.remaining_runs(44, 2));
+        assert!(ranking.remaining_runs(22, 1) < ranking.remaining_runs(22, 2));
         assert!(
-            ranking.further(22, 20) < 10 * ranking.further(22, 2),
+            ranking.remaining_runs(22, 20) < 10 * ranking.remaining_runs(22, 2),
             "its runs do not grow in proportion to the seeds"
         );
     }

@@ -12,9 +12,9 @@ use crate::judge::Judged;
 /// A detail that a paper leaves open.
 #[derive(Debug)]
 pub struct Factor {
-    /// Its name in "depends on …".
+    /// The name in "depends on …".
     pub name: &'static str,
-    /// The value in the figures themselves.
+    /// The value in the chosen reading.
     pub chosen: &'static str,
     /// Other values that agree with the paper as well.
     pub others: &'static [Value],
@@ -36,7 +36,7 @@ impl Value {
     }
 }
 
-/// How the values of several details are combined.
+/// The combinations of values of several details that become readings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Design {
     /// Each value of each detail with each value of the others.
@@ -89,7 +89,7 @@ impl Reading {
     }
 }
 
-/// The number of the paper's runs per point: it decides how far the paper's numbers deviate ([`of_repetitions`]).
+/// The detail that decides how far the paper's numbers deviate: its number of runs per point ([`of_repetitions`]).
 ///
 /// [`of_repetitions`]: crate::judge::of_repetitions
 pub(crate) const REPETITIONS: &str = "the number of repetitions";
@@ -106,7 +106,7 @@ pub type Values = BTreeMap<String, String>;
 
 /// The verdict on a claim in another reading.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub struct Reread {
+pub struct ReadingVerdict {
     /// The values that differ from the chosen ones.
     pub reading: Values,
     /// The verdict in this reading.
@@ -128,9 +128,9 @@ pub enum Verdict {
 
 impl Verdict {
     /// Combines the verdict in the chosen reading with those in the others. An undecided reading contradicts none.
-    pub fn of(chosen: Judged, others: &[Reread]) -> Self {
-        let chosen_reading = Reread { reading: Values::new(), judged: chosen };
-        let decided: Vec<&Reread> = std::iter::once(&chosen_reading)
+    pub fn of(chosen: Judged, others: &[ReadingVerdict]) -> Self {
+        let chosen_reading = ReadingVerdict { reading: Values::new(), judged: chosen };
+        let decided: Vec<&ReadingVerdict> = std::iter::once(&chosen_reading)
             .chain(others)
             .filter(|reading| reading.judged != Judged::Undecided)
             .collect();
@@ -145,8 +145,8 @@ impl Verdict {
         Self::DependsOn(details.into_iter().map(str::to_owned).collect())
     }
 
-    /// The columns of a tally, with the claims of each kind of verdict. The last two are for figures in which nothing is
-    /// random: a single run is not evidence of the same kind as many seeds.
+    /// The columns of a tally, one for each kind of verdict. The last two are for figures in which nothing is random,
+    /// because a single run is weaker evidence than many seeds.
     pub const COLUMNS: [&str; 7] = [
         "hold",
         "do not hold",
@@ -218,9 +218,9 @@ mod tests {
         Factor { name: "delayed ACKs", chosen: "yes", others: &[Value::named("no")] },
     ];
 
-    fn reread(values: &[(&str, &str)], judged: Judged) -> Reread {
+    fn verdict_with(values: &[(&str, &str)], judged: Judged) -> ReadingVerdict {
         let named = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
-        Reread { reading: values.iter().map(named).collect(), judged }
+        ReadingVerdict { reading: values.iter().map(named).collect(), judged }
     }
 
     fn depends_on(details: &[&str]) -> Verdict {
@@ -253,7 +253,7 @@ mod tests {
 
     #[test]
     fn agreeing_or_undecided_readings_keep_verdict() {
-        let slow = |judged| reread(&[("the tick", "500 ms")], judged);
+        let slow = |judged| verdict_with(&[("the tick", "500 ms")], judged);
         assert_eq!(Verdict::of(Holds, &[]), Verdict::Always(Holds));
         assert_eq!(Verdict::of(Holds, &[slow(Holds)]), Verdict::Always(Holds));
         assert_eq!(Verdict::of(Holds, &[slow(Undecided)]), Verdict::Always(Holds));
@@ -262,13 +262,13 @@ mod tests {
 
     #[test]
     fn opposite_readings_name_detail_that_matters() {
-        let slow = reread(&[("the tick", "500 ms")], DoesNotHold);
-        let each = reread(&[("delayed ACKs", "no")], Holds);
-        let both = reread(&[("the tick", "500 ms"), ("delayed ACKs", "no")], DoesNotHold);
+        let slow = verdict_with(&[("the tick", "500 ms")], DoesNotHold);
+        let each = verdict_with(&[("delayed ACKs", "no")], Holds);
+        let both = verdict_with(&[("the tick", "500 ms"), ("delayed ACKs", "no")], DoesNotHold);
         let verdict = Verdict::of(Holds, &[slow.clone(), each, both.clone()]);
         assert_eq!((&verdict, verdict.name().as_str()), (&depends_on(&["the tick"]), "depends on the tick"));
         assert_eq!(Verdict::of(Holds, &[both]), depends_on(&["delayed ACKs", "the tick"]));
-        let each = reread(&[("delayed ACKs", "no")], Holds);
+        let each = verdict_with(&[("delayed ACKs", "no")], Holds);
         assert_eq!(Verdict::of(Undecided, &[slow, each]), depends_on(&["delayed ACKs", "the tick"]));
     }
 }

@@ -16,8 +16,8 @@ fn check_quotations(finding: &Finding) {
     check_complete(finding);
     for claim in &finding.claims {
         let is_own = matches!(claim.counts, Counts::Own(_));
-        assert!(is_own || claim.paper.starts_with('“') && claim.paper.contains('”'), "{claim:?}");
-        assert!(!claim.place.is_empty() && !claim.ours.is_empty(), "{claim:?}");
+        assert!(is_own || claim.sentence.starts_with('“') && claim.sentence.contains('”'), "{claim:?}");
+        assert!(!claim.place.is_empty() && !claim.result.is_empty(), "{claim:?}");
     }
 }
 

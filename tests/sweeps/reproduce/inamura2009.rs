@@ -12,9 +12,9 @@ fn figure(id: &str, seeds: u32) -> Finding {
         assert!(chart.curves.iter().all(|curve| !curve.points.is_empty()), "{id}: {}", chart.title);
     }
     for claim in &finding.claims {
-        assert!(!claim.place.is_empty(), "{}", claim.paper);
-        let is_quoted = claim.paper.starts_with('“') && claim.paper.contains('”');
-        assert!(is_quoted || matches!(claim.counts, Counts::Own(_)), "{}", claim.paper);
+        assert!(!claim.place.is_empty(), "{}", claim.sentence);
+        let is_quoted = claim.sentence.starts_with('“') && claim.sentence.contains('”');
+        assert!(is_quoted || matches!(claim.counts, Counts::Own(_)), "{}", claim.sentence);
     }
     finding
 }
@@ -99,7 +99,7 @@ fn figure_7_eifel_detects_spurious_linux_timeouts() {
 #[ignore = "nightly: simulates a whole figure"]
 fn duplicate_ack_25_avoids_second_timeout() {
     let fast = figure("p2-fig12", 1);
-    assert!(claim(&fast, "it has to wait a long time").ours.starts_with("2 timeouts"));
+    assert!(claim(&fast, "it has to wait a long time").result.starts_with("2 timeouts"));
     holds(&fast, "only work as conventional TCP");
     let proposed = figure("p2-fig13", 1);
     for words in ["25th duplicate ACK", "switches from the fast timeout", "one half of the previous cwnd"] {

@@ -27,7 +27,7 @@ fn check_quotations(finding: &Finding) {
     check_complete(finding);
     for claim in &finding.claims {
         let is_own = matches!(claim.counts, Counts::Own(_));
-        assert_eq!(claim.paper.starts_with('“'), !is_own, "{claim:?}");
+        assert_eq!(claim.sentence.starts_with('“'), !is_own, "{claim:?}");
         assert_eq!(claim.place.is_empty(), is_own, "{claim:?}");
     }
     for chart in &finding.charts {

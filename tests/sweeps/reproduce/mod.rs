@@ -41,7 +41,7 @@ fn leading_number(cell: &str) -> f64 {
 fn claim<'a>(finding: &'a Finding, words: &str) -> &'a Claim {
     let mut claims = finding.claims.iter();
     claims
-        .find(|claim| claim.paper.contains(words))
+        .find(|claim| claim.sentence.contains(words))
         .unwrap_or_else(|| panic!("no claim about `{words}` in\n{}", finding.markdown()))
 }
 

@@ -26,8 +26,8 @@ fn figure_8_sack_is_not_twice_as_fast() {
 /// Checks that claims from the paper are quotations with their place.
 fn check_quotations(finding: &Finding) {
     for claim in finding.claims.iter().filter(|claim| claim.counts == Counts::Yes) {
-        assert!(claim.paper.starts_with('“') && claim.paper.ends_with('”'), "{}", claim.paper);
-        assert!(!claim.place.is_empty(), "{}", claim.paper);
+        assert!(claim.sentence.starts_with('“') && claim.sentence.ends_with('”'), "{}", claim.sentence);
+        assert!(!claim.place.is_empty(), "{}", claim.sentence);
     }
 }
 

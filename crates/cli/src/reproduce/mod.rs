@@ -259,11 +259,11 @@ impl Reproduce {
                 effort = effort.recording(Arc::clone(runs));
             }
             progress.begin_first_seed(format!("[{}/{all}] {}", index + 1, figure.id));
-            figure.look(&effort).with_context(|| format!("cannot run {}", figure.id))?;
+            figure.run_first_seed(&effort).with_context(|| format!("cannot run {}", figure.id))?;
             let readings = if plan.readings { figure.readings().len() as u64 } else { 0 };
             // Most readings are decided with a quarter of the seeds.
             let reread = readings * u64::from(plan.seeds.div_ceil(4));
-            let cost = progress.cost(|first| figure.further(first, plan.seeds) + reread * first);
+            let cost = progress.cost(|first| figure.remaining_runs(first, plan.seeds) + reread * first);
             steps.push(Step::Pending(PendingFigure { figure, plan, effort, runs, cost }));
         }
         progress.clear();
@@ -320,9 +320,9 @@ impl Reproduce {
         let for_readings = effort.fresh(seeds);
         let fails = || format!("cannot run {}", figure.id);
         let (mut finding, seeds) =
-            figure.decide(effort.with(seeds), plan.most_seeds, report_undecided).with_context(fails)?;
+            figure.decide(effort.with_seeds(seeds), plan.most_seeds, report_undecided).with_context(fails)?;
         if plan.readings {
-            figure.reread(&mut finding, &for_readings).with_context(fails)?;
+            figure.judge_readings(&mut finding, &for_readings).with_context(fails)?;
         }
         progress.done();
         Ok(FinishedFigure { figure, seeds, plan, finding, notices: missing.notices() })

@@ -141,9 +141,9 @@ fn claims(claims: &[Claim]) -> String {
         let _ = writeln!(
             text,
             "<tr class=\"{class}\"{column}><td>{} <span class=\"place\">{}</span></td><td>{}{readings}</td><td>{}{}</td></tr>",
-            inline(&claim.paper),
+            inline(&claim.sentence),
             escape(&claim.place),
-            inline(&claim.ours),
+            inline(&claim.result),
             escape(&claim.verdict_name()),
             inline(&note),
         );

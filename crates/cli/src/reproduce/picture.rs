@@ -6,7 +6,7 @@ use airtcp_report::plot::draw::Dash;
 use airtcp_report::plot::figure::{Figure, Panel};
 use airtcp_report::plot::palette::{BLACK, LINES, Mark, WHITE};
 use airtcp_report::plot::{Data, Series};
-use airtcp_reproduce::chart::{self, Chart, Curve, Drawn, Scale};
+use airtcp_reproduce::chart::{self, Chart, Curve, Scale, Style};
 
 /// The mark for the paper's numbers. No curve uses it. A white plate below it separates it from bars and lines.
 const PAPER_MARK: Mark = Mark::CrossInRing;
@@ -20,21 +20,21 @@ const BAR_SHARE: f64 = 0.8;
 
 /// Draws the chart. `paper` is the citation of the paper. `seeds` is `None` if nothing in the runs is random.
 pub(super) fn figure(chart: &Chart, paper: &str, seeds: Option<u32>) -> Figure {
-    let all_dots = chart.curves.iter().all(|curve| curve.drawn == Drawn::Dots);
+    let all_dots = chart.curves.iter().all(|curve| curve.style == Style::Dots);
     let subtitle = match seeds.filter(|_| !all_dots) {
         None => format!("{paper}: one run"),
         Some(seeds) => format!("{paper}: means of {seeds} seeds with 95 % intervals"),
     };
-    let bars = chart.curves.iter().filter(|curve| curve.drawn == Drawn::Bars).count();
+    let bars = chart.curves.iter().filter(|curve| curve.style == Style::Bars).count();
     let mut series: Vec<Series> = Vec::new();
     let mut nth_bar = 0;
     for (index, curve) in chart.curves.iter().enumerate() {
-        let shift = match curve.drawn {
-            Drawn::Bars => {
+        let shift = match curve.style {
+            Style::Bars => {
                 nth_bar += 1;
                 ((nth_bar as f64 - 0.5) / bars as f64 - 0.5) * BAR_SHARE
             }
-            Drawn::Line | Drawn::Dots => 0.0,
+            Style::Line | Style::Dots => 0.0,
         };
         series.extend(of_curve(curve, index, shift, bars));
     }
@@ -68,18 +68,18 @@ fn of_curve(curve: &Curve, index: usize, shift: f64, bars: usize) -> Vec<Series>
         Some((x + shift, mean.mean - half, mean.mean + half))
     });
     let ends: Vec<_> = ends.collect();
-    let mut series = match curve.drawn {
-        Drawn::Line => vec![
+    let mut series = match curve.style {
+        Style::Line => vec![
             of(name, "mean", Data::Line { points: means.clone(), width: 1.4, dash }),
             of(None, "mean", Data::Marks { points: means, mark, below: 0.0 }),
             of(None, "interval", Data::Band { edges: ends, opacity: BAND_OPACITY }),
         ],
-        Drawn::Dots => {
+        Style::Dots => {
             // Rare values must be visible among many others.
             let mark = if means.len() < FEW_VALUES { Mark::Cross } else { Mark::Dot };
             vec![of(name, "value", Data::Marks { points: means, mark, below: 0.0 })]
         }
-        Drawn::Bars => {
+        Style::Bars => {
             let from_zero = means.iter().map(|(x, y)| (*x, 0.0_f64.min(*y), 0.0_f64.max(*y)));
             let width = (400.0 / (bars * curve.points.len().max(1)) as f64).clamp(3.0, 14.0);
             vec![
@@ -93,8 +93,8 @@ fn of_curve(curve: &Curve, index: usize, shift: f64, bars: usize) -> Vec<Series>
         let points: Vec<_> = curve.paper.iter().map(|(x, y)| (x + shift, *y)).collect();
         let marks = |mark| Data::Marks { points: points.clone(), mark, below: 0.0 };
         series.push(Series { colour: WHITE, ..of(None, PAPER, marks(Mark::Plate)) });
-        series.push(match curve.drawn {
-            Drawn::Bars => Series { colour: BLACK, ..of(Some(PAPER.to_owned()), PAPER, marks(PAPER_MARK)) },
+        series.push(match curve.style {
+            Style::Bars => Series { colour: BLACK, ..of(Some(PAPER.to_owned()), PAPER, marks(PAPER_MARK)) },
             _ => of(Some(format!("{} (paper)", curve.name)), PAPER, marks(PAPER_MARK)),
         });
     }
@@ -114,7 +114,7 @@ fn vertical(chart: &Chart) -> Axis {
         [mean.mean - half, mean.mean, mean.mean + half]
     });
     let mut values: Vec<f64> = ends.chain(marks).collect();
-    if chart.curves.iter().any(|curve| curve.drawn == Drawn::Bars) {
+    if chart.curves.iter().any(|curve| curve.style == Style::Bars) {
         values.push(0.0);
     }
     axis(&chart.y, values)
@@ -127,7 +127,7 @@ fn axis(axis: &chart::Axis, values: Vec<f64>) -> Axis {
         Scale::FromZero if values.iter().all(|value| *value >= 0.0) => {
             Axis::from_zero(caption, Unit::None, values)
         }
-        Scale::FromZero | Scale::Around => Axis::around(caption, Unit::None, values),
+        Scale::FromZero | Scale::ValueRange => Axis::around(caption, Unit::None, values),
         Scale::Logarithmic => {
             // An interval can reach below zero even if all means are positive.
             let above = values.iter().copied().filter(|value| *value > 0.0);
@@ -144,7 +144,7 @@ mod tests {
 
     use super::*;
 
-    fn chart(drawn: Drawn) -> Chart {
+    fn chart(style: Style) -> Chart {
         let at = |x: f64, mean: f64| (x, Mean { mean, half_width: Some(2.0), samples: 30 });
         let curve = |name: &str, mean: f64| Curve {
             name: name.to_owned(),
@@ -152,10 +152,10 @@ mod tests {
             points: vec![at(0.0, mean), at(1.0, mean + 5.0)],
             paper: Vec::new(),
         };
-        let tahoe = curve("Tahoe", 10.0).beside([(1.0, 30.0)]);
+        let tahoe = curve("Tahoe", 10.0).with_paper_values([(1.0, 30.0)]);
         Chart {
             title: "Fig. 5".to_owned(),
-            x: chart::Axis::new("z in %", Scale::Around),
+            x: chart::Axis::new("z in %", Scale::ValueRange),
             y: chart::Axis::new("packets", Scale::FromZero),
             curves: vec![tahoe, curve("Reno", 20.0)],
         }
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn picture_names_each_curve_and_paper_values() {
-        let drawn = Format::Svg.render(&figure(&chart(Drawn::Line), "Pan et al.", Some(30)).draw()).unwrap();
+        let drawn = Format::Svg.render(&figure(&chart(Style::Line), "Pan et al.", Some(30)).draw()).unwrap();
         let svg = String::from_utf8(drawn).unwrap();
         for words in [
             "Fig. 5",
@@ -180,14 +180,14 @@ mod tests {
 
     #[test]
     fn y_axis_includes_paper_values() {
-        let figure = figure(&chart(Drawn::Line), "", Some(30));
+        let figure = figure(&chart(Style::Line), "", Some(30));
         let Axis { min, max, .. } = figure.panels[0].y;
         assert!(min == 0.0 && max > 30.0, "{min} to {max}");
     }
 
     #[test]
     fn bars_are_grouped_and_start_at_zero() {
-        let figure = figure(&chart(Drawn::Bars), "", Some(30));
+        let figure = figure(&chart(Style::Bars), "", Some(30));
         let bars: Vec<_> = figure.panels[0].series.iter().filter(|series| series.class == "bar").collect();
         let places = bars.iter().map(|series| match &series.data {
             Data::Bars { bars, .. } => bars[0],
@@ -201,8 +201,8 @@ mod tests {
 
     #[test]
     fn paper_values_are_black_on_white_above_all_bars() {
-        let mut chart = chart(Drawn::Bars);
-        chart.curves[1] = chart.curves[1].clone().beside([(0.0, 5.0)]);
+        let mut chart = chart(Style::Bars);
+        chart.curves[1] = chart.curves[1].clone().with_paper_values([(0.0, 5.0)]);
         let figure = figure(&chart, "", Some(30));
         let series = &figure.panels[0].series;
         let (marks, others): (Vec<&Series>, Vec<&Series>) =

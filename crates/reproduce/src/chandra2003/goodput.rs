@@ -99,8 +99,8 @@ impl Curves {
             x: Axis::new("bit error rate", Scale::Logarithmic),
             y: Axis::new("packets received per second", Scale::Logarithmic),
             curves: vec![
-                line(Etcp).beside([(1e-3, etcp / PAPER_SECONDS)]),
-                line(Reno).beside([(1e-3, reno / PAPER_SECONDS)]),
+                line(Etcp).with_paper_values([(1e-3, etcp / PAPER_SECONDS)]),
+                line(Reno).with_paper_values([(1e-3, reno / PAPER_SECONDS)]),
                 line(EtcpEarly),
             ],
         }

@@ -101,8 +101,8 @@ fn chart(rows: &Rows, length: Duration) -> Chart {
         x: Axis::new("direction", Scale::Names(CASES.map(name).to_vec())),
         y: Axis::new(format!("packets received in {} s", length.as_secs_f64()), Scale::FromZero),
         curves: vec![
-            bars(Etcp).beside(printed(|row| row.1)),
-            bars(Reno).beside(printed(|row| row.0)),
+            bars(Etcp).with_paper_values(printed(|row| row.1)),
+            bars(Reno).with_paper_values(printed(|row| row.0)),
             bars(EtcpEarly),
         ],
     }

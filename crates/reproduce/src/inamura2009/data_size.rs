@@ -8,7 +8,7 @@ use super::story::Story;
 use super::twice_lost::{
     FAST_TIMEOUT, HANDOVERS, ONCE, PROPOSED, TWICE, WITH_SACK, WITHOUT, exact, ns2, twice,
 };
-use crate::chart::{Axis, Chart, Curve, Drawn, Scale};
+use crate::chart::{Axis, Chart, Curve, Scale, Style};
 use crate::judge::SIMILAR;
 use crate::{At, Claim, Effort, Finding, Judged, Table, claim, column};
 
@@ -192,5 +192,5 @@ fn chart(stories: &Stories) -> Chart {
 fn curve(name: &str, story: &Story) -> Curve {
     let sizes = (1..=SEGMENTS / 25).map(|n| octets(25 * n));
     let points = sizes.map(|octets| (octets as f64 / 1e3, story.throughput(octets)));
-    Curve { drawn: Drawn::Line, ..Curve::dots(name, points) }
+    Curve { style: Style::Line, ..Curve::dots(name, points) }
 }

@@ -220,7 +220,7 @@ fn incidents(grid: &Grid) -> Chart {
         let values: Vec<_> = ROWS.iter().map(|row| in_ten(&grid.of(row.sender)[i])).collect();
         let points = values.iter().enumerate().map(|(x, samples)| (x as f64, samples.as_slice()));
         Curve::bars(format!("BLER {bler} %"), points)
-            .beside(ROWS.iter().enumerate().map(|(x, row)| (x as f64, row.paper[i])))
+            .with_paper_values(ROWS.iter().enumerate().map(|(x, row)| (x as f64, row.paper[i])))
     };
     Chart {
         title: "The number of incidents of RTO vs BLER".to_owned(),

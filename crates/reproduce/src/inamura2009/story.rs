@@ -10,7 +10,7 @@ use airwire::time::{Duration, Instant};
 
 use super::handover::{FIRST, MSS, SEGMENTS, WINDOW, path};
 use crate::Effort;
-use crate::chart::{Axis, Chart, Curve, Drawn, Scale};
+use crate::chart::{Axis, Chart, Curve, Scale, Style};
 
 /// Events at the sender. All times are in seconds after the first SYN.
 pub(super) struct Story {
@@ -181,7 +181,7 @@ impl Story {
         let acks = self.acks.iter().filter(|(at, _)| shown(*at));
         Chart {
             title: title.to_owned(),
-            x: Axis::new("seconds after the first timeout", Scale::Around),
+            x: Axis::new("seconds after the first timeout", Scale::ValueRange),
             y: Axis::new("segment", Scale::FromZero),
             curves: vec![
                 Curve::dots("segments", segments(false)),
@@ -197,11 +197,11 @@ impl Story {
         let curve = |name: &str, value: fn(&(f64, f64, f64)) -> f64| {
             let these = self.windows.iter().filter(|window| shown(window.0) && value(window).is_finite());
             let dots = Curve::dots(name, these.map(|window| (self.since(window.0), value(window))));
-            Curve { drawn: Drawn::Line, ..dots }
+            Curve { style: Style::Line, ..dots }
         };
         Chart {
             title: title.to_owned(),
-            x: Axis::new("seconds after the first timeout", Scale::Around),
+            x: Axis::new("seconds after the first timeout", Scale::ValueRange),
             y: Axis::new("segments", Scale::FromZero),
             curves: vec![curve("cwnd", |window| window.1), curve("ssthresh", |window| window.2)],
         }

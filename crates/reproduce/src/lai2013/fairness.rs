@@ -106,7 +106,7 @@ impl Shares {
         Chart {
             title: title.to_owned(),
             x: Axis::new("packet error rate, %", Scale::FromZero),
-            y: Axis::new("F(x)", Scale::Around),
+            y: Axis::new("F(x)", Scale::ValueRange),
             curves: shown.iter().map(line).collect(),
         }
     }

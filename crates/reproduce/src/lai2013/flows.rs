@@ -58,7 +58,11 @@ pub(super) fn measure(
         plan(Radio::Shared, site, percent, &[sender; FLOWS], over)
     };
     Grid::run(paths, points, plan, |runs| {
-        effort.execute(runs, |run, seed| effort.read(Run { seed, ..run.clone() }), |_, run| measure_one(run))
+        effort.execute(
+            runs,
+            |run, seed| effort.apply_reading(Run { seed, ..run.clone() }),
+            |_, run| measure_one(run),
+        )
     })
 }
 

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::readings::REPETITIONS;
 use super::setting::{Extent, Radio, Site, Variant, plan};
-use crate::chart::{Axis, Chart, Curve, Drawn, Scale};
+use crate::chart::{Axis, Chart, Curve, Scale, Style};
 use crate::judge::{across, gain_of_repetitions, trends};
 use crate::{Effort, Found, Judged, Table, column, grid, mean};
 
@@ -177,7 +177,7 @@ impl Grid {
             (f64::from(*percent), Mean { mean: *goodput, half_width: None, samples: 1 })
         });
         let (name, points) = ("TCP-NR in ns-2".to_owned(), points.collect());
-        chart.curves.push(Curve { name, drawn: Drawn::Line, points, paper: Vec::new() });
+        chart.curves.push(Curve { name, style: Style::Line, points, paper: Vec::new() });
         chart
     }
 

@@ -169,7 +169,7 @@ pub(super) fn figures_14_to_19(effort: &Effort) -> Result<Finding, WorldError> {
     let [long, small, narrow, narrow_long, ..] = seen.as_slice() else { return Ok(Finding::default()) };
     let named = |name: &str, by: Found| (name.to_owned(), by);
     let with_queues_of_20 = |claim: Claim, (shown, judged): Found| Claim {
-        ours: format!("{} Narrow backbone, queues of 20: {shown} ({}).", claim.ours, judged.name()),
+        result: format!("{} Narrow backbone, queues of 20: {shown} ({}).", claim.result, judged.name()),
         ..claim
     };
     let claims = vec![

@@ -42,8 +42,8 @@ fn drawn(
         let acks = trace.acks.iter().filter(|(at, packet)| near(*at, *packet));
         return Ok(Some(Chart {
             title: format!("{title} (seed {seed})"),
-            x: Axis::new("runtime, s", Scale::Around),
-            y: Axis::new("packet number", Scale::Around),
+            x: Axis::new("runtime, s", Scale::ValueRange),
+            y: Axis::new("packet number", Scale::ValueRange),
             curves: vec![
                 Line::dots("packet", packets(&trace.sent, &|packet| packet.copy == 1)),
                 Line::dots("resent", packets(&trace.sent, &|packet| packet.copy > 1)),

@@ -130,7 +130,7 @@ pub(super) fn figure_11a(effort: &Effort) -> Result<Finding, WorldError> {
     let drawn = [(PLAIN_TAHOE, 932.0), (TAHOE_SIFEST, 1111.0), (TAHOE_LIW, 1245.0)];
     let curves = drawn.map(|(sender, paper)| {
         let seeds: Vec<_> = cells.samples(sender, ()).iter().map(|seen| seen.over_time.clone()).collect();
-        curve_over_time(sender.0.name, &times, &seeds).beside([(SECONDS as f64, paper)])
+        curve_over_time(sender.0.name, &times, &seeds).with_paper_values([(SECONDS as f64, paper)])
     });
     let chart = Chart {
         title: "Fig. 11(a): End-to-End Performance Comparisons".to_owned(),

@@ -280,9 +280,9 @@ fn over_time(effort: &Effort, channels: &[Channel]) -> Result<Chart, WorldError>
     })
     .map(unnamed)?;
     let names = ["random", "clustered"].into_iter().zip([1443.0, 1262.0]);
-    let curves = names
-        .zip(&found)
-        .map(|((name, paper), seeds)| curve_over_time(name, &times, seeds).beside([(SECONDS as f64, paper)]));
+    let curves = names.zip(&found).map(|((name, paper), seeds)| {
+        curve_over_time(name, &times, seeds).with_paper_values([(SECONDS as f64, paper)])
+    });
     Ok(Chart {
         title: "Fig. 6: Clustered vs. Random Error - Tahoe".to_owned(),
         x: Axis::new("runtime, s", Scale::FromZero),
@@ -305,7 +305,7 @@ fn over_clusters(changes: &[f64], packets: &[Vec<f64>]) -> Chart {
     Chart {
         title: "Clustered compared with random errors, by the length of a state".to_owned(),
         x: Axis::new("packets per state, 1/α", Scale::Logarithmic),
-        y: Axis::new("gain over random errors", Scale::Around),
-        curves: vec![curve.beside([(1.0 / changes[0], -0.125)])],
+        y: Axis::new("gain over random errors", Scale::ValueRange),
+        curves: vec![curve.with_paper_values([(1.0 / changes[0], -0.125)])],
     }
 }
